@@ -1,0 +1,102 @@
+import Fastify, { LogController, type FastifyInstance } from 'fastify'
+import type { Logger } from 'pino'
+import type { Database } from './db/database.ts'
+import { healthRoutes } from './health/routes.ts'
+import { authenticator } from './http/authenticate.ts'
+import { errorRoutes, refuseOtherMethods } from './http/errors.ts'
+import { mount } from './http/mount.ts'
+import { openApi } from './http/openapi.ts'
+import type { Context, Operation } from './http/operation.ts'
+import { validatorCompiler } from './http/validation.ts'
+import type { Ledger } from './ledger/ledger.ts'
+import type { Networks } from './networks/networks.ts'
+import { accessTokens } from './oauth/access-tokens.ts'
+import { oauthRoutes } from './oauth/routes.ts'
+import { loadSigningKeys } from './oauth/signing-keys.ts'
+import { createProfile } from './profiles/create-profile.ts'
+import { getBalance } from './profiles/get-balance.ts'
+import { getProfile } from './profiles/get-profile.ts'
+import { listBalances } from './profiles/list-balances.ts'
+import { listProfiles } from './profiles/list-profiles.ts'
+import { initiateFiatDeposit } from './sandbox/initiate-fiat-deposit.ts'
+import type { Settings } from './settings.ts'
+import { createCryptoWithdrawal } from './transfers/create-crypto-withdrawal.ts'
+import { createFiatDepositInstructions } from './transfers/create-fiat-deposit-instructions.ts'
+import { getTransfer } from './transfers/get-transfer.ts'
+import { listFiatDepositInstructions } from './transfers/list-fiat-deposit-instructions.ts'
+import { listTransfers } from './transfers/list-transfers.ts'
+import { quoteCryptoWithdrawalFee } from './transfers/quote-crypto-withdrawal-fee.ts'
+
+/** Every operation, in the contract's order: spec section 4, then design section 6. */
+export const OPERATIONS: readonly Operation[] = [
+  createCryptoWithdrawal,
+  initiateFiatDeposit,
+  createProfile,
+  listProfiles,
+  getProfile,
+  listBalances,
+  getBalance,
+  getTransfer,
+  listTransfers,
+  createFiatDepositInstructions,
+  listFiatDepositInstructions,
+  quoteCryptoWithdrawalFee,
+]
+
+export const BODY_LIMIT = 64 * 1024
+
+export interface AppOptions {
+  db: Database
+  ledger: Ledger
+  networks: Networks
+  settings: Settings
+  baseUrl: string
+  log: Logger
+}
+
+/** Builds the HTTP service: the same for production, tests and benchmarks. The caller listens and closes. */
+export async function buildApp({
+  db,
+  ledger,
+  networks,
+  settings,
+  baseUrl,
+  log,
+}: AppOptions): Promise<FastifyInstance> {
+  const app = Fastify({
+    loggerInstance: log,
+    logController: new LogController({ disableRequestLogging: true }),
+    genReqId: () => crypto.randomUUID(),
+    bodyLimit: BODY_LIMIT,
+    routerOptions: { ignoreTrailingSlash: false, maxParamLength: 200 },
+    forceCloseConnections: 'idle',
+  }) as unknown as FastifyInstance
+  app.removeContentTypeParser('text/plain')
+  app.setValidatorCompiler(validatorCompiler)
+  errorRoutes(app, { baseUrl })
+
+  const keys = await loadSigningKeys(db)
+  const tokens = accessTokens({
+    keys,
+    baseUrl,
+    ttlSeconds: settings.tokenTtlSeconds,
+    externalIssuer: settings.oauthIssuer,
+  })
+  const context: Context = { db, ledger, networks, settings, baseUrl, log: app.log }
+  const requireScope = authenticator(tokens)
+  const routes: { method: string; url: string }[] = []
+  app.addHook(
+    'onRoute',
+    ({ method, url }) => void routes.push(...[method].flat().map((one) => ({ method: one, url }))),
+  )
+
+  await openApi(app, { baseUrl })
+  await app.register(healthRoutes, { db })
+  if (settings.oauthIssuer === undefined) await app.register(oauthRoutes, { db, keys, tokens, baseUrl })
+  for (const operation of OPERATIONS) {
+    if (operation.sandboxOnly && settings.mode !== 'sandbox') continue
+    mount(app, context, requireScope, operation)
+  }
+  refuseOtherMethods(app, baseUrl, [...routes])
+  return app
+}

@@ -1,0 +1,108 @@
+import pg from 'pg'
+
+/** What operations query: the pool, for reads and statements that stand alone. */
+export type Database = pg.Pool
+/** An open transaction. Functions that move money take it first and never see the pool. */
+export type Transaction = pg.PoolClient
+export type Queryable = Pick<pg.Pool, 'query'>
+
+const TIMESTAMPTZ = 1184
+
+/** PostgreSQL's `2026-11-21 06:46:26.1+00` as RFC 3339 with microseconds. No `Date`: it has milliseconds. */
+function timestampOnTheWire(text: string): string {
+  const [, day, time, fraction = ''] = /^(\S+) (\d\d:\d\d:\d\d)(?:\.(\d+))?\+00$/.exec(text) ?? []
+  if (day === undefined) throw new Error(`a timestamp PostgreSQL should not have written: ${text}`)
+  return `${day}T${time}.${fraction.padEnd(6, '0')}Z`
+}
+
+const types: pg.CustomTypesConfig = {
+  getTypeParser: (oid: number, format?: 'text' | 'binary') =>
+    oid === TIMESTAMPTZ
+      ? timestampOnTheWire
+      : (pg.types.getTypeParser(oid, format as 'text') as () => unknown),
+}
+
+/**
+ * Opens a pool. Timestamps come out as RFC 3339 text with microseconds, `numeric` and `bigint` as text.
+ * Plans are made for the values at hand: one that was made while a table was empty keeps its sequential
+ * scan for as long as the connection lives (measured: 83 ms instead of 1).
+ */
+export function openDatabase(
+  url: string,
+  options: { max: number; onError: (error: Error) => void },
+): Database {
+  const pool = new pg.Pool({
+    connectionString: url,
+    max: options.max,
+    pipeline: true,
+    types,
+    application_name: 'bursar',
+    connectionTimeoutMillis: 10_000,
+    options: '-c TimeZone=UTC -c DateStyle=ISO -c plan_cache_mode=force_custom_plan',
+  })
+  pool.on('error', options.onError)
+  return pool
+}
+
+/** Runs `work` in a transaction: commits what it returns, rolls back what it throws. */
+export async function transaction<T>(
+  db: Database,
+  work: (tx: Transaction) => Promise<T>,
+  mode: '' | 'isolation level repeatable read read only' = '',
+): Promise<T> {
+  const tx = await db.connect()
+  let broken: Error | undefined
+  try {
+    const [, result] = await inOrder([tx.query(`begin ${mode}`), work(tx)])
+    await tx.query('commit')
+    return result
+  } catch (error) {
+    // A connection that cannot roll back is in an unknown state: it leaves the pool.
+    await tx.query('rollback').catch((failure: Error) => (broken = failure))
+    throw error
+  } finally {
+    tx.release(broken)
+  }
+}
+
+/**
+ * Waits for statements that were sent together. When one fails, those behind it fail because of it, so the
+ * first failure in order is the cause.
+ */
+export async function inOrder<const T extends readonly unknown[]>(
+  sent: T,
+): Promise<{ -readonly [K in keyof T]: Awaited<T[K]> }> {
+  const settled = await Promise.allSettled(sent)
+  for (const outcome of settled) if (outcome.status === 'rejected') throw outcome.reason
+  // None was rejected, so Promise.all gives the values at once.
+  return Promise.all(sent)
+}
+
+/** The name of the constraint that refused a statement, or undefined when the error is another one. */
+export function violatedConstraint(error: unknown): string | undefined {
+  const { code, constraint } = error as pg.DatabaseError
+  return code === '23505' ? constraint : undefined
+}
+
+const CONNECTION_LOST = new Set([
+  '08000',
+  '08003',
+  '08006',
+  '57P01',
+  '57P02',
+  '57P03',
+  'ECONNREFUSED',
+  'ECONNRESET',
+  'EPIPE',
+])
+
+/** Whether the database went away, so that the caller may try again later. */
+export function connectionLost(error: unknown): boolean {
+  const { code, message } = error as { code?: string; message?: string }
+  return (
+    (code !== undefined && CONNECTION_LOST.has(code)) ||
+    /^(Connection terminated|timeout exceeded when trying to connect|Client has encountered a connection error)/.test(
+      message ?? '',
+    )
+  )
+}

@@ -1,0 +1,279 @@
+import { execFile } from 'node:child_process'
+import { createHash, randomBytes } from 'node:crypto'
+import { existsSync, readFileSync, statSync } from 'node:fs'
+import * as fs from 'node:fs/promises'
+import { dirname, join, resolve } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { promisify } from 'node:util'
+
+/** The OS user that initdb and the server run as; only root has to name one. */
+export type OsUser = { name: string; uid: number; gid: number }
+
+/** Where the embedded PostgreSQL lives: `home` holds its data and log, `bin` its programs. */
+export type Placement = { home: string; bin: string; user?: OsUser }
+
+export type Passwords = { superuser: string; bursar: string }
+
+/** The environment of initdb and the server: none of ours leaks in, and messages are in English. */
+export const ENVIRONMENT = { PATH: process.env.PATH, LC_ALL: 'C', TZ: 'UTC' }
+
+/** Where root puts what the server's OS user cannot reach elsewhere. */
+export const FALLBACK_DIR = '/var/lib/bursar'
+
+/**
+ * Decides where data and programs live and as whom the server runs, and makes those folders.
+ *
+ * An ordinary user runs the server as itself, with everything in `dataDir`. PostgreSQL refuses to run as root,
+ * so root runs it as the owner of the data, or at first as `postgres` or `nobody`. What that user cannot reach
+ * (a clone under /root, mode 0700) goes below `fallbackDir`: changing the mode of folders above ours is not our
+ * business. Data that exists already is never left behind for another place.
+ *
+ * @throws Error when existing data cannot be used by this user, or no user is there to run the server.
+ */
+export async function choosePlacement(options: {
+  dataDir: string
+  bin: string
+  fallbackDir?: string
+  log: (message: string) => void
+}): Promise<Placement> {
+  const { fallbackDir = FALLBACK_DIR, log } = options
+  const uid = process.getuid?.()
+  const home = await makeFolder(options.dataDir, uid === 0 ? 0o711 : 0o700)
+  const bin = await fs.realpath(options.bin)
+  const data = join(home, 'postgres')
+  if (uid !== 0) {
+    if (existsSync(data) && statSync(data).uid !== uid) {
+      throw new Error(`${data} belongs to the user with id ${statSync(data).uid}; start Bursar as that user`)
+    }
+    return { home, bin }
+  }
+
+  const fallbackHome = join(fallbackDir, createHash('sha256').update(home).digest('hex').slice(0, 12))
+  const existing = [data, join(fallbackHome, 'postgres')].find((folder) => existsSync(folder))
+  const user = serverUser(
+    await fs.readFile('/etc/passwd', 'utf8'),
+    existing ? statSync(existing).uid : undefined,
+  )
+  const obstacle = findObstacle(home, user)
+  if (obstacle && existing === data) {
+    throw new Error(`${data} is out of reach for its owner ${user.name}: check the mode of ${obstacle}`)
+  }
+  const moved = existing ? existing !== data : obstacle !== undefined
+  const programs = findObstacle(join(bin, 'postgres'), user) ? await copyPrograms(bin, fallbackDir) : bin
+  if (!moved && programs === bin) return { home, bin, user }
+  if (moved) await makeFolder(fallbackDir, 0o711)
+  const chosen = moved ? await makeFolder(fallbackHome, 0o711) : home
+  log(`Root cannot run PostgreSQL, ${user.name} can: its data is in ${chosen}, its programs in ${programs}`)
+  return { home: chosen, bin: programs, user }
+}
+
+/** The first file or folder on the way to `path`, itself included, that `user` may not enter or execute. */
+export function findObstacle(path: string, user: { uid: number; gid: number }): string | undefined {
+  const parent = dirname(path)
+  const above = parent === path ? undefined : findObstacle(parent, user)
+  if (above) return above
+  const { mode, uid, gid } = statSync(path)
+  const executable = uid === user.uid ? 0o100 : gid === user.gid ? 0o010 : 0o001
+  return mode & executable ? undefined : path
+}
+
+/**
+ * Picks from the text of /etc/passwd: the owner of existing data, else `postgres`, else `nobody`.
+ *
+ * @throws Error when there is none of them.
+ */
+export function serverUser(passwd: string, owner?: number): OsUser {
+  const users = passwd
+    .split('\n')
+    .map((line) => line.split(':'))
+    .map(([name = '', , uid, gid]) => ({ name, uid: Number(uid), gid: Number(gid) }))
+  const user = owner
+    ? users.find((candidate) => candidate.uid === owner)
+    : ['postgres', 'nobody'].map((name) => users.find((user) => user.name === name)).find((user) => user)
+  if (user) return user
+  throw new Error(
+    owner
+      ? `The data belongs to the user with id ${owner}, who is not in /etc/passwd`
+      : 'Root cannot run PostgreSQL, and /etc/passwd has neither postgres nor nobody: start Bursar as another user',
+  )
+}
+
+/** Makes the folder with that mode, or leaves an existing one as it is; answers its real path. */
+async function makeFolder(folder: string, mode: number): Promise<string> {
+  const path = resolve(folder)
+  await fs.mkdir(dirname(path), { recursive: true })
+  try {
+    await fs.mkdir(path)
+    await fs.chmod(path, mode) // not mkdir's mode, which the umask narrows
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
+  }
+  return fs.realpath(path)
+}
+
+/** Copies the package's `native` folder once per version to where everyone can run it; answers its `bin`. */
+async function copyPrograms(bin: string, fallbackDir: string): Promise<string> {
+  const native = dirname(bin)
+  const manifest = await fs.readFile(join(native, '..', 'package.json'), 'utf8')
+  const { version } = JSON.parse(manifest) as { version: string }
+  await makeFolder(fallbackDir, 0o711)
+  const target = join(fallbackDir, `postgresql-${version}-${process.platform}-${process.arch}`)
+  if (!existsSync(target)) {
+    const copy = await fs.mkdtemp(`${target}.`)
+    await fs.cp(native, copy, { recursive: true, verbatimSymlinks: true })
+    await openToAll(copy)
+    await fs.rename(copy, target).catch(async (error: unknown) => {
+      await fs.rm(copy, { recursive: true, force: true })
+      if (!existsSync(target)) throw error // else another process was first
+    })
+  }
+  return join(target, 'bin')
+}
+
+/** Gives everyone the owner's right to read and execute, and flushes, so that the rename cannot outrun the data. */
+async function openToAll(path: string): Promise<void> {
+  const stat = await fs.lstat(path)
+  if (stat.isSymbolicLink()) return
+  const owner = stat.mode & 0o500
+  await fs.chmod(path, stat.mode | (owner >> 3) | (owner >> 6))
+  await flush(path)
+  if (stat.isDirectory()) for (const name of await fs.readdir(path)) await openToAll(join(path, name))
+}
+
+/** How a process that finds another one at initdb waits for it: about a minute. */
+const INIT_POLL_MS = 50
+const INIT_WAITS_MAX = 1_200
+
+/** Tells this process from all others, also from an earlier one that had the same pid. */
+const SELF = processIdentity(process.pid) ?? String(process.pid)
+
+/**
+ * Runs `work` and answers its result, unless another process is at such work: then undefined, try again later.
+ *
+ * The lock is a symlink that names its holder, and is void when that one has died. Should two processes remove
+ * the same void lock at the same moment, what is done under it still holds: a data folder is put in place by one
+ * rename, and a second server is refused by PostgreSQL.
+ */
+export async function whileAlone<Result>(
+  home: string,
+  work: () => Promise<Result>,
+): Promise<Result | undefined> {
+  const lock = join(home, 'postgres.lock')
+  try {
+    await fs.symlink(SELF, lock)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
+    const holder = await fs.readlink(lock).catch(() => undefined)
+    if (holder !== undefined && !isRunning(holder)) await fs.rm(lock, { force: true })
+    return undefined
+  }
+  try {
+    return await work()
+  } finally {
+    await fs.rm(lock, { force: true })
+  }
+}
+
+/** Makes the data folder `<home>/postgres` unless it exists; answers its path. */
+export async function initialiseOnce(placement: Placement, log: (message: string) => void): Promise<string> {
+  const data = join(placement.home, 'postgres')
+  for (let wait = 1; !existsSync(data); wait++) {
+    if (wait > INIT_WAITS_MAX) throw new Error(`another process is still busy creating ${data}`)
+    try {
+      await whileAlone(placement.home, async () => {
+        if (!existsSync(data)) await initialise(placement, data, log)
+      })
+    } catch (error) {
+      if (!existsSync(data)) throw error
+    }
+    if (!existsSync(data)) await sleep(INIT_POLL_MS)
+  }
+  return data
+}
+
+/** Runs initdb in a folder beside `data` and renames, so that what has the final name is whole. */
+async function initialise({ home, bin, user }: Placement, data: string, log: (message: string) => void) {
+  const prefix = 'postgres.init-'
+  for (const name of await fs.readdir(home)) {
+    if (!name.startsWith(prefix) || isRunning(name.slice(prefix.length))) continue
+    log(`Removing ${name}, which an interrupted start left in ${home}`)
+    await fs.rm(join(home, name), { recursive: true, force: true, maxRetries: 5 }) // its initdb may still write
+  }
+  log(`Creating a PostgreSQL data folder in ${home}`)
+  const work = join(home, prefix + SELF)
+  const unfinished = join(work, 'postgres')
+  const superuserFile = join(work, 'superuser')
+  const passwords: Passwords = { superuser: newPassword(), bursar: newPassword() }
+  try {
+    await fs.mkdir(work, { mode: 0o700 })
+    if (user) await fs.chown(work, user.uid, user.gid)
+    await writeSecret(superuserFile, passwords.superuser, user)
+    const flags = ['--encoding=UTF8', '--no-locale', '--auth=scram-sha-256', '--no-instructions']
+    await promisify(execFile)(
+      join(bin, 'initdb'),
+      ['-D', unfinished, '-U', 'postgres', `--pwfile=${superuserFile}`, ...flags],
+      { ...runAs(user), env: ENVIRONMENT, cwd: '/' },
+    )
+    await writeSecret(passwordFile(unfinished), JSON.stringify(passwords), user)
+    await fs.rename(unfinished, data)
+    await flush(home)
+  } finally {
+    await fs.rm(work, { recursive: true, force: true })
+  }
+}
+
+/** In the data folder itself, so that the passwords and what they open appear, move and vanish together. */
+export function passwordFile(data: string): string {
+  return join(data, 'bursar-passwords.json')
+}
+
+/** @throws Error when the file of the passwords is not readable. */
+export async function readPasswords(data: string): Promise<Passwords> {
+  try {
+    return JSON.parse(await fs.readFile(passwordFile(data), 'utf8')) as Passwords
+  } catch (cause) {
+    throw new Error(`${passwordFile(data)} is not readable: restore it, the data cannot be used without`, {
+      cause,
+    })
+  }
+}
+
+function newPassword(): string {
+  return randomBytes(24).toString('hex')
+}
+
+async function writeSecret(path: string, content: string, user: OsUser | undefined): Promise<void> {
+  const file = await fs.open(path, 'wx', 0o600)
+  await file.writeFile(content)
+  if (user) await file.chown(user.uid, user.gid)
+  await file.close()
+  await flush(path)
+  await flush(dirname(path))
+}
+
+async function flush(path: string): Promise<void> {
+  const file = await fs.open(path)
+  await file.sync()
+  await file.close()
+}
+
+/** The options that make a child process run as that user. */
+export function runAs(user: OsUser | undefined): { uid?: number; gid?: number } {
+  return user ? { uid: user.uid, gid: user.gid } : {}
+}
+
+/** Names a running process; where /proc has it with its start time, so that a successor by pid is another. */
+function processIdentity(pid: number): string | undefined {
+  try {
+    if (process.platform !== 'linux') return process.kill(pid, 0) ? String(pid) : undefined
+    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
+    const startTime = stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19] // field 22 of proc_pid_stat(5)
+    return `${pid}-${startTime}`
+  } catch {
+    return undefined
+  }
+}
+
+function isRunning(identity: string): boolean {
+  return processIdentity(Number.parseInt(identity)) === identity
+}

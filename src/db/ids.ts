@@ -1,0 +1,62 @@
+import { randomFillSync } from 'node:crypto'
+import type { Queryable } from './database.ts'
+
+/** A moment on the database's clock: whole microseconds since 1970, exact as a number until the year 2255. */
+export interface Moment {
+  micros: number
+  /** The same, as the contract writes it: RFC 3339, UTC, six decimals. */
+  text: string
+}
+
+/** The statement that reads the database's clock, the only one that counts: processes' clocks may disagree. */
+export const NOW_SQL = `
+  select (extract(epoch from now) * 1000000)::bigint::text as micros,
+         to_char(now, 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as text
+  from (select clock_timestamp() as now) clock`
+
+export async function readClock(db: Queryable): Promise<Moment> {
+  const { rows } = await db.query<{ micros: string; text: string }>({ name: 'now', text: NOW_SQL })
+  return momentOf(rows[0]!)
+}
+
+/** A row of `NOW_SQL` as a `Moment`. */
+export const momentOf = (row: { micros: string; text: string }): Moment => ({
+  micros: Number(row.micros),
+  text: row.text,
+})
+
+const random = Buffer.alloc(4096)
+let used = random.length
+
+function randomHex(bytes: number): string {
+  if (used + bytes > random.length) {
+    randomFillSync(random)
+    used = 0
+  }
+  return random.toString('hex', used, (used += bytes))
+}
+
+const SEQUENCE_MAX = 0x3fff
+
+/**
+ * A UUIDv7 (RFC 9562, 5.7) whose time is the record's `created_at` to the microsecond: the 12 bits behind the
+ * milliseconds hold their fraction (6.2, method 3), the next 14 the record's place among those of one moment.
+ * So ids sort as (created_at, place) does, and a bound on created_at is a bound on the primary key.
+ */
+export function newId(createdAt: Moment, sequence = 0): string {
+  if (sequence > SEQUENCE_MAX) throw new RangeError(`more than ${SEQUENCE_MAX} ids for one moment`)
+  const low = (0x8000 | sequence).toString(16)
+  return `${timeOfId(createdAt.micros)}-${low}-${randomHex(6)}`
+}
+
+/** The smallest id a record created at this microsecond can have. */
+export function firstIdAt(micros: number): string {
+  return `${timeOfId(micros)}-0000-000000000000`
+}
+
+function timeOfId(micros: number): string {
+  const millis = Math.floor(micros / 1000)
+  const time = millis.toString(16).padStart(12, '0')
+  const fraction = Math.floor(((micros - millis * 1000) * 4096) / 1000)
+  return `${time.slice(0, 8)}-${time.slice(8)}-7${fraction.toString(16).padStart(3, '0')}`
+}

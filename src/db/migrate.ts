@@ -1,0 +1,29 @@
+import { fileURLToPath } from 'node:url'
+import Postgrator from 'postgrator'
+import { transaction, type Database } from './database.ts'
+
+const MIGRATIONS = fileURLToPath(new URL('../../migrations/*.sql', import.meta.url))
+const ADVISORY_LOCK = 7_311_001
+
+/**
+ * Brings the schema up to date: numbered, forward-only SQL files, all in one transaction. Processes that start
+ * together wait for each other. Throws when the database is newer than this program, or a file was changed
+ * after it ran. Gives the names of what ran.
+ */
+export async function migrate(db: Database): Promise<string[]> {
+  return transaction(db, async (tx) => {
+    await tx.query('select pg_advisory_xact_lock($1)', [ADVISORY_LOCK])
+    const postgrator = new Postgrator({
+      migrationPattern: MIGRATIONS,
+      driver: 'pg',
+      schemaTable: 'schema_version',
+      execQuery: (query) => tx.query(query),
+    })
+    const known = await postgrator.getMaxVersion()
+    const current = await postgrator.getDatabaseVersion()
+    if (current > known)
+      throw new Error(`the database is at version ${current}, this program knows ${known}: update it`)
+    const applied = await postgrator.migrate()
+    return applied.map((migration) => migration.filename.split('/').at(-1)!)
+  })
+}

@@ -1,0 +1,96 @@
+import type { ErrorObject } from 'ajv'
+import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { connectionLost } from '../db/database.ts'
+import { Problem, problem, PROBLEMS, type ProblemKind } from './problems.ts'
+import { describeSchemaError } from './validation.ts'
+
+const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const
+
+/** Turns whatever goes wrong into a problem (design section 5, "Errors"), and serves the pages of the typed ones. */
+export function errorRoutes(app: FastifyInstance, { baseUrl }: { baseUrl: string }): void {
+  app.setErrorHandler((error: FastifyError, request, reply) =>
+    send(reply, problemOf(error, request, app), baseUrl),
+  )
+  app.setNotFoundHandler((request, reply) =>
+    send(reply, problem.notFound(`${request.method} ${request.url.split('?')[0]!.slice(0, 200)}`), baseUrl),
+  )
+  for (const [slug, kind] of Object.entries(PROBLEMS)) {
+    if (kind.explanation === undefined) continue
+    app.get(`/problems/${slug}`, { schema: { hide: true } }, async (_request, reply) =>
+      reply.type('text/html; charset=utf-8').send(problemPage(slug, kind)),
+    )
+  }
+}
+
+/** A known path with another method: 405 with what it allows, instead of a 404. Comes after all routes. */
+export function refuseOtherMethods(
+  app: FastifyInstance,
+  baseUrl: string,
+  routes: { method: string; url: string }[],
+): void {
+  for (const url of new Set(routes.map((route) => route.url))) {
+    const allowed = routes.filter((route) => route.url === url).map(({ method }) => method)
+    app.route({
+      method: METHODS.filter((method) => !allowed.includes(method)),
+      url,
+      schema: { hide: true },
+      // Before the body is parsed: whatever it is, it is not wanted here.
+      onRequest: async (request, reply) =>
+        send(reply, problem.methodNotAllowed(request.method, allowed.join(', ')), baseUrl),
+      handler: () => undefined,
+    })
+  }
+}
+
+function send(reply: FastifyReply, refusal: Problem, baseUrl: string): FastifyReply {
+  return reply
+    .status(refusal.status)
+    .headers(refusal.headers)
+    .type('application/problem+json')
+    .serializer(JSON.stringify)
+    .send(refusal.body(baseUrl))
+}
+
+function problemOf(error: FastifyError, request: FastifyRequest, app: FastifyInstance): Problem {
+  if (error instanceof Problem) return error
+  if (error.validation !== undefined) {
+    const [first] = error.validation as unknown as ErrorObject[]
+    return problem.badRequest(describeSchemaError(first!, error.validationContext ?? 'body'))
+  }
+  switch (error.statusCode) {
+    case 400:
+      return problem.badRequest(BODY_ERRORS[error.code] ?? error.message)
+    case 413:
+      return problem.payloadTooLarge(app.initialConfig.bodyLimit ?? 0)
+    case 415:
+      return problem.unsupportedMediaType('application/json')
+    default:
+      break
+  }
+  if (connectionLost(error)) {
+    request.log.error({ err: error }, 'the database went away')
+    return problem.unavailable('the database does not answer; try again')
+  }
+  request.log.error({ err: error }, 'internal error')
+  return problem.internalError(request.id)
+}
+
+const BODY_ERRORS: Record<string, string> = {
+  FST_ERR_CTP_EMPTY_JSON_BODY: 'the body is empty; it must be a JSON object',
+  FST_ERR_CTP_INVALID_JSON_BODY: 'the body is not valid JSON',
+}
+
+const problemPage = (slug: string, { title, status, explanation }: ProblemKind) => `<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width">
+<title>${title} · Bursar</title>
+<style>body { font: 1rem/1.5 system-ui, sans-serif; max-width: 40rem; margin: 4rem auto; padding: 0 1rem }</style>
+<h1>${title}</h1>
+<p><code>${slug}</code>, HTTP status ${status}</p>
+<p>${explanation!
+  .replaceAll('&', '&amp;')
+  .replaceAll('<', '&lt;')
+  .replaceAll(/`([^`]+)`/g, '<code>$1</code>')}</p>
+</html>
+`

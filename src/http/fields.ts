@@ -1,0 +1,85 @@
+import { Type, type TSchema } from 'typebox'
+import { AMOUNT_PATTERN } from '../assets/amount.ts'
+import { CRYPTO_NETWORKS } from '../assets/catalogue.ts'
+
+/** Schemas of the fields that many operations share. Lengths come first: the patterns backtrack on long input. */
+
+/** One of Bursar's own ids. UUIDs have one spelling here: lower case, as PostgreSQL writes them. */
+export const Uuid = (description: string) =>
+  Type.String({
+    transform: ['toLowerCase'],
+    format: 'uuid',
+    maxLength: 36,
+    description,
+    examples: ['0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f'],
+  })
+
+/** A decimal string (spec 2.1). 40 characters hold 21 digits and the 18 decimals of the finest asset. */
+export const AMOUNT_LENGTH_MAX = 40
+export const Amount = (description: string) =>
+  Type.String({ maxLength: AMOUNT_LENGTH_MAX, pattern: AMOUNT_PATTERN, description, examples: ['25.5'] })
+
+export const AssetSymbol = Type.String({
+  minLength: 1,
+  maxLength: 16,
+  pattern: '^[A-Z0-9]+$',
+  description: 'Asset, by its ticker.',
+  examples: ['USDP'],
+})
+
+export const Network = Type.Enum([...CRYPTO_NETWORKS], {
+  type: 'string',
+  description: 'Blockchain network (spec 2.2).',
+  examples: ['ETHEREUM'],
+})
+
+export const REF_ID_LENGTH_MAX = 100
+export const RefId = Type.String({
+  minLength: 1,
+  maxLength: REF_ID_LENGTH_MAX,
+  pattern: '^[^\\u0000]*$',
+  description:
+    'Client-specified id for replay protection and lookup: a second record with it is refused with 409.',
+  examples: ['payout-2026-0001'],
+})
+
+/** Free text. PostgreSQL cannot hold the NUL character. */
+export const Text = (maxLength: number, description: string, minLength = 0) =>
+  Type.String({ minLength, maxLength, pattern: '^[^\\u0000]*$', description })
+
+/** Client metadata: at most 6 pairs, keys and values of at most 100 characters (spec, section 8). */
+export const Metadata = Type.Record(
+  Type.String(),
+  Type.String({ maxLength: 100, pattern: '^[^\\u0000]*$' }),
+  {
+    maxProperties: 6,
+    propertyNames: Type.String({ maxLength: 100, pattern: '^[^\\u0000]*$' }),
+    description: 'Up to 6 pairs of strings; each key and value at most 100 characters.',
+    examples: [{ order: '1041' }],
+  },
+)
+
+/** A moment: RFC 3339, written in UTC with microseconds. */
+export const Timestamp = (description: string) =>
+  Type.String({ format: 'date-time', description, examples: ['2026-01-31T09:30:00.123456Z'] })
+
+/** An array parameter: it repeats, and where `commas` is set a comma-separated value is taken apart too. */
+export const Filter = <T extends TSchema>(item: T, description: string) =>
+  Type.Optional(
+    Type.Array(item, {
+      maxItems: 100,
+      commas: true,
+      description: `${description} At most 100 values; repeat the parameter or separate with commas.`,
+    }),
+  )
+/** The same for values that may themselves hold a comma. */
+export const FilterWithoutCommas = <T extends TSchema>(item: T, description: string) =>
+  Type.Optional(
+    Type.Array(item, {
+      maxItems: 100,
+      description: `${description} At most 100 values; repeat the parameter.`,
+    }),
+  )
+
+/** An id in a list filter: one that is no UUID is not an error, it matches nothing. */
+export const FilterValue = Type.String({ maxLength: 100 })

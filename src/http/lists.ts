@@ -1,0 +1,161 @@
+import { createHash } from 'node:crypto'
+import { Temporal } from 'temporal-polyfill'
+import { Type, type TSchema } from 'typebox'
+import { Timestamp } from './fields.ts'
+import { problem } from './problems.ts'
+
+/** Lists (design section 5, "Lists"): filters on time, keyset pages, cursors tied to their filters. */
+
+export const PAGE_SIZE_DEFAULT = 100
+export const PAGE_SIZE_MAX = 1000
+
+const bound = (field: string, meaning: string) => Type.Optional(Timestamp(`${field} ${meaning}.`))
+
+/** The five bounds on a time field; they combine. */
+export function timeBounds<F extends string>(field: F) {
+  return {
+    [`${field}.lt`]: bound(field, 'strictly before'),
+    [`${field}.lte`]: bound(field, 'before or equal'),
+    [`${field}.eq`]: bound(field, 'exactly equal'),
+    [`${field}.gte`]: bound(field, 'after or equal'),
+    [`${field}.gt`]: bound(field, 'strictly after'),
+  } as Record<`${F}.${'lt' | 'lte' | 'eq' | 'gte' | 'gt'}`, ReturnType<typeof bound>>
+}
+
+/** The parameters every list takes. */
+export const pageParameters = {
+  limit: Type.Optional(
+    Type.Integer({
+      minimum: 1,
+      maximum: PAGE_SIZE_MAX,
+      default: PAGE_SIZE_DEFAULT,
+      description: 'Page size.',
+    }),
+  ),
+  order: Type.Optional(
+    Type.Enum(['DESC', 'ASC'], { type: 'string', default: 'DESC', description: 'Sort order.' }),
+  ),
+  page_cursor: Type.Optional(
+    Type.String({
+      maxLength: 300,
+      description: 'Cursor for the next page, from `next_page_cursor` of the last one.',
+    }),
+  ),
+}
+
+/** The reply of a list. */
+export const listReply = <T extends TSchema>(item: T) =>
+  Type.Object({
+    items: Type.Array(item),
+    next_page_cursor: Type.Optional(Type.String({ description: 'Absent on the last page.' })),
+  })
+
+/** A half-open span of whole microseconds since 1970: `from` <= t < `to`. */
+export interface TimeRange {
+  from: number
+  to: number
+}
+
+// Nothing here is older than 1970 or younger than 2255, where microseconds are no longer exact as numbers.
+const EVER: TimeRange = { from: 0, to: Number.MAX_SAFE_INTEGER }
+
+/**
+ * What the bounds of `field` leave, in the microseconds that records have. Bounds are read to the nanosecond:
+ * what lies between two microseconds is after the one and before the other, and equal to none.
+ */
+export function timeRange(query: Record<string, unknown>, field: string): TimeRange {
+  const range = { ...EVER }
+  for (const comparison of ['lt', 'lte', 'eq', 'gte', 'gt'] as const) {
+    const text = query[`${field}.${comparison}`]
+    if (typeof text !== 'string') continue
+    const { floor, exact } = microsOf(text, `${field}.${comparison}`)
+    const ceiling = exact ? floor : floor + 1
+    if (comparison === 'lt') range.to = Math.min(range.to, ceiling)
+    if (comparison === 'lte' || comparison === 'eq') range.to = Math.min(range.to, floor + 1)
+    if (comparison === 'gte' || comparison === 'eq') range.from = Math.max(range.from, ceiling)
+    if (comparison === 'gt') range.from = Math.max(range.from, floor + 1)
+  }
+  return { from: Math.min(range.from, EVER.to), to: Math.max(range.to, EVER.from) }
+}
+
+function microsOf(text: string, field: string): { floor: number; exact: boolean } {
+  let nanos: bigint
+  try {
+    nanos = Temporal.Instant.from(text).epochNanoseconds
+  } catch {
+    throw problem.badRequest(`${field} must be an RFC 3339 date-time with at most nanoseconds`)
+  }
+  const floor = nanos / 1000n - (nanos % 1000n < 0n ? 1n : 0n)
+  return { floor: Number(floor), exact: floor * 1000n === nanos }
+}
+
+/** Microseconds since 1970 as PostgreSQL reads them, without passing a `Date`. */
+export const microsToTimestamp = (micros: number) =>
+  Temporal.Instant.fromEpochNanoseconds(BigInt(micros) * 1000n).toString()
+
+export interface Page {
+  limit: number
+  descending: boolean
+  /** The sort key of the last record of the page before, as that page's `keyOf` gave it. */
+  after: string[] | undefined
+  fingerprint: string
+}
+
+interface PagedQuery {
+  limit?: number
+  order?: 'DESC' | 'ASC'
+  page_cursor?: string
+}
+
+/** Reads `limit`, `order` and `page_cursor`. A cursor made with other filters, or edited, is a 400. */
+export function pageOf(query: PagedQuery): Page {
+  const { limit = PAGE_SIZE_DEFAULT, page_cursor, ...filters } = query
+  const canonical = JSON.stringify(Object.entries(filters).sort(([a], [b]) => (a < b ? -1 : 1)))
+  const fingerprint = digest(canonical)
+  return {
+    limit,
+    descending: query.order !== 'ASC',
+    after: page_cursor === undefined ? undefined : readCursor(page_cursor, fingerprint),
+    fingerprint,
+  }
+}
+
+/**
+ * Cuts a page out of `limit + 1` rows: the extra one only tells that there are more.
+ * `keyOf` gives the sort key of a row as strings.
+ */
+export function pageReply<Row, Item>(
+  rows: Row[],
+  page: Page,
+  keyOf: (row: Row) => string[],
+  toWire: (row: Row) => Item,
+): { items: Item[]; next_page_cursor?: string } {
+  const shown = rows.slice(0, page.limit)
+  const items = shown.map(toWire)
+  const last = shown.at(-1)
+  if (rows.length <= page.limit || last === undefined) return { items }
+  return { items, next_page_cursor: writeCursor(keyOf(last), page.fingerprint) }
+}
+
+const digest = (text: string) => createHash('sha256').update(text).digest('base64url').slice(0, 16)
+
+function writeCursor(key: string[], fingerprint: string): string {
+  const text = JSON.stringify(key)
+  return Buffer.from(digest(fingerprint + text) + text).toString('base64url')
+}
+
+function readCursor(cursor: string, fingerprint: string): string[] {
+  const bytes = Buffer.from(cursor, 'base64url')
+  const text = bytes.toString('utf8', 16)
+  // Decoding skips what is no base64url, so the cursor must also be the one encoding of its bytes.
+  const intact =
+    bytes.toString('base64url') === cursor && bytes.toString('latin1', 0, 16) === digest(fingerprint + text)
+  if (!intact)
+    throw problem.badRequest('page_cursor is not a cursor of this list with these filters and this order')
+  return JSON.parse(text) as string[]
+}
+
+const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
+
+/** The values of an id filter that can match: one that is no UUID matches nothing. */
+export const uuidsOf = (values: string[] | undefined) => values?.filter((value) => UUID.test(value))

@@ -1,0 +1,78 @@
+import type { FastifyInstance, FastifyRequest, RouteOptions } from 'fastify'
+import type { TSchema } from 'typebox'
+import type { authenticator } from './authenticate.ts'
+import type { Context, Operation } from './operation.ts'
+import { problemResponses } from './openapi.ts'
+
+/** Mounts an operation: bearer token, scope, schema, `run` (design section 2, "Data flows one way"). */
+export function mount(
+  app: FastifyInstance,
+  context: Context,
+  requireScope: ReturnType<typeof authenticator>,
+  operation: Operation,
+): void {
+  const { method, url, scope, params, query, body, reply, run } = operation
+  const commaParameters = Object.entries(query?.properties ?? {})
+    .filter(([, schema]) => (schema as { commas?: boolean }).commas)
+    .map(([name]) => name)
+
+  const route: RouteOptions = {
+    method,
+    url,
+    schema: {
+      operationId: operationIdOf(operation),
+      tags: [operation.tag],
+      summary: operation.summary,
+      ...(operation.description && { description: operation.description }),
+      security: [{ oauth2: [scope] }],
+      ...(params && { params: shared(app, params) }),
+      ...(query && { querystring: shared(app, query) }),
+      ...(body && {
+        body: shared(app, operation.example ? { ...body, examples: [operation.example] } : body),
+      }),
+      response: { 200: { description: 'Success', ...shared(app, reply) }, ...problemResponses(operation) },
+    },
+    onRequest: requireScope(scope),
+    ...(commaParameters.length > 0 && { preValidation: splitCommas(commaParameters) }),
+    handler: (request) =>
+      run({
+        ...context,
+        params: request.params,
+        query: request.query,
+        body: request.body,
+        customerId: request.caller.customerId,
+        clientId: request.caller.clientId,
+      } as never),
+  }
+  app.route(route)
+}
+
+const operationIdOf = ({ summary }: Operation) =>
+  summary.replaceAll(' ', '').replace(/^./, (first) => first.toLowerCase())
+
+/** `status=A,B` is `status=A&status=B` where values cannot hold a comma. */
+function splitCommas(names: string[]) {
+  return async (request: FastifyRequest) => {
+    const query = request.query as Record<string, string | string[] | undefined>
+    for (const name of names) {
+      const value = query[name]
+      if (value !== undefined) query[name] = [value].flat().flatMap((part) => part.split(','))
+    }
+  }
+}
+
+/** The schema with every named one inside it (`$id`) registered once and referred to, as OpenAPI shows it. */
+function shared(app: FastifyInstance, schema: TSchema): object {
+  if (Array.isArray(schema)) return schema.map((item) => shared(app, item as TSchema))
+  if (typeof schema !== 'object' || schema === null) return schema
+  const { $id, ...rest } = schema as { $id?: string }
+  const inner = Object.fromEntries(
+    Object.entries(rest).map(([key, value]) => [
+      key,
+      key === 'examples' ? value : shared(app, value as TSchema),
+    ]),
+  )
+  if ($id === undefined) return inner
+  if (!($id in app.getSchemas())) app.addSchema({ $id, ...inner })
+  return { $ref: `${$id}#` }
+}

@@ -1,0 +1,77 @@
+import type { FastifyBaseLogger, FastifyReply } from 'fastify'
+import type { Static, TObject, TSchema } from 'typebox'
+import type { Database } from '../db/database.ts'
+import type { Ledger } from '../ledger/ledger.ts'
+import type { Networks } from '../networks/networks.ts'
+import type { Settings } from '../settings.ts'
+import type { ProblemSlug } from './problems.ts'
+import type { Scope } from './scopes.ts'
+
+/** What every operation can reach. */
+export interface Context {
+  db: Database
+  ledger: Ledger
+  networks: Networks
+  settings: Settings
+  /** Where clients reach this service; also the token issuer. No slash at the end. */
+  baseUrl: string
+  log: FastifyBaseLogger
+}
+
+/** Who asks: taken from the token, never from the request. */
+export interface Caller {
+  customerId: string
+  clientId: string
+  scopes: readonly string[]
+}
+
+type Part<S> = S extends TSchema ? Static<S> : undefined
+
+/** What `run` is given: the checked parts of the request, the caller's customer and the context. */
+export interface Request<P, Q, B> extends Context {
+  params: Part<P>
+  query: Part<Q>
+  body: Part<B>
+  customerId: string
+  clientId: string
+}
+
+interface Definition<P, Q, B, R> {
+  method: 'GET' | 'POST' | 'PUT' | 'DELETE'
+  url: string
+  scope: Scope
+  tag: string
+  summary: string
+  description?: string
+  params?: P
+  query?: Q
+  body?: B
+  /** A body that works against the demo data, for the API reference. */
+  example?: B extends TSchema ? Static<B> : never
+  reply: R
+  /** Problems beyond those that every operation can answer. */
+  problems?: readonly ProblemSlug[]
+  /** Where the operation exists only in sandbox mode. */
+  sandboxOnly?: boolean
+  run: (request: Request<P, Q, B>) => Promise<R extends TSchema ? Static<R> : never>
+}
+
+/** An operation as the app mounts it: data on the route, so that one test can walk them all. */
+export type Operation = Omit<Definition<TObject, TObject, TObject, TSchema>, 'run'> & {
+  run: (request: Request<never, never, never>) => Promise<unknown>
+}
+
+/**
+ * Declares one operation: its route, scope, schemas and what it does. The schemas validate, serialise and
+ * document; there is no second description of it anywhere.
+ */
+export function operation<
+  P extends TObject | undefined = undefined,
+  Q extends TObject | undefined = undefined,
+  B extends TObject | undefined = undefined,
+  R extends TSchema = TSchema,
+>(definition: Definition<P, Q, B, R>): Operation {
+  return definition
+}
+
+export type { FastifyReply }

@@ -1,0 +1,175 @@
+/**
+ * Every problem this service answers, once (RFC 9457, design "Errors"). Typed problems have a slug, which is the
+ * last part of their `type` URI and of the page that explains them. Nothing else knows about status codes.
+ */
+export interface ProblemKind {
+  status: number
+  title: string
+  /** For the page at /problems/<slug>: when it happens and what to do. Untyped problems have none. */
+  explanation?: string
+}
+
+const kinds = {
+  'bad-request': { status: 400, title: 'Bad request' },
+  unauthorized: { status: 401, title: 'Unauthorized' },
+  forbidden: { status: 403, title: 'Forbidden' },
+  'not-found': { status: 404, title: 'Not found' },
+  'method-not-allowed': { status: 405, title: 'Method not allowed' },
+  'payload-too-large': { status: 413, title: 'Payload too large' },
+  'unsupported-media-type': { status: 415, title: 'Unsupported media type' },
+  'internal-error': { status: 500, title: 'Internal error' },
+  unavailable: { status: 503, title: 'Unavailable' },
+  'exceed-precision': {
+    status: 400,
+    title: 'Too many decimals',
+    explanation:
+      'The amount has more decimals than the asset has, in the ledger or on the network chosen. Send fewer decimals; trailing zeros do not count.',
+  },
+  'below-min-withdraw-limit': {
+    status: 400,
+    title: 'Below the minimum withdrawal',
+    explanation:
+      'The amount is below the smallest withdrawal of this asset on this network. `meta.minimum` holds it.',
+  },
+  'exceed-max-withdraw-limit': {
+    status: 400,
+    title: 'Above the maximum withdrawal',
+    explanation:
+      'The amount is above the largest withdrawal of this asset on this network. `meta.maximum` holds it.',
+  },
+  'unsupported-address': {
+    status: 400,
+    title: 'Unsupported address',
+    explanation:
+      'The destination is not an address of this network: wrong network, wrong checksum, or a kind that is not paid to. Test-network addresses are accepted in sandbox mode only.',
+  },
+  'unsupported-network': {
+    status: 400,
+    title: 'Unsupported network',
+    explanation:
+      'The asset is not carried by this network. `meta.supported` holds the networks that carry it.',
+  },
+  'insufficient-funds': {
+    status: 403,
+    title: 'Insufficient funds',
+    explanation:
+      'The profile holds less of the asset than the movement takes. `meta` holds what is available and what is needed.',
+  },
+  expired: {
+    status: 403,
+    title: 'Fee quote expired',
+    explanation:
+      'The guaranteed fee named by `fee_id` has expired or was used by another withdrawal. Ask for a new one.',
+  },
+  disabled: {
+    status: 403,
+    title: 'Disabled',
+    explanation: 'The account or identity is disabled or denied, so nothing can be withdrawn for it.',
+  },
+  'already-exists': {
+    status: 409,
+    title: 'Already exists',
+    explanation:
+      'A record with this `ref_id` (or another value that must be unique) exists. `meta.existing` holds it as it is now. After a lost answer, this is how to find out that the first request succeeded.',
+  },
+} as const satisfies Record<string, ProblemKind>
+
+export const PROBLEMS: Record<ProblemSlug, ProblemKind> = kinds
+export type ProblemSlug = keyof typeof kinds
+
+/** A refusal on its way to the client. `detail` names the field and the rule. */
+export class Problem extends Error {
+  readonly slug: ProblemSlug
+  readonly detail: string
+  readonly meta: Record<string, unknown> | undefined
+  readonly headers: Record<string, string>
+
+  constructor(
+    slug: ProblemSlug,
+    detail: string,
+    meta?: Record<string, unknown>,
+    headers: Record<string, string> = {},
+  ) {
+    super(`${slug}: ${detail}`)
+    this.slug = slug
+    this.detail = detail
+    this.meta = meta
+    this.headers = headers
+  }
+
+  get status(): number {
+    return PROBLEMS[this.slug].status
+  }
+
+  /** The RFC 9457 body. Typed problems carry an absolute URI that this server answers with a page. */
+  body(baseUrl: string): Record<string, unknown> {
+    const { title, status, explanation } = PROBLEMS[this.slug]
+    const type = explanation === undefined ? 'about:blank' : `${baseUrl}/problems/${this.slug}`
+    return { type, title, status, detail: this.detail, ...(this.meta && { meta: this.meta }) }
+  }
+}
+
+/** One maker per problem, so that the shape of `meta` stands in one place. */
+export const problem = {
+  badRequest: (detail: string) => new Problem('bad-request', detail),
+  unauthorized: (detail: string, wwwAuthenticate: string) =>
+    new Problem('unauthorized', detail, undefined, { 'www-authenticate': wwwAuthenticate }),
+  forbidden: (detail: string, meta?: Record<string, unknown>, headers?: Record<string, string>) =>
+    new Problem('forbidden', detail, meta, headers),
+  notFound: (what: string, id?: string) =>
+    new Problem('not-found', id === undefined ? `${what} not found` : `${what} ${id} not found`),
+  methodNotAllowed: (method: string, allow: string) =>
+    new Problem('method-not-allowed', `${method} is not allowed here; allowed: ${allow}`, undefined, {
+      allow,
+    }),
+  payloadTooLarge: (limit: number) =>
+    new Problem('payload-too-large', `the body is larger than ${limit} bytes`),
+  unsupportedMediaType: (accepted: string) =>
+    new Problem('unsupported-media-type', `the content type of the body must be ${accepted}`),
+  internalError: (request_id: string) =>
+    new Problem('internal-error', 'something went wrong on our side; the request id finds it in the log', {
+      request_id,
+    }),
+  unavailable: (detail: string, meta?: Record<string, unknown>) =>
+    new Problem('unavailable', detail, meta, { 'retry-after': '1' }),
+
+  exceedPrecision: (field: string, meta: { asset: string; decimals: number }) =>
+    new Problem(
+      'exceed-precision',
+      `${field} has more than ${meta.decimals} decimals, which is all ${meta.asset} has here`,
+      meta,
+    ),
+  belowMinimum: (field: string, meta: { asset: string; minimum: string }) =>
+    new Problem(
+      'below-min-withdraw-limit',
+      `${field} is below the minimum of ${meta.minimum} ${meta.asset}`,
+      meta,
+    ),
+  aboveMaximum: (field: string, meta: { asset: string; maximum: string }) =>
+    new Problem(
+      'exceed-max-withdraw-limit',
+      `${field} is above the maximum of ${meta.maximum} ${meta.asset}`,
+      meta,
+    ),
+  unsupportedAddress: (meta: { destination_address: string; crypto_network: string }) =>
+    new Problem(
+      'unsupported-address',
+      `destination_address is not an address of ${meta.crypto_network}`,
+      meta,
+    ),
+  unsupportedNetwork: (meta: { asset: string; crypto_network: string; supported: string[] }) =>
+    new Problem(
+      'unsupported-network',
+      `crypto_network ${meta.crypto_network} does not carry ${meta.asset}`,
+      meta,
+    ),
+  insufficientFunds: (meta: { profile_id: string; asset: string; available: string; needed: string }) =>
+    new Problem(
+      'insufficient-funds',
+      `the profile has ${meta.available} ${meta.asset} available and ${meta.needed} are needed`,
+      meta,
+    ),
+  expired: (detail: string, meta: { fee_id: string }) => new Problem('expired', detail, meta),
+  alreadyExists: (field: string, existing: unknown) =>
+    new Problem('already-exists', `a record with this ${field} exists; meta.existing holds it`, { existing }),
+}

@@ -1,0 +1,50 @@
+import { strict as assert } from 'node:assert'
+import type { CryptoNetwork } from '../assets/catalogue.ts'
+
+/**
+ * The chart of accounts. Profile balances are what the platform owes (liabilities, positive); the platform's
+ * accounts are the other side. Platform accounts keep no running row: they are never a hot spot.
+ */
+export type PlatformAccount =
+  `in_flight:${CryptoNetwork}` | `custody:${CryptoNetwork}` | 'bank' | 'fees' | 'conversion'
+
+/** One line of a ledger transaction. `amount` is signed, in minor units of the asset. */
+export interface Entry {
+  account: 'profile' | PlatformAccount
+  profile_id: string | null
+  asset: string
+  amount: bigint
+}
+
+export const onProfile = (profile_id: string, asset: string, amount: bigint): Entry => ({
+  account: 'profile',
+  profile_id,
+  asset,
+  amount,
+})
+
+export const onPlatform = (account: PlatformAccount, asset: string, amount: bigint): Entry => ({
+  account,
+  profile_id: null,
+  asset,
+  amount,
+})
+
+/** What happened to a transfer. Each event is posted once: it is part of the entries' primary key. */
+export type LedgerEvent = 'CREATED' | 'SETTLED' | 'REFUNDED'
+
+/** One ledger transaction: the entries of one event of one transfer, zero-sum per asset. */
+export interface Posting {
+  transfer_id: string
+  event: LedgerEvent
+  entries: Entry[]
+}
+
+/** Entries without those of nothing, which the ledger does not record. Asserts that the rest balances. */
+export function balanced(entries: Entry[]): Entry[] {
+  const sums = new Map<string, bigint>()
+  for (const { asset, amount } of entries) sums.set(asset, (sums.get(asset) ?? 0n) + amount)
+  for (const [asset, sum] of sums)
+    assert(sum === 0n, `a ledger transaction must balance: ${asset} is off by ${sum}`)
+  return entries.filter(({ amount }) => amount !== 0n)
+}

@@ -1,0 +1,54 @@
+import type { Queryable, Transaction } from '../db/database.ts'
+
+/** A guaranteed fee (design section 6): good until it expires, for one withdrawal of at most the quoted amount. */
+export interface FeeQuote {
+  id: string
+  asset: string
+  crypto_network: string
+  destination_address: string
+  fee: string
+  amount: string | null
+  total: string | null
+  expires_at: string
+  /** The withdrawal that used it. */
+  transfer_id: string | null
+}
+
+/** Reads and locks the quotes that movements name, in key order. */
+export async function lockQuotes(
+  tx: Transaction,
+  customerId: string,
+  movements: { fee_id?: string | undefined }[],
+): Promise<Map<string, FeeQuote>> {
+  const ids = movements.flatMap(({ fee_id }) => fee_id ?? [])
+  if (ids.length === 0) return new Map()
+  const { rows } = await tx.query<FeeQuote>({
+    name: 'lock quotes',
+    text: `
+      select id, asset, crypto_network, destination_address, fee, amount, total, expires_at, transfer_id
+      from fee_quotes
+      where customer_id = $1 and id = any ($2::uuid[])
+      order by id
+      for update`,
+    values: [customerId, ids],
+  })
+  return new Map(rows.map((row) => [row.id, row]))
+}
+
+/** Marks the quotes that this batch used. */
+export async function consumeQuotes(
+  db: Queryable,
+  customerId: string,
+  quotes: Map<string, FeeQuote>,
+): Promise<void> {
+  const used = [...quotes.values()].filter((quote) => quote.transfer_id !== null)
+  if (used.length === 0) return
+  await db.query({
+    name: 'consume quotes',
+    text: `
+      update fee_quotes q set transfer_id = used.transfer_id
+      from unnest($2::uuid[], $3::uuid[]) as used (id, transfer_id)
+      where q.customer_id = $1 and q.id = used.id and q.transfer_id is null`,
+    values: [customerId, used.map((quote) => quote.id), used.map((quote) => quote.transfer_id)],
+  })
+}

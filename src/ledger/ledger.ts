@@ -1,0 +1,269 @@
+import { setImmediate as turn } from 'node:timers/promises'
+import { formatAmount } from '../assets/amount.ts'
+import { decimalsOf } from '../assets/catalogue.ts'
+import {
+  connectionLost,
+  inOrder,
+  violatedConstraint,
+  type Database,
+  type Transaction,
+} from '../db/database.ts'
+import { newId, type Moment } from '../db/ids.ts'
+import { problem } from '../http/problems.ts'
+import { selectProfiles, type BalanceKey } from './balances.ts'
+import type { Entry } from './entries.ts'
+import { consumeQuotes, lockQuotes, type FeeQuote } from './fee-quotes.ts'
+import { LedgerTransaction } from './post.ts'
+import { selectTransfersByRefId, type Transfer } from './transfer.ts'
+
+/** What a movement may ask while it decides: plain values, read before. */
+export interface View {
+  now: Moment
+  newId: () => string
+  profileExists: (profileId: string) => boolean
+  /** The quote, unless there is none with this id, or undefined. A used one has its transfer_id. */
+  quote: (feeId: string) => FeeQuote | undefined
+}
+
+/** What a movement comes to: the record to keep and the entries to post. */
+export interface Decision {
+  transfer: Transfer
+  entries: Entry[]
+  /** Kept with the transfer, not shown. */
+  beneficiary?: Record<string, unknown>
+}
+
+/** One request to move money. */
+export interface Movement {
+  ref_id?: string | undefined
+  /** The profile balances its entries may touch. */
+  balances: BalanceKey[]
+  /** A guaranteed fee it uses up. */
+  fee_id?: string | undefined
+  /** Pure: gives the decision, or throws the `Problem` that refuses it. Funds are the ledger's to check. */
+  decide: (view: View) => Decision
+}
+
+type Outcome = { transfer: Transfer } | { refusal: unknown }
+
+interface Waiting {
+  movement: Movement
+  resolve: (transfer: Transfer) => void
+  reject: (reason: unknown) => void
+}
+
+/** Most movements of one batch: more gain nothing measurable and lengthen every wait. */
+export const BATCH_MAX = 512
+/** Most movements of one customer that may wait in this process; beyond it the answer is 503. */
+export const WAITING_MAX = 20_000
+/** How often a batch is decided anew when another process was first. */
+export const ATTEMPTS_MAX = 20
+
+const RACES = new Set(['transfers_ref_id', 'balances_pkey'])
+const SERIALIZATION_FAILURE = '40001'
+const DEADLOCK_DETECTED = '40P01'
+
+/**
+ * Posts money movements in groups (design section 3): those of a customer that arrive while a database
+ * transaction is under way are executed together in the next. There is no timer: an idle ledger starts at once,
+ * a busy one fills its next batch.
+ */
+export class Ledger {
+  #db: Database
+  #waiting = new Map<string, Waiting[]>()
+  #running = new Set<Promise<void>>()
+
+  constructor(db: Database) {
+    this.#db = db
+  }
+
+  /**
+   * Moves money for one customer; gives the transfer once it is durable.
+   * Throws the movement's own `Problem`, `insufficient-funds`, `already-exists`, or `unavailable`.
+   */
+  submit(customerId: string, movement: Movement): Promise<Transfer> {
+    return new Promise((resolve, reject) => {
+      const queue = this.#waiting.get(customerId)
+      if (queue === undefined) {
+        this.#waiting.set(customerId, [{ movement, resolve, reject }])
+        const run = this.#run(customerId).finally(() => this.#running.delete(run))
+        this.#running.add(run)
+      } else if (queue.length >= WAITING_MAX) {
+        reject(problem.unavailable('too many movements of this customer are waiting; try again'))
+      } else {
+        queue.push({ movement, resolve, reject })
+      }
+    })
+  }
+
+  /** Waits until everything submitted so far is answered. */
+  async drain(): Promise<void> {
+    await Promise.all(this.#running)
+  }
+
+  async #run(customerId: string): Promise<void> {
+    const queue = this.#waiting.get(customerId)!
+    // What arrives in the same turn of the event loop goes together.
+    await turn()
+    while (queue.length > 0) {
+      const batch = queue.splice(0, BATCH_MAX)
+      try {
+        const outcomes = await postBatch(
+          this.#db,
+          customerId,
+          batch.map((waiting) => waiting.movement),
+        )
+        outcomes.forEach((outcome, index) => {
+          const { resolve, reject } = batch[index]!
+          if ('transfer' in outcome) resolve(outcome.transfer)
+          else reject(outcome.refusal)
+        })
+      } catch (error) {
+        for (const { reject } of batch) reject(error)
+      }
+    }
+    this.#waiting.delete(customerId)
+  }
+}
+
+/** Executes a batch: read, decide, write. Gives one outcome per movement, in order. */
+async function postBatch(db: Database, customerId: string, movements: Movement[]): Promise<Outcome[]> {
+  // Nearly all movements are new, so the first attempt does not look for existing ref_ids:
+  // the unique key tells when it should have.
+  let lookUpRefIds = false
+  for (let attempt = 1; attempt <= ATTEMPTS_MAX; attempt++) {
+    const tx = await db.connect().catch(unavailable)
+    let broken: Error | undefined
+    try {
+      return await attemptBatch(tx, customerId, movements, lookUpRefIds)
+    } catch (error) {
+      await tx.query('rollback').catch((failure: Error) => (broken = failure))
+      if (!wasRaced(error)) unavailable(error)
+      lookUpRefIds = true
+    } finally {
+      tx.release(broken)
+    }
+  }
+  throw problem.unavailable('other processes were first too many times; try again')
+}
+
+async function attemptBatch(
+  tx: Transaction,
+  customerId: string,
+  movements: Movement[],
+  lookUpRefIds: boolean,
+): Promise<Outcome[]> {
+  // Read.
+  const keys = movements.flatMap((movement) => movement.balances)
+  const [, ledger, quotes, existing] = await inOrder([
+    tx.query('begin'),
+    LedgerTransaction.open(tx, customerId, keys),
+    lockQuotes(tx, customerId, movements),
+    selectTransfersByRefId(tx, customerId, lookUpRefIds ? refIdsOf(movements) : []),
+  ])
+  // A balance proves its profile, so only the others are looked up.
+  const unproven = new Set(keys.filter((key) => !ledger.balances.has(key)).map((key) => key.profile_id))
+  const profiles = await selectProfiles(tx, customerId, [...unproven])
+
+  // Decide, each in turn: what one takes, the next has not. A refusal touches nothing.
+  const view: View = {
+    now: ledger.now,
+    newId: idsOf(ledger.now),
+    profileExists: (id) => !unproven.has(id) || profiles.has(id),
+    quote: (id) => quotes.get(id),
+  }
+  const decisions: Decision[] = []
+  const outcomes = movements.map((movement): Outcome => {
+    try {
+      requireNew(movement.ref_id, existing)
+      const decision = movement.decide(view)
+      requireFunds(ledger, decision.entries)
+      ledger.post({ transfer_id: decision.transfer.id, event: 'CREATED', entries: decision.entries })
+      decisions.push(decision)
+      if (movement.ref_id !== undefined) existing.set(movement.ref_id, decision.transfer)
+      if (movement.fee_id !== undefined) quotes.get(movement.fee_id)!.transfer_id = decision.transfer.id
+      return { transfer: decision.transfer }
+    } catch (refusal) {
+      return { refusal }
+    }
+  })
+  if (!lookUpRefIds) await preferExisting(tx, customerId, movements, outcomes)
+
+  // Write. Sent together: if one statement fails, the commit behind them is a rollback.
+  if (decisions.length === 0) {
+    await tx.query('rollback')
+  } else {
+    await inOrder([
+      ...ledger.write(),
+      insertTransfers(tx, decisions),
+      consumeQuotes(tx, customerId, quotes),
+      tx.query('commit'),
+    ])
+  }
+  return outcomes
+}
+
+const refIdsOf = (movements: Movement[]) => movements.flatMap(({ ref_id }) => ref_id ?? [])
+
+function idsOf(now: Moment): () => string {
+  let sequence = 0
+  return () => newId(now, sequence++)
+}
+
+function requireNew(refId: string | undefined, existing: Map<string, Transfer>): void {
+  const known = refId === undefined ? undefined : existing.get(refId)
+  if (known !== undefined) throw problem.alreadyExists('ref_id', known)
+}
+
+function requireFunds(ledger: LedgerTransaction, entries: Entry[]): void {
+  const short = ledger.shortOf(entries)
+  if (short === undefined) return
+  const { profile_id, asset, available, needed } = short
+  throw problem.insufficientFunds({
+    profile_id,
+    asset,
+    available: formatAmount(available, decimalsOf(asset)),
+    needed: formatAmount(needed, decimalsOf(asset)),
+  })
+}
+
+/** A repeated ref_id is answered with its record before any other refusal, which a first attempt cannot know. */
+async function preferExisting(
+  tx: Transaction,
+  customerId: string,
+  movements: Movement[],
+  outcomes: Outcome[],
+): Promise<void> {
+  const refused = movements.filter((_, index) => 'refusal' in outcomes[index]!)
+  const existing = await selectTransfersByRefId(tx, customerId, refIdsOf(refused))
+  movements.forEach(({ ref_id }, index) => {
+    const known = ref_id === undefined ? undefined : existing.get(ref_id)
+    if (known !== undefined) outcomes[index] = { refusal: problem.alreadyExists('ref_id', known) }
+  })
+}
+
+function insertTransfers(tx: Transaction, decisions: Decision[]): Promise<unknown> {
+  // In the order of the unique key: two processes with the same ref_ids wait for each other, not in a ring.
+  const rows = decisions
+    .map(({ transfer, beneficiary }) => ({ ...transfer, beneficiary }))
+    .sort((a, b) => ((a.ref_id ?? '') < (b.ref_id ?? '') ? -1 : 1))
+  return tx.query({
+    name: 'insert transfers',
+    text: 'insert into transfers select * from json_populate_recordset(null::transfers, $1)',
+    values: [JSON.stringify(rows)],
+  })
+}
+
+function wasRaced(error: unknown): boolean {
+  const { code } = error as { code?: string }
+  return (
+    code === SERIALIZATION_FAILURE || code === DEADLOCK_DETECTED || RACES.has(violatedConstraint(error) ?? '')
+  )
+}
+
+function unavailable(error: unknown): never {
+  if (!connectionLost(error)) throw error
+  throw problem.unavailable(
+    'the database went away; whether the movement was made is not known: repeat it with the same ref_id',
+  )
+}

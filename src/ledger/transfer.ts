@@ -1,0 +1,131 @@
+import { Type, type Static } from 'typebox'
+import type { Queryable } from '../db/database.ts'
+import { Amount, AssetSymbol, Metadata, Network, RefId, Text, Timestamp, Uuid } from '../http/fields.ts'
+
+const TRANSFER_TYPES = [
+  'INTERNAL_TRANSFER_DEBIT',
+  'INTERNAL_TRANSFER_CREDIT',
+  'CRYPTO_DEPOSIT',
+  'CRYPTO_WITHDRAWAL',
+  'WIRE_DEPOSIT',
+  'WIRE_WITHDRAWAL',
+  'SEN_DEPOSIT',
+  'SEN_WITHDRAWAL',
+  'BANK_DEPOSIT',
+  'BANK_WITHDRAWAL',
+  'PAXOS_TRANSFER_DEBIT',
+  'PAXOS_TRANSFER_CREDIT',
+  'SIGNET_DEPOSIT',
+  'SIGNET_WITHDRAWAL',
+  'CBIT_WITHDRAWAL',
+  'CBIT_DEPOSIT',
+  'CUBIX_DEPOSIT',
+  'CUBIX_WITHDRAWAL',
+  'RTP_DEPOSIT',
+] as const
+
+export const TransferType = Type.Enum([...TRANSFER_TYPES], { type: 'string', description: 'Transfer type.' })
+export const TransferStatus = Type.Enum(['PENDING', 'COMPLETED', 'FAILED'], {
+  type: 'string',
+  description: 'Status.',
+})
+export const SecondaryStatusName = Type.Enum(
+  ['TRAVEL_RULE_INFO_REQUESTED', 'TRAVEL_RULE_REJECTED', 'CUSTOMER_REJECTED', 'PENDING_CUSTOMER_APPROVAL'],
+  { type: 'string' },
+)
+
+export const SecondaryStatus = Type.Object(
+  { name: SecondaryStatusName, detail: Type.String() },
+  { description: 'Finer-grained explanation of the status.' },
+)
+export type SecondaryStatus = Static<typeof SecondaryStatus>
+
+const destination = { message: Type.String(), destination_address: Type.String() }
+export const StatusDetails = Type.Object(
+  {
+    missing_trustline: Type.Optional(Type.Object({ ...destination, asset: Type.String() })),
+    max_rent_exceeded: Type.Optional(Type.Object(destination)),
+    stale_fee_quote: Type.Optional(Type.Object({ message: Type.String() })),
+    invalid_destination_address: Type.Optional(Type.Object(destination)),
+  },
+  { maxProperties: 1, description: 'Why the transfer is in its state, where there is more to say.' },
+)
+export type StatusDetails = Static<typeof StatusDetails>
+
+/** The record of a money movement (spec 2.1). */
+export const Transfer = Type.Object(
+  {
+    id: Uuid('Transfer id.'),
+    customer_id: Uuid('Customer id.'),
+    profile_id: Uuid('Profile whose balance is debited or credited.'),
+    identity_id: Type.Optional(Uuid('Identity associated with the transfer.')),
+    account_id: Type.Optional(Uuid('Account associated with the transfer.')),
+    ref_id: Type.Optional(RefId),
+    type: TransferType,
+    direction: Type.Enum(['CREDIT', 'DEBIT'], { type: 'string', description: 'Direction.' }),
+    status: TransferStatus,
+    secondary_status: Type.Optional(SecondaryStatus),
+    status_details: Type.Optional(StatusDetails),
+    asset: AssetSymbol,
+    balance_asset: Type.Optional(
+      Type.String({
+        description: 'Asset whose balance was affected; differs from `asset` only with a conversion.',
+      }),
+    ),
+    amount: Amount('Amount sent.'),
+    fee: Amount('Fee paid.'),
+    total: Amount('Balance change: amount minus fee for deposits, amount plus fee for withdrawals.'),
+    notional_value: Type.Optional(
+      Type.String({ description: 'USD value of amount plus fee at the time of the transfer.' }),
+    ),
+    destination_address: Type.Optional(Type.String({ description: 'Destination crypto address.' })),
+    crypto_network: Type.Optional(Network),
+    crypto_tx_hash: Type.Optional(Type.String({ description: 'On-chain transaction hash.' })),
+    crypto_tx_index: Type.Optional(Type.String({ description: 'Output index or output address.' })),
+    auto_conversion: Type.Optional(
+      Type.Object(
+        { from_transfer_id: Type.Optional(Type.String()), to_transfer_id: Type.Optional(Type.String()) },
+        { description: 'Conversion details.' },
+      ),
+    ),
+    group_id: Type.Optional(Uuid('Links the debit and credit sides of an internal transfer.')),
+    fiat_account_id: Type.Optional(Uuid("For fiat withdrawals, the owner's fiat account.")),
+    memo: Type.Optional(Text(256, 'Memo included with the transfer as an identifier.')),
+    metadata: Type.Optional(Metadata),
+    created_at: Timestamp('Creation time.'),
+    updated_at: Timestamp('Last update time.'),
+  },
+  { $id: 'Transfer' },
+)
+export type Transfer = Static<typeof Transfer>
+
+/** A row of `transfers`: the record, nulls for what is absent, and what the wire does not show. */
+export type TransferRow = { [K in keyof Transfer]: Transfer[K] | null } & Pick<Transfer, 'id'> & {
+    beneficiary?: Record<string, unknown> | null
+  }
+
+/** The record as the contract writes it: absent fields are omitted. */
+export function transferToWire({ beneficiary: _, ...row }: TransferRow): Transfer {
+  return Object.fromEntries(Object.entries(row).filter(([, value]) => value !== null)) as Transfer
+}
+
+/** The columns of a transfer, for `select`. */
+export const TRANSFER_COLUMNS = [...Object.keys(Transfer.properties)].map((name) => `t.${name}`).join(', ')
+
+/** The customer's transfers with these ref_ids, by ref_id. */
+export async function selectTransfersByRefId(
+  db: Queryable,
+  customerId: string,
+  refIds: string[],
+): Promise<Map<string, Transfer>> {
+  if (refIds.length === 0) return new Map()
+  const { rows } = await db.query<TransferRow>({
+    name: 'transfers by ref_id',
+    text: `
+      select ${TRANSFER_COLUMNS}
+      from unnest($2::text[]) as wanted (ref_id)
+      join transfers t on t.customer_id = $1 and t.ref_id = wanted.ref_id`,
+    values: [customerId, refIds],
+  })
+  return new Map(rows.map((row) => [row.ref_id!, transferToWire(row)]))
+}

@@ -1,0 +1,100 @@
+import { transaction, type Database, type Transaction } from '../db/database.ts'
+
+/** Something that does not add up, in words and with where to look. */
+export interface Disagreement {
+  customer_id: string
+  rule: string
+  detail: string
+}
+
+export interface Verification {
+  customers: number
+  entries: number
+  balances: number
+  transfers: number
+  disagreements: Disagreement[]
+}
+
+/** Most disagreements reported per rule and customer: enough to see a pattern. */
+const SHOWN_MAX = 100
+
+/** What must hold of every customer's ledger. Each query gives the rows that break the rule. */
+const RULES: Record<string, string> = {
+  'every ledger transaction sums to zero per asset': `
+    select format('transfer %s, %s: %s is off by %s', transfer_id, event, asset, sum(amount)) as detail
+    from entries where customer_id = $1
+    group by transfer_id, event, asset having sum(amount) <> 0`,
+  'every balance equals the sum of its entries': `
+    select format('profile %s: %s is %s, its entries say %s', coalesce(b.profile_id, e.profile_id),
+                  coalesce(b.asset, e.asset), b.available, e.sum) as detail
+    from (select profile_id, asset, available, version from balances where customer_id = $1) b
+    full join (
+      select profile_id, asset, sum(amount), count(*), max(version) as version
+      from entries where customer_id = $1 and profile_id is not null
+      group by profile_id, asset
+    ) e on b.profile_id = e.profile_id and b.asset = e.asset
+    where (b.available, b.version, b.version) is distinct from (e.sum, e.count, e.version)`,
+  'every entry leaves the balance before it plus its amount': `
+    select format('profile %s, %s, version %s: %s, expected %s', profile_id, asset, version, balance_after, expected)
+      as detail
+    from (
+      select profile_id, asset, version, balance_after, created_at,
+             coalesce(lag(balance_after) over history, 0) + amount as expected,
+             coalesce(lag(version) over history, 0) + 1 as expected_version,
+             lag(created_at) over history as earlier
+      from entries where customer_id = $1 and profile_id is not null
+      window history as (partition by profile_id, asset order by version)
+    ) e
+    where balance_after <> expected or version <> expected_version or created_at < earlier or balance_after < 0`,
+  'every transfer is posted as its status says': `
+    select format('transfer %s (%s, %s): %s', t.id, t.type, t.status, coalesce(e.events, 'no entries')) as detail
+    from transfers t
+    left join (
+      select transfer_id, string_agg(distinct event, ', ' order by event) as events
+      from entries where customer_id = $1 group by transfer_id
+    ) e on e.transfer_id = t.id
+    where t.customer_id = $1
+      and e.events is distinct from case
+        when t.type <> 'CRYPTO_WITHDRAWAL' or t.status = 'PENDING' then 'CREATED'
+        when t.status = 'COMPLETED' then 'CREATED, SETTLED'
+        else 'CREATED, REFUNDED'
+      end`,
+  'every entry belongs to a transfer': `
+    select format('transfer %s is missing', e.transfer_id) as detail
+    from (select distinct transfer_id from entries where customer_id = $1) e
+    left join transfers t on t.customer_id = $1 and t.id = e.transfer_id
+    where t.id is null`,
+  'every transfer changes its balance by its total': `
+    select format('transfer %s: total %s, entry %s', t.id, t.total, e.amount) as detail
+    from transfers t
+    join entries e on e.customer_id = $1 and e.transfer_id = t.id and e.event = 'CREATED' and e.profile_id is not null
+    where t.customer_id = $1
+      and (e.profile_id, e.asset, e.amount)
+          is distinct from (t.profile_id, coalesce(t.balance_asset, t.asset),
+                            case t.direction when 'DEBIT' then -t.total else t.total end)`,
+}
+
+/** Recomputes every balance and every zero-sum from the entries, customer by customer, each in one snapshot. */
+export async function verify(db: Database): Promise<Verification> {
+  const found: Verification = { customers: 0, entries: 0, balances: 0, transfers: 0, disagreements: [] }
+  const customers = await db.query<{ id: string }>('select id from customers order by id')
+  for (const { id } of customers.rows) {
+    await transaction(db, (tx) => verifyCustomer(tx, id, found), 'isolation level repeatable read read only')
+  }
+  return found
+}
+
+async function verifyCustomer(tx: Transaction, id: string, found: Verification): Promise<void> {
+  found.customers += 1
+  for (const table of ['entries', 'balances', 'transfers'] as const) {
+    const counted = await tx.query<{ count: string }>(
+      `select count(*) from ${table} where customer_id = $1`,
+      [id],
+    )
+    found[table] += Number(counted.rows[0]!.count)
+  }
+  for (const [rule, text] of Object.entries(RULES)) {
+    const { rows } = await tx.query<{ detail: string }>(`${text} limit ${SHOWN_MAX}`, [id])
+    found.disagreements.push(...rows.map(({ detail }) => ({ customer_id: id, rule, detail })))
+  }
+}

@@ -1,0 +1,163 @@
+import assert from 'node:assert/strict'
+import { Buffer } from 'node:buffer'
+import { Address as bitcoinAddress } from '@scure/btc-signer/payment.js'
+import { type BTC_NETWORK, NETWORK, TEST_NETWORK } from '@scure/btc-signer/utils.js'
+import { getAddressDecoder, isAddress as isSolanaAddress } from '@solana/addresses'
+import type { StrKey as StellarStrKey } from '@stellar/stellar-base'
+// @ts-expect-error: no types for this module alone; the whole package takes 70 to 125 ms to load, this 7
+import { StrKey as untypedStrKey } from '@stellar/stellar-base/lib/strkey.js'
+// @ts-expect-error: no types are published; the two functions used are typed below
+import untypedCashaddr from 'cashaddrjs'
+import { bytesToHex, getAddress } from 'viem/utils'
+import type { CryptoNetwork } from '../assets/catalogue.ts'
+
+interface Cashaddr {
+  /** Throws on anything that is not an address. */
+  decode(address: string): object
+  encode(prefix: string, type: 'P2PKH' | 'P2SH', hash: Uint8Array): string
+}
+
+const StrKey = untypedStrKey as typeof StellarStrKey
+const cashaddr = untypedCashaddr as Cashaddr
+
+/** One kind of address: how to check one, and how to write one for given bytes. */
+interface AddressFormat {
+  canonical(address: string, testNetworks: boolean): string | undefined
+  /** From 32 bytes, or as many of the first as the format holds. Main network. */
+  write(bytes: Uint8Array): string
+}
+
+// More than the longest address that is accepted, a P2SH of 32 bytes on BITCOIN_CASH with its prefix (73).
+const LENGTH_MAX = 128
+
+// The all-zero addresses of these families. Money sent there is gone, and a missing value looks just like them.
+const BURN_ADDRESSES = new Set([
+  '0x0000000000000000000000000000000000000000',
+  '11111111111111111111111111111111',
+  'GAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAWHF',
+])
+
+// Litecoin's chainparams.cpp. Its old P2SH prefix (0x05, '3...'; 0xc4, '2...' on test networks) is left out on
+// purpose: the same string is a Bitcoin address, and the two cannot be told apart.
+const LITECOIN: BTC_NETWORK = { bech32: 'ltc', pubKeyHash: 0x30, scriptHash: 0x32, wif: 0xb0 }
+const LITECOIN_TEST: BTC_NETWORK = { bech32: 'tltc', pubKeyHash: 0x6f, scriptHash: 0x3a, wif: 0xef }
+
+const EVM = evm()
+
+const FORMATS: Readonly<Record<CryptoNetwork, AddressFormat>> = {
+  BITCOIN: bitcoin(NETWORK, [TEST_NETWORK, { ...TEST_NETWORK, bech32: 'bcrt' }]),
+  ETHEREUM: EVM,
+  BITCOIN_CASH: bitcoinCash('bitcoincash', ['bchtest', 'bchreg']),
+  LITECOIN: bitcoin(LITECOIN, [LITECOIN_TEST, { ...LITECOIN_TEST, bech32: 'rltc' }]),
+  SOLANA: solana(),
+  POLYGON_POS: EVM,
+  BASE: EVM,
+  ARBITRUM_ONE: EVM,
+  STELLAR: stellar(),
+  INK: EVM,
+  XLAYER: EVM,
+}
+
+/**
+ * Canonical form of a destination address on a network (spec 4.1, `destination_address`), or undefined when it is
+ * not one there. Checksums are verified; never throws. Addresses of test networks are accepted only where allowed
+ * (sandbox mode); on EVM networks, Solana and Stellar they look the same as any other.
+ */
+export function canonicalAddress(
+  network: CryptoNetwork,
+  address: string,
+  allow: { testNetworks: boolean },
+): string | undefined {
+  if (address.length > LENGTH_MAX) return undefined
+  const canonical = FORMATS[network].canonical(address, allow.testNetworks)
+  return canonical !== undefined && !BURN_ADDRESSES.has(canonical) ? canonical : undefined
+}
+
+/**
+ * The canonical main-network address that holds these 32 bytes, or as many of the first as the network's addresses
+ * have room for: P2WPKH on BITCOIN and LITECOIN, P2PKH on BITCOIN_CASH, an account elsewhere. For addresses of
+ * simulated networks: nobody has a key to one made from arbitrary bytes.
+ */
+export function addressFromBytes(network: CryptoNetwork, bytes: Uint8Array): string {
+  assert(bytes.length === 32, 'an address is made from 32 bytes')
+  return FORMATS[network].write(bytes)
+}
+
+function bitcoin(main: BTC_NETWORK, test: BTC_NETWORK[]): AddressFormat {
+  const mainCoder = bitcoinAddress(main)
+  const testCoders = test.map((network) => bitcoinAddress(network))
+  return {
+    canonical(address, testNetworks) {
+      for (const coder of testNetworks ? [mainCoder, ...testCoders] : [mainCoder]) {
+        const decoded = attempt(() => coder.decode(address))
+        // P2PKH, P2SH, P2WPKH, P2WSH and P2TR. Pay-to-anchor can be spent by anyone.
+        if (decoded !== undefined && decoded.type !== 'p2a') return coder.encode(decoded)
+      }
+      return undefined
+    },
+    write: (bytes) => mainCoder.encode({ type: 'wpkh', hash: bytes.slice(0, 20) }),
+  }
+}
+
+function bitcoinCash(main: string, test: string[]): AddressFormat {
+  // The payloads that Bitcoin Cash can spend from: P2PKH and P2SH of 20 bytes, P2SH of 32. The first character says
+  // which kind, 'q' or 'p'. Cashaddr has room for other sizes and kinds, which nobody can spend from, and for
+  // addresses that ask for tokens ('z', 'r'). It also bounds the work of the library, whose checksum is slow.
+  // Legacy base58 addresses are refused: the same string is a Bitcoin address.
+  const SPENDABLE = /^(?:[a-z]+:)?(?:[qp][0-9a-z]{41}|p[0-9a-z]{60})$/i
+  return {
+    canonical(address, testNetworks) {
+      const lowerCase = address.toLowerCase()
+      if (address !== lowerCase && address !== address.toUpperCase()) return undefined
+      if (!SPENDABLE.test(address)) return undefined
+      for (const prefix of testNetworks ? [main, ...test] : [main]) {
+        const full = lowerCase.includes(':') ? lowerCase : `${prefix}:${lowerCase}`
+        if (!full.startsWith(`${prefix}:`)) continue
+        if (attempt(() => cashaddr.decode(full)) !== undefined) return full
+      }
+      return undefined
+    },
+    write: (bytes) => cashaddr.encode(main, 'P2PKH', bytes.slice(0, 20)),
+  }
+}
+
+function evm(): AddressFormat {
+  return {
+    canonical(address) {
+      if (!/^0x[0-9a-fA-F]{40}$/.test(address)) return undefined
+      const checksummed = getAddress(address)
+      // One case only carries no checksum (EIP-55).
+      const withoutChecksum = /^0x(?:[0-9a-f]{40}|[0-9A-F]{40})$/.test(address)
+      return withoutChecksum || address === checksummed ? checksummed : undefined
+    },
+    write: (bytes) => getAddress(bytesToHex(bytes.slice(0, 20))),
+  }
+}
+
+function solana(): AddressFormat {
+  const decoder = getAddressDecoder()
+  return {
+    // Off-curve addresses are accepted: vaults of multisig programs, among others, have them.
+    canonical: (address) => (isSolanaAddress(address) ? address : undefined),
+    write: (bytes) => decoder.decode(bytes),
+  }
+}
+
+function stellar(): AddressFormat {
+  return {
+    // Accounts 'G...' and multiplexed accounts 'M...'. A payment cannot go to a contract 'C...': it takes a call.
+    canonical: (address) =>
+      StrKey.isValidEd25519PublicKey(address) || StrKey.isValidMed25519PublicKey(address)
+        ? address
+        : undefined,
+    write: (bytes) => StrKey.encodeEd25519PublicKey(Buffer.from(bytes)),
+  }
+}
+
+function attempt<T>(decode: () => T): T | undefined {
+  try {
+    return decode()
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,59 @@
+import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
+import type { Queryable } from '../db/database.ts'
+import { newId, readClock } from '../db/ids.ts'
+import { uuidsOf } from '../http/lists.ts'
+import type { Scope } from '../http/scopes.ts'
+
+/** What a client authenticates with. The secret is shown once: only its hash is kept. */
+export interface ClientCredentials {
+  client_id: string
+  client_secret: string
+}
+
+export interface ApiClient {
+  customer_id: string
+  id: string
+  scopes: string[]
+}
+
+// The secret is 256 random bits, so a plain hash of it cannot be guessed backwards; a slow one guards passwords.
+const hashOf = (secret: string) => createHash('sha256').update(secret).digest()
+
+/** Makes an API client of a customer. */
+export async function createApiClient(
+  db: Queryable,
+  customerId: string,
+  scopes: readonly Scope[],
+): Promise<ClientCredentials> {
+  const now = await readClock(db)
+  const client_id = newId(now)
+  const client_secret = randomBytes(32).toString('base64url')
+  await db.query(
+    'insert into api_clients (customer_id, id, created_at, secret_hash, scopes) values ($1, $2, $3, $4, $5)',
+    [customerId, client_id, now.text, hashOf(client_secret), [...scopes]],
+  )
+  return { client_id, client_secret }
+}
+
+/** Stops a client from getting tokens; those it has last until they expire. False when there is no such client. */
+export async function disableApiClient(db: Queryable, clientId: string): Promise<boolean> {
+  const { rowCount } = await db.query(
+    'update api_clients set disabled_at = coalesce(disabled_at, clock_timestamp()) where id = $1',
+    [clientId],
+  )
+  return rowCount === 1
+}
+
+/** The enabled client with this id and secret, or undefined. */
+export async function findApiClient(
+  db: Queryable,
+  clientId: string,
+  secret: string,
+): Promise<ApiClient | undefined> {
+  const { rows } = await db.query<ApiClient & { secret_hash: Buffer }>(
+    'select customer_id, id, scopes, secret_hash from api_clients where id = any ($1::uuid[]) and disabled_at is null',
+    [uuidsOf([clientId])],
+  )
+  const [client] = rows
+  return client !== undefined && timingSafeEqual(client.secret_hash, hashOf(secret)) ? client : undefined
+}

@@ -1,0 +1,25 @@
+import { Type } from 'typebox'
+import { findAsset } from '../assets/catalogue.ts'
+import { AssetSymbol, Uuid } from '../http/fields.ts'
+import { operation } from '../http/operation.ts'
+import { problem } from '../http/problems.ts'
+import { requireProfile } from './get-profile.ts'
+import { Balance, selectBalances } from './list-balances.ts'
+
+/** Reads a profile's balance of one asset (design section 6); an asset it never held is 0, an unknown one is 404. */
+export const getBalance = operation({
+  method: 'GET',
+  url: '/v2/profiles/:id/balances/:asset',
+  scope: 'funding:read_profile',
+  tag: 'Profiles',
+  summary: 'Get Profile Balance',
+  params: Type.Object({ id: Uuid('Profile id.'), asset: AssetSymbol }),
+  reply: Balance,
+  problems: ['not-found'],
+  async run({ params, customerId, db }) {
+    await requireProfile(db, customerId, params.id)
+    if (findAsset(params.asset) === undefined) throw problem.notFound('asset', params.asset)
+    const [balance] = await selectBalances(db, customerId, params.id, [params.asset])
+    return balance ?? { asset: params.asset, available: '0', trading: '0' }
+  },
+})

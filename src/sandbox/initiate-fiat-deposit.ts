@@ -1,0 +1,92 @@
+import { Type } from 'typebox'
+import { formatAmount, parseAmount } from '../assets/amount.ts'
+import { decimalsOf } from '../assets/catalogue.ts'
+import { AMOUNT_LENGTH_MAX, Text } from '../http/fields.ts'
+import { operation } from '../http/operation.ts'
+import { problem } from '../http/problems.ts'
+import { onPlatform, onProfile } from '../ledger/entries.ts'
+import { Wire } from '../transfers/fiat-deposit-instructions.ts'
+
+const InitiateFiatDepositBody = Type.Object(
+  {
+    amount: Type.String({
+      maxLength: AMOUNT_LENGTH_MAX,
+      pattern: '^[0-9]*\\.?[0-9]{1,2}$',
+      description: 'Amount to deposit, with at most two decimals.',
+      examples: ['250.00'],
+    }),
+    asset: Type.Enum(['USD'], { type: 'string', description: 'Only USD is supported.' }),
+    memo_id: Text(100, 'The memo_id of deposit instructions: it decides which profile is credited.', 1),
+    fiat_network_instructions: Type.Object({ wire: Wire }, { additionalProperties: false }),
+    fiat_account_owner: Type.Optional(
+      Type.Object({
+        institution_details: Type.Optional(Type.Object({ name: Type.Optional(Text(200, 'Name.')) })),
+      }),
+    ),
+  },
+  { additionalProperties: false },
+)
+
+/** Initiate Sandbox Fiat Deposit (spec 4.4): a wire arrives and the profile that owns its memo is credited. */
+export const initiateFiatDeposit = operation({
+  method: 'POST',
+  url: '/v2/sandbox/fiat-deposits',
+  scope: 'transfer:write_sandbox_fiat_deposit',
+  tag: 'Sandbox',
+  summary: 'Initiate Sandbox Fiat Deposit',
+  description:
+    'Simulates an incoming wire. The balance is credited before the answer. Exists in sandbox mode only.',
+  sandboxOnly: true,
+  body: InitiateFiatDepositBody,
+  reply: Type.Object({}, { additionalProperties: false }),
+  problems: ['not-found', 'unavailable'],
+  async run({ body: { amount, asset, memo_id }, customerId, db, ledger }) {
+    const minor = parseAmount(amount, decimalsOf(asset))!
+    if (minor === 0n) throw problem.badRequest('amount must be greater than zero')
+    const { rows } = await db.query<InstructionsOfMemo>({
+      name: 'instructions by memo',
+      text: `
+        select profile_id, identity_id, account_id, metadata
+        from fiat_deposit_instructions
+        where customer_id = $1 and memo_id = $2`,
+      values: [customerId, memo_id],
+    })
+    const [instructions] = rows
+    if (instructions === undefined) throw problem.notFound('memo_id', memo_id)
+    const { profile_id, identity_id, account_id, metadata } = instructions
+
+    await ledger.submit(customerId, {
+      balances: [{ profile_id, asset }],
+      decide: ({ now, newId }) => ({
+        transfer: {
+          id: newId(),
+          customer_id: customerId,
+          profile_id,
+          ...(identity_id !== null && { identity_id }),
+          ...(account_id !== null && { account_id }),
+          type: 'WIRE_DEPOSIT',
+          direction: 'CREDIT',
+          status: 'COMPLETED',
+          asset,
+          balance_asset: asset,
+          amount: formatAmount(minor, decimalsOf(asset)),
+          fee: '0',
+          total: formatAmount(minor, decimalsOf(asset)),
+          memo: memo_id,
+          ...(metadata !== null && { metadata }),
+          created_at: now.text,
+          updated_at: now.text,
+        },
+        entries: [onPlatform('bank', asset, -minor), onProfile(profile_id, asset, minor)],
+      }),
+    })
+    return {}
+  },
+})
+
+interface InstructionsOfMemo {
+  profile_id: string
+  identity_id: string | null
+  account_id: string | null
+  metadata: Record<string, string> | null
+}

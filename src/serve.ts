@@ -1,0 +1,116 @@
+import { mkdir } from 'node:fs/promises'
+import { isIP, type AddressInfo } from 'node:net'
+import { pino, type Logger } from 'pino'
+import { buildApp } from './app.ts'
+import { openDatabase, type Database } from './db/database.ts'
+import { EmbeddedPostgres } from './db/embedded-postgres.ts'
+import { migrate } from './db/migrate.ts'
+import { Ledger } from './ledger/ledger.ts'
+import type { Networks } from './networks/networks.ts'
+import { simulatedNetworks } from './networks/simulated.ts'
+import { makeDemo, type SandboxCredentials } from './sandbox/demo.ts'
+import type { Settings } from './settings.ts'
+import { startWorker } from './worker.ts'
+
+/** JSON lines on standard error: standard output is for people and for `--json`. */
+export const openLog = (settings: Settings): Logger => pino({ level: settings.logLevel }, pino.destination(2))
+
+/** The database that the settings name, or the embedded one, started; closing stops what was started. */
+export async function connect(
+  settings: Settings,
+  log: Logger,
+): Promise<{ db: Database; close: () => Promise<void> }> {
+  let embedded: EmbeddedPostgres | undefined
+  if (settings.databaseUrl === undefined) {
+    await mkdir(settings.dataDir, { recursive: true })
+    embedded = await EmbeddedPostgres.start({
+      dataDir: settings.dataDir,
+      log: (message) => log.info(message),
+    })
+  }
+  const db = openDatabase(settings.databaseUrl ?? embedded!.url, {
+    max: settings.databaseConnections,
+    onError: (error) => log.warn({ err: error }, 'an idle database connection was lost'),
+  })
+  const close = async () => {
+    await db.end()
+    await embedded?.stop()
+  }
+  return { db, close }
+}
+
+export interface Service {
+  /** The address that the API listens on. */
+  address: string
+  /** What was made for the demo, when this was its first start. */
+  demo: SandboxCredentials | undefined
+  /** Finishes what was accepted and stops, in order: API, worker, ledger, database. */
+  close(): Promise<void>
+}
+
+/** Starts the whole service: database, migrations, API, demo data, worker. */
+export async function serve(settings: Settings, log: Logger): Promise<Service> {
+  const { db, close: disconnect } = await connect(settings, log)
+  try {
+    const applied = await migrate(db)
+    if (applied.length > 0) log.info({ applied }, 'migrated')
+    await warnOfSuperuser(db, log)
+
+    const ledger = new Ledger(db)
+    const networks = networksOf(settings, db)
+    const port = settings.port === 0 ? await freePort(settings.host) : settings.port
+    const host = isIP(settings.host) === 6 ? `[${settings.host}]` : settings.host
+    const baseUrl = settings.baseUrl ?? `http://${host}:${port}`
+    const app = await buildApp({ db, ledger, networks, settings, baseUrl, log })
+    const address = await app.listen({ host: settings.host, port })
+    const demo =
+      settings.mode === 'sandbox' ? await makeDemo(db, { dataDir: settings.dataDir, baseUrl }) : undefined
+    const worker = settings.worker
+      ? startWorker({ db, networks, intervalMs: settings.workerIntervalMs, log })
+      : undefined
+    return {
+      address,
+      demo,
+      async close() {
+        await app.close()
+        await worker?.stop()
+        await ledger.drain()
+        await disconnect()
+      },
+    }
+  } catch (error) {
+    await disconnect()
+    throw error
+  }
+}
+
+/** The sandbox's networks are simulated. No real one is connected yet: live mode refuses withdrawals with 503. */
+const networksOf = (settings: Settings, db: Database): Networks =>
+  settings.mode === 'sandbox'
+    ? simulatedNetworks(db, {
+        confirmationMs: settings.simulatedConfirmationMs,
+        holdMs: settings.simulatedHoldMs,
+      })
+    : new Map()
+
+/** Entries are append-only by privilege, which a superuser does not feel. */
+async function warnOfSuperuser(db: Database, log: Logger): Promise<void> {
+  const { rows } = await db.query<{ rolsuper: boolean }>(
+    'select rolsuper from pg_roles where rolname = current_user',
+  )
+  if (rows[0]?.rolsuper) {
+    log.warn(
+      'the database role is a superuser: nothing keeps it from changing ledger entries; use an ordinary role',
+    )
+  }
+}
+
+/** The base URL, which is the token issuer, must be known before the API listens. */
+async function freePort(host: string): Promise<number> {
+  const { createServer } = await import('node:net')
+  const server = createServer()
+  await new Promise<void>((resolve, reject) => server.once('error', reject).listen(0, host, resolve))
+  const { port } = server.address() as AddressInfo
+  await new Promise((resolve) => server.close(resolve))
+  return port
+}

@@ -1,0 +1,126 @@
+import { resolve } from 'node:path'
+import { bool, cleanEnv, host, makeValidator, str, url } from 'envalid'
+
+const wholeNumber = (min: number, max: number) =>
+  makeValidator<number>((text) => {
+    const value = /^\d+$/.test(text) ? Number(text) : NaN
+    if (!(value >= min && value <= max)) throw new Error(`must be a whole number from ${min} to ${max}`)
+    return value
+  })
+
+/** Every setting of Bursar, read from the environment. `bursar serve --help` prints this list. */
+export const SETTINGS = {
+  DATABASE_URL: url({
+    default: undefined,
+    desc: 'PostgreSQL 15 or newer to use instead of the embedded one',
+  }),
+  HOST: host({ default: '127.0.0.1', desc: 'address the API listens on' }),
+  PORT: wholeNumber(0, 65535)({ default: 8080, desc: 'port the API listens on; 0 picks a free one' }),
+  BURSAR_DATA_DIR: str({
+    default: '.bursar',
+    desc: 'folder of the embedded PostgreSQL and the demo credentials',
+  }),
+  BURSAR_MODE: str({
+    choices: ['sandbox', 'live'] as const,
+    default: 'sandbox',
+    desc: 'sandbox: simulated deposits and networks, test-network addresses; live: none of them',
+  }),
+  BURSAR_BASE_URL: url({
+    default: undefined,
+    desc: 'address clients reach the API at, and the token issuer; the same for every process on one database (default: http://HOST:PORT)',
+  }),
+  BURSAR_WORKER: bool({ default: true, desc: 'whether this process runs the settlement worker' }),
+  BURSAR_WORKER_INTERVAL_MS: wholeNumber(
+    10,
+    60_000,
+  )({ default: 200, desc: 'pause of the worker when there is nothing to do' }),
+  BURSAR_SIMULATED_CONFIRMATION_MS: wholeNumber(
+    0,
+    3_600_000,
+  )({
+    default: 2_000,
+    desc: 'how long the simulated networks take to confirm a transaction',
+  }),
+  BURSAR_SIMULATED_HOLD_MS: wholeNumber(
+    0,
+    3_600_000,
+  )({
+    default: 5_000,
+    desc: 'how long the sandbox holds a withdrawal to a magic destination that is held',
+  }),
+  BURSAR_FEE_QUOTE_TTL_SECONDS: wholeNumber(
+    1,
+    86_400,
+  )({ default: 300, desc: 'how long a guaranteed fee is good for' }),
+  BURSAR_TOKEN_TTL_SECONDS: wholeNumber(
+    1,
+    86_400,
+  )({ default: 3_600, desc: 'how long an access token is good for' }),
+  BURSAR_OAUTH_ISSUER: url({
+    default: undefined,
+    desc: 'external OAuth 2 issuer to trust instead of the built-in token endpoint; its tokens carry customer_id',
+  }),
+  BURSAR_DATABASE_CONNECTIONS: wholeNumber(
+    2,
+    500,
+  )({ default: 20, desc: 'most connections of this process to the database' }),
+  BURSAR_LOG_LEVEL: str({
+    choices: ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const,
+    default: 'info',
+    desc: 'what is logged, as JSON lines on standard error',
+  }),
+}
+
+export interface Settings {
+  databaseUrl: string | undefined
+  host: string
+  port: number
+  dataDir: string
+  mode: 'sandbox' | 'live'
+  baseUrl: string | undefined
+  worker: boolean
+  workerIntervalMs: number
+  simulatedConfirmationMs: number
+  simulatedHoldMs: number
+  feeQuoteTtlSeconds: number
+  tokenTtlSeconds: number
+  oauthIssuer: string | undefined
+  databaseConnections: number
+  logLevel: string
+}
+
+/** A setting that is wrong. The message has a line for each, which names it. */
+export class SettingsError extends Error {}
+
+/** Reads and checks the settings. Throws `SettingsError` for a bad value and for a BURSAR_ name that is none. */
+export function readSettings(environment: Record<string, string | undefined>): Settings {
+  const unknown = Object.keys(environment).filter((name) => name.startsWith('BURSAR_') && !(name in SETTINGS))
+  const complaints = unknown.map((name) => `${name}: no such setting`)
+  const given = Object.fromEntries(
+    Object.keys(SETTINGS)
+      .filter((name) => environment[name] !== undefined && environment[name] !== '')
+      .map((name) => [name, environment[name]]),
+  )
+  const env = cleanEnv(given, SETTINGS, {
+    reporter: ({ errors }) =>
+      complaints.push(...Object.entries(errors).map(([name, error]) => `${name}: ${error.message}`)),
+  })
+  if (complaints.length > 0) throw new SettingsError(complaints.join('\n'))
+  return {
+    databaseUrl: env.DATABASE_URL,
+    host: env.HOST,
+    port: env.PORT,
+    dataDir: resolve(env.BURSAR_DATA_DIR),
+    mode: env.BURSAR_MODE,
+    baseUrl: env.BURSAR_BASE_URL?.replace(/\/+$/, ''),
+    worker: env.BURSAR_WORKER,
+    workerIntervalMs: env.BURSAR_WORKER_INTERVAL_MS,
+    simulatedConfirmationMs: env.BURSAR_SIMULATED_CONFIRMATION_MS,
+    simulatedHoldMs: env.BURSAR_SIMULATED_HOLD_MS,
+    feeQuoteTtlSeconds: env.BURSAR_FEE_QUOTE_TTL_SECONDS,
+    tokenTtlSeconds: env.BURSAR_TOKEN_TTL_SECONDS,
+    oauthIssuer: env.BURSAR_OAUTH_ISSUER?.replace(/\/+$/, ''),
+    databaseConnections: env.BURSAR_DATABASE_CONNECTIONS,
+    logLevel: env.BURSAR_LOG_LEVEL,
+  }
+}

@@ -1,0 +1,47 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import {
+  fund,
+  newCustomer,
+  startTestService,
+  withdrawalOf,
+  type TestCustomer,
+  type TestService,
+} from '../../test/support.ts'
+
+let service: TestService
+let customer: TestCustomer
+
+beforeAll(async () => {
+  service = await startTestService()
+  customer = await newCustomer(service)
+  await fund(customer, '1000')
+})
+afterAll(() => service.close())
+
+const URL = '/v2/transfer/crypto-withdrawals'
+
+test('the record that is answered is the one that is kept', async () => {
+  const body = withdrawalOf(customer, {
+    ref_id: 'kept',
+    amount: '10.50',
+    metadata: { order: '17' },
+    memo: 'hello',
+    beneficiary: { person_details: { first_name: 'Ada', last_name: 'Lovelace' } },
+  })
+  const created = await customer.call('POST', URL, body)
+  expect(created.status).toBe(200)
+  expect(created.body).toMatchObject({
+    amount: '10.5',
+    fee: '1',
+    total: '11.5',
+    direction: 'DEBIT',
+    type: 'CRYPTO_WITHDRAWAL',
+    status: 'PENDING',
+    notional_value: '11.5',
+    metadata: { order: '17' },
+    memo: 'hello',
+    auto_conversion: {},
+  })
+  const read = await customer.call('GET', `/v2/transfer/transfers/${String(created.body.id)}`)
+  expect(read.body).toEqual(created.body)
+})

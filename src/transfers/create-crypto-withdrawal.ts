@@ -1,0 +1,235 @@
+import { Type, type Static } from 'typebox'
+import { formatAmount, parseAmount } from '../assets/amount.ts'
+import { findAsset, type CryptoNetwork } from '../assets/catalogue.ts'
+import { Amount, AssetSymbol, Metadata, Network, RefId, Text, Uuid } from '../http/fields.ts'
+import { operation } from '../http/operation.ts'
+import { problem } from '../http/problems.ts'
+import { onPlatform, onProfile, type Entry } from '../ledger/entries.ts'
+import type { FeeQuote } from '../ledger/fee-quotes.ts'
+import type { Decision, View } from '../ledger/ledger.ts'
+import { Transfer } from '../ledger/transfer.ts'
+import { canonicalAddress } from '../networks/addresses.ts'
+import { amountsAt, scheduledFee, termsOf, type Amounts, type Terms } from './withdrawal-terms.ts'
+
+const Name = Text(200, 'Name.', 1)
+
+const CreateCryptoWithdrawalBody = Type.Object(
+  {
+    profile_id: Uuid('Profile to withdraw from.'),
+    destination_address: Type.String({
+      minLength: 1,
+      maxLength: 128,
+      description: 'Destination address.',
+      examples: ['0x52908400098527886E0F7030069857D2E4169EE7'],
+    }),
+    asset: AssetSymbol,
+    crypto_network: Network,
+    ref_id: Type.Optional(RefId),
+    identity_id: Type.Optional(Uuid('Identity of the user making the withdrawal.')),
+    account_id: Type.Optional(Uuid('Account of the identity making the withdrawal.')),
+    balance_asset: Type.Optional(
+      Type.String({
+        maxLength: 16,
+        description:
+          'Balance to debit: USD, one to one, for a platform-issued stablecoin; else the asset itself.',
+        examples: ['USD'],
+      }),
+    ),
+    metadata: Type.Optional(Metadata),
+    fee_id: Type.Optional(Uuid('Id of a guaranteed fee, from POST /v2/transfer/fees/crypto-withdrawal.')),
+    amount: Type.Optional(Amount('Amount to withdraw. Exactly one of amount and total.')),
+    total: Type.Optional(Amount('Total to withdraw, fee included. Exactly one of amount and total.')),
+    beneficiary: Type.Optional(
+      Type.Object(
+        {
+          person_details: Type.Optional(Type.Object({ first_name: Name, last_name: Name })),
+          institution_details: Type.Optional(Type.Object({ name: Name })),
+        },
+        { description: 'Beneficiary information. Other members are kept as they are.' },
+      ),
+    ),
+    memo: Type.Optional(Text(256, 'Memo sent with the withdrawal.')),
+  },
+  { additionalProperties: false },
+)
+type Body = Static<typeof CreateCryptoWithdrawalBody>
+
+/** Create Crypto Withdrawal (spec 4.1): debits the profile by amount plus fee and leaves the rest to the worker. */
+export const createCryptoWithdrawal = operation({
+  method: 'POST',
+  url: '/v2/transfer/crypto-withdrawals',
+  scope: 'transfer:write_crypto_withdrawal',
+  tag: 'Transfers',
+  summary: 'Create Crypto Withdrawal',
+  description:
+    'Moves crypto from a profile balance to an external address. The transfer is PENDING; the balance is debited by its total at once.',
+  body: CreateCryptoWithdrawalBody,
+  reply: Transfer,
+  problems: [
+    'exceed-precision',
+    'below-min-withdraw-limit',
+    'exceed-max-withdraw-limit',
+    'unsupported-address',
+    'unsupported-network',
+    'not-found',
+    'insufficient-funds',
+    'expired',
+    'already-exists',
+    'unavailable',
+  ],
+  async run({ body, customerId, ledger, networks, settings }) {
+    const terms = termsOf(body, { networks, settings })
+    const balanceAsset = balanceAssetOf(body, terms)
+    // Without a quote the amounts are known now; with one, once it is read.
+    const scheduled = body.fee_id === undefined ? amountsAt(scheduledFee(terms), terms) : undefined
+    if (scheduled !== undefined) requireBalancePrecision(scheduled, balanceAsset, terms)
+
+    return ledger.submit(customerId, {
+      ref_id: body.ref_id,
+      fee_id: body.fee_id,
+      balances: [{ profile_id: body.profile_id, asset: balanceAsset }],
+      decide(view) {
+        requireRecords(body, view)
+        const amounts = scheduled ?? amountsAt(quotedFee(body, terms, view), terms)
+        if (scheduled === undefined) requireBalancePrecision(amounts, balanceAsset, terms)
+        return withdrawal(customerId, body, {
+          terms,
+          amounts,
+          balanceAsset,
+          view,
+          sandbox: settings.mode === 'sandbox',
+        })
+      },
+    })
+  },
+})
+
+/** Only a platform stablecoin may be paid from another balance, and only from USD. */
+function balanceAssetOf(body: Body, { asset }: Terms): string {
+  const balanceAsset = body.balance_asset ?? asset.symbol
+  if (balanceAsset !== asset.symbol && !(balanceAsset === 'USD' && asset.platformStablecoin)) {
+    const allowed = asset.platformStablecoin ? `${asset.symbol} or USD` : asset.symbol
+    throw problem.badRequest(`balance_asset must be ${allowed} for a withdrawal of ${asset.symbol}`)
+  }
+  return balanceAsset
+}
+
+/** What leaves the balance must be an amount of the balance's asset: USD has cents. */
+function requireBalancePrecision({ total }: Amounts, balanceAsset: string, { asset, asked }: Terms): void {
+  const { decimals } = findAsset(balanceAsset)!
+  if (parseAmount(formatAmount(total, asset.decimals), decimals) === undefined) {
+    throw problem.exceedPrecision(asked.field, { asset: balanceAsset, decimals })
+  }
+}
+
+function requireRecords({ profile_id, identity_id, account_id }: Body, view: View): void {
+  if (!view.profileExists(profile_id)) throw problem.notFound('profile', profile_id)
+  // There are no identities and accounts yet, so that none can be found.
+  if (identity_id !== undefined) throw problem.notFound('identity', identity_id)
+  if (account_id !== undefined) throw problem.notFound('account', account_id)
+}
+
+/** The guaranteed fee, if the quote is good for this withdrawal. */
+function quotedFee(body: Body, terms: Terms, view: View): bigint {
+  const fee_id = body.fee_id!
+  const quote = view.quote(fee_id)
+  if (quote === undefined) throw problem.notFound('fee quote', fee_id)
+  if (quote.transfer_id !== null)
+    throw problem.expired('the fee quote was used by another withdrawal', { fee_id })
+  if (quote.expires_at <= view.now.text)
+    throw problem.expired(`the fee quote expired at ${quote.expires_at}`, { fee_id })
+  const wrong = (field: string) => problem.badRequest(`fee_id is a quote for another ${field}`)
+  if (quote.asset !== body.asset) throw wrong('asset')
+  if (quote.crypto_network !== body.crypto_network) throw wrong('crypto_network')
+  if (addressKey(quote) !== addressKey(body)) throw wrong('destination_address')
+
+  const fee = parseAmount(quote.fee, terms.asset.decimals)!
+  const asked = terms.asked.field === 'amount' ? terms.asked.minor : terms.asked.minor - fee
+  if (asked > quotedAmount(quote, fee, terms)) throw wrong('amount: this withdrawal is larger')
+  return fee
+}
+
+const quotedAmount = (quote: FeeQuote, fee: bigint, { asset }: Terms): bigint =>
+  quote.amount === null
+    ? parseAmount(quote.total!, asset.decimals)! - fee
+    : parseAmount(quote.amount, asset.decimals)!
+
+/** One destination has several spellings. */
+const addressKey = ({
+  crypto_network,
+  destination_address,
+}: {
+  crypto_network: string
+  destination_address: string
+}) => canonicalAddress(crypto_network as CryptoNetwork, destination_address, { testNetworks: true })
+
+interface Accepted {
+  terms: Terms
+  amounts: Amounts
+  balanceAsset: string
+  view: View
+  sandbox: boolean
+}
+
+/** The record and entries: profile -total, in flight +amount, fees +fee (design section 4). */
+function withdrawal(
+  customerId: string,
+  body: Body,
+  { terms, amounts, balanceAsset, view, sandbox }: Accepted,
+): Decision {
+  const { asset } = terms
+  const { fee_id: _, beneficiary, ...given } = body
+  const text = (minor: bigint) => formatAmount(minor, asset.decimals)
+  const notional = notionalUsd(amounts.total, terms, sandbox)
+  return {
+    transfer: {
+      ...given,
+      id: view.newId(),
+      customer_id: customerId,
+      type: 'CRYPTO_WITHDRAWAL',
+      direction: 'DEBIT',
+      status: 'PENDING',
+      balance_asset: balanceAsset,
+      amount: text(amounts.amount),
+      fee: text(amounts.fee),
+      total: text(amounts.total),
+      ...(notional !== undefined && { notional_value: notional }),
+      ...(balanceAsset !== asset.symbol && { auto_conversion: {} }),
+      created_at: view.now.text,
+      updated_at: view.now.text,
+    },
+    entries: entriesOf(body, amounts, balanceAsset, terms),
+    ...(beneficiary !== undefined && { beneficiary }),
+  }
+}
+
+function entriesOf(
+  body: Body,
+  { amount, fee, total }: Amounts,
+  balanceAsset: string,
+  { asset }: Terms,
+): Entry[] {
+  const out = [
+    onPlatform(`in_flight:${body.crypto_network}`, asset.symbol, amount),
+    onPlatform('fees', asset.symbol, fee),
+  ]
+  if (balanceAsset === asset.symbol) return [onProfile(body.profile_id, asset.symbol, -total), ...out]
+  const debited = parseAmount(formatAmount(total, asset.decimals), findAsset(balanceAsset)!.decimals)!
+  return [
+    onProfile(body.profile_id, balanceAsset, -debited),
+    onPlatform('conversion', balanceAsset, debited),
+    onPlatform('conversion', asset.symbol, -total),
+    ...out,
+  ]
+}
+
+const PRICE_DECIMALS = 8
+const CENT_DECIMALS = 2
+
+/** USD value of a total, in cents rounded down; undefined where there is no price. */
+function notionalUsd(total: bigint, { asset }: Terms, sandbox: boolean): string | undefined {
+  const price = asset.platformStablecoin ? '1' : sandbox ? asset.sandboxPriceUsd : undefined
+  if (price === undefined) return undefined
+  const scaled = total * parseAmount(price, PRICE_DECIMALS)!
+  return formatAmount(scaled / 10n ** BigInt(asset.decimals + PRICE_DECIMALS - CENT_DECIMALS), CENT_DECIMALS)
+}

@@ -1,0 +1,26 @@
+import { Type } from 'typebox'
+import { Uuid } from '../http/fields.ts'
+import { operation } from '../http/operation.ts'
+import { problem } from '../http/problems.ts'
+import { Transfer, TRANSFER_COLUMNS, transferToWire, type TransferRow } from '../ledger/transfer.ts'
+
+/** Reads one transfer by id (design section 6). */
+export const getTransfer = operation({
+  method: 'GET',
+  url: '/v2/transfer/transfers/:id',
+  scope: 'transfer:read_transfer',
+  tag: 'Transfers',
+  summary: 'Get Transfer',
+  params: Type.Object({ id: Uuid('Transfer id.') }),
+  reply: Transfer,
+  problems: ['not-found'],
+  async run({ params, customerId, db }) {
+    const { rows } = await db.query<TransferRow>({
+      name: 'get transfer',
+      text: `select ${TRANSFER_COLUMNS} from transfers t where t.customer_id = $1 and t.id = $2`,
+      values: [customerId, params.id],
+    })
+    if (rows[0] === undefined) throw problem.notFound('transfer', params.id)
+    return transferToWire(rows[0])
+  },
+})

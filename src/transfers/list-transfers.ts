@@ -1,0 +1,131 @@
+import { Type, type Static } from 'typebox'
+import { firstIdAt } from '../db/ids.ts'
+import type { Database } from '../db/database.ts'
+import { Filter, FilterValue, FilterWithoutCommas } from '../http/fields.ts'
+import {
+  listReply,
+  microsToTimestamp,
+  pageOf,
+  pageParameters,
+  pageReply,
+  timeBounds,
+  timeRange,
+  uuidsOf,
+  type Page,
+} from '../http/lists.ts'
+import { operation } from '../http/operation.ts'
+import {
+  SecondaryStatusName,
+  Transfer,
+  TRANSFER_COLUMNS,
+  TransferStatus,
+  transferToWire,
+  TransferType,
+  type TransferRow,
+} from '../ledger/transfer.ts'
+
+const ListTransfersQuery = Type.Object(
+  {
+    ids: Filter(FilterValue, 'Filter by transfer ids.'),
+    profile_ids: Filter(FilterValue, 'Filter by profiles.'),
+    identity_ids: Filter(FilterValue, 'Filter by identities.'),
+    account_ids: Filter(FilterValue, 'Filter by accounts.'),
+    ref_ids: FilterWithoutCommas(FilterValue, 'Filter by ref_ids.'),
+    group_ids: Filter(FilterValue, 'Filter by groups.'),
+    crypto_tx_hashes: Filter(Type.String({ maxLength: 128 }), 'Filter by on-chain transaction hashes.'),
+    type: Filter(TransferType, 'Filter by types.'),
+    statuses: Filter(TransferStatus, 'Filter by statuses.'),
+    secondary_statuses: Filter(SecondaryStatusName, 'Filter by secondary statuses.'),
+    ...timeBounds('created_at'),
+    ...timeBounds('updated_at'),
+    order_by: Type.Optional(
+      Type.Enum(['CREATED_AT', 'UPDATED_AT'], {
+        type: 'string',
+        default: 'CREATED_AT',
+        description: 'Sort key.',
+      }),
+    ),
+    ...pageParameters,
+  },
+  { additionalProperties: false },
+)
+type Query = Static<typeof ListTransfersQuery>
+
+/** Lists the customer's transfers (design sections 5 and 6). */
+export const listTransfers = operation({
+  method: 'GET',
+  url: '/v2/transfer/transfers',
+  scope: 'transfer:read_transfer',
+  tag: 'Transfers',
+  summary: 'List Transfers',
+  query: ListTransfersQuery,
+  reply: listReply(Transfer),
+  async run({ query, customerId, db }) {
+    const page = pageOf(query)
+    const byUpdate = query.order_by === 'UPDATED_AT'
+    const rows = await selectTransfers(db, customerId, query, page, byUpdate)
+    return pageReply(rows, page, (row) => (byUpdate ? [row.updated_at!, row.id] : [row.id]), transferToWire)
+  },
+})
+
+/**
+ * A page of transfers and one more. Ids sort as creation times do, so the primary key serves the default order
+ * and the created_at bounds, and a deep page costs what the first costs.
+ */
+async function selectTransfers(
+  db: Database,
+  customerId: string,
+  query: Query,
+  page: Page,
+  byUpdate: boolean,
+): Promise<TransferRow[]> {
+  const created = timeRange(query, 'created_at')
+  const updated = timeRange(query, 'updated_at')
+  const direction = page.descending ? 'desc' : 'asc'
+  const beyond = page.descending ? '<' : '>'
+  const { rows } = await db.query<TransferRow>(
+    `
+    select ${TRANSFER_COLUMNS}
+    from transfers t
+    where t.customer_id = $1
+      and t.id >= $2 and t.id < $3
+      and t.updated_at >= $4 and t.updated_at < $5
+      and ($6::uuid[] is null or t.id = any ($6))
+      and ($7::uuid[] is null or t.profile_id = any ($7))
+      and ($8::uuid[] is null or t.identity_id = any ($8))
+      and ($9::uuid[] is null or t.account_id = any ($9))
+      and ($10::text[] is null or t.ref_id = any ($10))
+      and ($11::uuid[] is null or t.group_id = any ($11))
+      and ($12::text[] is null or t.crypto_tx_hash = any ($12))
+      and ($13::text[] is null or t.type = any ($13))
+      and ($14::text[] is null or t.status = any ($14))
+      and ($15::text[] is null or t.secondary_status ->> 'name' = any ($15))
+      and ${
+        byUpdate
+          ? `($16::timestamptz is null or (t.updated_at, t.id) ${beyond} ($16, $17::uuid))`
+          : `($16::uuid is null or t.id ${beyond} $16)`
+      }
+    order by ${byUpdate ? `t.updated_at ${direction}, t.id ${direction}` : `t.id ${direction}`}
+    limit $${byUpdate ? 18 : 17}`,
+    [
+      customerId,
+      firstIdAt(created.from),
+      firstIdAt(created.to),
+      microsToTimestamp(updated.from),
+      microsToTimestamp(updated.to),
+      uuidsOf(query.ids),
+      uuidsOf(query.profile_ids),
+      uuidsOf(query.identity_ids),
+      uuidsOf(query.account_ids),
+      query.ref_ids,
+      uuidsOf(query.group_ids),
+      query.crypto_tx_hashes,
+      query.type,
+      query.statuses,
+      query.secondary_statuses,
+      ...(byUpdate ? [page.after?.[0], page.after?.[1]] : [page.after?.[0]]),
+      page.limit + 1,
+    ],
+  )
+  return rows
+}

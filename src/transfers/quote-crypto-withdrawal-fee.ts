@@ -1,0 +1,80 @@
+import { Type } from 'typebox'
+import { formatAmount } from '../assets/amount.ts'
+import { newId, readClock } from '../db/ids.ts'
+import { Amount, AssetSymbol, Network, Timestamp, Uuid } from '../http/fields.ts'
+import { operation } from '../http/operation.ts'
+import { amountsAt, scheduledFee, termsOf } from './withdrawal-terms.ts'
+
+const asked = {
+  asset: AssetSymbol,
+  crypto_network: Network,
+  destination_address: Type.String({
+    minLength: 1,
+    maxLength: 128,
+    description: 'Destination address.',
+    examples: ['0x52908400098527886E0F7030069857D2E4169EE7'],
+  }),
+  amount: Type.Optional(Amount('Largest amount the quote is for. Exactly one of amount and total.')),
+  total: Type.Optional(
+    Amount('Largest total the quote is for, fee included. Exactly one of amount and total.'),
+  ),
+}
+
+/** Quotes a guaranteed withdrawal fee (design section 6): good for a configured time and one withdrawal. */
+export const quoteCryptoWithdrawalFee = operation({
+  method: 'POST',
+  url: '/v2/transfer/fees/crypto-withdrawal',
+  scope: 'fee:write_crypto_withdrawal_fee',
+  tag: 'Transfers',
+  summary: 'Create Crypto Withdrawal Fee',
+  description:
+    'Guarantees a fee for one withdrawal to this destination of at most this amount, until it expires.',
+  body: Type.Object(asked, { additionalProperties: false }),
+  reply: Type.Object({
+    id: Uuid('The fee_id to withdraw with.'),
+    fee: Amount('The guaranteed fee.'),
+    expires_at: Timestamp('Until when the fee is guaranteed.'),
+    ...asked,
+  }),
+  problems: [
+    'exceed-precision',
+    'below-min-withdraw-limit',
+    'exceed-max-withdraw-limit',
+    'unsupported-address',
+    'unsupported-network',
+    'unavailable',
+  ],
+  async run({ body, customerId, db, networks, settings }) {
+    const terms = termsOf(body, { networks, settings })
+    const { fee } = amountsAt(scheduledFee(terms), terms)
+    const { field, minor } = terms.asked
+    const quote = {
+      asset: body.asset,
+      crypto_network: body.crypto_network,
+      destination_address: body.destination_address,
+      fee: formatAmount(fee, terms.asset.decimals),
+      [field]: formatAmount(minor, terms.asset.decimals),
+    }
+    const now = await readClock(db)
+    const { rows } = await db.query<{ id: string; expires_at: string }>(
+      `
+      insert into fee_quotes (customer_id, id, created_at, expires_at,
+                              asset, crypto_network, destination_address, fee, amount, total)
+      values ($1, $2, $3, $3::timestamptz + make_interval(secs => $4), $5, $6, $7, $8, $9, $10)
+      returning id, expires_at`,
+      [
+        customerId,
+        newId(now),
+        now.text,
+        settings.feeQuoteTtlSeconds,
+        quote.asset,
+        quote.crypto_network,
+        quote.destination_address,
+        quote.fee,
+        quote.amount,
+        quote.total,
+      ],
+    )
+    return { ...rows[0]!, ...quote }
+  },
+})
