@@ -1,9 +1,10 @@
+import { maxHeaderSize } from 'node:http'
 import Fastify, { LogController, type FastifyInstance } from 'fastify'
 import type { Logger } from 'pino'
 import type { Database } from './db/database.ts'
 import { healthRoutes } from './health/routes.ts'
 import { authenticator } from './http/authenticate.ts'
-import { errorRoutes, refuseOtherMethods } from './http/errors.ts'
+import { errorRoutes, refuseOtherMethods, refuseUrl } from './http/errors.ts'
 import { mount } from './http/mount.ts'
 import { openApi } from './http/openapi.ts'
 import type { Context, Operation } from './http/operation.ts'
@@ -67,8 +68,12 @@ export async function buildApp({
     loggerInstance: log,
     logController: new LogController({ disableRequestLogging: true }),
     genReqId: () => crypto.randomUUID(),
+    // A logger for each request costs more than the few requests that log are worth: http/errors.ts names the id.
+    childLoggerFactory: (logger) => logger,
     bodyLimit: BODY_LIMIT,
-    routerOptions: { ignoreTrailingSlash: false, maxParamLength: 200 },
+    // An id of any length gets the schema's answer: no route has a pattern that a long one could slow down.
+    routerOptions: { ignoreTrailingSlash: false, maxParamLength: maxHeaderSize },
+    frameworkErrors: refuseUrl(baseUrl),
     forceCloseConnections: 'idle',
   }) as unknown as FastifyInstance
   app.removeContentTypeParser('text/plain')
@@ -77,6 +82,7 @@ export async function buildApp({
 
   const keys = await loadSigningKeys(db)
   const tokens = accessTokens({
+    db,
     keys,
     baseUrl,
     ttlSeconds: settings.tokenTtlSeconds,

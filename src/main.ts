@@ -1,16 +1,17 @@
 #!/usr/bin/env node
-import { readFileSync } from 'node:fs'
+import { AssertionError } from 'node:assert'
+import { existsSync, readFileSync } from 'node:fs'
 import { relative } from 'node:path'
 import { Command, InvalidArgumentError } from 'commander'
 import { createCustomer } from './customers/create-customer.ts'
-import type { Database } from './db/database.ts'
+import { transaction, type Database } from './db/database.ts'
 import { migrate } from './db/migrate.ts'
+import { credentialsFile, curlSession } from './demo.ts'
 import { SCOPES, type Scope } from './http/scopes.ts'
 import { verify } from './ledger/verify.ts'
 import { createApiClient, disableApiClient } from './oauth/api-clients.ts'
-import { credentialsFile, curlSession } from './sandbox/demo.ts'
 import { connect, openLog, serve } from './serve.ts'
-import { readSettings, SETTINGS, SettingsError } from './settings.ts'
+import { readSettings, SETTINGS } from './settings.ts'
 
 const packageFile = new URL('../package.json', import.meta.url)
 const { version } = JSON.parse(readFileSync(packageFile, 'utf8')) as { version: string }
@@ -27,10 +28,19 @@ program
   .addHelpText('after', () => `\n${settingsHelp()}`)
   .action(async ({ json }: { json?: true }) => {
     const settings = readSettings(process.env)
-    const service = await serve(settings, openLog(settings))
+    const starting = serve(settings, openLog(settings))
+    stopOnSignal(async () => (await starting).close())
+    const service = await starting
     const file = credentialsFile(settings.dataDir)
     if (json) {
-      print({ ready: true, address: service.address, mode: settings.mode, credentials_file: file })
+      const { address } = service
+      const { mode } = settings
+      print({
+        ready: true,
+        address,
+        mode,
+        ...(mode === 'sandbox' && existsSync(file) && { credentials_file: file }),
+      })
     } else {
       console.log(`Bursar is ready at ${service.address} (${settings.mode} mode)`)
       if (service.demo !== undefined) {
@@ -38,7 +48,6 @@ program
         console.log(curlSession(relative(process.cwd(), file)))
       }
     }
-    stopOnSignal(() => service.close())
   })
 
 program
@@ -70,7 +79,7 @@ customer
   .action(({ name, json }: { name: string; json?: true }) =>
     withDatabase(async (db) => {
       await migrate(db)
-      const made = await createCustomer(db, name)
+      const made = await transaction(db, (tx) => createCustomer(tx, name))
       print(json ? made : `customer_id: ${made.customer_id}\nprofile_id:  ${made.profile_id}`)
     }),
   )
@@ -87,7 +96,7 @@ client
     withDatabase(async (db) => {
       await migrate(db)
       const { rowCount } = await db.query('select 1 from customers where id = $1', [options.customer])
-      if (rowCount === 0) throw new UserError(`there is no customer ${options.customer}`)
+      if (rowCount === 0) throw new Error(`there is no customer ${options.customer}`)
       const made = await createApiClient(db, options.customer, options.scopes)
       print(options.json ? made : `client_id:     ${made.client_id}\nclient_secret: ${made.client_secret}`)
     }),
@@ -100,7 +109,7 @@ client
   .option('--json', 'print JSON')
   .action((id: string, { json }: { json?: true }) =>
     withDatabase(async (db) => {
-      if (!(await disableApiClient(db, id))) throw new UserError(`there is no client ${id}`)
+      if (!(await disableApiClient(db, id))) throw new Error(`there is no client ${id}`)
       print(json ? { client_id: id, disabled: true } : `Client ${id} is disabled.`)
     }),
   )
@@ -129,9 +138,6 @@ program
     }),
   )
 
-/** A mistake of the person at the keyboard: told in a line, without a stack. */
-class UserError extends Error {}
-
 function uuid(text: string): string {
   if (!/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(text))
     throw new InvalidArgumentError('must be a UUID.')
@@ -143,7 +149,7 @@ function scopes(text: string): Scope[] {
   const names = text.split(/[ ,]+/).filter((name) => name !== '')
   const unknown = names.filter((name) => !(SCOPES as readonly string[]).includes(name))
   if (names.length === 0 || unknown.length > 0)
-    throw new InvalidArgumentError(`unknown scope: ${unknown.join(', ')}`)
+    throw new InvalidArgumentError(names.length === 0 ? 'no scope.' : `unknown scope: ${unknown.join(', ')}.`)
   return names as Scope[]
 }
 
@@ -171,7 +177,7 @@ async function withDatabase(work: (db: Database) => Promise<void>): Promise<void
   }
 }
 
-/** The first signal stops in order; a second one ends at once. */
+/** The first signal stops in order, if need be after the start; a second one ends at once. */
 function stopOnSignal(close: () => Promise<void>): void {
   let stopping = false
   for (const signal of ['SIGINT', 'SIGTERM'] as const) {
@@ -186,9 +192,18 @@ function stopOnSignal(close: () => Promise<void>): void {
   }
 }
 
+/** What only a mistake of ours throws. */
+const BUGS = [TypeError, ReferenceError, RangeError, SyntaxError, AssertionError]
+
+/** An error is told by its message. Its stack is for our own mistakes, and for who asks for it. */
+const UNDEFINED_TABLE = '42P01'
+
 function fail(error: unknown): never {
-  const known = error instanceof SettingsError || error instanceof UserError
-  console.error(known ? error.message : error)
+  const plain = error instanceof Error && !BUGS.some((bug) => error instanceof bug)
+  const asked = ['debug', 'trace'].includes(process.env.BURSAR_LOG_LEVEL ?? '')
+  if ((error as { code?: string }).code === UNDEFINED_TABLE)
+    console.error('The schema is not there: bursar migrate')
+  console.error(plain && !asked ? error.message : error)
   process.exit(1)
 }
 

@@ -5,11 +5,11 @@ import { buildApp } from './app.ts'
 import { openDatabase, type Database } from './db/database.ts'
 import { EmbeddedPostgres } from './db/embedded-postgres.ts'
 import { migrate } from './db/migrate.ts'
+import { makeDemo, type SandboxCredentials } from './demo.ts'
 import { Ledger } from './ledger/ledger.ts'
 import type { Networks } from './networks/networks.ts'
 import { simulatedNetworks } from './networks/simulated.ts'
-import { makeDemo, type SandboxCredentials } from './sandbox/demo.ts'
-import type { Settings } from './settings.ts'
+import { blame, type Settings } from './settings.ts'
 import { startWorker } from './worker.ts'
 
 /** JSON lines on standard error: standard output is for people and for `--json`. */
@@ -22,10 +22,15 @@ export async function connect(
 ): Promise<{ db: Database; close: () => Promise<void> }> {
   let embedded: EmbeddedPostgres | undefined
   if (settings.databaseUrl === undefined) {
-    await mkdir(settings.dataDir, { recursive: true })
+    await mkdir(settings.dataDir, { recursive: true }).catch(blame('BURSAR_DATA_DIR'))
     embedded = await EmbeddedPostgres.start({
       dataDir: settings.dataDir,
       log: (message) => log.info(message),
+      // Nothing here can be done without it, and whoever runs this process should know.
+      onLost: (error) => {
+        log.fatal({ err: error }, 'the embedded PostgreSQL is gone')
+        process.exit(1)
+      },
     })
   }
   const db = openDatabase(settings.databaseUrl ?? embedded!.url, {
@@ -36,7 +41,13 @@ export async function connect(
     await db.end()
     await embedded?.stop()
   }
-  return { db, close }
+  try {
+    await db.query('select').catch(blame('DATABASE_URL'))
+    return { db, close }
+  } catch (error) {
+    await close()
+    throw error
+  }
 }
 
 export interface Service {
@@ -48,6 +59,8 @@ export interface Service {
   close(): Promise<void>
 }
 
+const PORT_ERRORS = new Set<string | undefined>(['EADDRINUSE', 'EACCES'])
+
 /** Starts the whole service: database, migrations, API, demo data, worker. */
 export async function serve(settings: Settings, log: Logger): Promise<Service> {
   const { db, close: disconnect } = await connect(settings, log)
@@ -58,11 +71,13 @@ export async function serve(settings: Settings, log: Logger): Promise<Service> {
 
     const ledger = new Ledger(db)
     const networks = networksOf(settings, db)
-    const port = settings.port === 0 ? await freePort(settings.host) : settings.port
+    const port = settings.port === 0 ? await freePort(settings.host).catch(blame('HOST')) : settings.port
     const host = isIP(settings.host) === 6 ? `[${settings.host}]` : settings.host
     const baseUrl = settings.baseUrl ?? `http://${host}:${port}`
     const app = await buildApp({ db, ledger, networks, settings, baseUrl, log })
-    const address = await app.listen({ host: settings.host, port })
+    const address = await app
+      .listen({ host: settings.host, port })
+      .catch((error: NodeJS.ErrnoException) => blame(PORT_ERRORS.has(error.code) ? 'PORT' : 'HOST')(error))
     const demo =
       settings.mode === 'sandbox' ? await makeDemo(db, { dataDir: settings.dataDir, baseUrl }) : undefined
     const worker = settings.worker

@@ -1,5 +1,5 @@
 import { resolve } from 'node:path'
-import { bool, cleanEnv, host, makeValidator, str, url } from 'envalid'
+import { bool, cleanEnv, host, makeValidator, str } from 'envalid'
 
 const wholeNumber = (min: number, max: number) =>
   makeValidator<number>((text) => {
@@ -8,9 +8,21 @@ const wholeNumber = (min: number, max: number) =>
     return value
   })
 
+/** An address of one of these kinds. A complaint does not repeat it: it may hold a password. */
+const address = (kinds: string[], { withQuery }: { withQuery: boolean }) =>
+  makeValidator<string>((text) => {
+    const { protocol, host, search, hash } = URL.canParse(text) ? new URL(text) : ({} as Partial<URL>)
+    if (protocol === undefined || !host || !kinds.includes(protocol))
+      throw new Error(`must be an address that begins with ${kinds.map((kind) => `${kind}//`).join(' or ')}`)
+    if (!withQuery && (search || hash)) throw new Error('must be an address without ? and #')
+    return text
+  })
+const postgres = address(['postgres:', 'postgresql:'], { withQuery: true })
+const http = address(['http:', 'https:'], { withQuery: false })
+
 /** Every setting of Bursar, read from the environment. `bursar serve --help` prints this list. */
 export const SETTINGS = {
-  DATABASE_URL: url({
+  DATABASE_URL: postgres({
     default: undefined,
     desc: 'PostgreSQL 15 or newer to use instead of the embedded one',
   }),
@@ -25,7 +37,7 @@ export const SETTINGS = {
     default: 'sandbox',
     desc: 'sandbox: simulated deposits and networks, test-network addresses; live: none of them',
   }),
-  BURSAR_BASE_URL: url({
+  BURSAR_BASE_URL: http({
     default: undefined,
     desc: 'address clients reach the API at, and the token issuer; the same for every process on one database (default: http://HOST:PORT)',
   }),
@@ -56,7 +68,7 @@ export const SETTINGS = {
     1,
     86_400,
   )({ default: 3_600, desc: 'how long an access token is good for' }),
-  BURSAR_OAUTH_ISSUER: url({
+  BURSAR_OAUTH_ISSUER: http({
     default: undefined,
     desc: 'external OAuth 2 issuer to trust instead of the built-in token endpoint; its tokens carry customer_id',
   }),
@@ -92,6 +104,15 @@ export interface Settings {
 /** A setting that is wrong. The message has a line for each, which names it. */
 export class SettingsError extends Error {}
 
+/** For the failure of what a setting decides: throws it again, with the setting's name. */
+export const blame =
+  (setting: keyof typeof SETTINGS) =>
+  (error: Error): never => {
+    // Where a name has several addresses, none answered, and each says why.
+    const { message } = error instanceof AggregateError ? (error.errors[0] as Error) : error
+    throw new SettingsError(`${setting}: ${message}`, { cause: error })
+  }
+
 /** Reads and checks the settings. Throws `SettingsError` for a bad value and for a BURSAR_ name that is none. */
 export function readSettings(environment: Record<string, string | undefined>): Settings {
   const unknown = Object.keys(environment).filter((name) => name.startsWith('BURSAR_') && !(name in SETTINGS))
@@ -119,7 +140,7 @@ export function readSettings(environment: Record<string, string | undefined>): S
     simulatedHoldMs: env.BURSAR_SIMULATED_HOLD_MS,
     feeQuoteTtlSeconds: env.BURSAR_FEE_QUOTE_TTL_SECONDS,
     tokenTtlSeconds: env.BURSAR_TOKEN_TTL_SECONDS,
-    oauthIssuer: env.BURSAR_OAUTH_ISSUER?.replace(/\/+$/, ''),
+    oauthIssuer: env.BURSAR_OAUTH_ISSUER,
     databaseConnections: env.BURSAR_DATABASE_CONNECTIONS,
     logLevel: env.BURSAR_LOG_LEVEL,
   }

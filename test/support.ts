@@ -1,13 +1,22 @@
+import { spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
 import type { FastifyInstance, InjectOptions } from 'fastify'
 import pg from 'pg'
-import { pino } from 'pino'
+import { pino, type Logger } from 'pino'
 import { inject, onTestFinished } from 'vitest'
 import { buildApp } from '../src/app.ts'
+import { parseAmount } from '../src/assets/amount.ts'
+import { decimalsOf } from '../src/assets/catalogue.ts'
 import { createCustomer } from '../src/customers/create-customer.ts'
 import { openDatabase, type Database } from '../src/db/database.ts'
 import { SCOPES, type Scope } from '../src/http/scopes.ts'
+import { onPlatform, onProfile } from '../src/ledger/entries.ts'
 import { Ledger } from '../src/ledger/ledger.ts'
+import type { Transfer } from '../src/ledger/transfer.ts'
+import type { Networks } from '../src/networks/networks.ts'
 import { simulatedNetworks } from '../src/networks/simulated.ts'
 import { createApiClient } from '../src/oauth/api-clients.ts'
 import { readSettings, type Settings } from '../src/settings.ts'
@@ -17,7 +26,7 @@ export interface TestDatabase {
   url: string
   db: Database
   /** Closes the pool and drops the database. */
-  drop(): Promise<void>
+  drop: () => Promise<void>
 }
 
 export async function cloneDatabase(max = 10): Promise<TestDatabase> {
@@ -52,19 +61,21 @@ export const testSettings = (environment: Record<string, string> = {}): Settings
   readSettings({ BURSAR_SIMULATED_CONFIRMATION_MS: '0', BURSAR_SIMULATED_HOLD_MS: '50', ...environment })
 
 /** The service as production builds it, on a database of its own. Close it in `afterAll`. */
-export async function startTestService(environment: Record<string, string> = {}) {
+export async function startTestService(
+  environment: Record<string, string> = {},
+  { baseUrl = BASE_URL, log = pino({ level: 'silent' }) }: { baseUrl?: string; log?: Logger } = {},
+) {
   const settings = testSettings(environment)
   const { url, db, drop } = await cloneDatabase()
   const ledger = new Ledger(db)
-  const networks =
+  const networks: Networks =
     settings.mode === 'sandbox'
       ? simulatedNetworks(db, {
           confirmationMs: settings.simulatedConfirmationMs,
           holdMs: settings.simulatedHoldMs,
         })
       : new Map()
-  const log = pino({ level: 'silent' })
-  const app = await buildApp({ db, ledger, networks, settings, baseUrl: BASE_URL, log })
+  const app = await buildApp({ db, ledger, networks, settings, baseUrl, log })
   await app.ready()
   return {
     url,
@@ -157,6 +168,37 @@ export async function fund(
   if (deposit.status !== 200) throw new Error(`not funded: ${JSON.stringify(deposit.body)}`)
 }
 
+/** Brings an asset that no wire carries to a profile, as a deposit does. */
+export function credit(
+  ledger: Ledger,
+  { customer_id, profile_id }: { customer_id: string; profile_id: string },
+  asset: string,
+  amount: string,
+): Promise<Transfer> {
+  const minor = parseAmount(amount, decimalsOf(asset))!
+  return ledger.submit(customer_id, {
+    balances: [{ profile_id, asset }],
+    decide: ({ now, newId }) => ({
+      transfer: {
+        id: newId(),
+        customer_id,
+        profile_id,
+        type: 'BANK_DEPOSIT',
+        direction: 'CREDIT',
+        status: 'COMPLETED',
+        asset,
+        balance_asset: asset,
+        amount,
+        fee: '0',
+        total: amount,
+        created_at: now.text,
+        updated_at: now.text,
+      },
+      entries: [onPlatform('bank', asset, -minor), onProfile(profile_id, asset, minor)],
+    }),
+  })
+}
+
 export const DESTINATION = '0x52908400098527886E0F7030069857D2E4169EE7'
 
 /** A withdrawal body that is accepted, paid from USD. */
@@ -169,6 +211,70 @@ export const withdrawalOf = (customer: TestCustomer, changes: Record<string, unk
   destination_address: DESTINATION,
   ...changes,
 })
+
+/** The program in a process of its own: `node` with these arguments runs it. */
+export const PROGRAM = ['--import', 'tsx', fileURLToPath(new URL('../src/main.ts', import.meta.url))]
+/** Nothing of this process's settings, but what a program needs. */
+export const ENVIRONMENT = { PATH: process.env.PATH, HOME: process.env.HOME, TMPDIR: process.env.TMPDIR }
+
+const START_MS_MAX = 30_000
+
+export interface BursarProcess {
+  address: string
+  /** What it has logged so far. */
+  log: () => string
+  /** Sends the signal, if it still runs, and waits for its end. */
+  end: (signal: 'SIGTERM' | 'SIGKILL') => Promise<void>
+}
+
+/** Runs `bursar serve` on a free port and waits until it is ready. End it in `afterAll`. */
+export async function spawnBursar(environment: Record<string, string>): Promise<BursarProcess> {
+  const child = spawn(process.execPath, [...PROGRAM, 'serve', '--json'], {
+    env: { ...ENVIRONMENT, PORT: '0', ...environment },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  let log = ''
+  child.stderr.setEncoding('utf8').on('data', (text: string) => (log += text))
+  const hasEnded = () => child.exitCode !== null || child.signalCode !== null
+  const ended = once(child, 'exit')
+  const tooLong = setTimeout(() => child.kill('SIGKILL'), START_MS_MAX)
+  const [line] = (await Promise.race([once(createInterface(child.stdout), 'line'), ended])) as [unknown]
+  clearTimeout(tooLong)
+  if (typeof line !== 'string') throw new Error(`Bursar did not start:\n${log}`)
+  return {
+    address: (JSON.parse(line) as { address: string }).address,
+    log: () => log,
+    async end(signal) {
+      if (!hasEnded()) child.kill(signal)
+      await ended
+    },
+  }
+}
+
+/** Calls a service in another process, with a token of its own. Throws when the connection fails. */
+export async function remoteCaller(address: string, client: { client_id: string; client_secret: string }) {
+  const token = await fetch(`${address}/oauth2/token`, {
+    method: 'POST',
+    body: new URLSearchParams({ grant_type: 'client_credentials', ...client }),
+  })
+  const { access_token } = (await token.json()) as { access_token: string }
+  return async <T = Record<string, unknown>>(
+    method: 'GET' | 'POST',
+    path: string,
+    body?: unknown,
+  ): Promise<{ status: number; body: T }> => {
+    const reply = await fetch(`${address}${path}`, {
+      method,
+      headers: {
+        authorization: `Bearer ${access_token}`,
+        ...(body !== undefined && { 'content-type': 'application/json' }),
+      },
+      ...(body !== undefined && { body: JSON.stringify(body) }),
+    })
+    return { status: reply.status, body: (await reply.json()) as T }
+  }
+}
+export type RemoteCaller = Awaited<ReturnType<typeof remoteCaller>>
 
 /** Every table's content, to show that something changed nothing. */
 export async function everyTable(db: Database): Promise<Record<string, string[]>> {

@@ -1,21 +1,24 @@
-import { transaction, type Database } from '../db/database.ts'
+import type { Queryable } from '../db/database.ts'
 import { newId, readClock } from '../db/ids.ts'
-import { insertProfile } from '../profiles/create-profile.ts'
 
-/** Makes a customer (a tenant) with its DEFAULT profile. */
+/** Makes a customer (a tenant) with its DEFAULT profile. Both or none, when it is given a transaction. */
 export async function createCustomer(
-  db: Database,
+  db: Queryable,
   name: string,
 ): Promise<{ customer_id: string; profile_id: string }> {
-  return transaction(db, async (tx) => {
-    const now = await readClock(tx)
-    const customer_id = newId(now)
-    await tx.query('insert into customers (id, name, created_at) values ($1, $2, $3)', [
-      customer_id,
-      name,
-      now.text,
-    ])
-    const profile = await insertProfile(tx, customer_id, { type: 'DEFAULT', nickname: 'Default' })
-    return { customer_id, profile_id: profile.id }
-  })
+  const now = await readClock(db)
+  const customer_id = newId(now)
+  const profile_id = newId(now)
+  await db.query('insert into customers (id, name, created_at) values ($1, $2, $3)', [
+    customer_id,
+    name,
+    now.text,
+  ])
+  await db.query(
+    `
+    insert into profiles (customer_id, id, created_at, type, nickname)
+    values ($1, $2, $3, 'DEFAULT', 'Default')`,
+    [customer_id, profile_id, now.text],
+  )
+  return { customer_id, profile_id }
 }

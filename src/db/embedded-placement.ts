@@ -48,6 +48,9 @@ export async function choosePlacement(options: {
     return { home, bin }
   }
 
+  // An empty folder of root's was made for us: whatever its mode (mkdtemp's is 0700), let the server through.
+  const folder = statSync(home)
+  if (folder.uid === 0 && (await fs.readdir(home)).length === 0) await fs.chmod(home, folder.mode | 0o011)
   const fallbackHome = join(fallbackDir, createHash('sha256').update(home).digest('hex').slice(0, 12))
   const existing = [data, join(fallbackHome, 'postgres')].find((folder) => existsSync(folder))
   const user = serverUser(

@@ -2,6 +2,7 @@ import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, readFileSync } from 'node:fs'
 import * as fs from 'node:fs/promises'
+import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { createInterface } from 'node:readline'
@@ -181,6 +182,19 @@ describe('a data folder of its own', () => {
     expect(performance.now() - startedAt).toBeLessThan(1_500)
   })
 
+  it('has the same port at each start, and another one when that is taken', async () => {
+    const first = await start()
+    await first.stop()
+    const second = await start()
+    expect(second.url).toBe(first.url)
+    await second.stop()
+    const taker = createServer().listen(Number(new URL(first.url).port), '127.0.0.1')
+    await once(taker, 'listening')
+    const third = await start().finally(() => taker.close())
+    expect(third.url).not.toBe(first.url)
+    await deposit(third.url)
+  })
+
   it('is repaired when the first start was killed during initdb', async () => {
     const { child, exit } = spawnBursar()
     await vi.waitUntil(async () => {
@@ -349,6 +363,14 @@ describe('as root', () => {
 
     await fs.chmod(dirname(dataDir), 0o755)
     expect(await readDeposit((await start()).url)).toEqual(DEPOSIT)
+  })
+
+  it('an empty folder that was made for it is opened just enough', async ({ skip }) => {
+    skip(!isRoot, 'needs root')
+    await fs.mkdir(dataDir, { mode: 0o700 })
+    await deposit((await start()).url)
+    expect((await fs.stat(dataDir)).mode & 0o777).toBe(0o711)
+    expect((await fs.readdir(dataDir)).sort()).toEqual(['postgres', 'postgres.log'])
   })
 
   it('programs that the server cannot reach are copied once, for everyone to run', async ({ skip }) => {

@@ -1,4 +1,5 @@
 import { randomFillSync } from 'node:crypto'
+import { Temporal } from 'temporal-polyfill'
 import type { Queryable } from './database.ts'
 
 /** A moment on the database's clock: whole microseconds since 1970, exact as a number until the year 2255. */
@@ -8,22 +9,17 @@ export interface Moment {
   text: string
 }
 
-/** The statement that reads the database's clock, the only one that counts: processes' clocks may disagree. */
-export const NOW_SQL = `
-  select (extract(epoch from now) * 1000000)::bigint::text as micros,
-         to_char(now, 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as text
-  from (select clock_timestamp() as now) clock`
-
-export async function readClock(db: Queryable): Promise<Moment> {
-  const { rows } = await db.query<{ micros: string; text: string }>({ name: 'now', text: NOW_SQL })
-  return momentOf(rows[0]!)
-}
-
-/** A row of `NOW_SQL` as a `Moment`. */
-export const momentOf = (row: { micros: string; text: string }): Moment => ({
-  micros: Number(row.micros),
-  text: row.text,
+/** A timestamp that the database wrote. */
+export const momentAt = (text: string): Moment => ({
+  micros: Number(Temporal.Instant.from(text).epochNanoseconds / 1000n),
+  text,
 })
+
+/** The database's clock: the only one that counts, because those of processes may disagree. */
+export async function readClock(db: Queryable): Promise<Moment> {
+  const { rows } = await db.query<{ now: string }>('select clock_timestamp() as now')
+  return momentAt(rows[0]!.now)
+}
 
 const random = Buffer.alloc(4096)
 let used = random.length

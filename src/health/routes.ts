@@ -6,10 +6,9 @@ import { problem } from '../http/problems.ts'
 export async function healthRoutes(app: FastifyInstance, { db }: { db: Database }): Promise<void> {
   app.get('/health/live', { schema: { hide: true } }, async () => ({ status: 'live' }))
 
-  app.get('/health/ready', { schema: { hide: true } }, async (request) => {
+  app.get('/health/ready', { schema: { hide: true } }, async () => {
     await db.query('select 1 from customers limit 1').catch((error: unknown) => {
-      request.log.error({ err: error }, 'not ready')
-      throw problem.unavailable('the database does not answer')
+      throw problem.unavailable('the database does not answer', error)
     })
     return { status: 'ready' }
   })

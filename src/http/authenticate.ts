@@ -1,6 +1,5 @@
 import type { FastifyRequest } from 'fastify'
 import { LRUCache } from 'lru-cache'
-import type { AccessTokens } from '../oauth/access-tokens.ts'
 import type { Caller } from './operation.ts'
 import { problem } from './problems.ts'
 import type { Scope } from './scopes.ts'
@@ -13,27 +12,20 @@ declare module 'fastify' {
 
 const VERIFIED_MAX = 10_000
 
+/** Says whose token it is. Throws the 401 problem for one that is not good here. `expiresAt` is in seconds. */
+export type VerifyToken = (token: string) => Promise<Caller & { expiresAt: number }>
+
 /**
  * Gives the hook that asks for a bearer token with a scope (spec section 5, RFC 6750). A token's signature is
  * checked once in its life by a process, its expiry each time.
  */
-export function authenticator(
-  tokens: AccessTokens,
-): (scope: Scope) => (request: FastifyRequest) => Promise<void> {
+export function authenticator(tokens: {
+  verify: VerifyToken
+}): (scope: Scope) => (request: FastifyRequest) => Promise<void> {
+  // By the whole header, so that a known one is taken apart no more.
   const verified = new LRUCache<string, Caller & { expiresAt: number }>({ max: VERIFIED_MAX })
 
-  async function callerOf(token: string): Promise<Caller> {
-    let caller = verified.get(token)
-    if (caller === undefined) {
-      caller = await tokens.verify(token)
-      verified.set(token, caller)
-    }
-    if (caller.expiresAt * 1000 <= Date.now()) throw invalidToken('the access token has expired')
-    return caller
-  }
-
-  return (scope) => async (request) => {
-    const { authorization } = request.headers
+  async function verify(authorization: string | undefined): Promise<Caller & { expiresAt: number }> {
     if (authorization === undefined) {
       throw problem.unauthorized('the Authorization header is missing', 'Bearer realm="bursar"')
     }
@@ -44,7 +36,16 @@ export function authenticator(
         'Bearer realm="bursar", error="invalid_request"',
       )
     }
-    request.caller = await callerOf(token)
+    const caller = await tokens.verify(token)
+    verified.set(authorization, caller)
+    return caller
+  }
+
+  return (scope) => async (request) => {
+    const { authorization } = request.headers
+    const caller = verified.get(authorization ?? '') ?? (await verify(authorization))
+    if (caller.expiresAt * 1000 <= Date.now()) throw invalidToken('the access token has expired')
+    request.caller = caller
     if (!request.caller.scopes.includes(scope)) {
       const found = request.caller.scopes.join(' ')
       throw problem.forbidden(

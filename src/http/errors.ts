@@ -1,16 +1,23 @@
 import type { ErrorObject } from 'ajv'
-import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyError, FastifyInstance, FastifyReply } from 'fastify'
 import { connectionLost } from '../db/database.ts'
 import { Problem, problem, PROBLEMS, type ProblemKind } from './problems.ts'
 import { describeSchemaError } from './validation.ts'
 
-const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const
+const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const
 
 /** Turns whatever goes wrong into a problem (design section 5, "Errors"), and serves the pages of the typed ones. */
 export function errorRoutes(app: FastifyInstance, { baseUrl }: { baseUrl: string }): void {
-  app.setErrorHandler((error: FastifyError, request, reply) =>
-    send(reply, problemOf(error, request, app), baseUrl),
-  )
+  app.setErrorHandler((error: FastifyError, request, reply) => {
+    const refusal = problemOf(error, app)
+    if (refusal.status < 500) return send(reply, refusal, baseUrl)
+    // Our fault, not the client's: the log has the cause, the answer only the id to find it by.
+    request.log.error(
+      { err: refusal.cause ?? error, reqId: request.id, url: request.routeOptions.url },
+      refusal.detail,
+    )
+    return send(reply, refusal, baseUrl, request.id)
+  })
   app.setNotFoundHandler((request, reply) =>
     send(reply, problem.notFound(`${request.method} ${request.url.split('?')[0]!.slice(0, 200)}`), baseUrl),
   )
@@ -21,6 +28,12 @@ export function errorRoutes(app: FastifyInstance, { baseUrl }: { baseUrl: string
     )
   }
 }
+
+/** For a path that no route can be found for, because it is not percent-encoded as it should be. */
+export const refuseUrl =
+  (baseUrl: string) =>
+  (_error: FastifyError, _request: unknown, reply: FastifyReply): void =>
+    void send(reply, problem.badRequest('the path is not percent-encoded correctly'), baseUrl)
 
 /** A known path with another method: 405 with what it allows, instead of a 404. Comes after all routes. */
 export function refuseOtherMethods(
@@ -42,20 +55,22 @@ export function refuseOtherMethods(
   }
 }
 
-function send(reply: FastifyReply, refusal: Problem, baseUrl: string): FastifyReply {
+function send(reply: FastifyReply, refusal: Problem, baseUrl: string, requestId?: string): FastifyReply {
   return reply
     .status(refusal.status)
     .headers(refusal.headers)
     .type('application/problem+json')
     .serializer(JSON.stringify)
-    .send(refusal.body(baseUrl))
+    .send(refusal.body(baseUrl, requestId))
 }
 
-function problemOf(error: FastifyError, request: FastifyRequest, app: FastifyInstance): Problem {
+function problemOf(error: FastifyError, app: FastifyInstance): Problem {
   if (error instanceof Problem) return error
   if (error.validation !== undefined) {
-    const [first] = error.validation as unknown as ErrorObject[]
-    return problem.badRequest(describeSchemaError(first!, error.validationContext ?? 'body'))
+    const errors = error.validation as unknown as ErrorObject[]
+    // What is wrong with a key stands before the error that says it is a key.
+    const told = errors.find(({ keyword }) => keyword === 'propertyNames') ?? errors[0]!
+    return problem.badRequest(describeSchemaError(told, error.validationContext ?? 'body'))
   }
   switch (error.statusCode) {
     case 400:
@@ -67,17 +82,14 @@ function problemOf(error: FastifyError, request: FastifyRequest, app: FastifyIns
     default:
       break
   }
-  if (connectionLost(error)) {
-    request.log.error({ err: error }, 'the database went away')
-    return problem.unavailable('the database does not answer; try again')
-  }
-  request.log.error({ err: error }, 'internal error')
-  return problem.internalError(request.id)
+  if (connectionLost(error)) return problem.unavailable('the database does not answer; try again')
+  return problem.internalError()
 }
 
 const BODY_ERRORS: Record<string, string> = {
   FST_ERR_CTP_EMPTY_JSON_BODY: 'the body is empty; it must be a JSON object',
-  FST_ERR_CTP_INVALID_JSON_BODY: 'the body is not valid JSON',
+  FST_ERR_CTP_INVALID_JSON_BODY:
+    'the body is not valid JSON, or has a key __proto__ or constructor.prototype',
 }
 
 const problemPage = (slug: string, { title, status, explanation }: ProblemKind) => `<!doctype html>

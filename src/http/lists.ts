@@ -93,6 +93,10 @@ function microsOf(text: string, field: string): { floor: number; exact: boolean 
 export const microsToTimestamp = (micros: number) =>
   Temporal.Instant.fromEpochNanoseconds(BigInt(micros) * 1000n).toString()
 
+export const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
+/** A timestamp as the database's are written. */
+export const TIMESTAMP = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/
+
 export interface Page {
   limit: number
   descending: boolean
@@ -107,15 +111,18 @@ interface PagedQuery {
   page_cursor?: string
 }
 
-/** Reads `limit`, `order` and `page_cursor`. A cursor made with other filters, or edited, is a 400. */
-export function pageOf(query: PagedQuery): Page {
+/**
+ * Reads `limit`, `order` and `page_cursor`. A cursor of another list or other filters, or edited, is a 400.
+ * `key` is what a sort key of the list looks like: nothing else goes from a cursor into SQL.
+ */
+export function pageOf(list: string, query: PagedQuery, key: RegExp[] = [UUID]): Page {
   const { limit = PAGE_SIZE_DEFAULT, page_cursor, ...filters } = query
-  const canonical = JSON.stringify(Object.entries(filters).sort(([a], [b]) => (a < b ? -1 : 1)))
+  const canonical = JSON.stringify([list, Object.entries(filters).sort(([a], [b]) => (a < b ? -1 : 1))])
   const fingerprint = digest(canonical)
   return {
     limit,
     descending: query.order !== 'ASC',
-    after: page_cursor === undefined ? undefined : readCursor(page_cursor, fingerprint),
+    after: page_cursor === undefined ? undefined : readCursor(page_cursor, fingerprint, key),
     fingerprint,
   }
 }
@@ -144,18 +151,17 @@ function writeCursor(key: string[], fingerprint: string): string {
   return Buffer.from(digest(fingerprint + text) + text).toString('base64url')
 }
 
-function readCursor(cursor: string, fingerprint: string): string[] {
+function readCursor(cursor: string, fingerprint: string, key: RegExp[]): string[] {
   const bytes = Buffer.from(cursor, 'base64url')
   const text = bytes.toString('utf8', 16)
   // Decoding skips what is no base64url, so the cursor must also be the one encoding of its bytes.
   const intact =
     bytes.toString('base64url') === cursor && bytes.toString('latin1', 0, 16) === digest(fingerprint + text)
-  if (!intact)
+  const parts = intact ? (JSON.parse(text) as unknown[]) : []
+  if (parts.length !== key.length || !key.every((shape, index) => shape.test(String(parts[index]))))
     throw problem.badRequest('page_cursor is not a cursor of this list with these filters and this order')
-  return JSON.parse(text) as string[]
+  return parts as string[]
 }
-
-const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
 
 /** The values of an id filter that can match: one that is no UUID matches nothing. */
 export const uuidsOf = (values: string[] | undefined) => values?.filter((value) => UUID.test(value))

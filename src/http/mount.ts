@@ -1,8 +1,10 @@
 import type { FastifyInstance, FastifyRequest, RouteOptions } from 'fastify'
-import type { TSchema } from 'typebox'
+import { Type, type TSchema } from 'typebox'
 import type { authenticator } from './authenticate.ts'
 import type { Context, Operation } from './operation.ts'
 import { problemResponses } from './openapi.ts'
+
+const NO_PARAMETERS = Type.Object({}, { additionalProperties: false })
 
 /** Mounts an operation: bearer token, scope, schema, `run` (design section 2, "Data flows one way"). */
 export function mount(
@@ -26,7 +28,7 @@ export function mount(
       ...(operation.description && { description: operation.description }),
       security: [{ oauth2: [scope] }],
       ...(params && { params: shared(app, params) }),
-      ...(query && { querystring: shared(app, query) }),
+      querystring: shared(app, query ?? NO_PARAMETERS),
       ...(body && {
         body: shared(app, operation.example ? { ...body, examples: [operation.example] } : body),
       }),
@@ -34,14 +36,20 @@ export function mount(
     },
     onRequest: requireScope(scope),
     ...(commaParameters.length > 0 && { preValidation: splitCommas(commaParameters) }),
-    handler: (request) =>
+    // Written out: spreading the context took 2 % of a request.
+    handler: ({ params, query, body, caller }) =>
       run({
-        ...context,
-        params: request.params,
-        query: request.query,
-        body: request.body,
-        customerId: request.caller.customerId,
-        clientId: request.caller.clientId,
+        params,
+        query,
+        body,
+        customerId: caller.customerId,
+        clientId: caller.clientId,
+        db: context.db,
+        ledger: context.ledger,
+        networks: context.networks,
+        settings: context.settings,
+        baseUrl: context.baseUrl,
+        log: context.log,
       } as never),
   }
   app.route(route)

@@ -4,6 +4,7 @@ import { Type } from 'typebox'
 import type { Operation } from './operation.ts'
 import { PROBLEMS, type ProblemSlug } from './problems.ts'
 import { SCOPES } from './scopes.ts'
+import { OWN_KEYWORDS } from './validation.ts'
 
 /** The body of every refusal (RFC 9457). */
 const Problem = Type.Object(
@@ -51,21 +52,18 @@ export async function openApi(app: FastifyInstance, options: { baseUrl: string }
         typeof json.$id === 'string' ? json.$id : `def-${i}`,
     },
   })
-  app.get('/openapi.json', { schema: { hide: true } }, async () => app.swagger())
+  const withoutOwn = (key: string, value: unknown) => (OWN_KEYWORDS.includes(key) ? undefined : value)
+  app.get('/openapi.json', { schema: { hide: true } }, async (_request, reply) =>
+    reply.type('application/json').send(JSON.stringify(app.swagger(), withoutOwn)),
+  )
 }
 
-const ALWAYS: ProblemSlug[] = ['unauthorized', 'forbidden', 'internal-error', 'unavailable']
-const WITH_INPUT: ProblemSlug[] = ['bad-request']
+const ALWAYS: ProblemSlug[] = ['bad-request', 'unauthorized', 'forbidden', 'internal-error', 'unavailable']
 const WITH_BODY: ProblemSlug[] = ['payload-too-large', 'unsupported-media-type']
 
 /** The refusals of an operation, by status, with an example for each kind. */
-export function problemResponses({ params, query, body, problems = [] }: Operation): Record<number, object> {
-  const slugs = [
-    ...ALWAYS,
-    ...(params || query || body ? WITH_INPUT : []),
-    ...(body ? WITH_BODY : []),
-    ...problems,
-  ]
+export function problemResponses({ body, problems = [] }: Operation): Record<number, object> {
+  const slugs = [...ALWAYS, ...(body ? WITH_BODY : []), ...problems]
   const byStatus = new Map<number, ProblemSlug[]>()
   for (const slug of new Set(slugs)) {
     const { status } = PROBLEMS[slug]

@@ -101,11 +101,12 @@ export class Problem extends Error {
     return PROBLEMS[this.slug].status
   }
 
-  /** The RFC 9457 body. Typed problems carry an absolute URI that this server answers with a page. */
-  body(baseUrl: string): Record<string, unknown> {
+  /** The RFC 9457 body. Typed problems carry an absolute URI that this server answers with a page; ours, an id. */
+  body(baseUrl: string, request_id?: string): Record<string, unknown> {
     const { title, status, explanation } = PROBLEMS[this.slug]
     const type = explanation === undefined ? 'about:blank' : `${baseUrl}/problems/${this.slug}`
-    return { type, title, status, detail: this.detail, ...(this.meta && { meta: this.meta }) }
+    const meta = request_id === undefined ? this.meta : { ...this.meta, request_id }
+    return { type, title, status, detail: this.detail, ...(meta && { meta }) }
   }
 }
 
@@ -126,12 +127,10 @@ export const problem = {
     new Problem('payload-too-large', `the body is larger than ${limit} bytes`),
   unsupportedMediaType: (accepted: string) =>
     new Problem('unsupported-media-type', `the content type of the body must be ${accepted}`),
-  internalError: (request_id: string) =>
-    new Problem('internal-error', 'something went wrong on our side; the request id finds it in the log', {
-      request_id,
-    }),
-  unavailable: (detail: string, meta?: Record<string, unknown>) =>
-    new Problem('unavailable', detail, meta, { 'retry-after': '1' }),
+  internalError: () =>
+    new Problem('internal-error', 'something went wrong on our side; the request id finds it in the log'),
+  unavailable: (detail: string, cause?: unknown) =>
+    Object.assign(new Problem('unavailable', detail, undefined, { 'retry-after': '1' }), { cause }),
 
   exceedPrecision: (field: string, meta: { asset: string; decimals: number }) =>
     new Problem(

@@ -1,7 +1,8 @@
-import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv'
+import { Ajv, type ErrorObject } from 'ajv'
 import ajvFormats from 'ajv-formats'
 import ajvKeywords from 'ajv-keywords'
 import type { FastifySchemaCompiler } from 'fastify'
+import { problem } from './problems.ts'
 
 const options = {
   // The first error ends the check: with more, hostile input buys more work.
@@ -19,6 +20,8 @@ const options = {
 // type, a single value as an array of one.
 const strict = new Ajv({ ...options, coerceTypes: false })
 const coercing = new Ajv({ ...options, coerceTypes: 'array' })
+/** What our schemas say beyond JSON Schema, for this validator alone. */
+export const OWN_KEYWORDS: readonly string[] = ['transform', 'commas']
 for (const ajv of [strict, coercing]) {
   ajvFormats.default(ajv, ['uuid', 'date-time', 'date', 'uri'])
   ajvKeywords.default(ajv, 'transform')
@@ -26,10 +29,39 @@ for (const ajv of [strict, coercing]) {
 }
 
 /** Fastify's schema compiler: the same schemas that make the OpenAPI document decide what comes in. */
-export const validatorCompiler: FastifySchemaCompiler<object> = ({ schema, httpPart }) =>
-  (httpPart === 'body' ? strict : coercing).compile(schema)
+export const validatorCompiler: FastifySchemaCompiler<object> = ({ schema, httpPart }) => {
+  const validate = (httpPart === 'body' ? strict : coercing).compile(schema)
+  return (input) => {
+    const found = unstorable(input, 0)
+    if (found !== undefined) {
+      const field = found.path.join('.').slice(0, 200)
+      return { error: problem.badRequest(`${field === '' ? 'the body' : field} ${found.rule}`) }
+    }
+    return validate(input) ? { value: input } : { error: validate.errors as never }
+  }
+}
 
-export type { ValidateFunction }
+/** Objects in objects: more than any record here has, and far less than PostgreSQL's JSON parser bears. */
+const DEPTH_MAX = 32
+const UNSTORABLE = /[\0\p{Surrogate}]/u
+
+/**
+ * What PostgreSQL could not hold, wherever it stands, also in objects whose members are free: the NUL character
+ * and half of a surrogate pair, which JSON can spell ("\ud800"), and endless nesting.
+ */
+function unstorable(value: unknown, depth: number): { path: string[]; rule: string } | undefined {
+  if (typeof value === 'string') {
+    if (!UNSTORABLE.test(value)) return undefined
+    return { path: [], rule: 'must not hold the NUL character or half of a surrogate pair' }
+  }
+  if (typeof value !== 'object' || value === null) return undefined
+  if (depth === DEPTH_MAX) return { path: [], rule: `must be nested at most ${DEPTH_MAX} deep` }
+  for (const [key, inner] of Object.entries(value)) {
+    const found = unstorable(key, depth) ?? unstorable(inner, depth + 1)
+    if (found !== undefined) return { path: [key, ...found.path], rule: found.rule }
+  }
+  return undefined
+}
 
 /** Says what is wrong with which field, in the words of the contract. */
 export function describeSchemaError(error: ErrorObject, part: string): string {

@@ -1,6 +1,6 @@
 import { formatAmount, parseStoredAmount } from '../assets/amount.ts'
 import { decimalsOf } from '../assets/catalogue.ts'
-import type { Queryable, Transaction } from '../db/database.ts'
+import { arrayLiteral, type Queryable, type Transaction } from '../db/database.ts'
 
 export interface BalanceKey {
   profile_id: string
@@ -19,28 +19,53 @@ export interface BalanceRow extends BalanceKey {
   available: string
   version: string
   /** When it last moved. */
-  micros: string
-  text: string
+  updated_at: string
 }
+
+type LockedRow = BalanceRow & { now: string }
 
 const keyOf = (profile_id: string, asset: string) => `${profile_id}/${asset}`
 
-/** Reads and locks the balances that exist among `keys`, in key order, always: so no two batches deadlock. */
-export function lockBalances(tx: Transaction, customerId: string, keys: BalanceKey[]): Promise<BalanceRow[]> {
-  return tx
-    .query<BalanceRow>({
-      name: 'lock balances',
-      text: `
-        select b.profile_id, b.asset, b.available, b.version,
-               (extract(epoch from b.updated_at) * 1000000)::bigint::text as micros, b.updated_at as text
-        from (select distinct * from unnest($2::uuid[], $3::text[]) as k (profile_id, asset)) wanted
-        join balances b
-          on b.customer_id = $1 and b.profile_id = wanted.profile_id and b.asset = wanted.asset
-        order by b.profile_id, b.asset
-        for update of b`,
-      values: [customerId, keys.map((key) => key.profile_id), keys.map((key) => key.asset)],
-    })
-    .then(({ rows }) => rows)
+/**
+ * Reads and locks the balances that exist among `keys`, in key order, always, so that no two batches deadlock;
+ * and the database's clock behind each lock. One row at least: with no balance at all, it is the clock's alone.
+ */
+export async function lockBalances(
+  tx: Transaction,
+  customerId: string,
+  keys: BalanceKey[],
+): Promise<{ rows: BalanceRow[]; clock: string }> {
+  const sorted = distinct(keys)
+  const { rows } = await tx.query<LockedRow>({
+    name: 'lock balances',
+    // Lateral, so that it can only be one index look-up per key, in their order. The clock is in the select list,
+    // so that it is read when the row of that key is locked.
+    text: `
+      select locked.*, clock_timestamp() as now
+      from (values (0)) one_row
+      left join (
+        select b.*
+        from unnest($2::uuid[], $3::text[]) as wanted (profile_id, asset)
+        cross join lateral (
+          select profile_id, asset, available, version, updated_at
+          from balances
+          where customer_id = $1 and profile_id = wanted.profile_id and asset = wanted.asset
+          for update
+        ) b
+      ) locked on true`,
+    values: [
+      customerId,
+      arrayLiteral(sorted.map((key) => key.profile_id)),
+      arrayLiteral(sorted.map((key) => key.asset)),
+    ],
+  })
+  return { rows: rows.filter((row) => row.profile_id !== null), clock: rows.at(-1)!.now }
+}
+
+/** Each key once, in key order. */
+function distinct(keys: BalanceKey[]): BalanceKey[] {
+  const byKey = new Map(keys.map((key) => [keyOf(key.profile_id, key.asset), key]))
+  return [...byKey.keys()].sort().map((key) => byKey.get(key)!)
 }
 
 /** The profiles among `profileIds` that are this customer's. */
@@ -98,58 +123,29 @@ export class Balances {
     return balance
   }
 
-  /** Sends the statements that write what has moved. They fail, and the transaction with them, on any surprise. */
-  write(tx: Transaction, customerId: string, updatedAt: string): Promise<unknown>[] {
-    const moved = [...this.#balances.values()].filter((balance) => balance.version !== balance.versionRead)
-    // In key order, as the locks are: two processes that make the same new rows wait for each other, not in a ring.
-    moved.sort((a, b) => (keyOf(a.profile_id, a.asset) < keyOf(b.profile_id, b.asset) ? -1 : 1))
+  /** What has moved, as the columns of MADE_BALANCES and UPDATED_BALANCES, in key order as the locks are. */
+  changes(): { made: string[]; updated: string[]; updatedCount: number } {
+    const moved = [...this.#balances]
+      .filter(([, balance]) => balance.version !== balance.versionRead)
+      .sort(([a], [b]) => (a < b ? -1 : 1))
+      .map(([, balance]) => balance)
     const made = moved.filter((balance) => balance.versionRead === 0)
     const updated = moved.filter((balance) => balance.versionRead !== 0)
     const columns = (balances: Balance[]) => [
-      balances.map((balance) => balance.profile_id),
-      balances.map((balance) => balance.asset),
-      balances.map((balance) => formatAmount(balance.available, decimalsOf(balance.asset))),
-      balances.map((balance) => balance.version),
+      arrayLiteral(balances.map((balance) => balance.profile_id)),
+      arrayLiteral(balances.map((balance) => balance.asset)),
+      arrayLiteral(balances.map((balance) => formatAmount(balance.available, decimalsOf(balance.asset)))),
+      arrayLiteral(balances.map((balance) => balance.version)),
     ]
-    const sent: Promise<unknown>[] = []
-    if (made.length > 0) {
-      sent.push(
-        tx.query({
-          name: 'insert balances',
-          text: `
-            insert into balances (customer_id, updated_at, profile_id, asset, available, version)
-            select $1, $2, * from unnest($3::uuid[], $4::text[], $5::numeric[], $6::bigint[])`,
-          values: [customerId, updatedAt, ...columns(made)],
-        }),
-      )
+    return {
+      made: columns(made),
+      updated: [...columns(updated), arrayLiteral(updated.map((balance) => balance.versionRead))],
+      updatedCount: updated.length,
     }
-    if (updated.length > 0) {
-      sent.push(
-        tx.query({
-          // The rows are locked, so all are there at the version that was read. Were one not, the division
-          // by zero would end the transaction: there is no round trip between this and the commit.
-          name: 'update balances',
-          text: `
-            with moved as (
-              update balances b
-              set available = m.available, version = m.version, updated_at = $2
-              from unnest($3::uuid[], $4::text[], $5::numeric[], $6::bigint[], $7::bigint[])
-                as m (profile_id, asset, available, version, version_read)
-              where b.customer_id = $1 and b.profile_id = m.profile_id and b.asset = m.asset
-                and b.version = m.version_read
-              returning 1
-            )
-            select 1 / (count(*) = $8)::int from moved`,
-          values: [
-            customerId,
-            updatedAt,
-            ...columns(updated),
-            updated.map((balance) => balance.versionRead),
-            updated.length,
-          ],
-        }),
-      )
-    }
-    return sent
   }
 }
+
+/** The columns of balances that get their first entry. */
+export const MADE_BALANCES = ['uuid', 'text', 'numeric', 'bigint']
+/** The columns of balances that had entries before; the last is the version that was read. */
+export const UPDATED_BALANCES = [...MADE_BALANCES, 'bigint']

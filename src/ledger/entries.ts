@@ -1,5 +1,5 @@
 import { strict as assert } from 'node:assert'
-import type { CryptoNetwork } from '../assets/catalogue.ts'
+import { decimalsOf, type CryptoNetwork } from '../assets/catalogue.ts'
 
 /**
  * The chart of accounts. Profile balances are what the platform owes (liabilities, positive); the platform's
@@ -40,11 +40,13 @@ export interface Posting {
   entries: Entry[]
 }
 
-/** Entries without those of nothing, which the ledger does not record. Asserts that the rest balances. */
+/** Entries without those of nothing, which the ledger does not record. Throws unless the assets exist and balance. */
 export function balanced(entries: Entry[]): Entry[] {
   const sums = new Map<string, bigint>()
   for (const { asset, amount } of entries) sums.set(asset, (sums.get(asset) ?? 0n) + amount)
-  for (const [asset, sum] of sums)
+  for (const [asset, sum] of sums) {
+    decimalsOf(asset)
     assert(sum === 0n, `a ledger transaction must balance: ${asset} is off by ${sum}`)
+  }
   return entries.filter(({ amount }) => amount !== 0n)
 }

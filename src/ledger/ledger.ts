@@ -1,3 +1,4 @@
+import { strict as assert } from 'node:assert'
 import { setImmediate as turn } from 'node:timers/promises'
 import { formatAmount } from '../assets/amount.ts'
 import { decimalsOf } from '../assets/catalogue.ts'
@@ -14,7 +15,7 @@ import { selectProfiles, type BalanceKey } from './balances.ts'
 import type { Entry } from './entries.ts'
 import { consumeQuotes, lockQuotes, type FeeQuote } from './fee-quotes.ts'
 import { LedgerTransaction } from './post.ts'
-import { selectTransfersByRefId, type Transfer } from './transfer.ts'
+import { selectTransfersByRefId, type NewTransfer, type Transfer } from './transfer.ts'
 
 /** What a movement may ask while it decides: plain values, read before. */
 export interface View {
@@ -26,11 +27,8 @@ export interface View {
 }
 
 /** What a movement comes to: the record to keep and the entries to post. */
-export interface Decision {
-  transfer: Transfer
+export interface Decision extends NewTransfer {
   entries: Entry[]
-  /** Kept with the transfer, not shown. */
-  beneficiary?: Record<string, unknown>
 }
 
 /** One request to move money. */
@@ -54,8 +52,13 @@ interface Waiting {
 
 /** Most movements of one batch: more gain nothing measurable and lengthen every wait. */
 export const BATCH_MAX = 512
-/** Most movements of one customer that may wait in this process; beyond it the answer is 503. */
+/** Most movements of one lane that may wait in this process; beyond it the answer is 503. */
 export const WAITING_MAX = 20_000
+/**
+ * Batches of one customer that may be under way at once, its profiles divided among them: while one waits for
+ * the disk, another computes.
+ */
+const LANES = 1
 /** How often a batch is decided anew when another process was first. */
 export const ATTEMPTS_MAX = 20
 
@@ -82,11 +85,12 @@ export class Ledger {
    * Throws the movement's own `Problem`, `insufficient-funds`, `already-exists`, or `unavailable`.
    */
   submit(customerId: string, movement: Movement): Promise<Transfer> {
+    const lane = laneOf(customerId, movement)
     return new Promise((resolve, reject) => {
-      const queue = this.#waiting.get(customerId)
+      const queue = this.#waiting.get(lane)
       if (queue === undefined) {
-        this.#waiting.set(customerId, [{ movement, resolve, reject }])
-        const run = this.#run(customerId).finally(() => this.#running.delete(run))
+        this.#waiting.set(lane, [{ movement, resolve, reject }])
+        const run = this.#run(customerId, lane).finally(() => this.#running.delete(run))
         this.#running.add(run)
       } else if (queue.length >= WAITING_MAX) {
         reject(problem.unavailable('too many movements of this customer are waiting; try again'))
@@ -101,8 +105,8 @@ export class Ledger {
     await Promise.all(this.#running)
   }
 
-  async #run(customerId: string): Promise<void> {
-    const queue = this.#waiting.get(customerId)!
+  async #run(customerId: string, lane: string): Promise<void> {
+    const queue = this.#waiting.get(lane)!
     // What arrives in the same turn of the event loop goes together.
     await turn()
     while (queue.length > 0) {
@@ -122,8 +126,14 @@ export class Ledger {
         for (const { reject } of batch) reject(error)
       }
     }
-    this.#waiting.delete(customerId)
+    this.#waiting.delete(lane)
   }
+}
+
+/** A profile's movements are always in the same lane, in the order they came. */
+function laneOf(customerId: string, { balances }: Movement): string {
+  const lastDigit = balances[0]?.profile_id.at(-1) ?? '0'
+  return `${customerId}/${Number.parseInt(lastDigit, 16) % LANES}`
 }
 
 /** Executes a batch: read, decide, write. Gives one outcome per movement, in order. */
@@ -132,12 +142,15 @@ async function postBatch(db: Database, customerId: string, movements: Movement[]
   // the unique key tells when it should have.
   let lookUpRefIds = false
   for (let attempt = 1; attempt <= ATTEMPTS_MAX; attempt++) {
-    const tx = await db.connect().catch(unavailable)
+    const tx = await db
+      .connect()
+      .catch((error: unknown) => unavailable(error, 'the database does not answer; nothing was moved'))
     let broken: Error | undefined
     try {
       return await attemptBatch(tx, customerId, movements, lookUpRefIds)
     } catch (error) {
       await tx.query('rollback').catch((failure: Error) => (broken = failure))
+      if (isOfOneMovement(error) && movements.length > 1) return postHalves(db, customerId, movements)
       if (!wasRaced(error)) unavailable(error)
       lookUpRefIds = true
     } finally {
@@ -145,6 +158,17 @@ async function postBatch(db: Database, customerId: string, movements: Movement[]
     }
   }
   throw problem.unavailable('other processes were first too many times; try again')
+}
+
+/** What the database refuses for one movement's sake, it refuses to the whole batch: by halves, only to that one. */
+async function postHalves(db: Database, customerId: string, movements: Movement[]): Promise<Outcome[]> {
+  const half = Math.ceil(movements.length / 2)
+  const outcomes: Outcome[] = []
+  for (const part of [movements.slice(0, half), movements.slice(half)]) {
+    const refuse = (refusal: unknown) => part.map((): Outcome => ({ refusal }))
+    outcomes.push(...(await postBatch(db, customerId, part).catch(refuse)))
+  }
+  return outcomes
 }
 
 async function attemptBatch(
@@ -177,6 +201,7 @@ async function attemptBatch(
     try {
       requireNew(movement.ref_id, existing)
       const decision = movement.decide(view)
+      requireNamed(movement, decision.entries)
       requireFunds(ledger, decision.entries)
       ledger.post({ transfer_id: decision.transfer.id, event: 'CREATED', entries: decision.entries })
       decisions.push(decision)
@@ -193,12 +218,7 @@ async function attemptBatch(
   if (decisions.length === 0) {
     await tx.query('rollback')
   } else {
-    await inOrder([
-      ...ledger.write(),
-      insertTransfers(tx, decisions),
-      consumeQuotes(tx, customerId, quotes),
-      tx.query('commit'),
-    ])
+    await inOrder([ledger.write(decisions), consumeQuotes(tx, customerId, quotes), tx.query('commit')])
   }
   return outcomes
 }
@@ -213,6 +233,12 @@ function idsOf(now: Moment): () => string {
 function requireNew(refId: string | undefined, existing: Map<string, Transfer>): void {
   const known = refId === undefined ? undefined : existing.get(refId)
   if (known !== undefined) throw problem.alreadyExists('ref_id', known)
+}
+
+function requireNamed({ balances }: Movement, entries: Entry[]): void {
+  const named = ({ profile_id, asset }: Entry) =>
+    profile_id === null || balances.some((key) => key.profile_id === profile_id && key.asset === asset)
+  assert(entries.every(named), 'a movement must name the balances it moves: only those are locked')
 }
 
 function requireFunds(ledger: LedgerTransaction, entries: Entry[]): void {
@@ -242,18 +268,6 @@ async function preferExisting(
   })
 }
 
-function insertTransfers(tx: Transaction, decisions: Decision[]): Promise<unknown> {
-  // In the order of the unique key: two processes with the same ref_ids wait for each other, not in a ring.
-  const rows = decisions
-    .map(({ transfer, beneficiary }) => ({ ...transfer, beneficiary }))
-    .sort((a, b) => ((a.ref_id ?? '') < (b.ref_id ?? '') ? -1 : 1))
-  return tx.query({
-    name: 'insert transfers',
-    text: 'insert into transfers select * from json_populate_recordset(null::transfers, $1)',
-    values: [JSON.stringify(rows)],
-  })
-}
-
 function wasRaced(error: unknown): boolean {
   const { code } = error as { code?: string }
   return (
@@ -261,9 +275,16 @@ function wasRaced(error: unknown): boolean {
   )
 }
 
-function unavailable(error: unknown): never {
+/** Whether it is about a value (data exception, constraint, size of an index row): nobody else's fault, then. */
+function isOfOneMovement(error: unknown): boolean {
+  const { code = '' } = error as { code?: string }
+  return /^(22|23|54)/.test(code) && !wasRaced(error)
+}
+
+const OUTCOME_UNKNOWN =
+  'the database went away; whether the movement was made is not known: repeat it with the same ref_id'
+
+function unavailable(error: unknown, detail = OUTCOME_UNKNOWN): never {
   if (!connectionLost(error)) throw error
-  throw problem.unavailable(
-    'the database went away; whether the movement was made is not known: repeat it with the same ref_id',
-  )
+  throw problem.unavailable(detail, error)
 }

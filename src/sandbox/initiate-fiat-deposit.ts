@@ -1,11 +1,11 @@
 import { Type } from 'typebox'
 import { formatAmount, parseAmount } from '../assets/amount.ts'
 import { decimalsOf } from '../assets/catalogue.ts'
+import { Wire } from '../http/bank-wire.ts'
 import { AMOUNT_LENGTH_MAX, Text } from '../http/fields.ts'
 import { operation } from '../http/operation.ts'
 import { problem } from '../http/problems.ts'
 import { onPlatform, onProfile } from '../ledger/entries.ts'
-import { Wire } from '../transfers/fiat-deposit-instructions.ts'
 
 const InitiateFiatDepositBody = Type.Object(
   {
@@ -38,6 +38,22 @@ export const initiateFiatDeposit = operation({
     'Simulates an incoming wire. The balance is credited before the answer. Exists in sandbox mode only.',
   sandboxOnly: true,
   body: InitiateFiatDepositBody,
+  example: {
+    amount: '250.00',
+    asset: 'USD',
+    memo_id: 'K3Z9QH7T2M5XW8RB',
+    fiat_network_instructions: {
+      wire: {
+        account_number: '000123456789',
+        routing_details: {
+          routing_number_type: 'ABA',
+          routing_number: '021000021',
+          bank_name: 'First Example Bank',
+        },
+      },
+    },
+    fiat_account_owner: { institution_details: { name: 'Example Ltd' } },
+  },
   reply: Type.Object({}, { additionalProperties: false }),
   problems: ['not-found', 'unavailable'],
   async run({ body: { amount, asset, memo_id }, customerId, db, ledger }) {

@@ -64,6 +64,16 @@ export const createCryptoWithdrawal = operation({
   description:
     'Moves crypto from a profile balance to an external address. The transfer is PENDING; the balance is debited by its total at once.',
   body: CreateCryptoWithdrawalBody,
+  example: {
+    profile_id: '0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f',
+    asset: 'USDP',
+    balance_asset: 'USD',
+    crypto_network: 'ETHEREUM',
+    amount: '25',
+    destination_address: '0x52908400098527886E0F7030069857D2E4169EE7',
+    ref_id: 'payout-2026-0001',
+    metadata: { order: '1041' },
+  },
   reply: Transfer,
   problems: [
     'exceed-precision',
@@ -80,9 +90,11 @@ export const createCryptoWithdrawal = operation({
   async run({ body, customerId, ledger, networks, settings }) {
     const terms = termsOf(body, { networks, settings })
     const balanceAsset = balanceAssetOf(body, terms)
-    // Without a quote the amounts are known now; with one, once it is read.
-    const scheduled = body.fee_id === undefined ? amountsAt(scheduledFee(terms), terms) : undefined
-    if (scheduled !== undefined) requireBalancePrecision(scheduled, balanceAsset, terms)
+    requireBalancePrecision(terms, balanceAsset)
+    // A guaranteed fee is known once its quote is read. Until then only an `amount` can be held to the limits.
+    const quoted = body.fee_id !== undefined
+    const scheduled =
+      quoted && terms.asked.field === 'total' ? undefined : amountsAt(scheduledFee(terms), terms)
 
     return ledger.submit(customerId, {
       ref_id: body.ref_id,
@@ -90,8 +102,7 @@ export const createCryptoWithdrawal = operation({
       balances: [{ profile_id: body.profile_id, asset: balanceAsset }],
       decide(view) {
         requireRecords(body, view)
-        const amounts = scheduled ?? amountsAt(quotedFee(body, terms, view), terms)
-        if (scheduled === undefined) requireBalancePrecision(amounts, balanceAsset, terms)
+        const amounts = quoted ? amountsAt(quotedFee(body, terms, view), terms) : scheduled!
         return withdrawal(customerId, body, {
           terms,
           amounts,
@@ -114,10 +125,10 @@ function balanceAssetOf(body: Body, { asset }: Terms): string {
   return balanceAsset
 }
 
-/** What leaves the balance must be an amount of the balance's asset: USD has cents. */
-function requireBalancePrecision({ total }: Amounts, balanceAsset: string, { asset, asked }: Terms): void {
+/** What leaves the balance must be an amount of the balance's asset: USD has cents. Fees are whole cents. */
+function requireBalancePrecision({ asset, asked }: Terms, balanceAsset: string): void {
   const { decimals } = findAsset(balanceAsset)!
-  if (parseAmount(formatAmount(total, asset.decimals), decimals) === undefined) {
+  if (parseAmount(formatAmount(asked.minor, asset.decimals), decimals) === undefined) {
     throw problem.exceedPrecision(asked.field, { asset: balanceAsset, decimals })
   }
 }
@@ -125,8 +136,8 @@ function requireBalancePrecision({ total }: Amounts, balanceAsset: string, { ass
 function requireRecords({ profile_id, identity_id, account_id }: Body, view: View): void {
   if (!view.profileExists(profile_id)) throw problem.notFound('profile', profile_id)
   // There are no identities and accounts yet, so that none can be found.
-  if (identity_id !== undefined) throw problem.notFound('identity', identity_id)
   if (account_id !== undefined) throw problem.notFound('account', account_id)
+  if (identity_id !== undefined) throw problem.notFound('identity', identity_id)
 }
 
 /** The guaranteed fee, if the quote is good for this withdrawal. */
@@ -178,28 +189,34 @@ function withdrawal(
   { terms, amounts, balanceAsset, view, sandbox }: Accepted,
 ): Decision {
   const { asset } = terms
-  const { fee_id: _, beneficiary, ...given } = body
-  const text = (minor: bigint) => formatAmount(minor, asset.decimals)
-  const notional = notionalUsd(amounts.total, terms, sandbox)
+  // One shape for all: what was not given is undefined, which neither the wire nor the database shows.
   return {
     transfer: {
-      ...given,
       id: view.newId(),
       customer_id: customerId,
+      profile_id: body.profile_id,
+      identity_id: body.identity_id,
+      account_id: body.account_id,
+      ref_id: body.ref_id,
       type: 'CRYPTO_WITHDRAWAL',
       direction: 'DEBIT',
       status: 'PENDING',
+      asset: asset.symbol,
       balance_asset: balanceAsset,
-      amount: text(amounts.amount),
-      fee: text(amounts.fee),
-      total: text(amounts.total),
-      ...(notional !== undefined && { notional_value: notional }),
-      ...(balanceAsset !== asset.symbol && { auto_conversion: {} }),
+      amount: formatAmount(amounts.amount, asset.decimals),
+      fee: formatAmount(amounts.fee, asset.decimals),
+      total: formatAmount(amounts.total, asset.decimals),
+      notional_value: notionalUsd(amounts.total, terms, sandbox),
+      destination_address: body.destination_address,
+      crypto_network: body.crypto_network,
+      auto_conversion: balanceAsset === asset.symbol ? undefined : {},
+      memo: body.memo,
+      metadata: body.metadata,
       created_at: view.now.text,
       updated_at: view.now.text,
     },
     entries: entriesOf(body, amounts, balanceAsset, terms),
-    ...(beneficiary !== undefined && { beneficiary }),
+    beneficiary: body.beneficiary,
   }
 }
 

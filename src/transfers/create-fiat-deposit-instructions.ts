@@ -1,10 +1,11 @@
 import { randomInt } from 'node:crypto'
 import { Type, type Static } from 'typebox'
-import { violatedConstraint, type Database } from '../db/database.ts'
+import { violatedConstraint, type Queryable } from '../db/database.ts'
 import { newId, readClock } from '../db/ids.ts'
 import { Metadata, RefId, Uuid } from '../http/fields.ts'
 import { operation } from '../http/operation.ts'
 import { problem } from '../http/problems.ts'
+import { selectProfiles } from '../ledger/balances.ts'
 import {
   FiatDepositInstructions,
   INSTRUCTIONS_COLUMNS,
@@ -35,6 +36,13 @@ export const createFiatDepositInstructions = operation({
   tag: 'Transfers',
   summary: 'Create Fiat Deposit Instructions',
   body: CreateFiatDepositInstructionsBody,
+  example: {
+    profile_id: '0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f',
+    fiat_network: 'WIRE',
+    routing_number_type: 'ABA',
+    ref_id: 'instructions-2026-0001',
+    metadata: { order: '1041' },
+  },
   reply: FiatDepositInstructions,
   problems: ['not-found', 'already-exists', 'unavailable'],
   async run({ body, customerId, db, settings }) {
@@ -45,24 +53,24 @@ export const createFiatDepositInstructions = operation({
 
 /** Makes instructions for a profile. Throws not-found for the records they name, already-exists for the ref_id. */
 export async function insertInstructions(
-  db: Database,
+  db: Queryable,
   customerId: string,
   body: Body,
 ): Promise<InstructionsRow> {
   const known = await selectByRefId(db, customerId, body.ref_id)
   if (known !== undefined) throw problem.alreadyExists('ref_id', instructionsToWire(known))
+  const profiles = await selectProfiles(db, customerId, [body.profile_id])
+  if (!profiles.has(body.profile_id)) throw problem.notFound('profile', body.profile_id)
   // There are no identities and accounts yet, so that none can be found.
-  if (body.identity_id !== undefined) throw problem.notFound('identity', body.identity_id)
   if (body.account_id !== undefined) throw problem.notFound('account', body.account_id)
+  if (body.identity_id !== undefined) throw problem.notFound('identity', body.identity_id)
   const now = await readClock(db)
   try {
     const { rows } = await db.query<InstructionsRow>(
       `
       insert into fiat_deposit_instructions (customer_id, id, created_at, profile_id, memo_id, status, fiat_network,
                                              routing_number_type, ref_id, metadata)
-      select $1, $2, $3, p.id, $5, 'VALID', $6, $7, $8, $9
-      from profiles p
-      where p.customer_id = $1 and p.id = $4
+      values ($1, $2, $3, $4, $5, 'VALID', $6, $7, $8, $9)
       returning ${INSTRUCTIONS_COLUMNS}`,
       [
         customerId,
@@ -76,8 +84,7 @@ export async function insertInstructions(
         body.metadata,
       ],
     )
-    if (rows[0] === undefined) throw problem.notFound('profile', body.profile_id)
-    return rows[0]
+    return rows[0]!
   } catch (error) {
     if (violatedConstraint(error) !== 'fiat_deposit_instructions_ref_id') throw error
     // Another request with the same ref_id was first.
@@ -86,7 +93,7 @@ export async function insertInstructions(
   }
 }
 
-async function selectByRefId(db: Database, customerId: string, refId: string | undefined) {
+async function selectByRefId(db: Queryable, customerId: string, refId: string | undefined) {
   if (refId === undefined) return undefined
   const { rows } = await db.query<InstructionsRow>(
     `select ${INSTRUCTIONS_COLUMNS} from fiat_deposit_instructions where customer_id = $1 and ref_id = $2`,

@@ -37,7 +37,7 @@ export const listFiatDepositInstructions = operation({
   ),
   reply: listReply(FiatDepositInstructions),
   async run({ query, customerId, db }) {
-    const page = pageOf(query)
+    const page = pageOf('fiat-deposit-instructions', query)
     const created = timeRange(query, 'created_at')
     const { rows } = await db.query<InstructionsRow>(
       `

@@ -10,6 +10,8 @@ import {
   pageReply,
   timeBounds,
   timeRange,
+  TIMESTAMP,
+  UUID,
   uuidsOf,
   type Page,
 } from '../http/lists.ts'
@@ -61,8 +63,8 @@ export const listTransfers = operation({
   query: ListTransfersQuery,
   reply: listReply(Transfer),
   async run({ query, customerId, db }) {
-    const page = pageOf(query)
     const byUpdate = query.order_by === 'UPDATED_AT'
+    const page = pageOf('transfers', query, byUpdate ? [TIMESTAMP, UUID] : [UUID])
     const rows = await selectTransfers(db, customerId, query, page, byUpdate)
     return pageReply(rows, page, (row) => (byUpdate ? [row.updated_at!, row.id] : [row.id]), transferToWire)
   },

@@ -30,6 +30,12 @@ export const quoteCryptoWithdrawalFee = operation({
   description:
     'Guarantees a fee for one withdrawal to this destination of at most this amount, until it expires.',
   body: Type.Object(asked, { additionalProperties: false }),
+  example: {
+    asset: 'USDP',
+    crypto_network: 'ETHEREUM',
+    destination_address: '0x52908400098527886E0F7030069857D2E4169EE7',
+    amount: '25',
+  },
   reply: Type.Object({
     id: Uuid('The fee_id to withdraw with.'),
     fee: Amount('The guaranteed fee.'),

@@ -1,6 +1,6 @@
 import { parseAmount, parseStoredAmount } from '../assets/amount.ts'
 import { decimalsOf, type CryptoNetwork } from '../assets/catalogue.ts'
-import { transaction, type Database, type Transaction } from '../db/database.ts'
+import { connectionLost, transaction, type Database, type Transaction } from '../db/database.ts'
 import { onPlatform, type Entry, type Posting } from '../ledger/entries.ts'
 import { LedgerTransaction } from '../ledger/post.ts'
 import type { SecondaryStatus, StatusDetails } from '../ledger/transfer.ts'
@@ -42,35 +42,48 @@ interface Step {
   }
 }
 
+/** A customer's withdrawals over one network: what is claimed together, and fails together. */
+interface Work {
+  customer_id: string
+  crypto_network: CryptoNetwork
+}
+
 /**
  * Takes every crypto withdrawal that is due one step on (design section 4): reviewed, signed and kept, broadcast,
  * confirmed or refused. Each step is one transaction that holds its withdrawals, so that any number of workers
- * share the work; what a crash undoes is done again with the same signed bytes.
- * Gives how many withdrawals moved.
+ * share the work; what a crash undoes is done again with the same signed bytes. Those of a network that has no
+ * adapter now wait.
+ * Gives how many withdrawals moved. Throws what failed, after all else has been done.
  */
 export async function settleCryptoWithdrawals(db: Database, networks: Networks): Promise<number> {
-  const { rows } = await db.query<{ customer_id: string }>({
-    name: 'customers with work',
-    text: CUSTOMERS_WITH_WORK,
-  })
+  const { rows } = await db.query<Work>({ name: 'work to do', text: WORK_TO_DO })
   let moved = 0
-  for (const { customer_id } of rows) {
+  const failures: unknown[] = []
+  for (const work of rows) {
+    const adapter = networks.get(work.crypto_network)
+    if (adapter === undefined) continue
     for (const claim of [claimNew, claimDue]) {
-      moved += await transaction(db, async (tx) => {
-        const claimed = await claim(tx, customer_id)
-        if (claimed.length === 0) return 0
-        await record(tx, customer_id, await takeStep(claimed, networks))
-        return claimed.length
-      })
+      try {
+        moved += await transaction(db, async (tx) => {
+          const claimed = await claim(tx, work)
+          if (claimed.length === 0) return 0
+          await record(tx, work.customer_id, await takeStep(claimed, adapter))
+          return claimed.length
+        })
+      } catch (error) {
+        if (connectionLost(error)) throw error
+        failures.push(error)
+      }
     }
   }
+  if (failures.length > 0) throw new AggregateError(failures, `${failures.length} steps of settlement failed`)
   return moved
 }
 
-const CUSTOMERS_WITH_WORK = `
-  select customer_id from broadcasts where due_at <= clock_timestamp()
+const WORK_TO_DO = `
+  select customer_id, crypto_network from broadcasts where due_at <= clock_timestamp()
   union
-  select t.customer_id
+  select t.customer_id, t.crypto_network
   from transfers t
   where t.status = 'PENDING' and t.type = 'CRYPTO_WITHDRAWAL'
     and not exists (select from broadcasts b where b.customer_id = t.customer_id and b.transfer_id = t.id)`
@@ -79,17 +92,17 @@ const WITHDRAWAL_COLUMNS =
   't.customer_id, t.id as transfer_id, t.crypto_network, t.asset, t.amount, t.destination_address, t.memo'
 
 /** Begins withdrawals that no worker has begun. The broadcast's primary key decides between two that try. */
-async function claimNew(tx: Transaction, customerId: string): Promise<Claimed[]> {
+async function claimNew(tx: Transaction, { customer_id, crypto_network }: Work): Promise<Claimed[]> {
   const { rows } = await tx.query<Claimed>({
     name: 'claim new withdrawals',
     text: `
       with new as (
         select t.id
         from transfers t
-        where t.customer_id = $1 and t.status = 'PENDING' and t.type = 'CRYPTO_WITHDRAWAL'
+        where t.customer_id = $1 and t.status = 'PENDING' and t.type = 'CRYPTO_WITHDRAWAL' and t.crypto_network = $2
           and not exists (select from broadcasts b where b.customer_id = $1 and b.transfer_id = t.id)
         order by t.id
-        limit $2
+        limit $3
         for update of t skip locked
       ), claimed as (
         insert into broadcasts (customer_id, transfer_id, crypto_network, state, created_at)
@@ -101,22 +114,22 @@ async function claimNew(tx: Transaction, customerId: string): Promise<Claimed[]>
       select ${WITHDRAWAL_COLUMNS}, 'NEW' as state, null as raw_transaction, null as crypto_tx_hash
       from claimed join transfers t on t.customer_id = $1 and t.id = claimed.transfer_id
       order by t.id`,
-    values: [customerId, CLAIM_MAX],
+    values: [customer_id, crypto_network, CLAIM_MAX],
   })
   return rows.map(withCanonicalAddress)
 }
 
-async function claimDue(tx: Transaction, customerId: string): Promise<Claimed[]> {
+async function claimDue(tx: Transaction, { customer_id, crypto_network }: Work): Promise<Claimed[]> {
   const { rows } = await tx.query<Claimed>({
     name: 'claim due withdrawals',
     text: `
       select ${WITHDRAWAL_COLUMNS}, b.state, b.raw_transaction, b.crypto_tx_hash
       from broadcasts b join transfers t on t.customer_id = $1 and t.id = b.transfer_id
-      where b.customer_id = $1 and b.due_at <= clock_timestamp()
+      where b.customer_id = $1 and b.crypto_network = $2 and b.due_at <= clock_timestamp()
       order by b.due_at, b.transfer_id
-      limit $2
+      limit $3
       for update of b skip locked`,
-    values: [customerId, CLAIM_MAX],
+    values: [customer_id, crypto_network, CLAIM_MAX],
   })
   return rows.map(withCanonicalAddress)
 }
@@ -128,38 +141,18 @@ const withCanonicalAddress = (claimed: Claimed): Claimed => ({
     claimed.destination_address,
 })
 
-/** Does the next thing for each withdrawal, network by network. One that has no adapter now waits. */
-async function takeStep(claimed: Claimed[], networks: Networks): Promise<Step[]> {
-  const byNetwork = new Map<CryptoNetwork, Claimed[]>()
-  for (const withdrawal of claimed) {
-    const group = byNetwork.get(withdrawal.crypto_network) ?? []
-    byNetwork.set(withdrawal.crypto_network, [...group, withdrawal])
-  }
-  const steps = await Promise.all(
-    [...byNetwork].map(async ([network, withdrawals]) => {
-      const adapter = networks.get(network)
-      if (adapter === undefined) return withdrawals.map(wait)
-      const inState = (state: State) => withdrawals.filter((withdrawal) => withdrawal.state === state)
-      const fresh = inState('NEW').map((withdrawal) => reviewed(withdrawal, adapter))
-      const passed = [...fresh.flatMap((one) => ('pass' in one ? [one.pass] : [])), ...inState('HELD')]
-      return [
-        ...fresh.flatMap((one) => ('step' in one ? [one.step] : [])),
-        ...(await signed(passed, adapter)),
-        ...(await broadcast(inState('SIGNED') as (Claimed & BroadcastWithdrawal)[], adapter)),
-        ...(await followed(inState('BROADCAST') as (Claimed & BroadcastWithdrawal)[], adapter)),
-      ]
-    }),
-  )
-  return steps.flat()
+/** Does the next thing for each withdrawal. */
+async function takeStep(claimed: Claimed[], adapter: NetworkAdapter): Promise<Step[]> {
+  const inState = (state: State) => claimed.filter((withdrawal) => withdrawal.state === state)
+  const fresh = inState('NEW').map((withdrawal) => reviewed(withdrawal, adapter))
+  const passed = [...fresh.flatMap((one) => ('pass' in one ? [one.pass] : [])), ...inState('HELD')]
+  return [
+    ...fresh.flatMap((one) => ('step' in one ? [one.step] : [])),
+    ...(await signed(passed, adapter)),
+    ...(await broadcast(inState('SIGNED') as (Claimed & BroadcastWithdrawal)[], adapter)),
+    ...(await followed(inState('BROADCAST') as (Claimed & BroadcastWithdrawal)[], adapter)),
+  ]
 }
-
-const NO_ADAPTER_RETRY_MS = 10_000
-
-const wait = (withdrawal: Claimed): Step => ({
-  withdrawal,
-  state: withdrawal.state === 'NEW' ? 'HELD' : withdrawal.state,
-  dueInMs: NO_ADAPTER_RETRY_MS,
-})
 
 function reviewed(withdrawal: Claimed, adapter: NetworkAdapter): { pass: Claimed } | { step: Step } {
   const review = adapter.review(withdrawal)
@@ -247,7 +240,7 @@ async function record(tx: Transaction, customerId: string, steps: Step[]): Promi
     )
     const ledger = await LedgerTransaction.open(tx, customerId, keys)
     postings.forEach((posting) => ledger.post(posting))
-    await Promise.all(ledger.write())
+    await ledger.write()
     await updateTransfers(tx, customerId, changed, ledger.now.text)
   }
   await updateBroadcasts(tx, customerId, steps)
@@ -299,9 +292,12 @@ async function updateTransfers(
       update transfers t
       set status = c.status, secondary_status = c.secondary_status, status_details = c.status_details,
           crypto_tx_hash = c.crypto_tx_hash, crypto_tx_index = c.crypto_tx_index, updated_at = $2
-      from json_to_recordset($3) as c (id uuid, status text, secondary_status jsonb, status_details jsonb,
-                                       crypto_tx_hash text, crypto_tx_index text)
-      where t.customer_id = $1 and t.id = c.id and t.status = 'PENDING'`,
+      from (
+        select *, (select ctid from transfers where customer_id = $1 and id = c.id and status = 'PENDING') as place
+        from json_to_recordset($3) as c (id uuid, status text, secondary_status jsonb, status_details jsonb,
+                                         crypto_tx_hash text, crypto_tx_index text)
+      ) c
+      where t.ctid = c.place`,
     values: [
       customerId,
       now,
@@ -321,9 +317,12 @@ async function updateBroadcasts(tx: Transaction, customerId: string, steps: Step
           raw_transaction = coalesce(s.raw_transaction, b.raw_transaction),
           crypto_tx_hash = coalesce(s.crypto_tx_hash, b.crypto_tx_hash),
           due_at = clock_timestamp() + make_interval(secs => s.due_in_ms::float8 / 1000)
-      from unnest($2::uuid[], $3::text[], $4::bytea[], $5::text[], $6::int[])
-        as s (transfer_id, state, raw_transaction, crypto_tx_hash, due_in_ms)
-      where b.customer_id = $1 and b.transfer_id = s.transfer_id`,
+      from (
+        select *, (select ctid from broadcasts where customer_id = $1 and transfer_id = s.transfer_id) as place
+        from unnest($2::uuid[], $3::text[], $4::bytea[], $5::text[], $6::int[])
+          as s (transfer_id, state, raw_transaction, crypto_tx_hash, due_in_ms)
+      ) s
+      where b.ctid = s.place`,
     values: [
       customerId,
       steps.map((step) => step.withdrawal.transfer_id),

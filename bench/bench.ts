@@ -1,0 +1,272 @@
+import { spawn, type ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { parseArgs } from 'node:util'
+import pg from 'pg'
+import { createCustomer } from '../src/customers/create-customer.ts'
+import { openDatabase, type Database } from '../src/db/database.ts'
+import { EmbeddedPostgres } from '../src/db/embedded-postgres.ts'
+import { migrate } from '../src/db/migrate.ts'
+import { SCOPES } from '../src/http/scopes.ts'
+import { onPlatform, onProfile } from '../src/ledger/entries.ts'
+import { Ledger } from '../src/ledger/ledger.ts'
+import { verify } from '../src/ledger/verify.ts'
+import { simulatedNetworks } from '../src/networks/simulated.ts'
+import { createApiClient } from '../src/oauth/api-clients.ts'
+import { insertProfile } from '../src/profiles/create-profile.ts'
+import { readSettings } from '../src/settings.ts'
+import { createCryptoWithdrawal } from '../src/transfers/create-crypto-withdrawal.ts'
+import { httpLoad, type LoadResult } from './http-load.ts'
+import { measureReads, type ReadFigure } from './reads.ts'
+
+/**
+ * `npm run bench`: the figures of ARCHITECTURE.md, "Speed". One run, one PostgreSQL, durable commits. What is
+ * compared runs in turns, round after round, because the machine is never equally quiet: read the ratios.
+ */
+const { values: options } = parseArgs({
+  options: {
+    seconds: { type: 'string', default: '5' },
+    rounds: { type: 'string', default: '3' },
+    rows: { type: 'string', default: '1000000' },
+    only: { type: 'string', default: 'writes,reads' },
+  },
+})
+const SECONDS = Number(options.seconds)
+const ROUNDS = Number(options.rounds)
+const PROFILES = 100
+const TEXTBOOK_ACCOUNTS = 1000
+const TEXTBOOK_CONNECTIONS = 32
+const CALLERS = [1, 32, 256, 1024]
+const PORT = 18_080
+/** Makes the textbook's ref_ids unique over all rounds. */
+let textbookCalls = 0
+
+const dataDir = await mkdtemp(join(tmpdir(), 'bursar-bench-'))
+const postgres = await EmbeddedPostgres.start({ dataDir, log: () => undefined })
+const db = openDatabase(postgres.url, { max: 10, onError: () => undefined })
+await migrate(db)
+const report: Record<string, unknown> = { at: new Date().toISOString(), node: process.version, seconds: SECONDS }
+try {
+  if (options.only.includes('writes')) report.writes = await measureWrites(db)
+  if (options.only.includes('reads')) {
+    report.reads = await withApi(db, (api) => measureReads(db, api, Number(options.rows)))
+    printReads(report.reads as ReadFigure[])
+  }
+  const { disagreements } = await verify(db)
+  console.log(`\nverify: ${options.only.includes('reads') ? 'skipped rows made for reading; ' : ''}${disagreements.length} disagreements`)
+} finally {
+  await db.end()
+  await postgres.stop()
+  await rm(dataDir, { recursive: true, force: true })
+}
+await mkdir(new URL('results/', import.meta.url), { recursive: true })
+const file = new URL(`results/${String(report.at).replaceAll(':', '-')}.json`, import.meta.url)
+await writeFile(file, `${JSON.stringify(report, null, 2)}\n`)
+console.log(`Saved to ${file.pathname}`)
+
+interface Row {
+  what: string
+  callers: number
+  perSecond: number[]
+  p50Ms: number[]
+  p99Ms: number[]
+}
+
+/** (a) over HTTP, (b) the textbook, (c) the ledger without HTTP, (d) one hot profile. */
+async function measureWrites(db: Database) {
+  await db.query(await readFile(new URL('textbook.sql', import.meta.url), 'utf8'))
+  await db.query(
+    `insert into textbook_accounts (id, balance) select gen_random_uuid(), 1e12 from generate_series(1, $1)`,
+    [TEXTBOOK_ACCOUNTS],
+  )
+  const rows = new Map<string, Row>()
+  const note = (what: string, callers: number, seen: Pick<LoadResult, 'perSecond' | 'p50Ms' | 'p99Ms'>) => {
+    const key = `${what} ${callers}`
+    const row = rows.get(key) ?? { what, callers, perSecond: [], p50Ms: [], p99Ms: [] }
+    rows.set(key, row)
+    row.perSecond.push(Math.round(seen.perSecond))
+    row.p50Ms.push(seen.p50Ms)
+    row.p99Ms.push(seen.p99Ms)
+    console.log(`  ${key}: ${Math.round(seen.perSecond)}/s`)
+  }
+  const peakMiB = await withApi(db, async (api) => {
+    for (let round = 1; round <= ROUNDS; round++) {
+      console.log(`Round ${round} of ${ROUNDS}`)
+      note('textbook', 1, await textbook(1))
+      note('textbook', TEXTBOOK_CONNECTIONS, await textbook(TEXTBOOK_CONNECTIONS))
+      for (const clients of CALLERS) {
+        const prefix = `a${round}-${clients}`
+        note('http', clients, await httpLoad({ ...api, clients, seconds: SECONDS, prefix }))
+      }
+      const [hot] = api.profileIds
+      const prefix = `d${round}`
+      note('http, one hot profile', 256, await httpLoad({ ...api, profileIds: [hot!], clients: 256, seconds: SECONDS, prefix }))
+      for (const callers of [1, 256]) note('ledger', callers, await ledgerAlone(db, api, callers, `c${round}-${callers}`))
+    }
+    return peakMemory(api.process)
+  })
+  printWrites([...rows.values()], peakMiB)
+  return { rows: [...rows.values()], peakMiB }
+}
+
+interface Api {
+  baseUrl: string
+  token: string
+  customerId: string
+  profileIds: string[]
+  process: ChildProcess
+}
+
+/** A real `bursar serve`, as built, in a process of its own; without its worker, which would add its own load. */
+async function withApi<T>(db: Database, work: (api: Api) => Promise<T>): Promise<T> {
+  const { customer_id: customerId } = await createCustomer(db, 'Bench')
+  const profileIds: string[] = []
+  for (let n = 0; n < PROFILES; n++) {
+    const profile = await insertProfile(db, customerId, { type: 'NORMAL', nickname: `Bench ${n}` })
+    profileIds.push(profile.id)
+  }
+  await fundProfiles(db, customerId, profileIds)
+  const client = await createApiClient(db, customerId, SCOPES)
+  const main = new URL('../dist/main.js', import.meta.url).pathname
+  const child = spawn(process.execPath, [main, 'serve', '--json'], {
+    env: {
+      ...process.env,
+      DATABASE_URL: postgres.url,
+      BURSAR_DATA_DIR: dataDir,
+      PORT: String(PORT),
+      BURSAR_WORKER: 'false',
+      BURSAR_LOG_LEVEL: 'warn',
+    },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  await once(createInterface(child.stdout), 'line')
+  const baseUrl = `http://127.0.0.1:${PORT}`
+  try {
+    const reply = await fetch(`${baseUrl}/oauth2/token`, {
+      method: 'POST',
+      body: new URLSearchParams({ grant_type: 'client_credentials', ...client }),
+    })
+    const { access_token: token } = (await reply.json()) as { access_token: string }
+    return await work({ baseUrl, token, customerId, profileIds, process: child })
+  } finally {
+    child.kill('SIGTERM')
+    await once(child, 'exit')
+  }
+}
+
+async function fundProfiles(db: Database, customer_id: string, profileIds: string[]): Promise<void> {
+  const ledger = new Ledger(db)
+  const minor = 10n ** 30n
+  await Promise.all(
+    profileIds.map((profile_id) =>
+      ledger.submit(customer_id, {
+        balances: [{ profile_id, asset: 'USDP' }],
+        decide: ({ now, newId }) => ({
+          transfer: {
+            id: newId(),
+            customer_id,
+            profile_id,
+            type: 'CRYPTO_DEPOSIT',
+            direction: 'CREDIT',
+            status: 'COMPLETED',
+            asset: 'USDP',
+            amount: '1000000000000',
+            fee: '0',
+            total: '1000000000000',
+            created_at: now.text,
+            updated_at: now.text,
+          },
+          entries: [onPlatform('custody:ETHEREUM', 'USDP', -minor), onProfile(profile_id, 'USDP', minor)],
+        }),
+      }),
+    ),
+  )
+}
+
+/** Calls `work` from so many callers at once, each as fast as it is answered. */
+async function callersOf(callers: number, work: (n: number) => Promise<unknown>) {
+  const latencies: number[] = []
+  const start = performance.now()
+  const end = start + SECONDS * 1000
+  let sent = 0
+  await Promise.all(
+    Array.from({ length: callers }, async () => {
+      while (performance.now() < end) {
+        const before = performance.now()
+        await work(sent++)
+        latencies.push(performance.now() - before)
+      }
+    }),
+  )
+  latencies.sort((a, b) => a - b)
+  const at = (share: number) => Number(latencies[Math.floor(latencies.length * share)]!.toFixed(2))
+  return { perSecond: latencies.length / ((performance.now() - start) / 1000), p50Ms: at(0.5), p99Ms: at(0.99) }
+}
+
+async function textbook(connections: number) {
+  const pool = new pg.Pool({ connectionString: postgres.url, max: connections })
+  const { rows } = await pool.query<{ id: string }>('select id from textbook_accounts')
+  const anyAccount = () => rows[Math.floor(Math.random() * rows.length)]!.id
+  const call = () => {
+    const debit = anyAccount()
+    let credit = anyAccount()
+    while (credit === debit) credit = anyAccount()
+    const values = [debit, credit, '1.25', `textbook-${textbookCalls++}`]
+    return pool.query({ name: 'textbook', text: 'select textbook_transfer($1, $2, $3, $4)', values })
+  }
+  return callersOf(connections, call).finally(() => pool.end())
+}
+
+async function ledgerAlone(db: Database, api: Api, callers: number, prefix: string) {
+  const ledger = new Ledger(db)
+  const settings = readSettings({})
+  const networks = simulatedNetworks(db, { confirmationMs: 0, holdMs: 0 })
+  const { run } = createCryptoWithdrawal
+  return callersOf(callers, (n) => {
+    const body = {
+      profile_id: api.profileIds[n % PROFILES],
+      asset: 'USDP',
+      crypto_network: 'ETHEREUM',
+      amount: '1.25',
+      destination_address: '0x52908400098527886E0F7030069857D2E4169EE7',
+      ref_id: `${prefix}-${n}`,
+    }
+    return run({ db, ledger, networks, settings, customerId: api.customerId, body } as never)
+  })
+}
+
+/** The most memory a process ever had resident, in MiB; Linux tells. */
+async function peakMemory({ pid }: ChildProcess): Promise<number | undefined> {
+  const status = await readFile(`/proc/${pid}/status`, 'utf8').catch(() => '')
+  const kib = /VmHWM:\s+(\d+)/.exec(status)?.[1]
+  return kib === undefined ? undefined : Math.round(Number(kib) / 1024)
+}
+
+function median(values: number[]): number {
+  return [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)]!
+}
+
+function printWrites(rows: Row[], peakMiB: number | undefined): void {
+  const base = median(rows.find((row) => row.what === 'textbook' && row.callers === TEXTBOOK_CONNECTIONS)!.perSecond)
+  console.log(`\nMedians of ${ROUNDS} rounds of ${SECONDS} s; "times" is against the textbook over ${TEXTBOOK_CONNECTIONS} connections`)
+  console.table(
+    rows.map((row) => ({
+      what: row.what,
+      callers: row.callers,
+      'per second': median(row.perSecond),
+      times: Number((median(row.perSecond) / base).toFixed(2)),
+      'p50 ms': median(row.p50Ms),
+      'p99 ms': median(row.p99Ms),
+    })),
+  )
+  console.log(`Peak memory of the API process: ${peakMiB ?? 'unknown'} MiB`)
+}
+
+function printReads(figures: ReadFigure[]): void {
+  console.log('\nReads, one request at a time; "times" is against the first page of the small customer')
+  const base = figures.find((figure) => figure.what === 'first page')!.p50Ms
+  console.table(figures.map((figure) => ({ ...figure, times: Number((figure.p50Ms / base).toFixed(2)) })))
+}

@@ -1,0 +1,28 @@
+import { execFile } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+
+export interface Load {
+  baseUrl: string
+  token: string
+  profileIds: string[]
+  clients: number
+  seconds: number
+  /** Of the ref_ids, so that none repeats. */
+  prefix: string
+}
+
+export interface LoadResult {
+  perSecond: number
+  p50Ms: number
+  p99Ms: number
+  refused: number
+  cpuSeconds: number
+}
+
+/** Runs the load generator and waits for its figures. */
+export async function httpLoad(load: Load): Promise<LoadResult> {
+  const script = fileURLToPath(new URL('load.ts', import.meta.url))
+  const { stdout } = await promisify(execFile)(process.execPath, ['--import', 'tsx', script, JSON.stringify(load)])
+  return JSON.parse(stdout) as LoadResult
+}

@@ -1,0 +1,102 @@
+/*
+ * What holds for every moment and every place of a record among those of its moment:
+ * 1. ids sort as (created_at, place) does, as text and as PostgreSQL's uuid;
+ * 2. an id is a UUIDv7 (RFC 9562) whose time is the moment's;
+ * 3. firstIdAt(t) lies above every id made before t and not above any made at t or after;
+ * 4. no two ids are the same, even of one moment and place.
+ */
+import fc from 'fast-check'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { cloneDatabase, SEED, type TestDatabase } from '../../test/support.ts'
+import { firstIdAt, newId, readClock, type Moment } from './ids.ts'
+
+let database: TestDatabase
+beforeAll(async () => {
+  database = await cloneDatabase(1)
+})
+afterAll(() => database.drop())
+
+const UUID_V7 = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/
+const NOVEMBER_2026 = 1_795_234_567_000_000
+
+/** Few values near each other, so that neighbours and equals are as common as the far apart. */
+const micros = fc.oneof(
+  fc.integer({ min: 0, max: Number.MAX_SAFE_INTEGER }),
+  fc.integer({ min: NOVEMBER_2026 - 1_500, max: NOVEMBER_2026 + 1_500 }),
+  fc.constantFrom(0, 1, 999, 1_000, Number.MAX_SAFE_INTEGER - 1, Number.MAX_SAFE_INTEGER),
+)
+const place = fc.oneof(fc.integer({ min: 0, max: 0x3fff }), fc.constantFrom(0, 1, 0x1fff, 0x2000, 0x3fff))
+const record = fc.record({ micros, place })
+const idOf = (made: { micros: number; place: number }) =>
+  newId({ micros: made.micros, text: 'not read' }, made.place)
+
+const runs = (numRuns: number) => ({ numRuns, seed: SEED })
+const ascending = <T extends number | string>(a: T, b: T) => (a < b ? -1 : a > b ? 1 : 0)
+
+test('ids sort as (created_at, place)', () => {
+  fc.assert(
+    fc.property(record, record, (a, b) => {
+      const records = ascending(a.micros, b.micros) || ascending(a.place, b.place)
+      if (records !== 0) expect(ascending(idOf(a), idOf(b))).toBe(records)
+    }),
+    runs(5_000),
+  )
+})
+
+test('PostgreSQL sorts ids as text does', async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.array(record, { minLength: 2, maxLength: 200 }), async (records) => {
+      const ids = records.map(idOf)
+      const { rows } = await database.db.query<{ id: string }>(
+        'select id from unnest($1::uuid[]) as id order by id',
+        [ids],
+      )
+      expect(rows.map((row) => row.id)).toEqual(ids.sort())
+    }),
+    runs(30),
+  )
+})
+
+test('an id is a UUIDv7 whose time is the moment', () => {
+  fc.assert(
+    fc.property(record, (made) => {
+      const id = idOf(made)
+      expect(id).toMatch(UUID_V7)
+      expect(parseInt(id.slice(0, 8) + id.slice(9, 13), 16)).toBe(Math.floor(made.micros / 1_000))
+      // RFC 9562, 6.2, method 3: the 12 bits behind the version are the fraction of the millisecond.
+      expect(parseInt(id.slice(15, 18), 16)).toBe(Math.floor(((made.micros % 1_000) / 1_000) * 4_096))
+    }),
+    runs(2_000),
+  )
+})
+
+test('firstIdAt is the bound on created_at as a bound on ids', () => {
+  fc.assert(
+    fc.property(record, micros, (made, bound) => {
+      expect(idOf(made) >= firstIdAt(bound)).toBe(made.micros >= bound)
+    }),
+    runs(5_000),
+  )
+})
+
+test('no two ids of one moment and place are the same', () => {
+  const ids = Array.from({ length: 20_000 }, () => idOf({ micros: NOVEMBER_2026, place: 7 }))
+  expect(new Set(ids).size).toBe(ids.length)
+})
+
+test('more records of one moment than there are places are a mistake of ours', () => {
+  const moment: Moment = { micros: NOVEMBER_2026, text: 'not read' }
+  expect(newId(moment, 0x3fff)).toMatch(UUID_V7)
+  expect(() => newId(moment, 0x4000)).toThrow(RangeError)
+})
+
+test("the database's clock is read to the microsecond, as number and as text alike", async () => {
+  const moments: Moment[] = []
+  for (let reads = 0; reads < 20; reads++) moments.push(await readClock(database.db))
+  for (const { micros, text } of moments) {
+    expect(text).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/)
+    expect(Date.parse(`${text.slice(0, 23)}Z`) * 1_000 + Number(text.slice(23, 26))).toBe(micros)
+  }
+  // One read that ends in 000 is chance, twenty are milliseconds.
+  expect(moments.some(({ micros }) => micros % 1_000 !== 0)).toBe(true)
+})

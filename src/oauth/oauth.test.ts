@@ -1,0 +1,944 @@
+import { createHash } from 'node:crypto'
+import { once } from 'node:events'
+import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from 'node:http'
+import { createServer as createTcpServer, type AddressInfo } from 'node:net'
+import {
+  createRemoteJWKSet,
+  decodeJwt,
+  exportJWK,
+  generateKeyPair,
+  importJWK,
+  jwtVerify,
+  SignJWT,
+  UnsecuredJWT,
+  type CryptoKey,
+  type JSONWebKeySet,
+  type JWK,
+  type JWTPayload,
+} from 'jose'
+import * as openid from 'openid-client'
+import { pino } from 'pino'
+import { ClientCredentials } from 'simple-oauth2'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { atEnd, cloneDatabase, everyTable, startTestService, type TestService } from '../../test/support.ts'
+import { buildApp } from '../app.ts'
+import { createCustomer } from '../customers/create-customer.ts'
+import { SCOPES, type Scope } from '../http/scopes.ts'
+import { createApiClient, disableApiClient } from './api-clients.ts'
+
+// The whole conversation over real HTTP, as two clients hold it that nobody here wrote, and as one that means harm.
+
+const CLIENT_SCOPES: Scope[] = ['funding:read_profile', 'funding:write_profile', 'transfer:read_transfer']
+const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
+
+interface Client {
+  client_id: string
+  client_secret: string
+}
+
+let service: TestService
+let baseUrl: string
+let customer: { customer_id: string; profile_id: string }
+let client: Client
+/** Everything that the service logged, at the most talkative level. */
+const logged: string[] = []
+const log = pino({ level: 'trace' }, { write: (line: string) => void logged.push(line) })
+
+beforeAll(async () => {
+  ;({ service, baseUrl } = await listen())
+  customer = await createCustomer(service.db, 'Test')
+  client = await createApiClient(service.db, customer.customer_id, CLIENT_SCOPES)
+})
+afterAll(() => service.close())
+
+/** A service that listens where its base URL says. */
+async function listen(environment: Record<string, string> = {}) {
+  const port = await freePort()
+  const url = `http://127.0.0.1:${port}`
+  const started = await startTestService(environment, { baseUrl: url, log })
+  await started.app.listen({ host: '127.0.0.1', port })
+  return { service: started, baseUrl: url }
+}
+
+async function freePort(): Promise<number> {
+  const server = createTcpServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  server.close()
+  await once(server, 'close')
+  return port
+}
+
+const listProfiles = (token: string) =>
+  fetch(`${baseUrl}/v2/profiles`, { headers: { authorization: `Bearer ${token}` } })
+
+/** The token lets its bearer list the customer's profiles. */
+async function expectToWork(token: string): Promise<void> {
+  const reply = await listProfiles(token)
+  expect(reply.status).toBe(200)
+  expect(await reply.json()).toMatchObject({ items: [{ id: customer.profile_id }] })
+}
+
+describe('openid-client', () => {
+  const discover = (authentication: openid.ClientAuth) =>
+    openid.discovery(new URL(baseUrl), client.client_id, undefined, authentication, {
+      algorithm: 'oauth2',
+      execute: [openid.allowInsecureRequests],
+    })
+
+  describe.each([
+    ['client_secret_basic', openid.ClientSecretBasic],
+    ['client_secret_post', openid.ClientSecretPost],
+  ])('with %s', (_name, authentication) => {
+    test('gets a token with all scopes of the client', async () => {
+      const configuration = await discover(authentication(client.client_secret))
+      const token = await openid.clientCredentialsGrant(configuration)
+      expect(token).toMatchObject({ token_type: 'bearer', expires_in: 3600, scope: CLIENT_SCOPES.join(' ') })
+      await expectToWork(token.access_token)
+    })
+
+    test('gets a token with the scopes it asks for', async () => {
+      const configuration = await discover(authentication(client.client_secret))
+      const token = await openid.clientCredentialsGrant(configuration, {
+        scope: 'transfer:read_transfer funding:read_profile',
+      })
+      expect(token.scope).toBe('transfer:read_transfer funding:read_profile')
+      await expectToWork(token.access_token)
+    })
+
+    test('is told why it gets none', async () => {
+      const wrong = openid.clientCredentialsGrant(await discover(authentication('wrong')))
+      // With credentials in the header, the 401 is also an HTTP challenge, which this client reports as such.
+      await expect(wrong).rejects.toMatchObject(
+        authentication === openid.ClientSecretBasic
+          ? { status: 401, cause: [{ scheme: 'basic', parameters: { realm: 'bursar' } }] }
+          : { status: 401 },
+      )
+      const greedy = openid.clientCredentialsGrant(await discover(authentication(client.client_secret)), {
+        scope: 'funding:all',
+      })
+      await expect(greedy).rejects.toMatchObject({ status: 400, error: 'invalid_scope' })
+    })
+  })
+
+  test('finds everything in the metadata', async () => {
+    const metadata = (await discover(openid.ClientSecretBasic(client.client_secret))).serverMetadata()
+    expect(metadata).toMatchObject({
+      issuer: baseUrl,
+      token_endpoint: `${baseUrl}/oauth2/token`,
+      jwks_uri: `${baseUrl}/oauth2/jwks`,
+      grant_types_supported: ['client_credentials'],
+      token_endpoint_auth_methods_supported: ['client_secret_basic', 'client_secret_post'],
+      scopes_supported: SCOPES,
+    })
+  })
+})
+
+describe('simple-oauth2', () => {
+  test.each(['header', 'body'] as const)('gets tokens with its credentials in the %s', async (place) => {
+    const grant = new ClientCredentials({
+      client: { id: client.client_id, secret: client.client_secret },
+      auth: { tokenHost: baseUrl, tokenPath: '/oauth2/token' },
+      options: { authorizationMethod: place },
+    })
+    const all = await grant.getToken({})
+    expect(all.token.scope).toBe(CLIENT_SCOPES.join(' '))
+    expect(all.expired()).toBe(false)
+    await expectToWork(all.token.access_token as string)
+
+    const some = await grant.getToken({ scope: ['funding:read_profile'] })
+    expect(some.token.scope).toBe('funding:read_profile')
+    await expectToWork(some.token.access_token as string)
+
+    await expect(grant.getToken({ scope: 'funding:read_profile nothing' })).rejects.toMatchObject({
+      output: { statusCode: 400 },
+      data: { payload: { error: 'invalid_scope' } },
+    })
+  })
+})
+
+const basic = ({ client_id, client_secret }: Client) => ({
+  authorization: `Basic ${Buffer.from(`${client_id}:${client_secret}`).toString('base64')}`,
+})
+
+type Pairs = [string, string][]
+const GRANT: Pairs = [['grant_type', 'client_credentials']]
+
+interface TokenRequest {
+  method?: string
+  headers?: Record<string, string>
+  body?: string | URLSearchParams | FormData
+}
+
+const askForToken = ({ method = 'POST', headers = {}, body }: TokenRequest) =>
+  fetch(`${baseUrl}/oauth2/token`, { method, headers, ...(body !== undefined && { body }) })
+
+/** A form as URL-encoded text, authenticated in the header. */
+const form = (pairs: Pairs, headers: Record<string, string> = basic(client)): TokenRequest => ({
+  headers,
+  body: new URLSearchParams(pairs),
+})
+
+function multipart(pairs: Pairs, headers: Record<string, string> = basic(client)): TokenRequest {
+  const body = new FormData()
+  for (const [name, value] of pairs) body.append(name, value)
+  return { headers, body }
+}
+
+const credentials = ({ client_id, client_secret }: Client): Pairs => [
+  ['client_id', client_id],
+  ['client_secret', client_secret],
+]
+
+interface Granted {
+  access_token: string
+  token_type: string
+  expires_in: number
+  scope: string
+}
+
+/** A token, by the shortest way. */
+async function tokenOf(pairs: Pairs = [], by: Client = client): Promise<string> {
+  const reply = await askForToken(form([...GRANT, ...pairs], basic(by)))
+  expect(reply.status).toBe(200)
+  return ((await reply.json()) as Granted).access_token
+}
+
+describe('the token endpoint grants', () => {
+  test.each<[string, () => TokenRequest, string[]]>([
+    ['credentials in the header', () => form(GRANT), CLIENT_SCOPES],
+    ['credentials in the form', () => form([...GRANT, ...credentials(client)], {}), CLIENT_SCOPES],
+    [
+      'credentials that are form-encoded in the header, as RFC 6749, 2.3.1 has it',
+      () => form(GRANT, basic({ ...client, client_id: client.client_id.replaceAll('-', '%2D') })),
+      CLIENT_SCOPES,
+    ],
+    ['multipart, credentials in the header', () => multipart(GRANT), CLIENT_SCOPES],
+    [
+      'multipart, all in the form',
+      () => multipart([...GRANT, ...credentials(client), ['scope', 'funding:read_profile']], {}),
+      ['funding:read_profile'],
+    ],
+    [
+      'a part of the scopes',
+      () => form([...GRANT, ['scope', 'funding:read_profile']]),
+      ['funding:read_profile'],
+    ],
+    [
+      'a scope that is named twice, once',
+      () => form([...GRANT, ['scope', 'funding:read_profile funding:read_profile']]),
+      ['funding:read_profile'],
+    ],
+    ['an empty scope as none (RFC 6749, 3.2)', () => form([...GRANT, ['scope', '']]), CLIENT_SCOPES],
+    [
+      'with parameters that it does not know',
+      () => form([...GRANT, ['resource', 'x'], ['a', 'b']]),
+      CLIENT_SCOPES,
+    ],
+    [
+      'a scheme in any case and a charset',
+      () => ({
+        headers: {
+          authorization: basic(client).authorization.replace('Basic', 'bASIC'),
+          'content-type': 'Application/X-WWW-Form-Urlencoded; charset=UTF-8',
+        },
+        body: 'grant_type=client_credentials',
+      }),
+      CLIENT_SCOPES,
+    ],
+  ])('%s', async (_name, request, scopes) => {
+    const reply = await askForToken(request())
+    expect(reply.status).toBe(200)
+    expect(reply.headers.get('content-type')).toMatch(/^application\/json\b/)
+    expect(reply.headers.get('cache-control')).toBe('no-store')
+    expect(reply.headers.get('pragma')).toBe('no-cache')
+    const granted = (await reply.json()) as Granted
+    expect(granted).toEqual({
+      access_token: expect.any(String) as string,
+      token_type: 'Bearer',
+      expires_in: 3600,
+      scope: scopes.join(' '),
+    })
+    expect(decodeJwt(granted.access_token).scope).toBe(scopes.join(' '))
+    await (scopes.includes('funding:read_profile') && expectToWork(granted.access_token))
+  })
+})
+
+describe('the token endpoint refuses', () => {
+  let disabled: Client
+  beforeAll(async () => {
+    disabled = await createApiClient(service.db, customer.customer_id, CLIENT_SCOPES)
+    await disableApiClient(service.db, disabled.client_id)
+  })
+
+  const stranger = { client_id: '0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f', client_secret: 'x' }
+  const both = (change: Partial<Client>): Client => ({ ...client, ...change })
+
+  test.each<[string, () => TokenRequest, number, string]>([
+    // The client.
+    ['a wrong secret', () => form(GRANT, basic(both({ client_secret: 'wrong' }))), 401, 'invalid_client'],
+    ['no secret', () => form(GRANT, basic(both({ client_secret: '' }))), 401, 'invalid_client'],
+    [
+      'a wrong secret in the form',
+      () => form([...GRANT, ...credentials(both({ client_secret: 'wrong' }))], {}),
+      401,
+      'invalid_client',
+    ],
+    [
+      'an id without a secret',
+      () => form([...GRANT, ['client_id', client.client_id]], {}),
+      401,
+      'invalid_client',
+    ],
+    [
+      'a secret without an id',
+      () => form([...GRANT, ['client_secret', client.client_secret]], {}),
+      401,
+      'invalid_client',
+    ],
+    ['an unknown client', () => form(GRANT, basic(stranger)), 401, 'invalid_client'],
+    [
+      'an unknown client in the form',
+      () => form([...GRANT, ...credentials(stranger)], {}),
+      401,
+      'invalid_client',
+    ],
+    [
+      'an id that is no UUID',
+      () => form(GRANT, basic(both({ client_id: "x' or 1=1" }))),
+      401,
+      'invalid_client',
+    ],
+    [
+      'an id with a NUL',
+      () => form([...GRANT, ...credentials(both({ client_id: `${client.client_id}\0` }))], {}),
+      401,
+      'invalid_client',
+    ],
+    ['a disabled client', () => form(GRANT, basic(disabled)), 401, 'invalid_client'],
+    [
+      'a disabled client in the form',
+      () => form([...GRANT, ...credentials(disabled)], {}),
+      401,
+      'invalid_client',
+    ],
+    ['no credentials', () => form(GRANT, {}), 401, 'invalid_client'],
+    ['another scheme', () => form(GRANT, { authorization: 'Bearer abc' }), 401, 'invalid_client'],
+    ['what is not base64', () => form(GRANT, { authorization: 'Basic %%%' }), 401, 'invalid_client'],
+    [
+      'credentials without a colon',
+      () => form(GRANT, { authorization: `Basic ${btoa('abc')}` }),
+      401,
+      'invalid_client',
+    ],
+    ['a broken percent escape', () => form(GRANT, basic(both({ client_id: '%zz' }))), 401, 'invalid_client'],
+    [
+      'credentials in two places (RFC 6749, 2.3)',
+      () => form([...GRANT, ...credentials(client)]),
+      400,
+      'invalid_request',
+    ],
+
+    // The grant.
+    ['no grant_type', () => form([['scope', 'funding:read_profile']]), 400, 'invalid_request'],
+    ['an empty grant_type', () => form([['grant_type', '']]), 400, 'invalid_request'],
+    ...['password', 'authorization_code', 'refresh_token', 'Client_Credentials', '__proto__', 'toString'].map(
+      (grant): [string, () => TokenRequest, number, string] => [
+        `grant_type ${grant}`,
+        () => form([['grant_type', grant]]),
+        400,
+        'unsupported_grant_type',
+      ],
+    ),
+
+    // The scope.
+    ['an unknown scope', () => form([...GRANT, ['scope', 'funding:all']]), 400, 'invalid_scope'],
+    ['a scope that is no scope', () => form([...GRANT, ['scope', '"\\é\n']]), 400, 'invalid_scope'],
+    [
+      'a scope that the client was not given',
+      () => form([...GRANT, ['scope', 'transfer:write_crypto_withdrawal']]),
+      400,
+      'invalid_scope',
+    ],
+    [
+      'one scope too many',
+      () => form([...GRANT, ['scope', 'funding:read_profile transfer:write_crypto_withdrawal']]),
+      400,
+      'invalid_scope',
+    ],
+    [
+      'scopes that are separated by commas',
+      () => form([...GRANT, ['scope', 'funding:read_profile,funding:write_profile']]),
+      400,
+      'invalid_scope',
+    ],
+
+    // The form.
+    ...[form, multipart].flatMap((encode) =>
+      [
+        [...GRANT, ...GRANT],
+        [...GRANT, ['scope', 'funding:read_profile'], ['scope', 'funding:read_profile']] as Pairs,
+        [...GRANT, ['resource', 'a'], ['resource', 'a']] as Pairs,
+      ].map((pairs): [string, () => TokenRequest, number, string] => [
+        `${pairs.at(-1)![0]} given twice (${encode.name})`,
+        () => encode(pairs),
+        400,
+        'invalid_request',
+      ]),
+    ),
+    ...(['client_id', 'client_secret'] as const).map((name): [string, () => TokenRequest, number, string] => [
+      `${name} given twice`,
+      () => form([...GRANT, ...credentials(client), [name, client[name]]], {}),
+      400,
+      'invalid_request',
+    ]),
+    [
+      'JSON',
+      () => ({
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify({ grant_type: 'client_credentials', ...client }),
+      }),
+      400,
+      'invalid_request',
+    ],
+    [
+      'broken JSON',
+      () => ({ headers: { ...basic(client), 'content-type': 'application/json' }, body: '{"grant_type":' }),
+      400,
+      'invalid_request',
+    ],
+    [
+      'plain text',
+      () => ({
+        headers: { ...basic(client), 'content-type': 'text/plain' },
+        body: 'grant_type=client_credentials',
+      }),
+      400,
+      'invalid_request',
+    ],
+    ['no body', () => ({ headers: basic(client) }), 400, 'invalid_request'],
+    [
+      'multipart without parts',
+      () => ({
+        headers: { ...basic(client), 'content-type': 'multipart/form-data; boundary=x' },
+        body: '--x--\r\n',
+      }),
+      400,
+      'invalid_request',
+    ],
+    [
+      'multipart without a boundary',
+      () => ({ headers: { ...basic(client), 'content-type': 'multipart/form-data' }, body: 'x' }),
+      400,
+      'invalid_request',
+    ],
+    [
+      'multipart that stops in the middle',
+      () => ({
+        headers: { ...basic(client), 'content-type': 'multipart/form-data; boundary=x' },
+        body: '--x\r\ncontent-disposition: form-data; name="grant_type"\r\n\r\nclient_creden',
+      }),
+      400,
+      'invalid_request',
+    ],
+    ['a file', () => withFile('client_credentials'), 400, 'invalid_request'],
+    ['a form of 80 kB', () => form([...GRANT, ['scope', 'x'.repeat(80_000)]]), 413, 'invalid_request'],
+    ['a field of 80 kB', () => multipart([...GRANT, ['scope', 'x'.repeat(80_000)]]), 413, 'invalid_request'],
+
+    // The method.
+    ...['GET', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'].map(
+      (method): [string, () => TokenRequest, number, string] => [
+        method,
+        () => ({ method, headers: basic(client) }),
+        405,
+        'invalid_request',
+      ],
+    ),
+  ])('%s', async (_name, request, status, error) => {
+    const linesBefore = logged.length
+    const reply = await askForToken(request())
+    const text = await reply.text()
+    expect({ status: reply.status, body: JSON.parse(text) as unknown }).toEqual({
+      status,
+      body: {
+        error,
+        error_description: expect.stringMatching(/^[\x20\x21\x23-\x5b\x5d-\x7e]{10,300}$/) as string,
+      },
+    })
+    expect(reply.headers.get('content-type')).toMatch(/^application\/json\b/)
+    expect(reply.headers.get('cache-control')).toBe('no-store')
+    expect(reply.headers.get('www-authenticate')).toBe(status === 401 ? 'Basic realm="bursar"' : null)
+    expect(reply.headers.get('allow')).toBe(status === 405 ? 'POST' : null)
+    const told = text + logged.slice(linesBefore).join('')
+    for (const secret of [
+      client.client_secret,
+      disabled.client_secret,
+      basic(client).authorization.slice(6),
+    ]) {
+      expect(told).not.toContain(secret)
+    }
+  })
+
+  function withFile(content: string): TokenRequest {
+    const body = new FormData()
+    body.append('grant_type', new Blob([content]), 'grant.txt')
+    return { headers: basic(client), body }
+  }
+
+  test('everybody when something of ours is broken, without a word about the secret', async () => {
+    const broken = await listen()
+    atEnd(() => broken.service.close().catch(() => undefined))
+    await broken.service.db.query('drop table api_clients cascade')
+    const linesBefore = logged.length
+    const reply = await fetch(`${broken.baseUrl}/oauth2/token`, {
+      method: 'POST',
+      headers: basic(client),
+      body: new URLSearchParams(GRANT),
+    })
+    expect(reply.status).toBe(500)
+    const text = await reply.text()
+    const { meta } = JSON.parse(text) as { meta: { request_id: string } }
+    const lines = logged.slice(linesBefore).join('')
+    expect(lines).toContain(meta.request_id)
+    expect(text + lines).not.toContain(client.client_secret)
+    expect(text).not.toContain('api_clients')
+  })
+})
+
+test('a disabled client gets no more tokens; those it has last', async () => {
+  const leaving = await createApiClient(service.db, customer.customer_id, CLIENT_SCOPES)
+  const token = await tokenOf([], leaving)
+  await disableApiClient(service.db, leaving.client_id)
+  expect((await askForToken(form(GRANT, basic(leaving)))).status).toBe(401)
+  await expectToWork(token)
+})
+
+test('a secret is kept as a hash only', async () => {
+  await tokenOf()
+  const tables = await everyTable(service.db)
+  const everything = JSON.stringify(tables)
+  const hex = (bytes: Buffer | string) => Buffer.from(bytes).toString('hex')
+  expect(everything).toContain(hex(createHash('sha256').update(client.client_secret).digest()))
+  expect(everything).not.toContain(client.client_secret)
+  expect(everything).not.toContain(hex(client.client_secret))
+  expect(everything).not.toContain(hex(Buffer.from(client.client_secret, 'base64url')))
+  // 256 bits, and no two alike.
+  expect(Buffer.from(client.client_secret, 'base64url')).toHaveLength(32)
+  const another = await createApiClient(service.db, customer.customer_id, CLIENT_SCOPES)
+  expect(another.client_secret).not.toBe(client.client_secret)
+})
+
+describe('access tokens', () => {
+  test('are signed JWTs (RFC 9068) that anyone verifies with the published keys', async () => {
+    const before = Math.floor(Date.now() / 1000)
+    const token = await tokenOf([['scope', 'funding:read_profile transfer:read_transfer']])
+    const keys = createRemoteJWKSet(new URL(`${baseUrl}/oauth2/jwks`))
+    const { payload, protectedHeader } = await jwtVerify(token, keys, {
+      issuer: baseUrl,
+      audience: baseUrl,
+      typ: 'at+jwt',
+      algorithms: ['RS256'],
+    })
+    const { iat, exp, jti, ...claims } = payload
+    expect(claims).toEqual({
+      iss: baseUrl,
+      aud: baseUrl,
+      sub: client.client_id,
+      client_id: client.client_id,
+      customer_id: customer.customer_id,
+      scope: 'funding:read_profile transfer:read_transfer',
+    })
+    expect(iat).toBeGreaterThanOrEqual(before)
+    expect(iat).toBeLessThanOrEqual(Math.ceil(Date.now() / 1000))
+    expect(exp! - iat!).toBe(3600)
+    expect(jti).toMatch(UUID)
+    expect(decodeJwt(await tokenOf()).jti).not.toBe(jti)
+    expect(protectedHeader.kid).toBeDefined()
+  })
+
+  test('the published keys are public halves', async () => {
+    const reply = await fetch(`${baseUrl}/oauth2/jwks`)
+    const { keys } = (await reply.json()) as JSONWebKeySet
+    expect(keys).toHaveLength(1)
+    expect(Object.keys(keys[0]!).sort()).toEqual(['alg', 'e', 'kid', 'kty', 'n', 'use'])
+    expect(keys[0]).toMatchObject({ kty: 'RSA', alg: 'RS256', use: 'sig' })
+    // At least 2048 bits (RFC 7518, 3.3).
+    expect(Buffer.from(keys[0]!.n!, 'base64url').length).toBeGreaterThanOrEqual(256)
+  })
+
+  test('last as long as the settings say, to the second, also where they were used before', async () => {
+    const brief = await listen({ BURSAR_TOKEN_TTL_SECONDS: '1' })
+    atEnd(() => brief.service.close())
+    const { customer_id } = await createCustomer(brief.service.db, 'Test')
+    const made = await createApiClient(brief.service.db, customer_id, ['funding:read_profile'])
+    const granted = await fetch(`${brief.baseUrl}/oauth2/token`, {
+      method: 'POST',
+      headers: basic(made),
+      body: new URLSearchParams(GRANT),
+    })
+    const { access_token, expires_in } = (await granted.json()) as Granted
+    expect(expires_in).toBe(1)
+    const use = () =>
+      fetch(`${brief.baseUrl}/v2/profiles`, { headers: { authorization: `Bearer ${access_token}` } })
+    expect((await use()).status).toBe(200)
+    await new Promise((resolve) => setTimeout(resolve, 2_050 - (Date.now() % 1000)))
+    const late = await use()
+    expect(late.status).toBe(401)
+    expect(late.headers.get('www-authenticate')).toContain('error="invalid_token"')
+  })
+
+  test('of one process are good for every other on the same database; the key is made once', async () => {
+    const { db, drop } = await cloneDatabase()
+    atEnd(drop)
+    const { ledger, networks, settings } = service
+    const apps = await Promise.all(
+      Array.from({ length: 4 }, () => buildApp({ db, ledger, networks, settings, baseUrl, log })),
+    )
+    const { rows } = await db.query<{ count: string }>('select count(*) from signing_keys')
+    expect(rows[0]!.count).toBe('1')
+
+    const { customer_id } = await createCustomer(db, 'Test')
+    const made = await createApiClient(db, customer_id, ['funding:read_profile'])
+    for (const issuer of apps) {
+      const reply = await issuer.inject({
+        method: 'POST',
+        url: '/oauth2/token',
+        headers: { ...basic(made), 'content-type': 'application/x-www-form-urlencoded' },
+        payload: 'grant_type=client_credentials',
+      })
+      const authorization = `Bearer ${reply.json<Granted>().access_token}`
+      for (const other of apps) {
+        const used = await other.inject({ method: 'GET', url: '/v2/profiles', headers: { authorization } })
+        expect(used.statusCode).toBe(200)
+      }
+    }
+    await Promise.all(apps.map((app) => app.close()))
+  })
+})
+
+describe('a bearer', () => {
+  const call = (authorization?: string) =>
+    fetch(`${baseUrl}/v2/profiles`, { headers: authorization === undefined ? {} : { authorization } })
+
+  async function expectRefusal(reply: Response, status: number, challenge: RegExp): Promise<void> {
+    expect(reply.status).toBe(status)
+    expect(reply.headers.get('content-type')).toMatch(/^application\/problem\+json\b/)
+    expect(await reply.json()).toMatchObject({ type: 'about:blank', status })
+    expect(reply.headers.get('www-authenticate')).toMatch(challenge)
+  }
+
+  test('without a token is challenged without an error (RFC 6750, 3.1)', async () => {
+    await expectRefusal(await call(), 401, /^Bearer realm="bursar"$/)
+  })
+
+  test.each([
+    'Bearer',
+    'Bearer ',
+    'Bearer a b',
+    'Bearer a,b',
+    'Bearer "a"',
+    'Token abc',
+    'Basic YTpi',
+    'abc',
+  ])('with the header %j is told that the request is invalid', async (header) => {
+    await expectRefusal(await call(header), 401, /^Bearer realm="bursar", error="invalid_request"/)
+  })
+
+  test('with a token that lacks the scope is told which one is required', async () => {
+    const token = await tokenOf([['scope', 'transfer:read_transfer']])
+    const reply = await listProfiles(token)
+    const challenge = /^Bearer realm="bursar", error="insufficient_scope", scope="funding:read_profile"$/
+    const { meta } = (await reply.clone().json()) as { meta: unknown }
+    await expectRefusal(reply, 403, challenge)
+    expect(meta).toEqual({
+      required_scope: 'funding:read_profile',
+      found_scopes: ['transfer:read_transfer'],
+    })
+  })
+
+  describe('is refused', () => {
+    let ours: { id: string; private_jwk: JWK }
+    let key: CryptoKey
+    let strangers: CryptoKey
+    beforeAll(async () => {
+      const { rows } = await service.db.query<{ id: string; private_jwk: JWK }>('select * from signing_keys')
+      ours = rows[0]!
+      key = (await importJWK(ours.private_jwk, 'RS256')) as CryptoKey
+      strangers = (await generateKeyPair('RS256')).privateKey
+    })
+
+    /** A token like ours, with changes: undefined takes a claim away. */
+    function sign(claims: JWTPayload = {}, header: object = {}, by = key): Promise<string> {
+      const now = Math.floor(Date.now() / 1000)
+      return new SignJWT({
+        iss: baseUrl,
+        aud: baseUrl,
+        sub: client.client_id,
+        client_id: client.client_id,
+        customer_id: customer.customer_id,
+        scope: CLIENT_SCOPES.join(' '),
+        iat: now,
+        exp: now + 60,
+        ...claims,
+      })
+        .setProtectedHeader({ alg: 'RS256', typ: 'at+jwt', kid: ours.id, ...header })
+        .sign(by)
+    }
+    const seconds = (fromNow: number) => Math.floor(Date.now() / 1000) + fromNow
+
+    test('only for the reason given: the tokens of this table are otherwise good', async () => {
+      await expectToWork(await sign())
+    })
+
+    test.each<[string, () => Promise<string> | string]>([
+      ['expired', () => sign({ exp: seconds(-1) })],
+      ['expired long ago', () => sign({ exp: seconds(-3600) })],
+      ['without an end', () => sign({ exp: undefined })],
+      ['not valid yet', () => sign({ nbf: seconds(60) })],
+      ['for another audience', () => sign({ aud: 'http://127.0.0.1:1' })],
+      ['for no audience', () => sign({ aud: undefined })],
+      ['by another issuer', () => sign({ iss: 'http://127.0.0.1:1' })],
+      ['by no issuer', () => sign({ iss: undefined })],
+      ['by an issuer with a slash more', () => sign({ iss: `${baseUrl}/` })],
+      ['without a subject', () => sign({ sub: undefined })],
+      ['without a customer', () => sign({ customer_id: undefined })],
+      ['with a customer that is no id', () => sign({ customer_id: '------------------------------------' })],
+      ['with a list of customers', () => sign({ customer_id: [customer.customer_id] })],
+      ["signed with a stranger's key", () => sign({}, {}, strangers)],
+      ['signed with a key that is unknown', () => sign({}, { kid: 'other' }, strangers)],
+      ['of another type', () => sign({}, { typ: 'JWT' })],
+      ['of no type', () => sign({}, { typ: undefined })],
+      [
+        'signed with our public key as a shared secret',
+        () =>
+          new SignJWT({ customer_id: customer.customer_id, scope: CLIENT_SCOPES.join(' ') })
+            .setProtectedHeader({ alg: 'HS256', typ: 'at+jwt', kid: ours.id })
+            .setIssuer(baseUrl)
+            .setAudience(baseUrl)
+            .setSubject(client.client_id)
+            .setExpirationTime('1 minute')
+            .sign(Buffer.from(ours.private_jwk.n!, 'base64url')),
+      ],
+      [
+        'signed by nobody',
+        () =>
+          new UnsecuredJWT({ customer_id: customer.customer_id, scope: CLIENT_SCOPES.join(' ') })
+            .setIssuer(baseUrl)
+            .setAudience(baseUrl)
+            .setSubject(client.client_id)
+            .setExpirationTime('1 minute')
+            .encode(),
+      ],
+      ['whose claims were changed', async () => changedClaims(await sign())],
+      ['whose signature was cut', async () => (await sign()).slice(0, -4)],
+      ['which is no JWT', () => 'abc'],
+      ['which is a JWT by its looks', () => 'eyJhbGciOiJSUzI1NiJ9.e30.AAAA'],
+    ])('when the token is %s', async (_name, make) => {
+      const reply = await call(`Bearer ${await make()}`)
+      await expectRefusal(
+        reply,
+        401,
+        /^Bearer realm="bursar", error="invalid_token", error_description="[^"\\]+"$/,
+      )
+    })
+
+    function changedClaims(token: string): string {
+      const [header, , signature] = token.split('.')
+      const claims = { ...decodeJwt(token), customer_id: '0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f' }
+      return [header, Buffer.from(JSON.stringify(claims)).toString('base64url'), signature].join('.')
+    }
+  })
+})
+
+describe('an external issuer', () => {
+  function json(reply: ServerResponse, body: unknown): void {
+    reply.setHeader('content-type', 'application/json')
+    reply.end(JSON.stringify(body))
+  }
+
+  /** An authorization server of somebody else: metadata and keys, and whatever it signs. */
+  async function startIssuer(path = '') {
+    const { publicKey, privateKey } = await generateKeyPair('ES256')
+    const jwk = { ...(await exportJWK(publicKey)), kid: 'theirs', alg: 'ES256', use: 'sig' }
+    const server = createServer().listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+    const url = `${origin}${path}`
+    const asked: string[] = []
+    const metadataPath = `/.well-known/oauth-authorization-server${path.replace(/\/$/, '')}`
+    const answers: Record<string, RequestListener> = {
+      [metadataPath]: (_request, reply) => json(reply, { issuer: url, jwks_uri: `${origin}/keys` }),
+      '/keys': (_request, reply) => json(reply, { keys: [jwk] }),
+    }
+    server.on('request', (request: IncomingMessage, reply: ServerResponse) => {
+      asked.push(request.url!)
+      const answer = answers[request.url!]
+      if (answer) return answer(request, reply)
+      reply.statusCode = 404
+      reply.end()
+    })
+    const stop = async () => {
+      if (!server.listening) return
+      server.close()
+      server.closeAllConnections()
+      await once(server, 'close')
+    }
+    atEnd(stop)
+
+    function sign(audience: string, claims: JWTPayload = {}, header: object = {}, by = privateKey) {
+      const now = Math.floor(Date.now() / 1000)
+      return new SignJWT({
+        iss: url,
+        aud: audience,
+        sub: 'their-client',
+        customer_id: trusting.customer_id,
+        scope: 'funding:read_profile funding:write_profile',
+        iat: now,
+        exp: now + 60,
+        ...claims,
+      })
+        .setProtectedHeader({ alg: 'ES256', typ: 'at+jwt', kid: 'theirs', ...header })
+        .sign(by)
+    }
+    return { url, origin, asked, answers, metadataPath, stop, sign }
+  }
+  type Issuer = Awaited<ReturnType<typeof startIssuer>>
+
+  // Its customer is in the database; its clients are the issuer's business.
+  let trusting: { customer_id: string; profile_id: string }
+
+  async function startTrusting(issuer: string) {
+    const started = await listen({ BURSAR_OAUTH_ISSUER: issuer })
+    atEnd(() => started.service.close())
+    trusting = await createCustomer(started.service.db, 'Theirs')
+    const use = (token: string, init: RequestInit = {}) =>
+      fetch(`${started.baseUrl}/v2/profiles`, {
+        ...init,
+        headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+      })
+    return { ...started, use }
+  }
+
+  test.each(['', '/', '/tenant', '/tenant/'])('at path %j is trusted for whom it names', async (path) => {
+    const issuer = await startIssuer(path)
+    const { baseUrl: audience, use } = await startTrusting(issuer.url)
+    const reply = await use(await issuer.sign(audience))
+    expect(reply.status).toBe(200)
+    expect(await reply.json()).toMatchObject({ items: [{ id: trusting.profile_id }] })
+    expect(issuer.asked).toEqual([issuer.metadataPath, '/keys'])
+    // Its tokens also write, and are read from the keys at hand.
+    const made = await use(await issuer.sign(audience), { method: 'POST', body: '{"nickname":"Theirs"}' })
+    expect(made.status).toBe(200)
+    expect(issuer.asked).toHaveLength(2)
+  })
+
+  test('replaces our own', async () => {
+    const issuer = await startIssuer()
+    const { baseUrl: here, service: there, use } = await startTrusting(issuer.url)
+    for (const [method, path] of [
+      ['POST', '/oauth2/token'],
+      ['GET', '/oauth2/jwks'],
+      ['GET', '/.well-known/oauth-authorization-server'],
+    ] as const) {
+      expect((await fetch(`${here}${path}`, { method })).status, path).toBe(404)
+    }
+    // Signed with the key in our own database, in our own name and in the issuer's.
+    const { rows } = await there.db.query<{ id: string; private_jwk: JWK }>('select * from signing_keys')
+    const key = (await importJWK(rows[0]!.private_jwk, 'RS256')) as CryptoKey
+    for (const iss of [here, issuer.url]) {
+      const token = await issuer.sign(here, { iss }, { alg: 'RS256', kid: rows[0]!.id }, key)
+      expect((await use(token)).status).toBe(401)
+    }
+  })
+
+  test('tokens that are not for us, or not from it, are refused', async () => {
+    const issuer = await startIssuer()
+    const { baseUrl: here, use } = await startTrusting(issuer.url)
+    const stranger = (await generateKeyPair('ES256')).privateKey
+    const now = Math.floor(Date.now() / 1000)
+    const nobody = '0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f'
+    const tokens: Record<string, Promise<string>> = {
+      'wrong iss': issuer.sign(here, { iss: 'http://127.0.0.1:1' }),
+      'wrong aud': issuer.sign('http://127.0.0.1:1'),
+      'its own aud': issuer.sign(issuer.url),
+      expired: issuer.sign(here, { exp: now - 1 }),
+      'unknown kid': issuer.sign(here, {}, { kid: 'other' }, stranger),
+      'forged with a known kid': issuer.sign(here, {}, {}, stranger),
+      'no customer_id': issuer.sign(here, { customer_id: undefined }),
+      'a customer_id that is no UUID': issuer.sign(here, { customer_id: 'acme' }),
+      'a customer that we do not have': issuer.sign(here, { customer_id: nobody }),
+      'an ID token': issuer.sign(here, {}, { typ: 'JWT' }),
+    }
+    for (const [name, token] of Object.entries(tokens)) {
+      for (const init of [{}, { method: 'POST', body: '{"nickname":"Other"}' }]) {
+        const reply = await use(await token, init)
+        expect(reply.status, name).toBe(401)
+        expect(reply.headers.get('www-authenticate'), name).toContain('error="invalid_token"')
+      }
+    }
+    // The audience may be one of several, and the id may be spelled in capitals: it is still the same customer.
+    const shouting = trusting.customer_id.toUpperCase()
+    const token = await issuer.sign(here, { aud: ['http://127.0.0.1:1', here], customer_id: shouting })
+    expect(await (await use(token)).json()).toMatchObject({ items: [{ id: trusting.profile_id }] })
+    // Scopes are the issuer's to give.
+    const scopeless = await use(await issuer.sign(here, { scope: undefined }))
+    expect(scopeless.status).toBe(403)
+  })
+
+  async function expectUnavailable(reply: Response): Promise<void> {
+    expect(reply.status).toBe(503)
+    expect(reply.headers.get('retry-after')).toBe('1')
+    expect(await reply.json()).toEqual({
+      type: 'about:blank',
+      title: 'Unavailable',
+      status: 503,
+      detail: 'the configured token issuer does not answer with its keys',
+      meta: { request_id: expect.any(String) as string },
+    })
+  }
+
+  test('that does not listen makes us unavailable', async () => {
+    const issuer = await startIssuer()
+    const { baseUrl: here, use } = await startTrusting(issuer.url)
+    await issuer.stop()
+    await expectUnavailable(await use(await issuer.sign(here)))
+  })
+
+  test.each<[string, (issuer: Issuer) => void]>([
+    ['has no metadata', ({ answers, metadataPath }) => delete answers[metadataPath]],
+    [
+      'answers with a page',
+      ({ answers, metadataPath }) => (answers[metadataPath] = (_, reply) => reply.end('<html>')),
+    ],
+    [
+      'answers without keys',
+      ({ answers, metadataPath, url }) =>
+        (answers[metadataPath] = (_, reply) => json(reply, { issuer: url })),
+    ],
+    [
+      'calls itself something else (RFC 8414, 3.3)',
+      ({ answers, metadataPath, origin }) =>
+        (answers[metadataPath] = (_, reply) =>
+          json(reply, { issuer: 'http://127.0.0.1:1', jwks_uri: `${origin}/keys` })),
+    ],
+    ['lost its keys', ({ answers }) => delete answers['/keys']],
+    ['has keys that are none', ({ answers }) => (answers['/keys'] = (_, reply) => json(reply, {}))],
+  ])('that %s makes us unavailable, until it is as it should be', async (_name, breakIt) => {
+    const issuer = await startIssuer()
+    const { baseUrl: here, use } = await startTrusting(issuer.url)
+    const working = { ...issuer.answers }
+    breakIt(issuer)
+    const token = await issuer.sign(here)
+    await expectUnavailable(await use(token))
+    Object.assign(issuer.answers, working)
+    expect((await use(token)).status).toBe(200)
+  })
+
+  test('may go away once its keys are known', async () => {
+    const issuer = await startIssuer()
+    const { baseUrl: here, use } = await startTrusting(issuer.url)
+    expect((await use(await issuer.sign(here))).status).toBe(200)
+    await issuer.stop()
+    expect((await use(await issuer.sign(here, { jti: 'another' }))).status).toBe(200)
+  })
+})

@@ -1,0 +1,697 @@
+/*
+ * What holds of every withdrawal, wherever and however often the worker fails, and however many workers there are:
+ * 1. it is paid exactly once or not at all: one transaction on its network if it left, none if it was refused;
+ * 2. what is broadcast was kept before, and is the same bytes every time;
+ * 3. a refused one gives back its total, to the last unit, in the asset that was debited;
+ * 4. no money appears or vanishes: per asset, profiles + in flight + custody + fees are what was deposited;
+ * 5. it comes to the end that its destination stands for, unless the network never confirms it;
+ * 6. one network's failure holds up no other, and one customer's no other.
+ */
+import { setTimeout as pause } from 'node:timers/promises'
+import fc from 'fast-check'
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { credit, newCustomer, SEED, startTestService } from '../../test/support.ts'
+import type { TestCustomer, TestService } from '../../test/support.ts'
+import { formatAmount, parseAmount, parseStoredAmount } from '../assets/amount.ts'
+import { ASSETS, CRYPTO_NETWORKS, decimalsOf, NETWORKS } from '../assets/catalogue.ts'
+import type { Asset, CryptoNetwork } from '../assets/catalogue.ts'
+import { openDatabase, type Database } from '../db/database.ts'
+import { TRANSFER_COLUMNS, transferToWire, type Transfer, type TransferRow } from '../ledger/transfer.ts'
+import { verify } from '../ledger/verify.ts'
+import { addressFromBytes } from '../networks/addresses.ts'
+import { MAGIC_OUTCOMES, magicAddress, type MagicOutcome } from '../networks/magic-addresses.ts'
+import type { NetworkAdapter, Networks } from '../networks/networks.ts'
+import { settleCryptoWithdrawals } from './settle-crypto-withdrawals.ts'
+
+let service: TestService
+beforeAll(async () => {
+  // Nothing here waits for a hold to end: `hurry` ends it.
+  service = await startTestService({ BURSAR_SIMULATED_HOLD_MS: '3600000' })
+})
+afterAll(() => service.close())
+// Those that never confirm are looked after by their own test only.
+afterEach(() => giveUp())
+
+// ---------------------------------------------------------------------------------------------- withdrawals
+
+type Outcome = MagicOutcome | 'ORDINARY'
+const OUTCOMES: Outcome[] = ['ORDINARY', ...MAGIC_OUTCOMES]
+
+const ORDINARY_DESTINATION = Buffer.from('an ordinary destination address!')
+const destinationOf = (network: CryptoNetwork, outcome: Outcome) =>
+  outcome === 'ORDINARY' ? addressFromBytes(network, ORDINARY_DESTINATION) : magicAddress(network, outcome)
+
+/** Every network with an asset that it carries, where the outcome exists. */
+const networksWith = (outcome: Outcome) =>
+  CRYPTO_NETWORKS.filter((network) => destinationOf(network, outcome) !== undefined)
+const assetsOn = (network: CryptoNetwork) => ASSETS.filter((asset) => asset.networks[network] !== undefined)
+
+/** The smallest withdrawal of an asset, so many times, with an odd last digit. */
+function amountOf(asset: Asset, network: CryptoNetwork, times = 2): string {
+  const { minimum, decimals } = asset.networks[network]!
+  const scale = Math.min(asset.decimals, decimals)
+  return formatAmount(parseAmount(minimum, scale)! * BigInt(times) + 7n, scale)
+}
+
+interface Order {
+  network: CryptoNetwork
+  asset?: Asset
+  outcome: Outcome
+  times?: number
+  /** Debits USD instead of the asset, where that may be. */
+  fromUsd?: boolean
+}
+
+/** Orders a withdrawal through the API, from a balance that was credited for it, and a bit more. */
+async function withdraw(customer: TestCustomer, order: Order): Promise<Transfer> {
+  const { network, outcome, times, fromUsd = false } = order
+  const asset = order.asset ?? assetsOn(network)[0]!
+  const usd = fromUsd && asset.platformStablecoin
+  const balanceAsset = usd ? 'USD' : asset.symbol
+  await credit(service.ledger, customer, balanceAsset, formatAmount(1_000n, 0))
+  const { status, body } = await customer.call<Transfer>('POST', '/v2/transfer/crypto-withdrawals', {
+    profile_id: customer.profile_id,
+    asset: asset.symbol,
+    balance_asset: balanceAsset,
+    crypto_network: network,
+    destination_address: destinationOf(network, outcome)!,
+    amount: usd ? String(times ?? 2) : amountOf(asset, network, times),
+  })
+  expect({ status, body }).toMatchObject({ status: 200, body: { status: 'PENDING' } })
+  return body
+}
+
+const read = async (customer: TestCustomer, { id }: { id: string }) =>
+  (await customer.call<Transfer>('GET', `/v2/transfer/transfers/${id}`)).body
+
+async function available(customer: TestCustomer, asset: string): Promise<string> {
+  const balance = await customer.call<{ available: string }>(
+    'GET',
+    `/v2/profiles/${customer.profile_id}/balances/${asset}`,
+  )
+  return balance.body.available
+}
+
+// ---------------------------------------------------------------------------------------------- the worker
+
+/** Makes everything due now that is to be looked at later. */
+const hurry = () =>
+  service.db.query(`
+    update broadcasts set due_at = clock_timestamp()
+    where transfer_id in (select transfer_id from broadcasts where due_at is not null for update skip locked)`)
+const giveUp = () => service.db.query('update broadcasts set due_at = null')
+
+/** Far more rounds than any withdrawal takes: new, held, signed, broadcast, dropped, signed, broadcast, done. */
+const ROUNDS_MAX = 60
+
+/** Runs the worker until only withdrawals are left that never confirm. */
+async function settleAll(networks = service.networks, db: Database = service.db): Promise<void> {
+  for (let round = 1; round <= ROUNDS_MAX; round++) {
+    await hurry()
+    await settleCryptoWithdrawals(db, networks)
+    const { rows } = await service.db.query<TransferRow>(
+      `select ${TRANSFER_COLUMNS} from transfers t where status = 'PENDING'`,
+    )
+    const open = rows.filter(({ crypto_network, destination_address }) => {
+      return destination_address !== magicAddress(crypto_network!, 'NEVER_CONFIRMS')
+    })
+    if (open.length === 0) return
+    // A connection that was cut may hold its locks for a moment longer.
+    if (round > 10) await pause(20)
+  }
+  throw new Error('the worker does not come to an end')
+}
+
+/** What is on the simulated networks for this transfer: the outside world's view. */
+async function onChain(transferId: string) {
+  const { rows } = await service.db.query<{
+    hash: string
+    raw_transaction: Buffer
+    broadcast_at: string
+    dropped_at: string | null
+  }>(
+    `select hash, raw_transaction, broadcast_at, dropped_at from simulated_chain
+     where convert_from(raw_transaction, 'UTF8')::json ->> 'transfer_id' = $1`,
+    [transferId],
+  )
+  return rows
+}
+
+/** What the accounts hold of one transfer, by account and asset; nothing is left out but zeros. */
+async function holdings(transferId: string): Promise<Record<string, string>> {
+  const { rows } = await service.db.query<{ account: string; asset: string; sum: string }>(
+    `select account, asset, sum(amount) from entries where transfer_id = $1
+     group by account, asset having sum(amount) <> 0`,
+    [transferId],
+  )
+  return Object.fromEntries(
+    rows.map(({ account, asset, sum }) => {
+      const decimals = decimalsOf(asset)
+      return [`${account} ${asset}`, formatAmount(parseStoredAmount(sum, decimals), decimals)]
+    }),
+  )
+}
+
+const requireClean = async () => expect((await verify(service.db)).disagreements).toEqual([])
+
+/** Every call to the networks, as they were made. */
+class Spy {
+  readonly calls: { call: string; transfer_id: string; raw_transaction?: Buffer; answer: unknown }[] = []
+  readonly networks: Networks
+
+  constructor(latencyMs: () => number = () => 0) {
+    const adapter = service.networks.get('ETHEREUM')!
+    const watch =
+      <W extends { transfer_id: string; raw_transaction?: Buffer }, A>(
+        call: string,
+        work: (withdrawals: W[]) => Promise<A[]>,
+      ) =>
+      async (withdrawals: W[]): Promise<A[]> => {
+        await pause(latencyMs())
+        const answers = await work(withdrawals)
+        withdrawals.forEach(({ transfer_id, raw_transaction }, index) => {
+          this.calls.push({
+            call,
+            transfer_id,
+            ...(raw_transaction && { raw_transaction }),
+            answer: answers[index],
+          })
+        })
+        await pause(latencyMs())
+        return answers
+      }
+    const watched: NetworkAdapter = {
+      pollMs: adapter.pollMs,
+      review: (withdrawal) => {
+        const answer = adapter.review(withdrawal)
+        this.calls.push({ call: 'review', transfer_id: withdrawal.transfer_id, answer })
+        return answer
+      },
+      sign: watch('sign', (withdrawals) => adapter.sign(withdrawals)),
+      broadcast: watch('broadcast', (withdrawals) => adapter.broadcast(withdrawals)),
+      progress: watch('progress', (withdrawals) => adapter.progress(withdrawals)),
+    }
+    this.networks = new Map(CRYPTO_NETWORKS.map((network) => [network, watched]))
+  }
+
+  of(call: string, { id }: { id: string }) {
+    return this.calls.filter((made) => made.call === call && made.transfer_id === id)
+  }
+}
+
+// ---------------------------------------------------------------------------------------------- each destination
+
+/** Holds a withdrawal that has come to its end against what its destination stands for. */
+async function requireEnd(created: Transfer, ended: Transfer, outcome: Outcome): Promise<void> {
+  const chain = await onChain(created.id)
+  const { crypto_network, asset, amount, fee, total, destination_address } = created
+  const network = crypto_network!
+
+  if (outcome === 'NEVER_CONFIRMS') {
+    expect(ended).toEqual(created)
+    expect(chain).toHaveLength(1)
+    expect(await holdings(created.id)).toMatchObject({ [`in_flight:${network} ${asset}`]: amount })
+    return
+  }
+
+  const refusals: Partial<Record<Outcome, Partial<Transfer>>> = {
+    INVALID_DESTINATION_ADDRESS: {
+      status_details: {
+        invalid_destination_address: {
+          message: expect.any(String) as string,
+          destination_address: destination_address!,
+        },
+      },
+    },
+    STALE_FEE_QUOTE: { status_details: { stale_fee_quote: { message: expect.any(String) as string } } },
+    MISSING_TRUSTLINE: {
+      status_details: {
+        missing_trustline: {
+          message: expect.any(String) as string,
+          destination_address: destination_address!,
+          asset,
+        },
+      },
+    },
+    MAX_RENT_EXCEEDED: {
+      status_details: {
+        max_rent_exceeded: {
+          message: expect.any(String) as string,
+          destination_address: destination_address!,
+        },
+      },
+    },
+    TRAVEL_RULE_REJECTED: {
+      secondary_status: { name: 'TRAVEL_RULE_REJECTED', detail: expect.any(String) as string },
+    },
+    CUSTOMER_REJECTED: {
+      secondary_status: { name: 'CUSTOMER_REJECTED', detail: expect.any(String) as string },
+    },
+  }
+  const updated_at = expect.any(String) as string
+  expect(ended.updated_at > created.updated_at).toBe(true)
+
+  const refusal = refusals[outcome]
+  if (refusal !== undefined) {
+    expect(ended).toEqual({ ...created, status: 'FAILED', updated_at, ...refusal })
+    expect(chain).toEqual([])
+    expect(await holdings(created.id)).toEqual({})
+    return
+  }
+
+  expect(chain).toHaveLength(1)
+  const { hash, raw_transaction } = chain[0]!
+  expect(ended).toEqual({
+    ...created,
+    status: 'COMPLETED',
+    updated_at,
+    crypto_tx_hash: hash,
+    crypto_tx_index: '0',
+  })
+  expect(hash).toMatch(HASHES[NETWORKS[network].family])
+  expect(JSON.parse(raw_transaction.toString())).toMatchObject({ asset, amount, crypto_network: network })
+  const paidFrom =
+    created.balance_asset === asset
+      ? { [`profile ${asset}`]: `-${total}` }
+      : {
+          [`profile ${created.balance_asset!}`]: `-${total}`,
+          [`conversion ${created.balance_asset!}`]: total,
+          [`conversion ${asset}`]: `-${total}`,
+        }
+  expect(await holdings(created.id)).toEqual({
+    ...paidFrom,
+    [`custody:${network} ${asset}`]: amount,
+    ...(fee !== '0' && { [`fees ${asset}`]: fee }),
+  })
+}
+
+const HASHES = {
+  evm: /^0x[0-9a-f]{64}$/,
+  bitcoin: /^[0-9a-f]{64}$/,
+  stellar: /^[0-9a-f]{64}$/,
+  solana: /^[1-9A-HJ-NP-Za-km-z]{86,88}$/,
+}
+
+describe('a withdrawal to', () => {
+  test.each(OUTCOMES)('%s ends as documented, on every network', async (outcome) => {
+    const customer = await newCustomer(service)
+    const orders = networksWith(outcome).flatMap((network): Order[] => {
+      const stablecoin = assetsOn(network).find((asset) => asset.platformStablecoin)
+      const fromUsd = stablecoin && { network, asset: stablecoin, outcome, fromUsd: true }
+      return [
+        { network, outcome },
+        { network, asset: assetsOn(network).at(-1)!, outcome },
+      ].concat(fromUsd ?? [])
+    })
+    const created: Transfer[] = []
+    const balances = new Map<string, string>()
+    for (const order of orders) {
+      const transfer = await withdraw(customer, order)
+      created.push(transfer)
+      const asset = transfer.balance_asset!
+      balances.set(asset, await available(customer, asset))
+    }
+    await settleAll()
+
+    for (const transfer of created) await requireEnd(transfer, await read(customer, transfer), outcome)
+    const isRefused = (await read(customer, created[0]!)).status === 'FAILED'
+    for (const [asset, before] of balances) {
+      const decimals = decimalsOf(asset)
+      const back = created
+        .filter(({ balance_asset }) => isRefused && balance_asset === asset)
+        .reduce((sum, { total }) => sum + parseAmount(total, decimals)!, 0n)
+      const expected = formatAmount(parseAmount(before, decimals)! + back, decimals)
+      expect([asset, await available(customer, asset)]).toEqual([asset, expected])
+    }
+    await requireClean()
+  })
+
+  test.each(['TRAVEL_RULE_INFO_REQUESTED', 'PENDING_CUSTOMER_APPROVAL'] as const)(
+    '%s is held with this secondary status, unsigned, until the hold is over',
+    async (outcome) => {
+      const customer = await newCustomer(service)
+      const created = await withdraw(customer, { network: 'SOLANA', outcome })
+      const spy = new Spy()
+      // The hold is an hour, so that no round of the worker sees its end.
+      for (let round = 1; round <= 5; round++) await settleCryptoWithdrawals(service.db, spy.networks)
+      const held = await read(customer, created)
+      expect(held).toEqual({
+        ...created,
+        secondary_status: { name: outcome, detail: expect.any(String) as string },
+        updated_at: expect.any(String) as string,
+      })
+      expect(spy.calls).toMatchObject([{ call: 'review', transfer_id: created.id }])
+
+      await hurry()
+      await settleCryptoWithdrawals(service.db, spy.networks)
+      const { secondary_status, ...released } = await read(customer, created)
+      expect(secondary_status).toBeUndefined()
+      expect(released.status).toBe('PENDING')
+      await settleAll(spy.networks)
+      expect(await read(customer, created)).toMatchObject({ status: 'COMPLETED' })
+      expect(spy.of('review', created)).toHaveLength(1)
+    },
+  )
+
+  test('DROPPED_ONCE is broadcast again, the same bytes, after it was dropped', async () => {
+    const customer = await newCustomer(service)
+    const created = await withdraw(customer, { network: 'LITECOIN', outcome: 'DROPPED_ONCE' })
+    const spy = new Spy()
+    await settleAll(spy.networks)
+    const [first, second, ...others] = spy.of('broadcast', created)
+    expect(others).toEqual([])
+    expect(second!.raw_transaction).toEqual(first!.raw_transaction)
+    expect(spy.of('sign', created)).toHaveLength(1)
+    const [transaction] = await onChain(created.id)
+    expect(transaction!.raw_transaction).toEqual(first!.raw_transaction)
+    expect(transaction!.broadcast_at > transaction!.dropped_at!).toBe(true)
+    expect((await read(customer, created)).status).toBe('COMPLETED')
+  })
+
+  test('NEVER_CONFIRMS is asked for again and again, and never paid again', async () => {
+    const customer = await newCustomer(service)
+    const created = await withdraw(customer, { network: 'BITCOIN_CASH', outcome: 'NEVER_CONFIRMS' })
+    const spy = new Spy()
+    for (let round = 1; round <= 8; round++) {
+      await hurry()
+      await settleCryptoWithdrawals(service.db, spy.networks)
+    }
+    expect(spy.of('progress', created).length).toBeGreaterThan(3)
+    expect(spy.of('broadcast', created)).toHaveLength(1)
+    expect((await read(customer, created)).status).toBe('PENDING')
+    expect(await onChain(created.id)).toHaveLength(1)
+  })
+
+  test('a magic destination in another spelling ends alike', async () => {
+    const customer = await newCustomer(service)
+    await credit(service.ledger, customer, 'ETH', '1')
+    const created = await customer.call<Transfer>('POST', '/v2/transfer/crypto-withdrawals', {
+      profile_id: customer.profile_id,
+      asset: 'ETH',
+      crypto_network: 'BASE',
+      destination_address: magicAddress('BASE', 'CUSTOMER_REJECTED')!.toLowerCase(),
+      amount: '0.01',
+    })
+    await settleAll()
+    await requireEnd(created.body, await read(customer, created.body), 'CUSTOMER_REJECTED')
+  })
+})
+
+// ---------------------------------------------------------------------------------------------- failures
+
+type Failure = 'BEFORE' | 'AFTER'
+
+/**
+ * Decides at each step of the worker, a statement or a call to a network, whether the worker dies there: before the
+ * step, or after it and before it hears of it.
+ */
+class Failures {
+  steps = 0
+  #at: (step: number) => Failure | undefined
+
+  constructor(at: (step: number) => Failure | undefined) {
+    this.#at = at
+  }
+
+  async around<T>(work: () => Promise<T>, die: () => void): Promise<T> {
+    const failure = this.#at(this.steps++)
+    if (failure === undefined) return work()
+    if (failure === 'AFTER') await work()
+    die()
+    // A connection that was cut says so itself.
+    if (failure === 'BEFORE') await work()
+    throw new Error('the worker died here')
+  }
+
+  /** The database as the worker sees it: a failure is a cut connection, which rolls back what is not committed. */
+  database(db: Database): Database {
+    return {
+      query: (...query: unknown[]) =>
+        this.around(
+          () => (db.query.bind(db) as Send)(...query),
+          () => {
+            throw new Error('Connection terminated unexpectedly')
+          },
+        ),
+      connect: async () => {
+        const client = await db.connect()
+        const cut = () => void (client as unknown as Connected).connection.stream.destroy()
+        const send = client.query.bind(client) as Send
+        return {
+          query: (...query: unknown[]) => this.around(() => send(...query), cut),
+          release: (error?: Error) => client.release(error),
+        }
+      },
+    } as unknown as Database
+  }
+
+  networks(networks: Networks): Networks {
+    const fail = () => {
+      throw new Error('the network does not answer')
+    }
+    const failing = (adapter: NetworkAdapter): NetworkAdapter => ({
+      pollMs: adapter.pollMs,
+      review: (withdrawal) => adapter.review(withdrawal),
+      sign: (withdrawals) => this.around(() => adapter.sign(withdrawals), fail),
+      broadcast: (withdrawals) => this.around(() => adapter.broadcast(withdrawals), fail),
+      progress: (withdrawals) => this.around(() => adapter.progress(withdrawals), fail),
+    })
+    return new Map([...networks].map(([network, adapter]) => [network, failing(adapter)]))
+  }
+}
+
+type Send = (...query: unknown[]) => Promise<unknown>
+interface Connected {
+  connection: { stream: { destroy: () => void } }
+}
+
+describe('when the worker dies', () => {
+  const scenarios: Outcome[] = [
+    'ORDINARY',
+    'DROPPED_ONCE',
+    'STALE_FEE_QUOTE',
+    'CUSTOMER_REJECTED',
+    'TRAVEL_RULE_INFO_REQUESTED',
+  ]
+  const cases = scenarios.flatMap((outcome) =>
+    (['BEFORE', 'AFTER'] as const).map((failure) => ({ outcome, failure })),
+  )
+
+  test.each(cases)('$failure any one step, $outcome is settled once', async ({ outcome, failure }) => {
+    const customer = await newCustomer(service)
+    for (let step = 0; ; step++) {
+      const created = await withdraw(customer, { network: 'ETHEREUM', outcome })
+      const failures = new Failures((at) => (at === step ? failure : undefined))
+      const [db, networks] = [failures.database(service.db), failures.networks(service.networks)]
+      for (let round = 1; round <= 8; round++) {
+        await hurry()
+        await settleCryptoWithdrawals(db, networks).catch(() => undefined)
+      }
+      await settleAll()
+      await requireEnd(created, await read(customer, created), outcome)
+      // Until a life of it has gone by without the failure.
+      if (failures.steps <= step) {
+        expect(step).toBeGreaterThan(15)
+        break
+      }
+    }
+    await requireClean()
+  })
+})
+
+test('a network that fails holds up no other network and no other customer', async () => {
+  const customers = [await newCustomer(service), await newCustomer(service)]
+  const down = await Promise.all(
+    customers.map((customer) => withdraw(customer, { network: 'ETHEREUM', outcome: 'ORDINARY' })),
+  )
+  const up = await Promise.all(
+    customers.map((customer) => withdraw(customer, { network: 'STELLAR', outcome: 'ORDINARY' })),
+  )
+  const failures = new Failures(() => 'BEFORE')
+  const networks = new Map([
+    ...service.networks,
+    ['ETHEREUM', failures.networks(service.networks).get('ETHEREUM')!] as const,
+  ])
+  for (let round = 1; round <= 5; round++) {
+    await hurry()
+    await expect(settleCryptoWithdrawals(service.db, networks)).rejects.toThrow()
+  }
+  const statuses = async (transfers: Transfer[]) =>
+    (await Promise.all(transfers.map((transfer, index) => read(customers[index]!, transfer)))).map(
+      ({ status }) => status,
+    )
+  expect(await statuses(up)).toEqual(['COMPLETED', 'COMPLETED'])
+  expect(await statuses(down)).toEqual(['PENDING', 'PENDING'])
+  await settleAll()
+  expect(await statuses(down)).toEqual(['COMPLETED', 'COMPLETED'])
+})
+
+test('a withdrawal waits for its network to be connected, and is then reviewed like any other', async () => {
+  const customer = await newCustomer(service)
+  const refused = await withdraw(customer, { network: 'INK', outcome: 'TRAVEL_RULE_REJECTED' })
+  const paid = await withdraw(customer, { network: 'INK', outcome: 'ORDINARY' })
+  const without = new Map([...service.networks].filter(([network]) => network !== 'INK'))
+  for (let round = 1; round <= 4; round++) {
+    await hurry()
+    await settleCryptoWithdrawals(service.db, without)
+  }
+  expect(await read(customer, refused)).toEqual(refused)
+  expect(await read(customer, paid)).toEqual(paid)
+  await settleAll()
+  await requireEnd(refused, await read(customer, refused), 'TRAVEL_RULE_REJECTED')
+  await requireEnd(paid, await read(customer, paid), 'ORDINARY')
+})
+
+// ---------------------------------------------------------------------------------------------- several workers
+
+test('several workers at once take no step twice', async () => {
+  const WORKERS = 3
+  const customer = await newCustomer(service)
+  const pools = Array.from({ length: WORKERS }, () =>
+    openDatabase(service.url, { max: 4, onError: () => undefined }),
+  )
+  const spy = new Spy(() => Math.random() * 3)
+  const created: { transfer: Transfer; outcome: Outcome }[] = []
+  let ordering = true
+  const working = pools.map(async (pool) => {
+    while (ordering) {
+      await hurry()
+      await settleCryptoWithdrawals(pool, spy.networks)
+    }
+  })
+  const outcomes: Outcome[] = ['ORDINARY', 'ORDINARY', 'DROPPED_ONCE', 'STALE_FEE_QUOTE', 'CUSTOMER_REJECTED']
+  for (let order = 0; order < 150; order++) {
+    const outcome = outcomes[order % outcomes.length]!
+    const network = CRYPTO_NETWORKS[order % 3]!
+    created.push({ transfer: await withdraw(customer, { network, outcome }), outcome })
+  }
+  ordering = false
+  await Promise.all(working)
+  await settleAll(spy.networks, pools[0])
+  await Promise.all(pools.map((pool) => pool.end()))
+
+  for (const { transfer, outcome } of created) {
+    const times = (call: string) => spy.of(call, transfer).length
+    const isRejected = outcome === 'CUSTOMER_REJECTED'
+    const confirmed = spy
+      .of('progress', transfer)
+      .filter(({ answer }) => (answer as { state: string }).state === 'CONFIRMED')
+    expect({
+      outcome,
+      review: times('review'),
+      sign: times('sign'),
+      broadcast: times('broadcast'),
+      confirmed: confirmed.length,
+    }).toEqual({
+      outcome,
+      review: 1,
+      sign: isRejected ? 0 : 1,
+      broadcast: isRejected ? 0 : outcome === 'DROPPED_ONCE' ? 2 : 1,
+      confirmed: isRejected || outcome === 'STALE_FEE_QUOTE' ? 0 : 1,
+    })
+    await requireEnd(transfer, await read(customer, transfer), outcome)
+  }
+  await requireClean()
+})
+
+// ---------------------------------------------------------------------------------------------- everything at once
+
+describe('whatever is withdrawn and whatever fails', () => {
+  const order = fc
+    .record({
+      network: fc.constantFrom(...CRYPTO_NETWORKS),
+      outcome: fc.constantFrom(...OUTCOMES),
+      asset: fc.nat(),
+      times: fc.integer({ min: 2, max: 9 }),
+      fromUsd: fc.boolean(),
+    })
+    .filter(({ network, outcome }) => destinationOf(network, outcome) !== undefined)
+    .map(({ asset, ...order }): Order => {
+      const assets = assetsOn(order.network)
+      return { ...order, asset: assets[asset % assets.length]! }
+    })
+  /** By far most steps go well, or nothing would ever get far enough to fail late. */
+  const failures = fc.array(
+    fc.oneof(
+      { weight: 12, arbitrary: fc.constant(undefined) },
+      { weight: 1, arbitrary: fc.constantFrom<Failure>('BEFORE', 'AFTER') },
+    ),
+    { minLength: 50, maxLength: 250, size: 'max' },
+  )
+
+  test('every withdrawal comes to its end and no money appears or vanishes', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(order, { minLength: 1, maxLength: 12 }),
+        failures,
+        fc.integer({ min: 1, max: 2 }),
+        async (orders, failing, workers) => {
+          const customer = await newCustomer(service)
+          const created: { transfer: Transfer; outcome: Outcome }[] = []
+          for (const order of orders) {
+            created.push({ transfer: await withdraw(customer, order), outcome: order.outcome })
+          }
+          const failures = new Failures((step) => failing[step])
+          const [db, networks] = [failures.database(service.db), failures.networks(service.networks)]
+          for (let round = 1; round <= 10; round++) {
+            await hurry()
+            await Promise.all(
+              Array.from({ length: workers }, () =>
+                settleCryptoWithdrawals(db, networks).catch(() => undefined),
+              ),
+            )
+          }
+          await settleAll()
+
+          const ended = await Promise.all(created.map(({ transfer }) => read(customer, transfer)))
+          for (const [index, { transfer, outcome }] of created.entries()) {
+            await requireEnd(transfer, ended[index]!, outcome)
+          }
+          await requireConserved(customer, ended)
+          await giveUp()
+        },
+      ),
+      { numRuns: 30, seed: SEED },
+    )
+    await requireClean()
+  })
+})
+
+/** Invariant 4: what the accounts hold is what the transfers say. */
+async function requireConserved(customer: TestCustomer, withdrawals: Transfer[]): Promise<void> {
+  const { rows } = await service.db.query<{ account: string; asset: string; sum: string }>(
+    'select account, asset, sum(amount) from entries where customer_id = $1 group by account, asset',
+    [customer.customer_id],
+  )
+  const held = new Map<string, bigint>()
+  const add = (to: Map<string, bigint>, account: string, asset: string, minor: bigint) =>
+    to.set(`${account} ${asset}`, (to.get(`${account} ${asset}`) ?? 0n) + minor)
+  for (const { account, asset, sum } of rows) {
+    const name = account.replace(/:.*/, '')
+    add(held, name, asset, parseStoredAmount(sum, decimalsOf(asset)))
+  }
+
+  const expected = new Map<string, bigint>()
+  const deposits = await service.db.query<TransferRow>(
+    `select ${TRANSFER_COLUMNS} from transfers t where customer_id = $1 and direction = 'CREDIT'`,
+    [customer.customer_id],
+  )
+  for (const { asset, total } of deposits.rows.map(transferToWire)) {
+    const minor = parseAmount(total, decimalsOf(asset))!
+    add(expected, 'profile', asset, minor)
+    add(expected, 'bank', asset, -minor)
+  }
+  for (const { status, asset, balance_asset, amount, fee, total } of withdrawals) {
+    if (status === 'FAILED') continue
+    const minor = (text: string, of = asset) => parseAmount(text, decimalsOf(of))!
+    add(expected, 'profile', balance_asset!, -minor(total, balance_asset))
+    add(expected, status === 'COMPLETED' ? 'custody' : 'in_flight', asset, minor(amount))
+    add(expected, 'fees', asset, minor(fee))
+    if (balance_asset !== asset) {
+      add(expected, 'conversion', balance_asset!, minor(total, balance_asset))
+      add(expected, 'conversion', asset, -minor(total))
+    }
+  }
+  const nonZero = (sums: Map<string, bigint>) => new Map([...sums].filter(([, sum]) => sum !== 0n))
+  expect(nonZero(held)).toEqual(nonZero(expected))
+}

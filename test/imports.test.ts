@@ -1,0 +1,194 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { dirname, join, relative } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import ts from 'typescript'
+import { describe, expect, test } from 'vitest'
+
+const SRC = fileURLToPath(new URL('../src', import.meta.url))
+
+/** What the resources share. */
+const SHARED = ['ledger', 'networks', 'http', 'db', 'assets']
+
+/**
+ * What each part of src may import: a folder, or a file that stands in src itself. Imports point down this table
+ * and never up. A resource imports no other resource: what two of them need moves down, to what they share.
+ */
+const MAY_IMPORT: Record<string, readonly string[]> = {
+  // The program: the command line, the service, the demo that a sandbox starts with.
+  main: ['serve', 'demo', 'customers', 'oauth', 'ledger', 'http', 'db', 'settings'],
+  serve: ['app', 'worker', 'demo', 'ledger', 'networks', 'db', 'settings'],
+  app: ['transfers', 'sandbox', 'profiles', 'oauth', 'health', ...SHARED, 'settings'],
+  worker: ['transfers', 'networks', 'db'],
+  demo: ['transfers', 'oauth', 'customers', 'http', 'db', 'settings'],
+
+  // The resources.
+  transfers: SHARED,
+  sandbox: SHARED,
+  profiles: SHARED,
+  oauth: SHARED,
+  health: SHARED,
+  customers: SHARED,
+
+  // What they share.
+  ledger: ['http', 'db', 'assets'],
+  networks: ['db', 'assets'],
+  http: ['db', 'assets'],
+  db: [],
+  assets: [],
+  settings: [],
+}
+
+/**
+ * The exceptions, for types only, which are gone when the program runs: every operation is given the ledger, the
+ * networks and the settings, and a network says of a transfer what the transfer's record will say.
+ */
+const MAY_IMPORT_TYPES_OF: Record<string, readonly string[]> = {
+  'http/operation.ts': ['ledger', 'networks', 'settings'],
+  'networks/networks.ts': ['ledger'],
+}
+
+interface Import {
+  from: string
+  to: string
+  typeOnly: boolean
+}
+
+const files = readdirSync(SRC, { recursive: true, encoding: 'utf8' }).filter(
+  (file) => file.endsWith('.ts') && !file.endsWith('.test.ts'),
+)
+const imports = files.flatMap((file) => importsOf(file, readFileSync(join(SRC, file), 'utf8')))
+
+/** Every import of a file of src: static, re-exported, dynamic, or of a type in the middle of a line. */
+function importsOf(file: string, source: string): Import[] {
+  const found: Import[] = []
+  const add = (specifier: ts.Node | undefined, typeOnly: boolean) => {
+    if (specifier === undefined || !ts.isStringLiteral(specifier) || !specifier.text.startsWith('.')) return
+    found.push({ from: file, to: relative(SRC, join(SRC, dirname(file), specifier.text)), typeOnly })
+  }
+  const visit = (node: ts.Node): void => {
+    if (ts.isImportDeclaration(node)) add(node.moduleSpecifier, onlyTypes(node.importClause))
+    if (ts.isExportDeclaration(node)) add(node.moduleSpecifier, node.isTypeOnly)
+    if (ts.isImportTypeNode(node) && ts.isLiteralTypeNode(node.argument)) add(node.argument.literal, true)
+    if (ts.isCallExpression(node) && node.expression.kind === ts.SyntaxKind.ImportKeyword) {
+      add(node.arguments[0], false)
+    }
+    ts.forEachChild(node, visit)
+  }
+  visit(ts.createSourceFile(file, source, ts.ScriptTarget.Latest))
+  return found
+}
+
+/** `import type …`, or `import { type A, type B }`. An import for its effect alone has no clause. */
+function onlyTypes(clause: ts.ImportClause | undefined): boolean {
+  if (clause === undefined) return false
+  if (clause.phaseModifier === ts.SyntaxKind.TypeKeyword) return true
+  const named = clause.namedBindings
+  return (
+    clause.name === undefined &&
+    named !== undefined &&
+    ts.isNamedImports(named) &&
+    named.elements.length > 0 &&
+    named.elements.every((element) => element.isTypeOnly)
+  )
+}
+
+/** `transfers/get-transfer.ts` is of the part transfers, `app.ts` of the part app. */
+const partOf = (file: string) => file.split('/')[0]!.replace(/\.ts$/, '')
+
+/** Why an import is against the direction, or nothing. */
+function violation({ from, to, typeOnly }: Import): string | undefined {
+  const [part, target] = [partOf(from), partOf(to)]
+  if (part === target) return undefined
+  const allowed = MAY_IMPORT[part] ?? []
+  if (allowed.includes(target)) return undefined
+  if (typeOnly && MAY_IMPORT_TYPES_OF[from]?.includes(target)) return undefined
+  return `${from} imports ${to}: ${part} must not import ${target}`
+}
+
+test('every part of src stands in the table', () => {
+  expect(new Set(files.map(partOf))).toEqual(new Set(Object.keys(MAY_IMPORT)))
+})
+
+test('the table itself points down', () => {
+  const order = Object.keys(MAY_IMPORT)
+  for (const [part, allowed] of Object.entries(MAY_IMPORT)) {
+    for (const target of allowed)
+      expect(order.indexOf(target), `${part}: ${target}`).toBeGreaterThan(order.indexOf(part))
+  }
+})
+
+test('imports follow the table', () => {
+  expect(imports.length).toBeGreaterThan(100)
+  expect(imports.map(violation).filter((found) => found !== undefined)).toEqual([])
+})
+
+test('no exception has become needless', () => {
+  for (const [from, targets] of Object.entries(MAY_IMPORT_TYPES_OF)) {
+    const used = imports.filter((one) => one.from === from).map(({ to }) => partOf(to))
+    expect(used, from).toEqual(expect.arrayContaining([...targets]))
+  }
+})
+
+test('imports name files of src', () => {
+  for (const { from, to } of imports) expect(files, `${from} imports ${to}`).toContain(to)
+})
+
+test('no file imports itself by a detour, not even for a type', () => {
+  expect(cycles(imports)).toEqual([])
+})
+
+/** Every way from a file back to itself, each once. */
+function cycles(edges: Import[]): string[] {
+  const found = new Set<string>()
+  const done = new Set<string>()
+  const walk = (file: string, path: string[]): void => {
+    const start = path.indexOf(file)
+    if (start >= 0) return void found.add([...path.slice(start), file].join(' -> '))
+    if (done.has(file)) return
+    for (const { from, to } of edges) if (from === file) walk(to, [...path, file])
+    done.add(file)
+  }
+  for (const { from } of edges) walk(from, [])
+  return [...found]
+}
+
+// The test of the test: a rule that cannot see an import holds nothing.
+describe('it sees', () => {
+  test.each([
+    [`import { a } from '../app.ts'`, false],
+    [`import a from '../app.ts'`, false],
+    [`import * as a from '../app.ts'`, false],
+    [`import '../app.ts'`, false],
+    [`import {} from '../app.ts'`, false],
+    [`import { type A, b } from '../app.ts'`, false],
+    [`export { a } from '../app.ts'`, false],
+    [`export * from '../app.ts'`, false],
+    [`async function f() { const { a } = await import('../app.ts') }`, false],
+    [`import type { A } from '../app.ts'`, true],
+    [`import { type A, type B } from '../app.ts'`, true],
+    [`export type { A } from '../app.ts'`, true],
+    [`let a: import('../app.ts').A`, true],
+    [`import {\n  a,\n  b,\n} from '../app.ts'`, false],
+  ])('%s', (source, typeOnly) => {
+    expect(importsOf('ledger/post.ts', source)).toEqual([{ from: 'ledger/post.ts', to: 'app.ts', typeOnly }])
+  })
+
+  test('imports against the direction', () => {
+    const edge = (from: string, to: string, typeOnly = false) => violation({ from, to, typeOnly })
+    expect(edge('transfers/get-transfer.ts', 'profiles/profile.ts')).toBeDefined()
+    expect(edge('profiles/profile.ts', 'app.ts', true)).toBeDefined()
+    expect(edge('db/database.ts', 'http/problems.ts')).toBeDefined()
+    expect(edge('http/operation.ts', 'ledger/ledger.ts')).toBeDefined()
+    expect(edge('http/operation.ts', 'ledger/ledger.ts', true)).toBeUndefined()
+    expect(edge('http/mount.ts', 'ledger/ledger.ts', true)).toBeDefined()
+    expect(edge('ledger/post.ts', 'ledger/entries.ts')).toBeUndefined()
+    expect(edge('new-resource/get.ts', 'db/database.ts')).toBeDefined()
+  })
+
+  test('detours', () => {
+    const edge = (from: string, to: string) => ({ from, to, typeOnly: false })
+    expect(cycles([edge('a', 'b'), edge('b', 'c'), edge('a', 'c')])).toEqual([])
+    expect(cycles([edge('a', 'b'), edge('b', 'c'), edge('c', 'b')])).toEqual(['b -> c -> b'])
+    expect(cycles([edge('a', 'a')])).toEqual(['a -> a'])
+  })
+})
