@@ -4,10 +4,11 @@
  * 2. a cursor gives the key it was made of, to the list and filters it was made with;
  * 3. any other text, and any cursor elsewhere, is a 400: never another error, never another page.
  */
+import { createHash } from 'node:crypto'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { SEED } from '../../test/support.ts'
-import { pageOf, pageReply, timeRange } from './lists.ts'
+import { pageOf, pageReply, TIMESTAMP, timeRange, UUID } from './lists.ts'
 import { Problem } from './problems.ts'
 
 const runs = (numRuns: number) => ({ numRuns, seed: SEED })
@@ -123,6 +124,8 @@ describe('cursors', () => {
     .integer({ min: 0, max: 4_102_444_800 })
     .map((seconds) => new Date(seconds * 1000).toISOString().replace('Z', '123Z'))
   const key = fc.oneof(fc.tuple(id), fc.tuple(time, id)).map((parts): string[] => [...parts])
+  /** What the keys of a list look like. */
+  const shapeOf = (key: string[]) => (key.length === 1 ? [UUID] : [TIMESTAMP, UUID])
   const filters = fc.record(
     {
       order: fc.constantFrom('ASC' as const, 'DESC' as const),
@@ -144,14 +147,14 @@ describe('cursors', () => {
     )
     return next_page_cursor!
   }
-  const read = (filters: Filters, page_cursor: string, list = 'transfers') =>
-    pageOf(list, { ...filters, page_cursor })
+  const read = (filters: Filters, page_cursor: string, shape = [UUID], list = 'transfers') =>
+    pageOf(list, { ...filters, page_cursor }, shape)
 
   test('give the key back, to whatever page size', () => {
     fc.assert(
       fc.property(filters, key, fc.integer({ min: 1, max: 1000 }), (filters, key, limit) => {
         const cursor = cursorOf(filters, key)
-        const page = pageOf('transfers', { ...filters, limit, page_cursor: cursor })
+        const page = pageOf('transfers', { ...filters, limit, page_cursor: cursor }, shapeOf(key))
         expect(page).toMatchObject({ after: key, limit, descending: filters.order !== 'ASC' })
         // The contract's bound on page_cursor.
         expect(cursor.length).toBeLessThanOrEqual(300)
@@ -164,7 +167,9 @@ describe('cursors', () => {
     fc.assert(
       fc.property(filters, key, fc.nat(), (filters, key, at) => {
         const cursor = cursorOf(filters, key)
-        expect(refusal(() => read(filters, cursor.slice(0, at % cursor.length)))?.status).toBe(400)
+        expect(refusal(() => read(filters, cursor.slice(0, at % cursor.length), shapeOf(key)))?.status).toBe(
+          400,
+        )
       }),
       runs(1_000),
     )
@@ -182,7 +187,7 @@ describe('cursors', () => {
         const place = at % (cursor.length + 1)
         const edited = cursor.slice(0, place) + put + cursor.slice(place + removed)
         fc.pre(edited !== cursor)
-        expect(refusal(() => read(filters, edited))?.status).toBe(400)
+        expect(refusal(() => read(filters, edited, shapeOf(key)))?.status).toBe(400)
       }),
       runs(3_000),
     )
@@ -194,7 +199,7 @@ describe('cursors', () => {
         const entries = (filters: object) => JSON.stringify(Object.entries(filters).sort())
         fc.pre(entries(made) !== entries(used))
         const cursor = cursorOf(made, key)
-        expect(refusal(() => read(used, cursor))?.status).toBe(400)
+        expect(refusal(() => read(used, cursor, shapeOf(key)))?.status).toBe(400)
       }),
       runs(1_000),
     )
@@ -203,7 +208,9 @@ describe('cursors', () => {
   test('are refused by another list', () => {
     fc.assert(
       fc.property(filters, key, (filters, key) => {
-        expect(refusal(() => read(filters, cursorOf(filters, key), 'profiles'))?.status).toBe(400)
+        expect(refusal(() => read(filters, cursorOf(filters, key), shapeOf(key), 'profiles'))?.status).toBe(
+          400,
+        )
       }),
       runs(200),
     )
@@ -218,8 +225,29 @@ describe('cursors', () => {
     )
   })
 
+  test('are refused when someone forged them', () => {
+    const forged = fc.oneof(
+      fc.string(),
+      fc.json(),
+      fc.array(fc.oneof(fc.string(), id, time)).map((parts) => parts.join(' ')),
+    )
+    fc.assert(
+      fc.property(forged, (text) => {
+        const { fingerprint } = pageOf('transfers', {})
+        const digest = createHash('sha256').update(`${fingerprint}${text}`).digest('base64url').slice(0, 16)
+        const cursor = Buffer.from(digest + text).toString('base64url')
+        // One of the right shape cannot be told from a true one, and does no harm.
+        const [first = '', second = '', ...others] = text.split(' ')
+        fc.pre(!(TIMESTAMP.test(first) && UUID.test(second) && others.length === 0))
+        expect(refusal(() => read({}, cursor, [TIMESTAMP, UUID]))?.status).toBe(400)
+      }),
+      runs(1_000),
+    )
+  })
+
   test('exist only where there is a next page', () => {
     const page = pageOf('transfers', { limit: 2 })
+    const [a, b, c] = fc.sample(id, { numRuns: 3, seed: SEED }) as [string, string, string]
     const reply = (rows: string[]) =>
       pageReply(
         rows,
@@ -228,10 +256,10 @@ describe('cursors', () => {
         (row) => row,
       )
     expect(reply([])).toEqual({ items: [] })
-    expect(reply(['a', 'b'])).toEqual({ items: ['a', 'b'] })
-    const more = reply(['a', 'b', 'c'])
-    expect(more.items).toEqual(['a', 'b'])
-    expect(pageOf('transfers', { limit: 2, page_cursor: more.next_page_cursor! }).after).toEqual(['b'])
+    expect(reply([a, b])).toEqual({ items: [a, b] })
+    const more = reply([a, b, c])
+    expect(more.items).toEqual([a, b])
+    expect(pageOf('transfers', { limit: 2, page_cursor: more.next_page_cursor! }).after).toEqual([b])
   })
 })
 

@@ -55,6 +55,10 @@ interface Command {
 const PROFILES = 3
 const QUOTES = 3
 
+/** A value, and so many times as often none. */
+const sometimes = <T>(weight: number, arbitrary: fc.Arbitrary<T>) =>
+  fc.oneof({ weight, arbitrary: fc.constant(undefined) }, { weight: 1, arbitrary })
+
 const command: fc.Arbitrary<Command> = fc.record({
   kind: fc.constantFrom(
     'deposit',
@@ -70,8 +74,8 @@ const command: fc.Arbitrary<Command> = fc.record({
   fromUsd: fc.boolean(),
   amount: fc.integer({ min: 1, max: 100 }),
   fee: fc.integer({ min: 0, max: 9 }),
-  ref: fc.option(fc.integer({ min: 1, max: REF_IDS.length - 1 }), { nil: undefined, freq: 2 }),
-  quote: fc.option(fc.integer({ min: 0, max: QUOTES }), { nil: undefined, freq: 1 }),
+  ref: sometimes(1, fc.integer({ min: 1, max: REF_IDS.length - 1 })),
+  quote: sometimes(3, fc.integer({ min: 0, max: QUOTES })),
 })
 
 interface Tenant {
@@ -477,6 +481,36 @@ describe('several processes', () => {
       { numRuns: 60, seed: SEED },
     )
     await requireClean()
+  })
+
+  test('let one movement use a quote, whatever the balances that pay', async () => {
+    for (let round = 1; round <= 15; round++) {
+      const tenant = await newTenant()
+      for (let quote = 0; quote < QUOTES; quote++) {
+        // A balance for each process, so that only the quote can be what they wait for.
+        const shape = {
+          kind: 'deposit',
+          asset: 'USD',
+          fromUsd: false,
+          amount: 5,
+          fee: 0,
+          ref: undefined,
+        } as const
+        const outcomes = await submitAll(
+          tenant,
+          ledgers.map((_, process) => ({
+            process,
+            later: false,
+            command: { ...shape, profile: process, quote },
+          })),
+        )
+        const refusals = outcomes.flatMap((outcome) =>
+          'refusal' in outcome ? [slugOf(outcome.refusal)] : [],
+        )
+        expect(refusals).toEqual(Array(PROCESSES - 1).fill('expired'))
+      }
+      await requireSound(tenant.customer_id)
+    }
   })
 
   test('let each ref_id succeed exactly once where nothing else refuses it', async () => {

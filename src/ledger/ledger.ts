@@ -52,13 +52,8 @@ interface Waiting {
 
 /** Most movements of one batch: more gain nothing measurable and lengthen every wait. */
 export const BATCH_MAX = 512
-/** Most movements of one lane that may wait in this process; beyond it the answer is 503. */
+/** Most movements of one customer that may wait in this process; beyond it the answer is 503. */
 export const WAITING_MAX = 20_000
-/**
- * Batches of one customer that may be under way at once, its profiles divided among them: while one waits for
- * the disk, another computes.
- */
-const LANES = 1
 /** How often a batch is decided anew when another process was first. */
 export const ATTEMPTS_MAX = 20
 
@@ -85,12 +80,11 @@ export class Ledger {
    * Throws the movement's own `Problem`, `insufficient-funds`, `already-exists`, or `unavailable`.
    */
   submit(customerId: string, movement: Movement): Promise<Transfer> {
-    const lane = laneOf(customerId, movement)
     return new Promise((resolve, reject) => {
-      const queue = this.#waiting.get(lane)
+      const queue = this.#waiting.get(customerId)
       if (queue === undefined) {
-        this.#waiting.set(lane, [{ movement, resolve, reject }])
-        const run = this.#run(customerId, lane).finally(() => this.#running.delete(run))
+        this.#waiting.set(customerId, [{ movement, resolve, reject }])
+        const run = this.#run(customerId).finally(() => this.#running.delete(run))
         this.#running.add(run)
       } else if (queue.length >= WAITING_MAX) {
         reject(problem.unavailable('too many movements of this customer are waiting; try again'))
@@ -105,39 +99,47 @@ export class Ledger {
     await Promise.all(this.#running)
   }
 
-  async #run(customerId: string, lane: string): Promise<void> {
-    const queue = this.#waiting.get(lane)!
+  async #run(customerId: string): Promise<void> {
+    const queue = this.#waiting.get(customerId)!
     // What arrives in the same turn of the event loop goes together.
     await turn()
+    let answer = (): void => undefined
     while (queue.length > 0) {
-      const batch = queue.splice(0, BATCH_MAX)
-      try {
-        const outcomes = await postBatch(
-          this.#db,
-          customerId,
-          batch.map((waiting) => waiting.movement),
-        )
-        outcomes.forEach((outcome, index) => {
-          const { resolve, reject } = batch[index]!
-          if ('transfer' in outcome) resolve(outcome.transfer)
-          else reject(outcome.refusal)
-        })
-      } catch (error) {
-        for (const { reject } of batch) reject(error)
-      }
+      // The last batch is answered while the database writes this one: both have work at the same time.
+      const next = await post(this.#db, customerId, queue.splice(0, BATCH_MAX), answer)
+      answer()
+      answer = next
     }
-    this.#waiting.delete(lane)
+    this.#waiting.delete(customerId)
+    answer()
   }
 }
 
-/** A profile's movements are always in the same lane, in the order they came. */
-function laneOf(customerId: string, { balances }: Movement): string {
-  const lastDigit = balances[0]?.profile_id.at(-1) ?? '0'
-  return `${customerId}/${Number.parseInt(lastDigit, 16) % LANES}`
+/** Executes a batch; gives what answers those who wait for it. Answering again does nothing, as with any promise. */
+async function post(
+  db: Database,
+  customerId: string,
+  batch: Waiting[],
+  meanwhile: () => void,
+): Promise<() => void> {
+  const movements = batch.map((waiting) => waiting.movement)
+  const refuse = (refusal: unknown) => movements.map((): Outcome => ({ refusal }))
+  const outcomes = await postBatch(db, customerId, movements, meanwhile).catch(refuse)
+  return () =>
+    outcomes.forEach((outcome, index) => {
+      const { resolve, reject } = batch[index]!
+      if ('transfer' in outcome) resolve(outcome.transfer)
+      else reject(outcome.refusal)
+    })
 }
 
 /** Executes a batch: read, decide, write. Gives one outcome per movement, in order. */
-async function postBatch(db: Database, customerId: string, movements: Movement[]): Promise<Outcome[]> {
+async function postBatch(
+  db: Database,
+  customerId: string,
+  movements: Movement[],
+  meanwhile: () => void,
+): Promise<Outcome[]> {
   // Nearly all movements are new, so the first attempt does not look for existing ref_ids:
   // the unique key tells when it should have.
   let lookUpRefIds = false
@@ -147,10 +149,11 @@ async function postBatch(db: Database, customerId: string, movements: Movement[]
       .catch((error: unknown) => unavailable(error, 'the database does not answer; nothing was moved'))
     let broken: Error | undefined
     try {
-      return await attemptBatch(tx, customerId, movements, lookUpRefIds)
+      return await attemptBatch(tx, customerId, movements, { lookUpRefIds, meanwhile })
     } catch (error) {
       await tx.query('rollback').catch((failure: Error) => (broken = failure))
-      if (isOfOneMovement(error) && movements.length > 1) return postHalves(db, customerId, movements)
+      if (isOfOneMovement(error) && movements.length > 1)
+        return postHalves(db, customerId, movements, meanwhile)
       if (!wasRaced(error)) unavailable(error)
       lookUpRefIds = true
     } finally {
@@ -161,12 +164,17 @@ async function postBatch(db: Database, customerId: string, movements: Movement[]
 }
 
 /** What the database refuses for one movement's sake, it refuses to the whole batch: by halves, only to that one. */
-async function postHalves(db: Database, customerId: string, movements: Movement[]): Promise<Outcome[]> {
+async function postHalves(
+  db: Database,
+  customerId: string,
+  movements: Movement[],
+  meanwhile: () => void,
+): Promise<Outcome[]> {
   const half = Math.ceil(movements.length / 2)
   const outcomes: Outcome[] = []
   for (const part of [movements.slice(0, half), movements.slice(half)]) {
     const refuse = (refusal: unknown) => part.map((): Outcome => ({ refusal }))
-    outcomes.push(...(await postBatch(db, customerId, part).catch(refuse)))
+    outcomes.push(...(await postBatch(db, customerId, part, meanwhile).catch(refuse)))
   }
   return outcomes
 }
@@ -175,7 +183,7 @@ async function attemptBatch(
   tx: Transaction,
   customerId: string,
   movements: Movement[],
-  lookUpRefIds: boolean,
+  { lookUpRefIds, meanwhile }: { lookUpRefIds: boolean; meanwhile: () => void },
 ): Promise<Outcome[]> {
   // Read.
   const keys = movements.flatMap((movement) => movement.balances)
@@ -218,7 +226,13 @@ async function attemptBatch(
   if (decisions.length === 0) {
     await tx.query('rollback')
   } else {
-    await inOrder([ledger.write(decisions), consumeQuotes(tx, customerId, quotes), tx.query('commit')])
+    const written = inOrder([
+      ledger.write(decisions),
+      consumeQuotes(tx, customerId, quotes),
+      tx.query('commit'),
+    ])
+    meanwhile()
+    await written
   }
   return outcomes
 }

@@ -1,0 +1,236 @@
+/*
+ * Two API processes, each with a worker, on one database; 64 clients spread over both. What holds:
+ * 1. the balance is never below zero;
+ * 2. of all requests with one ref_id exactly one succeeds, if the funds last, and never more;
+ * 3. every other one is answered 409 with the winner's record as it is now;
+ * 4. what left the balance is the sum of the successes, and nothing else;
+ * 5. a guaranteed fee is used once.
+ */
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { parseAmount } from '../src/assets/amount.ts'
+import { createCustomer } from '../src/customers/create-customer.ts'
+import { SCOPES } from '../src/http/scopes.ts'
+import { Ledger } from '../src/ledger/ledger.ts'
+import type { Transfer } from '../src/ledger/transfer.ts'
+import { verify } from '../src/ledger/verify.ts'
+import { createApiClient } from '../src/oauth/api-clients.ts'
+import { BASE_URL, cloneDatabase, credit, remoteCaller, spawnBursar } from './support.ts'
+import type { BursarProcess, RemoteCaller, TestDatabase } from './support.ts'
+
+const CLIENTS = 64
+
+let database: TestDatabase
+let dataDir: string
+let customer: { customer_id: string; profile_id: string }
+const processes: BursarProcess[] = []
+/** One per process. */
+let callers: RemoteCaller[]
+
+beforeAll(async () => {
+  database = await cloneDatabase()
+  dataDir = await mkdtemp(join(tmpdir(), 'bursar-concurrency-'))
+  customer = await createCustomer(database.db, 'Test')
+  const client = await createApiClient(database.db, customer.customer_id, SCOPES)
+  const start = async () => {
+    const started = await spawnBursar({
+      DATABASE_URL: database.url,
+      BURSAR_DATA_DIR: dataDir,
+      // The token issuer is one, whichever process is asked.
+      BURSAR_BASE_URL: BASE_URL,
+      BURSAR_WORKER_INTERVAL_MS: '20',
+      BURSAR_SIMULATED_CONFIRMATION_MS: '100',
+    })
+    processes.push(started)
+    return remoteCaller(started.address, client)
+  }
+  callers = await Promise.all([start(), start()])
+})
+afterAll(async () => {
+  await Promise.all(processes.map((process) => process.end('SIGKILL')))
+  await database.drop()
+  await rm(dataDir, { recursive: true, force: true })
+})
+
+interface Answer {
+  status: number
+  body: Transfer & { type: string; meta: Record<string, unknown> }
+}
+
+/** Takes withdrawals from the list, 64 at a time, each client at its process; gives the answers in their order. */
+async function withdrawAll(bodies: object[]): Promise<Answer[]> {
+  const answers: Answer[] = []
+  let next = 0
+  const client = async (number: number) => {
+    const call = callers[number % callers.length]!
+    while (next < bodies.length) {
+      const index = next++
+      answers[index] = await call('POST', '/v2/transfer/crypto-withdrawals', bodies[index])
+    }
+  }
+  await Promise.all(Array.from({ length: CLIENTS }, (_, number) => client(number)))
+  return answers
+}
+
+const withdrawal = (amount: string, ref_id: string) => ({
+  profile_id: customer.profile_id,
+  asset: 'USDP',
+  balance_asset: 'USD',
+  crypto_network: 'SOLANA',
+  destination_address: 'HVbpJAQGNpkgBaYBZQBR1t7yFdvaYVp2vCQQfKKEN4tM',
+  amount,
+  ref_id,
+})
+
+const cents = (text: string) => parseAmount(text, 2)!
+const sumOf = (transfers: Transfer[]) => transfers.reduce((sum, { total }) => sum + cents(total), 0n)
+
+async function available(asset = 'USD'): Promise<bigint> {
+  const balance = await callers[0]!<{ available: string }>(
+    'GET',
+    `/v2/profiles/${customer.profile_id}/balances/${asset}`,
+  )
+  expect(balance.status).toBe(200)
+  return cents(balance.body.available)
+}
+
+const fund = (amount: string) => credit(new Ledger(database.db), customer, 'USD', amount)
+
+/** What settlement changes on a record; the rest is as it was answered. */
+function withoutProgress(transfer: Transfer): Partial<Transfer> {
+  const { status, updated_at, crypto_tx_hash, crypto_tx_index, ...rest } = transfer
+  expect(['PENDING', 'COMPLETED']).toContain(status)
+  expect(updated_at >= transfer.created_at).toBe(true)
+  expect(status === 'COMPLETED').toBe(crypto_tx_hash !== undefined && crypto_tx_index !== undefined)
+  return rest
+}
+
+/** The winner of each ref_id; fails where there are two. */
+function winnersOf(answers: Answer[]): Map<string, Transfer> {
+  const winners = new Map<string, Transfer>()
+  for (const { status, body } of answers) {
+    if (status !== 200) continue
+    expect(winners.has(body.ref_id!), `${body.ref_id} succeeded twice`).toBe(false)
+    winners.set(body.ref_id!, body)
+  }
+  return winners
+}
+
+function requireExisting({ status, body }: Answer, winner: Transfer): void {
+  expect({ status, type: body.type }).toEqual({ status: 409, type: `${BASE_URL}/problems/already-exists` })
+  expect(withoutProgress(body.meta.existing as Transfer)).toEqual(withoutProgress(winner))
+}
+
+/** Both workers settle what was accepted; then the ledger is whole, and each was paid once. */
+async function requireSettled(accepted: Transfer[]): Promise<void> {
+  const open = "select 1 from transfers where status = 'PENDING'"
+  await vi.waitUntil(async () => (await database.db.query(open)).rowCount === 0, { timeout: 30_000 })
+  expect((await verify(database.db)).disagreements).toEqual([])
+  const chain = await database.db.query<{ transfer_id: string }>(
+    `select convert_from(raw_transaction, 'UTF8')::json ->> 'transfer_id' as transfer_id from simulated_chain`,
+  )
+  const paid = chain.rows.map(({ transfer_id }) => transfer_id)
+  expect(new Set(paid).size).toBe(paid.length)
+  expect(paid).toEqual(expect.arrayContaining(accepted.map(({ id }) => id)))
+}
+
+test('with enough funds, each ref_id succeeds once and every loser gets the record', async () => {
+  const REF_IDS = 300
+  const ATTEMPTS = 4
+  await fund('1000')
+  const before = await available()
+  // Attempts at a ref_id follow each other, so that several are under way at once, with different amounts.
+  const bodies = Array.from({ length: REF_IDS * ATTEMPTS }, (_, index) =>
+    withdrawal(`1.${11 + (index % ATTEMPTS)}`, `enough-${Math.floor(index / ATTEMPTS)}`),
+  )
+  const answers = await withdrawAll(bodies)
+
+  const winners = winnersOf(answers)
+  expect(winners.size).toBe(REF_IDS)
+  const losers = answers.filter(({ status }) => status !== 200)
+  expect(losers).toHaveLength(REF_IDS * (ATTEMPTS - 1))
+  answers.forEach((answer, index) => {
+    const winner = winners.get(`enough-${Math.floor(index / ATTEMPTS)}`)!
+    if (answer.status === 200) expect(answer.body).toMatchObject(bodies[index]!)
+    else requireExisting(answer, winner)
+  })
+  expect(before - (await available())).toBe(sumOf([...winners.values()]))
+  await requireSettled([...winners.values()])
+})
+
+test('with funds for some, the balance is spent to what no request can take, and never below zero', async () => {
+  const REF_IDS = 200
+  const ATTEMPTS = 2
+  await fund('50')
+  const before = await available()
+  // Another client looks at the balance in the meantime.
+  const seen: bigint[] = []
+  let spending = true
+  const watching = (async () => {
+    while (spending) seen.push(await available())
+  })()
+
+  const amounts = ['1.9', '2.4', '7.05']
+  const bodies = Array.from({ length: REF_IDS * ATTEMPTS }, (_, index) => {
+    const ref = Math.floor(index / ATTEMPTS)
+    return withdrawal(amounts[ref % amounts.length]!, `some-${ref}`)
+  })
+  const answers = await withdrawAll(bodies).finally(() => (spending = false))
+  await watching
+
+  const winners = winnersOf(answers)
+  expect(winners.size).toBeGreaterThan(0)
+  expect(winners.size).toBeLessThan(REF_IDS)
+  answers.forEach((answer, index) => {
+    if (answer.status === 200) return
+    const winner = winners.get(`some-${Math.floor(index / ATTEMPTS)}`)
+    // The balance only falls, so what once was refused for funds cannot succeed later.
+    if (winner !== undefined) return requireExisting(answer, winner)
+    const { available, needed } = answer.body.meta as { available: string; needed: string }
+    expect(answer).toMatchObject({ status: 403, body: { type: `${BASE_URL}/problems/insufficient-funds` } })
+    expect(cents(available)).toBeLessThan(cents(needed))
+    expect(cents(available)).toBeGreaterThanOrEqual(0n)
+  })
+  const after = await available()
+  expect(before - after).toBe(sumOf([...winners.values()]))
+  const cheapestRefused = answers
+    .filter(({ status }) => status === 403)
+    .reduce((least, { body }) => {
+      const needed = cents(String(body.meta.needed))
+      return needed < least ? needed : least
+    }, before)
+  expect(after).toBeLessThan(cheapestRefused)
+  for (const balance of seen) expect(balance >= after && balance <= before).toBe(true)
+  await requireSettled([...winners.values()])
+})
+
+test('a guaranteed fee is used by one withdrawal', async () => {
+  await fund('1000')
+  const terms = withdrawal('2', 'quote')
+  const quote = await callers[1]!<{ id: string; fee: string }>(
+    'POST',
+    '/v2/transfer/fees/crypto-withdrawal',
+    {
+      asset: terms.asset,
+      crypto_network: terms.crypto_network,
+      destination_address: terms.destination_address,
+      amount: terms.amount,
+    },
+  )
+  expect(quote.status).toBe(200)
+  const answers = await withdrawAll(
+    Array.from({ length: CLIENTS }, (_, index) => ({
+      ...withdrawal('2', `quote-${index}`),
+      fee_id: quote.body.id,
+    })),
+  )
+  const winners = [...winnersOf(answers).values()]
+  expect(winners).toHaveLength(1)
+  for (const { status, body } of answers) {
+    if (status === 200) continue
+    expect({ status, type: body.type }).toEqual({ status: 403, type: `${BASE_URL}/problems/expired` })
+  }
+  await requireSettled(winners)
+})

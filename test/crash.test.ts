@@ -1,0 +1,313 @@
+/*
+ * Bursar on its embedded PostgreSQL, under load, is killed with SIGKILL, or PostgreSQL is, or both. What holds:
+ * 1. every acknowledged transfer exists once, with the record that was answered;
+ * 2. one whose answer was lost exists once or not at all, and its ref_id tells which;
+ * 3. none is half-posted: `bursar verify` is clean, at once and in the end;
+ * 4. PENDING ones go on to their end, and each is paid once;
+ * 5. while PostgreSQL is away requests are answered 503, or not at all: never with a success that is none.
+ */
+import { execFile } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import { chmod, mkdtemp, readFile, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
+import { promisify } from 'node:util'
+import fc from 'fast-check'
+import pg from 'pg'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { openDatabase, type Database } from '../src/db/database.ts'
+import { EmbeddedPostgres } from '../src/db/embedded-postgres.ts'
+import { credentialsFile, type SandboxCredentials } from '../src/demo.ts'
+import type { Transfer } from '../src/ledger/transfer.ts'
+import { magicAddress, type MagicOutcome } from '../src/networks/magic-addresses.ts'
+import {
+  atEnd,
+  BASE_URL,
+  DESTINATION,
+  ENVIRONMENT,
+  PROGRAM,
+  remoteCaller,
+  SEED,
+  spawnBursar,
+} from './support.ts'
+import type { BursarProcess, RemoteCaller } from './support.ts'
+
+vi.setConfig({ testTimeout: 120_000, hookTimeout: 60_000 })
+
+const LOADERS = 24
+/** Every few withdrawals go where they are dropped once, or refused. */
+const DESTINATIONS: (MagicOutcome | undefined)[] = [
+  ...Array<undefined>(6).fill(undefined),
+  'DROPPED_ONCE',
+  'INVALID_DESTINATION_ADDRESS',
+]
+
+/** One data folder and who works on it. */
+class Deployment {
+  dataDir = ''
+  process!: BursarProcess
+  call!: RemoteCaller
+  #credentials!: SandboxCredentials
+  /** PostgreSQL's own folder, below `dataDir` or where root had to put it. */
+  #cluster = ''
+
+  async setUp(): Promise<void> {
+    this.dataDir = await mkdtemp(join(tmpdir(), 'bursar-crash-'))
+    // For PostgreSQL, which root runs as another user.
+    await chmod(this.dataDir, 0o755)
+    await this.start()
+    const { memo_id } = this.#credentials
+    const deposit = { amount: '1000000', asset: 'USD', memo_id, fiat_network_instructions: { wire: {} } }
+    expect((await this.call('POST', '/v2/sandbox/fiat-deposits', deposit)).status).toBe(200)
+    await this.attached(async ({ adminUrl }) => {
+      const admin = new pg.Client({ connectionString: adminUrl })
+      await admin.connect()
+      const { rows } = await admin.query<{ data_directory: string }>('show data_directory')
+      this.#cluster = rows[0]!.data_directory
+      await admin.end()
+    })
+  }
+
+  get #environment() {
+    return {
+      BURSAR_DATA_DIR: this.dataDir,
+      // The issuer of tokens stays the same where the port does not.
+      BURSAR_BASE_URL: BASE_URL,
+      BURSAR_WORKER_INTERVAL_MS: '20',
+      BURSAR_SIMULATED_CONFIRMATION_MS: '200',
+    }
+  }
+
+  async start(): Promise<void> {
+    this.process = await spawnBursar(this.#environment)
+    const file = await readFile(credentialsFile(this.dataDir), 'utf8')
+    this.#credentials = JSON.parse(file) as SandboxCredentials
+    this.call = await remoteCaller(this.process.address, this.#credentials)
+  }
+
+  async postmaster(): Promise<number> {
+    return Number((await readFile(join(this.#cluster, 'postmaster.pid'), 'utf8')).split('\n')[0])
+  }
+
+  get postgresRuns(): boolean {
+    return existsSync(join(this.#cluster, 'postmaster.pid'))
+  }
+
+  /** Works on the same PostgreSQL, as another process would. */
+  async attached<T>(work: (postgres: EmbeddedPostgres) => Promise<T>): Promise<T> {
+    const postgres = await EmbeddedPostgres.start({ dataDir: this.dataDir, log: () => undefined })
+    return work(postgres).finally(() => postgres.stop())
+  }
+
+  async query<T>(work: (db: Database) => Promise<T>): Promise<T> {
+    return this.attached(async ({ url }) => {
+      const db = openDatabase(url, { max: 2, onError: () => undefined })
+      return work(db).finally(() => db.end())
+    })
+  }
+
+  /** What `bursar verify` says, the command itself. */
+  async verify(): Promise<unknown> {
+    const options = { env: { ...ENVIRONMENT, ...this.#environment } }
+    const { stdout } = await promisify(execFile)(
+      process.execPath,
+      [...PROGRAM, 'verify', '--json'],
+      options,
+    ).catch((error: { stdout: string; stderr: string }) => {
+      throw new Error(`verify failed: ${error.stdout}${error.stderr}`)
+    })
+    return JSON.parse(stdout)
+  }
+
+  withdrawal(number: number, ref_id: string) {
+    const outcome = DESTINATIONS[number % DESTINATIONS.length]
+    return {
+      profile_id: this.#credentials.profile_id,
+      asset: 'USDP',
+      balance_asset: 'USD',
+      crypto_network: 'ETHEREUM',
+      destination_address: outcome === undefined ? DESTINATION : magicAddress('ETHEREUM', outcome)!,
+      amount: `1.${1 + (number % 9)}`,
+      ref_id,
+    }
+  }
+
+  async tearDown(): Promise<void> {
+    await (this.process as BursarProcess | undefined)?.end('SIGKILL')
+    if (this.#cluster !== '' && this.postgresRuns) {
+      const pid = await this.postmaster()
+      const commandLine = await promisify(execFile)('ps', ['-ww', '-o', 'command=', '-p', String(pid)]).catch(
+        () => ({ stdout: '' }),
+      )
+      if (commandLine.stdout.includes(this.#cluster)) process.kill(pid, 'SIGQUIT')
+      await vi.waitUntil(() => !this.postgresRuns, { timeout: 20_000 }).catch(() => undefined)
+    }
+    await rm(this.dataDir, { recursive: true, force: true, maxRetries: 5 })
+  }
+}
+
+/** Clients that withdraw without a pause, and remember what they were answered. */
+class Load {
+  /** What was asked for, by ref_id, with the answer: a transfer, or none. */
+  readonly asked = new Map<string, { body: object; answer: Transfer | undefined }>()
+  readonly statuses = new Map<number | 'none', number>()
+  #running = true
+  #clients: Promise<void>[]
+
+  constructor(deployment: Deployment, name: string) {
+    // A test that fails leaves no load behind to the next.
+    atEnd(async () => void (this.#running = false))
+    this.#clients = Array.from({ length: LOADERS }, async (_, client) => {
+      for (let number = 0; this.#running; number++) {
+        const body = deployment.withdrawal(number, `${name}-${client}-${number}`)
+        const asked: { body: object; answer: Transfer | undefined } = { body, answer: undefined }
+        this.asked.set(body.ref_id, asked)
+        const answer = await deployment
+          .call<Transfer>('POST', '/v2/transfer/crypto-withdrawals', body)
+          .catch(() => undefined)
+        this.#count(answer?.status ?? 'none')
+        if (answer?.status === 200) asked.answer = answer.body
+        else await pause(20)
+      }
+    })
+  }
+
+  #count(status: number | 'none') {
+    this.statuses.set(status, (this.statuses.get(status) ?? 0) + 1)
+  }
+
+  get acknowledged(): number {
+    return this.statuses.get(200) ?? 0
+  }
+
+  async stop(): Promise<void> {
+    this.#running = false
+    await Promise.all(this.#clients)
+    // Invariant 5: nothing but these was answered.
+    const others = [...this.statuses.keys()].filter((status) => ![200, 503, 'none'].includes(status))
+    expect(others).toEqual([])
+  }
+}
+
+/** What settlement changes on a record is left out. */
+function withoutProgress(transfer: Transfer): Partial<Transfer> {
+  const { status, status_details, updated_at, crypto_tx_hash, crypto_tx_index, ...record } = transfer
+  return record
+}
+
+/** The id of each ref_id that was ever asked for on the deployment. */
+const kept = new Map<string, string>()
+
+/** Holds what is there against what was answered, to this load and all before it: invariants 1 to 4. */
+async function requireNothingLost(deployment: Deployment, load: Load): Promise<void> {
+  expect(await deployment.verify()).toMatchObject({ clean: true, disagreements: [] })
+
+  // Repeated, a request is answered 409 with the record; one whose answer was lost may also make it now.
+  const repeat = async ([refId, { body, answer }]: [
+    string,
+    { body: object; answer?: Transfer | undefined },
+  ]) => {
+    const repeated = await deployment.call<Transfer & { meta: { existing: Transfer } }>(
+      'POST',
+      '/v2/transfer/crypto-withdrawals',
+      body,
+    )
+    expect(repeated.status).toBeOneOf(answer === undefined ? [200, 409] : [409])
+    const record = repeated.status === 200 ? repeated.body : repeated.body.meta.existing
+    expect(record).toMatchObject(body)
+    if (answer !== undefined) expect(withoutProgress(record)).toEqual(withoutProgress(answer))
+    kept.set(refId, record.id)
+  }
+  const asked = [...load.asked]
+  while (asked.length > 0) await Promise.all(asked.splice(0, 200).map(repeat))
+
+  await deployment.query(async (db) => {
+    const open = async () => (await db.query(`select 1 from transfers where status = 'PENDING'`)).rowCount
+    await vi.waitUntil(async () => (await open()) === 0, { timeout: 60_000, interval: 100 })
+
+    const transfers = await db.query<{
+      id: string
+      ref_id: string
+      status: string
+      destination_address: string
+    }>(`select id, ref_id, status, destination_address from transfers where type = 'CRYPTO_WITHDRAWAL'`)
+    expect(new Map(transfers.rows.map(({ id, ref_id }) => [ref_id, id]))).toEqual(kept)
+    expect(transfers.rows).toHaveLength(kept.size)
+
+    const refused = magicAddress('ETHEREUM', 'INVALID_DESTINATION_ADDRESS')
+    const paid = transfers.rows.filter(({ destination_address }) => destination_address !== refused)
+    expect(new Set(paid.map(({ status }) => status))).toEqual(new Set(['COMPLETED']))
+    const failed = transfers.rows.filter(({ destination_address }) => destination_address === refused)
+    expect(new Set(failed.map(({ status }) => status))).toEqual(new Set(['FAILED']))
+
+    const chain = await db.query<{ transfer_id: string }>(
+      `select convert_from(raw_transaction, 'UTF8')::json ->> 'transfer_id' as transfer_id from simulated_chain`,
+    )
+    expect(chain.rows.map(({ transfer_id }) => transfer_id).sort()).toEqual(paid.map(({ id }) => id).sort())
+  })
+  expect(await deployment.verify()).toMatchObject({ clean: true, disagreements: [] })
+}
+
+/** Rounds of load, each to be ended by a kill at a moment of its own. */
+const rounds = (count: number) =>
+  fc
+    .sample(fc.noBias(fc.integer({ min: 150, max: 1_300 })), { numRuns: count, seed: SEED + count })
+    .map((ms, round) => ({ ms, round }))
+
+describe(`kill -9 (TEST_SEED=${SEED})`, () => {
+  const deployment = new Deployment()
+  beforeAll(() => deployment.setUp())
+  afterAll(() => deployment.tearDown())
+
+  test.each(rounds(3))('of the process after $ms ms of load loses nothing', async ({ ms, round }) => {
+    const load = new Load(deployment, `process-${round}`)
+    await pause(ms)
+    await deployment.process.end('SIGKILL')
+    await load.stop()
+    expect(deployment.postgresRuns).toBe(true)
+    expect(load.statuses.get('none')).toBeGreaterThan(0)
+    await deployment.start()
+    await requireNothingLost(deployment, load)
+  })
+
+  test.each(rounds(2))(
+    'of the process and PostgreSQL after $ms ms of load loses nothing',
+    async ({ ms, round }) => {
+      const load = new Load(deployment, `both-${round}`)
+      await pause(ms)
+      process.kill(await deployment.postmaster(), 'SIGKILL')
+      await deployment.process.end('SIGKILL')
+      await load.stop()
+      await deployment.start()
+      await requireNothingLost(deployment, load)
+    },
+  )
+
+  test.each(rounds(3))(
+    'of PostgreSQL after $ms ms of load is a pause and loses nothing',
+    async ({ ms, round }) => {
+      const load = new Load(deployment, `postgres-${round}`)
+      await pause(ms)
+      const killed = await deployment.postmaster()
+      process.kill(killed, 'SIGKILL')
+      await vi.waitUntil(() => (load.statuses.get(503) ?? 0) + (load.statuses.get('none') ?? 0) > 0, {
+        timeout: 30_000,
+      })
+      expect((await fetch(`${deployment.process.address}/health/live`)).status).toBe(200)
+      const before = load.acknowledged
+      await vi.waitUntil(() => load.acknowledged > before + LOADERS, { timeout: 60_000 })
+      await load.stop()
+      expect(await deployment.postmaster()).not.toBe(killed)
+      expect((await fetch(`${deployment.process.address}/health/ready`)).status).toBe(200)
+      await requireNothingLost(deployment, load)
+    },
+  )
+
+  test('was survived: asked to stop, Bursar stops with its PostgreSQL', async () => {
+    await deployment.process.end('SIGTERM')
+    expect(deployment.postgresRuns).toBe(false)
+    // All this with more than a handful of transfers.
+    expect(kept.size).toBeGreaterThan(1_000)
+  })
+})
