@@ -48,7 +48,11 @@ const dataDir = await mkdtemp(join(tmpdir(), 'bursar-bench-'))
 const postgres = await EmbeddedPostgres.start({ dataDir, log: () => undefined })
 const db = openDatabase(postgres.url, { max: 10, onError: () => undefined })
 await migrate(db)
-const report: Record<string, unknown> = { at: new Date().toISOString(), node: process.version, seconds: SECONDS }
+const report: Record<string, unknown> = {
+  at: new Date().toISOString(),
+  node: process.version,
+  seconds: SECONDS,
+}
 try {
   if (options.only.includes('writes')) report.writes = await measureWrites(db)
   if (options.only.includes('reads')) {
@@ -56,7 +60,9 @@ try {
     printReads(report.reads as ReadFigure[])
   }
   const { disagreements } = await verify(db)
-  console.log(`\nverify: ${options.only.includes('reads') ? 'skipped rows made for reading; ' : ''}${disagreements.length} disagreements`)
+  console.log(
+    `\nverify: ${options.only.includes('reads') ? 'skipped rows made for reading; ' : ''}${disagreements.length} disagreements`,
+  )
 } finally {
   await db.end()
   await postgres.stop()
@@ -103,8 +109,13 @@ async function measureWrites(db: Database) {
       }
       const [hot] = api.profileIds
       const prefix = `d${round}`
-      note('http, one hot profile', 256, await httpLoad({ ...api, profileIds: [hot!], clients: 256, seconds: SECONDS, prefix }))
-      for (const callers of [1, 256]) note('ledger', callers, await ledgerAlone(db, api, callers, `c${round}-${callers}`))
+      note(
+        'http, one hot profile',
+        256,
+        await httpLoad({ ...api, profileIds: [hot!], clients: 256, seconds: SECONDS, prefix }),
+      )
+      for (const callers of [1, 256])
+        note('ledger', callers, await ledgerAlone(db, api, callers, `c${round}-${callers}`))
     }
     return peakMemory(api.process)
   })
@@ -130,8 +141,10 @@ async function withApi<T>(db: Database, work: (api: Api) => Promise<T>): Promise
   }
   await fundProfiles(db, customerId, profileIds)
   const client = await createApiClient(db, customerId, SCOPES)
-  const main = new URL('../dist/main.js', import.meta.url).pathname
-  const child = spawn(process.execPath, [main, 'serve', '--json'], {
+  // As `npm start` runs it.
+  const { scripts } = JSON.parse(await readFile('package.json', 'utf8')) as { scripts: { start: string } }
+  const [, ...startArguments] = scripts.start.split(' ')
+  const child = spawn(process.execPath, [...startArguments, '--json'], {
     env: {
       ...process.env,
       DATABASE_URL: postgres.url,
@@ -203,7 +216,11 @@ async function callersOf(callers: number, work: (n: number) => Promise<unknown>)
   )
   latencies.sort((a, b) => a - b)
   const at = (share: number) => Number(latencies[Math.floor(latencies.length * share)]!.toFixed(2))
-  return { perSecond: latencies.length / ((performance.now() - start) / 1000), p50Ms: at(0.5), p99Ms: at(0.99) }
+  return {
+    perSecond: latencies.length / ((performance.now() - start) / 1000),
+    p50Ms: at(0.5),
+    p99Ms: at(0.99),
+  }
 }
 
 async function textbook(connections: number) {
@@ -250,8 +267,12 @@ function median(values: number[]): number {
 }
 
 function printWrites(rows: Row[], peakMiB: number | undefined): void {
-  const base = median(rows.find((row) => row.what === 'textbook' && row.callers === TEXTBOOK_CONNECTIONS)!.perSecond)
-  console.log(`\nMedians of ${ROUNDS} rounds of ${SECONDS} s; "times" is against the textbook over ${TEXTBOOK_CONNECTIONS} connections`)
+  const base = median(
+    rows.find((row) => row.what === 'textbook' && row.callers === TEXTBOOK_CONNECTIONS)!.perSecond,
+  )
+  console.log(
+    `\nMedians of ${ROUNDS} rounds of ${SECONDS} s; "times" is against the textbook over ${TEXTBOOK_CONNECTIONS} connections`,
+  )
   console.table(
     rows.map((row) => ({
       what: row.what,

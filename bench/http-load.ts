@@ -23,6 +23,11 @@ export interface LoadResult {
 /** Runs the load generator and waits for its figures. */
 export async function httpLoad(load: Load): Promise<LoadResult> {
   const script = fileURLToPath(new URL('load.ts', import.meta.url))
-  const { stdout } = await promisify(execFile)(process.execPath, ['--import', 'tsx', script, JSON.stringify(load)])
+  const { stdout } = await promisify(execFile)(process.execPath, [
+    '--import',
+    'tsx',
+    script,
+    JSON.stringify(load),
+  ])
   return JSON.parse(stdout) as LoadResult
 }

@@ -15,7 +15,12 @@ const WALK_PAGE = 1000
 /** (e) one transfer, and first and deep pages of List Transfers, at ten thousand rows and at a million. */
 export async function measureReads(
   db: Database,
-  { baseUrl, token, customerId, profileIds }: { baseUrl: string; token: string; customerId: string; profileIds: string[] },
+  {
+    baseUrl,
+    token,
+    customerId,
+    profileIds,
+  }: { baseUrl: string; token: string; customerId: string; profileIds: string[] },
   large: number,
 ): Promise<ReadFigure[]> {
   const get = async (path: string) => {
@@ -32,7 +37,8 @@ export async function measureReads(
     await fill(db, customerId, profileIds, rows)
     // Half-way down, walked as a client would.
     let cursor: string | undefined
-    for (let walked = 0; walked < rows / 2; walked += WALK_PAGE) cursor = (await get(list(WALK_PAGE, cursor))).next_page_cursor
+    for (let walked = 0; walked < rows / 2; walked += WALK_PAGE)
+      cursor = (await get(list(WALK_PAGE, cursor))).next_page_cursor
     const { items } = await get(list(PAGE, cursor))
     const paths = {
       'one transfer': (n: number) => `/v2/transfer/transfers/${items[n % items.length]!.id}`,

@@ -471,13 +471,19 @@ describe('serve', () => {
     expect(first.stdout()).toMatch(/^[^\n]+\n$/)
     expect(await first.stderr).toBe('')
 
-    // A second start makes nothing new.
+    // A second start makes nothing new; at another address, the file says so.
     const before = await everyTable(own.db)
     const second = await serve(environment)
     expect(second.ready.credentials_file).toBe(file)
     expect(await second.stop()).toBe(0)
     expect(await everyTable(own.db)).toEqual(before)
-    expect(await readFile(file, 'utf8')).toBe(written)
+    const address = second.ready.address
+    expect(JSON.parse(await readFile(file, 'utf8'))).toEqual({
+      ...demo,
+      base_url: address,
+      token_url: `${address}/oauth2/token`,
+    })
+    expect((await stat(file)).mode & 0o777).toBe(0o600)
     expect(await readdir(folder)).toEqual(['sandbox-credentials.json'])
 
     await verified(own, environment)
@@ -526,8 +532,8 @@ describe('serve', () => {
     atEnd(own.drop)
     const folder = await temporaryFolder()
     atEnd(() => rm(folder, { recursive: true, force: true }))
-    const starts = Array.from({ length: 8 }, (_, n) =>
-      makeDemo(own.db, { dataDir: folder, baseUrl: `http://127.0.0.1:${n}` }),
+    const starts = Array.from({ length: 8 }, () =>
+      makeDemo(own.db, { dataDir: folder, baseUrl: 'http://127.0.0.1:8080' }),
     )
     const made = (await Promise.all(starts)).filter((demo) => demo !== undefined)
     expect(made).toHaveLength(1)
