@@ -169,7 +169,7 @@ create table broadcasts (
   primary key (customer_id, transfer_id),
   constraint broadcasts_signed check (state = 'HELD' or (raw_transaction is null) = (crypto_tx_hash is null))
 );
-create index broadcasts_due on broadcasts (customer_id, due_at) where due_at is not null;
+create index broadcasts_due on broadcasts (customer_id, crypto_network, due_at) where due_at is not null;
 
 -- The simulated network's chain: it stands for something outside of Bursar, so no tenant owns it and
 -- no Bursar transaction spans it.

@@ -39,7 +39,7 @@ create table broadcasts (
   constraint broadcasts_signed CHECK (state = 'HELD'::text OR (raw_transaction IS NULL) = (crypto_tx_hash IS NULL)),
   constraint broadcasts_state CHECK (state = ANY (ARRAY['HELD'::text, 'SIGNED'::text, 'BROADCAST'::text, 'DONE'::text]))
 );
-CREATE INDEX broadcasts_due ON broadcasts USING btree (customer_id, due_at) WHERE due_at IS NOT NULL;
+CREATE INDEX broadcasts_due ON broadcasts USING btree (customer_id, crypto_network, due_at) WHERE due_at IS NOT NULL;
 
 create table customers (
   id uuid not null,

@@ -94,8 +94,8 @@ export const microsToTimestamp = (micros: number) =>
   Temporal.Instant.fromEpochNanoseconds(BigInt(micros) * 1000n).toString()
 
 export const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
-/** A timestamp as the database's are written. */
-export const TIMESTAMP = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/
+/** Microseconds since 1970, from 2001 to 2286: a time in a cursor, in a form that is never an impossible one. */
+export const MICROS = /^\d{16}$/
 
 export interface Page {
   limit: number

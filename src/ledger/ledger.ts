@@ -196,11 +196,16 @@ async function attemptBatch(
       requireNew(movement.ref_id, existing)
       const decision = movement.decide(view)
       requireNamed(movement, decision.entries)
+      const quote = movement.fee_id === undefined ? undefined : quotes.get(movement.fee_id)
+      assert(
+        (movement.fee_id === undefined) === (quote === undefined),
+        'a movement must refuse a quote that is not there',
+      )
       requireFunds(ledger, decision.entries)
       ledger.post({ transfer_id: decision.transfer.id, event: 'CREATED', entries: decision.entries })
       decisions.push(decision)
       if (movement.ref_id !== undefined) existing.set(movement.ref_id, decision.transfer)
-      if (movement.fee_id !== undefined) quotes.get(movement.fee_id)!.transfer_id = decision.transfer.id
+      if (quote !== undefined) quote.transfer_id = decision.transfer.id
       return { transfer: decision.transfer }
     } catch (refusal) {
       return { refusal }

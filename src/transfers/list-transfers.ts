@@ -1,5 +1,5 @@
 import { Type, type Static } from 'typebox'
-import { firstIdAt } from '../db/ids.ts'
+import { firstIdAt, momentAt } from '../db/ids.ts'
 import type { Database } from '../db/database.ts'
 import { Filter, FilterValue, FilterWithoutCommas } from '../http/fields.ts'
 import {
@@ -10,7 +10,7 @@ import {
   pageReply,
   timeBounds,
   timeRange,
-  TIMESTAMP,
+  MICROS,
   UUID,
   uuidsOf,
   type Page,
@@ -64,9 +64,14 @@ export const listTransfers = operation({
   reply: listReply(Transfer),
   async run({ query, customerId, db }) {
     const byUpdate = query.order_by === 'UPDATED_AT'
-    const page = pageOf('transfers', query, byUpdate ? [TIMESTAMP, UUID] : [UUID])
+    const page = pageOf('transfers', query, byUpdate ? [MICROS, UUID] : [UUID])
     const rows = await selectTransfers(db, customerId, query, page, byUpdate)
-    return pageReply(rows, page, (row) => (byUpdate ? [row.updated_at!, row.id] : [row.id]), transferToWire)
+    return pageReply(
+      rows,
+      page,
+      (row) => [...(byUpdate ? [String(momentAt(row.updated_at!).micros)] : []), row.id],
+      transferToWire,
+    )
   },
 })
 
@@ -125,7 +130,9 @@ async function selectTransfers(
       query.type,
       query.statuses,
       query.secondary_statuses,
-      ...(byUpdate ? [page.after?.[0], page.after?.[1]] : [page.after?.[0]]),
+      ...(byUpdate
+        ? [page.after && microsToTimestamp(Number(page.after[0])), page.after?.[1]]
+        : [page.after?.[0]]),
       page.limit + 1,
     ],
   )
