@@ -75,11 +75,10 @@ export async function selectProfiles(
   profileIds: string[],
 ): Promise<Set<string>> {
   if (profileIds.length === 0) return new Set()
-  const { rows } = await db.query<{ id: string }>({
-    name: 'profiles that exist',
-    text: 'select id from profiles where customer_id = $1 and id = any ($2::uuid[])',
-    values: [customerId, profileIds],
-  })
+  const { rows } = await db.query<{ id: string }>(
+    'select id from profiles where customer_id = $1 and id = any ($2::uuid[])',
+    [customerId, profileIds],
+  )
   return new Set(rows.map((row) => row.id))
 }
 

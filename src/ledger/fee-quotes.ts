@@ -23,7 +23,6 @@ export async function lockQuotes(
   const ids = movements.flatMap(({ fee_id }) => fee_id ?? [])
   if (ids.length === 0) return new Map()
   const { rows } = await tx.query<FeeQuote>({
-    name: 'lock quotes',
     text: `
       select id, asset, crypto_network, destination_address, fee, amount, total, expires_at, transfer_id
       from fee_quotes
@@ -44,7 +43,6 @@ export async function consumeQuotes(
   const used = [...quotes.values()].filter((quote) => quote.transfer_id !== null)
   if (used.length === 0) return
   await db.query({
-    name: 'consume quotes',
     text: `
       update fee_quotes q set transfer_id = used.transfer_id
       from unnest($2::uuid[], $3::uuid[]) as used (id, transfer_id)

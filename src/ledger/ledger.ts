@@ -165,6 +165,10 @@ async function postHalves(db: Database, customerId: string, movements: Movement[
   return outcomes
 }
 
+// The two statements of every batch have one sensible plan each; making it anew took 0.35 ms of a lone movement's 0.8.
+// The others have no name, so that they are planned when they are needed, for the tables as they are then.
+const BEGIN = 'begin; set local plan_cache_mode = force_generic_plan'
+
 async function attemptBatch(
   tx: Transaction,
   customerId: string,
@@ -174,7 +178,7 @@ async function attemptBatch(
   // Read.
   const keys = movements.flatMap((movement) => movement.balances)
   const [, ledger, quotes, existing] = await inOrder([
-    tx.query('begin'),
+    tx.query(BEGIN),
     LedgerTransaction.open(tx, customerId, keys),
     lockQuotes(tx, customerId, movements),
     selectTransfersByRefId(tx, customerId, lookUpRefIds ? refIdsOf(movements) : []),

@@ -119,14 +119,13 @@ export async function selectTransfersByRefId(
   refIds: string[],
 ): Promise<Map<string, Transfer>> {
   if (refIds.length === 0) return new Map()
-  const { rows } = await db.query<TransferRow>({
-    name: 'transfers by ref_id',
-    text: `
-      select ${TRANSFER_COLUMNS}
-      from transfers t
-      where t.customer_id = $1 and t.ref_id = any ($2::text[])`,
-    values: [customerId, refIds],
-  })
+  const { rows } = await db.query<TransferRow>(
+    `
+    select ${TRANSFER_COLUMNS}
+    from transfers t
+    where t.customer_id = $1 and t.ref_id = any ($2::text[])`,
+    [customerId, refIds],
+  )
   return new Map(rows.map((row) => [row.ref_id!, transferToWire(row)]))
 }
 
