@@ -88,7 +88,7 @@ export async function buildApp({
     ttlSeconds: settings.tokenTtlSeconds,
     externalIssuer: settings.oauthIssuer,
   })
-  const context: Context = { db, ledger, networks, settings, baseUrl, log: app.log }
+  const context: Context = { db, ledger, networks, settings, baseUrl }
   const requireScope = authenticator(tokens)
   const routes: { method: string; url: string }[] = []
   app.addHook(

@@ -49,7 +49,6 @@ export function mount(
         networks: context.networks,
         settings: context.settings,
         baseUrl: context.baseUrl,
-        log: context.log,
       } as never),
   }
   app.route(route)

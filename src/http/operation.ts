@@ -1,4 +1,3 @@
-import type { FastifyBaseLogger, FastifyReply } from 'fastify'
 import type { Static, TObject, TSchema } from 'typebox'
 import type { Database } from '../db/database.ts'
 import type { Ledger } from '../ledger/ledger.ts'
@@ -15,7 +14,6 @@ export interface Context {
   settings: Settings
   /** Where clients reach this service; also the token issuer. No slash at the end. */
   baseUrl: string
-  log: FastifyBaseLogger
 }
 
 /** Who asks: taken from the token, never from the request. */
@@ -73,5 +71,3 @@ export function operation<
 >(definition: Definition<P, Q, B, R>): Operation {
   return definition
 }
-
-export type { FastifyReply }

@@ -68,10 +68,9 @@ function recordOf(n: number): Transfer {
 }
 
 const insert = (records: Transfer[]) =>
-  service.db.query(
-    'insert into transfers select * from json_populate_recordset(null::transfers, $1)',
-    [JSON.stringify(records)], // prettier-ignore
-  )
+  service.db.query('insert into transfers select * from json_populate_recordset(null::transfers, $1)', [
+    JSON.stringify(records),
+  ])
 
 /** Reads a list to its end, doing something between the pages. */
 async function walk(query: [string, string][], between?: () => Promise<unknown>): Promise<Transfer[]> {
