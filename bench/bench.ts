@@ -16,10 +16,13 @@ import { Ledger } from '../src/ledger/ledger.ts'
 import { verify } from '../src/ledger/verify.ts'
 import { simulatedNetworks } from '../src/networks/simulated.ts'
 import { createApiClient } from '../src/oauth/api-clients.ts'
-import { insertProfile } from '../src/profiles/create-profile.ts'
+import { insertProfile } from '../src/ledger/records/profile.ts'
 import { readSettings } from '../src/settings.ts'
 import { createCryptoWithdrawal } from '../src/transfers/create-crypto-withdrawal.ts'
 import { httpLoad, type LoadResult } from './http-load.ts'
+import { measureOrchestrationReads, measureOrchestrationRuns } from './orchestrations.ts'
+import { measureStatements } from './statements.ts'
+import { measurePrices } from './prices.ts'
 import { measureReads, type ReadFigure } from './reads.ts'
 
 /**
@@ -31,7 +34,7 @@ const { values: options } = parseArgs({
     seconds: { type: 'string', default: '5' },
     rounds: { type: 'string', default: '3' },
     rows: { type: 'string', default: '1000000' },
-    only: { type: 'string', default: 'writes,reads' },
+    only: { type: 'string', default: 'writes,runs,statements,reads,orchestrations,prices' },
   },
 })
 const SECONDS = Number(options.seconds)
@@ -60,9 +63,44 @@ try {
     const { disagreements, transfers } = await verify(db)
     console.log(`verify: ${transfers} transfers, ${disagreements.length} disagreements`)
   }
+  if (options.only.includes('runs')) {
+    report.runs = await measureOrchestrationRuns(db)
+    console.log('\nOrchestrations from deposit to COMPLETED, by how many are under way at once')
+    console.table(report.runs)
+  }
+  if (options.only.includes('statements')) {
+    report.statements = await measureStatements(db, Number(options.rows))
+    console.log('\nGenerating the statement of a month, of one customer')
+    console.table(report.statements)
+  }
+  if (options.only.includes('orchestrations')) {
+    const figures = await withApi(db, (api) => measureOrchestrationReads(db, api, Number(options.rows)))
+    report.orchestrations = figures
+    console.log('\nList Orchestrations, pages of 100; "times" is p99 against the same at the small size')
+    const small = new Map(figures.map(({ what, p99Ms }) => [what, p99Ms] as const).reverse())
+    console.table(
+      figures.map((figure) => ({
+        ...figure,
+        times: Number((figure.p99Ms / small.get(figure.what)!).toFixed(2)),
+      })),
+    )
+  }
   if (options.only.includes('reads')) {
     report.reads = await withApi(db, (api) => measureReads(db, api, Number(options.rows)))
     printReads(report.reads as ReadFigure[])
+  }
+  if (options.only.includes('prices')) {
+    const { imported, simulated, disk, reads } = await measurePrices(db, {
+      databaseUrl: postgres.url,
+      dataDir,
+    })
+    report.prices = { imported, simulated, disk, reads }
+    console.log(
+      '\nMarket history: import of five years of minutes, simulation of 30 days of all others, size',
+    )
+    console.log(imported, simulated, disk)
+    console.log('\nList Historical Prices; "times" is p99 against looking up as many rows by their keys')
+    console.table(reads)
   }
 } finally {
   await db.end()

@@ -47,18 +47,23 @@ export async function measureReads(
       'first page of one profile': () => `${list(PAGE)}&profile_ids=${profileIds[0]}`,
     }
     for (const [what, path] of Object.entries(paths)) {
-      const latencies: number[] = []
-      for (let n = -REQUESTS / 10; n < REQUESTS; n++) {
-        const before = performance.now()
-        await get(path(Math.abs(n)))
-        if (n >= 0) latencies.push(performance.now() - before)
-      }
-      latencies.sort((a, b) => a - b)
-      const at = (share: number) => Number(latencies[Math.floor(latencies.length * share)]!.toFixed(2))
-      figures.push({ what, rows, p50Ms: at(0.5), p99Ms: at(0.99) })
+      figures.push({ what, rows, ...(await timed((n) => get(path(n)))) })
     }
   }
   return figures
+}
+
+/** How long one request at a time takes, after some to warm up. */
+export async function timed(request: (n: number) => Promise<unknown>) {
+  const latencies: number[] = []
+  for (let n = -REQUESTS / 10; n < REQUESTS; n++) {
+    const before = performance.now()
+    await request(Math.abs(n))
+    if (n >= 0) latencies.push(performance.now() - before)
+  }
+  latencies.sort((a, b) => a - b)
+  const at = (share: number) => Number(latencies[Math.floor(latencies.length * share)]!.toFixed(2))
+  return { p50Ms: at(0.5), p99Ms: at(0.99) }
 }
 
 /** Tops the customer's transfers up to so many rows, a microsecond apart, long ago. */

@@ -2,6 +2,40 @@
 -- `npm run schema` writes it, and a test compares it with a freshly migrated database.
 -- Where no grants are shown, the owner may do all, and nobody else anything.
 
+create table account_members (
+  customer_id uuid not null,
+  id uuid not null,
+  account_id uuid not null,
+  identity_id uuid not null,
+  roles text[] not null,
+  constraint account_members_pkey PRIMARY KEY (customer_id, id),
+  constraint account_members_identity UNIQUE (customer_id, account_id, identity_id),
+  constraint account_members_customer_id_account_id_fkey FOREIGN KEY (customer_id, account_id) REFERENCES accounts(customer_id, id),
+  constraint account_members_customer_id_identity_id_fkey FOREIGN KEY (customer_id, identity_id) REFERENCES identities(customer_id, id)
+);
+
+create table accounts (
+  customer_id uuid not null,
+  id uuid not null,
+  client_id text not null,
+  identity_id uuid not null,
+  ref_id text,
+  type text not null,
+  description text,
+  user_disabled boolean not null default false,
+  admin_disabled boolean not null default false,
+  metadata jsonb,
+  created_at timestamp with time zone not null,
+  updated_at timestamp with time zone not null,
+  constraint accounts_pkey PRIMARY KEY (customer_id, id),
+  constraint accounts_ref_id UNIQUE (customer_id, ref_id, client_id),
+  constraint accounts_customer_id_fkey FOREIGN KEY (customer_id) REFERENCES customers(id),
+  constraint accounts_customer_id_identity_id_fkey FOREIGN KEY (customer_id, identity_id) REFERENCES identities(customer_id, id),
+  constraint accounts_type CHECK (type = ANY (ARRAY['BROKERAGE'::text, 'TRADITIONAL_IRA'::text, 'ROTH_IRA'::text, 'SEP_IRA'::text, 'FINANCIAL_ADVISOR'::text]))
+);
+CREATE INDEX accounts_id ON accounts USING btree (id);
+CREATE INDEX accounts_identity ON accounts USING btree (customer_id, identity_id, id);
+
 create table api_clients (
   customer_id uuid not null,
   id uuid not null,
@@ -29,17 +63,19 @@ create table balances (
 create table broadcasts (
   customer_id uuid not null,
   transfer_id uuid not null,
-  crypto_network text not null,
+  network text not null,
   state text not null,
   raw_transaction bytea,
   crypto_tx_hash text,
   due_at timestamp with time zone,
   created_at timestamp with time zone not null,
+  waiting_reason text,
+  waiting_since timestamp with time zone,
   constraint broadcasts_pkey PRIMARY KEY (customer_id, transfer_id),
   constraint broadcasts_signed CHECK (state = 'HELD'::text OR (raw_transaction IS NULL) = (crypto_tx_hash IS NULL)),
   constraint broadcasts_state CHECK (state = ANY (ARRAY['HELD'::text, 'SIGNED'::text, 'BROADCAST'::text, 'DONE'::text]))
 );
-CREATE INDEX broadcasts_due ON broadcasts USING btree (customer_id, crypto_network, due_at) WHERE due_at IS NOT NULL;
+CREATE INDEX broadcasts_due ON broadcasts USING btree (customer_id, network, due_at) WHERE due_at IS NOT NULL;
 
 create table customers (
   id uuid not null,
@@ -47,6 +83,28 @@ create table customers (
   created_at timestamp with time zone not null,
   constraint customers_pkey PRIMARY KEY (id)
 );
+
+create table deposit_addresses (
+  customer_id uuid not null,
+  id uuid not null,
+  profile_id uuid not null,
+  crypto_network text not null,
+  address text not null,
+  conversion_target_asset text not null,
+  ref_id text,
+  identity_id uuid,
+  account_id uuid,
+  metadata jsonb,
+  created_at timestamp with time zone not null,
+  derivation text,
+  constraint deposit_addresses_pkey PRIMARY KEY (customer_id, id),
+  constraint deposit_addresses_address UNIQUE (customer_id, address, crypto_network),
+  constraint deposit_addresses_ref_id UNIQUE (customer_id, ref_id),
+  constraint deposit_addresses_customer_id_profile_id_fkey FOREIGN KEY (customer_id, profile_id) REFERENCES profiles(customer_id, id),
+  constraint deposit_addresses_conversion CHECK (conversion_target_asset = ANY (ARRAY['NO_CONVERSION'::text, 'USD'::text]))
+);
+CREATE INDEX deposit_addresses_of_chain ON deposit_addresses USING btree (address);
+CREATE INDEX deposit_addresses_profile ON deposit_addresses USING btree (customer_id, profile_id, id);
 
 create table entries (
   customer_id uuid not null,
@@ -69,6 +127,51 @@ create table entries (
 CREATE INDEX entries_balance_history ON entries USING btree (customer_id, profile_id, asset, created_at, version) WHERE profile_id IS NOT NULL;
 grant insert, references, select, trigger on entries to owner;
 
+create table evm_holdings (
+  customer_id uuid not null,
+  network text not null,
+  address text not null,
+  asset text not null,
+  balance numeric not null,
+  stale_at timestamp with time zone,
+  constraint evm_holdings_pkey PRIMARY KEY (customer_id, network, address, asset)
+);
+CREATE INDEX evm_holdings_held ON evm_holdings USING btree (network, asset, balance) WHERE balance > 0::numeric;
+CREATE INDEX evm_holdings_stale ON evm_holdings USING btree (network, stale_at) WHERE stale_at IS NOT NULL;
+
+create table evm_nonces (
+  network text not null,
+  address text not null,
+  next_nonce bigint not null,
+  constraint evm_nonces_pkey PRIMARY KEY (network, address)
+);
+
+create table evm_sweeps (
+  customer_id uuid not null,
+  id uuid not null,
+  network text not null,
+  address text not null,
+  kind text not null,
+  asset text not null,
+  amount numeric not null,
+  state text not null,
+  raw_transaction bytea not null,
+  crypto_tx_hash text not null,
+  replaced text[] not null,
+  network_fee numeric,
+  created_at timestamp with time zone not null,
+  signed_at timestamp with time zone not null,
+  ended_at timestamp with time zone,
+  constraint evm_sweeps_pkey PRIMARY KEY (customer_id, id),
+  constraint evm_sweeps_amount CHECK (amount > 0::numeric),
+  constraint evm_sweeps_ended CHECK ((state = ANY (ARRAY['DONE'::text, 'FAILED'::text])) = (ended_at IS NOT NULL)),
+  constraint evm_sweeps_kind CHECK (kind = ANY (ARRAY['TOP_UP'::text, 'SWEEP'::text])),
+  constraint evm_sweeps_state CHECK (state = ANY (ARRAY['SIGNED'::text, 'BROADCAST'::text, 'DONE'::text, 'FAILED'::text]))
+);
+CREATE INDEX evm_sweeps_of_address ON evm_sweeps USING btree (customer_id, network, address);
+CREATE INDEX evm_sweeps_of_network ON evm_sweeps USING btree (network) WHERE state = ANY (ARRAY['SIGNED'::text, 'BROADCAST'::text]);
+CREATE UNIQUE INDEX evm_sweeps_under_way ON evm_sweeps USING btree (customer_id, network, address) WHERE state = ANY (ARRAY['SIGNED'::text, 'BROADCAST'::text]);
+
 create table fee_quotes (
   customer_id uuid not null,
   id uuid not null,
@@ -84,6 +187,23 @@ create table fee_quotes (
   constraint fee_quotes_pkey PRIMARY KEY (customer_id, id),
   constraint fee_quotes_customer_id_fkey FOREIGN KEY (customer_id) REFERENCES customers(id),
   constraint fee_quotes_amount_or_total CHECK ((amount IS NULL) <> (total IS NULL))
+);
+
+create table fiat_accounts (
+  customer_id uuid not null,
+  id uuid not null,
+  status text not null,
+  fiat_account_owner jsonb not null,
+  fiat_network_instructions jsonb not null,
+  ref_id text,
+  identity_id uuid,
+  account_id uuid,
+  metadata jsonb,
+  created_at timestamp with time zone not null,
+  constraint fiat_accounts_pkey PRIMARY KEY (customer_id, id),
+  constraint fiat_accounts_ref_id UNIQUE (customer_id, ref_id),
+  constraint fiat_accounts_customer_id_fkey FOREIGN KEY (customer_id) REFERENCES customers(id),
+  constraint fiat_accounts_status CHECK (status = ANY (ARRAY['PENDING'::text, 'APPROVED'::text, 'REJECTED'::text]))
 );
 
 create table fiat_deposit_instructions (
@@ -105,6 +225,127 @@ create table fiat_deposit_instructions (
   constraint fiat_deposit_instructions_customer_id_profile_id_fkey FOREIGN KEY (customer_id, profile_id) REFERENCES profiles(customer_id, id),
   constraint fiat_deposit_instructions_status CHECK (status = ANY (ARRAY['VALID'::text, 'DEPRECATED'::text]))
 );
+CREATE INDEX fiat_deposit_instructions_profile ON fiat_deposit_instructions USING btree (customer_id, profile_id, id);
+
+create table identities (
+  customer_id uuid not null,
+  id uuid not null,
+  ref_id text not null,
+  type text not null,
+  status text not null,
+  user_disabled boolean not null default false,
+  admin_disabled boolean not null default false,
+  details jsonb not null,
+  metadata jsonb,
+  created_at timestamp with time zone not null,
+  updated_at timestamp with time zone not null,
+  constraint identities_pkey PRIMARY KEY (customer_id, id),
+  constraint identities_ref_id UNIQUE (customer_id, ref_id),
+  constraint identities_customer_id_fkey FOREIGN KEY (customer_id) REFERENCES customers(id),
+  constraint identities_status CHECK (status = ANY (ARRAY['PENDING'::text, 'ERROR'::text, 'APPROVED'::text, 'DENIED'::text, 'DISABLED'::text])),
+  constraint identities_type CHECK (type = ANY (ARRAY['PERSON'::text, 'INSTITUTION'::text]))
+);
+
+create table markets (
+  id smallint not null,
+  market text not null,
+  source text,
+  constraint markets_pkey PRIMARY KEY (id),
+  constraint markets_market UNIQUE (market),
+  constraint markets_source CHECK (source = ANY (ARRAY['SIMULATED'::text, 'REAL'::text]))
+);
+
+create table network_cursors (
+  network text not null,
+  cursor text not null,
+  updated_at timestamp with time zone not null,
+  constraint network_cursors_pkey PRIMARY KEY (network)
+);
+
+create table orchestration_rules (
+  customer_id uuid not null,
+  id uuid not null,
+  ref_id text not null,
+  profile_id uuid not null,
+  status text not null,
+  nickname text,
+  source_asset text not null,
+  destination_asset text not null,
+  source jsonb not null,
+  destination jsonb not null,
+  source_id uuid not null,
+  created_at timestamp with time zone not null,
+  updated_at timestamp with time zone not null,
+  constraint orchestration_rules_pkey PRIMARY KEY (customer_id, id),
+  constraint orchestration_rules_ref_id UNIQUE (customer_id, ref_id),
+  constraint orchestration_rules_customer_id_profile_id_fkey FOREIGN KEY (customer_id, profile_id) REFERENCES profiles(customer_id, id),
+  constraint orchestration_rules_status CHECK (status = ANY (ARRAY['ACTIVE'::text, 'DELETED'::text]))
+);
+CREATE UNIQUE INDEX orchestration_rules_source ON orchestration_rules USING btree (customer_id, source_id, source_asset) WHERE status = 'ACTIVE'::text;
+
+create table orchestrations (
+  customer_id uuid not null,
+  id uuid not null,
+  profile_id uuid not null,
+  identity_id uuid,
+  account_id uuid,
+  ref_id text,
+  source_asset text not null,
+  destination_asset text not null,
+  source_amount numeric not null,
+  source_transfer_id uuid,
+  destination_transfer_id uuid,
+  fail_reason text,
+  source jsonb not null,
+  destination jsonb not null,
+  orchestration_rule_id uuid,
+  status text not null,
+  metadata jsonb,
+  created_at timestamp with time zone not null,
+  updated_at timestamp with time zone not null,
+  constraint orchestrations_pkey PRIMARY KEY (customer_id, id),
+  constraint orchestrations_ref_id UNIQUE (customer_id, ref_id),
+  constraint orchestrations_completed CHECK (status <> 'COMPLETED'::text OR destination_transfer_id IS NOT NULL),
+  constraint orchestrations_failed CHECK ((status = 'FAILED'::text) = (fail_reason IS NOT NULL)),
+  constraint orchestrations_source_amount CHECK (source_amount > 0::numeric),
+  constraint orchestrations_status CHECK (status = ANY (ARRAY['PROCESSING'::text, 'COMPLETED'::text, 'FAILED'::text]))
+);
+CREATE INDEX orchestrations_kind ON orchestrations USING btree (customer_id, source_asset, destination_asset, status, id);
+CREATE INDEX orchestrations_paying ON orchestrations USING btree (customer_id, destination_transfer_id) WHERE status = 'PROCESSING'::text AND destination_transfer_id IS NOT NULL;
+CREATE INDEX orchestrations_profile ON orchestrations USING btree (customer_id, profile_id, source_asset, destination_asset, status, id);
+CREATE INDEX orchestrations_rule ON orchestrations USING btree (customer_id, orchestration_rule_id, status, id) WHERE orchestration_rule_id IS NOT NULL;
+CREATE INDEX orchestrations_to_pay ON orchestrations USING btree (customer_id, id) WHERE status = 'PROCESSING'::text AND destination_transfer_id IS NULL;
+
+create table price_imports (
+  market_id smallint not null,
+  digest bytea not null,
+  name text not null,
+  records bigint not null,
+  finished boolean not null,
+  updated_at timestamp with time zone not null,
+  constraint price_imports_pkey PRIMARY KEY (market_id, digest),
+  constraint price_imports_market_id_fkey FOREIGN KEY (market_id) REFERENCES markets(id)
+);
+
+create table price_minutes (
+  market_id smallint not null,
+  covers_minutes smallint not null,
+  minute integer not null,
+  second smallint not null,
+  price numeric not null,
+  constraint price_minutes_pkey PRIMARY KEY (market_id, minute),
+  constraint price_minutes_price CHECK (price > 0::numeric)
+);
+
+create table price_points (
+  market_id smallint not null,
+  increment_minutes integer not null,
+  starts_at integer not null,
+  minutes integer not null,
+  sum numeric not null,
+  counts integer[],
+  constraint price_points_pkey PRIMARY KEY (market_id, increment_minutes, starts_at)
+);
 
 create table profiles (
   customer_id uuid not null,
@@ -116,8 +357,28 @@ create table profiles (
   created_at timestamp with time zone not null,
   constraint profiles_pkey PRIMARY KEY (customer_id, id),
   constraint profiles_nickname UNIQUE (customer_id, nickname),
+  constraint profiles_customer_id_account_id_fkey FOREIGN KEY (customer_id, account_id) REFERENCES accounts(customer_id, id),
   constraint profiles_customer_id_fkey FOREIGN KEY (customer_id) REFERENCES customers(id),
   constraint profiles_type CHECK (type = ANY (ARRAY['NORMAL'::text, 'DEFAULT'::text]))
+);
+CREATE UNIQUE INDEX profiles_account ON profiles USING btree (customer_id, account_id) WHERE account_id IS NOT NULL;
+CREATE UNIQUE INDEX profiles_default ON profiles USING btree (customer_id) WHERE type = 'DEFAULT'::text;
+
+create table replaced_transactions (
+  customer_id uuid not null,
+  transfer_id uuid not null,
+  crypto_tx_hash text not null,
+  raw_transaction bytea not null,
+  replaced_at timestamp with time zone not null,
+  constraint replaced_transactions_pkey PRIMARY KEY (customer_id, transfer_id, crypto_tx_hash)
+);
+
+create table reward_rates (
+  effective_from date not null,
+  set_at timestamp with time zone not null,
+  rate numeric not null,
+  constraint reward_rates_pkey PRIMARY KEY (effective_from, set_at),
+  constraint reward_rates_rate CHECK (rate >= 0::numeric AND rate <= 1::numeric)
 );
 
 create table schema_version (
@@ -143,6 +404,34 @@ create table simulated_chain (
   dropped_at timestamp with time zone,
   constraint simulated_chain_pkey PRIMARY KEY (crypto_network, hash)
 );
+CREATE INDEX simulated_chain_time ON simulated_chain USING btree (crypto_network, broadcast_at, hash);
+
+create table statements (
+  customer_id uuid not null,
+  id uuid not null,
+  ref_id text not null,
+  type text not null,
+  product text not null,
+  status text not null,
+  asset text not null,
+  total_amount_owed numeric,
+  amount_paid numeric,
+  period_start timestamp with time zone not null,
+  period_end timestamp with time zone not null,
+  transfer_id uuid,
+  generated_at timestamp with time zone,
+  paid_at timestamp with time zone,
+  created_at timestamp with time zone not null,
+  constraint statements_pkey PRIMARY KEY (customer_id, id),
+  constraint statements_ref_id UNIQUE (customer_id, ref_id),
+  constraint statements_customer_id_fkey FOREIGN KEY (customer_id) REFERENCES customers(id),
+  constraint statements_generated CHECK ((status = 'STATEMENT_STATUS_INITIATED'::text) = (generated_at IS NULL) AND (generated_at IS NULL) = (total_amount_owed IS NULL) AND (generated_at IS NULL) = (amount_paid IS NULL)),
+  constraint statements_paid CHECK ((status = 'STATEMENT_STATUS_PAID'::text) = (paid_at IS NOT NULL) AND (paid_at IS NULL OR amount_paid = total_amount_owed)),
+  constraint statements_status CHECK (status = ANY (ARRAY['STATEMENT_STATUS_INITIATED'::text, 'STATEMENT_STATUS_GENERATED'::text, 'STATEMENT_STATUS_PAID'::text]))
+);
+CREATE INDEX statements_id ON statements USING btree (id);
+CREATE INDEX statements_period ON statements USING btree (customer_id, period_start, id);
+CREATE INDEX statements_unpaid ON statements USING btree (customer_id, id) WHERE status = 'STATEMENT_STATUS_GENERATED'::text;
 
 create table transfers (
   customer_id uuid not null,
@@ -183,6 +472,7 @@ create table transfers (
   constraint transfers_total CHECK (total >= 0::numeric)
 );
 CREATE INDEX transfers_account ON transfers USING btree (customer_id, account_id, id) WHERE account_id IS NOT NULL;
+CREATE UNIQUE INDEX transfers_arrival ON transfers USING btree (customer_id, crypto_network, crypto_tx_hash, crypto_tx_index) WHERE type = 'CRYPTO_DEPOSIT'::text;
 CREATE INDEX transfers_crypto_tx_hash ON transfers USING btree (customer_id, crypto_tx_hash) WHERE crypto_tx_hash IS NOT NULL;
 CREATE INDEX transfers_group ON transfers USING btree (customer_id, group_id) WHERE group_id IS NOT NULL;
 CREATE INDEX transfers_identity ON transfers USING btree (customer_id, identity_id, id) WHERE identity_id IS NOT NULL;

@@ -1,6 +1,9 @@
 import { maxHeaderSize } from 'node:http'
 import Fastify, { LogController, type FastifyInstance } from 'fastify'
 import type { Logger } from 'pino'
+import { createAccount } from './accounts/create-account.ts'
+import { getAccount } from './accounts/get-account.ts'
+import { listAccounts } from './accounts/list-accounts.ts'
 import type { Database } from './db/database.ts'
 import { healthRoutes } from './health/routes.ts'
 import { authenticator } from './http/authenticate.ts'
@@ -9,21 +12,40 @@ import { mount } from './http/mount.ts'
 import { openApi } from './http/openapi.ts'
 import type { Context, Operation } from './http/operation.ts'
 import { validatorCompiler } from './http/validation.ts'
+import { createIdentity } from './identities/create-identity.ts'
+import { getIdentity } from './identities/get-identity.ts'
+import { listIdentities } from './identities/list-identities.ts'
+import { setIdentitySandboxStatus } from './identities/set-identity-sandbox-status.ts'
 import type { Ledger } from './ledger/ledger.ts'
+import { listHistoricalPrices } from './markets/list-historical-prices.ts'
+import { listMarkets } from './markets/list-markets.ts'
 import type { Networks } from './networks/networks.ts'
 import { accessTokens } from './oauth/access-tokens.ts'
 import { oauthRoutes } from './oauth/routes.ts'
 import { loadSigningKeys } from './oauth/signing-keys.ts'
+import { createOrchestrationRule } from './orchestrations/create-orchestration-rule.ts'
+import { createOrchestration } from './orchestrations/create-orchestration.ts'
+import { deleteOrchestrationRule } from './orchestrations/delete-orchestration-rule.ts'
+import { getOrchestration } from './orchestrations/get-orchestration.ts'
+import { listOrchestrationRules } from './orchestrations/list-orchestration-rules.ts'
+import { listOrchestrations } from './orchestrations/list-orchestrations.ts'
 import { createProfile } from './profiles/create-profile.ts'
 import { getBalance } from './profiles/get-balance.ts'
 import { getProfile } from './profiles/get-profile.ts'
 import { listBalances } from './profiles/list-balances.ts'
 import { listProfiles } from './profiles/list-profiles.ts'
+import { depositToProfile } from './sandbox/deposit-to-profile.ts'
 import { initiateFiatDeposit } from './sandbox/initiate-fiat-deposit.ts'
 import type { Settings } from './settings.ts'
+import { listStatements } from './statements/list-statements.ts'
 import { createCryptoWithdrawal } from './transfers/create-crypto-withdrawal.ts'
+import { createDepositAddress } from './transfers/create-deposit-address.ts'
+import { createFiatAccount } from './transfers/create-fiat-account.ts'
 import { createFiatDepositInstructions } from './transfers/create-fiat-deposit-instructions.ts'
+import { createFiatWithdrawal } from './transfers/create-fiat-withdrawal.ts'
+import { createInternalTransfer } from './transfers/create-internal-transfer.ts'
 import { getTransfer } from './transfers/get-transfer.ts'
+import { listDepositAddresses } from './transfers/list-deposit-addresses.ts'
 import { listFiatDepositInstructions } from './transfers/list-fiat-deposit-instructions.ts'
 import { listTransfers } from './transfers/list-transfers.ts'
 import { quoteCryptoWithdrawalFee } from './transfers/quote-crypto-withdrawal-fee.ts'
@@ -31,17 +53,39 @@ import { quoteCryptoWithdrawalFee } from './transfers/quote-crypto-withdrawal-fe
 /** Every operation, in the contract's order: spec section 4, then design section 6. */
 export const OPERATIONS: readonly Operation[] = [
   createCryptoWithdrawal,
+  listOrchestrations,
+  listStatements,
   initiateFiatDeposit,
+  getAccount,
+  listHistoricalPrices,
   createProfile,
   listProfiles,
   getProfile,
   listBalances,
   getBalance,
+  depositToProfile,
+  createIdentity,
+  listIdentities,
+  getIdentity,
+  setIdentitySandboxStatus,
+  createAccount,
+  listAccounts,
   getTransfer,
   listTransfers,
+  createInternalTransfer,
+  createDepositAddress,
+  listDepositAddresses,
   createFiatDepositInstructions,
   listFiatDepositInstructions,
+  createFiatAccount,
+  createFiatWithdrawal,
   quoteCryptoWithdrawalFee,
+  createOrchestrationRule,
+  listOrchestrationRules,
+  deleteOrchestrationRule,
+  createOrchestration,
+  getOrchestration,
+  listMarkets,
 ]
 
 export const BODY_LIMIT = 64 * 1024

@@ -5,9 +5,13 @@ import { buildApp } from './app.ts'
 import { openDatabase, type Database } from './db/database.ts'
 import { EmbeddedPostgres } from './db/embedded-postgres.ts'
 import { migrate } from './db/migrate.ts'
-import { makeDemo, type SandboxCredentials } from './demo.ts'
+import type { SandboxCredentials } from './demo/credentials.ts'
+import { makeDemo } from './demo/make-demo.ts'
 import { Ledger } from './ledger/ledger.ts'
+import { startSimulation } from './markets/simulate-prices.ts'
 import type { Networks } from './networks/networks.ts'
+import type { CryptoNetwork } from './assets/catalogue.ts'
+import { configuredNetworks, type ConfiguredNetwork } from './networks/configured.ts'
 import { simulatedNetworks } from './networks/simulated.ts'
 import { blame, type Settings } from './settings.ts'
 import { startWorker } from './worker.ts'
@@ -70,7 +74,7 @@ export async function serve(settings: Settings, log: Logger): Promise<Service> {
     await warnOfSuperuser(db, log)
 
     const ledger = new Ledger(db)
-    const networks = networksOf(settings, db)
+    const networks = await networksOf(settings, db)
     const port = settings.port === 0 ? await freePort(settings.host).catch(blame('HOST')) : settings.port
     const host = isIP(settings.host) === 6 ? `[${settings.host}]` : settings.host
     const baseUrl = settings.baseUrl ?? `http://${host}:${port}`
@@ -79,16 +83,19 @@ export async function serve(settings: Settings, log: Logger): Promise<Service> {
       .listen({ host: settings.host, port })
       .catch((error: NodeJS.ErrnoException) => blame(PORT_ERRORS.has(error.code) ? 'PORT' : 'HOST')(error))
     const demo =
-      settings.mode === 'sandbox' ? await makeDemo(db, { dataDir: settings.dataDir, baseUrl }) : undefined
-    const worker = settings.worker
-      ? startWorker({ db, networks, intervalMs: settings.workerIntervalMs, log })
-      : undefined
+      settings.mode === 'sandbox'
+        ? await makeDemo({ db, ledger, networks }, { dataDir: settings.dataDir, baseUrl })
+        : undefined
+    const worker = settings.worker ? startWorker({ db, ledger, networks, settings, log }) : undefined
+    const days = settings.simulatedPriceDays
+    const simulates = settings.mode === 'sandbox' && settings.worker && days > 0
+    const simulation = simulates ? startSimulation({ db, days, log }) : undefined
     return {
       address,
       demo,
       async close() {
         await app.close()
-        await worker?.stop()
+        await Promise.all([worker?.stop(), simulation?.stop()])
         await ledger.drain()
         await disconnect()
       },
@@ -99,14 +106,27 @@ export async function serve(settings: Settings, log: Logger): Promise<Service> {
   }
 }
 
-/** The sandbox's networks are simulated. No real one is connected yet: live mode refuses withdrawals with 503. */
-const networksOf = (settings: Settings, db: Database): Networks =>
-  settings.mode === 'sandbox'
-    ? simulatedNetworks(db, {
-        confirmationMs: settings.simulatedConfirmationMs,
-        holdMs: settings.simulatedHoldMs,
-      })
-    : new Map()
+/** The real networks that are configured; in the sandbox all others, and the bank, are simulated. */
+async function networksOf(settings: Settings, db: Database): Promise<Networks> {
+  const real = await openNetworks(settings, db)
+  const simulated =
+    settings.mode === 'sandbox'
+      ? simulatedNetworks(db, {
+          confirmationMs: settings.simulatedConfirmationMs,
+          holdMs: settings.simulatedHoldMs,
+        })
+      : []
+  return new Map([...simulated, ...[...real].map(([network, { adapter }]) => [network, adapter] as const)])
+}
+
+/** The networks of the file that the settings name. Throws `SettingsError` for what is wrong in it. */
+export const openNetworks = async (
+  settings: Settings,
+  db: Database,
+): Promise<ReadonlyMap<CryptoNetwork, ConfiguredNetwork>> =>
+  settings.networksFile === undefined
+    ? new Map()
+    : configuredNetworks(settings.networksFile, process.env, db).catch(blame('BURSAR_NETWORKS_FILE'))
 
 /** Entries are append-only by privilege, which a superuser does not feel. */
 async function warnOfSuperuser(db: Database, log: Logger): Promise<void> {

@@ -46,6 +46,10 @@ export const SETTINGS = {
     10,
     60_000,
   )({ default: 200, desc: 'pause of the worker when there is nothing to do' }),
+  BURSAR_NETWORKS_FILE: str({
+    default: undefined,
+    desc: 'JSON file with a section for each real network (docs/networks.md); in sandbox mode the others are simulated',
+  }),
   BURSAR_SIMULATED_CONFIRMATION_MS: wholeNumber(
     0,
     3_600_000,
@@ -59,6 +63,13 @@ export const SETTINGS = {
   )({
     default: 5_000,
     desc: 'how long the sandbox holds a withdrawal to a magic destination that is held',
+  }),
+  BURSAR_SIMULATED_PRICE_DAYS: wholeNumber(
+    0,
+    90,
+  )({
+    default: 30,
+    desc: 'days of simulated prices that the sandbox makes for markets without real ones; 0 makes none',
   }),
   BURSAR_FEE_QUOTE_TTL_SECONDS: wholeNumber(
     1,
@@ -92,8 +103,10 @@ export interface Settings {
   baseUrl: string | undefined
   worker: boolean
   workerIntervalMs: number
+  networksFile: string | undefined
   simulatedConfirmationMs: number
   simulatedHoldMs: number
+  simulatedPriceDays: number
   feeQuoteTtlSeconds: number
   tokenTtlSeconds: number
   oauthIssuer: string | undefined
@@ -136,8 +149,10 @@ export function readSettings(environment: Record<string, string | undefined>): S
     baseUrl: env.BURSAR_BASE_URL?.replace(/\/+$/, ''),
     worker: env.BURSAR_WORKER,
     workerIntervalMs: env.BURSAR_WORKER_INTERVAL_MS,
+    networksFile: env.BURSAR_NETWORKS_FILE,
     simulatedConfirmationMs: env.BURSAR_SIMULATED_CONFIRMATION_MS,
     simulatedHoldMs: env.BURSAR_SIMULATED_HOLD_MS,
+    simulatedPriceDays: env.BURSAR_SIMULATED_PRICE_DAYS,
     feeQuoteTtlSeconds: env.BURSAR_FEE_QUOTE_TTL_SECONDS,
     tokenTtlSeconds: env.BURSAR_TOKEN_TTL_SECONDS,
     oauthIssuer: env.BURSAR_OAUTH_ISSUER,

@@ -1,42 +1,84 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import type { Database } from './db/database.ts'
+import type { Ledger } from './ledger/ledger.ts'
 import type { Networks } from './networks/networks.ts'
-import { settleCryptoWithdrawals } from './transfers/settle-crypto-withdrawals.ts'
+import { runOrchestrations } from './orchestrations/run-orchestrations.ts'
+import type { Settings } from './settings.ts'
+import { generateLastStatements } from './statements/generate-statements.ts'
+import { creditDeposits } from './transfers/credit-deposits.ts'
+import { settleWithdrawals } from './transfers/settle-withdrawals.ts'
 
 const FAILURE_PAUSE_MS = 1_000
+/** How often it reads the networks for deposits. */
+const DEPOSITS_EVERY_MS = 1_000
+/** How often it looks whether a month has ended. */
+const STATEMENTS_EVERY_MS = 60_000
 
 export interface Worker {
   /** Finishes the step under way and stops. */
   stop(): Promise<void>
 }
 
-/** Starts the settlement worker: round after round while there is work, then a pause. */
+/**
+ * Starts the worker: round after round of orchestrations and settlement while there is work, then a pause; beside that
+ * the deposits on real networks, and at the start of each month the statements of the last.
+ */
 export function startWorker(options: {
   db: Database
+  ledger: Ledger
   networks: Networks
-  intervalMs: number
+  settings: Settings
   log: Logger
 }): Worker {
-  const { db, networks, intervalMs, log } = options
+  const { db, ledger, networks, settings, log } = options
   const stopping = new AbortController()
+  const failed = (error: unknown) => {
+    log.error({ err: error }, 'a round of the worker failed; trying again')
+    return undefined
+  }
 
-  async function run(): Promise<void> {
+  /** The month whose statements this worker has seen to. */
+  let done: string | undefined
+  async function statements(): Promise<void> {
     while (!stopping.signal.aborted) {
-      const moved = await settleCryptoWithdrawals(db, networks).catch((error: unknown) => {
-        log.error({ err: error }, 'settlement failed; trying again')
-        return undefined
-      })
-      const restMs = moved === undefined ? FAILURE_PAUSE_MS : moved > 0 ? 0 : intervalMs
-      await pause(restMs, undefined, { signal: stopping.signal }).catch(() => undefined)
+      const made = await generateLastStatements(db, done).catch(failed)
+      done = made?.period ?? done
+      if (made !== undefined && made.generated.length > 0)
+        log.info({ period: made.period, statements: made.generated.length }, 'generated statements')
+      await rest(STATEMENTS_EVERY_MS)
     }
   }
 
-  const running = run()
+  async function deposits(): Promise<void> {
+    while (!stopping.signal.aborted) {
+      await creditDeposits({ db, ledger, networks, settings }).catch(failed)
+      await rest(DEPOSITS_EVERY_MS)
+    }
+  }
+
+  const rest = (ms: number) => pause(ms, undefined, { signal: stopping.signal }).catch(() => undefined)
+
+  async function payouts(): Promise<void> {
+    while (!stopping.signal.aborted) {
+      const started = await runOrchestrations(db, { networks, settings }).catch(failed)
+      const settled = await settleWithdrawals(db, networks).catch(failed)
+      const { workerIntervalMs } = settings
+      const restMs =
+        started === undefined || settled === undefined
+          ? FAILURE_PAUSE_MS
+          : started + settled > 0
+            ? 0
+            : workerIntervalMs
+      await rest(restMs)
+    }
+  }
+
+  const running = Promise.all([payouts(), deposits(), statements()])
   return {
-    stop() {
+    async stop() {
       stopping.abort()
-      return running
+      await running
     },
   }
 }

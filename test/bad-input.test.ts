@@ -4,14 +4,18 @@
  */
 import { generateKeyPair, SignJWT, UnsecuredJWT, type JWTHeaderParameters, type JWTPayload } from 'jose'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { setAccountDisabled } from '../src/accounts/set-account-disabled.ts'
 import { BODY_LIMIT, OPERATIONS } from '../src/app.ts'
+import type { Operation } from '../src/http/operation.ts'
 import { SCOPES } from '../src/http/scopes.ts'
+import { REJECTED_ACCOUNT_NUMBER } from '../src/networks/magic-addresses.ts'
 import { loadSigningKeys, type SigningKeys } from '../src/oauth/signing-keys.ts'
 import {
   BASE_URL,
   DESTINATION,
   everyTable,
   fund,
+  insertStatements,
   newCustomer,
   startTestService,
   withdrawalOf,
@@ -23,6 +27,15 @@ const WITHDRAWALS = '/v2/transfer/crypto-withdrawals'
 const QUOTES = '/v2/transfer/fees/crypto-withdrawal'
 const DEPOSITS = '/v2/sandbox/fiat-deposits'
 const INSTRUCTIONS = '/v2/transfer/fiat-deposit-instructions'
+const ADDRESSES = '/v2/transfer/deposit-addresses'
+const INTERNAL = '/v2/transfer/internal'
+const FIAT_ACCOUNTS = '/v2/transfer/fiat-accounts'
+const FIAT_WITHDRAWALS = '/v2/transfer/fiat-withdrawals'
+const IDENTITIES = '/v2/identity/identities'
+const ACCOUNTS = '/v2/identity/accounts'
+const RULES = '/v2/orchestration/rules'
+const ORCHESTRATIONS = '/v2/orchestration/orchestrations'
+const STATEMENTS = '/v2/statements'
 
 // Addresses from BIP-173, BIP-350 and EIP-55.
 const ETHEREUM_ADDRESS = '0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed'
@@ -42,18 +55,42 @@ interface World {
   customer: TestCustomer
   other: TestCustomer
   keys: SigningKeys
-  /** The customer's own, both with the ref_id `taken`. */
-  instructions: { memo_id: string }
-  transfer: Record<string, unknown>
+  /** The customer's own, with the ref_id `taken` where they have one. */
+  own: Records
+  /** The same of the other customer. */
+  others: Records
+  /** The customer's own that may take no money out: identities, their accounts and those accounts' profiles. */
+  barred: Record<'DENIED' | 'DISABLED', Record<'identity' | 'account' | 'profile', string>>
+  /** A fiat account that the bank has rejected. */
+  rejected: string
   /** Fee quotes, each for 10 USDP on ETHEREUM to DESTINATION; the one of `other` is the other customer's. */
   quotes: Record<'good' | 'used' | 'expired' | 'other', string>
-  others: { memo_id: string; transfer_id: string }
   cursors: Record<string, string>
 }
+
+/** Of every kind of record at least two, for the lists. Those named here, whole. */
+type Records = Record<
+  | 'second'
+  | 'identity'
+  | 'account'
+  | 'instructions'
+  | 'address'
+  | 'address_of_second'
+  | 'fiat_account'
+  | 'transfer'
+  | 'rule'
+  | 'rule_of_second'
+  | 'orchestration',
+  Record<string, unknown>
+>
 
 let service: TestService
 let world: World
 let tables: Record<string, string[]>
+
+const idOf = (record: Record<string, unknown>) => String(record.id)
+const own = (kind: keyof Records) => () => idOf(world.own[kind])
+const others = (kind: keyof Records) => () => idOf(world.others[kind])
 
 const TYPED_PROBLEMS = [
   'exceed-precision',
@@ -68,46 +105,87 @@ const TYPED_PROBLEMS = [
 ]
 
 const NOBODYS = '0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f'
+const NOBODY_ELSES = '0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e10'
 
 beforeAll(async () => {
   service = await startTestService()
   const customer = await newCustomer(service)
   const other = await newCustomer(service)
-  for (const each of [customer, other]) {
-    await fund(each, '1011')
-    await made(each, '/v2/profiles', { nickname: 'Second' })
-  }
+  for (const each of [customer, other]) await fund(each, '1013')
   const used = await made(customer, QUOTES, quoteOf({}))
   const expired = await made(customer, QUOTES, quoteOf({}))
   await service.db.query('update fee_quotes set expires_at = created_at where id = $1', [expired.id])
-  const own = await made(customer, INSTRUCTIONS, instructionsOf(customer, { ref_id: 'taken' }))
-  const others = await made(other, INSTRUCTIONS, instructionsOf(other))
+  // Takes 10 and the fee of 1, and two orchestrations of 1, so that 1000 USD are left.
+  const own = await recordsOf(customer, { fee_id: used.id })
+  const rejected = await made(customer, FIAT_ACCOUNTS, fiatAccountOf(REJECTED_ACCOUNT_NUMBER))
   world = {
     customer,
     other,
     keys: await loadSigningKeys(service.db),
-    instructions: { ...own, memo_id: String(own.memo_id) },
-    // Takes 10 and the fee of 1, so that 1000 USD are left.
-    transfer: await made(customer, WITHDRAWALS, withdrawalOf(customer, { ref_id: 'taken', fee_id: used.id })),
+    own,
+    others: await recordsOf(other),
+    barred: {
+      DENIED: await barredOf(customer, 'DENIED'),
+      DISABLED: await barredOf(customer, 'DISABLED', own.identity.id),
+    },
+    rejected: String(rejected.id),
     quotes: {
       good: String((await made(customer, QUOTES, quoteOf({}))).id),
       used: String(used.id),
       expired: String(expired.id),
       other: String((await made(other, QUOTES, quoteOf({}))).id),
     },
-    others: {
-      memo_id: String(others.memo_id),
-      transfer_id: String((await made(other, WITHDRAWALS, withdrawalOf(other))).id),
-    },
     cursors: {},
   }
-  for (const url of ['/v2/profiles', '/v2/transfer/transfers', INSTRUCTIONS]) {
-    const page = await customer.call<{ next_page_cursor: string }>('GET', `${url}?limit=1`)
+  for (const each of [customer, other]) await insertStatements(service.db, each.customer_id)
+  for (const url of LISTS) {
+    const whose = url === STATEMENTS ? `customer_id=${customer.customer_id}&` : ''
+    const page = await customer.call<{ next_page_cursor: string }>('GET', `${url}?${whose}limit=1`)
     world.cursors[url] = page.body.next_page_cursor
   }
   tables = await everyTable(service.db)
 })
 afterAll(() => service.close())
+
+async function recordsOf(by: TestCustomer, withdrawal: object = {}): Promise<Records> {
+  const ref_id = 'taken'
+  const second = await made(by, '/v2/profiles', { nickname: 'Second' })
+  const identity = await made(by, IDENTITIES, { ref_id, person_details: PERSON })
+  const account = await made(by, ACCOUNTS, { account: { identity_id: identity.id, ref_id } })
+  await made(by, IDENTITIES, { ref_id: 'another', institution_details: { name: 'Acme' } })
+  await made(by, ACCOUNTS, { account: { identity_id: identity.id }, create_profile: true })
+  const onSecond = { profile_id: second.id, crypto_network: 'ETHEREUM' }
+  const { rule } = await made(by, RULES, ruleOf(by, { ref_id }))
+  const source = { profile: { profile_id: second.id } }
+  const ofSecond = { ref_id: 'another', profile_id: second.id, source_asset: 'USDG', source }
+  const { rule: rule_of_second } = await made(by, RULES, ruleOf(by, ofSecond))
+  const toPyusd = { destination_asset: 'PYUSD', source_amount: '1' }
+  await made(by, ORCHESTRATIONS, orchestrationOf(by, { ref_id: 'another', ...toPyusd }))
+  return {
+    second,
+    identity,
+    account,
+    instructions: await made(by, INSTRUCTIONS, instructionsOf(by, { ref_id })),
+    address: await made(by, ADDRESSES, { ...onSecond, profile_id: by.profile_id, ref_id }),
+    address_of_second: await made(by, ADDRESSES, onSecond),
+    fiat_account: await made(by, FIAT_ACCOUNTS, { ...fiatAccountOf('1'), ref_id }),
+    transfer: await made(by, WITHDRAWALS, withdrawalOf(by, { ref_id, ...withdrawal })),
+    rule: rule as Record<string, unknown>,
+    rule_of_second: rule_of_second as Record<string, unknown>,
+    orchestration: await made(by, ORCHESTRATIONS, orchestrationOf(by, { ref_id, ...toPyusd })),
+  }
+}
+
+/** An account is DENIED with its identity; a DISABLED one has a flag of its own, and an identity that is not. */
+async function barredOf(by: TestCustomer, status: 'DENIED' | 'DISABLED', owner?: unknown) {
+  const identity = await made(by, IDENTITIES, { ref_id: status, person_details: PERSON })
+  const change = status === 'DENIED' ? { status } : { user_disabled: true }
+  await by.call('PUT', `${IDENTITIES}/${String(identity.id)}/sandbox-status`, change)
+  const body = { account: { identity_id: owner ?? identity.id }, create_profile: true }
+  const account = await made(by, ACCOUNTS, body)
+  if (owner !== undefined) await setAccountDisabled(service.db, String(account.id), { admin_disabled: true })
+  return { identity: String(identity.id), account: String(account.id), profile: String(account.profile_id) }
+}
 
 async function made(by: TestCustomer, url: string, body: object): Promise<Record<string, unknown>> {
   const answer = await by.call('POST', url, body)
@@ -123,9 +201,35 @@ const quoteOf = (changes: object) => ({
   ...changes,
 })
 
+const PERSON = { first_name: 'Ada', last_name: 'Lovelace' }
+const ON_ETHEREUM = { crypto: { network: 'ETHEREUM', address: DESTINATION } }
+
 const instructionsOf = ({ profile_id }: { profile_id: string }, changes: object = {}) => ({
   profile_id,
   fiat_network: 'WIRE',
+  ...changes,
+})
+
+const fiatAccountOf = (account_number: string) => ({
+  fiat_account_owner: { person_details: PERSON },
+  fiat_network_instructions: { wire: { account_number } },
+})
+
+const ruleOf = ({ profile_id }: { profile_id: string }, changes: object = {}) => ({
+  ref_id: 'new',
+  profile_id,
+  source_asset: 'USD',
+  destination_asset: 'USDP',
+  source: { fiat: {} },
+  ...changes,
+})
+
+const orchestrationOf = ({ profile_id }: { profile_id: string }, changes: object = {}) => ({
+  ref_id: 'new',
+  source_asset: 'USD',
+  destination_asset: 'USDP',
+  source_amount: '10',
+  source: { profile: { profile_id } },
   ...changes,
 })
 
@@ -165,6 +269,10 @@ const tooMuch = (field: string) =>
   typed(400, 'exceed-max-withdraw-limit', { asset: 'USDP', maximum: '1000000' }, field, 'above the maximum')
 const tooLittle = (field: string) =>
   typed(400, 'below-min-withdraw-limit', { asset: 'USDP', minimum: '1' }, field, 'below the minimum')
+const tooBig = (field: string) =>
+  typed(400, 'exceed-max-withdraw-limit', { asset: 'USD', maximum: '10000000' }, field, 'above the maximum')
+const tooSmall = (field: string) =>
+  typed(400, 'below-min-withdraw-limit', { asset: 'USD', minimum: '0.01' }, field, 'below the minimum')
 const tooPrecise = (field: string, asset: string, decimals: number) =>
   typed(400, 'exceed-precision', { asset, decimals }, field, `more than ${decimals} decimals`)
 const notCarried = (asset: string, crypto_network: string, ...supported: string[]) =>
@@ -183,8 +291,14 @@ const noAddress = (destination_address: string, crypto_network: string) =>
     'destination_address',
     crypto_network,
   )
-const insufficient = (asset: string, available: string, needed: string) => () => {
-  const { profile_id } = world.customer
+/** Of a refusal that a withdrawal gets too: the field's name where it is another one. */
+const named = (field: string, { detail: [, ...rules], ...refusal }: Refusal): Refusal => {
+  return { ...refusal, detail: [field, ...rules] }
+}
+const disabled = (what: string, id: string, status: string) =>
+  typed(403, 'disabled', { id, status }, `${what} ${id}`, status)
+const insufficient = (asset: string, available: string, needed: string, of?: () => string) => () => {
+  const profile_id = of === undefined ? world.customer.profile_id : of()
   return typed(403, 'insufficient-funds', { profile_id, asset, available, needed }, available, asset, needed)
 }
 const spent = (fee_id: string, why: string) => typed(403, 'expired', { fee_id }, 'fee quote', why)
@@ -223,6 +337,20 @@ const inQuery = (field: string, rule: string, ...values: string[]) =>
     return [`?${query.slice(0, 50)}`, { query }, bad(field, rule)]
   })
 
+/** The rows of an object's members as those of a body with the object: `good` is what else it holds. */
+const inside = (object: string, good: () => object, rows: Row[]): Row[] =>
+  rows.map(([fault, change, refusal]) => [
+    `${object}.${fault}`,
+    () => ({ body: { [object]: { ...good(), ...evaluated(change).body } } }),
+    () => named(`${object}.${evaluated(refusal).detail[0]!}`, evaluated(refusal)),
+  ])
+
+const unknownFields = (...names: string[]) =>
+  names.map((name): Row => [
+    `unknown field ${name}`,
+    { body: { [name]: 'x' } },
+    bad(name, 'is not a known field'),
+  ])
 const required = (field: string) => inBody(field, 'is required', undefined)
 const text = (field: string, most: number) => [
   ...inBody(field, 'must be a string', 5, true, null, [], {}),
@@ -239,6 +367,36 @@ const choice = (field: string, ...wrong: string[]) => [
   ...inBody(field, 'must be one of', '', 'NOPE', ...wrong),
 ]
 const object = (field: string) => inBody(field, 'must be an object', 5, null, 'x', [])
+const boolean = (field: string) => inBody(field, 'must be a boolean', 'true', 1, 0, '', null, [])
+const refId = [...text('ref_id', 100), ...inBody('ref_id', 'at least 1', '')]
+const name = (field: string) => [...required(field), ...text(field, 200), ...inBody(field, 'at least 1', '')]
+const postalAddress = (field: string) => [
+  ...object(field),
+  ...['country', 'address1', 'address2', 'city', 'province', 'zip_code'].flatMap((line) =>
+    text(`${field}.${line}`, 200),
+  ),
+]
+/** Whoever it is: a person or an institution, of which nothing more is known than the name. */
+const personOrInstitution = [
+  ...['person_details', 'institution_details'].flatMap(object),
+  ...inside('person_details', () => PERSON, ['first_name', 'last_name'].flatMap(name)),
+  ...inside('institution_details', () => ({}), name('name')),
+]
+const assetSymbol = (field: string) => [
+  ...required(field),
+  ...inBody(field, 'must be a string', 5, null, []),
+  ...inBody(field, 'must match the pattern', 'usdp', 'US DP', 'USDP\n', '__proto__', '\u{1F4B5}'),
+  ...inBody(field, 'at least 1', ''),
+  ...inBody(field, 'at most 16 characters', 'X'.repeat(17), 'X'.repeat(LONG)),
+  [`${field} NOPE`, { body: { [field]: 'NOPE' } }, bad(`${field} NOPE is not known`)] satisfies Row,
+]
+const networkName = (field: string) => choice(field, 'ethereum', 'DOGECOIN', 'constructor')
+const addressText = (field: string) => [
+  ...inBody(field, 'must be a string', 5, null, []),
+  ...inBody(field, 'at least 1', ''),
+  ...inBody(field, 'at most 128 characters', '0'.repeat(129), '0'.repeat(LONG)),
+  ...inBody(field, 'must not hold the NUL character', `${ETHEREUM_ADDRESS}\0`),
+]
 const amountText = (field: string) => [
   ...inBody(field, 'must be a string', 10, 0.5, null, true, ['10'], {}),
   ...inBody(
@@ -268,13 +426,40 @@ const metadata = [
   ...inBody('metadata.k\nl', 'must be a string', 5),
   ...inBody('metadata', 'must not hold the NUL character', { a: '\0' }, { '\0': 'a' }, { a: '\udfff' }),
 ]
-/** A record that must be the customer's own. */
-const record = (field: string, what: string, ...others: (() => string)[]) =>
-  [() => NOBODYS, ...others].map((id): Row => [
-    `unknown ${field}`,
-    () => ({ body: { [field]: id() } }),
+/** A record that must be the customer's own; `naming` is the field that names it, or a body that does. */
+const record = (
+  what: string,
+  naming: string | ((id: string) => object),
+  ...others: (() => string)[]
+): Row[] => {
+  const [field, body] =
+    typeof naming === 'string' ? [naming, (id: string) => ({ [naming]: id })] : ['', naming]
+  return [() => NOBODYS, ...others].map((id, index): Row => [
+    `${index === 0 ? 'an unknown' : "somebody else's"} ${what} ${field}`,
+    () => ({ body: body(id()) }),
     () => notFound(what, id()),
   ])
+}
+const profileNamed = (naming: string | ((id: string) => object)) =>
+  record('profile', naming, () => world.other.profile_id, others('second'))
+const accountAndIdentity = [
+  ...record('identity', 'identity_id', others('identity'), own('account')),
+  ...record('account', 'account_id', others('account'), own('identity')),
+]
+/** Those who may take no money out: the account of the profile that pays, and whom the body names. */
+const barredProfile = (payingFrom: (profile_id: string) => object) =>
+  (['DENIED', 'DISABLED'] as const).map((status): Row => [
+    `the profile of a ${status} account`,
+    () => ({ body: payingFrom(world.barred[status].profile) }),
+    () => disabled('account', world.barred[status].account, status),
+  ])
+const barredHolders = (['DENIED', 'DISABLED'] as const).flatMap((status) =>
+  (['identity', 'account'] as const).map((who): Row => [
+    `a ${status} ${who}`,
+    () => ({ body: { [`${who}_id`]: world.barred[status][who] } }),
+    () => disabled(who, world.barred[status][who], status),
+  ]),
+)
 
 const many = Array.from({ length: 101 }, (_, index) => `V${index}`)
 /** A filter whose values may hold a comma. */
@@ -299,17 +484,25 @@ const choiceFilter = (field: string, good: string) => [
   ),
   ...inQuery(field, 'at most 100 values', many.map(() => good).join()),
 ]
+const time = (bound: string) => [
+  ...inQuery(bound, 'date-time', '', 'yesterday', '1767225600', '2026-01-01', '2026-01-01T00:00:00'),
+  ...inQuery(bound, 'date-time', '2026-02-30T00:00:00Z', '2026-01-01T25:00:00Z'),
+  ...inQuery(bound, 'date-time', '2026-01-01T00:00:00.1234567890Z'),
+  ...inQuery(bound, 'must be a string', `2026-01-01T00:00:00Z&${bound}=2026-01-01T00:00:00Z`),
+]
 const timeBounds = (field: string) =>
-  ['lt', 'lte', 'eq', 'gte', 'gt']
-    .map((comparison) => `${field}.${comparison}`)
-    .flatMap((bound) => [
-      ...inQuery(bound, 'date-time', '', 'yesterday', '1767225600', '2026-01-01', '2026-01-01T00:00:00'),
-      ...inQuery(bound, 'date-time', '2026-02-30T00:00:00Z', '2026-01-01T25:00:00Z'),
-      ...inQuery(bound, 'date-time', '2026-01-01T00:00:00.1234567890Z'),
-      ...inQuery(bound, 'must be a string', `2026-01-01T00:00:00Z&${bound}=2026-01-01T00:00:00Z`),
-    ])
+  ['lt', 'lte', 'eq', 'gte', 'gt'].flatMap((comparison) => time(`${field}.${comparison}`))
+const wholeNumber = (parameter: string) =>
+  inQuery(parameter, 'must be an integer', 'abc', '1.5', '', `1&${parameter}=2`, 'NaN')
 
-const LISTS = ['/v2/profiles', '/v2/transfer/transfers', INSTRUCTIONS]
+const PAGED = OPERATIONS.filter(({ query }) => query?.properties.page_cursor)
+const LISTS = PAGED.map(({ url }) => url)
+/** The filters of a list that take ids. */
+const idFiltersOf = ({ query }: Operation) =>
+  Object.entries(query!.properties as Record<string, { type: string }>)
+    .filter(([name, { type }]) => type === 'array' && /(^|_)ids?$/.test(name))
+    .map(([name]) => name)
+const hasBounds = ({ query }: Operation) => query!.properties['created_at.gt'] !== undefined
 const CURSOR_EDITS: [string, (cursor: string) => string][] = [
   ['without its end', (cursor) => cursor.slice(0, -1)],
   ['without its beginning', (cursor) => cursor.slice(1)],
@@ -319,27 +512,34 @@ const CURSOR_EDITS: [string, (cursor: string) => string][] = [
   ['edited at the beginning', (cursor) => cursor.replace(/^./, (one) => (one === 'A' ? 'B' : 'A'))],
   ['edited at the end', (cursor) => cursor.replace(/.(?=.{9}$)/, (one) => (one === 'A' ? 'B' : 'A'))],
   ['of the other order', (cursor) => `${cursor}&order=ASC`],
-  ['of other filters', (cursor) => `${cursor}&ids=${NOBODYS}`],
 ]
-const list = (url: string) => [
-  ...inQuery('limit', 'must be at least 1', '0', '-1'),
-  ...inQuery('limit', 'must be at most 1000', '1001', '1e9'),
-  ...inQuery('limit', 'must be an integer', 'abc', '1.5', '', '1&limit=2', 'NaN'),
-  ...inQuery('order', 'must be one of DESC, ASC', 'desc', '', 'created_at'),
-  ...inQuery('order', 'must be a string', 'ASC&order=DESC'),
-  ...timeBounds('created_at'),
-  ...inQuery('page_cursor', 'not a cursor of this list', '', 'abc', '%20', 'A'.repeat(28)),
-  ...inQuery('page_cursor', 'at most 300 characters', 'A'.repeat(301), 'A'.repeat(8_000)),
-  ...inQuery('page_cursor', 'must not hold the NUL character', '%00'),
-  ...[
-    ...CURSOR_EDITS.map(([edit, apply]) => [edit, () => apply(world.cursors[url]!)] as const),
-    ...LISTS.filter((one) => one !== url).map((one) => [`of ${one}`, () => world.cursors[one]!] as const),
-  ].map(([fault, cursor]): Row => [
-    `a page_cursor ${fault}`,
-    () => ({ query: `page_cursor=${cursor()}` }),
-    bad('page_cursor', 'not a cursor of this list'),
-  ]),
-]
+function list(url: string): Row[] {
+  const operation = PAGED.find((one) => one.url === url)!
+  const others = [
+    ...idFiltersOf(operation).map((name) => `${name}=${NOBODYS}`),
+    ...(hasBounds(operation) ? ['created_at.gt=2026-01-01T00:00:00Z'] : []),
+  ]
+  return [
+    ...inQuery('limit', 'must be at least 1', '0', '-1'),
+    ...inQuery('limit', 'must be at most 1000', '1001', '1e9'),
+    ...wholeNumber('limit'),
+    ...inQuery('order', 'must be one of DESC, ASC', 'desc', '', 'created_at'),
+    ...inQuery('order', 'must be a string', 'ASC&order=DESC'),
+    ...(hasBounds(operation) ? timeBounds('created_at') : []),
+    ...inQuery('page_cursor', 'not a cursor of this list', '', 'abc', '%20', 'A'.repeat(28)),
+    ...inQuery('page_cursor', 'at most 300 characters', 'A'.repeat(301), 'A'.repeat(8_000)),
+    ...inQuery('page_cursor', 'must not hold the NUL character', '%00'),
+    ...[
+      ...CURSOR_EDITS.map(([edit, apply]) => [edit, () => apply(world.cursors[url]!)] as const),
+      ...others.map((other) => [`of no ${other}`, () => `${world.cursors[url]!}&${other}`] as const),
+      ...LISTS.filter((one) => one !== url).map((one) => [`of ${one}`, () => world.cursors[one]!] as const),
+    ].map(([fault, cursor]): Row => [
+      `a page_cursor ${fault}`,
+      () => ({ query: `page_cursor=${cursor()}` }),
+      bad('page_cursor', 'not a cursor of this list'),
+    ]),
+  ]
+}
 
 /** A path with an id that is no UUID, and with one that nobody or somebody else has. */
 const pathId = (url: (id: string) => string, what: string, others: () => string) => [
@@ -357,6 +557,17 @@ const pathId = (url: (id: string) => string, what: string, others: () => string)
     ["nobody's id", { path: url(NOBODYS) }, notFound(what, NOBODYS)],
     ["another customer's id", () => ({ path: url(others()) }), () => notFound(what, others())],
   ] satisfies Row[]),
+]
+
+const NOT_OF_ETHEREUM = [
+  ETHEREUM_ADDRESS.replace('0x5a', '0x5A'), // the checksum is in the case
+  ETHEREUM_ADDRESS.slice(0, -1),
+  ` ${ETHEREUM_ADDRESS}`,
+  ETHEREUM_ADDRESS.slice(2),
+  `0x${'0'.repeat(40)}`,
+  BITCOIN_ADDRESS,
+  SOLANA_ADDRESS,
+  STELLAR_ADDRESS,
 ]
 
 /** What a withdrawal and a quote for one have in common: amount or total, asset, network, address. */
@@ -393,15 +604,10 @@ const terms = (ownAsset: object): Row[] => [
     tooPrecise('amount', 'USDP', 6),
   ],
 
-  ...required('asset'),
-  ...inBody('asset', 'must be a string', 5, null, []),
-  ...inBody('asset', 'must match the pattern', 'usdp', 'US DP', 'USDP\n', '__proto__', '\u{1F4B5}'),
-  ...inBody('asset', 'at least 1', ''),
-  ...inBody('asset', 'at most 16 characters', 'X'.repeat(17), 'X'.repeat(LONG)),
-  ...inBody('asset', 'NOPE is not known', 'NOPE'),
+  ...assetSymbol('asset'),
 
   ...required('crypto_network'),
-  ...choice('crypto_network', 'ethereum', 'DOGECOIN', 'constructor'),
+  ...networkName('crypto_network'),
   [
     'another network',
     { body: { crypto_network: 'BITCOIN' } },
@@ -414,20 +620,8 @@ const terms = (ownAsset: object): Row[] => [
   ],
 
   ...required('destination_address'),
-  ...inBody('destination_address', 'must be a string', 5, null, []),
-  ...inBody('destination_address', 'at least 1', ''),
-  ...inBody('destination_address', 'at most 128 characters', '0'.repeat(129), '0'.repeat(LONG)),
-  ...inBody('destination_address', 'must not hold the NUL character', `${ETHEREUM_ADDRESS}\0`),
-  ...[
-    ETHEREUM_ADDRESS.replace('0x5a', '0x5A'), // the checksum is in the case
-    ETHEREUM_ADDRESS.slice(0, -1),
-    ` ${ETHEREUM_ADDRESS}`,
-    ETHEREUM_ADDRESS.slice(2),
-    `0x${'0'.repeat(40)}`,
-    BITCOIN_ADDRESS,
-    SOLANA_ADDRESS,
-    STELLAR_ADDRESS,
-  ].map((destination_address): Row => [
+  ...addressText('destination_address'),
+  ...NOT_OF_ETHEREUM.map((destination_address): Row => [
     `${destination_address} on ETHEREUM`,
     { body: { destination_address } },
     noAddress(destination_address, 'ETHEREUM'),
@@ -491,11 +685,139 @@ const quote = (
 ]
 const UNKNOWN_PARAMETER: Row[] = [['?x=1', { query: 'x=1' }, bad('x')]]
 const nobodys = (path: string): Row[] => [["nobody's id", { path }, notFound(NOBODYS)]]
+const profileOf = ({ profile_id }: { profile_id: string }) => ({ profile: { profile_id } })
+
+/** Where an orchestration's money may go: of USD, sent as USDP from the customer's default profile. */
+const destination: Row[] = [
+  ...object('destination'),
+  ...inBody('destination', 'at least 1 of crypto, fiat, profile', {}),
+  ...inBody('destination', 'at most 1 of crypto, fiat, profile', {
+    ...ON_ETHEREUM,
+    profile: { profile_id: NOBODYS },
+  }),
+  ...inBody('destination', 'at most 1 of', { ...ON_ETHEREUM, bank: {} }),
+  ...inside('destination', () => ({}), [
+    ...unknownFields('bank', 'Crypto', ''),
+    ...['crypto', 'fiat', 'profile'].flatMap(object),
+    ...inside('crypto', () => ON_ETHEREUM.crypto, [
+      ...['address', 'network'].flatMap(required),
+      ...addressText('address'),
+      ...networkName('network'),
+      ...unknownFields('address_id', 'memo'),
+    ]),
+    ...inside('fiat', () => ({ fiat_account_id: NOBODYS }), [
+      ...required('fiat_account_id'),
+      ...uuid('fiat_account_id'),
+      ...text('memo', 256),
+      ...unknownFields('bank_account_id'),
+    ]),
+    ...inside('profile', () => ({ profile_id: NOBODYS }), [
+      ...required('profile_id'),
+      ...uuid('profile_id'),
+      ...unknownFields('asset'),
+    ]),
+  ]),
+  [
+    'a network that does not carry the asset',
+    { body: { destination: { crypto: { network: 'BITCOIN', address: BITCOIN_ADDRESS } } } },
+    named('destination.crypto.network BITCOIN', notCarried('USDP', 'BITCOIN', 'ETHEREUM', 'SOLANA')),
+  ],
+  ...NOT_OF_ETHEREUM.map((address): Row => [
+    `to ${address} on ETHEREUM`,
+    { body: { destination: { crypto: { network: 'ETHEREUM', address } } } },
+    named('destination.crypto.address', noAddress(address, 'ETHEREUM')),
+  ]),
+  [
+    'a wire of USDP',
+    () => toFiatAccount(NOBODYS, 'USDP'),
+    bad('destination_asset USDP does not go by wire', 'must be USD'),
+  ],
+  [
+    'a wire of EUR',
+    () => toFiatAccount(NOBODYS, 'EUR', 'EUR'),
+    bad('_asset EUR does not go by wire', 'must be USD'),
+  ],
+  ['nothing changes', { body: { destination_asset: 'USD' } }, bad('destination must be given')],
+  [
+    'nothing changes, with a destination',
+    () => ({ body: { destination_asset: 'USD', destination: profileOf(world.customer) } }),
+    bad('destination must be given, or another'),
+  ],
+  ...record('profile', (profile_id) => ({ destination: { profile: { profile_id } } }), others('second')),
+  ...record('fiat account', (id) => toFiatAccount(id).body, others('fiat_account')),
+  [
+    'a REJECTED fiat account',
+    () => toFiatAccount(world.rejected),
+    () => disabled('fiat account', world.rejected, 'REJECTED'),
+  ],
+]
+function sentAsUsdp(crypto: { network: string; address: string }) {
+  return { body: { destination_asset: 'USDP', destination: { crypto } } }
+}
+function toFiatAccount(fiat_account_id: string, destination_asset = 'USD', source_asset = 'USD') {
+  return { body: { source_asset, destination_asset, destination: { fiat: { fiat_account_id } } } }
+}
+const notConvertible = [
+  ...['BTC', 'EUR', 'ETH'].map((destination_asset) => ['USD', destination_asset] as const),
+  ...['BTC', 'EUR', 'PAXG'].map((source_asset) => [source_asset, 'USD'] as const),
+  ['BTC', 'ETH'] as const,
+].map(([source_asset, destination_asset]): Row => [
+  `${source_asset} to ${destination_asset}`,
+  { body: { source_asset, destination_asset } },
+  bad(`source_asset ${source_asset}`, 'cannot be converted', `destination_asset ${destination_asset}`),
+])
+/** In order: what a source and a destination are refused for, before any record is looked at. */
+const PAYOUT_ORDER: Row[][] = [
+  [['no such source_asset', { body: { source_asset: 'NOPE' } }, bad('source_asset NOPE is not known')]],
+  [
+    [
+      'no such destination_asset',
+      { body: { destination_asset: 'NOPE' } },
+      bad('destination_asset NOPE is not known'),
+    ],
+  ],
+  [['BTC', { body: { destination_asset: 'BTC' } }, bad('cannot be converted')]],
+  [
+    [
+      'another network',
+      sentAsUsdp({ network: 'XLAYER', address: BITCOIN_ADDRESS }),
+      named('destination.crypto.network XLAYER', notCarried('USDP', 'XLAYER', 'ETHEREUM', 'SOLANA')),
+    ],
+  ],
+  [
+    [
+      'another address',
+      sentAsUsdp({ network: 'ETHEREUM', address: BITCOIN_ADDRESS }),
+      named('destination.crypto.address', noAddress(BITCOIN_ADDRESS, 'ETHEREUM')),
+    ],
+  ],
+]
 const LIST_ORDER: Row[][] = [
   [['limit 0', { query: 'limit=0' }, bad('limit')]],
   [['page_cursor abc', { query: 'page_cursor=abc' }, bad('page_cursor')]],
 ]
+/** Those whom a record names must exist. */
+const HOLDERS_ORDER: Row[][] = [
+  [['no such profile', { body: { profile_id: NOBODYS } }, notFound('profile')]],
+  [['no such account', { body: { account_id: NOBODYS } }, notFound('account')]],
+  [['no such identity', { body: { identity_id: NOBODYS } }, notFound('identity')]],
+]
 const WIRE = 'fiat_network_instructions.wire'
+const wireInstructions = [
+  ...required('fiat_network_instructions'),
+  ...object('fiat_network_instructions'),
+  ...inBody('fiat_network_instructions', 'wire is required', {}),
+  ...inBody('fiat_network_instructions', 'fiat_network_instructions.', { cubix: {} }, { Wire: {} }),
+  ...inBody('fiat_network_instructions', 'cubix is not a known field', { wire: {}, cubix: {} }),
+  ...object(WIRE),
+  ...text(`${WIRE}.account_number`, 200),
+  ...postalAddress(`${WIRE}.fiat_account_owner_address`),
+  ...object(`${WIRE}.routing_details`),
+  ...text(`${WIRE}.routing_details.routing_number_type`, 200),
+  ...text(`${WIRE}.routing_details.routing_number`, 200),
+  ...text(`${WIRE}.routing_details.bank_name`, 200),
+  ...postalAddress(`${WIRE}.routing_details.bank_address`),
+]
 const OWNER = 'fiat_account_owner.institution_details'
 
 const CASES: Record<string, Case> = {
@@ -505,16 +827,11 @@ const CASES: Record<string, Case> = {
       ...terms({ balance_asset: undefined }),
       ...required('profile_id'),
       ...['profile_id', 'identity_id', 'account_id', 'fee_id'].flatMap(uuid),
-      ...text('ref_id', 100),
-      ...inBody('ref_id', 'at least 1', ''),
+      ...refId,
       ...text('memo', 256),
       ...metadata,
-      ...['beneficiary', 'beneficiary.person_details', 'beneficiary.institution_details'].flatMap(object),
-      ...inBody('beneficiary.person_details', 'last_name is required', { first_name: 'Ada' }),
-      ...inBody('beneficiary.person_details', 'first_name is required', { last_name: 'Lovelace' }, {}),
-      ...inBody('beneficiary.institution_details', 'name is required', {}),
-      ...text('beneficiary.institution_details.name', 200),
-      ...inBody('beneficiary.institution_details.name', 'at least 1', ''),
+      ...object('beneficiary'),
+      ...inside('beneficiary', () => ({}), personOrInstitution),
       ...inBody('beneficiary.note', 'must not hold the NUL character', '\0', '\ud800', { deeper: ['\0'] }),
       [
         'a beneficiary without end',
@@ -536,12 +853,13 @@ const CASES: Record<string, Case> = {
       [
         'ref_id again, with another body',
         { body: { ref_id: 'taken', amount: '12', memo: 'again' } },
-        () => exists('ref_id', world.transfer),
+        () => exists('ref_id', world.own.transfer),
       ],
-      ...record('profile_id', 'profile', () => world.other.profile_id),
-      ...record('identity_id', 'identity'),
-      ...record('account_id', 'account'),
-      ...record('fee_id', 'fee quote', () => world.quotes.other),
+      ...profileNamed('profile_id'),
+      ...accountAndIdentity,
+      ...barredProfile((profile_id) => ({ profile_id })),
+      ...barredHolders,
+      ...record('fee quote', 'fee_id', () => world.quotes.other),
       quote('used twice', 'used', {}, (id) => spent(id, 'used')),
       quote('expired', 'expired', {}, (id) => spent(id, 'expired')),
       quote('for another asset', 'good', { asset: 'USDG' }, () => bad('fee_id', 'another asset')),
@@ -575,10 +893,11 @@ const CASES: Record<string, Case> = {
     order: [
       [['memo 5', { body: { memo: 5 } }, bad('memo')]],
       ...TERMS_ORDER,
-      [['ref_id again', { body: { ref_id: 'taken' } }, () => exists('ref_id', world.transfer)]],
+      [['ref_id again', { body: { ref_id: 'taken' } }, () => exists('ref_id', world.own.transfer)]],
       [['no such profile', { body: { profile_id: NOBODYS } }, notFound('profile')]],
       [['no such account', { body: { account_id: NOBODYS } }, notFound('account')]],
       [['no such identity', { body: { identity_id: NOBODYS } }, notFound('identity')]],
+      barredProfile((profile_id) => ({ profile_id })),
       [['no such fee quote', { body: { fee_id: NOBODYS } }, notFound('fee quote')]],
       [['no funds', { body: { amount: '5000' } }, insufficient('USD', '1000', '5001')]],
     ],
@@ -590,7 +909,7 @@ const CASES: Record<string, Case> = {
       body: {
         amount: '250.00',
         asset: 'USD',
-        memo_id: world.instructions.memo_id,
+        memo_id: String(world.own.instructions.memo_id),
         fiat_network_instructions: { wire: {} },
       },
     }),
@@ -607,26 +926,10 @@ const CASES: Record<string, Case> = {
       ...record(
         'memo_id',
         'memo_id',
-        () => world.instructions.memo_id.toLowerCase(),
-        () => world.others.memo_id,
+        () => String(world.own.instructions.memo_id).toLowerCase(),
+        () => String(world.others.instructions.memo_id),
       ),
-      ...required('fiat_network_instructions'),
-      ...object('fiat_network_instructions'),
-      ...inBody('fiat_network_instructions', 'wire is required', {}),
-      ...inBody('fiat_network_instructions', 'fiat_network_instructions.', { cubix: {} }, { Wire: {} }),
-      ...inBody('fiat_network_instructions', 'cubix is not a known field', { wire: {}, cubix: {} }),
-      ...object(WIRE),
-      ...text(`${WIRE}.account_number`, 200),
-      ...[`${WIRE}.fiat_account_owner_address`, `${WIRE}.routing_details.bank_address`].flatMap((address) => [
-        ...object(address),
-        ...['country', 'address1', 'address2', 'city', 'province', 'zip_code'].flatMap((line) =>
-          text(`${address}.${line}`, 200),
-        ),
-      ]),
-      ...object(`${WIRE}.routing_details`),
-      ...text(`${WIRE}.routing_details.routing_number_type`, 200),
-      ...text(`${WIRE}.routing_details.routing_number`, 200),
-      ...text(`${WIRE}.routing_details.bank_name`, 200),
+      ...wireInstructions,
       ...object('fiat_account_owner'),
       ...object(OWNER),
       ...text(`${OWNER}.name`, 200),
@@ -725,13 +1028,92 @@ const CASES: Record<string, Case> = {
     ],
   },
 
+  [`GET ${STATEMENTS}`]: {
+    good: () => ({ path: statementsOf(world.customer.customer_id) }),
+    rows: [
+      ['no customer_id', { path: STATEMENTS }, bad('customer_id is required')],
+      ...inQuery('customer_id', 'must be a string', NOBODYS),
+      ['a customer_id of 101', { path: statementsOf('x'.repeat(101)) }, bad('customer_id', 'at most 100')],
+      ['NUL in the customer_id', { path: statementsOf('%00') }, bad('customer_id', 'the NUL character')],
+      ...[() => world.other.customer_id, () => NOBODYS, () => 'me', () => ''].map((id, index): Row => [
+        `customer_id ${index + 1} that is not the token's`,
+        () => ({ path: statementsOf(id()) }),
+        { status: 403, detail: ['customer_id', "the token's own"] },
+      ]),
+      ...list(STATEMENTS),
+      ...idFilter('statement_ids'),
+      ...textFilter('ref_ids'),
+      ...choiceFilter('statuses', 'STATEMENT_STATUS_PAID'),
+    ],
+    order: [
+      [['limit 0', { query: 'limit=0' }, bad('limit')]],
+      [
+        [
+          "nobody's",
+          { path: statementsOf(NOBODYS) },
+          { status: 403, detail: ['customer_id', "the token's own"] },
+        ],
+      ],
+      [['page_cursor abc', { query: 'page_cursor=abc' }, bad('page_cursor')]],
+    ],
+  },
+
+  'GET /v2/markets/:market/historical-prices': {
+    good: () => ({ path: pricesOf('BTCUSD') }),
+    rows: [
+      ...['', 'btcusd', 'BTC-USD', 'BTC%2FUSD', 'USDBTC', 'constructor', NOBODYS, 'X'.repeat(8_000)].map(
+        (market): Row => [
+          `market ${market.slice(0, 50)}`,
+          { path: pricesOf(market) },
+          bad('market', 'is none of the'),
+        ],
+      ),
+      ['NUL in the market', { path: pricesOf('%00') }, bad('market', 'must not hold the NUL character')],
+      ['bad percent-encoding', { path: pricesOf('%zz') }, bad('the path')],
+      ...inQuery('increment', 'must be one of', '', 'NOPE', 'one_day', 'ONE_DAY,ONE_WEEK', '60'),
+      ...inQuery('increment', 'must be a string', 'ONE_DAY&increment=ONE_DAY'),
+      ...inQuery('max_data_points', 'must match the pattern', '', 'abc', '-1', '1.5', '1e3', '%2B5', ' 5'),
+      ...inQuery('max_data_points', 'must match the pattern', '1'.repeat(20), '1'.repeat(8_000)),
+      ...inQuery('max_data_points', 'must be at least 1', '0', '00'),
+      ...inQuery('max_data_points', 'must be at most 9223372036854775807', '9223372036854775808'),
+      ...inQuery('max_data_points', 'must be', '5&max_data_points=5'),
+      ...inQuery('increment', 'not be given together', 'ONE_DAY&max_data_points=5'),
+      ...['range.begin', 'range.end'].flatMap(time),
+      ...inQuery(
+        'range.begin',
+        'must not be after range.end',
+        '2026-01-02T00:00:00Z&range.end=2026-01-01T00:00:00Z',
+        '9999-12-31T23:59:59Z&range.end=0001-01-01T00:00:00Z&increment=ONE_DAY',
+      ),
+      ...wholeNumber('pagination.limit'),
+      ...inQuery('pagination.limit', 'must be at least 1', '0', '-1'),
+      ...inQuery('pagination.limit', 'must be at most 1000', '1001', '1e9'),
+      ...wholeNumber('pagination.offset'),
+      ...inQuery('pagination.offset', 'must be at least 0', '-1'),
+      ...inQuery('pagination.offset', 'must be at most 2147483647', '2147483648'),
+    ],
+    order: [
+      [['pagination.limit 0', { query: 'pagination.limit=0' }, bad('pagination.limit')]],
+      [['both', { query: 'increment=ONE_DAY&max_data_points=5' }, bad('increment and max_data_points')]],
+      [
+        [
+          'no range',
+          { query: 'range.begin=2026-01-02T00:00:00Z&range.end=2026-01-01T00:00:00Z' },
+          bad('range.begin'),
+        ],
+      ],
+    ],
+  },
+
+  'GET /v2/markets': {
+    good: () => ({ path: '/v2/markets' }),
+    rows: [],
+    order: [UNKNOWN_PARAMETER],
+  },
+
   'GET /v2/transfer/transfers/:id': {
-    good: () => ({ path: `/v2/transfer/transfers/${String(world.transfer.id)}` }),
-    rows: pathId(
-      (id) => `/v2/transfer/transfers/${id}`,
-      'transfer',
-      () => world.others.transfer_id,
-    ),
+    good: () => ({ path: `/v2/transfer/transfers/${idOf(world.own.transfer)}` }),
+    rows: pathId((id) => `/v2/transfer/transfers/${id}`, 'transfer', others('transfer')),
     order: [UNKNOWN_PARAMETER, nobodys(`/v2/transfer/transfers/${NOBODYS}`)],
   },
 
@@ -760,26 +1142,20 @@ const CASES: Record<string, Case> = {
       ...required('fiat_network'),
       ...choice('fiat_network', 'wire', 'CUBIX'),
       ...choice('routing_number_type', 'aba', 'IBAN'),
-      ...text('ref_id', 100),
-      ...inBody('ref_id', 'at least 1', ''),
+      ...refId,
       ...metadata,
       [
         'ref_id again, with another body',
         { body: { ref_id: 'taken', routing_number_type: 'SWIFT' } },
-        () => exists('ref_id', world.instructions),
+        () => exists('ref_id', world.own.instructions),
       ],
-      ...record('profile_id', 'profile', () => world.other.profile_id),
-      ...record('identity_id', 'identity'),
-      ...record('account_id', 'account'),
+      ...profileNamed('profile_id'),
+      ...accountAndIdentity,
     ],
     order: [
       [['metadata 5', { body: { metadata: 5 } }, bad('metadata')]],
-      [['ref_id again', { body: { ref_id: 'taken' } }, () => exists('ref_id', world.instructions)]],
-      [
-        ['no such profile', { body: { profile_id: NOBODYS } }, notFound('profile')],
-        ['no such account', { body: { account_id: NOBODYS } }, notFound('account')],
-        ['no such identity', { body: { identity_id: NOBODYS } }, notFound('identity')],
-      ],
+      [['ref_id again', { body: { ref_id: 'taken' } }, () => exists('ref_id', world.own.instructions)]],
+      ...HOLDERS_ORDER,
     ],
   },
 
@@ -794,10 +1170,750 @@ const CASES: Record<string, Case> = {
     rows: terms({}),
     order: [[['profile_id', { body: { profile_id: NOBODYS } }, bad('profile_id')]], ...TERMS_ORDER],
   },
+
+  [`POST ${INTERNAL}`]: {
+    good: () => ({
+      path: INTERNAL,
+      body: {
+        asset: 'USD',
+        amount: '10',
+        from_profile_id: world.customer.profile_id,
+        to_profile_id: world.own.second.id,
+      },
+    }),
+    rows: [
+      ...assetSymbol('asset'),
+      ...required('amount'),
+      ...amountText('amount'),
+      ...inBody('amount', 'must be greater than zero', '0', '0.00', '.0', '000'),
+      ['too precise', { body: { amount: '1.001' } }, tooPrecise('amount', 'USD', 2)],
+      [
+        'too precise USDP',
+        { body: { asset: 'USDP', amount: `.${'0'.repeat(18)}1` } },
+        tooPrecise('amount', 'USDP', 18),
+      ],
+      ...['from_profile_id', 'to_profile_id'].flatMap((field) => [
+        ...required(field),
+        ...uuid(field),
+        ...profileNamed(field),
+      ]),
+      ['to itself', () => fromTo(world.customer.profile_id), bad('to_profile_id', 'another profile')],
+      [
+        'to itself, in capitals',
+        () => fromTo(world.customer.profile_id, world.customer.profile_id.toUpperCase()),
+        bad('to_profile_id', 'another profile'),
+      ],
+      [
+        "between another customer's",
+        () => fromTo(world.other.profile_id, others('second')()),
+        () => notFound('profile', world.other.profile_id),
+      ],
+      ...barredProfile((from_profile_id) => ({ from_profile_id })),
+      ...refId,
+      ...text('memo', 256),
+      ...metadata,
+      [
+        'ref_id again, with another body',
+        { body: { ref_id: 'taken', amount: '7' } },
+        () => exists('ref_id', world.own.transfer),
+      ],
+      [
+        'one cent more than there is',
+        { body: { amount: '1000.01' } },
+        insufficient('USD', '1000', '1000.01'),
+      ],
+      ['from a balance of nothing', { body: { asset: 'USDP', amount: '1' } }, insufficient('USDP', '0', '1')],
+      [
+        'as much as can be written',
+        { body: { amount: '9'.repeat(40) } },
+        insufficient('USD', '1000', '9'.repeat(40)),
+      ],
+    ],
+    order: [
+      [['memo 5', { body: { memo: 5 } }, bad('memo')]],
+      [['to itself', () => fromTo(NOBODYS), bad('to_profile_id')]],
+      [['no such asset', { body: { asset: 'NOPE' } }, bad('NOPE is not known')]],
+      [
+        ['too precise', { body: { amount: '5000.001' } }, tooPrecise('amount', 'USD', 2)],
+        ['nothing', { body: { amount: '0' } }, bad('greater than zero')],
+      ],
+      [['ref_id again', { body: { ref_id: 'taken' } }, () => exists('ref_id', world.own.transfer)]],
+      [
+        ['from nobody', { body: { from_profile_id: NOBODYS } }, notFound('profile', NOBODYS)],
+        ...barredProfile((from_profile_id) => ({ from_profile_id })),
+      ],
+      [['to nobody', { body: { to_profile_id: NOBODY_ELSES } }, notFound('profile', NOBODY_ELSES)]],
+      [['no funds', { body: { amount: '5000' } }, insufficient('USD', '1000', '5000')]],
+    ],
+  },
+
+  [`POST ${ADDRESSES}`]: {
+    good: () => ({
+      path: ADDRESSES,
+      body: { profile_id: world.customer.profile_id, crypto_network: 'ETHEREUM' },
+    }),
+    rows: [
+      ...required('profile_id'),
+      ...['profile_id', 'identity_id', 'account_id'].flatMap(uuid),
+      ...required('crypto_network'),
+      ...networkName('crypto_network'),
+      ...choice('conversion_target_asset', 'usd', 'USDP', 'EUR'),
+      ...refId,
+      ...metadata,
+      [
+        'ref_id again, with another body',
+        { body: { ref_id: 'taken', crypto_network: 'SOLANA' } },
+        () => exists('ref_id', world.own.address),
+      ],
+      ...profileNamed('profile_id'),
+      ...accountAndIdentity,
+    ],
+    order: [
+      [['metadata 5', { body: { metadata: 5 } }, bad('metadata')]],
+      [['ref_id again', { body: { ref_id: 'taken' } }, () => exists('ref_id', world.own.address)]],
+      ...HOLDERS_ORDER,
+    ],
+  },
+
+  [`GET ${ADDRESSES}`]: {
+    good: () => ({ path: ADDRESSES }),
+    rows: [
+      ...list(ADDRESSES),
+      ...['ids', 'profile_ids'].flatMap(idFilter),
+      ...textFilter('ref_ids'),
+      ...inQuery('addresses', 'at most 128 characters', '0'.repeat(129)),
+      ...inQuery('addresses', 'at most 100 values', many.join()),
+      ...inQuery('addresses', 'must not hold the NUL character', '%00'),
+      ...choiceFilter('crypto_networks', 'ETHEREUM'),
+    ],
+    order: LIST_ORDER,
+  },
+
+  [`POST ${FIAT_ACCOUNTS}`]: {
+    good: () => ({ path: FIAT_ACCOUNTS, body: fiatAccountOf('1') }),
+    rows: [
+      ...required('fiat_account_owner'),
+      ...object('fiat_account_owner'),
+      ...inBody('fiat_account_owner', 'at least 1 of person_details, institution_details', {}),
+      ...inside('fiat_account_owner', () => ({}), personOrInstitution),
+      ...inBody(
+        'fiat_account_owner',
+        'exactly one of person_details and institution_details',
+        { person_details: PERSON, institution_details: { name: 'Acme' } },
+        { name: 'Acme' },
+      ),
+      ...wireInstructions,
+      ...['identity_id', 'account_id'].flatMap(uuid),
+      ...refId,
+      ...metadata,
+      [
+        'ref_id again, with another body',
+        () => ({ body: { ref_id: 'taken', ...fiatAccountOf('2') } }),
+        () => exists('ref_id', world.own.fiat_account),
+      ],
+      ...accountAndIdentity,
+    ],
+    order: [
+      [['metadata 5', { body: { metadata: 5 } }, bad('metadata')]],
+      [['nobody', { body: { fiat_account_owner: { name: 'Acme' } } }, bad('fiat_account_owner')]],
+      [['ref_id again', { body: { ref_id: 'taken' } }, () => exists('ref_id', world.own.fiat_account)]],
+      ...HOLDERS_ORDER.slice(1),
+    ],
+  },
+
+  [`POST ${FIAT_WITHDRAWALS}`]: {
+    good: () => ({
+      path: FIAT_WITHDRAWALS,
+      body: {
+        profile_id: world.customer.profile_id,
+        asset: 'USD',
+        fiat_account_id: world.own.fiat_account.id,
+        amount: '10',
+      },
+    }),
+    rows: [
+      ...required('asset'),
+      ...inBody('asset', 'must be a string', 5, null, []),
+      ...inBody('asset', 'must match the pattern', 'usd', 'USD\n'),
+      ...inBody('asset', 'at most 16 characters', 'X'.repeat(17), 'X'.repeat(LONG)),
+      ...inBody('asset', 'must be USD', 'EUR', 'USDP', 'BTC', 'NOPE'),
+      ...amountText('amount'),
+      ...amountText('total'),
+      ['amount and total', { body: { total: '10' } }, bad('exactly one of amount and total')],
+      ['neither', { body: { amount: undefined } }, bad('exactly one of amount and total')],
+      ...(['amount', 'total'] as const).flatMap((field) =>
+        [
+          ...['0', '.00'].map((amount) => [amount, tooSmall(field)] as const),
+          ...['0.001', '10.123'].map((amount) => [amount, tooPrecise(field, 'USD', 2)] as const),
+          ...['10000000.01', '9'.repeat(40)].map((amount) => [amount, tooBig(field)] as const),
+          ['1000.01', insufficient('USD', '1000', '1000.01')] as const,
+        ].map(([amount, refusal]): Row => [
+          `${field} ${amount}`,
+          { body: { amount: undefined, [field]: amount } },
+          refusal,
+        ]),
+      ),
+      ...['profile_id', 'fiat_account_id'].flatMap(required),
+      ...['profile_id', 'fiat_account_id', 'identity_id', 'account_id'].flatMap(uuid),
+      ...refId,
+      ...text('memo', 256),
+      ...metadata,
+      [
+        'ref_id again, with another body',
+        { body: { ref_id: 'taken', amount: '7' } },
+        () => exists('ref_id', world.own.transfer),
+      ],
+      ...profileNamed('profile_id'),
+      ...accountAndIdentity,
+      ...barredProfile((profile_id) => ({ profile_id })),
+      ...barredHolders,
+      ...record('fiat account', 'fiat_account_id', others('fiat_account'), own('account')),
+      [
+        'a REJECTED fiat account',
+        () => ({ body: { fiat_account_id: world.rejected } }),
+        () => disabled('fiat account', world.rejected, 'REJECTED'),
+      ],
+      [
+        'from a balance of nothing',
+        () => ({ body: { profile_id: world.own.second.id } }),
+        insufficient('USD', '0', '10', own('second')),
+      ],
+    ],
+    order: [
+      [['memo 5', { body: { memo: 5 } }, bad('memo')]],
+      [['amount and total', { body: { total: '10' } }, bad('exactly one of')]],
+      [['EUR', { body: { asset: 'EUR' } }, bad('asset EUR')]],
+      [['too precise', { body: { amount: '20000000.001' } }, tooPrecise('amount', 'USD', 2)]],
+      [
+        ['too much', { body: { amount: '20000000' } }, tooBig('amount')],
+        ['nothing', { body: { amount: '0' } }, tooSmall('amount')],
+      ],
+      [['ref_id again', { body: { ref_id: 'taken' } }, () => exists('ref_id', world.own.transfer)]],
+      ...HOLDERS_ORDER,
+      barredProfile((profile_id) => ({ profile_id })),
+      [['no such fiat account', { body: { fiat_account_id: NOBODYS } }, notFound('fiat account')]],
+      [['no funds', { body: { amount: '5000' } }, insufficient('USD', '1000', '5000')]],
+    ],
+  },
+
+  'POST /v2/sandbox/profiles/:id/deposit': {
+    good: () => ({
+      path: depositTo(world.customer.profile_id),
+      body: { asset: 'USDP', amount: '10', crypto_network: 'ETHEREUM' },
+    }),
+    rows: [
+      ...pathId(depositTo, 'profile', () => world.other.profile_id),
+      ...assetSymbol('asset'),
+      ...required('amount'),
+      ...amountText('amount'),
+      ...inBody('amount', 'must be greater than zero', '0', '0.00', '.0', '000'),
+      ['too precise', { body: { amount: `.${'0'.repeat(18)}1` } }, tooPrecise('amount', 'USDP', 18)],
+      [
+        'too precise for the network',
+        { body: { amount: '10.0000001', crypto_network: 'SOLANA' } },
+        tooPrecise('amount', 'USDP', 6),
+      ],
+      [
+        'too precise for USD',
+        { body: { asset: 'USD', amount: '10.001', crypto_network: undefined } },
+        tooPrecise('amount', 'USD', 2),
+      ],
+      ...networkName('crypto_network'),
+      [
+        'another network',
+        { body: { crypto_network: 'BITCOIN' } },
+        notCarried('USDP', 'BITCOIN', 'ETHEREUM', 'SOLANA'),
+      ],
+      ['USD over a network', { body: { asset: 'USD' } }, notCarried('USD', 'ETHEREUM')],
+      ...addressText('crypto_address'),
+      [
+        'crypto_address without crypto_network',
+        () => ({ body: { crypto_network: undefined, crypto_address: world.own.address.address } }),
+        bad('crypto_address needs crypto_network'),
+      ],
+      ...inBody('crypto_address', 'is not an address of ETHEREUM', ...NOT_OF_ETHEREUM),
+      [
+        'an address of ETHEREUM over SOLANA',
+        () => sentTo(world.own.address.address, 'SOLANA'),
+        bad('crypto_address', 'is not an address of SOLANA'),
+      ],
+      ...[
+        () => DESTINATION,
+        () => world.own.address_of_second.address,
+        () => world.others.address.address,
+      ].map((address): Row => [
+        `to an address that is not the profile's: ${address.toString().slice(6)}`,
+        () => sentTo(address()),
+        () => notFound('crypto_address', String(address())),
+      ]),
+    ],
+    order: [
+      [['amount 5', { body: { amount: 5 } }, bad('amount')]],
+      [['no such asset', { body: { asset: 'NOPE' } }, bad('asset NOPE is not known')]],
+      [
+        [
+          'another network',
+          { body: { crypto_network: 'XLAYER' } },
+          notCarried('USDP', 'XLAYER', 'ETHEREUM', 'SOLANA'),
+        ],
+      ],
+      [['no address', { body: { crypto_address: 'x' } }, bad('crypto_address')]],
+      [
+        ['too precise', { body: { amount: '.0000000000000000000000001' } }, tooPrecise('amount', 'USDP', 18)],
+        ['nothing', { body: { amount: '0' } }, bad('greater than zero')],
+      ],
+      nobodys(depositTo(NOBODYS)),
+      [["nobody's address", () => sentTo(DESTINATION), notFound('crypto_address')]],
+    ],
+  },
+
+  [`POST ${IDENTITIES}`]: {
+    good: () => ({ path: IDENTITIES, body: { ref_id: 'new', person_details: PERSON } }),
+    rows: [
+      ...required('ref_id'),
+      ...refId,
+      ...personOrInstitution,
+      ...inside('person_details', () => PERSON, [
+        ...inBody('date_of_birth', 'must be a string', 5, null, []),
+        ...inBody('date_of_birth', 'must be a date', '', '10.12.1815', '2026-02-30', '1815-12-10T00:00:00Z'),
+        ...postalAddress('address'),
+        ...text('email', 320),
+        ...['phone_number', 'nationality'].flatMap((field) => text(field, 100)),
+        ...inBody('note', 'must not hold the NUL character', '\0', { deeper: ['\ud800'] }),
+      ]),
+      ...inside('institution_details', () => ({ name: 'Acme' }), [
+        ...postalAddress('business_address'),
+        ...text('institution_type', 100),
+        ...text('email', 320),
+      ]),
+      [
+        'both details',
+        { body: { institution_details: { name: 'Acme' } } },
+        bad('exactly one of person_details and institution_details'),
+      ],
+      [
+        'no details',
+        { body: { person_details: undefined } },
+        bad('exactly one of person_details and institution_details'),
+      ],
+      ...metadata,
+      [
+        'ref_id again, with another body',
+        { body: { ref_id: 'taken', metadata: { a: 'b' } } },
+        () => exists('ref_id', world.own.identity),
+      ],
+    ],
+    order: [
+      [['metadata 5', { body: { metadata: 5 } }, bad('metadata')]],
+      [['no details', { body: { person_details: undefined } }, bad('exactly one of')]],
+      [['ref_id again', { body: { ref_id: 'taken' } }, () => exists('ref_id', world.own.identity)]],
+    ],
+  },
+
+  [`GET ${IDENTITIES}`]: {
+    good: () => ({ path: IDENTITIES }),
+    rows: [
+      ...list(IDENTITIES),
+      ...idFilter('ids'),
+      ...textFilter('ref_ids'),
+      ...choiceFilter('summary_statuses', 'DENIED'),
+    ],
+    order: LIST_ORDER,
+  },
+
+  [`GET ${IDENTITIES}/:id`]: {
+    good: () => ({ path: `${IDENTITIES}/${own('identity')()}` }),
+    rows: pathId((id) => `${IDENTITIES}/${id}`, 'identity', others('identity')),
+    order: [UNKNOWN_PARAMETER, nobodys(`${IDENTITIES}/${NOBODYS}`)],
+  },
+
+  [`PUT ${IDENTITIES}/:id/sandbox-status`]: {
+    good: () => ({ path: statusOf(own('identity')()), body: { status: 'APPROVED' } }),
+    rows: [
+      ...pathId(statusOf, 'identity', others('identity')),
+      ...choice('status', 'approved', 'ACTIVE'),
+      ...['user_disabled', 'admin_disabled'].flatMap(boolean),
+      ['nothing', { body: { status: undefined } }, bad('one of status, user_disabled and admin_disabled')],
+    ],
+    order: [
+      [['status 5', { body: { status: 5 } }, bad('status')]],
+      [['nothing', { body: { status: undefined } }, bad('one of status')]],
+      nobodys(statusOf(NOBODYS)),
+    ],
+  },
+
+  [`POST ${ACCOUNTS}`]: {
+    good: () => ({ path: ACCOUNTS, body: { account: accountOf() } }),
+    rows: [
+      ...required('account'),
+      ...object('account'),
+      ...boolean('create_profile'),
+      ...inside('account', accountOf, [
+        ...unknownFields('customer_id', 'create_profile', 'summary_status', 'profile_id', ''),
+        ...required('identity_id'),
+        ...uuid('identity_id'),
+        ...refId,
+        ...choice('type', 'brokerage', 'IRA'),
+        ...text('description', 500),
+        ...metadata,
+        ...inBody('members', 'must be an array', 5, null, 'x', {}),
+        ...inBody(
+          'members',
+          'at most 100 values',
+          Array.from({ length: 101 }, () => member()),
+        ),
+        ...inBody('members', 'members.0 must be an object', [5], [null], ['x'], [[]]),
+        ...inBody('members', 'members.1.identity_id is required', [member(), {}]),
+        ...inBody('members', 'members.0.identity_id must be a string', [{ identity_id: 5 }]),
+        ...inBody('members', 'members.0.identity_id must be a UUID', [{ identity_id: 'me' }]),
+        ...inBody('members', 'members.0.id is not a known field', [{ ...member(), id: NOBODYS }]),
+        ...inBody('members', 'members.0.roles must be an array', [member('OWNER')], [member(null)]),
+        ...inBody('members', 'members.0.roles.1 must be one of', [member(['AUTHORIZED_USER', 'OWNER'])]),
+        ...inBody('members', 'members.0.roles.0 must be a string', [member([5])]),
+        ...inBody('members', 'members.0.roles must NOT have duplicate', [
+          member(['AUTHORIZED_USER', 'AUTHORIZED_USER']),
+        ]),
+        ...inBody('members', 'members.2.identity_id', [
+          member(),
+          member([], NOBODY_ELSES),
+          member([], NOBODYS.toUpperCase()),
+        ]),
+      ]),
+      [
+        'ref_id again, of another identity',
+        () => account({ ref_id: 'taken', identity_id: NOBODYS, members: [member()] }),
+        () => exists('ref_id', world.own.account),
+      ],
+      [
+        'a member twice, with the ref_id again',
+        () => account({ ref_id: 'taken', members: [member(), member()] }),
+        bad('account.members.1.identity_id', 'a member once'),
+      ],
+      ...record('identity', (identity_id) => account({ identity_id }).body, others('identity')),
+      ...record(
+        'identity',
+        (identity_id) => account({ members: [member([], own('identity')()), { identity_id }] }).body,
+        others('identity'),
+      ),
+    ],
+    order: [
+      [['create_profile 5', { body: { create_profile: 5 } }, bad('create_profile')]],
+      [
+        ['ref_id again', () => account({ ref_id: 'taken' }), () => exists('ref_id', world.own.account)],
+        ['no such identity', () => account({ identity_id: NOBODYS }), notFound('identity')],
+      ],
+    ],
+  },
+
+  [`GET ${ACCOUNTS}`]: {
+    good: () => ({ path: ACCOUNTS }),
+    rows: [...list(ACCOUNTS), ...['ids', 'identity_ids'].flatMap(idFilter), ...textFilter('ref_ids')],
+    order: LIST_ORDER,
+  },
+
+  [`GET ${ACCOUNTS}/:id`]: {
+    good: () => ({ path: `${ACCOUNTS}/${own('account')()}` }),
+    rows: pathId((id) => `${ACCOUNTS}/${id}`, 'account', others('account')),
+    order: [UNKNOWN_PARAMETER, nobodys(`${ACCOUNTS}/${NOBODYS}`)],
+  },
+
+  [`POST ${RULES}`]: {
+    good: () => ({ path: RULES, body: ruleOf(world.customer) }),
+    rows: [
+      ...required('ref_id'),
+      ...refId,
+      ...required('profile_id'),
+      ...uuid('profile_id'),
+      ...text('nickname', 100),
+      ...['source_asset', 'destination_asset'].flatMap(assetSymbol),
+      ...notConvertible,
+      ...required('source'),
+      ...object('source'),
+      ...inBody('source', 'at least 1 of crypto, fiat, profile', {}),
+      ...inBody('source', 'at most 1 of crypto, fiat, profile', {
+        fiat: {},
+        crypto: { network: 'ETHEREUM' },
+      }),
+      ...inside('source', () => ({}), [
+        ...unknownFields('bank', 'Fiat', ''),
+        ...['crypto', 'fiat', 'profile'].flatMap(object),
+        ...inside('crypto', () => ({ network: 'ETHEREUM' }), [
+          ...required('network'),
+          ...networkName('network'),
+          ...unknownFields('address', 'address_id'),
+        ]),
+        ...inside('fiat', () => ({}), [
+          ...choice('network', 'wire', 'CUBIX'),
+          ...text('account_type', 50),
+          ...unknownFields('memo_id', 'deposit_instructions_id'),
+        ]),
+        ...inside('profile', () => ({ profile_id: NOBODYS }), [
+          ...required('profile_id'),
+          ...uuid('profile_id'),
+          ...unknownFields('asset'),
+        ]),
+      ]),
+      ...['USDP', 'EUR'].map((asset): Row => [
+        `a wire of ${asset}`,
+        () => ({
+          body: { source_asset: asset, destination_asset: asset, destination: profileOf(world.other) },
+        }),
+        bad(`source_asset ${asset} does not go by wire`, 'must be USD'),
+      ]),
+      [
+        'from a network that does not carry the asset',
+        {
+          body: {
+            source_asset: 'USDP',
+            destination_asset: 'USD',
+            source: { crypto: { network: 'BITCOIN' } },
+          },
+        },
+        named('source.crypto.network BITCOIN', notCarried('USDP', 'BITCOIN', 'ETHEREUM', 'SOLANA')),
+      ],
+      [
+        'USD from a network',
+        { body: { source: { crypto: { network: 'ETHEREUM' } } } },
+        named('source.crypto.network ETHEREUM', notCarried('USD', 'ETHEREUM')),
+      ],
+      [
+        'the deposits to another profile',
+        () => ({ body: { source: { profile: { profile_id: world.own.second.id } } } }),
+        bad('source.profile.profile_id must be profile_id'),
+      ],
+      ...destination,
+      [
+        'ref_id again, with another body',
+        { body: { ref_id: 'taken', destination: ON_ETHEREUM } },
+        () => exists('ref_id', world.own.rule),
+      ],
+      ...profileNamed('profile_id'),
+      [
+        'the same source again',
+        () => againAt(world.own.second.id),
+        () => exists('source', world.own.rule_of_second),
+      ],
+    ],
+    order: [
+      [['nickname 5', { body: { nickname: 5 } }, bad('nickname')]],
+      ...PAYOUT_ORDER.slice(0, 3),
+      [
+        [
+          'USD from a network',
+          { body: { source_asset: 'USD', source: { crypto: { network: 'SOLANA' } } } },
+          named('source.crypto.network SOLANA', notCarried('USD', 'SOLANA')),
+        ],
+      ],
+      ...PAYOUT_ORDER.slice(3),
+      [['ref_id again', { body: { ref_id: 'taken' } }, () => exists('ref_id', world.own.rule)]],
+      [
+        [
+          'no such profile',
+          { body: { profile_id: NOBODYS, source_asset: 'USD', source: { fiat: {} } } },
+          notFound('profile'),
+        ],
+      ],
+      [
+        ['no such fiat account', () => toFiatAccount(NOBODYS), notFound('fiat account')],
+        ['to nobody', { body: { destination: { profile: { profile_id: NOBODYS } } } }, notFound('profile')],
+      ],
+      [
+        [
+          'the same source again',
+          () => againAt(world.own.second.id),
+          () => exists('source', world.own.rule_of_second),
+        ],
+      ],
+    ],
+  },
+
+  [`GET ${RULES}`]: {
+    good: () => ({ path: RULES }),
+    rows: [
+      ...list(RULES),
+      ...['ids', 'profile_ids'].flatMap(idFilter),
+      ...textFilter('ref_ids'),
+      ...choiceFilter('statuses', 'ACTIVE'),
+    ],
+    order: LIST_ORDER,
+  },
+
+  [`DELETE ${RULES}/:id`]: {
+    good: () => ({ path: `${RULES}/${own('rule')()}` }),
+    rows: pathId((id) => `${RULES}/${id}`, 'orchestration rule', others('rule')),
+    order: [UNKNOWN_PARAMETER, nobodys(`${RULES}/${NOBODYS}`)],
+  },
+
+  [`POST ${ORCHESTRATIONS}`]: {
+    good: () => ({ path: ORCHESTRATIONS, body: orchestrationOf(world.customer) }),
+    rows: [
+      ...required('ref_id'),
+      ...refId,
+      ...['source_asset', 'destination_asset'].flatMap(assetSymbol),
+      ...notConvertible,
+      ...required('source_amount'),
+      ...amountText('source_amount'),
+      ...inBody('source_amount', 'too little', '0', '0.00', '.0', '000'),
+      ['too precise', { body: { source_amount: '10.123' } }, tooPrecise('source_amount', 'USD', 2)],
+      [
+        'too precise for the destination',
+        { body: { source_asset: 'USDP', destination_asset: 'USD', source_amount: '10.123' } },
+        tooPrecise('source_amount', 'USDP', 2),
+      ],
+      [
+        'too precise for the network',
+        {
+          body: {
+            source_asset: 'USDP',
+            source_amount: '10.0000001',
+            destination: { crypto: { network: 'SOLANA', address: SOLANA_ADDRESS } },
+          },
+        },
+        tooPrecise('source_amount', 'USDP', 6),
+      ],
+      ...['.5', '1', '1.99'].map((source_amount): Row => [
+        `${source_amount}, fee 1`,
+        { body: { source_amount, destination: ON_ETHEREUM } },
+        tooLittle('source_amount less the fee of 1'),
+      ]),
+      ...['1000001.01', '9'.repeat(40)].map((source_amount): Row => [
+        `${source_amount}, fee 1`,
+        { body: { source_amount, destination: ON_ETHEREUM } },
+        tooMuch('source_amount less the fee of 1'),
+      ]),
+      [
+        'too much for a wire',
+        () => ({ body: { source_amount: '10000000.01', ...toFiatAccount(NOBODYS).body } }),
+        tooBig('source_amount'),
+      ],
+      ...required('source'),
+      ...object('source'),
+      ...inBody('source', 'source.profile is required', {}, { crypto: {} }),
+      ...inside('source', () => profileOf(world.customer), [
+        ...unknownFields('crypto', 'fiat', 'Profile', ''),
+        ...object('profile'),
+        ...inside('profile', () => ({ profile_id: NOBODYS }), [
+          ...required('profile_id'),
+          ...uuid('profile_id'),
+          ...unknownFields('asset'),
+        ]),
+      ]),
+      ...destination,
+      ...['identity_id', 'account_id'].flatMap(uuid),
+      ...metadata,
+      [
+        'ref_id again, with another body',
+        { body: { ref_id: 'taken', source_amount: '7' } },
+        () => exists('ref_id', world.own.orchestration),
+      ],
+      ...profileNamed((profile_id) => ({ source: { profile: { profile_id } } })),
+      ...accountAndIdentity,
+      ...[{}, { destination: ON_ETHEREUM }].flatMap((to) => [
+        ...barredProfile((profile_id) => ({ source: { profile: { profile_id } }, ...to })),
+      ]),
+      ...barredHolders,
+      [
+        'one cent more than there is',
+        { body: { source_amount: '1000.01' } },
+        insufficient('USD', '1000', '1000.01'),
+      ],
+      [
+        'one cent more, to an address',
+        { body: { source_amount: '1000.01', destination: ON_ETHEREUM } },
+        insufficient('USD', '1000', '1000.01'),
+      ],
+      [
+        'one cent more, to a bank',
+        () => ({ body: { source_amount: '1000.01', ...toFiatAccount(own('fiat_account')()).body } }),
+        insufficient('USD', '1000', '1000.01'),
+      ],
+      [
+        'as much as can be written',
+        { body: { source_amount: '9'.repeat(40) } },
+        insufficient('USD', '1000', '9'.repeat(40)),
+      ],
+      ['from a balance of nothing', { body: { source_asset: 'USDG' } }, insufficient('USDG', '0', '10')],
+    ],
+    order: [
+      [['metadata 5', { body: { metadata: 5 } }, bad('metadata')]],
+      ...PAYOUT_ORDER,
+      [['too precise', { body: { source_amount: '5000000.001' } }, tooPrecise('source_amount', 'USD', 2)]],
+      [
+        [
+          'too much',
+          { body: { source_amount: '5000000', ...sentAsUsdp(ON_ETHEREUM.crypto).body } },
+          tooMuch('source_amount less the fee of 1'),
+        ],
+        ['nothing', { body: { source_amount: '0' } }, bad('source_amount 0')],
+      ],
+      [['ref_id again', { body: { ref_id: 'taken' } }, () => exists('ref_id', world.own.orchestration)]],
+      [['no such profile', { body: { source: { profile: { profile_id: NOBODYS } } } }, notFound('profile')]],
+      ...HOLDERS_ORDER.slice(1),
+      barredProfile((profile_id) => ({ source: { profile: { profile_id } } })),
+      [
+        ['no such fiat account', () => toFiatAccount(NOBODYS), notFound('fiat account')],
+        ['to nobody', { body: { destination: { profile: { profile_id: NOBODYS } } } }, notFound('profile')],
+      ],
+      [['no funds', { body: { source_amount: '5000' } }, insufficient('USD', '1000', '5000')]],
+    ],
+  },
+
+  [`GET ${ORCHESTRATIONS}`]: {
+    good: () => ({ path: ORCHESTRATIONS }),
+    rows: [
+      ...list(ORCHESTRATIONS),
+      ...[
+        'orchestration_rule_id',
+        'orchestration_id',
+        'profile_id',
+        'source_asset',
+        'destination_asset',
+      ].flatMap(idFilter),
+      ...choiceFilter('status', 'PROCESSING'),
+    ],
+    order: LIST_ORDER,
+  },
+
+  [`GET ${ORCHESTRATIONS}/:id`]: {
+    good: () => ({ path: `${ORCHESTRATIONS}/${own('orchestration')()}` }),
+    rows: pathId((id) => `${ORCHESTRATIONS}/${id}`, 'orchestration', others('orchestration')),
+    order: [UNKNOWN_PARAMETER, nobodys(`${ORCHESTRATIONS}/${NOBODYS}`)],
+  },
 }
 
 function balanceOf(asset: string) {
   return { path: `/v2/profiles/${world.customer.profile_id}/balances/${asset}` }
+}
+function statementsOf(customer_id: string) {
+  return `${STATEMENTS}?customer_id=${customer_id}`
+}
+function pricesOf(market: string) {
+  return `/v2/markets/${market}/historical-prices`
+}
+function depositTo(id: string) {
+  return `/v2/sandbox/profiles/${id}/deposit`
+}
+function statusOf(id: string) {
+  return `${IDENTITIES}/${id}/sandbox-status`
+}
+function sentTo(crypto_address: unknown, crypto_network = 'ETHEREUM') {
+  return { body: { crypto_address, crypto_network } }
+}
+function fromTo(from_profile_id: string, to_profile_id = from_profile_id) {
+  return { body: { from_profile_id, to_profile_id } }
+}
+function accountOf() {
+  return { identity_id: idOf(world.own.identity) }
+}
+function account(changes: object) {
+  return { body: { account: { ...accountOf(), ...changes } } }
+}
+function member(roles: unknown = [], identity_id = NOBODYS) {
+  return { identity_id, roles }
+}
+/** A rule at a source that another one waits at: deposits of USDG to the second profile. */
+function againAt(profile_id: unknown) {
+  return { body: { profile_id, source_asset: 'USDG', source: { profile: { profile_id } } } }
 }
 
 // ---------------------------------------------------------------------------------------------------------------
@@ -857,7 +1973,7 @@ const UNREADABLE: Row[] = [
   ['an oversize body', { body: { padding: 'x'.repeat(BODY_LIMIT) } }, tooLarge],
 ]
 
-const QUERY_ROWS = [
+const UNKNOWN_PARAMETERS = [
   'x=1',
   'limits=1',
   '__proto__=1',
@@ -865,11 +1981,12 @@ const QUERY_ROWS = [
   'customer_id=x',
   'LIMIT=1',
   'access_token=x',
-].map((query): Row => [
+]
+const unknownParameter = (query: string): Row => [
   `unknown query parameter ${query}`,
   { query },
   bad(query.split('=')[0]!, 'is not a known query parameter'),
-])
+]
 
 const BAD_HEADERS = ['Basic YTpi', 'Bearer', 'Bearer ', 'Bearer a b', 'Bearer ä', 'token', '']
 const BAD_TOKENS: [string, () => Promise<string>][] = [
@@ -930,7 +2047,7 @@ interface Call extends Request {
 async function ask({ method, path, query, body, payload, headers, authorization }: Call, on = service) {
   const reply = await on.app.inject({
     method: method as 'GET',
-    url: query === undefined ? path : `${path}?${query}`,
+    url: query === undefined ? path : `${path}${path.includes('?') ? '&' : '?'}${query}`,
     ...(payload === undefined ? body !== undefined && { payload: body } : payload !== '' && { payload }),
     headers: { ...headers, ...(authorization !== undefined && { authorization }) },
   })
@@ -987,16 +2104,36 @@ const nameOf = ({ method, url }: { method: string; url: string }) => `${method} 
 
 // ---------------------------------------------------------------------------------------------------------------
 
+interface Schema {
+  properties?: Record<string, Schema>
+  items?: Schema
+}
+/** Every field that a schema declares, also within objects: `account`, `account.ref_id`. */
+const declaredBy = ({ properties = {} }: Schema, within = ''): string[] =>
+  Object.entries(properties).flatMap(([name, field]) => [
+    within + name,
+    ...declaredBy(field.items ?? field, `${within}${name}.`),
+  ])
+/** Every field that a value has, named in the same way. */
+function fieldsOf(value: unknown, within = ''): string[] {
+  if (Array.isArray(value)) return value.flatMap((item) => fieldsOf(item, within))
+  if (typeof value !== 'object' || value === null) return []
+  return Object.entries(value).flatMap(([name, field]) => [
+    within + name,
+    ...fieldsOf(field, `${within}${name}.`),
+  ])
+}
+
 test('every operation has its rows here, and every field and parameter of it', () => {
   expect(Object.keys(CASES).sort()).toEqual(OPERATIONS.map(nameOf).sort())
   for (const operation of OPERATIONS) {
     const changes = CASES[nameOf(operation)]!.rows.map(([, change]) => evaluated(change))
     const touched = new Set([
-      ...changes.flatMap(({ body = {} }) => Object.keys(body)),
+      ...changes.flatMap(({ body }) => fieldsOf(body)),
       ...changes.flatMap(({ query = '' }) => query.split('=')[0]!),
     ])
-    const declared = { ...operation.query?.properties, ...operation.body?.properties }
-    expect(Object.keys(declared).filter((name) => !touched.has(name))).toEqual([])
+    const declared = [operation.query, operation.body].flatMap((part) => declaredBy((part ?? {}) as Schema))
+    expect(declared.filter((name) => !touched.has(name))).toEqual([])
     if (operation.params) expect(changes.some(({ path }) => path)).toBe(true)
   }
 })
@@ -1008,7 +2145,11 @@ describe.each(OPERATIONS.map((operation) => [nameOf(operation), operation] as co
     const { good, rows, order } = CASES[name] ?? { good: () => ({ path: '/' }), rows: [], order: [] }
     const authorized = () => ({ method, authorization: `Bearer ${world.customer.token}` })
 
-    test.each([...rows, ...QUERY_ROWS, ...(operation.body ? BODY_ROWS : [])])(
+    const unknown = UNKNOWN_PARAMETERS.filter(
+      (one) => !(one.split('=')[0]! in (operation.query?.properties ?? {})),
+    )
+
+    test.each([...rows, ...unknown.map(unknownParameter), ...(operation.body ? BODY_ROWS : [])])(
       '%s',
       async (_, change, refusal) => {
         await expectRefusal({ ...authorized(), ...changed(good(), change) }, evaluated(refusal))
@@ -1048,10 +2189,15 @@ describe.each(OPERATIONS.map((operation) => [nameOf(operation), operation] as co
       const { body } = await ask({ method: 'GET', path: '/openapi.json' })
       const path = operation.url.replaceAll(/:(\w+)/g, '{$1}')
       const { responses } = (body as ApiDocument).paths[path]![method.toLowerCase()]!
-      for (const { status, slug } of [...rows, ...order.flat()].map(([, , refusal]) => evaluated(refusal))) {
+      const refusals = [...rows, ...order.flat()].map(([, , refusal]) => evaluated(refusal))
+      for (const { status, slug } of refusals) {
         const { examples } = responses[status]!.content['application/problem+json']!
         if (slug !== undefined) expect(Object.keys(examples)).toContain(slug)
       }
+      // And no others.
+      const met = refusals.flatMap(({ status, slug }) => slug ?? (status === 404 ? 'not-found' : []))
+      const declared = (operation.problems ?? []).filter((slug) => slug !== 'unavailable')
+      expect([...new Set(met)].sort()).toEqual([...declared].sort())
     })
 
     test('none of it has changed a table', nothingChanged)
@@ -1132,20 +2278,84 @@ describe('live mode', () => {
   const testAddress = noAddress(BITCOIN_TEST_ADDRESS, 'BITCOIN')
   const retryAfter = { 'retry-after': expect.any(String) as unknown }
   const meta = { request_id: expect.any(String) as unknown }
-  const notConnected = { status: 503, detail: ['BITCOIN', 'not connected'], headers: retryAfter, meta }
+  const unavailable = (network: string) => {
+    return { status: 503, detail: [network, 'not connected'], headers: retryAfter, meta }
+  }
+  const rule = (changes: object) => () => ruleOf(customer, changes)
 
   test.each<[string, string, () => object, Refusal]>([
     ['to a test network', WITHDRAWALS, () => withdrawal(BITCOIN_TEST_ADDRESS), testAddress],
     ['a fee for a test network', QUOTES, () => bitcoin(BITCOIN_TEST_ADDRESS), testAddress],
     // So that above it is the address that was refused.
-    ['to a network that is not connected', WITHDRAWALS, () => withdrawal(BITCOIN_ADDRESS), notConnected],
-    ['a fee for one', QUOTES, () => bitcoin(BITCOIN_ADDRESS), notConnected],
-    ['sandbox operations', DEPOSITS, () => ({}), notFound(DEPOSITS)],
+    [
+      'to a network that is not connected',
+      WITHDRAWALS,
+      () => withdrawal(BITCOIN_ADDRESS),
+      unavailable('BITCOIN'),
+    ],
+    ['a fee for one', QUOTES, () => bitcoin(BITCOIN_ADDRESS), unavailable('BITCOIN')],
+    [
+      'an address of one',
+      ADDRESSES,
+      () => ({ profile_id: customer.profile_id, crypto_network: 'BITCOIN' }),
+      unavailable('BITCOIN'),
+    ],
+    ['deposit instructions', INSTRUCTIONS, () => instructionsOf(customer), unavailable('WIRE')],
+    ['a fiat account', FIAT_ACCOUNTS, () => fiatAccountOf('1'), unavailable('WIRE')],
+    [
+      'a wire',
+      FIAT_WITHDRAWALS,
+      () => ({ profile_id: customer.profile_id, asset: 'USD', fiat_account_id: NOBODYS, amount: '1' }),
+      unavailable('WIRE'),
+    ],
+    ['a rule for wires', RULES, rule({}), unavailable('WIRE')],
+    [
+      'a rule for deposits over a network',
+      RULES,
+      rule({ source_asset: 'USDP', destination_asset: 'USD', source: { crypto: { network: 'SOLANA' } } }),
+      unavailable('SOLANA'),
+    ],
+    [
+      'a rule to an address',
+      RULES,
+      () => ruleOf(customer, { source: profileOf(customer), destination: ON_ETHEREUM }),
+      unavailable('ETHEREUM'),
+    ],
+    [
+      'an orchestration to an address',
+      ORCHESTRATIONS,
+      () => orchestrationOf(customer, { destination: ON_ETHEREUM }),
+      unavailable('ETHEREUM'),
+    ],
+    [
+      'an orchestration to a test network',
+      ORCHESTRATIONS,
+      () =>
+        orchestrationOf(customer, {
+          source_asset: 'BTC',
+          destination_asset: 'BTC',
+          destination: { crypto: { network: 'BITCOIN', address: BITCOIN_TEST_ADDRESS } },
+        }),
+      named('destination.crypto.address', testAddress),
+    ],
+    [
+      'an orchestration to a bank',
+      ORCHESTRATIONS,
+      () => orchestrationOf(customer, toFiatAccount(NOBODYS).body),
+      unavailable('WIRE'),
+    ],
+    ['sandbox deposits by memo', DEPOSITS, () => ({}), notFound(DEPOSITS)],
+    ['sandbox deposits', depositTo(NOBODYS), () => ({}), notFound(depositTo(NOBODYS))],
   ])('%s', async (_, path, body, refusal) => {
     const before = await everyTable(live.db)
     const authorization = `Bearer ${customer.token}`
     await expectRefusal({ method: 'POST', path, body: body(), authorization }, refusal, live)
     expect(await everyTable(live.db)).toEqual(before)
+  })
+
+  test("the sandbox's verification", async () => {
+    const call = { method: 'PUT', path: statusOf(NOBODYS), authorization: `Bearer ${customer.token}` }
+    await expectRefusal({ ...call, body: { status: 'APPROVED' } }, notFound(statusOf(NOBODYS)), live)
   })
 })
 
@@ -1157,6 +2367,14 @@ type Accepted = [route: string, what: string, change: Change, reply: object | ((
 const W = `POST ${WITHDRAWALS}`
 const D = `POST ${DEPOSITS}`
 const P = 'POST /v2/profiles'
+const I = `POST ${INTERNAL}`
+const F = `POST ${FIAT_WITHDRAWALS}`
+const FA = `POST ${FIAT_ACCOUNTS}`
+const S = 'POST /v2/sandbox/profiles/:id/deposit'
+const N = `POST ${IDENTITIES}`
+const A = `POST ${ACCOUNTS}`
+const R = `POST ${RULES}`
+const O = `POST ${ORCHESTRATIONS}`
 const LONGEST = '\u{1F4B5}'.repeat(100)
 const SIX_PAIRS = Object.fromEntries(
   many.slice(0, 6).map((_, index) => [`${index}`.padEnd(100, 'k'), LONGEST]),
@@ -1243,30 +2461,239 @@ const ACCEPTED: Accepted[] = [
   [
     'GET /v2/transfer/transfers/:id',
     'an upper-case id',
-    () => ({ path: `/v2/transfer/transfers/${String(world.transfer.id).toUpperCase()}` }),
-    () => world.transfer,
+    () => ({ path: `/v2/transfer/transfers/${String(world.own.transfer.id).toUpperCase()}` }),
+    () => world.own.transfer,
   ],
   [
     'GET /v2/transfer/transfers',
     'an upper-case id in a filter',
-    () => ({ query: `ids=${String(world.transfer.id).toUpperCase()}` }),
-    () => ({ items: [world.transfer] }),
+    () => ({ query: `ids=${String(world.own.transfer.id).toUpperCase()}` }),
+    () => ({ items: [world.own.transfer] }),
   ],
 
-  ...OPERATIONS.filter(({ query }) => query?.properties.page_cursor).flatMap((operation) => {
-    const idFilters = Object.keys(operation.query!.properties).filter((name) => /(^|_)ids$/.test(name))
-    return [
-      ...idFilters.flatMap((name) => [`${name}=me`, `${name}=`, `${name}=${NOBODYS}`]),
-      ...idFilters.map((name) => `${name}=${many.slice(1).join(`&${name}=`)}`),
+  ...[I, F].flatMap((route): Accepted[] => [
+    [route, 'amount .5', { body: { amount: '.5' } }, { amount: '0.5', total: '0.5', fee: '0' }],
+    [route, 'trailing zeros', { body: { amount: `0001.5${'0'.repeat(30)}` } }, { amount: '1.5' }],
+    [route, '6 pairs of 100 characters', { body: { metadata: SIX_PAIRS } }, { metadata: SIX_PAIRS }],
+    [route, 'odd pairs', { body: { metadata: ODD_PAIRS } }, { metadata: ODD_PAIRS }],
+    [route, 'a memo of 256', { body: { memo: 'ü'.repeat(256) } }, { memo: 'ü'.repeat(256) }],
+  ]),
+  [F, 'a total', { body: { amount: undefined, total: '.50' } }, { amount: '0.5', total: '0.5' }],
+  [
+    I,
+    'upper-case ids',
+    () => ({
+      body: upperCase({
+        from_profile_id: world.customer.profile_id,
+        to_profile_id: world.own.second.id,
+      }),
+    }),
+    () => ({ profile_id: world.customer.profile_id }),
+  ],
+  [
+    F,
+    'upper-case ids',
+    () => ({
+      body: upperCase({
+        profile_id: world.customer.profile_id,
+        fiat_account_id: world.own.fiat_account.id,
+        identity_id: world.own.identity.id,
+        account_id: world.own.account.id,
+      }),
+    }),
+    () => ({
+      profile_id: world.customer.profile_id,
+      fiat_account_id: world.own.fiat_account.id,
+      identity_id: world.own.identity.id,
+      account_id: world.own.account.id,
+    }),
+  ],
+  [S, 'amount .5', { body: { amount: '.5' } }, {}],
+  [S, 'as much as can be written', { body: { amount: '9'.repeat(40) } }, {}],
+  [S, 'USD', { body: { asset: 'USD', amount: '0000.010', crypto_network: undefined } }, {}],
+  [S, 'BTC', { body: { asset: 'BTC', crypto_network: undefined } }, {}],
+  [S, 'to the own address', () => sentTo(world.own.address.address), {}],
+  [
+    S,
+    'to the own address, in small letters',
+    () => sentTo(String(world.own.address.address).toLowerCase()),
+    {},
+  ],
+  [
+    S,
+    'to the own address, over another network with the same ones',
+    () => ({ body: { ...sentTo(world.own.address.address, 'INK').body, asset: 'USDG' } }),
+    {},
+  ],
+  [
+    FA,
+    'other members of wire and of the owner',
+    {
+      body: {
+        fiat_account_owner: { institution_details: { name: 'A', x: [1] }, y: { z: null } },
+        fiat_network_instructions: { wire: { iban: 5, routing_details: { x: {} } } },
+      },
+    },
+    {
+      status: 'APPROVED',
+      fiat_account_owner: { institution_details: { name: 'A', x: [1] }, y: { z: null } },
+      fiat_network_instructions: { wire: { iban: 5, routing_details: { x: {} } } },
+    },
+  ],
+  [
+    FA,
+    'an account number that the bank rejects',
+    () => ({ body: fiatAccountOf(REJECTED_ACCOUNT_NUMBER) }),
+    { status: 'REJECTED' },
+  ],
+  [
+    N,
+    'other members of a person',
+    { body: { ref_id: 'members', person_details: { ...PERSON, x: [1], toString: null } } },
+    { person_details: { ...PERSON, x: [1], toString: null } },
+  ],
+  [
+    N,
+    'a leap day',
+    { body: { ref_id: 'leap day', person_details: { ...PERSON, date_of_birth: '2024-02-29' } } },
+    {},
+  ],
+  [
+    A,
+    'upper-case ids, and its own identity as a member',
+    () =>
+      account({
+        identity_id: own('identity')().toUpperCase(),
+        members: [member(['BENEFICIAL_OWNER', 'FINANCIAL_ADVISOR'], own('identity')().toUpperCase())],
+      }),
+    () => ({
+      identity_id: own('identity')(),
+      members: [
+        {
+          id: expect.any(String) as unknown,
+          ...member(['BENEFICIAL_OWNER', 'FINANCIAL_ADVISOR'], own('identity')()),
+        },
+      ],
+    }),
+  ],
+  [
+    R,
+    'upper-case ids',
+    () => ({
+      body: {
+        ref_id: 'upper-case',
+        profile_id: world.customer.profile_id.toUpperCase(),
+        source: profileOf({ profile_id: world.customer.profile_id.toUpperCase() }),
+        destination: profileOf({ profile_id: own('second')().toUpperCase() }),
+      },
+    }),
+    () => ({
+      rule: expect.objectContaining({
+        profile_id: world.customer.profile_id,
+        source: profileOf(world.customer),
+        destination: profileOf({ profile_id: own('second')() }),
+      }) as unknown,
+    }),
+  ],
+  [
+    O,
+    'amount .5',
+    { body: { ref_id: 'amount', source_amount: '.5' } },
+    { source_amount: '0.5', status: 'COMPLETED' },
+  ],
+  [
+    O,
+    'trailing zeros to an address',
+    { body: { ref_id: 'zeros', source_amount: `2.5${'0'.repeat(30)}`, destination: ON_ETHEREUM } },
+    { source_amount: '2.5', status: 'PROCESSING' },
+  ],
+  [
+    O,
+    'upper-case ids',
+    () => ({
+      body: {
+        ref_id: 'upper-case',
+        source: profileOf({ profile_id: world.customer.profile_id.toUpperCase() }),
+        ...toFiatAccount(own('fiat_account')().toUpperCase()).body,
+      },
+    }),
+    () => ({
+      profile_id: world.customer.profile_id,
+      source: profileOf(world.customer),
+      destination: { fiat: { bank_account_id: own('fiat_account')() } },
+    }),
+  ],
+  ...['NOPE', '', 'usd', 'USD%20'].flatMap((asset) =>
+    ['source_asset', 'destination_asset'].map((filter): Accepted => [
+      `GET ${ORCHESTRATIONS}`,
+      `${filter}=${asset} matches nothing`,
+      { query: `${filter}=${asset}` },
+      { items: [], orchestrations: [] },
+    ]),
+  ),
+  ...(
+    [
+      [ORCHESTRATIONS, 'orchestration'],
+      [IDENTITIES, 'identity'],
+      [ACCOUNTS, 'account'],
+    ] as const
+  ).map(([url, kind]): Accepted => [
+    `GET ${url}/:id`,
+    'an upper-case id',
+    () => ({ path: `${url}/${own(kind)().toUpperCase()}` }),
+    () => ({ id: own(kind)() }),
+  ]),
+  ...['', '{', '[1]', 'x'.repeat(BODY_LIMIT + 1)].map((body): Accepted => [
+    `DELETE ${RULES}/:id`,
+    `the body ${JSON.stringify(body.slice(0, 50))}, which nobody looks at`,
+    raw(body),
+    {},
+  ]),
+  [`DELETE ${RULES}/:id`, 'any content type', raw('x', { 'content-type': 'text/plain' }), {}],
+  [
+    `DELETE ${RULES}/:id`,
+    'an upper-case id, a second time',
+    () => ({ path: `${RULES}/${own('rule')().toUpperCase()}` }),
+    () => ({ rule: { ...world.own.rule, status: 'DELETED', updated_at: expect.any(String) as unknown } }),
+  ],
+
+  ...[
+    'max_data_points=1',
+    'max_data_points=9223372036854775807',
+    'pagination.offset=2147483647&pagination.limit=1000',
+    'range.begin=2026-01-01T00:00:00Z&range.end=2026-01-01T00:00:00Z',
+    'range.begin=2026-01-01T00:00:00Z&range.end=2026-01-01T01:00:00%2B01:00&increment=ONE_DAY',
+    'range.begin=0001-01-01T00:00:00Z&range.end=9999-12-31T23:59:59.999999999Z&increment=ONE_MINUTE',
+    'range.begin=9999-12-31T23:59:59.999999999Z',
+    'range.end=0001-01-01T00:00:00Z',
+  ].map((query): Accepted => {
+    const none = { market: 'BTCUSD', prices: [], items: [], total_count: 0 }
+    return ['GET /v2/markets/:market/historical-prices', query, { query }, none]
+  }),
+  [
+    `GET ${STATEMENTS}`,
+    'an upper-case customer_id',
+    () => ({ path: statementsOf(world.customer.customer_id.toUpperCase()) }),
+    { statements: expect.arrayContaining([expect.any(Object)]) as unknown },
+  ],
+  ...PAGED.flatMap((operation) => {
+    const idFilters = idFiltersOf(operation)
+    const bounds = [
       'created_at.gt=9999-12-31T23:59:59.999999999Z',
       'created_at.lt=0001-01-01T00:00:00Z',
       'created_at.lt=1970-01-01t00:00:00.000z',
       'created_at.eq=2026-01-01T00:00:00.123456789%2B05:30',
+    ]
+    return [
+      ...idFilters.flatMap((name) => [`${name}=me`, `${name}=`, `${name}=${NOBODYS}`]),
+      ...idFilters.map((name) => `${name}=${many.slice(1).join(`&${name}=`)}`),
+      ...(hasBounds(operation) ? bounds : []),
     ].map((query): Accepted => {
-      return [nameOf(operation), `${query.slice(0, 60)} matches nothing`, { query }, { items: [] }]
+      const reply = { [operation.url === STATEMENTS ? 'statements' : 'items']: [] }
+      return [nameOf(operation), `${query.slice(0, 60)} matches nothing`, { query }, reply]
     })
   }),
-  ...OPERATIONS.filter(({ query }) => query?.properties.limit).map((operation): Accepted => {
+  ...PAGED.filter(hasBounds).map((operation): Accepted => {
     const query =
       'limit=1000&order=DESC&created_at.gte=2026-01-01T00:00:00-00:30&created_at.gt=1970-01-01T00:00:00Z'
     return [

@@ -9,9 +9,17 @@ import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
-import { curlSession, makeDemo } from '../src/demo.ts'
+import { createCustomer } from '../src/customers/create-customer.ts'
+import { momentAt } from '../src/db/ids.ts'
+import { curlSession } from '../src/demo/curl-session.ts'
+import { makeDemo } from '../src/demo/make-demo.ts'
 import { SCOPES } from '../src/http/scopes.ts'
+import { Ledger } from '../src/ledger/ledger.ts'
+import { verify } from '../src/ledger/verify.ts'
+import { simulatedNetworks } from '../src/networks/simulated.ts'
 import { readSettings, SETTINGS, SettingsError } from '../src/settings.ts'
+import { setRewardRate } from '../src/statements/reward-rates.ts'
+import { move } from './history.ts'
 import { asAdmin, atEnd, cloneDatabase, everyTable, withdrawalOf, type TestDatabase } from './support.ts'
 
 // The program as it is started from a shell: its arguments, settings, output, exit codes and signals.
@@ -44,6 +52,7 @@ function start(args: string[], environment: Environment = {}): ChildProcess {
       HOME: process.env.HOME,
       DATABASE_URL: database.url,
       BURSAR_DATA_DIR: dataDir,
+      BURSAR_SIMULATED_PRICE_DAYS: '0',
       ...environment,
     },
     stdio: ['ignore', 'pipe', 'pipe'],
@@ -141,7 +150,11 @@ async function call(url: string, token: string, body?: unknown) {
 
 describe('help', () => {
   test.each<[string, string[], string[]]>([
-    ['bursar', [], ['serve', 'migrate', 'customer', 'client', 'verify', '--version']],
+    [
+      'bursar',
+      [],
+      ['serve', 'migrate', 'customer', 'client', 'account', 'statements', 'rewards', 'verify', '--version'],
+    ],
     ['bursar serve', ['serve'], ['--json', ...Object.keys(SETTINGS)]],
     ['bursar migrate', ['migrate'], ['--json']],
     ['bursar customer', ['customer'], ['create']],
@@ -153,7 +166,25 @@ describe('help', () => {
       ['--customer <id>', '--scopes <scopes>', '--json', ...SCOPES],
     ],
     ['bursar client disable', ['client', 'disable'], ['<client_id>', '--json']],
+    ['bursar account', ['account'], ['disable', 'enable']],
+    ['bursar account disable', ['account', 'disable'], ['<account_id>', '--user', '--json']],
+    ['bursar account enable', ['account', 'enable'], ['<account_id>', '--user', '--json']],
     ['bursar verify', ['verify'], ['--json', 'exit code 1']],
+    ['bursar statements', ['statements'], ['generate', 'pay', 'explain']],
+    [
+      'bursar statements generate',
+      ['statements', 'generate'],
+      ['--period <YYYY-MM>', '--customer <id>', '--json'],
+    ],
+    ['bursar statements pay', ['statements', 'pay'], ['--period <YYYY-MM>', '--customer <id>', '--json']],
+    ['bursar statements explain', ['statements', 'explain'], ['<statement_id>', '--json', 'exit code 1']],
+    ['bursar rewards rate', ['rewards', 'rate'], ['set', 'list']],
+    [
+      'bursar rewards rate set',
+      ['rewards', 'rate', 'set'],
+      ['--from <YYYY-MM-DD>', '--rate <rate>', '--json'],
+    ],
+    ['bursar rewards rate list', ['rewards', 'rate', 'list'], ['--json']],
   ])('of %s', async (name, command, expected) => {
     const { code, stdout, stderr } = await bursar([...command, '--help'], { DATABASE_URL: undefined })
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
@@ -186,8 +217,10 @@ describe('settings', () => {
     BURSAR_BASE_URL: ['bursar.example', 'ftp://bursar.example', 'https://', 'https://bursar.example/?a=b'],
     BURSAR_WORKER: ['maybe', '2'],
     BURSAR_WORKER_INTERVAL_MS: ['9', '60001', '1s'],
+    BURSAR_NETWORKS_FILE: [], // Any text names a file; one that cannot be read is told when it is needed.
     BURSAR_SIMULATED_CONFIRMATION_MS: ['-1', '3600001'],
     BURSAR_SIMULATED_HOLD_MS: ['-1', '3600001'],
+    BURSAR_SIMULATED_PRICE_DAYS: ['-1', '91'],
     BURSAR_FEE_QUOTE_TTL_SECONDS: ['0', '86401'],
     BURSAR_TOKEN_TTL_SECONDS: ['0', '86401', 'NaN'],
     BURSAR_OAUTH_ISSUER: ['issuer', 'mailto:issuer@example.com', 'https://issuer.example/#a'],
@@ -408,6 +441,224 @@ describe('customers and clients', () => {
   })
 })
 
+describe('accounts', () => {
+  const NOBODY = '0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f'
+  let own: TestDatabase
+  let environment: Environment
+  beforeAll(async () => {
+    own = await cloneDatabase()
+    environment = { DATABASE_URL: own.url }
+  })
+  afterAll(() => own.drop())
+
+  test('are disabled and enabled, by the administrator and for the API user', async () => {
+    const folder = await temporaryFolder()
+    atEnd(() => rm(folder, { recursive: true, force: true }))
+    const { ready } = await serve({ ...environment, BURSAR_DATA_DIR: folder })
+    const demo = JSON.parse(await readFile(ready.credentials_file!, 'utf8')) as {
+      client_id: string
+      client_secret: string
+    }
+    const { access_token: token } = await tokenOf(ready.address, demo)
+    const identity = await call(`${ready.address}/v2/identity/identities`, token, {
+      ref_id: 'acme',
+      institution_details: { name: 'Acme' },
+    })
+    const made = await call(`${ready.address}/v2/identity/accounts`, token, {
+      account: { identity_id: identity.body.id },
+    })
+    const account_id = String(made.body.id)
+    const read = async () => (await call(`${ready.address}/v2/identity/accounts/${account_id}`, token)).body
+
+    /** What the command must say, and the API afterwards. */
+    async function expectFlags(args: string[], admin_disabled: boolean, user_disabled: boolean) {
+      const summary_status = admin_disabled || user_disabled ? 'DISABLED' : 'PENDING'
+      const flags = { admin_disabled, user_disabled, summary_status }
+      expect(await json(['account', ...args, account_id], environment)).toEqual({ account_id, ...flags })
+      expect(await read()).toMatchObject(flags)
+    }
+    await expectFlags(['disable'], true, false)
+    await expectFlags(['disable', '--user'], true, true)
+    await expectFlags(['enable'], false, true)
+    expect((await read()).updated_at).not.toBe(made.body.updated_at)
+
+    // Once more is no mistake, and nothing changes. (The demo is at work on other tables.)
+    const before = await read()
+    await expectFlags(['enable'], false, true)
+    expect(await read()).toEqual(before)
+
+    expect(await bursar(['account', 'enable', '--user', account_id.toUpperCase()], environment)).toEqual({
+      code: 0,
+      stderr: '',
+      stdout: 'admin_disabled: false\nuser_disabled:  false\nsummary_status: PENDING\n',
+    })
+    expect(await read()).toMatchObject({ user_disabled: false, summary_status: 'PENDING' })
+  })
+
+  test.each<[string, string[], RegExp]>([
+    ['to disable nobody', ['account', 'disable', NOBODY], new RegExp(`^there is no account ${NOBODY}$`)],
+    ['to enable nobody', ['account', 'enable', NOBODY], new RegExp(`^there is no account ${NOBODY}$`)],
+    ['to disable what is no id', ['account', 'disable', 'x'], /must be a UUID\.$/],
+    ['to enable no account', ['account', 'enable'], /missing required argument 'account_id'$/],
+  ])('refused: %s', async (_name, args, line) => {
+    const before = await everyTable(own.db)
+    expectRefused(await bursar(args, environment), [line])
+    expect(await everyTable(own.db)).toEqual(before)
+  })
+})
+
+describe('statements and rewards', () => {
+  const NOBODY = '0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f'
+  let own: TestDatabase
+  let environment: Environment
+  beforeAll(async () => {
+    own = await cloneDatabase()
+    environment = { DATABASE_URL: own.url }
+  })
+  afterAll(() => own.drop())
+
+  /** What a command that must succeed says. */
+  async function said(...args: string[]): Promise<string> {
+    const { code, stdout, stderr } = await bursar(args, environment)
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+    return stdout
+  }
+
+  test('rates are set and listed', async () => {
+    expect(await said('rewards', 'rate', 'set', '--from', '2024-01-01', '--rate', '.0500')).toBe(
+      'The rate is 0.05 from 2024-01-01 on.\n',
+    )
+    const second = await json(
+      ['rewards', 'rate', 'set', '--from', '2024-02-16', '--rate', '0.0376'],
+      environment,
+    )
+    const set_at = expect.stringMatching(/^20\d\d-\d\d-\d\dT[\d:.]{15}Z$/) as string
+    expect(second).toEqual({ effective_from: '2024-02-16', rate: '0.0376', set_at })
+    expect(await json(['rewards', 'rate', 'list'], environment)).toEqual({
+      rates: [{ effective_from: '2024-01-01', rate: '0.05', set_at }, second],
+    })
+    expect(await said('rewards', 'rate', 'list')).toMatch(
+      /^2024-01-01 {2}0\.05 {2}\(set 20\S+Z\)\n2024-02-16 {2}0\.0376 {2}\(set 20\S+Z\)\n$/,
+    )
+  })
+
+  test('statements are generated, explained and paid, once', async () => {
+    const { db } = own
+    await setRewardRate(db, '2024-01-01', '0.05')
+    await setRewardRate(db, '2024-02-16', '0.0376')
+    const { customer_id, profile_id } = await createCustomer(db, 'Holder')
+    const at = momentAt('2024-02-12T23:59:59.999999Z')
+    await move(db, customer_id, at, { to: profile_id, minor: 1_000_000_000n })
+    const ref_id = `USDG_REWARDS-${customer_id}-2024-02`
+
+    const generate = ['statements', 'generate', '--period', '2024-02']
+    expect(await json([...generate, '--customer', customer_id], environment)).toEqual({
+      generated: [{ customer_id, ref_id, total_amount: '1.990136' }],
+    })
+    expect(await said(...generate)).toBe('0 statements generated for 2024-02.\n')
+    expect(await said('statements', 'generate', '--period', '2024-03')).toBe(
+      `USDG_REWARDS-${customer_id}-2024-03  3.193424 USDG\n1 statements generated for 2024-03.\n`,
+    )
+
+    const { rows } = await db.query<{ id: string }>('select id from statements order by period_start limit 1')
+    const { id } = rows[0]!
+    const table = (await said('statements', 'explain', id)).split('\n')
+    expect(table.slice(0, 2)).toEqual([
+      '       day  balance    rate  balance x rate  reward (/ 365)',
+      '2024-02-01        0    0.05               0               0',
+    ])
+    expect(table.slice(11)).toEqual([
+      '2024-02-11        0    0.05               0               0',
+      ...['12', '13', '14', '15'].map(
+        (day) => `2024-02-${day}     1000    0.05              50  0.136986301369`,
+      ),
+      ...Array.from(
+        { length: 14 },
+        (_, n) => `2024-02-${n + 16}     1000  0.0376            37.6   0.10301369863`,
+      ),
+      '',
+      'sum of balance x rate    726.4',
+      'by 365, rounded down     1.990136',
+      'the statement states     1.990136',
+      '',
+    ])
+    expect(await json(['statements', 'explain', id], environment)).toMatchObject({
+      statement: { id, ref_id, status: 'STATEMENT_STATUS_GENERATED', metadata: { total_amount: '1.990136' } },
+      derivation: { total: '1.990136', products: '726.4' },
+    })
+
+    const pay = ['statements', 'pay']
+    expect(await json([...pay, '--customer', NOBODY], environment)).toEqual({ paid: [] })
+    expect(await json([...pay, '--period', '2024-02'], environment)).toEqual({
+      paid: [
+        {
+          customer_id,
+          statement_id: id,
+          ref_id,
+          amount_paid: '1.990136',
+          transfer_id: expect.stringMatching(UUID) as string,
+        },
+      ],
+    })
+    expect(await said(...pay)).toBe(
+      `USDG_REWARDS-${customer_id}-2024-03  3.193424 USDG\n1 statements paid.\n`,
+    )
+    expect(await verify(db)).toMatchObject({ disagreements: [], transfers: 3 })
+
+    // One that states what does not follow from the ledger.
+    await db.query('update statements set total_amount_owed = 2, amount_paid = 2 where id = $1', [id])
+    const differs = await bursar(['statements', 'explain', id], environment)
+    expect(differs).toMatchObject({ code: 1, stderr: '' })
+    expect(differs.stdout).toMatch(
+      /\nby 365, rounded down {5}1\.990136\nthe statement states {5}2 {2}WHICH DIFFERS\n$/,
+    )
+  })
+
+  test.each<[string, string[], RegExp]>([
+    ['no period', ['statements', 'generate'], /--period <YYYY-MM>' not specified$/],
+    [
+      'a 13th month',
+      ['statements', 'pay', '--period', '2024-13'],
+      /'2024-13' is invalid\. must be a month, YYYY-MM\.$/,
+    ],
+    [
+      'a month that has not ended',
+      ['statements', 'generate', '--period', '2999-01'],
+      /^the period 2999-01 has not ended$/,
+    ],
+    [
+      'a month without a rate',
+      ['statements', 'generate', '--period', '2023-12'],
+      /^no reward rate is in force in 2023-12: bursar rewards rate set$/,
+    ],
+    [
+      'a customer that is no id',
+      ['statements', 'pay', '--customer', 'acme'],
+      /'acme' is invalid\. must be a UUID\.$/,
+    ],
+    [
+      'to explain what is not there',
+      ['statements', 'explain', NOBODY],
+      new RegExp(`^there is no generated statement ${NOBODY}$`),
+    ],
+    ['no rate', ['rewards', 'rate', 'set', '--from', '2024-01-01'], /--rate <rate>' not specified$/],
+    [
+      'a rate from a day that there is not',
+      ['rewards', 'rate', 'set', '--from', '2023-02-29', '--rate', '0.01'],
+      /'2023-02-29' is invalid\. must be a day, YYYY-MM-DD\.$/,
+    ],
+    ...['3.76', '0.00000000001'].map((rate): [string, string[], RegExp] => [
+      `a rate of ${rate}`,
+      ['rewards', 'rate', 'set', '--from', '2024-01-01', '--rate', rate],
+      /must be a decimal number from 0 to 1 with at most 10 decimals\.$/,
+    ]),
+  ])('refused: %s', async (_name, args, line) => {
+    const before = await everyTable(own.db)
+    expectRefused(await bursar(args, environment), [line])
+    expect(await everyTable(own.db)).toEqual(before)
+  })
+})
+
 describe('serve', () => {
   test('on an empty database makes a demo that works, once; what it did is verified', async () => {
     const own = await cloneDatabase()
@@ -436,23 +687,31 @@ describe('serve', () => {
       'customer_id',
       'profile_id',
       'memo_id',
+      'identity_id',
+      'account_id',
+      'orchestration_rule_id',
+      'orchestration_memo_id',
     ])
     expect(demo).toMatchObject({
       base_url: first.ready.address,
       token_url: `${first.ready.address}/oauth2/token`,
       memo_id: expect.stringMatching(/^[A-Z0-9]{16}$/) as string,
+      orchestration_memo_id: expect.stringMatching(/^[A-Z0-9]{16}$/) as string,
     })
 
     // They get a token, the wire arrives, the balance is there, a withdrawal leaves.
     const { access_token: token, scope } = await tokenOf(demo.base_url!, demo)
     expect(scope).toBe(SCOPES.join(' '))
-    const deposit = await call(`${demo.base_url}/v2/sandbox/fiat-deposits`, token, {
-      amount: '250.00',
-      asset: 'USD',
-      memo_id: demo.memo_id,
-      fiat_network_instructions: { wire: {} },
-    })
-    expect(deposit).toEqual({ status: 200, body: {} })
+    const wire = async (memo_id: string | undefined) => {
+      const deposit = await call(`${demo.base_url}/v2/sandbox/fiat-deposits`, token, {
+        amount: '250.00',
+        asset: 'USD',
+        memo_id,
+        fiat_network_instructions: { wire: {} },
+      })
+      expect(deposit).toEqual({ status: 200, body: {} })
+    }
+    await wire(demo.memo_id)
     const balance = await call(`${demo.base_url}/v2/profiles/${demo.profile_id}/balances/USD`, token)
     expect(balance.body).toMatchObject({ asset: 'USD', available: '250' })
     const withdrawal = await call(
@@ -466,17 +725,19 @@ describe('serve', () => {
         timeout: 20_000,
       })
       .toMatchObject({ body: { status: 'COMPLETED' } })
+    await expectRecords(demo, token, () => wire(demo.orchestration_memo_id))
 
     expect(await first.stop()).toBe(0)
     expect(first.stdout()).toMatch(/^[^\n]+\n$/)
     expect(await first.stderr).toBe('')
 
-    // A second start makes nothing new; at another address, the file says so.
-    const before = await everyTable(own.db)
+    // A second start makes nothing new, but reads the networks on; at another address, the file says so.
+    const everyRecord = async () => ({ ...(await everyTable(own.db)), network_cursors: undefined })
+    const before = await everyRecord()
     const second = await serve(environment)
     expect(second.ready.credentials_file).toBe(file)
     expect(await second.stop()).toBe(0)
-    expect(await everyTable(own.db)).toEqual(before)
+    expect(await everyRecord()).toEqual(before)
     const address = second.ready.address
     expect(JSON.parse(await readFile(file, 'utf8'))).toEqual({
       ...demo,
@@ -489,22 +750,65 @@ describe('serve', () => {
     await verified(own, environment)
   })
 
+  /** The demo's account, its rule, which a wire sets off, and its statements of the last three months. */
+  async function expectRecords(demo: Record<string, string>, token: string, wire: () => Promise<void>) {
+    const get = async <T>(path: string) => (await call(`${demo.base_url}${path}`, token)).body as T
+    const account = await get<Record<string, unknown>>(`/v2/identity/accounts/${demo.account_id}`)
+    expect(account).toMatchObject({
+      id: demo.account_id,
+      identity_id: demo.identity_id,
+      summary_status: 'APPROVED',
+      profile_id: expect.stringMatching(UUID) as string,
+    })
+    expect(account.profile_id).not.toBe(demo.profile_id)
+
+    // One was set off by the demo itself.
+    await wire()
+    const orchestrations = `/v2/orchestration/orchestrations?orchestration_rule_id=${demo.orchestration_rule_id}`
+    const ended = (source_amount: string) => ({
+      orchestration_rule_id: demo.orchestration_rule_id,
+      profile_id: account.profile_id,
+      source_amount,
+      destination_asset: 'USDP',
+      status: 'COMPLETED',
+    })
+    await expect
+      .poll(() => get(orchestrations), { timeout: 20_000 })
+      .toMatchObject({ items: [ended('250'), ended('100')] })
+
+    const { statements } = await get<{ statements: Record<string, string>[] }>(
+      `/v2/statements?customer_id=${demo.customer_id}`,
+    )
+    expect(statements.map(({ status }) => status)).toEqual(
+      ['GENERATED', 'PAID', 'PAID'].map((status) => `STATEMENT_STATUS_${status}`),
+    )
+    const months = statements.map(({ period_start }) => period_start!.slice(0, 7))
+    const [year, month] = new Date().toISOString().split('-').map(Number)
+    const monthsAgo = [1, 2, 3].map((ago) =>
+      new Date(Date.UTC(year!, month! - 1 - ago)).toISOString().slice(0, 7),
+    )
+    expect(months).toEqual(monthsAgo)
+    for (const { metadata } of statements)
+      expect(metadata).toEqual({ total_amount: expect.stringMatching(/^\d+\.\d{1,6}$/) as string })
+  }
+
   /** `verify` says clean of what is clean, and finds what is broken afterwards. */
   async function verified(own: TestDatabase, environment: Environment): Promise<void> {
     expect(await json(['verify'], environment)).toEqual({
       clean: true,
       customers: 1,
-      transfers: 2,
+      // Three months of deposits, two rewards, two wires that became USDP, and what is done above.
+      transfers: 13,
       entries: expect.any(Number) as number,
-      balances: 1,
+      balances: 3,
       disagreements: [],
     })
     const clean = await bursar(['verify'], environment)
     expect(clean).toMatchObject({ code: 0, stderr: '' })
-    expect(clean.stdout).toMatch(/^Clean: 1 customers, 2 transfers, \d+ entries, 1 balances\.\n$/)
+    expect(clean.stdout).toMatch(/^Clean: 1 customers, 13 transfers, \d+ entries, 3 balances\.\n$/)
 
     // Entries are append-only for the service's role; a superuser may break anything.
-    const damage = `update entries set amount = amount + 1 where account = 'bank'`
+    const damage = `update entries set amount = amount + 1 where account = 'bank' and amount = -100`
     await expect(own.db.query(damage)).rejects.toThrow('permission denied')
     const url = new URL(inject('adminUrl'))
     url.pathname = new URL(own.url).pathname
@@ -532,8 +836,14 @@ describe('serve', () => {
     atEnd(own.drop)
     const folder = await temporaryFolder()
     atEnd(() => rm(folder, { recursive: true, force: true }))
+    const db = own.db
+    const context = {
+      db,
+      ledger: new Ledger(db),
+      networks: simulatedNetworks(db, { confirmationMs: 0, holdMs: 0 }),
+    }
     const starts = Array.from({ length: 8 }, () =>
-      makeDemo(own.db, { dataDir: folder, baseUrl: 'http://127.0.0.1:8080' }),
+      makeDemo(context, { dataDir: folder, baseUrl: 'http://127.0.0.1:8080' }),
     )
     const made = (await Promise.all(starts)).filter((demo) => demo !== undefined)
     expect(made).toHaveLength(1)

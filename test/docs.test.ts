@@ -1,8 +1,13 @@
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { CRYPTO_NETWORKS } from '../src/assets/catalogue.ts'
-import { curlSession } from '../src/demo.ts'
-import { MAGIC_OUTCOMES, magicAddress } from '../src/networks/magic-addresses.ts'
+import { curlSession } from '../src/demo/curl-session.ts'
+import {
+  MAGIC_OUTCOMES,
+  magicAccountNumber,
+  magicAddress,
+  REJECTED_ACCOUNT_NUMBER,
+} from '../src/networks/magic-addresses.ts'
 
 const read = (file: string) => readFileSync(new URL(`../${file}`, import.meta.url), 'utf8')
 
@@ -21,4 +26,9 @@ test('every magic destination is documented', () => {
       if (address !== undefined) expect(page).toContain(`| ${outcome} | \`${address}\` |`)
     }
   }
+  for (const outcome of MAGIC_OUTCOMES) {
+    const accountNumber = magicAccountNumber(outcome)
+    if (accountNumber !== undefined) expect(page).toContain(`| ${outcome} | \`${accountNumber}\` |`)
+  }
+  expect(page).toContain(REJECTED_ACCOUNT_NUMBER)
 })

@@ -4,11 +4,14 @@ import { Ajv2020 } from 'ajv/dist/2020.js'
 import ajvFormats from 'ajv-formats'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { OPERATIONS } from '../src/app.ts'
+import { transaction } from '../src/db/database.ts'
 import { PROBLEMS } from '../src/http/problems.ts'
 import { SCOPES } from '../src/http/scopes.ts'
+import { lockMarket, writePrices } from '../src/markets/write-prices.ts'
 import {
   BASE_URL,
   fund,
+  insertStatements,
   newCustomer,
   startTestService,
   withdrawalOf,
@@ -47,10 +50,27 @@ const WITHDRAWALS = '/v2/transfer/crypto-withdrawals'
 const QUOTES = '/v2/transfer/fees/crypto-withdrawal'
 const INSTRUCTIONS = '/v2/transfer/fiat-deposit-instructions'
 const DEPOSITS = '/v2/sandbox/fiat-deposits'
+const INTERNAL = '/v2/transfer/internal'
+const ADDRESSES = '/v2/transfer/deposit-addresses'
+const FIAT_ACCOUNTS = '/v2/transfer/fiat-accounts'
+const FIAT_WITHDRAWALS = '/v2/transfer/fiat-withdrawals'
+const IDENTITIES = '/v2/identity/identities'
+const ACCOUNTS = '/v2/identity/accounts'
+const RULES = '/v2/orchestration/rules'
+const ORCHESTRATIONS = '/v2/orchestration/orchestrations'
+const STATEMENTS = '/v2/statements'
+
+const DESTINATION = '0x52908400098527886E0F7030069857D2E4169EE7'
+const PERSON = { first_name: 'Ada', last_name: 'Lovelace' }
+const FIAT_ACCOUNT = {
+  fiat_account_owner: { person_details: PERSON },
+  fiat_network_instructions: { wire: { account_number: '1' } },
+}
 
 let service: TestService
 let customer: TestCustomer
-let memo_id: string
+/** The customer's own records, by the name of the field that names them. */
+let ids: Record<string, string>
 let source: string
 let document: Document
 
@@ -58,14 +78,43 @@ beforeAll(async () => {
   service = await startTestService()
   customer = await newCustomer(service)
   await fund(customer, '1000')
-  const instructions = { profile_id: customer.profile_id, fiat_network: 'WIRE' }
-  memo_id = String((await customer.call('POST', INSTRUCTIONS, instructions)).body.memo_id)
+  ids = await recordsOf(customer)
   const reply = await service.app.inject('/openapi.json')
   expect(reply.headers['content-type']).toMatch(/^application\/json\b/)
   source = reply.body
   document = reply.json<Document>()
 })
 afterAll(() => service.close())
+
+/** A record of each kind that an example can name. */
+async function recordsOf({ profile_id, call }: TestCustomer): Promise<Record<string, string>> {
+  const made = async (url: string, body: object) =>
+    (await call<Record<string, string>>('POST', url, body)).body
+  const instructions = await made(INSTRUCTIONS, { profile_id, fiat_network: 'WIRE' })
+  const second = await made('/v2/profiles', { nickname: 'Second' })
+  const identity = await made(IDENTITIES, { ref_id: 'own', person_details: PERSON })
+  const account = await made(ACCOUNTS, { account: { identity_id: identity.id } })
+  return {
+    profile_id,
+    memo_id: instructions.memo_id!,
+    from_profile_id: profile_id,
+    to_profile_id: second.id!,
+    identity_id: identity.id!,
+    account_id: account.id!,
+    fiat_account_id: (await made(FIAT_ACCOUNTS, FIAT_ACCOUNT)).id!,
+  }
+}
+/** The path of an operation on a record of the reader's. */
+const pathOn = (url: string, own: Record<string, string>) =>
+  url.replace(':id', url.startsWith(IDENTITIES) ? own.identity_id! : own.profile_id!)
+/** An example with the records of the reader in place of its own. */
+function withOwn(example: unknown, own: Record<string, string>): unknown {
+  if (Array.isArray(example)) return example.map((item) => withOwn(item, own))
+  if (typeof example !== 'object' || example === null) return example
+  return Object.fromEntries(
+    Object.entries(example).map(([name, value]) => [name, own[name] ?? withOwn(value, own)]),
+  )
+}
 
 /** `/v2/profiles/:id` is `/v2/profiles/{id}` in the document. */
 const pathOf = (url: string) => url.replaceAll(/:(\w+)/g, '{$1}')
@@ -114,6 +163,35 @@ test('it names this server, its token endpoint and exactly the scopes there are'
   expect(Object.keys(scopes).sort()).toEqual([...SCOPES].sort())
   expect([...new Set(OPERATIONS.map(({ scope }) => scope))].sort()).toEqual([...SCOPES].sort())
 })
+
+test('what is deprecated says what replaces it, and is what spec section 9 deprecates', () => {
+  const deprecated = Object.entries(document.paths).flatMap(([path, methods]) =>
+    Object.entries(methods).flatMap(([method, operation]) => deprecatedIn(operation, [method, path])),
+  )
+  const place = '200 application/json properties orchestrations'
+  expect(deprecated.map(([at]) => at)).toEqual([`get ${ORCHESTRATIONS} responses ${place}`])
+  expect(deprecated[0]![1]).toMatch(/^Deprecated: .*`items`, which replaces it\.$/)
+  expect(Object.values(document.components.schemas).flatMap((schema) => deprecatedIn(schema, []))).toEqual([])
+
+  const { schema } = documented({ method: 'GET', url: ORCHESTRATIONS }).responses['200']!.content[
+    'application/json'
+  ]! as { schema: { required: string[]; properties: Record<string, { items: object }> } }
+  const { items, orchestrations } = schema.properties
+  expect(orchestrations!.items).toEqual(items!.items)
+  expect(schema.required).toEqual(expect.arrayContaining(['items', 'orchestrations']))
+})
+
+/** Whatever is marked deprecated, by its place in the document, with what is said of it. */
+function deprecatedIn(value: unknown, place: string[]): [place: string, description: unknown][] {
+  if (typeof value !== 'object' || value === null) return []
+  const { deprecated, description } = value as { deprecated?: unknown; description?: unknown }
+  return [
+    ...(deprecated === true ? [[place.join(' '), description] as [string, unknown]] : []),
+    ...Object.entries(value).flatMap(([name, inner]) =>
+      deprecatedIn(inner, name === 'content' || name === 'schema' ? place : [...place, name]),
+    ),
+  ]
+}
 
 test('no two operations have one operationId', () => {
   const ids = OPERATIONS.map((operation) => documented(operation).operationId)
@@ -171,37 +249,104 @@ describe.each(bodies)('the example of %s', (_, operation) => {
   })
 
   test('is taken by the server as it is, but for records that the reader does not have', async () => {
-    const answer = await customer.call(method, url, example())
+    const answer = await customer.call(method, pathOn(url, ids), example())
     if (answer.status === 200) return
     expect(answer.status).toBe(404)
-    expect(answer.body.detail).toMatch(/^(profile|memo_id) \S+ not found$/)
+    expect(answer.body.detail).toMatch(/^(profile|memo_id|identity|fiat account) \S+ not found$/)
   })
 
-  test("works with the reader's own profile and memo", async () => {
-    const own = await newCustomer(service)
-    await fund(own, '1000')
-    const instructions = { profile_id: own.profile_id, fiat_network: 'WIRE' }
-    const { body } = await own.call('POST', INSTRUCTIONS, instructions)
-    const owned = { profile_id: own.profile_id, memo_id: body.memo_id }
-    const replaced = Object.fromEntries(
-      Object.entries(example()).map(([name, value]) => [
-        name,
-        name in owned ? owned[name as 'memo_id'] : value,
-      ]),
-    )
-    expect(await own.call(method, url, replaced)).toMatchObject({ status: 200 })
+  test("works with the reader's own records", async () => {
+    const reader = await newCustomer(service)
+    await fund(reader, '1000')
+    const own = await recordsOf(reader)
+    const answer = await reader.call(method, pathOn(url, own), withOwn(example(), own))
+    expect(answer.body).not.toHaveProperty('detail')
+    expect(answer.status).toBe(200)
   })
 })
+
+interface MadeRule {
+  rule: { source: { fiat?: { memo_id: string }; crypto?: { address: string; network: string } } }
+}
 
 describe('replies are what the document says', () => {
   const quote = (changes: object = {}) => ({
     asset: 'USDP',
     crypto_network: 'ETHEREUM',
-    destination_address: '0x52908400098527886E0F7030069857D2E4169EE7',
+    destination_address: DESTINATION,
     amount: '10',
     ...changes,
   })
-  /** For each operation, a request that is answered with 200. Those further down read what those before made. */
+  const rule = (changes: object) => ({
+    ref_id: crypto.randomUUID(),
+    profile_id: ids.profile_id,
+    source_asset: 'USD',
+    destination_asset: 'USDP',
+    source: { fiat: {} },
+    ...changes,
+  })
+  const orchestration = (changes: object) => ({
+    ref_id: crypto.randomUUID(),
+    source_asset: 'USD',
+    destination_asset: 'USDP',
+    source_amount: '10',
+    source: { profile: { profile_id: ids.profile_id } },
+    ...changes,
+  })
+  const held = () => ({ identity_id: ids.identity_id, account_id: ids.account_id, metadata: { a: 'b' } })
+  const destinations = () => [
+    {},
+    { destination: { profile: { profile_id: ids.to_profile_id } } },
+    { destination: { crypto: { network: 'ETHEREUM', address: DESTINATION } } },
+    { destination_asset: 'USD', destination: { fiat: { fiat_account_id: ids.fiat_account_id, memo: 'm' } } },
+  ]
+  /** The ids of what a list holds. */
+  const listed = async (url: string) => {
+    const { body } = await customer.call<{ items: { id: string }[] }>('GET', url)
+    return body.items.map(({ id }) => id)
+  }
+  /** Three minutes of one market. */
+  const price = () =>
+    transaction(service.db, async (tx) => {
+      const id = await lockMarket(tx, 'BTCUSD', 'REAL')
+      const prices: [string[]] = [['63450.125', '63450', '1']]
+      await writePrices(tx, id!, { coversMinutes: 1, minute: [1, 2, 3], second: [0, 0, 0], prices })
+    })
+  const internal = () => {
+    const { from_profile_id, to_profile_id } = ids
+    return { asset: 'USD', amount: '1', from_profile_id, to_profile_id }
+  }
+  const wire = () => {
+    const { profile_id, fiat_account_id } = ids
+    return { profile_id, asset: 'USD', fiat_account_id, amount: '1' }
+  }
+  /** Orchestrations of every kind: from a profile, from deposits by wire and over a network; one that fails. */
+  async function orchestrate() {
+    for (const destination of destinations()) {
+      await customer.call('POST', ORCHESTRATIONS, orchestration({ ...held(), ...destination }))
+    }
+    const wired = await customer.call<MadeRule>('POST', RULES, rule({}))
+    const { memo_id } = wired.body.rule.source.fiat!
+    const wire = { amount: '1', asset: 'USD', memo_id, fiat_network_instructions: { wire: {} } }
+    await customer.call('POST', DEPOSITS, wire)
+    const onChain = { source_asset: 'USDG', destination_asset: 'USD', source: { crypto: { network: 'INK' } } }
+    const sent = await customer.call<MadeRule>('POST', RULES, rule(onChain))
+    const { address: crypto_address, network: crypto_network } = sent.body.rule.source.crypto!
+    await customer.call('POST', `/v2/sandbox/profiles/${ids.profile_id!}/deposit`, {
+      asset: 'USDG',
+      amount: '1',
+      crypto_network,
+      crypto_address,
+    })
+    // As the worker leaves one.
+    await service.db.query(
+      "update orchestrations set status = 'FAILED', fail_reason = 'why' where source_asset = 'USDG'",
+    )
+    const statuses = await service.db.query<{ status: string }>('select distinct status from orchestrations')
+    expect(statuses.rows.map(({ status }) => status).sort()).toEqual(['COMPLETED', 'FAILED', 'PROCESSING'])
+  }
+
+  /** For each operation, requests that are answered with 200. The lists read what was made for their sake. */
   const REQUESTS: Record<string, () => Promise<[url: string, body?: object][]>> = {
     [`POST ${WITHDRAWALS}`]: async () => [
       [WITHDRAWALS, withdrawalOf(customer)],
@@ -216,7 +361,14 @@ describe('replies are what the document says', () => {
       ],
     ],
     [`POST ${DEPOSITS}`]: async () => [
-      [DEPOSITS, { amount: '1', asset: 'USD', memo_id, fiat_network_instructions: { wire: {} } }],
+      [
+        DEPOSITS,
+        { amount: '1', asset: 'USD', memo_id: ids.memo_id, fiat_network_instructions: { wire: {} } },
+      ],
+    ],
+    'POST /v2/sandbox/profiles/:id/deposit': async () => [
+      [`/v2/sandbox/profiles/${ids.profile_id!}/deposit`, { asset: 'USD', amount: '1' }],
+      [`/v2/sandbox/profiles/${ids.profile_id!}/deposit`, { asset: 'BTC', amount: '.1' }],
     ],
     'POST /v2/profiles': async () => [
       ['/v2/profiles', { nickname: 'Documented', description: 'With one' }],
@@ -249,6 +401,155 @@ describe('replies are what the document says', () => {
       ],
     ],
     [`GET ${INSTRUCTIONS}`]: async () => [[INSTRUCTIONS], [`${INSTRUCTIONS}?limit=1`]],
+    [`POST ${INTERNAL}`]: async () => [
+      [INTERNAL, { ...internal(), memo: 'm', ref_id: 'internal', metadata: { a: 'b' } }],
+      [INTERNAL, internal()],
+    ],
+    [`POST ${ADDRESSES}`]: async () => [
+      [ADDRESSES, { profile_id: ids.profile_id, crypto_network: 'ETHEREUM' }],
+      [
+        ADDRESSES,
+        {
+          profile_id: ids.profile_id,
+          crypto_network: 'STELLAR',
+          ref_id: 'documented',
+          conversion_target_asset: 'USD',
+          ...held(),
+        },
+      ],
+    ],
+    [`GET ${ADDRESSES}`]: async () => {
+      const address = { profile_id: ids.profile_id, crypto_network: 'BITCOIN' }
+      for (const body of [address, { ...address, ...held() }]) await customer.call('POST', ADDRESSES, body)
+      return [[ADDRESSES], [`${ADDRESSES}?limit=1`]]
+    },
+    [`POST ${FIAT_ACCOUNTS}`]: async () => [
+      [FIAT_ACCOUNTS, FIAT_ACCOUNT],
+      [
+        FIAT_ACCOUNTS,
+        {
+          fiat_account_owner: { institution_details: { name: 'Example Ltd', x: 1 } },
+          fiat_network_instructions: {
+            wire: { routing_details: { bank_address: { city: 'London', floor: 2 } } },
+          },
+          ref_id: 'documented',
+          ...held(),
+        },
+      ],
+    ],
+    [`POST ${FIAT_WITHDRAWALS}`]: async () => [
+      [FIAT_WITHDRAWALS, wire()],
+      [FIAT_WITHDRAWALS, { ...wire(), ref_id: 'wire', memo: 'm', ...held() }],
+    ],
+    [`POST ${IDENTITIES}`]: async () => [
+      [
+        IDENTITIES,
+        {
+          ref_id: 'person',
+          person_details: {
+            ...PERSON,
+            date_of_birth: '1815-12-10',
+            address: { city: 'London', floor: 2 },
+            email: 'ada@example.com',
+            phone_number: '1',
+            nationality: 'GB',
+            x: [null],
+          },
+          metadata: { a: 'b' },
+        },
+      ],
+      [
+        IDENTITIES,
+        {
+          ref_id: 'institution',
+          institution_details: { name: 'A', business_address: {}, institution_type: 'LLC', email: 'a@b.c' },
+        },
+      ],
+    ],
+    [`GET ${IDENTITIES}`]: async () => {
+      const body = { ref_id: 'another', institution_details: { name: 'A' } }
+      await customer.call('POST', IDENTITIES, body)
+      return [[IDENTITIES], [`${IDENTITIES}?limit=1`]]
+    },
+    [`GET ${IDENTITIES}/:id`]: async () => (await listed(IDENTITIES)).map((id) => [`${IDENTITIES}/${id}`]),
+    [`PUT ${IDENTITIES}/:id/sandbox-status`]: async () => [
+      [`${IDENTITIES}/${ids.identity_id!}/sandbox-status`, { status: 'ERROR', user_disabled: true }],
+      [`${IDENTITIES}/${ids.identity_id!}/sandbox-status`, { status: 'APPROVED', user_disabled: false }],
+    ],
+    [`POST ${ACCOUNTS}`]: async () => [
+      [ACCOUNTS, { account: { identity_id: ids.identity_id } }],
+      [
+        ACCOUNTS,
+        {
+          account: {
+            identity_id: ids.identity_id,
+            ref_id: 'documented',
+            type: 'ROTH_IRA',
+            description: 'd',
+            metadata: { a: 'b' },
+            members: [{ identity_id: ids.identity_id, roles: ['FINANCIAL_ADVISOR', 'AUTHORIZED_USER'] }],
+          },
+          create_profile: true,
+        },
+      ],
+    ],
+    [`GET ${ACCOUNTS}`]: async () => {
+      const account = { identity_id: ids.identity_id, members: [{ identity_id: ids.identity_id }] }
+      await customer.call('POST', ACCOUNTS, { account, create_profile: true })
+      return [[ACCOUNTS], [`${ACCOUNTS}?limit=1`]]
+    },
+    [`GET ${ACCOUNTS}/:id`]: async () => (await listed(ACCOUNTS)).map((id) => [`${ACCOUNTS}/${id}`]),
+    [`POST ${RULES}`]: async () => [
+      ...destinations().map((destination): [string, object] => [RULES, rule(destination)]),
+      [RULES, rule({ source: { fiat: { network: 'WIRE', account_type: 'CHECKING' } }, nickname: 'n' })],
+      [
+        RULES,
+        rule({ source_asset: 'USDG', destination_asset: 'USD', source: { crypto: { network: 'SOLANA' } } }),
+      ],
+      [
+        RULES,
+        rule({
+          source: { profile: { profile_id: ids.profile_id } },
+          source_asset: 'USDP',
+          destination_asset: 'USD',
+        }),
+      ],
+    ],
+    [`GET ${RULES}`]: async () => {
+      for (const destination of destinations()) await customer.call('POST', RULES, rule(destination))
+      return [[RULES], [`${RULES}?limit=1`]]
+    },
+    [`DELETE ${RULES}/:id`]: async () => {
+      const { body } = await customer.call<{ rule: { id: string } }>('POST', RULES, rule({}))
+      const path = `${RULES}/${body.rule.id}`
+      return [[path], [path]]
+    },
+    [`POST ${ORCHESTRATIONS}`]: async () => [
+      ...destinations().map((destination): [string, object] => [ORCHESTRATIONS, orchestration(destination)]),
+      [ORCHESTRATIONS, orchestration(held())],
+    ],
+    [`GET ${ORCHESTRATIONS}`]: async () => {
+      await orchestrate()
+      return [[ORCHESTRATIONS], [`${ORCHESTRATIONS}?limit=1`]]
+    },
+    [`GET ${ORCHESTRATIONS}/:id`]: async () => {
+      await orchestrate()
+      return (await listed(ORCHESTRATIONS)).map((id) => [`${ORCHESTRATIONS}/${id}`])
+    },
+    'GET /v2/markets': async () => {
+      await price()
+      return [['/v2/markets']]
+    },
+    'GET /v2/markets/:market/historical-prices': async () => {
+      await price()
+      const path = '/v2/markets/BTCUSD/historical-prices'
+      return [[path], [`${path}?increment=ONE_MINUTE&pagination.limit=1`], [`${path}?max_data_points=1`]]
+    },
+    [`GET ${STATEMENTS}`]: async () => {
+      await insertStatements(service.db, customer.customer_id)
+      const path = `${STATEMENTS}?customer_id=${customer.customer_id}`
+      return [[path], [`${path}&limit=1`]]
+    },
     [`POST ${QUOTES}`]: async () => [
       [QUOTES, quote()],
       [QUOTES, quote({ amount: undefined, total: '11' })],

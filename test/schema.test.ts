@@ -7,7 +7,19 @@ import { cloneDatabase, type TestDatabase } from './support.ts'
 const SNAPSHOT = fileURLToPath(new URL('../migrations/schema.sql', import.meta.url))
 
 /** Tables that belong to no customer: customers themselves, and what the deployment or the outside world owns. */
-const NOT_TENANT_OWNED = ['customers', 'schema_version', 'signing_keys', 'simulated_chain']
+const NOT_TENANT_OWNED = [
+  'customers',
+  'evm_nonces',
+  'markets',
+  'network_cursors',
+  'price_imports',
+  'price_minutes',
+  'price_points',
+  'reward_rates',
+  'schema_version',
+  'signing_keys',
+  'simulated_chain',
+]
 
 let database: TestDatabase
 beforeAll(async () => {

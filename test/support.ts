@@ -15,7 +15,7 @@ import { openDatabase, type Database } from '../src/db/database.ts'
 import { SCOPES, type Scope } from '../src/http/scopes.ts'
 import { onPlatform, onProfile } from '../src/ledger/entries.ts'
 import { Ledger } from '../src/ledger/ledger.ts'
-import type { Transfer } from '../src/ledger/transfer.ts'
+import type { Transfer } from '../src/ledger/records/transfer.ts'
 import type { Networks } from '../src/networks/networks.ts'
 import { simulatedNetworks } from '../src/networks/simulated.ts'
 import { createApiClient } from '../src/oauth/api-clients.ts'
@@ -230,7 +230,7 @@ export interface BursarProcess {
 /** Runs `bursar serve` on a free port and waits until it is ready. End it in `afterAll`. */
 export async function spawnBursar(environment: Record<string, string>): Promise<BursarProcess> {
   const child = spawn(process.execPath, [...PROGRAM, 'serve', '--json'], {
-    env: { ...ENVIRONMENT, PORT: '0', ...environment },
+    env: { ...ENVIRONMENT, PORT: '0', BURSAR_SIMULATED_PRICE_DAYS: '0', ...environment },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   let log = ''
@@ -275,6 +275,34 @@ export async function remoteCaller(address: string, client: { client_id: string;
   }
 }
 export type RemoteCaller = Awaited<ReturnType<typeof remoteCaller>>
+
+/** Statements of a customer, of a month each: one that is PAID, one GENERATED, one INITIATED. Gives their ids. */
+export async function insertStatements(db: Database, customer_id: string): Promise<string[]> {
+  const ids = ['PAID', 'GENERATED', 'INITIATED'].map(() => crypto.randomUUID()).sort()
+  await db.query(
+    `
+    insert into statements (customer_id, id, ref_id, type, product, status, asset, total_amount_owed, amount_paid,
+                            period_start, period_end, created_at, generated_at, paid_at)
+    select $1::uuid, id, concat_ws('-', 'USDG_REWARDS', $1::uuid::text, month), 'STATEMENT_TYPE_USDG_REWARD', 'USDG_REWARDS',
+           'STATEMENT_STATUS_' || status, 'USDG', total, paid, (month || '-01')::timestamptz,
+           (month || '-01')::timestamptz + interval '1 month' - interval '1 microsecond', now(),
+           case when total is not null then now() end, case status when 'PAID' then now() end
+    from unnest($2::uuid[], '{2026-01,2026-02,2026-03}'::text[], '{PAID,GENERATED,INITIATED}'::text[],
+                '{1.5,0.25,null}'::numeric[], '{1.5,0,null}'::numeric[]) as s (id, month, status, total, paid)`,
+    [customer_id, ids],
+  )
+  return ids
+}
+
+/** The entries of a transfer, as they were posted: event, account, asset and amount. */
+export async function entriesOf(db: Database, transferId: string): Promise<string[]> {
+  const { rows } = await db.query<{ entry: string }>(
+    `select concat_ws(' ', event, account, asset, amount) as entry from entries where transfer_id = $1
+     order by event, position`,
+    [transferId],
+  )
+  return rows.map(({ entry }) => entry)
+}
 
 /** Every table's content, to show that something changed nothing. */
 export async function everyTable(db: Database): Promise<Record<string, string[]>> {

@@ -8,6 +8,7 @@ import {
   DESTINATION,
   everyTable,
   fund,
+  insertStatements,
   newCustomer,
   startTestService,
   withdrawalOf,
@@ -20,16 +21,34 @@ const QUOTES = '/v2/transfer/fees/crypto-withdrawal'
 const INSTRUCTIONS = '/v2/transfer/fiat-deposit-instructions'
 const TRANSFERS = '/v2/transfer/transfers'
 const DEPOSITS = '/v2/sandbox/fiat-deposits'
+const INTERNAL = '/v2/transfer/internal'
+const ADDRESSES = '/v2/transfer/deposit-addresses'
+const FIAT_ACCOUNTS = '/v2/transfer/fiat-accounts'
+const FIAT_WITHDRAWALS = '/v2/transfer/fiat-withdrawals'
+const IDENTITIES = '/v2/identity/identities'
+const ACCOUNTS = '/v2/identity/accounts'
+const RULES = '/v2/orchestration/rules'
+const ORCHESTRATIONS = '/v2/orchestration/orchestrations'
+const STATEMENTS = '/v2/statements'
 const QUOTE = { asset: 'USDP', crypto_network: 'ETHEREUM', destination_address: DESTINATION, amount: '10' }
 
 const TABLES: Record<string, string> = {
   '/v2/profiles': 'profiles',
   [TRANSFERS]: 'transfers',
   [INSTRUCTIONS]: 'fiat_deposit_instructions',
+  [ADDRESSES]: 'deposit_addresses',
+  [IDENTITIES]: 'identities',
+  [ACCOUNTS]: 'accounts',
+  [RULES]: 'orchestration_rules',
+  [ORCHESTRATIONS]: 'orchestrations',
+  [STATEMENTS]: 'statements',
 }
 
 /** What identifies the records of one customer. */
 interface Marks {
+  customer_id: string
+  statement_id: string
+  statement_ref_id: string
   profile_id: string
   nickname: string
   transfer_id: string
@@ -39,6 +58,17 @@ interface Marks {
   instructions_ref_id: string
   memo_id: string
   fee_id: string
+  second_profile_id: string
+  identity_id: string
+  account_id: string
+  address_id: string
+  address: string
+  fiat_account_id: string
+  rule_id: string
+  orchestration_id: string
+  group_id: string
+  /** Of the identity, the account, the address, the fiat account, the rule and the orchestration. */
+  records_ref_id: string
 }
 
 let service: TestService
@@ -48,6 +78,9 @@ let owners: Marks
 let strangers: Marks
 
 const NOBODYS: Marks = {
+  customer_id: crypto.randomUUID(),
+  statement_id: crypto.randomUUID(),
+  statement_ref_id: `USDG_REWARDS-${crypto.randomUUID()}-2026-01`,
   profile_id: crypto.randomUUID(),
   nickname: 'Nobody',
   transfer_id: crypto.randomUUID(),
@@ -57,6 +90,16 @@ const NOBODYS: Marks = {
   instructions_ref_id: 'nobody',
   memo_id: '0000000000000000',
   fee_id: crypto.randomUUID(),
+  second_profile_id: crypto.randomUUID(),
+  identity_id: crypto.randomUUID(),
+  account_id: crypto.randomUUID(),
+  address_id: crypto.randomUUID(),
+  address: '0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed',
+  fiat_account_id: crypto.randomUUID(),
+  rule_id: crypto.randomUUID(),
+  orchestration_id: crypto.randomUUID(),
+  group_id: crypto.randomUUID(),
+  records_ref_id: 'no ref_id',
 }
 
 beforeAll(async () => {
@@ -68,44 +111,133 @@ beforeAll(async () => {
 })
 afterAll(() => service.close())
 
-async function made(by: TestCustomer, url: string, body: object): Promise<Record<string, string>> {
-  const answer = await by.call<Record<string, string>>('POST', url, body)
+async function made<T = Record<string, string>>(by: TestCustomer, url: string, body: object): Promise<T> {
+  const answer = await by.call<T>('POST', url, body)
   if (answer.status !== 200) throw new Error(`${url}: ${JSON.stringify(answer.body)}`)
   return answer.body
 }
+
+const DEPOSIT = { amount: '1', asset: 'USD', fiat_network_instructions: { wire: {} } }
+const PERSON = { first_name: 'Ada', last_name: 'Lovelace' }
+const FIAT_ACCOUNT = {
+  fiat_account_owner: { person_details: PERSON },
+  fiat_network_instructions: { wire: { account_number: '1' } },
+}
+const ruleOf = (profile_id: string, changes: object = {}) => ({
+  ref_id: crypto.randomUUID(),
+  profile_id,
+  source_asset: 'USD',
+  destination_asset: 'USDP',
+  source: { fiat: {} },
+  ...changes,
+})
+const orchestrationOf = (profile_id: string, changes: object = {}) => ({
+  ref_id: crypto.randomUUID(),
+  source_asset: 'USD',
+  destination_asset: 'USDP',
+  source_amount: '10',
+  source: { profile: { profile_id } },
+  ...changes,
+})
 
 async function recordsOf(customer: TestCustomer, name: string): Promise<Marks> {
   await fund(customer, '1000')
   const { profile_id } = customer
   const profile = await made(customer, '/v2/profiles', { nickname: name })
-  const ref_id = `${name}'s instructions`
-  const instructions = await made(customer, INSTRUCTIONS, { profile_id, fiat_network: 'WIRE', ref_id })
-  const transfer = await made(customer, WITHDRAWALS, withdrawalOf(customer, { ref_id: name }))
+  const instructions_ref_id = `${name}'s instructions`
+  const placed = { profile_id, fiat_network: 'WIRE', ref_id: instructions_ref_id }
+  const instructions = await made(customer, INSTRUCTIONS, placed)
+  // Two of each, so that the lists have more than one page.
+  await someOf(customer, crypto.randomUUID())
+  const records = await someOf(customer, `${name.length}: a ref_id`)
+  const { identity_id, account_id } = records
+  const held = withdrawalOf(customer, { ref_id: name, identity_id, account_id })
+  const transfer = await made(customer, WITHDRAWALS, held)
   const crypto_tx_hash = `0x${name}`
   await service.db.query('update transfers set crypto_tx_hash = $2 where id = $1', [
     transfer.id,
     crypto_tx_hash,
   ])
+  const moved = { asset: 'USD', amount: '1', from_profile_id: profile_id, to_profile_id: profile.id }
+  const { group_id } = await made(customer, INTERNAL, moved)
   const quote = await made(customer, QUOTES, QUOTE)
+  const [statement_id] = await insertStatements(service.db, customer.customer_id)
   return {
+    ...records,
+    customer_id: customer.customer_id,
+    statement_id: statement_id!,
+    statement_ref_id: `USDG_REWARDS-${customer.customer_id}-2026-01`,
     profile_id,
+    second_profile_id: profile.id!,
     nickname: profile.nickname!,
     transfer_id: transfer.id!,
     ref_id: name,
     crypto_tx_hash,
+    group_id: group_id!,
     instructions_id: instructions.id!,
-    instructions_ref_id: ref_id,
+    instructions_ref_id,
     memo_id: instructions.memo_id!,
     fee_id: quote.id!,
   }
 }
 
-type Method = 'GET' | 'POST'
+/** One of each kind of record with this ref_id, and a deposit that sets the rule off. */
+async function someOf(customer: TestCustomer, ref_id: string) {
+  const { profile_id } = customer
+  const identity = await made(customer, IDENTITIES, { ref_id, person_details: PERSON })
+  const account = await made(customer, ACCOUNTS, { account: { ref_id, identity_id: identity.id } })
+  const address = await made(customer, ADDRESSES, { ref_id, profile_id, crypto_network: 'ETHEREUM' })
+  const fiatAccount = await made(customer, FIAT_ACCOUNTS, { ref_id, ...FIAT_ACCOUNT })
+  const { rule } = await made<{ rule: MadeRule }>(customer, RULES, ruleOf(profile_id, { ref_id }))
+  await made(customer, DEPOSITS, { ...DEPOSIT, memo_id: rule.source.fiat.memo_id })
+  const orchestration = await made(customer, ORCHESTRATIONS, orchestrationOf(profile_id, { ref_id }))
+  return {
+    identity_id: identity.id!,
+    account_id: account.id!,
+    address_id: address.id!,
+    address: address.address!,
+    fiat_account_id: fiatAccount.id!,
+    rule_id: rule.id,
+    orchestration_id: orchestration.id!,
+    records_ref_id: ref_id,
+  }
+}
+interface MadeRule {
+  id: string
+  source: { fiat: { memo_id: string } }
+}
+
+type Method = 'GET' | 'POST' | 'PUT' | 'DELETE'
 type Request = [url: string, body?: object]
 
-/** For each operation, the requests that can name a record, with the marks of its owner. */
-const REQUESTS: Record<string, (marks: Marks) => Request[]> = {
-  [`POST ${WITHDRAWALS}`]: ({ profile_id, fee_id, ref_id }) => [
+const internalOf = (changes: object) => ({
+  asset: 'USD',
+  amount: '1',
+  from_profile_id: stranger.profile_id,
+  to_profile_id: strangers.second_profile_id,
+  ...changes,
+})
+const wireOf = (changes: object) => ({
+  profile_id: stranger.profile_id,
+  asset: 'USD',
+  fiat_account_id: strangers.fiat_account_id,
+  amount: '1',
+  ...changes,
+})
+/** Every way in which an orchestration's destination can name a record. */
+const destinationsOf = ({ profile_id, fiat_account_id, address }: Marks) => [
+  { destination: { profile: { profile_id } } },
+  { destination_asset: 'USD', destination: { fiat: { fiat_account_id } } },
+  // Anybody may pay to it, but must not learn whose it is.
+  { destination: { crypto: { network: 'ETHEREUM', address } } },
+]
+
+/** For each operation, the requests that can name a record, with the marks of its owner, as somebody asks them. */
+const REQUESTS: Record<string, (marks: Marks, by: TestCustomer) => Request[]> = {
+  [`POST ${WITHDRAWALS}`]: ({ profile_id, fee_id, ref_id, identity_id, account_id, address }) => [
+    [WITHDRAWALS, withdrawalOf(stranger, { identity_id })],
+    [WITHDRAWALS, withdrawalOf(stranger, { account_id })],
+    [WITHDRAWALS, withdrawalOf(stranger, { destination_address: address })],
     [WITHDRAWALS, withdrawalOf(stranger, { profile_id })],
     [WITHDRAWALS, withdrawalOf(stranger, { profile_id, amount: '5000' })],
     [WITHDRAWALS, withdrawalOf(stranger, { fee_id })],
@@ -114,6 +246,13 @@ const REQUESTS: Record<string, (marks: Marks) => Request[]> = {
   ],
   [`POST ${DEPOSITS}`]: ({ memo_id }) => [
     [DEPOSITS, { amount: '1', asset: 'USD', memo_id, fiat_network_instructions: { wire: {} } }],
+  ],
+  'POST /v2/sandbox/profiles/:id/deposit': ({ profile_id, address: crypto_address }) => [
+    [`/v2/sandbox/profiles/${profile_id}/deposit`, { asset: 'USD', amount: '1' }],
+    [
+      `/v2/sandbox/profiles/${stranger.profile_id}/deposit`,
+      { asset: 'USDP', amount: '1', crypto_network: 'ETHEREUM', crypto_address },
+    ],
   ],
   'POST /v2/profiles': ({ nickname }) => [['/v2/profiles', { nickname }]],
   'GET /v2/profiles': ({ profile_id, nickname }) => [
@@ -130,15 +269,115 @@ const REQUESTS: Record<string, (marks: Marks) => Request[]> = {
     [`/v2/profiles/${profile_id}/balances/NOPE`],
   ],
   [`GET ${TRANSFERS}/:id`]: ({ transfer_id }) => [[`${TRANSFERS}/${transfer_id}`]],
-  [`GET ${TRANSFERS}`]: ({ transfer_id, profile_id, ref_id, crypto_tx_hash }) => [
+  [`GET ${TRANSFERS}`]: ({ transfer_id, profile_id, ref_id, crypto_tx_hash, ...marks }) => [
     [`${TRANSFERS}?ids=${transfer_id}`],
+    [`${TRANSFERS}?identity_ids=${marks.identity_id}`],
+    [`${TRANSFERS}?account_ids=${marks.account_id}`],
+    [`${TRANSFERS}?group_ids=${marks.group_id}`],
     [`${TRANSFERS}?profile_ids=${profile_id}`],
     [`${TRANSFERS}?ref_ids=${ref_id}`],
     [`${TRANSFERS}?crypto_tx_hashes=${crypto_tx_hash}`],
     [`${TRANSFERS}?profile_ids=${profile_id}&order_by=UPDATED_AT&order=ASC`],
   ],
-  [`POST ${INSTRUCTIONS}`]: ({ profile_id, instructions_ref_id }) => [
+  [`POST ${INTERNAL}`]: ({ profile_id, second_profile_id, ref_id }) => [
+    [INTERNAL, internalOf({ from_profile_id: profile_id })],
+    [INTERNAL, internalOf({ to_profile_id: profile_id })],
+    [INTERNAL, internalOf({ from_profile_id: profile_id, to_profile_id: second_profile_id })],
+    [INTERNAL, internalOf({ to_profile_id: profile_id, amount: '5000' })],
+    [INTERNAL, internalOf({ amount: '5000', ref_id })],
+  ],
+  [`POST ${ADDRESSES}`]: ({ profile_id, identity_id, account_id, records_ref_id: ref_id }) =>
+    [{ profile_id }, { identity_id }, { account_id }, { profile_id, ref_id }, { ref_id }].map((named) => [
+      ADDRESSES,
+      { profile_id: stranger.profile_id, crypto_network: 'ETHEREUM', ...named },
+    ]),
+  [`GET ${ADDRESSES}`]: ({ address_id, address, profile_id, records_ref_id }) => [
+    [`${ADDRESSES}?ids=${address_id}`],
+    [`${ADDRESSES}?addresses=${address}`],
+    [`${ADDRESSES}?profile_ids=${profile_id}`],
+    [`${ADDRESSES}?ref_ids=${encodeURIComponent(records_ref_id)}`],
+  ],
+  [`POST ${FIAT_ACCOUNTS}`]: ({ identity_id, account_id, records_ref_id: ref_id }) =>
+    [{ identity_id }, { account_id }, { account_id, ref_id }, { ref_id }].map((named) => [
+      FIAT_ACCOUNTS,
+      { ...FIAT_ACCOUNT, ...named },
+    ]),
+  [`POST ${FIAT_WITHDRAWALS}`]: ({ profile_id, fiat_account_id, identity_id, account_id, ref_id }) =>
+    [
+      { profile_id },
+      { fiat_account_id },
+      { fiat_account_id, amount: '5000' },
+      { profile_id, fiat_account_id },
+      { identity_id },
+      { account_id },
+      { amount: '5000', ref_id },
+    ].map((named) => [FIAT_WITHDRAWALS, wireOf(named)]),
+
+  [`POST ${IDENTITIES}`]: ({ records_ref_id: ref_id }) => [[IDENTITIES, { ref_id, person_details: PERSON }]],
+  [`GET ${IDENTITIES}`]: ({ identity_id, records_ref_id }) => [
+    [`${IDENTITIES}?ids=${identity_id}`],
+    [`${IDENTITIES}?ref_ids=${encodeURIComponent(records_ref_id)}`],
+  ],
+  [`GET ${IDENTITIES}/:id`]: ({ identity_id }) => [[`${IDENTITIES}/${identity_id}`]],
+  [`PUT ${IDENTITIES}/:id/sandbox-status`]: ({ identity_id }) => [
+    [`${IDENTITIES}/${identity_id}/sandbox-status`, { status: 'DENIED', admin_disabled: true }],
+  ],
+  [`POST ${ACCOUNTS}`]: ({ identity_id, records_ref_id: ref_id }) =>
+    [
+      { identity_id },
+      { identity_id, ref_id },
+      { members: [{ identity_id: strangers.identity_id }, { identity_id }] },
+      { ref_id },
+    ].map((named) => [
+      ACCOUNTS,
+      { account: { identity_id: strangers.identity_id, ...named }, create_profile: true },
+    ]),
+  [`GET ${ACCOUNTS}`]: ({ account_id, identity_id, records_ref_id }) => [
+    [`${ACCOUNTS}?ids=${account_id}`],
+    [`${ACCOUNTS}?identity_ids=${identity_id}`],
+    [`${ACCOUNTS}?ref_ids=${encodeURIComponent(records_ref_id)}`],
+  ],
+  [`GET ${ACCOUNTS}/:id`]: ({ account_id }) => [[`${ACCOUNTS}/${account_id}`]],
+
+  [`POST ${RULES}`]: (marks) =>
+    [
+      { profile_id: marks.profile_id },
+      { profile_id: marks.profile_id, source: { profile: { profile_id: marks.profile_id } } },
+      ...destinationsOf(marks),
+      { ref_id: marks.records_ref_id },
+    ].map((named) => [RULES, ruleOf(stranger.profile_id, named)]),
+  [`GET ${RULES}`]: ({ rule_id, profile_id, records_ref_id }) => [
+    [`${RULES}?ids=${rule_id}`],
+    [`${RULES}?profile_ids=${profile_id}`],
+    [`${RULES}?ref_ids=${encodeURIComponent(records_ref_id)}&statuses=ACTIVE`],
+  ],
+  [`DELETE ${RULES}/:id`]: ({ rule_id }) => [[`${RULES}/${rule_id}`]],
+  [`POST ${ORCHESTRATIONS}`]: (marks) =>
+    [
+      { source: { profile: { profile_id: marks.profile_id } } },
+      { source: { profile: { profile_id: marks.profile_id } }, source_amount: '5000' },
+      ...destinationsOf(marks),
+      ...destinationsOf(marks).map((to) => ({
+        source: { profile: { profile_id: marks.profile_id } },
+        ...to,
+      })),
+      { identity_id: marks.identity_id },
+      { account_id: marks.account_id },
+      { ref_id: marks.records_ref_id },
+    ].map((named) => [ORCHESTRATIONS, orchestrationOf(stranger.profile_id, named)]),
+  [`GET ${ORCHESTRATIONS}`]: ({ orchestration_id, rule_id, profile_id }) => [
+    [`${ORCHESTRATIONS}?orchestration_id=${orchestration_id}`],
+    [`${ORCHESTRATIONS}?orchestration_rule_id=${rule_id}`],
+    [`${ORCHESTRATIONS}?orchestration_rule_id=${rule_id}&status=PROCESSING&source_asset=USD`],
+    [`${ORCHESTRATIONS}?profile_id=${profile_id}`],
+    [`${ORCHESTRATIONS}?profile_id=${profile_id}&status=COMPLETED&destination_asset=USDP&order=ASC`],
+  ],
+  [`GET ${ORCHESTRATIONS}/:id`]: ({ orchestration_id }) => [[`${ORCHESTRATIONS}/${orchestration_id}`]],
+
+  [`POST ${INSTRUCTIONS}`]: ({ profile_id, instructions_ref_id, identity_id, account_id }) => [
     [INSTRUCTIONS, { profile_id, fiat_network: 'WIRE' }],
+    [INSTRUCTIONS, { profile_id: stranger.profile_id, fiat_network: 'WIRE', identity_id }],
+    [INSTRUCTIONS, { profile_id: stranger.profile_id, fiat_network: 'WIRE', account_id }],
     [INSTRUCTIONS, { profile_id, fiat_network: 'WIRE', ref_id: instructions_ref_id }],
   ],
   [`GET ${INSTRUCTIONS}`]: ({ instructions_id, profile_id, instructions_ref_id }) => [
@@ -146,7 +385,14 @@ const REQUESTS: Record<string, (marks: Marks) => Request[]> = {
     [`${INSTRUCTIONS}?profile_ids=${profile_id}`],
     [`${INSTRUCTIONS}?ref_ids=${encodeURIComponent(instructions_ref_id)}`],
   ],
-  // Names no record.
+  [`GET ${STATEMENTS}`]: ({ customer_id, statement_id, statement_ref_id }, by) => [
+    [`${STATEMENTS}?customer_id=${customer_id}`],
+    [`${STATEMENTS}?customer_id=${by.customer_id}&statement_ids=${statement_id}`],
+    [`${STATEMENTS}?customer_id=${by.customer_id}&ref_ids=${statement_ref_id}`],
+  ],
+  // These name no record: markets belong to nobody.
+  'GET /v2/markets': () => [['/v2/markets']],
+  'GET /v2/markets/:market/historical-prices': () => [[`/v2/markets/BTCUSD/historical-prices`]],
   [`POST ${QUOTES}`]: () => [[QUOTES, QUOTE]],
 }
 
@@ -160,6 +406,7 @@ async function answerTo(method: Method, [url, body]: Request, marks: Marks) {
     .replaceAll(/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/g, '<id>')
     .replaceAll(/\d{4}-\d\d-\d\dT[0-9:.]+Z/g, '<time>')
     .replaceAll(/"memo_id":"[A-Z0-9]{16}"/g, '"memo_id":"<memo>"')
+    .replaceAll(/"address":"0x[0-9a-fA-F]{40}"/g, '"address":"<address>"')
   return { status: answer.status, body: JSON.parse(text) as unknown }
 }
 
@@ -167,14 +414,14 @@ test('every operation is walked here', () => {
   expect(Object.keys(REQUESTS).sort()).toEqual(OPERATIONS.map(nameOf).sort())
 })
 
-describe.each(OPERATIONS.map((operation) => [nameOf(operation), operation.method as Method] as const))(
+describe.each(OPERATIONS.map((operation) => [nameOf(operation), operation.method] as const))(
   '%s',
   (name, method) => {
     test("another customer's records answer as those that do not exist, and stay as they are", async () => {
       const before = await everyTable(service.db)
-      const requests = REQUESTS[name]!(owners).map((request, index) => ({
+      const requests = REQUESTS[name]!(owners, stranger).map((request, index) => ({
         request,
-        twin: REQUESTS[name]!(NOBODYS)[index]!,
+        twin: REQUESTS[name]!(NOBODYS, stranger)[index]!,
       }))
       for (const { request, twin } of requests) {
         const answer = await answerTo(method, request, owners)
@@ -193,11 +440,12 @@ const ownRows = (tables: Record<string, string[]>) =>
 
 test('the same requests are answered for the records of their owner', async () => {
   for (const { method, url } of OPERATIONS.filter((operation) => operation.method === 'GET')) {
-    for (const [path] of REQUESTS[nameOf({ method, url })]!(owners)) {
-      const answer = await owner.call<{ items?: unknown[] }>('GET', path)
+    for (const [path] of REQUESTS[nameOf({ method, url })]!(owners, owner)) {
+      const answer = await owner.call<Listed>('GET', path)
       if (path.endsWith('/NOPE')) continue
       expect(answer.status, path).toBe(200)
-      if (answer.body.items !== undefined) expect(answer.body.items.length, path).toBeGreaterThan(0)
+      const items = url.startsWith('/v2/markets') ? undefined : itemsOf(answer.body)
+      if (items !== undefined) expect(items.length, path).toBeGreaterThan(0)
     }
   }
 })
@@ -218,30 +466,45 @@ describe('lists', () => {
   })
 
   test.each(lists)("GET %s: another customer's cursor shows nothing of that customer", async (url) => {
-    const { body } = await owner.call<{ next_page_cursor: string }>('GET', `${url}?order=ASC&limit=1`)
-    const answer = await stranger.call<{ items: { id: string }[] }>(
-      'GET',
-      `${url}?order=ASC&page_cursor=${body.next_page_cursor}`,
-    )
+    const { body } = await owner.call<Listed>('GET', `${listOf(url, owner)}order=ASC&limit=1`)
+    const again = `order=ASC&page_cursor=${body.next_page_cursor!}`
+    const answer = await stranger.call<Listed>('GET', listOf(url, stranger) + again)
+    if (url === STATEMENTS) {
+      // Its customer is one of its filters.
+      expect(answer.status).toBe(400)
+      return
+    }
     const own = await everyPage(stranger, url)
-    expect(answer.body.items.length).toBeGreaterThan(0)
-    for (const { id } of answer.body.items) expect(own).toContain(id)
+    expect(itemsOf(answer.body)!.length).toBeGreaterThan(0)
+    for (const { id } of itemsOf(answer.body)!) expect(own).toContain(id)
   })
 
   async function everyPage(customer: TestCustomer, url: string): Promise<string[]> {
     const ids: string[] = []
     let cursor: string | undefined
     do {
-      const page = await customer.call<{ items: { id: string }[]; next_page_cursor?: string }>(
+      const page = await customer.call<Listed>(
         'GET',
-        `${url}?limit=1${cursor === undefined ? '' : `&page_cursor=${cursor}`}`,
+        `${listOf(url, customer)}limit=1${cursor === undefined ? '' : `&page_cursor=${cursor}`}`,
       )
-      ids.push(...page.body.items.map(({ id }) => id))
+      ids.push(...itemsOf(page.body)!.map(({ id }) => id))
       cursor = page.body.next_page_cursor
     } while (cursor !== undefined)
     return ids
   }
 })
+
+/** A page of a list, whatever its items are called. */
+interface Listed {
+  items?: { id: string }[]
+  statements?: { id: string }[]
+  next_page_cursor?: string
+}
+const itemsOf = ({ items, statements }: Listed) => items ?? statements
+const listOf = (url: string, { customer_id }: TestCustomer) =>
+  `${url}?${url === STATEMENTS ? `customer_id=${customer_id}&` : ''}`
+
+const BOTH = 'both have it'
 
 describe('values that must be unique are so within a customer only:', () => {
   test('the ref_id of a withdrawal', async () => {
@@ -262,8 +525,37 @@ describe('values that must be unique are so within a customer only:', () => {
     expect(again).toMatchObject({ status: 409, body: { meta: { existing: made.body } } })
   })
 
+  test.each<[string, string, (marks: Marks) => object]>([
+    ['an identity', IDENTITIES, () => ({ person_details: PERSON })],
+    ['an account', ACCOUNTS, ({ identity_id }) => ({ account: { identity_id, ref_id: BOTH } })],
+    ['a deposit address', ADDRESSES, ({ profile_id }) => ({ profile_id, crypto_network: 'SOLANA' })],
+    ['a fiat account', FIAT_ACCOUNTS, () => FIAT_ACCOUNT],
+    [
+      'an internal transfer',
+      INTERNAL,
+      ({ profile_id, second_profile_id }) => ({
+        asset: 'USD',
+        amount: '1',
+        from_profile_id: profile_id,
+        to_profile_id: second_profile_id,
+      }),
+    ],
+    ['an orchestration rule', RULES, ({ profile_id }) => ruleOf(profile_id)],
+    ['an orchestration', ORCHESTRATIONS, ({ profile_id }) => orchestrationOf(profile_id)],
+  ])('the ref_id of %s', async (_, url, bodyOf) => {
+    for (const [customer, marks] of [
+      [owner, owners],
+      [stranger, strangers],
+    ] as const) {
+      const body = url === ACCOUNTS ? bodyOf(marks) : { ...bodyOf(marks), ref_id: BOTH }
+      const { rule, ...record } = await made<{ rule?: object }>(customer, url, body)
+      const again = await customer.call('POST', url, body)
+      expect(again).toMatchObject({ status: 409, body: { meta: { existing: rule ?? record } } })
+    }
+  })
+
   test('the nickname of a profile', async () => {
-    const nickname = 'Both have it'
+    const nickname = BOTH
     for (const customer of [owner, stranger]) {
       const made = await customer.call('POST', '/v2/profiles', { nickname })
       expect(made.status).toBe(200)
@@ -286,6 +578,28 @@ describe('values that must be unique are so within a customer only:', () => {
     })
     expect(answer.status).toBe(200)
     expect(await Promise.all([owner, stranger].map(usdOf))).toEqual([before[0], before[1]! + 7])
+  })
+
+  test('an address: so is what is sent to it, and sets off the rules of that customer alone', async () => {
+    // Addresses are random, so that two alike must be made by hand.
+    const crypto_address = '0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed'
+    await service.db.query('update deposit_addresses set address = $1 where id = any ($2)', [
+      crypto_address,
+      [owners.address_id, strangers.address_id],
+    ])
+    const usdp = { source_asset: 'USDP', destination_asset: 'USD' }
+    const source = ({ profile_id }: TestCustomer) => ({ ...usdp, source: { profile: { profile_id } } })
+    for (const each of [owner, stranger]) {
+      await made(each, RULES, ruleOf(each.profile_id, source(each)))
+    }
+    const before = ownRows(await everyTable(service.db))
+    const sent = { asset: 'USDP', amount: '7', crypto_network: 'ETHEREUM', crypto_address }
+    await made(stranger, `/v2/sandbox/profiles/${stranger.profile_id}/deposit`, sent)
+    expect(ownRows(await everyTable(service.db))).toEqual(before)
+    const started = `${ORCHESTRATIONS}?source_asset=USDP&limit=1`
+    const { body } = await stranger.call<{ items: object[] }>('GET', started)
+    expect(body.items).toMatchObject([{ source_amount: '7', profile_id: stranger.profile_id }])
+    expect((await owner.call<{ items: object[] }>('GET', started)).body.items).toEqual([])
   })
 
   async function usdOf({ call, profile_id }: TestCustomer): Promise<number> {

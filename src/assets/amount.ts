@@ -33,6 +33,10 @@ export function formatAmount(minor: bigint, decimals: number): string {
   return end === point ? digits.slice(0, point) : `${digits.slice(0, point)}.${digits.slice(point, end)}`
 }
 
+/** An amount that `parseAmount` takes, as we write it: '1.5' for '1.50', '0.5' for '.5'. */
+export const canonicalAmount = (text: string, decimals: number): string =>
+  formatAmount(parseAmount(text, decimals)!, decimals)
+
 /**
  * Minor units of a value that SQL `numeric` gave back, which may be negative and padded with zeros.
  * Throws RangeError when the asset cannot represent it: then the database holds what we never wrote.

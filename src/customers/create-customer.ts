@@ -1,12 +1,13 @@
 import type { Queryable } from '../db/database.ts'
-import { newId, readClock } from '../db/ids.ts'
+import { newId, readClock, type Moment } from '../db/ids.ts'
 
-/** Makes a customer (a tenant) with its DEFAULT profile. Both or none, when it is given a transaction. */
+/** Makes a customer (a tenant) with its DEFAULT profile, now or earlier. Both or none, when it is given a transaction. */
 export async function createCustomer(
   db: Queryable,
   name: string,
+  createdAt?: Moment,
 ): Promise<{ customer_id: string; profile_id: string }> {
-  const now = await readClock(db)
+  const now = createdAt ?? (await readClock(db))
   const customer_id = newId(now)
   const profile_id = newId(now)
   await db.query('insert into customers (id, name, created_at) values ($1, $2, $3)', [

@@ -45,6 +45,12 @@ export function newId(createdAt: Moment, sequence = 0): string {
   return `${timeOfId(createdAt.micros)}-${low}-${randomHex(6)}`
 }
 
+/** Ids of records of one moment, each behind the last. */
+export function idsAt(createdAt: Moment): () => string {
+  let sequence = 0
+  return () => newId(createdAt, sequence++)
+}
+
 /** The smallest id a record created at this microsecond can have. */
 export function firstIdAt(micros: number): string {
   return `${timeOfId(micros)}-0000-000000000000`

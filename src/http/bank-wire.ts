@@ -3,26 +3,38 @@ import { Text } from './fields.ts'
 
 const Line = Text(200, 'Text.')
 
-/** A postal address (spec 2.7). */
-const Address = Type.Object({
-  country: Type.Optional(Line),
-  address1: Type.Optional(Line),
-  address2: Type.Optional(Line),
-  city: Type.Optional(Line),
-  province: Type.Optional(Line),
-  zip_code: Type.Optional(Line),
-})
+/** A postal address (spec 2.7). Other members are kept. */
+export const Address = Type.Object(
+  {
+    country: Type.Optional(Line),
+    address1: Type.Optional(Line),
+    address2: Type.Optional(Line),
+    city: Type.Optional(Line),
+    province: Type.Optional(Line),
+    zip_code: Type.Optional(Line),
+  },
+  { additionalProperties: true },
+)
 
-/** Where a wire goes to or comes from (spec 2.7). Its members are typed and optional: the spec requires none. */
-export const Wire = Type.Object({
-  account_number: Type.Optional(Line),
-  fiat_account_owner_address: Type.Optional(Address),
-  routing_details: Type.Optional(
-    Type.Object({
-      routing_number_type: Type.Optional(Line),
-      routing_number: Type.Optional(Line),
-      bank_name: Type.Optional(Line),
-      bank_address: Type.Optional(Address),
-    }),
-  ),
-})
+/**
+ * Where a wire goes to or comes from (spec 2.7). Its members are typed and optional: the spec requires none. Other
+ * members are kept.
+ */
+export const Wire = Type.Object(
+  {
+    account_number: Type.Optional(Line),
+    fiat_account_owner_address: Type.Optional(Address),
+    routing_details: Type.Optional(
+      Type.Object(
+        {
+          routing_number_type: Type.Optional(Line),
+          routing_number: Type.Optional(Line),
+          bank_name: Type.Optional(Line),
+          bank_address: Type.Optional(Address),
+        },
+        { additionalProperties: true },
+      ),
+    ),
+  },
+  { additionalProperties: true },
+)

@@ -78,7 +78,8 @@ export function timeRange(query: Record<string, unknown>, field: string): TimeRa
   return { from: Math.min(range.from, EVER.to), to: Math.max(range.to, EVER.from) }
 }
 
-function microsOf(text: string, field: string): { floor: number; exact: boolean } {
+/** A date-time that a query names, in whole microseconds since 1970, rounded down. */
+export function microsOf(text: string, field: string): { floor: number; exact: boolean } {
   let nanos: bigint
   try {
     nanos = Temporal.Instant.from(text).epochNanoseconds

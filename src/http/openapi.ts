@@ -29,7 +29,7 @@ export async function openApi(app: FastifyInstance, options: { baseUrl: string }
         title: 'Bursar',
         version: '2',
         description:
-          'Financial platform API: balances on a double-entry ledger, crypto withdrawals, sandbox deposits.',
+          'Financial platform API: balances on a double-entry ledger, withdrawals and deposits, orchestrations, statements, sandbox and market history.',
         license: { name: 'MIT', identifier: 'MIT' },
       },
       servers: [{ url: baseUrl }],

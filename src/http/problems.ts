@@ -64,7 +64,8 @@ const kinds = {
   disabled: {
     status: 403,
     title: 'Disabled',
-    explanation: 'The account or identity is disabled or denied, so nothing can be withdrawn for it.',
+    explanation:
+      'The account or identity is disabled or denied (a bank account: rejected), so nothing can be withdrawn for it. `meta` holds its id and status.',
   },
   'already-exists': {
     status: 409,
@@ -150,18 +151,10 @@ export const problem = {
       `${field} is above the maximum of ${meta.maximum} ${meta.asset}`,
       meta,
     ),
-  unsupportedAddress: (meta: { destination_address: string; crypto_network: string }) =>
-    new Problem(
-      'unsupported-address',
-      `destination_address is not an address of ${meta.crypto_network}`,
-      meta,
-    ),
-  unsupportedNetwork: (meta: { asset: string; crypto_network: string; supported: string[] }) =>
-    new Problem(
-      'unsupported-network',
-      `crypto_network ${meta.crypto_network} does not carry ${meta.asset}`,
-      meta,
-    ),
+  unsupportedAddress: (field: string, meta: { destination_address: string; crypto_network: string }) =>
+    new Problem('unsupported-address', `${field} is not an address of ${meta.crypto_network}`, meta),
+  unsupportedNetwork: (field: string, meta: { asset: string; crypto_network: string; supported: string[] }) =>
+    new Problem('unsupported-network', `${field} ${meta.crypto_network} does not carry ${meta.asset}`, meta),
   insufficientFunds: (meta: { profile_id: string; asset: string; available: string; needed: string }) =>
     new Problem(
       'insufficient-funds',
@@ -169,6 +162,8 @@ export const problem = {
       meta,
     ),
   expired: (detail: string, meta: { fee_id: string }) => new Problem('expired', detail, meta),
+  disabled: (what: 'account' | 'identity' | 'fiat account', id: string, status: string) =>
+    new Problem('disabled', `${what} ${id} is ${status}: nothing can be withdrawn for it`, { id, status }),
   alreadyExists: (field: string, existing: unknown) =>
     new Problem('already-exists', `a record with this ${field} exists; meta.existing holds it`, { existing }),
 }

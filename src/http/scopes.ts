@@ -1,13 +1,28 @@
 /** Every token scope there is: the names in spec section 5 and design section 6, and no others. */
 export const SCOPES = [
   'transfer:write_crypto_withdrawal',
+  'orchestration:read_orchestration',
+  'statements:read_statement',
   'transfer:write_sandbox_fiat_deposit',
-  'transfer:read_transfer',
-  'transfer:write_fiat_deposit_instructions',
-  'transfer:read_fiat_deposit_instructions',
-  'fee:write_crypto_withdrawal_fee',
+  'identity:read_account',
+  'exchange:historical_prices',
   'funding:write_profile',
   'funding:read_profile',
+  'identity:write_identity',
+  'identity:read_identity',
+  'identity:write_account',
+  'transfer:read_transfer',
+  'transfer:write_internal_transfer',
+  'transfer:write_deposit_address',
+  'transfer:read_deposit_address',
+  'transfer:write_fiat_deposit_instructions',
+  'transfer:read_fiat_deposit_instructions',
+  'transfer:write_fiat_account',
+  'transfer:write_fiat_withdrawal',
+  'fee:write_crypto_withdrawal_fee',
+  'orchestration:write_orchestration_rule',
+  'orchestration:read_orchestration_rule',
+  'orchestration:write_orchestration',
 ] as const
 
 export type Scope = (typeof SCOPES)[number]

@@ -63,6 +63,9 @@ function unstorable(value: unknown, depth: number): { path: string[]; rule: stri
   return undefined
 }
 
+/** More values than these are not repeated in a message. */
+const LISTED_MAX = 25
+
 /** Says what is wrong with which field, in the words of the contract. */
 export function describeSchemaError(error: ErrorObject, part: string): string {
   const field = fieldName(error.instancePath)
@@ -77,8 +80,12 @@ export function describeSchemaError(error: ErrorObject, part: string): string {
       }`
     case 'type':
       return `${where} must be ${article(String(params.type))}`
-    case 'enum':
-      return `${where} must be one of ${(params.allowedValues as unknown[]).join(', ')}`
+    case 'enum': {
+      const values = params.allowedValues as unknown[]
+      return values.length > LISTED_MAX
+        ? `${where} is none of the ${values.length} values that the API reference lists`
+        : `${where} must be one of ${values.join(', ')}`
+    }
     case 'const':
       return `${where} must be ${JSON.stringify(params.allowedValue)}`
     case 'pattern':
@@ -92,7 +99,9 @@ export function describeSchemaError(error: ErrorObject, part: string): string {
     case 'maxItems':
       return `${where} must have at most ${Number(params.limit)} values`
     case 'maxProperties':
-      return `${where} must have at most ${Number(params.limit)} pairs`
+      return `${where} must have at most ${Number(params.limit)} ${membersOf(error)}`
+    case 'minProperties':
+      return `${where} must have at least ${Number(params.limit)} ${membersOf(error)}`
     case 'propertyNames':
       return `${where}: a key must have at most 100 characters`
     case 'minimum':
@@ -102,6 +111,12 @@ export function describeSchemaError(error: ErrorObject, part: string): string {
     default:
       return `${where} ${error.message ?? 'is invalid'}`
   }
+}
+
+/** What an object holds: pairs, where its keys are free, else one of the members that it may have. */
+function membersOf(error: ErrorObject): string {
+  const { properties } = error.parentSchema as { properties?: object }
+  return properties === undefined ? 'pairs' : `of ${Object.keys(properties).join(', ')}`
 }
 
 const FORMATS: Record<string, string> = {

@@ -1,6 +1,6 @@
 import { formatAmount, parseStoredAmount } from '../assets/amount.ts'
 import { decimalsOf } from '../assets/catalogue.ts'
-import { arrayLiteral, type Queryable, type Transaction } from '../db/database.ts'
+import { arrayLiteral, type Transaction } from '../db/database.ts'
 
 export interface BalanceKey {
   profile_id: string
@@ -20,6 +20,8 @@ export interface BalanceRow extends BalanceKey {
   version: string
   /** When it last moved. */
   updated_at: string
+  /** The account of its profile. */
+  account_id: string | null
 }
 
 type LockedRow = BalanceRow & { now: string }
@@ -47,7 +49,9 @@ export async function lockBalances(
         select b.*
         from unnest($2::uuid[], $3::text[]) as wanted (profile_id, asset)
         cross join lateral (
-          select profile_id, asset, available, version, updated_at
+          select profile_id, asset, available, version, updated_at, (
+            select account_id from profiles where customer_id = $1 and id = wanted.profile_id
+          ) as account_id
           from balances
           where customer_id = $1 and profile_id = wanted.profile_id and asset = wanted.asset
           for update
@@ -68,25 +72,14 @@ function distinct(keys: BalanceKey[]): BalanceKey[] {
   return [...byKey.keys()].sort().map((key) => byKey.get(key)!)
 }
 
-/** The profiles among `profileIds` that are this customer's. */
-export async function selectProfiles(
-  db: Queryable,
-  customerId: string,
-  profileIds: string[],
-): Promise<Set<string>> {
-  if (profileIds.length === 0) return new Set()
-  const { rows } = await db.query<{ id: string }>(
-    'select id from profiles where customer_id = $1 and id = any ($2::uuid[])',
-    [customerId, profileIds],
-  )
-  return new Set(rows.map((row) => row.id))
-}
-
 /** The locked balances of a transaction, moved in memory first and written at once. */
 export class Balances {
+  /** The profiles that these balances prove to exist, each with its account's id, if it has one. */
+  readonly profiles: ReadonlyMap<string, string | null>
   #balances = new Map<string, Balance>()
 
   constructor(rows: BalanceRow[]) {
+    this.profiles = new Map(rows.map((row) => [row.profile_id, row.account_id]))
     for (const { profile_id, asset, available, version } of rows) {
       this.#balances.set(keyOf(profile_id, asset), {
         profile_id,
@@ -96,10 +89,6 @@ export class Balances {
         versionRead: Number(version),
       })
     }
-  }
-
-  has({ profile_id, asset }: BalanceKey): boolean {
-    return this.#balances.has(keyOf(profile_id, asset))
   }
 
   available(profile_id: string, asset: string): bigint {

@@ -6,7 +6,16 @@ import { decimalsOf, type CryptoNetwork } from '../assets/catalogue.ts'
  * accounts are the other side. Platform accounts keep no running row: they are never a hot spot.
  */
 export type PlatformAccount =
-  `in_flight:${CryptoNetwork}` | `custody:${CryptoNetwork}` | 'bank' | 'fees' | 'conversion'
+  | `in_flight:${CryptoNetwork | 'WIRE'}`
+  | `custody:${CryptoNetwork}`
+  // What transactions have really cost; against `fees`, what was made or lost on them.
+  | `network_fees:${CryptoNetwork}`
+  | 'bank'
+  | 'fees'
+  | 'conversion'
+  | 'rewards'
+  // Between the two sides of an internal transfer, which are posted together.
+  | 'internal'
 
 /** One line of a ledger transaction. `amount` is signed, in minor units of the asset. */
 export interface Entry {
@@ -40,13 +49,12 @@ export interface Posting {
   entries: Entry[]
 }
 
-/** Entries without those of nothing, which the ledger does not record. Throws unless the assets exist and balance. */
-export function balanced(entries: Entry[]): Entry[] {
+/** Throws an assertion unless the assets exist and the entries sum to zero for each. */
+export function requireBalanced(entries: Entry[]): void {
   const sums = new Map<string, bigint>()
   for (const { asset, amount } of entries) sums.set(asset, (sums.get(asset) ?? 0n) + amount)
   for (const [asset, sum] of sums) {
     decimalsOf(asset)
     assert(sum === 0n, `a ledger transaction must balance: ${asset} is off by ${sum}`)
   }
-  return entries.filter(({ amount }) => amount !== 0n)
 }

@@ -19,11 +19,13 @@ import { createCustomer } from '../customers/create-customer.ts'
 import { connectionLost, openDatabase, transaction, type Database } from '../db/database.ts'
 import { newId, readClock } from '../db/ids.ts'
 import { Problem, problem } from '../http/problems.ts'
-import { insertProfile } from '../profiles/create-profile.ts'
+import { internalTransfer } from './movements/internal-transfer.ts'
+import type { Orchestration } from './records/orchestration.ts'
+import { insertProfile } from './records/profile.ts'
 import { onPlatform, onProfile, type Entry, type LedgerEvent } from './entries.ts'
 import { BATCH_MAX, Ledger, WAITING_MAX, type Decision, type Movement, type View } from './ledger.ts'
 import { LedgerTransaction } from './post.ts'
-import { TRANSFER_COLUMNS, transferToWire, type Transfer, type TransferRow } from './transfer.ts'
+import { TRANSFER_COLUMNS, transferToWire, type Transfer, type TransferRow } from './records/transfer.ts'
 import { verify } from './verify.ts'
 
 let database: TestDatabase
@@ -770,27 +772,83 @@ const slugOf = (refusal: unknown) => (refusal instanceof Problem ? refusal.slug 
 // ---------------------------------------------------------------------------------------------- verify
 
 describe('verify notices', () => {
-  /** One customer with a deposit and three withdrawals: pending, completed and failed. */
+  /**
+   * One customer with a deposit, three withdrawals: pending, completed and failed, one that converts, and an internal
+   * transfer; and three orchestrations: one that a deposit has started, one with a pending transfer, and one that
+   * is completed.
+   */
   async function ledgerOfEachKind(db: Database) {
     const { customer_id, profile_id } = await createCustomer(db, 'Test')
+    const to_profile_id = (await insertProfile(db, customer_id, { type: 'NORMAL', nickname: 'Other' })).id
     const tenant: Tenant = { customer_id, profiles: [profile_id], quotes: [] }
     const ledger = new Ledger(db)
     const deposit = await credit(ledger, { customer_id, profile_id }, 'USD', '10')
-    const withdraw = () => {
-      const shape = {
-        kind: 'withdrawal',
-        profile: 0,
-        asset: 'USD',
-        fromUsd: false,
-        amount: 100,
-        fee: 1,
-      } as const
-      return ledger.submit(customer_id, movementOf(tenant, { ...shape, ref: undefined, quote: undefined }))
+    const withdrawal = (asset: 'USD' | 'USDP') => {
+      const shape = { kind: 'withdrawal', profile: 0, fromUsd: true, amount: 100, fee: 1 } as const
+      return movementOf(tenant, { ...shape, asset, ref: undefined, quote: undefined })
     }
-    const [pending, completed, failed] = [await withdraw(), await withdraw(), await withdraw()]
+    const withdraw = (asset: 'USD' | 'USDP') => ledger.submit(customer_id, withdrawal(asset))
+    const keys = [
+      { profile_id, asset: 'USD' },
+      { profile_id: to_profile_id, asset: 'USDP' },
+    ]
+    const transferred = (view: View, group_id: string) => {
+      const ends = { from_profile_id: profile_id, to_profile_id, group_id }
+      const what = { asset: 'USDP', minor: 10n ** 18n, balanceAsset: 'USD' }
+      return internalTransfer(customer_id, { ...ends, ...what }, view)
+    }
+    /** Makes an orchestration of this movement, which is its destination transfer, or the deposit that starts it. */
+    const orchestrate = async (
+      decide: (view: View, group_id: string) => Decision,
+      isDeposit = false,
+    ): Promise<Orchestration> => {
+      let started: Orchestration | undefined
+      await ledger.submit(customer_id, {
+        balances: keys,
+        decide: (view) => {
+          const id = view.newId()
+          const decision = decide(view, id)
+          const { transfer, counterpart = { transfer } } = decision
+          started = {
+            id,
+            customer_id,
+            profile_id,
+            status: !isDeposit && transfer.status === 'COMPLETED' ? 'COMPLETED' : 'PROCESSING',
+            source_asset: 'USD',
+            destination_asset: 'USDP',
+            source_amount: '1',
+            source_transfer: { transfer_id: transfer.id },
+            ...(!isDeposit && { destination_transfer: { transfer_id: counterpart.transfer.id } }),
+            source: { profile: { profile_id } },
+            destination: { profile: { profile_id: to_profile_id } },
+            created_at: view.now.text,
+            updated_at: view.now.text,
+          }
+          return { ...decision, transfer: { ...transfer, group_id: id }, orchestration: started }
+        },
+      })
+      return started!
+    }
+    const aDeposit: Command = {
+      ...{ kind: 'deposit', profile: 0, asset: 'USD', fromUsd: false, amount: 100, fee: 0 },
+      ...{ ref: undefined, quote: undefined },
+    }
+    const started = await orchestrate((view) => movementOf(tenant, aDeposit).decide(view), true)
+    const paying = await orchestrate((view) => withdrawal('USD').decide(view))
+    const ended = await orchestrate(transferred)
+    let credited: string | undefined
+    const internal = await ledger.submit(customer_id, {
+      balances: keys,
+      decide: (view) => {
+        const decision = transferred(view, view.newId())
+        credited = decision.counterpart!.transfer.id
+        return decision
+      },
+    })
+    const converted = await withdraw('USDP')
+    const [pending, completed, failed] = [await withdraw('USD'), await withdraw('USD'), await withdraw('USD')]
     await post(customer_id, completed.id, 'SETTLED', db)
     await db.query(`update transfers set status = 'COMPLETED' where id = $1`, [completed.id])
-    const keys = [{ profile_id, asset: 'USD' }]
     await transaction(db, async (tx) => {
       const ledger = await LedgerTransaction.open(tx, customer_id, keys)
       const entries = [onPlatform('in_flight:ETHEREUM', 'USD', -100n), onPlatform('fees', 'USD', -1n)]
@@ -799,7 +857,10 @@ describe('verify notices', () => {
       await ledger.write()
       await tx.query(`update transfers set status = 'FAILED' where id = $1`, [failed.id])
     })
-    return { customer: customer_id, profile: profile_id, deposit, pending, completed, failed }
+    return {
+      ...{ customer: customer_id, profile: profile_id, deposit, pending, completed, failed },
+      ...{ converted, internal, credited: credited!, started, paying, ended },
+    }
   }
   type Made = Awaited<ReturnType<typeof ledgerOfEachKind>>
 
@@ -809,6 +870,12 @@ describe('verify notices', () => {
   const STATUS = 'every transfer is posted as its status says'
   const ORPHAN = 'every entry belongs to a transfer'
   const TOTAL = 'every transfer changes its balance by its total'
+  const CONVERSION = 'every conversion is one to one'
+  const SIDES = 'the two sides of every internal transfer meet'
+  const END = 'every orchestration ends as its destination transfer does'
+  const PAID_ONCE = 'every orchestration is paid out once'
+  const START = 'every orchestration has the transfer that started it'
+  const NOBODY = 'ffffffff-0000-7000-8000-000000000000'
 
   interface Damage {
     damage: (made: Made) => string
@@ -888,10 +955,10 @@ describe('verify notices', () => {
       damage: ({ pending }) =>
         `insert into transfers (customer_id, id, profile_id, type, direction, status, asset, amount, fee, total,
                                 created_at, updated_at)
-         select customer_id, 'ffffffff-0000-7000-8000-000000000000', profile_id, type, direction, status, asset,
+         select customer_id, '${NOBODY}', profile_id, type, direction, status, asset,
                 amount, fee, total, created_at, updated_at from transfers where id = '${pending.id}'`,
       rules: [STATUS],
-      names: () => 'ffffffff-0000-7000-8000-000000000000',
+      names: () => NOBODY,
     },
     'a transfer with another total': {
       damage: ({ deposit }) => `update transfers set total = total + 1 where id = '${deposit.id}'`,
@@ -917,6 +984,85 @@ describe('verify notices', () => {
       damage: ({ deposit }) => `update transfers set status = 'FAILED' where id = '${deposit.id}'`,
       rules: [STATUS],
       names: ({ deposit }) => deposit.id,
+    },
+    'a conversion that gives twice what it takes': {
+      damage: ({ converted }) =>
+        `update entries set amount = amount * 2 where transfer_id = '${converted.id}' and asset = 'USDP'`,
+      rules: [CONVERSION],
+      names: ({ converted }) => converted.id,
+    },
+    'an internal transfer that credits twice what it debits': {
+      damage: ({ credited }) => `update entries set amount = amount * 2 where transfer_id = '${credited}'`,
+      rules: [BALANCE, HISTORY, TOTAL, SIDES],
+      names: ({ internal }) => internal.group_id!,
+    },
+    'an internal transfer without its credit': {
+      damage: ({ credited }) =>
+        `delete from entries where transfer_id = '${credited}'; delete from transfers where id = '${credited}'`,
+      rules: [BALANCE, SIDES],
+      names: ({ internal }) => internal.group_id!,
+    },
+    'an internal transfer whose credit has another group': {
+      damage: ({ credited }) => `update transfers set group_id = '${NOBODY}' where id = '${credited}'`,
+      rules: [SIDES],
+      names: () => NOBODY,
+    },
+    'two internal transfers of one group': {
+      damage: ({ internal, ended }) =>
+        `update transfers set group_id = '${ended.id}' where group_id = '${internal.group_id!}'`,
+      rules: [SIDES, PAID_ONCE],
+      names: ({ ended }) => ended.id,
+    },
+    'an orchestration that was made PROCESSING again': {
+      damage: ({ ended }) => `update orchestrations set status = 'PROCESSING' where id = '${ended.id}'`,
+      rules: [END],
+      names: ({ ended }) => ended.id,
+    },
+    'an orchestration that was made FAILED': {
+      damage: ({ ended }) =>
+        `update orchestrations set status = 'FAILED', fail_reason = 'none' where id = '${ended.id}'`,
+      rules: [END],
+      names: ({ ended }) => ended.id,
+    },
+    'an orchestration that was made COMPLETED before its transfer': {
+      damage: ({ paying }) => `update orchestrations set status = 'COMPLETED' where id = '${paying.id}'`,
+      rules: [END],
+      names: ({ paying }) => paying.id,
+    },
+    "an orchestration with another one's destination transfer": {
+      damage: ({ ended, credited }) =>
+        `update orchestrations set destination_transfer_id = '${credited}' where id = '${ended.id}'`,
+      rules: [END],
+      names: ({ ended }) => ended.id,
+    },
+    'an orchestration whose destination transfer is none': {
+      damage: ({ paying }) =>
+        `update orchestrations set destination_transfer_id = '${NOBODY}' where id = '${paying.id}'`,
+      rules: [END],
+      names: () => NOBODY,
+    },
+    'an orchestration that is paid out twice': {
+      damage: ({ paying, pending }) =>
+        `update transfers set group_id = '${paying.id}' where id = '${pending.id}'`,
+      rules: [PAID_ONCE],
+      names: ({ paying }) => paying.id,
+    },
+    'an orchestration without the transfer that started it': {
+      damage: ({ started }) =>
+        `update orchestrations set source_transfer_id = null where id = '${started.id}'`,
+      rules: [START],
+      names: ({ started }) => started.id,
+    },
+    'an orchestration that another deposit has started': {
+      damage: ({ started, deposit }) =>
+        `update orchestrations set source_transfer_id = '${deposit.id}' where id = '${started.id}'`,
+      rules: [START],
+      names: ({ started }) => started.id,
+    },
+    'a deposit that does not know what it has started': {
+      damage: ({ started }) => `update transfers set group_id = null where group_id = '${started.id}'`,
+      rules: [START],
+      names: ({ started }) => started.id,
     },
   }
 

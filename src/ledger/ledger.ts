@@ -9,26 +9,45 @@ import {
   type Database,
   type Transaction,
 } from '../db/database.ts'
-import { newId, type Moment } from '../db/ids.ts'
+import { idsAt, type Moment } from '../db/ids.ts'
 import { problem } from '../http/problems.ts'
-import { selectProfiles, type BalanceKey } from './balances.ts'
-import type { Entry } from './entries.ts'
+import type { BalanceKey } from './balances.ts'
+import type { Entry, Posting } from './entries.ts'
 import { consumeQuotes, lockQuotes, type FeeQuote } from './fee-quotes.ts'
 import { LedgerTransaction } from './post.ts'
-import { selectTransfersByRefId, type NewTransfer, type Transfer } from './transfer.ts'
+import { Holders, type Holder } from './records/holders.ts'
+import { matchingRule, selectActiveRules, type OrchestrationRule } from './records/orchestration-rule.ts'
+import {
+  insertOrchestrations,
+  selectOrchestrationsByRefId,
+  type Orchestration,
+} from './records/orchestration.ts'
+import { selectTransfersByRefId, type NewTransfer, type Transfer } from './records/transfer.ts'
 
 /** What a movement may ask while it decides: plain values, read before. */
 export interface View {
   now: Moment
   newId: () => string
   profileExists: (profileId: string) => boolean
+  /** Throws unless the profile, account and identity exist (not-found) and may take money out (disabled). */
+  requireHolder: (holder: Holder) => void
   /** The quote, unless there is none with this id, or undefined. A used one has its transfer_id. */
   quote: (feeId: string) => FeeQuote | undefined
+  /** The active rule for what comes in at one of these places, the first that has one. */
+  rule: (sourceIds: string[], asset: string) => OrchestrationRule | undefined
 }
 
-/** What a movement comes to: the record to keep and the entries to post. */
-export interface Decision extends NewTransfer {
+/** A record to keep and the entries to post. */
+interface Posted extends NewTransfer {
   entries: Entry[]
+}
+
+/** What a movement comes to. */
+export interface Decision extends Posted {
+  /** The other side of an internal transfer. */
+  counterpart?: Posted | undefined
+  /** What it sets off, or is a part of. */
+  orchestration?: Orchestration | undefined
 }
 
 /** One request to move money. */
@@ -38,6 +57,12 @@ export interface Movement {
   balances: BalanceKey[]
   /** A guaranteed fee it uses up. */
   fee_id?: string | undefined
+  /** Whose money it takes, where it takes any. */
+  holder?: Holder
+  /** The places that its money comes in at, where an orchestration rule may wait for it. */
+  source_ids?: string[]
+  /** The ref_id of the orchestration that it starts. */
+  orchestration_ref_id?: string
   /** Pure: gives the decision, or throws the `Problem` that refuses it. Funds are the ledger's to check. */
   decide: (view: View) => Decision
 }
@@ -57,7 +82,7 @@ export const WAITING_MAX = 20_000
 /** How often a batch is decided anew when another process was first. */
 export const ATTEMPTS_MAX = 20
 
-const RACES = new Set(['transfers_ref_id', 'balances_pkey'])
+const RACES = new Set(['transfers_ref_id', 'orchestrations_ref_id', 'balances_pkey'])
 const SERIALIZATION_FAILURE = '40001'
 const DEADLOCK_DETECTED = '40P01'
 
@@ -166,7 +191,7 @@ async function postHalves(db: Database, customerId: string, movements: Movement[
 }
 
 // The two statements of every batch have one sensible plan each; making it anew took 0.35 ms of a lone movement's 0.8.
-// The others have no name, so that they are planned when they are needed, for the tables as they are then.
+// Those that look something up have no name, so that they are planned when they are needed, for the tables as they are.
 const BEGIN = 'begin; set local plan_cache_mode = force_generic_plan'
 
 async function attemptBatch(
@@ -177,40 +202,53 @@ async function attemptBatch(
 ): Promise<Outcome[]> {
   // Read.
   const keys = movements.flatMap((movement) => movement.balances)
-  const [, ledger, quotes, existing] = await inOrder([
+  const [, ledger, quotes, rules, started, existing] = await inOrder([
     tx.query(BEGIN),
     LedgerTransaction.open(tx, customerId, keys),
     lockQuotes(tx, customerId, movements),
+    selectActiveRules(tx, customerId, movements),
+    selectOrchestrationsByRefId(tx, customerId, movements),
     selectTransfersByRefId(tx, customerId, lookUpRefIds ? refIdsOf(movements) : []),
   ])
-  // A balance proves its profile, so only the others are looked up.
-  const unproven = new Set(keys.filter((key) => !ledger.balances.has(key)).map((key) => key.profile_id))
-  const profiles = await selectProfiles(tx, customerId, [...unproven])
+  const holders = await Holders.read(
+    tx,
+    customerId,
+    ledger.balances,
+    keys.map((key) => key.profile_id),
+    movements.flatMap(({ holder }) => holder ?? []),
+  )
 
   // Decide, each in turn: what one takes, the next has not. A refusal touches nothing.
   const view: View = {
     now: ledger.now,
-    newId: idsOf(ledger.now),
-    profileExists: (id) => !unproven.has(id) || profiles.has(id),
+    newId: idsAt(ledger.now),
+    profileExists: (id) => holders.profileExists(id),
+    requireHolder: (holder) => holders.require(holder),
     quote: (id) => quotes.get(id),
+    rule: (sourceIds, asset) => matchingRule(rules, sourceIds, asset),
   }
-  const decisions: Decision[] = []
+  const posted: Posted[] = []
+  const orchestrations: Orchestration[] = []
   const outcomes = movements.map((movement): Outcome => {
     try {
       requireNew(movement.ref_id, existing)
+      requireNew(movement.orchestration_ref_id, started)
       const decision = movement.decide(view)
-      requireNamed(movement, decision.entries)
+      const { transfer, orchestration } = decision
       const quote = movement.fee_id === undefined ? undefined : quotes.get(movement.fee_id)
       assert(
         (movement.fee_id === undefined) === (quote === undefined),
         'a movement must refuse a quote that is not there',
       )
-      requireFunds(ledger, decision.entries)
-      ledger.post({ transfer_id: decision.transfer.id, event: 'CREATED', entries: decision.entries })
-      decisions.push(decision)
-      if (movement.ref_id !== undefined) existing.set(movement.ref_id, decision.transfer)
-      if (quote !== undefined) quote.transfer_id = decision.transfer.id
-      return { transfer: decision.transfer }
+      applyDecision(ledger, movement.balances, decision)
+      posted.push(...sidesOf(decision))
+      if (movement.ref_id !== undefined) existing.set(movement.ref_id, transfer)
+      if (quote !== undefined) quote.transfer_id = transfer.id
+      if (orchestration !== undefined) {
+        orchestrations.push(orchestration)
+        if (orchestration.ref_id !== undefined) started.set(orchestration.ref_id, orchestration)
+      }
+      return { transfer }
     } catch (refusal) {
       return { refusal }
     }
@@ -218,30 +256,43 @@ async function attemptBatch(
   if (!lookUpRefIds) await preferExisting(tx, customerId, movements, outcomes)
 
   // Write. Sent together: if one statement fails, the commit behind them is a rollback.
-  if (decisions.length === 0) {
+  if (posted.length === 0) {
     await tx.query('rollback')
   } else {
-    await inOrder([ledger.write(decisions), consumeQuotes(tx, customerId, quotes), tx.query('commit')])
+    await inOrder([
+      ledger.write(posted),
+      consumeQuotes(tx, customerId, quotes),
+      insertOrchestrations(tx, customerId, orchestrations),
+      tx.query('commit'),
+    ])
   }
   return outcomes
 }
 
 const refIdsOf = (movements: Movement[]) => movements.flatMap(({ ref_id }) => ref_id ?? [])
 
-function idsOf(now: Moment): () => string {
-  let sequence = 0
-  return () => newId(now, sequence++)
-}
-
-function requireNew(refId: string | undefined, existing: Map<string, Transfer>): void {
+function requireNew(refId: string | undefined, existing: Map<string, Transfer | Orchestration>): void {
   const known = refId === undefined ? undefined : existing.get(refId)
   if (known !== undefined) throw problem.alreadyExists('ref_id', known)
 }
 
-function requireNamed({ balances }: Movement, entries: Entry[]): void {
-  const named = ({ profile_id, asset }: Entry) =>
-    profile_id === null || balances.some((key) => key.profile_id === profile_id && key.asset === asset)
-  assert(entries.every(named), 'a movement must name the balances it moves: only those are locked')
+/** The records that a decision makes: one, or the two of an internal transfer. */
+export const sidesOf = (decision: Decision): Posted[] =>
+  decision.counterpart === undefined ? [decision] : [decision, decision.counterpart]
+
+/**
+ * Posts a decision: both sides or nothing. Throws insufficient-funds for the first balance that it would take below
+ * zero, and an assertion when it moves a balance that is not among those named, which alone are locked.
+ */
+export function applyDecision(ledger: LedgerTransaction, named: BalanceKey[], decision: Decision): void {
+  const isNamed = ({ profile_id, asset }: Entry) =>
+    profile_id === null || named.some((key) => key.profile_id === profile_id && key.asset === asset)
+  const postings = sidesOf(decision).map(({ transfer: { id }, entries }): Posting => {
+    assert(entries.every(isNamed), 'a movement must name the balances it moves: only those are locked')
+    return { transfer_id: id, event: 'CREATED', entries }
+  })
+  requireFunds(ledger, decision.entries)
+  ledger.post(...postings)
 }
 
 function requireFunds(ledger: LedgerTransaction, entries: Entry[]): void {
@@ -271,7 +322,8 @@ async function preferExisting(
   })
 }
 
-function wasRaced(error: unknown): boolean {
+/** Whether another process was first, so that all must be decided anew. */
+export function wasRaced(error: unknown): boolean {
   const { code } = error as { code?: string }
   return (
     code === SERIALIZATION_FAILURE || code === DEADLOCK_DETECTED || RACES.has(violatedConstraint(error) ?? '')

@@ -3,8 +3,8 @@ import { decimalsOf } from '../assets/catalogue.ts'
 import { arrayLiteral, type Transaction } from '../db/database.ts'
 import { momentAt, type Moment } from '../db/ids.ts'
 import { Balances, lockBalances, MADE_BALANCES, UPDATED_BALANCES, type BalanceKey } from './balances.ts'
-import { balanced, type Entry, type LedgerEvent, type Posting } from './entries.ts'
-import { NEW_TRANSFER_COLUMNS, transferColumns, type NewTransfer } from './transfer.ts'
+import { requireBalanced, type Entry, type LedgerEvent, type Posting } from './entries.ts'
+import { NEW_TRANSFER_COLUMNS, transferColumns, type NewTransfer } from './records/transfer.ts'
 
 /** The ledger inside one transaction: balances locked, movements applied in memory, then written at once. */
 export class LedgerTransaction {
@@ -32,11 +32,22 @@ export class LedgerTransaction {
     this.now = now
   }
 
-  /** Locks the balances that `keys` name and reads the clock behind the locks. One round trip. */
-  static async open(tx: Transaction, customerId: string, keys: BalanceKey[]): Promise<LedgerTransaction> {
+  /**
+   * Locks the balances that `keys` name and reads the clock behind the locks. One round trip. `at` dates it back, for
+   * a history that is made up; it is moved on to the last entry of the balances.
+   */
+  static async open(
+    tx: Transaction,
+    customerId: string,
+    keys: BalanceKey[],
+    at?: Moment,
+  ): Promise<LedgerTransaction> {
     const { rows, clock } = await lockBalances(tx, customerId, keys)
     // A clock that was set back must not put an entry before the one it follows. Timestamps of one form sort as text.
-    const now = rows.reduce((latest, { updated_at }) => (updated_at > latest ? updated_at : latest), clock)
+    const now = rows.reduce(
+      (latest, { updated_at }) => (updated_at > latest ? updated_at : latest),
+      at?.text ?? clock,
+    )
     return new LedgerTransaction(tx, customerId, new Balances(rows), momentAt(now))
   }
 
@@ -55,10 +66,17 @@ export class LedgerTransaction {
     return undefined
   }
 
-  /** Adds a posting. Throws an assertion when it does not balance. */
-  post({ transfer_id, event, entries }: Posting): void {
+  /** Adds postings, all or none. Throws an assertion when one does not balance. */
+  post(...postings: Posting[]): void {
+    for (const { entries } of postings) requireBalanced(entries)
+    postings.forEach((posting) => this.#add(posting))
+  }
+
+  #add({ transfer_id, event, entries }: Posting): void {
     let position = 0
-    for (const { account, profile_id, asset, amount } of balanced(entries)) {
+    for (const { account, profile_id, asset, amount } of entries) {
+      // Entries of nothing are not recorded.
+      if (amount === 0n) continue
       const after = profile_id === null ? undefined : this.balances.move(profile_id, asset, amount)
       const decimals = decimalsOf(asset)
       const rows = this.#rows

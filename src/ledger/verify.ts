@@ -56,7 +56,7 @@ const RULES: Record<string, string> = {
     where t.customer_id = $1
       and e.events is distinct from case
         when t.status = 'FAILED' then 'CREATED, REFUNDED'
-        when t.status = 'COMPLETED' and t.type = 'CRYPTO_WITHDRAWAL' then 'CREATED, SETTLED'
+        when t.status = 'COMPLETED' and t.type in ('CRYPTO_WITHDRAWAL', 'WIRE_WITHDRAWAL') then 'CREATED, SETTLED'
         else 'CREATED'
       end`,
   'every entry belongs to a transfer': `
@@ -72,6 +72,45 @@ const RULES: Record<string, string> = {
       and (e.profile_id, e.asset, e.amount)
           is distinct from (t.profile_id, coalesce(t.balance_asset, t.asset),
                             case t.direction when 'DEBIT' then -t.total else t.total end)`,
+  'every conversion is one to one': `
+    select format('transfer %s, %s: off by %s', transfer_id, event, sum(amount)) as detail
+    from entries where customer_id = $1 and account = 'conversion'
+    group by transfer_id, event having sum(amount) <> 0`,
+  'the two sides of every internal transfer meet': `
+    select format('group %s: %s of %s are between them, %s sides', t.group_id, sum(e.amount), e.asset,
+                  count(distinct t.id)) as detail
+    from transfers t
+    join entries e on e.customer_id = $1 and e.transfer_id = t.id and e.account = 'internal'
+    where t.customer_id = $1
+    group by t.group_id, e.asset having sum(e.amount) <> 0 or count(distinct t.id) <> 2`,
+  'every orchestration ends as its destination transfer does': `
+    select format('orchestration %s is %s, its transfer %s is %s', o.id, o.status, o.destination_transfer_id, t.status)
+      as detail
+    from orchestrations o
+    left join transfers t on t.customer_id = $1 and t.id = o.destination_transfer_id
+    where o.customer_id = $1 and o.destination_transfer_id is not null
+      and (t.status is null or t.group_id is distinct from o.id
+           or t.status <> case o.status when 'PROCESSING' then 'PENDING' else o.status end)`,
+  'every orchestration is paid out once': `
+    select format('orchestration %s: %s transfers take its money', o.id, count(*)) as detail
+    from orchestrations o
+    join transfers t on t.customer_id = $1 and t.group_id = o.id and t.direction = 'DEBIT'
+    where o.customer_id = $1
+    group by o.id, o.destination_transfer_id having count(*) > 1 or o.destination_transfer_id is null`,
+  'every statement is paid what it states, once': `
+    select format('statement %s is %s, %s owed, transfers of %s', s.id, s.status, s.total_amount_owed,
+                  coalesce(sum(t.amount), 0)) as detail
+    from statements s
+    left join transfers t on t.customer_id = $1 and t.group_id = s.id and t.status = 'COMPLETED'
+    where s.customer_id = $1
+    group by s.customer_id, s.id
+    having coalesce(sum(t.amount), 0)
+           <> case s.status when 'STATEMENT_STATUS_PAID' then s.total_amount_owed else 0 end`,
+  'every orchestration has the transfer that started it': `
+    select format('orchestration %s: transfer %s', o.id, o.source_transfer_id) as detail
+    from orchestrations o
+    left join transfers t on t.customer_id = $1 and t.id = o.source_transfer_id
+    where o.customer_id = $1 and t.group_id is distinct from o.id`,
 }
 
 /** Recomputes every balance and every zero-sum from the entries, customer by customer, each in one snapshot. */

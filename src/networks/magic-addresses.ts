@@ -59,11 +59,37 @@ export function magicOutcome(network: CryptoNetwork, canonicalAddress: string): 
   return OUTCOME_OF.get(`${network} ${canonicalAddress}`)
 }
 
+/** What a wire can run into: the outcomes that have a meaning at a bank. */
+const AT_THE_BANK: readonly MagicOutcome[] = [
+  'INVALID_DESTINATION_ADDRESS',
+  'CUSTOMER_REJECTED',
+  'PENDING_CUSTOMER_APPROVAL',
+  'DROPPED_ONCE',
+  'NEVER_CONFIRMS',
+]
+
+/** The account number that the simulated bank refuses as a fiat account: it becomes REJECTED. */
+export const REJECTED_ACCOUNT_NUMBER = '900000000000'
+
+/** The account number that brings about this outcome for a wire in the sandbox; undefined where it has none. */
+export function magicAccountNumber(outcome: MagicOutcome): string | undefined {
+  if (!AT_THE_BANK.includes(outcome)) return undefined
+  return `9000000000${numberOf(outcome)}`
+}
+
+/** The outcome that an account number stands for at the simulated bank, if it is a magic one. */
+export function magicWireOutcome(accountNumber: string): MagicOutcome | undefined {
+  return AT_THE_BANK.find((outcome) => magicAccountNumber(outcome) === accountNumber)
+}
+
 // Readable in a hex dump: 'bursar sandbox 01', then zeros. The number stands within the 20 bytes that every kind
 // of address has room for.
 function payload(outcome: MagicOutcome): Uint8Array {
-  const number = String(MAGIC_OUTCOMES.indexOf(outcome) + 1).padStart(2, '0')
   const bytes = new Uint8Array(32)
-  bytes.set(new TextEncoder().encode(`bursar sandbox ${number}`))
+  bytes.set(new TextEncoder().encode(`bursar sandbox ${numberOf(outcome)}`))
   return bytes
+}
+
+function numberOf(outcome: MagicOutcome): string {
+  return String(MAGIC_OUTCOMES.indexOf(outcome) + 1).padStart(2, '0')
 }

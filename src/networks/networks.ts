@@ -1,24 +1,36 @@
 import type { CryptoNetwork } from '../assets/catalogue.ts'
-import type { SecondaryStatus, StatusDetails } from '../ledger/transfer.ts'
+import type { Transaction } from '../db/database.ts'
+import type { SecondaryStatus, StatusDetails } from '../ledger/records/transfer.ts'
+
+/** What withdrawals go over: a blockchain, or the bank's wires. */
+export type Network = CryptoNetwork | 'WIRE'
 
 /** A withdrawal as a network needs to know it. Amounts are decimal strings of the asset. */
 export interface Withdrawal {
   customer_id: string
   transfer_id: string
-  crypto_network: CryptoNetwork
+  profile_id: string
+  network: Network
   asset: string
   amount: string
+  /** An address; for a wire, the bank's account number. */
   destination_address: string
+  /** For a wire: where the rest of what the bank needs is kept. */
+  fiat_account_id: string | null
   memo: string | null
 }
 
-/** A signed transaction: kept in the database before it is broadcast, so that a crash repeats the same bytes. */
+/** A signed transaction (or wire): kept in the database before it leaves, so that a crash repeats the same bytes. */
 export interface SignedTransaction {
   raw_transaction: Buffer
   crypto_tx_hash: string
 }
 
-export type BroadcastWithdrawal = Withdrawal & SignedTransaction
+export type BroadcastWithdrawal = Withdrawal &
+  SignedTransaction & {
+    /** The hashes of those that this one replaced: any of them may be the one that is made. */
+    replaced: string[]
+  }
 
 /** Why a withdrawal cannot be made, for good. */
 export interface Refusal {
@@ -32,24 +44,101 @@ export type Review =
   | { verdict: 'REJECT'; refusal: Refusal }
   | { verdict: 'HOLD'; secondary_status: SecondaryStatus; holdMs: number }
 
-export type BroadcastAnswer = { accepted: true } | { accepted: false; refusal: Refusal }
-
-/** UNKNOWN: the network has no such transaction (any more); the same bytes are broadcast again. */
-export type Progress =
-  { state: 'CONFIRMED'; crypto_tx_index: string } | { state: 'PENDING' } | { state: 'UNKNOWN' }
+/**
+ * What came of signing a withdrawal: the transaction, to be kept and then broadcast; a refusal for good; or that it
+ * must wait (for the hot wallet, for fees to fall), with the reason for whoever operates this.
+ */
+export type Signing =
+  | ({ outcome: 'SIGNED' } & SignedTransaction)
+  | { outcome: 'REFUSED'; refusal: Refusal }
+  | { outcome: 'WAITS'; reason: string }
 
 /**
- * One chain family. The worker calls `sign` once for a withdrawal, and the others as often as it takes; they
- * answer in the order they were asked. A call that throws is tried again later.
+ * What came of broadcasting: taken; refused for good, so that it can never be made; or not taken now, with the reason
+ * for whoever operates this: the same bytes are broadcast again.
+ */
+export type BroadcastAnswer =
+  { accepted: true } | { accepted: false; refusal: Refusal } | { accepted: false; waits: string }
+
+/** What a transaction has really cost, in the asset that the network's fees are paid in. A decimal string. */
+export interface NetworkFee {
+  asset: string
+  amount: string
+}
+
+/**
+ * How far a transaction is. UNKNOWN: the network has no such transaction (any more); the same bytes are broadcast
+ * again. FAILED: it is in a block, and has moved nothing but its fee. REPLACED: another one, of the same nonce or with
+ * the same inputs, is to be kept and broadcast in its place, so that only one of the two can ever be made.
+ */
+export type Progress =
+  | { state: 'CONFIRMED'; crypto_tx_hash?: string; crypto_tx_index: string; networkFee?: NetworkFee }
+  | { state: 'PENDING' }
+  | { state: 'UNKNOWN' }
+  | { state: 'FAILED'; refusal: Refusal; networkFee?: NetworkFee }
+  | ({ state: 'REPLACED' } & SignedTransaction)
+
+/** Something that has come in: at one of our addresses, deep enough in the chain to stay. */
+export interface Arrival {
+  /** As the network's addresses are written canonically. */
+  address: string
+  asset: string
+  /** A decimal string of the asset. */
+  amount: string
+  crypto_tx_hash: string
+  /** Which output or log of the transaction. */
+  crypto_tx_index: string
+}
+
+/** A new address, and where its key comes from, if it is derived. */
+export interface NewAddress {
+  address: string
+  derivation?: string
+}
+
+/** What `bursar networks status` tells of a network. Amounts are decimal strings, by asset. */
+export interface NetworkStatus {
+  height: number
+  /** What this adapter holds there: the hot wallet, and what is not swept to it yet. */
+  held: Record<string, string>
+}
+
+/**
+ * One chain family, or a bank. The worker calls `sign` until it has signed a withdrawal once, and the others as often
+ * as it takes; they answer in the order they were asked. A call that throws is tried again later.
  */
 export interface NetworkAdapter {
   review(withdrawal: Withdrawal): Review
-  sign(withdrawals: Withdrawal[]): Promise<SignedTransaction[]>
+  /**
+   * In the transaction that will keep what is signed: what it writes there (a nonce) is kept or lost with it. In their
+   * order: behind one that must wait, those of the same profile must wait too.
+   */
+  sign(tx: Transaction, withdrawals: Withdrawal[]): Promise<Signing[]>
   broadcast(withdrawals: BroadcastWithdrawal[]): Promise<BroadcastAnswer[]>
   progress(withdrawals: BroadcastWithdrawal[]): Promise<Progress[]>
-  /** How long to wait before asking for progress again. */
+  /** How long to wait before asking for progress again, or before signing again what had to wait. */
   pollMs: number
+  /** Signing takes what only one may take at a time, a wallet's inputs or nonces: the worker sees to it. */
+  signsAlone?: true
+  /** A new address of this network that only Bursar can spend from. A bank has none. */
+  newDepositAddress?(network: CryptoNetwork): Promise<NewAddress>
+  /** Of a bank: whether it would pay to this account. */
+  acceptsAccount?(accountNumber: string): Promise<boolean>
+  /**
+   * What has come in behind `cursor` (null: from the first block that may matter), and the cursor for the next call. However blocks are
+   * rearranged, what is given stays; what was given may be given again.
+   */
+  arrivals?(cursor: string | null): Promise<{ cursor: string; arrivals: Arrival[] }>
+  /**
+   * Takes the moving of what lies at deposit addresses to the hot wallet a step on, and gives how many steps it took.
+   * Its transactions are kept before they are broadcast, with what they have cost.
+   */
+  sweep?(): Promise<number>
+  /** What a withdrawal of the asset would cost now, in the asset that network fees are paid in. */
+  estimateFee?(asset: string): Promise<NetworkFee>
+  /** Throws when the node does not answer. */
+  status?(): Promise<NetworkStatus>
 }
 
 /** The adapter of each network that withdrawals can go over; none means that they are refused with 503. */
-export type Networks = ReadonlyMap<CryptoNetwork, NetworkAdapter>
+export type Networks = ReadonlyMap<Network, NetworkAdapter>

@@ -2,15 +2,24 @@ import { createHash, randomBytes } from 'node:crypto'
 import { base58 } from '@scure/base'
 import { CRYPTO_NETWORKS, NETWORKS, type CryptoNetwork } from '../assets/catalogue.ts'
 import type { Database } from '../db/database.ts'
-import { magicOutcome } from './magic-addresses.ts'
+import { addressFromBytes } from './addresses.ts'
+import {
+  magicOutcome,
+  magicWireOutcome,
+  REJECTED_ACCOUNT_NUMBER,
+  type MagicOutcome,
+} from './magic-addresses.ts'
 import type {
+  Arrival,
   BroadcastAnswer,
   BroadcastWithdrawal,
+  Network,
   NetworkAdapter,
   Networks,
   Progress,
   Refusal,
   Review,
+  Signing,
   Withdrawal,
 } from './networks.ts'
 
@@ -21,10 +30,16 @@ export interface SimulatedOptions {
   holdMs: number
 }
 
-/** The sandbox's networks: every one simulated, on one table that stands for their chains. */
+/** The sandbox's networks and its bank: all simulated, on one table that stands for what is outside of Bursar. */
 export function simulatedNetworks(db: Database, options: SimulatedOptions): Networks {
   const adapter = simulatedAdapter(db, options)
-  return new Map(CRYPTO_NETWORKS.map((network) => [network, adapter]))
+  return new Map<Network, NetworkAdapter>([
+    ...CRYPTO_NETWORKS.map((network) => {
+      const read = (cursor: string | null) => arrivals(db, network, cursor, options.confirmationMs)
+      return [network, { ...adapter, arrivals: read }] as const
+    }),
+    ['WIRE', adapter],
+  ])
 }
 
 /**
@@ -35,14 +50,16 @@ export function simulatedAdapter(db: Database, { confirmationMs, holdMs }: Simul
   return {
     pollMs: Math.max(50, Math.min(confirmationMs, 1_000)),
     review: (withdrawal) => review(withdrawal, holdMs),
-    sign: async (withdrawals) => withdrawals.map(sign),
+    sign: async (_tx, withdrawals) => withdrawals.map(sign),
     broadcast: (withdrawals) => broadcast(db, withdrawals),
     progress: (withdrawals) => progress(db, withdrawals, confirmationMs),
+    newDepositAddress: async (network) => ({ address: addressFromBytes(network, randomBytes(32)) }),
+    acceptsAccount: async (accountNumber) => accountNumber !== REJECTED_ACCOUNT_NUMBER,
   }
 }
 
-const outcomeOf = (withdrawal: Withdrawal) =>
-  magicOutcome(withdrawal.crypto_network, withdrawal.destination_address)
+const outcomeOf = ({ network, destination_address }: Withdrawal): MagicOutcome | undefined =>
+  network === 'WIRE' ? magicWireOutcome(destination_address) : magicOutcome(network, destination_address)
 
 function review(withdrawal: Withdrawal, holdMs: number): Review {
   const outcome = outcomeOf(withdrawal)
@@ -72,16 +89,16 @@ const held = (
 ): Review => ({ verdict: 'HOLD', secondary_status: { name, detail }, holdMs })
 
 /** A signature differs each time, as on a real network: signing twice would be paying twice, and would show. */
-function sign(withdrawal: Withdrawal) {
+function sign(withdrawal: Withdrawal): Signing {
   const raw_transaction = Buffer.from(
     JSON.stringify({ ...withdrawal, nonce: randomBytes(8).toString('hex') }),
   )
-  return { raw_transaction, crypto_tx_hash: hashOf(withdrawal.crypto_network, raw_transaction) }
+  return { outcome: 'SIGNED', raw_transaction, crypto_tx_hash: hashOf(withdrawal.network, raw_transaction) }
 }
 
 /** The hash as the network writes it: 0x and hex on EVM, a base58 signature of 64 bytes on Solana, else hex. */
-function hashOf(network: CryptoNetwork, raw: Buffer): string {
-  const { family } = NETWORKS[network]
+export function hashOf(network: Network, raw: Buffer): string {
+  const family = network === 'WIRE' ? undefined : NETWORKS[network].family
   if (family === 'solana') return base58.encode(createHash('sha512').update(raw).digest())
   const hex = createHash('sha256').update(raw).digest('hex')
   return family === 'evm' ? `0x${hex}` : hex
@@ -121,7 +138,7 @@ async function broadcast(db: Database, withdrawals: BroadcastWithdrawal[]): Prom
       on conflict (crypto_network, hash) do update
         set broadcast_at = case when c.dropped_at is null then c.broadcast_at else excluded.broadcast_at end`,
     values: [
-      sent.map((withdrawal) => withdrawal.crypto_network),
+      sent.map((withdrawal) => withdrawal.network),
       sent.map((withdrawal) => withdrawal.crypto_tx_hash),
       sent.map((withdrawal) => withdrawal.raw_transaction),
     ],
@@ -138,7 +155,7 @@ async function progress(
 ): Promise<Progress[]> {
   const dropOnce = withdrawals.filter((withdrawal) => outcomeOf(withdrawal) === 'DROPPED_ONCE')
   const hashes = (some: BroadcastWithdrawal[]) => [
-    some.map((withdrawal) => withdrawal.crypto_network),
+    some.map((withdrawal) => withdrawal.network),
     some.map((withdrawal) => withdrawal.crypto_tx_hash),
   ]
   const dropped = await db.query<{ hash: string }>({
@@ -166,4 +183,35 @@ async function progress(
     if (!state || outcomeOf(withdrawal) === 'NEVER_CONFIRMS') return { state: 'PENDING' }
     return { state: 'CONFIRMED', crypto_tx_index: '0' }
   })
+}
+
+const ARRIVALS_MAX = 1_000
+/** So that a transaction whose time was read before another's, and that was written after it, is not passed over. */
+const SETTLED_MS = 1_000
+
+/** What was withdrawn to an address that Bursar gave out arrives there, as it would on a real chain. */
+async function arrivals(db: Database, network: CryptoNetwork, cursor: string | null, confirmationMs: number) {
+  const [after, hash] = cursor?.split(' ') ?? ['epoch', '']
+  const { rows } = await db.query<Arrival & { broadcast_at: string; ours: boolean }>({
+    name: 'simulated arrivals',
+    text: `
+      select c.broadcast_at, c.hash as crypto_tx_hash, '0' as crypto_tx_index, sent ->> 'asset' as asset,
+             sent ->> 'amount' as amount, sent ->> 'destination_address' as address,
+             exists (select from deposit_addresses where address = sent ->> 'destination_address') as ours
+      from (
+        select broadcast_at, hash, convert_from(raw_transaction, 'UTF8')::json as sent
+        from simulated_chain
+        where crypto_network = $1 and (broadcast_at, hash) > ($2::timestamptz, $3)
+          and broadcast_at <= clock_timestamp() - make_interval(secs => $4::float8 / 1000)
+        order by broadcast_at, hash
+        limit $5
+      ) c
+      order by c.broadcast_at, c.hash`,
+    values: [network, after, hash, Math.max(confirmationMs, SETTLED_MS), ARRIVALS_MAX],
+  })
+  const last = rows.at(-1)
+  return {
+    cursor: last === undefined ? `${after} ${hash}` : `${last.broadcast_at} ${last.crypto_tx_hash}`,
+    arrivals: rows.filter(({ ours }) => ours),
+  }
 }

@@ -1,9 +1,14 @@
 import { Type } from 'typebox'
-import { violatedConstraint, type Queryable } from '../db/database.ts'
-import { newId, readClock } from '../db/ids.ts'
+import { violatedConstraint } from '../db/database.ts'
 import { operation } from '../http/operation.ts'
 import { problem } from '../http/problems.ts'
-import { Profile, PROFILE_COLUMNS, profileToWire, type ProfileRow } from './profile.ts'
+import {
+  insertProfile,
+  Profile,
+  PROFILE_COLUMNS,
+  profileToWire,
+  type ProfileRow,
+} from '../ledger/records/profile.ts'
 
 /** Creates a profile (design section 6). Its nickname is unique among the customer's. */
 export const createProfile = operation({
@@ -32,20 +37,3 @@ export const createProfile = operation({
     }
   },
 })
-
-/** Makes a profile. A nickname that is taken violates `profiles_nickname`. */
-export async function insertProfile(
-  db: Queryable,
-  customerId: string,
-  profile: Pick<Profile, 'type' | 'nickname'> & { description?: string },
-): Promise<ProfileRow> {
-  const now = await readClock(db)
-  const { rows } = await db.query<ProfileRow>(
-    `
-    insert into profiles (customer_id, id, created_at, type, nickname, description)
-    values ($1, $2, $3, $4, $5, $6)
-    returning ${PROFILE_COLUMNS}`,
-    [customerId, newId(now), now.text, profile.type, profile.nickname, profile.description],
-  )
-  return rows[0]!
-}

@@ -3,7 +3,7 @@ import { findAsset } from '../assets/catalogue.ts'
 import { AssetSymbol, Uuid } from '../http/fields.ts'
 import { operation } from '../http/operation.ts'
 import { problem } from '../http/problems.ts'
-import { requireProfile } from './get-profile.ts'
+import { requireProfile } from '../ledger/records/profile.ts'
 import { Balance, selectBalances } from './list-balances.ts'
 
 /** Reads a profile's balance of one asset (design section 6); an asset it never held is 0, an unknown one is 404. */

@@ -4,7 +4,7 @@ import { decimalsOf } from '../assets/catalogue.ts'
 import type { Database } from '../db/database.ts'
 import { Amount, AssetSymbol, Filter, Uuid } from '../http/fields.ts'
 import { operation } from '../http/operation.ts'
-import { requireProfile } from './get-profile.ts'
+import { requireProfile } from '../ledger/records/profile.ts'
 
 /** A balance of a profile. */
 export const Balance = Type.Object(

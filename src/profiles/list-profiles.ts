@@ -11,7 +11,7 @@ import {
   uuidsOf,
 } from '../http/lists.ts'
 import { operation } from '../http/operation.ts'
-import { Profile, PROFILE_COLUMNS, profileToWire, type ProfileRow } from './profile.ts'
+import { Profile, PROFILE_COLUMNS, profileToWire, type ProfileRow } from '../ledger/records/profile.ts'
 
 /** Lists the customer's profiles, by creation time (design sections 5 and 6). */
 export const listProfiles = operation({

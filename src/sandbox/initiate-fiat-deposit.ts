@@ -1,11 +1,11 @@
 import { Type } from 'typebox'
-import { formatAmount, parseAmount } from '../assets/amount.ts'
+import { parseAmount } from '../assets/amount.ts'
 import { decimalsOf } from '../assets/catalogue.ts'
 import { Wire } from '../http/bank-wire.ts'
 import { AMOUNT_LENGTH_MAX, Text } from '../http/fields.ts'
 import { operation } from '../http/operation.ts'
 import { problem } from '../http/problems.ts'
-import { onPlatform, onProfile } from '../ledger/entries.ts'
+import { deposit, type DepositPlace } from '../ledger/movements/deposit.ts'
 
 const InitiateFiatDepositBody = Type.Object(
   {
@@ -62,47 +62,27 @@ export const initiateFiatDeposit = operation({
     const { rows } = await db.query<InstructionsOfMemo>({
       name: 'instructions by memo',
       text: `
-        select profile_id, identity_id, account_id, metadata
+        select id, profile_id, identity_id, account_id, metadata
         from fiat_deposit_instructions
         where customer_id = $1 and memo_id = $2`,
       values: [customerId, memo_id],
     })
-    const [instructions] = rows
-    if (instructions === undefined) throw problem.notFound('memo_id', memo_id)
-    const { profile_id, identity_id, account_id, metadata } = instructions
-
-    await ledger.submit(customerId, {
-      balances: [{ profile_id, asset }],
-      decide: ({ now, newId }) => ({
-        transfer: {
-          id: newId(),
-          customer_id: customerId,
-          profile_id,
-          ...(identity_id !== null && { identity_id }),
-          ...(account_id !== null && { account_id }),
-          type: 'WIRE_DEPOSIT',
-          direction: 'CREDIT',
-          status: 'COMPLETED',
-          asset,
-          balance_asset: asset,
-          amount: formatAmount(minor, decimalsOf(asset)),
-          fee: '0',
-          total: formatAmount(minor, decimalsOf(asset)),
-          memo: memo_id,
-          ...(metadata !== null && { metadata }),
-          created_at: now.text,
-          updated_at: now.text,
-        },
-        entries: [onPlatform('bank', asset, -minor), onProfile(profile_id, asset, minor)],
+    const [place] = rows
+    if (place === undefined) throw problem.notFound('memo_id', memo_id)
+    await ledger.submit(
+      customerId,
+      deposit(customerId, {
+        profile_id: place.profile_id,
+        type: 'WIRE_DEPOSIT',
+        asset,
+        minor,
+        arrivedAt: 'bank',
+        place,
+        record: { memo: memo_id },
       }),
-    })
+    )
     return {}
   },
 })
 
-interface InstructionsOfMemo {
-  profile_id: string
-  identity_id: string | null
-  account_id: string | null
-  metadata: Record<string, string> | null
-}
+type InstructionsOfMemo = DepositPlace & { profile_id: string }

@@ -1,15 +1,21 @@
 import { Type, type Static } from 'typebox'
-import { formatAmount, parseAmount } from '../assets/amount.ts'
-import { findAsset, type CryptoNetwork } from '../assets/catalogue.ts'
+import { parseAmount } from '../assets/amount.ts'
+import { decimalsOf, type CryptoNetwork } from '../assets/catalogue.ts'
 import { Amount, AssetSymbol, Metadata, Network, RefId, Text, Uuid } from '../http/fields.ts'
 import { operation } from '../http/operation.ts'
 import { problem } from '../http/problems.ts'
-import { onPlatform, onProfile, type Entry } from '../ledger/entries.ts'
+import { inUnitsOf } from '../ledger/conversion.ts'
 import type { FeeQuote } from '../ledger/fee-quotes.ts'
-import type { Decision, View } from '../ledger/ledger.ts'
-import { Transfer } from '../ledger/transfer.ts'
+import type { View } from '../ledger/ledger.ts'
+import {
+  amountsAt,
+  cryptoWithdrawal,
+  scheduledFee,
+  termsOf,
+  type Terms,
+} from '../ledger/movements/crypto-withdrawal.ts'
+import { Transfer } from '../ledger/records/transfer.ts'
 import { canonicalAddress } from '../networks/addresses.ts'
-import { amountsAt, scheduledFee, termsOf, type Amounts, type Terms } from './withdrawal-terms.ts'
 
 const Name = Text(200, 'Name.', 1)
 
@@ -84,6 +90,7 @@ export const createCryptoWithdrawal = operation({
     'not-found',
     'insufficient-funds',
     'expired',
+    'disabled',
     'already-exists',
     'unavailable',
   ],
@@ -99,11 +106,12 @@ export const createCryptoWithdrawal = operation({
     return ledger.submit(customerId, {
       ref_id: body.ref_id,
       fee_id: body.fee_id,
+      holder: body,
       balances: [{ profile_id: body.profile_id, asset: balanceAsset }],
       decide(view) {
-        requireRecords(body, view)
+        view.requireHolder(body)
         const amounts = quoted ? amountsAt(quotedFee(body, terms, view), terms) : scheduled!
-        return withdrawal(customerId, body, {
+        return cryptoWithdrawal(customerId, body, {
           terms,
           amounts,
           balanceAsset,
@@ -127,17 +135,8 @@ function balanceAssetOf(body: Body, { asset }: Terms): string {
 
 /** What leaves the balance must be an amount of the balance's asset: USD has cents. Fees are whole cents. */
 function requireBalancePrecision({ asset, asked }: Terms, balanceAsset: string): void {
-  const { decimals } = findAsset(balanceAsset)!
-  if (parseAmount(formatAmount(asked.minor, asset.decimals), decimals) === undefined) {
-    throw problem.exceedPrecision(asked.field, { asset: balanceAsset, decimals })
-  }
-}
-
-function requireRecords({ profile_id, identity_id, account_id }: Body, view: View): void {
-  if (!view.profileExists(profile_id)) throw problem.notFound('profile', profile_id)
-  // There are no identities and accounts yet, so that none can be found.
-  if (account_id !== undefined) throw problem.notFound('account', account_id)
-  if (identity_id !== undefined) throw problem.notFound('identity', identity_id)
+  if (inUnitsOf(balanceAsset, asked.minor, asset.symbol) !== undefined) return
+  throw problem.exceedPrecision(asked.field, { asset: balanceAsset, decimals: decimalsOf(balanceAsset) })
 }
 
 /** The guaranteed fee, if the quote is good for this withdrawal. */
@@ -173,80 +172,3 @@ const addressKey = ({
   crypto_network: string
   destination_address: string
 }) => canonicalAddress(crypto_network as CryptoNetwork, destination_address, { testNetworks: true })
-
-interface Accepted {
-  terms: Terms
-  amounts: Amounts
-  balanceAsset: string
-  view: View
-  sandbox: boolean
-}
-
-/** The record and entries: profile -total, in flight +amount, fees +fee (design section 4). */
-function withdrawal(
-  customerId: string,
-  body: Body,
-  { terms, amounts, balanceAsset, view, sandbox }: Accepted,
-): Decision {
-  const { asset } = terms
-  // One shape for all: what was not given is undefined, which neither the wire nor the database shows.
-  return {
-    transfer: {
-      id: view.newId(),
-      customer_id: customerId,
-      profile_id: body.profile_id,
-      identity_id: body.identity_id,
-      account_id: body.account_id,
-      ref_id: body.ref_id,
-      type: 'CRYPTO_WITHDRAWAL',
-      direction: 'DEBIT',
-      status: 'PENDING',
-      asset: asset.symbol,
-      balance_asset: balanceAsset,
-      amount: formatAmount(amounts.amount, asset.decimals),
-      fee: formatAmount(amounts.fee, asset.decimals),
-      total: formatAmount(amounts.total, asset.decimals),
-      notional_value: notionalUsd(amounts.total, terms, sandbox),
-      destination_address: body.destination_address,
-      crypto_network: body.crypto_network,
-      auto_conversion: balanceAsset === asset.symbol ? undefined : {},
-      memo: body.memo,
-      metadata: body.metadata,
-      created_at: view.now.text,
-      updated_at: view.now.text,
-    },
-    entries: entriesOf(body, amounts, balanceAsset, terms),
-    beneficiary: body.beneficiary,
-  }
-}
-
-function entriesOf(
-  body: Body,
-  { amount, fee, total }: Amounts,
-  balanceAsset: string,
-  { asset }: Terms,
-): Entry[] {
-  const out = [
-    onPlatform(`in_flight:${body.crypto_network}`, asset.symbol, amount),
-    onPlatform('fees', asset.symbol, fee),
-  ]
-  if (balanceAsset === asset.symbol) return [onProfile(body.profile_id, asset.symbol, -total), ...out]
-  const debited = parseAmount(formatAmount(total, asset.decimals), findAsset(balanceAsset)!.decimals)!
-  return [
-    onProfile(body.profile_id, balanceAsset, -debited),
-    onPlatform('conversion', balanceAsset, debited),
-    onPlatform('conversion', asset.symbol, -total),
-    ...out,
-  ]
-}
-
-const PRICE_DECIMALS = 8
-const CENT_DECIMALS = 2
-
-/** USD value of a total, in cents rounded down; undefined where there is no price. */
-function notionalUsd(total: bigint, { asset }: Terms, sandbox: boolean): string | undefined {
-  const price = asset.platformStablecoin ? '1' : sandbox ? asset.sandboxPriceUsd : undefined
-  if (price === undefined) return undefined
-  const scaled = total * parseAmount(price, PRICE_DECIMALS)!
-  return formatAmount(scaled / 10n ** BigInt(asset.decimals + PRICE_DECIMALS - CENT_DECIMALS), CENT_DECIMALS)
-}

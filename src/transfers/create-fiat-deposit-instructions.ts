@@ -1,18 +1,13 @@
-import { randomInt } from 'node:crypto'
-import { Type, type Static } from 'typebox'
-import { violatedConstraint, type Queryable } from '../db/database.ts'
-import { newId, readClock } from '../db/ids.ts'
+import { Type } from 'typebox'
 import { Metadata, RefId, Uuid } from '../http/fields.ts'
 import { operation } from '../http/operation.ts'
-import { problem } from '../http/problems.ts'
-import { selectProfiles } from '../ledger/balances.ts'
+import { requireBank } from '../ledger/movements/fiat-withdrawal.ts'
 import {
   FiatDepositInstructions,
-  INSTRUCTIONS_COLUMNS,
+  insertInstructions,
   instructionsToWire,
   RoutingNumberType,
-  type InstructionsRow,
-} from './fiat-deposit-instructions.ts'
+} from '../ledger/records/fiat-deposit-instructions.ts'
 
 const CreateFiatDepositInstructionsBody = Type.Object(
   {
@@ -26,7 +21,6 @@ const CreateFiatDepositInstructionsBody = Type.Object(
   },
   { additionalProperties: false },
 )
-type Body = Static<typeof CreateFiatDepositInstructionsBody>
 
 /** Creates deposit instructions (design section 6); their memo_id attributes a wire to the profile. */
 export const createFiatDepositInstructions = operation({
@@ -45,65 +39,8 @@ export const createFiatDepositInstructions = operation({
   },
   reply: FiatDepositInstructions,
   problems: ['not-found', 'already-exists', 'unavailable'],
-  async run({ body, customerId, db, settings }) {
-    if (settings.mode !== 'sandbox') throw problem.unavailable('fiat_network WIRE is not connected to a bank')
+  async run({ body, customerId, db, networks }) {
+    requireBank(networks)
     return instructionsToWire(await insertInstructions(db, customerId, body))
   },
 })
-
-/** Makes instructions for a profile. Throws not-found for the records they name, already-exists for the ref_id. */
-export async function insertInstructions(
-  db: Queryable,
-  customerId: string,
-  body: Body,
-): Promise<InstructionsRow> {
-  const known = await selectByRefId(db, customerId, body.ref_id)
-  if (known !== undefined) throw problem.alreadyExists('ref_id', instructionsToWire(known))
-  const profiles = await selectProfiles(db, customerId, [body.profile_id])
-  if (!profiles.has(body.profile_id)) throw problem.notFound('profile', body.profile_id)
-  // There are no identities and accounts yet, so that none can be found.
-  if (body.account_id !== undefined) throw problem.notFound('account', body.account_id)
-  if (body.identity_id !== undefined) throw problem.notFound('identity', body.identity_id)
-  const now = await readClock(db)
-  try {
-    const { rows } = await db.query<InstructionsRow>(
-      `
-      insert into fiat_deposit_instructions (customer_id, id, created_at, profile_id, memo_id, status, fiat_network,
-                                             routing_number_type, ref_id, metadata)
-      values ($1, $2, $3, $4, $5, 'VALID', $6, $7, $8, $9)
-      returning ${INSTRUCTIONS_COLUMNS}`,
-      [
-        customerId,
-        newId(now),
-        now.text,
-        body.profile_id,
-        newMemoId(),
-        body.fiat_network,
-        body.routing_number_type ?? 'ABA',
-        body.ref_id,
-        body.metadata,
-      ],
-    )
-    return rows[0]!
-  } catch (error) {
-    if (violatedConstraint(error) !== 'fiat_deposit_instructions_ref_id') throw error
-    // Another request with the same ref_id was first.
-    const first = await selectByRefId(db, customerId, body.ref_id)
-    throw problem.alreadyExists('ref_id', instructionsToWire(first!))
-  }
-}
-
-async function selectByRefId(db: Queryable, customerId: string, refId: string | undefined) {
-  if (refId === undefined) return undefined
-  const { rows } = await db.query<InstructionsRow>(
-    `select ${INSTRUCTIONS_COLUMNS} from fiat_deposit_instructions where customer_id = $1 and ref_id = $2`,
-    [customerId, refId],
-  )
-  return rows[0]
-}
-
-const MEMO_ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789'
-const MEMO_LENGTH = 16
-
-const newMemoId = () =>
-  Array.from({ length: MEMO_LENGTH }, () => MEMO_ALPHABET[randomInt(MEMO_ALPHABET.length)]).join('')

@@ -2,7 +2,7 @@ import { Type } from 'typebox'
 import { Uuid } from '../http/fields.ts'
 import { operation } from '../http/operation.ts'
 import { problem } from '../http/problems.ts'
-import { Transfer, TRANSFER_COLUMNS, transferToWire, type TransferRow } from '../ledger/transfer.ts'
+import { Transfer, TRANSFER_COLUMNS, transferToWire, type TransferRow } from '../ledger/records/transfer.ts'
 
 /** Reads one transfer by id (design section 6). */
 export const getTransfer = operation({

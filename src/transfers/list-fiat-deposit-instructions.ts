@@ -16,7 +16,7 @@ import {
   INSTRUCTIONS_COLUMNS,
   instructionsToWire,
   type InstructionsRow,
-} from './fiat-deposit-instructions.ts'
+} from '../ledger/records/fiat-deposit-instructions.ts'
 
 /** Lists the customer's deposit instructions, by creation time (design sections 5 and 6). */
 export const listFiatDepositInstructions = operation({

@@ -15,7 +15,7 @@ import {
   type TestService,
 } from '../../test/support.ts'
 import { momentAt, newId } from '../db/ids.ts'
-import type { Transfer } from '../ledger/transfer.ts'
+import type { Transfer } from '../ledger/records/transfer.ts'
 
 let service: TestService
 let customer: TestCustomer

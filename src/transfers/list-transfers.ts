@@ -24,7 +24,7 @@ import {
   transferToWire,
   TransferType,
   type TransferRow,
-} from '../ledger/transfer.ts'
+} from '../ledger/records/transfer.ts'
 
 const ListTransfersQuery = Type.Object(
   {

@@ -3,7 +3,7 @@ import { formatAmount } from '../assets/amount.ts'
 import { newId, readClock } from '../db/ids.ts'
 import { Amount, AssetSymbol, Network, Timestamp, Uuid } from '../http/fields.ts'
 import { operation } from '../http/operation.ts'
-import { amountsAt, scheduledFee, termsOf } from './withdrawal-terms.ts'
+import { amountsAt, scheduledFee, termsOf } from '../ledger/movements/crypto-withdrawal.ts'
 
 const asked = {
   asset: AssetSymbol,

@@ -1,6 +1,12 @@
+import { randomInt } from 'node:crypto'
 import { Type, type Static } from 'typebox'
-import { Wire } from '../http/bank-wire.ts'
-import { Metadata, RefId, Timestamp, Uuid } from '../http/fields.ts'
+import { violatedConstraint, type Queryable } from '../../db/database.ts'
+import { newId, readClock } from '../../db/ids.ts'
+import { Wire } from '../../http/bank-wire.ts'
+import { Metadata, RefId, Timestamp, Uuid } from '../../http/fields.ts'
+import { problem } from '../../http/problems.ts'
+import { requireHolders } from './holders.ts'
+import { requireProfile } from './profile.ts'
 
 export const RoutingNumberType = Type.Enum(['ABA', 'SWIFT'], {
   type: 'string',
@@ -69,3 +75,69 @@ export function instructionsToWire({
     fiat_account_owner: { institution_details: { name: 'Bursar Sandbox' } },
   }
 }
+
+export interface NewInstructions {
+  profile_id: string
+  fiat_network: 'WIRE'
+  routing_number_type?: 'ABA' | 'SWIFT'
+  ref_id?: string
+  identity_id?: string
+  account_id?: string
+  metadata?: Record<string, string>
+}
+
+/** Makes instructions for a profile. Throws not-found for the records they name, already-exists for the ref_id. */
+export async function insertInstructions(
+  db: Queryable,
+  customerId: string,
+  body: NewInstructions,
+): Promise<InstructionsRow> {
+  const known = await selectByRefId(db, customerId, body.ref_id)
+  if (known !== undefined) throw problem.alreadyExists('ref_id', instructionsToWire(known))
+  await requireProfile(db, customerId, body.profile_id)
+  await requireHolders(db, customerId, body)
+  const now = await readClock(db)
+  try {
+    const { rows } = await db.query<InstructionsRow>(
+      `
+      insert into fiat_deposit_instructions (customer_id, id, created_at, profile_id, memo_id, status, fiat_network,
+                                             routing_number_type, ref_id, metadata, identity_id, account_id)
+      values ($1, $2, $3, $4, $5, 'VALID', $6, $7, $8, $9, $10, $11)
+      returning ${INSTRUCTIONS_COLUMNS}`,
+      [
+        customerId,
+        newId(now),
+        now.text,
+        body.profile_id,
+        newMemoId(),
+        body.fiat_network,
+        body.routing_number_type ?? 'ABA',
+        body.ref_id,
+        body.metadata,
+        body.identity_id,
+        body.account_id,
+      ],
+    )
+    return rows[0]!
+  } catch (error) {
+    if (violatedConstraint(error) !== 'fiat_deposit_instructions_ref_id') throw error
+    // Another request with the same ref_id was first.
+    const first = await selectByRefId(db, customerId, body.ref_id)
+    throw problem.alreadyExists('ref_id', instructionsToWire(first!))
+  }
+}
+
+async function selectByRefId(db: Queryable, customerId: string, refId: string | undefined) {
+  if (refId === undefined) return undefined
+  const { rows } = await db.query<InstructionsRow>(
+    `select ${INSTRUCTIONS_COLUMNS} from fiat_deposit_instructions where customer_id = $1 and ref_id = $2`,
+    [customerId, refId],
+  )
+  return rows[0]
+}
+
+const MEMO_ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789'
+const MEMO_LENGTH = 16
+
+const newMemoId = () =>
+  Array.from({ length: MEMO_LENGTH }, () => MEMO_ALPHABET[randomInt(MEMO_ALPHABET.length)]).join('')

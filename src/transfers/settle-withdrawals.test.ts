@@ -3,25 +3,36 @@
  * 1. it is paid exactly once or not at all: one transaction on its network if it left, none if it was refused;
  * 2. what is broadcast was kept before, and is the same bytes every time;
  * 3. a refused one gives back its total, to the last unit, in the asset that was debited;
- * 4. no money appears or vanishes: per asset, profiles + in flight + custody + fees are what was deposited;
+ * 4. no money appears or vanishes: per asset, profiles + in flight + custody + wired + fees are what was deposited;
  * 5. it comes to the end that its destination stands for, unless the network never confirms it;
  * 6. one network's failure holds up no other, and one customer's no other.
  */
 import { setTimeout as pause } from 'node:timers/promises'
 import fc from 'fast-check'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { Failures, type Failure } from '../../test/failures.ts'
 import { credit, newCustomer, SEED, startTestService } from '../../test/support.ts'
 import type { TestCustomer, TestService } from '../../test/support.ts'
 import { formatAmount, parseAmount, parseStoredAmount } from '../assets/amount.ts'
 import { ASSETS, CRYPTO_NETWORKS, decimalsOf, NETWORKS } from '../assets/catalogue.ts'
 import type { Asset, CryptoNetwork } from '../assets/catalogue.ts'
 import { openDatabase, type Database } from '../db/database.ts'
-import { TRANSFER_COLUMNS, transferToWire, type Transfer, type TransferRow } from '../ledger/transfer.ts'
+import {
+  TRANSFER_COLUMNS,
+  transferToWire,
+  type Transfer,
+  type TransferRow,
+} from '../ledger/records/transfer.ts'
 import { verify } from '../ledger/verify.ts'
 import { addressFromBytes } from '../networks/addresses.ts'
-import { MAGIC_OUTCOMES, magicAddress, type MagicOutcome } from '../networks/magic-addresses.ts'
-import type { NetworkAdapter, Networks } from '../networks/networks.ts'
-import { settleCryptoWithdrawals } from './settle-crypto-withdrawals.ts'
+import {
+  MAGIC_OUTCOMES,
+  magicAccountNumber,
+  magicAddress,
+  type MagicOutcome,
+} from '../networks/magic-addresses.ts'
+import type { Network, NetworkAdapter, Networks, Withdrawal } from '../networks/networks.ts'
+import { settleWithdrawals } from './settle-withdrawals.ts'
 
 let service: TestService
 beforeAll(async () => {
@@ -38,29 +49,39 @@ type Outcome = MagicOutcome | 'ORDINARY'
 const OUTCOMES: Outcome[] = ['ORDINARY', ...MAGIC_OUTCOMES]
 
 const ORDINARY_DESTINATION = Buffer.from('an ordinary destination address!')
-const destinationOf = (network: CryptoNetwork, outcome: Outcome) =>
-  outcome === 'ORDINARY' ? addressFromBytes(network, ORDINARY_DESTINATION) : magicAddress(network, outcome)
+/** An address; for a wire, an account number. */
+function destinationOf(network: Network, outcome: Outcome): string | undefined {
+  if (network === 'WIRE') return outcome === 'ORDINARY' ? '000987654321' : magicAccountNumber(outcome)
+  return outcome === 'ORDINARY'
+    ? addressFromBytes(network, ORDINARY_DESTINATION)
+    : magicAddress(network, outcome)
+}
 
-/** Every network with an asset that it carries, where the outcome exists. */
+const EVERY_NETWORK: readonly Network[] = [...CRYPTO_NETWORKS, 'WIRE']
+/** Every network where the outcome exists, and every asset that a network carries. */
 const networksWith = (outcome: Outcome) =>
-  CRYPTO_NETWORKS.filter((network) => destinationOf(network, outcome) !== undefined)
-const assetsOn = (network: CryptoNetwork) => ASSETS.filter((asset) => asset.networks[network] !== undefined)
+  EVERY_NETWORK.filter((network) => destinationOf(network, outcome) !== undefined)
+const assetsOn = (network: Network) =>
+  ASSETS.filter(({ symbol, networks }) => (network === 'WIRE' ? symbol === 'USD' : networks[network]))
 
 /** The smallest withdrawal of an asset, so many times, with an odd last digit. */
-function amountOf(asset: Asset, network: CryptoNetwork, times = 2): string {
-  const { minimum, decimals } = asset.networks[network]!
+function amountOf(asset: Asset, network: Network, times = 2): string {
+  const { minimum, decimals } = network === 'WIRE' ? { minimum: '0.01', ...asset } : asset.networks[network]!
   const scale = Math.min(asset.decimals, decimals)
   return formatAmount(parseAmount(minimum, scale)! * BigInt(times) + 7n, scale)
 }
 
 interface Order {
-  network: CryptoNetwork
+  network: Network
   asset?: Asset
   outcome: Outcome
   times?: number
   /** Debits USD instead of the asset, where that may be. */
   fromUsd?: boolean
 }
+
+/** Those that never confirm. */
+const endless: string[] = []
 
 /** Orders a withdrawal through the API, from a balance that was credited for it, and a bit more. */
 async function withdraw(customer: TestCustomer, order: Order): Promise<Transfer> {
@@ -69,16 +90,30 @@ async function withdraw(customer: TestCustomer, order: Order): Promise<Transfer>
   const usd = fromUsd && asset.platformStablecoin
   const balanceAsset = usd ? 'USD' : asset.symbol
   await credit(service.ledger, customer, balanceAsset, formatAmount(1_000n, 0))
-  const { status, body } = await customer.call<Transfer>('POST', '/v2/transfer/crypto-withdrawals', {
-    profile_id: customer.profile_id,
-    asset: asset.symbol,
-    balance_asset: balanceAsset,
-    crypto_network: network,
-    destination_address: destinationOf(network, outcome)!,
-    amount: usd ? String(times ?? 2) : amountOf(asset, network, times),
-  })
+  const destination = destinationOf(network, outcome)!
+  const { status, body } = await customer.call<Transfer>(
+    'POST',
+    `/v2/transfer/${network === 'WIRE' ? 'fiat' : 'crypto'}-withdrawals`,
+    {
+      profile_id: customer.profile_id,
+      asset: asset.symbol,
+      amount: usd ? String(times ?? 2) : amountOf(asset, network, times),
+      ...(network === 'WIRE'
+        ? { fiat_account_id: await newFiatAccount(customer, destination) }
+        : { balance_asset: balanceAsset, crypto_network: network, destination_address: destination }),
+    },
+  )
   expect({ status, body }).toMatchObject({ status: 200, body: { status: 'PENDING' } })
+  if (outcome === 'NEVER_CONFIRMS') endless.push(body.id)
   return body
+}
+
+async function newFiatAccount(customer: TestCustomer, account_number: string): Promise<string> {
+  const { body } = await customer.call<{ id: string }>('POST', '/v2/transfer/fiat-accounts', {
+    fiat_account_owner: { institution_details: { name: 'Acme' } },
+    fiat_network_instructions: { wire: { account_number } },
+  })
+  return body.id
 }
 
 const read = async (customer: TestCustomer, { id }: { id: string }) =>
@@ -108,14 +143,12 @@ const ROUNDS_MAX = 60
 async function settleAll(networks = service.networks, db: Database = service.db): Promise<void> {
   for (let round = 1; round <= ROUNDS_MAX; round++) {
     await hurry()
-    await settleCryptoWithdrawals(db, networks)
-    const { rows } = await service.db.query<TransferRow>(
-      `select ${TRANSFER_COLUMNS} from transfers t where status = 'PENDING'`,
+    await settleWithdrawals(db, networks)
+    const { rowCount } = await service.db.query(
+      `select from transfers where status = 'PENDING' and id <> all ($1)`,
+      [endless],
     )
-    const open = rows.filter(({ crypto_network, destination_address }) => {
-      return destination_address !== magicAddress(crypto_network!, 'NEVER_CONFIRMS')
-    })
-    if (open.length === 0) return
+    if (rowCount === 0) return
     // A connection that was cut may hold its locks for a moment longer.
     if (round > 10) await pause(20)
   }
@@ -187,11 +220,11 @@ class Spy {
         this.calls.push({ call: 'review', transfer_id: withdrawal.transfer_id, answer })
         return answer
       },
-      sign: watch('sign', (withdrawals) => adapter.sign(withdrawals)),
+      sign: (tx, withdrawals) => watch('sign', (all: Withdrawal[]) => adapter.sign(tx, all))(withdrawals),
       broadcast: watch('broadcast', (withdrawals) => adapter.broadcast(withdrawals)),
       progress: watch('progress', (withdrawals) => adapter.progress(withdrawals)),
     }
-    this.networks = new Map(CRYPTO_NETWORKS.map((network) => [network, watched]))
+    this.networks = new Map(EVERY_NETWORK.map((network) => [network, watched]))
   }
 
   of(call: string, { id }: { id: string }) {
@@ -204,8 +237,9 @@ class Spy {
 /** Holds a withdrawal that has come to its end against what its destination stands for. */
 async function requireEnd(created: Transfer, ended: Transfer, outcome: Outcome): Promise<void> {
   const chain = await onChain(created.id)
-  const { crypto_network, asset, amount, fee, total, destination_address } = created
-  const network = crypto_network!
+  const { asset, amount, fee, total } = created
+  const network = created.crypto_network ?? 'WIRE'
+  const destination_address = created.destination_address ?? destinationOf(network, outcome)!
 
   if (outcome === 'NEVER_CONFIRMS') {
     expect(ended).toEqual(created)
@@ -219,7 +253,7 @@ async function requireEnd(created: Transfer, ended: Transfer, outcome: Outcome):
       status_details: {
         invalid_destination_address: {
           message: expect.any(String) as string,
-          destination_address: destination_address!,
+          destination_address,
         },
       },
     },
@@ -228,7 +262,7 @@ async function requireEnd(created: Transfer, ended: Transfer, outcome: Outcome):
       status_details: {
         missing_trustline: {
           message: expect.any(String) as string,
-          destination_address: destination_address!,
+          destination_address,
           asset,
         },
       },
@@ -237,7 +271,7 @@ async function requireEnd(created: Transfer, ended: Transfer, outcome: Outcome):
       status_details: {
         max_rent_exceeded: {
           message: expect.any(String) as string,
-          destination_address: destination_address!,
+          destination_address,
         },
       },
     },
@@ -261,15 +295,10 @@ async function requireEnd(created: Transfer, ended: Transfer, outcome: Outcome):
 
   expect(chain).toHaveLength(1)
   const { hash, raw_transaction } = chain[0]!
-  expect(ended).toEqual({
-    ...created,
-    status: 'COMPLETED',
-    updated_at,
-    crypto_tx_hash: hash,
-    crypto_tx_index: '0',
-  })
-  expect(hash).toMatch(HASHES[NETWORKS[network].family])
-  expect(JSON.parse(raw_transaction.toString())).toMatchObject({ asset, amount, crypto_network: network })
+  const onNetwork = network !== 'WIRE' && { crypto_tx_hash: hash, crypto_tx_index: '0' }
+  expect(ended).toEqual({ ...created, status: 'COMPLETED', updated_at, ...onNetwork })
+  if (network !== 'WIRE') expect(hash).toMatch(HASHES[NETWORKS[network].family])
+  expect(JSON.parse(raw_transaction.toString())).toMatchObject({ asset, amount, network })
   const paidFrom =
     created.balance_asset === asset
       ? { [`profile ${asset}`]: `-${total}` }
@@ -280,7 +309,7 @@ async function requireEnd(created: Transfer, ended: Transfer, outcome: Outcome):
         }
   expect(await holdings(created.id)).toEqual({
     ...paidFrom,
-    [`custody:${network} ${asset}`]: amount,
+    [`${network === 'WIRE' ? 'bank' : `custody:${network}`} ${asset}`]: amount,
     ...(fee !== '0' && { [`fees ${asset}`]: fee }),
   })
 }
@@ -333,7 +362,7 @@ describe('a withdrawal to', () => {
       const created = await withdraw(customer, { network: 'SOLANA', outcome })
       const spy = new Spy()
       // The hold is an hour, so that no round of the worker sees its end.
-      for (let round = 1; round <= 5; round++) await settleCryptoWithdrawals(service.db, spy.networks)
+      for (let round = 1; round <= 5; round++) await settleWithdrawals(service.db, spy.networks)
       const held = await read(customer, created)
       expect(held).toEqual({
         ...created,
@@ -343,7 +372,7 @@ describe('a withdrawal to', () => {
       expect(spy.calls).toMatchObject([{ call: 'review', transfer_id: created.id }])
 
       await hurry()
-      await settleCryptoWithdrawals(service.db, spy.networks)
+      await settleWithdrawals(service.db, spy.networks)
       const { secondary_status, ...released } = await read(customer, created)
       expect(secondary_status).toBeUndefined()
       expect(released.status).toBe('PENDING')
@@ -374,7 +403,7 @@ describe('a withdrawal to', () => {
     const spy = new Spy()
     for (let round = 1; round <= 8; round++) {
       await hurry()
-      await settleCryptoWithdrawals(service.db, spy.networks)
+      await settleWithdrawals(service.db, spy.networks)
     }
     expect(spy.of('progress', created).length).toBeGreaterThan(3)
     expect(spy.of('broadcast', created)).toHaveLength(1)
@@ -399,93 +428,29 @@ describe('a withdrawal to', () => {
 
 // ---------------------------------------------------------------------------------------------- failures
 
-type Failure = 'BEFORE' | 'AFTER'
-
-/**
- * Decides at each step of the worker, a statement or a call to a network, whether the worker dies there: before the
- * step, or after it and before it hears of it.
- */
-class Failures {
-  steps = 0
-  #at: (step: number) => Failure | undefined
-
-  constructor(at: (step: number) => Failure | undefined) {
-    this.#at = at
-  }
-
-  async around<T>(work: () => Promise<T>, die: () => void): Promise<T> {
-    const failure = this.#at(this.steps++)
-    if (failure === undefined) return work()
-    if (failure === 'AFTER') await work()
-    die()
-    // A connection that was cut says so itself.
-    if (failure === 'BEFORE') await work()
-    throw new Error('the worker died here')
-  }
-
-  /** The database as the worker sees it: a failure is a cut connection, which rolls back what is not committed. */
-  database(db: Database): Database {
-    return {
-      query: (...query: unknown[]) =>
-        this.around(
-          () => (db.query.bind(db) as Send)(...query),
-          () => {
-            throw new Error('Connection terminated unexpectedly')
-          },
-        ),
-      connect: async () => {
-        const client = await db.connect()
-        const cut = () => void (client as unknown as Connected).connection.stream.destroy()
-        const send = client.query.bind(client) as Send
-        return {
-          query: (...query: unknown[]) => this.around(() => send(...query), cut),
-          release: (error?: Error) => client.release(error),
-        }
-      },
-    } as unknown as Database
-  }
-
-  networks(networks: Networks): Networks {
-    const fail = () => {
-      throw new Error('the network does not answer')
-    }
-    const failing = (adapter: NetworkAdapter): NetworkAdapter => ({
-      pollMs: adapter.pollMs,
-      review: (withdrawal) => adapter.review(withdrawal),
-      sign: (withdrawals) => this.around(() => adapter.sign(withdrawals), fail),
-      broadcast: (withdrawals) => this.around(() => adapter.broadcast(withdrawals), fail),
-      progress: (withdrawals) => this.around(() => adapter.progress(withdrawals), fail),
-    })
-    return new Map([...networks].map(([network, adapter]) => [network, failing(adapter)]))
-  }
-}
-
-type Send = (...query: unknown[]) => Promise<unknown>
-interface Connected {
-  connection: { stream: { destroy: () => void } }
-}
-
 describe('when the worker dies', () => {
-  const scenarios: Outcome[] = [
-    'ORDINARY',
-    'DROPPED_ONCE',
-    'STALE_FEE_QUOTE',
-    'CUSTOMER_REJECTED',
-    'TRAVEL_RULE_INFO_REQUESTED',
+  const scenarios: [Network, Outcome][] = [
+    ['ETHEREUM', 'ORDINARY'],
+    ['ETHEREUM', 'DROPPED_ONCE'],
+    ['ETHEREUM', 'STALE_FEE_QUOTE'],
+    ['ETHEREUM', 'CUSTOMER_REJECTED'],
+    ['ETHEREUM', 'TRAVEL_RULE_INFO_REQUESTED'],
+    ['WIRE', 'DROPPED_ONCE'],
+    ['WIRE', 'INVALID_DESTINATION_ADDRESS'],
   ]
-  const cases = scenarios.flatMap((outcome) =>
-    (['BEFORE', 'AFTER'] as const).map((failure) => [failure, outcome] as const),
+  const cases = scenarios.flatMap((scenario) =>
+    (['BEFORE', 'AFTER'] as const).map((failure) => [failure, ...scenario] as const),
   )
 
-  test.each(cases)('%s any one step, %s is settled once', async (failure, outcome) => {
+  test.each(cases)('%s any one step, %s: %s is settled once', async (failure, network, outcome) => {
     const customer = await newCustomer(service)
     for (let step = 0; ; step++) {
-      const created = await withdraw(customer, { network: 'ETHEREUM', outcome })
+      const created = await withdraw(customer, { network, outcome })
       const failures = new Failures((at) => (at === step ? failure : undefined))
       const [db, networks] = [failures.database(service.db), failures.networks(service.networks)]
       for (let round = 1; round <= 8; round++) {
         await hurry()
-        await settleCryptoWithdrawals(db, networks).catch(() => undefined)
+        await settleWithdrawals(db, networks).catch(() => undefined)
       }
       await settleAll()
       await requireEnd(created, await read(customer, created), outcome)
@@ -512,7 +477,7 @@ test.each([
   const networks = new Map([...service.networks, [failing, failures.get(failing)!] as const])
   for (let round = 1; round <= 5; round++) {
     await hurry()
-    await expect(settleCryptoWithdrawals(service.db, networks)).rejects.toThrow()
+    await expect(settleWithdrawals(service.db, networks)).rejects.toThrow()
   }
   const statuses = async (transfers: Transfer[]) =>
     (await Promise.all(transfers.map((transfer, index) => read(customers[index]!, transfer)))).map(
@@ -531,7 +496,7 @@ test('a withdrawal waits for its network to be connected, and is then reviewed l
   const without = new Map([...service.networks].filter(([network]) => network !== 'INK'))
   for (let round = 1; round <= 4; round++) {
     await hurry()
-    await settleCryptoWithdrawals(service.db, without)
+    await settleWithdrawals(service.db, without)
   }
   expect(await read(customer, refused)).toEqual(refused)
   expect(await read(customer, paid)).toEqual(paid)
@@ -554,7 +519,7 @@ test('several workers at once take no step twice', async () => {
   const working = pools.map(async (pool) => {
     while (ordering) {
       await hurry()
-      await settleCryptoWithdrawals(pool, spy.networks)
+      await settleWithdrawals(pool, spy.networks)
     }
   })
   const outcomes: Outcome[] = ['ORDINARY', 'ORDINARY', 'DROPPED_ONCE', 'STALE_FEE_QUOTE', 'CUSTOMER_REJECTED']
@@ -597,7 +562,7 @@ test('several workers at once take no step twice', async () => {
 describe('whatever is withdrawn and whatever fails', () => {
   const order = fc
     .record({
-      network: fc.constantFrom(...CRYPTO_NETWORKS),
+      network: fc.constantFrom(...EVERY_NETWORK),
       outcome: fc.constantFrom(...OUTCOMES),
       asset: fc.nat(),
       times: fc.integer({ min: 2, max: 9 }),
@@ -634,9 +599,7 @@ describe('whatever is withdrawn and whatever fails', () => {
           for (let round = 1; round <= 10; round++) {
             await hurry()
             await Promise.all(
-              Array.from({ length: workers }, () =>
-                settleCryptoWithdrawals(db, networks).catch(() => undefined),
-              ),
+              Array.from({ length: workers }, () => settleWithdrawals(db, networks).catch(() => undefined)),
             )
           }
           await settleAll()
@@ -679,11 +642,12 @@ async function requireConserved(customer: TestCustomer, withdrawals: Transfer[])
     add(expected, 'profile', asset, minor)
     add(expected, 'bank', asset, -minor)
   }
-  for (const { status, asset, balance_asset, amount, fee, total } of withdrawals) {
+  for (const { status, type, asset, balance_asset, amount, fee, total } of withdrawals) {
     if (status === 'FAILED') continue
+    const outside = type === 'WIRE_WITHDRAWAL' ? 'bank' : 'custody'
     const minor = (text: string, of = asset) => parseAmount(text, decimalsOf(of))!
     add(expected, 'profile', balance_asset!, -minor(total, balance_asset))
-    add(expected, status === 'COMPLETED' ? 'custody' : 'in_flight', asset, minor(amount))
+    add(expected, status === 'COMPLETED' ? outside : 'in_flight', asset, minor(amount))
     add(expected, 'fees', asset, minor(fee))
     if (balance_asset !== asset) {
       add(expected, 'conversion', balance_asset!, minor(total, balance_asset))

@@ -1,6 +1,6 @@
 import { Type, type Static } from 'typebox'
-import { arrayLiteral, type Queryable } from '../db/database.ts'
-import { Amount, AssetSymbol, Metadata, Network, RefId, Text, Timestamp, Uuid } from '../http/fields.ts'
+import { arrayLiteral, type Queryable } from '../../db/database.ts'
+import { Amount, AssetSymbol, Metadata, Network, RefId, Text, Timestamp, Uuid } from '../../http/fields.ts'
 
 const TRANSFER_TYPES = [
   'INTERNAL_TRANSFER_DEBIT',

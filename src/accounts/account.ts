@@ -1,0 +1,85 @@
+import { Type, type Static } from 'typebox'
+import type { Queryable } from '../db/database.ts'
+import { Metadata, RefId, Text, Timestamp, Uuid } from '../http/fields.ts'
+import { problem } from '../http/problems.ts'
+import { accountSummary, STATUSES, type Flags, type Status } from '../ledger/records/holders.ts'
+
+export const AccountType = Type.Enum(
+  ['BROKERAGE', 'TRADITIONAL_IRA', 'ROTH_IRA', 'SEP_IRA', 'FINANCIAL_ADVISOR'],
+  { type: 'string', default: 'BROKERAGE', description: 'Account type.' },
+)
+
+const Role = Type.Enum(['BENEFICIAL_OWNER', 'AUTHORIZED_USER', 'FINANCIAL_ADVISOR'], { type: 'string' })
+export const Roles = Type.Array(Role, {
+  uniqueItems: true,
+  default: [],
+  description: 'What the identity is to the account.',
+})
+
+export const Member = Type.Object({
+  id: Uuid('Member id.'),
+  identity_id: Uuid('Identity that has access to the account.'),
+  roles: Roles,
+})
+
+/** An account of an identity (spec 2.5). */
+export const Account = Type.Object(
+  {
+    id: Uuid('Account id used in all other interactions.'),
+    identity_id: Uuid('Primary identity of the account.'),
+    description: Type.Optional(Text(500, 'Free-text description.')),
+    admin_disabled: Type.Boolean({ description: 'True if disabled by a platform administrator.' }),
+    user_disabled: Type.Boolean({ description: 'True if disabled by the API user.' }),
+    metadata: Type.Optional(Metadata),
+    ref_id: Type.Optional(RefId),
+    members: Type.Array(Member, { description: 'Additional identities with access to the account.' }),
+    created_at: Timestamp('Creation time.'),
+    updated_at: Timestamp('Last update time, of the account or of its primary identity.'),
+    summary_status: Type.Enum([...STATUSES], {
+      type: 'string',
+      description: 'DISABLED by either flag, else the summary_status of the primary identity.',
+    }),
+    profile_id: Type.Optional(Uuid('Profile made with the account. Absent when there is none.')),
+    type: AccountType,
+  },
+  { $id: 'Account' },
+)
+export type Account = Static<typeof Account>
+
+type Absent = 'description' | 'metadata' | 'ref_id' | 'profile_id'
+export type AccountRow = Omit<Account, Absent | 'summary_status'> & {
+  [K in Absent]: NonNullable<Account[K]> | null
+} & { identity: Flags & { status: Status } }
+
+/**
+ * Reads whole accounts: `where a.customer_id = $1` and the rest follow. summary_status follows the primary identity,
+ * and so does updated_at. Members are in the order they were given, which is that of their ids.
+ */
+export const SELECT_ACCOUNTS = `
+  select a.id, a.identity_id, a.description, a.admin_disabled, a.user_disabled, a.metadata, a.ref_id, a.type,
+         a.created_at, greatest(a.updated_at, i.updated_at) as updated_at,
+         json_build_object('status', i.status, 'user_disabled', i.user_disabled,
+                           'admin_disabled', i.admin_disabled) as identity,
+         array(select json_build_object('id', m.id, 'identity_id', m.identity_id, 'roles', m.roles)
+               from account_members m
+               where m.customer_id = $1 and m.account_id = a.id
+               order by m.id) as members,
+         (select p.id from profiles p where p.customer_id = $1 and p.account_id = a.id) as profile_id
+  from accounts a
+  join identities i on i.customer_id = $1 and i.id = a.identity_id`
+
+/** The record as the contract writes it: absent fields are omitted. */
+export function accountToWire({ identity, ...row }: AccountRow): Account {
+  const present = Object.fromEntries(Object.entries(row).filter(([, value]) => value !== null))
+  return { ...(present as Omit<Account, 'summary_status'>), summary_status: accountSummary(row, identity) }
+}
+
+/** The customer's account with this id. Throws not-found. */
+export async function requireAccount(db: Queryable, customerId: string, id: string): Promise<AccountRow> {
+  const { rows } = await db.query<AccountRow>(`${SELECT_ACCOUNTS} where a.customer_id = $1 and a.id = $2`, [
+    customerId,
+    id,
+  ])
+  if (rows[0] === undefined) throw problem.notFound('account', id)
+  return rows[0]
+}

@@ -1,0 +1,159 @@
+import { Type, type Static } from 'typebox'
+import { transaction, violatedConstraint, type Queryable, type Transaction } from '../db/database.ts'
+import { newId, readClock } from '../db/ids.ts'
+import { operation } from '../http/operation.ts'
+import { problem } from '../http/problems.ts'
+import { insertProfile } from '../ledger/records/profile.ts'
+import {
+  Account,
+  AccountType,
+  accountToWire,
+  Member,
+  requireAccount,
+  Roles,
+  SELECT_ACCOUNTS,
+  type AccountRow,
+} from './account.ts'
+
+const MEMBERS_MAX = 100
+
+const NewAccount = Type.Object(
+  {
+    identity_id: Account.properties.identity_id,
+    ref_id: Account.properties.ref_id,
+    type: Type.Optional(AccountType),
+    description: Account.properties.description,
+    metadata: Account.properties.metadata,
+    members: Type.Optional(
+      Type.Array(
+        Type.Object(
+          { identity_id: Member.properties.identity_id, roles: Type.Optional(Roles) },
+          { additionalProperties: false },
+        ),
+        { maxItems: MEMBERS_MAX, description: 'Additional identities with access to the account.' },
+      ),
+    ),
+  },
+  { additionalProperties: false, description: 'The account.' },
+)
+type NewAccount = Static<typeof NewAccount>
+
+/** Creates an account of an identity (design section 6), with its members and, where it is asked for, its profile. */
+export const createAccount = operation({
+  method: 'POST',
+  url: '/v2/identity/accounts',
+  scope: 'identity:write_account',
+  tag: 'Accounts',
+  summary: 'Create Account',
+  description: 'Its ref_id is unique among the accounts that the same API client has made.',
+  body: Type.Object(
+    {
+      account: NewAccount,
+      create_profile: Type.Optional(
+        Type.Boolean({ default: false, description: 'Also make a NORMAL profile for the account.' }),
+      ),
+    },
+    { additionalProperties: false },
+  ),
+  example: {
+    account: {
+      identity_id: '0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f',
+      ref_id: 'account-2026-0001',
+      type: 'BROKERAGE',
+      description: 'Savings',
+      metadata: { order: '1041' },
+    },
+    create_profile: true,
+  },
+  reply: Account,
+  problems: ['already-exists', 'not-found'],
+  async run({ body: { account, create_profile }, customerId, clientId, db }) {
+    requireDistinctMembers(account)
+    const { ref_id } = account
+    const known = await selectByRefId(db, customerId, clientId, ref_id)
+    if (known !== undefined) throw problem.alreadyExists('ref_id', accountToWire(known))
+    await requireIdentities(db, customerId, account)
+    try {
+      return await transaction(db, (tx) => insertAccount(tx, customerId, clientId, account, create_profile))
+    } catch (error) {
+      if (violatedConstraint(error) !== 'accounts_ref_id') throw error
+      // Another request with the same ref_id was first.
+      const first = await selectByRefId(db, customerId, clientId, ref_id)
+      throw problem.alreadyExists('ref_id', accountToWire(first!))
+    }
+  },
+})
+
+/** An identity is a member once. Throws bad-request. */
+function requireDistinctMembers({ members = [] }: NewAccount): void {
+  const ids = members.map(({ identity_id }) => identity_id)
+  const again = ids.findIndex((id, index) => ids.indexOf(id) < index)
+  if (again < 0) return
+  throw problem.badRequest(
+    `account.members.${again}.identity_id is that of account.members.${ids.indexOf(ids[again]!)}; an identity is a member once`,
+  )
+}
+
+/** The identities that an account names must exist: the primary one, then its members'. Throws not-found. */
+async function requireIdentities(db: Queryable, customerId: string, account: NewAccount): Promise<void> {
+  const { identity_id, members = [] } = account
+  const named = [identity_id, ...members.map((member) => member.identity_id)]
+  const { rows } = await db.query<{ id: string }>(
+    'select id from identities where customer_id = $1 and id = any ($2::uuid[])',
+    [customerId, named],
+  )
+  const found = new Set(rows.map(({ id }) => id))
+  const missing = named.find((id) => !found.has(id))
+  if (missing !== undefined) throw problem.notFound('identity', missing)
+}
+
+/** Makes an account, its members and its profile. A ref_id that the client has used violates `accounts_ref_id`. */
+export async function insertAccount(
+  tx: Transaction,
+  customerId: string,
+  clientId: string,
+  account: NewAccount,
+  createProfile = false,
+): Promise<Account> {
+  const { identity_id, ref_id, type = 'BROKERAGE', description, metadata, members = [] } = account
+  const now = await readClock(tx)
+  const id = newId(now)
+  await tx.query(
+    `
+    insert into accounts (customer_id, id, created_at, updated_at, client_id, identity_id, ref_id, type, description,
+                          metadata)
+    values ($1, $2, $3, $3, $4, $5, $6, $7, $8, $9)`,
+    [customerId, id, now.text, clientId, identity_id, ref_id, type, description, metadata],
+  )
+  const rows = members.map(({ identity_id, roles = [] }, index) => ({
+    id: newId(now, index),
+    identity_id,
+    roles,
+  }))
+  await tx.query(
+    `
+    insert into account_members (customer_id, id, account_id, identity_id, roles)
+    select $1, m.id, $2, m.identity_id, m.roles
+    from json_to_recordset($3) as m (id uuid, identity_id uuid, roles text[])`,
+    [customerId, id, JSON.stringify(rows)],
+  )
+  if (createProfile) {
+    const profile = { type: 'NORMAL' as const, nickname: `Account ${id}`, description, account_id: id }
+    await insertProfile(tx, customerId, profile)
+  }
+  return accountToWire(await requireAccount(tx, customerId, id))
+}
+
+async function selectByRefId(
+  db: Queryable,
+  customerId: string,
+  clientId: string,
+  refId: string | undefined,
+): Promise<AccountRow | undefined> {
+  if (refId === undefined) return undefined
+  const { rows } = await db.query<AccountRow>(
+    `${SELECT_ACCOUNTS} where a.customer_id = $1 and a.client_id = $2 and a.ref_id = $3`,
+    [customerId, clientId, refId],
+  )
+  return rows[0]
+}

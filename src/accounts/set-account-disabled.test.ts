@@ -1,0 +1,206 @@
+/*
+ * What an account's and its identity's status come to (spec 2.5), and what follows from it:
+ * 1. an identity with a flag is DISABLED, else it is what its status says; an account with a flag is DISABLED, else
+ *    it is what its primary identity is;
+ * 2. nothing is withdrawn for an account or identity that is DENIED or DISABLED, and the attempt changes nothing.
+ */
+import { randomUUID } from 'node:crypto'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import {
+  everyTable,
+  fund,
+  newCustomer,
+  startTestService,
+  withdrawalOf,
+  type TestCustomer,
+  type TestService,
+} from '../../test/support.ts'
+import type { Account } from './account.ts'
+import { setAccountDisabled } from './set-account-disabled.ts'
+
+const ACCOUNTS = '/v2/identity/accounts'
+const IDENTITIES = '/v2/identity/identities'
+const WITHDRAWALS = '/v2/transfer/crypto-withdrawals'
+const STATUSES = ['PENDING', 'ERROR', 'APPROVED', 'DENIED', 'DISABLED'] as const
+const BOTH = [false, true]
+
+let service: TestService
+let customer: TestCustomer
+let account: Account & { profile_id: string }
+
+beforeAll(async () => {
+  service = await startTestService()
+  customer = await newCustomer(service)
+  const identity_id = await newIdentity()
+  const { body } = await customer.call<typeof account>('POST', ACCOUNTS, {
+    account: { identity_id },
+    create_profile: true,
+  })
+  account = body
+})
+afterAll(() => service.close())
+
+async function newIdentity(): Promise<string> {
+  const institution_details = { name: 'Acme' }
+  const { body } = await customer.call<{ id: string }>('POST', IDENTITIES, {
+    ref_id: randomUUID(),
+    institution_details,
+  })
+  return body.id
+}
+
+interface State {
+  status?: (typeof STATUSES)[number]
+  user_disabled?: boolean
+  admin_disabled?: boolean
+}
+const ENABLED = { user_disabled: false, admin_disabled: false }
+
+/** Sets the identity's state, as the sandbox does, and the account's flags, as the command line does. */
+async function set(identity: State, flags: Omit<State, 'status'>): Promise<void> {
+  const answer = await customer.call('PUT', `${IDENTITIES}/${account.identity_id}/sandbox-status`, identity)
+  expect(answer.status).toBe(200)
+  await setAccountDisabled(service.db, account.id, flags)
+}
+
+const readAccount = async () => (await customer.call<Account>('GET', `${ACCOUNTS}/${account.id}`)).body
+
+describe('summary_status', () => {
+  test('in every state of the identity and of the account', async () => {
+    for (const status of STATUSES) {
+      for (const [user, admin] of BOTH.flatMap((user) => BOTH.map((admin) => [user, admin] as const))) {
+        const identity = { status, user_disabled: user, admin_disabled: admin }
+        const identityIs = user || admin ? 'DISABLED' : status
+        for (const [user_disabled, admin_disabled] of BOTH.flatMap((u) => BOTH.map((a) => [u, a] as const))) {
+          await set(identity, { user_disabled, admin_disabled })
+          const summary_status = user_disabled || admin_disabled ? 'DISABLED' : identityIs
+          const read = await readAccount()
+          expect(read, JSON.stringify(identity)).toMatchObject({
+            user_disabled,
+            admin_disabled,
+            summary_status,
+          })
+          const list = await customer.call('GET', ACCOUNTS)
+          expect(list.body.items).toEqual([read])
+        }
+        const read = await customer.call('GET', `${IDENTITIES}/${account.identity_id}`)
+        expect(read.body).toMatchObject({ ...identity, summary_status: identityIs })
+      }
+    }
+  })
+
+  test("moves the account's updated_at, with whichever of the two it follows", async () => {
+    await set({ status: 'APPROVED', ...ENABLED }, ENABLED)
+    const moments = [(await readAccount()).updated_at]
+    await set({ status: 'ERROR' }, {})
+    moments.push((await readAccount()).updated_at)
+    await setAccountDisabled(service.db, account.id, { user_disabled: true })
+    moments.push((await readAccount()).updated_at)
+    expect([...new Set(moments)].sort()).toEqual(moments)
+    expect((await readAccount()).created_at).toBe(account.created_at)
+  })
+})
+
+describe('setAccountDisabled', () => {
+  test('gives the account as it is; what is set already changes nothing', async () => {
+    await set({ status: 'PENDING', ...ENABLED }, ENABLED)
+    for (const flags of [
+      { admin_disabled: true },
+      { user_disabled: true },
+      { admin_disabled: false },
+      { user_disabled: false, admin_disabled: true },
+      ENABLED,
+    ]) {
+      const before = await readAccount()
+      const changed = await setAccountDisabled(service.db, account.id, flags)
+      expect(changed).toMatchObject(flags)
+      expect(changed).toEqual(await readAccount())
+      expect(changed!.updated_at > before.updated_at).toBe(true)
+      const tables = await everyTable(service.db)
+      expect(await setAccountDisabled(service.db, account.id, flags)).toEqual(changed)
+      expect(await everyTable(service.db)).toEqual(tables)
+    }
+  })
+
+  test('finds no account that is not there', async () => {
+    const before = await everyTable(service.db)
+    expect(await setAccountDisabled(service.db, randomUUID(), { admin_disabled: true })).toBeUndefined()
+    expect(await everyTable(service.db)).toEqual(before)
+  })
+})
+
+describe('a withdrawal', () => {
+  beforeAll(async () => {
+    await fund(customer, '10000')
+    await fund(customer, '10000', account.profile_id)
+  })
+
+  /** The three ways in which one has to do with the account or with its identity. */
+  const WAYS = {
+    'naming the account': () => ({ account_id: account.id }),
+    'naming the identity': () => ({ identity_id: account.identity_id }),
+    "from the account's profile": () => ({ profile_id: account.profile_id }),
+  }
+  type Way = keyof typeof WAYS
+  const EVERY_WAY = Object.keys(WAYS) as Way[]
+
+  const OPEN: [identity: State, flags: State][] = [
+    [{ status: 'PENDING' }, {}],
+    [{ status: 'ERROR' }, {}],
+    [{ status: 'APPROVED' }, {}],
+  ]
+  const BARRED: [identity: State, flags: State, summary: string, ways: Way[]][] = [
+    [{ status: 'DENIED' }, {}, 'DENIED', EVERY_WAY],
+    [{ status: 'DISABLED' }, {}, 'DISABLED', EVERY_WAY],
+    [{ user_disabled: true }, {}, 'DISABLED', EVERY_WAY],
+    [{ admin_disabled: true }, {}, 'DISABLED', EVERY_WAY],
+    // The account's flags are its own: its identity may still withdraw elsewhere.
+    [{}, { user_disabled: true }, 'DISABLED', ['naming the account', "from the account's profile"]],
+    [{}, { admin_disabled: true }, 'DISABLED', ['naming the account', "from the account's profile"]],
+  ]
+  const setAll = (identity: State, flags: State) =>
+    set({ status: 'APPROVED', ...ENABLED, ...identity }, { ...ENABLED, ...flags })
+
+  test.each(OPEN)('is taken for an identity that is %j', async (identity, flags) => {
+    await setAll(identity, flags)
+    for (const way of EVERY_WAY) {
+      const body = withdrawalOf(customer, WAYS[way]())
+      expect(await customer.call('POST', WITHDRAWALS, body), way).toMatchObject({
+        status: 200,
+        body: { status: 'PENDING', ...WAYS[way]() },
+      })
+    }
+  })
+
+  test.each(BARRED)(
+    'is refused for an identity that is %j and an account that is %j',
+    async (identity, flags, status, ways) => {
+      await setAll(identity, flags)
+      for (const way of EVERY_WAY) {
+        const before = await everyTable(service.db)
+        const answer = await customer.call('POST', WITHDRAWALS, withdrawalOf(customer, WAYS[way]()))
+        if (!ways.includes(way)) {
+          expect(answer.status, way).toBe(200)
+          continue
+        }
+        const id = way === 'naming the identity' ? account.identity_id : account.id
+        expect(answer, way).toMatchObject({
+          status: 403,
+          body: { type: expect.stringMatching(/\/problems\/disabled$/) as string, meta: { id, status } },
+        })
+        expect(await everyTable(service.db), way).toEqual(before)
+      }
+      // Once it is allowed again, so are withdrawals.
+      await setAll({}, {})
+      for (const way of EVERY_WAY) {
+        const answer = await customer.call('POST', WITHDRAWALS, withdrawalOf(customer, WAYS[way]()))
+        expect(answer.status, way).toBe(200)
+      }
+    },
+  )
+
+  test('that has nothing to do with the account is not touched by it', async () => {
+    await setAll({ status: 'DENIED' }, { admin_disabled: true })
+    expect((await customer.call('POST', WITHDRAWALS, withdrawalOf(customer))).status).toBe(200)
+  })
+})

@@ -1,0 +1,32 @@
+import type { Queryable } from '../db/database.ts'
+import type { Flags } from '../ledger/records/holders.ts'
+import { accountToWire, requireAccount, type Account } from './account.ts'
+
+/**
+ * Sets an account's flags (spec 2.5), whosever it is; those not given stay. Setting what is set already changes
+ * nothing. Gives the account as it is now, or undefined when there is none.
+ */
+export async function setAccountDisabled(
+  db: Queryable,
+  id: string,
+  { admin_disabled, user_disabled }: Partial<Flags>,
+): Promise<Account | undefined> {
+  const { rows } = await db.query<{ customer_id: string }>('select customer_id from accounts where id = $1', [
+    id,
+  ])
+  if (rows[0] === undefined) return undefined
+  const { customer_id } = rows[0]
+  // The clock is read behind the row's lock, so that updated_at never goes back.
+  await db.query(
+    `
+    update accounts
+    set admin_disabled = coalesce($3, admin_disabled),
+        user_disabled = coalesce($4, user_disabled),
+        updated_at = clock_timestamp()
+    where customer_id = $1 and id = $2
+      and (admin_disabled, user_disabled)
+        is distinct from (coalesce($3, admin_disabled), coalesce($4, user_disabled))`,
+    [customer_id, id, admin_disabled, user_disabled],
+  )
+  return accountToWire(await requireAccount(db, customer_id, id))
+}

@@ -1,0 +1,43 @@
+import type { Command } from 'commander'
+import { networkReports, type NetworkReport } from '../networks/network-status.ts'
+import { openNetworks } from '../serve.ts'
+import { print, withDatabase } from './command-line.ts'
+
+/** `bursar networks`. */
+export function networkCommands(program: Command): void {
+  program
+    .command('networks')
+    .description('the real networks that are configured')
+    .command('status')
+    .description(
+      'what they hold against what the ledger says is in custody, what is in flight and what waits; exit code 1 when one does not answer or holds too little',
+    )
+    .option('--json', 'print JSON')
+    .action(({ json }: { json?: true }) =>
+      withDatabase(async (db, settings) => {
+        const reports = await networkReports(db, await openNetworks(settings, db))
+        if (json) print({ networks: reports })
+        else if (reports.length === 0) print('No real network is configured: BURSAR_NETWORKS_FILE.')
+        else print(reports.map(textOf).join('\n\n'))
+        if (reports.some(isWrong)) process.exitCode = 1
+      }),
+    )
+}
+
+const isWrong = ({ reachable, below_low_mark, custody }: NetworkReport) =>
+  !reachable || below_low_mark || custody.some(({ difference }) => difference.startsWith('-'))
+
+function textOf(report: NetworkReport): string {
+  const { crypto_network, reachable, error, height, confirmations, custody, in_flight, waiting } = report
+  const flights = Object.entries(in_flight).map(([state, count]) => `${count} ${state}`)
+  return [
+    `${crypto_network}: ${reachable ? `at height ${height}, ${confirmations} confirmations` : `NOT REACHABLE: ${error}`}`,
+    ...custody.map(
+      ({ asset, held, in_custody, difference }) =>
+        `  ${asset}: holds ${held}, in custody ${in_custody}, difference ${difference}`,
+    ),
+    ...(report.below_low_mark ? ['  THE HOT WALLET IS BELOW ITS LOW MARK'] : []),
+    `  in flight: ${flights.length === 0 ? 'nothing' : flights.join(', ')}`,
+    ...waiting.map(({ reason, count, since }) => `  ${count} waiting since ${since}: ${reason}`),
+  ].join('\n')
+}

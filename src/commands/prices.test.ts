@@ -1,0 +1,197 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
+import { fileURLToPath } from 'node:url'
+import { Command, type CommanderError } from 'commander'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { startFakeKraken } from '../../test/exchange.ts'
+import {
+  atEnd,
+  cloneDatabase,
+  ENVIRONMENT,
+  PROGRAM,
+  spawnBursar,
+  type TestDatabase,
+} from '../../test/support.ts'
+import { MARKETS } from '../markets/markets.ts'
+import { priceCommands } from './prices.ts'
+import type { MarketStatus } from '../markets/price-status.ts'
+
+// `bursar prices`, as it is started from a shell.
+
+const FIXTURE = fileURLToPath(new URL('../../test/fixtures/XBTUSD_60.csv.gz', import.meta.url))
+
+let database: TestDatabase
+let folder: string
+beforeAll(async () => {
+  database = await cloneDatabase()
+  folder = await mkdtemp(join(tmpdir(), 'bursar-prices-'))
+})
+afterAll(async () => {
+  await database.drop()
+  await rm(folder, { recursive: true, force: true })
+})
+
+function start(args: string[]) {
+  return spawn(process.execPath, [...PROGRAM, 'prices', ...args], {
+    env: { ...ENVIRONMENT, DATABASE_URL: database.url, BURSAR_DATA_DIR: folder },
+    stdio: ['ignore', 'pipe', 'pipe'],
+    timeout: 55_000,
+  })
+}
+
+async function bursar(...args: string[]) {
+  const child = start(args)
+  const [stdout, stderr, [code]] = await Promise.all([
+    text(child.stdout),
+    text(child.stderr),
+    once(child, 'close') as Promise<[number | null]>,
+  ])
+  return { code, stdout, stderr }
+}
+
+async function json<T>(...args: string[]): Promise<T> {
+  const { code, stdout, stderr } = await bursar(...args, '--json')
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+  expect(stdout).toMatch(/^[^\n]+\n$/)
+  return JSON.parse(stdout) as T
+}
+
+const statusOf = async (market: string) => {
+  const { markets } = await json<{ markets: MarketStatus[] }>('status')
+  expect(markets.map((one) => one.market)).toEqual([...MARKETS])
+  return markets.find((one) => one.market === market)!
+}
+
+/** Parses arguments in this process, which is quicker, up to where it would act. */
+function parse(args: string[]): { code: string; said: string } {
+  let said = ''
+  const program = new Command('bursar').exitOverride().configureOutput({
+    writeOut: (part) => (said += part),
+    writeErr: (part) => (said += part),
+  })
+  priceCommands(program)
+  const inherit = (command: Command): void =>
+    command.commands.forEach((each) => inherit(each.copyInheritedSettings(command)))
+  inherit(program)
+  try {
+    program.parse(['prices', ...args], { from: 'user' })
+  } catch (error) {
+    return { code: (error as CommanderError).code, said }
+  }
+  throw new Error('it was accepted')
+}
+
+test.each<[string, string[]]>([
+  ['', ['import', 'follow', 'status']],
+  ['import', ['<file>', '--market <market>', '--layout', '--interval <length>', '--again', '--json']],
+  ['follow', ['--exchange <name>', '--markets <markets>', '--url', '--once', '--json', 'ccxt']],
+  ['status', ['--json']],
+])('help of bursar prices %s', (command, expected) => {
+  const { code, said } = parse([...(command === '' ? [] : [command]), '--help'])
+  expect(code).toBe('commander.helpDisplayed')
+  for (const word of expected) expect(said).toContain(word)
+})
+
+test.each<[string, string[], RegExp]>([
+  ['market', ['import', 'a.csv', '--market', 'DOGEUSD'], /there is no market DOGEUSD; there are ETHEUR, /],
+  [
+    'layout',
+    ['import', 'a.csv', '--market', 'BTCUSD', '--layout', 'x'],
+    /Allowed choices are kraken, coinbase, price/,
+  ],
+  ['interval', ['import', 'a.csv', '--market', 'BTCUSD', '--interval', '16d'], /at most 15 days/],
+  ['list of markets', ['follow', '--exchange', 'kraken', '--markets', ','], /no market/],
+])('a bad %s is refused', (_name, args, message) => {
+  const { code, said } = parse(args)
+  expect(code).toBe('commander.invalidArgument')
+  expect(said).toMatch(message)
+})
+
+test('import says what it did, to people and to programs, without a bar where there is no terminal', async () => {
+  expect(await json('import', FIXTURE, '--market', 'BTCUSD')).toEqual({
+    market: 'BTCUSD',
+    file: 'XBTUSD_60.csv.gz',
+    records: 744,
+    done_before: 0,
+    unfinished: 0,
+    interval_minutes: 60,
+    minutes_changed: 44_640,
+  })
+  const again = await bursar('import', FIXTURE, '--market', 'BTCUSD')
+  expect(again).toEqual({
+    code: 0,
+    stdout: 'XBTUSD_60.csv.gz was imported to BTCUSD before: 744 records.\n',
+    stderr: '',
+  })
+  const forced = await bursar('import', FIXTURE, '--market', 'BTCUSD', '--again', '--interval', '1h')
+  expect(forced.stdout).toBe('XBTUSD_60.csv.gz: 744 records of 60 min, 0 minutes of BTCUSD changed.\n')
+  expect(await statusOf('BTCUSD')).toMatchObject({
+    market: 'BTCUSD',
+    source: 'REAL',
+    first_time: '2025-01-01T00:00:00.000000Z',
+    last_time: '2025-01-31T23:59:00.000000Z',
+    minutes: 44_640,
+    imports: [
+      { file: 'XBTUSD_60.csv.gz', records: 744, finished: true },
+      { file: 'XBTUSD_60.csv.gz', records: 744, finished: true },
+    ],
+  })
+  const { stdout } = await bursar('status')
+  expect(stdout).toContain(
+    'BTCUSD    REAL          44640 minutes  2025-01-01T00:00:00.000000Z to 2025-01-31T',
+  )
+  expect(stdout).toContain('ETHEUR                      0 minutes  no prices\n')
+})
+
+test('an error is told by its message', async () => {
+  const file = join(folder, 'bad.csv')
+  await writeFile(file, 'timestamp,price\n1700000000,x\n')
+  expect(await bursar('import', file, '--market', 'BTCUSD')).toEqual({
+    code: 1,
+    stdout: '',
+    stderr: 'bad.csv, line 2, column 2 (price) is no decimal number above 0: "x"\n',
+  })
+})
+
+test('follow prints each round and ends in order when it is told to', async () => {
+  const kraken = await startFakeKraken()
+  atEnd(kraken.close)
+  const child = start([
+    'follow',
+    '--exchange',
+    'kraken',
+    '--markets',
+    'ETHUSD',
+    '--url',
+    kraken.url,
+    '--json',
+  ])
+  const closed = once(child, 'close')
+  let stdout = ''
+  child.stdout.setEncoding('utf8').on('data', (chunk: string) => (stdout += chunk))
+  await expect.poll(() => stdout, { timeout: 30_000 }).toContain('\n')
+  expect(JSON.parse(stdout)).toMatchObject({ exchange: 'kraken', markets: [{ market: 'ETHUSD' }] })
+  child.kill('SIGTERM')
+  expect(await closed).toEqual([0, null])
+  expect((await statusOf('ETHUSD')).minutes).toBeGreaterThanOrEqual(719 * 60)
+})
+
+test('a sandbox has simulated prices soon after its start', async () => {
+  const own = await cloneDatabase()
+  atEnd(own.drop)
+  const service = await spawnBursar({
+    DATABASE_URL: own.url,
+    BURSAR_DATA_DIR: join(folder, 'sandbox'),
+    BURSAR_SIMULATED_PRICE_DAYS: '1',
+  })
+  await expect
+    .poll(async () => (await own.db.query(`select from markets where source = 'SIMULATED'`)).rowCount, {
+      timeout: 30_000,
+    })
+    .toBe(MARKETS.length)
+  await service.end('SIGTERM')
+})

@@ -1,0 +1,166 @@
+import { statSync } from 'node:fs'
+import { SingleBar } from 'cli-progress'
+import { InvalidArgumentError, Option, type Command } from 'commander'
+import { migrate } from '../db/migrate.ts'
+import { followExchange, type FollowRound } from '../markets/follow-exchange.ts'
+import { importPrices, type ImportResult } from '../markets/import-prices.ts'
+import { MARKETS, type Market } from '../markets/markets.ts'
+import { priceStatus } from '../markets/price-status.ts'
+import { LAYOUT_NAMES, type LayoutName } from '../markets/read-price-file.ts'
+import { COVERS_MINUTES_MAX } from '../markets/write-prices.ts'
+import { print, withDatabase } from './command-line.ts'
+
+/** `bursar prices`. */
+export function priceCommands(program: Command): void {
+  const prices = program.command('prices').description('market history: import, follow and look at it')
+
+  prices
+    .command('import')
+    .description(
+      'import a CSV file of prices, gzipped or not: OHLCV as Kraken and Coinbase publish it, or timestamp,price',
+    )
+    .argument('<file>', 'file')
+    .requiredOption('--market <market>', 'market, for example BTCUSD', market)
+    .addOption(
+      new Option(
+        '--layout <layout>',
+        'columns, if neither a header nor their number tells them right',
+      ).choices(LAYOUT_NAMES),
+    )
+    .option(
+      '--interval <length>',
+      'how long a record counts, if it is to be told: 1m, 5m, 1h, 1d',
+      intervalMinutes,
+    )
+    .option('--again', 'import a file that was imported before, over what came after it')
+    .option('--json', 'print JSON')
+    .action((file: string, options: ImportArguments) =>
+      withDatabase(async (db) => {
+        await migrate(db)
+        const bar = options.json || !process.stderr.isTTY ? undefined : progressBar(file)
+        try {
+          const result = await importPrices(db, {
+            path: file,
+            market: options.market,
+            layout: options.layout,
+            intervalMinutes: options.interval,
+            again: options.again,
+            onBytes: (bytes) => bar?.increment(bytes),
+          })
+          bar?.stop()
+          print(options.json ? result : importedText(result))
+        } finally {
+          bar?.stop()
+        }
+      }),
+    )
+
+  prices
+    .command('follow')
+    .description('keep markets current from an exchange, through the package ccxt, until it is stopped')
+    .requiredOption('--exchange <name>', 'exchange, by its name in ccxt: kraken, coinbase, bitstamp ...')
+    .requiredOption('--markets <markets>', 'comma-separated, for example BTCUSD,ETHUSD', markets)
+    .option('--url <url>', 'where its API is, if not where ccxt knows it')
+    .option('--once', 'once through all markets, and no longer')
+    .option('--json', 'print a line of JSON for each round')
+    .action((options: FollowArguments) =>
+      withDatabase(async (db) => {
+        await migrate(db)
+        const stopping = new AbortController()
+        for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => stopping.abort())
+        await followExchange(db, {
+          ...options,
+          once: options.once ?? false,
+          signal: stopping.signal,
+          onRound: (round) => print(options.json ? round : followedText(round)),
+          onFailure: (error) => console.error(`${error.message}; trying again`),
+        })
+      }),
+    )
+
+  prices
+    .command('status')
+    .description('what is known of each market: span, source, minutes, imported files')
+    .option('--json', 'print JSON')
+    .action(({ json }: { json?: true }) =>
+      withDatabase(async (db) => {
+        const status = await priceStatus(db)
+        if (json) return print(status)
+        for (const { market, source, first_time, last_time, minutes, imports } of status.markets) {
+          const span = first_time === undefined ? 'no prices' : `${first_time} to ${last_time!}`
+          print(
+            `${market.padEnd(9)} ${(source ?? '').padEnd(9)} ${String(minutes).padStart(9)} minutes  ${span}`,
+          )
+          for (const { file, records, finished } of imports)
+            print(`          ${file}: ${records} records${finished ? '' : ', broken off: import it again'}`)
+        }
+      }),
+    )
+}
+
+interface ImportArguments {
+  market: Market
+  layout?: LayoutName
+  interval?: number
+  again?: true
+  json?: true
+}
+
+interface FollowArguments {
+  exchange: string
+  markets: Market[]
+  url?: string
+  once?: true
+  json?: true
+}
+
+const followedText = ({ exchange, markets }: FollowRound) =>
+  markets
+    .map((one) => `${exchange} ${one.market}: ${one.candles} candles, ${one.minutes_changed} minutes changed`)
+    .join('\n')
+
+function importedText(result: ImportResult): string {
+  const { market, file, records, done_before, unfinished, interval_minutes, minutes_changed } = result
+  if (interval_minutes === undefined) return `${file} was imported to ${market} before: ${records} records.`
+  return [
+    `${file}: ${records} records of ${interval_minutes} min, ${minutes_changed} minutes of ${market} changed.`,
+    ...(done_before > 0 ? [`${done_before} records were done before.`] : []),
+    ...(unfinished > 0 ? [`${unfinished} records had not ended yet and were left out.`] : []),
+  ].join('\n')
+}
+
+function progressBar(file: string): SingleBar {
+  const bar = new SingleBar({
+    format: '{bar} {percentage} % | {eta_formatted} left',
+    stream: process.stderr,
+    clearOnComplete: true,
+    stopOnComplete: false,
+  })
+  bar.start(statSync(file, { throwIfNoEntry: false })?.size ?? 0, 0)
+  return bar
+}
+
+/** Reads a market. For commander. */
+function market(text: string): Market {
+  if (!(MARKETS as readonly string[]).includes(text))
+    throw new InvalidArgumentError(`there is no market ${text}; there are ${MARKETS.join(', ')}.`)
+  return text as Market
+}
+
+/** Reads markets. For commander. */
+function markets(text: string): Market[] {
+  const names = text.split(',').filter((name) => name !== '')
+  if (names.length === 0) throw new InvalidArgumentError('no market.')
+  return [...new Set(names.map(market))]
+}
+
+const UNIT_MINUTES: Record<string, number> = { '': 1, m: 1, h: 60, d: 1440, w: 10_080 }
+
+/** Reads `5m`, `1h`, `1d`, or minutes. For commander. */
+function intervalMinutes(text: string): number {
+  const [, count, unit] = /^([0-9]{1,5})([mhdw]?)$/.exec(text) ?? []
+  const minutes = Number(count) * (UNIT_MINUTES[unit ?? ''] ?? NaN)
+  if (!(minutes >= 1 && minutes <= COVERS_MINUTES_MAX))
+    throw new InvalidArgumentError('must be a length such as 1m, 1h or 1d, of at most 15 days.')
+  return minutes
+}

@@ -1,0 +1,63 @@
+import { randomUUID } from 'node:crypto'
+import { mkdir, open, readFile, rename } from 'node:fs/promises'
+import { join } from 'node:path'
+import { blame, SettingsError } from '../settings.ts'
+
+/** What an integrator needs to begin: the content of sandbox-credentials.json. */
+export interface SandboxCredentials {
+  base_url: string
+  token_url: string
+  client_id: string
+  client_secret: string
+  customer_id: string
+  profile_id: string
+  memo_id: string
+  /** An account of a person, with a profile of its own. */
+  identity_id: string
+  account_id: string
+  /** A rule on that profile, and the memo that sets it off: a wire becomes USDP on Ethereum. */
+  orchestration_rule_id: string
+  orchestration_memo_id: string
+}
+
+/** Where the demo's credentials are. */
+export const credentialsFile = (dataDir: string) => join(dataDir, 'sandbox-credentials.json')
+
+/** Where clients reach the service. */
+export const addresses = (baseUrl: string) => ({ base_url: baseUrl, token_url: `${baseUrl}/oauth2/token` })
+
+/** A later start may be at another address: a file that is there follows it. */
+export async function followBaseUrl(path: string, baseUrl: string): Promise<void> {
+  const content = await readFile(path, 'utf8').catch(() => undefined)
+  if (content === undefined) return
+  const credentials = readCredentials(path, content)
+  if (credentials.base_url === baseUrl) return
+  await writeCredentials(path, { ...credentials, ...addresses(baseUrl) })
+}
+
+function readCredentials(path: string, content: string): SandboxCredentials {
+  try {
+    return JSON.parse(content) as SandboxCredentials
+  } catch (error) {
+    throw new SettingsError(`BURSAR_DATA_DIR: ${path} is not JSON: mend or remove it`, { cause: error })
+  }
+}
+
+/** Written beside and renamed, so that a reader sees the old file or the whole new one. Readable by its owner only. */
+export async function writeCredentials(path: string, credentials: SandboxCredentials): Promise<void> {
+  const content = `${JSON.stringify(credentials, null, 2)}\n`
+  await writeSecretFile(path, content).catch(blame('BURSAR_DATA_DIR'))
+}
+
+async function writeSecretFile(path: string, content: string): Promise<void> {
+  await mkdir(join(path, '..'), { recursive: true })
+  const temporary = `${path}.${randomUUID()}`
+  const file = await open(temporary, 'wx', 0o600)
+  try {
+    await file.writeFile(content)
+    await file.sync()
+  } finally {
+    await file.close()
+  }
+  await rename(temporary, path)
+}

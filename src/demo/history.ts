@@ -1,0 +1,69 @@
+import { parseAmount } from '../assets/amount.ts'
+import { decimalsOf } from '../assets/catalogue.ts'
+import type { Database, Transaction } from '../db/database.ts'
+import { idsAt, momentAt, type Moment } from '../db/ids.ts'
+import { credited } from '../ledger/movements/deposit.ts'
+import { LedgerTransaction } from '../ledger/post.ts'
+import { generateStatements } from '../statements/generate-statements.ts'
+import { payStatements } from '../statements/pay-statements.ts'
+import { lastPeriod, type Period } from '../statements/period.ts'
+import { listRewardRates, setRewardRate } from '../statements/reward-rates.ts'
+
+/** The demo customer's three months of history: what it held, and the rates that it was rewarded at. */
+
+/** The three months that ended last, the oldest first. */
+export const lastMonths = (now: Moment): Period[] => [2, 1, 0].map((earlier) => lastPeriod(now.text, earlier))
+
+/** When it all began. */
+export const firstMoment = ([first]: Period[]): Moment => momentAt(`${first!.name}-01T09:00:00.000000Z`)
+
+const ASSET = 'USDG'
+/** Month, day and time, amount. */
+const DEPOSITS: [month: number, time: string, amount: string][] = [
+  [0, '01T09:30:00.250000', '25000'],
+  [0, '12T15:05:41.118203', '12500.5'],
+  [1, '03T11:20:09.004417', '8000'],
+  [1, '20T23:59:59.999999', '4321.123456'],
+  [2, '09T08:12:30.771000', '15000'],
+]
+const RATES: [month: number, day: string, rate: string][] = [
+  [0, '01', '0.0376'],
+  [1, '16', '0.041'],
+]
+
+/** Posts the deposits at their times, as the ledger would have, and sets the rates, unless there is one by then. */
+export async function makeHistory(
+  tx: Transaction,
+  { customer_id, profile_id }: { customer_id: string; profile_id: string },
+  months: Period[],
+): Promise<void> {
+  for (const [month, time, amount] of DEPOSITS) {
+    const at = momentAt(`${months[month]!.name}-${time}Z`)
+    const ledger = await LedgerTransaction.open(tx, customer_id, [{ profile_id, asset: ASSET }], at)
+    const made = credited(
+      customer_id,
+      {
+        profile_id,
+        type: 'CRYPTO_DEPOSIT',
+        asset: ASSET,
+        minor: parseAmount(amount, decimalsOf(ASSET))!,
+        arrivedAt: 'custody:INK',
+        place: undefined,
+        record: { crypto_network: 'INK', notional_value: amount },
+      },
+      { now: ledger.now, newId: idsAt(ledger.now) },
+    )
+    ledger.post({ transfer_id: made.transfer.id, event: 'CREATED', entries: made.entries })
+    await ledger.write([made])
+  }
+  // Unless somebody was first.
+  const rates = await listRewardRates(tx)
+  if (rates.some(({ effective_from }) => effective_from <= months[0]!.start.slice(0, 10))) return
+  for (const [month, day, rate] of RATES) await setRewardRate(tx, `${months[month]!.name}-${day}`, rate)
+}
+
+/** Generates the months' statements, and pays all but the last. */
+export async function makeStatements(db: Database, customerId: string, months: Period[]): Promise<void> {
+  for (const period of months) await generateStatements(db, period, customerId)
+  for (const period of months.slice(0, -1)) await payStatements(db, { period, customerId })
+}

@@ -1,0 +1,19 @@
+import { Type } from 'typebox'
+import { Uuid } from '../http/fields.ts'
+import { operation } from '../http/operation.ts'
+import { Identity, identityToWire, requireIdentity } from './identity.ts'
+
+/** Reads one identity by id (design section 6). */
+export const getIdentity = operation({
+  method: 'GET',
+  url: '/v2/identity/identities/:id',
+  scope: 'identity:read_identity',
+  tag: 'Identities',
+  summary: 'Get Identity',
+  params: Type.Object({ id: Uuid('Identity id.') }),
+  reply: Identity,
+  problems: ['not-found'],
+  async run({ params, customerId, db }) {
+    return identityToWire(await requireIdentity(db, customerId, params.id))
+  },
+})

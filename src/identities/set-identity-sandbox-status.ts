@@ -1,0 +1,47 @@
+import { Type } from 'typebox'
+import { Uuid } from '../http/fields.ts'
+import { operation } from '../http/operation.ts'
+import { problem } from '../http/problems.ts'
+import { Identity, IDENTITY_COLUMNS, identityToWire, type IdentityRow } from './identity.ts'
+
+/** Sets what an identity's verification came to, and its flags (design section 6). Any status may follow any. */
+export const setIdentitySandboxStatus = operation({
+  method: 'PUT',
+  url: '/v2/identity/identities/:id/sandbox-status',
+  scope: 'identity:write_identity',
+  tag: 'Identities',
+  summary: 'Set Identity Sandbox Status',
+  description:
+    'Plays the verification, and the administrator: sets what is given, at least one of the three. Exists in sandbox mode only.',
+  sandboxOnly: true,
+  params: Type.Object({ id: Uuid('Identity id.') }),
+  body: Type.Object(
+    {
+      status: Type.Optional(Identity.properties.status),
+      user_disabled: Type.Optional(Identity.properties.user_disabled),
+      admin_disabled: Type.Optional(Identity.properties.admin_disabled),
+    },
+    { additionalProperties: false },
+  ),
+  example: { status: 'APPROVED' },
+  reply: Identity,
+  problems: ['not-found'],
+  async run({ params, body, customerId, db }) {
+    if (Object.keys(body).length === 0)
+      throw problem.badRequest('one of status, user_disabled and admin_disabled is required')
+    // The clock is read behind the row's lock, so that updated_at never goes back.
+    const { rows } = await db.query<IdentityRow>(
+      `
+      update identities
+      set status = coalesce($3, status),
+          user_disabled = coalesce($4, user_disabled),
+          admin_disabled = coalesce($5, admin_disabled),
+          updated_at = clock_timestamp()
+      where customer_id = $1 and id = $2
+      returning ${IDENTITY_COLUMNS}`,
+      [customerId, params.id, body.status, body.user_disabled, body.admin_disabled],
+    )
+    if (rows[0] === undefined) throw problem.notFound('identity', params.id)
+    return identityToWire(rows[0])
+  },
+})

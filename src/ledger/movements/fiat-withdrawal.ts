@@ -1,0 +1,99 @@
+import { formatAmount, parseAmount } from '../../assets/amount.ts'
+import { decimalsOf } from '../../assets/catalogue.ts'
+import { problem } from '../../http/problems.ts'
+import type { NetworkAdapter, Networks } from '../../networks/networks.ts'
+import { amountOrTotal } from './crypto-withdrawal.ts'
+import { onProfileAs } from '../conversion.ts'
+import { onPlatform } from '../entries.ts'
+import type { Decision, View } from '../ledger.ts'
+import type { Transfer } from '../records/transfer.ts'
+
+/** What wires carry. The sandbox's bank takes no fee for one. */
+export const WIRE_ASSET = 'USD'
+const WIRE_MAXIMUM = '10000000'
+
+/**
+ * The amount of a wire in cents, from `amount` or `total`, which are the same without a fee. Throws bad-request,
+ * unavailable where no bank is connected, exceed-precision, below-min- or exceed-max-withdraw-limit. `named` is what
+ * the client calls the amount, where it is neither.
+ */
+export function wireAmount(
+  { asset, amount, total }: { asset: string; amount?: string; total?: string },
+  networks: Networks,
+  named?: string,
+): bigint {
+  const { field: given, asked } = amountOrTotal({ amount, total })
+  const field = named ?? given
+  requireWires({ asset }, networks)
+  const decimals = decimalsOf(asset)
+  const minor = parseAmount(asked, decimals)
+  if (minor === undefined) throw problem.exceedPrecision(field, { asset, decimals })
+  if (minor === 0n) throw problem.belowMinimum(field, { asset, minimum: formatAmount(1n, decimals) })
+  if (minor > parseAmount(WIRE_MAXIMUM, decimals)!) {
+    throw problem.aboveMaximum(field, { asset, maximum: WIRE_MAXIMUM })
+  }
+  return minor
+}
+
+/** Throws bad-request for an asset that wires do not carry, unavailable where no bank is connected. */
+export function requireWires({ asset }: { asset: string }, networks: Networks, field = 'asset'): void {
+  if (asset !== WIRE_ASSET)
+    throw problem.badRequest(`${field} ${asset} does not go by wire: it must be ${WIRE_ASSET}`)
+  requireBank(networks)
+}
+
+/** The bank that wires go through. Throws unavailable where none is connected. */
+export function requireBank(networks: Networks): NetworkAdapter {
+  const bank = networks.get('WIRE')
+  if (bank === undefined) throw problem.unavailable('fiat_network WIRE is not connected to a bank')
+  return bank
+}
+
+type Asked = Partial<
+  Pick<Transfer, 'identity_id' | 'account_id' | 'ref_id' | 'group_id' | 'memo' | 'metadata'>
+> & {
+  profile_id: string
+  fiat_account_id: string
+  /** In cents. */
+  minor: bigint
+  /** The balance that is debited: USD, or one that converts to it. */
+  balanceAsset: string
+}
+
+/** The record and entries of a wire to a bank account: profile -total, in flight +amount. */
+export function fiatWithdrawal(
+  customerId: string,
+  { profile_id, fiat_account_id, minor, balanceAsset, ...asked }: Asked,
+  { now, newId }: Pick<View, 'now' | 'newId'>,
+): Decision {
+  const amount = formatAmount(minor, decimalsOf(WIRE_ASSET))
+  return {
+    transfer: {
+      id: newId(),
+      customer_id: customerId,
+      profile_id,
+      identity_id: asked.identity_id,
+      account_id: asked.account_id,
+      ref_id: asked.ref_id,
+      group_id: asked.group_id,
+      type: 'WIRE_WITHDRAWAL',
+      direction: 'DEBIT',
+      status: 'PENDING',
+      asset: WIRE_ASSET,
+      balance_asset: balanceAsset,
+      amount,
+      fee: '0',
+      total: amount,
+      auto_conversion: balanceAsset === WIRE_ASSET ? undefined : {},
+      fiat_account_id,
+      memo: asked.memo,
+      metadata: asked.metadata,
+      created_at: now.text,
+      updated_at: now.text,
+    },
+    entries: [
+      ...onProfileAs(profile_id, balanceAsset, -minor, WIRE_ASSET),
+      onPlatform('in_flight:WIRE', WIRE_ASSET, minor),
+    ],
+  }
+}

@@ -1,0 +1,149 @@
+import { strict as assert } from 'node:assert'
+import type { Queryable } from '../../db/database.ts'
+import { problem } from '../../http/problems.ts'
+import type { Balances } from '../balances.ts'
+import { selectProfiles } from './profile.ts'
+
+/** What an identity's verification comes to, and an account's `summary_status` (spec 2.5). */
+export const STATUSES = ['PENDING', 'ERROR', 'APPROVED', 'DENIED', 'DISABLED'] as const
+export type Status = (typeof STATUSES)[number]
+
+export interface Flags {
+  user_disabled: boolean
+  admin_disabled: boolean
+}
+
+/** An identity's summary_status: DISABLED by either flag, else what its verification came to. */
+export const identitySummary = (identity: Flags & { status: Status }): Status =>
+  identity.user_disabled || identity.admin_disabled ? 'DISABLED' : identity.status
+
+/** An account's summary_status (spec 2.5): DISABLED by either of its own flags, else its primary identity's. */
+export const accountSummary = (account: Flags, identity: Flags & { status: Status }): Status =>
+  account.user_disabled || account.admin_disabled ? 'DISABLED' : identitySummary(identity)
+
+/** Those who may not take money out. */
+const BARRED = new Set<Status | undefined>(['DENIED', 'DISABLED'])
+
+/** Whose money a movement takes: the profile's, for this account and identity, where they are named. */
+export interface Holder {
+  profile_id: string
+  account_id?: string | undefined
+  identity_id?: string | undefined
+}
+
+type Named = Pick<Holder, 'account_id' | 'identity_id'>
+
+/** What is known of the holders of some movements, read in the movements' own transaction. */
+export class Holders {
+  /** Each profile that exists, with its account's id. */
+  #profiles: ReadonlyMap<string, string | null>
+  #standing: Standing
+
+  private constructor(profiles: ReadonlyMap<string, string | null>, standing: Standing) {
+    this.#profiles = profiles
+    this.#standing = standing
+  }
+
+  /** Reads which of these profiles exist, and the standing of these holders. A balance proves its profile. */
+  static async read(
+    db: Queryable,
+    customerId: string,
+    balances: Balances,
+    profileIds: string[],
+    holders: Holder[],
+  ): Promise<Holders> {
+    const unproven = new Set(profileIds.filter((id) => !balances.profiles.has(id)))
+    const others = await selectProfiles(db, customerId, [...unproven])
+    const profiles = others.size === 0 ? balances.profiles : new Map([...balances.profiles, ...others])
+    const accountIds = holders.flatMap(({ profile_id }) => profiles.get(profile_id) ?? [])
+    return new Holders(profiles, await readStanding(db, customerId, accountIds, holders))
+  }
+
+  profileExists(profileId: string): boolean {
+    return this.#profiles.has(profileId)
+  }
+
+  /**
+   * Throws not-found for a profile, account or identity that is not there, in this order, and disabled where the
+   * account, the profile's account or the identity is DENIED or DISABLED.
+   */
+  require({ profile_id, account_id, identity_id }: Holder): void {
+    const profileAccount = this.#profiles.get(profile_id)
+    if (profileAccount === undefined) throw problem.notFound('profile', profile_id)
+    requireNamed(this.#standing, { account_id, identity_id })
+    for (const id of [account_id, profileAccount]) {
+      if (id == null) continue
+      const status = this.#standing.accounts.get(id)
+      assert(status !== undefined, 'a movement must name whose money it takes: only their standing is read')
+      if (BARRED.has(status)) throw problem.disabled('account', id, status)
+    }
+    const status = identity_id === undefined ? undefined : this.#standing.identities.get(identity_id)
+    if (BARRED.has(status)) throw problem.disabled('identity', identity_id!, status!)
+  }
+}
+
+/** The account and identity that a record names must exist. Throws not-found. */
+export async function requireHolders(db: Queryable, customerId: string, named: Named): Promise<void> {
+  requireNamed(await readStanding(db, customerId, [], [named]), named)
+}
+
+function requireNamed({ accounts, identities }: Standing, { account_id, identity_id }: Named): void {
+  if (account_id !== undefined && !accounts.has(account_id)) throw problem.notFound('account', account_id)
+  if (identity_id !== undefined && !identities.has(identity_id))
+    throw problem.notFound('identity', identity_id)
+}
+
+/** The summary_status of accounts and identities, by id. */
+interface Standing {
+  accounts: Map<string, Status>
+  identities: Map<string, Status>
+}
+
+interface StandingRow {
+  id: string
+  /** The account's own flags; null for an identity. */
+  account: Flags | null
+  identity: Flags & { status: Status }
+}
+
+const NOBODY: Standing = { accounts: new Map(), identities: new Map() }
+
+async function readStanding(
+  db: Queryable,
+  customerId: string,
+  accountIds: string[],
+  named: Named[],
+): Promise<Standing> {
+  const accounts = [...new Set([...accountIds, ...named.flatMap(({ account_id }) => account_id ?? [])])]
+  const identities = [...new Set(named.flatMap(({ identity_id }) => identity_id ?? []))]
+  if (accounts.length === 0 && identities.length === 0) return NOBODY
+  const { rows } = await db.query<StandingRow>(
+    `
+    select a.id,
+           json_build_object('user_disabled', a.user_disabled, 'admin_disabled', a.admin_disabled) as account,
+           json_build_object('user_disabled', i.user_disabled, 'admin_disabled', i.admin_disabled,
+                             'status', i.status) as identity
+    from accounts a
+    join identities i on i.customer_id = $1 and i.id = a.identity_id
+    where a.customer_id = $1 and a.id = any ($2::uuid[])
+    union all
+    select i.id, null,
+           json_build_object('user_disabled', i.user_disabled, 'admin_disabled', i.admin_disabled,
+                             'status', i.status)
+    from identities i
+    where i.customer_id = $1 and i.id = any ($3::uuid[])`,
+    [customerId, accounts, identities],
+  )
+  return {
+    accounts: new Map(
+      rows.flatMap(({ id, account, identity }) =>
+        account === null ? [] : [[id, accountSummary(account, identity)]],
+      ),
+    ),
+    identities: new Map(
+      rows.flatMap(({ id, account, identity }) =>
+        account === null ? [[id, identitySummary(identity)]] : [],
+      ),
+    ),
+  }
+}

@@ -1,0 +1,115 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { fakeCandle, startFakeKraken, type FakeKraken } from '../../test/exchange.ts'
+import { cloneDatabase, type TestDatabase } from '../../test/support.ts'
+import { followExchange, type FollowOptions, type FollowRound } from './follow-exchange.ts'
+import { simulateMarkets } from './simulate-prices.ts'
+
+let database: TestDatabase
+let kraken: FakeKraken
+beforeAll(async () => {
+  database = await cloneDatabase()
+  kraken = await startFakeKraken()
+})
+afterAll(async () => {
+  await kraken.close()
+  await database.drop()
+})
+beforeEach(() => {
+  kraken.requests = []
+})
+
+async function follow(changes: Partial<FollowOptions> = {}): Promise<FollowRound[]> {
+  const rounds: FollowRound[] = []
+  await followExchange(database.db, {
+    exchange: 'kraken',
+    markets: ['BTCUSD'],
+    url: kraken.url,
+    once: true,
+    signal: new AbortController().signal,
+    onRound: (round) => rounds.push(round),
+    onFailure: (error) => expect.unreachable(error.message),
+    ...changes,
+  })
+  return rounds
+}
+
+const kept = async () => {
+  const { rows } = await database.db.query<{ minute: number; covers: number; price: string }>(
+    `select minute, covers_minutes as covers, trim_scale(price) as price from price_minutes
+     where market_id = (select id from markets where market = 'BTCUSD') order by minute`,
+  )
+  return rows
+}
+
+/** As exact arithmetic has it: three of the four prices are one, the fourth has 4 more in its third decimal. */
+const averageOf = (minute: number, minutes: number) => {
+  const [open] = fakeCandle(minute, minutes)
+  return `${open}1`
+}
+
+test('a market without real prices gets hours, then minutes, then what has ended since', async () => {
+  await simulateMarkets(database.db, { days: 1 })
+  kraken.lateMinutes = 10
+  const [first] = await follow()
+  expect(first!.markets.map(({ market }) => market)).toEqual(['BTCUSD'])
+  // Kraken's 720 hours and 720 minutes; what is under way there may have ended by our clock.
+  expect(first!.markets[0]!.candles).toBeGreaterThanOrEqual(1438)
+  expect(first!.markets[0]!.candles).toBeLessThanOrEqual(1442)
+  const before = await kept()
+  expect(before.length).toBeGreaterThanOrEqual(719 * 60)
+  expect(before.at(-1)!.minute - before[0]!.minute).toBe(before.length - 1)
+  const minutes = before.filter(({ covers }) => covers === 1).length
+  expect(minutes).toBeGreaterThanOrEqual(719)
+  expect(minutes).toBeLessThanOrEqual(722)
+  for (const { minute, covers, price } of before)
+    expect(price).toBe(averageOf(covers === 1 ? minute : minute - (minute % 60), covers))
+
+  kraken.lateMinutes = 0
+  kraken.requests = []
+  const [second] = await follow()
+  // The clock may go on by a minute. Some of the last minutes are asked for again, and no hours.
+  expect(second!.markets[0]!.minutes_changed).toBeGreaterThanOrEqual(7)
+  expect(second!.markets[0]!.minutes_changed).toBeLessThanOrEqual(12)
+  expect(second!.markets[0]!.candles).toBeLessThan(20)
+  expect(kraken.requests.filter((request) => request.includes('interval=60'))).toEqual([])
+  const after = await kept()
+  expect(after.length - before.length).toBe(second!.markets[0]!.minutes_changed)
+  expect(after.at(-1)!.minute - after[0]!.minute).toBe(after.length - 1)
+})
+
+test('a failing exchange is told and tried again, round after round, until the signal', async () => {
+  kraken.failing = 1
+  await expect(follow()).rejects.toThrow('503')
+  kraken.failing = 1
+  const stopping = new AbortController()
+  const told: string[] = []
+  await follow({
+    once: false,
+    signal: stopping.signal,
+    onFailure: (error) => {
+      told.push(error.message)
+      stopping.abort()
+    },
+  })
+  expect(told).toEqual([expect.stringContaining('503')])
+  kraken.failing = 0
+  const rounds: FollowRound[] = []
+  const again = new AbortController()
+  await follow({
+    once: false,
+    signal: again.signal,
+    onRound: (round) => {
+      rounds.push(round)
+      again.abort()
+    },
+  })
+  expect(rounds).toHaveLength(1)
+})
+
+test.each<[Partial<FollowOptions>, string]>([
+  [{ exchange: 'frobnicate' }, 'ccxt knows no exchange frobnicate'],
+  [{ markets: ['PAXGEUR'] }, 'kraken has no market PAXG/EUR'],
+  [{ url: 'http://127.0.0.1:1' }, 'kraken GET http://127.0.0.1:1/'],
+])('%j is refused: %s', async (changes, message) => {
+  await expect(follow(changes)).rejects.toThrow(message)
+})

@@ -1,0 +1,454 @@
+/*
+ * What holds of imports:
+ * 1. overlapping files, in any order and however often, leave what one sorted file leaves, in every table;
+ * 2. what a candle covers counts, and a finer candle counts more, whichever came first;
+ * 3. a file that cannot be read is told by line and column, and what came before it in the file stays;
+ * 4. an import that was broken off goes on where it was.
+ */
+import { randomUUID } from 'node:crypto'
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { gunzipSync, gzipSync } from 'node:zlib'
+import fc from 'fast-check'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { cloneDatabase, SEED, type TestDatabase } from '../../test/support.ts'
+import { transaction } from '../db/database.ts'
+import { importPrices, type ImportOptions } from './import-prices.ts'
+import { MARKETS, type Market } from './markets.ts'
+import { priceStatus } from './price-status.ts'
+import { timeOf } from './read-price-file.ts'
+import { lockMarket, writePrices } from './write-prices.ts'
+
+let database: TestDatabase
+let folder: string
+beforeAll(async () => {
+  database = await cloneDatabase()
+  folder = await mkdtemp(join(tmpdir(), 'bursar-prices-'))
+})
+afterAll(async () => {
+  await database.drop()
+  await rm(folder, { recursive: true, force: true })
+})
+beforeEach(async () => {
+  await database.db.query('truncate price_minutes, price_points, price_imports')
+  await database.db.query('update markets set source = null')
+})
+
+const MARKET: Market = 'BTCUSD'
+const FIXTURE = fileURLToPath(new URL('../../test/fixtures/XBTUSD_60.csv.gz', import.meta.url))
+
+async function importText(text: string | Buffer, options: Partial<ImportOptions> & { name?: string } = {}) {
+  const { name = `${randomUUID()}.csv`, ...rest } = options
+  const path = join(folder, name)
+  await writeFile(path, text)
+  return importPrices(database.db, { path, market: MARKET, ...rest })
+}
+
+/** Everything that is known of a market, but its id. */
+async function contentOf(market: Market = MARKET): Promise<unknown> {
+  const { db } = database
+  const [minutes, points] = await Promise.all([
+    db.query<Record<string, unknown>>(
+      `select minute, covers_minutes, second, trim_scale(price) as price from price_minutes
+       where market_id = (select id from markets where market = $1) order by minute`,
+      [market],
+    ),
+    db.query<Record<string, unknown>>(
+      `select increment_minutes, starts_at, minutes, trim_scale(sum) as sum, counts from price_points
+       where market_id = (select id from markets where market = $1) order by 1, 2`,
+      [market],
+    ),
+  ])
+  return { minutes: minutes.rows, points: points.rows }
+}
+
+const minutesOf = async (market: Market = MARKET) => {
+  const { minutes } = (await contentOf(market)) as { minutes: { minute: number; price: string }[] }
+  return minutes.map(({ minute, price }) => [minute, price] as const)
+}
+
+/** 2026-01-05, a Monday, in minutes. */
+const START = 29_459_520
+const csv = (rows: (string | number)[][]) => rows.map((row) => `${row.join(',')}\n`).join('')
+
+test('files that overlap, in any order and more than once, leave what one sorted file leaves', async () => {
+  const prices = fc.uniqueArray(
+    fc.record({
+      minute: fc.integer({ min: 0, max: 60_000 }),
+      units: fc.integer({ min: 1, max: 99_999_999 }),
+    }),
+    { selector: ({ minute }) => minute, minLength: 1, maxLength: 120 },
+  )
+  const pieces = fc.array(fc.tuple(fc.nat(), fc.nat()), { minLength: 1, maxLength: 6 })
+  let market = 0
+  await fc.assert(
+    fc.asyncProperty(prices, pieces, async (rows, cuts) => {
+      const [one, other] = [MARKETS[market++ % MARKETS.length]!, MARKETS[market++ % MARKETS.length]!]
+      const lines = rows
+        .sort((a, b) => a.minute - b.minute)
+        .map(({ minute, units }) => [(START + minute) * 60, `${Math.floor(units / 100)}.${units % 100}5`])
+      await importText(csv(lines), { market: one, again: true })
+      // Any pieces in any order, then those two that leave nothing out, the later one first.
+      const spans = [
+        ...cuts.map(([a, b]) => [a % lines.length, (b % lines.length) + 1] as const),
+        [Math.floor(lines.length / 3), lines.length] as const,
+        [0, Math.ceil(lines.length / 2)] as const,
+      ]
+      for (const [from, to] of spans) {
+        const piece = lines.slice(Math.min(from, to), Math.max(from, to))
+        if (piece.length > 0) await importText(csv(piece.reverse()), { market: other, again: true })
+      }
+      expect(await contentOf(other)).toEqual(await contentOf(one))
+      await database.db.query('truncate price_minutes, price_points')
+    }),
+    { seed: SEED, numRuns: 30 },
+  )
+})
+
+test('candles of different lengths, in any order, leave the finest of each minute', async () => {
+  const files: [string, number][] = [
+    [csv([[START * 60, 1, 1, 1, 1, 9, 9]]), 1440],
+    [csv([[(START + 60) * 60, 2, 2, 2, 2, 9, 9]]), 60],
+    [csv([[(START + 65) * 60, 3, 3, 3, 3, 9, 9]]), 1],
+  ]
+  const expected = Array.from({ length: 1440 }, (_, n) => [
+    START + n,
+    n === 65 ? '3' : n >= 60 && n < 120 ? '2' : '1',
+  ])
+  const orders = [
+    [0, 1, 2],
+    [0, 2, 1],
+    [1, 0, 2],
+    [1, 2, 0],
+    [2, 0, 1],
+    [2, 1, 0],
+  ]
+  const seen = new Set<string>()
+  for (const order of orders) {
+    await database.db.query('truncate price_minutes, price_points')
+    for (const index of order) {
+      const [text, intervalMinutes] = files[index]!
+      await importText(text, { intervalMinutes, again: true })
+    }
+    expect(await minutesOf()).toEqual(expected)
+    seen.add(JSON.stringify(await contentOf()))
+  }
+  expect(seen.size).toBe(1)
+})
+
+describe('layouts', () => {
+  const T = START * 60
+  test.each<[string, string, Partial<ImportOptions>, (readonly [number, string])[]]>([
+    [
+      "Kraken's, whose candle is the average of its four prices",
+      csv([
+        [T, '10.1', '10.4', '10', '10.2', '1.5', 3],
+        [T + 60, 20, 20, 20, 20, 0, 0],
+      ]),
+      {},
+      [
+        [START, '10.175'],
+        [START + 1, '20'],
+      ],
+    ],
+    [
+      "Coinbase's with its header, newest first",
+      `time,low,high,open,close,volume\n${csv([
+        [T + 60, 1, 2, 1, 2, 9],
+        [T, 1, 3, 1, 1, 9],
+      ])}`,
+      {},
+      [
+        [START, '1.5'],
+        [START + 1, '1.5'],
+      ],
+    ],
+    [
+      "Coinbase's without a header, with times in ISO 8601",
+      csv([
+        ['2026-01-05T00:00:00Z', 1, 3, 1, 1, 9],
+        ['2026-01-05T00:01:00.000Z', 1, 3, 1, 1, 9],
+      ]),
+      {},
+      [
+        [START, '1.5'],
+        [START + 1, '1.5'],
+      ],
+    ],
+    [
+      'timestamp,price: of several in a minute the last counts',
+      csv([
+        [T + 59, 3],
+        [T + 1, 1],
+        [T + 60, 4],
+      ]),
+      {},
+      [
+        [START, '3'],
+        [START + 1, '4'],
+      ],
+    ],
+    [
+      'a header in any order, milliseconds, a byte order mark, Windows line ends and quotes',
+      `\ufeff"Volume","Price","Timestamp"\r\n"1","2.50","${T}123"\r\n`,
+      {},
+      [[START, '2.5']],
+    ],
+    ['a layout that is named', csv([[T, 5, 'EUR', 'x']]), { layout: 'price' }, [[START, '5']]],
+    [
+      'a time without a zone, which is UTC, and one with an offset',
+      'date,price\n2026-01-05 00:00:30,1\n2026-01-05T01:01:00+01:00,2\n2026-01-05T00:02,3\n',
+      {},
+      [
+        [START, '1'],
+        [START + 1, '2'],
+        [START + 2, '3'],
+      ],
+    ],
+    [
+      'the interval told',
+      csv([[T, 7, 7, 7, 7, 1, 1]]),
+      { intervalMinutes: 2 },
+      [
+        [START, '7'],
+        [START + 1, '7'],
+      ],
+    ],
+  ])('%s', async (_name, text, options, expected) => {
+    await importText(text, options)
+    expect(await minutesOf()).toEqual(expected)
+    await database.db.query('truncate price_minutes, price_points')
+    await importText(gzipSync(text), { ...options, again: true })
+    expect(await minutesOf()).toEqual(expected)
+  })
+
+  test.each([
+    ["Kraken's file name", 'XBTUSD_5.csv', [0, 5], 5],
+    ['the spacing', 'hours.csv', Array.from({ length: 40 }, (_, n) => n * 60 + (n > 30 ? 120 : 0)), 60],
+    ['the spacing, with gaps', 'minutes.csv', Array.from({ length: 40 }, (_, n) => n * 60 + (n % 7)), 1],
+    ['a spacing between two lengths', 'odd.csv', Array.from({ length: 40 }, (_, n) => n * 45), 15],
+  ])('%s tells how long a candle is', async (_name, name, minutes, expected) => {
+    const text = csv(minutes.map((minute) => [(START + minute) * 60, 1, 1, 1, 1, 1, 1]))
+    const { interval_minutes } = await importText(text, { name, again: true })
+    expect(interval_minutes).toBe(expected)
+    expect(await minutesOf()).toHaveLength(minutes.length * expected)
+  })
+
+  test.each([
+    ['1767571200', 29_459_520, 0],
+    ['1767571259.9', 29_459_520, 59],
+    ['1767571200000', 29_459_520, 0],
+    ['0', 0, 0],
+    ['2026-01-05', 29_459_520, 0],
+    ['2026-01-05 23:59:59 UTC', 29_460_959, 59],
+    ['2026-01-04T21:00-0300', 29_459_520, 0],
+    ['2024-02-29', 28_486_080, 0],
+  ])('%s is a time', (text, minute, second) => {
+    expect(timeOf(text)).toEqual({ minute, second })
+  })
+
+  test.each([
+    '',
+    'x',
+    '-1',
+    '1e9',
+    '2026-02-29',
+    '2026-13-01',
+    '2026-00-01',
+    '2026-01-05T24:00',
+    '17675712000',
+    '1969-12-31',
+  ])('%j is no time', (text) => {
+    expect(timeOf(text)).toBeUndefined()
+  })
+})
+
+describe('a file that cannot be read is told by line and column:', () => {
+  const T = START * 60
+  const good = [T, 1, 1, 1, 1, 1, 1]
+  test.each<[string, string | Buffer, Partial<ImportOptions>, RegExp]>([
+    [
+      'no such time',
+      csv([good, ['yesterday', 1, 1, 1, 1, 1, 1]]),
+      {},
+      /, line 2, column 1 \(timestamp\) is no time: "yesterday"$/,
+    ],
+    [
+      'no number',
+      csv([good, [T + 60, 1, 'x', 1, 1, 1, 1]]),
+      {},
+      /, line 2, column 3 \(high\) is no decimal number above 0: "x"$/,
+    ],
+    [
+      'zero',
+      `price,time\n0.00,${T}\n`,
+      {},
+      /, line 2, column 1 \(price\) is no decimal number above 0: "0.00"$/,
+    ],
+    ['below zero', csv([[T, -1]]), {}, /, line 1, column 2 \(price\) is no decimal/],
+    ['a float of a program', csv([[T, '1e-5']]), {}, /, line 1, column 2 \(price\) is no decimal/],
+    ['too long', csv([[T, '1'.repeat(60)]]), {}, /"1{40}…"$/],
+    [
+      'too few columns',
+      csv([good, [T + 60, 1]]),
+      {},
+      /, line 2: 2 columns where 7 are due \(timestamp, open, /,
+    ],
+    [
+      'an unknown layout',
+      csv([[T, 1, 1, 1]]),
+      {},
+      /, line 1: 4 columns are none of the layouts; name it: kraken, /,
+    ],
+    [
+      'a header without a price',
+      `time,volume\n${T},1\n`,
+      {},
+      /, line 1: the header must name a time .*; it has time, volume$/,
+    ],
+    ['the future', csv([['2100-01-01', 1]]), {}, /, line 1, column 1 \(timestamp\) is in the future$/],
+    [
+      'half a minute',
+      csv([good, [T + 61, 1, 1, 1, 1, 1, 1]]),
+      {},
+      /, line 2, column 1 \(timestamp\) is not the start of a minute/,
+    ],
+    [
+      'two lengths',
+      csv([good, [T + 90 * 60, 1, 1, 1, 1, 1, 1]]),
+      { intervalMinutes: 60 },
+      /, line 2, column 1 \(timestamp\) is not a multiple of 60 minutes from the first$/,
+    ],
+    [
+      'too few candles',
+      csv([good, [T + 3600, 1, 1, 1, 1, 1, 1]]),
+      {},
+      /: 2 candles are too few to tell how long each is: name the interval$/,
+    ],
+    ['an open quote', `${csv([[T, 1]])}"${T},1\n`, {}, /, line [23]: Quote Not Closed/],
+    ['one endless line', 'x'.repeat(1_000_000), {}, /, line 1: Max Record Size/],
+    ['no line', '', {}, /: there is no price in it$/],
+    ['a header and no more', 'timestamp,price\n', {}, /: there is no price in it$/],
+    [
+      'half of a gzip file',
+      gzipSync(csv(Array.from({ length: 999 }, (_, n) => [T + n * 60, n + 1]))).subarray(0, 900),
+      {},
+      /: unexpected end of file$/,
+    ],
+  ])('%s', async (_name, text, options, message) => {
+    await expect(importText(text, options)).rejects.toThrow(message)
+  })
+
+  test('no file', async () => {
+    const missing = importPrices(database.db, { path: join(folder, 'none.csv'), market: MARKET })
+    await expect(missing).rejects.toThrow('ENOENT')
+  })
+})
+
+test('what has not ended is left out', async () => {
+  const { rows } = await database.db.query<{ now: number }>(
+    'select floor(extract(epoch from clock_timestamp()) / 60)::integer as now',
+  )
+  const hour = rows[0]!.now - (rows[0]!.now % 60)
+  const text = csv([hour - 60, hour].map((minute) => [minute * 60, 1, 1, 1, 1, 1, 1]))
+  const result = await importText(text, { intervalMinutes: 60 })
+  expect(result).toMatchObject({ records: 2, unfinished: 1, minutes_changed: 60 })
+})
+
+test('an import that was broken off goes on where it was, and one that was done is not read again', async () => {
+  const rows = Array.from({ length: 50_000 }, (_, n) => [(START - 60_000 + n) * 60, n + 1])
+  const whole = csv(rows)
+  const broken = `${csv(rows.slice(0, 45_000))}bad,1\n`
+  await expect(importText(broken, { name: 'a.csv' })).rejects.toThrow('line 45001, column 1')
+  expect((await minutesOf()).length).toBe(40_000)
+  const status = async () => {
+    const { markets } = await priceStatus(database.db)
+    return markets.find(({ market }) => market === MARKET)!
+  }
+  expect((await status()).imports).toEqual([{ file: 'a.csv', records: 40_000, finished: false }])
+
+  // As it would be if the process had been killed after two batches of a good file.
+  const first = await importText(whole, { name: 'b.csv' })
+  expect(first).toMatchObject({ records: 50_000, done_before: 0, minutes_changed: 10_000 })
+  await database.db.query(`update price_imports set finished = false, records = 40000 where name = 'b.csv'`)
+  const second = await importText(whole, { name: 'c.csv' })
+  expect(second).toMatchObject({ records: 50_000, done_before: 40_000, minutes_changed: 0 })
+  const third = await importText(whole, { name: 'c.csv' })
+  expect(third).toEqual({
+    market: MARKET,
+    file: 'c.csv',
+    records: 50_000,
+    done_before: 50_000,
+    unfinished: 0,
+    minutes_changed: 0,
+  })
+  expect(await status()).toMatchObject({
+    source: 'REAL',
+    minutes: 50_000,
+    first_time: expect.any(String) as string,
+  })
+})
+
+test('a later correction counts; a file that is imported again counts over it', async () => {
+  const before = csv([[START * 60, 1]])
+  await importText(before)
+  await importText(csv([[START * 60, 2]]))
+  expect(await minutesOf()).toEqual([[START, '2']])
+  await importText(before)
+  expect(await minutesOf()).toEqual([[START, '2']])
+  await importText(before, { again: true })
+  expect(await minutesOf()).toEqual([[START, '1']])
+})
+
+test('real prices take the place of simulated ones, and never the other way round', async () => {
+  const simulate = () =>
+    transaction(database.db, async (tx) => {
+      const id = await lockMarket(tx, MARKET, 'SIMULATED')
+      if (id === undefined) return 'refused'
+      return writePrices(tx, id, {
+        coversMinutes: 1,
+        minute: [START, START + 1],
+        second: [0, 0],
+        prices: [['8', '9']],
+      })
+    })
+  expect(await simulate()).toBe(2)
+  await expect(importText('timestamp,price\n')).rejects.toThrow('no price')
+  expect(await minutesOf()).toHaveLength(2)
+  await importText(csv([[START * 60, 1]]))
+  expect(await minutesOf()).toEqual([[START, '1']])
+  expect(await simulate()).toBe('refused')
+  expect(await minutesOf()).toEqual([[START, '1']])
+})
+
+test("a month of hours in the layout of Kraken's download", async () => {
+  const result = await importPrices(database.db, { path: FIXTURE, market: MARKET })
+  expect(result).toMatchObject({
+    records: 744,
+    interval_minutes: 60,
+    minutes_changed: 744 * 60,
+    unfinished: 0,
+  })
+  // The average over the month, by its own arithmetic: each hour counts the same.
+  const lines = gunzipSync(await readFile(FIXTURE))
+    .toString()
+    .trim()
+    .split('\n')
+  const tenths = (text: string) => BigInt(text.replace('.', ''))
+  const sum = lines.reduce(
+    (total, line) =>
+      total +
+      line
+        .split(',')
+        .slice(1, 5)
+        .map(tenths)
+        .reduce((a, b) => a + b),
+    0n,
+  )
+  const { rows } = await database.db.query<{ sum: string }>(
+    'select trim_scale(sum(sum) * 40 / 60) as sum from price_points where increment_minutes = 1440',
+  )
+  expect(rows[0]!.sum).toBe(String(sum))
+})

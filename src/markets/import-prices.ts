@@ -1,0 +1,135 @@
+import { createHash } from 'node:crypto'
+import { createReadStream } from 'node:fs'
+import { basename } from 'node:path'
+import { pipeline } from 'node:stream/promises'
+import { inOrder, transaction, type Database } from '../db/database.ts'
+import type { Market } from './markets.ts'
+import { PriceFileError, readPriceFile, type LayoutName, type PriceBatch } from './read-price-file.ts'
+import { lockMarket, writePrices } from './write-prices.ts'
+
+export interface ImportOptions {
+  path: string
+  market: Market
+  layout?: LayoutName | undefined
+  intervalMinutes?: number | undefined
+  /** Import a file that was imported before, over what came after it. */
+  again?: boolean | undefined
+  /** Called with the number of bytes of the file that were read. */
+  onBytes?: ((bytes: number) => void) | undefined
+}
+
+export interface ImportResult {
+  market: Market
+  file: string
+  /** Records in the file. */
+  records: number
+  /** Of these, how many an earlier import of the same file had done. */
+  done_before: number
+  /** Of these, how many had not ended yet and were left out. */
+  unfinished: number
+  /** How long each record counts. Absent where nothing was left to read. */
+  interval_minutes?: number
+  /** Minutes that are new or have another price now. */
+  minutes_changed: number
+}
+
+/**
+ * Imports a file of prices of a market. How far a file has come is kept with what was written, by the file's content
+ * and how it is read: one that was broken off goes on from there, one that was imported is not read again.
+ */
+export async function importPrices(db: Database, options: ImportOptions): Promise<ImportResult> {
+  const { path, market, layout, intervalMinutes, again = false, onBytes = () => undefined } = options
+  const result: ImportResult = {
+    market,
+    file: basename(path),
+    records: 0,
+    done_before: 0,
+    unfinished: 0,
+    minutes_changed: 0,
+  }
+  const digest = await digestOf(path, [layout, intervalMinutes])
+  const before = again ? undefined : await selectImport(db, market, digest)
+  if (before !== undefined) {
+    const records = Number(before.records)
+    Object.assign(result, { records, done_before: records })
+    if (before.finished) return result
+  }
+
+  const now = await minuteUnderWay(db)
+  const file = { market, digest, name: result.file }
+  const reading = readPriceFile(path, { layout, intervalMinutes, now, onBytes, skip: result.done_before })
+  try {
+    // One batch is written while the next is read. When reading fails, what was read before is written all the same.
+    for (let next = await reading.next(); next.done !== true;) {
+      const batch = next.value
+      const [changed, following] = await inOrder([writeBatch(db, file, batch), reading.next()])
+      result.minutes_changed += changed
+      result.records = batch.read
+      result.unfinished += batch.unfinished
+      result.interval_minutes = batch.records.coversMinutes
+      next = following
+    }
+  } finally {
+    await reading.return(undefined)
+  }
+  if (result.records === 0) throw new PriceFileError(`${result.file}: there is no price in it`)
+  await db.query(
+    `update price_imports i set finished = true, records = $3, updated_at = clock_timestamp()
+     from markets m
+     where m.market = $1 and i.market_id = m.id and i.digest = $2`,
+    [market, digest, result.records],
+  )
+  return result
+}
+
+/** The content's SHA-256, together with how it is read. */
+async function digestOf(path: string, how: unknown[]): Promise<Buffer> {
+  const hash = createHash('sha256')
+  await pipeline(createReadStream(path, { highWaterMark: 1024 * 1024 }), hash)
+  return createHash('sha256').update(hash.digest()).update(JSON.stringify(how)).digest()
+}
+
+/** The minute that is under way by the database's clock. */
+export async function minuteUnderWay(db: Database): Promise<number> {
+  const { rows } = await db.query<{ now: number }>(
+    'select floor(extract(epoch from clock_timestamp()) / 60)::integer as now',
+  )
+  return rows[0]!.now
+}
+
+async function selectImport(
+  db: Database,
+  market: Market,
+  digest: Buffer,
+): Promise<{ records: string; finished: boolean } | undefined> {
+  const { rows } = await db.query<{ records: string; finished: boolean }>(
+    `select records, finished
+     from price_imports i
+     join markets m on m.id = i.market_id
+     where m.market = $1 and i.digest = $2`,
+    [market, digest],
+  )
+  return rows[0]
+}
+
+/** Writes a batch, and that the file has come so far, in one transaction. Gives how many minutes changed. */
+async function writeBatch(
+  db: Database,
+  { market, digest, name }: { market: Market; digest: Buffer; name: string },
+  { records, read }: PriceBatch,
+): Promise<number> {
+  // A file without prices must not take the place of simulated ones.
+  if (records.minute.length === 0) return 0
+  return transaction(db, async (tx) => {
+    const marketId = (await lockMarket(tx, market, 'REAL'))!
+    const changed = await writePrices(tx, marketId, records)
+    await tx.query(
+      `insert into price_imports (market_id, digest, name, records, finished, updated_at)
+       values ($1, $2, $3, $4, false, clock_timestamp())
+       on conflict (market_id, digest) do update
+       set name = excluded.name, records = excluded.records, finished = false, updated_at = excluded.updated_at`,
+      [marketId, digest, name, read],
+    )
+    return changed
+  })
+}

@@ -1,0 +1,154 @@
+import { strict as assert } from 'node:assert'
+import { arrayLiteral, type Transaction } from '../db/database.ts'
+import { DAY, FOUR_WEEKS, INCREMENT_MINUTES, startOf, startOfInSql } from './increments.ts'
+import type { Market } from './markets.ts'
+
+/** Prices of one market as columns, one record in each place: that is how they go to the database. */
+export interface PriceRecords {
+  /** How many minutes each record counts for: 1, or the length of a candle. */
+  coversMinutes: number
+  /** Where each begins, in minutes since 1970, and its second within that minute. */
+  minute: number[]
+  second: number[]
+  /** Decimal strings: either one price each, or open, high, low and close. */
+  prices: [string[]] | [string[], string[], string[], string[]]
+}
+
+/** The longest candle that is read: Kraken's 15 days. */
+export const COVERS_MINUTES_MAX = 21_600
+
+/**
+ * Locks a market for writing and gives its id. Simulated and real prices are never mixed, because an average of both
+ * would be of neither: the first real price removes what was simulated, and nothing is simulated where there are
+ * real ones (then there is no id).
+ */
+export async function lockMarket(
+  tx: Transaction,
+  market: Market,
+  source: 'SIMULATED' | 'REAL',
+): Promise<number | undefined> {
+  const { rows } = await tx.query<{ id: number; source: 'SIMULATED' | 'REAL' | null }>(
+    'select id, source from markets where market = $1 for update',
+    [market],
+  )
+  const [found] = rows
+  assert(found !== undefined, `the table markets lacks ${market}`)
+  if (found.source === source) return found.id
+  if (found.source === 'REAL') return undefined
+  if (found.source === 'SIMULATED') {
+    await tx.query('delete from price_minutes where market_id = $1', [found.id])
+    await tx.query('delete from price_points where market_id = $1', [found.id])
+  }
+  await tx.query('update markets set source = $2 where id = $1', [found.id, source])
+  return found.id
+}
+
+/**
+ * Writes prices of a market that the transaction has locked, with every roll-up that they touch. In whatever order
+ * and pieces records arrive, and however often, the same is there in the end: of two records of one minute the one
+ * that covers less time counts (a minute's candle, not the hour's), then the later in the minute, then the newer.
+ * Gives how many minutes changed.
+ */
+export async function writePrices(tx: Transaction, marketId: number, records: PriceRecords): Promise<number> {
+  const { coversMinutes, minute, second, prices } = records
+  assert(coversMinutes >= 1 && coversMinutes <= COVERS_MINUTES_MAX, 'what a record covers is bounded')
+  const { rows } = await tx.query<{ changed: number; days: number[] }>({
+    name: 'write-prices',
+    text: WRITE,
+    values: [
+      marketId,
+      coversMinutes,
+      arrayLiteral(minute),
+      arrayLiteral(second),
+      ...[0, 1, 2, 3].map((column) => arrayLiteral(prices[column] ?? [])),
+    ],
+  })
+  const { changed, days } = rows[0]!
+  if (days.length > 0) {
+    await tx.query({ name: 'count-days', text: COUNT_DAYS, values: [marketId, days] })
+    const fourWeeks = [...new Set(days.map((day) => startOf(day, FOUR_WEEKS)))]
+    await tx.query({ name: 'count-four-weeks', text: COUNT_FOUR_WEEKS, values: [marketId, fourWeeks] })
+  }
+  return changed
+}
+
+const LENGTHS = Object.values(INCREMENT_MINUTES)
+/** The increments whose points are counted by day and by four weeks, in the order of `price_points.counts`. */
+export const COUNTED = LENGTHS.filter((minutes) => minutes <= DAY)
+
+/**
+ * What changes in the minutes is added up from increment to increment: sums are exact, so adding the differences
+ * gives what adding up everything anew would. The old price is that of before this statement, which nobody else
+ * changes: the market is locked.
+ */
+const WRITE = `
+  with incoming as (
+    select distinct on (minute) minute, second, price
+    from (
+      select first + step as minute, second, coalesce((open + high + low + close) * 0.25, open) as price, place
+      from unnest($3::integer[], $4::smallint[], $5::numeric[], $6::numeric[], $7::numeric[], $8::numeric[])
+        with ordinality as record (first, second, open, high, low, close, place)
+      cross join generate_series(0, $2::integer - 1) as step
+    ) covered
+    order by minute, second desc, place desc
+  ), written as (
+    insert into price_minutes as kept (market_id, covers_minutes, minute, second, price)
+    select $1, $2, minute, second, trim_scale(price)
+    from incoming
+    on conflict (market_id, minute) do update
+    set covers_minutes = excluded.covers_minutes, second = excluded.second, price = excluded.price
+    where (excluded.covers_minutes, -excluded.second) <= (kept.covers_minutes, -kept.second)
+      and (excluded.covers_minutes, excluded.second, excluded.price)
+        is distinct from (kept.covers_minutes, kept.second, kept.price)
+    returning minute, price
+  ), compared as materialized (
+    select minute, price,
+           (select price from price_minutes m where m.market_id = $1 and m.minute = w.minute) as before
+    from written w
+  ), of_1 as (
+    select minute as starts_at,
+           price - coalesce(before, 0) as sum,
+           case when before is null then 1 else 0 end as minutes
+    from compared
+  ), ${LENGTHS.slice(1).map(addUp).join(', ')}
+  select (select count(*)::integer from written) as changed,
+         array(select starts_at from of_${DAY}) as days`
+
+function addUp(minutes: number, index: number): string {
+  const finer = LENGTHS[index]!
+  return `
+  of_${minutes} as (
+    select ${startOfInSql('starts_at', minutes)} as starts_at, sum(sum) as sum, sum(minutes)::integer as minutes
+    from of_${finer}
+    group by 1
+  ), written_${minutes} as (
+    insert into price_points as kept (market_id, increment_minutes, starts_at, minutes, sum)
+    select $1, ${minutes}, starts_at, minutes, sum
+    from of_${minutes}
+    order by starts_at
+    on conflict (market_id, increment_minutes, starts_at) do update
+    set minutes = kept.minutes + excluded.minutes, sum = kept.sum + excluded.sum
+  )`
+}
+
+const COUNT_DAYS = `
+  update price_points day
+  set counts = array[minutes, ${COUNTED.slice(1)
+    .map(
+      (minutes) => `
+        (select count(*) from price_points
+         where market_id = $1 and increment_minutes = ${minutes}
+           and starts_at >= day.starts_at and starts_at < day.starts_at + ${DAY})`,
+    )
+    .join(', ')}]
+  where market_id = $1 and increment_minutes = ${DAY} and starts_at = any ($2::integer[])`
+
+const COUNT_FOUR_WEEKS = `
+  update price_points four_weeks
+  set counts = (
+    select array[${COUNTED.map((_, index) => `sum(counts[${index + 1}])`).join(', ')}]
+    from price_points
+    where market_id = $1 and increment_minutes = ${DAY}
+      and starts_at >= four_weeks.starts_at and starts_at < four_weeks.starts_at + ${FOUR_WEEKS}
+  )
+  where market_id = $1 and increment_minutes = ${FOUR_WEEKS} and starts_at = any ($2::integer[])`

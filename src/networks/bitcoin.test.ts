@@ -1,0 +1,709 @@
+/*
+ * What holds of every withdrawal over a real node, wherever the worker or the node fails:
+ * 1. the chain shows it once, with its exact amount, or never, if it was refused;
+ * 2. at rest, what the ledger has in custody is what the wallet has, to the last unit, and nothing is in flight;
+ * 3. at rest, nothing in the wallet is locked;
+ * 4. what is broadcast again is the same bytes.
+ * And of every deposit: each output is credited once, however often it is read, when it is deep enough to stay.
+ */
+import { once } from 'node:events'
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { setTimeout as pause } from 'node:timers/promises'
+import { inspect } from 'node:util'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { Failures } from '../../test/failures.ts'
+import { HAS_LITECOIND, LitecoinNode } from '../../test/litecoin-node.ts'
+import {
+  credit,
+  newCustomer,
+  startTestService,
+  type TestCustomer,
+  type TestService,
+} from '../../test/support.ts'
+import { formatAmount, parseAmount, parseStoredAmount } from '../assets/amount.ts'
+import { openDatabase, transaction, violatedConstraint, type Database } from '../db/database.ts'
+import { deposit } from '../ledger/movements/deposit.ts'
+import type { Transfer } from '../ledger/records/transfer.ts'
+import { verify } from '../ledger/verify.ts'
+import { settleWithdrawals } from '../transfers/settle-withdrawals.ts'
+import { bitcoinAdapter, type BitcoinConfig } from './bitcoin.ts'
+import type { Arrival, NetworkAdapter, Networks, Withdrawal } from './networks.ts'
+
+const DEPTH = 2
+const DECIMALS = 8
+const minorOf = (text: string) => parseStoredAmount(text, DECIMALS)
+const inCoin = (minor: bigint) => formatAmount(minor, DECIMALS)
+
+let service: TestService
+let node: LitecoinNode
+let proxy: Proxy
+
+if (!HAS_LITECOIND) console.warn('skipped: src/networks/bitcoin.test.ts needs litecoind on the PATH')
+
+describe.skipIf(!HAS_LITECOIND)('over a Litecoin node', () => {
+  beforeAll(async () => {
+    ;[service, node] = await Promise.all([startTestService(), LitecoinNode.start()])
+    proxy = await startProxy(node.config.rpcUrl)
+  })
+  afterAll(async () => {
+    proxy?.server.close()
+    await Promise.all([service?.close(), node?.stop()])
+  })
+
+  // -------------------------------------------------------------------------------------------- withdrawals
+
+  test('a withdrawal pays its exact amount, and is completed at its depth', async () => {
+    const customer = await newDepositor(['10', '10', '10'])
+    const orders = [
+      ['1.5', await node.newAddress()],
+      ['0.12345678', await node.newAddress('legacy')],
+      ['3', await node.newAddress('p2sh-segwit')],
+    ] as const
+    const created: Transfer[] = []
+    for (const [amount, address] of orders) created.push(await withdraw(customer, amount, address))
+    await work()
+    for (let depth = 0; depth < DEPTH; depth++) {
+      for (const transfer of created)
+        expect(await read(customer, transfer)).toMatchObject({ status: 'PENDING' })
+      await node.mine(1)
+      await work()
+    }
+    for (const [index, [amount, address]] of orders.entries()) {
+      const transfer = await read(customer, created[index]!)
+      await requirePaid(transfer, amount, address)
+    }
+    await requireAtRest()
+  })
+
+  test('withdrawals wait for the hot wallet in the order of their profile, and go on when it is filled', async () => {
+    const { held } = await adapter().status()
+    const [first, second] = [await newCustomer(service), await newCustomer(service)]
+    // Credited to them without a coin that has come in: the wallet has less than it owes.
+    for (const customer of [first, second]) await credit(service.ledger, customer, 'LTC', '1000')
+    const big = inCoin(minorOf(held.LTC!) + minorOf('5'))
+    const [bigAddress, behindAddress, otherAddress] = [
+      await node.newAddress(),
+      await node.newAddress(),
+      await node.newAddress(),
+    ]
+    const waiting = await withdraw(first, big, bigAddress)
+    const behind = await withdraw(first, '0.5', behindAddress)
+    await work()
+    expect(await waitingReasons([waiting])).toEqual([
+      `the hot wallet has ${held.LTC} LTC to spend, and ${big} LTC and the fee are needed`,
+    ])
+    const later = await withdraw(first, '0.25', await node.newAddress())
+    const other = await withdraw(second, '0.5', otherAddress)
+    await work()
+    expect(await waitingReasons([waiting, behind, later, other])).toEqual([
+      expect.stringContaining(`${big} LTC and the fee are needed`),
+      'an earlier withdrawal of the profile waits',
+      'an earlier withdrawal of the profile waits',
+      null,
+    ])
+    await settle([other])
+    await requirePaid(await read(second, other), '0.5', otherAddress)
+    expect(await read(first, behind)).toMatchObject({ status: 'PENDING' })
+    expect(await received(behindAddress)).toEqual([])
+
+    await newDepositor(['10', '10'])
+    await settle([waiting, behind, later])
+    await requirePaid(await read(first, waiting), big, bigAddress)
+    await requirePaid(await read(first, behind), '0.5', behindAddress)
+    expect(await waitingReasons([waiting, behind, later])).toEqual([null, null, null])
+    await requireAtRest()
+  })
+
+  test('a withdrawal waits while the fee is above its ceiling', async () => {
+    const customer = await newDepositor(['2'])
+    const address = await node.newAddress()
+    const created = await withdraw(customer, '1', address)
+    await work(networksOf(adapter({ feeCeiling: '0.000009' })))
+    expect(await waitingReasons([created])).toEqual([
+      expect.stringMatching(/^the network's fee is 0\.0+1\d* LTC for a kvB, and the ceiling 0\.000009 LTC$/),
+    ])
+    await settle([created])
+    await requirePaid(await read(customer, created), '1', address)
+    await requireAtRest()
+  })
+
+  test('what the node will never pay is refused, and locks nothing', async () => {
+    const address = await node.newAddress()
+    const signings = await transaction(service.db, (tx) =>
+      adapter().sign(tx, [
+        order('0.00000001', address),
+        order('0.5', 'rltc1qnonsense'),
+        order('0.5', address),
+      ]),
+    )
+    const refused = (message: string, destination_address: string) => ({
+      outcome: 'REFUSED',
+      refusal: {
+        status_details: {
+          invalid_destination_address: {
+            message: expect.stringContaining(message) as string,
+            destination_address,
+          },
+        },
+      },
+    })
+    expect(signings).toEqual([
+      refused('the amount', address),
+      refused('the destination address', 'rltc1qnonsense'),
+      expect.objectContaining({ outcome: 'SIGNED' }),
+    ])
+    // The third was signed, and never kept.
+    expect(await locks()).toHaveLength(1)
+    await transaction(service.db, (tx) => adapter().sign(tx, [order('1000000', address)]))
+    await requireAtRest()
+  })
+
+  test('a transaction that the mempool dropped is broadcast again, the same bytes', async () => {
+    const customer = await newDepositor(['5'])
+    const address = await node.newAddress()
+    const created = await withdraw(customer, '1', address)
+    await work()
+    const before = await kept(created)
+    await node.restart()
+    expect(await mempool()).toEqual([])
+    await settle([created])
+    expect(await kept(created)).toEqual({ ...before, state: 'DONE' })
+    await requirePaid(await read(customer, created), '1', address)
+    await requireAtRest()
+  })
+
+  test('locks that a restart of the node forgot are there before the next signature', async () => {
+    const customer = await newDepositor(['5'])
+    const one = await withdraw(customer, '1', await node.newAddress())
+    // The node goes away between the signature and the broadcast.
+    const failing = { ...adapter(), broadcast: () => Promise.reject(new Error('the node does not answer')) }
+    await work(networksOf(failing)).catch(() => undefined)
+    expect(await kept(one)).toMatchObject({ state: 'SIGNED' })
+    const held = await locks()
+    expect(held).toHaveLength(1)
+    await node.restart()
+    expect(await locks()).toEqual([])
+    const two = await withdraw(customer, '1', await node.newAddress())
+    await work(networksOf(failing)).catch(() => undefined)
+    expect(await kept(two)).toMatchObject({ state: 'SIGNED' })
+    expect(await locks()).toEqual(expect.arrayContaining(held))
+    await settle([one, two])
+    await requireAtRest()
+  })
+
+  test('a reorganisation before the depth undoes nothing', async () => {
+    const customer = await newDepositor(['5'])
+    const address = await node.newAddress()
+    const created = await withdraw(customer, '1', address)
+    await work()
+    const [block] = await node.mine(1)
+    await work()
+    await node.miner.call('invalidateblock', block)
+    await work()
+    // The longer chain is without it.
+    for (let blocks = 0; blocks <= DEPTH; blocks++) await node.mineEmpty()
+    await work()
+    expect(await read(customer, created)).toMatchObject({ status: 'PENDING' })
+    await settle([created])
+    await requirePaid(await read(customer, created), '1', address)
+    await requireAtRest()
+  })
+
+  test('a reorganisation while the mempool is lost: the same bytes again', async () => {
+    const customer = await newDepositor(['5'])
+    const address = await node.newAddress()
+    const created = await withdraw(customer, '1', address)
+    await work()
+    const before = await kept(created)
+    const [block] = await node.mine(1)
+    await node.miner.call('invalidateblock', block)
+    await node.restart()
+    for (let blocks = 0; blocks <= DEPTH; blocks++) await node.mineEmpty()
+    expect(await mempool()).toEqual([])
+    await settle([created])
+    expect(await kept(created)).toEqual({ ...before, state: 'DONE' })
+    await requirePaid(await read(customer, created), '1', address)
+    await requireAtRest()
+  })
+
+  test('a transaction that is mined while it is looked for is not taken for one that never will be', async () => {
+    const customer = await newDepositor(['5'])
+    const address = await node.newAddress()
+    const created = await withdraw(customer, '1', address)
+    await work()
+    await node.mine(DEPTH)
+    // The wallet is asked first, and knows nothing of it yet.
+    proxy.answer = (calls) => {
+      if (!calls.includes('"gettransaction"')) return undefined
+      proxy.answer = undefined
+      return JSON.stringify([{ id: 0, result: null, error: { code: -5, message: 'Invalid transaction id' } }])
+    }
+    await work()
+    await requirePaid(await read(customer, created), '1', address)
+    await requireAtRest()
+  })
+
+  // -------------------------------------------------------------------------------------------- the worker dies
+
+  test.each(['BEFORE', 'AFTER'] as const)(
+    'when the worker dies %s any one step, it is paid once',
+    async (failure) => {
+      const customer = await newDepositor(['40'])
+      for (let step = 0; ; step++) {
+        const address = await node.newAddress()
+        const created = await withdraw(customer, '0.01', address)
+        const failures = new Failures((at) => (at === step ? failure : undefined))
+        proxy.failures = failures
+        const db = failures.database(service.db)
+        for (let round = 1; round <= 3; round++) {
+          await work(networksOf(adapter()), db).catch(() => undefined)
+          if (round === 2) await node.mine(DEPTH)
+        }
+        proxy.failures = undefined
+        await settle([created])
+        await requirePaid(await read(customer, created), '0.01', address)
+        expect(await locks()).toEqual([])
+        // Until a life of it has gone by without the failure.
+        if (failures.steps <= step) {
+          expect(step).toBeGreaterThan(25)
+          break
+        }
+      }
+      await requireAtRest()
+    },
+  )
+
+  test('several workers at once pay each withdrawal once', async () => {
+    const WITHDRAWALS = 24
+    const customers = await Promise.all([1, 2, 3].map(() => newCustomer(service)))
+    for (const customer of customers) await depositFor(customer, ['4', '4', '4', '4'])
+    const pools = [1, 2].map(() => openDatabase(service.url, { max: 4, onError: () => undefined }))
+    let ordering = true
+    const working = pools.map(async (pool) => {
+      while (ordering) await work(networksOf(adapter()), pool)
+    })
+    const created: { customer: TestCustomer; transfer: Transfer; address: string }[] = []
+    for (let index = 0; index < WITHDRAWALS; index++) {
+      const customer = customers[index % customers.length]!
+      const address = await node.newAddress()
+      created.push({ customer, address, transfer: await withdraw(customer, '0.75', address) })
+      if (index % 6 === 5) await node.mine(1)
+    }
+    ordering = false
+    await Promise.all(working)
+    await settle(created.map(({ transfer }) => transfer))
+    await Promise.all(pools.map((pool) => pool.end()))
+    for (const { customer, transfer, address } of created)
+      await requirePaid(await read(customer, transfer), '0.75', address)
+    await requireAtRest()
+  })
+
+  // -------------------------------------------------------------------------------------------- deposits
+
+  test('each output is credited once, however often it is read', async () => {
+    const customer = await newCustomer(service)
+    const [one, two] = [await newAddress(customer), await newAddress(customer)]
+    const hash = await node.pay(node.miner, { [one]: '0.5', [two]: '0.75' })
+    await node.mine(1)
+    expect(await arrivalsAt([one, two])).toEqual([])
+    await node.mine(DEPTH - 1)
+    const arrived = await arrivalsAt([one, two])
+    expect(arrived.map(({ address, amount }) => [address, amount]).sort()).toEqual(
+      [
+        [one, '0.5'],
+        [two, '0.75'],
+      ].sort(),
+    )
+    expect(new Set(arrived.map(({ crypto_tx_hash }) => crypto_tx_hash))).toEqual(new Set([hash]))
+    expect(new Set(arrived.map(({ crypto_tx_index }) => crypto_tx_index)).size).toBe(2)
+    await creditArrivals()
+    await creditArrivals()
+    await creditArrivals(null)
+    expect(await available(customer)).toBe('1.25')
+
+    // Behind a cursor, only what has come since; from a block that nobody knows, everything.
+    const { cursor } = await adapter().arrivals(null)
+    expect((await adapter().arrivals(cursor)).arrivals).toEqual([])
+    const everything = (await adapter().arrivals(null)).arrivals
+    expect((await adapter().arrivals('ab'.repeat(32))).arrivals).toEqual(everything)
+    await requireAtRest()
+  })
+
+  test('a deposit whose block is reorganised away is credited when it is deep enough again, once', async () => {
+    const customer = await newCustomer(service)
+    const address = await newAddress(customer)
+    await creditArrivals()
+    await node.pay(node.miner, { [address]: '0.5' })
+    const [block] = await node.mine(DEPTH - 1)
+    await creditArrivals()
+    await node.miner.call('invalidateblock', block)
+    for (let blocks = 0; blocks <= DEPTH; blocks++) await node.mineEmpty()
+    await creditArrivals()
+    expect(await available(customer)).toBe('0')
+    await node.mine(DEPTH)
+    await creditArrivals()
+    expect(await available(customer)).toBe('0.5')
+    await requireAtRest()
+  })
+
+  test('the cursor survives that its block is reorganised away', async () => {
+    const customer = await newCustomer(service)
+    const address = await newAddress(customer)
+    await node.pay(node.miner, { [address]: '0.5' })
+    await node.mine(DEPTH)
+    const { cursor } = await creditArrivals()
+    expect(await available(customer)).toBe('0.5')
+    await node.miner.call('invalidateblock', cursor)
+    await node.mine(DEPTH + 3)
+    const again = await adapter().arrivals(cursor)
+    expect(again.arrivals.map((arrival) => arrival.address)).toEqual([address])
+    await node.pay(node.miner, { [address]: '0.25' })
+    await node.mine(DEPTH)
+    await creditArrivals()
+    expect(await available(customer)).toBe('0.75')
+    await requireAtRest()
+  })
+
+  test('mined coins and change are no arrivals; a withdrawal to a deposit address is one', async () => {
+    const [customer, payer] = [await newCustomer(service), await newDepositor(['5'])]
+    const address = await newAddress(customer)
+    const created = await withdraw(payer, '1', address)
+    await settle([created])
+    const { cursor } = await creditArrivals()
+    expect(await available(customer)).toBe('1')
+
+    const [block] = await node.mine(1, address)
+    await node.mine(DEPTH)
+    expect((await adapter().arrivals(cursor)).arrivals).toEqual([])
+    await requireAtRest()
+    // It would grow into the wallet's balance, which no deposit has brought.
+    await node.miner.call('invalidateblock', block)
+    await node.mine(DEPTH + 2)
+    await creditArrivals()
+    await requireAtRest()
+  })
+
+  // -------------------------------------------------------------------------------------------- the rest
+
+  test('the fee of a typical withdrawal is estimated within the ceiling', async () => {
+    // 209 vB at what the node estimates; on a chain as young as this at ten times the least that it relays for.
+    expect((await adapter().estimateFee('LTC')).amount).toMatch(/^0\.0000209\d*$/)
+    expect(await adapter({ feeCeiling: '0.00005' }).estimateFee('LTC')).toEqual({
+      asset: 'LTC',
+      amount: '0.00001045',
+    })
+  })
+
+  test('no error tells the password', async () => {
+    const { rpcPassword } = node.config
+    const errors: unknown[] = []
+    const fail = (config: Partial<BitcoinConfig>) =>
+      Promise.resolve()
+        .then(() => adapter(config).status())
+        .catch((error: unknown) => errors.push(error))
+    await fail({ rpcUser: 'nobody' })
+    await fail({ rpcUrl: 'http://127.0.0.1:1' })
+    await fail({ wallet: 'none' })
+    await fail({ rpcUrl: node.config.rpcUrl.replace('//', `//bursar:${encodeURIComponent(rpcPassword)}@`) })
+    expect(errors.map((error) => (error as Error).message)).toEqual([
+      expect.stringContaining('refuses this user and password'),
+      expect.stringContaining('does not answer'),
+      expect.stringContaining('wallet'),
+      expect.stringContaining('without a user and password'),
+    ])
+    const shown = inspect(errors, { depth: 10, showHidden: true })
+    for (const secret of [rpcPassword, encodeURIComponent(rpcPassword), btoa(`bursar:${rpcPassword}`)])
+      expect(shown).not.toContain(secret)
+  })
+
+  // -------------------------------------------------------------------------------------------- the wallet used by hand
+
+  describe('when somebody uses the wallet by hand', () => {
+    /** A withdrawal with the wallet's only coin, which the wallet takes for free. */
+    async function forgotten(broadcastOnce: boolean) {
+      await emptyWallet()
+      const customer = await newDepositor(['5'])
+      const address = await node.newAddress()
+      const created = await withdraw(customer, '1', address)
+      const failing = { ...adapter(), broadcast: () => Promise.reject(new Error('the node does not answer')) }
+      await work(networksOf(broadcastOnce ? adapter() : failing)).catch(() => undefined)
+      if (broadcastOnce) {
+        await node.restart()
+        await node.bursar.call('abandontransaction', (await kept(created)).crypto_tx_hash)
+      } else await node.bursar.call('lockunspent', true)
+      return { customer, address, created }
+    }
+
+    test.each([false, true])(
+      'a payment that can never be made is refunded (broadcast before: %s)',
+      async (before) => {
+        const { customer, created, address } = await forgotten(before)
+        await node.pay(node.bursar, { [await node.newAddress()]: '2' })
+        await node.mine(DEPTH - 1)
+        await work()
+        await work()
+        expect(await read(customer, created)).toMatchObject({ status: 'PENDING' })
+        await settle([created])
+        expect(await read(customer, created)).toMatchObject({ status: 'FAILED' })
+        expect(await received(address)).toEqual([])
+        expect(await available(customer)).toBe('5')
+        expect(await locks()).toEqual([])
+      },
+    )
+
+    test.each([false, true])(
+      'what was paid by hand is never refunded (broadcast before: %s)',
+      async (before) => {
+        const { customer, created, address } = await forgotten(before)
+        const hash = await node.pay(node.bursar, { [address]: '1' })
+        await settle([created])
+        expect(await read(customer, created)).toMatchObject({ crypto_tx_hash: hash })
+        await requirePaid(await read(customer, created), '1', address)
+        expect(await locks()).toEqual([])
+      },
+    )
+  })
+})
+
+// ---------------------------------------------------------------------------------------------- Bursar
+
+const adapter = (changes: Partial<BitcoinConfig> = {}) =>
+  bitcoinAdapter(
+    'LITECOIN',
+    { ...node.config, rpcUrl: proxy.url, confirmations: DEPTH, feeCeiling: '0.01', pollMs: 1, ...changes },
+    service.db,
+  )
+const networksOf = (litecoin: NetworkAdapter): Networks => new Map([['LITECOIN', litecoin]])
+
+/** One round of the worker, with everything due. */
+async function work(networks = networksOf(adapter()), db: Database = service.db): Promise<void> {
+  await service.db.query(`
+    update broadcasts set due_at = clock_timestamp()
+    where transfer_id in (select transfer_id from broadcasts where due_at is not null for update skip locked)`)
+  await settleWithdrawals(db, networks)
+}
+
+const ROUNDS_MAX = 60
+
+/** The worker and the miner, until the withdrawals have ended. */
+async function settle(transfers: Transfer[]): Promise<void> {
+  for (let round = 1; round <= ROUNDS_MAX; round++) {
+    await work()
+    const { rowCount } = await service.db.query(
+      `select from transfers where id = any ($1) and status = 'PENDING'`,
+      [transfers.map(({ id }) => id)],
+    )
+    if (rowCount === 0) return
+    await node.mine(1)
+    // A connection that was cut may hold its locks for a moment longer.
+    if (round > 10) await pause(20)
+  }
+  throw new Error('the worker does not come to an end')
+}
+
+async function withdraw(customer: TestCustomer, amount: string, address: string): Promise<Transfer> {
+  const { status, body } = await customer.call<Transfer>('POST', '/v2/transfer/crypto-withdrawals', {
+    profile_id: customer.profile_id,
+    asset: 'LTC',
+    crypto_network: 'LITECOIN',
+    amount,
+    destination_address: address,
+  })
+  expect({ status, body }).toMatchObject({ status: 200, body: { status: 'PENDING', amount } })
+  return body
+}
+
+const read = async (customer: TestCustomer, { id }: { id: string }) =>
+  (await customer.call<Transfer>('GET', `/v2/transfer/transfers/${id}`)).body
+
+async function available(customer: TestCustomer): Promise<string> {
+  const path = `/v2/profiles/${customer.profile_id}/balances/LTC`
+  return (await customer.call<{ available: string }>('GET', path)).body.available
+}
+
+async function kept({ id }: Transfer) {
+  const { rows } = await service.db.query<{ state: string; raw_transaction: Buffer; crypto_tx_hash: string }>(
+    'select state, raw_transaction, crypto_tx_hash from broadcasts where transfer_id = $1',
+    [id],
+  )
+  return rows[0]!
+}
+
+async function waitingReasons(transfers: Transfer[]): Promise<(string | null)[]> {
+  const { rows } = await service.db.query<{ transfer_id: string; waiting_reason: string | null }>(
+    'select transfer_id, waiting_reason from broadcasts where transfer_id = any ($1)',
+    [transfers.map(({ id }) => id)],
+  )
+  return transfers.map(({ id }) => rows.find((row) => row.transfer_id === id)!.waiting_reason)
+}
+
+/** A withdrawal that no customer has ordered. */
+const order = (amount: string, destination_address: string): Withdrawal => ({
+  customer_id: crypto.randomUUID(),
+  transfer_id: crypto.randomUUID(),
+  profile_id: crypto.randomUUID(),
+  network: 'LITECOIN',
+  asset: 'LTC',
+  amount,
+  destination_address,
+  fiat_account_id: null,
+  memo: null,
+})
+
+// ---------------------------------------------------------------------------------------------- deposits
+
+/** Whose each address is that was given out. */
+const owners = new Map<string, TestCustomer>()
+let cursor: string | null = null
+
+async function newAddress(customer: TestCustomer): Promise<string> {
+  const { address } = await adapter().newDepositAddress('LITECOIN')
+  owners.set(address, customer)
+  return address
+}
+
+/** Credits what has come in, as the worker does. */
+async function creditArrivals(from: string | null = cursor) {
+  const read = await adapter().arrivals(from)
+  for (const arrival of read.arrivals) await creditArrival(arrival)
+  cursor = read.cursor
+  return read
+}
+
+async function creditArrival({ address, asset, amount, ...output }: Arrival): Promise<void> {
+  const owner = owners.get(address)
+  if (owner === undefined) return
+  const arrived = deposit(owner.customer_id, {
+    profile_id: owner.profile_id,
+    type: 'CRYPTO_DEPOSIT',
+    asset,
+    minor: parseAmount(amount, DECIMALS)!,
+    arrivedAt: 'custody:LITECOIN',
+    place: undefined,
+    record: { destination_address: address, crypto_network: 'LITECOIN', ...output },
+  })
+  await service.ledger.submit(owner.customer_id, arrived).catch((error: unknown) => {
+    if (violatedConstraint(error) !== 'transfers_arrival') throw error
+  })
+}
+
+const arrivalsAt = async (addresses: string[]) =>
+  (await adapter().arrivals(null)).arrivals.filter(({ address }) => addresses.includes(address))
+
+/** Sends the amounts to new addresses of the customer, and credits them. */
+async function depositFor(customer: TestCustomer, amounts: string[]): Promise<void> {
+  const outputs: Record<string, string> = {}
+  for (const amount of amounts) outputs[await newAddress(customer)] = amount
+  await node.pay(node.miner, outputs)
+  await node.mine(DEPTH)
+  await creditArrivals()
+}
+
+async function newDepositor(amounts: string[]): Promise<TestCustomer> {
+  const customer = await newCustomer(service)
+  await depositFor(customer, amounts)
+  return customer
+}
+
+// ---------------------------------------------------------------------------------------------- the node
+
+const locks = () => node.bursar.call<unknown[]>('listlockunspent')
+const mempool = () => node.bursar.call<string[]>('getrawmempool')
+
+interface Received {
+  txid: string
+  vout: string
+  amount: string
+}
+
+/** Every output that has come in at an address outside of Bursar. */
+async function received(address: string): Promise<Received[]> {
+  const found = await node.miner.call<{ txids: string[] }[]>(
+    'listreceivedbyaddress',
+    0,
+    false,
+    false,
+    address,
+  )
+  const outputs: Received[] = []
+  for (const txid of found.flatMap(({ txids }) => txids)) {
+    const { details } = await node.miner.call<{
+      details: { category: string; address: string; vout: string; amount: string }[]
+    }>('gettransaction', txid)
+    for (const { category, vout, amount, ...output } of details) {
+      if (category === 'receive' && output.address === address)
+        outputs.push({ txid, vout, amount: inCoin(minorOf(amount)) })
+    }
+  }
+  return outputs
+}
+
+/** Invariant 1. */
+async function requirePaid(transfer: Transfer, amount: string, address: string): Promise<void> {
+  const { status, crypto_tx_hash: txid, crypto_tx_index: vout } = transfer
+  expect(status).toBe('COMPLETED')
+  expect(await received(address)).toEqual([{ txid, vout, amount }])
+}
+
+/** Invariants 2 and 3. */
+async function requireAtRest(): Promise<void> {
+  const { rows } = await service.db.query<{ account: string; sum: string }>(
+    `select account, sum(amount) from entries where account like '%:LITECOIN' group by account`,
+  )
+  const sums = new Map(rows.map(({ account, sum }) => [account, minorOf(sum)]))
+  const balance = await node.bursar.call<string>('getbalance')
+  expect(sums.get('in_flight:LITECOIN') ?? 0n).toBe(0n)
+  expect(inCoin(-sums.get('custody:LITECOIN')!)).toBe(inCoin(minorOf(balance)))
+  expect((await adapter().status()).held).toEqual({ LTC: inCoin(minorOf(balance)) })
+  expect(await locks()).toEqual([])
+  expect((await verify(service.db)).disagreements).toEqual([])
+}
+
+/** Takes all coins out of Bursar's wallet. */
+async function emptyWallet(): Promise<void> {
+  const balance = await node.bursar.call<string>('getbalance')
+  const address = await node.newAddress()
+  await node.pay(node.bursar, { [address]: balance }, [address])
+  await node.mine(DEPTH)
+}
+
+interface Proxy {
+  server: Server
+  url: string
+  /** Where the worker dies among its calls to the node: one is not sent, or its reply is lost. */
+  failures: Failures | undefined
+  /** A reply in the place of the node's, if it gives one. */
+  answer: ((calls: string) => string | undefined) | undefined
+}
+
+/** Stands between the worker and the node. */
+async function startProxy(target: string): Promise<Proxy> {
+  const server = createServer((request, reply) => {
+    const forward = async () => {
+      const chunks: Buffer[] = []
+      for await (const chunk of request) chunks.push(chunk as Buffer)
+      const body = Buffer.concat(chunks)
+      const instead = proxy.answer?.(body.toString())
+      if (instead !== undefined) return { status: 200, text: instead }
+      const { authorization } = request.headers
+      const answer = await fetch(new URL(request.url!, target), {
+        method: 'POST',
+        headers: { authorization: authorization!, 'content-type': 'application/json' },
+        body,
+      })
+      return { status: answer.status, text: await answer.text() }
+    }
+    const die = () => {
+      throw new Error('the worker died here')
+    }
+    const answered = proxy.failures === undefined ? forward() : proxy.failures.around(forward, die)
+    answered.then(
+      ({ status, text }) => reply.writeHead(status, { 'content-type': 'application/json' }).end(text),
+      () => request.socket.destroy(),
+    )
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  return { server, url: `http://127.0.0.1:${port}`, failures: undefined, answer: undefined }
+}

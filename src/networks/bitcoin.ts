@@ -1,0 +1,541 @@
+import assert from 'node:assert/strict'
+import { createHash } from 'node:crypto'
+import { RawOldTx, RawTx } from '@scure/btc-signer/script.js'
+import { formatAmount, parseAmount, parseStoredAmount } from '../assets/amount.ts'
+import { NETWORKS } from '../assets/catalogue.ts'
+import type { Database, Transaction } from '../db/database.ts'
+import { canonicalAddress } from './addresses.ts'
+import { bitcoinRpc, RpcError, type BitcoinRpcConfig, type RpcCall } from './bitcoin-rpc.ts'
+import type {
+  Arrival,
+  BroadcastAnswer,
+  BroadcastWithdrawal,
+  NetworkAdapter,
+  NetworkFee,
+  Progress,
+  Refusal,
+  SignedTransaction,
+  Signing,
+  Withdrawal,
+} from './networks.ts'
+
+export type BitcoinNetwork = 'BITCOIN' | 'LITECOIN' | 'BITCOIN_CASH'
+
+export interface BitcoinConfig extends BitcoinRpcConfig {
+  /** How deep in the chain a transaction must be to stay: 1 is the tip. */
+  confirmations: number
+  /** The most that is paid for a kvB, in the coin. */
+  feeCeiling: string
+  /** Of the hot wallet, in the coin. Nothing here stops at it; it is for whoever watches. */
+  lowMark?: string
+  pollMs?: number
+}
+
+const DECIMALS = 8
+const POLL_MS = 5_000
+/** How soon a withdrawal should be in a block, in blocks: what the fee is estimated for. */
+const FEE_TARGET_BLOCKS = 6
+/** Where the node cannot estimate, so many times the least that it relays for. */
+const FALLBACK_FEE_FACTOR = 10n
+
+// What the node says, by Bitcoin Core's rpc/protocol.h.
+const VERIFY_ALREADY_IN_CHAIN = -27
+const WALLET_ERROR = -4
+const INVALID_ADDRESS_OR_KEY = -5
+const WALLET_INSUFFICIENT_FUNDS = -6
+const WALLET_KEYPOOL_RAN_OUT = -12
+const WALLET_UNLOCK_NEEDED = -13
+const BLOCK_NOT_FOUND = INVALID_ADDRESS_OR_KEY
+const UNKNOWN_TRANSACTION = INVALID_ADDRESS_OR_KEY
+/** What the wallet may refuse today and do tomorrow. */
+const WALLET_CANNOT_NOW = new Set([
+  WALLET_ERROR,
+  WALLET_INSUFFICIENT_FUNDS,
+  WALLET_KEYPOOL_RAN_OUT,
+  WALLET_UNLOCK_NEEDED,
+])
+
+/** Where the nodes of the family differ. */
+interface Dialect {
+  newAddress: RpcCall
+  /** Its reply is an amount per kvB, or an object with one as `feerate`; none or -1 when it cannot tell. */
+  estimate: RpcCall
+  /** Not replaceable: what somebody would put in the place of a kept transaction, nobody here would know of. */
+  fundOptions: object
+  /** Behind the raw transaction: the fee is under our own ceiling, whatever the node's is. */
+  anyFee: unknown
+  /** A withdrawal from two inputs, with change. */
+  typicalVbytes: bigint
+}
+
+const CORE: Dialect = {
+  newAddress: ['getnewaddress', '', 'bech32'],
+  estimate: ['estimatesmartfee', FEE_TARGET_BLOCKS],
+  fundOptions: { replaceable: false },
+  anyFee: 0,
+  typicalVbytes: 209n,
+}
+
+const DIALECTS: Record<BitcoinNetwork, Dialect> = {
+  BITCOIN: CORE,
+  LITECOIN: CORE,
+  // Bitcoin Cash Node has no segregated witness and no replacement, and estimates without being told for what.
+  BITCOIN_CASH: {
+    newAddress: ['getnewaddress', ''],
+    estimate: ['estimatefee'],
+    fundOptions: {},
+    anyFee: true,
+    typicalVbytes: 374n,
+  },
+}
+
+/** An output, as 'txid:vout'. */
+type Outpoint = string
+
+/** What can be spent, and what kept transactions are going to spend. */
+interface Coins {
+  free: Map<Outpoint, bigint>
+  taken: Set<Outpoint>
+}
+
+interface Unspent {
+  txid: string
+  vout: string
+  amount: string
+  spendable: boolean
+  safe: boolean
+}
+
+interface WalletTransaction {
+  txid: string
+  hex: string
+  blockhash?: string
+  confirmations: string
+  /** Negative. */
+  fee?: string
+  walletconflicts: string[]
+  details: { category: string; address?: string; amount: string; vout: string }[]
+}
+
+/** Where a transaction is: in the wallet or not, how deep (below 0: how deep what conflicts with it is), waiting for a block. */
+interface Whereabouts {
+  transaction: WalletTransaction | undefined
+  confirmations: number
+  inMempool: boolean
+}
+
+interface Listed {
+  category: string
+  address?: string
+  amount: string
+  confirmations: string
+  txid: string
+  vout?: string
+}
+
+/**
+ * Moves coins over a node of the Bitcoin Core family (Bitcoin Core 0.21 and later, Litecoin Core 0.21, Bitcoin Cash
+ * Node), whose wallet holds the keys, the coins of the withdrawals and those of the deposit addresses. The wallet is
+ * for one Bursar database alone: what it finds locked there for no transaction of its own, it unlocks.
+ *
+ * The recipient gets exactly the amount; the network's fee is paid on top, by the platform.
+ */
+export function bitcoinAdapter(
+  network: BitcoinNetwork,
+  config: BitcoinConfig,
+  db: Database,
+): NetworkAdapter &
+  Required<Pick<NetworkAdapter, 'newDepositAddress' | 'arrivals' | 'estimateFee' | 'status'>> {
+  const { confirmations: depth, pollMs = POLL_MS } = config
+  const rpc = bitcoinRpc(config)
+  const dialect = DIALECTS[network]
+  const coin = NETWORKS[network].gasAsset
+  const ceiling = parseAmount(config.feeCeiling, DECIMALS)
+  assert(ceiling !== undefined && ceiling > 0n, `the fee ceiling of ${network} is no amount of ${coin}`)
+  assert(Number.isInteger(depth) && depth >= 1, `the confirmations of ${network} are no depth`)
+
+  const canonical = (address: string) => canonicalAddress(network, address, { testNetworks: true })
+  const inCoin = (minor: bigint) => `${formatAmount(minor, DECIMALS)} ${coin}`
+
+  // ------------------------------------------------------------------------------------------------ fees
+
+  /** What a kvB costs now: the node's estimate, but never less than it relays for. */
+  async function feeRate(): Promise<bigint> {
+    const [estimated, mempool] = await rpc.batch<unknown>([dialect.estimate, ['getmempoolinfo']])
+    if (mempool instanceof RpcError) throw mempool
+    const { mempoolminfee } = mempool as { mempoolminfee: string }
+    const floor = minorOf(mempoolminfee)
+    const estimate = estimateOf(estimated)
+    if (estimate !== undefined) return estimate > floor ? estimate : floor
+    const fallback = smaller(floor * FALLBACK_FEE_FACTOR, ceiling!)
+    return fallback > floor ? fallback : floor
+  }
+
+  async function estimateFee(asset: string): Promise<NetworkFee> {
+    assert(asset === coin, `${network} carries ${coin} only`)
+    const rate = smaller(await feeRate(), ceiling!)
+    const fee = (rate * dialect.typicalVbytes + 999n) / 1000n
+    return { asset: coin, amount: formatAmount(fee, DECIMALS) }
+  }
+
+  // ------------------------------------------------------------------------------------------------ signing
+
+  /**
+   * The locks of the wallet are what keeps two transactions from spending the same output. They are in the node's
+   * memory, and the node knows nothing of Bursar's transactions: a crash between funding and commit leaves a lock that
+   * no transaction needs, a restart of the node forgets all. So that they are always those of the kept transactions
+   * which are not made yet, whoever's they are, both are put right before anything is signed.
+   */
+  async function reconcileLocks(tx: Transaction): Promise<Coins> {
+    const { rows } = await tx.query<{ raw_transaction: Buffer }>(
+      `select raw_transaction from broadcasts
+       where network = $1 and due_at is not null and state in ('SIGNED', 'BROADCAST')`,
+      [network],
+    )
+    const taken = new Set(rows.flatMap(({ raw_transaction }) => decode(raw_transaction).inputs))
+    const locked = await rpc.call<{ txid: string; vout: string }[]>('listlockunspent')
+    await setLocks(
+      'unlock',
+      locked.map(outpointOf).filter((outpoint) => !taken.has(outpoint)),
+    )
+
+    const unspent = await rpc.call<Unspent[]>('listunspent', 0)
+    // One that is spent already cannot be locked, and need not be.
+    await setLocks(
+      'lock',
+      unspent.map(outpointOf).filter((outpoint) => taken.has(outpoint)),
+    )
+    const free = unspent.filter((output) => output.spendable && output.safe && !taken.has(outpointOf(output)))
+    return { free: new Map(free.map((output) => [outpointOf(output), minorOf(output.amount)])), taken }
+  }
+
+  async function setLocks(change: 'lock' | 'unlock', outpoints: Outpoint[]): Promise<void> {
+    if (outpoints.length === 0) return
+    const outputs = outpoints.map((outpoint) => {
+      const [txid, vout] = outpoint.split(':')
+      return { txid, vout: Number(vout) }
+    })
+    await rpc.call('lockunspent', change === 'unlock', outputs)
+  }
+
+  async function sign(tx: Transaction, withdrawals: Withdrawal[]): Promise<Signing[]> {
+    const coins = await reconcileLocks(tx)
+    const rate = await feeRate()
+    const waiting = new Set<string>()
+    const signings: Signing[] = []
+    for (const withdrawal of withdrawals) {
+      const signing = waiting.has(withdrawal.profile_id)
+        ? waits('an earlier withdrawal of the profile waits')
+        : await signOne(withdrawal, coins, rate)
+      if (signing.outcome === 'WAITS') waiting.add(withdrawal.profile_id)
+      signings.push(signing)
+    }
+    return signings
+  }
+
+  async function signOne(withdrawal: Withdrawal, coins: Coins, rate: bigint): Promise<Signing> {
+    const amount = minorOf(withdrawal.amount)
+    const there = [...coins.free.values()].reduce((sum, value) => sum + value, 0n)
+    const short = `the hot wallet has ${inCoin(there)} to spend, and ${inCoin(amount)} and the fee are needed`
+    if (there < amount) return waits(short)
+    if (rate > ceiling!)
+      return waits(`the network's fee is ${inCoin(rate)} for a kvB, and the ceiling ${inCoin(ceiling!)}`)
+    try {
+      return { outcome: 'SIGNED', ...(await fundAndSign(withdrawal, coins, rate)) }
+    } catch (error) {
+      if (!(error instanceof RpcError)) throw error
+      const refusal = refusalOf(error, withdrawal)
+      if (refusal !== undefined) return { outcome: 'REFUSED', refusal }
+      if (WALLET_CANNOT_NOW.has(error.code)) return waits(`${short} (${error.message})`)
+      throw error
+    }
+  }
+
+  /** Throws RpcError, with nothing locked. */
+  async function fundAndSign(
+    { amount, destination_address }: Withdrawal,
+    { free, taken }: Coins,
+    rate: bigint,
+  ): Promise<SignedTransaction> {
+    const unfunded = await rpc.call<string>('createrawtransaction', [], [{ [destination_address]: amount }])
+    const feeRate = formatAmount(rate, DECIMALS)
+    const funded = await rpc.call<{ hex: string; changepos: string }>('fundrawtransaction', unfunded, {
+      feeRate,
+      lockUnspents: true,
+      ...dialect.fundOptions,
+    })
+    const { inputs, outputs } = decode(Buffer.from(funded.hex, 'hex'))
+    // A node that restarts between the two calls has forgotten the locks. The next attempt puts them right.
+    if (inputs.some((input) => taken.has(input))) throw new Error(`the node of ${network} has lost its locks`)
+    const paid = outputs.filter((_, index) => index !== Number(funded.changepos))
+    assert(paid.length === 1 && paid[0] === minorOf(amount), 'a withdrawal pays its amount and nothing else')
+
+    const raw_transaction = await signed(funded.hex).catch(async (error: unknown) => {
+      if (error instanceof RpcError) await setLocks('unlock', inputs)
+      throw error
+    })
+    for (const input of inputs) {
+      free.delete(input)
+      taken.add(input)
+    }
+    return { raw_transaction, crypto_tx_hash: decode(raw_transaction).txid }
+  }
+
+  async function signed(hex: string): Promise<Buffer> {
+    const method = 'signrawtransactionwithwallet'
+    const reply = await rpc.call<{ hex: string; complete: boolean }>(method, hex)
+    if (!reply.complete) throw new RpcError(method, WALLET_ERROR, 'the wallet has not all the keys')
+    return Buffer.from(reply.hex, 'hex')
+  }
+
+  // ------------------------------------------------------------------------------------------------ on the chain
+
+  /** Where transactions are now. The wallet knows those of its own that have been broadcast once. */
+  async function whereabouts(hashes: string[]): Promise<Whereabouts[]> {
+    // In this order: one that is mined in between is in the wallet by then.
+    const pooled = await rpc.batch<object>(hashes.map((hash) => ['getmempoolentry', hash]))
+    const found = await rpc.batch<WalletTransaction>(hashes.map((hash) => ['gettransaction', hash]))
+    return found.map((one, index) => {
+      const transaction = known(one)
+      return {
+        transaction,
+        confirmations: Number(transaction?.confirmations ?? 0),
+        inMempool: known(pooled[index]!) !== undefined,
+      }
+    })
+  }
+
+  /**
+   * Refuses nothing, as nothing that the node says here is certain to stay: an input is gone because its parent is out
+   * of the chain for now, a conflict is not deep, the fee is too low today. It waits with the node's reason and is
+   * sent again. What is in the chain already, or can never be any more, is for `progress` to tell.
+   */
+  async function broadcast(withdrawals: BroadcastWithdrawal[]): Promise<BroadcastAnswer[]> {
+    const sent = await rpc.batch<string>(
+      withdrawals.map(({ raw_transaction }) => [
+        'sendrawtransaction',
+        raw_transaction.toString('hex'),
+        dialect.anyFee,
+      ]),
+    )
+    const answers: BroadcastAnswer[] = []
+    for (const [index, withdrawal] of withdrawals.entries()) {
+      const answer = sent[index]!
+      const taken =
+        !(answer instanceof RpcError) ||
+        answer.code === VERIFY_ALREADY_IN_CHAIN ||
+        // One in a block whose outputs are all spent is refused in other words.
+        (await progressOf(withdrawal)).state !== 'UNKNOWN'
+      if (taken) answers.push({ accepted: true })
+      else answers.push({ accepted: false, waits: `the node does not take it yet: ${answer.message}` })
+    }
+    return answers
+  }
+
+  async function progress(withdrawals: BroadcastWithdrawal[]): Promise<Progress[]> {
+    const now = await whereabouts(withdrawals.map(({ crypto_tx_hash }) => crypto_tx_hash))
+    const answers: Progress[] = []
+    for (const [index, withdrawal] of withdrawals.entries()) {
+      const { transaction, confirmations, inMempool } = now[index]!
+      if (transaction !== undefined && confirmations >= depth)
+        answers.push(confirmed(transaction, withdrawal))
+      else if (transaction !== undefined && confirmations <= -depth)
+        answers.push(await madeInstead(await inWallet(transaction.walletconflicts), withdrawal))
+      else if (confirmations !== 0 || inMempool) answers.push({ state: 'PENDING' })
+      else answers.push(await lost(withdrawal))
+    }
+    return answers
+  }
+
+  const progressOf = async (withdrawal: BroadcastWithdrawal) => (await progress([withdrawal]))[0]!
+
+  function confirmed(transaction: WalletTransaction, withdrawal: Withdrawal): Progress {
+    const paid = payment(transaction, withdrawal)
+    assert(paid !== undefined && transaction.fee !== undefined, 'a withdrawal pays its destination')
+    return {
+      state: 'CONFIRMED',
+      crypto_tx_hash: transaction.txid,
+      crypto_tx_index: paid.vout,
+      networkFee: { asset: coin, amount: formatAmount(-minorOf(transaction.fee), DECIMALS) },
+    }
+  }
+
+  /**
+   * The network does not have it. It never will, if the wallet's own transactions, deep in the chain, have spent what
+   * it spends, or what that came from: somebody has used the wallet while its locks were forgotten.
+   */
+  async function lost(withdrawal: BroadcastWithdrawal): Promise<Progress> {
+    for (const input of decode(withdrawal.raw_transaction).inputs) {
+      const [txid, vout] = input.split(':') as [string, string]
+      const [parent] = await inWallet([txid])
+      const confirmations = Number(parent?.confirmations ?? 0)
+      if (confirmations <= -depth) return madeInstead([], withdrawal)
+      if (confirmations < depth || (await rpc.call('gettxout', txid, Number(vout), false)) !== null) continue
+      const spender = await spenderSince(parent!.blockhash!, input)
+      if (spender !== undefined) return madeInstead([spender], withdrawal)
+    }
+    return { state: 'UNKNOWN' }
+  }
+
+  /** The wallet's transaction that has spent the output, in the block or behind it, if it is deep. */
+  async function spenderSince(block: string, outpoint: Outpoint): Promise<WalletTransaction | undefined> {
+    const { previousblockhash } = await rpc.call<{ previousblockhash: string }>('getblockheader', block)
+    const { transactions } = await rpc.call<{ transactions: Listed[] }>('listsinceblock', previousblockhash)
+    const sent = transactions.filter(
+      ({ category, confirmations }) => category === 'send' && Number(confirmations) >= depth,
+    )
+    const found = await inWallet([...new Set(sent.map(({ txid }) => txid))])
+    return found.find(({ hex }) => decode(Buffer.from(hex, 'hex')).inputs.includes(outpoint))
+  }
+
+  /** What becomes of a withdrawal whose own transaction can never be made: one of these may have paid it. */
+  async function madeInstead(
+    others: WalletTransaction[],
+    withdrawal: BroadcastWithdrawal,
+  ): Promise<Progress> {
+    for (const other of others) {
+      if (Number(other.confirmations) < depth) continue
+      if (await pays(other, withdrawal)) return confirmed(other, withdrawal)
+    }
+    return { state: 'FAILED', refusal: {} }
+  }
+
+  /** Those of these transactions that the wallet knows. */
+  async function inWallet(hashes: string[]): Promise<WalletTransaction[]> {
+    const found = await rpc.batch<WalletTransaction>(hashes.map((hash) => ['gettransaction', hash]))
+    return found.flatMap((one) => known(one) ?? [])
+  }
+
+  /**
+   * Whether a transaction is this withdrawal's payment: its own after all, when it was mined a moment ago, or one that
+   * Bursar did not make, such as an operator's fee bump. Another withdrawal's own is not.
+   */
+  async function pays(transaction: WalletTransaction, withdrawal: BroadcastWithdrawal): Promise<boolean> {
+    if (payment(transaction, withdrawal) === undefined) return false
+    const { rowCount } = await db.query(
+      'select from broadcasts where network = $1 and crypto_tx_hash = $2 and transfer_id <> $3 limit 1',
+      [network, transaction.txid, withdrawal.transfer_id],
+    )
+    return rowCount === 0
+  }
+
+  /** The output that pays the destination. */
+  function payment({ details }: WalletTransaction, { amount, destination_address }: Withdrawal) {
+    return details.find(
+      (output) =>
+        output.category === 'send' &&
+        minorOf(output.amount) === -minorOf(amount) &&
+        output.address !== undefined &&
+        canonical(output.address) === destination_address,
+    )
+  }
+
+  // ------------------------------------------------------------------------------------------------ deposits
+
+  async function newDepositAddress() {
+    const written = await rpc.call<string>(...dialect.newAddress)
+    const address = canonical(written)
+    assert(address !== undefined, `the node of ${network} gives out addresses of another kind: ${written}`)
+    return { address }
+  }
+
+  /**
+   * Every output that the wallet has received, once it is deep enough; without a cursor, from the wallet's beginning,
+   * so that no deposit is missed that came before the first look. The cursor is the block at the depth: all at or
+   * below it has been given. When the chain has left that block, the node goes back to where it forked; when it does
+   * not even know the block, everything is given again.
+   */
+  async function arrivals(cursor: string | null): Promise<{ cursor: string; arrivals: Arrival[] }> {
+    const since = (block: string) =>
+      rpc.call<{ transactions: Listed[]; lastblock: string }>('listsinceblock', block, depth)
+    const { transactions, lastblock } = await since(cursor ?? '').catch((error: unknown) => {
+      if (error instanceof RpcError && error.code === BLOCK_NOT_FOUND) return since('')
+      throw error
+    })
+    return { cursor: lastblock, arrivals: transactions.flatMap(arrivalOf) }
+  }
+
+  /** Mined coins have other categories, and change is not listed. */
+  function arrivalOf({ category, address, amount, confirmations, txid, vout }: Listed): Arrival[] {
+    if (category !== 'receive' || Number(confirmations) < depth) return []
+    const to = address === undefined ? undefined : canonical(address)
+    if (to === undefined || vout === undefined) return []
+    return [
+      {
+        address: to,
+        asset: coin,
+        amount: formatAmount(minorOf(amount), DECIMALS),
+        crypto_tx_hash: txid,
+        crypto_tx_index: vout,
+      },
+    ]
+  }
+
+  return {
+    pollMs,
+    signsAlone: true,
+    review: () => ({ verdict: 'PASS' }),
+    sign,
+    broadcast,
+    progress,
+    newDepositAddress,
+    arrivals,
+    estimateFee,
+    /**
+     * Held is the wallet's trusted balance: outputs in a block and its own change in the mempool, locked or not. When
+     * no withdrawal is on its way and all that was deposited is deep enough, that is what the ledger has in custody.
+     */
+    async status() {
+      const [height, balance] = [
+        await rpc.call<string>('getblockcount'),
+        await rpc.call<string>('getbalance'),
+      ]
+      return { height: Number(height), held: { [coin]: formatAmount(minorOf(balance), DECIMALS) } }
+    },
+  }
+}
+
+const smaller = (one: bigint, other: bigint): bigint => (one < other ? one : other)
+
+const waits = (reason: string): Signing => ({ outcome: 'WAITS', reason })
+
+/** Why the node will never pay this: what it says of the address, or that the amount is dust. */
+function refusalOf(error: RpcError, { destination_address }: Withdrawal): Refusal | undefined {
+  const isAddress = error.method === 'createrawtransaction' && error.code === INVALID_ADDRESS_OR_KEY
+  const isDust = error.method === 'fundrawtransaction' && /amount too small|dust/i.test(error.reason)
+  if (!isAddress && !isDust) return undefined
+  const message = `the network refused the ${isDust ? 'amount' : 'destination address'}: ${error.reason}`
+  return { status_details: { invalid_destination_address: { message, destination_address } } }
+}
+
+/** What was found; undefined when the node does not know it. Throws on any other refusal. */
+function known<T>(found: T | RpcError): T | undefined {
+  if (!(found instanceof RpcError)) return found
+  if (found.code === UNKNOWN_TRANSACTION) return undefined
+  throw found
+}
+
+/** The estimate per kvB, where the node has one. */
+function estimateOf(reply: unknown): bigint | undefined {
+  if (reply instanceof RpcError) throw reply
+  const text = typeof reply === 'string' ? reply : (reply as { feerate?: string }).feerate
+  const rate = text === undefined ? -1n : minorOf(text)
+  return rate > 0n ? rate : undefined
+}
+
+const minorOf = (amount: string): bigint => parseStoredAmount(amount, DECIMALS)
+const outpointOf = ({ txid, vout }: { txid: string; vout: string }): Outpoint => `${txid}:${vout}`
+
+/** What a raw transaction says: its hash, the outputs that it spends, and the amounts that it pays. */
+function decode(raw: Buffer): { txid: string; inputs: Outpoint[]; outputs: bigint[] } {
+  const { version, inputs, outputs, lockTime } = RawTx.decode(raw)
+  // The hash leaves the witnesses out, and is written backwards.
+  const hashed = sha256(sha256(RawOldTx.encode({ version, inputs, outputs, lockTime })))
+  return {
+    txid: hashed.reverse().toString('hex'),
+    inputs: inputs.map(({ txid, index }) => `${Buffer.from(txid).toString('hex')}:${index}`),
+    outputs: outputs.map((output: { amount: bigint }) => output.amount),
+  }
+}
+
+const sha256 = (bytes: Uint8Array): Buffer => createHash('sha256').update(bytes).digest()

@@ -1,0 +1,110 @@
+import type { Hex } from 'viem'
+import { hexToBigInt } from 'viem/utils'
+import type { Transaction } from '../db/database.ts'
+import { at, headOf } from './evm-node.ts'
+import { balancesAt, feeMax, isOurs, parse, type EvmChain } from './evm-transactions.ts'
+
+/** What the hot wallet has left for one transaction more. Its amounts go down as transactions are decided. */
+export interface Purse {
+  /** The block that it was read at. */
+  block: bigint
+  /** The nonce of the next transaction. */
+  nonce: number
+  /** By asset, in units of the chain: what is there, less what is signed and not yet made. May be below zero. */
+  left: Map<string, bigint>
+  /** Why nothing may be signed: a transaction with a nonce behind one that nobody will ever use would never be made. */
+  gap: string | undefined
+}
+
+/**
+ * Opens the hot wallet for whoever is about to sign from it. From here to the commit, nobody else does: the row of its
+ * nonce is locked. `closePurse` writes the nonces that were taken; a rollback gives them back.
+ *
+ * What is signed and not yet made is read from the kept bytes, and before the balances: what has been made in between
+ * is then in the balances.
+ */
+export async function openPurse(tx: Transaction, chain: EvmChain, assets: Iterable<string>): Promise<Purse> {
+  const kept = await lockNonce(tx, chain)
+  const { rows } = await tx.query<{ raw_transaction: Buffer }>(
+    `
+    select raw_transaction from broadcasts
+    where network = $1 and due_at is not null and state in ('SIGNED', 'BROADCAST')
+    union all
+    select raw_transaction from evm_sweeps
+    where network = $1 and kind = 'TOP_UP' and state in ('SIGNED', 'BROADCAST')`,
+    [chain.network],
+  )
+  const { address } = chain.hotWallet
+  const block = await headOf(chain.node)
+  const wanted = [...new Set([chain.gasAsset, ...assets])]
+  const [count, balances] = await Promise.all([
+    chain.node.call<Hex>('eth_getTransactionCount', address, at(block)),
+    balancesAt(
+      chain,
+      block,
+      wanted.map((asset) => ({ address, asset })),
+    ),
+  ])
+  const made = Number(hexToBigInt(count))
+  const left = new Map(wanted.map((asset, index) => [asset, balances[index]!]))
+  const assetAt = new Map([...chain.tokens].map(([asset, token]) => [token.address.toLowerCase(), asset]))
+  const underWay = new Set<number>()
+  for (const { raw_transaction } of rows) {
+    if (!isOurs(raw_transaction)) continue
+    const transaction = parse(raw_transaction)
+    if (transaction.nonce < made) continue
+    underWay.add(transaction.nonce)
+    spend(left, chain.gasAsset, transaction.value + feeMax(transaction))
+    if (transaction.data === undefined) continue
+    spend(left, assetAt.get(transaction.to.toLowerCase()) ?? '', amountIn(transaction.data))
+  }
+  const expected = Array.from({ length: Math.max(0, kept - made) }, (_, index) => made + index)
+  const lost = expected.find((nonce) => !underWay.has(nonce))
+  const gap =
+    lost === undefined
+      ? undefined
+      : `nonce ${lost} of the hot wallet was used, and the node does not know of it: it is behind, or on another chain`
+  // Ahead of ours, when the wallet has been used elsewhere: those nonces are gone.
+  return { block, nonce: Math.max(kept, made), left, gap }
+}
+
+/** Takes units of an asset out of what is left. */
+export function spend(left: Map<string, bigint>, asset: string, units: bigint): void {
+  const before = left.get(asset)
+  if (before !== undefined) left.set(asset, before - units)
+}
+
+/** Writes the next nonce. */
+export async function closePurse(tx: Transaction, chain: EvmChain, { nonce }: Purse): Promise<void> {
+  await tx.query('update evm_nonces set next_nonce = $3 where network = $1 and address = $2', [
+    chain.network,
+    chain.hotWallet.address,
+    nonce,
+  ])
+}
+
+/** The next nonce, locked. On first use it is what the node counts, with what is pending there. */
+async function lockNonce(
+  tx: Transaction,
+  { network, node, hotWallet: { address } }: EvmChain,
+): Promise<number> {
+  const read = async () => {
+    const { rows } = await tx.query<{ next_nonce: string }>(
+      'select next_nonce from evm_nonces where network = $1 and address = $2 for update',
+      [network, address],
+    )
+    return rows[0]
+  }
+  const known = await read()
+  if (known !== undefined) return Number(known.next_nonce)
+  const pending = hexToBigInt(await node.call<Hex>('eth_getTransactionCount', address, 'pending'))
+  await tx.query(
+    `insert into evm_nonces (network, address, next_nonce) values ($1, $2, $3)
+     on conflict (network, address) do nothing`,
+    [network, address, String(pending)],
+  )
+  return Number((await read())!.next_nonce)
+}
+
+/** The amount in the call of transfer(address,uint256): its second word. */
+const amountIn = (data: Hex): bigint => hexToBigInt(`0x${data.slice(74, 138)}`)

@@ -1,0 +1,352 @@
+import assert from 'node:assert/strict'
+import { Buffer } from 'node:buffer'
+import { recoverTransactionAddress, type Hex } from 'viem'
+import {
+  bytesToHex,
+  encodeFunctionData,
+  getAddress,
+  hexToBigInt,
+  hexToNumber,
+  keccak256,
+  parseAbi,
+  parseTransaction,
+  toHex,
+} from 'viem/utils'
+import { ASSETS, type CryptoNetwork } from '../assets/catalogue.ts'
+import { formatAmount, parseAmount } from '../assets/amount.ts'
+import {
+  at,
+  headOf,
+  NodeError,
+  says,
+  type Block,
+  type Call,
+  type EvmNode,
+  type Log,
+  type Receipt,
+} from './evm-node.ts'
+import type { NetworkFee, SignedTransaction } from './networks.ts'
+
+/** A transaction to be signed (EIP-1559). Amounts in wei. */
+export interface EvmTransaction {
+  type: 'eip1559'
+  chainId: number
+  nonce: number
+  to: Hex
+  value: bigint
+  data?: Hex
+  gas: bigint
+  maxFeePerGas: bigint
+  maxPriorityFeePerGas: bigint
+}
+
+/** Who signs for an address. A viem account is one; a remote signer or a KMS can stand in. */
+export interface EvmSigner {
+  address: Hex
+  /** The signed transaction, serialized as it is broadcast. */
+  signTransaction(transaction: EvmTransaction): Promise<Hex>
+}
+
+/** An ERC-20 contract, and how many decimals its amounts have. */
+export interface Token {
+  address: Hex
+  decimals: number
+}
+
+/** A network as the adapter's parts share it. */
+export interface EvmChain {
+  network: CryptoNetwork
+  node: EvmNode
+  chainId: number
+  gasAsset: string
+  /** By asset. */
+  tokens: ReadonlyMap<string, Token>
+  hotWallet: EvmSigner
+  /** How deep a block must be to count: 1 is the newest. */
+  confirmations: bigint
+  /** Most that is offered for a unit of gas, in wei. */
+  feeCeiling: bigint
+  stuckAfterMs: number
+  /** Throws unless the node is of the chain that it should be. Before anything is signed, read or broadcast. */
+  ready(): Promise<void>
+}
+
+/** The tokens of a network: the catalogue's, at the addresses given where they differ (on test networks they do). */
+export function tokensOf(network: CryptoNetwork, addresses: Record<string, string>): Map<string, Token> {
+  const tokens = new Map<string, Token>()
+  for (const { symbol, networks } of ASSETS) {
+    const { contractAddress, decimals } = networks[network] ?? {}
+    const address = addresses[symbol] ?? contractAddress
+    if (contractAddress === undefined || address === undefined) continue
+    tokens.set(symbol, { address: getAddress(address), decimals: decimals! })
+  }
+  for (const asset of Object.keys(addresses)) {
+    if (!tokens.has(asset)) throw new Error(`${asset} is no token of ${network} in the catalogue`)
+  }
+  return tokens
+}
+
+const ERC20 = parseAbi([
+  'function transfer(address to, uint256 amount) returns (bool)',
+  'function balanceOf(address owner) view returns (uint256)',
+])
+/** keccak256('Transfer(address,address,uint256)'). */
+export const TRANSFER_TOPIC = keccak256(toHex('Transfer(address,address,uint256)'))
+
+/** An address as a log's topic. */
+export const topicOf = (address: Hex): Hex => `0x${'0'.repeat(24)}${address.slice(2).toLowerCase()}`
+/** The address in a log's topic, with its checksum. */
+export const addressIn = (topic: Hex): Hex => getAddress(`0x${topic.slice(-40)}`)
+
+/** What moves `amount` of an asset, in its units on the chain, to an address. */
+export function transferOf(
+  { tokens }: EvmChain,
+  asset: string,
+  to: Hex,
+  amount: bigint,
+): Pick<EvmTransaction, 'to' | 'value' | 'data'> {
+  const token = tokens.get(asset)
+  if (token === undefined) return { to, value: amount }
+  const data = encodeFunctionData({ abi: ERC20, functionName: 'transfer', args: [to, amount] })
+  return { to: token.address, value: 0n, data }
+}
+
+/** Of wei, on every EVM network. */
+const NATIVE_DECIMALS = 18
+
+/** Decimals of an asset on this chain. */
+const decimalsOn = ({ tokens, gasAsset }: EvmChain, asset: string): number => {
+  if (asset === gasAsset) return NATIVE_DECIMALS
+  const token = tokens.get(asset)
+  assert(token !== undefined, `${asset} is not on the network`)
+  return token.decimals
+}
+
+/** A decimal string in the asset's units on this chain, exactly: what it cannot represent is never withdrawn. */
+export function onChain(chain: EvmChain, asset: string, amount: string): bigint {
+  const units = parseAmount(amount, decimalsOn(chain, asset))
+  assert(units !== undefined, `${amount} ${asset} does not fit its decimals on ${chain.network}`)
+  return units
+}
+
+/** Units of the chain as a decimal string. */
+export const offChain = (chain: EvmChain, asset: string, units: bigint): string =>
+  formatAmount(units, decimalsOn(chain, asset))
+
+export const isNative = ({ tokens }: EvmChain, asset: string) => !tokens.has(asset)
+
+/** The call that reads what an address holds at a block. */
+export function balanceCall({ tokens }: EvmChain, asset: string, address: Hex, block: bigint): Call {
+  const token = tokens.get(asset)
+  if (token === undefined) return ['eth_getBalance', address, at(block)]
+  const data = encodeFunctionData({ abi: ERC20, functionName: 'balanceOf', args: [address] })
+  return ['eth_call', { to: token.address, data }, at(block)]
+}
+
+/** Balances of (address, asset), in order, all as of one block. A contract that answers nothing holds nothing. */
+export async function balancesAt(
+  chain: EvmChain,
+  block: bigint,
+  places: readonly { address: Hex; asset: string }[],
+): Promise<bigint[]> {
+  const answers = await chain.node.all<Hex>(
+    places.map(({ address, asset }) => balanceCall(chain, asset, address, block)),
+  )
+  return answers.map((answer) => (answer === '0x' ? 0n : hexToBigInt(answer)))
+}
+
+// ---------------------------------------------------------------------------------------------- fees
+
+/** What gas costs now, and what is to be offered for it. In wei. */
+export interface Fees {
+  /** Paid to the chain and to whoever makes the block: what a transaction costs that is made now. */
+  current: bigint
+  tip: bigint
+  /** Room for the base fee to double, within the ceiling. */
+  offer: bigint
+}
+
+export async function feesNow({ node, feeCeiling }: EvmChain): Promise<Fees> {
+  const [block, suggested] = await node.all<unknown>([
+    ['eth_getBlockByNumber', 'latest', false],
+    ['eth_maxPriorityFeePerGas'],
+  ])
+  const base = hexToBigInt((block as Block).baseFeePerGas ?? '0x0')
+  const tip = hexToBigInt(suggested as Hex)
+  return { current: base + tip, tip, offer: smaller(2n * base + tip, feeCeiling) }
+}
+
+/** Why nothing can be signed at these fees. */
+export const tooDear = ({ current }: Fees, { feeCeiling }: EvmChain): string | undefined =>
+  current > feeCeiling
+    ? `gas costs ${formatAmount(current, GWEI)} gwei, the ceiling is ${formatAmount(feeCeiling, GWEI)}`
+    : undefined
+
+const GWEI = 9
+const smaller = (a: bigint, b: bigint) => (a < b ? a : b)
+const larger = (a: bigint, b: bigint) => (a > b ? a : b)
+
+/** What a plain transfer to an account without code takes, exactly. */
+export const PLAIN_GAS = 21_000n
+/** Room above the estimate for what runs code: storage may have changed when it is made. */
+export const gasWithRoom = (estimate: bigint) => (estimate === PLAIN_GAS ? estimate : (estimate * 6n) / 5n)
+
+/** What a transaction can cost at most, beside its value. */
+export const feeMax = ({ gas, maxFeePerGas }: Pick<EvmTransaction, 'gas' | 'maxFeePerGas'>) =>
+  gas * maxFeePerGas
+
+/** What one has really cost. */
+export function feePaid(chain: EvmChain, { gasUsed, effectiveGasPrice, l1Fee }: Receipt): NetworkFee {
+  const paid = hexToBigInt(gasUsed) * hexToBigInt(effectiveGasPrice) + hexToBigInt(l1Fee ?? '0x0')
+  return { asset: chain.gasAsset, amount: offChain(chain, chain.gasAsset, paid) }
+}
+
+// ---------------------------------------------------------------------------------------------- signed bytes
+
+/** Signs, and holds what came back against what was asked: a signer may be another machine. */
+export async function signed(signer: EvmSigner, transaction: EvmTransaction): Promise<SignedTransaction> {
+  const raw = await signer.signTransaction(transaction)
+  const back = parse(raw)
+  for (const key of ['chainId', 'nonce', 'value', 'gas', 'maxFeePerGas', 'maxPriorityFeePerGas'] as const) {
+    assert(back[key] === transaction[key], `the signer changed the ${key}`)
+  }
+  assert(getAddress(back.to) === getAddress(transaction.to), 'the signer changed the recipient')
+  assert((back.data ?? '0x') === (transaction.data ?? '0x'), 'the signer changed the call')
+  return { raw_transaction: Buffer.from(raw.slice(2), 'hex'), crypto_tx_hash: keccak256(raw) }
+}
+
+const EIP_1559 = 0x02
+
+/** Whether bytes are a transaction of ours: a network that was simulated before has others. */
+export const isOurs = (raw: Buffer) => raw[0] === EIP_1559
+
+/** What signed bytes say. What is zero stands in no field of viem's. */
+export function parse(raw: Buffer | Hex): EvmTransaction {
+  const { chainId, nonce, to, value, data, gas, maxFeePerGas, maxPriorityFeePerGas } = parseTransaction(
+    (typeof raw === 'string' ? raw : bytesToHex(raw)) as `0x02${string}`,
+  )
+  return {
+    type: 'eip1559',
+    chainId,
+    nonce: nonce ?? 0,
+    to: to!,
+    value: value ?? 0n,
+    ...(data !== undefined && { data }),
+    gas: gas ?? 0n,
+    maxFeePerGas: maxFeePerGas ?? 0n,
+    maxPriorityFeePerGas: maxPriorityFeePerGas ?? 0n,
+  }
+}
+
+// ---------------------------------------------------------------------------------------------- on their way
+
+/** A signed transaction that is kept, and may have been broadcast. */
+export interface Sent extends SignedTransaction {
+  /** The hashes of those that it replaced, with the same nonce. */
+  replaced: string[]
+}
+
+/** Where a transaction, or one that it replaced, is. UNKNOWN: these bytes are not with the node. */
+export type Standing =
+  { state: 'MINED'; receipt: Receipt; deep: boolean } | { state: 'PENDING' } | { state: 'UNKNOWN' }
+
+const hashesOf = ({ crypto_tx_hash, replaced }: Sent) => [crypto_tx_hash, ...replaced]
+
+/** Where each transaction is. The head is read first, so that nothing seems deeper than it is. */
+export async function standingsOf(chain: EvmChain, sent: readonly Sent[]): Promise<Standing[]> {
+  const head = await headOf(chain.node)
+  const calls = sent.flatMap((one) =>
+    hashesOf(one).map((hash) => ['eth_getTransactionReceipt', hash] as const),
+  )
+  const receipts = await chain.node.all<Receipt | null>(calls)
+  let next = 0
+  const mined = sent.map((one) =>
+    hashesOf(one)
+      .map(() => receipts[next++]!)
+      .find((receipt) => receipt !== null),
+  )
+  const open = sent.filter((_, index) => mined[index] === undefined)
+  const seen = await chain.node.all<object | null>(
+    open.map(({ crypto_tx_hash }) => ['eth_getTransactionByHash', crypto_tx_hash] as const),
+  )
+  const pending = new Set(open.filter((_, index) => seen[index] !== null))
+  return sent.map((one, index): Standing => {
+    const receipt = mined[index]
+    if (receipt === undefined) return { state: pending.has(one) ? 'PENDING' : 'UNKNOWN' }
+    const depth = head - hexToBigInt(receipt.blockNumber) + 1n
+    return { state: 'MINED', receipt, deep: depth >= chain.confirmations }
+  })
+}
+
+/**
+ * Broadcasts kept bytes; gives for each why the node does not take it yet, or undefined. One that the node has, or
+ * has made, or that it finds too cheap for now (`replacement` sees to that), is taken.
+ */
+export async function send(chain: EvmChain, sent: readonly Sent[]): Promise<(Error | undefined)[]> {
+  const inOrder = [...sent].sort((a, b) => parse(a.raw_transaction).nonce - parse(b.raw_transaction).nonce)
+  const answers = await chain.node.each<Hex>(
+    inOrder.map(({ raw_transaction }) => ['eth_sendRawTransaction', bytesToHex(raw_transaction)] as const),
+  )
+  const refused = new Map(
+    inOrder.flatMap((one, index) => {
+      const answer = answers[index]
+      const taken = !(answer instanceof NodeError) || says(answer, 'known') || says(answer, 'feeTooLow')
+      if (taken) return []
+      const { nonce } = parse(one.raw_transaction)
+      return [[one, new Error(`${one.crypto_tx_hash}, nonce ${nonce}: ${answer.message}`)] as const]
+    }),
+  )
+  // 'Nonce too low' is said of what is made already, and of what can never be made: only looking tells.
+  const there = await whereKnown(chain, [...refused.keys()])
+  return sent.map((one) => (there.has(one) ? undefined : refused.get(one)))
+}
+
+/** Those of which the node knows some bytes, theirs or replaced ones. */
+async function whereKnown(chain: EvmChain, sent: readonly Sent[]): Promise<Set<Sent>> {
+  const owners = sent.flatMap((one) => hashesOf(one).map((hash) => [one, hash] as const))
+  const seen = await chain.node.all<object | null>(
+    owners.map(([, hash]) => ['eth_getTransactionByHash', hash] as const),
+  )
+  return new Set(owners.filter((_, index) => seen[index] !== null).map(([one]) => one))
+}
+
+/**
+ * The same transaction with the same nonce for higher fees, where the old ones are below what is paid now; undefined
+ * where they are not, or where more would be above the ceiling. `fromValue`: what is
+ * paid more for gas is moved less. Nodes replace what offers 10 % more, some 12.5 %.
+ */
+export async function replacement(
+  chain: EvmChain,
+  fees: Fees,
+  signer: EvmSigner,
+  raw: Buffer,
+  { fromValue = false }: { fromValue?: boolean } = {},
+): Promise<SignedTransaction | undefined> {
+  const old = parse(raw)
+  const isLow = old.maxFeePerGas < fees.current || old.maxPriorityFeePerGas < fees.tip
+  if (!isLow || tooDear(fees, chain) !== undefined) return undefined
+  const maxPriorityFeePerGas = larger(fees.tip, raised(old.maxPriorityFeePerGas))
+  const maxFeePerGas = larger(larger(fees.offer, raised(old.maxFeePerGas)), maxPriorityFeePerGas)
+  if (maxFeePerGas > chain.feeCeiling) return undefined
+  // Another wallet's signature on the same nonce would be another payment.
+  const serializedTransaction = bytesToHex(raw) as `0x02${string}`
+  if ((await recoverTransactionAddress({ serializedTransaction })) !== getAddress(signer.address))
+    return undefined
+  const value = fromValue ? old.value - old.gas * (maxFeePerGas - old.maxFeePerGas) : old.value
+  if (value < 0n) return undefined
+  return signed(signer, { ...old, value, maxFeePerGas, maxPriorityFeePerGas })
+}
+
+/** At least an eighth more. */
+const raised = (fee: bigint) => fee + fee / 8n + 1n
+
+/** The log of what a signed transfer(to, amount) was to do. */
+export function transferLog({ to, data = '0x' }: EvmTransaction, receipt: Receipt): Log | undefined {
+  const [from, recipient] = [topicOf(receipt.from), `0x${data.slice(10, 74)}`]
+  return receipt.logs.find(({ address, topics: [event, sender, into] }) => {
+    const isToken = getAddress(address) === getAddress(to)
+    return isToken && event === TRANSFER_TOPIC && sender === from && into === recipient
+  })
+}
+
+export const logIndexOf = ({ logIndex }: Log): string => String(hexToNumber(logIndex))

@@ -1,0 +1,976 @@
+/*
+ * What holds of an EVM network, whatever fails and however many workers there are:
+ * 1. the chain makes each withdrawal once, with the exact amount, or it is refunded and the chain makes none;
+ * 2. the nonces of the hot wallet have no gap, and no two withdrawals share one;
+ * 3. the hot wallet, and what is not swept to it yet, is what the ledger has in custody, to the last unit;
+ * 4. nothing stays in flight;
+ * 5. what arrives at an address is given once, however often its block is read.
+ */
+import { inspect } from 'node:util'
+import { generatePrivateKey, mnemonicToAccount, privateKeyToAccount } from 'viem/accounts'
+import { createWalletClient, getAddress, http, parseGwei, toHex, type Hex } from 'viem'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
+import { Failures } from '../../test/failures.ts'
+import { deployToken, startAnvil, TOKEN_ABI, type Anvil } from '../../test/anvil.ts'
+import { credit, newCustomer, startTestService } from '../../test/support.ts'
+import type { TestCustomer, TestService } from '../../test/support.ts'
+import { parseAmount, parseStoredAmount } from '../assets/amount.ts'
+import { decimalsOf, type CryptoNetwork } from '../assets/catalogue.ts'
+import { openDatabase, type Database } from '../db/database.ts'
+import { insertDepositAddress } from '../ledger/records/deposit-address.ts'
+import type { Transfer } from '../ledger/records/transfer.ts'
+import { verify } from '../ledger/verify.ts'
+import { settleWithdrawals } from '../transfers/settle-withdrawals.ts'
+import { evmAdapter, type EvmConfig } from './evm.ts'
+import { parse } from './evm-transactions.ts'
+import { depositKeysOf } from './evm-deposit-keys.ts'
+import type { Arrival, Networks } from './networks.ts'
+
+const CONFIRMATIONS = 3
+const MNEMONIC = 'legal winner thank year wave sausage worth useful legal winner thank yellow'
+
+let service: TestService
+const anvils = new Map<CryptoNetwork, Anvil>()
+const tokens = new Map<CryptoNetwork, Record<string, Hex>>()
+
+beforeAll(async () => {
+  const [started, ethereum, ink] = await Promise.all([startTestService(), startAnvil(1), startAnvil(57073)])
+  service = started
+  anvils.set('ETHEREUM', ethereum).set('INK', ink)
+  for (const [network, anvil] of anvils) {
+    const USDG = await deployToken(anvil, 6)
+    tokens.set(network, network === 'ETHEREUM' ? { USDG, LINK: await deployToken(anvil, 18) } : { USDG })
+  }
+})
+afterAll(async () => {
+  await Promise.all([...anvils.values()].map((anvil) => anvil.stop()))
+  await service.close()
+})
+
+/** A hot wallet of its own on a network, and what a test does with it. */
+async function newWallet(
+  network: CryptoNetwork,
+  funds: Record<string, string>,
+  changes: Partial<EvmConfig> = {},
+) {
+  const anvil = anvils.get(network)!
+  const { chain, rpcUrl } = anvil
+  const since = await chain.getBlockNumber()
+  const hotWallet = privateKeyToAccount(generatePrivateKey())
+  const config: EvmConfig = {
+    rpcUrl,
+    hotWallet,
+    depositKey: { mnemonic: MNEMONIC },
+    confirmations: CONFIRMATIONS,
+    maxFeePerGasCeiling: '100',
+    tokens: tokens.get(network)!,
+    pollMs: 10,
+    ...changes,
+  }
+  for (const [asset, amount] of Object.entries(funds)) await give(network, hotWallet.address, asset, amount)
+  const adapter = evmAdapter(network, config, service.db)
+  return {
+    network,
+    anvil,
+    chain,
+    since,
+    hotWallet,
+    config,
+    adapter,
+    networks: new Map([[network, adapter]]) as Networks,
+  }
+}
+type Wallet = Awaited<ReturnType<typeof newWallet>>
+
+/** Brings an asset to an address, from the outside. */
+async function give(network: CryptoNetwork, to: Hex, asset: string, amount: string): Promise<Hex> {
+  const { chain } = anvils.get(network)!
+  const token = tokens.get(network)![asset]
+  const units = parseAmount(amount, token === undefined ? 18 : asset === 'USDG' ? 6 : 18)!
+  return token === undefined
+    ? chain.sendTransaction({ chain: null, to, value: units })
+    : chain.writeContract({
+        chain: null,
+        address: token,
+        abi: TOKEN_ABI,
+        functionName: 'mint',
+        args: [to, units],
+      })
+}
+
+async function balance(network: CryptoNetwork, address: Hex, asset: string): Promise<bigint> {
+  const { chain } = anvils.get(network)!
+  const token = tokens.get(network)![asset]
+  return token === undefined
+    ? chain.getBalance({ address })
+    : chain.readContract({ address: token, abi: TOKEN_ABI, functionName: 'balanceOf', args: [address] })
+}
+
+const newAddress = (): Hex => privateKeyToAccount(generatePrivateKey()).address
+
+/** Orders a withdrawal through the API, from a balance that was credited for it. */
+async function withdraw(
+  customer: TestCustomer,
+  network: CryptoNetwork,
+  asset: string,
+  amount: string,
+  destination_address: string = newAddress(),
+): Promise<Transfer> {
+  await credit(service.ledger, customer, asset, '1000')
+  const { status, body } = await customer.call<Transfer>('POST', '/v2/transfer/crypto-withdrawals', {
+    profile_id: customer.profile_id,
+    asset,
+    amount,
+    crypto_network: network,
+    destination_address,
+  })
+  expect({ status, body }).toMatchObject({ status: 200 })
+  return body
+}
+
+const read = async (customer: TestCustomer, { id }: { id: string }) =>
+  (await customer.call<Transfer>('GET', `/v2/transfer/transfers/${id}`)).body
+
+const hurry = () =>
+  service.db.query(`
+    update broadcasts set due_at = clock_timestamp()
+    where transfer_id in (select transfer_id from broadcasts where due_at is not null for update skip locked)`)
+
+const ROUNDS_MAX = 60
+
+/** Runs the worker, a block a round, until nothing is pending. */
+async function settleAll({ networks, chain }: Wallet, db: Database = service.db): Promise<void> {
+  for (let round = 1; round <= ROUNDS_MAX; round++) {
+    await hurry()
+    await settleWithdrawals(db, networks)
+    await chain.mine({ blocks: 1 })
+    const { rowCount } = await service.db.query(`select from transfers where status = 'PENDING'`)
+    if (rowCount === 0) return
+  }
+  throw new Error('the worker does not come to an end')
+}
+
+/** One step of the worker, with everything due. */
+async function step({ networks }: Pick<Wallet, 'networks'>, db: Database = service.db): Promise<void> {
+  await hurry()
+  await settleWithdrawals(db, networks)
+}
+
+// ---------------------------------------------------------------------------------------------- what must hold
+
+/** What the customers' accounts on a network hold of an asset, in its minor units. */
+async function onLedger(customers: TestCustomer[], account: string, asset: string): Promise<bigint> {
+  const { rows } = await service.db.query<{ sum: string | null }>(
+    'select sum(amount) from entries where customer_id = any ($1::uuid[]) and account = $2 and asset = $3',
+    [customers.map(({ customer_id }) => customer_id), account, asset],
+  )
+  return parseStoredAmount(rows[0]!.sum ?? '0', decimalsOf(asset))
+}
+
+/** Every transaction that the chain has made for a wallet, in order. */
+async function madeBy({ chain, hotWallet, since }: Wallet) {
+  const head = await chain.getBlockNumber()
+  const numbers = Array.from({ length: Number(head - since) + 1 }, (_, index) => since + BigInt(index))
+  const blocks = await Promise.all(
+    numbers.map((blockNumber) => chain.getBlock({ blockNumber, includeTransactions: true })),
+  )
+  return blocks.flatMap(({ transactions }) =>
+    transactions.filter(({ from }) => getAddress(from) === hotWallet.address),
+  )
+}
+
+/** Invariants 2 to 4, of a wallet that had these funds and of the customers that it paid for. */
+async function requireAgreement(wallet: Wallet, funds: Record<string, string>, customers: TestCustomer[]) {
+  const { network, chain, hotWallet, adapter } = wallet
+  const { held } = await adapter.status!()
+  let fees = 0n
+  const made = await madeBy(wallet)
+  for (const { hash } of made) {
+    const { gasUsed, effectiveGasPrice } = await chain.getTransactionReceipt({ hash })
+    fees += gasUsed * effectiveGasPrice
+  }
+  expect(await onLedger(customers, `network_fees:${network}`, 'ETH')).toBe(-fees)
+  for (const [asset, amount] of Object.entries(funds)) {
+    const funded = parseAmount(amount, decimalsOf(asset))!
+    const paid = await onLedger(customers, `custody:${network}`, asset)
+    expect([asset, parseAmount(held[asset]!, decimalsOf(asset))]).toEqual([asset, funded - paid])
+    expect(await onLedger(customers, `in_flight:${network}`, asset)).toBe(0n)
+  }
+  const { rows } = await service.db.query<{ next_nonce: string }>(
+    'select next_nonce from evm_nonces where network = $1 and address = $2',
+    [network, hotWallet.address],
+  )
+  expect(made.map(({ nonce }) => nonce)).toEqual(made.map((_, index) => index))
+  expect(rows.map(({ next_nonce }) => Number(next_nonce))).toEqual([made.length])
+  expect((await verify(service.db)).disagreements).toEqual([])
+  return made
+}
+
+/** Transactions stay in the mempool until a test mines. */
+async function withoutMining({ chain }: Wallet, work: () => Promise<void>): Promise<void> {
+  await chain.setAutomine(false)
+  try {
+    await work()
+  } finally {
+    await chain.setAutomine(true)
+  }
+}
+
+const waitingReasons = async (transfers: Transfer[]) => {
+  const { rows } = await service.db.query<{ transfer_id: string; waiting_reason: string | null }>(
+    'select transfer_id, waiting_reason from broadcasts where transfer_id = any ($1::uuid[])',
+    [transfers.map(({ id }) => id)],
+  )
+  const reasons = new Map(rows.map((row) => [row.transfer_id, row.waiting_reason]))
+  return transfers.map(({ id }) => reasons.get(id))
+}
+
+const kept = async ({ id }: Transfer) => {
+  const { rows } = await service.db.query<{ state: string; crypto_tx_hash: Hex; raw_transaction: Buffer }>(
+    'select state, crypto_tx_hash, raw_transaction from broadcasts where transfer_id = $1',
+    [id],
+  )
+  return rows[0]!
+}
+
+// ---------------------------------------------------------------------------------------------- withdrawals
+
+describe.each(['ETHEREUM', 'INK'] as const)('on %s', (network) => {
+  test('withdrawals of the native asset and of tokens are made once, at their depth, with the exact amount', async () => {
+    const customer = await newCustomer(service)
+    const funds = { ETH: '10', USDG: '1000', ...(network === 'ETHEREUM' && { LINK: '50' }) }
+    const wallet = await newWallet(network, funds)
+    const orders: [asset: string, amount: string, units: bigint][] = [
+      ['ETH', '1.000000000000000007', 1_000_000_000_000_000_007n],
+      ['USDG', '12.345678', 12_345_678n],
+      ...(network === 'ETHEREUM'
+        ? [['LINK', '7.000000000000000001', 7_000_000_000_000_000_001n] as const]
+        : []),
+    ].map(([asset, amount, units]) => [asset, amount, units] as [string, string, bigint])
+    const created: Transfer[] = []
+    for (const [asset, amount] of orders) created.push(await withdraw(customer, network, asset, amount))
+    await step(wallet)
+    await step(wallet)
+    // Each in a block of its own, so the first is as deep as there are blocks behind it.
+    await step(wallet)
+    expect((await read(customer, created.at(-1)!)).status).toBe('PENDING')
+    await settleAll(wallet)
+
+    for (const [index, transfer] of created.entries()) {
+      const [asset, , units] = orders[index]!
+      const ended = await read(customer, transfer)
+      const crypto_tx_hash = expect.stringMatching(/^0x[0-9a-f]{64}$/) as string
+      expect(ended).toMatchObject({ status: 'COMPLETED', crypto_tx_hash })
+      const log = (await wallet.chain.getTransactionReceipt({ hash: ended.crypto_tx_hash as Hex })).logs[0]
+      expect(ended.crypto_tx_index).toBe(String(log?.logIndex ?? 0))
+      expect(await balance(network, transfer.destination_address as Hex, asset)).toBe(units)
+    }
+    expect(await requireAgreement(wallet, funds, [customer])).toHaveLength(orders.length)
+  })
+})
+
+test('two workers neither collide nor leave a gap', async () => {
+  const funds = { ETH: '100', USDG: '1000' }
+  const wallet = await newWallet('ETHEREUM', funds)
+  const customers = [await newCustomer(service), await newCustomer(service), await newCustomer(service)]
+  const pools = [1, 2].map(() => openDatabase(service.url, { max: 4, onError: () => undefined }))
+  let ordering = true
+  const working = pools.map(async (pool) => {
+    const adapter = evmAdapter('ETHEREUM', wallet.config, pool)
+    while (ordering) await step({ networks: new Map([['ETHEREUM', adapter]]) }, pool)
+  })
+  const created: [TestCustomer, Transfer][] = []
+  for (let order = 0; order < 30; order++) {
+    const customer = customers[order % 3]!
+    created.push([customer, await withdraw(customer, 'ETHEREUM', ['ETH', 'USDG'][order % 2]!, '1.5')])
+  }
+  ordering = false
+  await Promise.all(working)
+  await settleAll(wallet)
+  await Promise.all(pools.map((pool) => pool.end()))
+  for (const [customer, transfer] of created) {
+    expect(await read(customer, transfer)).toMatchObject({ status: 'COMPLETED' })
+    const asset = transfer.asset
+    expect(await balance('ETHEREUM', transfer.destination_address as Hex, asset)).toBe(
+      parseAmount('1.5', decimalsOf(asset)),
+    )
+  }
+  expect(await requireAgreement(wallet, funds, customers)).toHaveLength(30)
+})
+
+const setOnToken = (
+  functionName: 'setBlocked' | 'setPaused',
+  args: readonly [Hex, boolean] | readonly [boolean],
+  { first = false } = {},
+) =>
+  anvils.get('ETHEREUM')!.chain.writeContract({
+    chain: null,
+    address: tokens.get('ETHEREUM')!.USDG!,
+    abi: TOKEN_ABI,
+    functionName,
+    args,
+    // Before all others in its block.
+    ...(first && { maxPriorityFeePerGas: parseGwei('50'), maxFeePerGas: parseGwei('90') }),
+  })
+
+describe('a destination that the token refuses', () => {
+  test('is refunded, and takes no nonce', async () => {
+    const funds = { ETH: '1', USDG: '10' }
+    const [customer, wallet] = [await newCustomer(service), await newWallet('ETHEREUM', funds)]
+    const destination_address = newAddress()
+    await setOnToken('setBlocked', [destination_address, true])
+    const refused = await withdraw(customer, 'ETHEREUM', 'USDG', '1', destination_address)
+    const paid = await withdraw(customer, 'ETHEREUM', 'USDG', '2')
+    await settleAll(wallet)
+    expect(await read(customer, refused)).toMatchObject({
+      status: 'FAILED',
+      status_details: { invalid_destination_address: { destination_address } },
+    })
+    expect(await read(customer, paid)).toMatchObject({ status: 'COMPLETED' })
+    expect(await requireAgreement(wallet, funds, [customer])).toHaveLength(1)
+  })
+
+  test('from one block to the next: the transaction is reverted, the funds come back, its gas is the loss', async () => {
+    const funds = { ETH: '1', USDG: '10' }
+    const [customer, wallet] = [await newCustomer(service), await newWallet('ETHEREUM', funds)]
+    const destination_address = newAddress()
+    const created = await withdraw(customer, 'ETHEREUM', 'USDG', '1', destination_address)
+    await withoutMining(wallet, async () => {
+      await step(wallet)
+      expect(await kept(created)).toMatchObject({ state: 'BROADCAST' })
+      await setOnToken('setBlocked', [destination_address, true], { first: true })
+    })
+    await settleAll(wallet)
+    expect(await read(customer, created)).toMatchObject({ status: 'FAILED' })
+    const [made] = await requireAgreement(wallet, funds, [customer])
+    const receipt = await wallet.chain.getTransactionReceipt({ hash: made!.hash })
+    expect(receipt.status).toBe('reverted')
+    expect(await balance('ETHEREUM', wallet.hotWallet.address, 'USDG')).toBe(10_000_000n)
+  })
+
+  test('no: a paused token refuses everybody, and the withdrawal waits', async () => {
+    const funds = { ETH: '1', USDG: '10' }
+    const [customer, wallet] = [await newCustomer(service), await newWallet('ETHEREUM', funds)]
+    await setOnToken('setPaused', [true])
+    const created = await withdraw(customer, 'ETHEREUM', 'USDG', '1')
+    await step(wallet)
+    expect(await waitingReasons([created])).toEqual(['USDG refuses every transfer of the hot wallet'])
+    await setOnToken('setPaused', [false])
+    await settleAll(wallet)
+    expect(await read(customer, created)).toMatchObject({ status: 'COMPLETED' })
+    await requireAgreement(wallet, funds, [customer])
+  })
+})
+
+describe('the hot wallet is short', () => {
+  test('of the asset: it waits with the reason, in order within its profile, and goes on when there is more', async () => {
+    const [waiting, other] = [await newCustomer(service), await newCustomer(service)]
+    const wallet = await newWallet('ETHEREUM', { ETH: '3', USDG: '10' })
+    const large = await withdraw(waiting, 'ETHEREUM', 'ETH', '5')
+    const behind = await withdraw(waiting, 'ETHEREUM', 'ETH', '0.5')
+    const paid = await withdraw(other, 'ETHEREUM', 'ETH', '1')
+    await step(wallet)
+    const late = await withdraw(waiting, 'ETHEREUM', 'USDG', '2')
+    for (let round = 1; round <= 6; round++) {
+      await step(wallet)
+      await wallet.chain.mine({ blocks: 1 })
+    }
+    expect((await read(other, paid)).status).toBe('COMPLETED')
+    const [first, second, third] = await waitingReasons([large, behind, late])
+    expect(first).toMatch(/^the hot wallet has \S+ ETH left, the withdrawal needs 5\.\d+ ETH with its gas$/)
+    expect([second, third]).toEqual(Array(2).fill('an earlier withdrawal of the profile waits'))
+    await give('ETHEREUM', wallet.hotWallet.address, 'ETH', '7')
+    await settleAll(wallet)
+    const made = await requireAgreement(wallet, { ETH: '10', USDG: '10' }, [waiting, other])
+    const hashes = await Promise.all([large, behind, late].map((one) => read(waiting, one)))
+    expect(made.slice(1).map(({ hash }) => hash)).toEqual(hashes.map(({ crypto_tx_hash }) => crypto_tx_hash))
+  })
+
+  test('of gas, or of what is signed and not yet made', async () => {
+    const customer = await newCustomer(service)
+    const wallet = await newWallet('ETHEREUM', { ETH: '1.5', USDG: '10' })
+    await calm(wallet)
+    const [first, second] = [
+      await withdraw(customer, 'ETHEREUM', 'ETH', '1.4999'),
+      await withdraw(customer, 'ETHEREUM', 'USDG', '10'),
+    ]
+    await withoutMining(wallet, async () => {
+      await step(wallet)
+      const third = await withdraw(await newCustomer(service), 'ETHEREUM', 'USDG', '1')
+      await step(wallet)
+      expect(await kept(first)).toMatchObject({ state: 'BROADCAST' })
+      expect(
+        (await waitingReasons([second, third])).map((reason) => reason?.replace(/[\d.]+/g, '#')),
+      ).toEqual(Array(2).fill('the hot wallet has # ETH left, the withdrawal needs # ETH for its gas'))
+      await wallet.chain.mine({ blocks: 1 })
+      await give('ETHEREUM', wallet.hotWallet.address, 'ETH', '1')
+      await give('ETHEREUM', wallet.hotWallet.address, 'USDG', '5')
+    })
+    await settleAll(wallet)
+    expect((await madeBy(wallet)).map(({ nonce }) => nonce)).toEqual([0, 1, 2])
+  })
+})
+
+test('above the ceiling of fees withdrawals wait', async () => {
+  const funds = { ETH: '5' }
+  const [customer, wallet] = [await newCustomer(service), await newWallet('ETHEREUM', funds)]
+  const created = await withdraw(customer, 'ETHEREUM', 'ETH', '1')
+  await wallet.chain.setNextBlockBaseFeePerGas({ baseFeePerGas: parseGwei('200') })
+  await wallet.chain.mine({ blocks: 1 })
+  await step(wallet)
+  expect(await waitingReasons([created])).toEqual([
+    expect.stringMatching(/^gas costs 20\d(\.\d+)? gwei, the ceiling is 100$/),
+  ])
+  await calm(wallet)
+  await settleAll(wallet)
+  await requireAgreement(wallet, funds, [customer])
+})
+
+/** Gas is cheap again. */
+async function calm({ chain }: Wallet): Promise<void> {
+  await chain.setNextBlockBaseFeePerGas({ baseFeePerGas: parseGwei('1') })
+  await chain.mine({ blocks: 1 })
+}
+
+describe('a transaction that is stuck', () => {
+  test('is replaced by one of the same nonce with higher fees, and paid once', async () => {
+    const funds = { ETH: '5', USDG: '10' }
+    const customer = await newCustomer(service)
+    const wallet = await newWallet('ETHEREUM', funds, { stuckAfterMs: 0 })
+    const created = [
+      await withdraw(customer, 'ETHEREUM', 'ETH', '1'),
+      await withdraw(customer, 'ETHEREUM', 'USDG', '2'),
+    ]
+    let before: Awaited<ReturnType<typeof kept>>[] = []
+    await withoutMining(wallet, async () => {
+      await step(wallet)
+      before = await Promise.all(created.map(kept))
+      await wallet.chain.setNextBlockBaseFeePerGas({ baseFeePerGas: parseGwei('40') })
+      await wallet.chain.mine({ blocks: 1 })
+      for (let round = 1; round <= 3; round++) await step(wallet)
+      const after = await Promise.all(created.map(kept))
+      for (const [index, { raw_transaction }] of after.entries()) {
+        const [old, now] = [parse(before[index]!.raw_transaction), parse(raw_transaction)]
+        expect(now).toMatchObject({ nonce: old.nonce, to: old.to, value: old.value })
+        expect(now.data).toBe(old.data)
+        expect(now.maxFeePerGas * 8n).toBeGreaterThanOrEqual(old.maxFeePerGas * 9n)
+        expect(now.maxPriorityFeePerGas * 8n).toBeGreaterThanOrEqual(old.maxPriorityFeePerGas * 9n)
+        expect(now.maxFeePerGas).toBeLessThanOrEqual(parseGwei('100'))
+      }
+    })
+    await settleAll(wallet)
+    const made = await requireAgreement(wallet, funds, [customer])
+    expect(made).toHaveLength(2)
+    expect(made.map(({ hash }) => hash)).not.toContain(before[0]!.crypto_tx_hash)
+    await calm(wallet)
+  })
+
+  test('is found when the one that was replaced is made after all', async () => {
+    const funds = { ETH: '5' }
+    const customer = await newCustomer(service)
+    const wallet = await newWallet('ETHEREUM', funds, { stuckAfterMs: 0 })
+    const created = await withdraw(customer, 'ETHEREUM', 'ETH', '1')
+    await withoutMining(wallet, async () => {
+      await step(wallet)
+      const first = await kept(created)
+      await wallet.chain.setNextBlockBaseFeePerGas({ baseFeePerGas: parseGwei('40') })
+      await wallet.chain.mine({ blocks: 1 })
+      // Replaced in the database, and not broadcast: the network does not answer.
+      const broadcast = () => Promise.reject(new Error('the network does not answer'))
+      const networks = new Map([['ETHEREUM', { ...wallet.adapter, broadcast }]]) as Networks
+      await step({ networks })
+      expect(await kept(created)).toMatchObject({ state: 'SIGNED' })
+      await calm(wallet)
+      await wallet.chain.sendRawTransaction({ serializedTransaction: toHex(first.raw_transaction) })
+      await wallet.chain.mine({ blocks: 1 })
+      await settleAll(wallet)
+      expect(await read(customer, created)).toMatchObject({
+        status: 'COMPLETED',
+        crypto_tx_hash: first.crypto_tx_hash,
+      })
+    })
+    expect(await requireAgreement(wallet, funds, [customer])).toHaveLength(1)
+  })
+
+  test('is not replaced above the ceiling', async () => {
+    const customer = await newCustomer(service)
+    const wallet = await newWallet('ETHEREUM', { ETH: '5' }, { stuckAfterMs: 0, maxFeePerGasCeiling: '30' })
+    const created = await withdraw(customer, 'ETHEREUM', 'ETH', '1')
+    await withoutMining(wallet, async () => {
+      await step(wallet)
+      const first = await kept(created)
+      await wallet.chain.setNextBlockBaseFeePerGas({ baseFeePerGas: parseGwei('40') })
+      await wallet.chain.mine({ blocks: 1 })
+      for (let round = 1; round <= 3; round++) await step(wallet)
+      expect((await kept(created)).crypto_tx_hash).toBe(first.crypto_tx_hash)
+      await calm(wallet)
+    })
+    await settleAll(wallet)
+    expect(await requireAgreement(wallet, { ETH: '5' }, [customer])).toHaveLength(1)
+  })
+})
+
+describe('the node forgets a transaction:', () => {
+  test('dropped from its mempool, the same bytes go out again', async () => {
+    const funds = { ETH: '5' }
+    const [customer, wallet] = [await newCustomer(service), await newWallet('ETHEREUM', funds)]
+    const created = await withdraw(customer, 'ETHEREUM', 'ETH', '1')
+    await withoutMining(wallet, async () => {
+      await step(wallet)
+      const { crypto_tx_hash } = await kept(created)
+      await wallet.chain.dropTransaction({ hash: crypto_tx_hash })
+      expect(await wallet.chain.getTransaction({ hash: crypto_tx_hash }).catch(() => null)).toBeNull()
+      await step(wallet)
+      await step(wallet)
+      expect((await wallet.chain.getTransaction({ hash: crypto_tx_hash })).blockNumber).toBeNull()
+      expect((await kept(created)).crypto_tx_hash).toBe(crypto_tx_hash)
+    })
+    await settleAll(wallet)
+    expect(await requireAgreement(wallet, funds, [customer])).toHaveLength(1)
+  })
+
+  test('its block was replaced before the depth, and the same bytes go out again', async () => {
+    const funds = { ETH: '5', USDG: '10' }
+    const [customer, wallet] = [await newCustomer(service), await newWallet('ETHEREUM', funds)]
+    const created = [
+      await withdraw(customer, 'ETHEREUM', 'ETH', '1'),
+      await withdraw(customer, 'ETHEREUM', 'USDG', '2'),
+    ]
+    await wallet.chain.mine({ blocks: 3 })
+    await step(wallet)
+    const before = await Promise.all(created.map(kept))
+    await wallet.chain.waitForTransactionReceipt({ hash: before[1]!.crypto_tx_hash })
+    await wallet.chain.request({ method: 'anvil_reorg', params: [2, []] } as never)
+    expect(await madeBy(wallet)).toEqual([])
+    await settleAll(wallet)
+    const made = await requireAgreement(wallet, funds, [customer])
+    expect(made.map(({ hash }) => hash)).toEqual(before.map(({ crypto_tx_hash }) => crypto_tx_hash))
+  })
+})
+
+test('a nonce of the hot wallet that was used elsewhere is skipped', async () => {
+  const [customer, wallet] = [await newCustomer(service), await newWallet('ETHEREUM', { ETH: '5' })]
+  const client = createWalletClient({ account: wallet.hotWallet, transport: http(wallet.config.rpcUrl) })
+  const elsewhere = () => client.sendTransaction({ chain: null, to: newAddress(), value: 1n })
+  await elsewhere()
+  const created = [await withdraw(customer, 'ETHEREUM', 'ETH', '1')]
+  await settleAll(wallet)
+  await elsewhere()
+  created.push(await withdraw(customer, 'ETHEREUM', 'ETH', '1'))
+  await settleAll(wallet)
+  for (const one of created) expect((await read(customer, one)).status).toBe('COMPLETED')
+  expect((await madeBy(wallet)).map(({ nonce }) => nonce)).toEqual([0, 1, 2, 3])
+})
+
+test('what is signed is followed by what its bytes say, whatever the configuration says later', async () => {
+  const funds = { ETH: '5', USDG: '10' }
+  const [customer, wallet] = [await newCustomer(service), await newWallet('ETHEREUM', funds)]
+  const created = await withdraw(customer, 'ETHEREUM', 'USDG', '2')
+  await step(wallet)
+  const { rpcUrl, confirmations, maxFeePerGasCeiling } = wallet.config
+  const hotWallet = privateKeyToAccount(generatePrivateKey())
+  const later = evmAdapter('ETHEREUM', { rpcUrl, confirmations, maxFeePerGasCeiling, hotWallet }, service.db)
+  await settleAll({ ...wallet, networks: new Map([['ETHEREUM', later]]) })
+  expect((await read(customer, created)).status).toBe('COMPLETED')
+  await requireAgreement(wallet, funds, [customer])
+})
+
+test('nothing is signed behind a nonce that the node has lost', async () => {
+  const [customer, wallet] = [await newCustomer(service), await newWallet('ETHEREUM', { ETH: '5' })]
+  await withdraw(customer, 'ETHEREUM', 'ETH', '1')
+  await settleAll(wallet)
+  const setNext = (nonce: number) =>
+    service.db.query('update evm_nonces set next_nonce = $2 where address = $1', [
+      wallet.hotWallet.address,
+      nonce,
+    ])
+  await setNext(2)
+  const created = await withdraw(customer, 'ETHEREUM', 'ETH', '1')
+  await step(wallet)
+  expect(await waitingReasons([created])).toEqual([
+    expect.stringMatching(/^nonce 1 of the hot wallet was used/),
+  ])
+  await setNext(1)
+  await settleAll(wallet)
+  expect(await requireAgreement(wallet, { ETH: '5' }, [customer])).toHaveLength(2)
+})
+
+test('a node of another chain, or one that does not answer, is told of without its address', async () => {
+  const { rpcUrl } = anvils.get('ETHEREUM')!
+  const hotWallet = privateKeyToAccount(generatePrivateKey())
+  const limits = { hotWallet, confirmations: 1, maxFeePerGasCeiling: '1' }
+  const other = evmAdapter('BASE', { rpcUrl, ...limits }, service.db)
+  await expect(other.status!()).rejects.toThrow('the node of BASE is on chain 1, not 8453')
+  const down = evmAdapter('BASE', { rpcUrl: 'http://127.0.0.1:1/secret', ...limits }, service.db)
+  const failure = await down.status!().catch((error: unknown) => error as Error)
+  expect(failure).toHaveProperty('message', expect.stringMatching(/^the node does not answer/))
+  expect(inspect(failure, { depth: 9, showHidden: true })).not.toContain('secret')
+})
+
+test('an estimate is what a withdrawal then costs, or a little more', async () => {
+  const [customer, wallet] = [
+    await newCustomer(service),
+    await newWallet('ETHEREUM', { ETH: '5', USDG: '9' }),
+  ]
+  for (const asset of ['ETH', 'USDG']) {
+    const estimate = await wallet.adapter.estimateFee!(asset)
+    const before = await onLedger([customer], 'network_fees:ETHEREUM', 'ETH')
+    await withdraw(customer, 'ETHEREUM', asset, '2')
+    await settleAll(wallet)
+    const paid = before - (await onLedger([customer], 'network_fees:ETHEREUM', 'ETH'))
+    expect(estimate.asset).toBe('ETH')
+    const estimated = parseAmount(estimate.amount, 18)!
+    expect(estimated * 10n).toBeGreaterThanOrEqual(paid * 8n)
+    expect(estimated).toBeLessThanOrEqual(paid * 2n)
+  }
+})
+
+// ---------------------------------------------------------------------------------------------- failures
+
+/** The worker's steps as failures see them: statements, and requests to the node. */
+async function failing(failures: Failures, work: () => Promise<void>): Promise<void> {
+  const real = globalThis.fetch
+  let inside = true
+  const spy = vi.spyOn(globalThis, 'fetch').mockImplementation((...request) => {
+    const send = () => real(...request)
+    return inside
+      ? failures.around(send, () => {
+          throw new Error('the worker died here')
+        })
+      : send()
+  })
+  try {
+    await work()
+  } finally {
+    inside = false
+    spy.mockRestore()
+  }
+}
+
+describe('when the worker dies', () => {
+  test.each(['BEFORE', 'AFTER'] as const)(
+    '%s any one statement or request, it is paid once',
+    async (failure) => {
+      const funds = { ETH: '900', USDG: '900' }
+      const [customer, wallet] = [await newCustomer(service), await newWallet('ETHEREUM', funds)]
+      let orders = 0
+      for (let at = 0; ; at++) {
+        const created = [
+          await withdraw(customer, 'ETHEREUM', 'ETH', '1'),
+          await withdraw(customer, 'ETHEREUM', 'USDG', '1'),
+        ]
+        orders += created.length
+        const failures = new Failures((step) => (step === at ? failure : undefined))
+        const db = failures.database(service.db)
+        const networks = new Map([['ETHEREUM', evmAdapter('ETHEREUM', wallet.config, db)]]) as Networks
+        for (let round = 1; round <= 8 && failures.steps <= at; round++) {
+          await hurry()
+          await failing(failures, () =>
+            settleWithdrawals(db, networks).then(
+              () => undefined,
+              () => undefined,
+            ),
+          )
+          await wallet.chain.mine({ blocks: 1 })
+        }
+        await settleAll(wallet)
+        for (const transfer of created) {
+          expect(await read(customer, transfer)).toMatchObject({ status: 'COMPLETED' })
+          const units = await balance('ETHEREUM', transfer.destination_address as Hex, transfer.asset)
+          expect(units).toBe(parseAmount('1', decimalsOf(transfer.asset)))
+        }
+        if (failures.steps <= at) {
+          expect(at).toBeGreaterThan(20)
+          break
+        }
+      }
+      expect(await requireAgreement(wallet, funds, [customer])).toHaveLength(orders)
+    },
+  )
+})
+
+// ---------------------------------------------------------------------------------------------- deposits
+
+/** A deposit address of a customer's, made as the API makes them. */
+const newDepositAddress = async ({ customer_id, profile_id }: TestCustomer, { network, networks }: Wallet) =>
+  (await insertDepositAddress(service.db, networks, customer_id, { profile_id, crypto_network: network }))
+    .address as Hex
+
+/** Reads on from a cursor until nothing is left to read. */
+async function readOn({ adapter }: Wallet, cursor: string): Promise<{ cursor: string; arrivals: Arrival[] }> {
+  const arrivals: Arrival[] = []
+  for (let call = 1; call <= 200; call++) {
+    const read = await adapter.arrivals!(cursor)
+    arrivals.push(...read.arrivals)
+    if (read.cursor === cursor) return { cursor, arrivals }
+    cursor = read.cursor
+  }
+  throw new Error('the chain has no end')
+}
+
+describe('deposits', () => {
+  test('of the native asset and of tokens are given at their depth, the same each time they are read', async () => {
+    const [customer, wallet] = [
+      await newCustomer(service),
+      await newWallet('ETHEREUM', { ETH: '1', USDG: '5' }),
+    ]
+    const { chain, adapter } = wallet
+    const [first, second] = [
+      await newDepositAddress(customer, wallet),
+      await newDepositAddress(customer, wallet),
+    ]
+    // Good for every EVM network, whichever it was made for.
+    const elsewhere = await newDepositAddress(customer, await newWallet('INK', {}))
+    const start = (await adapter.arrivals!(null)).cursor
+    const hashes = [
+      await give('ETHEREUM', first, 'ETH', '1.000000000000000007'),
+      await give('ETHEREUM', second, 'USDG', '2.000001'),
+      await give('ETHEREUM', first, 'LINK', '3.000000000000000001'),
+      await give('ETHEREUM', elsewhere, 'ETH', '4'),
+    ]
+    await give('ETHEREUM', newAddress(), 'ETH', '5')
+    await give('ETHEREUM', newAddress(), 'USDG', '5')
+    await chain.mine({ blocks: 30 })
+    const { arrivals, cursor } = await readOn(wallet, start)
+    const [nativeHash, tokenHash, linkHash, elsewhereHash] = hashes
+    const at0 = (crypto_tx_hash?: string) => ({ crypto_tx_hash, crypto_tx_index: '0' })
+    expect(arrivals.sort((a, b) => (a.amount < b.amount ? -1 : 1))).toEqual([
+      { address: first, asset: 'ETH', amount: '1.000000000000000007', ...at0(nativeHash) },
+      { address: second, asset: 'USDG', amount: '2.000001', ...at0(tokenHash) },
+      { address: first, asset: 'LINK', amount: '3.000000000000000001', ...at0(linkHash) },
+      { address: elsewhere, asset: 'ETH', amount: '4', ...at0(elsewhereHash) },
+    ])
+    const again = await readOn(wallet, start)
+    expect(again.arrivals.sort((a, b) => (a.amount < b.amount ? -1 : 1))).toEqual(arrivals)
+    expect(again.cursor).toBe(cursor)
+    expect((await readOn(wallet, cursor)).arrivals).toEqual([])
+  })
+
+  test('are given once their block is deep enough, and never when it was replaced before', async () => {
+    const [customer, wallet] = [await newCustomer(service), await newWallet('ETHEREUM', {})]
+    const address = await newDepositAddress(customer, wallet)
+    await wallet.chain.mine({ blocks: 5 })
+    let { cursor } = await wallet.adapter.arrivals!(null)
+    await give('ETHEREUM', address, 'ETH', '1')
+    await wallet.chain.mine({ blocks: 1 })
+    await wallet.chain.request({ method: 'anvil_reorg', params: [2, []] } as never)
+    const kept = await give('ETHEREUM', address, 'ETH', '2')
+    for (let depth = 1; depth < CONFIRMATIONS; depth++) {
+      const { arrivals, cursor: next } = await readOn(wallet, cursor)
+      expect([depth, arrivals]).toEqual([depth, []])
+      cursor = next
+      await wallet.chain.mine({ blocks: 1 })
+    }
+    const { arrivals } = await readOn(wallet, cursor)
+    expect(arrivals).toEqual([
+      { address, asset: 'ETH', amount: '2', crypto_tx_hash: kept, crypto_tx_index: '0' },
+    ])
+  })
+
+  test('of a withdrawal of our own are deposits like any other; a reverted transfer is none', async () => {
+    const [customer, wallet] = [await newCustomer(service), await newWallet('ETHEREUM', { ETH: '5' })]
+    const address = await newDepositAddress(customer, wallet)
+    await wallet.chain.mine({ blocks: CONFIRMATIONS })
+    const { cursor } = await wallet.adapter.arrivals!(null)
+    const paid = await withdraw(customer, 'ETHEREUM', 'ETH', '1', address)
+    await settleAll(wallet)
+    const { crypto_tx_hash } = await read(customer, paid)
+    expect((await readOn(wallet, cursor)).arrivals).toEqual([
+      { address, asset: 'ETH', amount: '1', crypto_tx_hash, crypto_tx_index: '0' },
+    ])
+  })
+
+  test('stop at blocks that were replaced deeper than the depth, and say so', async () => {
+    const wallet = await newWallet('ETHEREUM', {})
+    // Empty blocks are made again just as they were.
+    await give('ETHEREUM', newAddress(), 'ETH', '1')
+    await wallet.chain.mine({ blocks: CONFIRMATIONS })
+    const { cursor } = await wallet.adapter.arrivals!(null)
+    await wallet.chain.request({ method: 'anvil_reorg', params: [5, []] } as never)
+    await wallet.chain.mine({ blocks: 3 })
+    await expect(wallet.adapter.arrivals!(cursor)).rejects.toThrow(
+      'ETHEREUM has rearranged its blocks deeper than 3 confirmations',
+    )
+  })
+})
+
+// ---------------------------------------------------------------------------------------------- sweeping
+
+const SWEEPS_MAX = 40
+
+/** Sweeps, a block a round, until nothing is left to do. */
+async function sweepAll({ adapter, chain, network }: Wallet): Promise<void> {
+  for (let round = 1; round <= SWEEPS_MAX; round++) {
+    const steps = await adapter.sweep!()
+    await chain.mine({ blocks: 1 })
+    const { rowCount } = await service.db.query(
+      `select from evm_sweeps where network = $1 and state in ('SIGNED', 'BROADCAST')`,
+      [network],
+    )
+    if (steps === 0 && rowCount === 0) return
+  }
+  throw new Error('sweeping does not come to an end')
+}
+
+/** What sweeping has cost a customer. */
+async function sweepingCost({ customer_id }: TestCustomer): Promise<bigint> {
+  const { rows } = await service.db.query<{ sum: string | null }>(
+    `select sum(network_fee) from evm_sweeps where customer_id = $1`,
+    [customer_id],
+  )
+  return parseStoredAmount(rows[0]!.sum ?? '0', 18)
+}
+
+describe('sweeping', () => {
+  // What the addresses of other tests hold is not this test's.
+  const forget = () => service.db.query('delete from evm_holdings')
+  beforeEach(forget)
+  afterEach(forget)
+
+  test('moves tokens, with gas from the hot wallet, and the native asset, and knows what it has cost', async () => {
+    const [customer, wallet] = [await newCustomer(service), await newWallet('ETHEREUM', { ETH: '1' })]
+    const { chain, adapter, hotWallet } = wallet
+    const { cursor } = await adapter.arrivals!(null)
+    const [one, two] = [await newDepositAddress(customer, wallet), await newDepositAddress(customer, wallet)]
+    await give('ETHEREUM', one, 'USDG', '20')
+    await give('ETHEREUM', two, 'ETH', '2')
+    await give('ETHEREUM', two, 'LINK', '3')
+    await chain.mine({ blocks: CONFIRMATIONS })
+    const arrived = await readOn(wallet, cursor)
+    expect(arrived.arrivals).toHaveLength(3)
+    expect((await adapter.status!()).held).toMatchObject({ ETH: '3', USDG: '20', LINK: '3' })
+
+    await sweepAll(wallet)
+    expect(await balance('ETHEREUM', hotWallet.address, 'USDG')).toBe(20_000_000n)
+    expect(await balance('ETHEREUM', hotWallet.address, 'LINK')).toBe(3n * 10n ** 18n)
+    expect(await balance('ETHEREUM', two, 'ETH')).toBe(0n)
+    const cost = await sweepingCost(customer)
+    expect(cost).toBeGreaterThan(0n)
+    const held = parseAmount((await adapter.status!()).held.ETH!, 18)!
+    expect(held).toBe(3n * 10n ** 18n - cost)
+    const spread = await Promise.all(
+      [hotWallet.address, one, two].map((at) => balance('ETHEREUM', at, 'ETH')),
+    )
+    expect(spread.reduce((sum, part) => sum + part)).toBe(held)
+
+    // Neither the top-ups nor what was swept is a deposit.
+    await chain.mine({ blocks: CONFIRMATIONS })
+    expect((await readOn(wallet, arrived.cursor)).arrivals).toEqual([])
+    // And the nonces of the top-ups are those of the wallet: a withdrawal goes on behind them.
+    await withdraw(customer, 'ETHEREUM', 'USDG', '20')
+    await settleAll(wallet)
+    expect((await madeBy(wallet)).map(({ nonce }) => nonce)).toEqual([0, 1])
+  })
+
+  test('leaves what is not worth its fee, and waits for gas in the hot wallet', async () => {
+    const [customer, wallet] = [await newCustomer(service), await newWallet('ETHEREUM', {})]
+    const { cursor } = await wallet.adapter.arrivals!(null)
+    const address = await newDepositAddress(customer, wallet)
+    await give('ETHEREUM', address, 'USDG', '0.5')
+    await wallet.chain.mine({ blocks: CONFIRMATIONS })
+    const { cursor: next } = await readOn(wallet, cursor)
+    expect(await wallet.adapter.sweep!()).toBe(0)
+    await give('ETHEREUM', address, 'USDG', '1')
+    await wallet.chain.mine({ blocks: CONFIRMATIONS })
+    await readOn(wallet, next)
+    const failure = await wallet.adapter.sweep!().catch((error: unknown) => error as AggregateError)
+    expect(String((failure as AggregateError).errors[0])).toMatch(
+      /the hot wallet has 0 ETH left, gas to sweep/,
+    )
+    await give('ETHEREUM', wallet.hotWallet.address, 'ETH', '1')
+    await sweepAll(wallet)
+    expect(await balance('ETHEREUM', wallet.hotWallet.address, 'USDG')).toBe(1_500_000n)
+  })
+
+  test('a transaction of it that is stuck is replaced, with the same nonce', async () => {
+    const [customer, wallet] = [
+      await newCustomer(service),
+      await newWallet('ETHEREUM', { ETH: '1' }, { stuckAfterMs: 0 }),
+    ]
+    const { cursor } = await wallet.adapter.arrivals!(null)
+    const address = await newDepositAddress(customer, wallet)
+    await give('ETHEREUM', address, 'ETH', '2')
+    await give('ETHEREUM', address, 'USDG', '2')
+    await wallet.chain.mine({ blocks: CONFIRMATIONS })
+    await readOn(wallet, cursor)
+    for (let round = 1; round <= 3; round++) {
+      await withoutMining(wallet, async () => {
+        await wallet.adapter.sweep!()
+        await wallet.chain.setNextBlockBaseFeePerGas({ baseFeePerGas: parseGwei('40') })
+        await wallet.chain.mine({ blocks: 1 })
+        await wallet.adapter.sweep!()
+      })
+      await calm(wallet)
+    }
+    await sweepAll(wallet)
+    expect(await balance('ETHEREUM', wallet.hotWallet.address, 'USDG')).toBe(2_000_000n)
+    const held = parseAmount((await wallet.adapter.status!()).held.ETH!, 18)!
+    expect(held).toBe(3n * 10n ** 18n - (await sweepingCost(customer)))
+  })
+
+  // Before a step is after the one before it: the adapter has no memory that a death could take.
+  test('survives death after any one statement or request', async () => {
+    const customer = await newCustomer(service)
+    const wallet = await newWallet('ETHEREUM', { ETH: '1' }, { confirmations: 1 })
+    const { chain, config, hotWallet } = wallet
+    const start = (await wallet.adapter.arrivals!(null)).cursor
+    let cursor = start
+    let deposits = 0n
+    for (let at = 0; ; at++) {
+      const address = await newDepositAddress(customer, wallet)
+      await give('ETHEREUM', address, 'USDG', '2')
+      await give('ETHEREUM', address, 'ETH', '0.01')
+      deposits += 1n
+      await chain.mine({ blocks: 1 })
+      const failures = new Failures((step) => (step === at ? 'AFTER' : undefined))
+      const adapter = evmAdapter('ETHEREUM', config, failures.database(service.db))
+      const dying = (work: () => Promise<unknown>) =>
+        failing(failures, () =>
+          work().then(
+            () => undefined,
+            () => undefined,
+          ),
+        )
+      await dying(async () => void (await adapter.arrivals!(cursor)))
+      ;({ cursor } = await readOn(wallet, cursor))
+      for (let round = 1; round <= 10 && failures.steps <= at; round++) {
+        await dying(() => adapter.sweep!())
+        await chain.mine({ blocks: 1 })
+      }
+      await sweepAll(wallet)
+      expect(await balance('ETHEREUM', hotWallet.address, 'USDG')).toBe(deposits * 2_000_000n)
+      expect(await balance('ETHEREUM', address, 'ETH')).toBe(0n)
+      if (failures.steps <= at) {
+        expect(at).toBeGreaterThan(20)
+        break
+      }
+    }
+    const given = 10n ** 18n + deposits * 10n ** 16n
+    expect(await balance('ETHEREUM', hotWallet.address, 'ETH')).toBe(given - (await sweepingCost(customer)))
+    expect((await madeBy(wallet)).map(({ nonce }) => nonce)).toEqual(
+      (await madeBy(wallet)).map((_, index) => index),
+    )
+    await chain.mine({ blocks: CONFIRMATIONS })
+    expect((await readOn(wallet, start)).arrivals).toHaveLength(Number(deposits) * 2)
+  })
+})
+
+test('addresses are derived at random paths, and from the key that they name', async () => {
+  const keys = depositKeysOf({ mnemonic: MNEMONIC })
+  const made = Array.from({ length: 3 }, () => keys.newAddress())
+  for (const { address, derivation } of made) {
+    expect(derivation).toMatch(/^[0-9a-f]{8}\/\d{1,10}\/\d{1,10}$/)
+    expect(keys.signerOf(address, derivation!)!.address).toBe(address)
+  }
+  const extendedKey = mnemonicToAccount(MNEMONIC, { path: "m/44'/60'/0'" }).getHdKey()
+  const same = depositKeysOf({ extendedKey: extendedKey.privateExtendedKey })
+  expect(same.signerOf(made[0]!.address, made[0]!.derivation!)!.address).toBe(made[0]!.address)
+  expect(() => keys.signerOf(made[0]!.address, made[1]!.derivation!)).toThrow('is not derived at')
+  const other = depositKeysOf({ mnemonic: 'test test test test test test test test test test test junk' })
+  expect(other.signerOf(made[0]!.address, made[0]!.derivation!)).toBeUndefined()
+  for (const wrong of [{ mnemonic: 'secret words' }, { extendedKey: extendedKey.publicExtendedKey }]) {
+    expect(() => depositKeysOf(wrong)).toThrow(
+      /^the deposit key is (no mnemonic or extended key|a public one)/,
+    )
+  }
+})

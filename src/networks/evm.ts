@@ -1,0 +1,424 @@
+import type { Hex } from 'viem'
+import { hexToBigInt, hexToNumber, parseGwei } from 'viem/utils'
+import { NETWORKS, type CryptoNetwork } from '../assets/catalogue.ts'
+import type { Database, Transaction } from '../db/database.ts'
+import { arrivals, NATIVE_INDEX } from './evm-arrivals.ts'
+import { at, evmNode, headOf, NodeError, says, type Receipt } from './evm-node.ts'
+import { closePurse, openPurse, spend, type Purse } from './evm-nonces.ts'
+import { sweep, unswept } from './evm-sweeps.ts'
+import {
+  balancesAt,
+  feeMax,
+  feePaid,
+  feesNow,
+  gasWithRoom,
+  isNative,
+  logIndexOf,
+  offChain,
+  onChain,
+  parse,
+  PLAIN_GAS,
+  replacement,
+  send,
+  signed,
+  standingsOf,
+  tokensOf,
+  tooDear,
+  transferLog,
+  transferOf,
+  type EvmChain,
+  type EvmSigner,
+  type Fees,
+} from './evm-transactions.ts'
+import { depositKeysOf, type DepositKey } from './evm-deposit-keys.ts'
+import type {
+  BroadcastAnswer,
+  BroadcastWithdrawal,
+  NetworkAdapter,
+  NetworkFee,
+  NetworkStatus,
+  Progress,
+  Refusal,
+  SignedTransaction,
+  Signing,
+  Withdrawal,
+} from './networks.ts'
+
+export type { EvmSigner, EvmTransaction } from './evm-transactions.ts'
+
+/** One EVM network: the node, the keys and the limits. */
+export interface EvmConfig {
+  /** JSON-RPC over HTTP. It may hold a provider's key: it stands in no error and no log. */
+  rpcUrl: string
+  /** What the node must answer to eth_chainId. The catalogue's main network unless given. */
+  chainId?: number
+  /** Pays every withdrawal. */
+  hotWallet: EvmSigner
+  /** Derives deposit addresses and signs for them; without it there are none, and nothing is swept. */
+  depositKey?: DepositKey
+  /** How deep a block must be before what is in it counts: 1 is the newest block. */
+  confirmations: number
+  /** Most that is offered for a unit of gas, in gwei. Above it withdrawals wait. */
+  maxFeePerGasCeiling: string
+  /** Addresses of tokens by asset, instead of the catalogue's: for test networks. */
+  tokens?: Record<string, string>
+  /** Gas asset below which the operator is to be told. */
+  lowMark?: string
+  pollMs?: number
+  /** A transaction that is neither made nor dropped for so long gets higher fees, if its own are below the current. */
+  stuckAfterMs?: number
+}
+
+const POLL_MS = 2_000
+const STUCK_AFTER_MS = 180_000
+
+/**
+ * Withdrawals and deposits over a real EVM node, by JSON-RPC. What a withdrawal is made by is decided once: its nonce
+ * is allotted in the transaction that keeps the signed bytes, and whatever replaces them later has the same nonce, so
+ * that the chain makes one of them. Nothing that is signed is ever reported as refused.
+ */
+export function evmAdapter(network: CryptoNetwork, config: EvmConfig, db: Database): NetworkAdapter {
+  const chain = chainOf(network, config)
+  const keys = config.depositKey && depositKeysOf(config.depositKey)
+  return {
+    pollMs: config.pollMs ?? POLL_MS,
+    signsAlone: true,
+    review: () => ({ verdict: 'PASS' }),
+    sign: (tx, withdrawals) => sign(tx, chain, withdrawals),
+    broadcast: (withdrawals) => broadcast(chain, withdrawals),
+    progress: (withdrawals) => progress(db, chain, withdrawals),
+    estimateFee: (asset) => estimateFee(chain, asset),
+    status: () => status(db, chain),
+    arrivals: (cursor) => arrivals(db, chain, cursor),
+    ...(keys !== undefined && {
+      newDepositAddress: async () => keys.newAddress(),
+      sweep: () => sweep(db, chain, keys),
+    }),
+  }
+}
+
+function chainOf(network: CryptoNetwork, config: EvmConfig): EvmChain {
+  const { family, gasAsset, chainId = 0 } = NETWORKS[network]
+  if (family !== 'evm') throw new Error(`${network} is no EVM network`)
+  if (config.confirmations < 1) throw new Error('confirmations must be at least 1')
+  const node = evmNode(config.rpcUrl)
+  const expected = config.chainId ?? chainId
+  let isReady = false
+  return {
+    network,
+    node,
+    chainId: expected,
+    gasAsset,
+    tokens: tokensOf(network, config.tokens ?? {}),
+    hotWallet: config.hotWallet,
+    confirmations: BigInt(config.confirmations),
+    feeCeiling: parseGwei(config.maxFeePerGasCeiling),
+    stuckAfterMs: config.stuckAfterMs ?? STUCK_AFTER_MS,
+    async ready() {
+      if (isReady) return
+      const found = hexToNumber(await node.call<Hex>('eth_chainId'))
+      if (found !== expected) throw new Error(`the node of ${network} is on chain ${found}, not ${expected}`)
+      isReady = true
+    },
+  }
+}
+
+// ---------------------------------------------------------------------------------------------- sign
+
+const BEHIND = 'an earlier withdrawal of the profile waits'
+
+/** Signs in order what the wallet can pay at the current fees; the rest waits, and those of its profile behind it. */
+async function sign(tx: Transaction, chain: EvmChain, withdrawals: Withdrawal[]): Promise<Signing[]> {
+  await chain.ready()
+  const fees = await feesNow(chain)
+  const allWait = (reason: string) => withdrawals.map(() => ({ outcome: 'WAITS', reason }) as const)
+  const dear = tooDear(fees, chain)
+  if (dear !== undefined) return allWait(dear)
+  const purse = await openPurse(tx, chain, new Set(withdrawals.map(({ asset }) => asset)))
+  if (purse.gap !== undefined) return allWait(purse.gap)
+  // Only what the wallet can pay is put to the node: it says of anything else that it would revert.
+  const tentative = new Map(purse.left)
+  const payable = inTurn(withdrawals, (withdrawal) => pay(chain, tentative, fees, withdrawal, PLAIN_GAS))
+  const estimates = await estimated(
+    chain,
+    purse.block,
+    withdrawals.filter((_, index) => payable[index] === undefined),
+  )
+  const decided = new Map<Withdrawal, bigint>()
+  const outcomes = inTurn(withdrawals, (withdrawal, index): Signing | undefined => {
+    const estimate = estimates.get(withdrawal)
+    if (estimate === undefined) return payable[index]
+    if ('outcome' in estimate) return estimate
+    const short = pay(chain, purse.left, fees, withdrawal, estimate.gas)
+    if (short === undefined) decided.set(withdrawal, estimate.gas)
+    return short
+  })
+  const signings: Signing[] = []
+  for (const [index, withdrawal] of withdrawals.entries()) {
+    const gas = decided.get(withdrawal)
+    if (gas === undefined) {
+      signings.push(outcomes[index]!)
+      continue
+    }
+    const { asset, amount, destination_address } = withdrawal
+    const transaction = {
+      type: 'eip1559' as const,
+      chainId: chain.chainId,
+      nonce: purse.nonce++,
+      ...transferOf(chain, asset, destination_address as Hex, onChain(chain, asset, amount)),
+      gas,
+      maxFeePerGas: fees.offer,
+      maxPriorityFeePerGas: fees.tip,
+    }
+    signings.push({ outcome: 'SIGNED', ...(await signed(chain.hotWallet, transaction)) })
+  }
+  await closePurse(tx, chain, purse)
+  return signings
+}
+
+/** Decides in order; behind one that waits, those of its profile wait too. */
+function inTurn(
+  withdrawals: Withdrawal[],
+  decide: (withdrawal: Withdrawal, index: number) => Signing | undefined,
+): (Signing | undefined)[] {
+  const waiting = new Set<string>()
+  return withdrawals.map((withdrawal, index) => {
+    const profile = `${withdrawal.customer_id} ${withdrawal.profile_id}`
+    if (waiting.has(profile)) return { outcome: 'WAITS', reason: BEHIND }
+    const signing = decide(withdrawal, index)
+    if (signing?.outcome === 'WAITS') waiting.add(profile)
+    return signing
+  })
+}
+
+/** Takes a withdrawal and its gas out of what is left; or says what is missing. */
+function pay(
+  chain: EvmChain,
+  left: Purse['left'],
+  fees: Fees,
+  { asset, amount }: Withdrawal,
+  gas: bigint,
+): Signing | undefined {
+  const units = onChain(chain, asset, amount)
+  const fee = feeMax({ gas, maxFeePerGas: fees.offer })
+  const needed = isNative(chain, asset)
+    ? [[asset, units + fee, 'with its gas'] as const]
+    : [[asset, units, ''] as const, [chain.gasAsset, fee, 'for its gas'] as const]
+  for (const [what, needs, why] of needed) {
+    const there = left.get(what)!
+    if (there >= needs) continue
+    const text = (value: bigint) => `${offChain(chain, what, value)} ${what}`
+    const reason = `the hot wallet has ${text(there)} left, the withdrawal needs ${text(needs)} ${why}`.trim()
+    return { outcome: 'WAITS', reason }
+  }
+  for (const [what, needs] of needed) spend(left, what, needs)
+  return undefined
+}
+
+/** How much gas a withdrawal takes; or that the node says it would fail, for good or for now. */
+type Estimate = { gas: bigint } | Signing
+
+async function estimated(
+  chain: EvmChain,
+  block: bigint,
+  withdrawals: Withdrawal[],
+): Promise<Map<Withdrawal, Estimate>> {
+  const from = chain.hotWallet.address
+  const moveTo = (to: string, { asset, amount }: Withdrawal) => {
+    const { value, ...move } = transferOf(chain, asset, to as Hex, onChain(chain, asset, amount))
+    return { from, ...move, value: toQuantity(value) }
+  }
+  const move = (withdrawal: Withdrawal) => moveTo(withdrawal.destination_address, withdrawal)
+  const gas = await chain.node.each<Hex>(
+    withdrawals.map((withdrawal) => ['eth_estimateGas', move(withdrawal), at(block)] as const),
+  )
+  // A token may refuse by answering false instead of reverting.
+  const tried = await chain.node.each<Hex>(
+    withdrawals.map((withdrawal) => ['eth_call', move(withdrawal), at(block)] as const),
+  )
+  const outcomes = withdrawals.map((_, index): NodeError | 'REFUSED' | bigint => {
+    const [estimate, answer] = [gas[index]!, tried[index]!]
+    const error = [estimate, answer].find((one) => one instanceof NodeError)
+    if (error !== undefined) return says(error, 'reverted') ? 'REFUSED' : error
+    return saysNo(answer as Hex) ? 'REFUSED' : gasWithRoom(hexToBigInt(estimate as Hex))
+  })
+  // A token that is paused, or that has blocked the wallet itself, says nothing about the destination.
+  const doubted = withdrawals.filter(
+    (withdrawal, index) => outcomes[index] === 'REFUSED' && !isNative(chain, withdrawal.asset),
+  )
+  const toItself = await chain.node.each<Hex>(
+    doubted.map((withdrawal) => ['eth_call', moveTo(from, withdrawal), at(block)] as const),
+  )
+  const faulty = new Set(
+    doubted.filter((_, index) => {
+      const answer = toItself[index]!
+      return answer instanceof NodeError || saysNo(answer)
+    }),
+  )
+  return new Map(
+    withdrawals.map((withdrawal, index): [Withdrawal, Estimate] => {
+      const outcome = outcomes[index]!
+      if (outcome instanceof NodeError) {
+        return [withdrawal, { outcome: 'WAITS', reason: `the node cannot estimate it: ${outcome.message}` }]
+      }
+      if (outcome !== 'REFUSED') return [withdrawal, { gas: outcome }]
+      if (faulty.has(withdrawal)) {
+        const reason = `${withdrawal.asset} refuses every transfer of the hot wallet`
+        return [withdrawal, { outcome: 'WAITS', reason }]
+      }
+      const refusal = refusalOf(withdrawal, 'the network would revert a transfer to the destination address')
+      return [withdrawal, { outcome: 'REFUSED', refusal }]
+    }),
+  )
+}
+
+/** The boolean false. A call of an account without code, and a token that answers nothing, say 0x. */
+const saysNo = (answer: Hex) => /^0x0{64}$/.test(answer)
+const toQuantity = (value: bigint): Hex => `0x${value.toString(16)}`
+
+const refusalOf = ({ destination_address }: Withdrawal, message: string): Refusal => ({
+  status_details: { invalid_destination_address: { message, destination_address } },
+})
+
+// ---------------------------------------------------------------------------------------------- broadcast, progress
+
+/** Never refuses: what is signed has its nonce, and is made sooner or later. */
+async function broadcast(chain: EvmChain, withdrawals: BroadcastWithdrawal[]): Promise<BroadcastAnswer[]> {
+  await chain.ready()
+  const failures = (await send(chain, withdrawals)).filter((failure) => failure !== undefined)
+  if (failures.length > 0) {
+    throw new AggregateError(
+      failures,
+      `${chain.network} does not take ${failures.length} of ${withdrawals.length} transactions: ${failures[0]!.message}`,
+    )
+  }
+  return withdrawals.map(() => ({ accepted: true }))
+}
+
+async function progress(
+  db: Database,
+  chain: EvmChain,
+  withdrawals: BroadcastWithdrawal[],
+): Promise<Progress[]> {
+  await chain.ready()
+  const standings = await standingsOf(chain, withdrawals)
+  const stuck = await stuckAmong(
+    db,
+    chain,
+    withdrawals.filter((_, index) => standings[index]!.state !== 'MINED'),
+  )
+  const fees = stuck.size > 0 ? await feesNow(chain) : undefined
+  const answers: Progress[] = []
+  for (const [index, withdrawal] of withdrawals.entries()) {
+    const standing = standings[index]!
+    if (standing.state === 'MINED') {
+      answers.push(standing.deep ? ended(chain, withdrawal, standing.receipt) : { state: 'PENDING' })
+      continue
+    }
+    const bumped = stuck.has(withdrawal.transfer_id)
+      ? await affordable(chain, await replacement(chain, fees!, chain.hotWallet, withdrawal.raw_transaction))
+      : undefined
+    answers.push(bumped === undefined ? standing : { state: 'REPLACED', ...bumped })
+  }
+  return answers
+}
+
+/**
+ * A withdrawal whose transaction is in the chain to stay. What it was to do is read from the signed bytes: the
+ * configuration may be another one by now.
+ */
+function ended(chain: EvmChain, withdrawal: BroadcastWithdrawal, receipt: Receipt): Progress {
+  const networkFee = feePaid(chain, receipt)
+  const transaction = parse(withdrawal.raw_transaction)
+  const confirmed = (crypto_tx_index: string): Progress => {
+    return { state: 'CONFIRMED', crypto_tx_hash: receipt.transactionHash, crypto_tx_index, networkFee }
+  }
+  if (hexToBigInt(receipt.status) === 1n) {
+    if (transaction.data === undefined) return confirmed(NATIVE_INDEX)
+    // A token must tell of every transfer (ERC-20): without a log, nothing has moved.
+    const log = transferLog(transaction, receipt)
+    if (log !== undefined) return confirmed(logIndexOf(log))
+  }
+  const refusal = refusalOf(withdrawal, `the network reverted transaction ${receipt.transactionHash}`)
+  return { state: 'FAILED', refusal, networkFee }
+}
+
+/** Those that have been under way for too long, since they were signed or last replaced. */
+async function stuckAmong(
+  db: Database,
+  { stuckAfterMs }: EvmChain,
+  withdrawals: BroadcastWithdrawal[],
+): Promise<Set<string>> {
+  if (withdrawals.length === 0) return new Set()
+  const { rows } = await db.query<{ transfer_id: string }>(
+    `
+    select b.transfer_id
+    from unnest($1::uuid[], $2::uuid[]) as asked (customer_id, transfer_id)
+    cross join lateral (
+      select b.transfer_id, greatest(b.created_at, (
+        select max(r.replaced_at) from replaced_transactions r
+        where r.customer_id = asked.customer_id and r.transfer_id = asked.transfer_id)) as since
+      from broadcasts b
+      where b.customer_id = asked.customer_id and b.transfer_id = asked.transfer_id
+      offset 0
+    ) b
+    where b.since < clock_timestamp() - make_interval(secs => $3::float8 / 1000)`,
+    [
+      withdrawals.map(({ customer_id }) => customer_id),
+      withdrawals.map(({ transfer_id }) => transfer_id),
+      stuckAfterMs,
+    ],
+  )
+  return new Set(rows.map(({ transfer_id }) => transfer_id))
+}
+
+/** A replacement that the wallet can pay: nodes refuse any other, and the one before stays good. */
+async function affordable(
+  chain: EvmChain,
+  bumped: SignedTransaction | undefined,
+): Promise<SignedTransaction | undefined> {
+  if (bumped === undefined) return undefined
+  const transaction = parse(bumped.raw_transaction)
+  const there = hexToBigInt(await chain.node.call<Hex>('eth_getBalance', chain.hotWallet.address, 'latest'))
+  return there >= transaction.value + feeMax(transaction) ? bumped : undefined
+}
+
+// ---------------------------------------------------------------------------------------------- fees, status
+
+/** What a transfer of a token to an address that had none takes, as the catalogue's tokens are written. */
+const TOKEN_GAS = 65_000n
+
+/** At the current fees. The estimate for a transfer of nothing to itself tells where gas counts differently. */
+async function estimateFee(chain: EvmChain, asset: string): Promise<NetworkFee> {
+  await chain.ready()
+  const from = chain.hotWallet.address
+  const { value, ...move } = transferOf(chain, asset, from, 0n)
+  const [fees, [estimate]] = await Promise.all([
+    feesNow(chain),
+    chain.node.each<Hex>([['eth_estimateGas', { from, ...move, value: toQuantity(value) }]]),
+  ])
+  const typical = isNative(chain, asset) ? PLAIN_GAS : TOKEN_GAS
+  const own = estimate instanceof NodeError ? 0n : hexToBigInt(estimate!)
+  const gas = own > typical ? gasWithRoom(own) : typical
+  return { asset: chain.gasAsset, amount: offChain(chain, chain.gasAsset, gas * fees.current) }
+}
+
+/** Of one block: the hot wallet, and what lies at deposit addresses. */
+async function status(db: Database, chain: EvmChain): Promise<NetworkStatus> {
+  await chain.ready()
+  const block = await headOf(chain.node)
+  const assets = [chain.gasAsset, ...chain.tokens.keys()]
+  const { address } = chain.hotWallet
+  const [balances, elsewhere] = await Promise.all([
+    balancesAt(
+      chain,
+      block,
+      assets.map((asset) => ({ address, asset })),
+    ),
+    unswept(db, chain, block),
+  ])
+  const held = assets.map((asset, index) => {
+    return [asset, offChain(chain, asset, balances[index]! + (elsewhere.get(asset) ?? 0n))] as const
+  })
+  return { height: Number(block), held: Object.fromEntries(held) }
+}

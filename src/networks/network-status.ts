@@ -1,0 +1,108 @@
+import { formatAmount, parseAmount, parseStoredAmount } from '../assets/amount.ts'
+import { decimalsOf, NETWORKS, type CryptoNetwork } from '../assets/catalogue.ts'
+import type { Database } from '../db/database.ts'
+import type { ConfiguredNetwork } from './configured.ts'
+
+/** An asset on a network: what the adapter holds there, and what the ledger says is in custody there. */
+export interface Custody {
+  asset: string
+  held: string
+  in_custody: string
+  /** What is held beyond custody; negative: what is missing. */
+  difference: string
+}
+
+/** What there is to say of a network for whoever operates it. Amounts are decimal strings. */
+export interface NetworkReport {
+  crypto_network: CryptoNetwork
+  reachable: boolean
+  /** Why it is not. */
+  error?: string
+  height?: number
+  confirmations: number
+  custody: Custody[]
+  /** Whether the hot wallet holds less of the network's own asset than its low mark. */
+  below_low_mark: boolean
+  /** Withdrawals under way, by how far they are. */
+  in_flight: Record<string, number>
+  /** Those that wait: why, how many, and since when the first of them. */
+  waiting: { reason: string; count: number; since: string }[]
+}
+
+/** Reports on the networks that are configured (`bursar networks status`). */
+export async function networkReports(
+  db: Database,
+  networks: ReadonlyMap<CryptoNetwork, ConfiguredNetwork>,
+): Promise<NetworkReport[]> {
+  return Promise.all([...networks].map(([network, configured]) => report(db, network, configured)))
+}
+
+async function report(
+  db: Database,
+  crypto_network: CryptoNetwork,
+  { adapter, confirmations, lowMark }: ConfiguredNetwork,
+): Promise<NetworkReport> {
+  const [status, custody, in_flight, waiting] = await Promise.all([
+    adapter.status!().catch((error: Error) => error),
+    custodyOf(db, crypto_network),
+    inFlight(db, crypto_network),
+    waitingOn(db, crypto_network),
+  ])
+  const about = { crypto_network, confirmations, in_flight, waiting }
+  if (status instanceof Error) {
+    const unknown = [...custody].map(([asset, minor]) => {
+      const in_custody = formatAmount(minor, decimalsOf(asset))
+      return { asset, held: '?', in_custody, difference: '?' }
+    })
+    return { ...about, reachable: false, error: status.message, custody: unknown, below_low_mark: false }
+  }
+  const { gasAsset } = NETWORKS[crypto_network]
+  const heldOf = (asset: string) => parseAmount(status.held[asset] ?? '0', decimalsOf(asset))!
+  const assets = [...new Set([...Object.keys(status.held), ...custody.keys()])].sort()
+  return {
+    ...about,
+    reachable: true,
+    height: status.height,
+    custody: assets.map((asset) => {
+      const decimals = decimalsOf(asset)
+      const [held, owed] = [heldOf(asset), custody.get(asset) ?? 0n]
+      return {
+        asset,
+        held: formatAmount(held, decimals),
+        in_custody: formatAmount(owed, decimals),
+        difference: formatAmount(held - owed, decimals),
+      }
+    }),
+    below_low_mark: lowMark !== undefined && heldOf(gasAsset) < parseAmount(lowMark, decimalsOf(gasAsset))!,
+  }
+}
+
+/** What the ledgers of all customers say is in custody there. Custody is an asset: its entries are negative. */
+async function custodyOf(db: Database, network: CryptoNetwork): Promise<Map<string, bigint>> {
+  const { rows } = await db.query<{ asset: string; amount: string }>(
+    `select asset, -sum(amount) as amount from entries where account = $1 group by asset having sum(amount) <> 0`,
+    [`custody:${network}`],
+  )
+  return new Map(rows.map(({ asset, amount }) => [asset, parseStoredAmount(amount, decimalsOf(asset))]))
+}
+
+async function inFlight(db: Database, network: CryptoNetwork): Promise<Record<string, number>> {
+  const { rows } = await db.query<{ state: string; count: string }>(
+    `select state, count(*) from broadcasts where network = $1 and state <> 'DONE' group by state order by state`,
+    [network],
+  )
+  return Object.fromEntries(rows.map(({ state, count }) => [state, Number(count)]))
+}
+
+async function waitingOn(db: Database, network: CryptoNetwork): Promise<NetworkReport['waiting']> {
+  const { rows } = await db.query<{ reason: string; count: string; since: string }>(
+    `
+    select waiting_reason as reason, count(*), min(waiting_since) as since
+    from broadcasts
+    where network = $1 and waiting_reason is not null
+    group by waiting_reason
+    order by since`,
+    [network],
+  )
+  return rows.map(({ reason, count, since }) => ({ reason, count: Number(count), since }))
+}

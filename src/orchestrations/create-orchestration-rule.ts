@@ -1,0 +1,193 @@
+import { Type, type Static } from 'typebox'
+import { transaction, violatedConstraint, type Database, type Transaction } from '../db/database.ts'
+import { newId, readClock } from '../db/ids.ts'
+import { AssetSymbol, RefId, Text, Uuid } from '../http/fields.ts'
+import { operation, type Context } from '../http/operation.ts'
+import { problem } from '../http/problems.ts'
+import { carriedBy } from '../ledger/movements/crypto-withdrawal.ts'
+import { requireWires } from '../ledger/movements/fiat-withdrawal.ts'
+import { requireConvertible, requireDestination } from '../ledger/movements/payout.ts'
+import { insertDepositAddress } from '../ledger/records/deposit-address.ts'
+import { requirePayable, selectFiatAccounts } from '../ledger/records/fiat-account.ts'
+import { insertInstructions } from '../ledger/records/fiat-deposit-instructions.ts'
+import {
+  Destination,
+  destinationOf,
+  OrchestrationRule,
+  RULE_COLUMNS,
+  RuleSource,
+  ruleToWire,
+  withAddressId,
+  type KnownDestination,
+  type RuleRow,
+} from '../ledger/records/orchestration-rule.ts'
+import { requireProfile } from '../ledger/records/profile.ts'
+import type { Networks } from '../networks/networks.ts'
+
+const CreateOrchestrationRuleBody = Type.Object(
+  {
+    ref_id: RefId,
+    profile_id: Uuid('Profile that the deposits are credited to.'),
+    source_asset: AssetSymbol,
+    destination_asset: AssetSymbol,
+    source: RuleSource,
+    destination: Type.Optional(Destination),
+    nickname: Type.Optional(Text(100, 'Name for people.')),
+  },
+  { additionalProperties: false },
+)
+type Body = Static<typeof CreateOrchestrationRuleBody>
+
+/** Creates a rule (design section 6): a deposit at its source starts an orchestration to its destination. */
+export const createOrchestrationRule = operation({
+  method: 'POST',
+  url: '/v2/orchestration/rules',
+  scope: 'orchestration:write_orchestration_rule',
+  tag: 'Orchestrations',
+  summary: 'Create Orchestration Rule',
+  description:
+    'A source of fiat or crypto gets deposit instructions or a deposit address of its own. USD and platform-issued stablecoins are converted one to one.',
+  body: CreateOrchestrationRuleBody,
+  example: {
+    ref_id: 'rule-2026-0001',
+    profile_id: '0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f',
+    source_asset: 'USD',
+    destination_asset: 'USDP',
+    source: { fiat: { network: 'WIRE' } },
+    destination: {
+      crypto: { network: 'ETHEREUM', address: '0x52908400098527886E0F7030069857D2E4169EE7' },
+    },
+    nickname: 'Wires to USDP',
+  },
+  reply: Type.Object({ rule: OrchestrationRule }),
+  problems: [
+    'unsupported-network',
+    'unsupported-address',
+    'not-found',
+    'disabled',
+    'already-exists',
+    'unavailable',
+  ],
+  async run({ body, customerId, db, networks, settings }) {
+    const destination = body.destination ?? { profile: { profile_id: body.profile_id } }
+    requireConvertible(body)
+    requireSource(body, { networks })
+    requireDestination({ ...body, destination: destinationOf(destination) }, { networks, settings })
+    try {
+      return {
+        rule: await transaction(db, async (tx) => {
+          await requireNew(tx, customerId, 'ref_id', [body.ref_id])
+          await requireRecords(tx, customerId, body, destination)
+          const known = await withAddressId(tx, customerId, destination)
+          return insertRule(tx, networks, customerId, { ...body, destination: known })
+        }),
+      }
+    } catch (error) {
+      // Another rule was first.
+      const constraint = violatedConstraint(error)
+      if (constraint === 'orchestration_rules_ref_id')
+        await requireNew(db, customerId, 'ref_id', [body.ref_id])
+      if (constraint === 'orchestration_rules_source')
+        await requireNew(db, customerId, 'source', [body.profile_id, body.source_asset])
+      throw error
+    }
+  },
+})
+
+/** The source must be one that its asset can come in at. */
+function requireSource(
+  { source, source_asset, profile_id }: Body,
+  { networks }: Pick<Context, 'networks'>,
+): void {
+  if (source.fiat !== undefined) requireWires({ asset: source_asset }, networks, 'source_asset')
+  if (source.crypto !== undefined) carriedBy(source_asset, source.crypto.network, 'source.crypto.network')
+  if (source.profile !== undefined && source.profile.profile_id !== profile_id)
+    throw problem.badRequest('source.profile.profile_id must be profile_id, whose deposits the rule is for')
+}
+
+const TAKEN = {
+  ref_id: 'ref_id = $2',
+  source: `source_id = $2 and source_asset = $3 and status = 'ACTIVE'`,
+}
+
+/** Throws already-exists for the rule that has this ref_id, or the active one that waits at the same source. */
+async function requireNew(
+  db: Database | Transaction,
+  customerId: string,
+  field: keyof typeof TAKEN,
+  values: string[],
+): Promise<void> {
+  const { rows } = await db.query<RuleRow>(
+    `select ${RULE_COLUMNS} from orchestration_rules where customer_id = $1 and ${TAKEN[field]}`,
+    [customerId, ...values],
+  )
+  if (rows[0] !== undefined) throw problem.alreadyExists(field, ruleToWire(rows[0]))
+}
+
+async function requireRecords(
+  tx: Transaction,
+  customerId: string,
+  { profile_id }: Body,
+  { fiat, profile }: Destination,
+): Promise<void> {
+  await requireProfile(tx, customerId, profile_id)
+  if (profile !== undefined) await requireProfile(tx, customerId, profile.profile_id)
+  if (fiat === undefined) return
+  requirePayable(await selectFiatAccounts(tx, customerId, [fiat.fiat_account_id]), fiat.fiat_account_id)
+}
+
+/** The rule's own deposit instructions or address, or its profile. */
+async function makeSource(
+  tx: Transaction,
+  networks: Networks,
+  customerId: string,
+  { source: { crypto, fiat }, profile_id }: Pick<Body, 'source' | 'profile_id'>,
+): Promise<{ source: OrchestrationRule['source']; sourceId: string }> {
+  if (fiat !== undefined) {
+    const { id, memo_id } = await insertInstructions(tx, customerId, { profile_id, fiat_network: 'WIRE' })
+    const made = { deposit_instructions_id: id, memo_id, network: 'WIRE' as const }
+    return { source: { fiat: { ...fiat, ...made } }, sourceId: id }
+  }
+  if (crypto !== undefined) {
+    const crypto_network = crypto.network
+    const made = await insertDepositAddress(tx, networks, customerId, { profile_id, crypto_network })
+    const { id, address } = made
+    return { source: { crypto: { address_id: id, address, network: crypto_network } }, sourceId: id }
+  }
+  return { source: { profile: { profile_id } }, sourceId: profile_id }
+}
+
+/**
+ * Makes a rule with its own deposit instructions or address. What is taken violates `orchestration_rules_ref_id` or
+ * `orchestration_rules_source`.
+ */
+export async function insertRule(
+  tx: Transaction,
+  networks: Networks,
+  customerId: string,
+  rule: Omit<Body, 'destination'> & { destination: KnownDestination },
+): Promise<OrchestrationRule> {
+  const { source, sourceId } = await makeSource(tx, networks, customerId, rule)
+  const now = await readClock(tx)
+  const { rows } = await tx.query<RuleRow>(
+    `
+    insert into orchestration_rules (customer_id, id, created_at, updated_at, ref_id, profile_id, status, nickname,
+                                     source_asset, destination_asset, source, destination, source_id)
+    values ($1, $2, $3, $3, $4, $5, 'ACTIVE', $6, $7, $8, $9, $10, $11)
+    returning ${RULE_COLUMNS}`,
+    [
+      customerId,
+      newId(now),
+      now.text,
+      rule.ref_id,
+      rule.profile_id,
+      rule.nickname,
+      rule.source_asset,
+      rule.destination_asset,
+      source,
+      rule.destination,
+      sourceId,
+    ],
+  )
+  return ruleToWire(rows[0]!)
+}

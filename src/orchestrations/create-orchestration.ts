@@ -1,0 +1,108 @@
+import { Type } from 'typebox'
+import { canonicalAmount } from '../assets/amount.ts'
+import { decimalsOf } from '../assets/catalogue.ts'
+import { Amount, AssetSymbol, Metadata, RefId, Uuid } from '../http/fields.ts'
+import { operation } from '../http/operation.ts'
+import { payoutOf } from '../ledger/movements/payout.ts'
+import { selectFiatAccounts } from '../ledger/records/fiat-account.ts'
+import { Destination, destinationOf, withAddressId } from '../ledger/records/orchestration-rule.ts'
+import { Orchestration } from '../ledger/records/orchestration.ts'
+
+const CreateOrchestrationBody = Type.Object(
+  {
+    ref_id: RefId,
+    source_asset: AssetSymbol,
+    destination_asset: AssetSymbol,
+    source_amount: Amount('Amount of the source asset to take.'),
+    source: Type.Object(
+      { profile: Type.Object({ profile_id: Uuid('Profile to debit.') }, { additionalProperties: false }) },
+      { additionalProperties: false, description: 'Where the money comes from.' },
+    ),
+    destination: Type.Optional(Destination),
+    identity_id: Type.Optional(Uuid('Identity.')),
+    account_id: Type.Optional(Uuid('Account.')),
+    metadata: Type.Optional(Metadata),
+  },
+  { additionalProperties: false },
+)
+
+/**
+ * Starts an orchestration from a profile (design section 6). Its destination transfer is made in the same
+ * transaction, so that what cannot be paid is refused here and not later.
+ */
+export const createOrchestration = operation({
+  method: 'POST',
+  url: '/v2/orchestration/orchestrations',
+  scope: 'orchestration:write_orchestration',
+  tag: 'Orchestrations',
+  summary: 'Create Orchestration',
+  body: CreateOrchestrationBody,
+  example: {
+    ref_id: 'orchestration-2026-0001',
+    source_asset: 'USD',
+    destination_asset: 'USDG',
+    source_amount: '20',
+    source: { profile: { profile_id: '0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f' } },
+    metadata: { order: '1041' },
+  },
+  reply: Orchestration,
+  problems: [
+    'exceed-precision',
+    'below-min-withdraw-limit',
+    'exceed-max-withdraw-limit',
+    'unsupported-network',
+    'unsupported-address',
+    'not-found',
+    'disabled',
+    'insufficient-funds',
+    'already-exists',
+    'unavailable',
+  ],
+  async run({ body, customerId, db, ledger, networks, settings }) {
+    const { profile_id } = body.source.profile
+    const destination = destinationOf(
+      await withAddressId(db, customerId, body.destination ?? { profile: { profile_id } }),
+    )
+    const order = { ...body, customer_id: customerId, profile_id, destination }
+    const payout = payoutOf(order, { networks, settings }, 'REFUSED')
+
+    const bankAccount = destination.fiat?.bank_account_id
+    const fiatAccounts = await selectFiatAccounts(
+      db,
+      customerId,
+      bankAccount === undefined ? [] : [bankAccount],
+    )
+    let started: Orchestration | undefined
+    await ledger.submit(customerId, {
+      orchestration_ref_id: body.ref_id,
+      holder: order,
+      balances: payout.balances,
+      decide(view) {
+        const id = view.newId()
+        const decision = payout.decide(view, { group_id: id, fiatAccounts })
+        const { transfer, counterpart = { transfer } } = decision
+        started = {
+          id,
+          customer_id: customerId,
+          profile_id,
+          identity_id: body.identity_id,
+          account_id: body.account_id,
+          ref_id: body.ref_id,
+          status: transfer.status === 'COMPLETED' ? 'COMPLETED' : 'PROCESSING',
+          source_asset: body.source_asset,
+          destination_asset: body.destination_asset,
+          source_amount: canonicalAmount(body.source_amount, decimalsOf(body.source_asset)),
+          source_transfer: { transfer_id: transfer.id },
+          destination_transfer: { transfer_id: counterpart.transfer.id },
+          source: { profile: { profile_id } },
+          destination,
+          metadata: body.metadata,
+          created_at: view.now.text,
+          updated_at: view.now.text,
+        }
+        return { ...decision, orchestration: started }
+      },
+    })
+    return started!
+  },
+})

@@ -1,0 +1,37 @@
+import { Type } from 'typebox'
+import { Uuid } from '../http/fields.ts'
+import { operation } from '../http/operation.ts'
+import { problem } from '../http/problems.ts'
+import {
+  OrchestrationRule,
+  RULE_COLUMNS,
+  ruleToWire,
+  type RuleRow,
+} from '../ledger/records/orchestration-rule.ts'
+
+/**
+ * Deletes a rule (design section 6): later deposits stay on the profile, what it has started goes on. The record
+ * stays, DELETED; deleting it again changes nothing.
+ */
+export const deleteOrchestrationRule = operation({
+  method: 'DELETE',
+  url: '/v2/orchestration/rules/:id',
+  scope: 'orchestration:write_orchestration_rule',
+  tag: 'Orchestrations',
+  summary: 'Delete Orchestration Rule',
+  params: Type.Object({ id: Uuid('Rule id.') }),
+  reply: Type.Object({ rule: OrchestrationRule }),
+  problems: ['not-found'],
+  async run({ params, customerId, db }) {
+    const { rows } = await db.query<RuleRow>(
+      `
+      update orchestration_rules
+      set status = 'DELETED', updated_at = case status when 'ACTIVE' then clock_timestamp() else updated_at end
+      where customer_id = $1 and id = $2
+      returning ${RULE_COLUMNS}`,
+      [customerId, params.id],
+    )
+    if (rows[0] === undefined) throw problem.notFound('orchestration rule', params.id)
+    return { rule: ruleToWire(rows[0]) }
+  },
+})

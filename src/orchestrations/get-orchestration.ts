@@ -1,0 +1,30 @@
+import { Type } from 'typebox'
+import { Uuid } from '../http/fields.ts'
+import { operation } from '../http/operation.ts'
+import { problem } from '../http/problems.ts'
+import {
+  Orchestration,
+  ORCHESTRATION_COLUMNS,
+  orchestrationToWire,
+  type OrchestrationRow,
+} from '../ledger/records/orchestration.ts'
+
+/** Reads one orchestration by id (design section 6). */
+export const getOrchestration = operation({
+  method: 'GET',
+  url: '/v2/orchestration/orchestrations/:id',
+  scope: 'orchestration:read_orchestration',
+  tag: 'Orchestrations',
+  summary: 'Get Orchestration',
+  params: Type.Object({ id: Uuid('Orchestration id.') }),
+  reply: Orchestration,
+  problems: ['not-found'],
+  async run({ params, customerId, db }) {
+    const { rows } = await db.query<OrchestrationRow>(
+      `select ${ORCHESTRATION_COLUMNS} from orchestrations o where o.customer_id = $1 and o.id = $2`,
+      [customerId, params.id],
+    )
+    if (rows[0] === undefined) throw problem.notFound('orchestration', params.id)
+    return orchestrationToWire(rows[0])
+  },
+})

@@ -1,0 +1,1699 @@
+/*
+ * What holds of every orchestration, wherever and however often the worker fails, and however many workers there are:
+ * 1. a deposit starts one or none: that of the active rule at its own place, else on its profile, for its asset;
+ *    none after the rule was deleted;
+ * 2. it comes to the end that its destination stands for, COMPLETED or FAILED, unless that one never confirms;
+ * 3. it knows its transfers and they know it: source_transfer, destination_transfer, and group_id;
+ * 4. a FAILED one says why, and has taken nothing: the money is on the profile, in the source asset;
+ * 5. one that is not FAILED has taken its amount once, less what its destination has no decimals for;
+ * 6. no money appears or vanishes, whatever is converted: `verify` finds nothing.
+ */
+import { randomUUID } from 'node:crypto'
+import { setTimeout as pause } from 'node:timers/promises'
+import fc from 'fast-check'
+import { pino } from 'pino'
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { Failures, type Failure } from '../../test/failures.ts'
+import {
+  atEnd,
+  BASE_URL,
+  caller,
+  everyTable,
+  newCustomer,
+  SEED,
+  startTestService,
+} from '../../test/support.ts'
+import type { Answer, TestCustomer, TestService } from '../../test/support.ts'
+import { buildApp } from '../app.ts'
+import { formatAmount, parseAmount, parseStoredAmount } from '../assets/amount.ts'
+import { CRYPTO_NETWORKS, decimalsOf, findAsset, NETWORKS, type CryptoNetwork } from '../assets/catalogue.ts'
+import { openDatabase, type Database } from '../db/database.ts'
+import { Ledger } from '../ledger/ledger.ts'
+import type { OrchestrationRule } from '../ledger/records/orchestration-rule.ts'
+import type { Orchestration } from '../ledger/records/orchestration.ts'
+import { TRANSFER_COLUMNS, transferToWire, type Transfer } from '../ledger/records/transfer.ts'
+import type { TransferRow } from '../ledger/records/transfer.ts'
+import { verify } from '../ledger/verify.ts'
+import { addressFromBytes } from '../networks/addresses.ts'
+import { MAGIC_OUTCOMES, magicAccountNumber, magicAddress } from '../networks/magic-addresses.ts'
+import type { MagicOutcome } from '../networks/magic-addresses.ts'
+import type { Networks } from '../networks/networks.ts'
+import { settleWithdrawals } from '../transfers/settle-withdrawals.ts'
+import { CLAIM_MAX, runOrchestrations } from './run-orchestrations.ts'
+
+let service: TestService
+beforeAll(async () => {
+  // Nothing here waits for a hold to end: `hurry` ends it.
+  service = await startTestService({ BURSAR_SIMULATED_HOLD_MS: '3600000' })
+})
+afterAll(() => service.close())
+// Those that never confirm are looked after by their own test only.
+afterEach(() => giveUp())
+
+// ---------------------------------------------------------------------------------------------- the API
+
+/** A customer with a profile of each kind, and with whom they belong to. */
+interface World {
+  customer: TestCustomer
+  /** Two that nobody can be barred from, one of an account, and one that money is spent to. */
+  profiles: string[]
+  /** That of the account, and one that deposit instructions name. */
+  identities: string[]
+  account: string
+  fiatAccounts: Map<Outcome, string>
+}
+const ACCOUNTS_PROFILE = 2
+const SPENT_TO = 3
+
+type Outcome = MagicOutcome | 'ORDINARY'
+
+const RULES = '/v2/orchestration/rules'
+const ORCHESTRATIONS = '/v2/orchestration/orchestrations'
+
+function body<T>({ status, body }: Answer<T>): T {
+  expect({ status, body }).toMatchObject({ status: 200 })
+  return body
+}
+const post = async <T = { id: string }>({ customer }: World, url: string, content: unknown): Promise<T> =>
+  body(await customer.call<T>('POST', url, content))
+
+async function newWorld(): Promise<World> {
+  const customer = await newCustomer(service)
+  const world: World = { customer, profiles: [], identities: [], account: '', fiatAccounts: new Map() }
+  for (const ref_id of ['of the account', 'of instructions']) {
+    const person_details = { first_name: 'Ada', last_name: 'Lovelace' }
+    world.identities.push((await post(world, '/v2/identity/identities', { ref_id, person_details })).id)
+  }
+  const account = await post<{ id: string; profile_id: string }>(world, '/v2/identity/accounts', {
+    account: { identity_id: world.identities[0] },
+    create_profile: true,
+  })
+  world.account = account.id
+  const newProfile = async () => (await post(world, '/v2/profiles', { nickname: randomUUID() })).id
+  world.profiles = [customer.profile_id, await newProfile(), account.profile_id, await newProfile()]
+  return world
+}
+
+const ORDINARY_DESTINATION = Buffer.from('an ordinary destination address!')
+const ORDINARY_ACCOUNT = '000987654321'
+
+/** Where money goes, as plain values; profiles are numbered. */
+type Destination =
+  | { to: 'crypto'; network: CryptoNetwork; outcome: Outcome }
+  | { to: 'fiat'; outcome: Outcome }
+  | { to: 'profile'; profile: number }
+
+const addressOf = (network: CryptoNetwork, outcome: Outcome) =>
+  outcome === 'ORDINARY' ? addressFromBytes(network, ORDINARY_DESTINATION) : magicAddress(network, outcome)
+const accountNumberOf = (outcome: Outcome) =>
+  outcome === 'ORDINARY' ? ORDINARY_ACCOUNT : magicAccountNumber(outcome)
+
+/** The destination as a request has it. */
+async function destinationOf(world: World, destination: Destination) {
+  switch (destination.to) {
+    case 'crypto': {
+      const { network, outcome } = destination
+      return { crypto: { network, address: addressOf(network, outcome)! } }
+    }
+    case 'fiat':
+      return { fiat: { fiat_account_id: await fiatAccountOf(world, destination.outcome), memo: 'rent' } }
+    case 'profile':
+      return { profile: { profile_id: world.profiles[destination.profile]! } }
+  }
+}
+
+async function fiatAccountOf(world: World, outcome: Outcome): Promise<string> {
+  const known = world.fiatAccounts.get(outcome)
+  if (known !== undefined) return known
+  const { id } = await post(world, '/v2/transfer/fiat-accounts', {
+    fiat_account_owner: { institution_details: { name: 'Example Ltd' } },
+    fiat_network_instructions: { wire: { account_number: accountNumberOf(outcome)! } },
+  })
+  world.fiatAccounts.set(outcome, id)
+  return id
+}
+
+/** A rule, as plain values. */
+interface RuleSpec {
+  profile: number
+  source: { kind: 'fiat' } | { kind: 'crypto'; network: CryptoNetwork } | { kind: 'profile' }
+  source_asset: string
+  destination_asset: string
+  destination: Destination
+}
+
+async function createRule(world: World, spec: RuleSpec): Promise<Answer<{ rule: OrchestrationRule }>> {
+  const { profile, source, source_asset, destination_asset, destination } = spec
+  const profile_id = world.profiles[profile]!
+  const sources = {
+    fiat: { fiat: { network: 'WIRE' } },
+    crypto: { crypto: { network: 'network' in source ? source.network : undefined } },
+    profile: { profile: { profile_id } },
+  }
+  return world.customer.call('POST', RULES, {
+    ref_id: randomUUID(),
+    profile_id,
+    source_asset,
+    destination_asset,
+    source: sources[source.kind],
+    destination: await destinationOf(world, destination),
+  })
+}
+const newRule = async (world: World, spec: RuleSpec) => body(await createRule(world, spec)).rule
+
+const deleteRule = async ({ customer }: World, { id }: { id: string }) =>
+  body(await customer.call<{ rule: OrchestrationRule }>('DELETE', `${RULES}/${id}`)).rule
+
+/** A wire arrives. Gives the deposit. */
+async function wire(world: World, memo_id: string, amount: string): Promise<Transfer> {
+  await post(world, '/v2/sandbox/fiat-deposits', {
+    amount,
+    asset: 'USD',
+    memo_id,
+    fiat_network_instructions: { wire: {} },
+  })
+  const { items } = await get<{ items: Transfer[] }>(
+    world,
+    '/v2/transfer/transfers?type=WIRE_DEPOSIT&limit=1',
+  )
+  return items[0]!
+}
+
+/** Money arrives for a profile, over a network to an address, if one is named. Gives the deposit. */
+async function deposit(
+  world: World,
+  profile: number,
+  asset: string,
+  amount: string,
+  to: { crypto_network?: CryptoNetwork; crypto_address?: string } = {},
+): Promise<Transfer> {
+  const url = `/v2/sandbox/profiles/${world.profiles[profile]!}/deposit`
+  const { activity_id } = await post<{ activity_id: string }>(world, url, { asset, amount, ...to })
+  return get(world, `/v2/transfer/transfers/${activity_id}`)
+}
+
+/** Changes what an identity's verification came to, and its flags. */
+const setStanding = async ({ customer, identities }: World, identity: number, standing: object) =>
+  body(
+    await customer.call('PUT', `/v2/identity/identities/${identities[identity]!}/sandbox-status`, standing),
+  )
+
+const get = async <T>({ customer }: World, url: string): Promise<T> =>
+  body(await customer.call<T>('GET', url))
+const read = (world: World, id: string) => get<Orchestration>(world, `${ORCHESTRATIONS}/${id}`)
+/** What a deposit started. */
+const startedBy = async (world: World, { group_id }: Transfer) => {
+  expect(group_id).toBeDefined()
+  return read(world, group_id!)
+}
+
+/** What the profiles have, without zeros: by number and asset. */
+async function balancesOf(world: World): Promise<Record<string, string>> {
+  const lists = await Promise.all(
+    world.profiles.map((id) =>
+      get<{ items: { asset: string; available: string }[] }>(world, `/v2/profiles/${id}/balances`),
+    ),
+  )
+  return Object.fromEntries(
+    lists.flatMap(({ items }, profile) =>
+      items.flatMap(({ asset, available }) =>
+        available === '0' ? [] : [[`${profile} ${asset}`, available]],
+      ),
+    ),
+  )
+}
+
+// ---------------------------------------------------------------------------------------------- the worker
+
+/** Makes everything due now that is to be looked at later. */
+const hurry = () =>
+  service.db.query(`
+    update broadcasts set due_at = clock_timestamp()
+    where transfer_id in (select transfer_id from broadcasts where due_at is not null for update skip locked)`)
+const giveUp = () => service.db.query('update broadcasts set due_at = null')
+
+/** Far more rounds than anything takes: a withdrawal is new, held, signed, sent, dropped, signed, sent, done. */
+const ROUNDS_MAX = 60
+
+const contextWith = (networks: Networks) => ({ networks, settings: service.settings })
+
+/** Runs the worker's first half until nothing waits for its destination transfer. */
+async function payAll(): Promise<void> {
+  await untilNone(
+    `select from orchestrations where status = 'PROCESSING' and destination_transfer_id is null`,
+    () => runOrchestrations(service.db, contextWith(service.networks)),
+  )
+}
+
+const UNCONFIRMED = [...CRYPTO_NETWORKS.map((network) => magicAddress(network, 'NEVER_CONFIRMS'))]
+
+/** Runs its second half until only withdrawals are left that never confirm. */
+async function settleAll(): Promise<void> {
+  const pending = `
+    select from transfers t
+    left join fiat_accounts f on f.customer_id = t.customer_id and f.id = t.fiat_account_id
+    where t.status = 'PENDING'
+      and coalesce(t.destination_address, '') <> all ($1)
+      and coalesce(f.fiat_network_instructions -> 'wire' ->> 'account_number', '') <> $2`
+  await untilNone(pending, async () => {
+    await hurry()
+    await settleWithdrawals(service.db, service.networks)
+  }, [UNCONFIRMED, magicAccountNumber('NEVER_CONFIRMS')])
+}
+
+async function untilNone(query: string, work: () => Promise<unknown>, values: unknown[] = []): Promise<void> {
+  for (let round = 1; round <= ROUNDS_MAX; round++) {
+    if ((await service.db.query(query, values)).rowCount === 0) return
+    await work()
+    // A connection that was cut may hold its locks for a moment longer.
+    if (round > 10) await pause(20)
+  }
+  throw new Error('the worker does not come to an end')
+}
+
+async function finish(): Promise<void> {
+  await payAll()
+  await settleAll()
+}
+
+// ---------------------------------------------------------------------------------------------- the invariants
+
+const DEPOSITS = new Set(['WIRE_DEPOSIT', 'CRYPTO_DEPOSIT'])
+
+/** Holds what has come to its end against invariants 1 to 5, in plain code. Gives it all, oldest first. */
+async function requireSound(world: World) {
+  const { customer_id } = world.customer
+  const byGroup = new Map<string, Transfer[]>()
+  const transfers = await service.db.query<TransferRow>(
+    `select ${TRANSFER_COLUMNS} from transfers t where t.customer_id = $1 order by t.id`,
+    [customer_id],
+  )
+  const deposits: Transfer[] = []
+  for (const transfer of transfers.rows.map(transferToWire)) {
+    if (DEPOSITS.has(transfer.type)) deposits.push(transfer)
+    const { group_id = transfer.id } = transfer
+    byGroup.set(group_id, [...(byGroup.get(group_id) ?? []), transfer])
+  }
+  const takenBy = await netChanges(customer_id)
+  const sent = await sentTransfers()
+
+  const orchestrations = await listAll(world)
+  for (const orchestration of orchestrations) {
+    const { id, status, source_transfer, destination_transfer, orchestration_rule_id } = orchestration
+    const group = byGroup.get(id) ?? []
+    const started = group.filter(({ type }) => DEPOSITS.has(type))
+    const made = group.filter(({ type }) => !DEPOSITS.has(type))
+
+    // 1 and 3: where it comes from.
+    if (orchestration_rule_id === undefined) {
+      expect(started).toEqual([])
+      expect(source_transfer).toEqual({ transfer_id: made[0]!.id })
+    } else {
+      expect(started).toMatchObject([
+        {
+          id: source_transfer!.transfer_id,
+          profile_id: orchestration.profile_id,
+          balance_asset: orchestration.source_asset,
+          total: orchestration.source_amount,
+        },
+      ])
+      expect(holderOf(orchestration)).toEqual(holderOf(started[0]!))
+    }
+
+    // 2 and 3: where it goes to.
+    const { crypto, fiat, profile } = orchestration.destination
+    const destination = group.find((transfer) => transfer.id === destination_transfer?.transfer_id)
+    const has = { asset: orchestration.destination_asset, status: TRANSFER_STATUS[status] }
+    if (crypto !== undefined && destination !== undefined) {
+      const { network: crypto_network, address: destination_address } = crypto
+      expect(destination).toMatchObject({
+        type: 'CRYPTO_WITHDRAWAL',
+        crypto_network,
+        destination_address,
+        ...has,
+      })
+    }
+    if (fiat !== undefined && destination !== undefined) {
+      const { bank_account_id: fiat_account_id, memo } = fiat
+      expect(destination).toMatchObject({ type: 'WIRE_WITHDRAWAL', fiat_account_id, memo, ...has })
+    }
+    if (profile !== undefined && destination !== undefined) {
+      expect(destination).toMatchObject({ type: 'INTERNAL_TRANSFER_CREDIT', ...profile, ...has })
+    }
+    expect(made).toHaveLength(destination === undefined ? 0 : profile === undefined ? 1 : 2)
+    if (status !== 'FAILED') expect(destination).toBeDefined()
+    const isSent = sent.get(destination?.id ?? '') ?? 0
+    if (status === 'COMPLETED') expect(isSent).toBe(profile === undefined ? 1 : 0)
+    if (status === 'FAILED') expect(isSent).toBe(0)
+
+    // 4 and 5: what it has taken.
+    const taken = made.flatMap((transfer) => takenBy.get(transfer.id) ?? [])
+    const from = `${orchestration.profile_id} ${orchestration.source_asset}`
+    if (status === 'FAILED') {
+      expect(orchestration.fail_reason!.detail).toMatch(/\w/)
+      expect(taken).toEqual([])
+    } else {
+      expect(orchestration.fail_reason).toBeUndefined()
+      const source = taken.find(({ account }) => account === from)
+      const { source_amount } = orchestration
+      const rest = parseAmount(source_amount, DECIMALS)! + source!.amount
+      expect([rest >= 0n, rest < unitAt(orchestration)]).toEqual([true, true])
+    }
+  }
+  // 1: no deposit has started another one, and none one that is not there.
+  const ids = new Set(orchestrations.map(({ id }) => id))
+  expect(deposits.filter(({ group_id }) => group_id !== undefined && !ids.has(group_id))).toEqual([])
+  return { orchestrations, deposits }
+}
+
+const holderOf = ({ account_id, identity_id, metadata }: Transfer | Orchestration) => {
+  return { account_id, identity_id, metadata }
+}
+const TRANSFER_STATUS = { PROCESSING: 'PENDING', COMPLETED: 'COMPLETED', FAILED: 'FAILED' } as const
+
+async function listAll(world: World): Promise<Orchestration[]> {
+  const found: Orchestration[] = []
+  let cursor = ''
+  do {
+    const page = await get<{ items: Orchestration[]; next_page_cursor?: string }>(
+      world,
+      `${ORCHESTRATIONS}?order=ASC&limit=1000${cursor}`,
+    )
+    found.push(...page.items)
+    cursor = page.next_page_cursor === undefined ? '' : `&page_cursor=${page.next_page_cursor}`
+  } while (cursor !== '')
+  return found
+}
+
+/** All amounts are compared as whole numbers of the smallest unit of the finest asset. */
+const DECIMALS = 18
+const text = (amount: bigint) => formatAmount(amount, DECIMALS)
+/** The smallest amount that goes all the way. */
+const unitAt = ({ source_asset, destination_asset, destination }: Orchestration) =>
+  unitOf(source_asset, destination_asset, destination.crypto?.network)
+
+function unitOf(source: string, destination: string, network: CryptoNetwork | undefined): bigint {
+  const onNetwork = network && findAsset(destination)!.networks[network]!.decimals
+  const decimals = Math.min(decimalsOf(source), decimalsOf(destination), onNetwork ?? DECIMALS)
+  return 10n ** BigInt(DECIMALS - decimals)
+}
+
+/** What each transfer has changed in all, by account, without zeros. */
+async function netChanges(customerId: string) {
+  const { rows } = await service.db.query<{
+    transfer_id: string
+    account: string
+    sum: string
+  }>(
+    `select transfer_id, coalesce(profile_id::text, account) || ' ' || asset as account, sum(amount)
+     from entries where customer_id = $1
+     group by 1, 2 having sum(amount) <> 0`,
+    [customerId],
+  )
+  const changes = new Map<string, { account: string; amount: bigint }[]>()
+  for (const { transfer_id, account, sum } of rows) {
+    const change = { account, amount: parseStoredAmount(sum, DECIMALS) }
+    changes.set(transfer_id, [...(changes.get(transfer_id) ?? []), change])
+  }
+  return changes
+}
+
+/** How often each transfer is on the simulated networks and at the bank: the outside world's view. */
+async function sentTransfers(): Promise<Map<string, number>> {
+  const { rows } = await service.db.query<{ id: string; count: number }>(
+    `select convert_from(raw_transaction, 'UTF8')::json ->> 'transfer_id' as id, count(*)::int
+     from simulated_chain group by 1`,
+  )
+  return new Map(rows.map(({ id, count }) => [id, count]))
+}
+
+const requireClean = async () => expect((await verify(service.db)).disagreements).toEqual([])
+
+// ---------------------------------------------------------------------------------------------- examples
+
+const ETHEREUM = { to: 'crypto', network: 'ETHEREUM', outcome: 'ORDINARY' } as const
+const BANK = { to: 'fiat', outcome: 'ORDINARY' } as const
+const toProfile = (profile: number) => ({ to: 'profile', profile }) as const
+
+/** Wires to USDP on ETHEREUM, with changes. */
+const ruleOf = (changes: Partial<RuleSpec> = {}): RuleSpec => ({
+  profile: 0,
+  source: { kind: 'fiat' },
+  source_asset: 'USD',
+  destination_asset: 'USDP',
+  destination: ETHEREUM,
+  ...changes,
+})
+const memoOf = ({ source }: OrchestrationRule) => source.fiat!.memo_id
+const destinationTransfer = (world: World, { destination_transfer }: Orchestration) =>
+  get<Transfer>(world, `/v2/transfer/transfers/${destination_transfer!.transfer_id}`)
+
+test('a deposit below the minimum withdrawal ends FAILED, says so, and stays', async () => {
+  const world = await newWorld()
+  const rule = await newRule(world, ruleOf())
+  const deposit = await wire(world, memoOf(rule), '1.99')
+  const started = await startedBy(world, deposit)
+  expect(started).toMatchObject({
+    status: 'PROCESSING',
+    source_amount: '1.99',
+    orchestration_rule_id: rule.id,
+  })
+  await finish()
+  const { updated_at, ...ended } = await read(world, started.id)
+  expect(ended).toEqual({
+    ...(({ updated_at: _, ...rest }) => rest)(started),
+    status: 'FAILED',
+    fail_reason: { detail: 'source_amount less the fee of 1 is below the minimum of 1 USDP' },
+  })
+  expect(updated_at > started.updated_at).toBe(true)
+  expect(await balancesOf(world)).toEqual({ '0 USD': '1.99' })
+  await requireSound(world)
+})
+
+test('what the destination has no decimals for stays on the profile', async () => {
+  const world = await newWorld()
+  const spec = { source: { kind: 'profile' }, source_asset: 'USDP', destination_asset: 'USD' } as const
+  await newRule(world, ruleOf({ ...spec, destination: BANK }))
+  const paid = await startedBy(world, await deposit(world, 0, 'USDP', '1.239000000000000001'))
+  const tooLittle = await startedBy(world, await deposit(world, 0, 'USDP', '0.009'))
+  await finish()
+  const ended = await read(world, paid.id)
+  expect(ended).toMatchObject({ status: 'COMPLETED', source_amount: '1.239000000000000001' })
+  expect(await destinationTransfer(world, ended)).toMatchObject({ type: 'WIRE_WITHDRAWAL', amount: '1.23' })
+  expect(await read(world, tooLittle.id)).toMatchObject({
+    status: 'FAILED',
+    fail_reason: { detail: expect.stringContaining('too little') as string },
+  })
+  expect(await balancesOf(world)).toEqual({ '0 USDP': '0.018000000000000001' })
+  await requireSound(world)
+})
+
+test('the address of a rule on an EVM network takes its deposits on the others too', async () => {
+  const world = await newWorld()
+  const spec = { source: { kind: 'crypto', network: 'ETHEREUM' }, source_asset: 'USDG' } as const
+  const rule = await newRule(world, ruleOf({ ...spec, destination_asset: 'USD', destination: BANK }))
+  const { address_id, address } = rule.source.crypto!
+  for (const crypto_network of ['ETHEREUM', 'INK', 'XLAYER'] as const) {
+    for (const crypto_address of [address, address.toLowerCase()]) {
+      const started = await startedBy(
+        world,
+        await deposit(world, 0, 'USDG', '3', { crypto_network, crypto_address }),
+      )
+      expect(started.source).toEqual({ crypto: { address_id, address, network: 'ETHEREUM' } })
+      expect(started.orchestration_rule_id).toBe(rule.id)
+    }
+  }
+  const url = `/v2/sandbox/profiles/${world.profiles[0]!}/deposit`
+  const onSolana = { asset: 'USDG', amount: '3', crypto_network: 'SOLANA', crypto_address: address }
+  expect((await world.customer.call('POST', url, onSolana)).status).toBe(400)
+  await finish()
+  const { orchestrations } = await requireSound(world)
+  expect(orchestrations.map(({ status }) => status)).toEqual(Array(6).fill('COMPLETED'))
+})
+
+describe('a conversion', () => {
+  const profileSource = { kind: 'profile' } as const
+  test.each<[string, Partial<RuleSpec>, string, Partial<Transfer>, Record<string, string>]>([
+    [
+      'of USD to USDP goes to an address',
+      {},
+      '20.5',
+      {
+        type: 'CRYPTO_WITHDRAWAL',
+        asset: 'USDP',
+        amount: '19.5',
+        fee: '1',
+        total: '20.5',
+        balance_asset: 'USD',
+      },
+      {},
+    ],
+    [
+      'of USDP to USD goes by wire',
+      { source: profileSource, source_asset: 'USDP', destination_asset: 'USD', destination: BANK },
+      '20.5',
+      {
+        type: 'WIRE_WITHDRAWAL',
+        asset: 'USD',
+        amount: '20.5',
+        fee: '0',
+        balance_asset: 'USDP',
+        memo: 'rent',
+      },
+      {},
+    ],
+    [
+      'of USDG to PYUSD goes to another profile',
+      { source: profileSource, source_asset: 'USDG', destination_asset: 'PYUSD', destination: toProfile(1) },
+      '20.000001',
+      { type: 'INTERNAL_TRANSFER_CREDIT', asset: 'PYUSD', amount: '20.000001', balance_asset: 'PYUSD' },
+      { '1 PYUSD': '20.000001' },
+    ],
+    [
+      'of USDG to PYUSD goes onto the same profile',
+      { source: profileSource, source_asset: 'USDG', destination_asset: 'PYUSD', destination: toProfile(0) },
+      '20.000001',
+      { type: 'INTERNAL_TRANSFER_CREDIT', asset: 'PYUSD', amount: '20.000001', balance_asset: 'PYUSD' },
+      { '0 PYUSD': '20.000001' },
+    ],
+  ])('%s', async (_, changes, amount, transfer, balances) => {
+    const world = await newWorld()
+    const spec = ruleOf(changes)
+    const rule = await newRule(world, spec)
+    const arrived =
+      spec.source.kind === 'fiat'
+        ? await wire(world, memoOf(rule), amount)
+        : await deposit(world, 0, spec.source_asset, amount)
+    const { id } = await startedBy(world, arrived)
+    await finish()
+    const ended = await read(world, id)
+    expect(ended).toMatchObject({ status: 'COMPLETED', source_amount: amount })
+    expect(await destinationTransfer(world, ended)).toMatchObject({
+      ...transfer,
+      group_id: id,
+      status: 'COMPLETED',
+    })
+    expect(await balancesOf(world)).toEqual(balances)
+    await requireSound(world)
+    await requireClean()
+  })
+})
+
+test('a deposit of another asset than the rule is for starts nothing', async () => {
+  const world = await newWorld()
+  const spec = { source_asset: 'USDG', destination_asset: 'USD', destination: BANK }
+  const own = await newRule(world, ruleOf({ ...spec, source: { kind: 'crypto', network: 'ETHEREUM' } }))
+  await newRule(world, ruleOf({ ...spec, source: { kind: 'profile' } }))
+  const { address: crypto_address } = own.source.crypto!
+  for (const asset of ['USDP', 'PYUSD', 'ETH']) {
+    const arrived = await deposit(world, 0, asset, '5', { crypto_network: 'ETHEREUM', crypto_address })
+    expect(arrived.group_id).toBeUndefined()
+  }
+  expect((await deposit(world, 0, 'USD', '5')).group_id).toBeUndefined()
+  await finish()
+  expect(await requireSound(world)).toMatchObject({ orchestrations: [] })
+  expect(await balancesOf(world)).toEqual({ '0 USDP': '5', '0 PYUSD': '5', '0 ETH': '5', '0 USD': '5' })
+})
+
+test("a rule's own place comes before a rule on the profile, and that one takes what others leave", async () => {
+  const world = await newWorld()
+  const onProfile = await newRule(world, ruleOf({ source: { kind: 'profile' }, destination: toProfile(1) }))
+  const own = await newRule(world, ruleOf())
+  const ruleOfWire = async (memo: string) =>
+    (await startedBy(world, await wire(world, memo, '5'))).orchestration_rule_id
+  const { memo_id } = await post<{ memo_id: string }>(world, '/v2/transfer/fiat-deposit-instructions', {
+    profile_id: world.profiles[0],
+    fiat_network: 'WIRE',
+  })
+  expect(await ruleOfWire(memoOf(own))).toBe(own.id)
+  expect(await ruleOfWire(memo_id)).toBe(onProfile.id)
+  expect((await startedBy(world, await deposit(world, 0, 'USD', '5'))).orchestration_rule_id).toBe(
+    onProfile.id,
+  )
+  // The place stays when its rule is gone.
+  await deleteRule(world, own)
+  expect(await ruleOfWire(memoOf(own))).toBe(onProfile.id)
+  await deleteRule(world, onProfile)
+  expect((await wire(world, memoOf(own), '5')).group_id).toBeUndefined()
+})
+
+test('a deleted rule leaves later deposits on the profile, and what it started goes on', async () => {
+  const world = await newWorld()
+  const rule = await newRule(world, ruleOf())
+  const before = await startedBy(world, await wire(world, memoOf(rule), '5'))
+  await payAll()
+  const inFlight = await startedBy(world, await wire(world, memoOf(rule), '6'))
+  const deleted = await deleteRule(world, rule)
+  expect(deleted).toEqual({ ...rule, status: 'DELETED', updated_at: deleted.updated_at })
+  expect(await deleteRule(world, rule)).toEqual(deleted)
+  expect((await wire(world, memoOf(rule), '7')).group_id).toBeUndefined()
+  await finish()
+  for (const { id } of [before, inFlight]) expect((await read(world, id)).status).toBe('COMPLETED')
+  expect(await balancesOf(world)).toEqual({ '0 USD': '7' })
+  expect((await requireSound(world)).orchestrations).toHaveLength(2)
+})
+
+/** What `fail_reason` says of each destination that is refused for good. */
+const REFUSED: Partial<Record<Outcome, RegExp>> = {
+  INVALID_DESTINATION_ADDRESS: /refused the destination address/,
+  STALE_FEE_QUOTE: /fee rose/,
+  MISSING_TRUSTLINE: /trustline/,
+  MAX_RENT_EXCEEDED: /rent/,
+  TRAVEL_RULE_REJECTED: /travel rule/,
+  CUSTOMER_REJECTED: /customer rejected/,
+}
+
+describe('the sandbox returns the funds and says why', () => {
+  const destinations = Object.keys(REFUSED).flatMap((name): Destination[] => {
+    const outcome = name as MagicOutcome
+    const networks = (['ETHEREUM', 'SOLANA', 'STELLAR'] as const).filter((one) => addressOf(one, outcome))
+    const byWire = magicAccountNumber(outcome) === undefined ? [] : [{ to: 'fiat', outcome } as const]
+    return [...networks.map((network) => ({ to: 'crypto', network, outcome }) as const), ...byWire]
+  })
+  test.each(destinations)('when it fails: %o', async (destination) => {
+    const world = await newWorld()
+    const destination_asset = destination.to === 'fiat' ? 'USD' : 'PYUSD'
+    const spec = { source_asset: 'USDG', destination_asset, destination }
+    await newRule(world, ruleOf({ ...spec, source: { kind: 'profile' } }))
+    const { id } = await startedBy(world, await deposit(world, 0, 'USDG', '7.25'))
+    await payAll()
+    expect(await balancesOf(world)).toEqual({})
+    expect((await read(world, id)).status).toBe('PROCESSING')
+    await settleAll()
+    const { status, fail_reason, destination_transfer } = await read(world, id)
+    expect({ status, fail_reason }).toEqual({
+      status: 'FAILED',
+      fail_reason: {
+        detail: expect.stringMatching(
+          REFUSED['outcome' in destination ? destination.outcome : 'ORDINARY']!,
+        ) as string,
+      },
+    })
+    expect(fail_reason!.detail).toMatch(/^the destination transfer failed: /)
+    expect(destination_transfer).toBeDefined()
+    expect(await balancesOf(world)).toEqual({ '0 USDG': '7.25' })
+    await requireSound(world)
+  })
+})
+
+describe('the money stays on the profile', () => {
+  test.each<[string, profile: number, identity: number, named: (world: World) => object]>([
+    ['the account of the profile', ACCOUNTS_PROFILE, 0, () => ({})],
+    ['the account that the deposit names', 1, 0, ({ account }) => ({ account_id: account })],
+    ['the identity that the deposit names', 1, 1, ({ identities }) => ({ identity_id: identities[1] })],
+  ])('where %s was barred since', async (_, profile, identity, named) => {
+    const world = await newWorld()
+    const { memo_id } = await post<{ memo_id: string }>(world, '/v2/transfer/fiat-deposit-instructions', {
+      profile_id: world.profiles[profile],
+      fiat_network: 'WIRE',
+      metadata: { order: '1041' },
+      ...named(world),
+    })
+    await newRule(world, ruleOf({ profile, source: { kind: 'profile' } }))
+    const send = async () => (await startedBy(world, await wire(world, memo_id, '5'))).id
+    const barred = await send()
+    await setStanding(world, identity, { status: 'DENIED' })
+    await finish()
+    await setStanding(world, identity, { status: 'APPROVED' })
+    const free = await send()
+    await finish()
+    expect(await read(world, barred)).toMatchObject({
+      status: 'FAILED',
+      fail_reason: { detail: expect.stringMatching(/ is DENIED: nothing can be withdrawn/) as string },
+      metadata: { order: '1041' },
+    })
+    expect((await read(world, free)).status).toBe('COMPLETED')
+    expect(await balancesOf(world)).toEqual({ [`${profile} USD`]: '5' })
+    await requireSound(world)
+  })
+
+  test('where the bank account was rejected since', async () => {
+    const world = await newWorld()
+    const rule = await newRule(world, ruleOf({ destination_asset: 'USD', destination: BANK }))
+    const { id } = await startedBy(world, await wire(world, memoOf(rule), '5'))
+    await service.db.query(`update fiat_accounts set status = 'REJECTED' where customer_id = $1`, [
+      world.customer.customer_id,
+    ])
+    await finish()
+    expect(await read(world, id)).toMatchObject({
+      status: 'FAILED',
+      fail_reason: { detail: expect.stringMatching(/fiat account .* is REJECTED/) as string },
+    })
+    expect(await balancesOf(world)).toEqual({ '0 USD': '5' })
+  })
+})
+
+// ---------------------------------------------------------------------------------------------- direct ones
+
+/** An orchestration from a profile, as a request has it. */
+async function directOf(world: World, changes: Record<string, unknown> = {}) {
+  return {
+    ref_id: randomUUID(),
+    source_asset: 'USD',
+    destination_asset: 'USDP',
+    source_amount: '20',
+    source: { profile: { profile_id: world.profiles[0]! } },
+    destination: await destinationOf(world, ETHEREUM),
+    ...changes,
+  }
+}
+const start = (world: World, request: object) =>
+  world.customer.call<Orchestration>('POST', ORCHESTRATIONS, request)
+
+/** The service in another process, as far as memory goes. */
+async function secondProcess() {
+  const db = openDatabase(service.url, { max: 4, onError: () => undefined })
+  const ledger = new Ledger(db)
+  const { networks, settings } = service
+  const app = await buildApp({
+    db,
+    ledger,
+    networks,
+    settings,
+    baseUrl: BASE_URL,
+    log: pino({ level: 'silent' }),
+  })
+  atEnd(async () => {
+    await app.close()
+    await ledger.drain()
+    await db.end()
+  })
+  return app
+}
+
+describe('a direct orchestration', () => {
+  test('takes the money at once and ends as its destination does', async () => {
+    const world = await newWorld()
+    await deposit(world, 0, 'USD', '20')
+    const metadata = { order: '1041' }
+    const request = await directOf(world, { metadata, source_amount: '20.00' })
+    const started = body(await start(world, request))
+    expect(started).toMatchObject({
+      status: 'PROCESSING',
+      ref_id: request.ref_id,
+      source_amount: '20',
+      metadata,
+    })
+    expect(await balancesOf(world)).toEqual({})
+    expect(await read(world, started.id)).toEqual(started)
+    await finish()
+    const { updated_at, ...ended } = await read(world, started.id)
+    expect({ ...ended, updated_at: started.updated_at }).toEqual({ ...started, status: 'COMPLETED' })
+    expect(updated_at > started.updated_at).toBe(true)
+    expect(await destinationTransfer(world, started)).toMatchObject({ metadata, amount: '19' })
+    await requireSound(world)
+  })
+
+  test('that converts on the profile is COMPLETED in the answer', async () => {
+    const world = await newWorld()
+    await deposit(world, 0, 'USD', '20')
+    const started = body(await start(world, { ...(await directOf(world)), destination: undefined }))
+    expect(started).toMatchObject({
+      status: 'COMPLETED',
+      destination: { profile: { profile_id: world.profiles[0] } },
+    })
+    expect(await balancesOf(world)).toEqual({ '0 USDP': '20' })
+    await requireSound(world)
+  })
+
+  test('is refused as its destination transfer would be, and changes nothing', async () => {
+    const world = await newWorld()
+    await deposit(world, 0, 'USD', '19.99')
+    await deposit(world, ACCOUNTS_PROFILE, 'USD', '100')
+    await setStanding(world, 0, { status: 'DENIED' })
+    const fromAccount = { source: { profile: { profile_id: world.profiles[ACCOUNTS_PROFILE] } } }
+    const crypto = (network: CryptoNetwork, address: string) => ({
+      destination: { crypto: { network, address } },
+    })
+    const refusals: [changes: Record<string, unknown>, status: number, body: object][] = [
+      [{}, 403, { meta: { profile_id: world.profiles[0], asset: 'USD', available: '19.99', needed: '20' } }],
+      [fromAccount, 403, { title: 'Disabled' }],
+      [{ source_amount: '1.99' }, 400, { title: 'Below the minimum withdrawal' }],
+      [{ source_amount: '1000002' }, 400, { title: 'Above the maximum withdrawal' }],
+      [{ source_amount: '5.001' }, 400, { title: 'Too many decimals' }],
+      [{ source_amount: '0' }, 400, {}],
+      [{ destination_asset: 'BTC' }, 400, {}],
+      [{ destination_asset: 'NONE' }, 400, {}],
+      [crypto('BITCOIN', addressOf('BITCOIN', 'ORDINARY')!), 400, { title: 'Unsupported network' }],
+      [crypto('SOLANA', addressOf('ETHEREUM', 'ORDINARY')!), 400, { title: 'Unsupported address' }],
+      [{ destination: { profile: { profile_id: randomUUID() } } }, 404, {}],
+      [{ destination: { fiat: { fiat_account_id: randomUUID() } }, destination_asset: 'USD' }, 404, {}],
+      [{ source: { profile: { profile_id: randomUUID() } } }, 404, {}],
+      [{ destination: undefined, destination_asset: 'USD' }, 400, {}],
+    ]
+    const before = await everyTable(service.db)
+    for (const [changes, status, body] of refusals) {
+      expect(await start(world, await directOf(world, changes))).toMatchObject({
+        status,
+        body: { status, ...body },
+      })
+    }
+    expect(await everyTable(service.db)).toEqual(before)
+  })
+
+  test('two of one ref_id at once: one is made, the other gets its record', async () => {
+    const world = await newWorld()
+    await deposit(world, 0, 'USD', '1000')
+    // In one process and in two: one batch of a ledger decides, and a unique key.
+    const { call, token } = world.customer
+    for (const other of [call, caller(await secondProcess(), token)]) {
+      for (let round = 1; round <= 10; round++) {
+        const request = await directOf(world)
+        const answers = await Promise.all([call, other].map((one) => one('POST', ORCHESTRATIONS, request)))
+        const [made, refused] = answers.sort((a, b) => a.status - b.status)
+        expect([made!.status, refused!.status]).toEqual([200, 409])
+        expect(refused!.body.meta).toEqual({ existing: made!.body })
+      }
+    }
+    expect(await balancesOf(world)).toEqual({ '0 USD': '600' })
+    await finish()
+    expect((await requireSound(world)).orchestrations).toHaveLength(20)
+  })
+})
+
+describe('a rule on a profile', () => {
+  const spec = ruleOf({ source: { kind: 'profile' } })
+
+  test('is the only active one for its asset', async () => {
+    const world = await newWorld()
+    const rule = await newRule(world, spec)
+    const second = await createRule(world, { ...spec, destination: toProfile(1) })
+    expect(second).toMatchObject({ status: 409, body: { title: 'Already exists', meta: { existing: rule } } })
+    await newRule(world, { ...spec, source_asset: 'USDG' })
+    await newRule(world, { ...spec, profile: 1 })
+    await deleteRule(world, rule)
+    expect((await newRule(world, spec)).status).toBe('ACTIVE')
+  })
+
+  test('is made once when two are asked for at once', async () => {
+    for (let round = 1; round <= 5; round++) {
+      const world = await newWorld()
+      const answers = await Promise.all([createRule(world, spec), createRule(world, spec)])
+      const [made, refused] = answers.sort((a, b) => a.status - b.status)
+      expect([made.status, refused.status]).toEqual([200, 409])
+      expect(refused.body).toMatchObject({ meta: { existing: made.body.rule } })
+    }
+  })
+})
+
+// ---------------------------------------------------------------------------------------------- failures
+
+/** Ways of an orchestration, and how each ends. */
+const WAYS: Record<string, { spec: Partial<RuleSpec>; amount: string; status: Orchestration['status'] }> = {
+  'to an address': { spec: {}, amount: '5', status: 'COMPLETED' },
+  'to an address that is refused': {
+    spec: { destination: { ...ETHEREUM, outcome: 'STALE_FEE_QUOTE' } },
+    amount: '5',
+    status: 'FAILED',
+  },
+  'to an address, but too little': { spec: {}, amount: '1', status: 'FAILED' },
+  'to a bank account': {
+    spec: { destination_asset: 'USD', destination: BANK },
+    amount: '5',
+    status: 'COMPLETED',
+  },
+  'to another profile': { spec: { destination: toProfile(1) }, amount: '5', status: 'COMPLETED' },
+}
+const cases = (['BEFORE', 'AFTER'] as const).flatMap((failure) =>
+  Object.keys(WAYS).map((way) => [failure, way] as const),
+)
+
+describe('when the worker dies', () => {
+  test.each(cases)('%s any one step of its first half, one %s is paid once', async (failure, way) => {
+    await dieAtEachStep(failure, way, async (failures) => {
+      await runOrchestrations(failures.database(service.db), contextWith(service.networks))
+    })
+  })
+
+  test.each(cases)('%s any one step of its second half, one %s ends once', async (failure, way) => {
+    await dieAtEachStep(failure, way, async (failures) => {
+      await payAll()
+      const [db, networks] = [failures.database(service.db), failures.networks(service.networks)]
+      for (let round = 1; round <= 4; round++) {
+        await hurry()
+        await settleWithdrawals(db, networks).catch(() => undefined)
+      }
+    })
+  })
+})
+
+/** Lets the worker die at its first step, then for another orchestration at the second, and so on. */
+async function dieAtEachStep(failure: Failure, way: string, work: (failures: Failures) => Promise<void>) {
+  const { spec, amount, status } = WAYS[way]!
+  const world = await newWorld()
+  const rule = await newRule(world, ruleOf(spec))
+  for (let step = 0; ; step++) {
+    const { id } = await startedBy(world, await wire(world, memoOf(rule), amount))
+    const failures = new Failures((at) => (at === step ? failure : undefined))
+    await work(failures).catch(() => undefined)
+    await finish()
+    expect((await read(world, id)).status).toBe(status)
+    // Until it has gone by without the failure.
+    if (failures.steps <= step) {
+      expect(step).toBeGreaterThan(3)
+      break
+    }
+  }
+  await requireSound(world)
+  await requireClean()
+}
+
+test("one customer's mistake holds up no other", async () => {
+  const worlds = [await newWorld(), await newWorld()]
+  for (const broken of worlds) {
+    const started: [World, string][] = []
+    for (const world of worlds) {
+      const rule = await newRule(world, ruleOf())
+      started.push([world, (await startedBy(world, await wire(world, memoOf(rule), '5'))).id])
+    }
+    const { customer_id } = broken.customer
+    const open = `customer_id = $1 and destination_transfer_id is null`
+    await service.db.query(`update orchestrations set destination = '{"crypto": null}' where ${open}`, [
+      customer_id,
+    ])
+    await expect(runOrchestrations(service.db, contextWith(service.networks))).rejects.toThrow(
+      '1 payouts failed',
+    )
+    for (const [world, id] of started) {
+      const { destination_transfer } = await read(world, id)
+      expect(destination_transfer === undefined).toBe(world === broken)
+    }
+    const repaired = await destinationOf(broken, ETHEREUM)
+    await service.db.query(`update orchestrations set destination = $2 where ${open}`, [
+      customer_id,
+      repaired,
+    ])
+    await finish()
+  }
+  for (const world of worlds) {
+    const { orchestrations } = await requireSound(world)
+    expect(orchestrations.map(({ status }) => status)).toEqual(['COMPLETED', 'COMPLETED'])
+  }
+})
+
+test.each([
+  ['an address', 'ETHEREUM', ruleOf()],
+  ['a bank account', 'WIRE', ruleOf({ destination_asset: 'USD', destination: BANK })],
+] as const)('one to %s waits for %s to be connected, and holds up no other', async (_, missing, spec) => {
+  const world = await newWorld()
+  const send = async (spec: RuleSpec) =>
+    startedBy(world, await wire(world, memoOf(await newRule(world, spec)), '5'))
+  const [waiting, other] = [await send(spec), await send(ruleOf({ destination: toProfile(1) }))]
+  const without = new Map([...service.networks].filter(([network]) => network !== missing))
+  expect(await runOrchestrations(service.db, contextWith(without))).toBe(1)
+  expect(await read(world, waiting.id)).toEqual(waiting)
+  expect((await read(world, other.id)).status).toBe('COMPLETED')
+  await finish()
+  expect((await read(world, waiting.id)).status).toBe('COMPLETED')
+  await requireSound(world)
+})
+
+test('a payout that makes a balance which a deposit makes first is made in the next round', async () => {
+  const world = await newWorld()
+  const rule = await newRule(world, ruleOf({ destination: toProfile(1) }))
+  const { id } = await startedBy(world, await wire(world, memoOf(rule), '5'))
+  let deposited: Promise<Transfer> | undefined
+  const raced = before(service.db, 'post', () => (deposited ??= deposit(world, 1, 'USDP', '1')))
+  expect(await runOrchestrations(raced, contextWith(service.networks))).toBe(0)
+  expect((await read(world, id)).status).toBe('PROCESSING')
+  expect(await runOrchestrations(service.db, contextWith(service.networks))).toBe(1)
+  expect((await read(world, id)).status).toBe('COMPLETED')
+  expect(await balancesOf(world)).toEqual({ '1 USDP': '6' })
+  await requireSound(world)
+})
+
+/** A database where something happens right before each statement of this name. */
+function before(db: Database, name: string, happens: () => Promise<unknown>): Database {
+  return {
+    query: db.query.bind(db),
+    connect: async () => {
+      const client = await db.connect()
+      const send = client.query.bind(client) as (query: unknown, values?: unknown) => Promise<unknown>
+      return {
+        query: async (query: { name?: string } | string, values?: unknown) => {
+          if (typeof query === 'object' && query.name === name) await happens()
+          return send(query, values)
+        },
+        release: (error?: Error) => client.release(error),
+      }
+    },
+  } as unknown as Database
+}
+
+test('a backlog larger than one transaction takes is paid, and what it takes together is never more than there is', async () => {
+  const world = await newWorld()
+  const rule = await newRule(world, ruleOf({ destination: toProfile(1) }))
+  await Promise.all(Array.from({ length: CLAIM_MAX + 20 }, () => wire(world, memoOf(rule), '1')))
+  const amount = String(CLAIM_MAX)
+  await post(world, '/v2/transfer/internal', {
+    asset: 'USD',
+    amount,
+    from_profile_id: world.profiles[0],
+    to_profile_id: world.profiles[SPENT_TO],
+  })
+  expect(await runOrchestrations(service.db, contextWith(service.networks))).toBe(CLAIM_MAX)
+  expect(await runOrchestrations(service.db, contextWith(service.networks))).toBe(20)
+  const { orchestrations } = await requireSound(world)
+  const statuses = orchestrations.map(({ status }) => status)
+  expect(statuses).toEqual(orchestrations.map((_, index) => (index < 20 ? 'COMPLETED' : 'FAILED')))
+  expect(orchestrations.at(-1)!.fail_reason).toEqual({
+    detail: 'the profile has 0 USD available and 1 are needed',
+  })
+  expect(await balancesOf(world)).toEqual({ '1 USDP': '20', [`${SPENT_TO} USD`]: amount })
+})
+
+// ---------------------------------------------------------------------------------------------- several workers
+
+test('several workers at once, while money comes and goes and rules with it, take nothing twice', async () => {
+  const WORKERS = 3
+  const world = await newWorld()
+  const pools = Array.from({ length: WORKERS }, () =>
+    openDatabase(service.url, { max: 4, onError: () => undefined }),
+  )
+  let ordering = true
+  const working = pools.map(async (pool, worker) => {
+    // One of them dies now and then.
+    const failures = new Failures(() =>
+      worker === 0 && Math.random() < 0.02 ? (Math.random() < 0.5 ? 'BEFORE' : 'AFTER') : undefined,
+    )
+    const db = before(failures.database(pool), 'post', () => pause(Math.random() * 5))
+    while (ordering) {
+      await runOrchestrations(db, contextWith(service.networks)).catch(() => undefined)
+      await hurry()
+      await settleWithdrawals(db, service.networks).catch(() => undefined)
+    }
+  })
+
+  const crypto = { kind: 'crypto', network: 'SOLANA' } as const
+  const specs = [
+    ruleOf(),
+    ruleOf({ destination: { ...ETHEREUM, outcome: 'CUSTOMER_REJECTED' } }),
+    ruleOf({ destination_asset: 'USD', destination: { to: 'fiat', outcome: 'INVALID_DESTINATION_ADDRESS' } }),
+    ruleOf({ source: crypto, source_asset: 'USDG', destination_asset: 'USD', destination: BANK }),
+    ruleOf({ source: crypto, source_asset: 'USDP', destination: { ...ETHEREUM, outcome: 'DROPPED_ONCE' } }),
+  ]
+  const send = ({ source, source_asset }: OrchestrationRule) =>
+    source.fiat !== undefined
+      ? wire(world, source.fiat.memo_id, '5.01')
+      : deposit(world, 0, source_asset, '5.000001', {
+          crypto_network: source.crypto!.network,
+          crypto_address: source.crypto!.address,
+        })
+  const spend = (asset: string) =>
+    world.customer.call('POST', '/v2/transfer/internal', {
+      asset,
+      amount: '5',
+      from_profile_id: world.profiles[0],
+      to_profile_id: world.profiles[SPENT_TO],
+    })
+  const later: Transfer[] = []
+  for (let round = 1; round <= 8; round++) {
+    // A balance that is new to all: payouts and deposits race to make it.
+    world.profiles.push((await post(world, '/v2/profiles', { nickname: randomUUID() })).id)
+    const fresh = world.profiles.length - 1
+    const rules = await Promise.all(
+      [...specs, ruleOf({ destination: toProfile(fresh) })].map((spec) => newRule(world, spec)),
+    )
+    const direct = { source_amount: '1', destination: { profile: { profile_id: world.profiles[fresh] } } }
+    await Promise.all([
+      ...[...rules, ...rules, ...rules].map(send),
+      ...['USD', 'USDG', 'USDP'].map(spend),
+      deposit(world, fresh, 'USDP', '1'),
+      directOf(world, direct).then((request) => start(world, request)),
+    ])
+    await Promise.all(rules.map((rule) => deleteRule(world, rule)))
+    later.push(...(await Promise.all(rules.slice(3, 5).map(send))))
+  }
+  ordering = false
+  await Promise.all(working)
+  await finish()
+  await Promise.all(pools.map((pool) => pool.end()))
+
+  const { orchestrations, deposits } = await requireSound(world)
+  expect(later.map(({ group_id }) => group_id)).toEqual(later.map(() => undefined))
+  const startedByRules = orchestrations.filter((one) => one.orchestration_rule_id !== undefined)
+  expect(startedByRules).toHaveLength(8 * (specs.length + 1) * 3)
+  expect(deposits.filter(({ group_id }) => group_id !== undefined)).toHaveLength(startedByRules.length)
+  expect(orchestrations.filter(({ status }) => status === 'PROCESSING')).toEqual([])
+  await requireClean()
+})
+
+// ---------------------------------------------------------------------------------------------- the model
+
+const STABLECOINS = ['USDP', 'USDG', 'PYUSD']
+const ASSETS = ['USD', ...STABLECOINS, 'ETH']
+const networksOf = (asset: string) => Object.keys(findAsset(asset)!.networks) as CryptoNetwork[]
+
+/** What is asked for and what happens, as plain values; whatever is there is picked by a number. */
+type Step =
+  | { step: 'rule'; rule: RuleSpec }
+  | { step: 'delete'; rule: number }
+  | { step: 'send'; place: number; asset: number; network: number; amount: Sum }
+  | { step: 'deposit'; profile: number; asset: string; amount: Sum }
+  | { step: 'direct'; order: RuleSpec; named: boolean; amount: Sum }
+  | {
+      step: 'stand'
+      identity: number
+      standing: { status: 'APPROVED' | 'DENIED' } | { user_disabled: boolean }
+    }
+  | { step: 'spend'; profile: number; asset: string; all: boolean }
+  | { step: 'pay' | 'settle'; failing: (Failure | undefined)[]; workers: number }
+
+/** An amount and so many of the smallest units. */
+interface Sum {
+  base: string
+  dust: number
+}
+
+const anyOutcome = fc.oneof(
+  { weight: 3, arbitrary: fc.constant<Outcome>('ORDINARY') },
+  { weight: 4, arbitrary: fc.constantFrom<Outcome>(...MAGIC_OUTCOMES) },
+)
+const anySum = fc.record({
+  base: fc.oneof(
+    { weight: 8, arbitrary: fc.constantFrom('5', '12.34', '40') },
+    { weight: 3, arbitrary: fc.constantFrom('0', '0.01', '1.5', '2') },
+    { weight: 1, arbitrary: fc.constantFrom('1000001', '10000001') },
+  ),
+  dust: fc.constantFrom(0, 0, 0, 1, 999),
+})
+const anyProfile = fc.nat(2)
+
+const toAnyProfile = anyProfile.map((profile): Destination => ({ to: 'profile', profile }))
+const toAnyBank = anyOutcome
+  .filter((outcome) => accountNumberOf(outcome) !== undefined)
+  .map((outcome): Destination => ({ to: 'fiat', outcome }))
+const toAnyAddress = (asset: string) =>
+  fc
+    .record({ network: fc.constantFrom(...networksOf(asset)), outcome: anyOutcome })
+    .filter(({ network, outcome }) => addressOf(network, outcome) !== undefined)
+    .map((end): Destination => ({ to: 'crypto', ...end }))
+const anyDestination = (asset: string) =>
+  fc.oneof(toAnyProfile, { weight: 2, arbitrary: asset === 'USD' ? toAnyBank : toAnyAddress(asset) })
+
+const anySource = (asset: string): fc.Arbitrary<RuleSpec['source']> =>
+  fc.constantFrom<RuleSpec['source'][]>(
+    { kind: 'profile' },
+    ...(asset === 'USD' ? [{ kind: 'fiat' } as const] : []),
+    ...networksOf(asset).map((network) => ({ kind: 'crypto', network }) as const),
+  )
+const anyRule = fc
+  .record({ from: fc.constantFrom('USD', ...ASSETS), to: fc.constantFrom('USD', ...STABLECOINS) })
+  .map(({ from, to }) => ({ source_asset: from, destination_asset: from === 'ETH' ? from : to }))
+  .chain((assets) =>
+    fc.record({
+      profile: anyProfile,
+      source: anySource(assets.source_asset),
+      destination: anyDestination(assets.destination_asset),
+      source_asset: fc.constant(assets.source_asset),
+      destination_asset: fc.constant(assets.destination_asset),
+    }),
+  )
+  .map((rule): RuleSpec => {
+    const { destination, profile } = rule
+    // It must change something.
+    const isItself = destination.to === 'profile' && destination.profile === profile
+    if (!isItself || rule.source_asset !== rule.destination_asset) return rule
+    return { ...rule, destination: { to: 'profile', profile: (profile + 1) % 3 } }
+  })
+
+/** By far most steps of the worker go well, or nothing would ever get far enough to fail late. */
+const anyFailures = fc.array(
+  fc.oneof(
+    { weight: 9, arbitrary: fc.constant(undefined) },
+    { weight: 1, arbitrary: fc.constantFrom<Failure>('BEFORE', 'AFTER') },
+  ),
+  { minLength: 10, maxLength: 60, size: 'max' },
+)
+const aStep = <S extends Step['step'], R>(step: S, rest: { [K in keyof R]: fc.Arbitrary<R[K]> }) =>
+  fc.record(rest).map((values) => ({ step, ...values }))
+const ofWorker = { failing: anyFailures, workers: fc.integer({ min: 1, max: 2 }) }
+const anyRuleStep = aStep('rule', { rule: anyRule })
+const anyStep: fc.Arbitrary<Step> = fc.oneof(
+  { weight: 3, arbitrary: anyRuleStep },
+  { weight: 1, arbitrary: aStep('delete', { rule: fc.nat() }) },
+  {
+    weight: 10,
+    arbitrary: aStep('send', { place: fc.nat(), asset: fc.nat(), network: fc.nat(), amount: anySum }),
+  },
+  {
+    weight: 3,
+    arbitrary: aStep('deposit', { profile: anyProfile, asset: fc.constantFrom(...ASSETS), amount: anySum }),
+  },
+  { weight: 3, arbitrary: aStep('direct', { order: anyRule, named: fc.boolean(), amount: anySum }) },
+  {
+    weight: 1,
+    arbitrary: aStep('stand', {
+      identity: fc.nat(1),
+      standing: fc.constantFrom(
+        { status: 'DENIED' as const },
+        { status: 'APPROVED' as const },
+        { user_disabled: true },
+        { user_disabled: false },
+      ),
+    }),
+  },
+  {
+    weight: 3,
+    arbitrary: aStep('spend', { profile: anyProfile, asset: fc.constantFrom(...ASSETS), all: fc.boolean() }),
+  },
+  { weight: 3, arbitrary: aStep('pay', ofWorker) },
+  { weight: 2, arbitrary: aStep('settle', ofWorker) },
+)
+
+/** What is to be paid, and for whom: those who must not be barred. */
+interface Order {
+  profile: number
+  source_asset: string
+  destination_asset: string
+  destination: Destination
+  amount: bigint
+  holders: number[]
+}
+
+/** What becomes of it. */
+interface Expected {
+  order: Order
+  rule: string | undefined
+  status: Orchestration['status']
+  reason?: RegExp
+  /** How what it has taken goes back. */
+  undo?: () => void
+}
+
+/** Where money can be sent to. */
+interface Place {
+  id: string
+  profile: number
+  /** One of fiat has a memo, one of crypto an address of a network. */
+  memo?: string
+  address?: { network: CryptoNetwork; address: string }
+  /** What is likely to be sent. */
+  asset: string
+  toUsd?: boolean
+  identity?: number
+}
+
+type Payable = { whole: bigint; fee: bigint } | { refusal: RegExp; status: number }
+
+/** The orchestrations of one customer as a person would keep them: one after the other, in memory. */
+class Model {
+  readonly started: Expected[] = []
+  /** What each deposit has started, if anything. */
+  readonly deposits: (Expected | undefined)[] = []
+  /** What each account has of each asset. Money comes from outside, and goes there. */
+  readonly books = new Map<string, bigint>()
+  readonly rules: { id: string; spec: RuleSpec; sourceId: string; active: boolean }[] = []
+  readonly standing = [
+    { status: 'APPROVED', user_disabled: false },
+    { status: 'APPROVED', user_disabled: false },
+  ]
+  #unpaid: Expected[] = []
+  #unsettled: Expected[] = []
+
+  has = (profile: number, asset: string): bigint => this.books.get(`profile ${profile} ${asset}`) ?? 0n
+
+  move(asset: string, amount: bigint, from: string, to: string): void {
+    for (const [account, change] of [
+      [`${from} ${asset}`, -amount],
+      [`${to} ${asset}`, amount],
+    ] as const) {
+      this.books.set(account, (this.books.get(account) ?? 0n) + change)
+    }
+  }
+
+  /** Moves as much of another asset, through a conversion. */
+  #moveAs(order: Order, amount: bigint, to: string): void {
+    const { profile, source_asset, destination_asset } = order
+    if (source_asset === destination_asset) return this.move(source_asset, amount, `profile ${profile}`, to)
+    this.move(source_asset, amount, `profile ${profile}`, 'conversion')
+    this.move(destination_asset, amount, 'conversion', to)
+  }
+
+  isBarred = (holders: number[]): boolean =>
+    holders.some((identity) => {
+      const { status, user_disabled } = this.standing[identity]!
+      return user_disabled || status === 'DENIED'
+    })
+
+  activeRule(sourceId: string, asset: string) {
+    return this.rules.find(
+      (rule) => rule.active && rule.sourceId === sourceId && rule.spec.source_asset === asset,
+    )
+  }
+
+  arrives(profile: number, profileId: string, asset: string, amount: bigint, place?: Place): void {
+    const converts = place?.toUsd === true && STABLECOINS.includes(asset) && amount % 10n ** 16n === 0n
+    const credited = converts ? 'USD' : asset
+    if (converts) {
+      this.move(asset, amount, 'outside', 'conversion')
+      this.move('USD', amount, 'conversion', `profile ${profile}`)
+    } else {
+      this.move(asset, amount, 'outside', `profile ${profile}`)
+    }
+    const own = place && this.activeRule(place.id, credited)
+    const rule = own ?? this.activeRule(profileId, credited)
+    const holders = [...holdersOf(profile), ...(place?.identity === undefined ? [] : [place.identity])]
+    const expected: Expected | undefined = rule && {
+      order: { ...rule.spec, profile, amount, holders },
+      rule: rule.id,
+      status: 'PROCESSING',
+    }
+    this.deposits.push(expected)
+    if (expected !== undefined) {
+      this.started.push(expected)
+      this.#unpaid.push(expected)
+    }
+  }
+
+  /** Takes what a direct one takes, or gives the status of its refusal. */
+  direct(order: Order): number {
+    const payable = this.#payable(order, { whole: true })
+    if ('refusal' in payable) return payable.status
+    const expected: Expected = { order, rule: undefined, status: 'PROCESSING' }
+    this.started.push(expected)
+    this.#take(expected, payable)
+    return 200
+  }
+
+  /** Pays what waits. Gives whether there is not enough for all, so that the order of payouts matters. */
+  pay(): { short: boolean } {
+    let short = false
+    for (const expected of this.#unpaid) {
+      const payable = this.#payable(expected.order, { whole: false })
+      if ('refusal' in payable) {
+        Object.assign(expected, { status: 'FAILED', reason: payable.refusal })
+        short ||= payable.refusal === SHORT
+      } else this.#take(expected, payable)
+    }
+    this.#unpaid = []
+    return { short }
+  }
+
+  /** Ends what has been sent. */
+  settle(): void {
+    for (const expected of this.#unsettled) {
+      const { destination, destination_asset } = expected.order
+      const outcome = 'outcome' in destination ? destination.outcome : 'ORDINARY'
+      if (outcome === 'NEVER_CONFIRMS') continue
+      const reason = REFUSED[outcome]
+      if (reason === undefined) {
+        expected.status = 'COMPLETED'
+        this.move(destination_asset, this.#sent.get(expected)!, 'in_flight', 'outside')
+      } else {
+        Object.assign(expected, { status: 'FAILED', reason })
+        expected.undo!()
+      }
+    }
+    this.#unsettled = []
+  }
+  #sent = new Map<Expected, bigint>()
+
+  #take(expected: Expected, { whole, fee }: { whole: bigint; fee: bigint }): void {
+    const { order } = expected
+    const { destination, profile, source_asset, destination_asset } = order
+    if (destination.to === 'profile') {
+      this.#moveAs(order, whole, `profile ${destination.profile}`)
+      expected.status = 'COMPLETED'
+      return
+    }
+    this.#moveAs(order, whole, 'in_flight')
+    this.move(destination_asset, fee, 'in_flight', 'fees')
+    this.#unsettled.push(expected)
+    this.#sent.set(expected, whole - fee)
+    expected.undo = () => {
+      this.move(destination_asset, fee, 'fees', 'in_flight')
+      if (source_asset === destination_asset) {
+        return this.move(source_asset, whole, 'in_flight', `profile ${profile}`)
+      }
+      this.move(destination_asset, whole, 'in_flight', 'conversion')
+      this.move(source_asset, whole, 'conversion', `profile ${profile}`)
+    }
+  }
+
+  /** What goes all the way, or what refuses it. */
+  #payable(order: Order, only: { whole: boolean }): Payable {
+    const { destination, destination_asset, source_asset, amount, profile, holders } = order
+    const network = destination.to === 'crypto' ? destination.network : undefined
+    const rest = amount % unitOf(source_asset, destination_asset, network)
+    const whole = amount - rest
+    if (amount === 0n || (only.whole && rest !== 0n)) return { refusal: /never/, status: 400 }
+    if (whole === 0n) return { refusal: /too little/, status: 400 }
+    let fee = 0n
+    let [minimum, maximum] = ['0', destination.to === 'fiat' ? '10000000' : text(whole)]
+    if (network !== undefined) {
+      const carried = findAsset(destination_asset)!.networks[network]!
+      fee = parseAmount(carried.fee, DECIMALS)!
+      ;({ minimum, maximum } = carried)
+    }
+    if (whole - fee < parseAmount(minimum, DECIMALS)!) return { refusal: /below the minimum/, status: 400 }
+    if (whole - fee > parseAmount(maximum, DECIMALS)!) return { refusal: /above the maximum/, status: 400 }
+    if (this.isBarred(holders)) return { refusal: /nothing can be withdrawn/, status: 403 }
+    if (this.has(profile, source_asset) < whole) return { refusal: SHORT, status: 403 }
+    return { whole, fee }
+  }
+}
+const SHORT = /available and .* needed/
+const holdersOf = (profile: number) => (profile === ACCOUNTS_PROFILE ? [0] : [])
+
+/** Does what the steps say, to the service and to the model, and holds one against the other. */
+class Play {
+  readonly model = new Model()
+  readonly world: World
+  /** Rules' own, and some that are no rule's. */
+  #places: Place[]
+
+  constructor(world: World, places: Place[]) {
+    this.world = world
+    this.#places = places
+  }
+
+  static async begin(): Promise<Play> {
+    const world = await newWorld()
+    const fiat = (profile: number, more: object = {}) =>
+      post<{ id: string; memo_id: string }>(world, '/v2/transfer/fiat-deposit-instructions', {
+        profile_id: world.profiles[profile],
+        fiat_network: 'WIRE',
+        ...more,
+      })
+    const crypto = (profile: number, crypto_network: CryptoNetwork, conversion_target_asset: string) =>
+      post<{ id: string; address: string }>(world, '/v2/transfer/deposit-addresses', {
+        profile_id: world.profiles[profile],
+        crypto_network,
+        conversion_target_asset,
+      })
+    const [plain, named] = [await fiat(0), await fiat(1, { identity_id: world.identities[1] })]
+    const [toUsd, asIs] = [await crypto(0, 'ETHEREUM', 'USD'), await crypto(1, 'SOLANA', 'NO_CONVERSION')]
+    const play = new Play(world, [
+      { ...plain, memo: plain.memo_id, profile: 0, asset: 'USD' },
+      { ...named, memo: named.memo_id, profile: 1, asset: 'USD', identity: 1 },
+      {
+        id: toUsd.id,
+        address: { network: 'ETHEREUM', address: toUsd.address },
+        profile: 0,
+        asset: 'USDG',
+        toUsd: true,
+      },
+      { id: asIs.id, address: { network: 'SOLANA', address: asIs.address }, profile: 1, asset: 'USDP' },
+    ])
+    for (const profile of [0, 1, 2]) {
+      for (const asset of ASSETS) {
+        await play.take({ step: 'deposit', profile, asset, amount: { base: '10', dust: 0 } })
+      }
+    }
+    return play
+  }
+
+  async take(step: Step): Promise<void> {
+    const { model, world } = this
+    switch (step.step) {
+      case 'rule':
+        return this.#addRule(step.rule)
+      case 'delete': {
+        const rule = pick(model.rules, step.rule)
+        if (rule === undefined) return
+        await deleteRule(world, rule)
+        rule.active = false
+        return
+      }
+      case 'send':
+        return this.#send(step)
+      case 'deposit': {
+        const { profile, asset } = step
+        const amount = amountOf(step.amount, asset, networksOf(asset)[0])
+        if (amount === 0n) return
+        await deposit(world, profile, asset, text(amount))
+        return model.arrives(profile, world.profiles[profile]!, asset, amount)
+      }
+      case 'direct':
+        return this.#direct(step)
+      case 'stand': {
+        await setStanding(world, step.identity, step.standing)
+        Object.assign(model.standing[step.identity]!, step.standing)
+        return
+      }
+      case 'spend':
+        return this.#spend(step)
+      case 'pay': {
+        const { short } = model.pay()
+        const failures = new Failures((at) => step.failing[at])
+        const db = failures.database(service.db)
+        for (let round = 1; round <= 3; round++) {
+          await Promise.all(
+            // Of two that pay at once from one balance, either may be first.
+            Array.from({ length: short ? 1 : step.workers }, () =>
+              runOrchestrations(db, contextWith(service.networks)).catch(() => undefined),
+            ),
+          )
+        }
+        return payAll()
+      }
+      case 'settle': {
+        model.settle()
+        const failures = new Failures((at) => step.failing[at])
+        const [db, networks] = [failures.database(service.db), failures.networks(service.networks)]
+        for (let round = 1; round <= 4; round++) {
+          await hurry()
+          await Promise.all(
+            Array.from({ length: step.workers }, () =>
+              settleWithdrawals(db, networks).catch(() => undefined),
+            ),
+          )
+        }
+        return settleAll()
+      }
+    }
+  }
+
+  async #addRule(spec: RuleSpec): Promise<void> {
+    const { profile, source, source_asset } = spec
+    const profileId = this.world.profiles[profile]!
+    const taken = source.kind === 'profile' && this.model.activeRule(profileId, source_asset) !== undefined
+    const answer = await createRule(this.world, spec)
+    expect({ spec, ...answer }).toMatchObject({ status: taken ? 409 : 200 })
+    if (taken) return
+    const { id, source: made } = answer.body.rule
+    const sourceId = made.fiat?.deposit_instructions_id ?? made.crypto?.address_id ?? profileId
+    this.model.rules.push({ id, spec, sourceId, active: true })
+    const place = { id: sourceId, profile, asset: source_asset }
+    if (made.fiat !== undefined) this.#places.push({ ...place, memo: made.fiat.memo_id })
+    if (made.crypto !== undefined) this.#places.push({ ...place, address: made.crypto })
+  }
+
+  async #send({ place: number, asset, network, amount }: Extract<Step, { step: 'send' }>): Promise<void> {
+    const { model, world } = this
+    // As a rule, where a rule waits: the first four are none's.
+    const own = this.#places.slice(4)
+    const place = pick(number % 4 > 0 && own.length > 0 ? own : this.#places, number)!
+    const { profile, memo, address } = place
+    const profileId = world.profiles[profile]!
+    if (memo !== undefined) {
+      const sum = amountOf(amount, 'USD', undefined)
+      if (sum === 0n) return
+      await wire(world, memo, text(sum))
+      return model.arrives(profile, profileId, 'USD', sum, place)
+    }
+    const { family } = NETWORKS[address!.network]
+    const reachable = CRYPTO_NETWORKS.filter((one) =>
+      family === 'evm' ? NETWORKS[one].family === family : one === address!.network,
+    )
+    // As a rule, what is waited for.
+    const symbol = asset % 3 > 0 ? place.asset : pick([...STABLECOINS, 'ETH'], asset)!
+    const crypto_network = pick(
+      reachable.filter((one) => networksOf(symbol).includes(one)),
+      network,
+    )
+    const sum = amountOf(amount, symbol, crypto_network)
+    if (crypto_network === undefined || sum === 0n) return
+    const to = { crypto_network, crypto_address: address!.address }
+    await deposit(world, profile, symbol, text(sum), to)
+    model.arrives(profile, profileId, symbol, sum, place)
+  }
+
+  async #direct({ order, named, amount: sum }: Extract<Step, { step: 'direct' }>): Promise<void> {
+    const { model, world } = this
+    const { profile, source_asset, destination_asset } = order
+    const amount = amountOf(sum, source_asset, undefined)
+    const holders = [...holdersOf(profile), ...(named ? [1] : [])]
+    const { status } = await start(world, {
+      ref_id: randomUUID(),
+      source_asset,
+      destination_asset,
+      source_amount: text(amount),
+      source: { profile: { profile_id: world.profiles[profile] } },
+      destination: await destinationOf(world, order.destination),
+      ...(named && { identity_id: world.identities[1] }),
+    })
+    const has = text(model.has(profile, source_asset))
+    expect({ order, named, amount, has, status }).toMatchObject({
+      status: model.direct({ ...order, amount, holders }),
+    })
+  }
+
+  async #spend({ profile, asset, all }: Extract<Step, { step: 'spend' }>): Promise<void> {
+    const { model, world } = this
+    const unit = unitOf(asset, asset, undefined)
+    const available = model.has(profile, asset)
+    const amount = all ? available : available - unit
+    if (amount <= 0n) return
+    const { status } = await world.customer.call('POST', '/v2/transfer/internal', {
+      asset,
+      amount: text(amount),
+      from_profile_id: world.profiles[profile],
+      to_profile_id: world.profiles[SPENT_TO],
+    })
+    const isBarred = model.isBarred(holdersOf(profile))
+    expect(status).toBe(isBarred ? 403 : 200)
+    if (!isBarred) model.move(asset, amount, `profile ${profile}`, `profile ${SPENT_TO}`)
+  }
+
+  /** Lets everything come to its end, and holds it against the model. */
+  async end(): Promise<void> {
+    await this.take({ step: 'pay', failing: [], workers: 1 })
+    await this.take({ step: 'settle', failing: [], workers: 1 })
+    const { world, model } = this
+    const { orchestrations, deposits } = await requireSound(world)
+    expect(orchestrations).toHaveLength(model.started.length)
+    orchestrations.forEach((orchestration, index) => {
+      const { order, rule, status, reason } = model.started[index]!
+      const { source_asset, destination_asset } = order
+      expect({ order, ...orchestration }).toMatchObject({
+        ...{ source_asset, destination_asset, status },
+        source_amount: text(order.amount),
+        profile_id: world.profiles[order.profile],
+      })
+      expect(orchestration.orchestration_rule_id).toBe(rule)
+      if (reason !== undefined) expect(orchestration.fail_reason!.detail).toMatch(reason)
+    })
+    const startedOf = new Map(model.started.map((expected, index) => [expected, orchestrations[index]!.id]))
+    expect(deposits.map(({ group_id }) => group_id)).toEqual(
+      model.deposits.map((expected) => expected && startedOf.get(expected)),
+    )
+    expect(await this.#accounts()).toEqual(new Map([...model.books].filter(([, amount]) => amount !== 0n)))
+  }
+
+  /** What the ledger's accounts have, as the model names them. */
+  async #accounts(): Promise<Map<string, bigint>> {
+    const { rows } = await service.db.query<{
+      account: string
+      profile_id: string
+      asset: string
+      sum: string
+    }>(
+      `select account, profile_id, asset, sum(amount) from entries where customer_id = $1
+       group by account, profile_id, asset`,
+      [this.world.customer.customer_id],
+    )
+    const accounts = new Map<string, bigint>()
+    for (const { account, profile_id, asset, sum } of rows) {
+      const kind = account.replace(/:.*/, '').replace(/^(bank|custody)$/, 'outside')
+      const name = kind === 'profile' ? `profile ${this.world.profiles.indexOf(profile_id)}` : kind
+      const key = `${name} ${asset}`
+      accounts.set(key, (accounts.get(key) ?? 0n) + parseStoredAmount(sum, DECIMALS))
+    }
+    return new Map([...accounts].filter(([, amount]) => amount !== 0n))
+  }
+}
+
+const pick = <T>(values: readonly T[], number: number): T | undefined => values[number % values.length]
+
+/** The sum in an asset, on a network where it comes over one. */
+const amountOf = ({ base, dust }: Sum, asset: string, network: CryptoNetwork | undefined): bigint =>
+  parseAmount(base, DECIMALS)! + BigInt(dust) * unitOf(asset, asset, network)
+
+test('whatever is deposited, ordered, spent and barred, and whatever fails, all ends as a model says', async () => {
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(anyRuleStep, { minLength: 2, maxLength: 6, size: 'max' }),
+      fc.array(anyStep, { minLength: 15, maxLength: 40, size: 'max' }),
+      async (rules, steps) => {
+        const play = await Play.begin()
+        for (const step of [...rules, ...steps]) await play.take(step)
+        await play.end()
+        await giveUp()
+      },
+    ),
+    { numRuns: 30, seed: SEED },
+  )
+  await requireClean()
+})

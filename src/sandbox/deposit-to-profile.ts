@@ -1,0 +1,133 @@
+import { randomBytes } from 'node:crypto'
+import { Type } from 'typebox'
+import { parseAmount } from '../assets/amount.ts'
+import { findAsset, type Asset, type CryptoNetwork } from '../assets/catalogue.ts'
+import type { Database } from '../db/database.ts'
+import { Amount, AssetSymbol, Network, Uuid } from '../http/fields.ts'
+import { operation } from '../http/operation.ts'
+import { problem } from '../http/problems.ts'
+import { notionalUsd } from '../ledger/movements/crypto-withdrawal.ts'
+import { deposit, type Deposit } from '../ledger/movements/deposit.ts'
+import { selectDepositAddress, type DepositAddressRow } from '../ledger/records/deposit-address.ts'
+import { requireProfile } from '../ledger/records/profile.ts'
+import { canonicalAddress } from '../networks/addresses.ts'
+import { hashOf } from '../networks/simulated.ts'
+
+const DepositBody = Type.Object(
+  {
+    asset: AssetSymbol,
+    amount: Amount('Amount to deposit.'),
+    crypto_network: Type.Optional(Network),
+    crypto_address: Type.Optional(
+      Type.String({
+        minLength: 1,
+        maxLength: 128,
+        description: 'A deposit address of the profile that it is sent to. Needs crypto_network.',
+      }),
+    ),
+  },
+  { additionalProperties: false },
+)
+
+/** Deposits to a profile (design section 6): a wire for fiat, else an incoming crypto transaction. */
+export const depositToProfile = operation({
+  method: 'POST',
+  url: '/v2/sandbox/profiles/:id/deposit',
+  scope: 'transfer:write_sandbox_fiat_deposit',
+  tag: 'Sandbox',
+  summary: 'Deposit To Sandbox Profile',
+  description:
+    'Simulates a deposit, for testing: of fiat by wire, of any other asset over crypto_network (default: the first network that carries it). The balance is credited before the answer. Exists in sandbox mode only.',
+  sandboxOnly: true,
+  params: Type.Object({ id: Uuid('Profile to credit.') }),
+  body: DepositBody,
+  example: { asset: 'USDP', amount: '25.5', crypto_network: 'ETHEREUM' },
+  reply: Type.Object({ activity_id: Uuid('Id of the transfer.') }),
+  problems: ['exceed-precision', 'unsupported-network', 'not-found', 'unavailable'],
+  async run({ params, body, customerId, db, ledger }) {
+    const asset = findAsset(body.asset)
+    if (asset === undefined) throw problem.badRequest(`asset ${body.asset} is not known`)
+    const network = networkOf(asset, body.crypto_network)
+    if (body.crypto_address !== undefined) requireAddressOf(body.crypto_network, body.crypto_address)
+    const carried = network && asset.networks[network]
+    const decimals = Math.min(asset.decimals, carried?.decimals ?? asset.decimals)
+    if (parseAmount(body.amount, decimals) === undefined) {
+      throw problem.exceedPrecision('amount', { asset: asset.symbol, decimals })
+    }
+    const minor = parseAmount(body.amount, asset.decimals)!
+    if (minor === 0n) throw problem.badRequest('amount must be greater than zero')
+    await requireProfile(db, customerId, params.id)
+
+    const arrived = { profile_id: params.id, asset: asset.symbol, minor }
+    const transfer = await ledger.submit(
+      customerId,
+      deposit(
+        customerId,
+        network === undefined
+          ? { ...arrived, type: 'WIRE_DEPOSIT', arrivedAt: 'bank', place: undefined, record: {} }
+          : {
+              ...arrived,
+              ...(await overNetwork(db, customerId, params.id, network, body.crypto_address)),
+              record: {
+                crypto_network: network,
+                crypto_tx_hash: hashOf(network, randomBytes(32)),
+                crypto_tx_index: '0',
+                destination_address: body.crypto_address,
+                notional_value: notionalUsd(minor, asset, true),
+              },
+            },
+      ),
+    )
+    return { activity_id: transfer.id }
+  },
+})
+
+/** The network that a deposit comes over; none for fiat. */
+function networkOf(asset: Asset, asked: CryptoNetwork | undefined): CryptoNetwork | undefined {
+  const supported = Object.keys(asset.networks) as CryptoNetwork[]
+  if (asked === undefined) return supported[0]
+  if (!supported.includes(asked)) {
+    throw problem.unsupportedNetwork('crypto_network', {
+      asset: asset.symbol,
+      crypto_network: asked,
+      supported,
+    })
+  }
+  return asked
+}
+
+function requireAddressOf(network: CryptoNetwork | undefined, address: string): void {
+  if (network === undefined) throw problem.badRequest('crypto_address needs crypto_network')
+  if (canonicalAddress(network, address, { testNetworks: true }) === undefined)
+    throw problem.badRequest(`crypto_address is not an address of ${network}`)
+}
+
+/** What a deposit over a network is, by the deposit address that it was sent to, where one is named. */
+async function overNetwork(
+  db: Database,
+  customerId: string,
+  profileId: string,
+  network: CryptoNetwork,
+  address: string | undefined,
+): Promise<Pick<Deposit, 'type' | 'arrivedAt' | 'place' | 'convertToUsd'>> {
+  const place =
+    address === undefined ? undefined : await requireOwnAddress(db, customerId, profileId, network, address)
+  return {
+    type: 'CRYPTO_DEPOSIT',
+    arrivedAt: `custody:${network}`,
+    place,
+    convertToUsd: place?.conversion_target_asset === 'USD',
+  }
+}
+
+async function requireOwnAddress(
+  db: Database,
+  customerId: string,
+  profileId: string,
+  network: CryptoNetwork,
+  address: string,
+): Promise<DepositAddressRow> {
+  const place = await selectDepositAddress(db, customerId, network, address)
+  if (place?.profile_id !== profileId) throw problem.notFound('crypto_address', address)
+  return place
+}

@@ -1,0 +1,232 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import { connectionLost, transaction, type Database, type Transaction } from '../db/database.ts'
+import { newId, readClock } from '../db/ids.ts'
+import { lastPeriod, type Period } from './period.ts'
+import { rewardOf, type Day } from './reward.ts'
+import { PRODUCT, REWARD_ASSET, STATEMENT_TYPE } from './statement.ts'
+
+export interface Generated {
+  customer_id: string
+  ref_id: string
+  total_amount: string
+}
+
+/**
+ * Generates the statements of a period (design section 5) for all customers that held the reward asset by its end, or
+ * for one. INITIATED, then GENERATED: each is a transaction, so that a crash leaves a statement that the next run
+ * finishes; what is GENERATED stays as it is, whoever runs it again. Gives what it generated.
+ * Throws when the period has not ended, or no rate was in force in it; what failed, after all else has been done.
+ */
+export async function generateStatements(
+  db: Database,
+  period: Period,
+  customerId?: string,
+): Promise<Generated[]> {
+  const { text: now } = await readClock(db)
+  if (now < period.next) throw new Error(`the period ${period.name} has not ended`)
+  if (!(await hasRate(db, period)))
+    throw new Error(`no reward rate is in force in ${period.name}: bursar rewards rate set`)
+  await settleHistory(db)
+  const generated: Generated[] = []
+  const failures: unknown[] = []
+  for (const id of await customersWithout(db, period, customerId)) {
+    try {
+      await initiate(db, id, period)
+      const made = await transaction(db, (tx) => generate(tx, id, period))
+      if (made !== undefined) generated.push(made)
+    } catch (error) {
+      if (connectionLost(error)) throw error
+      failures.push(error)
+    }
+  }
+  if (failures.length > 0)
+    throw new AggregateError(failures, `${failures.length} statements were not generated`)
+  return generated
+}
+
+/**
+ * Generates the statements of the month that ended last, once there is a rate for it and unless it is the one that is
+ * done. Gives its name and them.
+ */
+export async function generateLastStatements(
+  db: Database,
+  done?: string,
+): Promise<{ period: string; generated: Generated[] } | undefined> {
+  const { text: now } = await readClock(db)
+  const period = lastPeriod(now)
+  if (period.name === done || !(await hasRate(db, period))) return undefined
+  return { period: period.name, generated: await generateStatements(db, period) }
+}
+
+async function hasRate(db: Database, { next }: Period): Promise<boolean> {
+  const { rowCount } = await db.query('select 1 from reward_rates where effective_from < $1::date limit 1', [
+    next.slice(0, 10),
+  ])
+  return rowCount === 1
+}
+
+const POLL_MS = 20
+const POLLS_MAX = 1_500
+
+/**
+ * Waits until the movements that are under way have ended. A movement reads the clock behind a lock on balances, which
+ * it holds until it commits: once those that hold one now are gone, everything with a time before now is there to be
+ * read. Nothing is held up by this. Throws when one takes too long.
+ */
+async function settleHistory(db: Database): Promise<void> {
+  const underWay = async (among: string[] | null) => {
+    const { rows } = await db.query<{ transaction: string }>(
+      `
+      select distinct virtualtransaction as transaction
+      from pg_locks
+      where locktype = 'relation' and relation = 'balances'::regclass and granted
+        and database = (select oid from pg_database where datname = current_database())
+        and mode in ('RowShareLock', 'RowExclusiveLock')
+        and ($1::text[] is null or virtualtransaction = any ($1))`,
+      [among],
+    )
+    return rows.map((row) => row.transaction)
+  }
+  let left = await underWay(null)
+  for (let poll = 0; left.length > 0; poll++) {
+    if (poll === POLLS_MAX) throw new Error('a movement has been under way for too long; try again')
+    await pause(POLL_MS)
+    left = await underWay(left)
+  }
+}
+
+/** The customers that held the asset by the period's end and have no generated statement of it yet. */
+async function customersWithout(
+  db: Database,
+  { name, next }: Period,
+  customerId: string | undefined,
+): Promise<string[]> {
+  const { rows } = await db.query<{ customer_id: string }>(
+    `
+    select distinct b.customer_id
+    from balances b
+    where b.asset = $1
+      and ($2::uuid is null or b.customer_id = $2)
+      and not exists (
+        select from statements s
+        where s.customer_id = b.customer_id and s.ref_id = concat_ws('-', $3::text, b.customer_id::text, $4::text)
+          and s.status <> 'STATEMENT_STATUS_INITIATED'
+      )
+      and exists (
+        select from entries e
+        where e.customer_id = b.customer_id and e.profile_id = b.profile_id and e.asset = $1
+          and e.profile_id is not null and e.created_at < $5
+      )
+    order by b.customer_id`,
+    [REWARD_ASSET, customerId, PRODUCT, name, next],
+  )
+  return rows.map((row) => row.customer_id)
+}
+
+const refIdOf = (customerId: string, { name }: Period) => `${PRODUCT}-${customerId}-${name}`
+
+/** Records that work on the statement has begun, unless it has. */
+async function initiate(db: Database, customerId: string, period: Period): Promise<void> {
+  const now = await readClock(db)
+  await db.query(
+    `
+    insert into statements (customer_id, id, created_at, ref_id, type, product, status, asset, period_start, period_end)
+    values ($1, $2, $3, $4, $5, $6, 'STATEMENT_STATUS_INITIATED', $7, $8, $9)
+    on conflict on constraint statements_ref_id do nothing`,
+    [
+      customerId,
+      newId(now),
+      now.text,
+      refIdOf(customerId, period),
+      STATEMENT_TYPE,
+      PRODUCT,
+      REWARD_ASSET,
+      period.start,
+      period.end,
+    ],
+  )
+}
+
+/** Computes an initiated statement; undefined when another worker was first. */
+async function generate(tx: Transaction, customerId: string, period: Period): Promise<Generated | undefined> {
+  const ref_id = refIdOf(customerId, period)
+  const { rowCount } = await tx.query(
+    `
+    select 1 from statements
+    where customer_id = $1 and ref_id = $2 and status = 'STATEMENT_STATUS_INITIATED'
+    for update`,
+    [customerId, ref_id],
+  )
+  if (rowCount === 0) return undefined
+  // No rate is being set: each that was set before now is there to be read, now and when this is explained.
+  await tx.query('lock table reward_rates in share mode')
+  const { text: now } = await readClock(tx)
+  const { total } = rewardOf(await selectDays(tx, customerId, period, now))
+  await tx.query(
+    `
+    update statements
+    set status = 'STATEMENT_STATUS_GENERATED', generated_at = $3, total_amount_owed = $4, amount_paid = 0
+    where customer_id = $1 and ref_id = $2`,
+    [customerId, ref_id, now, total],
+  )
+  return { customer_id: customerId, ref_id, total_amount: total }
+}
+
+/**
+ * Each day of a period: what all profiles held at its end, from the ledger's entries, and the rate in force, as it was
+ * set by `asOf`. A profile's balance before the period is one look-up; then what the period's entries changed is added
+ * up, day by day. So the time this takes grows with the changes in the period and not with the history before it.
+ */
+export async function selectDays(
+  tx: Transaction,
+  customerId: string,
+  period: Pick<Period, 'start' | 'next'>,
+  asOf: string,
+): Promise<Day[]> {
+  const { rows } = await tx.query<Day>(
+    `
+    with held as (
+      select profile_id from balances where customer_id = $1 and asset = $2
+    ), opening as (
+      select coalesce(sum(last.balance_after), 0) as balance
+      from held
+      cross join lateral (
+        select balance_after
+        from entries
+        where customer_id = $1 and profile_id = held.profile_id and asset = $2 and profile_id is not null
+          and created_at < $3
+        order by created_at desc, version desc
+        limit 1
+      ) last
+    ), changes as (
+      select (e.created_at at time zone 'UTC')::date as day, sum(e.amount) as amount
+      from held
+      cross join lateral (
+        select created_at, amount
+        from entries
+        where customer_id = $1 and profile_id = held.profile_id and asset = $2 and profile_id is not null
+          and created_at >= $3 and created_at < $4
+        offset 0
+      ) e
+      group by 1
+    ), days as (
+      select generate_series($3::timestamptz at time zone 'UTC', ($4::timestamptz at time zone 'UTC') - interval '1 day',
+                             '1 day')::date as day
+    )
+    select d.day::text,
+           trim_scale(opening.balance + coalesce(sum(c.amount) over (order by d.day), 0))::text as balance,
+           coalesce((
+             select trim_scale(r.rate)::text
+             from reward_rates r
+             where r.effective_from <= d.day and r.set_at <= $5
+             order by r.effective_from desc, r.set_at desc
+             limit 1
+           ), '0') as rate
+    from days d
+    cross join opening
+    left join changes c on c.day = d.day
+    order by d.day`,
+    [customerId, REWARD_ASSET, period.start, period.next, asOf],
+  )
+  return rows
+}

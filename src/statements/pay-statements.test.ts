@@ -1,0 +1,306 @@
+/*
+ * What holds of every generated statement, whoever pays it, how often and how many at once, and wherever they crash:
+ * 1. it is paid once: one credit of just what it states from the rewards account to the customer's default profile,
+ *    recorded as one COMPLETED transfer that names it; none where it states nothing;
+ * 2. it is PAID, or there is no credit: never the one without the other;
+ * 3. what else it says stays as it was generated, and the ledger is clean.
+ */
+import fc from 'fast-check'
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { Failures, type Failure } from '../../test/failures.ts'
+import { move } from '../../test/history.ts'
+import {
+  credit,
+  entriesOf,
+  everyTable,
+  newCustomer,
+  SEED,
+  startTestService,
+  type TestCustomer,
+  type TestService,
+} from '../../test/support.ts'
+import { formatAmount, parseAmount } from '../assets/amount.ts'
+import { openDatabase, type Database } from '../db/database.ts'
+import { momentAt } from '../db/ids.ts'
+import type { Transfer } from '../ledger/records/transfer.ts'
+import { verify } from '../ledger/verify.ts'
+import { generateStatements } from './generate-statements.ts'
+import { payStatements, type Paid } from './pay-statements.ts'
+import { periodOf } from './period.ts'
+import { setRewardRate } from './reward-rates.ts'
+import type { Statement } from './statement.ts'
+
+let service: TestService
+/** As another process has it. */
+let otherPool: Database
+beforeAll(async () => {
+  service = await startTestService()
+  otherPool = openDatabase(service.url, { max: 5, onError: () => undefined })
+  await setRewardRate(service.db, '2024-01-01', '0.0376')
+})
+afterAll(async () => {
+  await otherPool.end()
+  await service.close()
+})
+afterEach(async () => expect((await verify(service.db)).disagreements).toEqual([]))
+
+const MONTHS = ['2024-01', '2024-02', '2024-03']
+const month = (name: string) => periodOf(name)!
+
+/** A customer that is owed something for each of these months, for what is on a profile that is not its default one. */
+async function newCreditor(months = MONTHS, minor = 1_234_567_890n): Promise<TestCustomer> {
+  const customer = await newCustomer(service)
+  const { body } = await customer.call<{ id: string }>('POST', '/v2/profiles', { nickname: 'Savings' })
+  const at = momentAt('2024-01-01T00:00:00.000000Z')
+  await move(service.db, customer.customer_id, at, { to: body.id, minor })
+  for (const name of months) await generateStatements(service.db, month(name), customer.customer_id)
+  return customer
+}
+
+/** The customer's statements, the oldest first. */
+async function statementsOf({ call, customer_id }: TestCustomer): Promise<Statement[]> {
+  const url = `/v2/statements?order=ASC&customer_id=${customer_id}`
+  return (await call<{ statements: Statement[] }>('GET', url)).body.statements
+}
+
+/** What is credited to the default profile. */
+async function rewardsOf({ call, profile_id }: TestCustomer): Promise<Transfer[]> {
+  const url = `/v2/transfer/transfers?order=ASC&profile_ids=${profile_id}&type=PAXOS_TRANSFER_CREDIT`
+  return (await call<{ items: Transfer[] }>('GET', url)).body.items
+}
+
+async function available({ call, profile_id }: TestCustomer): Promise<string> {
+  const url = `/v2/profiles/${profile_id}/balances/USDG`
+  return (await call<{ available: string }>('GET', url)).body.available
+}
+
+/** Holds a customer's paid statements against those that were generated, and against the ledger. */
+async function requirePaid(customer: TestCustomer, generated: Statement[]): Promise<void> {
+  const { customer_id, profile_id } = customer
+  const rewards = await rewardsOf(customer)
+  const statements = await statementsOf(customer)
+  let sum = 0n
+  expect(statements).toHaveLength(generated.length)
+  for (const [index, { id, ref_id, metadata, ...before }] of generated.entries()) {
+    const amount = metadata!.total_amount
+    const [reward, ...others] = rewards.filter(({ group_id }) => group_id === id)
+    expect(others).toEqual([])
+    const paid_at = amount === '0' ? statements[index]!.paid_at : reward!.created_at
+    expect(statements[index]).toEqual({
+      ...before,
+      id,
+      ref_id,
+      metadata,
+      status: 'STATEMENT_STATUS_PAID',
+      statement_balances: [{ asset: 'USDG', amount_paid: amount, total_amount_owed: amount }],
+      paid_at,
+    })
+    expect(paid_at! > before.generated_at!).toBe(true)
+    if (amount === '0') {
+      expect(reward).toBeUndefined()
+      continue
+    }
+    sum += parseAmount(amount, 6)!
+    expect(reward).toEqual({
+      id: reward!.id,
+      customer_id,
+      profile_id,
+      type: 'PAXOS_TRANSFER_CREDIT',
+      direction: 'CREDIT',
+      status: 'COMPLETED',
+      asset: 'USDG',
+      balance_asset: 'USDG',
+      amount,
+      fee: '0',
+      total: amount,
+      group_id: id,
+      memo: ref_id,
+      created_at: paid_at,
+      updated_at: paid_at,
+    })
+    expect(await entriesOf(service.db, reward!.id)).toEqual([
+      `CREATED rewards USDG -${amount}`,
+      `CREATED profile USDG ${amount}`,
+    ])
+  }
+  expect(rewards).toHaveLength(generated.filter(({ metadata }) => metadata!.total_amount !== '0').length)
+  expect(await available(customer)).toBe(formatAmount(sum, 6))
+}
+
+// ---------------------------------------------------------------------------------------------- one payment
+
+test('is a credit to the default profile, and a transfer that names the statement; once', async () => {
+  const customer = await newCreditor(['2024-02'])
+  const { customer_id: customerId } = customer
+  const [generated] = await statementsOf(customer)
+  // 1234.56789 x 0.0376 x 29 / 365 = 3.6881447...
+  expect(generated!.metadata).toEqual({ total_amount: '3.688144' })
+
+  const paid = await payStatements(service.db, { customerId })
+  const [reward] = await rewardsOf(customer)
+  expect(paid).toEqual([
+    {
+      customer_id: customerId,
+      statement_id: generated!.id,
+      ref_id: `USDG_REWARDS-${customerId}-2024-02`,
+      amount_paid: '3.688144',
+      transfer_id: reward!.id,
+    },
+  ])
+  await requirePaid(customer, [generated!])
+
+  const before = await everyTable(service.db)
+  expect(await payStatements(service.db, { customerId })).toEqual([])
+  expect(await generateStatements(service.db, month('2024-02'), customerId)).toEqual([])
+  expect(await everyTable(service.db)).toEqual(before)
+})
+
+test('of nothing is no transfer and no entry', async () => {
+  const customer = await newCreditor(['2024-02'], 1n)
+  const { customer_id: customerId } = customer
+  const generated = await statementsOf(customer)
+  expect(generated).toMatchObject([{ metadata: { total_amount: '0' } }])
+  const before = await everyTable(service.db)
+  expect(await payStatements(service.db, { customerId })).toMatchObject([
+    { statement_id: generated[0]!.id, amount_paid: '0', transfer_id: undefined },
+  ])
+  await requirePaid(customer, generated)
+  const { statements, ...others } = await everyTable(service.db)
+  expect({ ...others, statements: before.statements }).toEqual(before)
+  expect(statements).not.toEqual(before.statements)
+})
+
+test('of a statement that is not generated yet waits', async () => {
+  const { customer_id } = await newCustomer(service)
+  await service.db.query(
+    `insert into statements (customer_id, id, ref_id, type, product, status, asset, period_start, period_end, created_at)
+     values ($1, $1, 'x', 'x', 'x', 'STATEMENT_STATUS_INITIATED', 'USDG', $2, $3, $3)`,
+    [customer_id, month('2024-02').start, month('2024-02').end],
+  )
+  const before = await everyTable(service.db)
+  expect(await payStatements(service.db)).toEqual([])
+  expect(await everyTable(service.db)).toEqual(before)
+})
+
+test('is of those of a period or a customer, where these are asked for, or of all', async () => {
+  const customers = [await newCreditor(), await newCreditor(), await newCreditor()]
+  const generated = await Promise.all(customers.map(statementsOf))
+  const [first, second] = customers.map(({ customer_id }) => customer_id)
+  const refIds = (list: Paid[]) => list.map(({ ref_id }) => ref_id).sort()
+  const named = (ids: (string | undefined)[], names: string[]) =>
+    ids.flatMap((id) => names.map((name) => `USDG_REWARDS-${id}-${name}`)).sort()
+
+  const nobodys = { customerId: '0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f' }
+  expect(await payStatements(service.db, nobodys)).toEqual([])
+  expect(await payStatements(service.db, { period: month('2024-04') })).toEqual([])
+  const one = await payStatements(service.db, { period: month('2024-02'), customerId: first })
+  expect(refIds(one)).toEqual(named([first], ['2024-02']))
+  const period = await payStatements(service.db, { period: month('2024-01') })
+  expect(refIds(period)).toEqual(
+    named(
+      customers.map(({ customer_id }) => customer_id),
+      ['2024-01'],
+    ),
+  )
+  const customer = await payStatements(service.db, { customerId: second })
+  expect(refIds(customer)).toEqual(named([second], ['2024-02', '2024-03']))
+  expect(await payStatements(service.db)).toHaveLength(3)
+  for (const [index, customer] of customers.entries()) await requirePaid(customer, generated[index]!)
+})
+
+test('that fails for one customer holds up no other', async () => {
+  const customers = [await newCreditor(['2024-01']), await newCreditor(['2024-01'])]
+  const generated = await Promise.all(customers.map(statementsOf))
+  const setType = (type: string) =>
+    service.db.query('update profiles set type = $2 where id = $1', [customers[0]!.profile_id, type])
+  await setType('NORMAL')
+  await expect(payStatements(service.db)).rejects.toThrow(/^1 statements were not paid$/)
+  expect(await statementsOf(customers[0]!)).toEqual(generated[0])
+  await requirePaid(customers[1]!, generated[1]!)
+  await setType('DEFAULT')
+  await payStatements(service.db)
+  await requirePaid(customers[0]!, generated[0]!)
+})
+
+// ---------------------------------------------------------------------------------------------- several workers
+
+test('several workers at once pay each statement once', async () => {
+  for (let round = 1; round <= 8; round++) {
+    const customers = [await newCreditor(), await newCreditor()]
+    const generated = await Promise.all(customers.map(statementsOf))
+    const lists = await Promise.all(
+      [service.db, otherPool, service.db, otherPool].map((pool) => payStatements(pool)),
+    )
+    const paid = lists.flat().map(({ statement_id }) => statement_id)
+    expect(paid.sort()).toEqual(
+      generated
+        .flat()
+        .map(({ id }) => id)
+        .sort(),
+    )
+    for (const [index, customer] of customers.entries()) await requirePaid(customer, generated[index]!)
+  }
+})
+
+test('other movements of the balance disturb no payment, also those that make it', async () => {
+  for (let round = 1; round <= 8; round++) {
+    const customer = await newCreditor()
+    const { customer_id: customerId, profile_id } = customer
+    const generated = await statementsOf(customer)
+    const credits = Array.from({ length: 5 }, () => credit(service.ledger, customer, 'USDG', '1'))
+    expect(await payStatements(otherPool, { customerId })).toHaveLength(MONTHS.length)
+    await Promise.all(credits)
+    // Back to what the payments come to.
+    await move(service.db, customerId, undefined, { from: profile_id, minor: 5_000_000n })
+    await requirePaid(customer, generated)
+  }
+})
+
+// ---------------------------------------------------------------------------------------------- failures
+
+test.each(['BEFORE', 'AFTER'] as const)(
+  'a worker that dies %s any one step has paid once or not',
+  async (failure) => {
+    for (let step = 0; ; step++) {
+      const customer = await newCreditor(['2024-01', '2024-02'])
+      const generated = await statementsOf(customer)
+      const failures = new Failures((at) => (at === step ? failure : undefined))
+      await payStatements(failures.database(service.db)).catch(() => undefined)
+      const then = await statementsOf(customer)
+      const paid = then.filter(({ status }) => status === 'STATEMENT_STATUS_PAID')
+      expect((await rewardsOf(customer)).map(({ group_id }) => group_id)).toEqual(paid.map(({ id }) => id))
+      await payStatements(service.db)
+      await requirePaid(customer, generated)
+      // Until a life of it has gone by without the failure.
+      if (failures.steps <= step) {
+        expect(step).toBeGreaterThan(10)
+        break
+      }
+    }
+  },
+)
+
+test('several that die anywhere pay once', async () => {
+  const failing = fc.array(
+    fc.oneof(
+      { weight: 8, arbitrary: fc.constant(undefined) },
+      { weight: 1, arbitrary: fc.constantFrom<Failure>('BEFORE', 'AFTER') },
+    ),
+    { minLength: 30, maxLength: 60, size: 'max' },
+  )
+  await fc.assert(
+    fc.asyncProperty(failing, fc.integer({ min: 1, max: 4 }), async (failing, workers) => {
+      const customers = [await newCreditor(), await newCreditor(['2024-02'], 5n)]
+      const generated = await Promise.all(customers.map(statementsOf))
+      const failures = new Failures((step) => failing[step])
+      await Promise.all(
+        Array.from({ length: workers }, (_, n) =>
+          payStatements(failures.database(n % 2 ? otherPool : service.db)).catch(() => undefined),
+        ),
+      )
+      await payStatements(otherPool)
+      for (const [index, customer] of customers.entries()) await requirePaid(customer, generated[index]!)
+    }),
+    { numRuns: 20, seed: SEED },
+  )
+})

@@ -1,0 +1,128 @@
+import { strict as assert } from 'node:assert'
+import { parseStoredAmount } from '../assets/amount.ts'
+import { decimalsOf } from '../assets/catalogue.ts'
+import { connectionLost, transaction, type Database, type Transaction } from '../db/database.ts'
+import { newId } from '../db/ids.ts'
+import { onPlatform, onProfile } from '../ledger/entries.ts'
+import { wasRaced } from '../ledger/ledger.ts'
+import { LedgerTransaction } from '../ledger/post.ts'
+import type { Period } from './period.ts'
+
+export interface Paid {
+  customer_id: string
+  statement_id: string
+  ref_id: string
+  amount_paid: string
+  /** The credit; none where nothing was owed. */
+  transfer_id: string | undefined
+}
+
+/**
+ * Pays the generated statements, all of them or those of a period or customer: a ledger transaction from the rewards
+ * account to the customer's reward profile, which is its default one, recorded as a transfer. Each is one transaction
+ * that holds the statement, so that it is paid once, whoever tries and whatever crashes. Gives what it paid. Throws
+ * what failed, after all else has been done.
+ */
+export async function payStatements(
+  db: Database,
+  which: { period?: Period | undefined; customerId?: string | undefined } = {},
+): Promise<Paid[]> {
+  const { rows } = await db.query<{ customer_id: string; id: string }>(
+    `
+    select customer_id, id
+    from statements
+    where status = 'STATEMENT_STATUS_GENERATED'
+      and ($1::timestamptz is null or period_start = $1)
+      and ($2::uuid is null or customer_id = $2)
+    order by customer_id, period_start`,
+    [which.period?.start, which.customerId],
+  )
+  const paid: Paid[] = []
+  const failures: unknown[] = []
+  for (const { customer_id, id } of rows) {
+    try {
+      const one = await payOnce(db, customer_id, id)
+      if (one !== undefined) paid.push(one)
+    } catch (error) {
+      if (connectionLost(error)) throw error
+      failures.push(error)
+    }
+  }
+  if (failures.length > 0) throw new AggregateError(failures, `${failures.length} statements were not paid`)
+  return paid
+}
+
+const ATTEMPTS_MAX = 5
+
+async function payOnce(db: Database, customerId: string, id: string): Promise<Paid | undefined> {
+  for (let attempt = 1; attempt < ATTEMPTS_MAX; attempt++) {
+    try {
+      return await transaction(db, (tx) => pay(tx, customerId, id))
+    } catch (error) {
+      // Another movement was first, at a balance that both were to make: now it is there.
+      if (!wasRaced(error)) throw error
+    }
+  }
+  return transaction(db, (tx) => pay(tx, customerId, id))
+}
+
+interface Owed {
+  ref_id: string
+  asset: string
+  total_amount_owed: string
+  profile_id: string | null
+}
+
+/** Pays one statement; undefined when another worker was first. */
+async function pay(tx: Transaction, customerId: string, id: string): Promise<Paid | undefined> {
+  const { rows } = await tx.query<Owed>(
+    `
+    select s.ref_id, s.asset, s.total_amount_owed,
+           (select p.id from profiles p where p.customer_id = $1 and p.type = 'DEFAULT') as profile_id
+    from statements s
+    where s.customer_id = $1 and s.id = $2 and s.status = 'STATEMENT_STATUS_GENERATED'
+    for update`,
+    [customerId, id],
+  )
+  if (rows[0] === undefined) return undefined
+  const { ref_id, asset, total_amount_owed, profile_id } = rows[0]
+  assert(profile_id !== null, `customer ${customerId} has no default profile to pay the reward to`)
+  const minor = parseStoredAmount(total_amount_owed, decimalsOf(asset))
+  const ledger = await LedgerTransaction.open(tx, customerId, [{ profile_id, asset }])
+  let transfer_id: string | undefined
+  if (minor > 0n) {
+    transfer_id = newId(ledger.now)
+    const entries = [onPlatform('rewards', asset, -minor), onProfile(profile_id, asset, minor)]
+    ledger.post({ transfer_id, event: 'CREATED', entries })
+    await ledger.write([
+      {
+        transfer: {
+          id: transfer_id,
+          customer_id: customerId,
+          profile_id,
+          // The platform pays; the memo says what for.
+          type: 'PAXOS_TRANSFER_CREDIT',
+          direction: 'CREDIT',
+          status: 'COMPLETED',
+          asset,
+          balance_asset: asset,
+          amount: total_amount_owed,
+          fee: '0',
+          total: total_amount_owed,
+          group_id: id,
+          memo: ref_id,
+          created_at: ledger.now.text,
+          updated_at: ledger.now.text,
+        },
+      },
+    ])
+  }
+  await tx.query(
+    `
+    update statements
+    set status = 'STATEMENT_STATUS_PAID', paid_at = $3, amount_paid = total_amount_owed, transfer_id = $4
+    where customer_id = $1 and id = $2`,
+    [customerId, id, ledger.now.text, transfer_id],
+  )
+  return { customer_id: customerId, statement_id: id, ref_id, amount_paid: total_amount_owed, transfer_id }
+}

@@ -1,0 +1,84 @@
+import { Type, type Static } from 'typebox'
+import { Amount, AssetSymbol, Timestamp, Uuid } from '../http/fields.ts'
+
+export const REWARD_ASSET = 'USDG'
+export const STATEMENT_TYPE = 'STATEMENT_TYPE_USDG_REWARD'
+export const PRODUCT = 'USDG_REWARDS'
+
+export const StatementStatus = Type.Enum(
+  [
+    'STATEMENT_STATUS_UNSPECIFIED',
+    'STATEMENT_STATUS_INITIATED',
+    'STATEMENT_STATUS_GENERATED',
+    'STATEMENT_STATUS_PAID',
+  ],
+  { type: 'string', description: 'Status (spec, section 3).' },
+)
+
+/** A periodic statement of a customer (spec 2.4). */
+export const Statement = Type.Object(
+  {
+    id: Uuid('Statement id.'),
+    ref_id: Type.String({ description: 'Client-visible reference.' }),
+    customer_id: Uuid('Customer.'),
+    type: Type.Enum([STATEMENT_TYPE], { type: 'string', description: 'Statement type.' }),
+    product: Type.Enum([PRODUCT], { type: 'string', description: 'Product.' }),
+    status: StatementStatus,
+    metadata: Type.Optional(
+      Type.Object(
+        { total_amount: Amount('What the period earned.') },
+        { description: 'Absent until the statement is generated.' },
+      ),
+    ),
+    statement_balances: Type.Optional(
+      Type.Array(
+        Type.Object({
+          asset: AssetSymbol,
+          amount_paid: Amount('What has been paid of it.'),
+          total_amount_owed: Amount('What the period earned.'),
+        }),
+        { description: 'Balance per asset. Absent until the statement is generated.' },
+      ),
+    ),
+    period_start: Timestamp('Start of the period covered.'),
+    period_end: Timestamp('End of the period covered: its last microsecond.'),
+    generated_at: Type.Optional(Timestamp('When the statement was generated.')),
+    paid_at: Type.Optional(Timestamp('When it was paid.')),
+    created_at: Timestamp('Creation time.'),
+  },
+  { $id: 'Statement' },
+)
+export type Statement = Static<typeof Statement>
+
+export const STATEMENT_COLUMNS = `s.id, s.ref_id, s.customer_id, s.type, s.product, s.status, s.asset, s.total_amount_owed,
+  s.amount_paid, s.period_start, s.period_end, s.generated_at, s.paid_at, s.created_at`
+
+type Stored = 'id' | 'ref_id' | 'customer_id' | 'type' | 'product' | 'status' | 'created_at'
+/** A row of `statements`: nulls for what is not there yet. */
+export type StatementRow = Pick<Statement, Stored | 'period_start' | 'period_end'> & {
+  asset: string
+  total_amount_owed: string | null
+  amount_paid: string | null
+  generated_at: string | null
+  paid_at: string | null
+}
+
+/** The record as the contract writes it: absent fields are omitted. */
+export function statementToWire({
+  asset,
+  total_amount_owed,
+  amount_paid,
+  generated_at,
+  paid_at,
+  ...row
+}: StatementRow): Statement {
+  return {
+    ...row,
+    ...(total_amount_owed !== null && {
+      metadata: { total_amount: total_amount_owed },
+      statement_balances: [{ asset, amount_paid: amount_paid!, total_amount_owed }],
+    }),
+    ...(generated_at !== null && { generated_at }),
+    ...(paid_at !== null && { paid_at }),
+  }
+}

@@ -1,0 +1,34 @@
+import { Type } from 'typebox'
+import { Metadata, Network, RefId, Uuid } from '../http/fields.ts'
+import { operation } from '../http/operation.ts'
+import { ConversionTarget, DepositAddress, insertDepositAddress } from '../ledger/records/deposit-address.ts'
+
+/** Creates a deposit address (design section 6): what is sent to it over its network is credited to the profile. */
+export const createDepositAddress = operation({
+  method: 'POST',
+  url: '/v2/transfer/deposit-addresses',
+  scope: 'transfer:write_deposit_address',
+  tag: 'Transfers',
+  summary: 'Create Deposit Address',
+  body: Type.Object(
+    {
+      profile_id: Uuid('Profile to credit.'),
+      crypto_network: Network,
+      identity_id: Type.Optional(Uuid('Identity that deposits.')),
+      account_id: Type.Optional(Uuid('Account that deposits.')),
+      ref_id: Type.Optional(RefId),
+      metadata: Type.Optional(Metadata),
+      conversion_target_asset: Type.Optional(ConversionTarget),
+    },
+    { additionalProperties: false },
+  ),
+  example: {
+    profile_id: '0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f',
+    crypto_network: 'ETHEREUM',
+    ref_id: 'address-2026-0001',
+    conversion_target_asset: 'USD',
+  },
+  reply: DepositAddress,
+  problems: ['not-found', 'already-exists', 'unavailable'],
+  run: ({ body, customerId, db, networks }) => insertDepositAddress(db, networks, customerId, body),
+})

@@ -1,0 +1,63 @@
+import { Type } from 'typebox'
+import { Amount, AssetSymbol, Metadata, RefId, Text, Uuid } from '../http/fields.ts'
+import { operation } from '../http/operation.ts'
+import { fiatWithdrawal, wireAmount } from '../ledger/movements/fiat-withdrawal.ts'
+import { requirePayable, selectFiatAccounts } from '../ledger/records/fiat-account.ts'
+import { Transfer } from '../ledger/records/transfer.ts'
+
+/** Sends fiat to a bank account by wire (design section 6): debits the profile and leaves the rest to the worker. */
+export const createFiatWithdrawal = operation({
+  method: 'POST',
+  url: '/v2/transfer/fiat-withdrawals',
+  scope: 'transfer:write_fiat_withdrawal',
+  tag: 'Transfers',
+  summary: 'Create Fiat Withdrawal',
+  body: Type.Object(
+    {
+      profile_id: Uuid('Profile to withdraw from.'),
+      asset: AssetSymbol,
+      fiat_account_id: Uuid('Fiat account to pay, from POST /v2/transfer/fiat-accounts.'),
+      amount: Type.Optional(Amount('Amount to withdraw. Exactly one of amount and total.')),
+      total: Type.Optional(Amount('Total to withdraw, fee included. Exactly one of amount and total.')),
+      ref_id: Type.Optional(RefId),
+      identity_id: Type.Optional(Uuid('Identity of the user making the withdrawal.')),
+      account_id: Type.Optional(Uuid('Account of the identity making the withdrawal.')),
+      memo: Type.Optional(Text(256, 'Memo sent with the wire.')),
+      metadata: Type.Optional(Metadata),
+    },
+    { additionalProperties: false },
+  ),
+  example: {
+    profile_id: '0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f',
+    asset: 'USD',
+    fiat_account_id: '0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e10',
+    amount: '40.00',
+    ref_id: 'wire-2026-0001',
+  },
+  reply: Transfer,
+  problems: [
+    'exceed-precision',
+    'below-min-withdraw-limit',
+    'exceed-max-withdraw-limit',
+    'not-found',
+    'disabled',
+    'insufficient-funds',
+    'already-exists',
+    'unavailable',
+  ],
+  async run({ body, customerId, db, ledger, networks }) {
+    const minor = wireAmount(body, networks)
+    const { profile_id, asset, fiat_account_id } = body
+    const fiatAccounts = await selectFiatAccounts(db, customerId, [fiat_account_id])
+    return ledger.submit(customerId, {
+      ref_id: body.ref_id,
+      holder: body,
+      balances: [{ profile_id, asset }],
+      decide(view) {
+        view.requireHolder(body)
+        requirePayable(fiatAccounts, fiat_account_id)
+        return fiatWithdrawal(customerId, { ...body, minor, balanceAsset: asset }, view)
+      },
+    })
+  },
+})

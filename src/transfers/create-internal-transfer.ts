@@ -1,0 +1,66 @@
+import { Type } from 'typebox'
+import { parseAmount } from '../assets/amount.ts'
+import { findAsset } from '../assets/catalogue.ts'
+import { Amount, AssetSymbol, Metadata, RefId, Text, Uuid } from '../http/fields.ts'
+import { operation } from '../http/operation.ts'
+import { problem } from '../http/problems.ts'
+import { internalTransfer } from '../ledger/movements/internal-transfer.ts'
+import { Transfer } from '../ledger/records/transfer.ts'
+
+/** Moves money between two profiles (design section 6). Answers the debit; the credit shares its group_id. */
+export const createInternalTransfer = operation({
+  method: 'POST',
+  url: '/v2/transfer/internal',
+  scope: 'transfer:write_internal_transfer',
+  tag: 'Transfers',
+  summary: 'Create Internal Transfer',
+  description:
+    'Moves money from profile to profile, at once. The answer is the debit; the credit shares its group_id.',
+  body: Type.Object(
+    {
+      ref_id: Type.Optional(RefId),
+      asset: AssetSymbol,
+      amount: Amount('Amount to move.'),
+      from_profile_id: Uuid('Profile to debit.'),
+      to_profile_id: Uuid('Profile to credit.'),
+      metadata: Type.Optional(Metadata),
+      memo: Type.Optional(Text(256, 'Memo kept with both sides.')),
+    },
+    { additionalProperties: false },
+  ),
+  example: {
+    ref_id: 'internal-2026-0001',
+    asset: 'USD',
+    amount: '10.50',
+    from_profile_id: '0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f',
+    to_profile_id: '0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e10',
+  },
+  reply: Transfer,
+  problems: ['exceed-precision', 'not-found', 'disabled', 'insufficient-funds', 'already-exists'],
+  async run({ body, customerId, ledger }) {
+    const { from_profile_id, to_profile_id, amount } = body
+    if (from_profile_id === to_profile_id) {
+      throw problem.badRequest('to_profile_id must be another profile than from_profile_id')
+    }
+    const asset = findAsset(body.asset)
+    if (asset === undefined) throw problem.badRequest(`asset ${body.asset} is not known`)
+    const { symbol, decimals } = asset
+    const minor = parseAmount(amount, decimals)
+    if (minor === undefined) throw problem.exceedPrecision('amount', { asset: symbol, decimals })
+    if (minor === 0n) throw problem.badRequest('amount must be greater than zero')
+
+    return ledger.submit(customerId, {
+      ref_id: body.ref_id,
+      holder: { profile_id: from_profile_id },
+      balances: [
+        { profile_id: from_profile_id, asset: symbol },
+        { profile_id: to_profile_id, asset: symbol },
+      ],
+      decide(view) {
+        view.requireHolder({ profile_id: from_profile_id })
+        if (!view.profileExists(to_profile_id)) throw problem.notFound('profile', to_profile_id)
+        return internalTransfer(customerId, { ...body, asset: symbol, minor, balanceAsset: symbol }, view)
+      },
+    })
+  },
+})

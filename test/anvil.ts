@@ -1,0 +1,94 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { dirname, join } from 'node:path'
+import { createInterface } from 'node:readline'
+import {
+  createTestClient,
+  encodeDeployData,
+  http,
+  parseAbi,
+  publicActions,
+  walletActions,
+  type Hex,
+} from 'viem'
+import { mnemonicToAccount } from 'viem/accounts'
+
+/** Anvil's own mnemonic: its accounts are rich, and everybody knows their keys. */
+const MNEMONIC = 'test test test test test test test test test test test junk'
+/** An account that pays for what the tests set up. */
+export const BANK = mnemonicToAccount(MNEMONIC, { addressIndex: 9 })
+
+const NODE_PACKAGES: Partial<Record<string, string>> = {
+  'linux x64': 'linux-amd64',
+  'linux arm64': 'linux-arm64',
+  'darwin x64': 'darwin-amd64',
+  'darwin arm64': 'darwin-arm64',
+  'win32 x64': 'win32-amd64',
+}
+
+/** The binary itself: the package's launcher would outlive a signal. */
+function anvilBinary(): string {
+  const require = createRequire(import.meta.url)
+  const platform = NODE_PACKAGES[`${process.platform} ${process.arch}`]
+  const manifest = require.resolve(`@foundry-rs/anvil-${platform}/package.json`)
+  return join(dirname(manifest), 'bin', process.platform === 'win32' ? 'anvil.exe' : 'anvil')
+}
+
+const START_MS_MAX = 30_000
+
+/** Starts a chain of its own on a free port. Every transaction makes a block, until a test says otherwise. */
+export async function startAnvil(chainId: number) {
+  const child = spawn(anvilBinary(), ['--port', '0', '--chain-id', String(chainId)], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  const ended = once(child, 'exit')
+  const tooLong = setTimeout(() => child.kill('SIGKILL'), START_MS_MAX)
+  const rpcUrl = await new Promise<string>((resolve, reject) => {
+    createInterface(child.stdout).on('line', (line) => {
+      const [, address] = /^Listening on (\S+)/.exec(line) ?? []
+      if (address !== undefined) resolve(`http://${address}`)
+    })
+    void ended.then(() => reject(new Error('anvil did not start')))
+  })
+  clearTimeout(tooLong)
+  const chain = createTestClient({
+    account: BANK,
+    mode: 'anvil',
+    transport: http(rpcUrl),
+    pollingInterval: 20,
+  })
+    .extend(publicActions)
+    .extend(walletActions)
+  return {
+    rpcUrl,
+    chainId,
+    chain,
+    async stop() {
+      child.kill('SIGKILL')
+      await ended
+    },
+  }
+}
+export type Anvil = Awaited<ReturnType<typeof startAnvil>>
+
+export const TOKEN_ABI = parseAbi([
+  'constructor(uint8 decimals)',
+  'function balanceOf(address) view returns (uint256)',
+  'function transfer(address to, uint256 amount) returns (bool)',
+  'function mint(address to, uint256 amount)',
+  'function setBlocked(address who, bool value)',
+  'function setPaused(bool value)',
+  'event Transfer(address indexed from, address indexed to, uint256 amount)',
+])
+// test/contracts/TestToken.sol by solc 0.8.37, optimized, for the Paris EVM, without metadata.
+const BYTECODE = readFileSync(new URL('contracts/TestToken.hex', import.meta.url), 'utf8').trim() as Hex
+
+/** A token of its own, with as many decimals as the catalogue's. */
+export async function deployToken({ chain }: Anvil, decimals: number): Promise<Hex> {
+  const data = encodeDeployData({ abi: TOKEN_ABI, bytecode: BYTECODE, args: [decimals] })
+  const hash = await chain.sendTransaction({ chain: null, data })
+  const { contractAddress } = await chain.waitForTransactionReceipt({ hash })
+  return contractAddress!
+}

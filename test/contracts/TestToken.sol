@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: MIT
+pragma solidity ^0.8.20;
+
+/// An ERC-20 token for the tests, with what issuers' tokens have besides: addresses that are blocked, and a pause.
+contract TestToken {
+    uint8 public immutable decimals;
+    bool public paused;
+    mapping(address => uint256) public balanceOf;
+    mapping(address => bool) public blocked;
+
+    event Transfer(address indexed from, address indexed to, uint256 amount);
+
+    constructor(uint8 decimals_) {
+        decimals = decimals_;
+    }
+
+    function transfer(address to, uint256 amount) external returns (bool) {
+        require(!paused, "paused");
+        require(!blocked[msg.sender] && !blocked[to], "blocked");
+        balanceOf[msg.sender] -= amount;
+        balanceOf[to] += amount;
+        emit Transfer(msg.sender, to, amount);
+        return true;
+    }
+
+    function mint(address to, uint256 amount) external {
+        balanceOf[to] += amount;
+        emit Transfer(address(0), to, amount);
+    }
+
+    function setBlocked(address who, bool value) external {
+        blocked[who] = value;
+    }
+
+    function setPaused(bool value) external {
+        paused = value;
+    }
+}

@@ -1,0 +1,69 @@
+import type { Database } from '../src/db/database.ts'
+import type { NetworkAdapter, Networks } from '../src/networks/networks.ts'
+
+/** Whether the worker dies before it takes a step, or after it took it and before it hears of it. */
+export type Failure = 'BEFORE' | 'AFTER'
+
+/**
+ * Decides at each step of the worker, a statement or a call to a network, whether the worker dies there: before the
+ * step, or after it and before it hears of it.
+ */
+export class Failures {
+  steps = 0
+  #at: (step: number) => Failure | undefined
+
+  constructor(at: (step: number) => Failure | undefined) {
+    this.#at = at
+  }
+
+  async around<T>(work: () => Promise<T>, die: () => void): Promise<T> {
+    const failure = this.#at(this.steps++)
+    if (failure === undefined) return work()
+    if (failure === 'AFTER') await work()
+    die()
+    // A connection that was cut says so itself.
+    if (failure === 'BEFORE') await work()
+    throw new Error('the worker died here')
+  }
+
+  /** The database as the worker sees it: a failure is a cut connection, which rolls back what is not committed. */
+  database(db: Database): Database {
+    return {
+      query: (...query: unknown[]) =>
+        this.around(
+          () => (db.query.bind(db) as Send)(...query),
+          () => {
+            throw new Error('Connection terminated unexpectedly')
+          },
+        ),
+      connect: async () => {
+        const client = await db.connect()
+        const cut = () => void (client as unknown as Connected).connection.stream.destroy()
+        const send = client.query.bind(client) as Send
+        return {
+          query: (...query: unknown[]) => this.around(() => send(...query), cut),
+          release: (error?: Error) => client.release(error),
+        }
+      },
+    } as unknown as Database
+  }
+
+  networks(networks: Networks): Networks {
+    const fail = () => {
+      throw new Error('the network does not answer')
+    }
+    const failing = (adapter: NetworkAdapter): NetworkAdapter => ({
+      pollMs: adapter.pollMs,
+      review: (withdrawal) => adapter.review(withdrawal),
+      sign: (tx, withdrawals) => this.around(() => adapter.sign(tx, withdrawals), fail),
+      broadcast: (withdrawals) => this.around(() => adapter.broadcast(withdrawals), fail),
+      progress: (withdrawals) => this.around(() => adapter.progress(withdrawals), fail),
+    })
+    return new Map([...networks].map(([network, adapter]) => [network, failing(adapter)]))
+  }
+}
+
+type Send = (...query: unknown[]) => Promise<unknown>
+interface Connected {
+  connection: { stream: { destroy: () => void } }
+}
