@@ -1,6 +1,8 @@
 import { createHash } from 'node:crypto'
 import { Temporal } from 'temporal-polyfill'
 import { Type, type TSchema } from 'typebox'
+import type { Queryable } from '../db/database.ts'
+import { firstIdAt } from '../db/ids.ts'
 import { Timestamp } from './fields.ts'
 import { problem } from './problems.ts'
 
@@ -143,6 +145,53 @@ export function pageReply<Row, Item>(
   const last = shown.at(-1)
   if (rows.length <= page.limit || last === undefined) return { items }
   return { items, next_page_cursor: writeCursor(keyOf(last), page.fingerprint) }
+}
+
+/** A condition with one `?`, and what stands there; a filter that was not given has no value, and does not count. */
+type Condition = [condition: string, value: unknown]
+
+/**
+ * Lists a customer's records by creation time, which is the order of their ids, so that the primary key serves the
+ * bounds on `created_at`, the order and the cursor. `select` says which columns of which table.
+ * Throws bad-request for a cursor that is not this list's.
+ */
+export async function listByCreation<Row extends { id: string }, Item>(
+  db: Queryable,
+  customerId: string,
+  query: PagedQuery,
+  { list, select, alias, where, toWire }: ListByCreation<Row, Item>,
+): Promise<{ items: Item[]; next_page_cursor?: string }> {
+  const page = pageOf(list, query)
+  const created = timeRange(query as Record<string, unknown>, 'created_at')
+  const of = alias === undefined ? '' : `${alias}.`
+  const conditions: Condition[] = [
+    [`${of}customer_id = ?`, customerId],
+    [`${of}id >= ?`, firstIdAt(created.from)],
+    [`${of}id < ?`, firstIdAt(created.to)],
+    ...where,
+    [`${of}id ${page.descending ? '<' : '>'} ?::uuid`, page.after?.[0]],
+  ]
+  const given = conditions.filter(([, value]) => value !== undefined)
+  const { rows } = await db.query<Row>(
+    `
+    ${select}
+    where ${given.map(([condition], index) => condition.replace('?', `$${index + 1}`)).join('\n      and ')}
+    order by ${of}id ${page.descending ? 'desc' : 'asc'}
+    limit ${page.limit + 1}`,
+    given.map(([, value]) => value),
+  )
+  return pageReply(rows, page, (row) => [row.id], toWire)
+}
+
+interface ListByCreation<Row, Item> {
+  /** The list's name, for its cursors. */
+  list: string
+  /** Without its `where`; the customer's id is `$1`. */
+  select: string
+  /** What `select` calls the table, where it joins others. */
+  alias?: string
+  where: Condition[]
+  toWire: (row: Row) => Item
 }
 
 const digest = (text: string) => createHash('sha256').update(text).digest('base64url').slice(0, 16)

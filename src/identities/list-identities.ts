@@ -1,18 +1,9 @@
 import { Type } from 'typebox'
-import { firstIdAt } from '../db/ids.ts'
 import { Filter, FilterValue, FilterWithoutCommas } from '../http/fields.ts'
-import {
-  listReply,
-  pageOf,
-  pageParameters,
-  pageReply,
-  timeBounds,
-  timeRange,
-  uuidsOf,
-} from '../http/lists.ts'
+import { listByCreation, listReply, pageParameters, timeBounds, uuidsOf } from '../http/lists.ts'
 import { operation } from '../http/operation.ts'
 import { identitySummary, STATUSES, type Status } from '../ledger/records/holders.ts'
-import { Identity, IDENTITY_COLUMNS, identityToWire, SummaryStatus, type IdentityRow } from './identity.ts'
+import { Identity, IDENTITY_COLUMNS, identityToWire, SummaryStatus } from './identity.ts'
 
 /** Lists the customer's identities, by creation time (design sections 5 and 6). */
 export const listIdentities = operation({
@@ -32,38 +23,20 @@ export const listIdentities = operation({
     { additionalProperties: false },
   ),
   reply: listReply(Identity),
-  async run({ query, customerId, db }) {
-    const page = pageOf('identities', query)
-    const created = timeRange(query, 'created_at')
-    const states = statesOf(query.summary_statuses)
-    const { rows } = await db.query<IdentityRow>(
-      `
-      select ${IDENTITY_COLUMNS}
-      from identities
-      where customer_id = $1
-        and id >= $2 and id < $3
-        and ($4::uuid[] is null or id = any ($4))
-        and ($5::text[] is null or ref_id = any ($5))
-        and ($6::text[] is null or (status, user_disabled, admin_disabled)
-               in (select * from unnest($6::text[], $7::boolean[], $8::boolean[])))
-        and ($9::uuid is null or id ${page.descending ? '<' : '>'} $9)
-      order by id ${page.descending ? 'desc' : 'asc'}
-      limit $10`,
-      [
-        customerId,
-        firstIdAt(created.from),
-        firstIdAt(created.to),
-        uuidsOf(query.ids),
-        query.ref_ids,
-        states?.map(({ status }) => status),
-        states?.map(({ user_disabled }) => user_disabled),
-        states?.map(({ admin_disabled }) => admin_disabled),
-        page.after?.[0],
-        page.limit + 1,
+  run: ({ query, customerId, db }) =>
+    listByCreation(db, customerId, query, {
+      list: 'identities',
+      select: `select ${IDENTITY_COLUMNS} from identities`,
+      where: [
+        ['id = any (?::uuid[])', uuidsOf(query.ids)],
+        ['ref_id = any (?)', query.ref_ids],
+        [
+          "concat_ws(' ', status, user_disabled, admin_disabled) = any (?::text[])",
+          statesOf(query.summary_statuses),
+        ],
       ],
-    )
-    return pageReply(rows, page, (row) => [row.id], identityToWire)
-  },
+      toWire: identityToWire,
+    }),
 })
 
 const EVERY_STATE = STATUSES.flatMap((status) =>
@@ -74,4 +47,8 @@ const EVERY_STATE = STATUSES.flatMap((status) =>
 
 /** The states that come to one of these summaries. The rule is `identitySummary`'s; SQL only looks states up. */
 const statesOf = (summaries: readonly Status[] | undefined) =>
-  summaries && EVERY_STATE.filter((state) => summaries.includes(identitySummary(state)))
+  summaries &&
+  EVERY_STATE.filter((state) => summaries.includes(identitySummary(state))).map(
+    ({ status, user_disabled, admin_disabled }) =>
+      [status, ...[user_disabled, admin_disabled].map((flag) => (flag ? 't' : 'f'))].join(' '),
+  )

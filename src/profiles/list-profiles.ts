@@ -1,17 +1,8 @@
 import { Type } from 'typebox'
-import { firstIdAt } from '../db/ids.ts'
 import { Filter, FilterValue } from '../http/fields.ts'
-import {
-  listReply,
-  pageOf,
-  pageParameters,
-  pageReply,
-  timeBounds,
-  timeRange,
-  uuidsOf,
-} from '../http/lists.ts'
+import { listByCreation, listReply, pageParameters, timeBounds, uuidsOf } from '../http/lists.ts'
 import { operation } from '../http/operation.ts'
-import { Profile, PROFILE_COLUMNS, profileToWire, type ProfileRow } from '../ledger/records/profile.ts'
+import { Profile, PROFILE_COLUMNS, profileToWire } from '../ledger/records/profile.ts'
 
 /** Lists the customer's profiles, by creation time (design sections 5 and 6). */
 export const listProfiles = operation({
@@ -30,30 +21,14 @@ export const listProfiles = operation({
     { additionalProperties: false },
   ),
   reply: listReply(Profile),
-  async run({ query, customerId, db }) {
-    const page = pageOf('profiles', query)
-    const created = timeRange(query, 'created_at')
-    const { rows } = await db.query<ProfileRow>(
-      `
-      select ${PROFILE_COLUMNS}
-      from profiles
-      where customer_id = $1
-        and id >= $2 and id < $3
-        and ($4::uuid[] is null or id = any ($4))
-        and ($5::text is null or nickname = $5)
-        and ($6::uuid is null or id ${page.descending ? '<' : '>'} $6)
-      order by id ${page.descending ? 'desc' : 'asc'}
-      limit $7`,
-      [
-        customerId,
-        firstIdAt(created.from),
-        firstIdAt(created.to),
-        uuidsOf(query.ids),
-        query.nickname,
-        page.after?.[0],
-        page.limit + 1,
+  run: ({ query, customerId, db }) =>
+    listByCreation(db, customerId, query, {
+      list: 'profiles',
+      select: `select ${PROFILE_COLUMNS} from profiles`,
+      where: [
+        ['id = any (?::uuid[])', uuidsOf(query.ids)],
+        ['nickname = ?', query.nickname],
       ],
-    )
-    return pageReply(rows, page, (row) => [row.id], profileToWire)
-  },
+      toWire: profileToWire,
+    }),
 })

@@ -1,21 +1,11 @@
 import { Type } from 'typebox'
-import { firstIdAt } from '../db/ids.ts'
 import { Filter, FilterValue, FilterWithoutCommas, Network } from '../http/fields.ts'
-import {
-  listReply,
-  pageOf,
-  pageParameters,
-  pageReply,
-  timeBounds,
-  timeRange,
-  uuidsOf,
-} from '../http/lists.ts'
+import { listByCreation, listReply, pageParameters, timeBounds, uuidsOf } from '../http/lists.ts'
 import { operation } from '../http/operation.ts'
 import {
   DEPOSIT_ADDRESS_COLUMNS,
   DepositAddress,
   depositAddressToWire,
-  type DepositAddressRow,
 } from '../ledger/records/deposit-address.ts'
 
 /** Lists the customer's deposit addresses, by creation time (design sections 5 and 6). */
@@ -38,36 +28,17 @@ export const listDepositAddresses = operation({
     { additionalProperties: false },
   ),
   reply: listReply(DepositAddress),
-  async run({ query, customerId, db }) {
-    const page = pageOf('deposit-addresses', query)
-    const created = timeRange(query, 'created_at')
-    const { rows } = await db.query<DepositAddressRow>(
-      `
-      select ${DEPOSIT_ADDRESS_COLUMNS}
-      from deposit_addresses
-      where customer_id = $1
-        and id >= $2 and id < $3
-        and ($4::uuid[] is null or id = any ($4))
-        and ($5::uuid[] is null or profile_id = any ($5))
-        and ($6::text[] is null or ref_id = any ($6))
-        and ($7::text[] is null or address = any ($7))
-        and ($8::text[] is null or crypto_network = any ($8))
-        and ($9::uuid is null or id ${page.descending ? '<' : '>'} $9)
-      order by id ${page.descending ? 'desc' : 'asc'}
-      limit $10`,
-      [
-        customerId,
-        firstIdAt(created.from),
-        firstIdAt(created.to),
-        uuidsOf(query.ids),
-        uuidsOf(query.profile_ids),
-        query.ref_ids,
-        query.addresses,
-        query.crypto_networks,
-        page.after?.[0],
-        page.limit + 1,
+  run: ({ query, customerId, db }) =>
+    listByCreation(db, customerId, query, {
+      list: 'deposit-addresses',
+      select: `select ${DEPOSIT_ADDRESS_COLUMNS} from deposit_addresses`,
+      where: [
+        ['id = any (?::uuid[])', uuidsOf(query.ids)],
+        ['profile_id = any (?::uuid[])', uuidsOf(query.profile_ids)],
+        ['ref_id = any (?)', query.ref_ids],
+        ['address = any (?)', query.addresses],
+        ['crypto_network = any (?)', query.crypto_networks],
       ],
-    )
-    return pageReply(rows, page, (row) => [row.id], depositAddressToWire)
-  },
+      toWire: depositAddressToWire,
+    }),
 })
