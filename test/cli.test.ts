@@ -308,10 +308,11 @@ describe('settings', () => {
 
 describe('migrate', () => {
   test('brings an empty database up to date, once', async () => {
-    await asAdmin('create database cli_empty owner bursar')
-    atEnd(() => asAdmin('drop database cli_empty with (force)'))
     const url = new URL(database.url)
-    url.pathname = '/cli_empty'
+    const empty = `${url.pathname.slice(1)}_empty`
+    await asAdmin(`create database ${empty} owner ${url.username}`)
+    atEnd(() => asAdmin(`drop database ${empty} with (force)`))
+    url.pathname = `/${empty}`
     const environment = { DATABASE_URL: url.href }
     const files = (await readdir(join(ROOT, 'migrations'))).filter((name) => /^\d+\.do\./.test(name)).sort()
     expect(files.length).toBeGreaterThan(0)

@@ -31,8 +31,8 @@ export interface TestDatabase {
 
 export async function cloneDatabase(max = 10): Promise<TestDatabase> {
   const name = `test_${randomBytes(8).toString('hex')}`
-  await asAdmin(`create database ${name} template template owner bursar`)
   const url = new URL(inject('templateUrl'))
+  await asAdmin(`create database ${name} template ${url.pathname.slice(1)} owner ${url.username}`)
   url.pathname = `/${name}`
   const db = openDatabase(url.href, { max, onError: () => undefined })
   return {
