@@ -120,11 +120,12 @@ create table entries (
   created_at timestamp with time zone not null,
   constraint entries_pkey PRIMARY KEY (customer_id, transfer_id, event, "position"),
   constraint entries_amount CHECK (amount <> 0::numeric),
-  constraint entries_event CHECK (event = ANY (ARRAY['CREATED'::text, 'SETTLED'::text, 'REFUNDED'::text])),
+  constraint entries_event CHECK (event = ANY (ARRAY['CREATED'::text, 'SETTLED'::text, 'REFUNDED'::text, 'SWEPT'::text])),
   constraint entries_not_negative CHECK (balance_after >= 0::numeric),
   constraint entries_profile CHECK ((account = 'profile'::text) = (profile_id IS NOT NULL) AND (profile_id IS NULL) = (balance_after IS NULL) AND (profile_id IS NULL) = (version IS NULL))
 );
 CREATE INDEX entries_balance_history ON entries USING btree (customer_id, profile_id, asset, created_at, version) WHERE profile_id IS NOT NULL;
+CREATE INDEX entries_on_networks ON entries USING btree (account, asset) INCLUDE (amount) WHERE account ~~ 'custody:%'::text OR account ~~ 'network_fees:%'::text;
 grant insert, references, select, trigger on entries to owner;
 
 create table evm_holdings (
@@ -164,6 +165,7 @@ create table evm_sweeps (
   ended_at timestamp with time zone,
   constraint evm_sweeps_pkey PRIMARY KEY (customer_id, id),
   constraint evm_sweeps_amount CHECK (amount > 0::numeric),
+  constraint evm_sweeps_cost CHECK ((ended_at IS NULL) = (network_fee IS NULL)),
   constraint evm_sweeps_ended CHECK ((state = ANY (ARRAY['DONE'::text, 'FAILED'::text])) = (ended_at IS NOT NULL)),
   constraint evm_sweeps_kind CHECK (kind = ANY (ARRAY['TOP_UP'::text, 'SWEEP'::text])),
   constraint evm_sweeps_state CHECK (state = ANY (ARRAY['SIGNED'::text, 'BROADCAST'::text, 'DONE'::text, 'FAILED'::text]))

@@ -2,16 +2,20 @@ import { setTimeout as pause } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import type { Database } from './db/database.ts'
 import type { Ledger } from './ledger/ledger.ts'
+import type { Loop, WorkerMeter } from './metrics/metrics.ts'
 import type { Networks } from './networks/networks.ts'
 import { runOrchestrations } from './orchestrations/run-orchestrations.ts'
 import type { Settings } from './settings.ts'
 import { generateLastStatements } from './statements/generate-statements.ts'
 import { creditDeposits } from './transfers/credit-deposits.ts'
-import { settleWithdrawals } from './transfers/settle-withdrawals.ts'
+import { settleWithdrawals, type EndedWithdrawal } from './transfers/settle-withdrawals.ts'
+import { sweepDepositAddresses } from './transfers/sweep-deposit-addresses.ts'
 
 const FAILURE_PAUSE_MS = 1_000
 /** How often it reads the networks for deposits. */
 const DEPOSITS_EVERY_MS = 1_000
+/** How often it sweeps deposit addresses. A step waits for blocks, and each look costs the node some requests. */
+const SWEEPS_EVERY_MS = 10_000
 /** How often it looks whether a month has ended. */
 const STATEMENTS_EVERY_MS = 60_000
 
@@ -22,7 +26,7 @@ export interface Worker {
 
 /**
  * Starts the worker: round after round of orchestrations and settlement while there is work, then a pause; beside that
- * the deposits on real networks, and at the start of each month the statements of the last.
+ * the deposits on real networks, the sweeping of their addresses, and at the start of each month the statements of the last.
  */
 export function startWorker(options: {
   db: Database
@@ -30,19 +34,33 @@ export function startWorker(options: {
   networks: Networks
   settings: Settings
   log: Logger
+  meter?: WorkerMeter
 }): Worker {
-  const { db, ledger, networks, settings, log } = options
+  const { db, ledger, networks, settings, log, meter } = options
   const stopping = new AbortController()
-  const failed = (error: unknown) => {
-    log.error({ err: error }, 'a round of the worker failed; trying again')
-    return undefined
+  /** A round of a loop: what it gives, or undefined when it failed. */
+  async function round<T>(loop: Loop, work: Promise<T>): Promise<T | undefined> {
+    try {
+      const result = await work
+      meter?.round(loop, true)
+      return result
+    } catch (error) {
+      meter?.round(loop, false)
+      log.error({ err: error, loop }, 'a round of the worker failed; trying again')
+      return undefined
+    }
+  }
+
+  function ended({ network, status, ...ids }: EndedWithdrawal): void {
+    meter?.withdrawalEnded(network, status)
+    log.info({ ...ids, network, status }, 'withdrawal ended')
   }
 
   /** The month whose statements this worker has seen to. */
   let done: string | undefined
   async function statements(): Promise<void> {
     while (!stopping.signal.aborted) {
-      const made = await generateLastStatements(db, done).catch(failed)
+      const made = await round('statements', generateLastStatements(db, done))
       done = made?.period ?? done
       if (made !== undefined && made.generated.length > 0)
         log.info({ period: made.period, statements: made.generated.length }, 'generated statements')
@@ -52,8 +70,16 @@ export function startWorker(options: {
 
   async function deposits(): Promise<void> {
     while (!stopping.signal.aborted) {
-      await creditDeposits({ db, ledger, networks, settings }).catch(failed)
+      await round('deposits', creditDeposits({ db, ledger, networks, settings }))
       await rest(DEPOSITS_EVERY_MS)
+    }
+  }
+
+  // Beside the deposits, so that a node that hangs while it sweeps does not keep them waiting.
+  async function sweeps(): Promise<void> {
+    while (!stopping.signal.aborted) {
+      await round('sweeps', sweepDepositAddresses(networks))
+      await rest(SWEEPS_EVERY_MS)
     }
   }
 
@@ -61,8 +87,8 @@ export function startWorker(options: {
 
   async function payouts(): Promise<void> {
     while (!stopping.signal.aborted) {
-      const started = await runOrchestrations(db, { networks, settings }).catch(failed)
-      const settled = await settleWithdrawals(db, networks).catch(failed)
+      const started = await round('payouts', runOrchestrations(db, { networks, settings }))
+      const settled = await round('payouts', settleWithdrawals(db, networks, ended))
       const { workerIntervalMs } = settings
       const restMs =
         started === undefined || settled === undefined
@@ -74,7 +100,7 @@ export function startWorker(options: {
     }
   }
 
-  const running = Promise.all([payouts(), deposits(), statements()])
+  const running = Promise.all([payouts(), deposits(), sweeps(), statements()])
   return {
     async stop() {
       stopping.abort()

@@ -39,15 +39,25 @@ export const onPlatform = (account: PlatformAccount, asset: string, amount: bigi
   amount,
 })
 
-/** What happened to a transfer. Each event is posted once: it is part of the entries' primary key. */
-export type LedgerEvent = 'CREATED' | 'SETTLED' | 'REFUNDED'
+/**
+ * What happened to a transfer; or SWEPT: a transaction that moves what lies at deposit addresses has ended. Each event
+ * is posted once: it is part of the entries' primary key.
+ */
+export type LedgerEvent = 'CREATED' | 'SETTLED' | 'REFUNDED' | 'SWEPT'
 
 /** One ledger transaction: the entries of one event of one transfer, zero-sum per asset. */
 export interface Posting {
+  /** Of SWEPT, the id of the sweep. */
   transfer_id: string
   event: LedgerEvent
   entries: Entry[]
 }
+
+/** What a transaction on a network has really cost: it has left custody, and is the platform's loss. */
+export const networkFeeEntries = (network: CryptoNetwork, asset: string, fee: bigint): Entry[] => [
+  onPlatform(`network_fees:${network}`, asset, -fee),
+  onPlatform(`custody:${network}`, asset, fee),
+]
 
 /** Throws an assertion unless the assets exist and the entries sum to zero for each. */
 export function requireBalanced(entries: Entry[]): void {

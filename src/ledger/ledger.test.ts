@@ -19,6 +19,7 @@ import { createCustomer } from '../customers/create-customer.ts'
 import { connectionLost, openDatabase, transaction, type Database } from '../db/database.ts'
 import { newId, readClock } from '../db/ids.ts'
 import { Problem, problem } from '../http/problems.ts'
+import { postSweep } from '../transfers/sweep-deposit-addresses.ts'
 import { internalTransfer } from './movements/internal-transfer.ts'
 import type { Orchestration } from './records/orchestration.ts'
 import { insertProfile } from './records/profile.ts'
@@ -860,6 +861,7 @@ describe('verify notices', () => {
     return {
       ...{ customer: customer_id, profile: profile_id, deposit, pending, completed, failed },
       ...{ converted, internal, credited: credited!, started, paying, ended },
+      swept: await sweepThatEnded(db, customer_id),
     }
   }
   type Made = Awaited<ReturnType<typeof ledgerOfEachKind>>
@@ -868,7 +870,8 @@ describe('verify notices', () => {
   const BALANCE = 'every balance equals the sum of its entries'
   const HISTORY = 'every entry leaves the balance before it plus its amount'
   const STATUS = 'every transfer is posted as its status says'
-  const ORPHAN = 'every entry belongs to a transfer'
+  const ORPHAN = 'every entry belongs to a transfer, or to a sweep'
+  const SWEEP = 'every sweep that has ended is posted at its cost, and no other'
   const TOTAL = 'every transfer changes its balance by its total'
   const CONVERSION = 'every conversion is one to one'
   const SIDES = 'the two sides of every internal transfer meet'
@@ -950,6 +953,32 @@ describe('verify notices', () => {
       damage: ({ completed }) => `delete from transfers where id = '${completed.id}'`,
       rules: [ORPHAN],
       names: ({ completed }) => completed.id,
+    },
+    'a sweep that is gone': {
+      damage: ({ swept }) => `delete from evm_sweeps where id = '${swept}'`,
+      rules: [ORPHAN],
+      names: ({ swept }) => swept,
+    },
+    'a sweep that was never posted': {
+      damage: ({ swept }) => `delete from entries where transfer_id = '${swept}'`,
+      rules: [SWEEP],
+      names: ({ swept }) => swept,
+    },
+    'a sweep that was posted before it has ended': {
+      damage: ({ swept }) =>
+        `update evm_sweeps set state = 'BROADCAST', ended_at = null, network_fee = null where id = '${swept}'`,
+      rules: [SWEEP],
+      names: ({ swept }) => swept,
+    },
+    'a sweep that has cost something else': {
+      damage: ({ swept }) => `update entries set amount = amount * 2 where transfer_id = '${swept}'`,
+      rules: [SWEEP],
+      names: ({ swept }) => swept,
+    },
+    "a sweep's cost that is posted as a transfer's": {
+      damage: ({ swept }) => `update entries set event = 'SETTLED' where transfer_id = '${swept}'`,
+      rules: [ORPHAN, SWEEP],
+      names: ({ swept }) => swept,
     },
     'a transfer that was never posted': {
       damage: ({ pending }) =>
@@ -1080,6 +1109,23 @@ describe('verify notices', () => {
     expect(found.disagreements.map(({ detail }) => detail).join('\n')).toContain(names(made))
   })
 })
+
+/** A sweep that has cost 0.00042 ETH, posted. Gives its id. */
+async function sweepThatEnded(db: Database, customer_id: string): Promise<string> {
+  const { rows } = await db.query<{ id: string }>(
+    `
+    insert into evm_sweeps (customer_id, id, network, address, kind, asset, amount, state, raw_transaction,
+                            crypto_tx_hash, replaced, network_fee, created_at, signed_at, ended_at)
+    values ($1, gen_random_uuid(), 'ETHEREUM', '0x', 'SWEEP', 'USDP', 1, 'DONE', '', '0x', '{}', 0.000420, now(), now(),
+            now())
+    returning id`,
+    [customer_id],
+  )
+  const { id } = rows[0]!
+  const networkFee = { asset: 'ETH', amount: '0.00042' }
+  await transaction(db, (tx) => postSweep(tx, { customer_id, id, network: 'ETHEREUM', networkFee }))
+  return id
+}
 
 /** What privileges and constraints keep the application from; only a superuser can do such damage. */
 async function asSuperuser(databaseUrl: string, statement: string): Promise<void> {

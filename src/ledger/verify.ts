@@ -1,3 +1,4 @@
+import { NETWORKS } from '../assets/catalogue.ts'
 import { transaction, type Database, type Transaction } from '../db/database.ts'
 
 /** Something that does not add up, in words and with where to look. */
@@ -17,6 +18,11 @@ export interface Verification {
 
 /** Most disagreements reported per rule and customer: enough to see a pattern. */
 const SHOWN_MAX = 100
+
+/** The asset that each network's fees are paid in, as rows of SQL. */
+const GAS_ASSETS = Object.entries(NETWORKS)
+  .map(([network, { gasAsset }]) => `('${network}', '${gasAsset}')`)
+  .join(', ')
 
 /** What must hold of every customer's ledger. Each query gives the rows that break the rule. */
 const RULES: Record<string, string> = {
@@ -59,11 +65,23 @@ const RULES: Record<string, string> = {
         when t.status = 'COMPLETED' and t.type in ('CRYPTO_WITHDRAWAL', 'WIRE_WITHDRAWAL') then 'CREATED, SETTLED'
         else 'CREATED'
       end`,
-  'every entry belongs to a transfer': `
-    select format('transfer %s is missing', e.transfer_id) as detail
-    from (select distinct transfer_id from entries where customer_id = $1) e
-    left join transfers t on t.customer_id = $1 and t.id = e.transfer_id
-    where t.id is null`,
+  'every entry belongs to a transfer, or to a sweep': `
+    select format('%s %s is missing', case when e.swept then 'sweep' else 'transfer' end, e.transfer_id) as detail
+    from (select distinct transfer_id, event = 'SWEPT' as swept from entries where customer_id = $1) e
+    left join transfers t on t.customer_id = $1 and t.id = e.transfer_id and not e.swept
+    left join evm_sweeps s on s.customer_id = $1 and s.id = e.transfer_id and e.swept
+    where t.id is null and s.id is null`,
+  'every sweep that has ended is posted at its cost, and no other': `
+    select format('sweep %s (%s) has cost %s, posted: %s', s.id, s.state, s.network_fee, e.posted) as detail
+    from evm_sweeps s
+    join (values ${GAS_ASSETS}) as gas (network, asset) on gas.network = s.network
+    left join (
+      select transfer_id, string_agg(concat_ws(' ', account, asset, trim_scale(amount)), ', ' order by position) as posted
+      from entries where customer_id = $1 and event = 'SWEPT' group by transfer_id
+    ) e on e.transfer_id = s.id
+    where s.customer_id = $1
+      and e.posted is distinct from case when s.network_fee > 0 then
+        format('network_fees:%s %s -%s, custody:%1$s %2$s %3$s', s.network, gas.asset, trim_scale(s.network_fee)) end`,
   'every transfer changes its balance by its total': `
     select format('transfer %s: total %s, entry %s', t.id, t.total, e.amount) as detail
     from transfers t

@@ -30,7 +30,7 @@ import {
   type Fees,
   type Sent,
 } from './evm-transactions.ts'
-import type { SignedTransaction } from './networks.ts'
+import type { PostSweep, SignedTransaction } from './networks.ts'
 
 /** Most addresses where one call begins, or looks at balances again. */
 const PLACES_MAX = 100
@@ -72,14 +72,20 @@ interface Plan {
  * Moves what lies at deposit addresses to the hot wallet, a step at a time: gas for a token's transfer from the hot
  * wallet, the token, then the native asset. A step is a transaction that is kept before it is broadcast; there is at
  * most one under way at an address, and its nonce makes it once. Anything below the smallest withdrawal stays until
- * more has come. Gives how many steps it took; throws what failed, after the other addresses.
+ * more has come. What one has cost is posted in the transaction that ends it. Gives how many steps it took; throws
+ * what failed, after the other addresses.
  */
-export async function sweep(db: Database, chain: EvmChain, keys: DepositKeys): Promise<number> {
+export async function sweep(
+  db: Database,
+  chain: EvmChain,
+  keys: DepositKeys,
+  post: PostSweep,
+): Promise<number> {
   await chain.ready()
   const fees = await feesNow(chain)
   const failures: unknown[] = []
   const failed = (error: unknown) => void failures.push(error)
-  let steps = await followAll(db, chain, keys, fees, failed)
+  let steps = await followAll(db, chain, keys, fees, post, failed)
   await lookAgain(db, chain)
   if (tooDear(fees, chain) === undefined) {
     for (const place of await worthSweeping(db, chain)) {
@@ -89,7 +95,7 @@ export async function sweep(db: Database, chain: EvmChain, keys: DepositKeys): P
         failed(error)
       }
     }
-    steps += await followAll(db, chain, keys, fees, failed, 'SIGNED')
+    steps += await followAll(db, chain, keys, fees, post, failed, 'SIGNED')
   }
   if (failures.length > 0) throw new AggregateError(failures, `${failures.length} sweeps failed`)
   return steps
@@ -103,6 +109,7 @@ async function followAll(
   chain: EvmChain,
   keys: DepositKeys,
   fees: Fees,
+  post: PostSweep,
   failed: (error: unknown) => void,
   only?: 'SIGNED',
 ): Promise<number> {
@@ -130,7 +137,7 @@ async function followAll(
   for (const [index, one] of sent.entries()) {
     const standing = standings[index]!
     if (standing.state === 'MINED') {
-      if (standing.deep && (await end(db, chain, one, standing.receipt))) moved += 1
+      if (standing.deep && (await end(db, chain, one, standing.receipt, post))) moved += 1
       continue
     }
     const bumped = one.stuck ? await bump(chain, keys, fees, one) : undefined
@@ -149,8 +156,14 @@ async function move(db: Database, one: Sweep, state: 'SIGNED' | 'BROADCAST'): Pr
   return rowCount === 1
 }
 
-/** In the chain to stay. What it has cost is kept; the balances are looked at again. */
-async function end(db: Database, chain: EvmChain, one: Sweep, receipt: Receipt): Promise<boolean> {
+/** In the chain to stay. What it has cost is kept, and posted; the balances are looked at again. */
+async function end(
+  db: Database,
+  chain: EvmChain,
+  one: Sweep,
+  receipt: Receipt,
+  post: PostSweep,
+): Promise<boolean> {
   const state = hexToBigInt(receipt.status) === 1n ? 'DONE' : 'FAILED'
   const made = receipt.transactionHash
   // Those that were replaced moved another amount.
@@ -159,14 +172,16 @@ async function end(db: Database, chain: EvmChain, one: Sweep, receipt: Receipt):
       ? parse(one.raw_transaction)
       : await chain.node.call<{ value: Hex }>('eth_getTransactionByHash', made)
   const amount = isNative(chain, one.asset) ? offChain(chain, one.asset, BigInt(value)) : null
+  const networkFee = feePaid(chain, receipt)
   return transaction(db, async (tx) => {
+    // The row is locked from here on: of two workers that end it, one finds that it has ended, and posts nothing.
     const { rowCount } = await tx.query(
       `
       update evm_sweeps
       set state = $3, crypto_tx_hash = $4, network_fee = $5, amount = coalesce($6, amount),
           ended_at = clock_timestamp()
       where customer_id = $1 and id = $2 and state = 'BROADCAST'`,
-      [one.customer_id, one.id, state, made, feePaid(chain, receipt).amount, amount],
+      [one.customer_id, one.id, state, made, networkFee.amount, amount],
     )
     if (rowCount === 0) return false
     await tx.query(
@@ -174,6 +189,7 @@ async function end(db: Database, chain: EvmChain, one: Sweep, receipt: Receipt):
        where customer_id = $1 and network = $2 and address = $3`,
       [one.customer_id, chain.network, one.address],
     )
+    await post(tx, { customer_id: one.customer_id, id: one.id, network: chain.network, networkFee })
     return true
   })
 }

@@ -12,7 +12,7 @@ import { createWalletClient, getAddress, http, parseGwei, toHex, type Hex } from
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import { Failures } from '../../test/failures.ts'
 import { deployToken, startAnvil, TOKEN_ABI, type Anvil } from '../../test/anvil.ts'
-import { credit, newCustomer, startTestService } from '../../test/support.ts'
+import { atEnd, credit, newCustomer, startTestService } from '../../test/support.ts'
 import type { TestCustomer, TestService } from '../../test/support.ts'
 import { parseAmount, parseStoredAmount } from '../assets/amount.ts'
 import { decimalsOf, type CryptoNetwork } from '../assets/catalogue.ts'
@@ -20,11 +20,13 @@ import { openDatabase, type Database } from '../db/database.ts'
 import { insertDepositAddress } from '../ledger/records/deposit-address.ts'
 import type { Transfer } from '../ledger/records/transfer.ts'
 import { verify } from '../ledger/verify.ts'
+import { creditDeposits } from '../transfers/credit-deposits.ts'
 import { settleWithdrawals } from '../transfers/settle-withdrawals.ts'
+import { postSweep } from '../transfers/sweep-deposit-addresses.ts'
 import { evmAdapter, type EvmConfig } from './evm.ts'
 import { parse } from './evm-transactions.ts'
 import { depositKeysOf } from './evm-deposit-keys.ts'
-import type { Arrival, Networks } from './networks.ts'
+import type { Arrival, NetworkAdapter, Networks } from './networks.ts'
 
 const CONFIRMATIONS = 3
 const MNEMONIC = 'legal winner thank year wave sausage worth useful legal winner thank yellow'
@@ -801,7 +803,7 @@ const SWEEPS_MAX = 40
 /** Sweeps, a block a round, until nothing is left to do. */
 async function sweepAll({ adapter, chain, network }: Wallet): Promise<void> {
   for (let round = 1; round <= SWEEPS_MAX; round++) {
-    const steps = await adapter.sweep!()
+    const steps = await adapter.sweep!(postSweep)
     await chain.mine({ blocks: 1 })
     const { rowCount } = await service.db.query(
       `select from evm_sweeps where network = $1 and state in ('SIGNED', 'BROADCAST')`,
@@ -812,13 +814,49 @@ async function sweepAll({ adapter, chain, network }: Wallet): Promise<void> {
   throw new Error('sweeping does not come to an end')
 }
 
-/** What sweeping has cost a customer. */
+/** What sweeping has cost a customer, by the ledger; and that the ledger is in order. */
 async function sweepingCost({ customer_id }: TestCustomer): Promise<bigint> {
   const { rows } = await service.db.query<{ sum: string | null }>(
-    `select sum(network_fee) from evm_sweeps where customer_id = $1`,
+    `select sum(amount) from entries where customer_id = $1 and event = 'SWEPT' and account like 'custody:%'`,
     [customer_id],
   )
+  expect((await verify(service.db)).disagreements).toEqual([])
   return parseStoredAmount(rows[0]!.sum ?? '0', 18)
+}
+
+/** Credits what has come in at deposit addresses, as the worker does. */
+async function creditAll({ networks, chain }: Wallet): Promise<void> {
+  await chain.mine({ blocks: CONFIRMATIONS })
+  const { db, ledger, settings } = service
+  await creditDeposits({ db, ledger, networks, settings })
+}
+
+/** Invariant 3, with sweeps; and that the ledger has each fee that the chain has taken, once. */
+async function requireSwept(wallet: Wallet, funds: Record<string, string>, customer: TestCustomer) {
+  const { network, chain, hotWallet, adapter, since } = wallet
+  const { rows } = await service.db.query<{ address: string }>(
+    'select address from deposit_addresses where customer_id = $1',
+    [customer.customer_id],
+  )
+  const ours = new Set([hotWallet.address, ...rows.map(({ address }) => address)])
+  let fees = 0n
+  for (let blockNumber = since; blockNumber <= (await chain.getBlockNumber()); blockNumber++) {
+    for (const { hash, from } of (await chain.getBlock({ blockNumber, includeTransactions: true }))
+      .transactions) {
+      if (!ours.has(getAddress(from))) continue
+      const { gasUsed, effectiveGasPrice } = await chain.getTransactionReceipt({ hash })
+      fees += gasUsed * effectiveGasPrice
+    }
+  }
+  expect(fees).toBeGreaterThan(0n)
+  expect(await onLedger([customer], `network_fees:${network}`, 'ETH')).toBe(-fees)
+  const { held } = await adapter.status!()
+  for (const [asset, amount] of Object.entries(funds)) {
+    const funded = parseAmount(amount, decimalsOf(asset))!
+    const inCustody = funded - (await onLedger([customer], `custody:${network}`, asset))
+    expect([asset, parseAmount(held[asset]!, decimalsOf(asset))]).toEqual([asset, inCustody])
+  }
+  expect((await verify(service.db)).disagreements).toEqual([])
 }
 
 describe('sweeping', () => {
@@ -869,11 +907,11 @@ describe('sweeping', () => {
     await give('ETHEREUM', address, 'USDG', '0.5')
     await wallet.chain.mine({ blocks: CONFIRMATIONS })
     const { cursor: next } = await readOn(wallet, cursor)
-    expect(await wallet.adapter.sweep!()).toBe(0)
+    expect(await wallet.adapter.sweep!(postSweep)).toBe(0)
     await give('ETHEREUM', address, 'USDG', '1')
     await wallet.chain.mine({ blocks: CONFIRMATIONS })
     await readOn(wallet, next)
-    const failure = await wallet.adapter.sweep!().catch((error: unknown) => error as AggregateError)
+    const failure = await wallet.adapter.sweep!(postSweep).catch((error: unknown) => error as AggregateError)
     expect(String((failure as AggregateError).errors[0])).toMatch(
       /the hot wallet has 0 ETH left, gas to sweep/,
     )
@@ -895,10 +933,10 @@ describe('sweeping', () => {
     await readOn(wallet, cursor)
     for (let round = 1; round <= 3; round++) {
       await withoutMining(wallet, async () => {
-        await wallet.adapter.sweep!()
+        await wallet.adapter.sweep!(postSweep)
         await wallet.chain.setNextBlockBaseFeePerGas({ baseFeePerGas: parseGwei('40') })
         await wallet.chain.mine({ blocks: 1 })
-        await wallet.adapter.sweep!()
+        await wallet.adapter.sweep!(postSweep)
       })
       await calm(wallet)
     }
@@ -906,6 +944,71 @@ describe('sweeping', () => {
     expect(await balance('ETHEREUM', wallet.hotWallet.address, 'USDG')).toBe(2_000_000n)
     const held = parseAmount((await wallet.adapter.status!()).held.ETH!, 18)!
     expect(held).toBe(3n * 10n ** 18n - (await sweepingCost(customer)))
+  })
+
+  test('after sweeps, top-ups, fee bumps and reverted sweeps by two workers, custody is what is there', async () => {
+    const funds = { ETH: '3', USDG: '0', LINK: '0' }
+    const [customer, wallet] = [await newCustomer(service), await newWallet('ETHEREUM', { ETH: '3' })]
+    const { chain, config, hotWallet } = wallet
+    await service.db.query('delete from network_cursors')
+    await creditAll(wallet)
+    const pools = [1, 2].map(() => openDatabase(service.url, { max: 4, onError: () => undefined }))
+    atEnd(async () => void (await Promise.all(pools.map((pool) => pool.end()))))
+    const workers = pools.map((pool) => evmAdapter('ETHEREUM', config, pool))
+    const hasty = pools.map((pool) => evmAdapter('ETHEREUM', { ...config, stuckAfterMs: 0 }, pool))
+    const both = (adapters: NetworkAdapter[]) =>
+      Promise.all(adapters.map((adapter) => adapter.sweep!(postSweep)))
+    const endAll = async () => {
+      for (let round = 1; round <= SWEEPS_MAX; round++) {
+        const steps = await both(workers)
+        await chain.mine({ blocks: 1 })
+        if (steps.every((taken) => taken === 0)) {
+          const { rowCount } = await service.db.query(
+            `select from evm_sweeps where customer_id = $1 and ended_at is null`,
+            [customer.customer_id],
+          )
+          if (rowCount === 0) return
+        }
+      }
+      throw new Error('sweeping does not come to an end')
+    }
+    const addresses = await Promise.all([1, 2, 3].map(() => newDepositAddress(customer, wallet)))
+    for (const [round, asset] of ['USDG', 'LINK', 'USDG'].entries()) {
+      for (const address of addresses) {
+        await give('ETHEREUM', address, asset, '20')
+        await give('ETHEREUM', address, 'ETH', ['0.1', '0.00001', '2'][round]!)
+      }
+      await creditAll(wallet)
+      await withoutMining(wallet, async () => {
+        await both(workers)
+        // Whatever is under way is too cheap now, and replaced.
+        await chain.setNextBlockBaseFeePerGas({ baseFeePerGas: parseGwei('30') })
+        await chain.mine({ blocks: 1 })
+        await both(hasty)
+        await both(hasty)
+        // The token refuses in the block that they are in: they are reverted.
+        if (asset === 'USDG') await setOnToken('setBlocked', [hotWallet.address, true], { first: true })
+        await calm(wallet)
+      })
+      await chain.mine({ blocks: CONFIRMATIONS })
+      await both(workers).catch(() => undefined)
+      if (asset === 'USDG') await setOnToken('setBlocked', [hotWallet.address, false])
+      await endAll()
+      await requireSwept(wallet, funds, customer)
+      await creditAll(wallet)
+    }
+    expect(await balance('ETHEREUM', hotWallet.address, 'USDG')).toBe(120_000_000n)
+    expect(await balance('ETHEREUM', hotWallet.address, 'LINK')).toBe(60n * 10n ** 18n)
+    const { rows } = await service.db.query<{ kind: string; state: string; replaced: boolean }>(
+      `select distinct kind, state, replaced <> '{}' as replaced from evm_sweeps where customer_id = $1`,
+      [customer.customer_id],
+    )
+    for (const expected of [
+      { kind: 'TOP_UP', state: 'DONE', replaced: true },
+      { kind: 'SWEEP', state: 'DONE' },
+      { kind: 'SWEEP', state: 'FAILED', replaced: true },
+    ])
+      expect(rows).toContainEqual(expect.objectContaining(expected))
   })
 
   // Before a step is after the one before it: the adapter has no memory that a death could take.
@@ -934,7 +1037,7 @@ describe('sweeping', () => {
       await dying(async () => void (await adapter.arrivals!(cursor)))
       ;({ cursor } = await readOn(wallet, cursor))
       for (let round = 1; round <= 10 && failures.steps <= at; round++) {
-        await dying(() => adapter.sweep!())
+        await dying(() => adapter.sweep!(postSweep))
         await chain.mine({ blocks: 1 })
       }
       await sweepAll(wallet)

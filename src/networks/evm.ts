@@ -92,7 +92,7 @@ export function evmAdapter(network: CryptoNetwork, config: EvmConfig, db: Databa
     arrivals: (cursor) => arrivals(db, chain, cursor),
     ...(keys !== undefined && {
       newDepositAddress: async () => keys.newAddress(),
-      sweep: () => sweep(db, chain, keys),
+      sweep: (post) => sweep(db, chain, keys, post),
     }),
   }
 }

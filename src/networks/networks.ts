@@ -90,6 +90,17 @@ export interface Arrival {
   crypto_tx_index: string
 }
 
+/** A transaction of sweeping that is in the chain to stay, and what it has cost. */
+export interface EndedSweep {
+  customer_id: string
+  id: string
+  network: CryptoNetwork
+  networkFee: NetworkFee
+}
+
+/** Posts to the ledger what a sweep has cost, in the transaction that ends it. */
+export type PostSweep = (tx: Transaction, ended: EndedSweep) => Promise<void>
+
 /** A new address, and where its key comes from, if it is derived. */
 export interface NewAddress {
   address: string
@@ -131,9 +142,9 @@ export interface NetworkAdapter {
   arrivals?(cursor: string | null): Promise<{ cursor: string; arrivals: Arrival[] }>
   /**
    * Takes the moving of what lies at deposit addresses to the hot wallet a step on, and gives how many steps it took.
-   * Its transactions are kept before they are broadcast, with what they have cost.
+   * Its transactions are kept before they are broadcast; `post` is called in the transaction that ends one.
    */
-  sweep?(): Promise<number>
+  sweep?(post: PostSweep): Promise<number>
   /** What a withdrawal of the asset would cost now, in the asset that network fees are paid in. */
   estimateFee?(asset: string): Promise<NetworkFee>
   /** Throws when the node does not answer. */

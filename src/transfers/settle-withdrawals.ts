@@ -1,7 +1,7 @@
 import { parseAmount, parseStoredAmount } from '../assets/amount.ts'
 import { decimalsOf } from '../assets/catalogue.ts'
 import { connectionLost, transaction, type Database, type Transaction } from '../db/database.ts'
-import { onPlatform, type Entry, type Posting } from '../ledger/entries.ts'
+import { networkFeeEntries, onPlatform, type Entry, type Posting } from '../ledger/entries.ts'
 import { LedgerTransaction } from '../ledger/post.ts'
 import { endOrchestrations, type EndedTransfer } from '../ledger/records/orchestration.ts'
 import type { SecondaryStatus, StatusDetails } from '../ledger/records/transfer.ts'
@@ -56,6 +56,14 @@ interface Step {
   }
 }
 
+/** A withdrawal that has come to its end. */
+export interface EndedWithdrawal {
+  customer_id: string
+  transfer_id: string
+  network: Network
+  status: 'COMPLETED' | 'FAILED'
+}
+
 /** A customer's withdrawals over one network: what is claimed together, and fails together. */
 interface Work {
   customer_id: string
@@ -67,9 +75,14 @@ interface Work {
  * confirmed or refused. Each step is one transaction that holds its withdrawals, so that any number of workers
  * share the work; what a crash undoes is done again with the same signed bytes. Those of a network that has no
  * adapter now wait.
- * Gives how many withdrawals moved. Throws what failed, after all else has been done.
+ * Gives how many withdrawals moved; `ended` is told of those that have come to their end. Throws what failed, after all
+ * else has been done.
  */
-export async function settleWithdrawals(db: Database, networks: Networks): Promise<number> {
+export async function settleWithdrawals(
+  db: Database,
+  networks: Networks,
+  ended: (withdrawal: EndedWithdrawal) => void = () => undefined,
+): Promise<number> {
   const { rows } = await db.query<Work>(WORK_TO_DO)
   let moved = 0
   const failures: unknown[] = []
@@ -78,12 +91,19 @@ export async function settleWithdrawals(db: Database, networks: Networks): Promi
     if (adapter === undefined) continue
     for (const claim of [claimNew, claimDue]) {
       try {
-        moved += await transaction(db, async (tx) => {
+        const steps = await transaction(db, async (tx) => {
           const claimed = await claim(tx, work)
-          if (claimed.length === 0) return 0
-          await record(tx, work.customer_id, await takeStep(tx, work, claimed, adapter))
-          return claimed.length
+          if (claimed.length === 0) return []
+          const steps = await takeStep(tx, work, claimed, adapter)
+          await record(tx, work.customer_id, steps)
+          return steps
         })
+        moved += steps.length
+        for (const { withdrawal, transfer } of steps) {
+          if (transfer === undefined || transfer.status === 'PENDING') continue
+          const { customer_id, transfer_id, network } = withdrawal
+          ended({ customer_id, transfer_id, network, status: transfer.status })
+        }
       } catch (error) {
         if (connectionLost(error)) throw error
         failures.push(error)
@@ -373,12 +393,10 @@ function settlement(step: Step): Posting {
   return { transfer_id, event: 'SETTLED', entries }
 }
 
-/** What the transaction has cost: it has left custody, and is the platform's loss. */
 function feeEntries({ withdrawal: { network }, networkFee }: Step): Entry[] {
   if (networkFee === undefined || network === 'WIRE') return []
-  const { asset } = networkFee
-  const paid = parseAmount(networkFee.amount, decimalsOf(asset))!
-  return [onPlatform(`network_fees:${network}`, asset, -paid), onPlatform(`custody:${network}`, asset, paid)]
+  const { asset, amount } = networkFee
+  return networkFeeEntries(network, asset, parseAmount(amount, decimalsOf(asset))!)
 }
 
 /** The creation's entries turned around: the profile gets back its total, in the asset that was debited. */
