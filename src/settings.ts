@@ -1,3 +1,4 @@
+import { isIP } from 'node:net'
 import { resolve } from 'node:path'
 import { bool, cleanEnv, host, makeValidator, str } from 'envalid'
 
@@ -17,6 +18,17 @@ const address = (kinds: string[], { withQuery }: { withQuery: boolean }) =>
     if (!withQuery && (search || hash)) throw new Error('must be an address without ? and #')
     return text
   })
+
+/** Addresses, each with the length of a prefix if it is a network, with commas between. */
+const addresses = makeValidator<string>((text) => {
+  for (const one of text.split(',')) {
+    const [, ip = '', prefix = '0'] = /^\s*([^/]+?)(?:\/(\d+))?\s*$/.exec(one) ?? []
+    if (isIP(ip) === 0 || Number(prefix) > (isIP(ip) === 4 ? 32 : 128))
+      throw new Error('must be addresses or networks (10.0.0.1,10.1.0.0/16) with commas between')
+  }
+  return text
+})
+
 const postgres = address(['postgres:', 'postgresql:'], { withQuery: true })
 const http = address(['http:', 'https:'], { withQuery: false })
 
@@ -84,14 +96,62 @@ export const SETTINGS = {
     desc: 'external OAuth 2 issuer to trust instead of the built-in token endpoint; its tokens carry customer_id',
   }),
   BURSAR_DATABASE_CONNECTIONS: wholeNumber(
-    2,
+    4,
     500,
   )({ default: 20, desc: 'most connections of this process to the database' }),
+  BURSAR_STATEMENT_TIMEOUT_MS: wholeNumber(
+    100,
+    600_000,
+  )({ default: 25_000, desc: 'longest statement of a request; it is then refused, and nothing changed' }),
+  BURSAR_REQUEST_TIMEOUT_MS: wholeNumber(
+    100,
+    600_000,
+  )({ default: 30_000, desc: 'longest time until a request is answered, if need be with 503' }),
+  BURSAR_REQUESTS_MAX: wholeNumber(
+    1,
+    100_000,
+  )({ default: 5_000, desc: 'most requests under way in this process; more are refused with 503' }),
+  BURSAR_RATE_LIMIT_PER_SECOND: wholeNumber(
+    0,
+    100_000,
+  )({ default: 0, desc: 'requests a second of each API client to this process, then 429; 0: no limit' }),
+  BURSAR_RATE_LIMIT_BURST: wholeNumber(
+    1,
+    1_000_000,
+  )({ default: undefined, desc: 'requests that a client may make at once (default: those of a second)' }),
+  BURSAR_TOKEN_FAILURES_PER_MINUTE: wholeNumber(
+    0,
+    100_000,
+  )({
+    default: 60,
+    desc: 'failed token requests a minute of a client_id from an address, and ten times as many of an address; 0: no limit',
+  }),
+  BURSAR_TRUSTED_PROXIES: addresses({
+    default: undefined,
+    desc: 'addresses of proxies (a,b/8) whose X-Forwarded-For tells where a request comes from',
+  }),
+  BURSAR_DRAIN_DELAY_MS: wholeNumber(
+    0,
+    600_000,
+  )({ default: 0, desc: 'how long a process that stops says so at /health/ready before it stops listening' }),
+  BURSAR_SHUTDOWN_TIMEOUT_MS: wholeNumber(
+    1_000,
+    600_000,
+  )({ default: 30_000, desc: 'longest time to finish what was accepted; after it the exit code is 1' }),
+  BURSAR_METRICS_HOST: host({ default: '127.0.0.1', desc: 'address that Prometheus metrics are served on' }),
+  BURSAR_METRICS_PORT: wholeNumber(
+    0,
+    65535,
+  )({
+    default: undefined,
+    desc: 'port of the metrics; 0 picks a free one (default: 9464, and no metrics if that is taken)',
+  }),
   BURSAR_LOG_LEVEL: str({
     choices: ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const,
     default: 'info',
     desc: 'what is logged, as JSON lines on standard error',
   }),
+  BURSAR_LOG_REQUESTS: bool({ default: true, desc: 'whether each request is a line of the log' }),
 }
 
 export interface Settings {
@@ -111,7 +171,19 @@ export interface Settings {
   tokenTtlSeconds: number
   oauthIssuer: string | undefined
   databaseConnections: number
+  statementTimeoutMs: number
+  requestTimeoutMs: number
+  requestsMax: number
+  rateLimitPerSecond: number
+  rateLimitBurst: number
+  tokenFailuresPerMinute: number
+  trustedProxies: string | undefined
+  drainDelayMs: number
+  shutdownTimeoutMs: number
+  metricsHost: string
+  metricsPort: number | undefined
   logLevel: string
+  logRequests: boolean
 }
 
 /** A setting that is wrong. The message has a line for each, which names it. */
@@ -157,6 +229,18 @@ export function readSettings(environment: Record<string, string | undefined>): S
     tokenTtlSeconds: env.BURSAR_TOKEN_TTL_SECONDS,
     oauthIssuer: env.BURSAR_OAUTH_ISSUER,
     databaseConnections: env.BURSAR_DATABASE_CONNECTIONS,
+    statementTimeoutMs: env.BURSAR_STATEMENT_TIMEOUT_MS,
+    requestTimeoutMs: env.BURSAR_REQUEST_TIMEOUT_MS,
+    requestsMax: env.BURSAR_REQUESTS_MAX,
+    rateLimitPerSecond: env.BURSAR_RATE_LIMIT_PER_SECOND,
+    rateLimitBurst: env.BURSAR_RATE_LIMIT_BURST ?? Math.max(env.BURSAR_RATE_LIMIT_PER_SECOND, 1),
+    tokenFailuresPerMinute: env.BURSAR_TOKEN_FAILURES_PER_MINUTE,
+    trustedProxies: env.BURSAR_TRUSTED_PROXIES,
+    drainDelayMs: env.BURSAR_DRAIN_DELAY_MS,
+    shutdownTimeoutMs: env.BURSAR_SHUTDOWN_TIMEOUT_MS,
+    metricsHost: env.BURSAR_METRICS_HOST,
+    metricsPort: env.BURSAR_METRICS_PORT,
     logLevel: env.BURSAR_LOG_LEVEL,
+    logRequests: env.BURSAR_LOG_REQUESTS,
   }
 }

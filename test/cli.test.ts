@@ -224,8 +224,20 @@ describe('settings', () => {
     BURSAR_FEE_QUOTE_TTL_SECONDS: ['0', '86401'],
     BURSAR_TOKEN_TTL_SECONDS: ['0', '86401', 'NaN'],
     BURSAR_OAUTH_ISSUER: ['issuer', 'mailto:issuer@example.com', 'https://issuer.example/#a'],
-    BURSAR_DATABASE_CONNECTIONS: ['1', '501'],
+    BURSAR_DATABASE_CONNECTIONS: ['3', '501'],
+    BURSAR_STATEMENT_TIMEOUT_MS: ['99', '600001'],
+    BURSAR_REQUEST_TIMEOUT_MS: ['99', '600001'],
+    BURSAR_REQUESTS_MAX: ['0', '100001'],
+    BURSAR_RATE_LIMIT_PER_SECOND: ['-1', '100001', '0.5'],
+    BURSAR_RATE_LIMIT_BURST: ['0', '1000001'],
+    BURSAR_TOKEN_FAILURES_PER_MINUTE: ['-1', '100001'],
+    BURSAR_TRUSTED_PROXIES: ['proxy.example', '10.0.0.0/33', '10.0.0.1,', '::1/129', 'true'],
+    BURSAR_DRAIN_DELAY_MS: ['-1', '600001'],
+    BURSAR_SHUTDOWN_TIMEOUT_MS: ['999', '600001'],
+    BURSAR_METRICS_HOST: ['not a host', 'http://127.0.0.1'],
+    BURSAR_METRICS_PORT: ['metrics', '-1', '65536'],
     BURSAR_LOG_LEVEL: ['loud', 'INFO'],
+    BURSAR_LOG_REQUESTS: ['maybe', '2'],
   }
 
   test.each(Object.entries(BAD).flatMap(([name, values]) => values.map((value) => [name, value] as const)))(

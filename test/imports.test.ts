@@ -21,6 +21,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     'statements',
     'assets',
     'serve',
+    'log',
     'demo',
     'customers',
     'accounts',
@@ -31,7 +32,20 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     'db',
     'settings',
   ],
-  serve: ['app', 'markets', 'worker', 'demo', 'ledger', 'networks', 'db', 'settings', 'assets'],
+  serve: [
+    'app',
+    'markets',
+    'worker',
+    'metrics',
+    'demo',
+    'ledger',
+    'networks',
+    'http',
+    'db',
+    'settings',
+    'assets',
+    'log',
+  ],
   app: [
     'transfers',
     'orchestrations',
@@ -46,7 +60,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     ...SHARED,
     'settings',
   ],
-  worker: ['statements', 'transfers', 'orchestrations', 'networks', 'db', 'settings', 'ledger'],
+  worker: ['statements', 'transfers', 'orchestrations', 'metrics', 'networks', 'db', 'settings', 'ledger'],
   demo: [
     'statements',
     'assets',
@@ -60,6 +74,8 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     'db',
     'settings',
   ],
+
+  metrics: ['ledger', 'http', 'db'],
 
   // The resources.
   transfers: SHARED,
@@ -81,6 +97,10 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   db: [],
   assets: [],
   settings: [],
+  log: [],
+
+  // Runs elsewhere: in other people's programs, and in browsers.
+  client: [],
 }
 
 /**

@@ -2,7 +2,8 @@ import { AssertionError } from 'node:assert'
 import { InvalidArgumentError } from 'commander'
 import type { Database } from '../db/database.ts'
 import { UUID } from '../http/lists.ts'
-import { connect, openLog } from '../serve.ts'
+import { openLog } from '../log.ts'
+import { connect } from '../serve.ts'
 import { readSettings, type Settings } from '../settings.ts'
 
 /** What the commands share: arguments, output, the database, how an error is told. */
@@ -21,7 +22,7 @@ export function print(value: unknown): void {
 /** Runs a command on the database, which is disconnected from (and stopped, if this started it) in the end. */
 export async function withDatabase(work: (db: Database, settings: Settings) => Promise<void>): Promise<void> {
   const settings = { ...readSettings(process.env) }
-  const log = openLog({ ...settings, logLevel: settings.logLevel === 'info' ? 'warn' : settings.logLevel })
+  const { log } = openLog({ ...settings, logLevel: settings.logLevel === 'info' ? 'warn' : settings.logLevel })
   const { db, close } = await connect(settings, log)
   try {
     await work(db, settings)

@@ -20,6 +20,17 @@ const types: pg.CustomTypesConfig = {
     oid === TIMESTAMPTZ ? timestampOnTheWire : (pg.types.getTypeParser(oid, format) as () => unknown),
 }
 
+/** How long the statements of a pool's connections may take, and how long their transactions may stand still. */
+export interface Limits {
+  statementMs?: number
+  idleInTransactionMs: number
+}
+
+const limitsOf = (limits: Limits | undefined) =>
+  limits === undefined
+    ? ''
+    : ` -c statement_timeout=${limits.statementMs ?? 0} -c idle_in_transaction_session_timeout=${limits.idleInTransactionMs}`
+
 /**
  * Opens a pool. Timestamps come out as RFC 3339 text with microseconds, `numeric` and `bigint` as text.
  * Sequential scans are off: a plan made while a table was empty would keep one for as long as the connection
@@ -27,7 +38,7 @@ const types: pg.CustomTypesConfig = {
  */
 export function openDatabase(
   url: string,
-  options: { max: number; onError: (error: Error) => void },
+  options: { max: number; onError: (error: Error) => void; limits?: Limits },
 ): Database {
   const pool = new pg.Pool({
     connectionString: url,
@@ -36,7 +47,7 @@ export function openDatabase(
     types,
     application_name: 'bursar',
     connectionTimeoutMillis: 10_000,
-    options: '-c TimeZone=UTC -c DateStyle=ISO -c enable_seqscan=off',
+    options: `-c TimeZone=UTC -c DateStyle=ISO -c enable_seqscan=off${limitsOf(options.limits)}`,
   })
   pool.on('error', options.onError)
   // While a connection is in use the pool does not listen. Its statements fail, which is how we learn that it is
@@ -100,10 +111,20 @@ export function violatedConstraint(error: unknown): string | undefined {
   return code === '23505' ? constraint : undefined
 }
 
+const QUERY_CANCELED = '57014'
+const LOCK_NOT_AVAILABLE = '55P03'
+
+/** Whether the database ended a statement that took, or waited for a lock, too long: its transaction changed nothing. */
+export function tookTooLong(error: unknown): boolean {
+  const { code } = error as { code?: string }
+  return code === QUERY_CANCELED || code === LOCK_NOT_AVAILABLE
+}
+
 const CONNECTION_LOST = new Set([
   '08000',
   '08003',
   '08006',
+  '25P03',
   '53300',
   '57P01',
   '57P02',

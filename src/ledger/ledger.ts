@@ -5,6 +5,7 @@ import { decimalsOf } from '../assets/catalogue.ts'
 import {
   connectionLost,
   inOrder,
+  tookTooLong,
   violatedConstraint,
   type Database,
   type Transaction,
@@ -73,12 +74,29 @@ interface Waiting {
   movement: Movement
   resolve: (transfer: Transfer) => void
   reject: (reason: unknown) => void
+  since: number
+}
+
+/** Is told what the ledger does. */
+export interface LedgerMeter {
+  /** A batch of so many movements was executed. */
+  batch(movements: number): void
+  /** A movement was refused, because as many as may were waiting. */
+  refused(): void
+}
+
+export interface LedgerOptions {
+  meter?: LedgerMeter
+  /** A movement that has waited longer for its batch is refused: whoever asked for it has been answered by then. */
+  waitMsMax?: number
 }
 
 /** Most movements of one batch: more gain nothing measurable and lengthen every wait. */
 export const BATCH_MAX = 512
 /** Most movements of one customer that may wait in this process; beyond it the answer is 503. */
-export const WAITING_MAX = 20_000
+export const WAITING_MAX = 5_000
+/** The same over all customers. One that waits takes 5 kB with its request. */
+export const WAITING_TOTAL_MAX = 10_000
 /** How often a batch is decided anew when another process was first. */
 export const ATTEMPTS_MAX = 20
 
@@ -95,9 +113,19 @@ export class Ledger {
   #db: Database
   #waiting = new Map<string, Waiting[]>()
   #running = new Set<Promise<void>>()
+  #count = 0
+  #meter: LedgerMeter | undefined
+  #waitMsMax: number
 
-  constructor(db: Database) {
+  constructor(db: Database, { meter, waitMsMax = Infinity }: LedgerOptions = {}) {
     this.#db = db
+    this.#meter = meter
+    this.#waitMsMax = waitMsMax
+  }
+
+  /** How many movements wait for a batch. */
+  get waiting(): number {
+    return this.#count
   }
 
   /**
@@ -107,15 +135,19 @@ export class Ledger {
   submit(customerId: string, movement: Movement): Promise<Transfer> {
     return new Promise((resolve, reject) => {
       const queue = this.#waiting.get(customerId)
-      if (queue === undefined) {
-        this.#waiting.set(customerId, [{ movement, resolve, reject }])
-        const run = this.#run(customerId).finally(() => this.#running.delete(run))
-        this.#running.add(run)
-      } else if (queue.length >= WAITING_MAX) {
-        reject(problem.unavailable('too many movements of this customer are waiting; try again'))
-      } else {
-        queue.push({ movement, resolve, reject })
+      if (this.#count >= WAITING_TOTAL_MAX || (queue?.length ?? 0) >= WAITING_MAX) {
+        this.#meter?.refused()
+        const whose = this.#count >= WAITING_TOTAL_MAX ? '' : ' of this customer'
+        return reject(
+          problem.unavailable(`too many movements${whose} are waiting; nothing was moved; try again`),
+        )
       }
+      this.#count += 1
+      const waiting = { movement, resolve, reject, since: performance.now() }
+      if (queue !== undefined) return void queue.push(waiting)
+      this.#waiting.set(customerId, [waiting])
+      const run = this.#run(customerId).finally(() => this.#running.delete(run))
+      this.#running.add(run)
     })
   }
 
@@ -130,7 +162,9 @@ export class Ledger {
     await turn()
     let answer = (): void => undefined
     while (queue.length > 0) {
-      const posted = post(this.#db, customerId, queue.splice(0, BATCH_MAX))
+      const batch = this.#take(queue)
+      if (batch.length === 0) continue
+      const posted = post(this.#db, customerId, batch)
       // The next batch is with the database before the last is answered: both have work at the same time
       // (measured over HTTP: 15,600 a second, not 11,500).
       await turn()
@@ -139,6 +173,19 @@ export class Ledger {
     }
     this.#waiting.delete(customerId)
     answer()
+  }
+
+  /** The next batch: those that have not waited too long. */
+  #take(queue: Waiting[]): Waiting[] {
+    const taken = queue.splice(0, BATCH_MAX)
+    this.#count -= taken.length
+    const oldest = performance.now() - this.#waitMsMax
+    // They stand in the order that they came in.
+    const late = taken.findIndex(({ since }) => since >= oldest)
+    for (const { reject } of taken.splice(0, late === -1 ? taken.length : late))
+      reject(problem.unavailable('it waited too long for the database; nothing was moved; try again'))
+    if (taken.length > 0) this.#meter?.batch(taken.length)
+    return taken
   }
 }
 
@@ -340,6 +387,8 @@ const OUTCOME_UNKNOWN =
   'the database went away; whether the movement was made is not known: repeat it with the same ref_id'
 
 function unavailable(error: unknown, detail = OUTCOME_UNKNOWN): never {
+  if (tookTooLong(error))
+    throw problem.unavailable('the database took too long; nothing was moved; try again', error)
   if (!connectionLost(error)) throw error
   throw problem.unavailable(detail, error)
 }

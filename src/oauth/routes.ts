@@ -13,6 +13,7 @@ export interface OAuthOptions {
   keys: SigningKeys
   tokens: AccessTokens
   baseUrl: string
+  failuresPerMinute: number
 }
 
 /**
@@ -21,9 +22,9 @@ export interface OAuthOptions {
  */
 export async function oauthRoutes(
   app: FastifyInstance,
-  { db, keys, tokens, baseUrl }: OAuthOptions,
+  { db, keys, tokens, baseUrl, failuresPerMinute }: OAuthOptions,
 ): Promise<void> {
-  await app.register(tokenEndpoint, { db, tokens })
+  await app.register(tokenEndpoint, { db, tokens, failuresPerMinute })
 
   app.get(JWKS_PATH, { schema: { hide: true } }, async () => keys.jwks)
 

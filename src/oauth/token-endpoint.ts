@@ -1,5 +1,6 @@
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Database } from '../db/database.ts'
+import { TokenBuckets } from '../http/rate-limit.ts'
 import type { AccessTokens } from './access-tokens.ts'
 import { findApiClient, type ApiClient } from './api-clients.ts'
 
@@ -15,15 +16,22 @@ const NOT_STORED = { 'cache-control': 'no-store', pragma: 'no-cache' }
  */
 export async function tokenEndpoint(
   app: FastifyInstance,
-  { db, tokens }: { db: Database; tokens: AccessTokens },
+  { db, tokens, failuresPerMinute }: { db: Database; tokens: AccessTokens; failuresPerMinute: number },
 ): Promise<void> {
+  const failures = new Failures(failuresPerMinute)
   app.removeContentTypeParser('application/json')
   app.addContentTypeParser(FORMS, { parseAs: 'buffer' }, parseForm)
   app.setErrorHandler(refuse)
 
   app.post<{ Body: FormData | undefined }>(TOKEN_PATH, { schema: { hide: true } }, async (request, reply) => {
     const form = parametersOf(request.body)
-    const client = await authenticate(db, request.headers.authorization, form)
+    const { id, secret } = credentialsOf(request.headers.authorization, form)
+    failures.requireFew(request.ip, id)
+    const client = await findApiClient(db, id, secret)
+    if (client === undefined) {
+      failures.count(request.ip, id)
+      throw new Refusal('invalid_client', 'there is no enabled client with this id and secret')
+    }
     if (form.grant_type === undefined) throw new Refusal('invalid_request', 'grant_type is missing')
     if (form.grant_type !== GRANT_TYPE)
       throw new Refusal('unsupported_grant_type', `grant_type must be ${GRANT_TYPE}`)
@@ -55,7 +63,12 @@ export async function tokenEndpoint(
 
 /** A refusal on its way to the client (RFC 6749, 5.2). */
 class Refusal extends Error {
-  readonly code: 'invalid_request' | 'invalid_client' | 'unsupported_grant_type' | 'invalid_scope'
+  readonly code:
+    | 'invalid_request'
+    | 'invalid_client'
+    | 'unsupported_grant_type'
+    | 'invalid_scope'
+    | 'temporarily_unavailable'
   readonly status: number
 
   constructor(code: Refusal['code'], description: string, status = code === 'invalid_client' ? 401 : 400) {
@@ -65,8 +78,19 @@ class Refusal extends Error {
   }
 }
 
+/** There were too many failures. RFC 6749 has no word of its own for it. */
+class TooManyFailures extends Refusal {
+  readonly waitSeconds: number
+
+  constructor(waitSeconds: number) {
+    super('temporarily_unavailable', 'too many requests with a wrong id or secret; try again later', 429)
+    this.waitSeconds = waitSeconds
+  }
+}
+
 function refuse(error: FastifyError | Refusal, _request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const { code, status, message } = error instanceof Refusal ? error : unreadable(error)
+  if (error instanceof TooManyFailures) reply.header('retry-after', String(Math.ceil(error.waitSeconds)))
   if (status === 401) reply.header('www-authenticate', 'Basic realm="bursar"')
   return reply.status(status).headers(NOT_STORED).send({ error: code, error_description: message })
 }
@@ -101,7 +125,7 @@ function parametersOf(form: FormData | undefined): Form {
   return parameters
 }
 
-async function authenticate(db: Database, authorization: string | undefined, form: Form): Promise<ApiClient> {
+function credentialsOf(authorization: string | undefined, form: Form): { id: string; secret: string } {
   if (authorization !== undefined && form.client_secret !== undefined)
     throw new Refusal(
       'invalid_request',
@@ -111,10 +135,46 @@ async function authenticate(db: Database, authorization: string | undefined, for
     authorization === undefined ? [form.client_id, form.client_secret] : readBasic(authorization)
   if (id === undefined || secret === undefined)
     throw new Refusal('invalid_client', 'the client must authenticate with its client_id and client_secret')
-  const client = await findApiClient(db, id, secret)
-  if (client === undefined)
-    throw new Refusal('invalid_client', 'there is no enabled client with this id and secret')
-  return client
+  return { id, secret }
+}
+
+/** An address may fail with so many times as many clients as with one. */
+const CLIENTS_OF_AN_ADDRESS = 10
+
+/**
+ * How often requests failed, so that secrets are not guessed at speed. Of a client by the address that it comes from:
+ * nobody keeps another from its tokens by failing in its name.
+ */
+class Failures {
+  #perMinute: number
+  #ofClient: TokenBuckets
+  #ofAddress: TokenBuckets
+
+  constructor(perMinute: number) {
+    this.#perMinute = perMinute
+    const bucketsOf = (burst: number) => new TokenBuckets({ perSecond: burst / 60, burst })
+    this.#ofClient = bucketsOf(perMinute)
+    this.#ofAddress = bucketsOf(perMinute * CLIENTS_OF_AN_ADDRESS)
+  }
+
+  /** Throws the 429 refusal when there were too many. */
+  requireFew(address: string, clientId: string): void {
+    if (this.#perMinute === 0) return
+    const seconds = Math.max(
+      this.#ofAddress.wait(address),
+      this.#ofClient.wait(this.#keyOf(address, clientId)),
+    )
+    if (seconds > 0) throw new TooManyFailures(seconds)
+  }
+
+  count(address: string, clientId: string): void {
+    if (this.#perMinute === 0) return
+    this.#ofAddress.take(address)
+    this.#ofClient.take(this.#keyOf(address, clientId))
+  }
+
+  // Of what is sent as an id, only as much as ids have.
+  #keyOf = (address: string, clientId: string) => `${address} ${clientId.slice(0, 36)}`
 }
 
 /** The id and the secret of a Basic header, each of them form-encoded before (RFC 6749, 2.3.1). */

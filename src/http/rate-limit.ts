@@ -1,0 +1,69 @@
+import type { FastifyRequest } from 'fastify'
+import { LRUCache } from 'lru-cache'
+import { problem } from './problems.ts'
+import type { Scope } from './scopes.ts'
+
+/** Most callers that are remembered. Of more, the one that came last the longest ago begins anew. */
+const KEYS_MAX = 10_000
+
+interface Bucket {
+  tokens: number
+  /** When there were so many, in milliseconds of the process. */
+  at: number
+}
+
+/** Token buckets: `burst` at once, and then `perSecond`. */
+export class TokenBuckets {
+  readonly #perSecond: number
+  readonly #burst: number
+  #buckets = new LRUCache<string, Bucket>({ max: KEYS_MAX })
+
+  constructor({ perSecond, burst }: { perSecond: number; burst: number }) {
+    this.#perSecond = perSecond
+    this.#burst = burst
+  }
+
+  /** Seconds until the next token; 0 when there is one. */
+  wait(key: string): number {
+    const { tokens } = this.#filled(key)
+    return tokens >= 1 ? 0 : (1 - tokens) / this.#perSecond
+  }
+
+  /** Takes a token, if there is one. Gives what `wait` does. */
+  take(key: string): number {
+    const seconds = this.wait(key)
+    if (seconds === 0) this.#filled(key).tokens -= 1
+    return seconds
+  }
+
+  #filled(key: string): Bucket {
+    const now = performance.now()
+    let bucket = this.#buckets.get(key)
+    if (bucket === undefined) {
+      bucket = { tokens: this.#burst, at: now }
+      this.#buckets.set(key, bucket)
+    }
+    bucket.tokens = Math.min(this.#burst, bucket.tokens + ((now - bucket.at) / 1000) * this.#perSecond)
+    bucket.at = now
+    return bucket
+  }
+}
+
+/** The hook that asks for a token with a scope, and then for the client's rate. None without a limit. */
+export function withRateLimit(
+  requireScope: (scope: Scope) => (request: FastifyRequest) => Promise<void>,
+  { perSecond, burst }: { perSecond: number; burst: number },
+): (scope: Scope) => (request: FastifyRequest) => Promise<void> {
+  if (perSecond === 0) return requireScope
+  const buckets = new TokenBuckets({ perSecond, burst })
+  return (scope) => {
+    const authenticate = requireScope(scope)
+    return async (request) => {
+      await authenticate(request)
+      const { customerId, clientId } = request.caller
+      const seconds = buckets.take(`${customerId} ${clientId}`)
+      if (seconds > 0)
+        throw problem.tooManyRequests(`this client may make ${perSecond} requests a second`, seconds)
+    }
+  }
+}

@@ -1,0 +1,225 @@
+import { Gauge, type Registry } from 'prom-client'
+import { transaction, type Database, type Transaction } from '../db/database.ts'
+
+/** The gauges of records are read anew at most this often, and never for more than a tenth of the time. */
+const FRESH_MS = 5_000
+const SHARE = 10
+/** A scrape does not wait longer for them: a statement that takes this long is ended, and the last figures stay. */
+const STATEMENT_MS_MAX = 3_000
+
+type Sample = { labels: Record<string, string>; value: number }
+
+/** A gauge that is read from the records: each row is a sample, `value` its value and all else its labels. */
+interface Definition {
+  name: string
+  help: string
+  labelNames: string[]
+}
+
+const DEFINITIONS = {
+  inFlight: {
+    name: 'bursar_withdrawals_in_flight',
+    help: 'Withdrawals that have not ended, by network and how far they are.',
+    labelNames: ['network', 'state'],
+  },
+  oldest: {
+    name: 'bursar_withdrawals_in_flight_oldest_seconds',
+    help: 'Age of the oldest withdrawal in flight.',
+    labelNames: ['network', 'state'],
+  },
+  waiting: {
+    name: 'bursar_withdrawals_waiting',
+    help: 'Withdrawals in flight that cannot go on for now, by network and why.',
+    labelNames: ['network', 'reason'],
+  },
+  waitingOldest: {
+    name: 'bursar_withdrawals_waiting_oldest_seconds',
+    help: 'For how long the first of those that wait has waited.',
+    labelNames: ['network', 'reason'],
+  },
+  overdue: {
+    name: 'bursar_worker_overdue_seconds',
+    help: 'For how long the oldest step of a withdrawal has been due, or the withdrawal not been begun.',
+    labelNames: ['network'],
+  },
+  orchestrations: {
+    name: 'bursar_orchestrations_processing',
+    help: 'Orchestrations that are PROCESSING; to_pay: their destination transfer is not made yet.',
+    labelNames: ['step'],
+  },
+  orchestrationsOldest: {
+    name: 'bursar_orchestrations_processing_oldest_seconds',
+    help: 'Age of the oldest of them.',
+    labelNames: ['step'],
+  },
+  deposits: {
+    name: 'bursar_deposits_read_age_seconds',
+    help: 'Time since a network was last read for deposits.',
+    labelNames: ['network'],
+  },
+  balances: {
+    name: 'bursar_ledger_profiles_total',
+    help: 'What the profiles of all customers hold together, in units of the asset.',
+    labelNames: ['asset'],
+  },
+} satisfies Record<string, Definition>
+type Name = keyof typeof DEFINITIONS
+type Samples = Partial<Record<Name, Sample[]>>
+
+/** Adds the gauges that are read from the records. */
+export function databaseGauges(registry: Registry, db: Database): void {
+  const read = cached(db)
+  for (const [name, definition] of Object.entries(DEFINITIONS)) {
+    new Gauge({
+      ...definition,
+      registers: [registry],
+      async collect() {
+        const { samples } = await read()
+        this.reset()
+        for (const { labels, value } of samples[name as Name] ?? []) this.set(labels, value)
+      },
+    })
+  }
+  new Gauge({
+    name: 'bursar_records_age_seconds',
+    help: 'How old the figures are that are read from the records. They are -1 until they could be read once.',
+    registers: [registry],
+    async collect() {
+      const { at } = await read()
+      this.set(at === undefined ? -1 : (performance.now() - at) / 1000)
+    },
+  })
+}
+
+/** What was read last. When it cannot be read now, its age tells. */
+function cached(db: Database): () => Promise<{ samples: Samples; at: number | undefined }> {
+  const last: { samples: Samples; at: number | undefined } = { samples: {}, at: undefined }
+  let nextAt = 0
+  let reading: Promise<void> | undefined
+  return async () => {
+    if (reading === undefined && performance.now() >= nextAt) {
+      const start = performance.now()
+      reading = readSamples(db)
+        .then(
+          (samples) => void Object.assign(last, { samples, at: performance.now() }),
+          // The database does not answer in time: bursar_records_age_seconds grows, and there is an alert for it.
+          () => undefined,
+        )
+        .finally(() => {
+          nextAt = performance.now() + Math.max(FRESH_MS, SHARE * (performance.now() - start))
+          reading = undefined
+        })
+    }
+    await reading
+    return last
+  }
+}
+
+const readSamples = (db: Database): Promise<Samples> =>
+  transaction(
+    db,
+    async (tx) => {
+      await tx.query(`set local statement_timeout = ${STATEMENT_MS_MAX}`)
+      return {
+        ...(await broadcasts(tx)),
+        ...(await orchestrations(tx)),
+        deposits: await rowsOf(
+          tx,
+          `select network, extract(epoch from clock_timestamp() - updated_at) as value from network_cursors`,
+        ),
+        balances: await rowsOf(tx, `select asset, sum(available) as value from balances group by asset`),
+      }
+    },
+    'isolation level repeatable read read only',
+  )
+
+/**
+ * The kinds of reasons that a withdrawal waits for: the reasons themselves have amounts in them. What begins with one
+ * of these words is of its kind; the adapters' words are theirs to change, so what is none of them is `other`.
+ */
+const REASONS: Record<string, string> = {
+  behind: 'an earlier withdrawal',
+  hot_wallet: 'the hot wallet',
+  fee: `the network's fee`,
+  node: 'the node',
+}
+
+// The partial index on due_at holds those that have not ended, and only those.
+const IN_FLIGHT = `
+  select network, state, count(*) as count, extract(epoch from clock_timestamp() - min(created_at)) as age,
+         extract(epoch from clock_timestamp() - min(due_at)) as overdue
+  from broadcasts
+  where due_at is not null
+  group by network, state`
+
+const NOT_BEGUN = `
+  select coalesce(t.crypto_network, 'WIRE') as network, 'NEW' as state, count(*) as count,
+         extract(epoch from clock_timestamp() - min(t.created_at)) as age,
+         extract(epoch from clock_timestamp() - min(t.created_at)) as overdue
+  from transfers t
+  where t.status = 'PENDING' and t.type in ('CRYPTO_WITHDRAWAL', 'WIRE_WITHDRAWAL')
+    and not exists (select from broadcasts b where b.customer_id = t.customer_id and b.transfer_id = t.id)
+  group by 1`
+
+const WAITING = `
+  select network, coalesce(kind.name, 'other') as reason, count(*) as count,
+         extract(epoch from clock_timestamp() - min(waiting_since)) as age
+  from broadcasts
+  left join unnest($1::text[], $2::text[]) as kind (name, words) on starts_with(waiting_reason, kind.words)
+  where due_at is not null and waiting_reason is not null
+  group by 1, 2`
+
+async function broadcasts(tx: Transaction): Promise<Samples> {
+  const { rows } = await tx.query<{
+    network: string
+    state: string
+    count: string
+    age: string
+    overdue: string
+  }>(`${IN_FLIGHT} union all ${NOT_BEGUN}`)
+  const waiting = await tx.query<{ network: string; reason: string; count: string; age: string }>(WAITING, [
+    Object.keys(REASONS),
+    Object.values(REASONS),
+  ])
+  const overdue = new Map<string, number>()
+  for (const { network, overdue: seconds } of rows)
+    overdue.set(network, Math.max(overdue.get(network) ?? 0, Number(seconds)))
+  const of = <R extends { count: string; age: string }>(
+    from: R[],
+    value: 'count' | 'age',
+    labels: (row: R) => Record<string, string>,
+  ): Sample[] => from.map((row) => ({ labels: labels(row), value: Number(row[value]) }))
+  return {
+    inFlight: of(rows, 'count', ({ network, state }) => ({ network, state })),
+    oldest: of(rows, 'age', ({ network, state }) => ({ network, state })),
+    waiting: of(waiting.rows, 'count', ({ network, reason }) => ({ network, reason })),
+    waitingOldest: of(waiting.rows, 'age', ({ network, reason }) => ({ network, reason })),
+    overdue: [...overdue].map(([network, value]) => ({ labels: { network }, value })),
+  }
+}
+
+// Each part has a partial index of its own.
+async function orchestrations(tx: Transaction): Promise<Samples> {
+  const { rows } = await tx.query<{ step: string; count: string; age: string }>(`
+    select 'to_pay' as step, count(*) as count,
+           coalesce(extract(epoch from clock_timestamp() - min(created_at)), 0) as age
+    from orchestrations
+    where status = 'PROCESSING' and destination_transfer_id is null
+    union all
+    select 'paying', count(*), coalesce(extract(epoch from clock_timestamp() - min(created_at)), 0)
+    from orchestrations
+    where status = 'PROCESSING' and destination_transfer_id is not null`)
+  return {
+    orchestrations: rows.map(({ step, count }) => ({ labels: { step }, value: Number(count) })),
+    orchestrationsOldest: rows.map(({ step, age }) => ({ labels: { step }, value: Number(age) })),
+  }
+}
+
+/** Rows as samples. A gauge is a floating-point number, whatever the ledger's amounts are: it is for looking at. */
+async function rowsOf(tx: Transaction, text: string): Promise<Sample[]> {
+  const { rows } = await tx.query<Record<string, string>>(text)
+  return rows.map(({ value, ...labels }) => ({
+    labels: labels,
+    value: Number(value),
+  }))
+}

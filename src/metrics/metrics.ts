@@ -1,0 +1,158 @@
+import { readFileSync } from 'node:fs'
+import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client'
+import type { Database } from '../db/database.ts'
+import type { RequestMeter } from '../http/requests.ts'
+import type { LedgerMeter } from '../ledger/ledger.ts'
+import { databaseGauges } from './database-gauges.ts'
+
+const REQUEST_SECONDS = [0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30]
+const BATCH_SIZES = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512]
+
+/** The worker's loops. */
+export type Loop = 'payouts' | 'deposits' | 'sweeps' | 'statements'
+
+/** Is told of the worker's rounds, and of each withdrawal that ended. */
+export interface WorkerMeter {
+  round(loop: Loop, succeeded: boolean): void
+  withdrawalEnded(network: string, status: string): void
+}
+
+/** What is measured beside what the meters are told: read when somebody asks. */
+export interface Measured {
+  /** By what they are for. */
+  pools: Record<string, Database>
+  /** Where the gauges of records are read. */
+  db: Database
+  ledger: { waiting: number }
+  requests: { underWay: number }
+  logLinesDropped: () => number
+}
+
+/** The metrics of this process, for Prometheus (docs/operating.md). */
+export class Metrics {
+  readonly registry = new Registry()
+  readonly request: RequestMeter
+  readonly ledger: LedgerMeter
+  readonly worker: WorkerMeter
+
+  constructor() {
+    const registers = [this.registry]
+    collectDefaultMetrics({ register: this.registry })
+    const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as {
+      version: string
+    }
+    new Gauge({
+      name: 'bursar_build_info',
+      help: 'Always 1. The version of Bursar and of Node.',
+      labelNames: ['version', 'node'],
+      registers,
+    }).set({ version, node: process.version }, 1)
+
+    this.request = requestMeter(
+      new Histogram({
+        name: 'bursar_http_request_duration_seconds',
+        help: 'Time from the request to the end of the answer. 499: the client went first.',
+        labelNames: ['method', 'route', 'status'],
+        buckets: REQUEST_SECONDS,
+        registers,
+      }),
+    )
+
+    const batches = new Histogram({
+      name: 'bursar_ledger_batch_movements',
+      help: 'Movements that were executed together in one database transaction.',
+      buckets: BATCH_SIZES,
+      registers,
+    })
+    const refused = new Counter({
+      name: 'bursar_ledger_refused_total',
+      help: 'Movements refused because as many as may were waiting.',
+      registers,
+    })
+    this.ledger = { batch: (movements) => batches.observe(movements), refused: () => refused.inc() }
+
+    const rounds = new Counter({
+      name: 'bursar_worker_rounds_total',
+      help: 'Rounds of the worker, by loop and outcome.',
+      labelNames: ['loop', 'outcome'],
+      registers,
+    })
+    const lastRound = new Gauge({
+      name: 'bursar_worker_last_success_timestamp_seconds',
+      help: 'When a round of this loop last came to its end without a failure.',
+      labelNames: ['loop'],
+      registers,
+    })
+    const ended = new Counter({
+      name: 'bursar_withdrawals_ended_total',
+      help: 'Withdrawals that this process took to their end.',
+      labelNames: ['network', 'status'],
+      registers,
+    })
+    this.worker = {
+      round(loop, succeeded) {
+        rounds.inc({ loop, outcome: succeeded ? 'succeeded' : 'failed' })
+        if (succeeded) lastRound.set({ loop }, Date.now() / 1000)
+      },
+      withdrawalEnded: (network, status) => ended.inc({ network, status }),
+    }
+  }
+
+  /** Adds what is read when somebody asks. Once. */
+  measure({ pools, db, ledger, requests, logLinesDropped }: Measured): void {
+    const registers = [this.registry]
+    const read = (name: string, help: string, value: () => number) =>
+      new Gauge({
+        name,
+        help,
+        registers,
+        collect() {
+          this.set(value())
+        },
+      })
+    read('bursar_http_requests_under_way', 'Requests that are not answered yet.', () => requests.underWay)
+    read('bursar_ledger_waiting_movements', 'Movements that wait for a batch.', () => ledger.waiting)
+    new Counter({
+      name: 'bursar_log_lines_dropped_total',
+      help: 'Lines of the log that were dropped, because nobody read standard error.',
+      registers,
+      collect() {
+        this.reset()
+        this.inc(logLinesDropped())
+      },
+    })
+    new Gauge({
+      name: 'bursar_database_connections',
+      help: 'Connections of a pool: open ones, idle ones among them, requests for one that wait, and the most there may be.',
+      labelNames: ['pool', 'kind'],
+      registers,
+      collect() {
+        for (const [pool, { totalCount, idleCount, waitingCount, options }] of Object.entries(pools)) {
+          this.set({ pool, kind: 'open' }, totalCount)
+          this.set({ pool, kind: 'idle' }, idleCount)
+          this.set({ pool, kind: 'waiting' }, waitingCount)
+          this.set({ pool, kind: 'max' }, options.max)
+        }
+      },
+    })
+    databaseGauges(this.registry, db)
+  }
+}
+
+/**
+ * Labels are bounded: routes are patterns, and methods those that a route has. What comes for a path that is none of
+ * ours is under one label.
+ */
+function requestMeter(histogram: Histogram<'method' | 'route' | 'status'>): RequestMeter {
+  // A child is made once for each method, route and status.
+  const children = new Map<string, { observe: (value: number) => void }>()
+  return (method, route, status, milliseconds) => {
+    const key = route === undefined ? String(status) : `${status} ${method} ${route}`
+    let child = children.get(key)
+    if (child === undefined) {
+      child = histogram.labels(route === undefined ? '' : method, route ?? '', String(status))
+      children.set(key, child)
+    }
+    child.observe(milliseconds / 1000)
+  }
+}
