@@ -71,7 +71,7 @@ export async function serve(settings: Settings, log: Logger): Promise<Service> {
   try {
     const applied = await migrate(db)
     if (applied.length > 0) log.info({ applied }, 'migrated')
-    await warnOfSuperuser(db, log)
+    await warnOfChangeableEntries(db, log)
 
     const ledger = new Ledger(db)
     const networks = await networksOf(settings, db)
@@ -128,16 +128,19 @@ export const openNetworks = async (
     ? new Map()
     : configuredNetworks(settings.networksFile, process.env, db).catch(blame('BURSAR_NETWORKS_FILE'))
 
-/** Entries are append-only by privilege, which a superuser does not feel. */
-async function warnOfSuperuser(db: Database, log: Logger): Promise<void> {
-  const { rows } = await db.query<{ rolsuper: boolean }>(
-    'select rolsuper from pg_roles where rolname = current_user',
+/** Entries are append-only by privilege, which a superuser does not feel, and a restore may have left out. */
+async function warnOfChangeableEntries(db: Database, log: Logger): Promise<void> {
+  const { rows } = await db.query<{ superuser: boolean; changeable: boolean }>(
+    `select rolsuper as superuser, has_table_privilege('entries', 'update, delete, truncate') as changeable
+     from pg_roles
+     where rolname = current_user`,
   )
-  if (rows[0]?.rolsuper) {
-    log.warn(
-      'the database role is a superuser: nothing keeps it from changing ledger entries; use an ordinary role',
-    )
-  }
+  const { superuser, changeable } = rows[0]!
+  if (!changeable) return
+  const [why, what] = superuser
+    ? ['is a superuser', 'use an ordinary role']
+    : ['may update or delete entries', 'docs/backup.md tells how to revoke that']
+  log.warn(`the database role ${why}: nothing keeps it from changing ledger entries; ${what}`)
 }
 
 /** The base URL, which is the token issuer, must be known before the API listens. */

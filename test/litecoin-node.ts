@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { bitcoinRpc, type BitcoinRpc, type BitcoinRpcConfig } from '../src/networks/bitcoin-rpc.ts'
+import { freePort } from './support.ts'
 
 /** Whether the node's program is on the PATH (Debian: litecoind). */
 export const HAS_LITECOIND = (process.env.PATH ?? '')
@@ -162,14 +163,6 @@ async function openDoor(port: number): Promise<Door> {
   })
   await listening(server)
   return { server, open }
-}
-
-async function freePort(): Promise<number> {
-  const server = await listening(createServer())
-  const port = portOf(server)
-  server.close()
-  await once(server, 'close')
-  return port
 }
 
 async function listening(server: Server): Promise<Server> {

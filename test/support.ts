@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
+import { createServer, type AddressInfo } from 'node:net'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import type { FastifyInstance, InjectOptions } from 'fastify'
@@ -211,6 +212,16 @@ export const withdrawalOf = (customer: TestCustomer, changes: Record<string, unk
   destination_address: DESTINATION,
   ...changes,
 })
+
+/** A port of 127.0.0.1 that nobody listens on. */
+export async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  server.close()
+  await once(server, 'close')
+  return port
+}
 
 /** The program in a process of its own: `node` with these arguments runs it. */
 export const PROGRAM = ['--import', 'tsx', fileURLToPath(new URL('../src/main.ts', import.meta.url))]

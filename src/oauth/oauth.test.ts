@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from 'node:http'
-import { createServer as createTcpServer, type AddressInfo } from 'node:net'
+import type { AddressInfo } from 'node:net'
 import {
   createRemoteJWKSet,
   decodeJwt,
@@ -20,7 +20,8 @@ import * as openid from 'openid-client'
 import { pino } from 'pino'
 import { ClientCredentials } from 'simple-oauth2'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { atEnd, cloneDatabase, everyTable, startTestService, type TestService } from '../../test/support.ts'
+import { atEnd, cloneDatabase, everyTable, freePort, startTestService } from '../../test/support.ts'
+import type { TestService } from '../../test/support.ts'
 import { buildApp } from '../app.ts'
 import { createCustomer } from '../customers/create-customer.ts'
 import { SCOPES, type Scope } from '../http/scopes.ts'
@@ -58,15 +59,6 @@ async function listen(environment: Record<string, string> = {}) {
   const started = await startTestService(environment, { baseUrl: url, log })
   await started.app.listen({ host: '127.0.0.1', port })
   return { service: started, baseUrl: url }
-}
-
-async function freePort(): Promise<number> {
-  const server = createTcpServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  server.close()
-  await once(server, 'close')
-  return port
 }
 
 const listProfiles = (token: string) =>
