@@ -1,0 +1,76 @@
+/** The refusals that a program may want to tell apart (https://<server>/problems/<slug> explains the last nine). */
+export type ProblemSlug =
+  | 'bad-request'
+  | 'unauthorized'
+  | 'forbidden'
+  | 'not-found'
+  | 'method-not-allowed'
+  | 'payload-too-large'
+  | 'unsupported-media-type'
+  | 'too-many-requests'
+  | 'internal-error'
+  | 'unavailable'
+  | 'exceed-precision'
+  | 'below-min-withdraw-limit'
+  | 'exceed-max-withdraw-limit'
+  | 'unsupported-address'
+  | 'unsupported-network'
+  | 'insufficient-funds'
+  | 'expired'
+  | 'disabled'
+  | 'already-exists'
+
+/** What this client throws of its own. Everything else that it throws is the reason of an aborted signal. */
+export class BursarError extends Error {
+  /** The `ref_id` that a refused or lost POST was sent with, given or made: what finds its record later. */
+  readonly refId: string | undefined
+
+  constructor(message: string, refId?: string, cause?: unknown) {
+    super(message, { cause })
+    this.refId = refId
+  }
+}
+
+/** The service has answered, and refuses (RFC 9457; for the token endpoint, RFC 6749). */
+export class BursarProblem extends BursarError {
+  override readonly name = 'BursarProblem'
+  readonly status: number
+  /** Which refusal it is. One that is newer than this client, or is not Bursar's own, has another word. */
+  readonly slug: ProblemSlug | (string & {})
+  readonly title: string
+  /** What is wrong: the field and the rule. */
+  readonly detail: string
+  /** Facts, by slug: of `insufficient-funds` for one what is available and needed. */
+  readonly meta: Readonly<Record<string, unknown>>
+  /** How long to wait before the same request again, where the service says. */
+  readonly retryAfterMs: number | undefined
+
+  constructor(status: number, body: unknown, retryAfterMs?: number, refId?: string) {
+    const problem = (typeof body === 'object' && body !== null ? body : {}) as Record<string, unknown>
+    const text = (name: string) => (typeof problem[name] === 'string' ? problem[name] : undefined)
+    // The token endpoint's errors are { error, error_description }. What comes from a proxy may be anything.
+    const title = text('title') ?? text('error') ?? `HTTP ${status}`
+    const detail = text('detail') ?? text('error_description') ?? title
+    super(`${title}: ${detail}`, refId)
+    this.status = status
+    this.slug = slugOf(text('type'), title)
+    this.title = title
+    this.detail = detail
+    this.meta = typeof problem.meta === 'object' && problem.meta !== null ? { ...problem.meta } : {}
+    this.retryAfterMs = retryAfterMs
+  }
+}
+
+/** A typed problem has its slug at the end of its type; the plain ones are told by their title. */
+function slugOf(type: string | undefined, title: string): string {
+  if (type !== undefined && type !== 'about:blank') return type.slice(type.lastIndexOf('/') + 1)
+  return title.toLowerCase().replaceAll(' ', '-')
+}
+
+/**
+ * There was no answer, as often as was allowed. What was asked may have been done all the same: the same request with
+ * the same `ref_id` is safe, and tells.
+ */
+export class BursarUnreachable extends BursarError {
+  override readonly name = 'BursarUnreachable'
+}

@@ -1,0 +1,173 @@
+import createFetchClient from 'openapi-fetch'
+import { tokenSource } from './access-token.ts'
+import { BursarProblem, BursarUnreachable } from './errors.ts'
+import type { Item, ListPath, Method, PathOf, Reply, Rest } from './operations.ts'
+import { prepare } from './ref-ids.ts'
+import type { paths } from './schema.ts'
+import { RETRIES, retryAfterMs, sendAgain, type Retries } from './send-again.ts'
+
+export { BursarError, BursarProblem, BursarUnreachable, type ProblemSlug } from './errors.ts'
+export type { Init, Item, ListPath, Method, PathOf, Reply } from './operations.ts'
+export type { Retries } from './send-again.ts'
+export type { components, operations, paths } from './schema.ts'
+
+export interface ClientOptions {
+  /** Where the API is, without `/v2`. */
+  baseUrl: string
+  clientId: string
+  clientSecret: string
+  /** What the tokens are asked for; all that the client has, unless given. */
+  scopes?: readonly string[]
+  /** Where tokens are, if not at `<baseUrl>/oauth2/token`: for an external issuer. */
+  tokenUrl?: string
+  /** Another `fetch` than the global one: for tracing, a proxy, a test. */
+  fetch?: typeof globalThis.fetch
+  /** Changes to how often and how long requests are sent again. */
+  retries?: Partial<Retries>
+}
+
+type Call<M extends Method> = <P extends PathOf<M>>(path: P, ...rest: Rest<P, M>) => Promise<Reply<P, M>>
+
+/**
+ * A client of the Bursar API. Each call answers what the operation answers, or throws: `BursarProblem` for a refusal,
+ * `BursarUnreachable` where there is no answer, the signal's reason when it is aborted.
+ */
+export interface Client {
+  get: Call<'get'>
+  /** POSTs that take a `ref_id` get one if they have none, so that they can be sent again and are done once. */
+  post: Call<'post'>
+  put: Call<'put'>
+  delete: Call<'delete'>
+  /** The records of a list, from page to page. */
+  each<P extends ListPath>(path: P, ...rest: Rest<P, 'get'>): AsyncGenerator<Item<P>, void>
+  /** The pages of a list as they are answered. */
+  pages<P extends ListPath>(path: P, ...rest: Rest<P, 'get'>): AsyncGenerator<Reply<P, 'get'>, void>
+}
+
+/** Makes a client. Nothing is asked of the service before the first call. */
+export function createClient(options: ClientOptions): Client {
+  const baseUrl = options.baseUrl.replace(/\/+$/, '')
+  // As a function of its own: browsers refuse a `fetch` that is called as another object's method.
+  const fetch: typeof globalThis.fetch = (...request) => (options.fetch ?? globalThis.fetch)(...request)
+  const retries = { ...RETRIES, ...options.retries }
+  const { clientId, clientSecret, scopes, tokenUrl = `${baseUrl}/oauth2/token` } = options
+  const tokens = tokenSource({ tokenUrl, clientId, clientSecret, scopes, fetch, retries })
+  const openApi = createFetchClient<paths>({ baseUrl }) as unknown as { request: LooseRequest }
+
+  /** Sends what openapi-fetch has made of a call, with a token, and with a new one when that is refused. */
+  async function withToken(
+    { url, method, headers }: Request,
+    body: string | null,
+    { signal, within }: { signal: AbortSignal | null | undefined; within: AbortSignal },
+  ) {
+    const send = (token: string) => {
+      const authorised = new Headers(headers)
+      authorised.set('authorization', `Bearer ${token}`)
+      return fetch(url, { method, headers: authorised, body, signal: within })
+    }
+    const token = await tokens.get(signal)
+    const response = await send(token)
+    if (response.status !== 401) return response
+    await response.body?.cancel()
+    tokens.refused(token)
+    return send(await tokens.get(signal))
+  }
+
+  async function call(method: Method, path: string, init: Record<string, unknown> = {}): Promise<unknown> {
+    const signal = init.signal as AbortSignal | null | undefined
+    const { body, refId, repeatable, replyOf } = prepare(method, path, init.body)
+    let repeated = false
+    const { data, error, response } = await openApi
+      .request(method, path, {
+        params: init.params,
+        headers: init.headers,
+        body,
+        async fetch(request) {
+          const text = body === undefined ? null : await request.text()
+          const sent = await sendAgain((within) => withToken(request, text, { signal, within }), {
+            retries,
+            signal,
+            repeatable,
+            refId,
+          })
+          repeated = sent.repeated
+          return sent.response
+        },
+      })
+      .catch((thrown: unknown) => {
+        if (!(thrown instanceof SyntaxError)) throw thrown
+        throw new BursarUnreachable(`what answers is not Bursar: ${thrown.message}`, refId, thrown)
+      })
+    if (response.ok) return data
+    const problem = new BursarProblem(response.status, error, retryAfterMs(response), refId)
+    // The answer to an attempt was lost, and that attempt was carried out: here is what it made.
+    const made = repeated && problem.slug === 'already-exists' ? replyOf(problem.meta.existing) : undefined
+    if (made !== undefined) return made
+    throw problem
+  }
+
+  async function* pages(path: string, init: PageInit = {}): AsyncGenerator<Page, void> {
+    let next: object | undefined = {}
+    while (next !== undefined) {
+      const query: PageQuery = { ...init.params?.query, ...next }
+      const page = (await call('get', path, { ...init, params: { ...init.params, query } })) as Page
+      yield page
+      next = nextPage(page, query)
+    }
+  }
+
+  async function* each(path: string, init?: PageInit): AsyncGenerator<unknown, void> {
+    for await (const page of pages(path, init)) yield* itemsOf(page)
+  }
+
+  const caller = (method: Method) => (path: string, init?: Record<string, unknown>) =>
+    call(method, path, init)
+  return {
+    get: caller('get'),
+    post: caller('post'),
+    put: caller('put'),
+    delete: caller('delete'),
+    pages,
+    each,
+  } as unknown as Client
+}
+
+/** What openapi-fetch's `request` is where path, parameters and body are only known when it runs: types are checked by `Client`. */
+type LooseRequest = (
+  method: Method,
+  path: string,
+  init: {
+    params: unknown
+    headers: unknown
+    body: unknown
+    fetch: (request: Request) => Promise<Response>
+  },
+) => Promise<{ data?: unknown; error?: unknown; response: Response }>
+
+interface PageQuery {
+  page_cursor?: string
+  'pagination.offset'?: number
+}
+
+interface PageInit {
+  params?: { query?: PageQuery }
+}
+
+/** A page of either kind: with a cursor for the next one, or with the number of all records. */
+interface Page {
+  items?: unknown[]
+  statements?: unknown[]
+  markets?: unknown[]
+  next_page_cursor?: string
+  total_count?: number
+}
+
+const itemsOf = (page: Page) => page.items ?? page.statements ?? page.markets ?? []
+
+/** What the query for the next page has instead; undefined behind the last one. */
+function nextPage(page: Page, query: PageQuery): PageQuery | undefined {
+  if (page.next_page_cursor !== undefined) return { page_cursor: page.next_page_cursor }
+  if (page.total_count === undefined || itemsOf(page).length === 0) return undefined
+  const offset = (query['pagination.offset'] ?? 0) + itemsOf(page).length
+  return offset < page.total_count ? { 'pagination.offset': offset } : undefined
+}

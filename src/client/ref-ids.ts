@@ -1,0 +1,84 @@
+import type { PathOf } from './operations.ts'
+
+/**
+ * What happens to a POST whose answer was lost. REF_ID: it carries one, so that a second is refused with the record of
+ * the first. HARMLESS: a second one changes nothing that matters. ONCE: never sent again.
+ */
+const POSTS: Record<PathOf<'post'>, 'REF_ID' | 'HARMLESS' | 'ONCE'> = {
+  '/v2/transfer/crypto-withdrawals': 'REF_ID',
+  '/v2/transfer/internal': 'REF_ID',
+  '/v2/transfer/fiat-withdrawals': 'REF_ID',
+  '/v2/transfer/deposit-addresses': 'REF_ID',
+  '/v2/transfer/fiat-deposit-instructions': 'REF_ID',
+  '/v2/transfer/fiat-accounts': 'REF_ID',
+  '/v2/identity/identities': 'REF_ID',
+  '/v2/identity/accounts': 'REF_ID',
+  '/v2/orchestration/rules': 'REF_ID',
+  '/v2/orchestration/orchestrations': 'REF_ID',
+  // A quote binds nobody.
+  '/v2/transfer/fees/crypto-withdrawal': 'HARMLESS',
+  // These take no ref_id: the first would credit twice, the second could not tell whose the nickname is.
+  '/v2/sandbox/fiat-deposits': 'ONCE',
+  '/v2/sandbox/profiles/{id}/deposit': 'ONCE',
+  '/v2/profiles': 'ONCE',
+}
+
+type Fields = Record<string, unknown>
+
+/** A request as it is sent: with a ref_id, where its operation takes one. */
+export interface Prepared {
+  body: unknown
+  refId: string | undefined
+  /** Whether it may be sent again when nobody knows what became of it. */
+  repeatable: boolean
+  /**
+   * Of a request that was sent again: the reply of the attempt that did it, made of the record that the service refers
+   * to. Undefined where that is the record of another request.
+   */
+  replyOf: (existing: unknown) => unknown
+}
+
+/** Sees to it that a request can be repeated, if it can. All but POST have the same effect however often they are sent. */
+export function prepare(method: string, path: string, body: unknown): Prepared {
+  const plain = { body, refId: undefined, replyOf: () => undefined }
+  if (method !== 'post') return { ...plain, repeatable: true }
+  const kind = POSTS[path as PathOf<'post'>]
+  if (kind !== 'REF_ID') return { ...plain, repeatable: kind === 'HARMLESS' }
+
+  // An account stands in a member of its own, and so does the rule that is answered.
+  const inMember = path === '/v2/identity/accounts' ? 'account' : undefined
+  const given = (inMember === undefined ? body : (body as Fields)[inMember]) as Fields
+  const known = typeof given.ref_id === 'string'
+  const refId = known ? (given.ref_id as string) : crypto.randomUUID()
+  const record = { ...given, ref_id: refId }
+  return {
+    body: inMember === undefined ? record : { ...(body as Fields), [inMember]: record },
+    refId,
+    repeatable: true,
+    replyOf(existing) {
+      const found = (existing ?? {}) as Fields
+      // A ref_id that was made here is of no other request. The caller's own may be that of an older, other one.
+      if (found.ref_id !== refId || (known && !agree(record, found))) return undefined
+      return path === '/v2/orchestration/rules' ? { rule: found } : found
+    },
+  }
+}
+
+/** Whether a record says what was asked for, wherever both say something. */
+function agree(asked: Fields, found: Fields): boolean {
+  return Object.entries(asked).every(([name, value]) => {
+    const answered = found[name]
+    return typeof value !== 'string' || typeof answered !== 'string' || plain(value) === plain(answered)
+  })
+}
+
+const DECIMAL = /^\d*\.?\d+$/
+const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
+
+/** Amounts and ids are answered in one form, however they were written. */
+function plain(text: string): string {
+  if (UUID.test(text)) return text.toLowerCase()
+  if (!DECIMAL.test(text)) return text
+  const [whole = '', fraction = ''] = text.split('.')
+  return `${whole.replace(/^0+/, '')}.${fraction.replace(/0+$/, '')}`
+}

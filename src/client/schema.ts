@@ -1,0 +1,4102 @@
+/**
+ * What the API takes and answers, made from its OpenAPI document by openapi-typescript. `npm run client-schema` writes
+ * it, and a test compares it with the service. Refusals are not in it: the client throws them.
+ */
+export interface paths {
+  '/v2/transfer/crypto-withdrawals': {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    get?: never
+    put?: never
+    /**
+     * Create Crypto Withdrawal
+     * @description Moves crypto from a profile balance to an external address. The transfer is PENDING; the balance is debited by its total at once.
+     */
+    post: operations['createCryptoWithdrawal']
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  '/v2/orchestration/orchestrations': {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    /**
+     * List Orchestrations
+     * @description Lists orchestrations, newest first. Filters combine: a record must pass each of them.
+     */
+    get: operations['listOrchestrations']
+    put?: never
+    /**
+     * Create Orchestration
+     * @description Takes money from a profile, converts it and sends it to its destination. What cannot be paid is refused at once.
+     */
+    post: operations['createOrchestration']
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  '/v2/statements': {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    /**
+     * List Statements
+     * @description Lists the token's own customer's statements, by the start of their period, the latest first. Another customer_id is refused with 403.
+     */
+    get: operations['listStatements']
+    put?: never
+    post?: never
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  '/v2/sandbox/fiat-deposits': {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    get?: never
+    put?: never
+    /**
+     * Initiate Sandbox Fiat Deposit
+     * @description Simulates an incoming wire. The balance is credited before the answer. Exists in sandbox mode only.
+     */
+    post: operations['initiateSandboxFiatDeposit']
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  '/v2/identity/accounts/{id}': {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    /**
+     * Get Account
+     * @description Reads one account, with its members and its profile.
+     */
+    get: operations['getAccount']
+    put?: never
+    post?: never
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  '/v2/markets/{market}/historical-prices': {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    /**
+     * List Historical Prices
+     * @description Average prices of a market over increments that have ended, oldest first. The increment is given, or follows from max_data_points.
+     */
+    get: operations['listHistoricalPrices']
+    put?: never
+    post?: never
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  '/v2/profiles': {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    /**
+     * List Profiles
+     * @description Lists the customer's profiles, newest first.
+     */
+    get: operations['listProfiles']
+    put?: never
+    /**
+     * Create Profile
+     * @description Makes a profile of type NORMAL. Its nickname is unique among the customer's.
+     */
+    post: operations['createProfile']
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  '/v2/profiles/{id}': {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    /**
+     * Get Profile
+     * @description Reads one profile.
+     */
+    get: operations['getProfile']
+    put?: never
+    post?: never
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  '/v2/profiles/{id}/balances': {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    /**
+     * List Profile Balances
+     * @description Lists the balances of every asset that the profile has ever held.
+     */
+    get: operations['listProfileBalances']
+    put?: never
+    post?: never
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  '/v2/profiles/{id}/balances/{asset}': {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    /**
+     * Get Profile Balance
+     * @description Reads the balance of one asset. One that the profile never held is 0.
+     */
+    get: operations['getProfileBalance']
+    put?: never
+    post?: never
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  '/v2/sandbox/profiles/{id}/deposit': {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    get?: never
+    put?: never
+    /**
+     * Deposit To Sandbox Profile
+     * @description Simulates a deposit, for testing: of fiat by wire, of any other asset over crypto_network (default: the first network that carries it). The balance is credited before the answer. Exists in sandbox mode only.
+     */
+    post: operations['depositToSandboxProfile']
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  '/v2/identity/identities': {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    /**
+     * List Identities
+     * @description Lists the customer's identities, newest first.
+     */
+    get: operations['listIdentities']
+    put?: never
+    /**
+     * Create Identity
+     * @description Creates a person or an institution: exactly one of person_details and institution_details is given.
+     */
+    post: operations['createIdentity']
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  '/v2/identity/identities/{id}': {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    /**
+     * Get Identity
+     * @description Reads one identity.
+     */
+    get: operations['getIdentity']
+    put?: never
+    post?: never
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  '/v2/identity/identities/{id}/sandbox-status': {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    get?: never
+    /**
+     * Set Identity Sandbox Status
+     * @description Plays the verification, and the administrator: sets what is given, at least one of the three. Exists in sandbox mode only.
+     */
+    put: operations['setIdentitySandboxStatus']
+    post?: never
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  '/v2/identity/accounts': {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    /**
+     * List Accounts
+     * @description Lists the customer's accounts, newest first.
+     */
+    get: operations['listAccounts']
+    put?: never
+    /**
+     * Create Account
+     * @description Makes an account of an identity, with its members and, where it is asked for, its profile. Its ref_id is unique among the accounts that the same API client has made.
+     */
+    post: operations['createAccount']
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  '/v2/transfer/transfers/{id}': {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    /**
+     * Get Transfer
+     * @description Reads one transfer: its status now, and why it is in it where there is more to say.
+     */
+    get: operations['getTransfer']
+    put?: never
+    post?: never
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  '/v2/transfer/transfers': {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    /**
+     * List Transfers
+     * @description Lists transfers of every type, newest first. Filters combine: a record must pass each of them.
+     */
+    get: operations['listTransfers']
+    put?: never
+    post?: never
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  '/v2/transfer/internal': {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    get?: never
+    put?: never
+    /**
+     * Create Internal Transfer
+     * @description Moves money from profile to profile, at once. The answer is the debit; the credit shares its group_id.
+     */
+    post: operations['createInternalTransfer']
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  '/v2/transfer/deposit-addresses': {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    /**
+     * List Deposit Addresses
+     * @description Lists the customer's deposit addresses, newest first.
+     */
+    get: operations['listDepositAddresses']
+    put?: never
+    /**
+     * Create Deposit Address
+     * @description Makes a new address: what is sent to it over its network, or one that shares its addresses, is credited to the profile.
+     */
+    post: operations['createDepositAddress']
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  '/v2/transfer/fiat-deposit-instructions': {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    /**
+     * List Fiat Deposit Instructions
+     * @description Lists the customer's deposit instructions, newest first.
+     */
+    get: operations['listFiatDepositInstructions']
+    put?: never
+    /**
+     * Create Fiat Deposit Instructions
+     * @description Tells where to send a wire, and the memo_id that it must carry for the profile to be credited.
+     */
+    post: operations['createFiatDepositInstructions']
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  '/v2/transfer/fiat-accounts': {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    get?: never
+    put?: never
+    /**
+     * Create Fiat Account
+     * @description Registers a bank account for fiat withdrawals. The sandbox's bank decides at once.
+     */
+    post: operations['createFiatAccount']
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  '/v2/transfer/fiat-withdrawals': {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    get?: never
+    put?: never
+    /**
+     * Create Fiat Withdrawal
+     * @description Sends USD to a bank account by wire. The transfer is PENDING; the balance is debited by its total at once.
+     */
+    post: operations['createFiatWithdrawal']
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  '/v2/transfer/fees/crypto-withdrawal': {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    get?: never
+    put?: never
+    /**
+     * Create Crypto Withdrawal Fee
+     * @description Guarantees a fee for one withdrawal to this destination of at most this amount, until it expires.
+     */
+    post: operations['createCryptoWithdrawalFee']
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  '/v2/orchestration/rules': {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    /**
+     * List Orchestration Rules
+     * @description Lists rules, deleted ones too, newest first.
+     */
+    get: operations['listOrchestrationRules']
+    put?: never
+    /**
+     * Create Orchestration Rule
+     * @description A source of fiat or crypto gets deposit instructions or a deposit address of its own. USD and platform-issued stablecoins are converted one to one.
+     */
+    post: operations['createOrchestrationRule']
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  '/v2/orchestration/rules/{id}': {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    get?: never
+    put?: never
+    post?: never
+    /**
+     * Delete Orchestration Rule
+     * @description Later deposits stay on the profile; what the rule has started goes on. The record stays, DELETED; deleting it again changes nothing.
+     */
+    delete: operations['deleteOrchestrationRule']
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  '/v2/orchestration/orchestrations/{id}': {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    /**
+     * Get Orchestration
+     * @description Reads one orchestration, with its source and destination transfers.
+     */
+    get: operations['getOrchestration']
+    put?: never
+    post?: never
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  '/v2/markets': {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    /**
+     * List Markets
+     * @description Lists the markets, with the span and the source of what is known of their prices.
+     */
+    get: operations['listMarkets']
+    put?: never
+    post?: never
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+}
+export type webhooks = Record<string, never>
+export interface components {
+  schemas: {
+    Transfer: {
+      /**
+       * Format: uuid
+       * @description Transfer id.
+       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+       */
+      id: string
+      /**
+       * Format: uuid
+       * @description Customer id.
+       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+       */
+      customer_id: string
+      /**
+       * Format: uuid
+       * @description Profile whose balance is debited or credited.
+       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+       */
+      profile_id: string
+      /**
+       * Format: uuid
+       * @description Identity associated with the transfer.
+       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+       */
+      identity_id?: string
+      /**
+       * Format: uuid
+       * @description Account associated with the transfer.
+       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+       */
+      account_id?: string
+      /**
+       * @description Client-specified id for replay protection and lookup: a second record with it is refused with 409.
+       * @example payout-2026-0001
+       */
+      ref_id?: string
+      /**
+       * @description Transfer type.
+       * @enum {string}
+       */
+      type:
+        | 'INTERNAL_TRANSFER_DEBIT'
+        | 'INTERNAL_TRANSFER_CREDIT'
+        | 'CRYPTO_DEPOSIT'
+        | 'CRYPTO_WITHDRAWAL'
+        | 'WIRE_DEPOSIT'
+        | 'WIRE_WITHDRAWAL'
+        | 'SEN_DEPOSIT'
+        | 'SEN_WITHDRAWAL'
+        | 'BANK_DEPOSIT'
+        | 'BANK_WITHDRAWAL'
+        | 'PAXOS_TRANSFER_DEBIT'
+        | 'PAXOS_TRANSFER_CREDIT'
+        | 'SIGNET_DEPOSIT'
+        | 'SIGNET_WITHDRAWAL'
+        | 'CBIT_WITHDRAWAL'
+        | 'CBIT_DEPOSIT'
+        | 'CUBIX_DEPOSIT'
+        | 'CUBIX_WITHDRAWAL'
+        | 'RTP_DEPOSIT'
+      /**
+       * @description Direction.
+       * @enum {string}
+       */
+      direction: 'CREDIT' | 'DEBIT'
+      /**
+       * @description Status.
+       * @enum {string}
+       */
+      status: 'PENDING' | 'COMPLETED' | 'FAILED'
+      /** @description Finer-grained explanation of the status. */
+      secondary_status?: {
+        /** @enum {string} */
+        name:
+          | 'TRAVEL_RULE_INFO_REQUESTED'
+          | 'TRAVEL_RULE_REJECTED'
+          | 'CUSTOMER_REJECTED'
+          | 'PENDING_CUSTOMER_APPROVAL'
+        detail: string
+      }
+      /** @description Why the transfer is in its state, where there is more to say. */
+      status_details?: {
+        missing_trustline?: {
+          message: string
+          destination_address: string
+          asset: string
+        }
+        max_rent_exceeded?: {
+          message: string
+          destination_address: string
+        }
+        stale_fee_quote?: {
+          message: string
+        }
+        invalid_destination_address?: {
+          message: string
+          destination_address: string
+        }
+      }
+      /**
+       * @description Asset, by its ticker.
+       * @example USDP
+       */
+      asset: string
+      /** @description Asset whose balance was affected; differs from `asset` only with a conversion. */
+      balance_asset?: string
+      /**
+       * @description Amount sent.
+       * @example 25.5
+       */
+      amount: string
+      /**
+       * @description Fee paid.
+       * @example 25.5
+       */
+      fee: string
+      /**
+       * @description Balance change: amount minus fee for deposits, amount plus fee for withdrawals.
+       * @example 25.5
+       */
+      total: string
+      /** @description USD value of amount plus fee at the time of the transfer. */
+      notional_value?: string
+      /** @description Destination crypto address. */
+      destination_address?: string
+      /**
+       * @description Blockchain network (spec 2.2).
+       * @example ETHEREUM
+       * @enum {string}
+       */
+      crypto_network?:
+        | 'BITCOIN'
+        | 'ETHEREUM'
+        | 'BITCOIN_CASH'
+        | 'LITECOIN'
+        | 'SOLANA'
+        | 'POLYGON_POS'
+        | 'BASE'
+        | 'ARBITRUM_ONE'
+        | 'STELLAR'
+        | 'INK'
+        | 'XLAYER'
+      /** @description On-chain transaction hash. */
+      crypto_tx_hash?: string
+      /** @description Output index or output address. */
+      crypto_tx_index?: string
+      /** @description Conversion details. */
+      auto_conversion?: {
+        from_transfer_id?: string
+        to_transfer_id?: string
+      }
+      /**
+       * Format: uuid
+       * @description Links the debit and credit sides of an internal transfer.
+       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+       */
+      group_id?: string
+      /**
+       * Format: uuid
+       * @description For fiat withdrawals, the owner's fiat account.
+       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+       */
+      fiat_account_id?: string
+      /** @description Memo included with the transfer as an identifier. */
+      memo?: string
+      /**
+       * @description Up to 6 pairs of strings; each key and value at most 100 characters.
+       * @example {
+       *       "order": "1041"
+       *     }
+       */
+      metadata?: {
+        [key: string]: string
+      }
+      /**
+       * Format: date-time
+       * @description Creation time.
+       * @example 2026-01-31T09:30:00.123456Z
+       */
+      created_at: string
+      /**
+       * Format: date-time
+       * @description Last update time.
+       * @example 2026-01-31T09:30:00.123456Z
+       */
+      updated_at: string
+    }
+    Orchestration: {
+      /**
+       * Format: uuid
+       * @description Orchestration id.
+       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+       */
+      id: string
+      /**
+       * Format: uuid
+       * @description Target profile: whose balance the money is taken from.
+       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+       */
+      profile_id: string
+      /**
+       * Format: uuid
+       * @description Identity.
+       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+       */
+      identity_id?: string
+      /**
+       * Format: uuid
+       * @description Account.
+       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+       */
+      account_id?: string
+      /**
+       * Format: uuid
+       * @description Customer.
+       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+       */
+      customer_id: string
+      /**
+       * @description Client-specified id for replay protection and lookup: a second record with it is refused with 409.
+       * @example payout-2026-0001
+       */
+      ref_id?: string
+      /**
+       * @description Status.
+       * @enum {string}
+       */
+      status: 'PROCESSING' | 'COMPLETED' | 'FAILED'
+      /**
+       * @description Asset, by its ticker.
+       * @example USDP
+       */
+      source_asset: string
+      /**
+       * @description Asset, by its ticker.
+       * @example USDP
+       */
+      destination_asset: string
+      /**
+       * @description Amount of the source asset.
+       * @example 25.5
+       */
+      source_amount: string
+      /** @description The deposit that set it off, or what debits the profile that it was started from. */
+      source_transfer?: {
+        /**
+         * Format: uuid
+         * @description Transfer id.
+         * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+         */
+        transfer_id: string
+      }
+      /** @description The transfer to the destination, once it is made. */
+      destination_transfer?: {
+        /**
+         * Format: uuid
+         * @description Transfer id.
+         * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+         */
+        transfer_id: string
+      }
+      /** @description Why the orchestration failed. */
+      fail_reason?: {
+        detail: string
+      }
+      /** @description Where the money comes from. */
+      source: {
+        crypto?: {
+          /**
+           * Format: uuid
+           * @description Id of the customer's own deposit address.
+           * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+           */
+          address_id?: string
+          /** @description Crypto address. */
+          address: string
+          /**
+           * @description Blockchain network (spec 2.2).
+           * @example ETHEREUM
+           * @enum {string}
+           */
+          network:
+            | 'BITCOIN'
+            | 'ETHEREUM'
+            | 'BITCOIN_CASH'
+            | 'LITECOIN'
+            | 'SOLANA'
+            | 'POLYGON_POS'
+            | 'BASE'
+            | 'ARBITRUM_ONE'
+            | 'STELLAR'
+            | 'INK'
+            | 'XLAYER'
+        }
+        fiat?: {
+          /**
+           * Format: uuid
+           * @description Deposit instructions.
+           * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+           */
+          deposit_instructions_id: string
+          /** @description The memo_id of the deposit instructions. */
+          memo: string
+        }
+        profile?: {
+          /**
+           * Format: uuid
+           * @description Profile.
+           * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+           */
+          profile_id: string
+        }
+      }
+      /** @description Where the money goes. */
+      destination: {
+        crypto?: {
+          /**
+           * Format: uuid
+           * @description Id of the customer's own deposit address.
+           * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+           */
+          address_id?: string
+          /** @description Crypto address. */
+          address: string
+          /**
+           * @description Blockchain network (spec 2.2).
+           * @example ETHEREUM
+           * @enum {string}
+           */
+          network:
+            | 'BITCOIN'
+            | 'ETHEREUM'
+            | 'BITCOIN_CASH'
+            | 'LITECOIN'
+            | 'SOLANA'
+            | 'POLYGON_POS'
+            | 'BASE'
+            | 'ARBITRUM_ONE'
+            | 'STELLAR'
+            | 'INK'
+            | 'XLAYER'
+        }
+        fiat?: {
+          /**
+           * Format: uuid
+           * @description Fiat account that is paid.
+           * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+           */
+          bank_account_id: string
+          /** @description Memo that goes with the money. */
+          memo?: string
+        }
+        profile?: {
+          /**
+           * Format: uuid
+           * @description Profile.
+           * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+           */
+          profile_id: string
+        }
+      }
+      /**
+       * Format: uuid
+       * @description Rule that initiated it.
+       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+       */
+      orchestration_rule_id?: string
+      /**
+       * @description Up to 6 pairs of strings; each key and value at most 100 characters.
+       * @example {
+       *       "order": "1041"
+       *     }
+       */
+      metadata?: {
+        [key: string]: string
+      }
+      /**
+       * Format: date-time
+       * @description Creation time.
+       * @example 2026-01-31T09:30:00.123456Z
+       */
+      created_at: string
+      /**
+       * Format: date-time
+       * @description Last update time.
+       * @example 2026-01-31T09:30:00.123456Z
+       */
+      updated_at: string
+    }
+    Statement: {
+      /**
+       * Format: uuid
+       * @description Statement id.
+       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+       */
+      id: string
+      /** @description Client-visible reference. */
+      ref_id: string
+      /**
+       * Format: uuid
+       * @description Customer.
+       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+       */
+      customer_id: string
+      /**
+       * @description Statement type.
+       * @enum {string}
+       */
+      type: 'STATEMENT_TYPE_USDG_REWARD'
+      /**
+       * @description Product.
+       * @enum {string}
+       */
+      product: 'USDG_REWARDS'
+      /**
+       * @description Status (spec, section 3).
+       * @enum {string}
+       */
+      status:
+        | 'STATEMENT_STATUS_UNSPECIFIED'
+        | 'STATEMENT_STATUS_INITIATED'
+        | 'STATEMENT_STATUS_GENERATED'
+        | 'STATEMENT_STATUS_PAID'
+      /** @description Absent until the statement is generated. */
+      metadata?: {
+        /**
+         * @description What the period earned.
+         * @example 25.5
+         */
+        total_amount: string
+      }
+      /** @description Balance per asset. Absent until the statement is generated. */
+      statement_balances?: {
+        /**
+         * @description Asset, by its ticker.
+         * @example USDP
+         */
+        asset: string
+        /**
+         * @description What has been paid of it.
+         * @example 25.5
+         */
+        amount_paid: string
+        /**
+         * @description What the period earned.
+         * @example 25.5
+         */
+        total_amount_owed: string
+      }[]
+      /**
+       * Format: date-time
+       * @description Start of the period covered.
+       * @example 2026-01-31T09:30:00.123456Z
+       */
+      period_start: string
+      /**
+       * Format: date-time
+       * @description End of the period covered: its last microsecond.
+       * @example 2026-01-31T09:30:00.123456Z
+       */
+      period_end: string
+      /**
+       * Format: date-time
+       * @description When the statement was generated.
+       * @example 2026-01-31T09:30:00.123456Z
+       */
+      generated_at?: string
+      /**
+       * Format: date-time
+       * @description When it was paid.
+       * @example 2026-01-31T09:30:00.123456Z
+       */
+      paid_at?: string
+      /**
+       * Format: date-time
+       * @description Creation time.
+       * @example 2026-01-31T09:30:00.123456Z
+       */
+      created_at: string
+    }
+    Account: {
+      /**
+       * Format: uuid
+       * @description Account id used in all other interactions.
+       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+       */
+      id: string
+      /**
+       * Format: uuid
+       * @description Primary identity of the account.
+       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+       */
+      identity_id: string
+      /** @description Free-text description. */
+      description?: string
+      /** @description True if disabled by a platform administrator. */
+      admin_disabled: boolean
+      /** @description True if disabled by the API user. */
+      user_disabled: boolean
+      /**
+       * @description Up to 6 pairs of strings; each key and value at most 100 characters.
+       * @example {
+       *       "order": "1041"
+       *     }
+       */
+      metadata?: {
+        [key: string]: string
+      }
+      /**
+       * @description Client-specified id for replay protection and lookup: a second record with it is refused with 409.
+       * @example payout-2026-0001
+       */
+      ref_id?: string
+      /** @description Additional identities with access to the account. */
+      members: {
+        /**
+         * Format: uuid
+         * @description Member id.
+         * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+         */
+        id: string
+        /**
+         * Format: uuid
+         * @description Identity that has access to the account.
+         * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+         */
+        identity_id: string
+        /**
+         * @description What the identity is to the account.
+         * @default []
+         */
+        roles: ('BENEFICIAL_OWNER' | 'AUTHORIZED_USER' | 'FINANCIAL_ADVISOR')[]
+      }[]
+      /**
+       * Format: date-time
+       * @description Creation time.
+       * @example 2026-01-31T09:30:00.123456Z
+       */
+      created_at: string
+      /**
+       * Format: date-time
+       * @description Last update time, of the account or of its primary identity.
+       * @example 2026-01-31T09:30:00.123456Z
+       */
+      updated_at: string
+      /**
+       * @description DISABLED by either flag, else the summary_status of the primary identity.
+       * @enum {string}
+       */
+      summary_status: 'PENDING' | 'ERROR' | 'APPROVED' | 'DENIED' | 'DISABLED'
+      /**
+       * Format: uuid
+       * @description Profile made with the account. Absent when there is none.
+       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+       */
+      profile_id?: string
+      /**
+       * @description Account type.
+       * @default BROKERAGE
+       * @enum {string}
+       */
+      type: 'BROKERAGE' | 'TRADITIONAL_IRA' | 'ROTH_IRA' | 'SEP_IRA' | 'FINANCIAL_ADVISOR'
+    }
+    HistoricalPrice: {
+      /**
+       * @description Time-weighted average over the increment that begins at `timestamp`: of the minutes in it that have a price. At most 8 decimals.
+       * @example 63450.125
+       */
+      average_price: string
+      /**
+       * Format: date-time
+       * @description Start of the increment.
+       * @example 2026-01-31T09:30:00.123456Z
+       */
+      timestamp: string
+    }
+    Profile: {
+      /**
+       * Format: uuid
+       * @description Profile id.
+       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+       */
+      id: string
+      /** @description Unique name of the profile. */
+      nickname: string
+      /**
+       * @description DEFAULT is the one made with the customer; all others are NORMAL.
+       * @enum {string}
+       */
+      type: 'NORMAL' | 'DEFAULT'
+      /** @description Free-text description. */
+      description?: string
+      /**
+       * Format: uuid
+       * @description Account that the profile belongs to.
+       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+       */
+      account_id?: string
+    }
+    Balance: {
+      /**
+       * @description Asset, by its ticker.
+       * @example USDP
+       */
+      asset: string
+      /**
+       * @description What may be spent now.
+       * @example 25.5
+       */
+      available: string
+      /**
+       * @description What open orders hold. Nothing here places orders: always 0.
+       * @example 25.5
+       */
+      trading: string
+    }
+    Identity: {
+      /**
+       * Format: uuid
+       * @description Identity id.
+       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+       */
+      id: string
+      /**
+       * Format: uuid
+       * @description Customer id.
+       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+       */
+      customer_id: string
+      /**
+       * @description Client-specified id for replay protection and lookup: a second record with it is refused with 409.
+       * @example payout-2026-0001
+       */
+      ref_id: string
+      /**
+       * @description Which details there are.
+       * @enum {string}
+       */
+      type: 'PERSON' | 'INSTITUTION'
+      /**
+       * @description What the verification came to.
+       * @enum {string}
+       */
+      status: 'PENDING' | 'ERROR' | 'APPROVED' | 'DENIED' | 'DISABLED'
+      /**
+       * @description DISABLED by either flag, else the status.
+       * @enum {string}
+       */
+      summary_status: 'PENDING' | 'ERROR' | 'APPROVED' | 'DENIED' | 'DISABLED'
+      /** @description True if disabled by the API user. */
+      user_disabled: boolean
+      /** @description True if disabled by a platform administrator. */
+      admin_disabled: boolean
+      /** @description The same as person_details or institution_details. */
+      details: {
+        [key: string]: unknown
+      }
+      /** @description A person. Other members are kept. */
+      person_details?: {
+        /** @description First name. */
+        first_name: string
+        /** @description Last name. */
+        last_name: string
+        /**
+         * Format: date
+         * @description Date of birth.
+         */
+        date_of_birth?: string
+        address?: {
+          /** @description Text. */
+          country?: string
+          /** @description Text. */
+          address1?: string
+          /** @description Text. */
+          address2?: string
+          /** @description Text. */
+          city?: string
+          /** @description Text. */
+          province?: string
+          /** @description Text. */
+          zip_code?: string
+        } & {
+          [key: string]: unknown
+        }
+        /** @description E-mail address. */
+        email?: string
+        /** @description Phone number. */
+        phone_number?: string
+        /** @description Nationality. */
+        nationality?: string
+      } & {
+        [key: string]: unknown
+      }
+      /** @description An institution. Other members are kept. */
+      institution_details?: {
+        /** @description Name. */
+        name: string
+        business_address?: {
+          /** @description Text. */
+          country?: string
+          /** @description Text. */
+          address1?: string
+          /** @description Text. */
+          address2?: string
+          /** @description Text. */
+          city?: string
+          /** @description Text. */
+          province?: string
+          /** @description Text. */
+          zip_code?: string
+        } & {
+          [key: string]: unknown
+        }
+        /** @description Kind of institution. */
+        institution_type?: string
+        /** @description E-mail address. */
+        email?: string
+      } & {
+        [key: string]: unknown
+      }
+      /**
+       * @description Up to 6 pairs of strings; each key and value at most 100 characters.
+       * @example {
+       *       "order": "1041"
+       *     }
+       */
+      metadata?: {
+        [key: string]: string
+      }
+      /**
+       * Format: date-time
+       * @description Creation time.
+       * @example 2026-01-31T09:30:00.123456Z
+       */
+      created_at: string
+      /**
+       * Format: date-time
+       * @description Last update time.
+       * @example 2026-01-31T09:30:00.123456Z
+       */
+      updated_at: string
+    }
+    DepositAddress: {
+      /**
+       * Format: uuid
+       * @description Id of the address.
+       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+       */
+      id: string
+      /**
+       * Format: uuid
+       * @description Customer.
+       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+       */
+      customer_id: string
+      /**
+       * Format: uuid
+       * @description Profile that is credited.
+       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+       */
+      profile_id: string
+      /**
+       * @description Blockchain network (spec 2.2).
+       * @example ETHEREUM
+       * @enum {string}
+       */
+      crypto_network:
+        | 'BITCOIN'
+        | 'ETHEREUM'
+        | 'BITCOIN_CASH'
+        | 'LITECOIN'
+        | 'SOLANA'
+        | 'POLYGON_POS'
+        | 'BASE'
+        | 'ARBITRUM_ONE'
+        | 'STELLAR'
+        | 'INK'
+        | 'XLAYER'
+      /** @description The address. */
+      address: string
+      /** @description Networks on which a deposit to this address is credited. */
+      compatible_crypto_networks: (
+        | 'BITCOIN'
+        | 'ETHEREUM'
+        | 'BITCOIN_CASH'
+        | 'LITECOIN'
+        | 'SOLANA'
+        | 'POLYGON_POS'
+        | 'BASE'
+        | 'ARBITRUM_ONE'
+        | 'STELLAR'
+        | 'INK'
+        | 'XLAYER'
+      )[]
+      /**
+       * @description What a deposit of a platform-issued stablecoin is credited as.
+       * @default NO_CONVERSION
+       * @enum {string}
+       */
+      conversion_target_asset: 'NO_CONVERSION' | 'USD'
+      /**
+       * @description Client-specified id for replay protection and lookup: a second record with it is refused with 409.
+       * @example payout-2026-0001
+       */
+      ref_id?: string
+      /**
+       * Format: uuid
+       * @description Identity that deposits.
+       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+       */
+      identity_id?: string
+      /**
+       * Format: uuid
+       * @description Account that deposits.
+       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+       */
+      account_id?: string
+      /**
+       * @description Up to 6 pairs of strings; each key and value at most 100 characters.
+       * @example {
+       *       "order": "1041"
+       *     }
+       */
+      metadata?: {
+        [key: string]: string
+      }
+      /**
+       * Format: date-time
+       * @description Creation time.
+       * @example 2026-01-31T09:30:00.123456Z
+       */
+      created_at: string
+    }
+    FiatDepositInstructions: {
+      /**
+       * Format: uuid
+       * @description Id of the instructions.
+       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+       */
+      id: string
+      /**
+       * Format: uuid
+       * @description Customer id.
+       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+       */
+      customer_id: string
+      /**
+       * Format: uuid
+       * @description Profile that is credited.
+       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+       */
+      profile_id: string
+      /** @description Memo that the deposit must carry. */
+      memo_id: string
+      /**
+       * @description Status.
+       * @enum {string}
+       */
+      status: 'VALID' | 'DEPRECATED'
+      /** @enum {string} */
+      fiat_network: 'WIRE'
+      fiat_network_instructions: {
+        wire: {
+          /** @description Text. */
+          account_number?: string
+          fiat_account_owner_address?: {
+            /** @description Text. */
+            country?: string
+            /** @description Text. */
+            address1?: string
+            /** @description Text. */
+            address2?: string
+            /** @description Text. */
+            city?: string
+            /** @description Text. */
+            province?: string
+            /** @description Text. */
+            zip_code?: string
+          } & {
+            [key: string]: unknown
+          }
+          routing_details?: {
+            /** @description Text. */
+            routing_number_type?: string
+            /** @description Text. */
+            routing_number?: string
+            /** @description Text. */
+            bank_name?: string
+            bank_address?: {
+              /** @description Text. */
+              country?: string
+              /** @description Text. */
+              address1?: string
+              /** @description Text. */
+              address2?: string
+              /** @description Text. */
+              city?: string
+              /** @description Text. */
+              province?: string
+              /** @description Text. */
+              zip_code?: string
+            } & {
+              [key: string]: unknown
+            }
+          } & {
+            [key: string]: unknown
+          }
+        } & {
+          [key: string]: unknown
+        }
+      }
+      fiat_account_owner: {
+        institution_details: {
+          name: string
+        }
+      }
+      /**
+       * @description Client-specified id for replay protection and lookup: a second record with it is refused with 409.
+       * @example payout-2026-0001
+       */
+      ref_id?: string
+      /**
+       * Format: uuid
+       * @description Identity that deposits.
+       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+       */
+      identity_id?: string
+      /**
+       * Format: uuid
+       * @description Account that deposits.
+       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+       */
+      account_id?: string
+      /**
+       * @description Up to 6 pairs of strings; each key and value at most 100 characters.
+       * @example {
+       *       "order": "1041"
+       *     }
+       */
+      metadata?: {
+        [key: string]: string
+      }
+      /**
+       * Format: date-time
+       * @description Creation time.
+       * @example 2026-01-31T09:30:00.123456Z
+       */
+      created_at: string
+    }
+    FiatAccount: {
+      /**
+       * Format: uuid
+       * @description Id of the fiat account.
+       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+       */
+      id: string
+      /**
+       * Format: uuid
+       * @description Customer.
+       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+       */
+      customer_id: string
+      /**
+       * @description Status.
+       * @enum {string}
+       */
+      status: 'PENDING' | 'APPROVED' | 'REJECTED'
+      /** @description Whose bank account it is: person_details or institution_details. Other members are kept. */
+      fiat_account_owner: {
+        person_details?: {
+          /** @description Name. */
+          first_name: string
+          /** @description Name. */
+          last_name: string
+        } & {
+          [key: string]: unknown
+        }
+        institution_details?: {
+          /** @description Name. */
+          name: string
+        } & {
+          [key: string]: unknown
+        }
+      } & {
+        [key: string]: unknown
+      }
+      /** @description How the bank account is reached. */
+      fiat_network_instructions: {
+        wire: {
+          /** @description Text. */
+          account_number?: string
+          fiat_account_owner_address?: {
+            /** @description Text. */
+            country?: string
+            /** @description Text. */
+            address1?: string
+            /** @description Text. */
+            address2?: string
+            /** @description Text. */
+            city?: string
+            /** @description Text. */
+            province?: string
+            /** @description Text. */
+            zip_code?: string
+          } & {
+            [key: string]: unknown
+          }
+          routing_details?: {
+            /** @description Text. */
+            routing_number_type?: string
+            /** @description Text. */
+            routing_number?: string
+            /** @description Text. */
+            bank_name?: string
+            bank_address?: {
+              /** @description Text. */
+              country?: string
+              /** @description Text. */
+              address1?: string
+              /** @description Text. */
+              address2?: string
+              /** @description Text. */
+              city?: string
+              /** @description Text. */
+              province?: string
+              /** @description Text. */
+              zip_code?: string
+            } & {
+              [key: string]: unknown
+            }
+          } & {
+            [key: string]: unknown
+          }
+        } & {
+          [key: string]: unknown
+        }
+      }
+      /**
+       * @description Client-specified id for replay protection and lookup: a second record with it is refused with 409.
+       * @example payout-2026-0001
+       */
+      ref_id?: string
+      /**
+       * Format: uuid
+       * @description Identity of the owner.
+       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+       */
+      identity_id?: string
+      /**
+       * Format: uuid
+       * @description Account of the owner.
+       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+       */
+      account_id?: string
+      /**
+       * @description Up to 6 pairs of strings; each key and value at most 100 characters.
+       * @example {
+       *       "order": "1041"
+       *     }
+       */
+      metadata?: {
+        [key: string]: string
+      }
+      /**
+       * Format: date-time
+       * @description Creation time.
+       * @example 2026-01-31T09:30:00.123456Z
+       */
+      created_at: string
+    }
+    OrchestrationRule: {
+      /**
+       * Format: uuid
+       * @description Rule id.
+       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+       */
+      id: string
+      /**
+       * Format: uuid
+       * @description Customer.
+       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+       */
+      customer_id: string
+      /**
+       * @description Client-specified id for replay protection and lookup: a second record with it is refused with 409.
+       * @example payout-2026-0001
+       */
+      ref_id: string
+      /**
+       * Format: uuid
+       * @description Profile that the deposits are credited to.
+       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+       */
+      profile_id: string
+      /**
+       * @description Status.
+       * @enum {string}
+       */
+      status: 'ACTIVE' | 'DELETED'
+      /** @description Name for people. */
+      nickname?: string
+      /**
+       * @description Asset, by its ticker.
+       * @example USDP
+       */
+      source_asset: string
+      /**
+       * @description Asset, by its ticker.
+       * @example USDP
+       */
+      destination_asset: string
+      /** @description What sets the rule off. */
+      source: {
+        crypto?: {
+          /**
+           * Format: uuid
+           * @description The rule's own deposit address.
+           * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+           */
+          address_id: string
+          /** @description Address to deposit to. */
+          address: string
+          /**
+           * @description Blockchain network (spec 2.2).
+           * @example ETHEREUM
+           * @enum {string}
+           */
+          network:
+            | 'BITCOIN'
+            | 'ETHEREUM'
+            | 'BITCOIN_CASH'
+            | 'LITECOIN'
+            | 'SOLANA'
+            | 'POLYGON_POS'
+            | 'BASE'
+            | 'ARBITRUM_ONE'
+            | 'STELLAR'
+            | 'INK'
+            | 'XLAYER'
+        }
+        fiat?: {
+          /**
+           * Format: uuid
+           * @description The rule's own deposit instructions.
+           * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+           */
+          deposit_instructions_id: string
+          /** @description Memo that a deposit must carry. */
+          memo_id: string
+          /**
+           * @description Fiat network.
+           * @enum {string}
+           */
+          network: 'WIRE'
+          /** @description Kind of bank account, as the client calls it. */
+          account_type?: string
+        }
+        /** @description A balance of a profile. */
+        profile?: {
+          /**
+           * Format: uuid
+           * @description Profile.
+           * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+           */
+          profile_id: string
+        }
+      }
+      /** @description Where the money goes. */
+      destination: {
+        crypto?: {
+          /**
+           * Format: uuid
+           * @description Id of the customer's own deposit address.
+           * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+           */
+          address_id?: string
+          /** @description Crypto address. */
+          address: string
+          /**
+           * @description Blockchain network (spec 2.2).
+           * @example ETHEREUM
+           * @enum {string}
+           */
+          network:
+            | 'BITCOIN'
+            | 'ETHEREUM'
+            | 'BITCOIN_CASH'
+            | 'LITECOIN'
+            | 'SOLANA'
+            | 'POLYGON_POS'
+            | 'BASE'
+            | 'ARBITRUM_ONE'
+            | 'STELLAR'
+            | 'INK'
+            | 'XLAYER'
+        }
+        fiat?: {
+          /**
+           * Format: uuid
+           * @description Fiat account to pay.
+           * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+           */
+          fiat_account_id: string
+          /** @description Memo that goes with the money. */
+          memo?: string
+        }
+        /** @description A balance of a profile. */
+        profile?: {
+          /**
+           * Format: uuid
+           * @description Profile.
+           * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+           */
+          profile_id: string
+        }
+      }
+      /**
+       * Format: date-time
+       * @description Creation time.
+       * @example 2026-01-31T09:30:00.123456Z
+       */
+      created_at: string
+      /**
+       * Format: date-time
+       * @description Last update time.
+       * @example 2026-01-31T09:30:00.123456Z
+       */
+      updated_at: string
+    }
+    Market: {
+      /** @enum {string} */
+      market:
+        | 'ETHEUR'
+        | 'ETHUSD'
+        | 'BTCEUR'
+        | 'BTCUSD'
+        | 'PAXGUSD'
+        | 'BCHUSD'
+        | 'LTCUSD'
+        | 'ETHGBP'
+        | 'BTCGBP'
+        | 'LTCGBP'
+        | 'BCHGBP'
+        | 'USDPUSD'
+        | 'ETHBRL'
+        | 'BTCBRL'
+        | 'LTCBRL'
+        | 'BCHBRL'
+        | 'USDPGBP'
+        | 'USDPBRL'
+        | 'LINKUSD'
+        | 'MATICUSD'
+        | 'AAVEUSD'
+        | 'UNIUSD'
+        | 'AAVEMXN'
+        | 'BCHMXN'
+        | 'BTCMXN'
+        | 'ETHMXN'
+        | 'LTCMXN'
+        | 'USDPMXN'
+        | 'AAVEEUR'
+        | 'BCHEUR'
+        | 'LTCEUR'
+        | 'LINKEUR'
+        | 'MATICEUR'
+        | 'PAXGEUR'
+        | 'SOLEUR'
+        | 'USDPEUR'
+        | 'UNIEUR'
+        | 'PYUSDEUR'
+        | 'PYUSDGBP'
+      /** @description What is priced. */
+      base_asset: string
+      /** @description What the price is in. */
+      quote_asset: string
+      /**
+       * Format: date-time
+       * @description Start of the first minute that has a price; absent while none has.
+       * @example 2026-01-31T09:30:00.123456Z
+       */
+      first_time?: string
+      /**
+       * Format: date-time
+       * @description Start of the last minute that has a price.
+       * @example 2026-01-31T09:30:00.123456Z
+       */
+      last_time?: string
+      /**
+       * @description SIMULATED in a sandbox; REAL when imported or followed. Never both.
+       * @enum {string}
+       */
+      source?: 'SIMULATED' | 'REAL'
+    }
+  }
+  responses: never
+  parameters: never
+  requestBodies: never
+  headers: never
+  pathItems: never
+}
+export type $defs = Record<string, never>
+export interface operations {
+  createCryptoWithdrawal: {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    requestBody: {
+      content: {
+        'application/json': {
+          /**
+           * Format: uuid
+           * @description Profile to withdraw from.
+           * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+           */
+          profile_id: string
+          /**
+           * @description Destination address.
+           * @example 0x52908400098527886E0F7030069857D2E4169EE7
+           */
+          destination_address: string
+          /**
+           * @description Asset, by its ticker.
+           * @example USDP
+           */
+          asset: string
+          /**
+           * @description Blockchain network (spec 2.2).
+           * @example ETHEREUM
+           * @enum {string}
+           */
+          crypto_network:
+            | 'BITCOIN'
+            | 'ETHEREUM'
+            | 'BITCOIN_CASH'
+            | 'LITECOIN'
+            | 'SOLANA'
+            | 'POLYGON_POS'
+            | 'BASE'
+            | 'ARBITRUM_ONE'
+            | 'STELLAR'
+            | 'INK'
+            | 'XLAYER'
+          /**
+           * @description Client-specified id for replay protection and lookup: a second record with it is refused with 409.
+           * @example payout-2026-0001
+           */
+          ref_id?: string
+          /**
+           * Format: uuid
+           * @description Identity of the user making the withdrawal.
+           * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+           */
+          identity_id?: string
+          /**
+           * Format: uuid
+           * @description Account of the identity making the withdrawal.
+           * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+           */
+          account_id?: string
+          /**
+           * @description Balance to debit: USD, one to one, for a platform-issued stablecoin; else the asset itself.
+           * @example USD
+           */
+          balance_asset?: string
+          /**
+           * @description Up to 6 pairs of strings; each key and value at most 100 characters.
+           * @example {
+           *       "order": "1041"
+           *     }
+           */
+          metadata?: {
+            [key: string]: string
+          }
+          /**
+           * Format: uuid
+           * @description Id of a guaranteed fee, from POST /v2/transfer/fees/crypto-withdrawal.
+           * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+           */
+          fee_id?: string
+          /**
+           * @description Amount to withdraw. Exactly one of amount and total.
+           * @example 25.5
+           */
+          amount?: string
+          /**
+           * @description Total to withdraw, fee included. Exactly one of amount and total.
+           * @example 25.5
+           */
+          total?: string
+          /** @description Beneficiary information. Other members are kept as they are. */
+          beneficiary?: {
+            person_details?: {
+              /** @description Name. */
+              first_name: string
+              /** @description Name. */
+              last_name: string
+            }
+            institution_details?: {
+              /** @description Name. */
+              name: string
+            }
+          }
+          /** @description Memo sent with the withdrawal. */
+          memo?: string
+        }
+      }
+    }
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          'application/json': components['schemas']['Transfer']
+        }
+      }
+    }
+  }
+  listOrchestrations: {
+    parameters: {
+      query?: {
+        /**
+         * @description Filter by initiating rule ids. At most 100 values; repeat the parameter or separate with commas.
+         * @example [
+         *       "0192f3a4-0000-7000-8000-000000000007"
+         *     ]
+         */
+        orchestration_rule_id?: string[]
+        /** @description Filter by source assets. At most 100 values; repeat the parameter or separate with commas. */
+        source_asset?: string[]
+        /** @description Filter by destination assets. At most 100 values; repeat the parameter or separate with commas. */
+        destination_asset?: string[]
+        /** @description Filter by statuses. At most 100 values; repeat the parameter or separate with commas. */
+        status?: ('PROCESSING' | 'COMPLETED' | 'FAILED')[]
+        /** @description Filter by orchestration ids. At most 100 values; repeat the parameter or separate with commas. */
+        orchestration_id?: string[]
+        /** @description Filter by target profiles. At most 100 values; repeat the parameter or separate with commas. */
+        profile_id?: string[]
+        /** @description created_at strictly before. */
+        'created_at.lt'?: string
+        /** @description created_at before or equal. */
+        'created_at.lte'?: string
+        /** @description created_at exactly equal. */
+        'created_at.eq'?: string
+        /** @description created_at after or equal. */
+        'created_at.gte'?: string
+        /** @description created_at strictly after. */
+        'created_at.gt'?: string
+        /**
+         * @description Page size.
+         * @example 10
+         */
+        limit?: number
+        /** @description Sort order. */
+        order?: 'DESC' | 'ASC'
+        /** @description Cursor for the next page, from `next_page_cursor` of the last one. */
+        page_cursor?: string
+      }
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          'application/json': {
+            items: components['schemas']['Orchestration'][]
+            /**
+             * @deprecated
+             * @description Deprecated: the same records as `items`, which replaces it.
+             */
+            orchestrations: components['schemas']['Orchestration'][]
+            /** @description Absent on the last page. */
+            next_page_cursor?: string
+          }
+        }
+      }
+    }
+  }
+  createOrchestration: {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    requestBody: {
+      content: {
+        'application/json': {
+          /**
+           * @description Client-specified id for replay protection and lookup: a second record with it is refused with 409.
+           * @example payout-2026-0001
+           */
+          ref_id: string
+          /**
+           * @description Asset, by its ticker.
+           * @example USDP
+           */
+          source_asset: string
+          /**
+           * @description Asset, by its ticker.
+           * @example USDP
+           */
+          destination_asset: string
+          /**
+           * @description Amount of the source asset to take.
+           * @example 25.5
+           */
+          source_amount: string
+          /** @description Where the money comes from. */
+          source: {
+            profile: {
+              /**
+               * Format: uuid
+               * @description Profile to debit.
+               * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+               */
+              profile_id: string
+            }
+          }
+          /** @description Where the money goes: crypto, fiat or profile. Without it, it stays on the profile, converted. */
+          destination?: {
+            crypto?: {
+              /**
+               * @description Destination address.
+               * @example 0x52908400098527886E0F7030069857D2E4169EE7
+               */
+              address: string
+              /**
+               * @description Blockchain network (spec 2.2).
+               * @example ETHEREUM
+               * @enum {string}
+               */
+              network:
+                | 'BITCOIN'
+                | 'ETHEREUM'
+                | 'BITCOIN_CASH'
+                | 'LITECOIN'
+                | 'SOLANA'
+                | 'POLYGON_POS'
+                | 'BASE'
+                | 'ARBITRUM_ONE'
+                | 'STELLAR'
+                | 'INK'
+                | 'XLAYER'
+            }
+            fiat?: {
+              /**
+               * Format: uuid
+               * @description Fiat account to pay.
+               * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+               */
+              fiat_account_id: string
+              /** @description Memo that goes with the money. */
+              memo?: string
+            }
+            /** @description A balance of a profile. */
+            profile?: {
+              /**
+               * Format: uuid
+               * @description Profile.
+               * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+               */
+              profile_id: string
+            }
+          }
+          /**
+           * Format: uuid
+           * @description Identity.
+           * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+           */
+          identity_id?: string
+          /**
+           * Format: uuid
+           * @description Account.
+           * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+           */
+          account_id?: string
+          /**
+           * @description Up to 6 pairs of strings; each key and value at most 100 characters.
+           * @example {
+           *       "order": "1041"
+           *     }
+           */
+          metadata?: {
+            [key: string]: string
+          }
+        }
+      }
+    }
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          'application/json': components['schemas']['Orchestration']
+        }
+      }
+    }
+  }
+  listStatements: {
+    parameters: {
+      query: {
+        /**
+         * @description Statements of this customer: the token's own.
+         * @example 0192f3a4-0000-7000-8000-000000000001
+         */
+        customer_id: string
+        /** @description Filter by statement ref_ids. At most 100 values; repeat the parameter. */
+        ref_ids?: string[]
+        /** @description Filter by statement ids. At most 100 values; repeat the parameter or separate with commas. */
+        statement_ids?: string[]
+        /** @description Filter by status; all of them by default. At most 100 values; repeat the parameter or separate with commas. */
+        statuses?: (
+          | 'STATEMENT_STATUS_UNSPECIFIED'
+          | 'STATEMENT_STATUS_INITIATED'
+          | 'STATEMENT_STATUS_GENERATED'
+          | 'STATEMENT_STATUS_PAID'
+        )[]
+        /**
+         * @description Page size.
+         * @example 12
+         */
+        limit?: number
+        /** @description Sort order. */
+        order?: 'DESC' | 'ASC'
+        /** @description Cursor for the next page, from `next_page_cursor` of the last one. */
+        page_cursor?: string
+      }
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          'application/json': {
+            statements: components['schemas']['Statement'][]
+            /** @description Absent on the last page. */
+            next_page_cursor?: string
+          }
+        }
+      }
+    }
+  }
+  initiateSandboxFiatDeposit: {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    requestBody: {
+      content: {
+        'application/json': {
+          /**
+           * @description Amount to deposit, with at most two decimals.
+           * @example 250.00
+           */
+          amount: string
+          /**
+           * @description Only USD is supported.
+           * @enum {string}
+           */
+          asset: 'USD'
+          /** @description The memo_id of deposit instructions: it decides which profile is credited. */
+          memo_id: string
+          fiat_network_instructions: {
+            wire: {
+              /** @description Text. */
+              account_number?: string
+              fiat_account_owner_address?: {
+                /** @description Text. */
+                country?: string
+                /** @description Text. */
+                address1?: string
+                /** @description Text. */
+                address2?: string
+                /** @description Text. */
+                city?: string
+                /** @description Text. */
+                province?: string
+                /** @description Text. */
+                zip_code?: string
+              } & {
+                [key: string]: unknown
+              }
+              routing_details?: {
+                /** @description Text. */
+                routing_number_type?: string
+                /** @description Text. */
+                routing_number?: string
+                /** @description Text. */
+                bank_name?: string
+                bank_address?: {
+                  /** @description Text. */
+                  country?: string
+                  /** @description Text. */
+                  address1?: string
+                  /** @description Text. */
+                  address2?: string
+                  /** @description Text. */
+                  city?: string
+                  /** @description Text. */
+                  province?: string
+                  /** @description Text. */
+                  zip_code?: string
+                } & {
+                  [key: string]: unknown
+                }
+              } & {
+                [key: string]: unknown
+              }
+            } & {
+              [key: string]: unknown
+            }
+          }
+          fiat_account_owner?: {
+            institution_details?: {
+              /** @description Name. */
+              name?: string
+            }
+          }
+        }
+      }
+    }
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          'application/json': Record<string, never>
+        }
+      }
+    }
+  }
+  getAccount: {
+    parameters: {
+      query?: never
+      header?: never
+      path: {
+        /**
+         * @description Account id.
+         * @example 0192f3a4-0000-7000-8000-000000000004
+         */
+        id: string
+      }
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          'application/json': components['schemas']['Account']
+        }
+      }
+    }
+  }
+  listHistoricalPrices: {
+    parameters: {
+      query?: {
+        /**
+         * @description Upper bound on points returned (int64, 1 or more): the increment is the finest of which the range has no more points. Not together with `increment`.
+         * @example 48
+         */
+        max_data_points?: string | number
+        /** @description Only points that begin then or later; strictly later when `increment` is given. */
+        'range.begin'?: string
+        /** @description Only points that begin then or earlier; strictly earlier when `increment` is given. */
+        'range.end'?: string
+        /** @description Number of points to return. */
+        'pagination.limit'?: number
+        /** @description Number of points to skip. */
+        'pagination.offset'?: number
+        /** @description Time step between points. Not together with `max_data_points`. */
+        increment?:
+          | 'ONE_MINUTE'
+          | 'FIVE_MINUTES'
+          | 'FIFTEEN_MINUTES'
+          | 'THIRTY_MINUTES'
+          | 'ONE_HOUR'
+          | 'TWO_HOURS'
+          | 'TWELVE_HOURS'
+          | 'ONE_DAY'
+          | 'ONE_WEEK'
+          | 'TWO_WEEKS'
+          | 'FOUR_WEEKS'
+      }
+      header?: never
+      path: {
+        /**
+         * @description Market, by its code.
+         * @example BTCUSD
+         */
+        market:
+          | 'ETHEUR'
+          | 'ETHUSD'
+          | 'BTCEUR'
+          | 'BTCUSD'
+          | 'PAXGUSD'
+          | 'BCHUSD'
+          | 'LTCUSD'
+          | 'ETHGBP'
+          | 'BTCGBP'
+          | 'LTCGBP'
+          | 'BCHGBP'
+          | 'USDPUSD'
+          | 'ETHBRL'
+          | 'BTCBRL'
+          | 'LTCBRL'
+          | 'BCHBRL'
+          | 'USDPGBP'
+          | 'USDPBRL'
+          | 'LINKUSD'
+          | 'MATICUSD'
+          | 'AAVEUSD'
+          | 'UNIUSD'
+          | 'AAVEMXN'
+          | 'BCHMXN'
+          | 'BTCMXN'
+          | 'ETHMXN'
+          | 'LTCMXN'
+          | 'USDPMXN'
+          | 'AAVEEUR'
+          | 'BCHEUR'
+          | 'LTCEUR'
+          | 'LINKEUR'
+          | 'MATICEUR'
+          | 'PAXGEUR'
+          | 'SOLEUR'
+          | 'USDPEUR'
+          | 'UNIEUR'
+          | 'PYUSDEUR'
+          | 'PYUSDGBP'
+      }
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          'application/json': {
+            market: string
+            prices: components['schemas']['HistoricalPrice'][]
+            /** @description The same points as `prices`. */
+            items: components['schemas']['HistoricalPrice'][]
+            /** @description Number of points in the range, on all pages. */
+            total_count: number
+          }
+        }
+      }
+    }
+  }
+  listProfiles: {
+    parameters: {
+      query?: {
+        /** @description Filter by profile ids. At most 100 values; repeat the parameter or separate with commas. */
+        ids?: string[]
+        /** @description Filter by nickname. */
+        nickname?: string
+        /** @description created_at strictly before. */
+        'created_at.lt'?: string
+        /** @description created_at before or equal. */
+        'created_at.lte'?: string
+        /** @description created_at exactly equal. */
+        'created_at.eq'?: string
+        /** @description created_at after or equal. */
+        'created_at.gte'?: string
+        /** @description created_at strictly after. */
+        'created_at.gt'?: string
+        /**
+         * @description Page size.
+         * @example 10
+         */
+        limit?: number
+        /** @description Sort order. */
+        order?: 'DESC' | 'ASC'
+        /** @description Cursor for the next page, from `next_page_cursor` of the last one. */
+        page_cursor?: string
+      }
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          'application/json': {
+            items: components['schemas']['Profile'][]
+            /** @description Absent on the last page. */
+            next_page_cursor?: string
+          }
+        }
+      }
+    }
+  }
+  createProfile: {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    requestBody: {
+      content: {
+        'application/json': {
+          /** @description Unique name of the profile. */
+          nickname: string
+          /** @description Free-text description. */
+          description?: string
+        }
+      }
+    }
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          'application/json': components['schemas']['Profile']
+        }
+      }
+    }
+  }
+  getProfile: {
+    parameters: {
+      query?: never
+      header?: never
+      path: {
+        /**
+         * @description Profile id.
+         * @example 0192f3a4-0000-7000-8000-000000000002
+         */
+        id: string
+      }
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          'application/json': components['schemas']['Profile']
+        }
+      }
+    }
+  }
+  listProfileBalances: {
+    parameters: {
+      query?: {
+        /** @description Filter by assets. At most 100 values; repeat the parameter or separate with commas. */
+        assets?: string[]
+      }
+      header?: never
+      path: {
+        /**
+         * @description Profile id.
+         * @example 0192f3a4-0000-7000-8000-000000000002
+         */
+        id: string
+      }
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          'application/json': {
+            items: components['schemas']['Balance'][]
+          }
+        }
+      }
+    }
+  }
+  getProfileBalance: {
+    parameters: {
+      query?: never
+      header?: never
+      path: {
+        /**
+         * @description Profile id.
+         * @example 0192f3a4-0000-7000-8000-000000000002
+         */
+        id: string
+        /**
+         * @description Asset, by its ticker.
+         * @example USD
+         */
+        asset: string
+      }
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          'application/json': components['schemas']['Balance']
+        }
+      }
+    }
+  }
+  depositToSandboxProfile: {
+    parameters: {
+      query?: never
+      header?: never
+      path: {
+        /**
+         * @description Profile to credit.
+         * @example 0192f3a4-0000-7000-8000-000000000002
+         */
+        id: string
+      }
+      cookie?: never
+    }
+    requestBody: {
+      content: {
+        'application/json': {
+          /**
+           * @description Asset, by its ticker.
+           * @example USDP
+           */
+          asset: string
+          /**
+           * @description Amount to deposit.
+           * @example 25.5
+           */
+          amount: string
+          /**
+           * @description Blockchain network (spec 2.2).
+           * @example ETHEREUM
+           * @enum {string}
+           */
+          crypto_network?:
+            | 'BITCOIN'
+            | 'ETHEREUM'
+            | 'BITCOIN_CASH'
+            | 'LITECOIN'
+            | 'SOLANA'
+            | 'POLYGON_POS'
+            | 'BASE'
+            | 'ARBITRUM_ONE'
+            | 'STELLAR'
+            | 'INK'
+            | 'XLAYER'
+          /** @description A deposit address of the profile that it is sent to. Needs crypto_network. */
+          crypto_address?: string
+        }
+      }
+    }
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          'application/json': {
+            /**
+             * Format: uuid
+             * @description Id of the transfer.
+             * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+             */
+            activity_id: string
+          }
+        }
+      }
+    }
+  }
+  listIdentities: {
+    parameters: {
+      query?: {
+        /** @description Filter by identity ids. At most 100 values; repeat the parameter or separate with commas. */
+        ids?: string[]
+        /** @description Filter by ref_ids. At most 100 values; repeat the parameter. */
+        ref_ids?: string[]
+        /**
+         * @description Filter by summary statuses. At most 100 values; repeat the parameter or separate with commas.
+         * @example [
+         *       "APPROVED"
+         *     ]
+         */
+        summary_statuses?: ('PENDING' | 'ERROR' | 'APPROVED' | 'DENIED' | 'DISABLED')[]
+        /** @description created_at strictly before. */
+        'created_at.lt'?: string
+        /** @description created_at before or equal. */
+        'created_at.lte'?: string
+        /** @description created_at exactly equal. */
+        'created_at.eq'?: string
+        /** @description created_at after or equal. */
+        'created_at.gte'?: string
+        /** @description created_at strictly after. */
+        'created_at.gt'?: string
+        /**
+         * @description Page size.
+         * @example 10
+         */
+        limit?: number
+        /** @description Sort order. */
+        order?: 'DESC' | 'ASC'
+        /** @description Cursor for the next page, from `next_page_cursor` of the last one. */
+        page_cursor?: string
+      }
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          'application/json': {
+            items: components['schemas']['Identity'][]
+            /** @description Absent on the last page. */
+            next_page_cursor?: string
+          }
+        }
+      }
+    }
+  }
+  createIdentity: {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    requestBody: {
+      content: {
+        'application/json': {
+          /**
+           * @description Client-specified id for replay protection and lookup: a second record with it is refused with 409.
+           * @example payout-2026-0001
+           */
+          ref_id: string
+          /** @description A person. Other members are kept. */
+          person_details?: {
+            /** @description First name. */
+            first_name: string
+            /** @description Last name. */
+            last_name: string
+            /**
+             * Format: date
+             * @description Date of birth.
+             */
+            date_of_birth?: string
+            address?: {
+              /** @description Text. */
+              country?: string
+              /** @description Text. */
+              address1?: string
+              /** @description Text. */
+              address2?: string
+              /** @description Text. */
+              city?: string
+              /** @description Text. */
+              province?: string
+              /** @description Text. */
+              zip_code?: string
+            } & {
+              [key: string]: unknown
+            }
+            /** @description E-mail address. */
+            email?: string
+            /** @description Phone number. */
+            phone_number?: string
+            /** @description Nationality. */
+            nationality?: string
+          } & {
+            [key: string]: unknown
+          }
+          /** @description An institution. Other members are kept. */
+          institution_details?: {
+            /** @description Name. */
+            name: string
+            business_address?: {
+              /** @description Text. */
+              country?: string
+              /** @description Text. */
+              address1?: string
+              /** @description Text. */
+              address2?: string
+              /** @description Text. */
+              city?: string
+              /** @description Text. */
+              province?: string
+              /** @description Text. */
+              zip_code?: string
+            } & {
+              [key: string]: unknown
+            }
+            /** @description Kind of institution. */
+            institution_type?: string
+            /** @description E-mail address. */
+            email?: string
+          } & {
+            [key: string]: unknown
+          }
+          /**
+           * @description Up to 6 pairs of strings; each key and value at most 100 characters.
+           * @example {
+           *       "order": "1041"
+           *     }
+           */
+          metadata?: {
+            [key: string]: string
+          }
+        }
+      }
+    }
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          'application/json': components['schemas']['Identity']
+        }
+      }
+    }
+  }
+  getIdentity: {
+    parameters: {
+      query?: never
+      header?: never
+      path: {
+        /**
+         * @description Identity id.
+         * @example 0192f3a4-0000-7000-8000-000000000003
+         */
+        id: string
+      }
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          'application/json': components['schemas']['Identity']
+        }
+      }
+    }
+  }
+  setIdentitySandboxStatus: {
+    parameters: {
+      query?: never
+      header?: never
+      path: {
+        /**
+         * @description Identity id.
+         * @example 0192f3a4-0000-7000-8000-000000000003
+         */
+        id: string
+      }
+      cookie?: never
+    }
+    requestBody: {
+      content: {
+        'application/json': {
+          /**
+           * @description What the verification came to.
+           * @enum {string}
+           */
+          status?: 'PENDING' | 'ERROR' | 'APPROVED' | 'DENIED' | 'DISABLED'
+          /** @description True if disabled by the API user. */
+          user_disabled?: boolean
+          /** @description True if disabled by a platform administrator. */
+          admin_disabled?: boolean
+        }
+      }
+    }
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          'application/json': components['schemas']['Identity']
+        }
+      }
+    }
+  }
+  listAccounts: {
+    parameters: {
+      query?: {
+        /** @description Filter by account ids. At most 100 values; repeat the parameter or separate with commas. */
+        ids?: string[]
+        /** @description Filter by ref_ids, of every API client. At most 100 values; repeat the parameter. */
+        ref_ids?: string[]
+        /**
+         * @description Filter by primary identities. At most 100 values; repeat the parameter or separate with commas.
+         * @example [
+         *       "0192f3a4-0000-7000-8000-000000000003"
+         *     ]
+         */
+        identity_ids?: string[]
+        /** @description created_at strictly before. */
+        'created_at.lt'?: string
+        /** @description created_at before or equal. */
+        'created_at.lte'?: string
+        /** @description created_at exactly equal. */
+        'created_at.eq'?: string
+        /** @description created_at after or equal. */
+        'created_at.gte'?: string
+        /** @description created_at strictly after. */
+        'created_at.gt'?: string
+        /**
+         * @description Page size.
+         * @example 10
+         */
+        limit?: number
+        /** @description Sort order. */
+        order?: 'DESC' | 'ASC'
+        /** @description Cursor for the next page, from `next_page_cursor` of the last one. */
+        page_cursor?: string
+      }
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          'application/json': {
+            items: components['schemas']['Account'][]
+            /** @description Absent on the last page. */
+            next_page_cursor?: string
+          }
+        }
+      }
+    }
+  }
+  createAccount: {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    requestBody: {
+      content: {
+        'application/json': {
+          /** @description The account. */
+          account: {
+            /**
+             * Format: uuid
+             * @description Primary identity of the account.
+             * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+             */
+            identity_id: string
+            /**
+             * @description Client-specified id for replay protection and lookup: a second record with it is refused with 409.
+             * @example payout-2026-0001
+             */
+            ref_id?: string
+            /**
+             * @description Account type.
+             * @default BROKERAGE
+             * @enum {string}
+             */
+            type?: 'BROKERAGE' | 'TRADITIONAL_IRA' | 'ROTH_IRA' | 'SEP_IRA' | 'FINANCIAL_ADVISOR'
+            /** @description Free-text description. */
+            description?: string
+            /**
+             * @description Up to 6 pairs of strings; each key and value at most 100 characters.
+             * @example {
+             *       "order": "1041"
+             *     }
+             */
+            metadata?: {
+              [key: string]: string
+            }
+            /** @description Additional identities with access to the account. */
+            members?: {
+              /**
+               * Format: uuid
+               * @description Identity that has access to the account.
+               * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+               */
+              identity_id: string
+              /**
+               * @description What the identity is to the account.
+               * @default []
+               */
+              roles?: ('BENEFICIAL_OWNER' | 'AUTHORIZED_USER' | 'FINANCIAL_ADVISOR')[]
+            }[]
+          }
+          /**
+           * @description Also make a NORMAL profile for the account.
+           * @default false
+           */
+          create_profile?: boolean
+        }
+      }
+    }
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          'application/json': components['schemas']['Account']
+        }
+      }
+    }
+  }
+  getTransfer: {
+    parameters: {
+      query?: never
+      header?: never
+      path: {
+        /**
+         * @description Transfer id.
+         * @example 0192f3a4-0000-7000-8000-000000000009
+         */
+        id: string
+      }
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          'application/json': components['schemas']['Transfer']
+        }
+      }
+    }
+  }
+  listTransfers: {
+    parameters: {
+      query?: {
+        /** @description Filter by transfer ids. At most 100 values; repeat the parameter or separate with commas. */
+        ids?: string[]
+        /**
+         * @description Filter by profiles. At most 100 values; repeat the parameter or separate with commas.
+         * @example [
+         *       "0192f3a4-0000-7000-8000-000000000002"
+         *     ]
+         */
+        profile_ids?: string[]
+        /** @description Filter by identities. At most 100 values; repeat the parameter or separate with commas. */
+        identity_ids?: string[]
+        /** @description Filter by accounts. At most 100 values; repeat the parameter or separate with commas. */
+        account_ids?: string[]
+        /** @description Filter by ref_ids. At most 100 values; repeat the parameter. */
+        ref_ids?: string[]
+        /** @description Filter by groups. At most 100 values; repeat the parameter or separate with commas. */
+        group_ids?: string[]
+        /** @description Filter by on-chain transaction hashes. At most 100 values; repeat the parameter or separate with commas. */
+        crypto_tx_hashes?: string[]
+        /** @description Filter by types. At most 100 values; repeat the parameter or separate with commas. */
+        type?: (
+          | 'INTERNAL_TRANSFER_DEBIT'
+          | 'INTERNAL_TRANSFER_CREDIT'
+          | 'CRYPTO_DEPOSIT'
+          | 'CRYPTO_WITHDRAWAL'
+          | 'WIRE_DEPOSIT'
+          | 'WIRE_WITHDRAWAL'
+          | 'SEN_DEPOSIT'
+          | 'SEN_WITHDRAWAL'
+          | 'BANK_DEPOSIT'
+          | 'BANK_WITHDRAWAL'
+          | 'PAXOS_TRANSFER_DEBIT'
+          | 'PAXOS_TRANSFER_CREDIT'
+          | 'SIGNET_DEPOSIT'
+          | 'SIGNET_WITHDRAWAL'
+          | 'CBIT_WITHDRAWAL'
+          | 'CBIT_DEPOSIT'
+          | 'CUBIX_DEPOSIT'
+          | 'CUBIX_WITHDRAWAL'
+          | 'RTP_DEPOSIT'
+        )[]
+        /**
+         * @description Filter by statuses. At most 100 values; repeat the parameter or separate with commas.
+         * @example [
+         *       "COMPLETED"
+         *     ]
+         */
+        statuses?: ('PENDING' | 'COMPLETED' | 'FAILED')[]
+        /** @description Filter by secondary statuses. At most 100 values; repeat the parameter or separate with commas. */
+        secondary_statuses?: (
+          | 'TRAVEL_RULE_INFO_REQUESTED'
+          | 'TRAVEL_RULE_REJECTED'
+          | 'CUSTOMER_REJECTED'
+          | 'PENDING_CUSTOMER_APPROVAL'
+        )[]
+        /** @description created_at strictly before. */
+        'created_at.lt'?: string
+        /** @description created_at before or equal. */
+        'created_at.lte'?: string
+        /** @description created_at exactly equal. */
+        'created_at.eq'?: string
+        /** @description created_at after or equal. */
+        'created_at.gte'?: string
+        /** @description created_at strictly after. */
+        'created_at.gt'?: string
+        /** @description updated_at strictly before. */
+        'updated_at.lt'?: string
+        /** @description updated_at before or equal. */
+        'updated_at.lte'?: string
+        /** @description updated_at exactly equal. */
+        'updated_at.eq'?: string
+        /** @description updated_at after or equal. */
+        'updated_at.gte'?: string
+        /** @description updated_at strictly after. */
+        'updated_at.gt'?: string
+        /** @description Sort key. */
+        order_by?: 'CREATED_AT' | 'UPDATED_AT'
+        /**
+         * @description Page size.
+         * @example 10
+         */
+        limit?: number
+        /** @description Sort order. */
+        order?: 'DESC' | 'ASC'
+        /** @description Cursor for the next page, from `next_page_cursor` of the last one. */
+        page_cursor?: string
+      }
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          'application/json': {
+            items: components['schemas']['Transfer'][]
+            /** @description Absent on the last page. */
+            next_page_cursor?: string
+          }
+        }
+      }
+    }
+  }
+  createInternalTransfer: {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    requestBody: {
+      content: {
+        'application/json': {
+          /**
+           * @description Client-specified id for replay protection and lookup: a second record with it is refused with 409.
+           * @example payout-2026-0001
+           */
+          ref_id?: string
+          /**
+           * @description Asset, by its ticker.
+           * @example USDP
+           */
+          asset: string
+          /**
+           * @description Amount to move.
+           * @example 25.5
+           */
+          amount: string
+          /**
+           * Format: uuid
+           * @description Profile to debit.
+           * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+           */
+          from_profile_id: string
+          /**
+           * Format: uuid
+           * @description Profile to credit.
+           * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+           */
+          to_profile_id: string
+          /**
+           * @description Up to 6 pairs of strings; each key and value at most 100 characters.
+           * @example {
+           *       "order": "1041"
+           *     }
+           */
+          metadata?: {
+            [key: string]: string
+          }
+          /** @description Memo kept with both sides. */
+          memo?: string
+        }
+      }
+    }
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          'application/json': components['schemas']['Transfer']
+        }
+      }
+    }
+  }
+  listDepositAddresses: {
+    parameters: {
+      query?: {
+        /** @description Filter by ids. At most 100 values; repeat the parameter or separate with commas. */
+        ids?: string[]
+        /**
+         * @description Filter by profiles. At most 100 values; repeat the parameter or separate with commas.
+         * @example [
+         *       "0192f3a4-0000-7000-8000-000000000002"
+         *     ]
+         */
+        profile_ids?: string[]
+        /** @description Filter by ref_ids. At most 100 values; repeat the parameter. */
+        ref_ids?: string[]
+        /** @description Filter by addresses, in the form they were given. At most 100 values; repeat the parameter or separate with commas. */
+        addresses?: string[]
+        /** @description Filter by networks. At most 100 values; repeat the parameter or separate with commas. */
+        crypto_networks?: (
+          | 'BITCOIN'
+          | 'ETHEREUM'
+          | 'BITCOIN_CASH'
+          | 'LITECOIN'
+          | 'SOLANA'
+          | 'POLYGON_POS'
+          | 'BASE'
+          | 'ARBITRUM_ONE'
+          | 'STELLAR'
+          | 'INK'
+          | 'XLAYER'
+        )[]
+        /** @description created_at strictly before. */
+        'created_at.lt'?: string
+        /** @description created_at before or equal. */
+        'created_at.lte'?: string
+        /** @description created_at exactly equal. */
+        'created_at.eq'?: string
+        /** @description created_at after or equal. */
+        'created_at.gte'?: string
+        /** @description created_at strictly after. */
+        'created_at.gt'?: string
+        /**
+         * @description Page size.
+         * @example 10
+         */
+        limit?: number
+        /** @description Sort order. */
+        order?: 'DESC' | 'ASC'
+        /** @description Cursor for the next page, from `next_page_cursor` of the last one. */
+        page_cursor?: string
+      }
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          'application/json': {
+            items: components['schemas']['DepositAddress'][]
+            /** @description Absent on the last page. */
+            next_page_cursor?: string
+          }
+        }
+      }
+    }
+  }
+  createDepositAddress: {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    requestBody: {
+      content: {
+        'application/json': {
+          /**
+           * Format: uuid
+           * @description Profile to credit.
+           * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+           */
+          profile_id: string
+          /**
+           * @description Blockchain network (spec 2.2).
+           * @example ETHEREUM
+           * @enum {string}
+           */
+          crypto_network:
+            | 'BITCOIN'
+            | 'ETHEREUM'
+            | 'BITCOIN_CASH'
+            | 'LITECOIN'
+            | 'SOLANA'
+            | 'POLYGON_POS'
+            | 'BASE'
+            | 'ARBITRUM_ONE'
+            | 'STELLAR'
+            | 'INK'
+            | 'XLAYER'
+          /**
+           * Format: uuid
+           * @description Identity that deposits.
+           * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+           */
+          identity_id?: string
+          /**
+           * Format: uuid
+           * @description Account that deposits.
+           * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+           */
+          account_id?: string
+          /**
+           * @description Client-specified id for replay protection and lookup: a second record with it is refused with 409.
+           * @example payout-2026-0001
+           */
+          ref_id?: string
+          /**
+           * @description Up to 6 pairs of strings; each key and value at most 100 characters.
+           * @example {
+           *       "order": "1041"
+           *     }
+           */
+          metadata?: {
+            [key: string]: string
+          }
+          /**
+           * @description What a deposit of a platform-issued stablecoin is credited as.
+           * @default NO_CONVERSION
+           * @enum {string}
+           */
+          conversion_target_asset?: 'NO_CONVERSION' | 'USD'
+        }
+      }
+    }
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          'application/json': components['schemas']['DepositAddress']
+        }
+      }
+    }
+  }
+  listFiatDepositInstructions: {
+    parameters: {
+      query?: {
+        /** @description Filter by ids. At most 100 values; repeat the parameter or separate with commas. */
+        ids?: string[]
+        /**
+         * @description Filter by profiles. At most 100 values; repeat the parameter or separate with commas.
+         * @example [
+         *       "0192f3a4-0000-7000-8000-000000000002"
+         *     ]
+         */
+        profile_ids?: string[]
+        /** @description Filter by ref_ids. At most 100 values; repeat the parameter. */
+        ref_ids?: string[]
+        /** @description created_at strictly before. */
+        'created_at.lt'?: string
+        /** @description created_at before or equal. */
+        'created_at.lte'?: string
+        /** @description created_at exactly equal. */
+        'created_at.eq'?: string
+        /** @description created_at after or equal. */
+        'created_at.gte'?: string
+        /** @description created_at strictly after. */
+        'created_at.gt'?: string
+        /**
+         * @description Page size.
+         * @example 10
+         */
+        limit?: number
+        /** @description Sort order. */
+        order?: 'DESC' | 'ASC'
+        /** @description Cursor for the next page, from `next_page_cursor` of the last one. */
+        page_cursor?: string
+      }
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          'application/json': {
+            items: components['schemas']['FiatDepositInstructions'][]
+            /** @description Absent on the last page. */
+            next_page_cursor?: string
+          }
+        }
+      }
+    }
+  }
+  createFiatDepositInstructions: {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    requestBody: {
+      content: {
+        'application/json': {
+          /**
+           * Format: uuid
+           * @description Profile to credit.
+           * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+           */
+          profile_id: string
+          /**
+           * @description Fiat network.
+           * @enum {string}
+           */
+          fiat_network: 'WIRE'
+          /**
+           * @description Kind of routing number.
+           * @enum {string}
+           */
+          routing_number_type?: 'ABA' | 'SWIFT'
+          /**
+           * @description Client-specified id for replay protection and lookup: a second record with it is refused with 409.
+           * @example payout-2026-0001
+           */
+          ref_id?: string
+          /**
+           * Format: uuid
+           * @description Identity that deposits.
+           * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+           */
+          identity_id?: string
+          /**
+           * Format: uuid
+           * @description Account that deposits.
+           * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+           */
+          account_id?: string
+          /**
+           * @description Up to 6 pairs of strings; each key and value at most 100 characters.
+           * @example {
+           *       "order": "1041"
+           *     }
+           */
+          metadata?: {
+            [key: string]: string
+          }
+        }
+      }
+    }
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          'application/json': components['schemas']['FiatDepositInstructions']
+        }
+      }
+    }
+  }
+  createFiatAccount: {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    requestBody: {
+      content: {
+        'application/json': {
+          /** @description Whose bank account it is: person_details or institution_details. Other members are kept. */
+          fiat_account_owner: {
+            person_details?: {
+              /** @description Name. */
+              first_name: string
+              /** @description Name. */
+              last_name: string
+            } & {
+              [key: string]: unknown
+            }
+            institution_details?: {
+              /** @description Name. */
+              name: string
+            } & {
+              [key: string]: unknown
+            }
+          } & {
+            [key: string]: unknown
+          }
+          /** @description How the bank account is reached. */
+          fiat_network_instructions: {
+            wire: {
+              /** @description Text. */
+              account_number?: string
+              fiat_account_owner_address?: {
+                /** @description Text. */
+                country?: string
+                /** @description Text. */
+                address1?: string
+                /** @description Text. */
+                address2?: string
+                /** @description Text. */
+                city?: string
+                /** @description Text. */
+                province?: string
+                /** @description Text. */
+                zip_code?: string
+              } & {
+                [key: string]: unknown
+              }
+              routing_details?: {
+                /** @description Text. */
+                routing_number_type?: string
+                /** @description Text. */
+                routing_number?: string
+                /** @description Text. */
+                bank_name?: string
+                bank_address?: {
+                  /** @description Text. */
+                  country?: string
+                  /** @description Text. */
+                  address1?: string
+                  /** @description Text. */
+                  address2?: string
+                  /** @description Text. */
+                  city?: string
+                  /** @description Text. */
+                  province?: string
+                  /** @description Text. */
+                  zip_code?: string
+                } & {
+                  [key: string]: unknown
+                }
+              } & {
+                [key: string]: unknown
+              }
+            } & {
+              [key: string]: unknown
+            }
+          }
+          /**
+           * @description Client-specified id for replay protection and lookup: a second record with it is refused with 409.
+           * @example payout-2026-0001
+           */
+          ref_id?: string
+          /**
+           * Format: uuid
+           * @description Identity of the owner.
+           * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+           */
+          identity_id?: string
+          /**
+           * Format: uuid
+           * @description Account of the owner.
+           * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+           */
+          account_id?: string
+          /**
+           * @description Up to 6 pairs of strings; each key and value at most 100 characters.
+           * @example {
+           *       "order": "1041"
+           *     }
+           */
+          metadata?: {
+            [key: string]: string
+          }
+        }
+      }
+    }
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          'application/json': components['schemas']['FiatAccount']
+        }
+      }
+    }
+  }
+  createFiatWithdrawal: {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    requestBody: {
+      content: {
+        'application/json': {
+          /**
+           * Format: uuid
+           * @description Profile to withdraw from.
+           * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+           */
+          profile_id: string
+          /**
+           * @description Asset, by its ticker.
+           * @example USDP
+           */
+          asset: string
+          /**
+           * Format: uuid
+           * @description Fiat account to pay, from POST /v2/transfer/fiat-accounts.
+           * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+           */
+          fiat_account_id: string
+          /**
+           * @description Amount to withdraw. Exactly one of amount and total.
+           * @example 25.5
+           */
+          amount?: string
+          /**
+           * @description Total to withdraw, fee included. Exactly one of amount and total.
+           * @example 25.5
+           */
+          total?: string
+          /**
+           * @description Client-specified id for replay protection and lookup: a second record with it is refused with 409.
+           * @example payout-2026-0001
+           */
+          ref_id?: string
+          /**
+           * Format: uuid
+           * @description Identity of the user making the withdrawal.
+           * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+           */
+          identity_id?: string
+          /**
+           * Format: uuid
+           * @description Account of the identity making the withdrawal.
+           * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+           */
+          account_id?: string
+          /** @description Memo sent with the wire. */
+          memo?: string
+          /**
+           * @description Up to 6 pairs of strings; each key and value at most 100 characters.
+           * @example {
+           *       "order": "1041"
+           *     }
+           */
+          metadata?: {
+            [key: string]: string
+          }
+        }
+      }
+    }
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          'application/json': components['schemas']['Transfer']
+        }
+      }
+    }
+  }
+  createCryptoWithdrawalFee: {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    requestBody: {
+      content: {
+        'application/json': {
+          /**
+           * @description Asset, by its ticker.
+           * @example USDP
+           */
+          asset: string
+          /**
+           * @description Blockchain network (spec 2.2).
+           * @example ETHEREUM
+           * @enum {string}
+           */
+          crypto_network:
+            | 'BITCOIN'
+            | 'ETHEREUM'
+            | 'BITCOIN_CASH'
+            | 'LITECOIN'
+            | 'SOLANA'
+            | 'POLYGON_POS'
+            | 'BASE'
+            | 'ARBITRUM_ONE'
+            | 'STELLAR'
+            | 'INK'
+            | 'XLAYER'
+          /**
+           * @description Destination address.
+           * @example 0x52908400098527886E0F7030069857D2E4169EE7
+           */
+          destination_address: string
+          /**
+           * @description Largest amount the quote is for. Exactly one of amount and total.
+           * @example 25.5
+           */
+          amount?: string
+          /**
+           * @description Largest total the quote is for, fee included. Exactly one of amount and total.
+           * @example 25.5
+           */
+          total?: string
+        }
+      }
+    }
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          'application/json': {
+            /**
+             * Format: uuid
+             * @description The fee_id to withdraw with.
+             * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+             */
+            id: string
+            /**
+             * @description The guaranteed fee.
+             * @example 25.5
+             */
+            fee: string
+            /**
+             * Format: date-time
+             * @description Until when the fee is guaranteed.
+             * @example 2026-01-31T09:30:00.123456Z
+             */
+            expires_at: string
+            /**
+             * @description Asset, by its ticker.
+             * @example USDP
+             */
+            asset: string
+            /**
+             * @description Blockchain network (spec 2.2).
+             * @example ETHEREUM
+             * @enum {string}
+             */
+            crypto_network:
+              | 'BITCOIN'
+              | 'ETHEREUM'
+              | 'BITCOIN_CASH'
+              | 'LITECOIN'
+              | 'SOLANA'
+              | 'POLYGON_POS'
+              | 'BASE'
+              | 'ARBITRUM_ONE'
+              | 'STELLAR'
+              | 'INK'
+              | 'XLAYER'
+            /**
+             * @description Destination address.
+             * @example 0x52908400098527886E0F7030069857D2E4169EE7
+             */
+            destination_address: string
+            /**
+             * @description Largest amount the quote is for. Exactly one of amount and total.
+             * @example 25.5
+             */
+            amount?: string
+            /**
+             * @description Largest total the quote is for, fee included. Exactly one of amount and total.
+             * @example 25.5
+             */
+            total?: string
+          }
+        }
+      }
+    }
+  }
+  listOrchestrationRules: {
+    parameters: {
+      query?: {
+        /** @description Filter by rule ids. At most 100 values; repeat the parameter or separate with commas. */
+        ids?: string[]
+        /** @description Filter by ref_ids. At most 100 values; repeat the parameter. */
+        ref_ids?: string[]
+        /** @description Filter by profiles. At most 100 values; repeat the parameter or separate with commas. */
+        profile_ids?: string[]
+        /**
+         * @description Filter by statuses. At most 100 values; repeat the parameter or separate with commas.
+         * @example [
+         *       "ACTIVE"
+         *     ]
+         */
+        statuses?: ('ACTIVE' | 'DELETED')[]
+        /** @description created_at strictly before. */
+        'created_at.lt'?: string
+        /** @description created_at before or equal. */
+        'created_at.lte'?: string
+        /** @description created_at exactly equal. */
+        'created_at.eq'?: string
+        /** @description created_at after or equal. */
+        'created_at.gte'?: string
+        /** @description created_at strictly after. */
+        'created_at.gt'?: string
+        /**
+         * @description Page size.
+         * @example 10
+         */
+        limit?: number
+        /** @description Sort order. */
+        order?: 'DESC' | 'ASC'
+        /** @description Cursor for the next page, from `next_page_cursor` of the last one. */
+        page_cursor?: string
+      }
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          'application/json': {
+            items: components['schemas']['OrchestrationRule'][]
+            /** @description Absent on the last page. */
+            next_page_cursor?: string
+          }
+        }
+      }
+    }
+  }
+  createOrchestrationRule: {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    requestBody: {
+      content: {
+        'application/json': {
+          /**
+           * @description Client-specified id for replay protection and lookup: a second record with it is refused with 409.
+           * @example payout-2026-0001
+           */
+          ref_id: string
+          /**
+           * Format: uuid
+           * @description Profile that the deposits are credited to.
+           * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+           */
+          profile_id: string
+          /**
+           * @description Asset, by its ticker.
+           * @example USDP
+           */
+          source_asset: string
+          /**
+           * @description Asset, by its ticker.
+           * @example USDP
+           */
+          destination_asset: string
+          /** @description What sets the rule off: a deposit to an address (crypto) or with a memo (fiat) that is made for the rule, or any deposit to the profile. */
+          source: {
+            crypto?: {
+              /**
+               * @description Blockchain network (spec 2.2).
+               * @example ETHEREUM
+               * @enum {string}
+               */
+              network:
+                | 'BITCOIN'
+                | 'ETHEREUM'
+                | 'BITCOIN_CASH'
+                | 'LITECOIN'
+                | 'SOLANA'
+                | 'POLYGON_POS'
+                | 'BASE'
+                | 'ARBITRUM_ONE'
+                | 'STELLAR'
+                | 'INK'
+                | 'XLAYER'
+            }
+            fiat?: {
+              /**
+               * @description Fiat network.
+               * @enum {string}
+               */
+              network?: 'WIRE'
+              /** @description Kind of bank account, as the client calls it. */
+              account_type?: string
+            }
+            /** @description A balance of a profile. */
+            profile?: {
+              /**
+               * Format: uuid
+               * @description Profile.
+               * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+               */
+              profile_id: string
+            }
+          }
+          /** @description Where the money goes: crypto, fiat or profile. Without it, it stays on the profile, converted. */
+          destination?: {
+            crypto?: {
+              /**
+               * @description Destination address.
+               * @example 0x52908400098527886E0F7030069857D2E4169EE7
+               */
+              address: string
+              /**
+               * @description Blockchain network (spec 2.2).
+               * @example ETHEREUM
+               * @enum {string}
+               */
+              network:
+                | 'BITCOIN'
+                | 'ETHEREUM'
+                | 'BITCOIN_CASH'
+                | 'LITECOIN'
+                | 'SOLANA'
+                | 'POLYGON_POS'
+                | 'BASE'
+                | 'ARBITRUM_ONE'
+                | 'STELLAR'
+                | 'INK'
+                | 'XLAYER'
+            }
+            fiat?: {
+              /**
+               * Format: uuid
+               * @description Fiat account to pay.
+               * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+               */
+              fiat_account_id: string
+              /** @description Memo that goes with the money. */
+              memo?: string
+            }
+            /** @description A balance of a profile. */
+            profile?: {
+              /**
+               * Format: uuid
+               * @description Profile.
+               * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+               */
+              profile_id: string
+            }
+          }
+          /** @description Name for people. */
+          nickname?: string
+        }
+      }
+    }
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          'application/json': {
+            rule: components['schemas']['OrchestrationRule']
+          }
+        }
+      }
+    }
+  }
+  deleteOrchestrationRule: {
+    parameters: {
+      query?: never
+      header?: never
+      path: {
+        /**
+         * @description Rule id.
+         * @example 0192f3a4-0000-7000-8000-000000000007
+         */
+        id: string
+      }
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          'application/json': {
+            rule: components['schemas']['OrchestrationRule']
+          }
+        }
+      }
+    }
+  }
+  getOrchestration: {
+    parameters: {
+      query?: never
+      header?: never
+      path: {
+        /**
+         * @description Orchestration id.
+         * @example 0192f3a4-0000-7000-8000-000000000008
+         */
+        id: string
+      }
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          'application/json': components['schemas']['Orchestration']
+        }
+      }
+    }
+  }
+  listMarkets: {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          'application/json': {
+            markets: components['schemas']['Market'][]
+          }
+        }
+      }
+    }
+  }
+}

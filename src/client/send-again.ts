@@ -1,0 +1,129 @@
+import { BursarError, BursarUnreachable } from './errors.ts'
+
+/** How often and how long the same request is sent again. */
+export interface Retries {
+  /** Most times that a request is sent; 1 never repeats. */
+  attempts: number
+  /** Longest that all attempts and the pauses between them take together. */
+  totalMs: number
+  /** Longest that one attempt waits for its answer. */
+  attemptMs: number
+  /** Pause before the second attempt; it doubles with each, up to `pauseMsMax`, and is shortened by up to half at random. */
+  pauseMs: number
+  pauseMsMax: number
+}
+
+export const RETRIES: Retries = {
+  attempts: 5,
+  totalMs: 60_000,
+  attemptMs: 30_000,
+  pauseMs: 200,
+  pauseMsMax: 5_000,
+}
+
+/** Nothing was done. */
+const TOO_MANY_REQUESTS = 429
+/** Not answered, or not by the service: nobody knows what was done. */
+const UNANSWERED = new Set([502, 503, 504])
+
+export interface Sending {
+  retries: Retries
+  signal?: AbortSignal | null | undefined
+  /** Whether it may be sent again when nobody knows what became of it. */
+  repeatable: boolean
+  /** For who is told that there was no answer. */
+  refId?: string | undefined
+}
+
+/** A response that has arrived whole, and whether an attempt before it may have been carried out. */
+export interface Sent {
+  response: Response
+  repeated: boolean
+}
+
+/**
+ * Sends a request, and again where that is safe: 429 always; no answer, 502, 503 and 504 when it is repeatable.
+ * Gives the last response. Throws `BursarUnreachable` when there is none, the reason of an aborted signal, and what
+ * the attempt itself throws of ours.
+ */
+export async function sendAgain(
+  attempt: (signal: AbortSignal) => Promise<Response>,
+  { retries, signal, repeatable, refId }: Sending,
+): Promise<Sent> {
+  const deadline = performance.now() + retries.totalMs
+  const remainingMs = () => Math.max(deadline - performance.now(), 0)
+  let response: Response | undefined
+  let failure: unknown
+  let repeated = false
+  let sent = 0
+  while (sent < retries.attempts) {
+    signal?.throwIfAborted()
+    sent++
+    const tooLong = AbortSignal.timeout(Math.ceil(Math.min(retries.attemptMs, remainingMs())))
+    try {
+      response = await whole(await attempt(signal ? AbortSignal.any([signal, tooLong]) : tooLong))
+    } catch (error) {
+      if (error instanceof BursarError) throw error
+      signal?.throwIfAborted()
+      response = undefined
+      failure = error
+    }
+    const unanswered = response === undefined || UNANSWERED.has(response.status)
+    if (!(unanswered ? repeatable : response?.status === TOO_MANY_REQUESTS)) break
+    const pauseMs = Math.max(backoffMs(sent, retries), retryAfterMs(response) ?? 0)
+    if (sent === retries.attempts || pauseMs >= remainingMs()) break
+    repeated ||= unanswered
+    await pause(pauseMs, signal)
+  }
+  if (response !== undefined) return { response, repeated }
+  throw new BursarUnreachable(`no answer in ${sent} attempts: ${causeOf(failure)}`, refId, failure)
+}
+
+/** Reads the body here, so that a connection that breaks in the middle of it counts as no answer. */
+async function whole(response: Response): Promise<Response> {
+  const text = await response.text()
+  const { status, statusText, headers } = response
+  return new Response(text === '' ? null : text, { status, statusText, headers })
+}
+
+function backoffMs(sent: number, { pauseMs, pauseMsMax }: Retries): number {
+  return Math.min(pauseMs * 2 ** (sent - 1), pauseMsMax) * (1 - Math.random() / 2)
+}
+
+/** `Retry-After`: seconds, or a date. */
+export function retryAfterMs(response: Response | undefined): number | undefined {
+  const value = response?.headers.get('retry-after')
+  if (value === null || value === undefined) return undefined
+  const ms = /^\d+$/.test(value) ? Number(value) * 1000 : Date.parse(value) - Date.now()
+  return Number.isNaN(ms) ? undefined : Math.max(ms, 0)
+}
+
+async function pause(ms: number, signal: AbortSignal | null | undefined): Promise<void> {
+  let timer: ReturnType<typeof setTimeout> | undefined
+  try {
+    await orAborted(new Promise((resolve) => (timer = setTimeout(resolve, ms))), signal)
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+/** Waits for work that goes on for others too, but no longer than until the signal. */
+export async function orAborted<T>(work: Promise<T>, signal: AbortSignal | null | undefined): Promise<T> {
+  if (!signal) return work
+  signal.throwIfAborted()
+  const done = new AbortController()
+  const aborted = new Promise<never>((_, reject) =>
+    signal.addEventListener('abort', () => reject(signal.reason as Error), { signal: done.signal }),
+  )
+  try {
+    return await Promise.race([work, aborted])
+  } finally {
+    done.abort()
+  }
+}
+
+/** What `fetch` says of a failure is 'fetch failed'; in Node its cause says more. */
+function causeOf(failure: unknown): string {
+  const { message, cause } = failure as Error & { cause?: { code?: string; message?: string } }
+  return cause?.code ?? cause?.message ?? message
+}

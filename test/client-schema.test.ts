@@ -1,0 +1,33 @@
+import { fileURLToPath } from 'node:url'
+import openapiTS, { astToString, type OpenAPI3 } from 'openapi-typescript'
+import { format, resolveConfig } from 'prettier'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { startTestService, type TestService } from './support.ts'
+
+// The client's types are made from the document that the service itself answers.
+const FILE = fileURLToPath(new URL('../src/client/schema.ts', import.meta.url))
+
+const HEADER = `/**
+ * What the API takes and answers, made from its OpenAPI document by openapi-typescript. \`npm run client-schema\` writes
+ * it, and a test compares it with the service. Refusals are not in it: the client throws them.
+ */
+`
+
+let service: TestService
+beforeAll(async () => {
+  service = await startTestService()
+})
+afterAll(() => service.close())
+
+type Documented = OpenAPI3 & { paths: Record<string, Record<string, { responses: Record<string, unknown> }>> }
+
+test('src/client/schema.ts is what the API says of itself', async () => {
+  const document = (await service.app.inject('/openapi.json')).json<Documented>()
+  for (const operation of Object.values(document.paths).flatMap((path) => Object.values(path)))
+    operation.responses = { 200: operation.responses['200'] }
+  delete document.components!.schemas!.Problem
+  const types = astToString(await openapiTS(document))
+  const text = await format(HEADER + types, { ...(await resolveConfig(FILE)), filepath: FILE })
+  expect(text).toContain("'/v2/transfer/crypto-withdrawals'")
+  await expect(text, 'the API has changed; `npm run client-schema` writes it down').toMatchFileSnapshot(FILE)
+})

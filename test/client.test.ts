@@ -1,0 +1,575 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import type { AddressInfo } from 'node:net'
+import {
+  BursarProblem,
+  BursarUnreachable,
+  createClient,
+  type Client,
+  type ClientOptions,
+  type ListPath,
+  type ProblemSlug,
+} from 'bursar/client'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { OPERATIONS } from '../src/app.ts'
+import { transaction } from '../src/db/database.ts'
+import type { ProblemSlug as ServiceSlug } from '../src/http/problems.ts'
+import { lockMarket, writePrices } from '../src/markets/write-prices.ts'
+import { requireBuiltClient } from './built-client.ts'
+import { startLossyProxy } from './lossy-proxy.ts'
+import {
+  atEnd,
+  fund,
+  newCustomer,
+  startTestService,
+  withdrawalOf,
+  type TestCustomer,
+  type TestService,
+} from './support.ts'
+
+// The typed client as a program has it, by the package's name, against the real service over HTTP.
+
+const WITHDRAWALS = '/v2/transfer/crypto-withdrawals'
+const DEPOSITS = '/v2/sandbox/fiat-deposits'
+const TRANSFERS = '/v2/transfer/transfers'
+/** Nothing to wait for here. */
+const QUICK = { pauseMs: 5, pauseMsMax: 20 }
+
+let service: TestService
+let address: string
+let proxy: Awaited<ReturnType<typeof startLossyProxy>>
+let customer: TestCustomer
+let client: Client
+
+beforeAll(async () => {
+  requireBuiltClient()
+  service = await startTestService()
+  await service.app.listen({ host: '127.0.0.1', port: 0 })
+  address = `http://127.0.0.1:${(service.app.server.address() as AddressInfo).port}`
+  proxy = await startLossyProxy(address)
+})
+afterAll(async () => {
+  await proxy.close()
+  service.app.server.closeAllConnections()
+  await service.close()
+})
+beforeEach(async () => {
+  proxy.lose('REQUEST', '', 0)
+  customer = await newCustomer(service)
+  await fund(customer, '1000')
+  client = clientOf()
+})
+
+/** A client through the proxy. */
+const clientOf = (changes: Partial<ClientOptions> = {}) =>
+  createClient({
+    baseUrl: proxy.address,
+    clientId: customer.client_id,
+    clientSecret: customer.client_secret,
+    retries: QUICK,
+    ...changes,
+  })
+
+/** The real `fetch`, with its requests counted; `answer` may answer in its place. */
+function counting(
+  answer: (url: string, count: number, init: RequestInit) => Response | undefined = () => undefined,
+) {
+  const asked: string[] = []
+  const fetch: typeof globalThis.fetch = async (input, init = {}) => {
+    const path = new URL(input).pathname
+    asked.push(path)
+    const count = asked.filter((one) => one === path).length
+    return answer(path, count, init) ?? globalThis.fetch(input, init)
+  }
+  return { fetch, asked, times: (path: string) => asked.filter((one) => one === path).length }
+}
+
+const withdrawals = async () =>
+  (await client.get(TRANSFERS, { params: { query: { type: ['CRYPTO_WITHDRAWAL'] } } })).items
+
+const available = async () =>
+  (
+    await client.get('/v2/profiles/{id}/balances/{asset}', {
+      params: { path: { id: customer.profile_id, asset: 'USD' } },
+    })
+  ).available
+
+const problemOf = async (work: Promise<unknown>) => {
+  const error = await work.then(
+    () => undefined,
+    (thrown: unknown) => thrown,
+  )
+  expect(error).toBeInstanceOf(BursarProblem)
+  return error as BursarProblem
+}
+
+const body = (changes: Record<string, unknown> = {}) =>
+  withdrawalOf(customer, changes) as ReturnType<typeof withdrawalOf> & { crypto_network: 'ETHEREUM' }
+
+describe('a request whose answer is lost', () => {
+  test.each(['REQUEST', 'ANSWER', 'REST_OF_ANSWER'] as const)(
+    'a withdrawal is made once and answered (%s is lost twice)',
+    async (loss) => {
+      proxy.lose(loss, `POST ${WITHDRAWALS}`, 2)
+      const transfer = await client.post(WITHDRAWALS, { body: body() })
+      expect(proxy.lost()).toBe(2)
+      expect(transfer).toMatchObject({ status: 'PENDING', amount: '10', profile_id: customer.profile_id })
+      expect(transfer.ref_id).toMatch(/^[0-9a-f-]{36}$/)
+      expect(await withdrawals()).toEqual([transfer])
+      expect(await available()).toBe('989')
+    },
+  )
+
+  test('also with the ref_id of the caller, and an amount and ids in another form', async () => {
+    proxy.lose('ANSWER', `POST ${WITHDRAWALS}`)
+    const mine = { ref_id: 'mine', amount: '010.50', profile_id: customer.profile_id.toUpperCase() }
+    const transfer = await client.post(WITHDRAWALS, { body: body(mine) })
+    expect(proxy.lost()).toBe(1)
+    expect(transfer).toMatchObject({ ref_id: 'mine', amount: '10.5' })
+    expect(await withdrawals()).toEqual([transfer])
+  })
+
+  test.each([
+    ['an internal transfer', '/v2/transfer/internal', () => internal()],
+    ['a deposit address', '/v2/transfer/deposit-addresses', () => placed({ crypto_network: 'STELLAR' })],
+    [
+      'deposit instructions',
+      '/v2/transfer/fiat-deposit-instructions',
+      () => placed({ fiat_network: 'WIRE' }),
+    ],
+    ['a bank account', '/v2/transfer/fiat-accounts', () => bankAccount()],
+    ['a wire', '/v2/transfer/fiat-withdrawals', () => wire()],
+    ['an identity', '/v2/identity/identities', () => ({ ...institution(), ref_id: 'one' })],
+    ['an account, which stands in a member', '/v2/identity/accounts', () => account()],
+    ['a rule, which is answered in a member', '/v2/orchestration/rules', () => rule()],
+    ['an orchestration', '/v2/orchestration/orchestrations', () => orchestration()],
+  ])('%s is what a first answer would have been', async (_name, path, make) => {
+    const sent = await make()
+    const post = client.post as (path: string, init: object) => Promise<Record<string, unknown>>
+    proxy.lose('ANSWER', `POST ${path}`)
+    const answer = await post(path, { body: sent })
+    expect(proxy.lost()).toBe(1)
+    // One that was not lost says the same members.
+    const other = await newCustomer(service)
+    await fund(other, '1000')
+    customer = other
+    client = clientOf()
+    const whole = await (client.post as typeof post)(path, { body: await make() })
+    expect(Object.keys(answer).sort()).toEqual(Object.keys(whole).sort())
+  })
+
+  const placed = (more: object) => ({ profile_id: customer.profile_id, ...more })
+  const institution = () => ({ institution_details: { name: 'Acme' } })
+  const bankAccount = () => ({
+    fiat_account_owner: institution(),
+    fiat_network_instructions: { wire: { account_number: '1' } },
+  })
+  const destination = () => ({
+    crypto: { address: withdrawalOf(customer).destination_address, network: 'ETHEREUM' },
+  })
+  async function internal() {
+    const { id } = await client.post('/v2/profiles', { body: { nickname: 'Other' } })
+    return { asset: 'USD', amount: '5', from_profile_id: customer.profile_id, to_profile_id: id }
+  }
+  async function wire() {
+    const { id } = await client.post('/v2/transfer/fiat-accounts', { body: bankAccount() })
+    return placed({ asset: 'USD', amount: '5', fiat_account_id: id })
+  }
+  async function account() {
+    const { id } = await client.post('/v2/identity/identities', { body: { ...institution(), ref_id: 'one' } })
+    return { account: { identity_id: id } }
+  }
+  const rule = () =>
+    placed({
+      ref_id: 'rule',
+      source_asset: 'USD',
+      destination_asset: 'USDP',
+      source: { fiat: { network: 'WIRE' } },
+      destination: destination(),
+    })
+  const orchestration = () => ({
+    source_asset: 'USD',
+    destination_asset: 'USDP',
+    source_amount: '5',
+    source: { profile: { profile_id: customer.profile_id } },
+    destination: destination(),
+  })
+
+  test('a ref_id that is taken is refused at the first attempt', async () => {
+    const first = await client.post(WITHDRAWALS, { body: body({ ref_id: 'taken' }) })
+    const refused = await problemOf(client.post(WITHDRAWALS, { body: body({ ref_id: 'taken' }) }))
+    expect(refused).toMatchObject({ status: 409, slug: 'already-exists', refId: 'taken' })
+    expect(refused.meta.existing).toEqual(first)
+  })
+
+  test('also after a 429, which did nothing', async () => {
+    await client.post(WITHDRAWALS, { body: body({ ref_id: 'taken' }) })
+    const { fetch, times } = counting((path, count) =>
+      path === WITHDRAWALS && count === 1 ? new Response('{}', { status: 429 }) : undefined,
+    )
+    const refused = await problemOf(
+      clientOf({ fetch }).post(WITHDRAWALS, { body: body({ ref_id: 'taken' }) }),
+    )
+    expect(refused.slug).toBe('already-exists')
+    expect(times(WITHDRAWALS)).toBe(2)
+  })
+
+  test('the record of another request is no success, lost or not', async () => {
+    await client.post(WITHDRAWALS, { body: body({ ref_id: 'taken', amount: '7' }) })
+    proxy.lose('REQUEST', `POST ${WITHDRAWALS}`)
+    const refused = await problemOf(client.post(WITHDRAWALS, { body: body({ ref_id: 'taken' }) }))
+    expect(proxy.lost()).toBe(1)
+    expect(refused).toMatchObject({ slug: 'already-exists', meta: { existing: { amount: '7' } } })
+  })
+
+  test('a deposit, which has no ref_id, is not sent again', async () => {
+    const { memo_id } = await client.post('/v2/transfer/fiat-deposit-instructions', {
+      body: { profile_id: customer.profile_id, fiat_network: 'WIRE' },
+    })
+    const deposit = { amount: '5', asset: 'USD' as const, memo_id, fiat_network_instructions: { wire: {} } }
+    proxy.lose('ANSWER', `POST ${DEPOSITS}`)
+    await expect(client.post(DEPOSITS, { body: deposit })).rejects.toBeInstanceOf(BursarUnreachable)
+    expect(await available()).toBe('1005')
+  })
+
+  test('what reads and what is deleted is sent again', async () => {
+    const { rule: made } = await client.post('/v2/orchestration/rules', { body: rule() as never })
+    const path = { id: made.id }
+    proxy.lose('ANSWER', 'DELETE', 2)
+    await client.delete('/v2/orchestration/rules/{id}', { params: { path } })
+    expect(proxy.lost()).toBe(2)
+    proxy.lose('ANSWER', 'GET', 3)
+    expect(await available()).toBe('1000')
+    expect(proxy.lost()).toBe(3)
+  })
+
+  test('after so many attempts it is told, with the ref_id to find out by', async () => {
+    proxy.lose('ANSWER', `POST ${WITHDRAWALS}`, 100)
+    const lost = await client.post(WITHDRAWALS, { body: body() }).catch((error: unknown) => error)
+    expect(lost).toBeInstanceOf(BursarUnreachable)
+    expect(proxy.lost()).toBe(5)
+    const { refId, message } = lost as BursarUnreachable
+    expect(message).toMatch(/^no answer in 5 attempts: /)
+    const query = { ref_ids: [refId!] }
+    expect((await client.get(TRANSFERS, { params: { query } })).items).toHaveLength(1)
+    expect(await withdrawals()).toHaveLength(1)
+  })
+})
+
+describe('a service that is busy', () => {
+  const busy = (status: number, headers: Record<string, string> = {}) =>
+    Response.json({ type: 'about:blank', title: 'Unavailable', status, detail: 'later' }, { status, headers })
+
+  test('is asked again after Retry-After', async () => {
+    const { fetch, times } = counting((path, count) =>
+      path === TRANSFERS && count === 1 ? busy(429, { 'retry-after': '1' }) : undefined,
+    )
+    const start = performance.now()
+    await clientOf({ fetch }).get(TRANSFERS)
+    expect(performance.now() - start).toBeGreaterThan(990)
+    expect(times(TRANSFERS)).toBe(2)
+  })
+
+  test('is not waited for longer than all attempts may take', async () => {
+    const { fetch, times } = counting((path) =>
+      path === TRANSFERS ? busy(429, { 'retry-after': '9' }) : undefined,
+    )
+    const start = performance.now()
+    const refused = await problemOf(clientOf({ fetch, retries: { totalMs: 2_000 } }).get(TRANSFERS))
+    expect(performance.now() - start).toBeLessThan(1_500)
+    expect(refused).toMatchObject({ status: 429, retryAfterMs: 9_000 })
+    expect(times(TRANSFERS)).toBe(1)
+  })
+
+  test.each([
+    [429, DEPOSITS, 5],
+    [503, DEPOSITS, 1],
+    [503, WITHDRAWALS, 5],
+    [502, WITHDRAWALS, 5],
+    [500, WITHDRAWALS, 1],
+    [400, WITHDRAWALS, 1],
+  ] as const)('%i to POST %s: sent %i times', async (status, path, expected) => {
+    const { fetch, times } = counting((asked) => (asked === path ? busy(status) : undefined))
+    const refused = await problemOf(clientOf({ fetch }).post(path, { body: body() as never }))
+    expect(refused.status).toBe(status)
+    expect(times(path)).toBe(expected)
+  })
+
+  test('a withdrawal that a 503 has hidden is found', async () => {
+    // The service makes it, and a proxy before it says 503.
+    const real = globalThis.fetch
+    let hidden = 0
+    const fetch: typeof real = async (input, init) => {
+      const reply = await real(input, init)
+      return new URL(input).pathname === WITHDRAWALS && hidden++ === 0 ? busy(503) : reply
+    }
+    const transfer = await clientOf({ fetch }).post(WITHDRAWALS, { body: body() })
+    expect(hidden).toBe(2)
+    expect(await withdrawals()).toEqual([transfer])
+  })
+
+  test('an attempt that hangs is given up, and another made', async () => {
+    const { fetch, times } = counting()
+    const hanging: typeof fetch = async (input, init) => {
+      if (new URL(input).pathname !== TRANSFERS || times(TRANSFERS) > 0) return fetch(input, init)
+      await fetch(input, init)
+      return new Promise((_, reject) =>
+        init!.signal!.addEventListener('abort', () => reject(init!.signal!.reason as Error)),
+      )
+    }
+    const retries = { ...QUICK, attemptMs: 300 }
+    expect((await clientOf({ fetch: hanging, retries }).get(TRANSFERS)).items).toHaveLength(1)
+    expect(times(TRANSFERS)).toBe(2)
+  })
+
+  test('an aborted signal ends waits and requests, with its reason', async () => {
+    const reason = new Error('enough')
+    const { fetch } = counting((path) =>
+      path === TRANSFERS ? busy(429, { 'retry-after': '30' }) : undefined,
+    )
+    for (const own of [{ fetch }, { fetch: () => new Promise<never>(() => undefined) }]) {
+      const aborting = new AbortController()
+      setTimeout(() => aborting.abort(reason), 100)
+      const start = performance.now()
+      await expect(clientOf(own).get(TRANSFERS, { signal: aborting.signal })).rejects.toBe(reason)
+      expect(performance.now() - start).toBeLessThan(2_000)
+    }
+    const { fetch: never, asked } = counting()
+    const signal = AbortSignal.abort(reason)
+    await expect(clientOf({ fetch: never }).get(TRANSFERS, { signal })).rejects.toBe(reason)
+    expect(asked).toEqual([])
+  })
+})
+
+describe('tokens', () => {
+  const TOKEN = '/oauth2/token'
+
+  test('one is fetched for many calls at once, and kept', async () => {
+    const { fetch, times } = counting()
+    const own = clientOf({ fetch })
+    await Promise.all(Array.from({ length: 20 }, () => own.get(TRANSFERS)))
+    await own.get(TRANSFERS)
+    expect([times(TOKEN), times(TRANSFERS)]).toEqual([1, 21])
+  })
+
+  test('one that a caller gives up waiting for is there for the others', async () => {
+    const { fetch, times } = counting()
+    const own = clientOf({ fetch })
+    const aborting = new AbortController()
+    const given = own.get(TRANSFERS, { signal: aborting.signal })
+    const kept = own.get(TRANSFERS)
+    aborting.abort()
+    await expect(given).rejects.toMatchObject({ name: 'AbortError' })
+    expect((await kept).items).toHaveLength(1)
+    expect(times(TOKEN)).toBe(1)
+  })
+
+  test('another is fetched before the first ends', async () => {
+    const short = await startTestService({ BURSAR_TOKEN_TTL_SECONDS: '5' })
+    atEnd(() => short.close())
+    const { client_id, client_secret } = await newCustomer(short)
+    await short.app.listen({ host: '127.0.0.1', port: 0 })
+    const baseUrl = `http://127.0.0.1:${(short.app.server.address() as AddressInfo).port}`
+    const statuses: number[] = []
+    const { fetch, times } = counting()
+    const own = createClient({
+      baseUrl,
+      clientId: client_id,
+      clientSecret: client_secret,
+      fetch: async (...request) => {
+        const reply = await fetch(...request)
+        statuses.push(reply.status)
+        return reply
+      },
+    })
+    for (let round = 0; round < 8; round++) {
+      await own.get(TRANSFERS)
+      await new Promise((resolve) => setTimeout(resolve, 800))
+    }
+    // A token is used for 4 s of its 5.
+    expect(times(TOKEN)).toBe(2)
+    expect(new Set(statuses)).toEqual(new Set([200]))
+  })
+
+  test('another is fetched when one is refused, once', async () => {
+    let spoiled = 1
+    const { fetch, times } = counting()
+    const spoil: typeof fetch = (input, init) => {
+      if (new URL(input).pathname !== WITHDRAWALS || spoiled-- <= 0) return fetch(input, init)
+      return fetch(input, {
+        ...init,
+        headers: { 'content-type': 'application/json', authorization: 'Bearer x' },
+      })
+    }
+    const own = clientOf({ fetch: spoil })
+    await own.post(WITHDRAWALS, { body: body() })
+    expect([times(TOKEN), times(WITHDRAWALS)]).toEqual([2, 2])
+    expect(await withdrawals()).toHaveLength(1)
+
+    spoiled = 100
+    expect(await problemOf(own.post(WITHDRAWALS, { body: body() }))).toMatchObject({
+      status: 401,
+      slug: 'unauthorized',
+    })
+    expect([times(TOKEN), times(WITHDRAWALS)]).toEqual([3, 4])
+    expect(await withdrawals()).toHaveLength(1)
+  })
+
+  test('are of the scopes that were asked for', async () => {
+    const own = clientOf({ scopes: ['transfer:read_transfer', 'funding:read_profile'] })
+    await own.get(TRANSFERS)
+    expect(await problemOf(own.post(WITHDRAWALS, { body: body() }))).toMatchObject({
+      status: 403,
+      slug: 'forbidden',
+    })
+  })
+
+  test('a secret that is wrong is told in the words of the token endpoint', async () => {
+    const { fetch, times } = counting()
+    const refused = await problemOf(clientOf({ fetch, clientSecret: 'x' }).get(TRANSFERS))
+    expect(refused).toMatchObject({ status: 401, slug: 'invalid_client' })
+    expect([times(TOKEN), times(TRANSFERS)]).toEqual([1, 0])
+  })
+
+  test('the endpoint is asked again when its answer is lost', async () => {
+    proxy.lose('ANSWER', `POST ${TOKEN}`, 2)
+    expect((await client.get(TRANSFERS)).items).toHaveLength(1)
+    expect(proxy.lost()).toBe(2)
+  })
+})
+
+test('a refusal has its slug, status, detail and facts', async () => {
+  const refused = await problemOf(client.post(WITHDRAWALS, { body: body({ amount: '5000' }) }))
+  expect(refused).toMatchObject({
+    name: 'BursarProblem',
+    status: 403,
+    slug: 'insufficient-funds',
+    title: 'Insufficient funds',
+    meta: { asset: 'USD', available: '1000', needed: '5001' },
+    refId: expect.stringMatching(/^[0-9a-f-]{36}$/) as string,
+  })
+  expect(refused.message).toBe(`Insufficient funds: ${refused.detail}`)
+  const id = crypto.randomUUID()
+  expect(await problemOf(client.get('/v2/profiles/{id}', { params: { path: { id } } }))).toMatchObject({
+    status: 404,
+    slug: 'not-found',
+  })
+})
+
+test('what answers and is not Bursar is no answer', async () => {
+  const { fetch } = counting((path) => (path === TRANSFERS ? new Response('<html>') : undefined))
+  await expect(clientOf({ fetch }).get(TRANSFERS)).rejects.toBeInstanceOf(BursarUnreachable)
+})
+
+describe('pages', () => {
+  async function all<T>(records: AsyncIterable<T>): Promise<T[]> {
+    const list: T[] = []
+    for await (const record of records) list.push(record)
+    return list
+  }
+
+  test('of a list with cursors, with its filters', async () => {
+    for (let n = 0; n < 5; n++) await client.post(WITHDRAWALS, { body: body({ amount: `${n + 1}` }) })
+    const query = { type: ['CRYPTO_WITHDRAWAL' as const], limit: 2, order: 'ASC' as const }
+    const { fetch, times } = counting()
+    const own = clientOf({ fetch })
+    const transfers = await all(own.each(TRANSFERS, { params: { query } }))
+    expect(transfers.map(({ amount }) => amount)).toEqual(['1', '2', '3', '4', '5'])
+    expect(times(TRANSFERS)).toBe(3)
+    const pages = await all(own.pages(TRANSFERS, { params: { query } }))
+    expect(pages.map(({ items }) => items.length)).toEqual([2, 2, 1])
+  })
+
+  test('of historical prices, which count', async () => {
+    await transaction(service.db, async (tx) => {
+      const id = await lockMarket(tx, 'LTCBRL', 'REAL')
+      const minutes = Array.from({ length: 250 }, (_, n) => n)
+      await writePrices(tx, id!, {
+        coversMinutes: 1,
+        minute: minutes.map((n) => 29_000_000 + n),
+        second: minutes.map(() => 0),
+        prices: [minutes.map((n) => `${n + 1}`)],
+      })
+    })
+    const path = { market: 'LTCBRL' as const }
+    for (const [limit, offset, pages] of [
+      [100, 0, 3],
+      [125, 0, 2],
+      [100, 240, 1],
+    ] as const) {
+      const { fetch, asked } = counting()
+      const query = {
+        increment: 'ONE_MINUTE' as const,
+        'pagination.limit': limit,
+        'pagination.offset': offset,
+      }
+      const prices = await all(
+        clientOf({ fetch }).each('/v2/markets/{market}/historical-prices', { params: { path, query } }),
+      )
+      expect(prices.map(({ average_price }) => Number(average_price))).toEqual(
+        Array.from({ length: 250 - offset }, (_, n) => offset + n + 1),
+      )
+      expect(asked.filter((one) => one.includes('LTCBRL'))).toHaveLength(pages)
+    }
+  })
+
+  test('of every list', async () => {
+    // Compile-time: every list is here. Run-time: each of them can be walked.
+    const lists: Record<ListPath, object> = {
+      '/v2/orchestration/orchestrations': {},
+      '/v2/orchestration/rules': {},
+      '/v2/statements': { query: { customer_id: customer.customer_id } },
+      '/v2/markets': {},
+      '/v2/markets/{market}/historical-prices': { path: { market: 'BTCUSD' } },
+      '/v2/profiles': { query: { limit: 1 } },
+      '/v2/profiles/{id}/balances': { path: { id: customer.profile_id } },
+      '/v2/identity/identities': {},
+      '/v2/identity/accounts': {},
+      '/v2/transfer/transfers': {},
+      '/v2/transfer/deposit-addresses': {},
+      '/v2/transfer/fiat-deposit-instructions': { query: { limit: 1 } },
+    }
+    const counts: Record<string, number> = {}
+    for (const [path, params] of Object.entries(lists))
+      counts[path] = (await all(client.each(path as '/v2/profiles', { params }))).length
+    expect(counts).toMatchObject({
+      '/v2/profiles': 1,
+      '/v2/profiles/{id}/balances': 1,
+      '/v2/transfer/transfers': 1,
+      '/v2/transfer/fiat-deposit-instructions': 1,
+    })
+  })
+})
+
+describe('what it knows of the API', () => {
+  test('the refusals are those of the service', () => {
+    type Same<A, B> = [A] extends [B] ? ([B] extends [A] ? true : false) : false
+    const same: Same<ProblemSlug, ServiceSlug> = true
+    expect(same).toBe(true)
+  })
+
+  test('what takes a ref_id is given one, and nothing else is', async () => {
+    const known = readFileSync(new URL('../src/client/ref-ids.ts', import.meta.url), 'utf8')
+    const posts = OPERATIONS.filter(({ method }) => method === 'POST')
+    expect(posts.length).toBeGreaterThan(10)
+    for (const { url, body } of posts) {
+      const kind = new RegExp(
+        `'${url.replace(/:(\w+)/g, '\\{$1\\}').replaceAll('/', '\\/')}': '(\\w+)'`,
+      ).exec(known)
+      const properties = body!.properties as Record<string, { properties?: object }>
+      const takes = 'ref_id' in properties || 'ref_id' in (properties.account?.properties ?? {})
+      expect([url, kind?.[1] === 'REF_ID']).toEqual([url, takes])
+    }
+  })
+
+  test('it runs where there is no Node: it imports nothing but openapi-fetch and itself', () => {
+    const folder = new URL('../dist/client/', import.meta.url)
+    const files = readdirSync(folder).filter((name) => name.endsWith('.js'))
+    expect(files).toContain('index.js')
+    for (const name of files) {
+      const imported = [
+        ...readFileSync(new URL(name, folder), 'utf8').matchAll(/(?:from|import\() ?'([^']+)'/g),
+      ]
+      for (const [, specifier] of imported) expect(specifier).toMatch(/^(\.\/[\w-]+\.js|openapi-fetch)$/)
+    }
+  })
+})

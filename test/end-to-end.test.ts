@@ -1,0 +1,190 @@
+import { execFile } from 'node:child_process'
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { createClient, type Client } from 'bursar/client'
+import ts from 'typescript'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { requireBuiltClient } from './built-client.ts'
+import { cloneDatabase, DESTINATION, spawnBursar, type BursarProcess, type TestDatabase } from './support.ts'
+
+// A sandbox as somebody starts it, used as somebody uses it: a real process with its demo, through `bursar/client`.
+
+const ROOT = fileURLToPath(new URL('..', import.meta.url))
+const WITHDRAWALS = '/v2/transfer/crypto-withdrawals'
+const SETTLED = { timeout: 30_000 }
+
+interface Demo {
+  base_url: string
+  client_id: string
+  client_secret: string
+  customer_id: string
+  profile_id: string
+  memo_id: string
+  account_id: string
+  orchestration_rule_id: string
+  orchestration_memo_id: string
+}
+
+let database: TestDatabase
+let folder: string
+let service: BursarProcess
+let demo: Demo
+let bursar: Client
+
+beforeAll(async () => {
+  requireBuiltClient()
+  database = await cloneDatabase()
+  folder = await mkdtemp(join(tmpdir(), 'bursar-end-to-end-'))
+  service = await spawnBursar({
+    DATABASE_URL: database.url,
+    BURSAR_DATA_DIR: folder,
+    BURSAR_SIMULATED_PRICE_DAYS: '1',
+    BURSAR_SIMULATED_CONFIRMATION_MS: '100',
+  })
+  demo = JSON.parse(await readFile(join(folder, 'sandbox-credentials.json'), 'utf8')) as Demo
+  bursar = createClient({
+    baseUrl: demo.base_url,
+    clientId: demo.client_id,
+    clientSecret: demo.client_secret,
+  })
+})
+afterAll(async () => {
+  await service.end('SIGTERM')
+  await database.drop()
+  await rm(folder, { recursive: true, force: true })
+})
+
+const wire = (memo_id: string, amount: string) =>
+  bursar.post('/v2/sandbox/fiat-deposits', {
+    body: { amount, asset: 'USD', memo_id, fiat_network_instructions: { wire: {} } },
+  })
+
+const usd = async () => {
+  const path = { id: demo.profile_id, asset: 'USD' as const }
+  return (await bursar.get('/v2/profiles/{id}/balances/{asset}', { params: { path } })).available
+}
+
+test('a wire arrives, the balance is there, a withdrawal leaves and is completed', async () => {
+  const before = Number(await usd())
+  expect(await wire(demo.memo_id, '250.00')).toEqual({})
+  expect(await usd()).toBe(String(before + 250))
+
+  const body = {
+    profile_id: demo.profile_id,
+    asset: 'USDP',
+    balance_asset: 'USD',
+    crypto_network: 'ETHEREUM',
+    amount: '25',
+    destination_address: DESTINATION,
+    ref_id: 'end-to-end',
+  } as const
+  const made = await bursar.post(WITHDRAWALS, { body })
+  expect(made).toMatchObject({ status: 'PENDING', ref_id: 'end-to-end', customer_id: demo.customer_id })
+  expect(await usd()).toBe(String(before + 250 - Number(made.total)))
+  const path = { id: made.id }
+  await expect
+    .poll(() => bursar.get('/v2/transfer/transfers/{id}', { params: { path } }), SETTLED)
+    .toMatchObject({ status: 'COMPLETED', crypto_tx_hash: expect.stringMatching(/^0x/) as string })
+  await expect(bursar.post(WITHDRAWALS, { body })).rejects.toMatchObject({
+    name: 'BursarProblem',
+    slug: 'already-exists',
+    meta: { existing: { id: made.id, status: 'COMPLETED' } },
+  })
+})
+
+test('a wire with the memo of a rule sets off an orchestration, to its end', async () => {
+  await wire(demo.orchestration_memo_id, '50.00')
+  const query = { orchestration_rule_id: [demo.orchestration_rule_id], source_asset: ['USD'] }
+  const orchestrations = async () => {
+    const found = []
+    for await (const { source_amount, status, destination_asset } of bursar.each(
+      '/v2/orchestration/orchestrations',
+      { params: { query: { ...query, limit: 1 } } },
+    ))
+      found.push({ source_amount, status, destination_asset })
+    return found
+  }
+  // The demo has set off one before.
+  const completed = (source_amount: string) => ({
+    source_amount,
+    status: 'COMPLETED',
+    destination_asset: 'USDP',
+  })
+  await expect.poll(orchestrations, SETTLED).toEqual([completed('50'), completed('100')])
+})
+
+test('the account and the statements of the last three months are there', async () => {
+  const path = { id: demo.account_id }
+  expect(await bursar.get('/v2/identity/accounts/{id}', { params: { path } })).toMatchObject({
+    id: demo.account_id,
+    summary_status: 'APPROVED',
+  })
+  const statuses = []
+  const query = { customer_id: demo.customer_id, limit: 2 }
+  for await (const { status } of bursar.each('/v2/statements', { params: { query } })) statuses.push(status)
+  expect(statuses).toEqual(['GENERATED', 'PAID', 'PAID'].map((status) => `STATEMENT_STATUS_${status}`))
+})
+
+test('a day of prices is there, in pages', async () => {
+  const path = { market: 'BTCUSD' as const }
+  const query = { increment: 'FIVE_MINUTES' as const, 'pagination.limit': 100 }
+  const list = async () => {
+    const pages = []
+    for await (const page of bursar.pages('/v2/markets/{market}/historical-prices', {
+      params: { path, query },
+    }))
+      pages.push(page)
+    return pages
+  }
+  await expect.poll(async () => (await list()).length, SETTLED).toBe(3)
+  const times = (await list()).flatMap(({ items }) => items.map(({ timestamp }) => timestamp))
+  expect(times.length).toBeGreaterThanOrEqual(286)
+  expect(times).toEqual([...new Set(times)].sort())
+})
+
+test('the example of docs/client.md compiles against what is published, and runs', async () => {
+  const [, example] = /```ts\n([^]*?)```/.exec(await readFile(join(ROOT, 'docs/client.md'), 'utf8'))!
+  // In the package's own folder, so that its name means what `exports` says; without the paths of tsconfig.json.
+  const file = join(ROOT, 'dist', `example-${process.pid}.mts`)
+  await writeFile(file, example!)
+  try {
+    const host = ts.createCompilerHost({})
+    const program = ts.createProgram(
+      [file],
+      {
+        target: ts.ScriptTarget.ES2023,
+        module: ts.ModuleKind.NodeNext,
+        moduleResolution: ts.ModuleResolutionKind.NodeNext,
+        strict: true,
+        skipLibCheck: true,
+        types: ['node'],
+        typeRoots: [join(ROOT, 'node_modules/@types')],
+      },
+      host,
+    )
+    const told = ts
+      .getPreEmitDiagnostics(program)
+      .map(({ messageText }) => ts.flattenDiagnosticMessageText(messageText, '\n'))
+    expect(told).toEqual([])
+    const published = program.getSourceFiles().map(({ fileName }) => fileName)
+    expect(published).toContain(join(ROOT, 'dist/client/index.d.ts'))
+    const emitted = file.replace(/\.mts$/, '.mjs')
+    program.emit()
+    try {
+      const { stdout } = await promisify(execFile)(process.execPath, [emitted], {
+        env: { PATH: process.env.PATH, CREDENTIALS: JSON.stringify(demo) },
+      })
+      expect(stdout).toMatch(
+        /^[\d.]+ USD are there\n25 USDP are PENDING\n20\S+ CRYPTO_WITHDRAWAL 26 PENDING\n/,
+      )
+      expect(stdout).toMatch(/ WIRE_DEPOSIT 250 COMPLETED\n/)
+    } finally {
+      await rm(emitted, { force: true })
+    }
+  } finally {
+    await rm(file, { force: true })
+  }
+})
