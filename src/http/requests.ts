@@ -76,7 +76,7 @@ export class Requests {
     this.#unanswered.delete(reply)
     const { meter, log } = this.#options
     const { url } = request.routeOptions
-    const status = reply.raw.writableFinished ? reply.statusCode : CLIENT_CLOSED_REQUEST
+    const status = reply.raw.writableEnded ? reply.statusCode : CLIENT_CLOSED_REQUEST
     const milliseconds = reply.elapsedTime
     meter?.(request.method, url, status, milliseconds)
     log?.info(

@@ -1,0 +1,297 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { createCustomer } from '../src/customers/create-customer.ts'
+import { transaction, type Transaction } from '../src/db/database.ts'
+import { TokenBuckets } from '../src/http/rate-limit.ts'
+import { SCOPES } from '../src/http/scopes.ts'
+import { Ledger, WAITING_MAX, WAITING_TOTAL_MAX, type Movement } from '../src/ledger/ledger.ts'
+import { createApiClient } from '../src/oauth/api-clients.ts'
+import {
+  atEnd,
+  caller,
+  cloneDatabase,
+  credit,
+  everyTable,
+  fetchToken,
+  newCustomer,
+  remoteCaller,
+  spawnBursar,
+  startTestService,
+  withdrawalOf,
+  type RemoteCaller,
+  type TestDatabase,
+} from './support.ts'
+
+/*
+ * Nothing waits without a limit: what comes too often is 429, what takes too long or stands in too long a queue is 503,
+ * says whether something was done, and leaves a service that works as before.
+ */
+
+vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 })
+
+const WITHDRAWALS = '/v2/transfer/crypto-withdrawals'
+
+describe('the rate of an API client', () => {
+  test('is limited, and tells when to come back; others are as before', async () => {
+    const service = await startTestService({
+      BURSAR_RATE_LIMIT_PER_SECOND: '2',
+      BURSAR_RATE_LIMIT_BURST: '5',
+    })
+    atEnd(service.close)
+    const [one, two] = [await newCustomer(service), await newCustomer(service)]
+    const statuses: number[] = []
+    for (let n = 0; n < 7; n++) statuses.push((await one.call('GET', '/v2/profiles')).status)
+    expect(statuses).toEqual([200, 200, 200, 200, 200, 429, 429])
+    const refused = await one.call('GET', '/v2/profiles')
+    expect(refused).toMatchObject({
+      status: 429,
+      headers: { 'retry-after': '1', 'content-type': 'application/problem+json' },
+      body: { type: 'about:blank', title: 'Too many requests', status: 429 },
+    })
+    // Another token is of the same client.
+    const again = caller(service.app, await fetchToken(service.app, one))
+    expect((await again('GET', '/v2/profiles')).status).toBe(429)
+    const other = await createApiClient(service.db, one.customer_id, SCOPES)
+    const beside = caller(service.app, await fetchToken(service.app, other))
+    expect((await beside('GET', '/v2/profiles')).status).toBe(200)
+    expect((await two.call('GET', '/v2/profiles')).status).toBe(200)
+    // What has no good token takes nothing from anybody.
+    const forged = caller(service.app, 'x.y.z')
+    expect((await forged('GET', '/v2/profiles')).status).toBe(401)
+    await pause(1_100)
+    expect((await one.call('GET', '/v2/profiles')).status).toBe(200)
+  })
+
+  test('has no limit unless one is set', async () => {
+    const service = await startTestService()
+    atEnd(service.close)
+    const { call } = await newCustomer(service)
+    const answers = await Promise.all(Array.from({ length: 300 }, () => call('GET', '/v2/profiles?limit=1')))
+    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]))
+  })
+
+  test('is remembered of so many clients only', () => {
+    const buckets = new TokenBuckets({ perSecond: 1, burst: 1 })
+    for (let key = 0; key < 50_000; key++) expect(buckets.take(`client ${key}`)).toBe(0)
+    expect(buckets.take('client 49999')).toBeGreaterThan(0.5)
+    expect(buckets.take('client 0')).toBe(0)
+  })
+})
+
+describe('failed token requests', () => {
+  test('are limited by client and address, and keep nobody else from a token', async () => {
+    const service = await startTestService({ BURSAR_TOKEN_FAILURES_PER_MINUTE: '3' })
+    atEnd(service.close)
+    const [one, two] = [await newCustomer(service), await newCustomer(service)]
+    const ask = (client_id: string, client_secret: string, remoteAddress = '192.0.2.1') =>
+      service.app.inject({
+        method: 'POST',
+        url: '/oauth2/token',
+        remoteAddress,
+        headers: { 'content-type': 'application/x-www-form-urlencoded' },
+        payload: new URLSearchParams({
+          grant_type: 'client_credentials',
+          client_id,
+          client_secret,
+        }).toString(),
+      })
+    for (let n = 0; n < 3; n++) expect((await ask(one.client_id, `guess-${n}`)).statusCode).toBe(401)
+    const refused = await ask(one.client_id, 'guess')
+    expect(refused.statusCode).toBe(429)
+    expect(refused.headers['retry-after']).toBe('20')
+    expect(refused.json()).toMatchObject({ error: 'temporarily_unavailable' })
+    // The right secret is not told from a wrong one there, and is as good as ever from elsewhere.
+    expect((await ask(one.client_id, one.client_secret)).statusCode).toBe(429)
+    expect((await ask(one.client_id, one.client_secret, '192.0.2.2')).statusCode).toBe(200)
+    expect((await ask(two.client_id, two.client_secret)).statusCode).toBe(200)
+    // One address with the ids of many clients.
+    const statuses: number[] = []
+    for (let n = 0; n < 40; n++)
+      statuses.push((await ask(crypto.randomUUID(), 'guess', '192.0.2.3')).statusCode)
+    expect(statuses.filter((status) => status === 401)).toHaveLength(30)
+    expect(statuses.at(-1)).toBe(429)
+  })
+})
+
+describe('what waits for PostgreSQL', () => {
+  let database: TestDatabase
+  let customer: { customer_id: string; profile_id: string; client_id: string; client_secret: string }
+  beforeAll(async () => {
+    database = await cloneDatabase()
+    const { customer_id, profile_id } = await createCustomer(database.db, 'Test')
+    customer = {
+      customer_id,
+      profile_id,
+      ...(await createApiClient(database.db, customer_id, SCOPES)),
+    }
+    await credit(new Ledger(database.db), customer, 'USD', '100000')
+  })
+  afterAll(() => database.drop())
+
+  const start = async (environment: Record<string, string>) => {
+    const process = await spawnBursar({
+      DATABASE_URL: database.url,
+      BURSAR_WORKER: 'false',
+      BURSAR_METRICS_PORT: '0',
+      ...environment,
+    })
+    atEnd(() => process.end('SIGTERM'))
+    return { process, call: await remoteCaller(process.address, customer) }
+  }
+  const withdraw = (call: RemoteCaller, ref_id: string) =>
+    call<{ detail: string }>('POST', WITHDRAWALS, {
+      ...withdrawalOf({ profile_id: customer.profile_id } as never),
+      ref_id,
+    })
+
+  /** Does the work while another session holds a lock. */
+  const locked = <T>(statement: string, work: (tx: Transaction) => Promise<T>): Promise<T> =>
+    transaction(database.db, async (tx) => {
+      await tx.query(statement)
+      return work(tx)
+    })
+
+  test('a statement that waits too long is ended: 503, nothing changed, and the next works', async () => {
+    const { call } = await start({ BURSAR_STATEMENT_TIMEOUT_MS: '400' })
+    const before = await everyTable(database.db)
+    await locked('lock table balances in access exclusive mode', async () => {
+      const began = performance.now()
+      const [movement, read] = await Promise.all([
+        withdraw(call, 'cut'),
+        call<{ detail: string }>('GET', `/v2/profiles/${customer.profile_id}/balances`),
+      ])
+      expect(performance.now() - began).toBeLessThan(3_000)
+      expect(movement).toMatchObject({
+        status: 503,
+        body: { detail: 'the database took too long; nothing was moved; try again' },
+      })
+      expect(read).toMatchObject({
+        status: 503,
+        body: { detail: 'the database took too long; nothing was changed; try again' },
+      })
+    })
+    expect(await everyTable(database.db)).toEqual(before)
+    // On the same connections.
+    expect((await withdraw(call, 'cut')).status).toBe(200)
+    expect((await call('GET', `/v2/profiles/${customer.profile_id}/balances`)).status).toBe(200)
+  })
+
+  test('a request is answered in time, and its ref_id tells what became of it', async () => {
+    const { call } = await start({ BURSAR_REQUEST_TIMEOUT_MS: '500' })
+    await locked('lock table balances in access exclusive mode', async () => {
+      const began = performance.now()
+      const [movement, read] = await Promise.all([
+        withdraw(call, 'late'),
+        call<{ detail: string }>('GET', `/v2/profiles/${customer.profile_id}/balances`),
+      ])
+      expect(performance.now() - began).toBeLessThan(3_000)
+      expect(movement.status).toBe(503)
+      expect(movement.body.detail).toContain('repeat it with the same ref_id')
+      expect(read).toMatchObject({ status: 503, body: { detail: 'it took too long; try again' } })
+    })
+    // It was with the database already: it was made.
+    await expect.poll(async () => (await withdraw(call, 'late')).status, { timeout: 10_000 }).toBe(409)
+    expect((await call('GET', '/v2/profiles')).status).toBe(200)
+  })
+
+  test('the worker and what else is not a request is not cut', async () => {
+    const process = await spawnBursar({
+      DATABASE_URL: database.url,
+      BURSAR_STATEMENT_TIMEOUT_MS: '300',
+      BURSAR_WORKER_INTERVAL_MS: '20',
+      BURSAR_SIMULATED_CONFIRMATION_MS: '0',
+      BURSAR_METRICS_PORT: '0',
+    })
+    atEnd(() => process.end('SIGTERM'))
+    await locked('lock table broadcasts in access exclusive mode', () => pause(1_500))
+    const pending = async () =>
+      (await database.db.query(`select from transfers where status = 'PENDING'`)).rowCount
+    await expect.poll(pending, { timeout: 20_000 }).toBe(0)
+    expect(process.log()).not.toContain('a round of the worker failed')
+  })
+
+  test('requests beyond the most that may be under way are refused at once, memory stays, and it recovers', async () => {
+    const { process, call } = await start({ BURSAR_REQUESTS_MAX: '50', BURSAR_REQUEST_TIMEOUT_MS: '20000' })
+    const [, metrics] = /metrics at (\S+)"/.exec(process.log())!
+    const residentMiB = async () => {
+      const text = await (await fetch(metrics!)).text()
+      return Number(/^process_resident_memory_bytes (\S+)$/m.exec(text)![1]) / 2 ** 20
+    }
+    for (let n = 0; n < 300; n++) await call('GET', '/v2/profiles')
+    const { waiting } = await locked('lock table balances in access exclusive mode', async () => {
+      const waiting = Array.from({ length: 50 }, (_, n) => withdraw(call, `full-${n}`))
+      await pause(500)
+      const before = await residentMiB()
+      const refusals: number[] = []
+      const slow: number[] = []
+      await Promise.all(
+        Array.from({ length: 20 }, async (_, client) => {
+          for (let n = 0; n < 150; n++) {
+            const began = performance.now()
+            refusals.push((await withdraw(call, `refused-${client}-${n}`)).status)
+            if (performance.now() - began > 1_000) slow.push(performance.now() - began)
+          }
+        }),
+      )
+      expect(new Set(refusals)).toEqual(new Set([503]))
+      expect(slow).toEqual([])
+      expect((await residentMiB()) - before).toBeLessThan(60)
+      return { waiting }
+    })
+    const answers = await Promise.all(waiting)
+    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]))
+    expect((await withdraw(call, 'refused-0-0')).status).toBe(200)
+    expect(process.log()).toContain('too many requests are under way')
+  })
+})
+
+test('movements of all customers beyond the most that may wait are refused, and told of', async () => {
+  const { db, drop } = await cloneDatabase()
+  atEnd(drop)
+  let refused = 0
+  const ledger = new Ledger(db, { meter: { batch: () => undefined, refused: () => (refused += 1) } })
+  const customers = Array.from({ length: 4 }, () => crypto.randomUUID())
+  const movement: Movement = {
+    balances: [],
+    decide: () => {
+      throw new Error('as ordered')
+    },
+  }
+  // All in one turn of the event loop, so that none is executed before all are there.
+  const answers = customers.flatMap((id) =>
+    Array.from({ length: WAITING_MAX }, () =>
+      ledger.submit(id, movement).catch((error: Error) => error.message),
+    ),
+  )
+  expect(ledger.waiting).toBe(WAITING_TOTAL_MAX)
+  expect(refused).toBe(4 * WAITING_MAX - WAITING_TOTAL_MAX)
+  const messages = await Promise.all(answers)
+  expect(messages.filter((message) => message === 'as ordered')).toHaveLength(WAITING_TOTAL_MAX)
+  expect(messages.at(-1)).toBe('unavailable: too many movements are waiting; nothing was moved; try again')
+  expect(ledger.waiting).toBe(0)
+})
+
+test('a movement that waited too long for its batch is refused, and is not made', async () => {
+  const { db, drop } = await cloneDatabase()
+  atEnd(drop)
+  const { customer_id, profile_id } = await createCustomer(db, 'Test')
+  const ledger = new Ledger(db, { waitMsMax: 300 })
+  const deposit = () => credit(ledger, { customer_id, profile_id }, 'USD', '1')
+  await deposit()
+  const { first, second } = await transaction(db, async (tx) => {
+    await tx.query('lock table balances in access exclusive mode')
+    const first = deposit()
+    await pause(50)
+    const second = deposit().catch((error: unknown) => error)
+    await pause(600)
+    return { first: [first], second: [second] }
+  })
+  await first[0]
+  expect(await second[0]).toMatchObject({
+    slug: 'unavailable',
+    detail: expect.stringContaining('nothing was moved') as string,
+  })
+  const { rows } = await db.query('select available from balances where customer_id = $1', [customer_id])
+  expect(rows).toEqual([{ available: '2' }])
+  await deposit()
+})
