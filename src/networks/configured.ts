@@ -2,11 +2,13 @@ import { readFile } from 'node:fs/promises'
 import { Ajv } from 'ajv'
 import { Type, type Static } from 'typebox'
 import { privateKeyToAccount } from 'viem/accounts'
-import { CRYPTO_NETWORKS, NETWORKS, type CryptoNetwork } from '../assets/catalogue.ts'
+import { parseAmount } from '../assets/amount.ts'
+import { CRYPTO_NETWORKS, decimalsOf, NETWORKS, type CryptoNetwork } from '../assets/catalogue.ts'
 import type { Database } from '../db/database.ts'
 import { bitcoinAdapter } from './bitcoin.ts'
 import { evmAdapter } from './evm.ts'
-import type { DepositKey } from './evm-deposit-keys.ts'
+import { depositKeysOf, type DepositKey } from './evm-deposit-keys.ts'
+import { tokensOf } from './evm-transactions.ts'
 import type { NetworkAdapter } from './networks.ts'
 
 /**
@@ -96,7 +98,9 @@ function readSections(content: string): Record<string, unknown> {
   try {
     sections = JSON.parse(content)
   } catch (error) {
-    throw new Error(`is not JSON: ${(error as Error).message}`, { cause: error })
+    // Without the text itself, which may be a secret that somebody wrote where its name should be.
+    const { message } = error as Error
+    throw new Error(`is not JSON: ${message.replace(/, .* is not valid JSON$/s, '')}`)
   }
   if (typeof sections !== 'object' || sections === null || Array.isArray(sections))
     throw new Error('must be a JSON object with a section for each network')
@@ -117,18 +121,24 @@ async function connect(
   secret: SecretOf,
   db: Database,
 ): Promise<NetworkAdapter> {
-  const { family } = NETWORKS[network]
+  const { family, gasAsset } = NETWORKS[network]
   if (!(family in SECTIONS)) throw new Error(`${network} has no adapter for a real network yet`)
   const schema = SECTIONS[family as Family]
+  const { adapter } = Object(section) as { adapter?: unknown }
+  const expected = schema.properties.adapter.const
+  if (adapter !== expected) throw new Error(`${network}.adapter must be '${expected}'`)
   if (!ajv.validate(schema, section)) throw new Error(complaint(network))
+  const { low_mark } = section as Static<typeof BitcoinSection>
+  requireAmount(`${network}.low_mark`, low_mark ?? '0', decimalsOf(gasAsset))
   if (family === 'bitcoin') {
     const { rpc_url, rpc_user, rpc_password, wallet, confirmations, fee_ceiling } = section as Static<
       typeof BitcoinSection
     >
+    requireCeiling(network, fee_ceiling, decimalsOf(gasAsset))
     return bitcoinAdapter(
       network as Parameters<typeof bitcoinAdapter>[0],
       {
-        rpcUrl: typeof rpc_url === 'string' ? rpc_url : await secret('rpc_url', rpc_url),
+        rpcUrl: await urlOf(network, rpc_url, secret),
         rpcUser: rpc_user,
         rpcPassword: await secret('rpc_password', rpc_password),
         wallet,
@@ -140,13 +150,16 @@ async function connect(
   }
   const { rpc_url, chain_id, hot_wallet_key, deposit_key, confirmations, fee_ceiling, tokens } =
     section as Static<typeof EvmSection>
+  requireCeiling(network, fee_ceiling, GWEI_DECIMALS)
+  at(`${network}.tokens`, () => tokensOf(network, tokens ?? {}))
   return evmAdapter(
     network,
     {
-      rpcUrl: typeof rpc_url === 'string' ? rpc_url : await secret('rpc_url', rpc_url),
+      rpcUrl: await urlOf(network, rpc_url, secret),
       chainId: chain_id,
       hotWallet: accountOf(`${network}.hot_wallet_key`, await secret('hot_wallet_key', hot_wallet_key)),
-      depositKey: deposit_key && depositKeyOf(await secret('deposit_key', deposit_key)),
+      depositKey:
+        deposit_key && depositKeyOf(`${network}.deposit_key`, await secret('deposit_key', deposit_key)),
       confirmations,
       maxFeePerGasCeiling: fee_ceiling,
       tokens,
@@ -155,24 +168,62 @@ async function connect(
   )
 }
 
-/** What is wrong with a key is said without it. */
-function accountOf(field: string, key: string) {
-  if (!/^(0x)?[0-9a-fA-F]{64}$/.test(key)) throw new Error(`${field} is no private key of 32 bytes in hex`)
-  return privateKeyToAccount(`0x${key.replace(/^0x/, '')}`)
+/** Decimals of wei in gwei. */
+const GWEI_DECIMALS = 9
+
+function requireAmount(field: string, text: string, decimals: number): bigint {
+  const amount = parseAmount(text, decimals)
+  if (amount === undefined) throw new Error(`${field} has more than ${decimals} decimals`)
+  return amount
 }
 
-const depositKeyOf = (text: string): DepositKey =>
-  text.includes(' ') ? { mnemonic: text } : { extendedKey: text }
+function requireCeiling(network: CryptoNetwork, text: string, decimals: number): void {
+  if (requireAmount(`${network}.fee_ceiling`, text, decimals) === 0n)
+    throw new Error(`${network}.fee_ceiling must be above 0: nothing could be paid`)
+}
+
+/** It may hold a key or a password, and is not shown. */
+async function urlOf(network: CryptoNetwork, where: string | Secret, secret: SecretOf): Promise<string> {
+  const text = typeof where === 'string' ? where : await secret('rpc_url', where)
+  const { protocol, username, password } = URL.canParse(text) ? new URL(text) : ({} as Partial<URL>)
+  if (!/^https?:$/.test(protocol ?? '') || username || password)
+    throw new Error(`${network}.rpc_url must be an http or https URL without a user and password in it`)
+  return text
+}
+
+/** What is wrong with a key is said without it. */
+function accountOf(field: string, key: string) {
+  try {
+    return privateKeyToAccount(`0x${key.replace(/^0x/, '')}`)
+  } catch {
+    throw new Error(`${field} is no private key of 32 bytes in hex`)
+  }
+}
+
+function depositKeyOf(field: string, text: string): DepositKey {
+  const key = text.includes(' ') ? { mnemonic: text } : { extendedKey: text }
+  at(field, () => depositKeysOf(key))
+  return key
+}
+
+/** Says of what fails which field it is about. */
+function at(field: string, work: () => unknown): void {
+  try {
+    work()
+  } catch (error) {
+    throw new Error(`${field}: ${(error as Error).message}`)
+  }
+}
 
 /** What is wrong with which field, by its path from the network's name. */
 function complaint(network: CryptoNetwork): string {
   const { instancePath, keyword, params, message } = ajv.errors![0]!
-  const at = [network, ...instancePath.split('/').slice(1)].join('.')
+  const path = [network, ...instancePath.split('/').slice(1)].join('.')
   if (keyword === 'additionalProperties')
-    return `${at}.${(params as { additionalProperty: string }).additionalProperty} is not a known field`
+    return `${path}.${(params as { additionalProperty: string }).additionalProperty} is not a known field`
   if (keyword === 'required')
-    return `${at}.${(params as { missingProperty: string }).missingProperty} is required`
-  return `${at} ${message ?? 'is invalid'}`
+    return `${path}.${(params as { missingProperty: string }).missingProperty} is required`
+  return `${path} ${message ?? 'is invalid'}`
 }
 
 async function readSecret(
@@ -180,11 +231,16 @@ async function readSecret(
   where: Secret,
   environment: Record<string, string | undefined>,
 ): Promise<string> {
-  if ('env' in where) {
-    const value = environment[where.env]
-    if (value === undefined || value === '')
-      throw new Error(`${field}: ${where.env} is not in the environment`)
-    return value.trim()
-  }
-  return (await readFile(where.file, 'utf8')).trim()
+  const { name, value } =
+    'env' in where
+      ? { name: where.env, value: environment[where.env] }
+      : { name: where.file, value: await readSecretFile(field, where.file) }
+  if (value === undefined) throw new Error(`${field}: ${name} is not in the environment`)
+  if (value.trim() === '') throw new Error(`${field}: ${name} is empty`)
+  return value.trim()
 }
+
+const readSecretFile = (field: string, path: string): Promise<string> =>
+  readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
+    throw new Error(`${field}: ${path} cannot be read (${error.code})`)
+  })

@@ -1,0 +1,262 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import {
+  english,
+  generateMnemonic,
+  generatePrivateKey,
+  mnemonicToAccount,
+  privateKeyToAccount,
+} from 'viem/accounts'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { Database } from '../db/database.ts'
+import { configuredNetworks } from './configured.ts'
+import { signed, type EvmSigner, type EvmTransaction } from './evm-transactions.ts'
+
+// Nothing here asks the database or a node: what is wrong with a file is told before.
+const NO_DATABASE = {} as Database
+
+const KEY = generatePrivateKey()
+const MNEMONIC = generateMnemonic(english)
+const PASSWORD = 'a-password-nobody-guesses'
+const ENVIRONMENT = {
+  KEY,
+  MNEMONIC,
+  PASSWORD,
+  URL_WITH_KEY: 'https://node.example/v3/provider-key',
+  NO_URL: 'provider-key',
+  EMPTY: ' ',
+  SHORT_KEY: KEY.slice(0, -2),
+  ZERO_KEY: `0x${'0'.repeat(64)}`,
+  PUBLIC_KEY: mnemonicToAccount(MNEMONIC).getHdKey().publicExtendedKey,
+}
+const SECRETS = [KEY.slice(2, -2), MNEMONIC, PASSWORD, 'provider-key', ENVIRONMENT.PUBLIC_KEY]
+
+const ETHEREUM = {
+  adapter: 'evm',
+  rpc_url: { env: 'URL_WITH_KEY' },
+  hot_wallet_key: { env: 'KEY' },
+  deposit_key: { env: 'MNEMONIC' },
+  confirmations: 12,
+  fee_ceiling: '200',
+  low_mark: '2',
+}
+const LITECOIN = {
+  adapter: 'bitcoin-core',
+  rpc_url: 'http://127.0.0.1:9332',
+  rpc_user: 'bursar',
+  rpc_password: { env: 'PASSWORD' },
+  wallet: 'bursar',
+  confirmations: 6,
+  fee_ceiling: '0.001',
+  low_mark: '10',
+}
+
+let folder: string
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'bursar-configured-'))
+})
+afterAll(() => rm(folder, { recursive: true, force: true }))
+
+let files = 0
+async function fileOf(content: unknown): Promise<string> {
+  const path = join(folder, `networks-${files++}.json`)
+  await writeFile(path, typeof content === 'string' ? content : JSON.stringify(content))
+  return path
+}
+
+const read = async (content: unknown) => configuredNetworks(await fileOf(content), ENVIRONMENT, NO_DATABASE)
+const ethereum = (changes: object) => ({ ETHEREUM: { ...ETHEREUM, ...changes } })
+const litecoin = (changes: object) => ({ LITECOIN: { ...LITECOIN, ...changes } })
+
+test('a file is read, with its secrets from the environment and from files', async () => {
+  const key = join(folder, 'key')
+  await writeFile(key, `${KEY.slice(2)}\n`)
+  const networks = await read({ ...ethereum({ hot_wallet_key: { file: key } }), LITECOIN })
+  expect(
+    [...networks].map(([network, { confirmations, lowMark }]) => [network, confirmations, lowMark]),
+  ).toEqual([
+    ['ETHEREUM', 12, '2'],
+    ['LITECOIN', 6, '10'],
+  ])
+  const { adapter } = networks.get('ETHEREUM')!
+  expect(adapter).toHaveProperty('sweep')
+  expect((await adapter.newDepositAddress!('ETHEREUM')).address).toMatch(/^0x/)
+  // Without a key for them there are no deposit addresses.
+  const without = await read(ethereum({ deposit_key: undefined, low_mark: undefined }))
+  expect(without.get('ETHEREUM')).toMatchObject({ confirmations: 12, lowMark: undefined })
+  expect(without.get('ETHEREUM')!.adapter).not.toHaveProperty('newDepositAddress')
+  // An extended key does as well as its mnemonic.
+  const { privateExtendedKey } = mnemonicToAccount(MNEMONIC).getHdKey()
+  const extended = join(folder, 'extended-key')
+  await writeFile(extended, privateExtendedKey)
+  const other = await read(ethereum({ deposit_key: { file: extended } }))
+  expect(other.get('ETHEREUM')!.adapter).toHaveProperty('newDepositAddress')
+})
+
+const NO_FILE = '/nowhere/key'
+
+describe('what is wrong is told with its section and field:', () => {
+  test.each<[string, unknown, RegExp]>([
+    ['not JSON', PASSWORD, /^is not JSON: Unexpected token 'a'$/],
+    ['not JSON, cut off', `{"ETHEREUM": {"hot_wallet_key": "${KEY}`, /^is not JSON: .*at position \d+$/],
+    ['no object', [], /^must be a JSON object with a section for each network$/],
+    ['null', 'null', /^must be a JSON object with a section for each network$/],
+    ['an unknown network', { DOGECOIN: LITECOIN }, /^DOGECOIN is no network; there are BITCOIN, /],
+    ['a network without an adapter', { SOLANA: ETHEREUM }, /^SOLANA has no adapter for a real network yet$/],
+    ['another one', { STELLAR: ETHEREUM }, /^STELLAR has no adapter for a real network yet$/],
+    ['no section', { ETHEREUM: null }, /^ETHEREUM.adapter must be 'evm'$/],
+    ['no adapter', ethereum({ adapter: undefined }), /^ETHEREUM.adapter must be 'evm'$/],
+    ['the adapter of another family', { LITECOIN: ETHEREUM }, /^LITECOIN.adapter must be 'bitcoin-core'$/],
+    ['the same, the other way round', { BASE: LITECOIN }, /^BASE.adapter must be 'evm'$/],
+    ['an unknown field', ethereum({ fee_cieling: '1' }), /^ETHEREUM.fee_cieling is not a known field$/],
+    ['a field of the other family', litecoin({ chain_id: 1 }), /^LITECOIN.chain_id is not a known field$/],
+    ...Object.keys(ETHEREUM).flatMap((field): [string, unknown, RegExp][] =>
+      ['adapter', 'deposit_key', 'low_mark'].includes(field)
+        ? []
+        : [[`no ${field}`, ethereum({ [field]: undefined }), new RegExp(`^ETHEREUM.${field} is required$`)]],
+    ),
+    ...['rpc_user', 'rpc_password'].map((field): [string, unknown, RegExp] => [
+      `no ${field}`,
+      litecoin({ [field]: undefined }),
+      new RegExp(`^LITECOIN.${field} is required$`),
+    ]),
+    ['a number as ceiling', ethereum({ fee_ceiling: 200 }), /^ETHEREUM.fee_ceiling must be string$/],
+    ['no decimal', ethereum({ fee_ceiling: '2e2' }), /^ETHEREUM.fee_ceiling must match pattern/],
+    ['a negative one', litecoin({ fee_ceiling: '-1' }), /^LITECOIN.fee_ceiling must match pattern/],
+    ['nothing as ceiling', litecoin({ fee_ceiling: '0.0' }), /^LITECOIN.fee_ceiling must be above 0/],
+    [
+      'less than a wei',
+      ethereum({ fee_ceiling: '1.0123456789' }),
+      /^ETHEREUM.fee_ceiling has more than 9 decimals$/,
+    ],
+    [
+      'a low mark below a unit',
+      litecoin({ low_mark: '0.123456789' }),
+      /^LITECOIN.low_mark has more than 8 decimals$/,
+    ],
+    ['no depth', ethereum({ confirmations: 0 }), /^ETHEREUM.confirmations must be >= 1$/],
+    ['half a block', litecoin({ confirmations: 1.5 }), /^LITECOIN.confirmations must be integer$/],
+    ['no URL', ethereum({ rpc_url: { env: 'NO_URL' } }), /^ETHEREUM.rpc_url must be an http or https URL/],
+    [
+      'a URL of another kind',
+      litecoin({ rpc_url: 'ftp://provider-key' }),
+      /^LITECOIN.rpc_url must be an http or https URL/,
+    ],
+    [
+      'a password in a URL',
+      litecoin({ rpc_url: `http://u:${PASSWORD}@node` }),
+      /^LITECOIN.rpc_url must be .* without a user/,
+    ],
+    ['a secret that is none', litecoin({ rpc_password: PASSWORD }), /^LITECOIN.rpc_password must be object$/],
+    ['a key in the file', ethereum({ hot_wallet_key: KEY }), /^ETHEREUM.hot_wallet_key must be object$/],
+    [
+      'a secret that is not there',
+      litecoin({ rpc_password: { env: 'NO' } }),
+      /^LITECOIN.rpc_password: NO is not in the environment$/,
+    ],
+    [
+      'an empty secret',
+      litecoin({ rpc_password: { env: 'EMPTY' } }),
+      /^LITECOIN.rpc_password: EMPTY is empty$/,
+    ],
+    [
+      'no such file',
+      ethereum({ hot_wallet_key: { file: NO_FILE } }),
+      /^ETHEREUM.hot_wallet_key: \/nowhere\/key cannot be read \(ENOENT\)$/,
+    ],
+    [
+      'a short key',
+      ethereum({ hot_wallet_key: { env: 'SHORT_KEY' } }),
+      /^ETHEREUM.hot_wallet_key is no private key of 32 bytes in hex$/,
+    ],
+    [
+      'a key that is none',
+      ethereum({ hot_wallet_key: { env: 'ZERO_KEY' } }),
+      /^ETHEREUM.hot_wallet_key is no private key/,
+    ],
+    [
+      'words as key',
+      ethereum({ hot_wallet_key: { env: 'MNEMONIC' } }),
+      /^ETHEREUM.hot_wallet_key is no private key/,
+    ],
+    [
+      'a key as words',
+      ethereum({ deposit_key: { env: 'KEY' } }),
+      /^ETHEREUM.deposit_key: the deposit key is no mnemonic or extended key$/,
+    ],
+    [
+      'a public key',
+      ethereum({ deposit_key: { env: 'PUBLIC_KEY' } }),
+      /^ETHEREUM.deposit_key: the deposit key is a public one/,
+    ],
+    [
+      'no token',
+      ethereum({ tokens: { DOGE: `0x${'1'.repeat(40)}` } }),
+      /^ETHEREUM.tokens: DOGE is no token of ETHEREUM in the catalogue$/,
+    ],
+    ['no address', ethereum({ tokens: { USDG: '0x12' } }), /^ETHEREUM.tokens.USDG must match pattern/],
+  ])('%s', async (_name, content, message) => {
+    const { message: told } = await read(content).then(
+      () => new Error('it is taken'),
+      (error: Error) => error,
+    )
+    expect(told).toMatch(message)
+    expect(told.split('\n')).toHaveLength(1)
+    for (const secret of SECRETS) expect(told).not.toContain(secret)
+  })
+
+  test('a file that is not there', async () => {
+    const path = join(folder, 'no-such-file.json')
+    await expect(configuredNetworks(path, ENVIRONMENT, NO_DATABASE)).rejects.toThrow(
+      /ENOENT.*no-such-file\.json/,
+    )
+  })
+})
+
+describe('a signer that is no private key', () => {
+  const TRANSACTION: EvmTransaction = {
+    type: 'eip1559',
+    chainId: 1,
+    nonce: 3,
+    to: '0x52908400098527886E0F7030069857D2E4169EE7',
+    value: 5n,
+    gas: 21_000n,
+    maxFeePerGas: 9n,
+    maxPriorityFeePerGas: 1n,
+  }
+  /** As a remote signer is: an address, and a call that takes its time. */
+  const remote = (change: Partial<EvmTransaction> = {}) => {
+    const { address, signTransaction } = privateKeyToAccount(KEY)
+    const asked: EvmTransaction[] = []
+    const signer: EvmSigner = {
+      address,
+      async signTransaction(transaction) {
+        asked.push(transaction)
+        await new Promise((resolve) => setTimeout(resolve, 5))
+        return signTransaction({ ...transaction, ...change })
+      },
+    }
+    return { signer, asked }
+  }
+
+  test('stands in', async () => {
+    const { signer, asked } = remote()
+    const { raw_transaction, crypto_tx_hash } = await signed(signer, TRANSACTION)
+    expect(asked).toEqual([TRANSACTION])
+    expect(await signed(privateKeyToAccount(KEY), TRANSACTION)).toEqual({ raw_transaction, crypto_tx_hash })
+  })
+
+  test.each<Partial<EvmTransaction>>([
+    { to: '0x0000000000000000000000000000000000000001' },
+    { value: 6n },
+    { nonce: 4 },
+    { chainId: 5 },
+    { gas: 22_000n },
+    { maxFeePerGas: 10n },
+    { maxPriorityFeePerGas: 2n },
+    { data: '0x01' },
+  ])('and is not believed when it changes %o', async (change) => {
+    await expect(signed(remote(change).signer, TRANSACTION)).rejects.toThrow('the signer changed the')
+  })
+})
