@@ -1,0 +1,105 @@
+/*
+ * A worker that kills itself at one of its steps: a program of its own for test/real-networks.ts, which bundles it.
+ *
+ * A step is a statement to the database or a request to a node. Between the reply to one and the next that is sent
+ * nothing changes but this process's memory, and a step that only reads changes nothing at all. So the places to die at
+ * are: before the first step, after each reply to one that may have written, and before each step that is sent while
+ * such a one is under way. With TEST_EVERY_STEP, also behind those that read.
+ *
+ * It says READY, reads the number of the place from standard input, and works. If it comes to the end, it says how many
+ * places there were.
+ */
+import { writeSync } from 'node:fs'
+import { createInterface } from 'node:readline'
+import { once } from 'node:events'
+import pg from 'pg'
+import { openDatabase } from '../src/db/database.ts'
+import { Ledger } from '../src/ledger/ledger.ts'
+import { configuredNetworks } from '../src/networks/configured.ts'
+import { readSettings } from '../src/settings.ts'
+import { hurry, mine, workOff, type Mining } from './work-off.ts'
+
+let places = 0
+let diesAt = Infinity
+let writing = 0
+let counts = false
+
+const READ =
+  /^\s*(begin|select)\b|^((eth_(?!send)\w+|get(?!new)\w+|list\w+|estimate\w+|createrawtransaction|signrawtransaction\w+) ?)+$/
+const mayWrite = (step: string) => process.env.TEST_EVERY_STEP !== undefined || !READ.test(step)
+
+function place(what: string, step: string): void {
+  if (!counts || places++ !== diesAt) return
+  // Not through a stream: what that holds would die, too.
+  writeSync(1, `DIES ${what} ${step.trim().replaceAll(/\s+/g, ' ').slice(0, 100)}\n`)
+  process.kill(process.pid, 'SIGKILL')
+}
+
+function sent(step: string): void {
+  if (writing > 0 || places === 0) place('before', step)
+  if (mayWrite(step)) writing += 1
+}
+
+function replied(step: string): void {
+  if (!mayWrite(step)) return
+  writing -= 1
+  place('after', step)
+}
+
+async function counted<T>(step: string, work: () => Promise<T>): Promise<T> {
+  sent(step)
+  return work().finally(() => replied(step))
+}
+
+type Query = (...args: unknown[]) => unknown
+// eslint-disable-next-line @typescript-eslint/unbound-method -- it is called with its client
+const query = pg.Client.prototype.query as Query
+pg.Client.prototype.query = function (this: pg.Client, ...args: unknown[]) {
+  const [statement] = args as [string | { text: string }]
+  const step = typeof statement === 'string' ? statement : statement.text
+  const callback = args.at(-1)
+  if (typeof callback !== 'function') return counted(step, () => query.apply(this, args) as Promise<unknown>)
+  sent(step)
+  return query.apply(this, [
+    ...args.slice(0, -1),
+    (...reply: unknown[]) => {
+      replied(step)
+      ;(callback as Query)(...reply)
+    },
+  ])
+} as typeof pg.Client.prototype.query
+
+const request = globalThis.fetch
+globalThis.fetch = (...args) => {
+  const { body } = args[1]!
+  const methods = [...(body as string).matchAll(/"method":"(\w+)"/g)].map(([, method]) => method)
+  return counted(methods.join(' '), () => request(...args))
+}
+
+async function uncounted(work: () => Promise<unknown>): Promise<void> {
+  counts = false
+  await work()
+  counts = true
+}
+
+const { DATABASE_URL, BURSAR_NETWORKS_FILE, MINING, ...environment } = process.env
+const mining = JSON.parse(MINING!) as Mining
+const db = openDatabase(DATABASE_URL!, { max: 4, onError: () => undefined })
+const configured = await configuredNetworks(BURSAR_NETWORKS_FILE!, environment, db)
+const networks = new Map([...configured].map(([network, { adapter }]) => [network, adapter] as const))
+await db.query('select')
+
+const lines = createInterface(process.stdin)
+console.log('READY')
+const [line] = (await once(lines, 'line')) as [string]
+diesAt = Number(line)
+counts = true
+await workOff({ db, ledger: new Ledger(db), networks, settings: readSettings({}) }, () =>
+  uncounted(async () => {
+    await mine(mining)
+    await hurry(db)
+  }),
+)
+counts = false
+console.log(`ENDED ${places}`)
+process.exit(0)

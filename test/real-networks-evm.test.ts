@@ -1,0 +1,54 @@
+/*
+ * An EVM network, with the worker killed (SIGKILL) between every two steps in turn. What must hold each time:
+ * 1. the chain shows each withdrawal once, with its exact amount, and each deposit is credited once;
+ * 2. the ledger agrees with the chain to the last unit: the hot wallet, and what is not swept to it, is custody;
+ * 3. nothing stays locked: no transaction in the node, no nonce unused, no lock in the database, nothing in flight.
+ */
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import {
+  dieEverywhere,
+  evmWorld,
+  prepare,
+  startRealService,
+  workToTheEnd,
+  type RealService,
+} from './real-networks.ts'
+
+vi.setConfig({ testTimeout: 600_000 })
+
+let world: Awaited<ReturnType<typeof evmWorld>>
+let service: RealService
+
+beforeAll(async () => {
+  world = await evmWorld()
+  service = await startRealService(world)
+  // From here on the chain is read for deposits.
+  await workToTheEnd(service, world)
+})
+afterAll(async () => {
+  await service?.close()
+  await world?.stop()
+})
+
+test('a worker that dies between any two steps loses nothing and pays nothing twice', async () => {
+  // What is paid out while what came in is not swept yet.
+  await prepare(service, world, { asset: 'ETH', amount: '3' })
+  await workToTheEnd(service, world)
+  await prepare(service, world, { asset: 'USDG', amount: '500' })
+  await workToTheEnd(service, world)
+  const places = await dieEverywhere(service, world, {
+    deposit: { asset: 'ETH', amount: '0.5' },
+    withdrawal: { asset: 'ETH', amount: '0.300000000000000007' },
+    rule: { asset: 'USDG', amount: '20.000001' },
+  })
+  for (const step of ['eth_sendRawTransaction', 'insert into evm_sweeps', 'update broadcasts', 'commit'])
+    expect(places.some((place) => place.includes(step))).toBe(true)
+
+  const { chain } = world.anvil
+  const made = await chain.getTransactionCount({ address: world.hotWallet })
+  const { rows } = await service.db.query<{ next: string; kept: string }>(
+    `select (select next_nonce from evm_nonces) as next,
+            (select count(*) from broadcasts) + (select count(*) from evm_sweeps where kind = 'TOP_UP') as kept`,
+  )
+  expect(rows).toEqual([{ next: String(made), kept: String(made) }])
+})

@@ -1,0 +1,47 @@
+/*
+ * The Bitcoin family, with the worker killed (SIGKILL) between every two steps in turn. What must hold each time:
+ * 1. the chain shows each withdrawal once, with its exact amount, and each deposit is credited once;
+ * 2. the ledger agrees with the chain to the last unit: the node's wallet is custody;
+ * 3. nothing stays locked: no output in the wallet, no lock in the database, nothing in flight.
+ */
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { HAS_LITECOIND } from './litecoin-node.ts'
+import {
+  dieEverywhere,
+  litecoinWorld,
+  prepare,
+  startRealService,
+  workToTheEnd,
+  type RealService,
+} from './real-networks.ts'
+
+vi.setConfig({ testTimeout: 600_000 })
+
+if (!HAS_LITECOIND) console.warn('skipped: test/real-networks-litecoin.test.ts needs litecoind on the PATH')
+
+describe.skipIf(!HAS_LITECOIND)('on Litecoin', () => {
+  let world: Awaited<ReturnType<typeof litecoinWorld>>
+  let service: RealService
+
+  beforeAll(async () => {
+    world = await litecoinWorld()
+    service = await startRealService(world)
+  })
+  afterAll(async () => {
+    await service?.close()
+    await world?.stop()
+  })
+
+  test('a worker that dies between any two steps loses nothing and pays nothing twice', async () => {
+    // Coins enough that not each withdrawal waits for another's change.
+    for (let coins = 1; coins <= 4; coins++) await prepare(service, world, { asset: 'LTC', amount: '2' })
+    await workToTheEnd(service, world)
+    const places = await dieEverywhere(service, world, {
+      deposit: { asset: 'LTC', amount: '0.5' },
+      withdrawal: { asset: 'LTC', amount: '0.30000007' },
+      rule: { asset: 'LTC', amount: '0.20000001' },
+    })
+    for (const step of ['fundrawtransaction', 'sendrawtransaction', 'update broadcasts', 'commit'])
+      expect(places.some((place) => place.includes(step))).toBe(true)
+  })
+})

@@ -1,0 +1,511 @@
+/*
+ * What the tests of real networks share: chains of their own, a service on them that reads a BURSAR_NETWORKS_FILE, and
+ * workers that die at any step they are told.
+ */
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
+import { fileURLToPath } from 'node:url'
+import { build } from 'esbuild'
+import { pino } from 'pino'
+import { getAbiItem, type Hex } from 'viem'
+import { english, generateMnemonic, generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
+import { expect, vi } from 'vitest'
+import { buildApp } from '../src/app.ts'
+import { formatAmount, parseAmount, parseStoredAmount } from '../src/assets/amount.ts'
+import { decimalsOf, type CryptoNetwork } from '../src/assets/catalogue.ts'
+import { Ledger } from '../src/ledger/ledger.ts'
+import type { Transfer } from '../src/ledger/records/transfer.ts'
+import { verify } from '../src/ledger/verify.ts'
+import { configuredNetworks } from '../src/networks/configured.ts'
+import { networkReports } from '../src/networks/network-status.ts'
+import type { Networks } from '../src/networks/networks.ts'
+import { deployToken, startAnvil, TOKEN_ABI } from './anvil.ts'
+import { LitecoinNode } from './litecoin-node.ts'
+import { cloneDatabase, ENVIRONMENT, newCustomer, testSettings, type TestCustomer } from './support.ts'
+import { hurry, mine, workOff, type Mining } from './work-off.ts'
+
+/** A real chain of its own, with what somebody outside of Bursar does on it. */
+export interface World {
+  network: CryptoNetwork
+  /** Its section of the networks file, and what its secrets are in the environment. */
+  section: Record<string, unknown>
+  secrets: Record<string, string>
+  /** How any process makes a block. */
+  mining: Mining
+  /** Pays an address of Bursar's, deep enough to be credited. Gives the hash, and which output or log of it. */
+  pay(address: string, asset: string, amount: string): Promise<{ hash: string; index: string }>
+  /** An address outside of Bursar that nobody has paid. */
+  newAddress(): Promise<string>
+  /** Each transfer that has come in at such an address. */
+  received(address: string, asset: string): Promise<{ hash: string; index: string; amount: string }[]>
+  /** Throws unless nothing waits or is locked in the node. */
+  requireAtRest(): Promise<void>
+  stop(): Promise<void>
+}
+
+const EVM_CONFIRMATIONS = 2
+const ANVIL_CHAIN = 31337
+
+/** Anvil, with a token in the place of USDG, and a hot wallet that nobody has used. */
+export async function evmWorld(network: CryptoNetwork = 'ETHEREUM') {
+  const anvil = await startAnvil(ANVIL_CHAIN)
+  const { chain, rpcUrl } = anvil
+  const token = await deployToken(anvil, decimalsOf('USDG'))
+  const key = generatePrivateKey()
+  const hotWallet = privateKeyToAccount(key).address
+  const mining = { url: rpcUrl, body: { jsonrpc: '2.0', id: 1, method: 'evm_mine', params: [] } }
+  const transferEvent = getAbiItem({ abi: TOKEN_ABI, name: 'Transfer' })
+
+  /** Native transfers by address, up to a block: a chain is read once. */
+  const natives = new Map<string, { hash: string; index: string; amount: string }[]>()
+  let readTo = -1n
+  async function readNatives() {
+    const head = await chain.getBlockNumber()
+    for (; readTo < head; readTo++) {
+      const { transactions } = await chain.getBlock({ blockNumber: readTo + 1n, includeTransactions: true })
+      for (const { hash, to, value } of transactions) {
+        if (to === null || value === 0n) continue
+        const arrived = { hash, index: '0', amount: formatAmount(value, decimalsOf('ETH')) }
+        natives.set(to.toLowerCase(), [...(natives.get(to.toLowerCase()) ?? []), arrived])
+      }
+    }
+  }
+
+  const world: World = {
+    network,
+    section: {
+      adapter: 'evm',
+      rpc_url: rpcUrl,
+      chain_id: ANVIL_CHAIN,
+      hot_wallet_key: { env: 'HOT_WALLET_KEY' },
+      deposit_key: { env: 'DEPOSIT_KEY' },
+      confirmations: EVM_CONFIRMATIONS,
+      fee_ceiling: '100',
+      tokens: { USDG: token },
+    },
+    secrets: { HOT_WALLET_KEY: key, DEPOSIT_KEY: generateMnemonic(english) },
+    mining,
+    async pay(address, asset, amount) {
+      const units = parseAmount(amount, decimalsOf(asset))!
+      const to = address as Hex
+      const hash =
+        asset === 'ETH'
+          ? await chain.sendTransaction({ chain: null, to, value: units })
+          : await chain.writeContract({
+              chain: null,
+              address: token,
+              abi: TOKEN_ABI,
+              functionName: 'mint',
+              args: [to, units],
+            })
+      await mine(mining)
+      return { hash, index: '0' }
+    },
+    newAddress: async () => privateKeyToAccount(generatePrivateKey()).address,
+    async received(address, asset) {
+      if (asset === 'ETH') {
+        await readNatives()
+        return natives.get(address.toLowerCase()) ?? []
+      }
+      const args = { to: address as Hex }
+      const logs = await chain.getLogs({ address: token, event: transferEvent, args, fromBlock: 0n })
+      return logs.map(({ args: { amount }, transactionHash, logIndex }) => {
+        return {
+          hash: transactionHash,
+          index: String(logIndex),
+          amount: formatAmount(amount!, decimalsOf(asset)),
+        }
+      })
+    },
+    async requireAtRest() {
+      expect(await chain.getTxpoolStatus()).toEqual({ pending: 0, queued: 0 })
+    },
+    stop: () => anvil.stop(),
+  }
+  return { ...world, anvil, hotWallet }
+}
+
+/** Litecoin Core on regtest. */
+export async function litecoinWorld() {
+  const node = await LitecoinNode.start()
+  const { rpcUrl, rpcUser, rpcPassword, wallet } = node.config
+  const coinbase = await node.newAddress()
+  const world: World = {
+    network: 'LITECOIN',
+    section: {
+      adapter: 'bitcoin-core',
+      rpc_url: rpcUrl,
+      rpc_user: rpcUser,
+      rpc_password: { env: 'LITECOIN_PASSWORD' },
+      wallet,
+      confirmations: 1,
+      fee_ceiling: '0.01',
+    },
+    secrets: { LITECOIN_PASSWORD: rpcPassword },
+    mining: {
+      url: `${rpcUrl}/wallet/miner`,
+      authorization: `Basic ${btoa(`${rpcUser}:${rpcPassword}`)}`,
+      body: { id: 0, method: 'generatetoaddress', params: [1, coinbase] },
+    },
+    async pay(address, _asset, amount) {
+      const hash = await node.pay(node.miner, { [address]: amount })
+      await node.mine(1)
+      return { hash, index: await outputOf(node, hash, address) }
+    },
+    newAddress: () => node.newAddress(),
+    async received(address) {
+      const found = await node.miner.call<{ txids: string[] }[]>(
+        'listreceivedbyaddress',
+        0,
+        false,
+        false,
+        address,
+      )
+      const hashes = found.flatMap(({ txids }) => txids)
+      return Promise.all(
+        hashes.map(async (hash) => {
+          const { details } = await node.miner.call<{ details: Detail[] }>('gettransaction', hash)
+          const { vout, amount } = details.find(
+            (one) => one.category === 'receive' && one.address === address,
+          )!
+          return { hash, index: vout, amount: formatAmount(parseStoredAmount(amount, 8), 8) }
+        }),
+      )
+    },
+    async requireAtRest() {
+      expect(await node.bursar.call('listlockunspent')).toEqual([])
+      expect(await node.bursar.call('getrawmempool')).toEqual([])
+    },
+    stop: () => node.stop(),
+  }
+  return { ...world, node }
+}
+
+interface Detail {
+  category: string
+  address: string
+  vout: string
+  amount: string
+}
+
+async function outputOf(node: LitecoinNode, hash: string, address: string): Promise<string> {
+  const { details } = await node.miner.call<{ details: Detail[] }>('gettransaction', hash)
+  return details.find((one) => one.category === 'send' && one.address === address)!.vout
+}
+
+// ---------------------------------------------------------------------------------------------- the service
+
+/** A networks file with these worlds' sections, and the environment that names it. */
+export async function networksFile(worlds: readonly World[], changes: Record<string, unknown> = {}) {
+  const folder = await mkdtemp(join(tmpdir(), 'bursar-networks-'))
+  const path = join(folder, 'networks.json')
+  const sections = worlds.map(({ network, section }) => [network, { ...section, ...changes }])
+  await writeFile(path, JSON.stringify(Object.fromEntries(sections)))
+  const secrets = Object.assign({}, ...worlds.map((world) => world.secrets)) as Record<string, string>
+  return {
+    path,
+    folder,
+    environment: { BURSAR_NETWORKS_FILE: path, ...secrets },
+    remove: () => rm(folder, { recursive: true, force: true }),
+  }
+}
+
+/** The service on real networks, with a worker that is healthy. Close it in `afterAll`. */
+export async function startRealService(world: World) {
+  const file = await networksFile([world])
+  const { url, db, drop } = await cloneDatabase()
+  const settings = testSettings({})
+  const ledger = new Ledger(db)
+  const configured = await configuredNetworks(file.path, file.environment, db)
+  const networks: Networks = new Map([...configured].map(([network, { adapter }]) => [network, adapter]))
+  const app = await buildApp({
+    db,
+    ledger,
+    networks,
+    settings,
+    baseUrl: 'http://127.0.0.1:8080',
+    log: pino({ level: 'silent' }),
+  })
+  await app.ready()
+  return {
+    url,
+    db,
+    app,
+    ledger,
+    networks,
+    settings,
+    environment: { ...file.environment, DATABASE_URL: url },
+    reports: () => networkReports(db, configured),
+    async close() {
+      await app.close()
+      await ledger.drain()
+      await drop()
+      await file.remove()
+    },
+  }
+}
+export type RealService = Awaited<ReturnType<typeof startRealService>>
+
+const ROUNDS_MAX = 20
+
+/** Works until everything has ended, as whoever comes after one that has died. */
+export async function workToTheEnd(service: RealService, world: World): Promise<void> {
+  const { db } = service
+  const betweenRounds = async () => {
+    await mine(world.mining)
+    await hurry(db)
+  }
+  for (let round = 1; round <= ROUNDS_MAX; round++) {
+    await betweenRounds()
+    await workOff(service, betweenRounds)
+    const { rowCount } = await db.query(`
+      select from transfers where status = 'PENDING'
+      union all select from orchestrations where status = 'PROCESSING'
+      union all select from evm_sweeps where state in ('SIGNED', 'BROADCAST')`)
+    if (rowCount === 0) return
+  }
+  throw new Error(`the worker does not come to an end: ${JSON.stringify(await service.reports())}`)
+}
+
+/** Throws unless nothing is on its way or locked anywhere. */
+async function requireAtRest({ db }: RealService, world: World): Promise<void> {
+  const { rowCount } = await db.query(`
+    select from broadcasts where due_at is not null or state <> 'DONE'
+    union all select from transfers where status = 'PENDING'
+    union all select from evm_sweeps where state in ('SIGNED', 'BROADCAST')`)
+  expect(rowCount).toBe(0)
+  await world.requireAtRest()
+}
+
+/** Throws unless the ledger agrees with the chain to the last unit. */
+export async function requireAgreement(service: RealService, world: World): Promise<void> {
+  const [report] = await service.reports()
+  expect(report).toMatchObject({ crypto_network: world.network, reachable: true, in_flight: {}, waiting: [] })
+  expect(report!.custody.some(({ in_custody }) => in_custody !== '0')).toBe(true)
+  for (const { asset, difference } of report!.custody) expect([asset, difference]).toEqual([asset, '0'])
+  const inFlight = await service.db.query(
+    `select from entries where account like 'in_flight:%' group by asset having sum(amount) <> 0`,
+  )
+  expect(inFlight.rowCount).toBe(0)
+  expect((await verify(service.db)).disagreements).toEqual([])
+}
+
+const LOCKS = `
+  select l.locktype, l.mode, a.query
+  from pg_locks l join pg_stat_activity a using (pid)
+  where a.datname = current_database() and a.pid <> pg_backend_pid()
+    and (l.locktype in ('advisory', 'tuple', 'transactionid') or a.state like 'idle in transaction%')`
+
+/** PostgreSQL needs a moment to see that a process has died. */
+async function requireNoLocks({ db }: RealService): Promise<void> {
+  await vi.waitFor(async () => expect((await db.query(LOCKS)).rows).toEqual([]), {
+    timeout: 5_000,
+    interval: 5,
+  })
+}
+
+// ---------------------------------------------------------------------------------------------- workers that die
+
+/** So many wait for their turn, so that it takes no time to start one. */
+const WAITING = 2
+
+/** Starts workers that die. Bundled, one takes 0.2 s of CPU to start instead of 2. */
+export async function killedWorkers(service: RealService, world: World) {
+  const folder = await mkdtemp(join(tmpdir(), 'bursar-killed-'))
+  const program = join(folder, 'killed-worker.mjs')
+  await build({
+    entryPoints: [fileURLToPath(new URL('killed-worker.ts', import.meta.url))],
+    outfile: program,
+    bundle: true,
+    platform: 'node',
+    format: 'esm',
+    external: ['pg-native'],
+    // Some of what is bundled is CommonJS.
+    banner: {
+      js: `import { createRequire } from 'node:module'; const require = createRequire(import.meta.url)`,
+    },
+    logLevel: 'warning',
+  })
+  const start = () => {
+    const child = spawn(process.execPath, [program], {
+      env: {
+        ...ENVIRONMENT,
+        TEST_EVERY_STEP: process.env.TEST_EVERY_STEP,
+        ...service.environment,
+        MINING: JSON.stringify(world.mining),
+      },
+      stdio: ['pipe', 'pipe', 'pipe'],
+    })
+    return { child, ended: once(child, 'exit'), output: text(child.stdout), errors: text(child.stderr) }
+  }
+  const waiting = Array.from({ length: WAITING }, start)
+  return {
+    /** Has one work until it dies at a place. Gives the place; undefined when it came to its end before. */
+    async run(place: number): Promise<string | undefined> {
+      const { child, ended, output, errors } = waiting.shift()!
+      waiting.push(start())
+      child.stdin.write(`${place}\n`)
+      const [code, signal] = (await ended) as [number | null, string | null]
+      const [said, failure] = await Promise.all([output, errors])
+      if (signal === 'SIGKILL') return /^DIES (.+)$/m.exec(said)![1]!
+      expect({ place, code, failure }).toEqual({ place, code: 0, failure: '' })
+      expect(said).toMatch(/^ENDED \d+$/m)
+      return undefined
+    },
+    async stop() {
+      for (const { child, ended } of waiting) {
+        child.kill('SIGKILL')
+        await ended
+      }
+      await rm(folder, { recursive: true, force: true })
+    },
+  }
+}
+
+// ---------------------------------------------------------------------------------------------- what they work on
+
+/** What a customer is paid and pays out at each turn. Amounts are decimal strings. */
+export interface Turn {
+  /** Comes in at an address of the next customer, who withdraws some of it at the next turn. */
+  deposit: { asset: string; amount: string }
+  withdrawal: { asset: string; amount: string }
+  /** Comes in at an address that a rule names, which pays it out. */
+  rule: { asset: string; amount: string }
+}
+
+interface Prepared {
+  customer: TestCustomer
+  address: string
+}
+
+/** A customer with an address, and a deposit on its way to it. */
+export async function prepare(
+  service: RealService,
+  world: World,
+  deposit: Turn['deposit'],
+): Promise<Prepared> {
+  const customer = await newCustomer(service)
+  const made = await customer.call<{ address: string }>('POST', '/v2/transfer/deposit-addresses', {
+    profile_id: customer.profile_id,
+    crypto_network: world.network,
+  })
+  const { address } = made.body
+  const { hash, index } = await world.pay(address, deposit.asset, deposit.amount)
+  expected.set(customer, [{ ...deposit, hash, index }])
+  return { customer, address }
+}
+
+/** What has been paid to each customer's addresses. */
+const expected = new Map<TestCustomer, { asset: string; amount: string; hash: string; index: string }[]>()
+
+/** Orders a withdrawal, and pays in at a rule that pays out. Gives where both go. */
+export async function order(world: World, { customer }: Prepared, turn: Turn) {
+  const { profile_id } = customer
+  const crypto_network = world.network
+  const [destination_address, ruleDestination] = [await world.newAddress(), await world.newAddress()]
+  const rule = await customer.call<{ rule: { source: { crypto: { address: string } } } }>(
+    'POST',
+    '/v2/orchestration/rules',
+    {
+      ref_id: 'rule',
+      profile_id,
+      source_asset: turn.rule.asset,
+      destination_asset: turn.rule.asset,
+      source: { crypto: { network: crypto_network } },
+      destination: { crypto: { network: crypto_network, address: ruleDestination } },
+    },
+  )
+  const { hash, index } = await world.pay(
+    rule.body.rule.source.crypto.address,
+    turn.rule.asset,
+    turn.rule.amount,
+  )
+  expected.get(customer)!.push({ ...turn.rule, hash, index })
+  const { status, body } = await customer.call('POST', '/v2/transfer/crypto-withdrawals', {
+    profile_id,
+    ...turn.withdrawal,
+    crypto_network,
+    destination_address,
+  })
+  expect({ status, body }).toMatchObject({ status: 200 })
+  return { destination_address, ruleDestination }
+}
+
+/** Throws unless all that was ordered is on the chain once, and all that was paid is credited once. */
+export async function requireDone(
+  world: World,
+  { customer }: Prepared,
+  { destination_address, ruleDestination }: Awaited<ReturnType<typeof order>>,
+  turn: Turn,
+): Promise<void> {
+  const { body } = await customer.call<{ items: Transfer[] }>('GET', '/v2/transfer/transfers')
+  const outcome = ({ asset, amount, crypto_tx_hash, crypto_tx_index }: Transfer) => ({
+    asset,
+    amount,
+    hash: crypto_tx_hash,
+    index: crypto_tx_index,
+  })
+  const ofType = (type: Transfer['type']) => body.items.filter((transfer) => transfer.type === type)
+
+  expect(ofType('CRYPTO_DEPOSIT').map(outcome).sort(byHash)).toEqual(
+    [...expected.get(customer)!].sort(byHash),
+  )
+  const withdrawals = ofType('CRYPTO_WITHDRAWAL')
+  expect(withdrawals.map(({ status }) => status)).toEqual(['COMPLETED', 'COMPLETED'])
+  for (const [address, { asset, amount }] of [
+    [destination_address, turn.withdrawal],
+    [ruleDestination, turn.rule],
+  ] as const) {
+    const withdrawal = withdrawals.find((one) => one.destination_address === address)!
+    // A rule pays out what came in; its fee is part of that.
+    expect([withdrawal.amount, withdrawal.total]).toContain(amount)
+    const { asset: _, ...paid } = outcome(withdrawal)
+    expect([asset, await world.received(address, asset)]).toEqual([asset, [paid]])
+  }
+  const { body: all } = await customer.call('GET', '/v2/orchestration/orchestrations')
+  expect(all).toMatchObject({ items: [{ status: 'COMPLETED' }] })
+}
+
+const byHash = (one: { hash?: string | undefined }, other: { hash?: string | undefined }) =>
+  one.hash! < other.hash! ? -1 : 1
+
+const PLACES_MAX = 500
+/** The whole ledger is held against the chain after so many deaths: one that did harm is among the last ones. */
+const AGREEMENT_EVERY = 10
+
+/**
+ * Turn after turn, each with customers of its own: a worker dies at the next place, a healthy one does the rest, and
+ * then everything is held against the chain. Ends with the worker that does not die. Gives the places.
+ */
+export async function dieEverywhere(service: RealService, world: World, turn: Turn): Promise<string[]> {
+  const workers = await killedWorkers(service, world)
+  const places: string[] = []
+  try {
+    let now = await prepare(service, world, turn.deposit)
+    await workToTheEnd(service, world)
+    for (let turns = 1; turns <= PLACES_MAX; turns++) {
+      const next = await prepare(service, world, turn.deposit)
+      const orders = await order(world, now, turn)
+      const place = await workers.run(places.length)
+      try {
+        await requireNoLocks(service)
+        if (place !== undefined) await workToTheEnd(service, world)
+        await requireDone(world, now, orders, turn)
+        await requireAtRest(service, world)
+        if (turns % AGREEMENT_EVERY === 0 || place === undefined) await requireAgreement(service, world)
+      } catch (error) {
+        throw new Error(`after a worker that died ${places.length}: ${place}`, { cause: error })
+      }
+      if (place === undefined) return places
+      places.push(place)
+      now = next
+    }
+    throw new Error('the worker has more places to die at than is believed')
+  } finally {
+    await workers.stop()
+  }
+}

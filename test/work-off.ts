@@ -1,0 +1,55 @@
+import { runOrchestrations } from '../src/orchestrations/run-orchestrations.ts'
+import type { Database } from '../src/db/database.ts'
+import type { Ledger } from '../src/ledger/ledger.ts'
+import type { Networks } from '../src/networks/networks.ts'
+import type { Settings } from '../src/settings.ts'
+import { creditDeposits } from '../src/transfers/credit-deposits.ts'
+import { settleWithdrawals } from '../src/transfers/settle-withdrawals.ts'
+import { sweepDepositAddresses } from '../src/transfers/sweep-deposit-addresses.ts'
+
+/** A request that makes a block. */
+export interface Mining {
+  url: string
+  authorization?: string
+  body: object
+}
+
+export async function mine({ url, authorization, body }: Mining): Promise<void> {
+  const reply = await fetch(url, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', ...(authorization !== undefined && { authorization }) },
+    body: JSON.stringify(body),
+  })
+  if (!reply.ok) throw new Error(`no block is made: ${reply.status}`)
+}
+
+const ROUNDS_MAX = 30
+
+/**
+ * What the worker does, in an order that is the same each time, so that its steps can be counted: first the deposits
+ * and what they set off, then the withdrawals, then sweeping, each until nothing is left of it. Between two rounds a
+ * block is made and everything is due.
+ */
+export async function workOff(
+  {
+    db,
+    ledger,
+    networks,
+    settings,
+  }: { db: Database; ledger: Ledger; networks: Networks; settings: Settings },
+  betweenRounds: () => Promise<void>,
+): Promise<void> {
+  await creditDeposits({ db, ledger, networks, settings })
+  await runOrchestrations(db, { networks, settings })
+  const parts = [() => settleWithdrawals(db, networks), () => sweepDepositAddresses(networks)]
+  for (const part of parts) {
+    for (let round = 1; (await part()) > 0; round++) {
+      if (round > ROUNDS_MAX) throw new Error('the worker does not come to an end')
+      await betweenRounds()
+    }
+  }
+}
+
+/** Whatever waits for its time is due. */
+export const hurry = (db: Database) =>
+  db.query('update broadcasts set due_at = clock_timestamp() where due_at is not null')
