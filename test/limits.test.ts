@@ -37,7 +37,7 @@ describe('the rate of an API client', () => {
       BURSAR_RATE_LIMIT_PER_SECOND: '2',
       BURSAR_RATE_LIMIT_BURST: '5',
     })
-    atEnd(service.close)
+    atEnd(() => service.close())
     const [one, two] = [await newCustomer(service), await newCustomer(service)]
     const statuses: number[] = []
     for (let n = 0; n < 7; n++) statuses.push((await one.call('GET', '/v2/profiles')).status)
@@ -64,7 +64,7 @@ describe('the rate of an API client', () => {
 
   test('has no limit unless one is set', async () => {
     const service = await startTestService()
-    atEnd(service.close)
+    atEnd(() => service.close())
     const { call } = await newCustomer(service)
     const answers = await Promise.all(Array.from({ length: 300 }, () => call('GET', '/v2/profiles?limit=1')))
     expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]))
@@ -81,7 +81,7 @@ describe('the rate of an API client', () => {
 describe('failed token requests', () => {
   test('are limited by client and address, and keep nobody else from a token', async () => {
     const service = await startTestService({ BURSAR_TOKEN_FAILURES_PER_MINUTE: '3' })
-    atEnd(service.close)
+    atEnd(() => service.close())
     const [one, two] = [await newCustomer(service), await newCustomer(service)]
     const ask = (client_id: string, client_secret: string, remoteAddress = '192.0.2.1') =>
       service.app.inject({

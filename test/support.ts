@@ -236,6 +236,8 @@ export interface BursarProcess {
   log: () => string
   /** Sends the signal, if it still runs, and waits for its end. */
   end: (signal: 'SIGTERM' | 'SIGKILL') => Promise<void>
+  /** Null while it runs, and when a signal ended it. */
+  exitCode: () => number | null
 }
 
 /** Runs `bursar serve` on a free port and waits until it is ready. End it in `afterAll`. */
@@ -259,6 +261,7 @@ export async function spawnBursar(environment: Record<string, string>): Promise<
       if (!hasEnded()) child.kill(signal)
       await ended
     },
+    exitCode: () => child.exitCode,
   }
 }
 

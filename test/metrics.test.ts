@@ -1,0 +1,236 @@
+import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { parse } from 'yaml'
+import { createCustomer } from '../src/customers/create-customer.ts'
+import { transaction } from '../src/db/database.ts'
+import { SCOPES } from '../src/http/scopes.ts'
+import { Ledger } from '../src/ledger/ledger.ts'
+import { createApiClient } from '../src/oauth/api-clients.ts'
+import { atEnd, cloneDatabase, credit, remoteCaller, spawnBursar, withdrawalOf } from './support.ts'
+import type { BursarProcess, RemoteCaller, TestDatabase } from './support.ts'
+
+// What Prometheus is told, by a real process; and that the dashboard and the alerts ask for what there is.
+
+vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 })
+
+const read = (file: string) => readFileSync(new URL(`../${file}`, import.meta.url), 'utf8')
+
+let database: TestDatabase
+let bursar: BursarProcess
+let call: RemoteCaller
+let profile_id: string
+beforeAll(async () => {
+  database = await cloneDatabase()
+  const customer = await createCustomer(database.db, 'Test')
+  profile_id = customer.profile_id
+  await credit(new Ledger(database.db), customer, 'USD', '1234.56')
+  bursar = await spawnBursar({
+    DATABASE_URL: database.url,
+    BURSAR_METRICS_PORT: '0',
+    BURSAR_WORKER_INTERVAL_MS: '20',
+    BURSAR_SIMULATED_CONFIRMATION_MS: '0',
+  })
+  call = await remoteCaller(bursar.address, await createApiClient(database.db, customer.customer_id, SCOPES))
+})
+afterAll(async () => {
+  await bursar.end('SIGTERM')
+  await database.drop()
+})
+
+const metricsAddress = (log: string) => /metrics at (\S+)"/.exec(log)![1]!
+
+interface Sample {
+  name: string
+  labels: Record<string, string>
+  value: number
+}
+
+async function scrape(address = metricsAddress(bursar.log())): Promise<Sample[]> {
+  const text = await (await fetch(address)).text()
+  return text
+    .split('\n')
+    .filter((line) => line !== '' && !line.startsWith('#'))
+    .map((line) => {
+      const [, name = '', labels = '', value] = /^(\w+)(?:\{(.*)\})? (\S+)$/.exec(line) ?? []
+      const pairs = [...labels.matchAll(/(\w+)="([^"]*)"/g)].map(([, key, text]) => [key, text] as const)
+      return { name, labels: Object.fromEntries(pairs) as Record<string, string>, value: Number(value) }
+    })
+}
+
+async function valueOf(name: string, labels: Record<string, string> = {}): Promise<number | undefined> {
+  const samples = await scrape()
+  return samples.find(
+    (sample) =>
+      sample.name === name && Object.entries(labels).every(([key, text]) => sample.labels[key] === text),
+  )?.value
+}
+
+test('requests are counted by route, method and status, whatever is in their paths', async () => {
+  for (let n = 0; n < 20; n++) await call('GET', `/v2/transfer/transfers/${crypto.randomUUID()}`)
+  for (let n = 0; n < 20; n++) await call('GET', `/v2/${crypto.randomUUID()}?x=${n}`)
+  const count = 'bursar_http_request_duration_seconds_count'
+  const of = (labels: Record<string, string>) => valueOf(count, labels)
+  expect(await of({ method: 'GET', route: '/v2/transfer/transfers/:id', status: '404' })).toBe(20)
+  expect(await of({ method: '', route: '', status: '404' })).toBe(20)
+  const routes = new Set(
+    (await scrape()).filter(({ name }) => name === count).map(({ labels }) => labels.route),
+  )
+  expect([...routes].sort()).toEqual(['', '/oauth2/token', '/v2/transfer/transfers/:id'])
+})
+
+test('withdrawals are told of from their creation to their end, and so is what profiles hold', async () => {
+  expect(await valueOf('bursar_ledger_profiles_total', { asset: 'USD' })).toBe(1234.56)
+  await transaction(database.db, async (tx) => {
+    // The worker cannot begin.
+    await tx.query('lock table broadcasts in row exclusive mode')
+    await tx.query('lock table broadcasts in share mode')
+    expect(
+      (await call('POST', '/v2/transfer/crypto-withdrawals', withdrawalOf({ profile_id } as never))).status,
+    ).toBe(200)
+    const labels = { network: 'ETHEREUM', state: 'NEW' }
+    await expect
+      .poll(() => valueOf('bursar_withdrawals_in_flight', labels), { timeout: 20_000, interval: 500 })
+      .toBe(1)
+    expect(await valueOf('bursar_worker_overdue_seconds', { network: 'ETHEREUM' })).toBeGreaterThan(0)
+  })
+  const ended = { network: 'ETHEREUM', status: 'COMPLETED' }
+  await expect
+    .poll(() => valueOf('bursar_withdrawals_ended_total', ended), { timeout: 10_000, interval: 200 })
+    .toBe(1)
+  await expect
+    .poll(() => bursar.log())
+    .toMatch(
+      /"transfer_id":"[0-9a-f-]{36}","network":"ETHEREUM","status":"COMPLETED","msg":"withdrawal ended"/,
+    )
+  await expect
+    .poll(() => valueOf('bursar_withdrawals_in_flight', { network: 'ETHEREUM' }), {
+      timeout: 20_000,
+      interval: 500,
+    })
+    .toBe(undefined)
+  // Why one waits is told in words of ours, whatever numbers are in the reason.
+  const insert = (reason: string) =>
+    database.db.query(
+      `insert into broadcasts (customer_id, transfer_id, network, state, due_at, created_at, waiting_reason, waiting_since)
+       select id, gen_random_uuid(), 'BITCOIN', 'HELD', now() + interval '1 hour', now(), $1, now() from customers`,
+      [reason],
+    )
+  await insert('the hot wallet has 1.5 left, the withdrawal needs 2.5 BTC')
+  await insert('the hot wallet has 1.6 left, the withdrawal needs 2.7 BTC')
+  await insert('something that nobody has thought of')
+  const waiting = (reason: string) => valueOf('bursar_withdrawals_waiting', { network: 'BITCOIN', reason })
+  await expect.poll(() => waiting('hot_wallet'), { timeout: 20_000, interval: 500 }).toBe(2)
+  expect(await waiting('other')).toBe(1)
+  await database.db.query(`delete from broadcasts where network = 'BITCOIN'`)
+})
+
+test('batches, the worker, connections and the process are told of', async () => {
+  expect(await valueOf('bursar_ledger_batch_movements_count')).toBeGreaterThan(0)
+  expect(
+    await valueOf('bursar_worker_rounds_total', { loop: 'payouts', outcome: 'succeeded' }),
+  ).toBeGreaterThan(1)
+  expect(await valueOf('bursar_database_connections', { pool: 'requests', kind: 'max' })).toBe(14)
+  expect(await valueOf('bursar_database_connections', { pool: 'background', kind: 'max' })).toBe(6)
+  expect(await valueOf('bursar_build_info', { node: process.version })).toBe(1)
+  expect(await valueOf('process_cpu_seconds_total')).toBeGreaterThan(0)
+  expect(await valueOf('bursar_records_age_seconds')).toBeLessThan(30)
+})
+
+describe('the dashboard and the alerts', () => {
+  const dashboard = JSON.parse(read('ops/grafana-dashboard.json')) as {
+    panels: { title: string; targets?: { expr: string }[] }[]
+    templating: { list: { definition?: string }[] }
+  }
+  const alerts = parse(read('ops/alerts.yml')) as {
+    groups: { rules: { alert: string; expr: string; annotations: { summary: string } }[] }[]
+  }
+  const rules = alerts.groups.flatMap(({ rules }) => rules)
+  const queries = [
+    ...dashboard.panels.flatMap(({ title, targets = [] }) =>
+      targets.map(({ expr }) => [title, expr] as const),
+    ),
+    ...dashboard.templating.list.flatMap(({ definition }) => (definition ? [['', definition] as const] : [])),
+    ...rules.map(({ alert, expr }) => [alert, expr] as const),
+  ]
+  const NAME = /\b(?:bursar|process|nodejs)_\w+/g
+  /** The metric of a histogram's parts. */
+  const metricOf = (name: string) => name.replace(/_(bucket|sum|count)$/, '')
+
+  /** What is told of, with the names of its labels; a metric without a sample now is told of too. */
+  async function told(): Promise<Map<string, Set<string>>> {
+    const text = await (await fetch(metricsAddress(bursar.log()))).text()
+    const metrics = new Map(
+      [...text.matchAll(/^# TYPE (\S+)/gm)].map(([, name]) => [name!, new Set<string>()]),
+    )
+    for (const { name, labels } of await scrape())
+      for (const label of Object.keys(labels)) (metrics.get(name) ?? metrics.get(metricOf(name)))!.add(label)
+    return metrics
+  }
+
+  test('ask for metrics that there are, by labels that they have', async () => {
+    const metrics = await told()
+    expect(queries.length).toBeGreaterThan(30)
+    for (const [where, query] of queries) {
+      const names = query.match(NAME) ?? []
+      if (!query.startsWith('up{')) expect(names.length, where).toBeGreaterThan(0)
+      for (const name of names)
+        expect(metrics.has(name) || metrics.has(metricOf(name)), `${where}: ${name}`).toBe(true)
+      for (const [, name, selector] of query.matchAll(/\b((?:bursar|process|nodejs)_\w+)\{([^}]*)\}/g)) {
+        const known = metrics.get(name!) ?? metrics.get(metricOf(name!))!
+        // Without a sample now, its labels are not told.
+        if (known.size === 0) continue
+        for (const [, label] of selector!.matchAll(/(\w+)\s*(?:=~|!=|=)/g))
+          if (label !== 'instance') expect([...known], `${where}: ${name} by ${label}`).toContain(label)
+      }
+    }
+  })
+
+  test('show every metric of ours, and docs/operating.md tells of each', async () => {
+    const page = read('docs/operating.md')
+    const asked = new Set(queries.flatMap(([, query]) => (query.match(NAME) ?? []).map(metricOf)))
+    for (const name of (await told()).keys()) {
+      if (!name.startsWith('bursar_')) continue
+      expect([...asked], name).toContain(metricOf(name))
+      expect(page).toContain(`\`${name}\``)
+    }
+  })
+
+  test('each alert says what to do about what', () => {
+    expect(rules.length).toBeGreaterThan(10)
+    expect(new Set(rules.map(({ alert }) => alert)).size).toBe(rules.length)
+    for (const { alert, annotations } of rules) expect(annotations.summary, alert).toMatch(/^.{20,}\.$/s)
+  })
+})
+
+describe('their port', () => {
+  test('that is taken stops the start when it was asked for, and names the setting', async () => {
+    const taken = createServer().listen(0, '127.0.0.1')
+    await once(taken, 'listening')
+    atEnd(async () => void taken.close())
+    const { port } = taken.address() as { port: number }
+    const starting = spawnBursar({ DATABASE_URL: database.url, BURSAR_METRICS_PORT: String(port) })
+    await expect(starting).rejects.toThrow(new RegExp(`BURSAR_METRICS_PORT: .*in use.*:${port}`))
+  })
+
+  test('that nobody asked for is done without when it is taken', async () => {
+    // By whoever: another process, or this one.
+    const other = createServer().listen(9464, '127.0.0.1')
+    await Promise.race([once(other, 'listening'), once(other, 'error')]).catch(() => undefined)
+    atEnd(async () => void other.close())
+    const second = await spawnBursar({ DATABASE_URL: database.url })
+    atEnd(() => second.end('SIGTERM'))
+    expect((await fetch(`${second.address}/health/ready`)).status).toBe(200)
+    await second.end('SIGTERM')
+    expect(second.log().match(/port 9464 is taken/g)).toHaveLength(1)
+    expect(second.exitCode()).toBe(0)
+  })
+
+  test('serves nothing but them', async () => {
+    const address = metricsAddress(bursar.log())
+    expect((await fetch(address.replace('/metrics', '/'))).status).toBe(404)
+    expect((await fetch(address, { method: 'POST' })).status).toBe(404)
+    expect((await fetch(`${bursar.address}/metrics`)).status).toBe(404)
+  })
+})
