@@ -7,10 +7,14 @@ import { listAccounts } from './accounts/list-accounts.ts'
 import type { Database } from './db/database.ts'
 import { healthRoutes } from './health/routes.ts'
 import { authenticator } from './http/authenticate.ts'
+import { docsPage } from './http/docs-page.ts'
 import { errorRoutes, refuseOtherMethods, refuseUrl } from './http/errors.ts'
+import type { ExampleRecords } from './http/example-records.ts'
 import { mount } from './http/mount.ts'
 import { openApi } from './http/openapi.ts'
 import type { Context, Operation } from './http/operation.ts'
+import { withRateLimit } from './http/rate-limit.ts'
+import { Requests, type RequestMeter } from './http/requests.ts'
 import { validatorCompiler } from './http/validation.ts'
 import { createIdentity } from './identities/create-identity.ts'
 import { getIdentity } from './identities/get-identity.ts'
@@ -89,6 +93,15 @@ export const OPERATIONS: readonly Operation[] = [
 ]
 
 export const BODY_LIMIT = 64 * 1024
+/** Most connections of clients to this process. More are closed at once. */
+const CONNECTIONS_MAX = 20_000
+/** How often connections are looked at that take too long to send a request. */
+const CONNECTIONS_CHECK_MS = 1_000
+/** How long a client may take to send a request, and of that its headers. */
+const RECEIVE_MS_MAX = 20_000
+const HEADERS_MS_MAX = 10_000
+/** How long a connection may stand still while an answer is written to it, beside the time that a request may take. */
+const STALLED_MS_MAX = 30_000
 
 export interface AppOptions {
   db: Database
@@ -97,6 +110,10 @@ export interface AppOptions {
   settings: Settings
   baseUrl: string
   log: Logger
+  /** Is told of each request. */
+  meter?: RequestMeter | undefined
+  /** The demo's records, for the examples of the API reference, once there are any. */
+  exampleRecords?: () => Promise<ExampleRecords | undefined>
 }
 
 /** Builds the HTTP service: the same for production, tests and benchmarks. The caller listens and closes. */
@@ -107,7 +124,9 @@ export async function buildApp({
   settings,
   baseUrl,
   log,
-}: AppOptions): Promise<FastifyInstance> {
+  meter,
+  exampleRecords = async () => undefined,
+}: AppOptions): Promise<FastifyInstance & { requests: Requests }> {
   const app = Fastify({
     loggerInstance: log,
     logController: new LogController({ disableRequestLogging: true }),
@@ -119,9 +138,21 @@ export async function buildApp({
     routerOptions: { ignoreTrailingSlash: false, maxParamLength: maxHeaderSize },
     frameworkErrors: refuseUrl(baseUrl),
     forceCloseConnections: 'idle',
+    http: { connectionsCheckingInterval: CONNECTIONS_CHECK_MS, headersTimeout: HEADERS_MS_MAX },
+    requestTimeout: RECEIVE_MS_MAX,
+    connectionTimeout: settings.requestTimeoutMs + STALLED_MS_MAX,
+    trustProxy: settings.trustedProxies ?? false,
   }) as unknown as FastifyInstance
+  app.server.maxConnections = CONNECTIONS_MAX
   app.removeContentTypeParser('text/plain')
   app.setValidatorCompiler(validatorCompiler)
+  const requests = new Requests({
+    max: settings.requestsMax,
+    timeoutMs: settings.requestTimeoutMs,
+    meter,
+    ...(settings.logRequests && { log }),
+  })
+  requests.watch(app)
   errorRoutes(app, { baseUrl })
 
   const keys = await loadSigningKeys(db)
@@ -133,20 +164,32 @@ export async function buildApp({
     externalIssuer: settings.oauthIssuer,
   })
   const context: Context = { db, ledger, networks, settings, baseUrl }
-  const requireScope = authenticator(tokens)
+  const requireScope = withRateLimit(authenticator(tokens), {
+    perSecond: settings.rateLimitPerSecond,
+    burst: settings.rateLimitBurst,
+  })
   const routes: { method: string; url: string }[] = []
   app.addHook(
     'onRoute',
     ({ method, url }) => void routes.push(...[method].flat().map((one) => ({ method: one, url }))),
   )
 
-  await openApi(app, { baseUrl })
-  await app.register(healthRoutes, { db })
-  if (settings.oauthIssuer === undefined) await app.register(oauthRoutes, { db, keys, tokens, baseUrl })
+  const document = await openApi(app, { baseUrl, externalIssuer: settings.oauthIssuer, exampleRecords })
+  await app.register(healthRoutes, { db, requests })
+  if (settings.oauthIssuer === undefined)
+    await app.register(oauthRoutes, {
+      db,
+      keys,
+      tokens,
+      baseUrl,
+      failuresPerMinute: settings.tokenFailuresPerMinute,
+    })
   for (const operation of OPERATIONS) {
     if (operation.sandboxOnly && settings.mode !== 'sandbox') continue
-    mount(app, context, requireScope, operation)
+    mount(app, context, { requireScope, requests }, operation)
   }
   refuseOtherMethods(app, baseUrl, [...routes])
-  return app
+  // After them: pages, of which the framework does not tell all.
+  await docsPage(app, { baseUrl, document, sandbox: settings.mode === 'sandbox' })
+  return Object.assign(app, { requests })
 }

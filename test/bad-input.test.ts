@@ -2206,7 +2206,6 @@ describe.each(OPERATIONS.map((operation) => [nameOf(operation), operation] as co
 
 describe('routes', () => {
   test.each([
-    ['GET', '/'],
     ['GET', '/v2'],
     ['GET', '/v1/profiles'],
     ['GET', '/v2/Profiles'],

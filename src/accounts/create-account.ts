@@ -1,6 +1,7 @@
 import { Type, type Static } from 'typebox'
 import { transaction, violatedConstraint, type Queryable, type Transaction } from '../db/database.ts'
 import { newId, readClock } from '../db/ids.ts'
+import { EXAMPLE } from '../http/example-records.ts'
 import { operation } from '../http/operation.ts'
 import { problem } from '../http/problems.ts'
 import { insertProfile } from '../ledger/records/profile.ts'
@@ -45,7 +46,8 @@ export const createAccount = operation({
   scope: 'identity:write_account',
   tag: 'Accounts',
   summary: 'Create Account',
-  description: 'Its ref_id is unique among the accounts that the same API client has made.',
+  description:
+    'Makes an account of an identity, with its members and, where it is asked for, its profile. Its ref_id is unique among the accounts that the same API client has made.',
   body: Type.Object(
     {
       account: NewAccount,
@@ -56,14 +58,18 @@ export const createAccount = operation({
     { additionalProperties: false },
   ),
   example: {
-    account: {
-      identity_id: '0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f',
-      ref_id: 'account-2026-0001',
-      type: 'BROKERAGE',
-      description: 'Savings',
-      metadata: { order: '1041' },
+    bodies: {
+      'An account with a profile': {
+        account: {
+          identity_id: EXAMPLE.identity_id,
+          ref_id: 'account-2026-0001',
+          type: 'BROKERAGE',
+          description: 'Savings',
+          metadata: { order: '1041' },
+        },
+        create_profile: true,
+      },
     },
-    create_profile: true,
   },
   reply: Account,
   problems: ['already-exists', 'not-found'],

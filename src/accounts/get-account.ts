@@ -1,4 +1,5 @@
 import { Type } from 'typebox'
+import { EXAMPLE } from '../http/example-records.ts'
 import { Uuid } from '../http/fields.ts'
 import { operation } from '../http/operation.ts'
 import { Account, accountToWire, requireAccount } from './account.ts'
@@ -10,6 +11,8 @@ export const getAccount = operation({
   scope: 'identity:read_account',
   tag: 'Accounts',
   summary: 'Get Account',
+  description: 'Reads one account, with its members and its profile.',
+  example: { params: { id: EXAMPLE.account_id } },
   params: Type.Object({ id: Uuid('Account id.') }),
   reply: Account,
   problems: ['not-found'],

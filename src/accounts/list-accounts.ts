@@ -1,4 +1,5 @@
 import { Type } from 'typebox'
+import { EXAMPLE } from '../http/example-records.ts'
 import { Filter, FilterValue, FilterWithoutCommas } from '../http/fields.ts'
 import { listByCreation, listReply, pageParameters, timeBounds, uuidsOf } from '../http/lists.ts'
 import { operation } from '../http/operation.ts'
@@ -11,6 +12,8 @@ export const listAccounts = operation({
   scope: 'identity:read_account',
   tag: 'Accounts',
   summary: 'List Accounts',
+  description: "Lists the customer's accounts, newest first.",
+  example: { query: { identity_ids: [EXAMPLE.identity_id], limit: 10 } },
   query: Type.Object(
     {
       ids: Filter(FilterValue, 'Filter by account ids.'),

@@ -7,8 +7,8 @@ import { SCOPES } from '../http/scopes.ts'
 import { insertIdentity } from '../identities/create-identity.ts'
 import type { Movement } from '../ledger/ledger.ts'
 import { deposit } from '../ledger/movements/deposit.ts'
-import { insertInstructions } from '../ledger/records/fiat-deposit-instructions.ts'
-import type { OrchestrationRule } from '../ledger/records/orchestration-rule.ts'
+import { insertFiatAccount } from '../ledger/records/fiat-account.ts'
+import { insertInstructions, type InstructionsRow } from '../ledger/records/fiat-deposit-instructions.ts'
 import { createApiClient } from '../oauth/api-clients.ts'
 import { insertRule } from '../orchestrations/create-orchestration-rule.ts'
 import {
@@ -18,6 +18,7 @@ import {
   writeCredentials,
   type SandboxCredentials,
 } from './credentials.ts'
+import { DEMO } from './demo-records.ts'
 import { firstMoment, lastMonths, makeHistory, makeStatements } from './history.ts'
 
 const ADVISORY_LOCK = 7_311_003
@@ -25,7 +26,8 @@ const ADVISORY_LOCK = 7_311_003
 /**
  * Makes the demo customer on an empty database; undefined where there is a customer already. Of processes that
  * start together one makes it, and it is not there without its credentials in the file. It has been there for three
- * months. Then a first wire arrives for its rule, and its statements are made, so that there is something to look at.
+ * months. Then wires arrive, one for itself and one for its rule, and its statements are made, so that there is something
+ * to look at and to spend.
  */
 export async function makeDemo(
   { db, ledger, networks }: Pick<Context, 'db' | 'ledger' | 'networks'>,
@@ -40,26 +42,33 @@ export async function makeDemo(
     }
 
     const months = lastMonths(await readClock(tx))
-    const { customer_id, profile_id } = await createCustomer(tx, 'Demo', firstMoment(months))
+    const { customer_id, profile_id } = await createCustomer(tx, DEMO.name, firstMoment(months))
     await makeHistory(tx, { customer_id, profile_id }, months)
     const client = await createApiClient(tx, customer_id, SCOPES)
-    const { memo_id } = await insertInstructions(tx, customer_id, { profile_id, fiat_network: 'WIRE' })
+    const instructions = await insertInstructions(tx, customer_id, { profile_id, fiat_network: 'WIRE' })
     const person_details = { first_name: 'Ada', last_name: 'Example' }
     const identity = await insertIdentity(
       tx,
       customer_id,
-      { ref_id: 'demo-identity', person_details },
+      { ref_id: DEMO.identity, person_details },
       'APPROVED',
     )
     const account = await insertAccount(
       tx,
       customer_id,
       client.client_id,
-      { identity_id: identity.id, ref_id: 'demo-account', description: 'Savings of Ada Example' },
+      { identity_id: identity.id, ref_id: DEMO.account, description: 'Savings of Ada Example' },
       true,
     )
+    await insertFiatAccount(tx, customer_id, {
+      ref_id: DEMO.fiatAccount,
+      identity_id: identity.id,
+      fiat_account_owner: { person_details },
+      fiat_network_instructions: { wire: { account_number: '000987654321' } },
+      status: 'APPROVED',
+    })
     const rule = await insertRule(tx, networks, customer_id, {
-      ref_id: 'demo-rule',
+      ref_id: DEMO.rule,
       profile_id: account.profile_id!,
       source_asset: 'USD',
       destination_asset: 'USDP',
@@ -72,33 +81,43 @@ export async function makeDemo(
       ...client,
       customer_id,
       profile_id,
-      memo_id,
+      memo_id: instructions.memo_id,
       identity_id: identity.id,
       account_id: account.id,
       orchestration_rule_id: rule.id,
       orchestration_memo_id: rule.source.fiat!.memo_id,
     }
     await writeCredentials(credentialsFile(dataDir), credentials)
-    return { credentials, rule, months }
+    return { credentials, instructions, rule, months }
   })
   if (made === undefined) return undefined
-  const { credentials, rule } = made
-  await ledger.submit(credentials.customer_id, firstWire(rule))
+  const { credentials, instructions, rule } = made
+  const { deposit_instructions_id: id, memo_id } = rule.source.fiat!
+  await ledger.submit(credentials.customer_id, wire(instructions, 10_000_00n))
+  await ledger.submit(credentials.customer_id, wire({ ...rule, id, memo_id }, 100_00n))
   await makeStatements(db, credentials.customer_id, made.months)
   return credentials
 }
 
 const DESTINATION = '0x52908400098527886E0F7030069857D2E4169EE7'
 
-function firstWire({ customer_id, profile_id, source }: OrchestrationRule): Movement {
-  const { deposit_instructions_id, memo_id } = source.fiat!
+/** A wire that carries the memo of these instructions. */
+function wire(
+  {
+    customer_id,
+    profile_id,
+    id,
+    memo_id,
+  }: Pick<InstructionsRow, 'customer_id' | 'profile_id' | 'id' | 'memo_id'>,
+  minor: bigint,
+): Movement {
   return deposit(customer_id, {
     profile_id,
     type: 'WIRE_DEPOSIT',
     asset: 'USD',
-    minor: 100_00n,
+    minor,
     arrivedAt: 'bank',
-    place: { id: deposit_instructions_id },
+    place: { id },
     record: { memo: memo_id },
   })
 }

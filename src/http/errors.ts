@@ -1,7 +1,8 @@
 import type { ErrorObject } from 'ajv'
 import type { FastifyError, FastifyInstance, FastifyReply } from 'fastify'
-import { connectionLost } from '../db/database.ts'
-import { Problem, problem, PROBLEMS, type ProblemKind } from './problems.ts'
+import { connectionLost, tookTooLong } from '../db/database.ts'
+import { problemPages } from './problem-pages.ts'
+import { Problem, problem } from './problems.ts'
 import { describeSchemaError } from './validation.ts'
 
 const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const
@@ -11,22 +12,22 @@ export function errorRoutes(app: FastifyInstance, { baseUrl }: { baseUrl: string
   app.setErrorHandler((error: FastifyError, request, reply) => {
     const refusal = problemOf(error, app)
     if (refusal.status < 500) return send(reply, refusal, baseUrl)
-    // Our fault, not the client's: the log has the cause, the answer only the id to find it by.
-    request.log.error(
-      { err: refusal.cause ?? error, reqId: request.id, url: request.routeOptions.url },
-      refusal.detail,
-    )
+    const where = {
+      reqId: request.id,
+      client_id: (request.caller as typeof request.caller | undefined)?.clientId,
+      route: request.routeOptions.url,
+    }
+    // Our fault, not the client's: the log has the cause, the answer only the id to find it by. A limit that was
+    // reached has no other cause, and may be reached often.
+    if (error instanceof Problem && error.slug === 'unavailable' && error.cause === undefined)
+      request.log.warn(where, refusal.detail)
+    else request.log.error({ ...where, err: refusal.cause ?? error }, refusal.detail)
     return send(reply, refusal, baseUrl, request.id)
   })
   app.setNotFoundHandler((request, reply) =>
     send(reply, problem.notFound(`${request.method} ${request.url.split('?')[0]!.slice(0, 200)}`), baseUrl),
   )
-  for (const [slug, kind] of Object.entries(PROBLEMS)) {
-    if (kind.explanation === undefined) continue
-    app.get(`/problems/${slug}`, { schema: { hide: true } }, async (_request, reply) =>
-      reply.type('text/html; charset=utf-8').send(problemPage(slug, kind)),
-    )
-  }
+  problemPages(app, { baseUrl })
 }
 
 /** For a path that no route can be found for, because it is not percent-encoded as it should be. */
@@ -83,6 +84,8 @@ function problemOf(error: FastifyError, app: FastifyInstance): Problem {
       break
   }
   if (connectionLost(error)) return problem.unavailable('the database does not answer; try again')
+  if (tookTooLong(error))
+    return problem.unavailable('the database took too long; nothing was changed; try again')
   return problem.internalError()
 }
 
@@ -91,18 +94,3 @@ const BODY_ERRORS: Record<string, string> = {
   FST_ERR_CTP_INVALID_JSON_BODY:
     'the body is not valid JSON, or has a key __proto__ or constructor.prototype',
 }
-
-const problemPage = (slug: string, { title, status, explanation }: ProblemKind) => `<!doctype html>
-<html lang="en">
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width">
-<title>${title} · Bursar</title>
-<style>body { font: 1rem/1.5 system-ui, sans-serif; max-width: 40rem; margin: 4rem auto; padding: 0 1rem }</style>
-<h1>${title}</h1>
-<p><code>${slug}</code>, HTTP status ${status}</p>
-<p>${explanation!
-  .replaceAll('&', '&amp;')
-  .replaceAll('<', '&lt;')
-  .replaceAll(/`([^`]+)`/g, '<code>$1</code>')}</p>
-</html>
-`

@@ -1,22 +1,33 @@
 import type { FastifyInstance, FastifyRequest, RouteOptions } from 'fastify'
-import { Type, type TSchema } from 'typebox'
+import { Type, type TObject, type TSchema } from 'typebox'
 import type { authenticator } from './authenticate.ts'
-import type { Context, Operation } from './operation.ts'
 import { problemResponses } from './openapi.ts'
+import type { Context, Operation } from './operation.ts'
+import { problem } from './problems.ts'
+import type { Requests } from './requests.ts'
+import { NAMED_EXAMPLES } from './validation.ts'
 
 const NO_PARAMETERS = Type.Object({}, { additionalProperties: false })
+
+/** What stands before an operation. */
+export interface Guards {
+  requireScope: ReturnType<typeof authenticator>
+  requests: Requests
+}
 
 /** Mounts an operation: bearer token, scope, schema, `run` (design section 2, "Data flows one way"). */
 export function mount(
   app: FastifyInstance,
   context: Context,
-  requireScope: ReturnType<typeof authenticator>,
+  { requireScope, requests }: Guards,
   operation: Operation,
 ): void {
-  const { method, url, scope, params, query, body, reply, run } = operation
+  const { method, url, scope, params, query, body, reply, example, run } = operation
   const commaParameters = Object.entries(query?.properties ?? {})
     .filter(([, schema]) => (schema as { commas?: boolean }).commas)
     .map(([name]) => name)
+
+  const late = () => problem.unavailable(lateDetail(operation))
 
   const route: RouteOptions = {
     method,
@@ -27,35 +38,69 @@ export function mount(
       summary: operation.summary,
       ...(operation.description && { description: operation.description }),
       security: [{ oauth2: [scope] }],
-      ...(params && { params: shared(app, params) }),
-      querystring: shared(app, query ?? NO_PARAMETERS),
-      ...(body && {
-        body: shared(app, operation.example ? { ...body, examples: [operation.example] } : body),
-      }),
-      response: { 200: { description: 'Success', ...shared(app, reply) }, ...problemResponses(operation) },
+      ...(params && { params: shared(app, withExample(params, example?.params)) }),
+      querystring: shared(app, withExample(query ?? NO_PARAMETERS, example?.query)),
+      ...(body && { body: shared(app, { ...body, [NAMED_EXAMPLES]: namedExamples(example?.bodies) }) }),
+      response: {
+        200: { description: 'Success', ...shared(app, reply) },
+        ...problemResponses(operation, context.baseUrl),
+      },
     },
     onRequest: [requireScope(scope), ...(method === 'DELETE' && body === undefined ? [ignoreBody] : [])],
     ...(commaParameters.length > 0 && { preValidation: splitCommas(commaParameters) }),
     // Written out: spreading the context took 2 % of a request.
     handler: ({ params, query, body, caller }) =>
-      run({
-        params,
-        query,
-        body,
-        customerId: caller.customerId,
-        clientId: caller.clientId,
-        db: context.db,
-        ledger: context.ledger,
-        networks: context.networks,
-        settings: context.settings,
-        baseUrl: context.baseUrl,
-      } as never),
+      requests.run(
+        run({
+          params,
+          query,
+          body,
+          customerId: caller.customerId,
+          clientId: caller.clientId,
+          db: context.db,
+          ledger: context.ledger,
+          networks: context.networks,
+          settings: context.settings,
+          baseUrl: context.baseUrl,
+        } as never),
+        late,
+      ),
   }
   app.route(route)
 }
 
+/** What a client can do whose request took too long. */
+function lateDetail({ method, body }: Operation): string {
+  if (method === 'GET') return 'it took too long; try again'
+  return body !== undefined && 'ref_id' in body.properties
+    ? 'it took too long; whether it was done is not known: repeat it with the same ref_id, which tells'
+    : 'it took too long; whether it was done is not known'
+}
+
 const operationIdOf = ({ summary }: Operation) =>
   summary.replaceAll(' ', '').replace(/^./, (first) => first.toLowerCase())
+
+/**
+ * Parameters with the operation's example values, and no others: what a parameter has for an example is what the API
+ * reference sends.
+ */
+function withExample(schema: TObject, values: object = {}): TObject {
+  const example = new Map<string, unknown>(Object.entries(values))
+  const properties = Object.entries(schema.properties).map(([name, property]) => [
+    name,
+    { ...property, examples: example.has(name) ? [example.get(name)] : undefined },
+  ])
+  return { ...schema, properties: Object.fromEntries(properties) as TObject['properties'] }
+}
+
+/** The bodies of an example as OpenAPI names them: the key in the document's own spelling, the summary for people. */
+const namedExamples = (bodies: Record<string, unknown> = {}) =>
+  Object.fromEntries(
+    Object.entries(bodies).map(([summary, value]) => [
+      summary.toLowerCase().replaceAll(/[^a-z0-9]+/g, '-'),
+      { summary, value },
+    ]),
+  )
 
 /** What takes no body ignores one, as a GET does: some clients send a content type with every request. */
 async function ignoreBody({ headers }: FastifyRequest): Promise<void> {
@@ -81,7 +126,7 @@ function shared(app: FastifyInstance, schema: TSchema): object {
   const inner = Object.fromEntries(
     Object.entries(rest).map(([key, value]) => [
       key,
-      key === 'examples' ? value : shared(app, value as TSchema),
+      key === 'examples' || key === NAMED_EXAMPLES ? value : shared(app, value as TSchema),
     ]),
   )
   if ($id === undefined) return inner

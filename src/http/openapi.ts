@@ -1,9 +1,12 @@
 import swagger from '@fastify/swagger'
 import type { FastifyInstance } from 'fastify'
 import { Type } from 'typebox'
+import { withRecords, type ExampleRecords } from './example-records.ts'
 import type { Operation } from './operation.ts'
+import { PROBLEM_EXAMPLES } from './problem-examples.ts'
 import { PROBLEMS, type ProblemSlug } from './problems.ts'
 import { SCOPES } from './scopes.ts'
+import { TAGS, type Tag } from './tags.ts'
 import { OWN_KEYWORDS } from './validation.ts'
 
 /** The body of every refusal (RFC 9457). */
@@ -18,9 +21,41 @@ const Problem = Type.Object(
   { $id: 'Problem' },
 )
 
-/** What the API document says of itself. */
-export async function openApi(app: FastifyInstance, options: { baseUrl: string }): Promise<void> {
-  const { baseUrl } = options
+const described = (baseUrl: string) => `\
+Balances on a double-entry ledger, withdrawals and deposits, orchestrations, statements and market history.
+
+- **Authorize** with the id and the secret of an API client. A sandbox writes those of its demo customer to
+  \`sandbox-credentials.json\` in its data folder (\`.bursar\`), and its examples here name the demo's own records: they
+  work as they are.
+- **Amounts** are decimal strings, **times** RFC 3339 in UTC with microseconds, **ids** UUIDs.
+- A **ref_id** is good once: sending an example a second time is answered with 409 and the first record, so that a
+  request whose answer was lost can be repeated safely.
+- **Lists** answer \`next_page_cursor\` while there is more; give it back as \`page_cursor\`, with the same filters.
+- **Refusals** are \`application/problem+json\` (RFC 9457). The typed ones have a page each:
+  ${Object.entries(PROBLEMS)
+    .filter(([, { explanation }]) => explanation !== undefined)
+    .map(([slug]) => `[${slug}](${baseUrl}/problems/${slug})`)
+    .join(', ')}.
+
+This document: [openapi.json](${baseUrl}/openapi.json).`
+
+interface Issuer {
+  baseUrl: string
+  /** Where tokens come from, when not from here. */
+  externalIssuer: string | undefined
+}
+
+export interface OpenApiOptions extends Issuer {
+  /** The demo's records, for the examples; undefined while there are none. */
+  exampleRecords: () => Promise<ExampleRecords | undefined>
+}
+
+/** Makes the API document of the routes to come, and serves it. Gives what reads it, once the app is ready. */
+export async function openApi(
+  app: FastifyInstance,
+  options: OpenApiOptions,
+): Promise<() => Promise<ApiDocument>> {
+  const { baseUrl, exampleRecords } = options
   app.addSchema(Problem)
   await app.register(swagger, {
     openapi: {
@@ -28,41 +63,93 @@ export async function openApi(app: FastifyInstance, options: { baseUrl: string }
       info: {
         title: 'Bursar',
         version: '2',
-        description:
-          'Financial platform API: balances on a double-entry ledger, withdrawals and deposits, orchestrations, statements, sandbox and market history.',
+        description: described(baseUrl),
         license: { name: 'MIT', identifier: 'MIT' },
       },
       servers: [{ url: baseUrl }],
-      components: {
-        securitySchemes: {
-          oauth2: {
-            type: 'oauth2',
-            flows: {
-              clientCredentials: {
-                tokenUrl: `${baseUrl}/oauth2/token`,
-                scopes: Object.fromEntries(SCOPES.map((scope) => [scope, scope])),
-              },
-            },
-          },
-        },
-      },
+      components: { securitySchemes: { oauth2: securityScheme(options, {}) } },
     },
     refResolver: {
       buildLocalReference: (json, _base, _fragment, i) =>
         typeof json.$id === 'string' ? json.$id : `def-${i}`,
     },
   })
-  const withoutOwn = (key: string, value: unknown) => (OWN_KEYWORDS.includes(key) ? undefined : value)
+
+  let text: string | undefined
+  let filled: string | undefined
+  /** The document as text; with the demo's records from when they are there. */
+  const written = async (): Promise<string> => {
+    text ??= JSON.stringify(complete(app.swagger() as unknown as ApiDocument, options), withoutOwn)
+    if (filled !== undefined) return filled
+    const records = await exampleRecords()
+    if (records !== undefined) filled = withRecords(text, records)
+    return filled ?? text
+  }
   app.get('/openapi.json', { schema: { hide: true } }, async (_request, reply) =>
-    reply.type('application/json').send(JSON.stringify(app.swagger(), withoutOwn)),
+    reply.type('application/json').send(await written()),
   )
+  return async () => JSON.parse(await written()) as ApiDocument
 }
 
-const ALWAYS: ProblemSlug[] = ['bad-request', 'unauthorized', 'forbidden', 'internal-error', 'unavailable']
+/** What is read and written of the document here. */
+export interface ApiDocument {
+  servers: { url: string }[]
+  paths: Record<string, Record<string, { summary: string; tags: Tag[]; security: { oauth2: string[] }[] }>>
+  components: { schemas: Record<string, object>; securitySchemes: Record<string, SecurityScheme> }
+}
+interface SecurityScheme {
+  flows?: { clientCredentials: { tokenUrl: string } }
+}
+
+const withoutOwn = (key: string, value: unknown) => (OWN_KEYWORDS.includes(key) ? undefined : value)
+
+/** The document with what follows from its operations: the tags and the scopes that they have. */
+function complete(document: ApiDocument, options: Issuer): object {
+  const operations = Object.values(document.paths).flatMap((path) => Object.values(path))
+  const used = new Set(operations.flatMap(({ tags }) => tags))
+  const grants = (scope: string) =>
+    operations.filter(({ security }) => security[0]!.oauth2.includes(scope)).map(({ summary }) => summary)
+  const scopes = SCOPES.map((scope) => [scope, grants(scope).join(', ')] as const)
+  return {
+    ...document,
+    tags: Object.entries(TAGS)
+      .filter(([name]) => used.has(name as Tag))
+      .map(([name, description]) => ({ name, description })),
+    components: {
+      ...document.components,
+      securitySchemes: {
+        oauth2: securityScheme(options, Object.fromEntries(scopes.filter(([, granted]) => granted !== ''))),
+      },
+    },
+  }
+}
+
+/** How a client gets at a token: here, or wherever the external issuer says. */
+const securityScheme = ({ baseUrl, externalIssuer }: Issuer, scopes: Record<string, string>) =>
+  externalIssuer === undefined
+    ? {
+        type: 'oauth2' as const,
+        description:
+          'The client credentials grant. A token asked for without a scope has all that the client has.',
+        flows: { clientCredentials: { tokenUrl: `${baseUrl}/oauth2/token`, scopes } },
+      }
+    : { type: 'http' as const, scheme: 'bearer', description: `An access token of ${externalIssuer}.` }
+
+const ALWAYS: ProblemSlug[] = [
+  'bad-request',
+  'unauthorized',
+  'forbidden',
+  'too-many-requests',
+  'internal-error',
+  'unavailable',
+]
 const WITH_BODY: ProblemSlug[] = ['payload-too-large', 'unsupported-media-type']
 
 /** The refusals of an operation, by status, with an example for each kind. */
-export function problemResponses({ body, problems = [] }: Operation): Record<number, object> {
+export function problemResponses(
+  { body, problems = [] }: Operation,
+  baseUrl: string,
+): Record<number, object> {
   const slugs = [...ALWAYS, ...(body ? WITH_BODY : []), ...problems]
   const byStatus = new Map<number, ProblemSlug[]>()
   for (const slug of new Set(slugs)) {
@@ -78,17 +165,14 @@ export function problemResponses({ body, problems = [] }: Operation): Record<num
           'application/problem+json': {
             schema: { $ref: 'Problem#' },
             examples: Object.fromEntries(
-              kinds.map((slug) => [slug, { summary: PROBLEMS[slug].title, value: problemExample(slug) }]),
+              kinds.map((slug) => [
+                slug,
+                { summary: PROBLEMS[slug].title, value: PROBLEM_EXAMPLES[slug].body(baseUrl) },
+              ]),
             ),
           },
         },
       },
     ]),
   )
-}
-
-function problemExample(slug: ProblemSlug) {
-  const { title, status, explanation } = PROBLEMS[slug]
-  const type = explanation === undefined ? 'about:blank' : `http://127.0.0.1:8080/problems/${slug}`
-  return { type, title, status, detail: explanation ?? title }
 }

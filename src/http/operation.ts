@@ -5,6 +5,7 @@ import type { Networks } from '../networks/networks.ts'
 import type { Settings } from '../settings.ts'
 import type { ProblemSlug } from './problems.ts'
 import type { Scope } from './scopes.ts'
+import type { Tag } from './tags.ts'
 
 /** What every operation can reach. */
 export interface Context {
@@ -34,18 +35,26 @@ export interface Request<P, Q, B> extends Context {
   clientId: string
 }
 
+/** The parts of an example request. Ids are those of `EXAMPLE`, which the demo's own take the place of. */
+export interface Example<P, Q, B> {
+  params?: Part<P>
+  query?: Partial<Part<Q>>
+  /** One or more bodies, by what they show. */
+  bodies?: Record<string, Part<B>>
+}
+
 interface Definition<P, Q, B, R> {
   method: 'GET' | 'POST' | 'PUT' | 'DELETE'
   url: string
   scope: Scope
-  tag: string
+  tag: Tag
   summary: string
   description?: string
   params?: P
   query?: Q
   body?: B
-  /** A body that works against the demo data, for the API reference. */
-  example?: B extends TSchema ? Static<B> : never
+  /** Requests that work as they are against the demo data, for the API reference. */
+  example?: Example<P, Q, B>
   reply: R
   /** Problems beyond those that every operation can answer. */
   problems?: readonly ProblemSlug[]
@@ -55,7 +64,8 @@ interface Definition<P, Q, B, R> {
 }
 
 /** An operation as the app mounts it: data on the route, so that one test can walk them all. */
-export type Operation = Omit<Definition<TObject, TObject, TObject, TSchema>, 'run'> & {
+export type Operation = Omit<Definition<TObject, TObject, TObject, TSchema>, 'run' | 'example'> & {
+  example?: { params?: object; query?: object; bodies?: Record<string, unknown> }
   run: (request: Request<never, never, never>) => Promise<unknown>
 }
 

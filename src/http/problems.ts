@@ -17,6 +17,7 @@ const kinds = {
   'method-not-allowed': { status: 405, title: 'Method not allowed' },
   'payload-too-large': { status: 413, title: 'Payload too large' },
   'unsupported-media-type': { status: 415, title: 'Unsupported media type' },
+  'too-many-requests': { status: 429, title: 'Too many requests' },
   'internal-error': { status: 500, title: 'Internal error' },
   unavailable: { status: 503, title: 'Unavailable' },
   'exceed-precision': {
@@ -128,6 +129,8 @@ export const problem = {
     new Problem('payload-too-large', `the body is larger than ${limit} bytes`),
   unsupportedMediaType: (accepted: string) =>
     new Problem('unsupported-media-type', `the content type of the body must be ${accepted}`),
+  tooManyRequests: (detail: string, waitSeconds: number) =>
+    new Problem('too-many-requests', detail, undefined, { 'retry-after': String(Math.ceil(waitSeconds)) }),
   internalError: () =>
     new Problem('internal-error', 'something went wrong on our side; the request id finds it in the log'),
   unavailable: (detail: string, cause?: unknown) =>

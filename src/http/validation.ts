@@ -22,10 +22,12 @@ const strict = new Ajv({ ...options, coerceTypes: false })
 const coercing = new Ajv({ ...options, coerceTypes: 'array' })
 /** What our schemas say beyond JSON Schema, for this validator alone. */
 export const OWN_KEYWORDS: readonly string[] = ['transform', 'commas']
+/** Named examples of a body, which @fastify/swagger knows by this keyword. */
+export const NAMED_EXAMPLES = 'x-examples'
 for (const ajv of [strict, coercing]) {
   ajvFormats.default(ajv, ['uuid', 'date-time', 'date', 'uri'])
   ajvKeywords.default(ajv, 'transform')
-  ajv.addVocabulary(['commas'])
+  ajv.addVocabulary(['commas', NAMED_EXAMPLES])
 }
 
 /** Fastify's schema compiler: the same schemas that make the OpenAPI document decide what comes in. */

@@ -35,15 +35,27 @@ export const createIdentity = operation({
     'Creates a person or an institution: exactly one of person_details and institution_details is given.',
   body: CreateIdentityBody,
   example: {
-    ref_id: 'identity-2026-0001',
-    person_details: {
-      first_name: 'Ada',
-      last_name: 'Lovelace',
-      date_of_birth: '1985-12-10',
-      address: { country: 'GB', address1: '12 St James Square', city: 'London', zip_code: 'SW1Y 4JH' },
-      email: 'ada@example.com',
+    bodies: {
+      'A person': {
+        ref_id: 'identity-2026-0001',
+        person_details: {
+          first_name: 'Ada',
+          last_name: 'Lovelace',
+          date_of_birth: '1985-12-10',
+          address: { country: 'GB', address1: '12 St James Square', city: 'London', zip_code: 'SW1Y 4JH' },
+          email: 'ada@example.com',
+        },
+        metadata: { order: '1041' },
+      },
+      'An institution': {
+        ref_id: 'identity-2026-0002',
+        institution_details: {
+          name: 'Example Ltd',
+          business_address: { country: 'GB', city: 'London' },
+          institution_type: 'LIMITED_COMPANY',
+        },
+      },
     },
-    metadata: { order: '1041' },
   },
   reply: Identity,
   problems: ['already-exists'],

@@ -1,4 +1,5 @@
 import { Type } from 'typebox'
+import { EXAMPLE } from '../http/example-records.ts'
 import { Uuid } from '../http/fields.ts'
 import { operation } from '../http/operation.ts'
 import { Identity, identityToWire, requireIdentity } from './identity.ts'
@@ -10,6 +11,8 @@ export const getIdentity = operation({
   scope: 'identity:read_identity',
   tag: 'Identities',
   summary: 'Get Identity',
+  description: 'Reads one identity.',
+  example: { params: { id: EXAMPLE.identity_id } },
   params: Type.Object({ id: Uuid('Identity id.') }),
   reply: Identity,
   problems: ['not-found'],

@@ -12,6 +12,8 @@ export const listIdentities = operation({
   scope: 'identity:read_identity',
   tag: 'Identities',
   summary: 'List Identities',
+  description: "Lists the customer's identities, newest first.",
+  example: { query: { summary_statuses: ['APPROVED'], limit: 10 } },
   query: Type.Object(
     {
       ids: Filter(FilterValue, 'Filter by identity ids.'),

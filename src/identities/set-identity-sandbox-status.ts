@@ -1,4 +1,5 @@
 import { Type } from 'typebox'
+import { EXAMPLE } from '../http/example-records.ts'
 import { Uuid } from '../http/fields.ts'
 import { operation } from '../http/operation.ts'
 import { problem } from '../http/problems.ts'
@@ -23,7 +24,13 @@ export const setIdentitySandboxStatus = operation({
     },
     { additionalProperties: false },
   ),
-  example: { status: 'APPROVED' },
+  example: {
+    params: { id: EXAMPLE.identity_id },
+    bodies: {
+      Approved: { status: 'APPROVED' },
+      'Enabled by everybody': { user_disabled: false, admin_disabled: false },
+    },
+  },
   reply: Identity,
   problems: ['not-found'],
   async run({ params, body, customerId, db }) {

@@ -84,6 +84,9 @@ export const listHistoricalPrices = operation({
   scope: 'exchange:historical_prices',
   tag: 'Market Data',
   summary: 'List Historical Prices',
+  description:
+    'Average prices of a market over increments that have ended, oldest first. The increment is given, or follows from max_data_points.',
+  example: { params: { market: 'BTCUSD' }, query: { max_data_points: '48' } },
   params: Type.Object({
     market: Type.Enum([...MARKETS], {
       type: 'string',

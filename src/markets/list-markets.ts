@@ -30,6 +30,7 @@ export const listMarkets = operation({
   scope: 'exchange:historical_prices',
   tag: 'Market Data',
   summary: 'List Markets',
+  description: 'Lists the markets, with the span and the source of what is known of their prices.',
   reply: Type.Object({ markets: Type.Array(MarketRecord) }),
   async run({ db }) {
     return { markets: await selectMarkets(db) }

@@ -1,6 +1,7 @@
 import { Type, type Static } from 'typebox'
 import { transaction, violatedConstraint, type Database, type Transaction } from '../db/database.ts'
 import { newId, readClock } from '../db/ids.ts'
+import { EXAMPLE } from '../http/example-records.ts'
 import { AssetSymbol, RefId, Text, Uuid } from '../http/fields.ts'
 import { operation, type Context } from '../http/operation.ts'
 import { problem } from '../http/problems.ts'
@@ -49,15 +50,27 @@ export const createOrchestrationRule = operation({
     'A source of fiat or crypto gets deposit instructions or a deposit address of its own. USD and platform-issued stablecoins are converted one to one.',
   body: CreateOrchestrationRuleBody,
   example: {
-    ref_id: 'rule-2026-0001',
-    profile_id: '0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f',
-    source_asset: 'USD',
-    destination_asset: 'USDP',
-    source: { fiat: { network: 'WIRE' } },
-    destination: {
-      crypto: { network: 'ETHEREUM', address: '0x52908400098527886E0F7030069857D2E4169EE7' },
+    bodies: {
+      'Wires become USDP on Ethereum': {
+        ref_id: 'rule-2026-0001',
+        profile_id: EXAMPLE.profile_id,
+        source_asset: 'USD',
+        destination_asset: 'USDP',
+        source: { fiat: { network: 'WIRE' } },
+        destination: {
+          crypto: { network: 'ETHEREUM', address: '0x52908400098527886E0F7030069857D2E4169EE7' },
+        },
+        nickname: 'Wires to USDP',
+      },
+      'USDG on Solana becomes USD in a bank account': {
+        ref_id: 'rule-2026-0002',
+        profile_id: EXAMPLE.profile_id,
+        source_asset: 'USDG',
+        destination_asset: 'USD',
+        source: { crypto: { network: 'SOLANA' } },
+        destination: { fiat: { fiat_account_id: EXAMPLE.fiat_account_id, memo: 'Payout' } },
+      },
     },
-    nickname: 'Wires to USDP',
   },
   reply: Type.Object({ rule: OrchestrationRule }),
   problems: [

@@ -1,6 +1,7 @@
 import { Type } from 'typebox'
 import { canonicalAmount } from '../assets/amount.ts'
 import { decimalsOf } from '../assets/catalogue.ts'
+import { EXAMPLE } from '../http/example-records.ts'
 import { Amount, AssetSymbol, Metadata, RefId, Uuid } from '../http/fields.ts'
 import { operation } from '../http/operation.ts'
 import { payoutOf } from '../ledger/movements/payout.ts'
@@ -36,14 +37,28 @@ export const createOrchestration = operation({
   scope: 'orchestration:write_orchestration',
   tag: 'Orchestrations',
   summary: 'Create Orchestration',
+  description:
+    'Takes money from a profile, converts it and sends it to its destination. What cannot be paid is refused at once.',
   body: CreateOrchestrationBody,
   example: {
-    ref_id: 'orchestration-2026-0001',
-    source_asset: 'USD',
-    destination_asset: 'USDG',
-    source_amount: '20',
-    source: { profile: { profile_id: '0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f' } },
-    metadata: { order: '1041' },
+    bodies: {
+      'USD becomes USDG on the same profile': {
+        ref_id: 'orchestration-2026-0001',
+        source_asset: 'USD',
+        destination_asset: 'USDG',
+        source_amount: '20',
+        source: { profile: { profile_id: EXAMPLE.profile_id } },
+        metadata: { order: '1041' },
+      },
+      'USDG becomes USD in a bank account': {
+        ref_id: 'orchestration-2026-0002',
+        source_asset: 'USDG',
+        destination_asset: 'USD',
+        source_amount: '15',
+        source: { profile: { profile_id: EXAMPLE.profile_id } },
+        destination: { fiat: { fiat_account_id: EXAMPLE.fiat_account_id } },
+      },
+    },
   },
   reply: Orchestration,
   problems: [

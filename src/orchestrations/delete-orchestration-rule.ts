@@ -1,4 +1,5 @@
 import { Type } from 'typebox'
+import { EXAMPLE } from '../http/example-records.ts'
 import { Uuid } from '../http/fields.ts'
 import { operation } from '../http/operation.ts'
 import { problem } from '../http/problems.ts'
@@ -19,7 +20,10 @@ export const deleteOrchestrationRule = operation({
   scope: 'orchestration:write_orchestration_rule',
   tag: 'Orchestrations',
   summary: 'Delete Orchestration Rule',
+  description:
+    'Later deposits stay on the profile; what the rule has started goes on. The record stays, DELETED; deleting it again changes nothing.',
   params: Type.Object({ id: Uuid('Rule id.') }),
+  example: { params: { id: EXAMPLE.orchestration_rule_id } },
   reply: Type.Object({ rule: OrchestrationRule }),
   problems: ['not-found'],
   async run({ params, customerId, db }) {

@@ -1,4 +1,5 @@
 import { Type } from 'typebox'
+import { EXAMPLE } from '../http/example-records.ts'
 import { Uuid } from '../http/fields.ts'
 import { operation } from '../http/operation.ts'
 import { problem } from '../http/problems.ts'
@@ -16,7 +17,9 @@ export const getOrchestration = operation({
   scope: 'orchestration:read_orchestration',
   tag: 'Orchestrations',
   summary: 'Get Orchestration',
+  description: 'Reads one orchestration, with its source and destination transfers.',
   params: Type.Object({ id: Uuid('Orchestration id.') }),
+  example: { params: { id: EXAMPLE.orchestration_id } },
   reply: Orchestration,
   problems: ['not-found'],
   async run({ params, customerId, db }) {

@@ -11,6 +11,8 @@ export const listOrchestrationRules = operation({
   scope: 'orchestration:read_orchestration_rule',
   tag: 'Orchestrations',
   summary: 'List Orchestration Rules',
+  description: 'Lists rules, deleted ones too, newest first.',
+  example: { query: { statuses: ['ACTIVE'], limit: 10 } },
   query: Type.Object(
     {
       ids: Filter(FilterValue, 'Filter by rule ids.'),

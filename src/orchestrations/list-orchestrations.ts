@@ -1,6 +1,7 @@
 import { Type, type Static } from 'typebox'
 import type { Database } from '../db/database.ts'
 import { firstIdAt } from '../db/ids.ts'
+import { EXAMPLE } from '../http/example-records.ts'
 import { Filter, FilterValue } from '../http/fields.ts'
 import {
   pageOf,
@@ -42,7 +43,9 @@ export const listOrchestrations = operation({
   scope: 'orchestration:read_orchestration',
   tag: 'Orchestrations',
   summary: 'List Orchestrations',
+  description: 'Lists orchestrations, newest first. Filters combine: a record must pass each of them.',
   query: ListOrchestrationsQuery,
+  example: { query: { orchestration_rule_id: [EXAMPLE.orchestration_rule_id], limit: 10 } },
   reply: Type.Object({
     items: Type.Array(Orchestration),
     orchestrations: Type.Array(Orchestration, {

@@ -17,11 +17,14 @@ export const createProfile = operation({
   scope: 'funding:write_profile',
   tag: 'Profiles',
   summary: 'Create Profile',
+  description: "Makes a profile of type NORMAL. Its nickname is unique among the customer's.",
   body: Type.Object(
     { nickname: Profile.properties.nickname, description: Profile.properties.description },
     { additionalProperties: false },
   ),
-  example: { nickname: 'Operations', description: 'Day-to-day payouts' },
+  example: {
+    bodies: { 'A profile for payouts': { nickname: 'Operations', description: 'Day-to-day payouts' } },
+  },
   reply: Profile,
   problems: ['already-exists'],
   async run({ body, customerId, db }) {

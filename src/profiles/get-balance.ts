@@ -1,5 +1,6 @@
 import { Type } from 'typebox'
 import { findAsset } from '../assets/catalogue.ts'
+import { EXAMPLE } from '../http/example-records.ts'
 import { AssetSymbol, Uuid } from '../http/fields.ts'
 import { operation } from '../http/operation.ts'
 import { problem } from '../http/problems.ts'
@@ -13,6 +14,8 @@ export const getBalance = operation({
   scope: 'funding:read_profile',
   tag: 'Profiles',
   summary: 'Get Profile Balance',
+  description: 'Reads the balance of one asset. One that the profile never held is 0.',
+  example: { params: { id: EXAMPLE.profile_id, asset: 'USD' } },
   params: Type.Object({ id: Uuid('Profile id.'), asset: AssetSymbol }),
   reply: Balance,
   problems: ['not-found'],

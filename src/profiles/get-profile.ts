@@ -1,4 +1,5 @@
 import { Type } from 'typebox'
+import { EXAMPLE } from '../http/example-records.ts'
 import { Uuid } from '../http/fields.ts'
 import { operation } from '../http/operation.ts'
 import { Profile, profileToWire, requireProfile } from '../ledger/records/profile.ts'
@@ -10,6 +11,8 @@ export const getProfile = operation({
   scope: 'funding:read_profile',
   tag: 'Profiles',
   summary: 'Get Profile',
+  description: 'Reads one profile.',
+  example: { params: { id: EXAMPLE.profile_id } },
   params: Type.Object({ id: Uuid('Profile id.') }),
   reply: Profile,
   problems: ['not-found'],

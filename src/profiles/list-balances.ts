@@ -2,6 +2,7 @@ import { Type } from 'typebox'
 import { formatAmount, parseStoredAmount } from '../assets/amount.ts'
 import { decimalsOf } from '../assets/catalogue.ts'
 import type { Database } from '../db/database.ts'
+import { EXAMPLE } from '../http/example-records.ts'
 import { Amount, AssetSymbol, Filter, Uuid } from '../http/fields.ts'
 import { operation } from '../http/operation.ts'
 import { requireProfile } from '../ledger/records/profile.ts'
@@ -23,6 +24,8 @@ export const listBalances = operation({
   scope: 'funding:read_profile',
   tag: 'Profiles',
   summary: 'List Profile Balances',
+  description: 'Lists the balances of every asset that the profile has ever held.',
+  example: { params: { id: EXAMPLE.profile_id } },
   params: Type.Object({ id: Uuid('Profile id.') }),
   query: Type.Object({ assets: Filter(AssetSymbol, 'Filter by assets.') }, { additionalProperties: false }),
   reply: Type.Object({ items: Type.Array(Balance) }),

@@ -11,6 +11,8 @@ export const listProfiles = operation({
   scope: 'funding:read_profile',
   tag: 'Profiles',
   summary: 'List Profiles',
+  description: "Lists the customer's profiles, newest first.",
+  example: { query: { limit: 10 } },
   query: Type.Object(
     {
       ids: Filter(FilterValue, 'Filter by profile ids.'),

@@ -3,6 +3,7 @@ import { Type } from 'typebox'
 import { parseAmount } from '../assets/amount.ts'
 import { findAsset, type Asset, type CryptoNetwork } from '../assets/catalogue.ts'
 import type { Database } from '../db/database.ts'
+import { EXAMPLE } from '../http/example-records.ts'
 import { Amount, AssetSymbol, Network, Uuid } from '../http/fields.ts'
 import { operation } from '../http/operation.ts'
 import { problem } from '../http/problems.ts'
@@ -41,7 +42,14 @@ export const depositToProfile = operation({
   sandboxOnly: true,
   params: Type.Object({ id: Uuid('Profile to credit.') }),
   body: DepositBody,
-  example: { asset: 'USDP', amount: '25.5', crypto_network: 'ETHEREUM' },
+  example: {
+    params: { id: EXAMPLE.profile_id },
+    bodies: {
+      'USDP over Ethereum': { asset: 'USDP', amount: '25.5', crypto_network: 'ETHEREUM' },
+      'USD by wire': { asset: 'USD', amount: '100.00' },
+      Bitcoin: { asset: 'BTC', amount: '0.5' },
+    },
+  },
   reply: Type.Object({ activity_id: Uuid('Id of the transfer.') }),
   problems: ['exceed-precision', 'unsupported-network', 'not-found', 'unavailable'],
   async run({ params, body, customerId, db, ledger }) {

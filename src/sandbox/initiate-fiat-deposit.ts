@@ -2,6 +2,7 @@ import { Type } from 'typebox'
 import { parseAmount } from '../assets/amount.ts'
 import { decimalsOf } from '../assets/catalogue.ts'
 import { Wire } from '../http/bank-wire.ts'
+import { EXAMPLE } from '../http/example-records.ts'
 import { AMOUNT_LENGTH_MAX, Text } from '../http/fields.ts'
 import { operation } from '../http/operation.ts'
 import { problem } from '../http/problems.ts'
@@ -39,20 +40,24 @@ export const initiateFiatDeposit = operation({
   sandboxOnly: true,
   body: InitiateFiatDepositBody,
   example: {
-    amount: '250.00',
-    asset: 'USD',
-    memo_id: 'K3Z9QH7T2M5XW8RB',
-    fiat_network_instructions: {
-      wire: {
-        account_number: '000123456789',
-        routing_details: {
-          routing_number_type: 'ABA',
-          routing_number: '021000021',
-          bank_name: 'First Example Bank',
+    bodies: {
+      'A wire from a company': {
+        amount: '250.00',
+        asset: 'USD',
+        memo_id: EXAMPLE.memo_id,
+        fiat_network_instructions: {
+          wire: {
+            account_number: '000123456789',
+            routing_details: {
+              routing_number_type: 'ABA',
+              routing_number: '021000021',
+              bank_name: 'First Example Bank',
+            },
+          },
         },
+        fiat_account_owner: { institution_details: { name: 'Example Ltd' } },
       },
     },
-    fiat_account_owner: { institution_details: { name: 'Example Ltd' } },
   },
   reply: Type.Object({}, { additionalProperties: false }),
   problems: ['not-found', 'unavailable'],

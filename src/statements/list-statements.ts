@@ -1,5 +1,6 @@
 import { Type } from 'typebox'
 import { momentAt } from '../db/ids.ts'
+import { EXAMPLE } from '../http/example-records.ts'
 import { Filter, FilterValue, FilterWithoutCommas } from '../http/fields.ts'
 import { MICROS, microsToTimestamp, pageOf, pageParameters, pageReply, UUID, uuidsOf } from '../http/lists.ts'
 import { operation } from '../http/operation.ts'
@@ -19,6 +20,9 @@ export const listStatements = operation({
   scope: 'statements:read_statement',
   tag: 'Statements',
   summary: 'List Statements',
+  description:
+    "Lists the token's own customer's statements, by the start of their period, the latest first. Another customer_id is refused with 403.",
+  example: { query: { customer_id: EXAMPLE.customer_id, limit: 12 } },
   query: Type.Object(
     {
       customer_id: Type.String({

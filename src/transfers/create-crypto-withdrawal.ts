@@ -1,6 +1,7 @@
 import { Type, type Static } from 'typebox'
 import { parseAmount } from '../assets/amount.ts'
 import { decimalsOf, type CryptoNetwork } from '../assets/catalogue.ts'
+import { EXAMPLE } from '../http/example-records.ts'
 import { Amount, AssetSymbol, Metadata, Network, RefId, Text, Uuid } from '../http/fields.ts'
 import { operation } from '../http/operation.ts'
 import { problem } from '../http/problems.ts'
@@ -71,14 +72,35 @@ export const createCryptoWithdrawal = operation({
     'Moves crypto from a profile balance to an external address. The transfer is PENDING; the balance is debited by its total at once.',
   body: CreateCryptoWithdrawalBody,
   example: {
-    profile_id: '0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f',
-    asset: 'USDP',
-    balance_asset: 'USD',
-    crypto_network: 'ETHEREUM',
-    amount: '25',
-    destination_address: '0x52908400098527886E0F7030069857D2E4169EE7',
-    ref_id: 'payout-2026-0001',
-    metadata: { order: '1041' },
+    bodies: {
+      'USDP on Ethereum, paid from USD': {
+        profile_id: EXAMPLE.profile_id,
+        asset: 'USDP',
+        balance_asset: 'USD',
+        crypto_network: 'ETHEREUM',
+        amount: '25',
+        destination_address: '0x52908400098527886E0F7030069857D2E4169EE7',
+        ref_id: 'payout-2026-0001',
+        metadata: { order: '1041' },
+      },
+      'USDG on Solana, the fee included': {
+        profile_id: EXAMPLE.profile_id,
+        asset: 'USDG',
+        crypto_network: 'SOLANA',
+        total: '12.5',
+        destination_address: '4fYNw3dojWmQ4dXtSGE9epjRGy9pFSx62YypT7avPYvA',
+        ref_id: 'payout-2026-0002',
+        beneficiary: { person_details: { first_name: 'Ada', last_name: 'Example' } },
+      },
+      'A magic destination of the sandbox: it fails, and the money returns': {
+        profile_id: EXAMPLE.profile_id,
+        asset: 'USDG',
+        crypto_network: 'ETHEREUM',
+        amount: '10',
+        destination_address: '0x6275727361722073616E64626F78203031000000',
+        ref_id: 'payout-2026-0003',
+      },
+    },
   },
   reply: Transfer,
   problems: [

@@ -1,4 +1,5 @@
 import { Type } from 'typebox'
+import { EXAMPLE } from '../http/example-records.ts'
 import { Metadata, Network, RefId, Uuid } from '../http/fields.ts'
 import { operation } from '../http/operation.ts'
 import { ConversionTarget, DepositAddress, insertDepositAddress } from '../ledger/records/deposit-address.ts'
@@ -10,6 +11,8 @@ export const createDepositAddress = operation({
   scope: 'transfer:write_deposit_address',
   tag: 'Transfers',
   summary: 'Create Deposit Address',
+  description:
+    'Makes a new address: what is sent to it over its network, or one that shares its addresses, is credited to the profile.',
   body: Type.Object(
     {
       profile_id: Uuid('Profile to credit.'),
@@ -23,10 +26,14 @@ export const createDepositAddress = operation({
     { additionalProperties: false },
   ),
   example: {
-    profile_id: '0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f',
-    crypto_network: 'ETHEREUM',
-    ref_id: 'address-2026-0001',
-    conversion_target_asset: 'USD',
+    bodies: {
+      'An Ethereum address whose stablecoins become USD': {
+        profile_id: EXAMPLE.profile_id,
+        crypto_network: 'ETHEREUM',
+        ref_id: 'address-2026-0001',
+        conversion_target_asset: 'USD',
+      },
+    },
   },
   reply: DepositAddress,
   problems: ['not-found', 'already-exists', 'unavailable'],

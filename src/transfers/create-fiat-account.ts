@@ -1,4 +1,5 @@
 import { Type } from 'typebox'
+import { EXAMPLE } from '../http/example-records.ts'
 import { Metadata, RefId, Uuid } from '../http/fields.ts'
 import { operation } from '../http/operation.ts'
 import { problem } from '../http/problems.ts'
@@ -17,6 +18,7 @@ export const createFiatAccount = operation({
   scope: 'transfer:write_fiat_account',
   tag: 'Transfers',
   summary: 'Create Fiat Account',
+  description: "Registers a bank account for fiat withdrawals. The sandbox's bank decides at once.",
   body: Type.Object(
     {
       fiat_account_owner: FiatAccountOwner,
@@ -29,18 +31,23 @@ export const createFiatAccount = operation({
     { additionalProperties: false },
   ),
   example: {
-    fiat_account_owner: { person_details: { first_name: 'Ada', last_name: 'Example' } },
-    fiat_network_instructions: {
-      wire: {
-        account_number: '000987654321',
-        routing_details: {
-          routing_number_type: 'ABA',
-          routing_number: '021000021',
-          bank_name: 'First Example Bank',
+    bodies: {
+      'The account of a person': {
+        fiat_account_owner: { person_details: { first_name: 'Ada', last_name: 'Example' } },
+        fiat_network_instructions: {
+          wire: {
+            account_number: '000987654321',
+            routing_details: {
+              routing_number_type: 'ABA',
+              routing_number: '021000021',
+              bank_name: 'First Example Bank',
+            },
+          },
         },
+        identity_id: EXAMPLE.identity_id,
+        ref_id: 'bank-2026-0001',
       },
     },
-    ref_id: 'bank-2026-0001',
   },
   reply: FiatAccount,
   problems: ['not-found', 'already-exists', 'unavailable'],

@@ -1,4 +1,5 @@
 import { Type } from 'typebox'
+import { EXAMPLE } from '../http/example-records.ts'
 import { Metadata, RefId, Uuid } from '../http/fields.ts'
 import { operation } from '../http/operation.ts'
 import { requireBank } from '../ledger/movements/fiat-withdrawal.ts'
@@ -29,13 +30,19 @@ export const createFiatDepositInstructions = operation({
   scope: 'transfer:write_fiat_deposit_instructions',
   tag: 'Transfers',
   summary: 'Create Fiat Deposit Instructions',
+  description:
+    'Tells where to send a wire, and the memo_id that it must carry for the profile to be credited.',
   body: CreateFiatDepositInstructionsBody,
   example: {
-    profile_id: '0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f',
-    fiat_network: 'WIRE',
-    routing_number_type: 'ABA',
-    ref_id: 'instructions-2026-0001',
-    metadata: { order: '1041' },
+    bodies: {
+      'Wires to a profile': {
+        profile_id: EXAMPLE.profile_id,
+        fiat_network: 'WIRE',
+        routing_number_type: 'ABA',
+        ref_id: 'instructions-2026-0001',
+        metadata: { order: '1041' },
+      },
+    },
   },
   reply: FiatDepositInstructions,
   problems: ['not-found', 'already-exists', 'unavailable'],

@@ -1,4 +1,5 @@
 import { Type } from 'typebox'
+import { EXAMPLE } from '../http/example-records.ts'
 import { Amount, AssetSymbol, Metadata, RefId, Text, Uuid } from '../http/fields.ts'
 import { operation } from '../http/operation.ts'
 import { fiatWithdrawal, wireAmount } from '../ledger/movements/fiat-withdrawal.ts'
@@ -12,6 +13,8 @@ export const createFiatWithdrawal = operation({
   scope: 'transfer:write_fiat_withdrawal',
   tag: 'Transfers',
   summary: 'Create Fiat Withdrawal',
+  description:
+    'Sends USD to a bank account by wire. The transfer is PENDING; the balance is debited by its total at once.',
   body: Type.Object(
     {
       profile_id: Uuid('Profile to withdraw from.'),
@@ -28,11 +31,16 @@ export const createFiatWithdrawal = operation({
     { additionalProperties: false },
   ),
   example: {
-    profile_id: '0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f',
-    asset: 'USD',
-    fiat_account_id: '0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e10',
-    amount: '40.00',
-    ref_id: 'wire-2026-0001',
+    bodies: {
+      'A wire to a bank account': {
+        profile_id: EXAMPLE.profile_id,
+        asset: 'USD',
+        fiat_account_id: EXAMPLE.fiat_account_id,
+        amount: '40.00',
+        ref_id: 'wire-2026-0001',
+        memo: 'Invoice 1041',
+      },
+    },
   },
   reply: Transfer,
   problems: [

@@ -1,6 +1,7 @@
 import { Type } from 'typebox'
 import { parseAmount } from '../assets/amount.ts'
 import { findAsset } from '../assets/catalogue.ts'
+import { EXAMPLE } from '../http/example-records.ts'
 import { Amount, AssetSymbol, Metadata, RefId, Text, Uuid } from '../http/fields.ts'
 import { operation } from '../http/operation.ts'
 import { problem } from '../http/problems.ts'
@@ -29,11 +30,15 @@ export const createInternalTransfer = operation({
     { additionalProperties: false },
   ),
   example: {
-    ref_id: 'internal-2026-0001',
-    asset: 'USD',
-    amount: '10.50',
-    from_profile_id: '0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f',
-    to_profile_id: '0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e10',
+    bodies: {
+      'From the default profile to that of an account': {
+        ref_id: 'internal-2026-0001',
+        asset: 'USD',
+        amount: '10.50',
+        from_profile_id: EXAMPLE.profile_id,
+        to_profile_id: EXAMPLE.account_profile_id,
+      },
+    },
   },
   reply: Transfer,
   problems: ['exceed-precision', 'not-found', 'disabled', 'insufficient-funds', 'already-exists'],

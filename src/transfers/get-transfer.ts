@@ -1,4 +1,5 @@
 import { Type } from 'typebox'
+import { EXAMPLE } from '../http/example-records.ts'
 import { Uuid } from '../http/fields.ts'
 import { operation } from '../http/operation.ts'
 import { problem } from '../http/problems.ts'
@@ -11,7 +12,9 @@ export const getTransfer = operation({
   scope: 'transfer:read_transfer',
   tag: 'Transfers',
   summary: 'Get Transfer',
+  description: 'Reads one transfer: its status now, and why it is in it where there is more to say.',
   params: Type.Object({ id: Uuid('Transfer id.') }),
+  example: { params: { id: EXAMPLE.transfer_id } },
   reply: Transfer,
   problems: ['not-found'],
   async run({ params, customerId, db }) {

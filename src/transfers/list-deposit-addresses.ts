@@ -1,4 +1,5 @@
 import { Type } from 'typebox'
+import { EXAMPLE } from '../http/example-records.ts'
 import { Filter, FilterValue, FilterWithoutCommas, Network } from '../http/fields.ts'
 import { listByCreation, listReply, pageParameters, timeBounds, uuidsOf } from '../http/lists.ts'
 import { operation } from '../http/operation.ts'
@@ -15,6 +16,8 @@ export const listDepositAddresses = operation({
   scope: 'transfer:read_deposit_address',
   tag: 'Transfers',
   summary: 'List Deposit Addresses',
+  description: "Lists the customer's deposit addresses, newest first.",
+  example: { query: { profile_ids: [EXAMPLE.profile_id], limit: 10 } },
   query: Type.Object(
     {
       ids: Filter(FilterValue, 'Filter by ids.'),

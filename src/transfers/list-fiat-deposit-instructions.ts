@@ -1,4 +1,5 @@
 import { Type } from 'typebox'
+import { EXAMPLE } from '../http/example-records.ts'
 import { Filter, FilterValue, FilterWithoutCommas } from '../http/fields.ts'
 import { listByCreation, listReply, pageParameters, timeBounds, uuidsOf } from '../http/lists.ts'
 import { operation } from '../http/operation.ts'
@@ -15,6 +16,8 @@ export const listFiatDepositInstructions = operation({
   scope: 'transfer:read_fiat_deposit_instructions',
   tag: 'Transfers',
   summary: 'List Fiat Deposit Instructions',
+  description: "Lists the customer's deposit instructions, newest first.",
+  example: { query: { profile_ids: [EXAMPLE.profile_id], limit: 10 } },
   query: Type.Object(
     {
       ids: Filter(FilterValue, 'Filter by ids.'),

@@ -1,6 +1,7 @@
 import { Type, type Static } from 'typebox'
 import { firstIdAt, momentAt } from '../db/ids.ts'
 import type { Database } from '../db/database.ts'
+import { EXAMPLE } from '../http/example-records.ts'
 import { Filter, FilterValue, FilterWithoutCommas } from '../http/fields.ts'
 import {
   listReply,
@@ -60,7 +61,10 @@ export const listTransfers = operation({
   scope: 'transfer:read_transfer',
   tag: 'Transfers',
   summary: 'List Transfers',
+  description:
+    'Lists transfers of every type, newest first. Filters combine: a record must pass each of them.',
   query: ListTransfersQuery,
+  example: { query: { profile_ids: [EXAMPLE.profile_id], statuses: ['COMPLETED'], limit: 10 } },
   reply: listReply(Transfer),
   async run({ query, customerId, db }) {
     const byUpdate = query.order_by === 'UPDATED_AT'

@@ -4,6 +4,7 @@ import { newId, readClock } from '../db/ids.ts'
 import { Amount, AssetSymbol, Network, Timestamp, Uuid } from '../http/fields.ts'
 import { operation } from '../http/operation.ts'
 import { amountsAt, scheduledFee, termsOf } from '../ledger/movements/crypto-withdrawal.ts'
+import { estimatedFee } from './estimated-fee.ts'
 
 const asked = {
   asset: AssetSymbol,
@@ -20,7 +21,10 @@ const asked = {
   ),
 }
 
-/** Quotes a guaranteed withdrawal fee (design section 6): good for a configured time and one withdrawal. */
+/**
+ * Quotes a guaranteed withdrawal fee (design section 6): good for a configured time and one withdrawal. On a real
+ * network it is what its node estimates and the network's margin; elsewhere, the schedule's.
+ */
 export const quoteCryptoWithdrawalFee = operation({
   method: 'POST',
   url: '/v2/transfer/fees/crypto-withdrawal',
@@ -31,10 +35,14 @@ export const quoteCryptoWithdrawalFee = operation({
     'Guarantees a fee for one withdrawal to this destination of at most this amount, until it expires.',
   body: Type.Object(asked, { additionalProperties: false }),
   example: {
-    asset: 'USDP',
-    crypto_network: 'ETHEREUM',
-    destination_address: '0x52908400098527886E0F7030069857D2E4169EE7',
-    amount: '25',
+    bodies: {
+      'USDP on Ethereum': {
+        asset: 'USDP',
+        crypto_network: 'ETHEREUM',
+        destination_address: '0x52908400098527886E0F7030069857D2E4169EE7',
+        amount: '25',
+      },
+    },
   },
   reply: Type.Object({
     id: Uuid('The fee_id to withdraw with.'),
@@ -52,7 +60,10 @@ export const quoteCryptoWithdrawalFee = operation({
   ],
   async run({ body, customerId, db, networks, settings }) {
     const terms = termsOf(body, { networks, settings })
-    const { fee } = amountsAt(scheduledFee(terms), terms)
+    const adapter = networks.get(body.crypto_network)!
+    const estimated =
+      adapter.estimateFee && (await estimatedFee(db, terms, adapter, settings.mode === 'sandbox'))
+    const { fee } = amountsAt(estimated ?? scheduledFee(terms), terms)
     const { field, minor } = terms.asked
     const quote = {
       asset: body.asset,

@@ -1,0 +1,42 @@
+import type { Queryable } from '../db/database.ts'
+import type { ExampleRecords } from '../http/example-records.ts'
+
+/** What the demo customer is called, and the ref_ids of its records. */
+export const DEMO = {
+  name: 'Demo',
+  identity: 'demo-identity',
+  account: 'demo-account',
+  fiatAccount: 'demo-bank',
+  rule: 'demo-rule',
+}
+
+/**
+ * The demo's records, by the names that examples have for them; undefined while they are not all there. The demo is
+ * made on an empty database only, so its customer is the first one, or there is none.
+ */
+export async function demoRecords(db: Queryable): Promise<ExampleRecords | undefined> {
+  const { rows } = await db.query<ExampleRecords>(
+    `
+    select c.id as customer_id, p.id as profile_id, d.memo_id, i.id as identity_id, a.id as account_id,
+           ap.id as account_profile_id, f.id as fiat_account_id, r.id as orchestration_rule_id,
+           o.id as orchestration_id, o.source_transfer_id as transfer_id
+    from (select id, name from customers order by id limit 1) c
+    join profiles p on p.customer_id = c.id and p.type = 'DEFAULT'
+    join lateral (
+      select memo_id from fiat_deposit_instructions
+      where customer_id = c.id and profile_id = p.id order by id limit 1
+    ) d on true
+    join identities i on i.customer_id = c.id and i.ref_id = $2
+    join accounts a on a.customer_id = c.id and a.identity_id = i.id and a.ref_id = $3
+    join profiles ap on ap.customer_id = c.id and ap.account_id = a.id
+    join fiat_accounts f on f.customer_id = c.id and f.ref_id = $4
+    join orchestration_rules r on r.customer_id = c.id and r.ref_id = $5
+    join lateral (
+      select id, source_transfer_id from orchestrations
+      where customer_id = c.id and orchestration_rule_id = r.id order by id limit 1
+    ) o on true
+    where c.name = $1`,
+    [DEMO.name, DEMO.identity, DEMO.account, DEMO.fiatAccount, DEMO.rule],
+  )
+  return rows[0]
+}

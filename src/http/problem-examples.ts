@@ -1,0 +1,74 @@
+import { EXAMPLE } from './example-records.ts'
+import { problem, type Problem, type ProblemSlug } from './problems.ts'
+
+/** Every problem once, as a client may meet it: for the API reference and the pages at /problems/<slug>. */
+export const PROBLEM_EXAMPLES: Record<ProblemSlug, Problem> = {
+  'bad-request': problem.badRequest('limit must be at most 1000'),
+  unauthorized: problem.unauthorized('the Authorization header is missing', 'Bearer realm="bursar"'),
+  forbidden: problem.forbidden(
+    'the access token lacks a scope: required funding:read_profile, found transfer:read_transfer',
+    { required_scope: 'funding:read_profile', found_scopes: ['transfer:read_transfer'] },
+  ),
+  'not-found': problem.notFound('profile', EXAMPLE.profile_id),
+  'method-not-allowed': problem.methodNotAllowed('DELETE', 'GET, HEAD, POST'),
+  'payload-too-large': problem.payloadTooLarge(65_536),
+  'unsupported-media-type': problem.unsupportedMediaType('application/json'),
+  'too-many-requests': problem.tooManyRequests('this client may make 100 requests a second', 1),
+  'internal-error': problem.internalError(),
+  unavailable: problem.unavailable('the database does not answer; try again'),
+  'exceed-precision': problem.exceedPrecision('amount', { asset: 'USD', decimals: 2 }),
+  'below-min-withdraw-limit': problem.belowMinimum('amount', { asset: 'USDP', minimum: '1' }),
+  'exceed-max-withdraw-limit': problem.aboveMaximum('amount', { asset: 'USDP', maximum: '1000000' }),
+  'unsupported-address': problem.unsupportedAddress('destination_address', {
+    destination_address: 'bc1qw508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t4',
+    crypto_network: 'ETHEREUM',
+  }),
+  'unsupported-network': problem.unsupportedNetwork('crypto_network', {
+    asset: 'USDP',
+    crypto_network: 'BITCOIN',
+    supported: ['ETHEREUM', 'SOLANA'],
+  }),
+  'insufficient-funds': problem.insufficientFunds({
+    profile_id: EXAMPLE.profile_id,
+    asset: 'USD',
+    available: '12.5',
+    needed: '26',
+  }),
+  expired: problem.expired('the fee quote expired at 2026-01-31T09:30:00.123456Z', {
+    fee_id: '0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f',
+  }),
+  disabled: problem.disabled('identity', EXAMPLE.identity_id, 'DENIED'),
+  'already-exists': problem.alreadyExists('ref_id', {
+    id: EXAMPLE.transfer_id,
+    ref_id: 'payout-2026-0001',
+    status: 'COMPLETED',
+  }),
+}
+
+/** What the members of `meta` are, of the problems that have a page. */
+export const PROBLEM_META: Partial<Record<ProblemSlug, Record<string, string>>> = {
+  'exceed-precision': {
+    asset: 'The asset whose precision counts.',
+    decimals: 'How many decimals it has there.',
+  },
+  'below-min-withdraw-limit': { asset: 'The asset.', minimum: 'The smallest amount.' },
+  'exceed-max-withdraw-limit': { asset: 'The asset.', maximum: 'The largest amount.' },
+  'unsupported-address': {
+    destination_address: 'The address as it was sent.',
+    crypto_network: 'The network that it is no address of.',
+  },
+  'unsupported-network': {
+    asset: 'The asset.',
+    crypto_network: 'The network that was asked for.',
+    supported: 'The networks that carry the asset.',
+  },
+  'insufficient-funds': {
+    profile_id: 'The profile.',
+    asset: 'The asset of the balance.',
+    available: 'What the profile has of it.',
+    needed: 'What the movement takes, fee included.',
+  },
+  expired: { fee_id: 'The quote.' },
+  disabled: { id: 'The account, identity or fiat account.', status: 'Its status.' },
+  'already-exists': { existing: 'The whole record that exists, as its own operation answers it.' },
+}

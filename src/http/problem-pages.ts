@@ -1,0 +1,61 @@
+import type { FastifyInstance } from 'fastify'
+import { PROBLEM_EXAMPLES, PROBLEM_META } from './problem-examples.ts'
+import { PROBLEMS, type ProblemKind, type ProblemSlug } from './problems.ts'
+
+const POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; frame-ancestors 'none'"
+
+/** GET /problems/<slug>: a page for each typed problem, which is what its `type` URI leads to. */
+export function problemPages(app: FastifyInstance, { baseUrl }: { baseUrl: string }): void {
+  for (const [slug, kind] of Object.entries(PROBLEMS)) {
+    if (kind.explanation === undefined) continue
+    const page = problemPage(slug as ProblemSlug, kind, baseUrl)
+    app.get(`/problems/${slug}`, { schema: { hide: true } }, async (_request, reply) =>
+      reply.type('text/html; charset=utf-8').header('content-security-policy', POLICY).send(page),
+    )
+  }
+}
+
+/** Text of ours as HTML; what stands in backquotes is code. */
+const html = (text: string) =>
+  text
+    .replaceAll('&', '&amp;')
+    .replaceAll('<', '&lt;')
+    .replaceAll(/`([^`]+)`/g, '<code>$1</code>')
+
+function problemPage(
+  slug: ProblemSlug,
+  { title, status, explanation }: ProblemKind,
+  baseUrl: string,
+): string {
+  const members = Object.entries(PROBLEM_META[slug] ?? {})
+  const example = JSON.stringify(PROBLEM_EXAMPLES[slug].body(baseUrl), null, 2)
+  return `<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width">
+<title>${title} · Bursar</title>
+<style>
+  :root { color-scheme: light dark }
+  body { font: 1rem/1.5 system-ui, sans-serif; max-width: 42rem; margin: 3rem auto; padding: 0 1rem }
+  h1 { line-height: 1.2; margin-bottom: 0.25rem }
+  h2 { font-size: 1.1rem; margin-top: 2rem }
+  code { font: 0.9em/1.5 ui-monospace, monospace }
+  pre { overflow-x: auto; padding: 1rem; border: 1px solid #8886; border-radius: 0.5rem }
+  dt { float: left; clear: left; min-width: 11rem }
+  dd { margin: 0 0 0.25rem 11rem }
+  nav { margin-top: 2rem; border-top: 1px solid #8886; padding-top: 1rem }
+  @media (max-width: 30rem) { dt { float: none } dd { margin-left: 1rem } }
+</style>
+<h1>${title}</h1>
+<p>HTTP status ${status} · <code>${slug}</code></p>
+<p>${html(explanation!)}</p>
+<h2>Members of <code>meta</code></h2>
+<dl>
+${members.map(([name, text]) => `<dt><code>${name}</code></dt><dd>${html(text)}</dd>`).join('\n')}
+</dl>
+<h2>Example</h2>
+<pre><code>${html(example)}</code></pre>
+<nav><a href="../docs/">API reference</a></nav>
+</html>
+`
+}

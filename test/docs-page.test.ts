@@ -1,0 +1,202 @@
+/** The API reference as a person uses it: in a browser, against a sandbox that was just started. */
+import { mkdir, mkdtemp, readFile, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { chromium, type BrowserContext, type Locator, type Page } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { credentialsFile, type SandboxCredentials } from '../src/demo/credentials.ts'
+import { SCOPES } from '../src/http/scopes.ts'
+import { CHROMIUM, CHROMIUM_ARGS, HAS_CHROMIUM } from './chromium.ts'
+import {
+  cloneDatabase,
+  spawnBursar,
+  startTestService,
+  type BursarProcess,
+  type TestDatabase,
+} from './support.ts'
+
+const SCREENSHOTS = fileURLToPath(new URL('screenshots', import.meta.url))
+const DESKTOP = { width: 1280, height: 900 }
+const PHONE = { width: 390, height: 844 }
+
+test('without a token, in live mode too: the page, its policy, and what it is made of', async () => {
+  for (const mode of ['sandbox', 'live']) {
+    const service = await startTestService({ BURSAR_MODE: mode })
+    const { app } = service
+    try {
+      const root = await app.inject('/')
+      expect(root.statusCode).toBe(302)
+      expect(new URL(String(root.headers.location), 'http://here/').href).toBe('http://here/docs/')
+      const page = await app.inject('/docs/')
+      expect(page.statusCode).toBe(200)
+      expect(page.body).toContain('<title>Bursar API reference</title>')
+      const policy = String(page.headers['content-security-policy'])
+      expect(policy).toContain("default-src 'none'")
+      expect(policy).not.toMatch(/unsafe|https?:|\*/)
+      const files = [...page.body.matchAll(/(?:src|href)="([^"]+)"/g)].map(([, address]) => address!)
+      expect(files.length).toBeGreaterThan(5)
+      for (const file of files) {
+        expect(file).toMatch(/^\.\//)
+        expect((await app.inject(new URL(file, 'http://here/docs/').pathname)).statusCode, file).toBe(200)
+      }
+      const document = (await app.inject('/docs/json')).json<{ servers: object; paths: object }>()
+      expect(document.servers).toEqual([{ url: '/' }])
+      expect('/v2/sandbox/fiat-deposits' in document.paths).toBe(mode === 'sandbox')
+    } finally {
+      await service.close()
+    }
+  }
+})
+
+if (!HAS_CHROMIUM) console.warn(`skipped: test/docs-page.test.ts needs ${CHROMIUM}`)
+
+describe.skipIf(!HAS_CHROMIUM)('in a browser', () => {
+  let database: TestDatabase
+  let folder: string
+  let bursar: BursarProcess
+  let context: BrowserContext
+  let demo: SandboxCredentials
+  /** Not the address that the service believes to have: people type this one. */
+  let address: string
+
+  beforeAll(async () => {
+    database = await cloneDatabase(2)
+    folder = await mkdtemp(join(tmpdir(), 'bursar-docs-'))
+    await mkdir(SCREENSHOTS, { recursive: true })
+    bursar = await spawnBursar({ DATABASE_URL: database.url, BURSAR_DATA_DIR: folder })
+    demo = JSON.parse(await readFile(credentialsFile(folder), 'utf8')) as SandboxCredentials
+    address = bursar.address.replace('127.0.0.1', 'localhost')
+    context = await chromium.launchPersistentContext(join(folder, 'browser'), {
+      executablePath: CHROMIUM,
+      args: CHROMIUM_ARGS,
+      chromiumSandbox: false,
+      viewport: DESKTOP,
+    })
+  })
+  afterAll(async () => {
+    await context.close()
+    await bursar.end('SIGTERM')
+    await database.drop()
+    await rm(folder, { recursive: true, force: true })
+  })
+
+  /** Not hiding the caret, for which a style would have to be put into the page, against its policy. */
+  const shoot = (what: Page | Locator, name: string) =>
+    what.screenshot({ path: join(SCREENSHOTS, `${name}.png`), caret: 'initial' })
+
+  /** A page, and what must stay empty: requests to elsewhere, and complaints. */
+  async function open(size: { width: number; height: number }, colorScheme: 'light' | 'dark' = 'light') {
+    const page = await context.newPage()
+    await page.emulateMedia({ colorScheme })
+    await page.setViewportSize(size)
+    const elsewhere: string[] = []
+    const complaints: string[] = []
+    page.on('request', (request) => {
+      const url = new URL(request.url())
+      if (url.origin !== address && url.protocol !== 'data:') elsewhere.push(request.url())
+    })
+    page.on('console', (message) => {
+      if (['error', 'warning'].includes(message.type())) complaints.push(message.text())
+    })
+    page.on('pageerror', (error) => complaints.push(String(error)))
+    await page.goto(`${address}/`)
+    await page.waitForSelector('.opblock')
+    return { page, elsewhere, complaints }
+  }
+
+  async function authorize(page: Page): Promise<void> {
+    await page.click('.scheme-container .btn.authorize')
+    const dialog = page.locator('.dialog-ux')
+    await dialog.locator('input[id^=client_id_]').fill(demo.client_id)
+    await dialog.locator('input[id^=client_secret_]').fill(demo.client_secret)
+  }
+
+  /** Executes an operation's example and gives the status and the body that the page then shows. */
+  async function execute(page: Page, id: string) {
+    const operation = page.locator(`#operations-${id}`)
+    await operation.locator('.opblock-summary-control').click()
+    await operation.locator('.btn.execute').click()
+    const live = operation.locator('.live-responses-table .response')
+    await live.waitFor()
+    return {
+      operation,
+      status: await live.locator('.response-col_status').innerText(),
+      body: await live.locator('.response-col_description').innerText(),
+    }
+  }
+
+  test('authorize and try: the wire arrives, and the balance tells', async () => {
+    const { page, elsewhere, complaints } = await open(DESKTOP)
+    expect(new URL(page.url()).pathname).toBe('/docs/')
+    expect(await page.title()).toBe('Bursar API reference')
+    await shoot(page, 'desktop')
+
+    await authorize(page)
+    const dialog = page.locator('.dialog-ux')
+    const ticked = dialog.locator('.scopes input[type=checkbox]:checked')
+    expect(await ticked.count()).toBe(SCOPES.length)
+    await dialog.getByText('select none').click()
+    expect(await ticked.count()).toBe(0)
+    await dialog.getByText('select all').click()
+    expect(await ticked.count()).toBe(SCOPES.length)
+    await shoot(page, 'desktop-authorize')
+    await dialog.locator('.btn.authorize').click()
+    await dialog.getByText('Logout').waitFor()
+    await shoot(page, 'desktop-authorized')
+    await dialog.locator('.btn-done').click()
+
+    const deposit = await execute(page, 'Sandbox-initiateSandboxFiatDeposit')
+    expect(deposit.status).toBe('200')
+    const balances = await execute(page, 'Profiles-listProfileBalances')
+    expect(balances.status).toBe('200')
+    expect(balances.body).toMatch(/"asset": "USD",\s+"available": "10250"/)
+    await shoot(balances.operation, 'desktop-tried')
+    // Many parameters of a list, of which the examples alone are sent.
+    const transfers = await execute(page, 'Transfers-listTransfers')
+    expect(transfers.status).toBe('200')
+    expect(transfers.body).toContain(demo.profile_id)
+    const withdrawal = await execute(page, 'Transfers-createCryptoWithdrawal')
+    expect(withdrawal.body).toContain('"status": "PENDING"')
+    await shoot(withdrawal.operation, 'desktop-withdrawal')
+
+    expect(elsewhere).toEqual([])
+    expect(complaints).toEqual([])
+  })
+
+  test('on a telephone', async () => {
+    const { page, elsewhere, complaints } = await open(PHONE)
+    await shoot(page, 'phone')
+    await authorize(page)
+    await shoot(page, 'phone-authorize')
+    const dialog = page.locator('.dialog-ux')
+    await dialog.locator('.btn.authorize').click()
+    await dialog.getByText('Logout').waitFor()
+    await dialog.locator('.btn-done').click()
+    const { operation, status } = await execute(page, 'Profiles-listProfileBalances')
+    expect(status).toBe('200')
+    await shoot(operation, 'phone-tried')
+    expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(PHONE.width)
+    expect(elsewhere).toEqual([])
+    expect(complaints).toEqual([])
+  })
+
+  test('in the dark', async () => {
+    const { page, complaints } = await open(DESKTOP, 'dark')
+    await page.locator('#operations-Transfers-createCryptoWithdrawal .opblock-summary-control').click()
+    await shoot(page, 'desktop-dark')
+    expect(complaints).toEqual([])
+  })
+
+  test('the page of a problem', async () => {
+    const page = await context.newPage()
+    for (const [name, size] of Object.entries({ desktop: DESKTOP, phone: PHONE })) {
+      await page.setViewportSize(size)
+      await page.goto(`${address}/problems/insufficient-funds`)
+      expect(await page.locator('h1').innerText()).toBe('Insufficient funds')
+      await shoot(page, `${name}-problem`)
+    }
+    await page.click('text=API reference')
+    await page.waitForSelector('.opblock')
+  })
+})

@@ -1,0 +1,187 @@
+/**
+ * What the API document shows works: every example is sent, as it stands there, to a sandbox that was just started
+ * with its demo, and whatever is answered, success or problem, is what the document says of it.
+ */
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { Ajv2020 } from 'ajv/dist/2020.js'
+import ajvFormats from 'ajv-formats'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { BODY_LIMIT, OPERATIONS } from '../src/app.ts'
+import { credentialsFile, type SandboxCredentials } from '../src/demo/credentials.ts'
+import { EXAMPLE } from '../src/http/example-records.ts'
+import { cloneDatabase, spawnBursar, type BursarProcess, type TestDatabase } from './support.ts'
+
+interface Media {
+  schema: object
+  examples?: Record<string, { value: { type?: string; title?: string } }>
+}
+interface Documented {
+  security: [{ oauth2: [string] }]
+  parameters?: { name: string; in: 'path' | 'query'; example?: unknown }[]
+  requestBody?: { content: Record<string, Media> }
+  responses: Record<string, { content: Record<string, Media> }>
+}
+interface Document {
+  servers: [{ url: string }]
+  paths: Record<string, Record<string, Documented>>
+  components: { securitySchemes: { oauth2: { flows: { clientCredentials: { tokenUrl: string } } } } }
+}
+
+let database: TestDatabase
+let dataDir: string
+let bursar: BursarProcess
+let source: string
+let document: Document
+let ajv: Ajv2020
+let client: { client_id: string; client_secret: string }
+let token: string
+
+beforeAll(async () => {
+  database = await cloneDatabase(2)
+  dataDir = await mkdtemp(join(tmpdir(), 'bursar-examples-'))
+  bursar = await spawnBursar({ DATABASE_URL: database.url, BURSAR_DATA_DIR: dataDir })
+  source = await (await fetch(`${bursar.address}/openapi.json`)).text()
+  document = JSON.parse(source) as Document
+  ajv = new Ajv2020({ strict: false, allErrors: true })
+  ajvFormats.default(ajv)
+  ajv.addSchema(document, 'document')
+  client = JSON.parse(await readFile(credentialsFile(dataDir), 'utf8')) as SandboxCredentials
+  token = await tokenFor(undefined)
+})
+afterAll(async () => {
+  await bursar.end('SIGTERM')
+  await database.drop()
+  await rm(dataDir, { recursive: true, force: true })
+})
+
+async function tokenFor(scope: string | undefined): Promise<string> {
+  const { tokenUrl } = document.components.securitySchemes.oauth2.flows.clientCredentials
+  const { client_id, client_secret } = client
+  const form = { grant_type: 'client_credentials', client_id, client_secret, ...(scope && { scope }) }
+  const reply = await fetch(tokenUrl, { method: 'POST', body: new URLSearchParams(form) })
+  return ((await reply.json()) as { access_token: string }).access_token
+}
+
+interface Call {
+  path?: Record<string, string>
+  query?: Record<string, string[]>
+  body?: unknown
+  headers?: Record<string, string>
+}
+interface Answer {
+  status: number
+  body: { type?: string; title?: string; [member: string]: unknown }
+}
+
+interface Place {
+  method: string
+  path: string
+}
+const placeOf = ({ method, url }: { method: string; url: string }): Place => ({
+  method: method.toLowerCase(),
+  path: url.replaceAll(/:(\w+)/g, '{$1}'),
+})
+const documented = ({ method, path }: Place) => document.paths[path]![method]!
+
+/** The requests that the document shows for an operation: the parameters' examples with each of the bodies. */
+function examplesOf(place: Place): Call[] {
+  const { parameters = [], requestBody } = documented(place)
+  const shown = parameters.filter(({ example }) => example !== undefined)
+  const texts = (where: string) =>
+    shown
+      .filter((parameter) => parameter.in === where)
+      .map(({ name, example }) => [name, [example].flat().map(String)] as const)
+  const call = {
+    path: Object.fromEntries(texts('path').map(([name, [value]]) => [name, value!])),
+    query: Object.fromEntries(texts('query')),
+  }
+  if (requestBody === undefined) return [call]
+  const { examples = {} } = requestBody.content['application/json']!
+  return Object.values(examples).map(({ value }) => ({ ...call, body: value }))
+}
+
+/** Sends it, and checks the answer against what the document says of this operation and status. */
+async function send(place: Place, call: Call): Promise<Answer> {
+  const path = place.path.replaceAll(/{(\w+)}/g, (_, name: string) => encodeURIComponent(call.path![name]!))
+  const url = new URL(document.servers[0].url + path)
+  for (const [name, values] of Object.entries(call.query ?? {}))
+    for (const value of values) url.searchParams.append(name, value)
+  const reply = await fetch(url, {
+    method: place.method.toUpperCase(),
+    headers: {
+      authorization: `Bearer ${token}`,
+      ...(call.body !== undefined && { 'content-type': 'application/json' }),
+      ...call.headers,
+    },
+    ...(call.body !== undefined && {
+      body: typeof call.body === 'string' ? call.body : JSON.stringify(call.body),
+    }),
+  })
+  const answer = { status: reply.status, body: (await reply.json()) as Answer['body'] }
+  const type = reply.headers.get('content-type')!.split(';')[0]!
+  const said = documented(place).responses[String(answer.status)]?.content[type]
+  expect(
+    said,
+    `${url.pathname} answers ${answer.status} ${type} ${JSON.stringify(answer.body)}`,
+  ).toBeDefined()
+  const pointer = ['paths', place.path, place.method, 'responses', String(answer.status), 'content', type]
+  const escaped = pointer.map((part) => part.replaceAll('~', '~0').replaceAll('/', '~1')).join('/')
+  const validate = ajv.compile({ $ref: `document#/${encodeURI(escaped)}/schema` })
+  validate(answer.body)
+  expect(validate.errors ?? [], JSON.stringify(answer.body)).toEqual([])
+  if (answer.status !== 200) {
+    const kinds = Object.values(said!.examples!).map(({ value: { type, title } }) => ({ type, title }))
+    expect(kinds).toContainEqual({ type: answer.body.type, title: answer.body.title })
+  }
+  return answer
+}
+
+test('the document names the records of the demo, and none that is not there', () => {
+  for (const [name, stable] of Object.entries(EXAMPLE)) expect(source, name).not.toContain(stable)
+  expect(document.servers).toEqual([{ url: bursar.address }])
+})
+
+// In the order of the document, so that what one example makes, the later ones meet.
+describe.each(OPERATIONS.map((operation) => [`${operation.method} ${operation.url}`, operation] as const))(
+  '%s',
+  (_, operation) => {
+    const place = placeOf(operation)
+
+    test('every example works, and a second time is refused only for its ref_id', async () => {
+      const calls = examplesOf(place)
+      expect(calls.length).toBeGreaterThan(0)
+      for (const call of calls) expect(await send(place, call)).toMatchObject({ status: 200 })
+      for (const call of calls) {
+        const again = await send(place, call)
+        const text = JSON.stringify(call.body ?? null)
+        const once = operation.method === 'POST' && /"(ref_id|nickname)":/.test(text)
+        expect(again.status).toBe(once ? 409 : 200)
+      }
+    })
+
+    test('every refusal of a request that is not in order is documented', async () => {
+      const [good] = examplesOf(place) as [Call]
+      const bearer = (value: string) => ({ headers: { authorization: `Bearer ${value}` } })
+      const refused = async (changes: Call, status: number) =>
+        expect(await send(place, { ...good, ...changes })).toMatchObject({ status })
+
+      await refused({ headers: { authorization: '' } }, 401)
+      await refused(bearer(`${token}x`), 401)
+      const other =
+        operation.scope === 'funding:read_profile' ? 'transfer:read_transfer' : 'funding:read_profile'
+      await refused(bearer(await tokenFor(other)), 403)
+      await refused({ query: { ...good.query, nothing: ['1'] } }, 400)
+      if ('id' in good.path!) {
+        await refused({ path: { ...good.path, id: crypto.randomUUID() } }, 404)
+        await refused({ path: { ...good.path, id: 'x' } }, 400)
+      }
+      if (good.body === undefined) return
+      await refused({ body: {} }, 400)
+      await refused({ body: '{' }, 400)
+      await refused({ headers: { 'content-type': 'text/plain' } }, 415)
+      await refused({ body: { filler: 'x'.repeat(BODY_LIMIT) } }, 413)
+    })
+  },
+)
