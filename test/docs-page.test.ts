@@ -49,9 +49,7 @@ test('without a token, in live mode too: the page, its policy, and what it is ma
   }
 })
 
-if (!HAS_CHROMIUM) console.warn(`skipped: test/docs-page.test.ts needs ${CHROMIUM}`)
-
-describe.skipIf(!HAS_CHROMIUM)('in a browser', () => {
+describe.skipIf(!HAS_CHROMIUM)("in a browser, which needs Debian's chromium", () => {
   let database: TestDatabase
   let folder: string
   let bursar: BursarProcess

@@ -7,7 +7,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { OPERATIONS } from '../src/app.ts'
 import { transaction } from '../src/db/database.ts'
 import { EXAMPLE, withRecords, type ExampleRecords } from '../src/http/example-records.ts'
-import { PROBLEMS } from '../src/http/problems.ts'
+import { PROBLEM_EXAMPLES, PROBLEM_META } from '../src/http/problem-examples.ts'
+import { PROBLEMS, type ProblemSlug } from '../src/http/problems.ts'
 import { SCOPES } from '../src/http/scopes.ts'
 import { lockMarket, writePrices } from '../src/markets/write-prices.ts'
 import {
@@ -195,6 +196,40 @@ function deprecatedIn(value: unknown, place: string[]): [place: string, descript
     ),
   ]
 }
+
+test('with an external issuer it asks for a token of that one', async () => {
+  const other = await startTestService({ BURSAR_OAUTH_ISSUER: 'https://issuer.example' })
+  try {
+    const { components } = (await other.app.inject('/openapi.json')).json<Document>()
+    expect(components.securitySchemes.oauth2).toMatchObject({ type: 'http', scheme: 'bearer' })
+    expect((await other.app.inject('/docs/json')).statusCode).toBe(200)
+  } finally {
+    await other.close()
+  }
+})
+
+describe('problems', () => {
+  const typed = Object.entries(PROBLEMS).filter(([, { explanation }]) => explanation !== undefined)
+
+  test.each(typed)(
+    '%s has a page with its title, status, meta members and an example',
+    async (slug, kind) => {
+      const { body, statusCode } = await service.app.inject(`/problems/${slug}`)
+      expect(statusCode).toBe(200)
+      const example = PROBLEM_EXAMPLES[slug as ProblemSlug].body(BASE_URL)
+      const meta = PROBLEM_META[slug as ProblemSlug]!
+      expect(Object.keys(meta).sort()).toEqual(Object.keys(example.meta as object).sort())
+      for (const part of [kind.title, `HTTP status ${kind.status}`, JSON.stringify(example, null, 2)])
+        expect(body).toContain(part)
+      for (const member of Object.keys(meta)) expect(body).toContain(`<dt><code>${member}</code></dt>`)
+    },
+  )
+
+  test('the others, and what is none, have no page', async () => {
+    for (const slug of ['bad-request', 'internal-error', 'nothing', '', '__proto__'])
+      expect((await service.app.inject(`/problems/${slug}`)).statusCode, slug).toBe(404)
+  })
+})
 
 test('no two operations have one operationId', () => {
   const ids = OPERATIONS.map((operation) => documented(operation).operationId)
