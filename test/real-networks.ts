@@ -200,7 +200,10 @@ async function outputOf(node: LitecoinNode, hash: string, address: string): Prom
 // ---------------------------------------------------------------------------------------------- the service
 
 /** A networks file with these worlds' sections, and the environment that names it. */
-export async function networksFile(worlds: readonly World[], changes: Record<string, unknown> = {}) {
+export async function networksFile(
+  worlds: readonly Pick<World, 'network' | 'section' | 'secrets'>[],
+  changes: Record<string, unknown> = {},
+) {
   const folder = await mkdtemp(join(tmpdir(), 'bursar-networks-'))
   const path = join(folder, 'networks.json')
   const sections = worlds.map(({ network, section }) => [network, { ...section, ...changes }])

@@ -1,0 +1,342 @@
+/*
+ * Bursar as it is run, a process on real networks: orchestrations from a real deposit to a real payment, what
+ * `bursar networks status` tells, and that no secret is in anything it writes.
+ */
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { text } from 'node:stream/consumers'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { createCustomer } from '../src/customers/create-customer.ts'
+import { SCOPES } from '../src/http/scopes.ts'
+import type { Transfer } from '../src/ledger/records/transfer.ts'
+import type { NetworkReport } from '../src/networks/network-status.ts'
+import { createApiClient } from '../src/oauth/api-clients.ts'
+import { HAS_LITECOIND } from './litecoin-node.ts'
+import { evmWorld, litecoinWorld, networksFile, type World } from './real-networks.ts'
+import {
+  atEnd,
+  cloneDatabase,
+  ENVIRONMENT,
+  PROGRAM,
+  remoteCaller,
+  spawnBursar,
+  type BursarProcess,
+  type RemoteCaller,
+  type TestDatabase,
+} from './support.ts'
+import { hurry, mine } from './work-off.ts'
+
+vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 })
+
+if (!HAS_LITECOIND)
+  console.warn('skipped: the Litecoin part of test/real-networks-serve.test.ts needs litecoind on the PATH')
+
+const LOW_MARK = '1'
+const PATIENCE = { timeout: 60_000, interval: 100 }
+
+describe.each([
+  { family: 'EVM', open: (): Promise<World> => evmWorld(), asset: 'ETH', skipped: false },
+  { family: 'Bitcoin', open: (): Promise<World> => litecoinWorld(), asset: 'LTC', skipped: !HAS_LITECOIND },
+])('on the $family family', ({ open, asset, skipped }) => {
+  let world: World
+  let file: Awaited<ReturnType<typeof networksFile>>
+  let database: TestDatabase
+  let bursar: BursarProcess
+  let call: RemoteCaller
+  let profile_id: string
+  let environment: Record<string, string>
+
+  beforeAll(async () => {
+    if (skipped) return
+    ;[world, database] = await Promise.all([open(), cloneDatabase()])
+    file = await networksFile([world], { low_mark: LOW_MARK })
+    environment = { ...file.environment, DATABASE_URL: database.url, BURSAR_WORKER_INTERVAL_MS: '20' }
+    // With a customer, there is no demo.
+    const customer = await createCustomer(database.db, 'Test')
+    profile_id = customer.profile_id
+    const client = await createApiClient(database.db, customer.customer_id, SCOPES)
+    bursar = await spawnBursar(environment)
+    call = await remoteCaller(bursar.address, client)
+    await vi.waitFor(
+      async () => expect((await database.db.query('select from network_cursors')).rowCount).toBe(1),
+      PATIENCE,
+    )
+  })
+  afterAll(async () => {
+    await bursar?.end('SIGTERM')
+    await database?.drop()
+    await file?.remove()
+    await world?.stop()
+  })
+
+  /** What the command says, and its exit code. */
+  async function status(
+    changes: Record<string, string> = {},
+  ): Promise<{ code: number | null; said: string }> {
+    const child = spawn(process.execPath, [...PROGRAM, 'networks', 'status'], {
+      env: { ...ENVIRONMENT, ...environment, ...changes },
+    })
+    const [said, errors, [code]] = (await Promise.all([
+      text(child.stdout),
+      text(child.stderr),
+      once(child, 'close'),
+    ])) as [string, string, [number | null]]
+    expect(errors).toBe('')
+    return { code, said }
+  }
+  async function reported(): Promise<{ code: number | null; report: NetworkReport }> {
+    const child = spawn(process.execPath, [...PROGRAM, 'networks', 'status', '--json'], {
+      env: { ...ENVIRONMENT, ...environment },
+    })
+    const [said, [code]] = (await Promise.all([text(child.stdout), once(child, 'close')])) as [
+      string,
+      [number | null],
+    ]
+    const { networks } = JSON.parse(said) as { networks: NetworkReport[] }
+    expect(networks).toHaveLength(1)
+    return { code, report: networks[0]! }
+  }
+
+  const transferOf = async (ref_id: string) =>
+    (await call<{ items: Transfer[] }>('GET', `/v2/transfer/transfers?ref_ids=${ref_id}`)).body.items[0]!
+  const newDepositAddress = async () =>
+    (
+      await call<{ address: string }>('POST', '/v2/transfer/deposit-addresses', {
+        profile_id,
+        crypto_network: world.network,
+      })
+    ).body.address
+  const withdraw = async (ref_id: string, amount: string, destination_address: string) =>
+    expect(
+      await call('POST', '/v2/transfer/crypto-withdrawals', {
+        profile_id,
+        asset,
+        amount,
+        crypto_network: world.network,
+        destination_address,
+        ref_id,
+      }),
+    ).toMatchObject({ status: 200, body: { status: 'PENDING' } })
+  /** Blocks come, and nothing waits for its time, until what is expected holds. */
+  const until = (holds: () => Promise<void>) =>
+    vi.waitFor(async () => {
+      await mine(world.mining)
+      await hurry(database.db)
+      await holds()
+    }, PATIENCE)
+
+  test.skipIf(skipped)(
+    'nothing is there: the hot wallet is below its low mark, and status says so with exit code 1',
+    async () => {
+      const { code, report } = await reported()
+      expect({ code, report }).toMatchObject({
+        code: 1,
+        report: {
+          crypto_network: world.network,
+          reachable: true,
+          below_low_mark: true,
+          in_flight: {},
+          waiting: [],
+        },
+      })
+      expect(report.height).toBeGreaterThan(0)
+      expect((await status()).said).toContain('THE HOT WALLET IS BELOW ITS LOW MARK')
+    },
+  )
+
+  test.skipIf(skipped)('a deposit at the address of a rule becomes a payment on the chain', async () => {
+    const destination = await world.newAddress()
+    // What is swept needs a moment; what is paid out meanwhile comes from here.
+    await world.pay(await newDepositAddress(), asset, '3')
+    const rule = await call<{ rule: { id: string; source: { crypto: { address: string } } } }>(
+      'POST',
+      '/v2/orchestration/rules',
+      {
+        ref_id: 'rule',
+        profile_id,
+        source_asset: asset,
+        destination_asset: asset,
+        source: { crypto: { network: world.network } },
+        destination: { crypto: { network: world.network, address: destination } },
+      },
+    )
+    expect(rule.status).toBe(200)
+    const paid = await world.pay(rule.body.rule.source.crypto.address, asset, '0.5')
+    const list = `/v2/orchestration/orchestrations?orchestration_rule_id=${rule.body.rule.id}`
+    await until(async () =>
+      expect((await call(`GET`, list)).body).toMatchObject({
+        items: [{ status: 'COMPLETED', source_amount: '0.5' }],
+      }),
+    )
+    const { items } = (
+      await call<{ items: Transfer[] }>('GET', '/v2/transfer/transfers?type=CRYPTO_WITHDRAWAL')
+    ).body
+    const deposits = (await call<{ items: Transfer[] }>('GET', '/v2/transfer/transfers?type=CRYPTO_DEPOSIT'))
+      .body.items
+    expect(deposits.map(({ crypto_tx_hash }) => crypto_tx_hash)).toContain(paid.hash)
+    expect(items).toMatchObject([{ status: 'COMPLETED', total: '0.5' }])
+    const [{ crypto_tx_hash: hash, crypto_tx_index: index, amount }] = items as [Transfer]
+    expect(await world.received(destination, asset)).toEqual([{ hash, index, amount }])
+  })
+
+  test.skipIf(skipped)(
+    'a hot wallet that is short has withdrawals wait in their order, says why, and pays them when it is filled',
+    async () => {
+      // On the ledger, and not on the chain: somebody has taken it.
+      const before = await reported()
+      const { held } = before.report.custody.find((one) => one.asset === asset)!
+      await takeCustody('50')
+      const addresses = [await world.newAddress(), await world.newAddress()] as const
+      await withdraw('large', '20', addresses[0])
+      await withdraw('behind', '0.25', addresses[1])
+      const { report } = await vi.waitFor(async () => {
+        const found = await reported()
+        expect(found.report.waiting).toHaveLength(2)
+        return found
+      }, PATIENCE)
+      const since = expect.stringMatching(/^\d{4}-\d\d-\d\dT/) as string
+      expect(report.waiting).toEqual(
+        expect.arrayContaining([
+          { reason: expect.stringMatching(/^the hot wallet has /) as string, count: 1, since },
+          { reason: 'an earlier withdrawal of the profile waits', count: 1, since },
+        ]),
+      )
+      expect(report.in_flight).toEqual({ HELD: 2 })
+      const { code, said } = await status()
+      expect(code).toBe(1)
+      expect(said).toMatch(/^ {2}1 waiting since \S+: the hot wallet has /m)
+      expect(said).toContain('  in flight: 2 HELD')
+      expect([(await transferOf('large')).status, (await transferOf('behind')).status]).toEqual([
+        'PENDING',
+        'PENDING',
+      ])
+
+      // What was missing comes back, as a deposit that nobody is credited twice for.
+      await world.pay(await hotWallet(), asset, '50')
+      await until(async () => expect((await transferOf('behind')).status).toBe('COMPLETED'))
+      const [large, behind] = [await transferOf('large'), await transferOf('behind')]
+      expect(large.status).toBe('COMPLETED')
+      for (const [transfer, address] of [
+        [large, addresses[0]],
+        [behind, addresses[1]],
+      ] as const) {
+        const { crypto_tx_hash: hash, crypto_tx_index: index, amount } = transfer
+        expect(await world.received(address, asset)).toEqual([{ hash, index, amount }])
+      }
+      expect(held).toBeDefined()
+      const after = await vi.waitFor(async () => {
+        const found = await reported()
+        expect(found.report).toMatchObject({ in_flight: {}, waiting: [], below_low_mark: false })
+        expect(found.report.custody.find((one) => one.asset === asset)!.difference).toBe('0')
+        return found
+      }, PATIENCE)
+      expect(after.code).toBe(0)
+    },
+  )
+
+  test.skipIf(skipped)('a node that does not answer is told with exit code 1', async () => {
+    const gone = await networksFile([
+      { ...world, section: { ...world.section, rpc_url: 'http://127.0.0.1:1' } },
+    ])
+    atEnd(gone.remove)
+    const { code, said } = await status({ BURSAR_NETWORKS_FILE: gone.path })
+    expect(code).toBe(1)
+    expect(said).toMatch(new RegExp(`^${world.network}: NOT REACHABLE: .+`))
+    expect(said).toMatch(new RegExp(`^  ${asset}: holds \\?, in custody [1-9]`, 'm'))
+  })
+
+  /** Credits the profile as if so much had come in on the chain: custody that the hot wallet has not. */
+  async function takeCustody(amount: string): Promise<void> {
+    const made = await call('POST', `/v2/sandbox/profiles/${profile_id}/deposit`, {
+      asset,
+      amount,
+      crypto_network: world.network,
+    })
+    expect(made.status).toBe(200)
+  }
+  /** Where the hot wallet itself is paid, and no customer. */
+  async function hotWallet(): Promise<string> {
+    if ('hotWallet' in world) return world.hotWallet as string
+    const { node } = world as Awaited<ReturnType<typeof litecoinWorld>>
+    return node.bursar.call<string>('getnewaddress', '', 'bech32')
+  }
+})
+
+test('no secret is logged or told, whatever the node does', async () => {
+  const secrets = {
+    URL: 'provider-key-0123456789',
+    PASSWORD: 'a-password-nobody-guesses',
+    KEY: '1f'.repeat(32),
+    WORDS: 'legal winner thank year wave sausage worth useful legal winner thank yellow',
+  }
+  // A node that fails, and repeats what it was asked and with what password.
+  let failures = 0
+  const node = createServer((request, reply) => {
+    void text(request).then((body) => {
+      const echo = JSON.stringify({ body, url: request.url, auth: request.headers.authorization })
+      const [status, answer] = [
+        [500, echo],
+        [200, 'no JSON'],
+        [401, echo],
+      ][failures++ % 3] as [number, string]
+      reply.writeHead(status, { 'content-type': 'application/json' }).end(answer)
+    })
+  }).listen(0, '127.0.0.1')
+  await once(node, 'listening')
+  atEnd(async () => void node.close())
+  const url = `http://127.0.0.1:${(node.address() as AddressInfo).port}`
+  const limits = { confirmations: 1, fee_ceiling: '1' }
+  const file = await networksFile([
+    {
+      network: 'ETHEREUM',
+      section: {
+        adapter: 'evm',
+        rpc_url: { env: 'URL' },
+        hot_wallet_key: { env: 'KEY' },
+        deposit_key: { env: 'WORDS' },
+        ...limits,
+      },
+      secrets: { ...secrets, URL: `${url}/v3/${secrets.URL}` },
+    },
+    {
+      network: 'LITECOIN',
+      section: {
+        adapter: 'bitcoin-core',
+        rpc_url: url,
+        rpc_user: 'bursar',
+        rpc_password: { env: 'PASSWORD' },
+        ...limits,
+      },
+      secrets: {},
+    },
+  ])
+  atEnd(file.remove)
+  const database = await cloneDatabase()
+  atEnd(database.drop)
+  const environment = { ...file.environment, DATABASE_URL: database.url, BURSAR_LOG_LEVEL: 'trace' }
+  await createCustomer(database.db, 'Test')
+  const bursar = await spawnBursar(environment)
+  // Deposits are read and swept.
+  await vi.waitFor(() => expect(failures).toBeGreaterThan(12), PATIENCE)
+  await bursar.end('SIGTERM')
+  const child = spawn(process.execPath, [...PROGRAM, 'networks', 'status'], {
+    env: { ...ENVIRONMENT, ...environment },
+  })
+  const [out, err] = await Promise.all([text(child.stdout), text(child.stderr)])
+  expect(out.match(/NOT REACHABLE/g)).toHaveLength(2)
+  const said = [bursar.log(), out, err].join('\n')
+  expect(said).toContain('a round of the worker failed')
+  const basic = btoa(`bursar:${secrets.PASSWORD}`)
+  for (const secret of [...Object.values(secrets), basic]) expect(said.includes(secret)).toBe(false)
+  // Nor kept.
+  const kept = await database.db.query<{ name: string }>(
+    `select tablename as name from pg_tables where schemaname = 'public'`,
+  )
+  for (const { name } of kept.rows) {
+    const { rows } = await database.db.query<{ row: string }>(`select t::text as row from ${name} t`)
+    for (const secret of [...Object.values(secrets), basic])
+      expect(rows.some(({ row }) => row.includes(secret))).toBe(false)
+  }
+})
