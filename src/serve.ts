@@ -6,6 +6,7 @@ import { openDatabase, type Database } from './db/database.ts'
 import { EmbeddedPostgres } from './db/embedded-postgres.ts'
 import { migrate } from './db/migrate.ts'
 import type { SandboxCredentials } from './demo/credentials.ts'
+import { demoRecords } from './demo/demo-records.ts'
 import { makeDemo } from './demo/make-demo.ts'
 import { Ledger } from './ledger/ledger.ts'
 import { startSimulation } from './markets/simulate-prices.ts'
@@ -78,7 +79,8 @@ export async function serve(settings: Settings, log: Logger): Promise<Service> {
     const port = settings.port === 0 ? await freePort(settings.host).catch(blame('HOST')) : settings.port
     const host = isIP(settings.host) === 6 ? `[${settings.host}]` : settings.host
     const baseUrl = settings.baseUrl ?? `http://${host}:${port}`
-    const app = await buildApp({ db, ledger, networks, settings, baseUrl, log })
+    const exampleRecords = async () => (settings.mode === 'sandbox' ? demoRecords(db) : undefined)
+    const app = await buildApp({ db, ledger, networks, settings, baseUrl, log, exampleRecords })
     const address = await app
       .listen({ host: settings.host, port })
       .catch((error: NodeJS.ErrnoException) => blame(PORT_ERRORS.has(error.code) ? 'PORT' : 'HOST')(error))

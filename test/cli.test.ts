@@ -726,7 +726,7 @@ describe('serve', () => {
     }
     await wire(demo.memo_id)
     const balance = await call(`${demo.base_url}/v2/profiles/${demo.profile_id}/balances/USD`, token)
-    expect(balance.body).toMatchObject({ asset: 'USD', available: '250' })
+    expect(balance.body).toMatchObject({ asset: 'USD', available: '10250' })
     const withdrawal = await call(
       `${demo.base_url}/v2/transfer/crypto-withdrawals`,
       token,
@@ -810,15 +810,15 @@ describe('serve', () => {
     expect(await json(['verify'], environment)).toEqual({
       clean: true,
       customers: 1,
-      // Three months of deposits, two rewards, two wires that became USDP, and what is done above.
-      transfers: 13,
+      // Three months of deposits, two rewards, a wire, two that became USDP, and what is done above.
+      transfers: 14,
       entries: expect.any(Number) as number,
       balances: 3,
       disagreements: [],
     })
     const clean = await bursar(['verify'], environment)
     expect(clean).toMatchObject({ code: 0, stderr: '' })
-    expect(clean.stdout).toMatch(/^Clean: 1 customers, 13 transfers, \d+ entries, 3 balances\.\n$/)
+    expect(clean.stdout).toMatch(/^Clean: 1 customers, 14 transfers, \d+ entries, 3 balances\.\n$/)
 
     // Entries are append-only for the service's role; a superuser may break anything.
     const damage = `update entries set amount = amount + 1 where account = 'bank' and amount = -100`
