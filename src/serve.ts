@@ -1,15 +1,21 @@
 import { mkdir } from 'node:fs/promises'
-import { isIP, type AddressInfo } from 'node:net'
-import { pino, type Logger } from 'pino'
+import type { Server as HttpServer } from 'node:http'
+import { isIP, Server, type AddressInfo } from 'node:net'
+import { setTimeout as pause } from 'node:timers/promises'
+import type { Logger } from 'pino'
 import { buildApp } from './app.ts'
-import { openDatabase, type Database } from './db/database.ts'
+import { openDatabase, type Database, type Limits } from './db/database.ts'
 import { EmbeddedPostgres } from './db/embedded-postgres.ts'
 import { migrate } from './db/migrate.ts'
 import type { SandboxCredentials } from './demo/credentials.ts'
 import { demoRecords } from './demo/demo-records.ts'
 import { makeDemo } from './demo/make-demo.ts'
+import type { Requests } from './http/requests.ts'
 import { Ledger } from './ledger/ledger.ts'
+import type { Log } from './log.ts'
 import { startSimulation } from './markets/simulate-prices.ts'
+import { Metrics } from './metrics/metrics.ts'
+import { serveMetrics, type MetricsServer } from './metrics/metrics-server.ts'
 import type { Networks } from './networks/networks.ts'
 import type { CryptoNetwork } from './assets/catalogue.ts'
 import { configuredNetworks, type ConfiguredNetwork } from './networks/configured.ts'
@@ -17,14 +23,20 @@ import { simulatedNetworks } from './networks/simulated.ts'
 import { blame, type Settings } from './settings.ts'
 import { startWorker } from './worker.ts'
 
-/** JSON lines on standard error: standard output is for people and for `--json`. */
-export const openLog = (settings: Settings): Logger => pino({ level: settings.logLevel }, pino.destination(2))
+interface Connected {
+  db: Database
+  /** Another pool on the same database. */
+  open: (max: number, limits: Limits) => Database
+  /** Ends all pools, and stops what was started. */
+  close: () => Promise<void>
+}
 
-/** The database that the settings name, or the embedded one, started; closing stops what was started. */
+/** The database that the settings name, or the embedded one, started. `db` has as many connections as `max` says. */
 export async function connect(
   settings: Settings,
   log: Logger,
-): Promise<{ db: Database; close: () => Promise<void> }> {
+  { max, limits }: { max: number; limits?: Limits } = { max: settings.databaseConnections },
+): Promise<Connected> {
   let embedded: EmbeddedPostgres | undefined
   if (settings.databaseUrl === undefined) {
     await mkdir(settings.dataDir, { recursive: true }).catch(blame('BURSAR_DATA_DIR'))
@@ -38,17 +50,24 @@ export async function connect(
       },
     })
   }
-  const db = openDatabase(settings.databaseUrl ?? embedded!.url, {
-    max: settings.databaseConnections,
-    onError: (error) => log.warn({ err: error }, 'an idle database connection was lost'),
-  })
+  const pools: Database[] = []
+  const open = (max: number, limits?: Limits) => {
+    const pool = openDatabase(settings.databaseUrl ?? embedded!.url, {
+      max,
+      onError: (error) => log.warn({ err: error }, 'an idle database connection was lost'),
+      ...(limits && { limits }),
+    })
+    pools.push(pool)
+    return pool
+  }
+  const db = open(max, limits)
   const close = async () => {
-    await db.end()
+    await Promise.all(pools.map((pool) => pool.end()))
     await embedded?.stop()
   }
   try {
     await db.query('select').catch(blame('DATABASE_URL'))
-    return { db, close }
+    return { db, open, close }
   } catch (error) {
     await close()
     throw error
@@ -60,51 +79,152 @@ export interface Service {
   address: string
   /** What was made for the demo, when this was its first start. */
   demo: SandboxCredentials | undefined
-  /** Finishes what was accepted and stops, in order: API, worker, ledger, database. */
+  /**
+   * Finishes what was accepted and stops, in order: API, worker, ledger, database. Throws when that takes longer than
+   * the settings say.
+   */
   close(): Promise<void>
 }
+
+/** Of the connections, those of the worker and what else is not a request: neither keeps the other waiting for one. */
+const backgroundShare = (connections: number) => Math.max(2, Math.min(6, Math.floor(connections / 3)))
+/** A transaction of a request never waits for anything but the database, one of the worker for nodes too. */
+const REQUEST_IDLE_MS_MAX = 30_000
+const BACKGROUND_IDLE_MS_MAX = 15 * 60_000
 
 const PORT_ERRORS = new Set<string | undefined>(['EADDRINUSE', 'EACCES'])
 
 /** Starts the whole service: database, migrations, API, demo data, worker. */
-export async function serve(settings: Settings, log: Logger): Promise<Service> {
-  const { db, close: disconnect } = await connect(settings, log)
+export async function serve(settings: Settings, { log, dropped }: Log): Promise<Service> {
+  const share = backgroundShare(settings.databaseConnections)
+  const {
+    db: background,
+    open,
+    close: disconnect,
+  } = await connect(settings, log, { max: share, limits: { idleInTransactionMs: BACKGROUND_IDLE_MS_MAX } })
+  let metricsServer: MetricsServer | undefined
   try {
-    const applied = await migrate(db)
+    const applied = await migrate(background)
     if (applied.length > 0) log.info({ applied }, 'migrated')
-    await warnOfChangeableEntries(db, log)
+    await warnOfChangeableEntries(background, log)
 
-    const ledger = new Ledger(db)
+    const db = open(settings.databaseConnections - share, {
+      statementMs: settings.statementTimeoutMs,
+      idleInTransactionMs: REQUEST_IDLE_MS_MAX,
+    })
+    const metrics = new Metrics()
+    metricsServer = await openMetrics(metrics, settings, log)
+    const ledger = new Ledger(db, { meter: metrics.ledger, waitMsMax: settings.requestTimeoutMs })
     const networks = await networksOf(settings, db)
     const port = settings.port === 0 ? await freePort(settings.host).catch(blame('HOST')) : settings.port
     const host = isIP(settings.host) === 6 ? `[${settings.host}]` : settings.host
     const baseUrl = settings.baseUrl ?? `http://${host}:${port}`
     const exampleRecords = async () => (settings.mode === 'sandbox' ? demoRecords(db) : undefined)
-    const app = await buildApp({ db, ledger, networks, settings, baseUrl, log, exampleRecords })
+    const app = await buildApp({
+      db,
+      ledger,
+      networks,
+      settings,
+      baseUrl,
+      log,
+      meter: metrics.request,
+      exampleRecords,
+    })
+    metrics.measure({
+      pools: { requests: db, background },
+      db: background,
+      ledger,
+      requests: app.requests,
+      logLinesDropped: dropped,
+    })
     const address = await app
       .listen({ host: settings.host, port })
       .catch((error: NodeJS.ErrnoException) => blame(PORT_ERRORS.has(error.code) ? 'PORT' : 'HOST')(error))
     const demo =
       settings.mode === 'sandbox'
-        ? await makeDemo({ db, ledger, networks }, { dataDir: settings.dataDir, baseUrl })
+        ? await makeDemo({ db: background, ledger, networks }, { dataDir: settings.dataDir, baseUrl })
         : undefined
-    const worker = settings.worker ? startWorker({ db, ledger, networks, settings, log }) : undefined
+    const worker = settings.worker
+      ? startWorker({ db: background, ledger, networks, settings, log, meter: metrics.worker })
+      : undefined
     const days = settings.simulatedPriceDays
     const simulates = settings.mode === 'sandbox' && settings.worker && days > 0
-    const simulation = simulates ? startSimulation({ db, days, log }) : undefined
+    const simulation = simulates ? startSimulation({ db: background, days, log }) : undefined
     return {
       address,
       demo,
-      async close() {
-        await app.close()
-        await Promise.all([worker?.stop(), simulation?.stop()])
-        await ledger.drain()
-        await disconnect()
-      },
+      close: () =>
+        within(settings.shutdownTimeoutMs, async () => {
+          await stopListening(app.server, app.requests, settings.drainDelayMs)
+          await app.close()
+          await Promise.all([worker?.stop(), simulation?.stop()])
+          await ledger.drain()
+          await metricsServer?.close()
+          await disconnect()
+        }),
     }
   } catch (error) {
+    await metricsServer?.close()
     await disconnect()
     throw error
+  }
+}
+
+/** Throws when the work has not come to its end in this time. */
+async function within(ms: number, work: () => Promise<void>): Promise<void> {
+  const tooLong = new AbortController()
+  const limit = pause(ms, undefined, { signal: tooLong.signal }).then(() => {
+    throw new Error(`stopped with work under way: it did not end in ${ms} ms`)
+  })
+  await Promise.race([work().finally(() => tooLong.abort()), limit.catch(ignoreAbort)])
+}
+
+function ignoreAbort(error: Error): void {
+  if (error.name !== 'AbortError') throw error
+}
+
+/** How long a connection is kept open on which a request may be on its way, once nobody new can connect. */
+const LINGER_MS = 500
+/** How long a request that has not arrived in full is waited for. */
+const ARRIVAL_MS_MAX = 3_000
+const LOOK_AGAIN_MS = 20
+
+/**
+ * Lets the API come to its end. First it is told of at /health/ready, for as long as load balancers need to see it; then
+ * nobody new can connect, and whoever is connected gets an answer for what was sent, with which the connection ends.
+ */
+async function stopListening(server: HttpServer, requests: Requests, drainMs: number): Promise<void> {
+  requests.drain()
+  await pause(drainMs)
+  // Not the HTTP server's own close(), which ends idle connections at once: a request may be on its way on one.
+  const closed = new Promise((resolve) => Server.prototype.close.call(server, resolve))
+  const isClosed = closed.then(() => true)
+  const start = performance.now()
+  const elapsed = () => performance.now() - start
+  while (!(await Promise.race([isClosed, pause(LOOK_AGAIN_MS, false)]))) {
+    if (elapsed() >= LINGER_MS) server.closeIdleConnections()
+    if (elapsed() >= ARRIVAL_MS_MAX && requests.accepted === 0) server.closeAllConnections()
+  }
+}
+
+const METRICS_PORT = 9464
+
+/** Serves the metrics. On a port that nobody asked for, they are not worth a start that fails. */
+async function openMetrics(
+  { registry }: Metrics,
+  { metricsHost: host, metricsPort }: Settings,
+  log: Logger,
+): Promise<MetricsServer | undefined> {
+  try {
+    const server = await serveMetrics(registry, { host, port: metricsPort ?? METRICS_PORT })
+    log.info(`metrics at ${server.address}/metrics`)
+    return server
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    if (!PORT_ERRORS.has(code)) return blame('BURSAR_METRICS_HOST')(error as Error)
+    if (metricsPort !== undefined) return blame('BURSAR_METRICS_PORT')(error as Error)
+    log.warn(`port ${METRICS_PORT} is taken: no metrics are served; BURSAR_METRICS_PORT names another`)
+    return undefined
   }
 }
 

@@ -144,14 +144,16 @@ export class Metrics {
  * ours is under one label.
  */
 function requestMeter(histogram: Histogram<'method' | 'route' | 'status'>): RequestMeter {
-  // A child is made once for each method, route and status.
-  const children = new Map<string, { observe: (value: number) => void }>()
-  return (method, route, status, milliseconds) => {
-    const key = route === undefined ? String(status) : `${status} ${method} ${route}`
-    let child = children.get(key)
+  // A child is made once for each route, status and method.
+  const children = new Map<string, Map<number, Map<string, { observe: (value: number) => void }>>>()
+  return (method, route = '', status, milliseconds) => {
+    const verb = route === '' ? '' : method
+    let child = children.get(route)?.get(status)?.get(verb)
     if (child === undefined) {
-      child = histogram.labels(route === undefined ? '' : method, route ?? '', String(status))
-      children.set(key, child)
+      child = histogram.labels(verb, route, String(status))
+      const ofRoute = children.get(route) ?? new Map<number, Map<string, typeof child>>()
+      const ofStatus = ofRoute.get(status) ?? new Map<string, typeof child>()
+      children.set(route, ofRoute.set(status, ofStatus.set(verb, child)))
     }
     child.observe(milliseconds / 1000)
   }
