@@ -1,0 +1,22 @@
+import { expect, test } from 'vitest'
+import { atEnd, cloneDatabase } from '../../test/support.ts'
+import { openDatabase } from './database.ts'
+
+test('connections plan as the service needs it, whatever the database is set to', async () => {
+  const { url, db, drop } = await cloneDatabase(1)
+  atEnd(drop)
+  const name = new URL(url).pathname.slice(1)
+  for (const setting of ['enable_seqscan = on', 'jit = on', `timezone = 'Asia/Tokyo'`])
+    await db.query(`alter database ${name} set ${setting}`)
+  const fresh = openDatabase(url, { max: 1, onError: () => undefined })
+  const { rows } = await fresh
+    .query(
+      `select name, setting from pg_settings where name in ('enable_seqscan', 'jit', 'TimeZone') order by name`,
+    )
+    .finally(() => fresh.end())
+  expect(rows).toEqual([
+    { name: 'TimeZone', setting: 'UTC' },
+    { name: 'enable_seqscan', setting: 'off' },
+    { name: 'jit', setting: 'off' },
+  ])
+})
