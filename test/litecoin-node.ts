@@ -82,7 +82,9 @@ export class LitecoinNode {
       { stdio: 'ignore' },
     )
     this.#process = child
-    process.once('exit', () => child.kill('SIGKILL'))
+    const kill = () => void child.kill('SIGKILL')
+    process.once('exit', kill)
+    child.once('exit', () => process.off('exit', kill))
     const deadline = Date.now() + START_MS_MAX
     while (Date.now() < deadline && child.exitCode === null) {
       if (await this.miner.call('getblockcount').then(Boolean, () => false)) return
@@ -92,9 +94,9 @@ export class LitecoinNode {
   }
 
   /** Stops the node and starts it again: it has forgotten the wallets' locks, and what was in its mempool. */
-  async restart(): Promise<void> {
+  async restart(options: string[] = []): Promise<void> {
     await this.#end()
-    await this.#run(['-wallet=bursar', '-wallet=miner'])
+    await this.#run(['-wallet=bursar', '-wallet=miner', ...options])
   }
 
   async #end(): Promise<void> {

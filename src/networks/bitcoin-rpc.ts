@@ -1,4 +1,5 @@
 import { parse } from 'lossless-json'
+import { NodeFailure } from './node-failure.ts'
 
 /** Where a node is, and who may use its wallet. */
 export interface BitcoinRpcConfig {
@@ -10,7 +11,7 @@ export interface BitcoinRpcConfig {
 }
 
 /** The node has answered, and says no. */
-export class RpcError extends Error {
+export class RpcError extends NodeFailure {
   readonly method: string
   readonly code: number
   /** In the node's words. */
@@ -26,7 +27,7 @@ export class RpcError extends Error {
 }
 
 /** The node does not answer, or not as a node does. What was asked of it may have been done all the same. */
-export class NodeUnreachable extends Error {
+export class NodeUnreachable extends NodeFailure {
   constructor(host: string, why: string) {
     super(`the node at ${host} ${why}`)
     this.name = 'NodeUnreachable'

@@ -244,6 +244,121 @@ describe.skipIf(!HAS_LITECOIND)('over a Litecoin node', () => {
     await requireAtRest()
   })
 
+  // -------------------------------------------------------------------------------------------- fees have risen
+
+  describe('a withdrawal whose fee is too low', () => {
+    const feeOf = async (hash: string) =>
+      minorOf((await node.bursar.call<{ fees: { base: string } }>('getmempoolentry', hash)).fees.base)
+
+    test('is replaced by one with the same inputs, and less change', async () => {
+      await node.restart(['-mempoolreplacement=1'])
+      const customer = await newDepositor(['5'])
+      const address = await node.newAddress()
+      setFees(cheap)
+      const created = await withdraw(customer, '1', address)
+      await work()
+      await work(hasty())
+      const before = await kept(created)
+      expect(before.state).toBe('BROADCAST')
+      const paid = await feeOf(before.crypto_tx_hash)
+      setFees(dear)
+      // Kept first, and broadcast in the next step.
+      await work(hasty())
+      const after = await kept(created)
+      expect(after).not.toMatchObject({ crypto_tx_hash: before.crypto_tx_hash })
+      expect(after.state).toBe('SIGNED')
+      expect(await mempool()).toEqual([before.crypto_tx_hash])
+      await work(hasty())
+      expect(await mempool()).toEqual([after.crypto_tx_hash])
+      expect(await feeOf(after.crypto_tx_hash)).toBeGreaterThan(20n * paid)
+      // It is what is paid now: there is no reason to replace it again.
+      await work(hasty())
+      await work(hasty())
+      expect((await kept(created)).crypto_tx_hash).toBe(after.crypto_tx_hash)
+      proxy.answer = undefined
+      await settle([created])
+      await requirePaid(await read(customer, created), '1', address)
+      // The next signature unlocks what was the change of the first.
+      await settle([await withdraw(customer, '1', await node.newAddress())])
+      await requireAtRest()
+    })
+
+    test('is not replaced while the mempool has it, where the node takes no replacements', async () => {
+      await node.restart()
+      const customer = await newDepositor(['5'])
+      const address = await node.newAddress()
+      setFees(cheap)
+      const created = await withdraw(customer, '1', address)
+      await work()
+      const before = await kept(created)
+      setFees(dear)
+      await work(hasty())
+      await work(hasty())
+      expect(await kept(created)).toEqual({ ...before, state: 'BROADCAST' })
+      await node.restart()
+      await work(hasty())
+      await work(hasty())
+      expect((await kept(created)).crypto_tx_hash).not.toBe(before.crypto_tx_hash)
+      proxy.answer = undefined
+      await settle([created])
+      await requirePaid(await read(customer, created), '1', address)
+      await requireAtRest()
+    })
+
+    test('is found when the one that was replaced is made after all', async () => {
+      await node.restart(['-mempoolreplacement=1'])
+      const customer = await newDepositor(['5'])
+      const address = await node.newAddress()
+      setFees(cheap)
+      const created = await withdraw(customer, '1', address)
+      await work()
+      await work()
+      const before = await kept(created)
+      setFees(dear)
+      await work(hasty())
+      const after = await kept(created)
+      expect(after.crypto_tx_hash).not.toBe(before.crypto_tx_hash)
+      await node.mine(1)
+      await work(hasty())
+      expect(await waitingReasons([created])).toEqual([
+        expect.stringContaining('the node does not take it yet'),
+      ])
+      proxy.answer = undefined
+      await settle([created])
+      const ended = await read(customer, created)
+      expect(ended.crypto_tx_hash).toBe(before.crypto_tx_hash)
+      await requirePaid(ended, '1', address)
+      await settle([await withdraw(customer, '1', await node.newAddress())])
+      await requireAtRest()
+    })
+
+    test('is replaced when the mempool has dropped it', async () => {
+      const customer = await newDepositor(['5'])
+      const address = await node.newAddress()
+      setFees(cheap)
+      const fees = proxy.answer!
+      const full = JSON.stringify([{ id: 0, result: null, error: { code: -26, message: 'min fee not met' } }])
+      proxy.answer = (calls) => (calls.includes('"sendrawtransaction"') ? full : fees(calls))
+      const created = await withdraw(customer, '1', address)
+      await work()
+      const before = await kept(created)
+      expect(await waitingReasons([created])).toEqual([
+        'the node does not take it yet: sendrawtransaction: min fee not met (-26)',
+      ])
+      await work(hasty())
+      expect(await kept(created)).toEqual(before)
+      setFees(dear)
+      const high = proxy.answer
+      proxy.answer = (calls) => (calls.includes('"sendrawtransaction"') ? full : high(calls))
+      await work(hasty())
+      expect((await kept(created)).crypto_tx_hash).not.toBe(before.crypto_tx_hash)
+      proxy.answer = undefined
+      await settle([created])
+      await requirePaid(await read(customer, created), '1', address)
+      await requireAtRest()
+    })
+  })
+
   // -------------------------------------------------------------------------------------------- the worker dies
 
   test.each(['BEFORE', 'AFTER'] as const)(
@@ -272,6 +387,7 @@ describe.skipIf(!HAS_LITECOIND)('over a Litecoin node', () => {
       }
       await requireAtRest()
     },
+    240_000,
   )
 
   test('several workers at once pay each withdrawal once', async () => {
@@ -464,6 +580,57 @@ describe.skipIf(!HAS_LITECOIND)('over a Litecoin node', () => {
       },
     )
   })
+
+  describe('with one coin in the wallet', () => {
+    beforeAll(() => node.restart(['-mempoolreplacement=1']))
+
+    test('a withdrawal is not replaced while another is signed on its change, nor above the ceiling', async () => {
+      await emptyWallet()
+      const customer = await newDepositor(['5'])
+      setFees(cheap)
+      const created = await withdraw(customer, '1', await node.newAddress())
+      await work()
+      await work()
+      const behind = await withdraw(customer, '1', await node.newAddress())
+      await work()
+      await work()
+      const before = [await kept(created), await kept(behind)]
+      setFees('0.02')
+      await work(hasty())
+      expect([await kept(created), await kept(behind)]).toEqual(before)
+      setFees(dear)
+      await work(hasty())
+      expect((await kept(created)).crypto_tx_hash).toBe(before[0]!.crypto_tx_hash)
+      expect((await kept(behind)).crypto_tx_hash).not.toBe(before[1]!.crypto_tx_hash)
+      proxy.answer = undefined
+      await settle([created, behind])
+      await settle([await withdraw(customer, '1', await node.newAddress())])
+      expect(await locks()).toEqual([])
+    })
+
+    test('nothing is signed on the change of what is replaced', async () => {
+      await emptyWallet()
+      const customer = await newDepositor(['5'])
+      setFees(cheap)
+      const created = await withdraw(customer, '1', await node.newAddress())
+      await work()
+      await work()
+      const before = await kept(created)
+      setFees(dear)
+      await work(hasty())
+      expect((await kept(created)).crypto_tx_hash).not.toBe(before.crypto_tx_hash)
+      const other = await newCustomer(service)
+      await credit(service.ledger, other, 'LTC', '10')
+      const failing = { ...adapter(), broadcast: () => Promise.reject(new Error('the node does not answer')) }
+      const behind = await withdraw(other, '1', await node.newAddress())
+      await work(networksOf(failing)).catch(() => undefined)
+      expect(await waitingReasons([behind])).toEqual([expect.stringContaining('the hot wallet has 0 LTC')])
+      proxy.answer = undefined
+      await settle([created, behind])
+      await settle([await withdraw(customer, '1', await node.newAddress())])
+      expect(await locks()).toEqual([])
+    })
+  })
 })
 
 // ---------------------------------------------------------------------------------------------- Bursar
@@ -475,6 +642,19 @@ const adapter = (changes: Partial<BitcoinConfig> = {}) =>
     service.db,
   )
 const networksOf = (litecoin: NetworkAdapter): Networks => new Map([['LITECOIN', litecoin]])
+
+const [cheap, dear] = ['0.00002', '0.0005']
+/** Fees are what a test says, in coins for a kvB. */
+const setFees = (rate: string) => {
+  proxy.answer = (calls) =>
+    calls.includes('"estimatesmartfee"')
+      ? JSON.stringify([
+          { id: 0, result: { feerate: Number(rate), blocks: 6 }, error: null },
+          { id: 1, result: { mempoolminfee: 0.00001 }, error: null },
+        ])
+      : undefined
+}
+const hasty = () => networksOf(adapter({ stuckAfterMs: 0 }))
 
 /** One round of the worker, with everything due. */
 async function work(networks = networksOf(adapter()), db: Database = service.db): Promise<void> {

@@ -29,10 +29,18 @@ export interface BitcoinConfig extends BitcoinRpcConfig {
   /** Of the hot wallet, in the coin. Nothing here stops at it; it is for whoever watches. */
   lowMark?: string
   pollMs?: number
+  /** What has been signed for so long and is in no block is replaced, if its fee is below the current. */
+  stuckAfterMs?: number
 }
 
 const DECIMALS = 8
 const POLL_MS = 5_000
+/** Long enough for the six blocks that fees are estimated for, where blocks take minutes. */
+const STUCK_AFTER_MS = 3_600_000
+/** The least that is left to the change of a replacement: less may be dust, which no node relays. */
+const CHANGE_MIN = 10_000n
+/** Inputs with a higher sequence cannot be replaced (BIP 125). */
+const REPLACEABLE_SEQUENCE_MAX = 0xffff_fffd
 /** How soon a withdrawal should be in a block, in blocks: what the fee is estimated for. */
 const FEE_TARGET_BLOCKS = 6
 /** Where the node cannot estimate, so many times the least that it relays for. */
@@ -42,26 +50,16 @@ const FALLBACK_FEE_FACTOR = 10n
 const VERIFY_ALREADY_IN_CHAIN = -27
 const WALLET_ERROR = -4
 const INVALID_ADDRESS_OR_KEY = -5
-const WALLET_INSUFFICIENT_FUNDS = -6
-const WALLET_KEYPOOL_RAN_OUT = -12
-const WALLET_UNLOCK_NEEDED = -13
 const BLOCK_NOT_FOUND = INVALID_ADDRESS_OR_KEY
 const UNKNOWN_TRANSACTION = INVALID_ADDRESS_OR_KEY
-/** What the wallet may refuse today and do tomorrow. */
-const WALLET_CANNOT_NOW = new Set([
-  WALLET_ERROR,
-  WALLET_INSUFFICIENT_FUNDS,
-  WALLET_KEYPOOL_RAN_OUT,
-  WALLET_UNLOCK_NEEDED,
-])
 
 /** Where the nodes of the family differ. */
 interface Dialect {
   newAddress: RpcCall
   /** Its reply is an amount per kvB, or an object with one as `feerate`; none or -1 when it cannot tell. */
   estimate: RpcCall
-  /** Not replaceable: what somebody would put in the place of a kept transaction, nobody here would know of. */
-  fundOptions: object
+  /** Whether a transaction may be replaced by one that pays a higher fee (BIP 125). */
+  isReplaceable: boolean
   /** Behind the raw transaction: the fee is under our own ceiling, whatever the node's is. */
   anyFee: unknown
   /** A withdrawal from two inputs, with change. */
@@ -71,7 +69,7 @@ interface Dialect {
 const CORE: Dialect = {
   newAddress: ['getnewaddress', '', 'bech32'],
   estimate: ['estimatesmartfee', FEE_TARGET_BLOCKS],
-  fundOptions: { replaceable: false },
+  isReplaceable: true,
   anyFee: 0,
   typicalVbytes: 209n,
 }
@@ -83,10 +81,30 @@ const DIALECTS: Record<BitcoinNetwork, Dialect> = {
   BITCOIN_CASH: {
     newAddress: ['getnewaddress', ''],
     estimate: ['estimatefee'],
-    fundOptions: {},
+    isReplaceable: false,
     anyFee: true,
     typicalVbytes: 374n,
   },
+}
+
+/** What is signed and has not ended. A network that was simulated before has other bytes. */
+const KEPT = `
+  select raw_transaction from broadcasts
+  where network = $1 and due_at is not null and state in ('SIGNED', 'BROADCAST')
+    and get_byte(raw_transaction, 0) <> ascii('{')`
+
+/** What was replaced by something that has not ended. */
+const REPLACED = `
+  select r.crypto_tx_hash
+  from broadcasts b
+  join replaced_transactions r on r.customer_id = b.customer_id and r.transfer_id = b.transfer_id
+  where b.network = $1 and b.due_at is not null`
+
+/** An output of a transaction that was decoded. */
+interface Output {
+  value: string
+  /** Newer nodes give one address. */
+  scriptPubKey: { address?: string; addresses?: string[] }
 }
 
 /** An output, as 'txid:vout'. */
@@ -96,6 +114,7 @@ type Outpoint = string
 interface Coins {
   free: Map<Outpoint, bigint>
   taken: Set<Outpoint>
+  isTaken: (outpoint: Outpoint) => boolean
 }
 
 interface Unspent {
@@ -174,8 +193,7 @@ export function bitcoinAdapter(
   async function estimateFee(asset: string): Promise<NetworkFee> {
     assert(asset === coin, `${network} carries ${coin} only`)
     const rate = smaller(await feeRate(), ceiling!)
-    const fee = (rate * dialect.typicalVbytes + 999n) / 1000n
-    return { asset: coin, amount: formatAmount(fee, DECIMALS) }
+    return { asset: coin, amount: formatAmount(perKvb(rate, dialect.typicalVbytes), DECIMALS) }
   }
 
   // ------------------------------------------------------------------------------------------------ signing
@@ -187,26 +205,27 @@ export function bitcoinAdapter(
    * which are not made yet, whoever's they are, both are put right before anything is signed.
    */
   async function reconcileLocks(tx: Transaction): Promise<Coins> {
-    const { rows } = await tx.query<{ raw_transaction: Buffer }>(
-      `select raw_transaction from broadcasts
-       where network = $1 and due_at is not null and state in ('SIGNED', 'BROADCAST')`,
-      [network],
-    )
+    const { rows } = await tx.query<{ raw_transaction: Buffer }>(KEPT, [network])
     const taken = new Set(rows.flatMap(({ raw_transaction }) => decode(raw_transaction).inputs))
+    // Until the replacement is broadcast, the wallet would spend the change of the one that it replaces.
+    const replaced = await tx.query<{ crypto_tx_hash: string }>(REPLACED, [network])
+    const gone = new Set(replaced.rows.map(({ crypto_tx_hash }) => crypto_tx_hash))
+    const isTaken = (outpoint: Outpoint) => taken.has(outpoint) || gone.has(outpoint.split(':')[0]!)
     const locked = await rpc.call<{ txid: string; vout: string }[]>('listlockunspent')
     await setLocks(
       'unlock',
-      locked.map(outpointOf).filter((outpoint) => !taken.has(outpoint)),
+      locked.map(outpointOf).filter((outpoint) => !isTaken(outpoint)),
     )
 
     const unspent = await rpc.call<Unspent[]>('listunspent', 0)
     // One that is spent already cannot be locked, and need not be.
-    await setLocks(
-      'lock',
-      unspent.map(outpointOf).filter((outpoint) => taken.has(outpoint)),
-    )
-    const free = unspent.filter((output) => output.spendable && output.safe && !taken.has(outpointOf(output)))
-    return { free: new Map(free.map((output) => [outpointOf(output), minorOf(output.amount)])), taken }
+    await setLocks('lock', unspent.map(outpointOf).filter(isTaken))
+    const free = unspent.filter((output) => output.spendable && output.safe && !isTaken(outpointOf(output)))
+    return {
+      free: new Map(free.map((output) => [outpointOf(output), minorOf(output.amount)])),
+      taken,
+      isTaken,
+    }
   }
 
   async function setLocks(change: 'lock' | 'unlock', outpoints: Outpoint[]): Promise<void> {
@@ -246,15 +265,15 @@ export function bitcoinAdapter(
       if (!(error instanceof RpcError)) throw error
       const refusal = refusalOf(error, withdrawal)
       if (refusal !== undefined) return { outcome: 'REFUSED', refusal }
-      if (WALLET_CANNOT_NOW.has(error.code)) return waits(`${short} (${error.message})`)
-      throw error
+      // Whatever it is, it is this one's, and holds up no other: the wallet may do tomorrow what it refuses today.
+      return waits(`${short} (${error.message})`)
     }
   }
 
   /** Throws RpcError, with nothing locked. */
   async function fundAndSign(
     { amount, destination_address }: Withdrawal,
-    { free, taken }: Coins,
+    { free, taken, isTaken }: Coins,
     rate: bigint,
   ): Promise<SignedTransaction> {
     const unfunded = await rpc.call<string>('createrawtransaction', [], [{ [destination_address]: amount }])
@@ -262,11 +281,11 @@ export function bitcoinAdapter(
     const funded = await rpc.call<{ hex: string; changepos: string }>('fundrawtransaction', unfunded, {
       feeRate,
       lockUnspents: true,
-      ...dialect.fundOptions,
+      ...(dialect.isReplaceable && { replaceable: true }),
     })
     const { inputs, outputs } = decode(Buffer.from(funded.hex, 'hex'))
     // A node that restarts between the two calls has forgotten the locks. The next attempt puts them right.
-    if (inputs.some((input) => taken.has(input))) throw new Error(`the node of ${network} has lost its locks`)
+    if (inputs.some(isTaken)) throw new Error(`the node of ${network} has lost its locks`)
     const paid = outputs.filter((_, index) => index !== Number(funded.changepos))
     assert(paid.length === 1 && paid[0] === minorOf(amount), 'a withdrawal pays its amount and nothing else')
 
@@ -295,7 +314,7 @@ export function bitcoinAdapter(
     // In this order: one that is mined in between is in the wallet by then.
     const pooled = await rpc.batch<object>(hashes.map((hash) => ['getmempoolentry', hash]))
     const found = await rpc.batch<WalletTransaction>(hashes.map((hash) => ['gettransaction', hash]))
-    return found.map((one, index) => {
+    return found.map((one, index): Whereabouts => {
       const transaction = known(one)
       return {
         transaction,
@@ -318,18 +337,11 @@ export function bitcoinAdapter(
         dialect.anyFee,
       ]),
     )
-    const answers: BroadcastAnswer[] = []
-    for (const [index, withdrawal] of withdrawals.entries()) {
-      const answer = sent[index]!
-      const taken =
-        !(answer instanceof RpcError) ||
-        answer.code === VERIFY_ALREADY_IN_CHAIN ||
-        // One in a block whose outputs are all spent is refused in other words.
-        (await progressOf(withdrawal)).state !== 'UNKNOWN'
-      if (taken) answers.push({ accepted: true })
-      else answers.push({ accepted: false, waits: `the node does not take it yet: ${answer.message}` })
-    }
-    return answers
+    return sent.map((answer) =>
+      answer instanceof RpcError && answer.code !== VERIFY_ALREADY_IN_CHAIN
+        ? { accepted: false, waits: `the node does not take it yet: ${answer.message}` }
+        : { accepted: true },
+    )
   }
 
   async function progress(withdrawals: BroadcastWithdrawal[]): Promise<Progress[]> {
@@ -341,13 +353,12 @@ export function bitcoinAdapter(
         answers.push(confirmed(transaction, withdrawal))
       else if (transaction !== undefined && confirmations <= -depth)
         answers.push(await madeInstead(await inWallet(transaction.walletconflicts), withdrawal))
-      else if (confirmations !== 0 || inMempool) answers.push({ state: 'PENDING' })
+      else if (confirmations !== 0) answers.push({ state: 'MADE' })
+      else if (inMempool) answers.push({ state: 'PENDING' })
       else answers.push(await lost(withdrawal))
     }
     return answers
   }
-
-  const progressOf = async (withdrawal: BroadcastWithdrawal) => (await progress([withdrawal]))[0]!
 
   function confirmed(transaction: WalletTransaction, withdrawal: Withdrawal): Progress {
     const paid = payment(transaction, withdrawal)
@@ -430,6 +441,90 @@ export function bitcoinAdapter(
     )
   }
 
+  // ------------------------------------------------------------------------------------------------ replacing
+
+  /**
+   * The same inputs and the same payment, and less change. The wallet's own `psbtbumpfee` may add inputs and send other
+   * outputs, and `bumpfee` broadcasts what nobody has kept; this one spends exactly what the other spends, so that
+   * whichever is made, the other can never be.
+   */
+  async function replace(
+    tx: Transaction,
+    withdrawals: BroadcastWithdrawal[],
+  ): Promise<(SignedTransaction | undefined)[]> {
+    const rate = await feeRate()
+    const { incrementalfee } = await rpc.call<{ incrementalfee: string }>('getnetworkinfo')
+    // What is signed on the change of one that is replaced could never be made.
+    const { rows } = await tx.query<{ raw_transaction: Buffer }>(KEPT, [network])
+    const parents = new Set(
+      rows.flatMap(({ raw_transaction }) =>
+        decode(raw_transaction).inputs.map((outpoint) => outpoint.split(':')[0]!),
+      ),
+    )
+    const replacements: (SignedTransaction | undefined)[] = []
+    for (const withdrawal of withdrawals) {
+      const isParent = parents.has(withdrawal.crypto_tx_hash)
+      const rates = { current: rate, step: minorOf(incrementalfee) }
+      replacements.push(isParent ? undefined : await replacement(withdrawal, rates))
+    }
+    return replacements
+  }
+
+  async function replacement(
+    { raw_transaction, crypto_tx_hash, amount, destination_address }: BroadcastWithdrawal,
+    rates: { current: bigint; step: bigint },
+  ): Promise<SignedTransaction | undefined> {
+    const old = RawTx.decode(raw_transaction)
+    if (!old.inputs.every(({ sequence }) => sequence <= REPLACEABLE_SEQUENCE_MAX)) return undefined
+    const hex = raw_transaction.toString('hex')
+    const [decoded, pooled] = await rpc.batch<{ vsize: string; vout: Output[]; descendantcount: string }>([
+      ['decoderawtransaction', hex],
+      ['getmempoolentry', crypto_tx_hash],
+    ])
+    // Others that came in on it would go with it, an operator's too.
+    if (Number(known(pooled!)?.descendantcount ?? 1) > 1) return undefined
+    const { vsize, vout } = known(decoded!)!
+    const isPayment = ({ value, scriptPubKey: { address, addresses = [] } }: Output) =>
+      minorOf(value) === minorOf(amount) && canonical(address ?? addresses[0] ?? '') === destination_address
+    const change = vout.findIndex((output) => !isPayment(output))
+    if (change < 0) return undefined
+
+    const paid = (await spentBy(decode(raw_transaction).inputs)) - sumOf(old.outputs)
+    // A signature may be a byte longer than the last one.
+    const size = BigInt(vsize) + BigInt(old.inputs.length)
+    const fee = perKvb(rates.current, size)
+    // Nodes take nothing that pays less for being relayed again. What pays about the current fee stays.
+    if (perKvb(rates.current, BigInt(vsize)) < paid + perKvb(rates.step, size)) return undefined
+    const left = old.outputs[change]!.amount - (fee - paid)
+    if (rates.current > ceiling! || left < CHANGE_MIN) return undefined
+    const unsigned = RawOldTx.encode({
+      version: old.version,
+      inputs: old.inputs.map((input) => ({ ...input, finalScriptSig: new Uint8Array() })),
+      outputs: old.outputs.map((output, index) => (index === change ? { ...output, amount: left } : output)),
+      lockTime: old.lockTime,
+    })
+    const bumped = await signed(Buffer.from(unsigned).toString('hex'))
+    // As long as its mempool has the other one, a node may take none in its place: Litecoin Core does not by default.
+    const [test] = await rpc.call<{ allowed: boolean }[]>(
+      'testmempoolaccept',
+      [bumped.toString('hex')],
+      dialect.anyFee,
+    )
+    if (!test!.allowed) return undefined
+    return { raw_transaction: bumped, crypto_tx_hash: decode(bumped).txid }
+  }
+
+  /** The sum of outputs of the wallet's transactions. */
+  async function spentBy(inputs: Outpoint[]): Promise<bigint> {
+    let sum = 0n
+    for (const input of inputs) {
+      const [txid, vout] = input.split(':') as [string, string]
+      const { hex } = await rpc.call<WalletTransaction>('gettransaction', txid)
+      sum += decode(Buffer.from(hex, 'hex')).outputs[Number(vout)]!
+    }
+    return sum
+  }
+
   // ------------------------------------------------------------------------------------------------ deposits
 
   async function newDepositAddress() {
@@ -478,6 +573,7 @@ export function bitcoinAdapter(
     sign,
     broadcast,
     progress,
+    ...(dialect.isReplaceable && { replace, stuckAfterMs: config.stuckAfterMs ?? STUCK_AFTER_MS }),
     newDepositAddress,
     arrivals,
     estimateFee,
@@ -495,6 +591,10 @@ export function bitcoinAdapter(
   }
 }
 
+/** The fee of so many virtual bytes, rounded up. */
+const perKvb = (rate: bigint, vbytes: bigint): bigint => (rate * vbytes + 999n) / 1000n
+const sumOf = (outputs: readonly { amount: bigint }[]) =>
+  outputs.reduce((sum, { amount }) => sum + amount, 0n)
 const smaller = (one: bigint, other: bigint): bigint => (one < other ? one : other)
 
 const waits = (reason: string): Signing => ({ outcome: 'WAITS', reason })

@@ -1,5 +1,6 @@
 import type { Hex } from 'viem'
 import { getHttpRpcClient, hexToBigInt, numberToHex } from 'viem/utils'
+import { NodeFailure } from './node-failure.ts'
 
 /** Most calls that one HTTP request carries: what common providers take. */
 const BATCH_MAX = 50
@@ -8,7 +9,7 @@ const TIMEOUT_MS = 15_000
 const REPLY_BYTES_MAX = 64 * 1024 * 1024
 
 /** What the node answered instead of a result. */
-export class NodeError extends Error {
+export class NodeError extends NodeFailure {
   readonly code: number
 
   constructor(method: string, { code, message }: { code: number; message: string }) {
@@ -51,7 +52,7 @@ export interface Receipt {
 
 /** A node, by JSON-RPC over HTTP. */
 export interface EvmNode {
-  /** Throws NodeError for what the node refuses, Error when it does not answer. */
+  /** Throws NodeError for what the node refuses, NodeFailure when it does not answer. */
   call<T>(...call: Call): Promise<T>
   /** Answers in the order of the calls. Throws when the node does not answer, as one call or all. */
   each<T>(calls: readonly Call[]): Promise<(T | NodeError)[]>
@@ -76,18 +77,18 @@ export function evmNode(rpcUrl: string): EvmNode {
       reply = await client.request({ body })
     } catch (error) {
       const { status, name } = error as { status?: number; name: string }
-      throw new Error(`the node does not answer: ${status === undefined ? name : `HTTP ${status}`}`)
+      throw new NodeFailure(`the node does not answer: ${status === undefined ? name : `HTTP ${status}`}`)
     }
     if (!Array.isArray(reply)) {
       const refusal = (reply as Answer | undefined)?.error
       throw refusal === undefined
-        ? new Error('the node does not answer with JSON-RPC')
+        ? new NodeFailure('the node does not answer with JSON-RPC')
         : new NodeError('batch', refusal)
     }
     const byId = new Map((reply as Answer[]).map((answer) => [answer.id, answer]))
     return calls.map(([method], id) => {
       const answer = byId.get(id)
-      if (answer === undefined) throw new Error(`the node does not answer ${method}`)
+      if (answer === undefined) throw new NodeFailure(`the node does not answer ${method}`)
       return answer.error === undefined ? answer.result : new NodeError(method, answer.error)
     })
   }

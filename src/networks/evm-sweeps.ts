@@ -129,7 +129,8 @@ async function followAll(
   const refusals = await send(chain, unsent)
   let moved = 0
   for (const [index, one] of unsent.entries()) {
-    if (refusals[index] !== undefined) failed(refusals[index])
+    const refusal = refusals[index]
+    if (refusal !== undefined && !refusal.isTooCheap) failed(new Error(refusal.reason))
     else if (await move(db, one, 'BROADCAST')) moved += 1
   }
   const sent = rows.filter(({ state }) => state === 'BROADCAST')

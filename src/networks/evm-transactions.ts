@@ -252,6 +252,13 @@ export type Standing =
 
 const hashesOf = ({ crypto_tx_hash, replaced }: Sent) => [crypto_tx_hash, ...replaced]
 
+/** Why a node does not take a transaction now. */
+export interface NotTaken {
+  reason: string
+  /** Its fees are too low for now: `replacement` sees to that. */
+  isTooCheap: boolean
+}
+
 /** Where each transaction is. The head is read first, so that nothing seems deeper than it is. */
 export async function standingsOf(chain: EvmChain, sent: readonly Sent[]): Promise<Standing[]> {
   const head = await headOf(chain.node)
@@ -279,10 +286,10 @@ export async function standingsOf(chain: EvmChain, sent: readonly Sent[]): Promi
 }
 
 /**
- * Broadcasts kept bytes; gives for each why the node does not take it yet, or undefined. One that the node has, or
- * has made, or that it finds too cheap for now (`replacement` sees to that), is taken.
+ * Broadcasts kept bytes; gives for each why the node does not take it, or undefined. One that the node has, or has
+ * made, is taken.
  */
-export async function send(chain: EvmChain, sent: readonly Sent[]): Promise<(Error | undefined)[]> {
+export async function send(chain: EvmChain, sent: readonly Sent[]): Promise<(NotTaken | undefined)[]> {
   const inOrder = [...sent].sort((a, b) => parse(a.raw_transaction).nonce - parse(b.raw_transaction).nonce)
   const answers = await chain.node.each<Hex>(
     inOrder.map(({ raw_transaction }) => ['eth_sendRawTransaction', bytesToHex(raw_transaction)] as const),
@@ -290,10 +297,10 @@ export async function send(chain: EvmChain, sent: readonly Sent[]): Promise<(Err
   const refused = new Map(
     inOrder.flatMap((one, index) => {
       const answer = answers[index]
-      const taken = !(answer instanceof NodeError) || says(answer, 'known') || says(answer, 'feeTooLow')
-      if (taken) return []
+      if (!(answer instanceof NodeError) || says(answer, 'known')) return []
       const { nonce } = parse(one.raw_transaction)
-      return [[one, new Error(`${one.crypto_tx_hash}, nonce ${nonce}: ${answer.message}`)] as const]
+      const reason = `the node does not take nonce ${nonce} yet: ${answer.message}`
+      return [[one, { reason, isTooCheap: says(answer, 'feeTooLow') }] as const]
     }),
   )
   // 'Nonce too low' is said of what is made already, and of what can never be made: only looking tells.

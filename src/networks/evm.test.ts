@@ -14,7 +14,7 @@ import { Failures } from '../../test/failures.ts'
 import { deployToken, startAnvil, TOKEN_ABI, type Anvil } from '../../test/anvil.ts'
 import { atEnd, credit, newCustomer, startTestService } from '../../test/support.ts'
 import type { TestCustomer, TestService } from '../../test/support.ts'
-import { parseAmount, parseStoredAmount } from '../assets/amount.ts'
+import { formatAmount, parseAmount, parseStoredAmount } from '../assets/amount.ts'
 import { decimalsOf, type CryptoNetwork } from '../assets/catalogue.ts'
 import { openDatabase, type Database } from '../db/database.ts'
 import { insertDepositAddress } from '../ledger/records/deposit-address.ts'
@@ -26,7 +26,8 @@ import { postSweep } from '../transfers/sweep-deposit-addresses.ts'
 import { evmAdapter, type EvmConfig } from './evm.ts'
 import { parse } from './evm-transactions.ts'
 import { depositKeysOf } from './evm-deposit-keys.ts'
-import type { Arrival, NetworkAdapter, Networks } from './networks.ts'
+import { networkReports } from './network-status.ts'
+import type { Arrival, Network, NetworkAdapter, Networks } from './networks.ts'
 
 const CONFIRMATIONS = 3
 const MNEMONIC = 'legal winner thank year wave sausage worth useful legal winner thank yellow'
@@ -627,7 +628,220 @@ test('an estimate is what a withdrawal then costs, or a little more', async () =
   }
 })
 
+/** The API as if these networks were configured. */
+async function withNetworks<T>(networks: Networks, work: () => Promise<T>): Promise<T> {
+  const all = service.networks as Map<Network, NetworkAdapter>
+  const before = new Map(all)
+  for (const [network, adapter] of networks) all.set(network, adapter)
+  return work().finally(() => {
+    for (const [network, adapter] of before) all.set(network, adapter)
+  })
+}
+
+describe('a quoted fee', () => {
+  const quote = (customer: TestCustomer, asset: string, asked: object = { amount: '20' }) =>
+    customer.call<{ id: string; fee: string; detail: string }>(
+      'POST',
+      '/v2/transfer/fees/crypto-withdrawal',
+      {
+        asset,
+        crypto_network: 'ETHEREUM',
+        destination_address: PAYEE,
+        ...asked,
+      },
+    )
+  const PAYEE = newAddress()
+  const setBaseFee = async ({ chain }: Wallet, gwei: string) => {
+    await chain.setNextBlockBaseFeePerGas({ baseFeePerGas: parseGwei(gwei) })
+    await chain.mine({ blocks: 1 })
+  }
+  const setPrice = (market: string, price: string, source: string, minutesAgo = 1) =>
+    service.db.query(
+      `
+      with one as (update markets set source = $3 where market = $1 returning id)
+      insert into price_minutes (market_id, covers_minutes, minute, second, price)
+      select id, 1, extract(epoch from now())::bigint / 60 - $4, 0, $2 from one
+      on conflict (market_id, minute) do update set price = excluded.price`,
+      [market, price, source, minutesAgo],
+    )
+
+  test('follows the node, and is what the withdrawal pays; what it cost is beside it in the ledger', async () => {
+    const funds = { ETH: '5', USDG: '90' }
+    const [customer, wallet] = [await newCustomer(service), await newWallet('ETHEREUM', funds)]
+    const networks: Networks = new Map([['ETHEREUM', { ...wallet.adapter, feeMargin: '50' }]])
+    await withNetworks(networks, async () => {
+      await setBaseFee(wallet, '10')
+      const { amount } = await wallet.adapter.estimateFee!('ETH')
+      const cheap = await quote(customer, 'ETH', { amount: '2' })
+      expect(cheap.body.fee).toBe(formatAmount((parseAmount(amount, 18)! * 3n + 1n) / 2n, 18))
+      await setBaseFee(wallet, '60')
+      const dear = await quote(customer, 'ETH', { amount: '2' })
+      expect(parseAmount(dear.body.fee, 18)).toBeGreaterThan(4n * parseAmount(cheap.body.fee, 18)!)
+
+      await credit(service.ledger, customer, 'ETH', '10')
+      const { status, body } = await customer.call<Transfer>('POST', '/v2/transfer/crypto-withdrawals', {
+        profile_id: customer.profile_id,
+        asset: 'ETH',
+        amount: '2',
+        crypto_network: 'ETHEREUM',
+        destination_address: PAYEE,
+        fee_id: dear.body.id,
+      })
+      expect({ status, body }).toMatchObject({ status: 200, body: { fee: dear.body.fee, status: 'PENDING' } })
+    })
+    await calm(wallet)
+    await settleAll(wallet)
+    await requireAgreement(wallet, funds, [customer])
+    const [report] = await networkReports(
+      service.db,
+      new Map([['ETHEREUM', { adapter: wallet.adapter, confirmations: 1, lowMark: undefined }]]),
+    )
+    expect(report!.fees.find(({ asset }) => asset === 'ETH')).toEqual({
+      asset: 'ETH',
+      collected: expect.stringMatching(/^0\.\d+$/) as string,
+      paid: expect.stringMatching(/^0\.\d+$/) as string,
+    })
+  })
+
+  test('is in the asset withdrawn: by the newest prices, rounded up to what can be debited', async () => {
+    const [customer, wallet] = [await newCustomer(service), await newWallet('ETHEREUM', {})]
+    const estimateFee = () => Promise.resolve({ asset: 'ETH', amount: '0.0010000000000001' })
+    const networks: Networks = new Map([['ETHEREUM', { ...wallet.adapter, estimateFee, feeMargin: '20' }]])
+    const feeIn = async (asset: string) => (await quote(customer, asset)).body.fee
+    await withNetworks(networks, async () => {
+      // The catalogue's prices: 3500 and 18. Of a platform stablecoin whole cents, so that USD can be debited.
+      expect(await feeIn('USDG')).toBe('4.21')
+      expect(await feeIn('LINK')).toBe('0.233333333333356667')
+      await setPrice('ETHUSD', '2000.5', 'REAL')
+      await setPrice('ETHUSD', '9999', 'REAL', 2)
+      await setPrice('LINKUSD', '20', 'REAL', 2_000)
+      expect(await feeIn('USDG')).toBe('2.41')
+      // An old price is none.
+      expect(await feeIn('LINK')).toBe('0.133366666666680004')
+      await setPrice('LINKUSD', '10', 'SIMULATED')
+      expect(await feeIn('LINK')).toBe('0.240060000000024006')
+      // What the fee eats up is below the minimum.
+      expect(await quote(customer, 'USDG', { total: '3.4' })).toMatchObject({
+        status: 400,
+        body: { type: expect.stringContaining('below-min-withdraw-limit') as string },
+      })
+      const live = service.settings as { mode: string }
+      live.mode = 'live'
+      try {
+        expect(await feeIn('USDG')).toBe('2.41')
+        // No price that is real: the schedule's.
+        expect(await feeIn('LINK')).toBe('0.1')
+      } finally {
+        live.mode = 'sandbox'
+      }
+    })
+    expect(await feeIn('LINK')).toBe('0.1')
+  })
+
+  test('cannot be had while the node does not answer', async () => {
+    const customer = await newCustomer(service)
+    const { config } = await newWallet('ETHEREUM', {})
+    const down = evmAdapter('ETHEREUM', { ...config, rpcUrl: 'http://127.0.0.1:1/secret' }, service.db)
+    const { status, body } = await withNetworks(new Map([['ETHEREUM', down]]), () => quote(customer, 'ETH'))
+    expect(status).toBe(503)
+    expect(body.detail).toBe('the network cannot be asked for its fees now; try again')
+  })
+})
+
 // ---------------------------------------------------------------------------------------------- failures
+
+describe('what the node does not take now waits, with the reason, and holds up no other:', () => {
+  test.each([
+    ['its mempool is full', { code: -32000, message: 'txpool is full' }],
+    ['the fee is too low for it', { code: -32000, message: 'transaction underpriced' }],
+  ])('%s', async (_, error) => {
+    const funds = { ETH: '5' }
+    const [customer, wallet] = [await newCustomer(service), await newWallet('ETHEREUM', funds)]
+    const stuck = await withdraw(customer, 'ETHEREUM', 'ETH', '1')
+    const [before, after] = [
+      await withdraw(customer, 'ETHEREUM', 'ETH', '1'),
+      await withdraw(customer, 'ETHEREUM', 'ETH', '1'),
+    ]
+    await signOnly(wallet)
+    const { raw_transaction } = await kept(stuck)
+    await withReplies(toHex(raw_transaction), { error }, async () => {
+      await step(wallet)
+      expect(await waitingReasons([stuck, before, after])).toEqual([
+        `the node does not take nonce 0 yet: eth_sendRawTransaction: ${error.message}`,
+        null,
+        null,
+      ])
+      expect(await kept(stuck)).toMatchObject({ state: 'SIGNED' })
+      expect(await kept(after)).toMatchObject({ state: 'BROADCAST' })
+      await step(wallet)
+    })
+    await settleAll(wallet)
+    expect(await requireAgreement(wallet, funds, [customer])).toHaveLength(3)
+  })
+
+  test('it is too cheap for long: it is replaced, though no node ever had it', async () => {
+    const funds = { ETH: '5' }
+    const [customer, wallet] = [
+      await newCustomer(service),
+      await newWallet('ETHEREUM', funds, { stuckAfterMs: 0 }),
+    ]
+    const stuck = await withdraw(customer, 'ETHEREUM', 'ETH', '1')
+    await signOnly(wallet)
+    const first = await kept(stuck)
+    await wallet.chain.setNextBlockBaseFeePerGas({ baseFeePerGas: parseGwei('40') })
+    await wallet.chain.mine({ blocks: 1 })
+    const error = { code: -32000, message: 'max fee per gas less than block base fee' }
+    await withReplies(toHex(first.raw_transaction), { error }, () => step(wallet))
+    const second = await kept(stuck)
+    expect(second.crypto_tx_hash).not.toBe(first.crypto_tx_hash)
+    await settleAll(wallet)
+    expect(await requireAgreement(wallet, funds, [customer])).toHaveLength(1)
+    await calm(wallet)
+  })
+
+  test('it does not answer', async () => {
+    const funds = { ETH: '5' }
+    const [customer, wallet] = [await newCustomer(service), await newWallet('ETHEREUM', funds)]
+    const signed = await withdraw(customer, 'ETHEREUM', 'ETH', '1')
+    await signOnly(wallet)
+    const fresh = await withdraw(customer, 'ETHEREUM', 'ETH', '1')
+    const config = { ...wallet.config, rpcUrl: 'http://127.0.0.1:1/secret' }
+    const down = new Map([['ETHEREUM', evmAdapter('ETHEREUM', config, service.db)]]) as Networks
+    // It is told that the node cannot say how far they are; what is known is kept.
+    await expect(step({ networks: down })).rejects.toThrow('1 steps of settlement failed')
+    const reason = expect.stringMatching(/^the node does not answer: /) as string
+    expect(await waitingReasons([signed, fresh])).toEqual([reason, reason])
+    await settleAll(wallet)
+    expect(await requireAgreement(wallet, funds, [customer])).toHaveLength(2)
+  })
+})
+
+/** The worker dies before it broadcasts what it has signed. */
+async function signOnly({ networks, network, adapter }: Wallet): Promise<void> {
+  const broadcast = () => Promise.reject(new Error('the worker died here'))
+  const dying: Networks = new Map([...networks, [network, { ...adapter, broadcast }]])
+  await expect(step({ networks: dying })).rejects.toThrow('1 steps of settlement failed')
+}
+
+/** The node answers this to what has `text` in it. */
+async function withReplies(text: string, answer: object, work: () => Promise<void>): Promise<void> {
+  const real = globalThis.fetch
+  const spy = vi.spyOn(globalThis, 'fetch').mockImplementation(async (...[url, request]) => {
+    const calls = typeof request?.body === 'string' ? (JSON.parse(request.body) as unknown) : undefined
+    const isIts = (call: unknown) => JSON.stringify(call).includes(text)
+    if (!Array.isArray(calls) || !calls.some(isIts)) return real(url, request)
+    const others = (calls as { id: number }[]).filter((call) => !isIts(call))
+    const rest = others.length === 0 ? [] : await real(url, { ...request, body: JSON.stringify(others) })
+    const replies = rest instanceof Response ? ((await rest.json()) as unknown[]) : rest
+    const its = (calls as { id: number }[]).filter(isIts).map(({ id }) => ({ jsonrpc: '2.0', id, ...answer }))
+    return Response.json([...replies, ...its])
+  })
+  try {
+    await work()
+  } finally {
+    spy.mockRestore()
+  }
+}
 
 /** The worker's steps as failures see them: statements, and requests to the node. */
 async function failing(failures: Failures, work: () => Promise<void>): Promise<void> {
@@ -1055,7 +1269,7 @@ describe('sweeping', () => {
     )
     await chain.mine({ blocks: CONFIRMATIONS })
     expect((await readOn(wallet, start)).arrivals).toHaveLength(Number(deposits) * 2)
-  })
+  }, 240_000)
 })
 
 test('addresses are derived at random paths, and from the key that they name', async () => {

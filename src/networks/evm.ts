@@ -4,6 +4,7 @@ import { NETWORKS, type CryptoNetwork } from '../assets/catalogue.ts'
 import type { Database, Transaction } from '../db/database.ts'
 import { arrivals, NATIVE_INDEX } from './evm-arrivals.ts'
 import { at, evmNode, headOf, NodeError, says, type Receipt } from './evm-node.ts'
+import { NodeFailure } from './node-failure.ts'
 import { closePurse, openPurse, spend, type Purse } from './evm-nonces.ts'
 import { sweep, unswept } from './evm-sweeps.ts'
 import {
@@ -86,7 +87,9 @@ export function evmAdapter(network: CryptoNetwork, config: EvmConfig, db: Databa
     review: () => ({ verdict: 'PASS' }),
     sign: (tx, withdrawals) => sign(tx, chain, withdrawals),
     broadcast: (withdrawals) => broadcast(chain, withdrawals),
-    progress: (withdrawals) => progress(db, chain, withdrawals),
+    progress: (withdrawals) => progress(chain, withdrawals),
+    replace: (_tx, withdrawals) => replace(chain, withdrawals),
+    stuckAfterMs: config.stuckAfterMs ?? STUCK_AFTER_MS,
     estimateFee: (asset) => estimateFee(chain, asset),
     status: () => status(db, chain),
     arrivals: (cursor) => arrivals(db, chain, cursor),
@@ -117,7 +120,8 @@ function chainOf(network: CryptoNetwork, config: EvmConfig): EvmChain {
     async ready() {
       if (isReady) return
       const found = hexToNumber(await node.call<Hex>('eth_chainId'))
-      if (found !== expected) throw new Error(`the node of ${network} is on chain ${found}, not ${expected}`)
+      if (found !== expected)
+        throw new NodeFailure(`the node of ${network} is on chain ${found}, not ${expected}`)
       isReady = true
     },
   }
@@ -282,45 +286,37 @@ const refusalOf = ({ destination_address }: Withdrawal, message: string): Refusa
 
 // ---------------------------------------------------------------------------------------------- broadcast, progress
 
-/** Never refuses: what is signed has its nonce, and is made sooner or later. */
+/** Never refuses: what is signed has its nonce, and is made sooner or later. What is not taken now waits. */
 async function broadcast(chain: EvmChain, withdrawals: BroadcastWithdrawal[]): Promise<BroadcastAnswer[]> {
   await chain.ready()
-  const failures = (await send(chain, withdrawals)).filter((failure) => failure !== undefined)
-  if (failures.length > 0) {
-    throw new AggregateError(
-      failures,
-      `${chain.network} does not take ${failures.length} of ${withdrawals.length} transactions: ${failures[0]!.message}`,
-    )
-  }
-  return withdrawals.map(() => ({ accepted: true }))
+  const refusals = await send(chain, withdrawals)
+  return refusals.map((refusal) =>
+    refusal === undefined ? { accepted: true } : { accepted: false, waits: refusal.reason },
+  )
 }
 
-async function progress(
-  db: Database,
-  chain: EvmChain,
-  withdrawals: BroadcastWithdrawal[],
-): Promise<Progress[]> {
+async function progress(chain: EvmChain, withdrawals: BroadcastWithdrawal[]): Promise<Progress[]> {
   await chain.ready()
   const standings = await standingsOf(chain, withdrawals)
-  const stuck = await stuckAmong(
-    db,
-    chain,
-    withdrawals.filter((_, index) => standings[index]!.state !== 'MINED'),
-  )
-  const fees = stuck.size > 0 ? await feesNow(chain) : undefined
-  const answers: Progress[] = []
-  for (const [index, withdrawal] of withdrawals.entries()) {
-    const standing = standings[index]!
-    if (standing.state === 'MINED') {
-      answers.push(standing.deep ? ended(chain, withdrawal, standing.receipt) : { state: 'PENDING' })
-      continue
-    }
-    const bumped = stuck.has(withdrawal.transfer_id)
-      ? await affordable(chain, await replacement(chain, fees!, chain.hotWallet, withdrawal.raw_transaction))
-      : undefined
-    answers.push(bumped === undefined ? standing : { state: 'REPLACED', ...bumped })
+  return standings.map((standing, index) => {
+    if (standing.state !== 'MINED') return standing
+    return standing.deep ? ended(chain, withdrawals[index]!, standing.receipt) : { state: 'MADE' }
+  })
+}
+
+/** With the same nonce and higher fees. */
+async function replace(
+  chain: EvmChain,
+  withdrawals: BroadcastWithdrawal[],
+): Promise<(SignedTransaction | undefined)[]> {
+  await chain.ready()
+  const fees = await feesNow(chain)
+  const replacements: (SignedTransaction | undefined)[] = []
+  for (const { raw_transaction } of withdrawals) {
+    const bumped = await replacement(chain, fees, chain.hotWallet, raw_transaction)
+    replacements.push(await affordable(chain, bumped))
   }
-  return answers
+  return replacements
 }
 
 /**
@@ -341,35 +337,6 @@ function ended(chain: EvmChain, withdrawal: BroadcastWithdrawal, receipt: Receip
   }
   const refusal = refusalOf(withdrawal, `the network reverted transaction ${receipt.transactionHash}`)
   return { state: 'FAILED', refusal, networkFee }
-}
-
-/** Those that have been under way for too long, since they were signed or last replaced. */
-async function stuckAmong(
-  db: Database,
-  { stuckAfterMs }: EvmChain,
-  withdrawals: BroadcastWithdrawal[],
-): Promise<Set<string>> {
-  if (withdrawals.length === 0) return new Set()
-  const { rows } = await db.query<{ transfer_id: string }>(
-    `
-    select b.transfer_id
-    from unnest($1::uuid[], $2::uuid[]) as asked (customer_id, transfer_id)
-    cross join lateral (
-      select b.transfer_id, greatest(b.created_at, (
-        select max(r.replaced_at) from replaced_transactions r
-        where r.customer_id = asked.customer_id and r.transfer_id = asked.transfer_id)) as since
-      from broadcasts b
-      where b.customer_id = asked.customer_id and b.transfer_id = asked.transfer_id
-      offset 0
-    ) b
-    where b.since < clock_timestamp() - make_interval(secs => $3::float8 / 1000)`,
-    [
-      withdrawals.map(({ customer_id }) => customer_id),
-      withdrawals.map(({ transfer_id }) => transfer_id),
-      stuckAfterMs,
-    ],
-  )
-  return new Set(rows.map(({ transfer_id }) => transfer_id))
 }
 
 /** A replacement that the wallet can pay: nodes refuse any other, and the one before stays good. */

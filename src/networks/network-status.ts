@@ -12,6 +12,13 @@ export interface Custody {
   difference: string
 }
 
+/** What withdrawals that are completed have paid in fees, and what transactions have cost there, by asset. */
+export interface FeesOf {
+  asset: string
+  collected: string
+  paid: string
+}
+
 /** What there is to say of a network for whoever operates it. Amounts are decimal strings. */
 export interface NetworkReport {
   crypto_network: CryptoNetwork
@@ -21,6 +28,7 @@ export interface NetworkReport {
   height?: number
   confirmations: number
   custody: Custody[]
+  fees: FeesOf[]
   /** Whether the hot wallet holds less of the network's own asset than its low mark. */
   below_low_mark: boolean
   /** Withdrawals under way, by how far they are. */
@@ -42,13 +50,14 @@ async function report(
   crypto_network: CryptoNetwork,
   { adapter, confirmations, lowMark }: ConfiguredNetwork,
 ): Promise<NetworkReport> {
-  const [status, custody, in_flight, waiting] = await Promise.all([
+  const [status, custody, fees, in_flight, waiting] = await Promise.all([
     adapter.status!().catch((error: Error) => error),
-    custodyOf(db, crypto_network),
+    sumsOf(db, `custody:${crypto_network}`),
+    feesOn(db, crypto_network),
     inFlight(db, crypto_network),
     waitingOn(db, crypto_network),
   ])
-  const about = { crypto_network, confirmations, in_flight, waiting }
+  const about = { crypto_network, confirmations, fees, in_flight, waiting }
   if (status instanceof Error) {
     const unknown = [...custody].map(([asset, minor]) => {
       const in_custody = formatAmount(minor, decimalsOf(asset))
@@ -77,13 +86,41 @@ async function report(
   }
 }
 
-/** What the ledgers of all customers say is in custody there. Custody is an asset: its entries are negative. */
-async function custodyOf(db: Database, network: CryptoNetwork): Promise<Map<string, bigint>> {
+type AccountOnNetwork = `custody:${CryptoNetwork}` | `network_fees:${CryptoNetwork}`
+
+/** What the ledgers of all customers have on an account. It is an asset, or a loss: its entries are negative. */
+async function sumsOf(db: Database, account: AccountOnNetwork): Promise<Map<string, bigint>> {
+  // The condition of the index, in its words, so that the planner knows that it may be used.
   const { rows } = await db.query<{ asset: string; amount: string }>(
-    `select asset, -sum(amount) as amount from entries where account = $1 group by asset having sum(amount) <> 0`,
-    [`custody:${network}`],
+    `
+    select asset, -sum(amount) as amount
+    from entries
+    where account = $1 and (account like 'custody:%' or account like 'network_fees:%')
+    group by asset having sum(amount) <> 0`,
+    [account],
   )
   return new Map(rows.map(({ asset, amount }) => [asset, parseStoredAmount(amount, decimalsOf(asset))]))
+}
+
+async function feesOn(db: Database, network: CryptoNetwork): Promise<FeesOf[]> {
+  const [paid, { rows }] = await Promise.all([
+    sumsOf(db, `network_fees:${network}`),
+    db.query<{ asset: string; amount: string }>(
+      `
+      select asset, sum(fee) as amount
+      from transfers
+      where crypto_network = $1 and type = 'CRYPTO_WITHDRAWAL' and status = 'COMPLETED'
+      group by asset having sum(fee) <> 0`,
+      [network],
+    ),
+  ])
+  const collected = new Map(
+    rows.map(({ asset, amount }) => [asset, parseStoredAmount(amount, decimalsOf(asset))]),
+  )
+  return [...new Set([...collected.keys(), ...paid.keys()])].sort().map((asset) => {
+    const text = (sums: Map<string, bigint>) => formatAmount(sums.get(asset) ?? 0n, decimalsOf(asset))
+    return { asset, collected: text(collected), paid: text(paid) }
+  })
 }
 
 async function inFlight(db: Database, network: CryptoNetwork): Promise<Record<string, number>> {

@@ -67,16 +67,16 @@ export interface NetworkFee {
 }
 
 /**
- * How far a transaction is. UNKNOWN: the network has no such transaction (any more); the same bytes are broadcast
- * again. FAILED: it is in a block, and has moved nothing but its fee. REPLACED: another one, of the same nonce or with
- * the same inputs, is to be kept and broadcast in its place, so that only one of the two can ever be made.
+ * How far a transaction is. PENDING: it waits for a block. MADE: it is in one that is not deep enough yet. UNKNOWN: the
+ * network has no such transaction (any more); the same bytes are broadcast again. FAILED: it is in a block, and has
+ * moved nothing but its fee.
  */
 export type Progress =
   | { state: 'CONFIRMED'; crypto_tx_hash?: string; crypto_tx_index: string; networkFee?: NetworkFee }
   | { state: 'PENDING' }
+  | { state: 'MADE' }
   | { state: 'UNKNOWN' }
   | { state: 'FAILED'; refusal: Refusal; networkFee?: NetworkFee }
-  | ({ state: 'REPLACED' } & SignedTransaction)
 
 /** Something that has come in: at one of our addresses, deep enough in the chain to stay. */
 export interface Arrival {
@@ -116,7 +116,8 @@ export interface NetworkStatus {
 
 /**
  * One chain family, or a bank. The worker calls `sign` until it has signed a withdrawal once, and the others as often
- * as it takes; they answer in the order they were asked. A call that throws is tried again later.
+ * as it takes; they answer in the order they were asked. A call that throws is tried again later; what was to be signed
+ * or broadcast waits with the reason meanwhile, if it is a NodeFailure.
  */
 export interface NetworkAdapter {
   review(withdrawal: Withdrawal): Review
@@ -127,6 +128,13 @@ export interface NetworkAdapter {
   sign(tx: Transaction, withdrawals: Withdrawal[]): Promise<Signing[]>
   broadcast(withdrawals: BroadcastWithdrawal[]): Promise<BroadcastAnswer[]>
   progress(withdrawals: BroadcastWithdrawal[]): Promise<Progress[]>
+  /**
+   * Transactions for higher fees, where those that wait are below what is paid now: of the same nonce or with the same
+   * inputs, so that only one of two can ever be made. They are kept before they are broadcast. Asked of what has been
+   * signed for `stuckAfterMs` and is in no block; while it is asked, nothing is signed on the network.
+   */
+  replace?(tx: Transaction, withdrawals: BroadcastWithdrawal[]): Promise<(SignedTransaction | undefined)[]>
+  stuckAfterMs?: number
   /** How long to wait before asking for progress again, or before signing again what had to wait. */
   pollMs: number
   /** Signing takes what only one may take at a time, a wallet's inputs or nonces: the worker sees to it. */
@@ -147,6 +155,8 @@ export interface NetworkAdapter {
   sweep?(post: PostSweep): Promise<number>
   /** What a withdrawal of the asset would cost now, in the asset that network fees are paid in. */
   estimateFee?(asset: string): Promise<NetworkFee>
+  /** How much more is charged for it, in percent: a decimal string. */
+  feeMargin?: string
   /** Throws when the node does not answer. */
   status?(): Promise<NetworkStatus>
 }

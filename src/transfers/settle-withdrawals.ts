@@ -6,7 +6,9 @@ import { LedgerTransaction } from '../ledger/post.ts'
 import { endOrchestrations, type EndedTransfer } from '../ledger/records/orchestration.ts'
 import type { SecondaryStatus, StatusDetails } from '../ledger/records/transfer.ts'
 import { canonicalAddress } from '../networks/addresses.ts'
+import { NodeFailure } from '../networks/node-failure.ts'
 import type {
+  BroadcastAnswer,
   BroadcastWithdrawal,
   Network,
   NetworkAdapter,
@@ -14,6 +16,7 @@ import type {
   Networks,
   Refusal,
   SignedTransaction,
+  Signing,
   Withdrawal,
 } from '../networks/networks.ts'
 
@@ -31,7 +34,12 @@ interface Claimed extends Withdrawal {
   raw_transaction: Buffer | null
   crypto_tx_hash: string | null
   replaced: string[]
+  /** How long ago its worker began it, or replaced its transaction. */
+  age_ms: number
 }
+
+/** A withdrawal whose transaction is kept. */
+type Kept = Claimed & BroadcastWithdrawal
 
 /** What became of a claimed withdrawal: its next state, and what changes on the transfer. */
 interface Step {
@@ -94,8 +102,8 @@ export async function settleWithdrawals(
         const steps = await transaction(db, async (tx) => {
           const claimed = await claim(tx, work)
           if (claimed.length === 0) return []
-          const steps = await takeStep(tx, work, claimed, adapter)
-          await record(tx, work.customer_id, steps)
+          const steps = await takeStep(tx, work, claimed, adapter, (error) => void failures.push(error))
+          if (steps.length > 0) await record(tx, work.customer_id, steps)
           return steps
         })
         moved += steps.length
@@ -135,6 +143,8 @@ const CLAIMED = `
            from fiat_accounts f
            where f.customer_id = $1 and f.id = t.fiat_account_id
          ), '') as destination_address`
+const ageOf = (column: string) =>
+  `(extract(epoch from clock_timestamp() - ${column}) * 1000)::float8 as age_ms`
 const ITS_TRANSFER =
   'cross join lateral (select * from transfers where customer_id = $1 and id = b.transfer_id offset 0) t'
 
@@ -156,7 +166,7 @@ async function claimNew(tx: Transaction, { customer_id, network }: Work): Promis
         on conflict (customer_id, transfer_id) do nothing
         returning transfer_id
       )
-      ${CLAIMED}, 'NEW' as state, null as raw_transaction, null as crypto_tx_hash, '{}'::text[] as replaced
+      ${CLAIMED}, 'NEW' as state, null as raw_transaction, null as crypto_tx_hash, '{}'::text[] as replaced, 0 as age_ms
       from claimed b ${ITS_TRANSFER}
       order by t.id`,
     values: [customer_id, network, CLAIM_MAX],
@@ -167,7 +177,7 @@ async function claimNew(tx: Transaction, { customer_id, network }: Work): Promis
 async function claimDue(tx: Transaction, { customer_id, network }: Work): Promise<Claimed[]> {
   const { rows } = await tx.query<Omit<Claimed, 'replaced'>>({
     text: `
-      ${CLAIMED}, b.state, b.raw_transaction, b.crypto_tx_hash
+      ${CLAIMED}, b.state, b.raw_transaction, b.crypto_tx_hash, ${ageOf('b.created_at')}
       from (
         select *
         from broadcasts
@@ -180,16 +190,20 @@ async function claimDue(tx: Transaction, { customer_id, network }: Work): Promis
     values: [customer_id, network, CLAIM_MAX],
   })
   // Behind the locks: the statement that takes them may not see what another worker replaced just before.
-  const replaced = await tx.query<{ transfer_id: string; crypto_tx_hash: string }>({
+  const replaced = await tx.query<{ transfer_id: string; crypto_tx_hash: string; age_ms: number }>({
     text: `
-      select transfer_id, crypto_tx_hash
+      select transfer_id, crypto_tx_hash, ${ageOf('replaced_at')}
       from replaced_transactions
       where customer_id = $1 and transfer_id = any ($2::uuid[])`,
     values: [customer_id, rows.map(({ transfer_id }) => transfer_id)],
   })
   return rows.map((row) => {
     const before = replaced.rows.filter(({ transfer_id }) => transfer_id === row.transfer_id)
-    return withCanonicalAddress({ ...row, replaced: before.map(({ crypto_tx_hash }) => crypto_tx_hash) })
+    return withCanonicalAddress({
+      ...row,
+      replaced: before.map(({ crypto_tx_hash }) => crypto_tx_hash),
+      age_ms: Math.min(row.age_ms, ...before.map(({ age_ms }) => age_ms)),
+    })
   })
 }
 
@@ -200,22 +214,35 @@ function withCanonicalAddress(claimed: Claimed): Claimed {
   return { ...claimed, destination_address: canonical ?? destination_address }
 }
 
-/** Does the next thing for each withdrawal. */
+/**
+ * Does the next thing for each withdrawal. `failed` is told of a network that cannot say how far they are: that does not
+ * undo what it has done for others, and they are asked about again.
+ */
 async function takeStep(
   tx: Transaction,
   work: Work,
   claimed: Claimed[],
   adapter: NetworkAdapter,
+  failed: (error: unknown) => void,
 ): Promise<Step[]> {
-  const inState = (state: State) => claimed.filter((withdrawal) => withdrawal.state === state)
+  const inState = <T extends Claimed>(state: State) =>
+    claimed.filter((withdrawal): withdrawal is T => withdrawal.state === state)
   const fresh = inState('NEW').map((withdrawal) => reviewed(withdrawal, adapter))
   const passed = [...fresh.flatMap((one) => ('pass' in one ? [one.pass] : [])), ...inState('HELD')]
-  return [
+  const steps = [
     ...fresh.flatMap((one) => ('step' in one ? [one.step] : [])),
     ...(await signed(tx, work, passed, adapter)),
-    ...(await broadcast(inState('SIGNED') as (Claimed & BroadcastWithdrawal)[], adapter)),
-    ...(await followed(inState('BROADCAST') as (Claimed & BroadcastWithdrawal)[], adapter)),
   ]
+  const sent = await broadcast(inState<Kept>('SIGNED'), adapter)
+  // What is not taken may be made already, may never be, or may need another in its place.
+  const asked = [...inState<Kept>('BROADCAST'), ...sent.waiting.map(({ withdrawal }) => withdrawal)]
+  const moved = await followed(tx, work, asked, adapter).catch((error: unknown) => {
+    failed(error)
+    return []
+  })
+  const hasMoved = new Set(moved.map(({ withdrawal }) => withdrawal))
+  const waiting = sent.waiting.filter(({ withdrawal }) => !hasMoved.has(withdrawal))
+  return [...steps, ...sent.steps, ...moved, ...waiting]
 }
 
 function reviewed(withdrawal: Claimed, adapter: NetworkAdapter): { pass: Claimed } | { step: Step } {
@@ -250,7 +277,7 @@ async function signed(
   const inOrder = [...passed].sort((a, b) => (a.transfer_id < b.transfer_id ? -1 : 1))
   const behind = adapter.signsAlone ? await behindOthers(tx, work, inOrder) : new Set<string>()
   const first = inOrder.filter(({ transfer_id }) => !behind.has(transfer_id))
-  const signings = first.length === 0 ? [] : await adapter.sign(tx, first)
+  const signings = first.length === 0 ? [] : await adapter.sign(tx, first).catch(allWait(first))
   const waits = (withdrawal: Claimed, waitingReason: string): Step => {
     return { withdrawal, state: 'HELD', dueInMs: adapter.pollMs, waitingReason }
   }
@@ -288,7 +315,7 @@ async function behindOthers(
   { customer_id, network }: Work,
   withdrawals: Claimed[],
 ): Promise<Set<string>> {
-  await tx.query('select pg_advisory_xact_lock($1, hashtext($2))', [SIGNING_LOCK, network])
+  await signAlone(tx, network)
   const { rows } = await tx.query<{ transfer_id: string }>(
     `
     select mine.transfer_id
@@ -312,22 +339,58 @@ async function behindOthers(
   return new Set(rows.map(({ transfer_id }) => transfer_id))
 }
 
-async function broadcast(withdrawals: BroadcastWithdrawal[], adapter: NetworkAdapter): Promise<Step[]> {
-  if (withdrawals.length === 0) return []
-  const answers = await adapter.broadcast(withdrawals)
-  return withdrawals.map((withdrawal, index) => {
-    const answer = answers[index]!
-    const dueInMs = adapter.pollMs
-    if (answer.accepted) return { withdrawal, state: 'BROADCAST', dueInMs }
-    if ('refusal' in answer) return failed(withdrawal, answer.refusal)
-    return { withdrawal, state: 'SIGNED', dueInMs, waitingReason: answer.waits }
-  })
+/** What was not signed is not kept, and so never broadcast: a node that fails in the middle has signed nothing. */
+const allWait =
+  (withdrawals: Claimed[]) =>
+  (error: unknown): Signing[] => {
+    if (!(error instanceof NodeFailure)) throw error
+    return withdrawals.map(() => ({ outcome: 'WAITS', reason: error.message }))
+  }
+
+/** What came of broadcasting; `waiting`, those that the network did not take. */
+async function broadcast(
+  withdrawals: Kept[],
+  adapter: NetworkAdapter,
+): Promise<{ steps: Step[]; waiting: (Step & { withdrawal: Kept })[] }> {
+  const answers =
+    withdrawals.length === 0
+      ? []
+      : await adapter.broadcast(withdrawals).catch((error: unknown): BroadcastAnswer[] => {
+          if (!(error instanceof NodeFailure)) throw error
+          return withdrawals.map(() => ({ accepted: false, waits: error.message }))
+        })
+  const dueInMs = adapter.pollMs
+  return {
+    steps: withdrawals.flatMap((withdrawal, index): Step[] => {
+      const answer = answers[index]!
+      if (answer.accepted) return [{ withdrawal, state: 'BROADCAST', dueInMs }]
+      return 'refusal' in answer ? [failed(withdrawal, answer.refusal)] : []
+    }),
+    waiting: withdrawals.flatMap((withdrawal, index) => {
+      const answer = answers[index]!
+      if (!('waits' in answer)) return []
+      return [{ withdrawal, state: 'SIGNED', dueInMs, waitingReason: answer.waits } as const]
+    }),
+  }
 }
 
-async function followed(withdrawals: BroadcastWithdrawal[], adapter: NetworkAdapter): Promise<Step[]> {
+/** How far they are; of those that were not taken and are nowhere, nothing. */
+async function followed(
+  tx: Transaction,
+  work: Work,
+  withdrawals: Kept[],
+  adapter: NetworkAdapter,
+): Promise<Step[]> {
   if (withdrawals.length === 0) return []
   const progress = await adapter.progress(withdrawals)
-  return withdrawals.map((withdrawal, index) => {
+  const stuck = withdrawals.filter(({ age_ms }, index) => {
+    const isOpen = ['PENDING', 'UNKNOWN'].includes(progress[index]!.state)
+    return isOpen && age_ms >= (adapter.stuckAfterMs ?? Infinity)
+  })
+  const replacements = await replaced(tx, work, stuck, adapter)
+  return withdrawals.flatMap((withdrawal, index): Step | [] => {
+    const signed = replacements.get(withdrawal)
+    if (signed !== undefined) return { withdrawal, state: 'SIGNED', signed, replaces: true, dueInMs: 0 }
     const now = progress[index]!
     switch (now.state) {
       case 'CONFIRMED': {
@@ -337,15 +400,36 @@ async function followed(withdrawals: BroadcastWithdrawal[], adapter: NetworkAdap
       }
       case 'FAILED':
         return { ...failed(withdrawal, now.refusal), networkFee: now.networkFee }
-      case 'REPLACED':
-        return { withdrawal, state: 'SIGNED', signed: now, replaces: true, dueInMs: 0 }
       case 'PENDING':
+      case 'MADE':
         return { withdrawal, state: 'BROADCAST', dueInMs: adapter.pollMs }
       case 'UNKNOWN':
-        return { withdrawal, state: 'SIGNED', dueInMs: 0 }
+        return withdrawal.state === 'SIGNED' ? [] : { withdrawal, state: 'SIGNED', dueInMs: 0 }
     }
   })
 }
+
+/** Those that are to be broadcast in the place of stuck ones. From here to the commit, nobody else signs. */
+async function replaced(
+  tx: Transaction,
+  { network }: Work,
+  stuck: Kept[],
+  adapter: NetworkAdapter,
+): Promise<Map<Kept, SignedTransaction>> {
+  if (stuck.length === 0 || adapter.replace === undefined) return new Map()
+  await signAlone(tx, network)
+  const replacements = await adapter.replace(tx, stuck)
+  return new Map(
+    stuck.flatMap((withdrawal, index) => {
+      const replacement = replacements[index]
+      return replacement === undefined ? [] : [[withdrawal, replacement] as const]
+    }),
+  )
+}
+
+/** Waits until nobody else signs on the network, and keeps it so to the commit. */
+const signAlone = (tx: Transaction, network: Network) =>
+  tx.query('select pg_advisory_xact_lock($1, hashtext($2))', [SIGNING_LOCK, network])
 
 const failed = (withdrawal: Withdrawal, refusal: Refusal): Step => ({
   withdrawal,

@@ -1,0 +1,5 @@
+/**
+ * A node has not done what was asked: it does not answer, it refuses, or it is none of the network's. What was asked
+ * may have been done all the same.
+ */
+export class NodeFailure extends Error {}
