@@ -99,7 +99,7 @@ html.dark-mode body { background: #1c2022 }
 }
 .swagger-ui .topbar { background: #1f2a37; padding: 0.6rem 0 }
 .swagger-ui .topbar .download-url-wrapper, .swagger-ui .topbar a svg { display: none }
-.swagger-ui .topbar .topbar-wrapper { flex-wrap: nowrap; justify-content: space-between }
+.swagger-ui .topbar .topbar-wrapper { flex-flow: row nowrap; align-items: center; justify-content: space-between }
 .swagger-ui .topbar .topbar-wrapper a { flex: none; max-width: none }
 .swagger-ui .info { margin: 2rem 0 }
 .swagger-ui .info .link { display: none }
