@@ -1,0 +1,106 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { credit, newCustomer, startTestService, type TestService } from '../../test/support.ts'
+import { deposit } from '../ledger/movements/deposit.ts'
+import type { ConfiguredNetwork } from './configured.ts'
+import { networkReports } from './network-status.ts'
+import type { NetworkStatus } from './networks.ts'
+
+let service: TestService
+beforeAll(async () => {
+  service = await startTestService()
+})
+afterAll(() => service.close())
+
+/** A network whose node says this, or nothing. */
+const network = (status: NetworkStatus | Error, lowMark?: string): ConfiguredNetwork => ({
+  adapter: {
+    ...service.networks.get('LITECOIN')!,
+    status: async () => {
+      if (status instanceof Error) throw status
+      return status
+    },
+  },
+  confirmations: 6,
+  lowMark,
+})
+const report = async (status: NetworkStatus | Error, lowMark?: string) =>
+  (await networkReports(service.db, new Map([['LITECOIN', network(status, lowMark)]])))[0]!
+
+test('custody is the sum over all customers, and the difference is exact', async () => {
+  for (const minor of [150_000_000n, 7n]) {
+    const { customer_id, profile_id } = await newCustomer(service)
+    await service.ledger.submit(
+      customer_id,
+      deposit(customer_id, {
+        profile_id,
+        type: 'CRYPTO_DEPOSIT',
+        asset: 'LTC',
+        minor,
+        arrivedAt: 'custody:LITECOIN',
+        place: { id: crypto.randomUUID() },
+        record: { crypto_network: 'LITECOIN' },
+      }),
+    )
+  }
+  const custody = async (held: string) => (await report({ height: 1, held: { LTC: held } })).custody
+  const about = { asset: 'LTC', in_custody: '1.50000007' }
+  expect(await custody('1.50000007')).toEqual([{ ...about, held: '1.50000007', difference: '0' }])
+  expect(await custody('1.50000006')).toEqual([{ ...about, held: '1.50000006', difference: '-0.00000001' }])
+  expect(await custody('2')).toEqual([{ ...about, held: '2', difference: '0.49999993' }])
+  // What nobody holds there is told, as missing.
+  expect((await report({ height: 1, held: {} })).custody).toEqual([
+    { ...about, held: '0', difference: '-1.50000007' },
+  ])
+})
+
+test('a node that does not answer: what the ledger says is still told', async () => {
+  expect(await report(new Error('the node is away'), '1')).toMatchObject({
+    reachable: false,
+    error: 'the node is away',
+    custody: [{ asset: 'LTC', held: '?', in_custody: '1.50000007', difference: '?' }],
+    below_low_mark: false,
+  })
+})
+
+test.each([
+  ['1.99999999', true],
+  ['2', false],
+  ['2.00000001', false],
+])('with %s of a low mark of 2, it is below: %s', async (held, below) => {
+  expect((await report({ height: 1, held: { LTC: held } }, '2.0')).below_low_mark).toBe(below)
+  expect((await report({ height: 1, held: { LTC: held } })).below_low_mark).toBe(false)
+})
+
+test('what waits is told by its reason, since when the first of it, the longest first', async () => {
+  const customer = await newCustomer(service)
+  await credit(service.ledger, customer, 'LTC', '10')
+  const ids: string[] = []
+  for (let order = 0; order < 4; order++) {
+    const { status, body } = await customer.call<{ id: string }>('POST', '/v2/transfer/crypto-withdrawals', {
+      profile_id: customer.profile_id,
+      asset: 'LTC',
+      amount: '1',
+      crypto_network: 'LITECOIN',
+      destination_address: 'mkHS9ne12qx9pS9VojpwU5xtRd4T7X7ZUt',
+    })
+    expect({ status, body }).toMatchObject({ status: 200 })
+    ids.push(body.id)
+  }
+  await service.db.query(
+    `
+    insert into broadcasts (customer_id, transfer_id, network, state, created_at, due_at, waiting_reason, waiting_since)
+    select $1, id, 'LITECOIN', state, now(), now(), reason, since
+    from unnest($2::uuid[], '{HELD,HELD,HELD,DONE}'::text[], '{short,dear,short,null}'::text[],
+                '{2026-01-03T00:00:00Z,2026-01-02T00:00:00Z,2026-01-01T00:00:00Z,null}'::timestamptz[])
+      as b (id, state, reason, since)`,
+    [customer.customer_id, ids],
+  )
+  expect(await report({ height: 5, held: { LTC: '0' } })).toMatchObject({
+    height: 5,
+    in_flight: { HELD: 3 },
+    waiting: [
+      { reason: 'short', count: 2, since: '2026-01-01T00:00:00.000000Z' },
+      { reason: 'dear', count: 1, since: '2026-01-02T00:00:00.000000Z' },
+    ],
+  })
+})
