@@ -264,6 +264,46 @@ describe.each([
   }
 })
 
+test('a file that is wrong stops the start with a line that names the setting, section and field', async () => {
+  const section = { adapter: 'evm', rpc_url: 'http://127.0.0.1:1', confirmations: 1, fee_ceiling: 'two' }
+  const secrets = { KEY: '1f'.repeat(32) }
+  const file = await networksFile([
+    { network: 'BASE', section: { ...section, hot_wallet_key: { env: 'KEY' } }, secrets },
+  ])
+  atEnd(file.remove)
+  const database = await cloneDatabase()
+  atEnd(database.drop)
+  const run = async (args: string[], BURSAR_NETWORKS_FILE: string) => {
+    const child = spawn(process.execPath, [...PROGRAM, ...args], {
+      env: {
+        ...ENVIRONMENT,
+        ...file.environment,
+        DATABASE_URL: database.url,
+        PORT: '0',
+        BURSAR_NETWORKS_FILE,
+      },
+    })
+    const [out, errors] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'close')])
+    return {
+      code: child.exitCode,
+      out,
+      told: errors.split('\n').filter((line) => !/^({"level"|$)/.test(line)),
+    }
+  }
+  for (const args of [['serve'], ['networks', 'status']]) {
+    expect(await run(args, file.path)).toEqual({
+      code: 1,
+      out: '',
+      told: [expect.stringMatching(/^BURSAR_NETWORKS_FILE: BASE\.fee_ceiling must match pattern/)],
+    })
+  }
+  expect(await run(['networks', 'status'], '')).toEqual({
+    code: 0,
+    out: 'No real network is configured: BURSAR_NETWORKS_FILE.\n',
+    told: [],
+  })
+})
+
 test('no secret is logged or told, whatever the node does', async () => {
   const secrets = {
     URL: 'provider-key-0123456789',
