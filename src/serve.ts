@@ -19,7 +19,7 @@ import { serveMetrics, type MetricsServer } from './metrics/metrics-server.ts'
 import type { Networks } from './networks/networks.ts'
 import type { CryptoNetwork } from './assets/catalogue.ts'
 import { configuredNetworks, type ConfiguredNetwork } from './networks/configured.ts'
-import { simulatedNetworks } from './networks/simulated.ts'
+import { afterSimulation, simulatedNetworks } from './networks/simulated.ts'
 import { blame, type Settings } from './settings.ts'
 import { startWorker } from './worker.ts'
 
@@ -231,14 +231,17 @@ async function openMetrics(
 /** The real networks that are configured; in the sandbox all others, and the bank, are simulated. */
 async function networksOf(settings: Settings, db: Database): Promise<Networks> {
   const real = await openNetworks(settings, db)
-  const simulated =
+  const simulated: Networks =
     settings.mode === 'sandbox'
       ? simulatedNetworks(db, {
           confirmationMs: settings.simulatedConfirmationMs,
           holdMs: settings.simulatedHoldMs,
         })
-      : []
-  return new Map([...simulated, ...[...real].map(([network, { adapter }]) => [network, adapter] as const)])
+      : new Map()
+  const ofReal = [...real].map(([network, { adapter }]) => {
+    return [network, afterSimulation(adapter, simulated.get(network))] as const
+  })
+  return new Map([...simulated, ...ofReal])
 }
 
 /** The networks of the file that the settings name. Throws `SettingsError` for what is wrong in it. */

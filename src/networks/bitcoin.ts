@@ -34,6 +34,7 @@ export interface BitcoinConfig extends BitcoinRpcConfig {
 }
 
 const DECIMALS = 8
+const BLOCK_HASH = /^[0-9a-f]{64}$/
 const POLL_MS = 5_000
 /** Long enough for the six blocks that fees are estimated for, where blocks take minutes. */
 const STUCK_AFTER_MS = 3_600_000
@@ -543,7 +544,9 @@ export function bitcoinAdapter(
   async function arrivals(cursor: string | null): Promise<{ cursor: string; arrivals: Arrival[] }> {
     const since = (block: string) =>
       rpc.call<{ transactions: Listed[]; lastblock: string }>('listsinceblock', block, depth)
-    const { transactions, lastblock } = await since(cursor ?? '').catch((error: unknown) => {
+    // What was simulated before has left a cursor of another kind.
+    const from = cursor !== null && BLOCK_HASH.test(cursor) ? cursor : ''
+    const { transactions, lastblock } = await since(from).catch((error: unknown) => {
       if (error instanceof RpcError && error.code === BLOCK_NOT_FOUND) return since('')
       throw error
     })

@@ -34,7 +34,8 @@ export async function arrivals(
   await chain.ready()
   const head = await headOf(chain.node)
   const deep = head < chain.confirmations ? 0n : head - chain.confirmations + 1n
-  if (cursor === null) {
+  // What was simulated before has left a cursor of another kind.
+  if (cursor === null || !CURSOR.test(cursor)) {
     const [block] = await blocksAt(chain, deep, deep)
     return { cursor: cursorOf(block!), arrivals: [] }
   }
@@ -52,6 +53,7 @@ export async function arrivals(
   return { cursor: cursorOf(blocks.at(-1)!), arrivals: await ours(db, chain, movements) }
 }
 
+const CURSOR = /^\d+:0x[0-9a-f]{64}$/
 const cursorOf = ({ number, hash }: Block) => `${hexToBigInt(number)}:${hash}`
 
 async function blocksAt({ node }: EvmChain, first: bigint, last: bigint): Promise<Block[]> {

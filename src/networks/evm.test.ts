@@ -26,6 +26,7 @@ import { postSweep } from '../transfers/sweep-deposit-addresses.ts'
 import { evmAdapter, type EvmConfig } from './evm.ts'
 import { parse } from './evm-transactions.ts'
 import { depositKeysOf } from './evm-deposit-keys.ts'
+import { afterSimulation, simulatedNetworks } from './simulated.ts'
 import { networkReports } from './network-status.ts'
 import type { Arrival, Network, NetworkAdapter, Networks } from './networks.ts'
 
@@ -903,6 +904,77 @@ describe('when the worker dies', () => {
       expect(await requireAgreement(wallet, funds, [customer])).toHaveLength(orders)
     },
   )
+})
+
+describe('a network that was simulated before', () => {
+  const simulation = () => service.networks.get('ETHEREUM')!
+  /** A withdrawal that the simulation has signed and broadcast, and has not confirmed yet. */
+  async function inFlight(customer: TestCustomer) {
+    const slow = simulatedNetworks(service.db, { confirmationMs: 3_600_000, holdMs: 0 })
+    const created = [
+      await withdraw(customer, 'ETHEREUM', 'ETH', '1'),
+      await withdraw(customer, 'ETHEREUM', 'USDG', '1'),
+    ]
+    await settleWithdrawals(service.db, new Map([['ETHEREUM', { ...slow.get('ETHEREUM')! }]]))
+    await service.db.query(`update broadcasts set state = 'SIGNED' where transfer_id = $1`, [created[1]!.id])
+    return created
+  }
+
+  test('goes on with what it has signed, and the chain makes only what is signed from then on', async () => {
+    const funds = { ETH: '5', USDG: '10' }
+    const [customer, wallet] = [await newCustomer(service), await newWallet('ETHEREUM', funds)]
+    const past = await inFlight(customer)
+    const adapter = afterSimulation(wallet.adapter, simulation())
+    const real = await withdraw(customer, 'ETHEREUM', 'USDG', '2')
+    await settleAll({ ...wallet, networks: new Map([['ETHEREUM', adapter]]) })
+    for (const one of [...past, real]) expect((await read(customer, one)).status).toBe('COMPLETED')
+    const made = await madeBy(wallet)
+    expect(made.map(({ hash }) => hash)).toEqual([(await read(customer, real)).crypto_tx_hash])
+    for (const { destination_address } of past)
+      expect(await balance('ETHEREUM', destination_address as Hex, 'ETH')).toBe(0n)
+    expect((await verify(service.db)).disagreements).toEqual([])
+  })
+
+  test('in live mode waits with what it has signed, and says why; nothing else does', async () => {
+    const funds = { ETH: '5', USDG: '10' }
+    const [customer, wallet] = [await newCustomer(service), await newWallet('ETHEREUM', funds)]
+    const past = await inFlight(customer)
+    const networks: Networks = new Map([['ETHEREUM', afterSimulation(wallet.adapter, undefined)]])
+    for (let round = 1; round <= 3; round++) await step({ networks })
+    expect(await waitingReasons(past)).toEqual(Array(2).fill('it was signed for a simulated network'))
+    const other = await newCustomer(service)
+    const real = await withdraw(other, 'ETHEREUM', 'USDG', '2')
+    for (let round = 1; round <= 8; round++) {
+      await step({ networks })
+      await wallet.chain.mine({ blocks: 1 })
+    }
+    expect((await read(other, real)).status).toBe('COMPLETED')
+    for (const one of past) expect((await read(customer, one)).status).toBe('PENDING')
+    // The simulation, when it is back, ends them.
+    await settleAll({ ...wallet, networks: new Map([['ETHEREUM', simulation()]]) })
+    for (const one of past) expect((await read(customer, one)).status).toBe('COMPLETED')
+  })
+
+  test('the other way round: what was signed for the real one waits for it', async () => {
+    const funds = { ETH: '5' }
+    const [customer, wallet] = [await newCustomer(service), await newWallet('ETHEREUM', funds)]
+    const created = await withdraw(customer, 'ETHEREUM', 'ETH', '1')
+    await step(wallet)
+    for (let round = 1; round <= 4; round++) await step({ networks: new Map([['ETHEREUM', simulation()]]) })
+    expect(await waitingReasons([created])).toEqual([
+      'it was signed for a real ETHEREUM, which is not configured',
+    ])
+    await settleAll(wallet)
+    expect(await requireAgreement(wallet, funds, [customer])).toHaveLength(1)
+  })
+
+  test('the cursor of one is read by the other as none', async () => {
+    const wallet = await newWallet('ETHEREUM', {})
+    const simulated = (await simulation().arrivals!(null)).cursor
+    const { cursor } = await wallet.adapter.arrivals!(simulated)
+    expect(cursor).toMatch(/^\d+:0x/)
+    expect((await simulation().arrivals!(cursor)).cursor).toContain(' ')
+  })
 })
 
 // ---------------------------------------------------------------------------------------------- deposits

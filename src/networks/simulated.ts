@@ -126,10 +126,60 @@ function refusalOf(withdrawal: Withdrawal): Refusal | undefined {
   }
 }
 
+const OPENING_BRACE = 0x7b
+
+/** Whether bytes were signed here: no transaction of a real network begins as JSON does. */
+const isSimulated = ({ raw_transaction }: BroadcastWithdrawal) => raw_transaction[0] === OPENING_BRACE
+
+/**
+ * A real network that was simulated before. What was signed for the simulation goes on there, and is never given to the
+ * node; without a simulation, in live mode, it waits with the reason. What is signed from now on is real.
+ */
+export function afterSimulation(
+  real: NetworkAdapter,
+  simulation: NetworkAdapter | undefined,
+): NetworkAdapter {
+  const nowhere = {
+    broadcast: async (past: BroadcastWithdrawal[]) =>
+      past.map((): BroadcastAnswer => ({ accepted: false, waits: 'it was signed for a simulated network' })),
+    progress: async (past: BroadcastWithdrawal[]) => past.map((): Progress => ({ state: 'UNKNOWN' })),
+    replace: async (past: BroadcastWithdrawal[]) => past.map(() => undefined),
+  }
+  const { broadcast, progress } = simulation ?? nowhere
+  const { replace } = real
+  return {
+    ...real,
+    broadcast: (withdrawals) => eachBy(withdrawals, broadcast, (rest) => real.broadcast(rest)),
+    progress: (withdrawals) => eachBy(withdrawals, progress, (rest) => real.progress(rest)),
+    ...(replace !== undefined && {
+      replace: (tx, withdrawals) => eachBy(withdrawals, nowhere.replace, (rest) => replace(tx, rest)),
+    }),
+  }
+}
+
+/** Answers in the order of the withdrawals, those of the simulation's from one and the rest from the other. */
+async function eachBy<T>(
+  withdrawals: BroadcastWithdrawal[],
+  ofSimulated: (past: BroadcastWithdrawal[]) => Promise<T[]>,
+  ofReal: (rest: BroadcastWithdrawal[]) => Promise<T[]>,
+): Promise<T[]> {
+  const past = withdrawals.filter(isSimulated)
+  if (past.length === 0) return ofReal(withdrawals)
+  const rest = withdrawals.filter((withdrawal) => !isSimulated(withdrawal))
+  const answers = new Map<BroadcastWithdrawal, T>()
+  const note = (asked: BroadcastWithdrawal[], given: T[]) =>
+    asked.forEach((withdrawal, index) => answers.set(withdrawal, given[index]!))
+  note(past, await ofSimulated(past))
+  if (rest.length > 0) note(rest, await ofReal(rest))
+  return withdrawals.map((withdrawal) => answers.get(withdrawal)!)
+}
+
 /** Each statement commits by itself: a real network would not roll back with Bursar either. */
 async function broadcast(db: Database, withdrawals: BroadcastWithdrawal[]): Promise<BroadcastAnswer[]> {
   const refusals = withdrawals.map(refusalOf)
-  const sent = withdrawals.filter((_, index) => refusals[index] === undefined)
+  const sent = withdrawals.filter(
+    (withdrawal, index) => refusals[index] === undefined && isSimulated(withdrawal),
+  )
   await db.query({
     name: 'simulated broadcast',
     text: `
@@ -143,9 +193,16 @@ async function broadcast(db: Database, withdrawals: BroadcastWithdrawal[]): Prom
       sent.map((withdrawal) => withdrawal.raw_transaction),
     ],
   })
-  return refusals.map((refusal) =>
-    refusal === undefined ? { accepted: true } : { accepted: false, refusal },
-  )
+  return withdrawals.map((withdrawal, index) => {
+    // It may have been broadcast there: only that network can tell.
+    if (!isSimulated(withdrawal))
+      return {
+        accepted: false,
+        waits: `it was signed for a real ${withdrawal.network}, which is not configured`,
+      }
+    const refusal = refusals[index]
+    return refusal === undefined ? { accepted: true } : { accepted: false, refusal }
+  })
 }
 
 async function progress(
@@ -191,7 +248,8 @@ const SETTLED_MS = 1_000
 
 /** What was withdrawn to an address that Bursar gave out arrives there, as it would on a real chain. */
 async function arrivals(db: Database, network: CryptoNetwork, cursor: string | null, confirmationMs: number) {
-  const [after, hash] = cursor?.split(' ') ?? ['epoch', '']
+  // A real network's cursor, of one that is simulated now, has no time.
+  const [after, hash] = cursor?.includes(' ') ? (cursor.split(' ') as [string, string]) : ['epoch', '']
   const { rows } = await db.query<Arrival & { broadcast_at: string; ours: boolean }>({
     name: 'simulated arrivals',
     text: `
