@@ -28,7 +28,8 @@ import type { Transfer } from '../ledger/records/transfer.ts'
 import { verify } from '../ledger/verify.ts'
 import { settleWithdrawals } from '../transfers/settle-withdrawals.ts'
 import { bitcoinAdapter, type BitcoinConfig } from './bitcoin.ts'
-import type { Arrival, NetworkAdapter, Networks, Withdrawal } from './networks.ts'
+import { networkReports } from './network-status.ts'
+import type { Arrival, Network, NetworkAdapter, Networks, Withdrawal } from './networks.ts'
 
 const DEPTH = 2
 const DECIMALS = 8
@@ -509,6 +510,56 @@ describe.skipIf(!HAS_LITECOIND)('over a Litecoin node', () => {
       asset: 'LTC',
       amount: '0.00001045',
     })
+  })
+
+  test('a quote follows the estimate, and is what the withdrawal pays', async () => {
+    const customer = await newDepositor(['5'])
+    const networks = service.networks as Map<Network, NetworkAdapter>
+    const simulated = networks.get('LITECOIN')!
+    networks.set('LITECOIN', { ...adapter(), feeMargin: '20' })
+    const destination_address = await node.newAddress()
+    const request = { asset: 'LTC', crypto_network: 'LITECOIN', amount: '1', destination_address }
+    const quote = async () =>
+      (
+        await customer.call<{ id: string; fee: string }>(
+          'POST',
+          '/v2/transfer/fees/crypto-withdrawal',
+          request,
+        )
+      ).body
+    try {
+      setFees('0.0001')
+      // 209 vB, and a fifth more.
+      expect((await quote()).fee).toBe('0.00002508')
+      setFees('0.001')
+      const { id: fee_id, fee } = await quote()
+      expect(fee).toBe('0.0002508')
+      const { body } = await customer.call<Transfer>('POST', '/v2/transfer/crypto-withdrawals', {
+        ...request,
+        profile_id: customer.profile_id,
+        fee_id,
+      })
+      expect(body).toMatchObject({ status: 'PENDING', fee })
+      const fees = async () =>
+        (
+          await networkReports(
+            service.db,
+            new Map([['LITECOIN', { adapter: adapter(), confirmations: DEPTH, lowMark: undefined }]]),
+          )
+        )[0]!.fees[0]!
+      const before = await fees()
+      await settle([body])
+      await requirePaid(await read(customer, body), '1', destination_address)
+      const after = await fees()
+      expect(minorOf(after.collected) - minorOf(before.collected)).toBe(minorOf(fee))
+      const paid = minorOf(after.paid) - minorOf(before.paid)
+      expect(paid).toBeGreaterThan(minorOf('0.0001'))
+      expect(paid).toBeLessThan(minorOf(fee))
+    } finally {
+      networks.set('LITECOIN', simulated)
+      proxy.answer = undefined
+    }
+    await requireAtRest()
   })
 
   test('no error tells the password', async () => {

@@ -60,6 +60,8 @@ const EvmSection = Type.Object(
     fee_ceiling: Decimal,
     /** Contract addresses by asset, for test networks; else the catalogue's. */
     tokens: Type.Optional(Type.Record(Type.String(), Type.String({ pattern: '^0x[0-9a-fA-F]{40}$' }))),
+    /** Somebody has seen to it that the hot wallet's transactions before this nonce paid nothing that is still owed. */
+    first_nonce: Type.Optional(Type.Integer({ minimum: 0 })),
   },
   { additionalProperties: false },
 )
@@ -148,7 +150,7 @@ async function connect(
       db,
     )
   }
-  const { rpc_url, chain_id, hot_wallet_key, deposit_key, confirmations, fee_ceiling, tokens } =
+  const { rpc_url, chain_id, hot_wallet_key, deposit_key, confirmations, fee_ceiling, tokens, first_nonce } =
     section as Static<typeof EvmSection>
   requireCeiling(network, fee_ceiling, GWEI_DECIMALS)
   at(`${network}.tokens`, () => tokensOf(network, tokens ?? {}))
@@ -163,6 +165,7 @@ async function connect(
       confirmations,
       maxFeePerGasCeiling: fee_ceiling,
       tokens,
+      firstNonce: first_nonce,
     },
     db,
   )

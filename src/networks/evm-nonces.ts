@@ -12,7 +12,10 @@ export interface Purse {
   nonce: number
   /** By asset, in units of the chain: what is there, less what is signed and not yet made. May be below zero. */
   left: Map<string, bigint>
-  /** Why nothing may be signed: a transaction with a nonce behind one that nobody will ever use would never be made. */
+  /**
+   * Why nothing may be signed: a transaction with a nonce behind one that nobody will ever use would never be made, and
+   * what the wallet made without our knowing may be what is about to be paid.
+   */
   gap: string | undefined
 }
 
@@ -24,7 +27,7 @@ export interface Purse {
  * is then in the balances.
  */
 export async function openPurse(tx: Transaction, chain: EvmChain, assets: Iterable<string>): Promise<Purse> {
-  const kept = await lockNonce(tx, chain)
+  const kept = Math.max(await lockNonce(tx, chain), chain.firstNonce)
   const { rows } = await tx.query<{ raw_transaction: Buffer }>(
     `
     select raw_transaction from broadcasts
@@ -60,13 +63,17 @@ export async function openPurse(tx: Transaction, chain: EvmChain, assets: Iterab
   }
   const expected = Array.from({ length: Math.max(0, kept - made) }, (_, index) => made + index)
   const lost = expected.find((nonce) => !underWay.has(nonce))
-  const gap =
-    lost === undefined
-      ? undefined
-      : `nonce ${lost} of the hot wallet was used, and the node does not know of it: it is behind, or on another chain`
-  // Ahead of ours, when the wallet has been used elsewhere: those nonces are gone.
-  return { block, nonce: Math.max(kept, made), left, gap }
+  const gap = made > kept ? unknownTo(kept, made) : lost === undefined ? undefined : lostBy(lost)
+  return { block, nonce: kept, left, gap }
 }
+
+/** A database that was restored from an older backup would pay again what these have paid. */
+const unknownTo = (kept: number, made: number) =>
+  `the hot wallet has made transactions that this database does not know, of nonce ${kept} to ${made - 1}: it was ` +
+  `restored from an older backup, or the wallet is used elsewhere; first_nonce ${made} says that they were looked at`
+
+const lostBy = (nonce: number) =>
+  `nonce ${nonce} of the hot wallet was used, and the node does not know of it: it is behind, or on another chain`
 
 /** Takes units of an asset out of what is left. */
 export function spend(left: Map<string, bigint>, asset: string, units: bigint): void {

@@ -67,6 +67,8 @@ export interface EvmChain {
   /** Most that is offered for a unit of gas, in wei. */
   feeCeiling: bigint
   stuckAfterMs: number
+  /** What the hot wallet made before this nonce is known to be somebody else's. */
+  firstNonce: number
   /** Throws unless the node is of the chain that it should be. Before anything is signed, read or broadcast. */
   ready(): Promise<void>
 }

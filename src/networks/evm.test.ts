@@ -552,16 +552,22 @@ describe('the node forgets a transaction:', () => {
   })
 })
 
-test('a nonce of the hot wallet that was used elsewhere is skipped', async () => {
+test('a wallet that has made what the database does not know pays nothing before that was looked at', async () => {
   const [customer, wallet] = [await newCustomer(service), await newWallet('ETHEREUM', { ETH: '5' })]
   const client = createWalletClient({ account: wallet.hotWallet, transport: http(wallet.config.rpcUrl) })
   const elsewhere = () => client.sendTransaction({ chain: null, to: newAddress(), value: 1n })
+  // Before Bursar ever used it: it may have had another life.
   await elsewhere()
   const created = [await withdraw(customer, 'ETHEREUM', 'ETH', '1')]
   await settleAll(wallet)
   await elsewhere()
   created.push(await withdraw(customer, 'ETHEREUM', 'ETH', '1'))
-  await settleAll(wallet)
+  await step(wallet)
+  expect(await waitingReasons([created[1]!])).toEqual([
+    expect.stringMatching(/of nonce 2 to 2: .* first_nonce 3 says/),
+  ])
+  const looked = evmAdapter('ETHEREUM', { ...wallet.config, firstNonce: 3 }, service.db)
+  await settleAll({ ...wallet, networks: new Map([['ETHEREUM', looked]]) })
   for (const one of created) expect((await read(customer, one)).status).toBe('COMPLETED')
   expect((await madeBy(wallet)).map(({ nonce }) => nonce)).toEqual([0, 1, 2, 3])
 })

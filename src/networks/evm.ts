@@ -68,6 +68,8 @@ export interface EvmConfig {
   pollMs?: number
   /** A transaction that is neither made nor dropped for so long gets higher fees, if its own are below the current. */
   stuckAfterMs?: number
+  /** What the hot wallet made before this nonce was looked at, and is not Bursar's to know. */
+  firstNonce?: number
 }
 
 const POLL_MS = 2_000
@@ -117,6 +119,7 @@ function chainOf(network: CryptoNetwork, config: EvmConfig): EvmChain {
     confirmations: BigInt(config.confirmations),
     feeCeiling: parseGwei(config.maxFeePerGasCeiling),
     stuckAfterMs: config.stuckAfterMs ?? STUCK_AFTER_MS,
+    firstNonce: config.firstNonce ?? 0,
     async ready() {
       if (isReady) return
       const found = hexToNumber(await node.call<Hex>('eth_chainId'))

@@ -145,14 +145,23 @@ export function afterSimulation(
     progress: async (past: BroadcastWithdrawal[]) => past.map((): Progress => ({ state: 'UNKNOWN' })),
     replace: async (past: BroadcastWithdrawal[]) => past.map(() => undefined),
   }
-  const { broadcast, progress } = simulation ?? nowhere
-  const { replace } = real
+  const before = simulation ?? nowhere
   return {
     ...real,
-    broadcast: (withdrawals) => eachBy(withdrawals, broadcast, (rest) => real.broadcast(rest)),
-    progress: (withdrawals) => eachBy(withdrawals, progress, (rest) => real.progress(rest)),
-    ...(replace !== undefined && {
-      replace: (tx, withdrawals) => eachBy(withdrawals, nowhere.replace, (rest) => replace(tx, rest)),
+    broadcast: (withdrawals) =>
+      eachBy(
+        withdrawals,
+        (past) => before.broadcast(past),
+        (rest) => real.broadcast(rest),
+      ),
+    progress: (withdrawals) =>
+      eachBy(
+        withdrawals,
+        (past) => before.progress(past),
+        (rest) => real.progress(rest),
+      ),
+    ...(real.replace !== undefined && {
+      replace: (tx, withdrawals) => eachBy(withdrawals, nowhere.replace, (rest) => real.replace!(tx, rest)),
     }),
   }
 }
