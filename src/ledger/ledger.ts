@@ -95,7 +95,7 @@ export interface LedgerOptions {
 export const BATCH_MAX = 512
 /** Most movements of one customer that may wait in this process; beyond it the answer is 503. */
 export const WAITING_MAX = 5_000
-/** The same over all customers. One that waits takes 5 kB with its request. */
+/** The same over all customers. One that waits takes 10 kB with its request (measured with 5,000). */
 export const WAITING_TOTAL_MAX = 10_000
 /** How often a batch is decided anew when another process was first. */
 export const ATTEMPTS_MAX = 20
