@@ -89,8 +89,10 @@ async function json<T = Record<string, unknown>>(args: string[], environment: En
 const told = ({ stderr }: Ended) =>
   stderr.split('\n').filter((line) => line !== '' && !line.startsWith('{"level"'))
 
+/** What failed exits with 1; a command line that makes no sense, which is told as `error: …`, with 2. */
 function expectRefused(ended: Ended, lines: RegExp[]): void {
-  expect(ended).toMatchObject({ code: 1, stdout: '' })
+  const usage = ended.stderr.startsWith('error: ')
+  expect(ended).toMatchObject({ code: usage ? 2 : 1, stdout: '' })
   expect(told(ended)).toEqual(lines.map((line) => expect.stringMatching(line) as string))
 }
 
@@ -153,13 +155,31 @@ describe('help', () => {
     [
       'bursar',
       [],
-      ['serve', 'migrate', 'customer', 'client', 'account', 'statements', 'rewards', 'verify', '--version'],
+      [
+        'serve',
+        'migrate',
+        'customer',
+        'client',
+        'account',
+        'statements',
+        'rewards',
+        'verify',
+        'doctor',
+        'completion',
+        '--version',
+        'Exit codes:',
+        'Examples:',
+      ],
     ],
     ['bursar serve', ['serve'], ['--json', ...Object.keys(SETTINGS)]],
     ['bursar migrate', ['migrate'], ['--json']],
-    ['bursar customer', ['customer'], ['create']],
+    ['bursar doctor', ['doctor'], ['--json', 'code 1']],
+    ['bursar completion', ['completion'], ['<shell>', 'bash', 'zsh', 'fish']],
+    ['bursar customer', ['customer'], ['create', 'list']],
+    ['bursar customer list', ['customer', 'list'], ['--json']],
     ['bursar customer create', ['customer', 'create'], ['--name <name>', '--json']],
-    ['bursar client', ['client'], ['create', 'disable']],
+    ['bursar client', ['client'], ['create', 'list', 'disable']],
+    ['bursar client list', ['client', 'list'], ['--customer <id>', '--json']],
     [
       'bursar client create',
       ['client', 'create'],
@@ -170,7 +190,8 @@ describe('help', () => {
     ['bursar account disable', ['account', 'disable'], ['<account_id>', '--user', '--json']],
     ['bursar account enable', ['account', 'enable'], ['<account_id>', '--user', '--json']],
     ['bursar verify', ['verify'], ['--json', 'exit code 1']],
-    ['bursar statements', ['statements'], ['generate', 'pay', 'explain']],
+    ['bursar statements', ['statements'], ['generate', 'pay', 'list', 'explain']],
+    ['bursar statements list', ['statements', 'list'], ['--period <YYYY-MM>', '--customer <id>', '--json']],
     [
       'bursar statements generate',
       ['statements', 'generate'],
@@ -409,9 +430,44 @@ describe('customers and clients', () => {
     expect(client.stdout).toMatch(/^client_id: {5}[0-9a-f-]{36}\nclient_secret: [\w-]{43}\n$/)
   })
 
+  test('customers and clients are listed, the latter without secrets', async () => {
+    const made = await createClient('funding:read_profile')
+    await json(['client', 'disable', made.client_id], environment)
+    const at = expect.stringMatching(/^20\d\d-\d\d-\d\dT[\d:.]{15}Z$/) as string
+    const { customers } = await json<{ customers: Record<string, unknown>[] }>(
+      ['customer', 'list'],
+      environment,
+    )
+    expect(customers[0]).toMatchObject({
+      customer_id: customer.customer_id,
+      name: 'Acme',
+      created_at: at,
+      profiles: 1,
+    })
+    const list = ['client', 'list', '--customer', customer.customer_id]
+    const { clients } = await json<{ clients: Record<string, unknown>[] }>(list, environment)
+    expect(clients.at(-1)).toEqual({
+      client_id: made.client_id,
+      customer_id: customer.customer_id,
+      created_at: at,
+      disabled_at: at,
+      scopes: ['funding:read_profile'],
+    })
+    expect(customers[0]!.clients).toBe(clients.filter(({ disabled_at }) => disabled_at === null).length)
+    const text = (await bursar(list, environment)).stdout
+    expect(text).toMatch(/^client_id +customer_id +created_at +disabled_at +scopes\n/)
+    expect(text).toContain(`${made.client_id}  ${customer.customer_id}  20`)
+    expect(JSON.stringify(clients) + text).not.toMatch(/secret/)
+    const { stdout } = await bursar(['customer', 'list'], environment)
+    expect(stdout).toMatch(/^customer_id +name +created_at +clients +profiles\n/)
+    expect(stdout).toContain(`${customer.customer_id}  Acme`)
+    expect(stdout + text).not.toMatch(/[\u001b┌│]/)
+  })
+
   const NOBODY = '0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f'
 
   test.each<[string, () => string[], RegExp]>([
+    ['clients of nobody', () => ['client', 'list', '--customer', NOBODY], /^there is no customer /],
     ['a customer without a name', () => ['customer', 'create'], /--name <name>' not specified$/],
     [
       'an unknown scope',
@@ -551,11 +607,11 @@ describe('statements and rewards', () => {
       rates: [{ effective_from: '2024-01-01', rate: '0.05', set_at }, second],
     })
     expect(await said('rewards', 'rate', 'list')).toMatch(
-      /^2024-01-01 {2}0\.05 {2}\(set 20\S+Z\)\n2024-02-16 {2}0\.0376 {2}\(set 20\S+Z\)\n$/,
+      /^effective_from {4}rate {2}set_at\n2024-01-01 {8}0\.05 {2}20\S+Z\n2024-02-16 {6}0\.0376 {2}20\S+Z\n$/,
     )
   })
 
-  test('statements are generated, explained and paid, once', async () => {
+  test('statements are generated, listed, explained and paid, once', { timeout: 120_000 }, async () => {
     const { db } = own
     await setRewardRate(db, '2024-01-01', '0.05')
     await setRewardRate(db, '2024-02-16', '0.0376')
@@ -601,7 +657,23 @@ describe('statements and rewards', () => {
     })
 
     const pay = ['statements', 'pay']
-    expect(await json([...pay, '--customer', NOBODY], environment)).toEqual({ paid: [] })
+    const { statements } = await json<{ statements: object[] }>(['statements', 'list'], environment)
+    const listed = { customer_id, status: 'GENERATED', asset: 'USDG' }
+    expect(statements).toEqual([
+      expect.objectContaining({ ...listed, period: '2024-03', total_amount_owed: '3.193424' }),
+      {
+        ...listed,
+        statement_id: id,
+        ref_id,
+        period: '2024-02',
+        total_amount_owed: '1.990136',
+        amount_paid: '0',
+      },
+    ])
+    expect(await said('statements', 'list', '--period', '2024-02', '--customer', customer_id)).toBe(
+      `statement_id                          customer_id                           period   status     asset      owed  paid\n` +
+        `${id}  ${customer_id}  2024-02  GENERATED  USDG   1.990136     0\n`,
+    )
     expect(await json([...pay, '--period', '2024-02'], environment)).toEqual({
       paid: [
         {
@@ -649,6 +721,11 @@ describe('statements and rewards', () => {
       ['statements', 'pay', '--customer', 'acme'],
       /'acme' is invalid\. must be a UUID\.$/,
     ],
+    ...['generate --period 2024-01', 'pay', 'list'].map((command): [string, string[], RegExp] => [
+      `${command} for nobody`,
+      ['statements', ...command.split(' '), '--customer', NOBODY],
+      new RegExp(`^there is no customer ${NOBODY}$`),
+    ]),
     [
       'to explain what is not there',
       ['statements', 'explain', NOBODY],

@@ -1,12 +1,12 @@
 import { AssertionError } from 'node:assert'
-import { InvalidArgumentError } from 'commander'
+import { InvalidArgumentError, type Command } from 'commander'
 import type { Database } from '../db/database.ts'
 import { UUID } from '../http/lists.ts'
 import { openLog } from '../log.ts'
 import { connect } from '../serve.ts'
 import { readSettings, type Settings } from '../settings.ts'
 
-/** What the commands share: arguments, output, the database, how an error is told. */
+/** What the commands share: arguments, exit codes, the database, how an error is told. */
 
 /** Reads an id. For commander. */
 export function uuid(text: string): string {
@@ -14,15 +14,27 @@ export function uuid(text: string): string {
   return text.toLowerCase()
 }
 
-/** Text for people as it is, anything else as a line of JSON for programs. */
-export function print(value: unknown): void {
-  console.log(typeof value === 'string' ? value : JSON.stringify(value))
+/** What a command exits with. `docs/command-line.md` and `bursar --help` say the same. */
+export const EXIT = { done: 0, failed: 1, usage: 2 } as const
+
+/** For the program's root, before its commands are made: a command line that makes no sense is told from one that fails. */
+export function exitCodes(program: Command): Command {
+  return program.exitOverride(({ exitCode }) => process.exit(exitCode === 0 ? EXIT.done : EXIT.usage))
+}
+
+/** Throws when there is no such customer, so that a mistyped id is not taken for one with nothing to do. */
+export async function requireCustomer(db: Database, id: string): Promise<void> {
+  const { rowCount } = await db.query('select 1 from customers where id = $1', [id])
+  if (rowCount === 0) throw new Error(`there is no customer ${id}`)
 }
 
 /** Runs a command on the database, which is disconnected from (and stopped, if this started it) in the end. */
 export async function withDatabase(work: (db: Database, settings: Settings) => Promise<void>): Promise<void> {
   const settings = { ...readSettings(process.env) }
-  const { log } = openLog({ ...settings, logLevel: settings.logLevel === 'info' ? 'warn' : settings.logLevel })
+  const { log } = openLog({
+    ...settings,
+    logLevel: settings.logLevel === 'info' ? 'warn' : settings.logLevel,
+  })
   const { db, close } = await connect(settings, log)
   try {
     await work(db, settings)
@@ -34,6 +46,9 @@ export async function withDatabase(work: (db: Database, settings: Settings) => P
 /** What only a mistake of ours throws. */
 const BUGS = [TypeError, ReferenceError, RangeError, SyntaxError, AssertionError]
 
+/** Of many failures, as many are told as show a pattern. */
+const REASONS_MAX = 10
+
 const UNDEFINED_TABLE = '42P01'
 
 /** An error is told by its message. Its stack is for our own mistakes, and for who asks for it. */
@@ -43,5 +58,7 @@ export function fail(error: unknown): never {
   if ((error as { code?: string }).code === UNDEFINED_TABLE)
     console.error('The schema is not there: bursar migrate')
   console.error(plain && !asked ? error.message : error)
-  process.exit(1)
+  if (plain && !asked && error instanceof AggregateError)
+    for (const { message } of (error.errors as Error[]).slice(0, REASONS_MAX)) console.error(`- ${message}`)
+  process.exit(EXIT.failed)
 }

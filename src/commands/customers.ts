@@ -1,11 +1,13 @@
 import { InvalidArgumentError, type Command } from 'commander'
 import { setAccountDisabled } from '../accounts/set-account-disabled.ts'
 import { createCustomer } from '../customers/create-customer.ts'
+import { listCustomers } from '../customers/list-customers.ts'
 import { transaction } from '../db/database.ts'
 import { migrate } from '../db/migrate.ts'
 import { SCOPES, type Scope } from '../http/scopes.ts'
-import { createApiClient, disableApiClient } from '../oauth/api-clients.ts'
-import { print, uuid, withDatabase } from './command-line.ts'
+import { createApiClient, disableApiClient, listApiClients } from '../oauth/api-clients.ts'
+import { requireCustomer, uuid, withDatabase } from './command-line.ts'
+import { print, table } from './output.ts'
 
 /** `bursar customer`, `bursar client` and `bursar account`. */
 export function customerCommands(program: Command): void {
@@ -26,6 +28,24 @@ export function customerCommands(program: Command): void {
       }),
     )
 
+  customer
+    .command('list')
+    .description('list the customers, oldest first')
+    .option('--json', 'print JSON')
+    .action(({ json }: { json?: true }) =>
+      withDatabase(async (db) => {
+        const customers = await listCustomers(db)
+        if (json) return print({ customers })
+        const columns = ['customer_id', 'name', 'created_at', '>clients', '>profiles']
+        print(
+          table(
+            columns,
+            customers.map((one) => [one.customer_id, one.name, one.created_at, one.clients, one.profiles]),
+          ),
+        )
+      }),
+    )
+
   const client = program.command('client').description('API clients: what a customer gets access tokens with')
 
   client
@@ -37,10 +57,35 @@ export function customerCommands(program: Command): void {
     .action((options: { customer: string; scopes: Scope[]; json?: true }) =>
       withDatabase(async (db) => {
         await migrate(db)
-        const { rowCount } = await db.query('select 1 from customers where id = $1', [options.customer])
-        if (rowCount === 0) throw new Error(`there is no customer ${options.customer}`)
+        await requireCustomer(db, options.customer)
         const made = await createApiClient(db, options.customer, options.scopes)
         print(options.json ? made : `client_id:     ${made.client_id}\nclient_secret: ${made.client_secret}`)
+      }),
+    )
+
+  client
+    .command('list')
+    .description('list the API clients, oldest first; their secrets are kept nowhere')
+    .option('--customer <id>', 'only those of this customer', uuid)
+    .option('--json', 'print JSON')
+    .action((options: { customer?: string; json?: true }) =>
+      withDatabase(async (db) => {
+        if (options.customer !== undefined) await requireCustomer(db, options.customer)
+        const clients = await listApiClients(db, options.customer)
+        if (options.json) return print({ clients })
+        const columns = ['client_id', 'customer_id', 'created_at', 'disabled_at', 'scopes']
+        print(
+          table(
+            columns,
+            clients.map((one) => [
+              one.client_id,
+              one.customer_id,
+              one.created_at,
+              one.disabled_at,
+              one.scopes.length === SCOPES.length ? 'all' : one.scopes.join(' '),
+            ]),
+          ),
+        )
       }),
     )
 

@@ -1,7 +1,9 @@
 import type { Command } from 'commander'
+import type { Database } from '../db/database.ts'
 import { migrate } from '../db/migrate.ts'
 import { verify } from '../ledger/verify.ts'
-import { print, withDatabase } from './command-line.ts'
+import { EXIT, withDatabase } from './command-line.ts'
+import { print, progress } from './output.ts'
 
 /** `bursar migrate` and `bursar verify`. */
 export function databaseCommands(program: Command): void {
@@ -30,19 +32,25 @@ export function databaseCommands(program: Command): void {
     .option('--json', 'print JSON')
     .action(({ json }: { json?: true }) =>
       withDatabase(async (db) => {
-        const result = await verify(db)
+        const bar = progress(await countCustomers(db), { quiet: json })
+        const result = await verify(db, bar.step).finally(bar.stop)
         if (json) {
           print({ clean: result.disagreements.length === 0, ...result })
         } else {
           const { customers, transfers, entries, balances, disagreements } = result
           for (const { customer_id, rule, detail } of disagreements)
-            console.log(`${customer_id}: not ${rule}: ${detail}`)
+            print(`${customer_id}: not ${rule}: ${detail}`)
           const verdict = disagreements.length === 0 ? 'Clean' : `${disagreements.length} disagreements`
-          console.log(
+          print(
             `${verdict}: ${customers} customers, ${transfers} transfers, ${entries} entries, ${balances} balances.`,
           )
         }
-        if (result.disagreements.length > 0) process.exitCode = 1
+        if (result.disagreements.length > 0) process.exitCode = EXIT.failed
       }),
     )
+}
+
+async function countCustomers(db: Database): Promise<number> {
+  const { rows } = await db.query<{ count: string }>('select count(*) from customers')
+  return Number(rows[0]!.count)
 }

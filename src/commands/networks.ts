@@ -1,7 +1,8 @@
 import type { Command } from 'commander'
 import { networkReports, type NetworkReport } from '../networks/network-status.ts'
 import { openNetworks } from '../serve.ts'
-import { print, withDatabase } from './command-line.ts'
+import { EXIT, withDatabase } from './command-line.ts'
+import { print } from './output.ts'
 
 /** `bursar networks`. */
 export function networkCommands(program: Command): void {
@@ -19,7 +20,7 @@ export function networkCommands(program: Command): void {
         if (json) print({ networks: reports })
         else if (reports.length === 0) print('No real network is configured: BURSAR_NETWORKS_FILE.')
         else print(reports.map(textOf).join('\n\n'))
-        if (reports.some(isWrong)) process.exitCode = 1
+        if (reports.some(isWrong)) process.exitCode = EXIT.failed
       }),
     )
 }
@@ -35,6 +36,9 @@ function textOf(report: NetworkReport): string {
     ...custody.map(
       ({ asset, held, in_custody, difference }) =>
         `  ${asset}: holds ${held}, in custody ${in_custody}, difference ${difference}`,
+    ),
+    ...report.fees.map(
+      ({ asset, collected, paid }) => `  fees in ${asset}: collected ${collected}, paid ${paid}`,
     ),
     ...(report.below_low_mark ? ['  THE HOT WALLET IS BELOW ITS LOW MARK'] : []),
     `  in flight: ${flights.length === 0 ? 'nothing' : flights.join(', ')}`,

@@ -1,5 +1,4 @@
 import { statSync } from 'node:fs'
-import { SingleBar } from 'cli-progress'
 import { InvalidArgumentError, Option, type Command } from 'commander'
 import { migrate } from '../db/migrate.ts'
 import { followExchange, type FollowRound } from '../markets/follow-exchange.ts'
@@ -8,7 +7,8 @@ import { MARKETS, type Market } from '../markets/markets.ts'
 import { priceStatus } from '../markets/price-status.ts'
 import { LAYOUT_NAMES, type LayoutName } from '../markets/read-price-file.ts'
 import { COVERS_MINUTES_MAX } from '../markets/write-prices.ts'
-import { print, withDatabase } from './command-line.ts'
+import { withDatabase } from './command-line.ts'
+import { print, progress, table } from './output.ts'
 
 /** `bursar prices`. */
 export function priceCommands(program: Command): void {
@@ -37,7 +37,7 @@ export function priceCommands(program: Command): void {
     .action((file: string, options: ImportArguments) =>
       withDatabase(async (db) => {
         await migrate(db)
-        const bar = options.json || !process.stderr.isTTY ? undefined : progressBar(file)
+        const bar = progress(statSync(file, { throwIfNoEntry: false })?.size ?? 0, { quiet: options.json })
         try {
           const result = await importPrices(db, {
             path: file,
@@ -45,12 +45,12 @@ export function priceCommands(program: Command): void {
             layout: options.layout,
             intervalMinutes: options.interval,
             again: options.again,
-            onBytes: (bytes) => bar?.increment(bytes),
+            onBytes: bar.step,
           })
-          bar?.stop()
+          bar.stop()
           print(options.json ? result : importedText(result))
         } finally {
-          bar?.stop()
+          bar.stop()
         }
       }),
     )
@@ -86,14 +86,23 @@ export function priceCommands(program: Command): void {
       withDatabase(async (db) => {
         const status = await priceStatus(db)
         if (json) return print(status)
-        for (const { market, source, first_time, last_time, minutes, imports } of status.markets) {
-          const span = first_time === undefined ? 'no prices' : `${first_time} to ${last_time!}`
-          print(
-            `${market.padEnd(9)} ${(source ?? '').padEnd(9)} ${String(minutes).padStart(9)} minutes  ${span}`,
-          )
-          for (const { file, records, finished } of imports)
-            print(`          ${file}: ${records} records${finished ? '' : ', broken off: import it again'}`)
-        }
+        const columns = ['market', 'source', '>minutes', 'first_time', 'last_time', 'imports']
+        print(
+          table(
+            columns,
+            status.markets.map(({ market, source, minutes, first_time, last_time, imports }) => {
+              const broken = imports.filter(({ finished }) => !finished).length
+              const files =
+                imports.length === 0 ? '' : `${imports.length}${broken > 0 ? `, ${broken} broken off` : ''}`
+              return [market, source, minutes, first_time, last_time, files]
+            }),
+          ),
+        )
+        const brokenOff = status.markets.flatMap(({ market, imports }) =>
+          imports.filter(({ finished }) => !finished).map(({ file }) => `${market}: ${file}`),
+        )
+        for (const one of brokenOff)
+          print(`${one} was broken off: import it again, and it goes on from there`)
       }),
     )
 }
@@ -127,17 +136,6 @@ function importedText(result: ImportResult): string {
     ...(done_before > 0 ? [`${done_before} records were done before.`] : []),
     ...(unfinished > 0 ? [`${unfinished} records had not ended yet and were left out.`] : []),
   ].join('\n')
-}
-
-function progressBar(file: string): SingleBar {
-  const bar = new SingleBar({
-    format: '{bar} {percentage} % | {eta_formatted} left',
-    stream: process.stderr,
-    clearOnComplete: true,
-    stopOnComplete: false,
-  })
-  bar.start(statSync(file, { throwIfNoEntry: false })?.size ?? 0, 0)
-  return bar
 }
 
 /** Reads a market. For commander. */

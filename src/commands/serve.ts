@@ -6,7 +6,8 @@ import { curlSession } from '../demo/curl-session.ts'
 import { openLog } from '../log.ts'
 import { serve } from '../serve.ts'
 import { readSettings, SETTINGS } from '../settings.ts'
-import { fail, print } from './command-line.ts'
+import { fail } from './command-line.ts'
+import { print } from './output.ts'
 
 /** `bursar serve`. */
 export function serveCommand(program: Command): void {

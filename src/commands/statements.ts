@@ -3,12 +3,14 @@ import { Temporal } from 'temporal-polyfill'
 import { parseAmount } from '../assets/amount.ts'
 import { migrate } from '../db/migrate.ts'
 import { explainStatement } from '../statements/explain-statement.ts'
-import { generateStatements } from '../statements/generate-statements.ts'
+import { everyStatement } from '../statements/every-statement.ts'
+import { generateStatements, type OnStart } from '../statements/generate-statements.ts'
 import { payStatements } from '../statements/pay-statements.ts'
 import { periodOf, type Period } from '../statements/period.ts'
 import { listRewardRates, setRewardRate } from '../statements/reward-rates.ts'
 import { RATE_DECIMALS, type Derivation } from '../statements/reward.ts'
-import { print, uuid, withDatabase } from './command-line.ts'
+import { EXIT, requireCustomer, uuid, withDatabase } from './command-line.ts'
+import { print, progress, table, type Progress } from './output.ts'
 
 interface Which {
   period?: Period
@@ -31,7 +33,8 @@ export function statementCommands(program: Command): void {
     .action(({ period, customer, json }: Which & { period: Period }) =>
       withDatabase(async (db) => {
         await migrate(db)
-        const generated = await generateStatements(db, period, customer)
+        if (customer !== undefined) await requireCustomer(db, customer)
+        const generated = await withBar(json, (onStart) => generateStatements(db, period, customer, onStart))
         if (json) return print({ generated })
         for (const { ref_id, total_amount } of generated) print(`${ref_id}  ${total_amount} USDG`)
         print(`${generated.length} statements generated for ${period.name}.`)
@@ -47,10 +50,42 @@ export function statementCommands(program: Command): void {
     .action(({ period, customer, json }: Which) =>
       withDatabase(async (db) => {
         await migrate(db)
-        const paid = await payStatements(db, { period, customerId: customer })
+        if (customer !== undefined) await requireCustomer(db, customer)
+        const paid = await withBar(json, (onStart) =>
+          payStatements(db, { period, customerId: customer }, onStart),
+        )
         if (json) return print({ paid })
         for (const { ref_id, amount_paid } of paid) print(`${ref_id}  ${amount_paid} USDG`)
         print(`${paid.length} statements paid.`)
+      }),
+    )
+
+  statements
+    .command('list')
+    .description('list the statements, newest month first')
+    .option('--period <YYYY-MM>', 'only those of this month', period)
+    .option('--customer <id>', 'only for this customer', uuid)
+    .option('--json', 'print JSON')
+    .action(({ period, customer, json }: Which) =>
+      withDatabase(async (db) => {
+        if (customer !== undefined) await requireCustomer(db, customer)
+        const statements = await everyStatement(db, { period, customerId: customer })
+        if (json) return print({ statements })
+        const columns = ['statement_id', 'customer_id', 'period', 'status', 'asset', '>owed', '>paid']
+        print(
+          table(
+            columns,
+            statements.map((one) => [
+              one.statement_id,
+              one.customer_id,
+              one.period,
+              one.status,
+              one.asset,
+              one.total_amount_owed,
+              one.amount_paid,
+            ]),
+          ),
+        )
       }),
     )
 
@@ -68,7 +103,7 @@ export function statementCommands(program: Command): void {
         const { statement, derivation } = explained
         const stated = statement.metadata!.total_amount
         print(json ? { statement, derivation } : derivationTable(derivation, stated))
-        if (derivation.total !== stated) process.exitCode = 1
+        if (derivation.total !== stated) process.exitCode = EXIT.failed
       }),
     )
 
@@ -100,10 +135,24 @@ export function statementCommands(program: Command): void {
       withDatabase(async (db) => {
         const rates = await listRewardRates(db)
         if (json) return print({ rates })
-        for (const { effective_from, rate, set_at } of rates)
-          print(`${effective_from}  ${rate}  (set ${set_at})`)
+        print(
+          table(
+            ['effective_from', '>rate', 'set_at'],
+            rates.map(({ effective_from, rate, set_at }) => [effective_from, rate, set_at]),
+          ),
+        )
       }),
     )
+}
+
+/** Runs work that says how much there is to do and what is done, with a bar for people. */
+async function withBar<T>(json: true | undefined, work: (onStart: OnStart) => Promise<T>): Promise<T> {
+  let bar: Progress | undefined
+  try {
+    return await work((count) => (bar = progress(count, { quiet: json })).step)
+  } finally {
+    bar?.stop()
+  }
 }
 
 function period(text: string): Period {
@@ -132,19 +181,12 @@ function rewardRate(text: string): string {
 
 /** A derivation for people. */
 function derivationTable({ days, products, total }: Derivation, stated: string): string {
-  const head = {
-    day: 'day',
-    balance: 'balance',
-    rate: 'rate',
-    product: 'balance x rate',
-    reward: 'reward (/ 365)',
-  }
-  const columns = ['day', 'balance', 'rate', 'product', 'reward'] as const
-  const rows = [head, ...days]
-  const width = (column: (typeof columns)[number]) => Math.max(...rows.map((row) => row[column].length))
-  const lines = rows.map((row) => columns.map((column) => row[column].padStart(width(column))).join('  '))
+  const lines = table(
+    ['>day', '>balance', '>rate', '>balance x rate', '>reward (/ 365)'],
+    days.map(({ day, balance, rate, product, reward }) => [day, balance, rate, product, reward]),
+  )
   return [
-    ...lines,
+    lines,
     '',
     `sum of balance x rate    ${products}`,
     `by 365, rounded down     ${total}`,

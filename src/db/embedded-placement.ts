@@ -51,7 +51,7 @@ export async function choosePlacement(options: {
   // An empty folder of root's was made for us: whatever its mode (mkdtemp's is 0700), let the server through.
   const folder = statSync(home)
   if (folder.uid === 0 && (await fs.readdir(home)).length === 0) await fs.chmod(home, folder.mode | 0o011)
-  const fallbackHome = join(fallbackDir, createHash('sha256').update(home).digest('hex').slice(0, 12))
+  const fallbackHome = fallbackHomeOf(home, fallbackDir)
   const existing = [data, join(fallbackHome, 'postgres')].find((folder) => existsSync(folder))
   const user = serverUser(
     await fs.readFile('/etc/passwd', 'utf8'),
@@ -68,6 +68,18 @@ export async function choosePlacement(options: {
   const chosen = moved ? await makeFolder(fallbackHome, 0o711) : home
   log(`Root cannot run PostgreSQL, ${user.name} can: its data is in ${chosen}, its programs in ${programs}`)
   return { home: chosen, bin: programs, user }
+}
+
+/** Where data goes that would be out of reach in its own place. */
+const fallbackHomeOf = (home: string, fallbackDir: string) =>
+  join(fallbackDir, createHash('sha256').update(home).digest('hex').slice(0, 12))
+
+/** The data folder that there is for `dataDir`, if there is one. Makes nothing. */
+export async function findData(dataDir: string, fallbackDir = FALLBACK_DIR): Promise<string | undefined> {
+  if (!existsSync(dataDir)) return undefined
+  const home = await fs.realpath(dataDir)
+  const places = [home, fallbackHomeOf(home, fallbackDir)].map((place) => join(place, 'postgres'))
+  return places.find((place) => existsSync(place))
 }
 
 /** The first file or folder on the way to `path`, itself included, that `user` may not enter or execute. */

@@ -5,7 +5,14 @@ import { dirname, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { Client, DatabaseError } from 'pg'
-import { choosePlacement, initialiseOnce, passwordFile, readPasswords, runAs } from './embedded-placement.ts'
+import {
+  choosePlacement,
+  findData,
+  initialiseOnce,
+  passwordFile,
+  readPasswords,
+  runAs,
+} from './embedded-placement.ts'
 import { ENVIRONMENT, whileAlone, type Passwords, type Placement } from './embedded-placement.ts'
 
 const POLL_MS = 25
@@ -283,6 +290,18 @@ async function passingReason({ child, logStart }: Launch, logFile: string) {
 async function launchError({ child, logStart, error }: Launch, logFile: string): Promise<Error> {
   const reason = error?.message ?? `the server ended with ${child.exitCode ?? child.signalCode}`
   return new Error(reason + (await logTail(logFile, logStart)))
+}
+
+/** The embedded PostgreSQL of a folder as it is, for who looks and starts nothing: its data, and its address if it runs. */
+export async function findEmbedded(
+  dataDir: string,
+): Promise<{ data: string; url: string | undefined } | undefined> {
+  const data = await findData(dataDir)
+  if (data === undefined) return undefined
+  const postmaster = await readPostmaster(data)
+  if (!postmaster?.alive || !postmaster.ready) return { data, url: undefined }
+  const { bursar } = await readPasswords(data)
+  return { data, url: `postgres://bursar:${bursar}@127.0.0.1:${postmaster.port}/bursar` }
 }
 
 type Postmaster = { pid: number; port: number; ready: boolean; alive: boolean }

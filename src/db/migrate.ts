@@ -27,3 +27,21 @@ export async function migrate(db: Database): Promise<string[]> {
     return applied.map((migration) => migration.filename.split('/').at(-1)!)
   })
 }
+
+/** How far the schema of the database is, and how far this program knows one. Changes nothing. */
+export async function schemaVersions(db: Database): Promise<{ current: number; known: number }> {
+  return transaction(
+    db,
+    async (tx) => {
+      const found = await tx.query<{ there: boolean }>(
+        `select to_regclass('schema_version') is not null as there`,
+      )
+      const { rows } = found.rows[0]!.there
+        ? await tx.query<{ version: string | null }>('select max(version) as version from schema_version')
+        : { rows: [] }
+      const known = await new Postgrator({ migrationPattern: MIGRATIONS, driver: 'pg' }).getMaxVersion()
+      return { current: Number(rows[0]?.version ?? 0), known }
+    },
+    'isolation level repeatable read read only',
+  )
+}

@@ -131,12 +131,16 @@ const RULES: Record<string, string> = {
     where o.customer_id = $1 and t.group_id is distinct from o.id`,
 }
 
-/** Recomputes every balance and every zero-sum from the entries, customer by customer, each in one snapshot. */
-export async function verify(db: Database): Promise<Verification> {
+/**
+ * Recomputes every balance and every zero-sum from the entries, customer by customer, each in one snapshot; `onCustomer`
+ * is told of each.
+ */
+export async function verify(db: Database, onCustomer: () => void = () => undefined): Promise<Verification> {
   const found: Verification = { customers: 0, entries: 0, balances: 0, transfers: 0, disagreements: [] }
   const customers = await db.query<{ id: string }>('select id from customers order by id')
   for (const { id } of customers.rows) {
     await transaction(db, (tx) => verifyCustomer(tx, id, found), 'isolation level repeatable read read only')
+    onCustomer()
   }
   return found
 }

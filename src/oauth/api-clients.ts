@@ -35,6 +35,27 @@ export async function createApiClient(
   return { client_id, client_secret }
 }
 
+export interface ApiClientSummary {
+  client_id: string
+  customer_id: string
+  created_at: string
+  disabled_at: string | null
+  scopes: string[]
+}
+
+/** Every client, or those of a customer, oldest first, for whoever operates this. */
+export async function listApiClients(db: Queryable, customerId?: string): Promise<ApiClientSummary[]> {
+  const { rows } = await db.query<ApiClientSummary>(
+    `
+    select id as client_id, customer_id, created_at, disabled_at, scopes
+    from api_clients
+    where $1::uuid is null or customer_id = $1
+    order by id`,
+    [customerId],
+  )
+  return rows
+}
+
 /** Stops a client from getting tokens; those it has last until they expire. False when there is no such client. */
 export async function disableApiClient(db: Queryable, clientId: string): Promise<boolean> {
   const { rowCount } = await db.query(

@@ -11,6 +11,9 @@ export interface Generated {
   total_amount: string
 }
 
+/** Told how many there are to do; what it gives is told of each that is done. */
+export type OnStart = (count: number) => (() => void) | undefined
+
 /**
  * Generates the statements of a period (design section 5) for all customers that held the reward asset by its end, or
  * for one. INITIATED, then GENERATED: each is a transaction, so that a crash leaves a statement that the next run
@@ -21,6 +24,7 @@ export async function generateStatements(
   db: Database,
   period: Period,
   customerId?: string,
+  onStart: OnStart = () => undefined,
 ): Promise<Generated[]> {
   const { text: now } = await readClock(db)
   if (now < period.next) throw new Error(`the period ${period.name} has not ended`)
@@ -29,7 +33,9 @@ export async function generateStatements(
   await settleHistory(db)
   const generated: Generated[] = []
   const failures: unknown[] = []
-  for (const id of await customersWithout(db, period, customerId)) {
+  const customers = await customersWithout(db, period, customerId)
+  const onDone = onStart(customers.length)
+  for (const id of customers) {
     try {
       await initiate(db, id, period)
       const made = await transaction(db, (tx) => generate(tx, id, period))
@@ -38,6 +44,7 @@ export async function generateStatements(
       if (connectionLost(error)) throw error
       failures.push(error)
     }
+    onDone?.()
   }
   if (failures.length > 0)
     throw new AggregateError(failures, `${failures.length} statements were not generated`)

@@ -6,6 +6,7 @@ import { newId } from '../db/ids.ts'
 import { onPlatform, onProfile } from '../ledger/entries.ts'
 import { wasRaced } from '../ledger/ledger.ts'
 import { LedgerTransaction } from '../ledger/post.ts'
+import type { OnStart } from './generate-statements.ts'
 import type { Period } from './period.ts'
 
 export interface Paid {
@@ -26,6 +27,7 @@ export interface Paid {
 export async function payStatements(
   db: Database,
   which: { period?: Period | undefined; customerId?: string | undefined } = {},
+  onStart: OnStart = () => undefined,
 ): Promise<Paid[]> {
   const { rows } = await db.query<{ customer_id: string; id: string }>(
     `
@@ -37,6 +39,7 @@ export async function payStatements(
     order by customer_id, period_start`,
     [which.period?.start, which.customerId],
   )
+  const onDone = onStart(rows.length)
   const paid: Paid[] = []
   const failures: unknown[] = []
   for (const { customer_id, id } of rows) {
@@ -47,6 +50,7 @@ export async function payStatements(
       if (connectionLost(error)) throw error
       failures.push(error)
     }
+    onDone?.()
   }
   if (failures.length > 0) throw new AggregateError(failures, `${failures.length} statements were not paid`)
   return paid

@@ -1,0 +1,314 @@
+import { existsSync } from 'node:fs'
+import { access, constants, readFile, stat } from 'node:fs/promises'
+import { createServer } from 'node:net'
+import { dirname } from 'node:path'
+import { openDatabase, type Database } from '../db/database.ts'
+import { findEmbedded } from '../db/embedded-postgres.ts'
+import { schemaVersions } from '../db/migrate.ts'
+import { credentialsFile } from '../demo/credentials.ts'
+import { networkReports, type NetworkReport } from '../networks/network-status.ts'
+import { openNetworks } from '../serve.ts'
+import type { Settings } from '../settings.ts'
+
+/** What `bursar doctor` looks at. Nothing here starts, makes or changes anything. */
+
+export interface Finding {
+  check: string
+  result: 'OK' | 'WARN' | 'FAIL'
+  says: string
+  /** What to do about it. */
+  advice?: string
+}
+
+type Verdict = Omit<Finding, 'check'>
+const ok = (says: string): Verdict => ({ result: 'OK', says })
+const warn = (says: string, advice: string): Verdict => ({ result: 'WARN', says, advice })
+const failed = (says: string, advice: string): Verdict => ({ result: 'FAIL', says, advice })
+
+const ANSWER_MS_MAX = 5_000
+const STATEMENT_MS_MAX = 10_000
+const POSTGRES_VERSION_MIN = 15
+const SKEW_MS_WARN = 1_000
+/** Tokens are let be this old or young (oauth/access-tokens.ts). */
+const SKEW_MS_MAX = 5_000
+const OVERDUE_SECONDS_WARN = 30
+const OVERDUE_SECONDS_MAX = 300
+
+const messageOf = (error: unknown): string => {
+  const { message, cause, errors } = error as Error & {
+    errors?: Error[]
+    cause?: { message?: string; code?: string }
+  }
+  return errors?.[0]?.message ?? cause?.code ?? cause?.message ?? message
+}
+
+/** Looks at everything there is, whatever of it is broken. */
+export async function examine(settings: Settings, version: string): Promise<Finding[]> {
+  const findings: Finding[] = []
+  const look = async (check: string, advice: string, work: () => Promise<Verdict | Verdict[]>) => {
+    const verdicts = await work().catch((error: unknown) => failed(messageOf(error), advice))
+    findings.push(...[verdicts].flat().map((verdict) => ({ check, ...verdict })))
+  }
+  await look('node', 'install a newer Node', async () => nodeVersion(process.versions.node, version))
+  await look('data folder', 'set BURSAR_DATA_DIR to a folder that this user may write', () =>
+    dataFolder(settings),
+  )
+
+  let url = settings.databaseUrl
+  if (url === undefined) {
+    await look('database', 'start Bursar as the user that the data belongs to', async () => {
+      const embedded = await findEmbedded(settings.dataDir)
+      url = embedded?.url
+      if (embedded === undefined) return ok('the embedded PostgreSQL is not there yet: bursar serve makes it')
+      return ok(
+        url === undefined
+          ? `the embedded PostgreSQL does not run now, bursar serve starts it; its data is in ${embedded.data}`
+          : `the embedded PostgreSQL runs, its data is in ${embedded.data}`,
+      )
+    })
+  }
+  const db = url === undefined ? undefined : openDatabase(url, doctorPool)
+  try {
+    let answers = false
+    if (db !== undefined) {
+      await look('database', 'start it, or mend DATABASE_URL', async () => {
+        const verdicts = await database(db)
+        answers = true
+        return verdicts
+      })
+    }
+    if (db !== undefined && answers) {
+      await look('schema', 'bursar migrate', () => schema(db))
+      await look('clock', 'let both machines keep the time by NTP', () => clock(db))
+      await look('worker', 'bursar serve', () => worker(db, settings))
+    }
+    await look('networks', 'mend the file that BURSAR_NETWORKS_FILE names (docs/networks.md)', () =>
+      networks(settings, answers ? db : undefined),
+    )
+  } finally {
+    await db?.end()
+  }
+  await look('port', 'set HOST and PORT to an address of this machine that is free', () => port(settings))
+  await look('tokens', 'mend BURSAR_OAUTH_ISSUER or BURSAR_BASE_URL, or start what should answer there', () =>
+    issuer(settings),
+  )
+  return findings
+}
+
+const doctorPool = {
+  max: 2,
+  limits: { statementMs: STATEMENT_MS_MAX, idleInTransactionMs: STATEMENT_MS_MAX },
+  onError: () => undefined,
+}
+
+function nodeVersion(running: string, needed: string): Verdict {
+  const [wanted, has] = [needed.replace(/[^\d.]/g, ''), running].map((text) => text.split('.').map(Number))
+  const [major = 0, minor = 0] = has!
+  const older = major < wanted![0]! || (major === wanted![0] && minor < (wanted![1] ?? 0))
+  return older ? failed(`${running} is too old`, `install Node ${needed}`) : ok(running)
+}
+
+async function dataFolder({ dataDir, databaseUrl, mode }: Settings): Promise<Verdict[]> {
+  const used =
+    databaseUrl === undefined
+      ? 'data and credentials'
+      : mode === 'sandbox'
+        ? 'the demo credentials'
+        : undefined
+  if (used === undefined)
+    return [ok(`${dataDir} is not used: there is a DATABASE_URL, and no demo in live mode`)]
+  let folder = dataDir
+  while (!existsSync(folder)) folder = dirname(folder)
+  if (!(await stat(folder)).isDirectory())
+    return [failed(`${folder} is no folder`, 'set BURSAR_DATA_DIR to another')]
+  await access(folder, constants.W_OK)
+  const found = [ok(folder === dataDir ? `${dataDir}, for ${used}` : `${dataDir} will be made, for ${used}`)]
+  const file = credentialsFile(dataDir)
+  if (existsSync(file) && ((await stat(file)).mode & 0o077) !== 0)
+    found.push(warn(`others may read ${file}`, `chmod 600 ${file}`))
+  const embedded = await findEmbedded(dataDir)
+  if (databaseUrl === undefined && embedded !== undefined && ((await stat(embedded.data)).mode & 0o027) !== 0)
+    found.push(
+      failed(`others may read ${embedded.data}: PostgreSQL does not start so`, `chmod 700 ${embedded.data}`),
+    )
+  return found
+}
+
+async function database(db: Database): Promise<Verdict[]> {
+  const { rows } = await db.query<{
+    version: string
+    number: number
+    role: string
+    superuser: boolean
+    name: string
+  }>(
+    `select current_setting('server_version') as version, current_setting('server_version_num')::integer as number,
+            current_user as role, current_database() as name,
+            (select rolsuper from pg_roles where rolname = current_user) as superuser`,
+  )
+  const { version, number, role, superuser, name } = rows[0]!
+  const about = `PostgreSQL ${version} answers, database ${name}, role ${role}`
+  const found =
+    number < POSTGRES_VERSION_MIN * 10_000
+      ? failed(`${about}: too old`, `use PostgreSQL ${POSTGRES_VERSION_MIN} or newer`)
+      : ok(about)
+  if (!superuser) return [found]
+  const advice = 'use an ordinary role'
+  return [
+    found,
+    warn(`the role ${role} is a superuser: nothing keeps it from changing ledger entries`, advice),
+  ]
+}
+
+async function schema(db: Database): Promise<Verdict> {
+  const { current, known } = await schemaVersions(db)
+  if (current === 0) return warn('there is none yet', 'bursar migrate makes it, and so does bursar serve')
+  if (current < known)
+    return warn(
+      `at version ${current}, this program knows ${known}`,
+      'bursar migrate, and so does bursar serve',
+    )
+  if (current > known)
+    return failed(`at version ${current}, this program only knows ${known}`, 'update this program')
+  const { rows } = await db.query<{ changeable: boolean; superuser: boolean }>(
+    `select has_table_privilege('entries', 'update, delete, truncate') as changeable, rolsuper as superuser
+     from pg_roles where rolname = current_user`,
+  )
+  const { changeable, superuser } = rows[0]!
+  return changeable && !superuser
+    ? warn(
+        `version ${current}, and its role may change ledger entries`,
+        'docs/backup.md tells how to revoke that',
+      )
+    : ok(`version ${current}, up to date`)
+}
+
+async function clock(db: Database): Promise<Verdict> {
+  const sentAt = Date.now()
+  const { rows } = await db.query<{ ms: string }>('select extract(epoch from clock_timestamp()) * 1000 as ms')
+  const skewMs = Math.round(Number(rows[0]!.ms) - (sentAt + Date.now()) / 2)
+  const says = `this machine and the database's are ${Math.abs(skewMs)} ms apart`
+  const advice = 'let both machines keep the time by NTP'
+  if (Math.abs(skewMs) > SKEW_MS_MAX) return failed(`${says}: tokens are refused`, advice)
+  return Math.abs(skewMs) > SKEW_MS_WARN ? warn(says, advice) : ok(says)
+}
+
+/** Work that is due and not waiting for anything but a worker. */
+const DUE = `
+  select count(*)::integer as count, coalesce(extract(epoch from clock_timestamp() - min(due_at)), 0)::integer as seconds
+  from (
+    select due_at from broadcasts where due_at < clock_timestamp() and waiting_reason is null
+    union all
+    select t.created_at from transfers t
+    where t.status = 'PENDING' and t.type in ('CRYPTO_WITHDRAWAL', 'WIRE_WITHDRAWAL')
+      and not exists (select from broadcasts b where b.customer_id = t.customer_id and b.transfer_id = t.id)
+    union all
+    select created_at from orchestrations where status = 'PROCESSING' and destination_transfer_id is null
+  ) due`
+
+async function worker(db: Database, settings: Settings): Promise<Verdict> {
+  const { current } = await schemaVersions(db)
+  if (current === 0) return ok('there is no work')
+  const { rows } = await db.query<{ count: number; seconds: number }>(DUE)
+  const { count, seconds } = rows[0]!
+  const advice = settings.worker
+    ? 'run bursar serve, and look into its log'
+    : 'run bursar serve with BURSAR_WORKER=true on one machine'
+  if (seconds > OVERDUE_SECONDS_MAX)
+    return failed(`${count} pieces of work are due, since ${seconds} s: none runs`, advice)
+  if (seconds > OVERDUE_SECONDS_WARN)
+    return warn(`${count} pieces of work are due, since ${seconds} s`, advice)
+  return ok(count === 0 ? 'no work is due' : `${count} pieces of work are due, since ${seconds} s`)
+}
+
+async function networks(settings: Settings, db: Database | undefined): Promise<Verdict | Verdict[]> {
+  const { networksFile, mode } = settings
+  if (networksFile === undefined)
+    return mode === 'sandbox'
+      ? ok('all are simulated')
+      : warn(
+          'none is configured: withdrawals are refused',
+          'name them in BURSAR_NETWORKS_FILE (docs/networks.md)',
+        )
+  if (db === undefined) {
+    JSON.parse(await readFile(networksFile, 'utf8'))
+    return warn(
+      `${networksFile} is JSON; its networks are not looked at without the database`,
+      'mend the database first',
+    )
+  }
+  return (await networkReports(db, await openNetworks(settings, db))).map(networkVerdict)
+}
+
+function networkVerdict(report: NetworkReport): Verdict {
+  const { crypto_network: name, reachable, error, height, below_low_mark, custody } = report
+  if (!reachable)
+    return failed(`${name}: ${error}`, `start its node, or mend its section of BURSAR_NETWORKS_FILE`)
+  const missing = custody.find(({ difference }) => difference.startsWith('-'))
+  if (missing !== undefined)
+    return failed(
+      `${name}: ${missing.difference.slice(1)} ${missing.asset} are missing of what is in custody`,
+      'bursar networks status; send them to the hot wallet',
+    )
+  if (below_low_mark) return warn(`${name}: the hot wallet is below its low mark`, 'send some to it')
+  return ok(`${name}: the node answers, at height ${height}`)
+}
+
+/** Where what listens on the address is reached. */
+function addressOf({ host, port }: Settings): string {
+  const name = host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '::1' : host
+  return `http://${name.includes(':') ? `[${name}]` : name}:${port}`
+}
+
+const get = (url: string) => fetch(url, { signal: AbortSignal.timeout(ANSWER_MS_MAX) })
+
+async function port(settings: Settings): Promise<Verdict> {
+  const { host, port } = settings
+  if (port === 0) return ok('a free one is picked')
+  const server = createServer()
+  const refused = await new Promise<NodeJS.ErrnoException | undefined>((resolve) => {
+    server.once('error', resolve).listen(port, host, () => server.close(() => resolve(undefined)))
+  })
+  if (refused === undefined) return ok(`${host}:${port} is free: Bursar does not run here`)
+  if (refused.code !== 'EADDRINUSE') throw refused
+  const live = await get(`${addressOf(settings)}/health/live`)
+    .then((reply) => reply.json() as Promise<{ status?: string }>)
+    .catch(() => undefined)
+  if (live?.status !== 'live')
+    return failed(`${host}:${port} is taken by another program`, 'end that program, or set PORT')
+  const ready = await get(`${addressOf(settings)}/health/ready`)
+  return ready.ok
+    ? ok(`Bursar answers at ${host}:${port}`)
+    : failed(
+        `Bursar answers at ${host}:${port} that it is not ready`,
+        'look into its log, and at the database',
+      )
+}
+
+/** The issuer's metadata (RFC 8414), where one answers. */
+async function issuer(settings: Settings): Promise<Verdict> {
+  const external = settings.oauthIssuer
+  const listens = addressOf(settings)
+  if (external === undefined && settings.baseUrl === undefined) {
+    const found = await get(`${listens}/.well-known/oauth-authorization-server`).catch(() => undefined)
+    return found?.ok === true ? ok(`${listens} issues them`) : ok('Bursar issues them while it runs')
+  }
+  const expected = external ?? settings.baseUrl!
+  const { origin, pathname } = new URL(expected)
+  const reply = await get(
+    `${origin}/.well-known/oauth-authorization-server${pathname.replace(/\/$/, '')}`,
+  ).catch((error: unknown) => messageOf(error))
+  const setting = external === undefined ? 'BURSAR_BASE_URL' : 'BURSAR_OAUTH_ISSUER'
+  const advice = `mend ${setting}, or start what should answer there`
+  if (typeof reply === 'string' || !reply.ok) {
+    const says = `${expected} does not answer with its metadata: ${typeof reply === 'string' ? reply : reply.status}`
+    // Ours may just not run yet. Without another's, every request is refused.
+    return external === undefined ? warn(says, advice) : failed(says, advice)
+  }
+  const metadata = (await reply.json()) as { issuer?: string; jwks_uri?: string }
+  if (metadata.issuer !== expected) return failed(`${expected} says that it is ${metadata.issuer}`, advice)
+  const keys = await get(metadata.jwks_uri ?? '')
+  return keys.ok
+    ? ok(`${expected} issues them`)
+    : failed(`${metadata.jwks_uri} answers ${keys.status}`, advice)
+}

@@ -1,0 +1,21 @@
+import type { Queryable } from '../db/database.ts'
+
+export interface CustomerSummary {
+  customer_id: string
+  name: string
+  created_at: string
+  /** API clients that are not disabled. */
+  clients: number
+  profiles: number
+}
+
+/** Every customer, oldest first, for whoever operates this. No tenant ever sees it. */
+export async function listCustomers(db: Queryable): Promise<CustomerSummary[]> {
+  const { rows } = await db.query<CustomerSummary>(`
+    select c.id as customer_id, c.name, c.created_at,
+           (select count(*)::integer from api_clients a where a.customer_id = c.id and a.disabled_at is null) as clients,
+           (select count(*)::integer from profiles p where p.customer_id = c.id) as profiles
+    from customers c
+    order by c.id`)
+  return rows
+}

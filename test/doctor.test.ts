@@ -1,0 +1,269 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { chmod, mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
+import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
+import {
+  asAdmin,
+  atEnd,
+  cloneDatabase,
+  ENVIRONMENT,
+  everyTable,
+  PROGRAM,
+  spawnBursar,
+  type TestDatabase,
+} from './support.ts'
+
+// `bursar doctor` and `bursar completion` in processes of their own, on what is well and on what is broken.
+
+let database: TestDatabase
+let folder: string
+beforeAll(async () => {
+  database = await cloneDatabase()
+  folder = await mkdtemp(join(tmpdir(), 'bursar-doctor-'))
+})
+afterAll(async () => {
+  await database.drop()
+  await rm(folder, { recursive: true, force: true })
+})
+
+async function run(command: string, args: string[], environment: Record<string, string> = {}) {
+  const child = spawn(command, args, {
+    env: { ...ENVIRONMENT, ...environment },
+    stdio: ['ignore', 'pipe', 'pipe'],
+    timeout: 55_000,
+  })
+  const [stdout, stderr, [code]] = await Promise.all([
+    text(child.stdout),
+    text(child.stderr),
+    once(child, 'close') as Promise<[number | null]>,
+  ])
+  return { code, stdout, stderr }
+}
+
+const bursar = (args: string[], environment: Record<string, string> = {}) =>
+  run(process.execPath, [...PROGRAM, ...args], { BURSAR_DATA_DIR: folder, PORT: '0', ...environment })
+
+interface Report {
+  healthy: boolean
+  settings: { name: string; value?: string; from: string }[]
+  checks: { check: string; result: string; says: string; advice?: string }[]
+}
+
+/** What it reports, with each finding as `RESULT check: says`. */
+async function doctor(environment: Record<string, string>) {
+  const { code, stdout, stderr } = await bursar(['doctor', '--json'], environment)
+  expect(stderr).toBe('')
+  const { healthy, settings, checks } = JSON.parse(stdout) as Report
+  expect(code).toBe(healthy ? 0 : 1)
+  expect(healthy).toBe(checks.every(({ result }) => result !== 'FAIL'))
+  for (const { result, advice } of checks) expect(advice === undefined).toBe(result === 'OK')
+  return { settings, stdout, found: checks.map(({ result, check, says }) => `${result} ${check}: ${says}`) }
+}
+
+const ownFolder = async () => {
+  const own = await mkdtemp(join(folder, 'own-'))
+  return own
+}
+
+/** Something that listens, which is not Bursar; it answers with this. */
+async function stranger(body: (address: string) => object) {
+  const server = createServer((_request, reply) => reply.end(JSON.stringify(body(address)))).listen(
+    0,
+    '127.0.0.1',
+  )
+  await once(server, 'listening')
+  const address = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  atEnd(async () => void server.close())
+  return address
+}
+
+const expectFound = (found: string[], lines: RegExp[]) =>
+  expect(found).toEqual(expect.arrayContaining(lines.map((line) => expect.stringMatching(line) as string)))
+
+test('what is well is told so, and nothing is changed', async () => {
+  const service = await spawnBursar({
+    DATABASE_URL: database.url,
+    BURSAR_DATA_DIR: folder,
+    BURSAR_MODE: 'live',
+  })
+  atEnd(() => service.end('SIGTERM'))
+  const before = await everyTable(database.db)
+  const environment = {
+    DATABASE_URL: database.url,
+    PORT: new URL(service.address).port,
+    BURSAR_BASE_URL: service.address,
+  }
+  const { found, settings } = await doctor(environment)
+  expect(found).toEqual([
+    `OK node: ${process.versions.node}`,
+    `OK data folder: ${folder}, for the demo credentials`,
+    expect.stringMatching(/^OK database: PostgreSQL \d+\S* answers, database test_\w+, role bursar$/),
+    expect.stringMatching(/^OK schema: version \d+, up to date$/),
+    expect.stringMatching(/^OK clock: .* \d+ ms apart$/),
+    'OK worker: no work is due',
+    'OK networks: all are simulated',
+    `OK port: Bursar answers at 127.0.0.1:${environment.PORT}`,
+    `OK tokens: ${service.address} issues them`,
+  ])
+  expect(settings).toContainEqual({ name: 'PORT', value: environment.PORT, from: 'environment' })
+  expect(settings).toContainEqual({ name: 'BURSAR_MODE', value: 'sandbox', from: 'default' })
+  expect(await everyTable(database.db)).toEqual(before)
+})
+
+test('a password is shown to nobody', async () => {
+  const url = new URL(database.url)
+  expect(url.password).not.toBe('')
+  const { stdout } = await bursar(['doctor'], { DATABASE_URL: url.href })
+  expect(stdout).not.toContain(url.password)
+  expect(stdout).toMatch(/^DATABASE_URL +postgres:\/\/bursar:\*\*\*@\S+ +environment$/m)
+  expect(stdout).toMatch(/^OK {3}database: PostgreSQL /m)
+})
+
+test('a database that is down hides nothing else that is wrong', async () => {
+  const other = await stranger(() => ({ status: 'something else' }))
+  const own = await ownFolder()
+  await writeFile(join(own, 'sandbox-credentials.json'), '{}', { mode: 0o644 })
+  await writeFile(join(own, 'networks.json'), 'not JSON')
+  const { found, stdout } = await doctor({
+    DATABASE_URL: 'postgres://u:secret-word@127.0.0.1:1/d',
+    BURSAR_DATA_DIR: own,
+    BURSAR_NETWORKS_FILE: join(own, 'networks.json'),
+    BURSAR_OAUTH_ISSUER: 'http://127.0.0.1:1',
+    PORT: new URL(other).port,
+  })
+  expect(stdout).not.toContain('secret-word')
+  expectFound(found, [
+    /^FAIL database: .*ECONNREFUSED/,
+    /^WARN data folder: others may read .*sandbox-credentials\.json$/,
+    /^FAIL networks: .*not.* JSON/,
+    /^FAIL port: 127\.0\.0\.1:\d+ is taken by another program$/,
+    /^FAIL tokens: http:\/\/127\.0\.0\.1:1 does not answer/,
+  ])
+})
+
+test('a newer schema, work that nobody does, a node that is away and an issuer that is another', async () => {
+  const broken = await cloneDatabase()
+  atEnd(broken.drop)
+  await broken.db.query(
+    `insert into broadcasts (customer_id, transfer_id, network, state, due_at, created_at)
+     values (gen_random_uuid(), gen_random_uuid(), 'ETHEREUM', 'HELD', now() - interval '1 hour', now())`,
+  )
+  const own = await ownFolder()
+  const section = {
+    adapter: 'bitcoin-core',
+    rpc_url: 'http://127.0.0.1:1',
+    rpc_user: 'u',
+    rpc_password: { env: 'PASSWORD' },
+    confirmations: 6,
+    fee_ceiling: '0.001',
+  }
+  await writeFile(join(own, 'networks.json'), JSON.stringify({ LITECOIN: section }))
+  const issuer = await stranger(() => ({ issuer: 'http://other.example', jwks_uri: '' }))
+  const environment = {
+    DATABASE_URL: broken.url,
+    BURSAR_DATA_DIR: own,
+    BURSAR_NETWORKS_FILE: join(own, 'networks.json'),
+    BURSAR_OAUTH_ISSUER: issuer,
+    PASSWORD: 'secret-word',
+  }
+  const { found, stdout } = await doctor(environment)
+  expect(stdout).not.toContain('secret-word')
+  expectFound(found, [
+    /^FAIL worker: 1 pieces of work are due, since 36\d\d s: none runs$/,
+    /^FAIL networks: LITECOIN: .*127\.0\.0\.1:1/,
+    /^FAIL tokens: .* says that it is http:\/\/other\.example$/,
+  ])
+  await broken.db.query(`insert into schema_version (version, name) values (999, 'later')`)
+  expectFound((await doctor(environment)).found, [
+    /^FAIL schema: at version 999, this program only knows \d+$/,
+  ])
+})
+
+test('an empty database of a superuser', async () => {
+  await asAdmin('create database doctor_empty')
+  atEnd(() => asAdmin('drop database doctor_empty with (force)'))
+  const url = new URL(inject('adminUrl'))
+  url.pathname = '/doctor_empty'
+  const { found } = await doctor({ DATABASE_URL: url.href, BURSAR_MODE: 'live' })
+  expectFound(found, [
+    /^WARN database: the role \S+ is a superuser/,
+    /^WARN schema: there is none yet$/,
+    /^OK worker: there is no work$/,
+    /^WARN networks: none is configured: withdrawals are refused$/,
+  ])
+})
+
+test('an embedded PostgreSQL that is not there, and one whose folder others may read; none is started', async () => {
+  const own = await ownFolder()
+  expectFound((await doctor({ BURSAR_DATA_DIR: own })).found, [
+    /^OK database: .* not there yet: bursar serve makes it$/,
+  ])
+  expect(await readdir(own)).toEqual([])
+  await mkdir(join(own, 'postgres'))
+  await chmod(join(own, 'postgres'), 0o755)
+  expectFound((await doctor({ BURSAR_DATA_DIR: own })).found, [
+    /^OK database: the embedded PostgreSQL does not run now/,
+    /^FAIL data folder: others may read .*postgres: PostgreSQL does not start so$/,
+  ])
+  expect(await readdir(join(own, 'postgres'))).toEqual([])
+})
+
+test('settings that are wrong, one line each', async () => {
+  const { found } = await doctor({ PORT: 'http', BURSAR_PROT: '1' })
+  expect(found).toEqual([
+    expect.stringMatching(/^FAIL settings: BURSAR_PROT: no such setting$/),
+    expect.stringMatching(/^FAIL settings: PORT: must be a whole number/),
+  ])
+})
+
+describe('completion', () => {
+  // What the package bash-completion has: the words of the line, and which of them is being written.
+  const WORDS = `_get_comp_words_by_ref() { words=("\${COMP_WORDS[@]}"); cword=$COMP_CWORD; cur=\${words[cword]}; }`
+
+  /** What bash offers for each of these lines, of which the last word is being written. */
+  async function complete(lines: string[][]) {
+    const quoted = (word: string) => `'${word.replaceAll("'", `'\\''`)}'`
+    const program = [process.execPath, ...PROGRAM].map(quoted).join(' ')
+    const script = [
+      WORDS,
+      `bursar() { ${program} "$@"; }`,
+      'compopt() { :; }',
+      'source <(bursar completion bash) || exit 1',
+      ...lines.map(
+        (words) => `COMP_WORDS=(bursar ${words.map(quoted).join(' ')}); COMP_CWORD=${words.length}
+        COMPREPLY=(); __bursar_complete; echo "${'${COMPREPLY[*]}'}"`,
+      ),
+    ]
+    const { code, stdout, stderr } = await run('bash', ['-c', script.join('\n')])
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+    return stdout.trimEnd().split('\n')
+  }
+
+  test('bash sources the script and completes commands, subcommands, options and markets', async () => {
+    const lines = [
+      ['st'],
+      ['client', ''],
+      ['statements', 'pay', '--p'],
+      ['prices', 'import', '--market', 'SOL'],
+    ]
+    expect(await complete(lines)).toEqual(['statements', 'create list disable help', '--period', 'SOLEUR'])
+  })
+
+  test.each([
+    ['zsh', /^#compdef bursar\n/],
+    ['fish', /^# fish completion for bursar/],
+  ])('a script for %s is printed', async (shell, beginning) => {
+    const { code, stdout } = await bursar(['completion', shell])
+    expect(code).toBe(0)
+    expect(stdout).toMatch(beginning)
+  })
+
+  test('for another shell it is refused', async () => {
+    expect(await bursar(['completion', 'ksh'])).toMatchObject({ code: 2, stdout: '' })
+  })
+})
