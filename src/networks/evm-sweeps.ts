@@ -17,7 +17,7 @@ import {
   offChain,
   onChain,
   parse,
-  PLAIN_GAS,
+  publishingFee,
   replacement,
   send,
   signed,
@@ -358,21 +358,23 @@ async function planAt(chain: EvmChain, fees: Fees, { address, assets }: Place): 
     { address, asset },
   ])
   if (amount === 0n) return undefined
+  const publishing = await publishingFee(chain)
+  const gasOf = async (move: { from: Hex; to: Hex; data?: Hex | undefined; value?: Hex }) =>
+    gasWithRoom(hexToBigInt(await chain.node.call<Hex>('eth_estimateGas', move, at(block))))
   if (isNative(chain, asset)) {
     // Offered and paid are the same, so that nothing is left behind.
     const fee = { maxFeePerGas: fees.offer, maxPriorityFeePerGas: fees.offer }
-    const moved = amount - PLAIN_GAS * fees.offer
-    return moved <= 0n ? undefined : { kind: 'SWEEP', asset, amount: moved, gas: PLAIN_GAS, fees: fee }
+    const needed = await gasOf({ from: address, to: chain.hotWallet.address, value: '0x1' })
+    const moved = amount - needed * fees.offer - publishing
+    return moved <= 0n ? undefined : { kind: 'SWEEP', asset, amount: moved, gas: needed, fees: fee }
   }
   const fee = { maxFeePerGas: fees.offer, maxPriorityFeePerGas: fees.tip }
   const { to, data } = transferOf(chain, asset, chain.hotWallet.address, amount)
-  const needed = gasWithRoom(
-    hexToBigInt(await chain.node.call<Hex>('eth_estimateGas', { from: address, to, data }, at(block))),
-  )
-  const missing = needed * fees.offer - gas
-  return missing > 0n
-    ? { kind: 'TOP_UP', asset: chain.gasAsset, amount: missing, gas: PLAIN_GAS, fees: fee }
-    : { kind: 'SWEEP', asset, amount, gas: needed, fees: fee }
+  const needed = await gasOf({ from: address, to, data })
+  const missing = needed * fees.offer + publishing - gas
+  if (missing <= 0n) return { kind: 'SWEEP', asset, amount, gas: needed, fees: fee }
+  const toTopUp = await gasOf({ from: chain.hotWallet.address, to: address, value: '0x1' })
+  return { kind: 'TOP_UP', asset: chain.gasAsset, amount: missing, gas: toTopUp, fees: fee }
 }
 
 /** Gas from the hot wallet, with the next of its nonces, if it has as much beside what is signed. */

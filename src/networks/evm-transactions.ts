@@ -197,6 +197,19 @@ export const gasWithRoom = (estimate: bigint) => (estimate === PLAIN_GAS ? estim
 export const feeMax = ({ gas, maxFeePerGas }: Pick<EvmTransaction, 'gas' | 'maxFeePerGas'>) =>
   gas * maxFeePerGas
 
+/** The contract that chains of the OP stack have from their beginning, and others do not. */
+const GAS_PRICE_ORACLE = '0x420000000000000000000000000000000000000F'
+const ORACLE_ABI = parseAbi(['function getL1FeeUpperBound(uint256 unsignedTxSize) view returns (uint256)'])
+/** Bytes of a token's transfer before it is signed, with room; one of the native asset has fewer. */
+const TRANSFER_BYTES = 200n
+
+/** Most that publishing a transfer to another chain costs beside its gas, doubled for a rise. Nothing on most chains. */
+export async function publishingFee({ node }: EvmChain): Promise<bigint> {
+  const data = encodeFunctionData({ abi: ORACLE_ABI, args: [TRANSFER_BYTES] })
+  const answer = await node.call<Hex>('eth_call', { to: GAS_PRICE_ORACLE, data }, 'latest')
+  return answer === '0x' ? 0n : 2n * hexToBigInt(answer)
+}
+
 /** What one has really cost. */
 export function feePaid(chain: EvmChain, { gasUsed, effectiveGasPrice, l1Fee }: Receipt): NetworkFee {
   const paid = hexToBigInt(gasUsed) * hexToBigInt(effectiveGasPrice) + hexToBigInt(l1Fee ?? '0x0')

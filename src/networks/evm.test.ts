@@ -1192,6 +1192,29 @@ describe('sweeping', () => {
     expect((await madeBy(wallet)).map(({ nonce }) => nonce)).toEqual([0, 1])
   })
 
+  test('keeps back what a chain of the OP stack takes beside the gas, and quotes it', async () => {
+    const [customer, wallet] = [await newCustomer(service), await newWallet('ETHEREUM', { ETH: '1' })]
+    const { chain, adapter } = wallet
+    const before = parseAmount((await adapter.estimateFee!('ETH')).amount, 18)!
+    // The contract that tells it: whatever it is asked, it answers with this. The chain itself takes nothing.
+    const answer = 10n ** 15n
+    const code = `0x7f${answer.toString(16).padStart(64, '0')}60005260206000f3` as const
+    await chain.setCode({ address: '0x420000000000000000000000000000000000000F', bytecode: code })
+    expect(parseAmount((await adapter.estimateFee!('ETH')).amount, 18)! - before).toBe(2n * answer)
+
+    const { cursor } = await adapter.arrivals!(null)
+    const [one, two] = [await newDepositAddress(customer, wallet), await newDepositAddress(customer, wallet)]
+    await give('ETHEREUM', one, 'USDG', '20')
+    await give('ETHEREUM', two, 'ETH', '2')
+    await chain.mine({ blocks: CONFIRMATIONS })
+    await readOn(wallet, cursor)
+    await sweepAll(wallet)
+    expect(await balance('ETHEREUM', wallet.hotWallet.address, 'USDG')).toBe(20_000_000n)
+    expect(await balance('ETHEREUM', one, 'ETH')).toBeGreaterThanOrEqual(2n * answer)
+    expect(await balance('ETHEREUM', two, 'ETH')).toBe(2n * answer)
+    await chain.setCode({ address: '0x420000000000000000000000000000000000000F', bytecode: '0x' })
+  })
+
   test('leaves what is not worth its fee, and waits for gas in the hot wallet', async () => {
     const [customer, wallet] = [await newCustomer(service), await newWallet('ETHEREUM', {})]
     const { cursor } = await wallet.adapter.arrivals!(null)

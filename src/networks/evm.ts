@@ -19,6 +19,7 @@ import {
   onChain,
   parse,
   PLAIN_GAS,
+  publishingFee,
   replacement,
   send,
   signed,
@@ -363,14 +364,15 @@ async function estimateFee(chain: EvmChain, asset: string): Promise<NetworkFee> 
   await chain.ready()
   const from = chain.hotWallet.address
   const { value, ...move } = transferOf(chain, asset, from, 0n)
-  const [fees, [estimate]] = await Promise.all([
+  const [fees, publishing, [estimate]] = await Promise.all([
     feesNow(chain),
+    publishingFee(chain),
     chain.node.each<Hex>([['eth_estimateGas', { from, ...move, value: toQuantity(value) }]]),
   ])
   const typical = isNative(chain, asset) ? PLAIN_GAS : TOKEN_GAS
   const own = estimate instanceof NodeError ? 0n : hexToBigInt(estimate!)
   const gas = own > typical ? gasWithRoom(own) : typical
-  return { asset: chain.gasAsset, amount: offChain(chain, chain.gasAsset, gas * fees.current) }
+  return { asset: chain.gasAsset, amount: offChain(chain, chain.gasAsset, gas * fees.current + publishing) }
 }
 
 /** Of one block: the hot wallet, and what lies at deposit addresses. */
