@@ -31,14 +31,9 @@ export async function arrivals(
   chain: EvmChain,
   cursor: string | null,
 ): Promise<{ cursor: string; arrivals: Arrival[] }> {
+  if (!isCursor(cursor)) return { cursor: await beginning(chain), arrivals: [] }
   await chain.ready()
-  const head = await headOf(chain.node)
-  const deep = head < chain.confirmations ? 0n : head - chain.confirmations + 1n
-  // What was simulated before has left a cursor of another kind.
-  if (cursor === null || !CURSOR.test(cursor)) {
-    const [block] = await blocksAt(chain, deep, deep)
-    return { cursor: cursorOf(block!), arrivals: [] }
-  }
+  const deep = await deepest(chain)
   const read = BigInt(cursor.slice(0, cursor.indexOf(':')))
   const [lastRead] = await blocksAt(chain, read, read)
   if (cursorOf(lastRead!) !== cursor) throw rearranged(chain, cursor, lastRead!.hash)
@@ -53,6 +48,21 @@ export async function arrivals(
   return { cursor: cursorOf(blocks.at(-1)!), arrivals: await ours(db, chain, movements) }
 }
 
+/** Where reading begins: the newest block that is deep enough. There are no addresses before it is kept. */
+export async function beginning(chain: EvmChain): Promise<string> {
+  await chain.ready()
+  const deep = await deepest(chain)
+  const [block] = await blocksAt(chain, deep, deep)
+  return cursorOf(block!)
+}
+
+async function deepest({ node, confirmations }: EvmChain): Promise<bigint> {
+  const head = await headOf(node)
+  return head < confirmations ? 0n : head - confirmations + 1n
+}
+
+/** What was simulated before has left a cursor of another kind. */
+export const isCursor = (cursor: string | null): cursor is string => cursor !== null && CURSOR.test(cursor)
 const CURSOR = /^\d+:0x[0-9a-f]{64}$/
 const cursorOf = ({ number, hash }: Block) => `${hexToBigInt(number)}:${hash}`
 

@@ -1088,6 +1088,32 @@ describe('deposits', () => {
   })
 })
 
+test('what comes before anybody has read the network is credited, too', async () => {
+  const [customer, wallet] = [await newCustomer(service), await newWallet('ETHEREUM', {})]
+  // As after a switch from the simulation, whose cursor says nothing about this chain.
+  await service.db.query(`delete from network_cursors`)
+  await service.db.query(`insert into network_cursors values ('ETHEREUM', '7', now())`)
+  const address = await newDepositAddress(customer, wallet)
+  await give('ETHEREUM', address, 'ETH', '0.25')
+  await creditAll(wallet)
+  const { body } = await customer.call('GET', `/v2/profiles/${customer.profile_id}/balances/ETH`)
+  expect(body).toMatchObject({ available: '0.25' })
+
+  // Without a beginning there is no address, and so nothing to lose.
+  await service.db.query(`delete from network_cursors`)
+  const { rpcUrl: _, ...rest } = wallet.config
+  const down = evmAdapter('ETHEREUM', { ...rest, rpcUrl: 'http://127.0.0.1:1' }, service.db)
+  await withNetworks(new Map([['ETHEREUM', down]]), async () => {
+    const { profile_id } = customer
+    const asked = { profile_id, crypto_network: 'ETHEREUM' }
+    const refused = await customer.call('POST', '/v2/transfer/deposit-addresses', asked)
+    expect(refused).toMatchObject({
+      status: 503,
+      body: { detail: 'the node of ETHEREUM does not answer; no address was given out' },
+    })
+  })
+})
+
 // ---------------------------------------------------------------------------------------------- sweeping
 
 const SWEEPS_MAX = 40

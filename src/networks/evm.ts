@@ -2,7 +2,7 @@ import type { Hex } from 'viem'
 import { hexToBigInt, hexToNumber, parseGwei } from 'viem/utils'
 import { NETWORKS, type CryptoNetwork } from '../assets/catalogue.ts'
 import type { Database, Transaction } from '../db/database.ts'
-import { arrivals, NATIVE_INDEX } from './evm-arrivals.ts'
+import { arrivals, beginning, isCursor, NATIVE_INDEX } from './evm-arrivals.ts'
 import { at, evmNode, headOf, NodeError, says, type Receipt } from './evm-node.ts'
 import { NodeFailure } from './node-failure.ts'
 import { closePurse, openPurse, spend, type Purse } from './evm-nonces.ts'
@@ -96,6 +96,7 @@ export function evmAdapter(network: CryptoNetwork, config: EvmConfig, db: Databa
     estimateFee: (asset) => estimateFee(chain, asset),
     status: () => status(db, chain),
     arrivals: (cursor) => arrivals(db, chain, cursor),
+    beginning: async (cursor) => (isCursor(cursor) ? undefined : beginning(chain)),
     ...(keys !== undefined && {
       newDepositAddress: async () => keys.newAddress(),
       sweep: (post) => sweep(db, chain, keys, post),

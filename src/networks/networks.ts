@@ -149,6 +149,11 @@ export interface NetworkAdapter {
    */
   arrivals?(cursor: string | null): Promise<{ cursor: string; arrivals: Arrival[] }>
   /**
+   * Where `arrivals` is to begin, unless `cursor` is one of its own; asked before an address is given out, where the
+   * first call would otherwise miss what came before it.
+   */
+  beginning?(cursor: string | null): Promise<string | undefined>
+  /**
    * Takes the moving of what lies at deposit addresses to the hot wallet a step on, and gives how many steps it took.
    * Its transactions are kept before they are broadcast; `post` is called in the transaction that ends one.
    */

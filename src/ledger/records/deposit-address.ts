@@ -86,6 +86,7 @@ export async function insertDepositAddress(
   if (known !== undefined) throw problem.alreadyExists('ref_id', depositAddressToWire(known))
   await requireProfile(db, customerId, body.profile_id)
   await requireHolders(db, customerId, body)
+  for (const network of compatibleNetworks(body.crypto_network)) await beginReading(db, networks, network)
   const { address, derivation } = await adapter.newDepositAddress(body.crypto_network)
   const now = await readClock(db)
   try {
@@ -117,6 +118,28 @@ export async function insertDepositAddress(
     const first = await selectByRefId(db, customerId, body.ref_id)
     throw problem.alreadyExists('ref_id', depositAddressToWire(first!))
   }
+}
+
+/** Whatever comes to the address from now on is to be found, by a worker that may run for the first time then. */
+async function beginReading(db: Queryable, networks: Networks, network: CryptoNetwork): Promise<void> {
+  const adapter = networks.get(network)
+  if (adapter?.beginning === undefined) return
+  const { rows } = await db.query<{ cursor: string }>(
+    'select cursor from network_cursors where network = $1',
+    [network],
+  )
+  const known = rows[0]?.cursor ?? null
+  const cursor = await adapter.beginning(known).catch((error: unknown) => {
+    throw problem.unavailable(`the node of ${network} does not answer; no address was given out`, error)
+  })
+  if (cursor === undefined) return
+  await db.query(
+    `
+    insert into network_cursors (network, cursor, updated_at) values ($1, $2, clock_timestamp())
+    on conflict (network) do update set cursor = excluded.cursor, updated_at = excluded.updated_at
+    where network_cursors.cursor = $3`,
+    [network, cursor, known],
+  )
 }
 
 async function selectByRefId(db: Queryable, customerId: string, refId: string | undefined) {
