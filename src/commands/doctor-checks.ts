@@ -244,7 +244,7 @@ function networkVerdict(report: NetworkReport): Verdict {
   const { crypto_network: name, reachable, error, height, below_low_mark, custody } = report
   if (!reachable)
     return failed(`${name}: ${error}`, `start its node, or mend its section of BURSAR_NETWORKS_FILE`)
-  const missing = custody.find(({ difference }) => difference.startsWith('-'))
+  const missing = custody.find(({ short }) => short)
   if (missing !== undefined)
     return failed(
       `${name}: ${missing.difference.slice(1)} ${missing.asset} are missing of what is in custody`,

@@ -26,7 +26,7 @@ export function networkCommands(program: Command): void {
 }
 
 const isWrong = ({ reachable, below_low_mark, custody }: NetworkReport) =>
-  !reachable || below_low_mark || custody.some(({ difference }) => difference.startsWith('-'))
+  !reachable || below_low_mark || custody.some(({ short }) => short)
 
 function textOf(report: NetworkReport): string {
   const { crypto_network, reachable, error, height, confirmations, custody, in_flight, waiting } = report
@@ -34,8 +34,8 @@ function textOf(report: NetworkReport): string {
   return [
     `${crypto_network}: ${reachable ? `at height ${height}, ${confirmations} confirmations` : `NOT REACHABLE: ${error}`}`,
     ...custody.map(
-      ({ asset, held, in_custody, difference }) =>
-        `  ${asset}: holds ${held}, in custody ${in_custody}, difference ${difference}`,
+      ({ asset, held, in_custody, difference, short }) =>
+        `  ${asset}: holds ${held}, in custody ${in_custody}, difference ${difference}${short ? ': TOO LITTLE' : ''}`,
     ),
     ...report.fees.map(
       ({ asset, collected, paid }) => `  fees in ${asset}: collected ${collected}, paid ${paid}`,

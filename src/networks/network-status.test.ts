@@ -44,12 +44,16 @@ test('custody is the sum over all customers, and the difference is exact', async
   }
   const custody = async (held: string) => (await report({ height: 1, held: { LTC: held } })).custody
   const about = { asset: 'LTC', in_custody: '1.50000007' }
-  expect(await custody('1.50000007')).toEqual([{ ...about, held: '1.50000007', difference: '0' }])
-  expect(await custody('1.50000006')).toEqual([{ ...about, held: '1.50000006', difference: '-0.00000001' }])
-  expect(await custody('2')).toEqual([{ ...about, held: '2', difference: '0.49999993' }])
+  expect(await custody('1.50000007')).toEqual([
+    { ...about, held: '1.50000007', difference: '0', short: false },
+  ])
+  expect(await custody('1.50000006')).toEqual([
+    { ...about, held: '1.50000006', difference: '-0.00000001', short: true },
+  ])
+  expect(await custody('2')).toEqual([{ ...about, held: '2', difference: '0.49999993', short: false }])
   // What nobody holds there is told, as missing.
   expect((await report({ height: 1, held: {} })).custody).toEqual([
-    { ...about, held: '0', difference: '-1.50000007' },
+    { ...about, held: '0', difference: '-1.50000007', short: true },
   ])
 })
 
@@ -103,4 +107,15 @@ test('what waits is told by its reason, since when the first of it, the longest 
       { reason: 'dear', count: 1, since: '2026-01-02T00:00:00.000000Z' },
     ],
   })
+})
+
+test('what is signed may have left before it is posted: that is no shortage', async () => {
+  const short = async (held: string) => (await report({ height: 1, held: { LTC: held } })).custody[0]!.short
+  expect(await short('0.5')).toBe(true)
+  await service.db.query(`
+    update broadcasts set state = 'BROADCAST', raw_transaction = '', crypto_tx_hash = '', waiting_reason = null,
+                          waiting_since = null
+    where transfer_id = (select transfer_id from broadcasts where state = 'HELD' limit 1)`)
+  // Its fee, which is paid in the same asset, is not known yet.
+  expect(await short('0.5')).toBe(false)
 })

@@ -10,6 +10,8 @@ export interface Custody {
   in_custody: string
   /** What is held beyond custody; negative: what is missing. */
   difference: string
+  /** Whether more is missing than what is signed, and not posted yet, may have taken. */
+  short: boolean
 }
 
 /** What withdrawals that are completed have paid in fees, and what transactions have cost there, by asset. */
@@ -50,18 +52,19 @@ async function report(
   crypto_network: CryptoNetwork,
   { adapter, confirmations, lowMark }: ConfiguredNetwork,
 ): Promise<NetworkReport> {
-  const [status, custody, fees, in_flight, waiting] = await Promise.all([
+  const [status, custody, fees, in_flight, leaving, waiting] = await Promise.all([
     adapter.status!().catch((error: Error) => error),
     sumsOf(db, `custody:${crypto_network}`),
     feesOn(db, crypto_network),
     inFlight(db, crypto_network),
+    leavingOn(db, crypto_network),
     waitingOn(db, crypto_network),
   ])
   const about = { crypto_network, confirmations, fees, in_flight, waiting }
   if (status instanceof Error) {
     const unknown = [...custody].map(([asset, minor]) => {
       const in_custody = formatAmount(minor, decimalsOf(asset))
-      return { asset, held: '?', in_custody, difference: '?' }
+      return { asset, held: '?', in_custody, difference: '?', short: false }
     })
     return { ...about, reachable: false, error: status.message, custody: unknown, below_low_mark: false }
   }
@@ -80,10 +83,31 @@ async function report(
         held: formatAmount(held, decimals),
         in_custody: formatAmount(owed, decimals),
         difference: formatAmount(held - owed, decimals),
+        // What their gas takes is not known before they are made.
+        short: held + (leaving.get(asset) ?? 0n) < owed && !(asset === gasAsset && leaving.size > 0),
       }
     }),
     below_low_mark: lowMark !== undefined && heldOf(gasAsset) < parseAmount(lowMark, decimalsOf(gasAsset))!,
   }
+}
+
+/** What is signed and not posted yet: it may have left, or not. Sweeps of deposit addresses take gas alone. */
+async function leavingOn(db: Database, network: CryptoNetwork): Promise<Map<string, bigint>> {
+  const { rows } = await db.query<{ asset: string; amount: string }>(
+    `
+    select asset, sum(amount) as amount
+    from (
+      select t.asset, t.amount
+      from broadcasts b
+      join transfers t on t.customer_id = b.customer_id and t.id = b.transfer_id
+      where b.network = $1 and b.state in ('SIGNED', 'BROADCAST')
+      union all
+      select $2, 0 from evm_sweeps where network = $1 and state in ('SIGNED', 'BROADCAST')
+    ) leaving
+    group by asset`,
+    [network, NETWORKS[network].gasAsset],
+  )
+  return new Map(rows.map(({ asset, amount }) => [asset, parseStoredAmount(amount, decimalsOf(asset))]))
 }
 
 type AccountOnNetwork = `custody:${CryptoNetwork}` | `network_fees:${CryptoNetwork}`
