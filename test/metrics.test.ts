@@ -223,7 +223,7 @@ describe('their port', () => {
       other.listen(9464, '127.0.0.1')
       await once(other, 'listening').catch(() => pause(50))
     }
-    const second = await spawnBursar({ DATABASE_URL: database.url })
+    const second = await spawnBursar({ DATABASE_URL: database.url, BURSAR_METRICS_PORT: '' })
     atEnd(() => second.end('SIGTERM'))
     expect((await fetch(`${second.address}/health/ready`)).status).toBe(200)
     await second.end('SIGTERM')
