@@ -20,7 +20,15 @@ import { simulatedNetworks } from '../src/networks/simulated.ts'
 import { readSettings, SETTINGS, SettingsError } from '../src/settings.ts'
 import { setRewardRate } from '../src/statements/reward-rates.ts'
 import { move } from './history.ts'
-import { asAdmin, atEnd, cloneDatabase, everyTable, withdrawalOf, type TestDatabase } from './support.ts'
+import {
+  asAdmin,
+  atEnd,
+  cloneDatabase,
+  everyTable,
+  PROGRAM,
+  withdrawalOf,
+  type TestDatabase,
+} from './support.ts'
 
 // The program as it is started from a shell: its arguments, settings, output, exit codes and signals.
 
@@ -44,7 +52,7 @@ const temporaryFolder = () => mkdtemp(join(tmpdir(), 'bursar-cli-'))
 type Environment = Record<string, string | undefined>
 
 function start(args: string[], environment: Environment = {}): ChildProcess {
-  return spawn(process.execPath, ['--import', 'tsx', 'src/main.ts', ...args], {
+  return spawn(process.execPath, [...PROGRAM, ...args], {
     cwd: ROOT,
     // Nothing of this process's settings but what the test sets.
     env: {
@@ -53,6 +61,7 @@ function start(args: string[], environment: Environment = {}): ChildProcess {
       DATABASE_URL: database.url,
       BURSAR_DATA_DIR: dataDir,
       BURSAR_SIMULATED_PRICE_DAYS: '0',
+      BURSAR_METRICS_PORT: '0',
       ...environment,
     },
     stdio: ['ignore', 'pipe', 'pipe'],

@@ -14,7 +14,6 @@ import { OPERATIONS } from '../src/app.ts'
 import { transaction } from '../src/db/database.ts'
 import type { ProblemSlug as ServiceSlug } from '../src/http/problems.ts'
 import { lockMarket, writePrices } from '../src/markets/write-prices.ts'
-import { requireBuiltClient } from './built-client.ts'
 import { startLossyProxy } from './lossy-proxy.ts'
 import {
   atEnd,
@@ -41,7 +40,6 @@ let customer: TestCustomer
 let client: Client
 
 beforeAll(async () => {
-  requireBuiltClient()
   service = await startTestService()
   await service.app.listen({ host: '127.0.0.1', port: 0 })
   address = `http://127.0.0.1:${(service.app.server.address() as AddressInfo).port}`

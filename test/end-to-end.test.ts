@@ -7,7 +7,6 @@ import { promisify } from 'node:util'
 import { createClient, type Client } from 'bursar/client'
 import ts from 'typescript'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { requireBuiltClient } from './built-client.ts'
 import { cloneDatabase, DESTINATION, spawnBursar, type BursarProcess, type TestDatabase } from './support.ts'
 
 // A sandbox as somebody starts it, used as somebody uses it: a real process with its demo, through `bursar/client`.
@@ -35,7 +34,6 @@ let demo: Demo
 let bursar: Client
 
 beforeAll(async () => {
-  requireBuiltClient()
   database = await cloneDatabase()
   folder = await mkdtemp(join(tmpdir(), 'bursar-end-to-end-'))
   service = await spawnBursar({

@@ -1,7 +1,11 @@
+import { execFile } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
+import { readdirSync, statSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
 import pg from 'pg'
 import type { TestProject } from 'vitest/node'
 import { openDatabase } from '../src/db/database.ts'
@@ -17,8 +21,24 @@ declare module 'vitest' {
   }
 }
 
+const ROOT = fileURLToPath(new URL('..', import.meta.url))
+
+/**
+ * Tests that run the program run what is built, which starts in a third of the time: it is built anew when the sources
+ * are newer.
+ */
+async function buildWhatIsNewer(): Promise<void> {
+  const built = statSync(join(ROOT, 'dist/main.js'), { throwIfNoEntry: false })?.mtimeMs ?? 0
+  const sources = readdirSync(join(ROOT, 'src'), { recursive: true, withFileTypes: true })
+  const isNewer = sources.some(
+    (file) => file.isFile() && statSync(join(file.parentPath, file.name)).mtimeMs > built,
+  )
+  if (isNewer) await promisify(execFile)('npm', ['run', 'build'], { cwd: ROOT })
+}
+
 /** One PostgreSQL for all test files, with one migrated database that each of them clones. */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
+  await buildWhatIsNewer()
   const given = process.env.TEST_DATABASE_URL
   const server = given === undefined || given === '' ? await embeddedServer() : await givenServer(given)
   const template = new URL(server.adminUrl)

@@ -223,8 +223,8 @@ export async function freePort(): Promise<number> {
   return port
 }
 
-/** The program in a process of its own: `node` with these arguments runs it. */
-export const PROGRAM = ['--import', 'tsx', fileURLToPath(new URL('../src/main.ts', import.meta.url))]
+/** The program in a process of its own: `node` with these arguments runs it, as built (test/global-setup.ts). */
+export const PROGRAM = [fileURLToPath(new URL('../dist/main.js', import.meta.url))]
 /** Nothing of this process's settings, but what a program needs. */
 export const ENVIRONMENT = { PATH: process.env.PATH, HOME: process.env.HOME, TMPDIR: process.env.TMPDIR }
 
@@ -243,7 +243,13 @@ export interface BursarProcess {
 /** Runs `bursar serve` on a free port and waits until it is ready. End it in `afterAll`. */
 export async function spawnBursar(environment: Record<string, string>): Promise<BursarProcess> {
   const child = spawn(process.execPath, [...PROGRAM, 'serve', '--json'], {
-    env: { ...ENVIRONMENT, PORT: '0', BURSAR_SIMULATED_PRICE_DAYS: '0', ...environment },
+    env: {
+      ...ENVIRONMENT,
+      PORT: '0',
+      BURSAR_SIMULATED_PRICE_DAYS: '0',
+      BURSAR_METRICS_PORT: '0',
+      ...environment,
+    },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   let log = ''

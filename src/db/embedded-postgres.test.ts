@@ -109,13 +109,13 @@ function spawnBursar(options: { user?: OsUser; then?: string } = {}) {
     const server = await EmbeddedPostgres.start({ dataDir, log: (message) => console.log('log ' + message) })
     console.log('url ' + server.url)
     ${options.then ?? "process.stdin.resume().once('end', () => server.stop())"}`
-  const child = spawn(process.execPath, ['--import', 'tsx', '--input-type=module', '-e', script], {
+  const child = spawn(process.execPath, ['--input-type=module', '-e', script], {
     cwd: PROJECT,
     env: {
       PATH: process.env.PATH,
       HOME: scratch,
       TMPDIR: scratch,
-      MODULE: new URL('./embedded-postgres.ts', import.meta.url).href,
+      MODULE: new URL('../../dist/db/embedded-postgres.js', import.meta.url).href,
       DATA_DIR: dataDir,
     },
     stdio: ['pipe', 'pipe', 'pipe'],

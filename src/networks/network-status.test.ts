@@ -1,5 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { credit, newCustomer, startTestService, type TestService } from '../../test/support.ts'
+import { formatAmount, parseAmount } from '../assets/amount.ts'
+import { findAsset } from '../assets/catalogue.ts'
 import { deposit } from '../ledger/movements/deposit.ts'
 import type { ConfiguredNetwork } from './configured.ts'
 import { networkReports } from './network-status.ts'
@@ -109,13 +111,16 @@ test('what waits is told by its reason, since when the first of it, the longest 
   })
 })
 
-test('what is signed may have left before it is posted: that is no shortage', async () => {
+test('what is signed may have left before it is posted, with its fee: that is no shortage', async () => {
   const short = async (held: string) => (await report({ height: 1, held: { LTC: held } })).custody[0]!.short
   expect(await short('0.5')).toBe(true)
   await service.db.query(`
     update broadcasts set state = 'BROADCAST', raw_transaction = '', crypto_tx_hash = '', waiting_reason = null,
                           waiting_since = null
     where transfer_id = (select transfer_id from broadcasts where state = 'HELD' limit 1)`)
-  // Its fee, which is paid in the same asset, is not known yet.
-  expect(await short('0.5')).toBe(false)
+  // 1 LTC of 1.50000007.
+  const { fee } = findAsset('LTC')!.networks.LITECOIN!
+  const least = 50_000_007n - parseAmount(fee, 8)!
+  expect(await short(formatAmount(least, 8))).toBe(false)
+  expect(await short(formatAmount(least - 1n, 8))).toBe(true)
 })

@@ -1,5 +1,5 @@
 import { formatAmount, parseAmount, parseStoredAmount } from '../assets/amount.ts'
-import { decimalsOf, NETWORKS, type CryptoNetwork } from '../assets/catalogue.ts'
+import { decimalsOf, findAsset, NETWORKS, type CryptoNetwork } from '../assets/catalogue.ts'
 import type { Database } from '../db/database.ts'
 import type { ConfiguredNetwork } from './configured.ts'
 
@@ -83,19 +83,22 @@ async function report(
         held: formatAmount(held, decimals),
         in_custody: formatAmount(owed, decimals),
         difference: formatAmount(held - owed, decimals),
-        // What their gas takes is not known before they are made.
-        short: held + (leaving.get(asset) ?? 0n) < owed && !(asset === gasAsset && leaving.size > 0),
+        short: held + (leaving.get(asset) ?? 0n) < owed,
       }
     }),
     below_low_mark: lowMark !== undefined && heldOf(gasAsset) < parseAmount(lowMark, decimalsOf(gasAsset))!,
   }
 }
 
-/** What is signed and not posted yet: it may have left, or not. Sweeps of deposit addresses take gas alone. */
+/**
+ * What is signed and not posted yet: it may have left, or not. Beside it goes what each one may cost, for which the
+ * fee that customers pay stands. Sweeps of deposit addresses cost that alone.
+ */
 async function leavingOn(db: Database, network: CryptoNetwork): Promise<Map<string, bigint>> {
-  const { rows } = await db.query<{ asset: string; amount: string }>(
+  const { gasAsset } = NETWORKS[network]
+  const { rows } = await db.query<{ asset: string; amount: string; count: string }>(
     `
-    select asset, sum(amount) as amount
+    select asset, sum(amount) as amount, count(*)
     from (
       select t.asset, t.amount
       from broadcasts b
@@ -105,9 +108,14 @@ async function leavingOn(db: Database, network: CryptoNetwork): Promise<Map<stri
       select $2, 0 from evm_sweeps where network = $1 and state in ('SIGNED', 'BROADCAST')
     ) leaving
     group by asset`,
-    [network, NETWORKS[network].gasAsset],
+    [network, gasAsset],
   )
-  return new Map(rows.map(({ asset, amount }) => [asset, parseStoredAmount(amount, decimalsOf(asset))]))
+  const leaving = new Map(
+    rows.map(({ asset, amount }) => [asset, parseStoredAmount(amount, decimalsOf(asset))]),
+  )
+  const count = rows.reduce((sum, one) => sum + BigInt(one.count), 0n)
+  const fee = parseAmount(findAsset(gasAsset)!.networks[network]!.fee, decimalsOf(gasAsset))!
+  return leaving.set(gasAsset, (leaving.get(gasAsset) ?? 0n) + count * fee)
 }
 
 type AccountOnNetwork = `custody:${CryptoNetwork}` | `network_fees:${CryptoNetwork}`
