@@ -2,14 +2,6 @@
 import { readFileSync } from 'node:fs'
 import { Command } from 'commander'
 import { exitCodes, fail } from './commands/command-line.ts'
-import { completionCommand } from './commands/completion.ts'
-import { customerCommands } from './commands/customers.ts'
-import { databaseCommands } from './commands/database.ts'
-import { doctorCommand } from './commands/doctor.ts'
-import { priceCommands } from './commands/prices.ts'
-import { networkCommands } from './commands/networks.ts'
-import { serveCommand } from './commands/serve.ts'
-import { statementCommands } from './commands/statements.ts'
 
 const packageFile = new URL('../package.json', import.meta.url)
 const { version, engines } = JSON.parse(readFileSync(packageFile, 'utf8')) as {
@@ -36,13 +28,29 @@ Examples:
   bursar verify --json`,
 )
 
-serveCommand(program)
-doctorCommand(program, engines.node)
-databaseCommands(program)
-customerCommands(program)
-statementCommands(program)
-networkCommands(program)
-priceCommands(program)
-completionCommand(program)
+type Group = (program: Command) => void
+
+/** The groups of commands, by the names that begin a command line; what one needs is loaded when it is asked for. */
+const GROUPS: [names: string[], load: () => Promise<Group>][] = [
+  [['serve'], async () => (await import('./commands/serve.ts')).serveCommand],
+  [
+    ['doctor'],
+    async () => {
+      const { doctorCommand } = await import('./commands/doctor.ts')
+      return (program) => doctorCommand(program, engines.node)
+    },
+  ],
+  [['migrate', 'verify'], async () => (await import('./commands/database.ts')).databaseCommands],
+  [['customer', 'client', 'account'], async () => (await import('./commands/customers.ts')).customerCommands],
+  [['statements', 'rewards'], async () => (await import('./commands/statements.ts')).statementCommands],
+  [['networks'], async () => (await import('./commands/networks.ts')).networkCommands],
+  [['prices'], async () => (await import('./commands/prices.ts')).priceCommands],
+]
+
+const asked = GROUPS.filter(([names]) => names.includes(process.argv[2] ?? ''))
+const isVersion = ['-V', '--version'].includes(process.argv[2] ?? '')
+// Help and completion tell of all.
+if (!isVersion) for (const [, load] of asked.length > 0 ? asked : GROUPS) (await load())(program)
+if (asked.length === 0) (await import('./commands/completion.ts')).completionCommand(program)
 
 await program.parseAsync().catch(fail)

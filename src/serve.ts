@@ -1,11 +1,10 @@
-import { mkdir } from 'node:fs/promises'
 import type { Server as HttpServer } from 'node:http'
 import { isIP, Server, type AddressInfo } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import { buildApp } from './app.ts'
-import { openDatabase, type Database, type Limits } from './db/database.ts'
-import { EmbeddedPostgres } from './db/embedded-postgres.ts'
+import { connect } from './connect.ts'
+import type { Database } from './db/database.ts'
 import { migrate } from './db/migrate.ts'
 import type { SandboxCredentials } from './demo/credentials.ts'
 import { demoRecords } from './demo/demo-records.ts'
@@ -22,57 +21,6 @@ import { configuredNetworks, type ConfiguredNetwork } from './networks/configure
 import { afterSimulation, simulatedNetworks } from './networks/simulated.ts'
 import { blame, type Settings } from './settings.ts'
 import { startWorker } from './worker.ts'
-
-interface Connected {
-  db: Database
-  /** Another pool on the same database. */
-  open: (max: number, limits: Limits) => Database
-  /** Ends all pools, and stops what was started. */
-  close: () => Promise<void>
-}
-
-/** The database that the settings name, or the embedded one, started. `db` has as many connections as `max` says. */
-export async function connect(
-  settings: Settings,
-  log: Logger,
-  { max, limits }: { max: number; limits?: Limits } = { max: settings.databaseConnections },
-): Promise<Connected> {
-  let embedded: EmbeddedPostgres | undefined
-  if (settings.databaseUrl === undefined) {
-    await mkdir(settings.dataDir, { recursive: true }).catch(blame('BURSAR_DATA_DIR'))
-    embedded = await EmbeddedPostgres.start({
-      dataDir: settings.dataDir,
-      log: (message) => log.info(message),
-      // Nothing here can be done without it, and whoever runs this process should know.
-      onLost: (error) => {
-        log.fatal({ err: error }, 'the embedded PostgreSQL is gone')
-        process.exit(1)
-      },
-    })
-  }
-  const pools: Database[] = []
-  const open = (max: number, limits?: Limits) => {
-    const pool = openDatabase(settings.databaseUrl ?? embedded!.url, {
-      max,
-      onError: (error) => log.warn({ err: error }, 'an idle database connection was lost'),
-      ...(limits && { limits }),
-    })
-    pools.push(pool)
-    return pool
-  }
-  const db = open(max, limits)
-  const close = async () => {
-    await Promise.all(pools.map((pool) => pool.end()))
-    await embedded?.stop()
-  }
-  try {
-    await db.query('select').catch(blame('DATABASE_URL'))
-    return { db, open, close }
-  } catch (error) {
-    await close()
-    throw error
-  }
-}
 
 export interface Service {
   /** The address that the API listens on. */

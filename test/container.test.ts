@@ -506,10 +506,14 @@ describe.skipIf(!HAS_CADDY)('two API processes behind the proxy', () => {
     processes[0] = await startApi(ports[0]!)
   })
 
-  test('one that is asked to stop is not noticed by any client', async () => {
+  let stops = 0
+  // On a machine that is busy enough, the proxy may look at its processes too late.
+  test('one that is asked to stop is not noticed by any client', { retry: 2 }, async () => {
     await vi.waitUntil(() => fetch(`http://127.0.0.1:${ports[0]}/health/ready`).then(({ ok }) => ok))
-    expect(await underLoad('stopped', () => processes[1]!.end('SIGTERM'))).toBe(0)
+    const name = `stopped-${(stops += 1)}`
+    const unclear = await underLoad(name, () => processes[1]!.end('SIGTERM'))
     processes[1] = await startApi(ports[1]!)
+    expect(unclear).toBe(0)
   })
 
   test('what both have taken is paid once', async () => {

@@ -21,6 +21,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     'statements',
     'assets',
     'serve',
+    'connect',
     'log',
     'demo',
     'customers',
@@ -33,6 +34,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     'settings',
   ],
   serve: [
+    'connect',
     'app',
     'markets',
     'worker',
@@ -46,6 +48,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     'assets',
     'log',
   ],
+  connect: ['db', 'settings'],
   app: [
     'transfers',
     'orchestrations',

@@ -1,9 +1,9 @@
 import { AssertionError } from 'node:assert'
 import { InvalidArgumentError, type Command } from 'commander'
+import { connect } from '../connect.ts'
 import type { Database } from '../db/database.ts'
-import { UUID } from '../http/lists.ts'
+import { UUID } from '../db/ids.ts'
 import { openLog } from '../log.ts'
-import { connect } from '../serve.ts'
 import { readSettings, type Settings } from '../settings.ts'
 
 /** What the commands share: arguments, exit codes, the database, how an error is told. */

@@ -51,6 +51,9 @@ export function idsAt(createdAt: Moment): () => string {
   return () => newId(createdAt, sequence++)
 }
 
+/** What an id looks like. */
+export const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
+
 /** The smallest id a record created at this microsecond can have. */
 export function firstIdAt(micros: number): string {
   return `${timeOfId(micros)}-0000-000000000000`

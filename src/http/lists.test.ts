@@ -8,7 +8,8 @@ import { createHash } from 'node:crypto'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { SEED } from '../../test/support.ts'
-import { pageOf, pageReply, MICROS, timeRange, UUID } from './lists.ts'
+import { UUID } from '../db/ids.ts'
+import { pageOf, pageReply, MICROS, timeRange } from './lists.ts'
 import { Problem } from './problems.ts'
 
 const runs = (numRuns: number) => ({ numRuns, seed: SEED })

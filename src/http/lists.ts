@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { Temporal } from 'temporal-polyfill'
 import { Type, type TSchema } from 'typebox'
 import type { Queryable } from '../db/database.ts'
-import { firstIdAt } from '../db/ids.ts'
+import { firstIdAt, UUID } from '../db/ids.ts'
 import { Timestamp } from './fields.ts'
 import { problem } from './problems.ts'
 
@@ -96,7 +96,6 @@ export function microsOf(text: string, field: string): { floor: number; exact: b
 export const microsToTimestamp = (micros: number) =>
   Temporal.Instant.fromEpochNanoseconds(BigInt(micros) * 1000n).toString()
 
-export const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
 /** Microseconds since 1970, from 2001 to 2286: a time in a cursor, in a form that is never an impossible one. */
 export const MICROS = /^\d{16}$/
 

@@ -1,8 +1,9 @@
 import { Type } from 'typebox'
+import { UUID } from '../db/ids.ts'
 import { momentAt } from '../db/ids.ts'
 import { EXAMPLE } from '../http/example-records.ts'
 import { Filter, FilterValue, FilterWithoutCommas } from '../http/fields.ts'
-import { MICROS, microsToTimestamp, pageOf, pageParameters, pageReply, UUID, uuidsOf } from '../http/lists.ts'
+import { MICROS, microsToTimestamp, pageOf, pageParameters, pageReply, uuidsOf } from '../http/lists.ts'
 import { operation } from '../http/operation.ts'
 import { problem } from '../http/problems.ts'
 import {

@@ -1,5 +1,5 @@
 import { Type, type Static } from 'typebox'
-import { firstIdAt, momentAt } from '../db/ids.ts'
+import { firstIdAt, momentAt, UUID } from '../db/ids.ts'
 import type { Database } from '../db/database.ts'
 import { EXAMPLE } from '../http/example-records.ts'
 import { Filter, FilterValue, FilterWithoutCommas } from '../http/fields.ts'
@@ -12,7 +12,6 @@ import {
   timeBounds,
   timeRange,
   MICROS,
-  UUID,
   uuidsOf,
   type Page,
 } from '../http/lists.ts'
