@@ -302,20 +302,23 @@ test('two workers neither collide nor leave a gap', async () => {
   expect(await requireAgreement(wallet, funds, customers)).toHaveLength(30)
 })
 
-const setOnToken = (
+/** Made when it returns; or, where no blocks are made, before all others in the next. */
+const setOnToken = async (
   functionName: 'setBlocked' | 'setPaused',
   args: readonly [Hex, boolean] | readonly [boolean],
   { first = false } = {},
-) =>
-  anvils.get('ETHEREUM')!.chain.writeContract({
+) => {
+  const { chain } = anvils.get('ETHEREUM')!
+  const hash = await chain.writeContract({
     chain: null,
     address: tokens.get('ETHEREUM')!.USDG!,
     abi: TOKEN_ABI,
     functionName,
     args,
-    // Before all others in its block.
     ...(first && { maxPriorityFeePerGas: parseGwei('50'), maxFeePerGas: parseGwei('90') }),
   })
+  if (!first) await chain.waitForTransactionReceipt({ hash })
+}
 
 describe('a destination that the token refuses', () => {
   test('is refunded, and takes no nonce', async () => {
@@ -1297,8 +1300,12 @@ describe('sweeping', () => {
     atEnd(async () => void (await Promise.all(pools.map((pool) => pool.end()))))
     const workers = pools.map((pool) => evmAdapter('ETHEREUM', config, pool))
     const hasty = pools.map((pool) => evmAdapter('ETHEREUM', { ...config, stuckAfterMs: 0 }, pool))
-    const both = (adapters: NetworkAdapter[]) =>
-      Promise.all(adapters.map((adapter) => adapter.sweep!(postSweep)))
+    const both = async (adapters: NetworkAdapter[]) => {
+      const sweeping = adapters.map((adapter) => adapter.sweep!(postSweep))
+      // Whichever fails, the other comes to its end, too.
+      await Promise.allSettled(sweeping)
+      return Promise.all(sweeping)
+    }
     const endAll = async () => {
       for (let round = 1; round <= SWEEPS_MAX; round++) {
         const steps = await both(workers)
