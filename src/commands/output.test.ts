@@ -1,3 +1,4 @@
+import { stripVTControlCharacters } from 'node:util'
 import { expect, test } from 'vitest'
 import { table } from './output.ts'
 
@@ -17,5 +18,8 @@ test('a terminal gets lines, and colours unless NO_COLOR is set', () => {
   const plain = table(['name', '>count', 'flag'], ROWS, { isTerminal: true, hasColour: false })
   expect(plain).toContain('│ long one │    22 │ true │')
   expect(plain).not.toContain('\u001b')
-  expect(table(['name'], [['a']], { isTerminal: true, hasColour: true })).toContain('\u001b[1m')
+  const coloured = table(['name', '>count', 'flag'], ROWS, { isTerminal: true, hasColour: true })
+  expect(coloured).toContain('\u001b[1mname\u001b[22m')
+  expect(coloured).toContain('\u001b[90m│\u001b[39m long one')
+  expect(stripVTControlCharacters(coloured)).toBe(plain)
 })

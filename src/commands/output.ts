@@ -1,3 +1,4 @@
+import { styleText } from 'node:util'
 import { SingleBar } from 'cli-progress'
 import Table from 'cli-table3'
 
@@ -26,6 +27,10 @@ export const screen = (): Screen => ({
   hasColour: process.stdout.isTTY && !process.env.NO_COLOR,
 })
 
+/** In a colour, whatever the libraries below think of this terminal: `Screen` has decided. */
+const inStyle = (style: 'bold' | 'gray', text: string): string =>
+  styleText(style, text, { validateStream: false })
+
 /** A table for people. Columns whose name begins with `>` are aligned to the right. */
 export function table(
   columns: readonly string[],
@@ -33,23 +38,22 @@ export function table(
   { isTerminal, hasColour }: Screen = screen(),
 ): string {
   const made = new Table({
-    head: columns.map((name) => name.replace(/^>/, '')),
+    head: columns
+      .map((name) => name.replace(/^>/, ''))
+      .map((name) => (hasColour ? inStyle('bold', name) : name)),
     colAligns: columns.map((name) => (name.startsWith('>') ? 'right' : 'left')),
-    style: {
-      head: hasColour ? ['bold'] : [],
-      border: hasColour ? ['gray'] : [],
-      ...(!isTerminal && { 'padding-left': 0, 'padding-right': 0 }),
-    },
+    style: { head: [], border: [], ...(!isTerminal && { 'padding-left': 0, 'padding-right': 0 }) },
     ...(!isTerminal && { chars: NO_LINES }),
   })
   made.push(
     ...rows.map((row) => row.map((cell) => (cell === undefined || cell === null ? '' : String(cell)))),
   )
-  return made
+  const text = made
     .toString()
     .split('\n')
     .map((line) => line.trimEnd())
     .join('\n')
+  return hasColour ? text.replace(/[\u2500-\u257f]+/g, (lines) => inStyle('gray', lines)) : text
 }
 
 export interface Progress {
