@@ -75,6 +75,7 @@ create table broadcasts (
   constraint broadcasts_signed CHECK (state = 'HELD'::text OR (raw_transaction IS NULL) = (crypto_tx_hash IS NULL)),
   constraint broadcasts_state CHECK (state = ANY (ARRAY['HELD'::text, 'SIGNED'::text, 'BROADCAST'::text, 'DONE'::text]))
 );
+CREATE INDEX broadcasts_crypto_tx_hash ON broadcasts USING btree (network, crypto_tx_hash) WHERE network = ANY (ARRAY['BITCOIN'::text, 'LITECOIN'::text, 'BITCOIN_CASH'::text]);
 CREATE INDEX broadcasts_due ON broadcasts USING btree (customer_id, network, due_at) WHERE due_at IS NOT NULL;
 
 create table customers (
@@ -481,3 +482,10 @@ CREATE INDEX transfers_identity ON transfers USING btree (customer_id, identity_
 CREATE INDEX transfers_pending ON transfers USING btree (customer_id, id) WHERE status = 'PENDING'::text;
 CREATE INDEX transfers_profile ON transfers USING btree (customer_id, profile_id, id);
 CREATE INDEX transfers_updated_at ON transfers USING btree (customer_id, updated_at, id);
+
+create table wallet_checks (
+  network text not null,
+  checked_block text not null,
+  updated_at timestamp with time zone not null,
+  constraint wallet_checks_pkey PRIMARY KEY (network)
+);

@@ -43,7 +43,7 @@ const GROUPS: [names: string[], load: () => Promise<Group>][] = [
   [['migrate', 'verify'], async () => (await import('./commands/database.ts')).databaseCommands],
   [['customer', 'client', 'account'], async () => (await import('./commands/customers.ts')).customerCommands],
   [['statements', 'rewards'], async () => (await import('./commands/statements.ts')).statementCommands],
-  [['networks'], async () => (await import('./commands/networks.ts')).networkCommands],
+  [['networks', 'withdrawal'], async () => (await import('./commands/networks.ts')).networkCommands],
   [['prices'], async () => (await import('./commands/prices.ts')).priceCommands],
 ]
 

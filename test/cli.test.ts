@@ -519,7 +519,7 @@ describe('customers and clients', () => {
   })
 })
 
-describe('accounts', () => {
+describe('accounts and withdrawals', () => {
   const NOBODY = '0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f'
   let own: TestDatabase
   let environment: Environment
@@ -574,6 +574,16 @@ describe('accounts', () => {
   })
 
   test.each<[string, string[], RegExp]>([
+    [
+      'to mark a withdrawal that is unknown',
+      ['withdrawal', 'mark-paid', NOBODY, '--tx-hash', '0'.repeat(64)],
+      new RegExp(`^there is no withdrawal ${NOBODY}$`),
+    ],
+    [
+      'to mark a withdrawal by what is no hash',
+      ['withdrawal', 'mark-paid', NOBODY, '--tx-hash', '0x1'],
+      /must be 64 hexadecimal digits\.$/,
+    ],
     ['to disable nobody', ['account', 'disable', NOBODY], new RegExp(`^there is no account ${NOBODY}$`)],
     ['to enable nobody', ['account', 'enable', NOBODY], new RegExp(`^there is no account ${NOBODY}$`)],
     ['to disable what is no id', ['account', 'disable', 'x'], /must be a UUID\.$/],

@@ -26,6 +26,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     'demo',
     'customers',
     'accounts',
+    'transfers',
     'oauth',
     'ledger',
     'networks',

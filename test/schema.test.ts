@@ -19,6 +19,7 @@ const NOT_TENANT_OWNED = [
   'schema_version',
   'signing_keys',
   'simulated_chain',
+  'wallet_checks',
 ]
 
 let database: TestDatabase

@@ -1,10 +1,11 @@
-import type { Command } from 'commander'
+import { InvalidArgumentError, type Command } from 'commander'
 import { networkReports, type NetworkReport } from '../networks/network-status.ts'
 import { openNetworks } from '../serve.ts'
-import { EXIT, withDatabase } from './command-line.ts'
+import { markWithdrawalPaid } from '../transfers/mark-withdrawal-paid.ts'
+import { EXIT, uuid, withDatabase } from './command-line.ts'
 import { print } from './output.ts'
 
-/** `bursar networks`. */
+/** `bursar networks` and `bursar withdrawal`. */
 export function networkCommands(program: Command): void {
   program
     .command('networks')
@@ -23,6 +24,33 @@ export function networkCommands(program: Command): void {
         if (reports.some(isWrong)) process.exitCode = EXIT.failed
       }),
     )
+
+  program
+    .command('withdrawal')
+    .description('withdrawals over real networks')
+    .command('mark-paid')
+    .description(
+      'say which transaction of the hot wallet has paid a withdrawal that this database has not signed, as after restoring a backup; the worker follows it, and pays nothing more',
+    )
+    .argument('<transfer_id>', 'withdrawal', uuid)
+    .requiredOption('--tx-hash <hash>', 'transaction', transactionHash)
+    .option('--json', 'print JSON')
+    .action((id: string, { txHash, json }: { txHash: string; json?: true }) =>
+      withDatabase(async (db, settings) => {
+        const real = await openNetworks(settings, db)
+        const adapters = new Map([...real].map(([network, { adapter }]) => [network, adapter]))
+        const marked = await markWithdrawalPaid(db, adapters, id, txHash)
+        print(
+          json ? marked : `Withdrawal ${id} is paid by ${marked.crypto_tx_hash} on ${marked.crypto_network}.`,
+        )
+      }),
+    )
+}
+
+/** Reads the hash of a transaction of either family. For commander. */
+function transactionHash(text: string): string {
+  if (!/^(0x)?[0-9a-f]{64}$/i.test(text)) throw new InvalidArgumentError('must be 64 hexadecimal digits.')
+  return text.toLowerCase()
 }
 
 const isWrong = ({ reachable, below_low_mark, custody }: NetworkReport) =>

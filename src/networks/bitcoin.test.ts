@@ -26,6 +26,7 @@ import { openDatabase, transaction, violatedConstraint, type Database } from '..
 import { deposit } from '../ledger/movements/deposit.ts'
 import type { Transfer } from '../ledger/records/transfer.ts'
 import { verify } from '../ledger/verify.ts'
+import { markWithdrawalPaid } from '../transfers/mark-withdrawal-paid.ts'
 import { settleWithdrawals } from '../transfers/settle-withdrawals.ts'
 import { bitcoinAdapter, type BitcoinConfig } from './bitcoin.ts'
 import { networkReports } from './network-status.ts'
@@ -584,6 +585,97 @@ describe.skipIf(!HAS_LITECOIND)('over a Litecoin node', () => {
       expect(shown).not.toContain(secret)
   })
 
+  describe('what the wallet has sent and the database does not know', () => {
+    afterAll(lookAtAll)
+
+    /** Signed and broadcast after the backup that the database is restored from. */
+    async function forget(transfers: Transfer[]): Promise<void> {
+      const ids = [transfers.map(({ id }) => id)]
+      await service.db.query('delete from broadcasts where transfer_id = any ($1)', ids)
+    }
+
+    test('may have paid a withdrawal: nothing is signed, until it is said which', async () => {
+      const customer = await newDepositor(['5', '5', '5'])
+      const addresses = [await node.newAddress(), await node.newAddress(), await node.newAddress()]
+      const paid = [
+        await withdraw(customer, '1', addresses[0]!),
+        await withdraw(customer, '1', addresses[1]!),
+      ]
+      await work()
+      const hashes = (await Promise.all(paid.map(kept))).map(({ crypto_tx_hash }) => crypto_tx_hash)
+      await node.mine(1)
+      await forget(paid)
+      const other = await withdraw(customer, '1', addresses[2]!)
+      const all = [...paid, other]
+      const height = await node.bursar.call<string>('getblockcount')
+      await work()
+      // A worker that begins anew, long after they are deep in the chain, finds them too.
+      await node.mine(DEPTH + 3)
+      await work()
+      for (const reason of await waitingReasons(all)) {
+        expect(reason).toMatch(/ and 1 more, which this database does not know: /)
+        expect(reason).toContain(`first_height ${Number(height) + 1} that all was looked at`)
+      }
+      expect(await mempool()).toEqual([])
+
+      const mark = (transfer: Transfer, hash: string) =>
+        markWithdrawalPaid(service.db, networksOf(adapter()), transfer.id, hash)
+      await expect(mark(other, hashes[0]!)).rejects.toThrow(`does not pay 1 LTC to ${addresses[2]!}`)
+      await expect(mark(paid[0]!, 'ab'.repeat(32))).rejects.toThrow('has no transaction abab')
+      const marked = await mark(paid[0]!, hashes[0]!)
+      expect(marked).toEqual({
+        customer_id: customer.customer_id,
+        transfer_id: paid[0]!.id,
+        crypto_network: 'LITECOIN',
+        crypto_tx_hash: hashes[0],
+      })
+      expect(await mark(paid[0]!, hashes[0]!)).toEqual(marked)
+      await expect(mark(paid[0]!, hashes[1]!)).rejects.toThrow(`has transaction ${hashes[0]!}`)
+      await work()
+      expect(await waitingReasons(all)).toEqual([
+        null,
+        expect.stringContaining(`the wallet has sent ${hashes[1]!}, which`),
+        expect.stringContaining(`the wallet has sent ${hashes[1]!}, which`),
+      ])
+      await mark(paid[1]!, hashes[1]!)
+      await settle(all)
+      for (const [index, one] of all.entries()) {
+        const ended = await read(customer, one)
+        await requirePaid(ended, '1', addresses[index]!)
+        if (index < 2) expect(ended.crypto_tx_hash).toBe(hashes[index])
+      }
+      await expect(mark(other, hashes[0]!)).rejects.toThrow('has transaction')
+      await requireAtRest()
+    })
+
+    test('may be none of its withdrawals: first_height says that it was looked at', async () => {
+      const customer = await newDepositor(['5', '5'])
+      const hash = await node.pay(node.bursar, { [await node.newAddress()]: '0.5' })
+      const address = await node.newAddress()
+      const created = await withdraw(customer, '1', address)
+      await work()
+      expect(await waitingReasons([created])).toEqual([
+        expect.stringMatching(`has sent ${hash}, which .* first_height \\(once all are in blocks\\) that`),
+      ])
+      await node.mine(1)
+      await lookAtAll()
+      await settle([created])
+      await requirePaid(await read(customer, created), '1', address)
+    })
+
+    test('a transfer that is unknown, or no withdrawal, is not marked', async () => {
+      const customer = await newDepositor(['1'])
+      const { rows } = await service.db.query<{ id: string }>(
+        'select id from transfers where customer_id = $1',
+        [customer.customer_id],
+      )
+      for (const id of [crypto.randomUUID(), rows[0]!.id]) {
+        const marking = markWithdrawalPaid(service.db, networksOf(adapter()), id, 'ab'.repeat(32))
+        await expect(marking).rejects.toThrow(`there is no withdrawal ${id}`)
+      }
+    })
+  })
+
   // -------------------------------------------------------------------------------------------- the wallet used by hand
 
   describe('when somebody uses the wallet by hand', () => {
@@ -689,7 +781,15 @@ describe.skipIf(!HAS_LITECOIND)('over a Litecoin node', () => {
 const adapter = (changes: Partial<BitcoinConfig> = {}) =>
   bitcoinAdapter(
     'LITECOIN',
-    { ...node.config, rpcUrl: proxy.url, confirmations: DEPTH, feeCeiling: '0.01', pollMs: 1, ...changes },
+    {
+      ...node.config,
+      rpcUrl: proxy.url,
+      confirmations: DEPTH,
+      feeCeiling: '0.01',
+      pollMs: 1,
+      firstHeight: lookedAt,
+      ...changes,
+    },
     service.db,
   )
 const networksOf = (litecoin: NetworkAdapter): Networks => new Map([['LITECOIN', litecoin]])
@@ -891,6 +991,13 @@ async function requireAtRest(): Promise<void> {
   expect((await verify(service.db)).disagreements).toEqual([])
 }
 
+/** The height that the wallet's transactions were looked at before, as an operator who uses it by hand must say. */
+let lookedAt = 0
+
+async function lookAtAll(): Promise<void> {
+  lookedAt = Number(await node.bursar.call<string>('getblockcount')) + 1
+}
+
 /** Takes all coins out of Bursar's wallet. */
 async function emptyWallet(): Promise<void> {
   const balance = await node.bursar.call<string>('getbalance')
@@ -898,6 +1005,7 @@ async function emptyWallet(): Promise<void> {
   const address = await node.newAddress()
   await node.pay(node.bursar, { [address]: balance }, [address])
   await node.mine(DEPTH)
+  await lookAtAll()
 }
 
 interface Proxy {

@@ -31,6 +31,8 @@ export interface BitcoinConfig extends BitcoinRpcConfig {
   pollMs?: number
   /** What has been signed for so long and is in no block is replaced, if its fee is below the current. */
   stuckAfterMs?: number
+  /** What the wallet has sent in blocks below this one was looked at, and is not Bursar's to know. */
+  firstHeight?: number
 }
 
 const DECIMALS = 8
@@ -144,6 +146,12 @@ interface Whereabouts {
   inMempool: boolean
 }
 
+/** What the wallet has sent and nobody here knows. Without a height it is in no block yet. */
+interface Stranger {
+  txid: string
+  height: number | undefined
+}
+
 interface Listed {
   category: string
   address?: string
@@ -151,6 +159,7 @@ interface Listed {
   confirmations: string
   txid: string
   vout?: string
+  abandoned?: boolean
 }
 
 /**
@@ -238,7 +247,69 @@ export function bitcoinAdapter(
     await rpc.call('lockunspent', change === 'unlock', outputs)
   }
 
+  /**
+   * What the wallet has sent and this database does not know may be what is about to be signed: after restoring an
+   * older backup it would be paid again. Gives why nothing may be signed. When all is known, the next look begins at
+   * the block at the depth.
+   */
+  async function sentElsewhere(tx: Transaction): Promise<string | undefined> {
+    const { rows } = await tx.query<{ checked_block: string }>(
+      'select checked_block from wallet_checks where network = $1',
+      [network],
+    )
+    const from = rows[0]?.checked_block ?? ''
+    const { transactions, lastblock } = await since(from)
+    const sent = transactions.filter(
+      ({ category, confirmations, abandoned }) =>
+        category === 'send' && Number(confirmations) >= 0 && abandoned !== true,
+    )
+    const unknown = await unknownOf(tx, [...new Set(sent.map(({ txid }) => txid))])
+    const [stranger, ...others] = await notLookedAt(tx, unknown)
+    if (stranger !== undefined) return elsewhere(stranger, others)
+    if (lastblock === from) return undefined
+    await tx.query(
+      `
+      insert into wallet_checks (network, checked_block, updated_at) values ($1, $2, clock_timestamp())
+      on conflict (network) do update set checked_block = excluded.checked_block, updated_at = excluded.updated_at`,
+      [network, lastblock],
+    )
+    return undefined
+  }
+
+  /** Those of these hashes that are no withdrawal's, whatever replaced it. */
+  async function unknownOf(tx: Transaction, hashes: string[]): Promise<string[]> {
+    if (hashes.length === 0) return []
+    // With the network's name in it, as the index has it.
+    const { rows } = await tx.query<{ crypto_tx_hash: string }>(
+      `
+      select crypto_tx_hash from broadcasts where network = '${network}' and crypto_tx_hash = any ($1)
+      union all
+      select crypto_tx_hash from replaced_transactions where crypto_tx_hash = any ($1)`,
+      [hashes],
+    )
+    const known = new Set(rows.map(({ crypto_tx_hash }) => crypto_tx_hash))
+    return hashes.filter((hash) => !known.has(hash))
+  }
+
+  /** With their heights, those that were not looked at, and that are not made in the place of one that is known. */
+  async function notLookedAt(tx: Transaction, hashes: string[]): Promise<Stranger[]> {
+    const strangers: Stranger[] = []
+    for (const { txid, blockhash, walletconflicts } of await inWallet(hashes)) {
+      if ((await unknownOf(tx, walletconflicts)).length < walletconflicts.length) continue
+      const height = blockhash === undefined ? undefined : await heightOf(blockhash)
+      if (height === undefined || height >= (config.firstHeight ?? 0)) strangers.push({ txid, height })
+    }
+    return strangers
+  }
+
+  async function heightOf(block: string): Promise<number> {
+    const { height } = await rpc.call<{ height: string }>('getblockheader', block)
+    return Number(height)
+  }
+
   async function sign(tx: Transaction, withdrawals: Withdrawal[]): Promise<Signing[]> {
+    const strange = await sentElsewhere(tx)
+    if (strange !== undefined) return withdrawals.map(() => waits(strange))
     const coins = await reconcileLocks(tx)
     const rate = await feeRate()
     const waiting = new Set<string>()
@@ -412,6 +483,31 @@ export function bitcoinAdapter(
     return { state: 'FAILED', refusal: {} }
   }
 
+  /** For an operator who says that this transaction of the wallet's is a withdrawal's. */
+  async function paidBy(withdrawal: Withdrawal, hash: string): Promise<SignedTransaction> {
+    const [transaction] = await inWallet([hash])
+    if (transaction === undefined) throw new Error(`the wallet of ${network} has no transaction ${hash}`)
+    const { amount, destination_address } = withdrawal
+    if (payment(transaction, withdrawal) === undefined)
+      throw new Error(`${hash} does not pay ${amount} ${coin} to ${destination_address}`)
+    if (Number(transaction.confirmations) < 0)
+      throw new Error(`another transaction was made instead of ${hash}`)
+    return { raw_transaction: Buffer.from(transaction.hex, 'hex'), crypto_tx_hash: transaction.txid }
+  }
+
+  /**
+   * The wallet's transactions behind a block ('': all), and the block at the depth. When the chain has left that block, the
+   * node goes back to where it forked; when it does not even know the block, it gives everything.
+   */
+  async function since(block: string): Promise<{ transactions: Listed[]; lastblock: string }> {
+    const list = (from: string) =>
+      rpc.call<{ transactions: Listed[]; lastblock: string }>('listsinceblock', from, depth)
+    return list(block).catch((error: unknown) => {
+      if (error instanceof RpcError && error.code === BLOCK_NOT_FOUND) return list('')
+      throw error
+    })
+  }
+
   /** Those of these transactions that the wallet knows. */
   async function inWallet(hashes: string[]): Promise<WalletTransaction[]> {
     const found = await rpc.batch<WalletTransaction>(hashes.map((hash) => ['gettransaction', hash]))
@@ -538,18 +634,11 @@ export function bitcoinAdapter(
   /**
    * Every output that the wallet has received, once it is deep enough; without a cursor, from the wallet's beginning,
    * so that no deposit is missed that came before the first look. The cursor is the block at the depth: all at or
-   * below it has been given. When the chain has left that block, the node goes back to where it forked; when it does
-   * not even know the block, everything is given again.
+   * below it has been given.
    */
   async function arrivals(cursor: string | null): Promise<{ cursor: string; arrivals: Arrival[] }> {
-    const since = (block: string) =>
-      rpc.call<{ transactions: Listed[]; lastblock: string }>('listsinceblock', block, depth)
     // What was simulated before has left a cursor of another kind.
-    const from = cursor !== null && BLOCK_HASH.test(cursor) ? cursor : ''
-    const { transactions, lastblock } = await since(from).catch((error: unknown) => {
-      if (error instanceof RpcError && error.code === BLOCK_NOT_FOUND) return since('')
-      throw error
-    })
+    const { transactions, lastblock } = await since(cursor !== null && BLOCK_HASH.test(cursor) ? cursor : '')
     return { cursor: lastblock, arrivals: transactions.flatMap(arrivalOf) }
   }
 
@@ -577,6 +666,7 @@ export function bitcoinAdapter(
     broadcast,
     progress,
     ...(dialect.isReplaceable && { replace, stuckAfterMs: config.stuckAfterMs ?? STUCK_AFTER_MS }),
+    paidBy: (_tx, withdrawal, hash) => paidBy(withdrawal, hash),
     newDepositAddress,
     arrivals,
     estimateFee,
@@ -601,6 +691,18 @@ const sumOf = (outputs: readonly { amount: bigint }[]) =>
 const smaller = (one: bigint, other: bigint): bigint => (one < other ? one : other)
 
 const waits = (reason: string): Signing => ({ outcome: 'WAITS', reason })
+
+/** What an operator is told of transactions that this database does not know. */
+function elsewhere(stranger: Stranger, others: Stranger[]): string {
+  const heights = [stranger, ...others].map(({ height = Infinity }) => height)
+  const top = Math.max(...heights)
+  return (
+    `the wallet has sent ${stranger.txid}${others.length > 0 ? ` and ${others.length} more` : ''}, which this ` +
+    `database does not know: it was restored from an older backup, or the wallet is used elsewhere; ` +
+    `'bursar withdrawal mark-paid' says what was paid, first_height ` +
+    `${top === Infinity ? '(once all are in blocks)' : top + 1} that all was looked at`
+  )
+}
 
 /** Why the node will never pay this: what it says of the address, or that the amount is dust. */
 function refusalOf(error: RpcError, { destination_address }: Withdrawal): Refusal | undefined {

@@ -43,6 +43,8 @@ const BitcoinSection = Type.Object(
     wallet: Type.Optional(Type.String({ minLength: 1 })),
     /** In coins per 1,000 virtual bytes. */
     fee_ceiling: Decimal,
+    /** What the wallet sent in blocks below this one was looked at. */
+    first_height: Type.Optional(Type.Integer({ minimum: 0 })),
   },
   { additionalProperties: false },
 )
@@ -133,9 +135,8 @@ async function connect(
   const { low_mark } = section as Static<typeof BitcoinSection>
   requireAmount(`${network}.low_mark`, low_mark ?? '0', decimalsOf(gasAsset))
   if (family === 'bitcoin') {
-    const { rpc_url, rpc_user, rpc_password, wallet, confirmations, fee_ceiling } = section as Static<
-      typeof BitcoinSection
-    >
+    const { rpc_url, rpc_user, rpc_password, wallet, confirmations, fee_ceiling, first_height } =
+      section as Static<typeof BitcoinSection>
     requireCeiling(network, fee_ceiling, decimalsOf(gasAsset))
     return bitcoinAdapter(
       network as Parameters<typeof bitcoinAdapter>[0],
@@ -146,6 +147,7 @@ async function connect(
         wallet,
         confirmations,
         feeCeiling: fee_ceiling,
+        firstHeight: first_height,
       },
       db,
     )

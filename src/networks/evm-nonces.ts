@@ -70,7 +70,8 @@ export async function openPurse(tx: Transaction, chain: EvmChain, assets: Iterab
 /** A database that was restored from an older backup would pay again what these have paid. */
 const unknownTo = (kept: number, made: number) =>
   `the hot wallet has made transactions that this database does not know, of nonce ${kept} to ${made - 1}: it was ` +
-  `restored from an older backup, or the wallet is used elsewhere; first_nonce ${made} says that they were looked at`
+  `restored from an older backup, or the wallet is used elsewhere; 'bursar withdrawal mark-paid' says what was paid, ` +
+  `first_nonce ${made} that all was looked at`
 
 const lostBy = (nonce: number) =>
   `nonce ${nonce} of the hot wallet was used, and the node does not know of it: it is behind, or on another chain`
@@ -82,12 +83,27 @@ export function spend(left: Map<string, bigint>, asset: string, units: bigint): 
 }
 
 /** Writes the next nonce. */
-export async function closePurse(tx: Transaction, chain: EvmChain, { nonce }: Purse): Promise<void> {
+export async function closePurse(
+  tx: Transaction,
+  chain: EvmChain,
+  { nonce }: Pick<Purse, 'nonce'>,
+): Promise<void> {
   await tx.query('update evm_nonces set next_nonce = $3 where network = $1 and address = $2', [
     chain.network,
     chain.hotWallet.address,
     nonce,
   ])
+}
+
+/** Takes note of a transaction that was made without this database: the first of those that it does not know. */
+export async function takeNote(tx: Transaction, chain: EvmChain, nonce: number): Promise<void> {
+  const next = await lockNonce(tx, chain)
+  const kept = Math.max(next, chain.firstNonce)
+  if (nonce > kept)
+    throw new Error(
+      `it has nonce ${nonce}, and this database does not know nonce ${kept} yet: that one comes first`,
+    )
+  await closePurse(tx, chain, { nonce: Math.max(next, nonce + 1) })
 }
 
 /** The next nonce, locked. On first use it is what the node counts, with what is pending there. */

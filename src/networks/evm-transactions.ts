@@ -1,6 +1,12 @@
 import assert from 'node:assert/strict'
 import { Buffer } from 'node:buffer'
-import { recoverTransactionAddress, type Hex } from 'viem'
+import {
+  formatTransaction,
+  recoverTransactionAddress,
+  serializeTransaction,
+  type Hex,
+  type RpcTransaction,
+} from 'viem'
 import {
   bytesToHex,
   encodeFunctionData,
@@ -298,6 +304,32 @@ export async function standingsOf(chain: EvmChain, sent: readonly Sent[]): Promi
     const depth = head - hexToBigInt(receipt.blockNumber) + 1n
     return { state: 'MINED', receipt, deep: depth >= chain.confirmations }
   })
+}
+
+/**
+ * The hot wallet's transaction of this hash, as it was signed; undefined where there is none of Bursar's kind, or it was
+ * reverted.
+ */
+export async function madeWith(
+  { node, hotWallet }: EvmChain,
+  hash: Hex,
+): Promise<SignedTransaction | undefined> {
+  const [found, receipt] = [
+    await node.call<RpcTransaction | null>('eth_getTransactionByHash', hash),
+    await node.call<Receipt | null>('eth_getTransactionReceipt', hash),
+  ]
+  const isGood = receipt === null || hexToBigInt(receipt.status) === 1n
+  if (found === null || !isGood || getAddress(found.from) !== getAddress(hotWallet.address)) return undefined
+  const transaction = formatTransaction(found)
+  if (transaction.type !== 'eip1559') return undefined
+  const { chainId, nonce, to, value, input, gas, maxFeePerGas, maxPriorityFeePerGas, accessList } =
+    transaction
+  const raw = serializeTransaction(
+    { chainId, nonce, to, value, data: input, gas, maxFeePerGas, maxPriorityFeePerGas, accessList },
+    transaction,
+  )
+  assert(keccak256(raw) === hash, `the node tells of ${hash} what is not signed`)
+  return { raw_transaction: Buffer.from(raw.slice(2), 'hex'), crypto_tx_hash: hash }
 }
 
 /**

@@ -21,6 +21,7 @@ import { insertDepositAddress } from '../ledger/records/deposit-address.ts'
 import type { Transfer } from '../ledger/records/transfer.ts'
 import { verify } from '../ledger/verify.ts'
 import { creditDeposits } from '../transfers/credit-deposits.ts'
+import { markWithdrawalPaid } from '../transfers/mark-withdrawal-paid.ts'
 import { settleWithdrawals } from '../transfers/settle-withdrawals.ts'
 import { postSweep } from '../transfers/sweep-deposit-addresses.ts'
 import { evmAdapter, type EvmConfig } from './evm.ts'
@@ -567,12 +568,54 @@ test('a wallet that has made what the database does not know pays nothing before
   created.push(await withdraw(customer, 'ETHEREUM', 'ETH', '1'))
   await step(wallet)
   expect(await waitingReasons([created[1]!])).toEqual([
-    expect.stringMatching(/of nonce 2 to 2: .* first_nonce 3 says/),
+    expect.stringMatching(/of nonce 2 to 2: .* first_nonce 3 that/),
   ])
   const looked = evmAdapter('ETHEREUM', { ...wallet.config, firstNonce: 3 }, service.db)
   await settleAll({ ...wallet, networks: new Map([['ETHEREUM', looked]]) })
   for (const one of created) expect((await read(customer, one)).status).toBe('COMPLETED')
   expect((await madeBy(wallet)).map(({ nonce }) => nonce)).toEqual([0, 1, 2, 3])
+})
+
+test('what a wallet has paid without the database knowing is said to be a withdrawal of its own, in the order of the nonces', async () => {
+  const funds = { ETH: '10', USDG: '10' }
+  const [customer, wallet] = [await newCustomer(service), await newWallet('ETHEREUM', funds)]
+  const settled = await withdraw(customer, 'ETHEREUM', 'ETH', '1')
+  await settleAll(wallet)
+  const paid = [
+    await withdraw(customer, 'ETHEREUM', 'ETH', '1'),
+    await withdraw(customer, 'ETHEREUM', 'USDG', '2'),
+  ]
+  await step(wallet)
+  await step(wallet)
+  const [first, second] = await Promise.all(paid.map(kept))
+  await wallet.chain.waitForTransactionReceipt({ hash: second!.crypto_tx_hash })
+  // The database is restored from a backup that was made before.
+  await service.db.query('delete from broadcasts where transfer_id = any ($1)', [paid.map(({ id }) => id)])
+  await service.db.query('update evm_nonces set next_nonce = 1 where address = $1', [
+    wallet.hotWallet.address,
+  ])
+  const other = await withdraw(customer, 'ETHEREUM', 'ETH', '1')
+  await step(wallet)
+  const unknown = expect.stringMatching(/of nonce 1 to 2: .* mark-paid/) as string
+  expect(await waitingReasons([...paid, other])).toEqual([unknown, unknown, unknown])
+
+  const mark = ({ id }: { id: string }, hash: string) =>
+    markWithdrawalPaid(service.db, wallet.networks, id, hash)
+  await expect(mark(paid[1]!, second!.crypto_tx_hash)).rejects.toThrow('does not know nonce 1 yet')
+  await expect(mark(other, first!.crypto_tx_hash)).rejects.toThrow('does not pay 1 ETH to')
+  await expect(mark(other, (await kept(settled)).crypto_tx_hash)).rejects.toThrow('does not pay 1 ETH to')
+  await expect(mark(other, toHex(7n, { size: 32 }))).rejects.toThrow('has made no transaction')
+  await expect(mark(paid[1]!, await give('ETHEREUM', newAddress(), 'USDG', '2'))).rejects.toThrow(
+    'no transaction',
+  )
+  for (const [index, { crypto_tx_hash, raw_transaction }] of [first!, second!].entries()) {
+    await mark(paid[index]!, crypto_tx_hash)
+    expect(await kept(paid[index]!)).toMatchObject({ state: 'SIGNED', crypto_tx_hash, raw_transaction })
+  }
+  await settleAll(wallet)
+  const made = await requireAgreement(wallet, funds, [customer])
+  expect(made.map(({ nonce }) => nonce)).toEqual([0, 1, 2, 3])
+  for (const one of [...paid, other]) expect((await read(customer, one)).status).toBe('COMPLETED')
 })
 
 test('what is signed is followed by what its bytes say, whatever the configuration says later', async () => {

@@ -1,11 +1,11 @@
 import type { Hex } from 'viem'
-import { hexToBigInt, hexToNumber, parseGwei } from 'viem/utils'
+import { getAddress, hexToBigInt, hexToNumber, parseGwei } from 'viem/utils'
 import { NETWORKS, type CryptoNetwork } from '../assets/catalogue.ts'
 import type { Database, Transaction } from '../db/database.ts'
 import { arrivals, beginning, isCursor, NATIVE_INDEX } from './evm-arrivals.ts'
 import { at, evmNode, headOf, NodeError, says, type Receipt } from './evm-node.ts'
 import { NodeFailure } from './node-failure.ts'
-import { closePurse, openPurse, spend, type Purse } from './evm-nonces.ts'
+import { closePurse, openPurse, spend, takeNote, type Purse } from './evm-nonces.ts'
 import { sweep, unswept } from './evm-sweeps.ts'
 import {
   balancesAt,
@@ -15,6 +15,7 @@ import {
   gasWithRoom,
   isNative,
   logIndexOf,
+  madeWith,
   offChain,
   onChain,
   parse,
@@ -94,6 +95,7 @@ export function evmAdapter(network: CryptoNetwork, config: EvmConfig, db: Databa
     replace: (_tx, withdrawals) => replace(chain, withdrawals),
     stuckAfterMs: config.stuckAfterMs ?? STUCK_AFTER_MS,
     estimateFee: (asset) => estimateFee(chain, asset),
+    paidBy: (tx, withdrawal, hash) => paidBy(tx, chain, withdrawal, hash),
     status: () => status(db, chain),
     arrivals: (cursor) => arrivals(db, chain, cursor),
     beginning: async (cursor) => (isCursor(cursor) ? undefined : beginning(chain)),
@@ -307,6 +309,24 @@ async function progress(chain: EvmChain, withdrawals: BroadcastWithdrawal[]): Pr
     if (standing.state !== 'MINED') return standing
     return standing.deep ? ended(chain, withdrawals[index]!, standing.receipt) : { state: 'MADE' }
   })
+}
+
+/** For an operator who says that this transaction of the hot wallet's is a withdrawal's. */
+async function paidBy(
+  tx: Transaction,
+  chain: EvmChain,
+  { asset, amount, destination_address }: Withdrawal,
+  hash: string,
+): Promise<SignedTransaction> {
+  await chain.ready()
+  const made = await madeWith(chain, hash as Hex)
+  if (made === undefined) throw new Error(`the hot wallet has made no transaction ${hash}`)
+  const { nonce, to, value, data } = parse(made.raw_transaction)
+  const move = transferOf(chain, asset, destination_address as Hex, onChain(chain, asset, amount))
+  const isSame = getAddress(to) === getAddress(move.to) && value === move.value && data === move.data
+  if (!isSame) throw new Error(`${hash} does not pay ${amount} ${asset} to ${destination_address}`)
+  await takeNote(tx, chain, nonce)
+  return made
 }
 
 /** With the same nonce and higher fees. */

@@ -135,6 +135,12 @@ export interface NetworkAdapter {
    */
   replace?(tx: Transaction, withdrawals: BroadcastWithdrawal[]): Promise<(SignedTransaction | undefined)[]>
   stuckAfterMs?: number
+  /**
+   * The hot wallet's transaction of this hash, for an operator who says that it has paid the withdrawal: it was signed
+   * where this database does not know of it. What is written in `tx` (a nonce) is kept with it. Throws an Error that says why it is
+   * not the withdrawal's.
+   */
+  paidBy?(tx: Transaction, withdrawal: Withdrawal, hash: string): Promise<SignedTransaction>
   /** How long to wait before asking for progress again, or before signing again what had to wait. */
   pollMs: number
   /** Signing takes what only one may take at a time, a wallet's inputs or nonces: the worker sees to it. */

@@ -135,7 +135,8 @@ const WORK_TO_DO = `
 
 // Statements here have no names, so that each is planned for the tables as they are: a plan that was made while they
 // were young reads all of a customer's transfers for each withdrawal (measured: 500 claimed in 209 ms instead of 4).
-const CLAIMED = `
+/** A withdrawal by its transfer `t`; `$1` is its customer. */
+export const CLAIMED = `
   select t.customer_id, t.id as transfer_id, t.profile_id, ${NETWORK} as network, t.asset, t.amount, t.memo,
          t.fiat_account_id,
          coalesce(t.destination_address, (
@@ -145,7 +146,8 @@ const CLAIMED = `
          ), '') as destination_address`
 const ageOf = (column: string) =>
   `(extract(epoch from clock_timestamp() - ${column}) * 1000)::float8 as age_ms`
-const ITS_TRANSFER =
+/** Of a broadcast `b`; `$1` is its customer. */
+export const ITS_TRANSFER =
   'cross join lateral (select * from transfers where customer_id = $1 and id = b.transfer_id offset 0) t'
 
 /** Begins withdrawals that no worker has begun. The broadcast's primary key decides between two that try. */
@@ -207,7 +209,8 @@ async function claimDue(tx: Transaction, { customer_id, network }: Work): Promis
   })
 }
 
-function withCanonicalAddress(claimed: Claimed): Claimed {
+/** With its address as the network's are written. */
+export function withCanonicalAddress<T extends Withdrawal>(claimed: T): T {
   const { network, destination_address } = claimed
   if (network === 'WIRE') return claimed
   const canonical = canonicalAddress(network, destination_address, { testNetworks: true })
@@ -428,7 +431,7 @@ async function replaced(
 }
 
 /** Waits until nobody else signs on the network, and keeps it so to the commit. */
-const signAlone = (tx: Transaction, network: Network) =>
+export const signAlone = (tx: Transaction, network: Network) =>
   tx.query('select pg_advisory_xact_lock($1, hashtext($2))', [SIGNING_LOCK, network])
 
 const failed = (withdrawal: Withdrawal, refusal: Refusal): Step => ({

@@ -1,0 +1,101 @@
+import { transaction, type Database, type Transaction } from '../db/database.ts'
+import type { Network, Networks, Withdrawal } from '../networks/networks.ts'
+import { CLAIMED, ITS_TRANSFER, signAlone, withCanonicalAddress } from './settle-withdrawals.ts'
+
+/** A withdrawal, and the transaction that has paid it. */
+export interface MarkedWithdrawal {
+  customer_id: string
+  transfer_id: string
+  crypto_network: Network
+  crypto_tx_hash: string
+}
+
+type Found = Withdrawal & { status: string; crypto_tx_hash: string | null }
+
+/**
+ * Takes a transaction of the hot wallet, which was signed where this database does not know of it (a backup was
+ * restored), for a withdrawal's own: the worker follows it as if it had been signed here, and signs no other. Once said,
+ * saying it again changes nothing.
+ * Throws an Error when there is no such withdrawal or it has another transaction, and when the network has none of the
+ * hash that pays it.
+ */
+export async function markWithdrawalPaid(
+  db: Database,
+  networks: Networks,
+  transferId: string,
+  hash: string,
+): Promise<MarkedWithdrawal> {
+  return transaction(db, async (tx) => {
+    const { status, ...withdrawal } = await claim(tx, transferId)
+    const { customer_id, transfer_id, network } = withdrawal
+    if (withdrawal.crypto_tx_hash === hash)
+      return { customer_id, transfer_id, crypto_network: network, crypto_tx_hash: hash }
+    if (withdrawal.crypto_tx_hash !== null)
+      throw new Error(
+        `withdrawal ${transfer_id} has transaction ${withdrawal.crypto_tx_hash}, and no other can pay it`,
+      )
+    if (status !== 'PENDING') throw new Error(`withdrawal ${transfer_id} is ${status}`)
+    const adapter = networks.get(network)
+    if (adapter?.paidBy === undefined) throw new Error(`${network} is no real network here`)
+    await signAlone(tx, network)
+    const { raw_transaction, crypto_tx_hash } = await adapter.paidBy(tx, withdrawal, hash)
+    await requireFree(tx, network, crypto_tx_hash)
+    await tx.query(
+      `
+      update broadcasts
+      set state = 'SIGNED', raw_transaction = $3, crypto_tx_hash = $4, due_at = clock_timestamp(),
+          waiting_reason = null, waiting_since = null
+      where customer_id = $1 and transfer_id = $2`,
+      [customer_id, transfer_id, raw_transaction, crypto_tx_hash],
+    )
+    return { customer_id, transfer_id, crypto_network: network, crypto_tx_hash }
+  })
+}
+
+/** Holds the withdrawal against workers, whether or not one has begun it. */
+async function claim(tx: Transaction, transferId: string): Promise<Found> {
+  const missing = () => new Error(`there is no withdrawal ${transferId}`)
+  // Transfers are found by their customer; nobody says here whose it is.
+  const { rows: owners } = await tx.query<{ customer_id: string }>(
+    `
+    select t.customer_id
+    from customers c
+    cross join lateral (select customer_id, type from transfers where customer_id = c.id and id = $1) t
+    where t.type in ('CRYPTO_WITHDRAWAL', 'WIRE_WITHDRAWAL')`,
+    [transferId],
+  )
+  const customerId = owners[0]?.customer_id
+  if (customerId === undefined) throw missing()
+  await tx.query(
+    `
+    insert into broadcasts (customer_id, transfer_id, network, state, created_at)
+    select customer_id, id, coalesce(crypto_network, 'WIRE'), 'HELD', clock_timestamp()
+    from transfers where customer_id = $1 and id = $2
+    on conflict (customer_id, transfer_id) do nothing`,
+    [customerId, transferId],
+  )
+  const { rows } = await tx.query<Found>(
+    `
+    ${CLAIMED}, t.status, b.crypto_tx_hash
+    from (
+      select * from broadcasts where customer_id = $1 and transfer_id = $2
+      for update
+    ) b ${ITS_TRANSFER}`,
+    [customerId, transferId],
+  )
+  if (rows[0] === undefined) throw missing()
+  return withCanonicalAddress(rows[0])
+}
+
+/** A transaction pays one withdrawal. */
+async function requireFree(tx: Transaction, network: Network, hash: string): Promise<void> {
+  const { rows } = await tx.query<{ transfer_id: string }>(
+    `
+    select transfer_id from broadcasts where network = $1 and crypto_tx_hash = $2
+    union all
+    select transfer_id from replaced_transactions where crypto_tx_hash = $2`,
+    [network, hash],
+  )
+  if (rows[0] !== undefined)
+    throw new Error(`${hash} is the transaction of withdrawal ${rows[0].transfer_id}`)
+}
