@@ -1,4 +1,3 @@
-import { maxHeaderSize } from 'node:http'
 import Fastify, { LogController, type FastifyInstance } from 'fastify'
 import type { Logger } from 'pino'
 import { createAccount } from './accounts/create-account.ts'
@@ -8,14 +7,14 @@ import type { Database } from './db/database.ts'
 import { healthRoutes } from './health/routes.ts'
 import { authenticator } from './http/authenticate.ts'
 import { docsPage } from './http/docs-page.ts'
-import { errorRoutes, refuseOtherMethods, refuseUrl } from './http/errors.ts'
+import { errorRoutes, refuseConnection, refuseOtherMethods, refuseUrl } from './http/errors.ts'
 import type { ExampleRecords } from './http/example-records.ts'
 import { mount } from './http/mount.ts'
 import { openApi } from './http/openapi.ts'
 import type { Context, Operation } from './http/operation.ts'
 import { withRateLimit } from './http/rate-limit.ts'
 import { Requests, type RequestMeter } from './http/requests.ts'
-import { validatorCompiler } from './http/validation.ts'
+import { parseJson, validatorCompiler } from './http/validation.ts'
 import { createIdentity } from './identities/create-identity.ts'
 import { getIdentity } from './identities/get-identity.ts'
 import { listIdentities } from './identities/list-identities.ts'
@@ -93,6 +92,8 @@ export const OPERATIONS: readonly Operation[] = [
 ]
 
 export const BODY_LIMIT = 64 * 1024
+/** Of the request line and the headers together. Two filters of 100 `ref_ids` in a script beyond Latin take 100 KiB. */
+const HEADERS_BYTES_MAX = 128 * 1024
 /** Most connections of clients to this process. More are closed at once. */
 const CONNECTIONS_MAX = 20_000
 /** How often connections are looked at that take too long to send a request. */
@@ -135,16 +136,22 @@ export async function buildApp({
     childLoggerFactory: (logger) => logger,
     bodyLimit: BODY_LIMIT,
     // An id of any length gets the schema's answer: no route has a pattern that a long one could slow down.
-    routerOptions: { ignoreTrailingSlash: false, maxParamLength: maxHeaderSize },
+    routerOptions: { ignoreTrailingSlash: false, maxParamLength: HEADERS_BYTES_MAX },
     frameworkErrors: refuseUrl(baseUrl),
     forceCloseConnections: 'idle',
-    http: { connectionsCheckingInterval: CONNECTIONS_CHECK_MS, headersTimeout: HEADERS_MS_MAX },
+    clientErrorHandler: refuseConnection(HEADERS_BYTES_MAX),
+    http: {
+      connectionsCheckingInterval: CONNECTIONS_CHECK_MS,
+      headersTimeout: HEADERS_MS_MAX,
+      maxHeaderSize: HEADERS_BYTES_MAX,
+    },
     requestTimeout: RECEIVE_MS_MAX,
     connectionTimeout: settings.requestTimeoutMs + STALLED_MS_MAX,
     trustProxy: settings.trustedProxies ?? false,
   }) as unknown as FastifyInstance
   app.server.maxConnections = CONNECTIONS_MAX
   app.removeContentTypeParser('text/plain')
+  parseJson(app)
   app.setValidatorCompiler(validatorCompiler)
   const requests = new Requests({
     max: settings.requestsMax,
@@ -153,6 +160,11 @@ export async function buildApp({
     ...(settings.logRequests && { log }),
   })
   requests.watch(app)
+  const routes: { method: string; url: string }[] = []
+  app.addHook(
+    'onRoute',
+    ({ method, url }) => void routes.push(...[method].flat().map((one) => ({ method: one, url }))),
+  )
   errorRoutes(app, { baseUrl })
 
   const keys = await loadSigningKeys(db)
@@ -168,12 +180,6 @@ export async function buildApp({
     perSecond: settings.rateLimitPerSecond,
     burst: settings.rateLimitBurst,
   })
-  const routes: { method: string; url: string }[] = []
-  app.addHook(
-    'onRoute',
-    ({ method, url }) => void routes.push(...[method].flat().map((one) => ({ method: one, url }))),
-  )
-
   const document = await openApi(app, { baseUrl, externalIssuer: settings.oauthIssuer, exampleRecords })
   await app.register(healthRoutes, { db, requests })
   if (settings.oauthIssuer === undefined)
@@ -191,5 +197,10 @@ export async function buildApp({
   refuseOtherMethods(app, baseUrl, [...routes])
   // After them: pages, of which the framework does not tell all.
   await docsPage(app, { baseUrl, document, sandbox: settings.mode === 'sandbox' })
+  refuseOtherMethods(
+    app,
+    baseUrl,
+    ['/', '/docs', '/docs/'].flatMap((url) => ['GET', 'HEAD'].map((method) => ({ method, url }))),
+  )
   return Object.assign(app, { requests })
 }

@@ -1,3 +1,4 @@
+import { connect, type AddressInfo } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { createCustomer } from '../src/customers/create-customer.ts'
@@ -20,6 +21,7 @@ import {
   withdrawalOf,
   type RemoteCaller,
   type TestDatabase,
+  type TestService,
 } from './support.ts'
 
 /*
@@ -294,4 +296,63 @@ test('a movement that waited too long for its batch is refused, and is not made'
   const { rows } = await db.query('select available from balances where customer_id = $1', [customer_id])
   expect(rows).toEqual([{ available: '2' }])
   await deposit()
+})
+
+describe('below requests', () => {
+  let service: TestService
+  let port: number
+  beforeAll(async () => {
+    service = await startTestService()
+    await service.app.listen({ host: '127.0.0.1', port: 0 })
+    port = (service.app.server.address() as AddressInfo).port
+  })
+  afterAll(() => service.close())
+
+  /** What comes back for bytes, until the connection is closed. */
+  async function sent(bytes: string): Promise<string> {
+    const socket = connect(port, '127.0.0.1')
+    socket.write(bytes)
+    // A server that closes before it has read everything may reset the connection behind its answer.
+    const chunks: Buffer[] = []
+    await new Promise<void>((resolve) => {
+      socket.on('data', (chunk) => chunks.push(chunk))
+      socket.on('error', () => resolve())
+      socket.on('close', () => resolve())
+    })
+    return Buffer.concat(chunks).toString()
+  }
+
+  test.each([
+    ['what is not HTTP', 'nonsense\r\n\r\n', 400, 'this is no HTTP request'],
+    ['an unknown method', 'BREW / HTTP/1.1\r\nhost: x\r\n\r\n', 400, 'this is no HTTP request'],
+    [
+      'a header of 200 KB',
+      `GET / HTTP/1.1\r\nhost: x\r\nx: ${'x'.repeat(200_000)}\r\n\r\n`,
+      431,
+      'the request line and headers are larger than 131072 bytes',
+    ],
+  ])('%s is refused with a problem', async (_, bytes, status, detail) => {
+    const answer = await sent(bytes)
+    const [head, body] = answer.split('\r\n\r\n') as [string, string]
+    expect(head).toMatch(
+      new RegExp(`^HTTP/1\\.1 ${status} .*\r\ncontent-type: application/problem\\+json\r\n`, 'i'),
+    )
+    expect(JSON.parse(body)).toMatchObject({ type: 'about:blank', status, detail })
+  })
+
+  test('filters may have as many values as they may, however long', async () => {
+    const customer = await newCustomer(service)
+    const remote = await remoteCaller(`http://127.0.0.1:${port}`, customer)
+    const each = (name: string, value: string) => Array.from({ length: 100 }, () => `${name}=${value}`)
+    const query = [
+      ...each('ref_ids', encodeURIComponent('ü'.repeat(100))),
+      ...each('crypto_tx_hashes', 'ab'.repeat(32)),
+      ...each('ids', crypto.randomUUID()),
+    ].join('&')
+    expect(query.length).toBeGreaterThan(70_000)
+    expect(await remote('GET', `/v2/transfer/transfers?${query}`)).toMatchObject({
+      status: 200,
+      body: { items: [] },
+    })
+  })
 })

@@ -1,3 +1,5 @@
+import { STATUS_CODES } from 'node:http'
+import type { Socket } from 'node:net'
 import type { ErrorObject } from 'ajv'
 import type { FastifyError, FastifyInstance, FastifyReply } from 'fastify'
 import { connectionLost, tookTooLong } from '../db/database.ts'
@@ -5,7 +7,7 @@ import { problemPages } from './problem-pages.ts'
 import { Problem, problem } from './problems.ts'
 import { describeSchemaError } from './validation.ts'
 
-const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const
+const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE'] as const
 
 /** Turns whatever goes wrong into a problem (design section 5, "Errors"), and serves the pages of the typed ones. */
 export function errorRoutes(app: FastifyInstance, { baseUrl }: { baseUrl: string }): void {
@@ -35,6 +37,31 @@ export const refuseUrl =
   (baseUrl: string) =>
   (_error: FastifyError, _request: unknown, reply: FastifyReply): void =>
     void send(reply, problem.badRequest('the path is not percent-encoded correctly'), baseUrl)
+
+/** For what is no request that a route could be found for: not HTTP, or too large or too slow in its headers. */
+export const refuseConnection =
+  (headerBytesMax: number) =>
+  (error: Error & { code?: string }, socket: Socket): void => {
+    if (!socket.writable || error.code === 'ECONNRESET') return void socket.destroy()
+    const refusal =
+      error.code === 'HPE_HEADER_OVERFLOW'
+        ? problem.headersTooLarge(headerBytesMax)
+        : error.code === 'ERR_HTTP_REQUEST_TIMEOUT'
+          ? problem.requestTimeout()
+          : problem.badRequest('this is no HTTP request')
+    // It is untyped, and so leads to no page.
+    const body = JSON.stringify(refusal.body(''))
+    socket.end(
+      [
+        `HTTP/1.1 ${refusal.status} ${STATUS_CODES[refusal.status]!}`,
+        'Content-Type: application/problem+json',
+        `Content-Length: ${Buffer.byteLength(body)}`,
+        'Connection: close',
+        '',
+        body,
+      ].join('\r\n'),
+    )
+  }
 
 /** A known path with another method: 405 with what it allows, instead of a 404. Comes after all routes. */
 export function refuseOtherMethods(

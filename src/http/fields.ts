@@ -79,5 +79,8 @@ export const FilterWithoutCommas = <T extends TSchema>(item: T, description: str
     }),
   )
 
-/** An id in a list filter: one that is no UUID is not an error, it matches nothing. */
-export const FilterValue = Type.String({ maxLength: 100 })
+/** Where the contract has no limit: more than a request can hold, in characters. */
+export const LENGTH_MAX = 131_072
+
+/** An id in a list filter: one that is no UUID is not an error, it matches nothing, however long it is. */
+export const FilterValue = Type.String({ maxLength: LENGTH_MAX })

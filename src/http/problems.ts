@@ -15,8 +15,10 @@ const kinds = {
   forbidden: { status: 403, title: 'Forbidden' },
   'not-found': { status: 404, title: 'Not found' },
   'method-not-allowed': { status: 405, title: 'Method not allowed' },
+  'request-timeout': { status: 408, title: 'Request timeout' },
   'payload-too-large': { status: 413, title: 'Payload too large' },
   'unsupported-media-type': { status: 415, title: 'Unsupported media type' },
+  'request-header-fields-too-large': { status: 431, title: 'Request header fields too large' },
   'too-many-requests': { status: 429, title: 'Too many requests' },
   'internal-error': { status: 500, title: 'Internal error' },
   unavailable: { status: 503, title: 'Unavailable' },
@@ -125,6 +127,13 @@ export const problem = {
     new Problem('method-not-allowed', `${method} is not allowed here; allowed: ${allow}`, undefined, {
       allow,
     }),
+  requestTimeout: () =>
+    new Problem('request-timeout', 'the request took too long to arrive; nothing was changed'),
+  headersTooLarge: (limit: number) =>
+    new Problem(
+      'request-header-fields-too-large',
+      `the request line and headers are larger than ${limit} bytes`,
+    ),
   payloadTooLarge: (limit: number) =>
     new Problem('payload-too-large', `the body is larger than ${limit} bytes`),
   unsupportedMediaType: (accepted: string) =>

@@ -1,7 +1,8 @@
-import { Ajv, type ErrorObject } from 'ajv'
+import { isUtf8 } from 'node:buffer'
+import { Ajv, type ErrorObject, type FormatDefinition } from 'ajv'
 import ajvFormats from 'ajv-formats'
 import ajvKeywords from 'ajv-keywords'
-import type { FastifySchemaCompiler } from 'fastify'
+import type { FastifyInstance, FastifySchemaCompiler } from 'fastify'
 import { problem } from './problems.ts'
 
 const options = {
@@ -24,8 +25,12 @@ const coercing = new Ajv({ ...options, coerceTypes: 'array' })
 export const OWN_KEYWORDS: readonly string[] = ['transform', 'commas']
 /** Named examples of a body, which @fastify/swagger knows by this keyword. */
 export const NAMED_EXAMPLES = 'x-examples'
+/** How an RFC 3339 date-time ends. ISO 8601, which the library reads too, has shorter offsets. */
+const RFC3339_OFFSET = /(?:Z|[+-]\d\d:\d\d)$/i
 for (const ajv of [strict, coercing]) {
   ajvFormats.default(ajv, ['uuid', 'date-time', 'date', 'uri'])
+  const iso8601 = (ajv.formats['date-time'] as FormatDefinition<string>).validate as (text: string) => boolean
+  ajv.addFormat('date-time', (text) => RFC3339_OFFSET.test(text) && iso8601(text))
   ajvKeywords.default(ajv, 'transform')
   ajv.addVocabulary(['commas', NAMED_EXAMPLES])
 }
@@ -33,14 +38,33 @@ for (const ajv of [strict, coercing]) {
 /** Fastify's schema compiler: the same schemas that make the OpenAPI document decide what comes in. */
 export const validatorCompiler: FastifySchemaCompiler<object> = ({ schema, httpPart }) => {
   const validate = (httpPart === 'body' ? strict : coercing).compile(schema)
-  return (input) => {
+  const integers = httpPart === 'body' ? [] : integersOf(schema)
+  return (input: Record<string, unknown>) => {
     const found = unstorable(input, 0)
     if (found !== undefined) {
       const field = found.path.join('.').slice(0, 200)
       return { error: problem.badRequest(`${field === '' ? 'the body' : field} ${found.rule}`) }
     }
+    const odd = integers.find((name) => typeof input[name] === 'string' && !INTEGER.test(input[name]))
+    if (odd !== undefined) return { error: problem.badRequest(`${odd} must be an integer`) }
     return validate(input) ? { value: input } : { error: validate.errors as never }
   }
+}
+
+/** Of text, where a number's other spellings (1e2, 0x10) would be read as one too. */
+const INTEGER = /^-?\d+$/
+
+function integersOf({ properties = {} }: { properties?: Record<string, { type?: unknown }> }): string[] {
+  return Object.keys(properties).filter((name) => properties[name]!.type === 'integer')
+}
+
+/** Reads bodies of JSON. What is not UTF-8 is no JSON (RFC 8259): it would be read as other characters. */
+export function parseJson(app: FastifyInstance): void {
+  const parse = app.getDefaultJsonParser('error', 'error')
+  app.addContentTypeParser<Buffer>('application/json', { parseAs: 'buffer' }, (request, body, done) => {
+    if (!isUtf8(body)) return done(problem.badRequest('the body is not UTF-8'))
+    void parse(request, body.toString('utf8'), done)
+  })
 }
 
 /** Objects in objects: more than any record here has, and far less than PostgreSQL's JSON parser bears. */

@@ -2,7 +2,7 @@ import { Type } from 'typebox'
 import { UUID } from '../db/ids.ts'
 import { momentAt } from '../db/ids.ts'
 import { EXAMPLE } from '../http/example-records.ts'
-import { Filter, FilterValue, FilterWithoutCommas } from '../http/fields.ts'
+import { Filter, FilterValue, FilterWithoutCommas, LENGTH_MAX } from '../http/fields.ts'
 import { MICROS, microsToTimestamp, pageOf, pageParameters, pageReply, uuidsOf } from '../http/lists.ts'
 import { operation } from '../http/operation.ts'
 import { problem } from '../http/problems.ts'
@@ -27,7 +27,7 @@ export const listStatements = operation({
   query: Type.Object(
     {
       customer_id: Type.String({
-        maxLength: 100,
+        maxLength: LENGTH_MAX,
         transform: ['toLowerCase'],
         description: "Statements of this customer: the token's own.",
         examples: ['0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f'],
