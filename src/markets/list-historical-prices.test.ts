@@ -1,6 +1,7 @@
 /*
  * What holds of market history, whatever minutes there are, in whatever order they came:
- * 1. a point is the exact average of the minutes in its increment, and is there when one is and it has ended;
+ * 1. a point is the exact average of the minutes in its increment, and is there when one is, it has ended, and what
+ *    is known of the market goes to its end, or has not for five minutes;
  * 2. page after page is one big page, and total_count is its length;
  * 3. the increment that is picked for max_data_points is the finest that fits.
  */
@@ -84,10 +85,7 @@ async function write(market: Market, minutes: Map<number, bigint>, random: (belo
 beforeAll(async () => {
   service = await startTestService()
   customer = await newCustomer(service)
-  const { rows } = await service.db.query<{ now: number }>(
-    'select floor(extract(epoch from clock_timestamp()) / 60)::integer as now',
-  )
-  start = rows[0]!.now
+  start = await minuteUnderWay()
   const random = randomFrom(SEED)
   // Half a year with gaps, up to what has not ended yet; a few whole days; a single minute.
   worlds.BTCUSD = gappy(random, start - 260_000, start + 3000, 700)
@@ -147,8 +145,10 @@ function reference(
   { begin, end, increment: given }: Asked,
   now: number,
 ) {
+  const last = Math.max(...worlds[market]!.keys())
+  const ended = Math.max(Math.min(last + 1, now), now - 5)
   return everyPoint(market, increment).filter(({ timestamp }) => {
-    if (timestamp + INCREMENT_MINUTES[increment] > now) return false
+    if (timestamp + INCREMENT_MINUTES[increment] > ended) return false
     const micros = timestamp * 60_000_000
     if (given !== undefined)
       return (begin === undefined || micros > begin) && (end === undefined || micros < end)
@@ -160,6 +160,13 @@ const timestamp = (minute: number) =>
   microsToTimestamp(minute * 60_000_000).replace(/(?:\.\d+)?Z$/, '.000000Z')
 const onTheWire = (points: { average_price: string; timestamp: number }[]) =>
   points.map((point) => ({ ...point, timestamp: timestamp(point.timestamp) }))
+
+async function minuteUnderWay(): Promise<number> {
+  const { rows } = await service.db.query<{ now: number }>(
+    'select floor(extract(epoch from clock_timestamp()) / 60)::integer as now',
+  )
+  return rows[0]!.now
+}
 
 async function ask(market: Market, query: Record<string, string | number | undefined>): Promise<Prices> {
   const given = Object.entries(query).filter(([, value]) => value !== undefined)
@@ -181,15 +188,9 @@ const bounds = ({ begin, end }: Asked) => ({
 
 /** The database's clock goes on while tests run: what is expected at either end of a question is right. */
 async function eitherSide<T>(question: () => Promise<T>, answerAt: (now: number) => unknown): Promise<T> {
-  const minute = async () => {
-    const { rows } = await service.db.query<{ now: number }>(
-      'select floor(extract(epoch from clock_timestamp()) / 60)::integer as now',
-    )
-    return rows[0]!.now
-  }
-  const before = await minute()
+  const before = await minuteUnderWay()
   const answer = await question()
-  const after = await minute()
+  const after = await minuteUnderWay()
   if (after !== before) return eitherSide(question, answerAt)
   expect(answer).toEqual(answerAt(before))
   return answer
@@ -214,6 +215,27 @@ const range = fc
     const [a, b] = [one?.(start), other?.(start)]
     return a !== undefined && b !== undefined && a > b ? { begin: b, end: a } : { begin: a, end: b }
   })
+
+test('an increment whose last minute has not come yet is not there, until it comes or is late', async () => {
+  const random = randomFrom(SEED)
+  // Its end is some minutes ago: it is not late before the next five have gone by.
+  const prices = async () => {
+    const now = await minuteUnderWay()
+    const end = now - (now % 5)
+    return { now, end, ...(await ask('BCHUSD', { increment: 'FIVE_MINUTES' })) }
+  }
+  const { end } = await prices()
+  const [first, last] = [end - 10, end - 1]
+  const minutes = (from: number, to: number) =>
+    new Map(Array.from({ length: to - from }, (_, n) => [from + n, 10_000n] as const))
+  await write('BCHUSD', minutes(first, last), random)
+  const before = await prices()
+  const there = (starts: number[]) => starts.map((at) => ({ average_price: '1', timestamp: timestamp(at) }))
+  expect(before.prices).toEqual(there(before.end === end ? [first] : [first, first + 5]))
+  expect(before.total_count).toBe(before.prices.length)
+  await write('BCHUSD', minutes(last, end), random)
+  expect((await prices()).prices).toEqual(there([first, first + 5]))
+})
 
 describe('properties', () => {
   test('points of an increment are the exact averages of the minutes in it', async () => {

@@ -77,7 +77,7 @@ const PricePoint = Type.Object(
   { $id: 'HistoricalPrice' },
 )
 
-/** List Historical Prices (spec 4.6), oldest first. Only increments that have ended are there. */
+/** List Historical Prices (spec 4.6), oldest first. Only increments that have ended, and are known to their end, are there. */
 export const listHistoricalPrices = operation({
   method: 'GET',
   url: '/v2/markets/:market/historical-prices',
@@ -176,8 +176,17 @@ function pointsMax(text: string): number {
   return Number(points)
 }
 
-/** The minute that is under way by the database's clock. An increment is served when it has ended by then. */
+/** The minute that is under way by the database's clock. */
 const NOW = `floor(extract(epoch from statement_timestamp()) / 60)::integer`
+/** Prices that come in as time goes by come a little later. What is later than this is late, and corrects what was served. */
+const DELAY_MINUTES_MAX = 5
+/**
+ * The end of what is known of a market ($1): of the last minute with a price, or, where none came, what is so long ago.
+ * An increment is served when it has ended by then.
+ */
+const KNOWN = `(
+  select greatest(least(max(minute) + 1, ${NOW}), ${NOW} - ${DELAY_MINUTES_MAX})
+  from price_minutes where market_id = $1)`
 
 /** The points of a market ($1) of increments of this length. */
 const pointsOf = (minutes: number) =>
@@ -217,7 +226,7 @@ function wholeDays({ from, to }: MinuteRange) {
 function countOf(lengths: number[]): string {
   const between = (minutes: number, from: string, to: string) => `
     (select count(*) from ${pointsOf(minutes)}
-     where starts_at >= ${from} and starts_at < least(${to}, $3::integer, ${NOW} - ${minutes} + 1))`
+     where starts_at >= ${from} and starts_at < least(${to}, $3::integer, (select known from clock) - ${minutes} + 1))`
   const counts = lengths.map((minutes) => {
     const place = COUNTED.indexOf(minutes)
     if (place < 0) return between(minutes, '$2::integer', '$3::integer')
@@ -227,7 +236,9 @@ function countOf(lengths: number[]): string {
       (select coalesce(sum(counts[${place + 1}]), 0) from whole)`
   })
   return `
-    with ended as materialized (
+    with clock as materialized (
+      select ${KNOWN} as known
+    ), ended as materialized (
       select greatest($4::integer, least($7::integer, ${endedBy(DAY)})) as days_to,
              greatest($5::integer, least($6::integer, ${endedBy(FOUR_WEEKS)})) as four_weeks_to
     ), whole as materialized (
@@ -265,7 +276,7 @@ async function selectPoints(
     text: `
       select timestamptz 'epoch' + starts_at * interval '1 minute' as timestamp, ${averageOf(minutes)} as average_price
       from ${pointsOf(minutes)}
-      where starts_at >= $2::integer and starts_at < least($3::integer, ${NOW} - ${minutes} + 1)
+      where starts_at >= $2::integer and starts_at < least($3::integer, ${KNOWN} - ${minutes} + 1)
       order by starts_at
       limit $4 offset $5`,
     values: [ask.marketId, from, ask.range.to, page.limit, skip],

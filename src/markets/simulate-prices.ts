@@ -69,7 +69,6 @@ const seedOf = (symbol: string) =>
 // ---------------------------------------------------------------------------------------------------------------
 // Keeping a sandbox supplied with them.
 
-const ROUND_MS = 60_000
 const FAILURE_PAUSE_MS = 10_000
 /** Leaves the processor to others between two markets. */
 const BREATH_MS = 50
@@ -87,14 +86,18 @@ export function startSimulation(options: { db: Database; days: number; log: Logg
   const stopping = new AbortController()
   const { signal } = stopping
 
+  async function round(): Promise<number> {
+    const minutes = await simulateMarkets(db, { days, signal })
+    if (minutes >= DAY) log.info({ minutes }, 'prices were simulated')
+    return untilNextMinute(db)
+  }
+
   async function run(): Promise<void> {
     while (!signal.aborted) {
-      const minutes = await simulateMarkets(db, { days, signal }).catch((error: unknown) => {
+      const restMs = await round().catch((error: unknown) => {
         log.error({ err: error }, 'simulating prices failed; trying again')
-        return undefined
+        return FAILURE_PAUSE_MS
       })
-      if (minutes !== undefined && minutes >= DAY) log.info({ minutes }, 'prices were simulated')
-      const restMs = minutes === undefined ? FAILURE_PAUSE_MS : ROUND_MS
       await pause(restMs, undefined, { signal }).catch(() => undefined)
     }
   }
@@ -106,6 +109,14 @@ export function startSimulation(options: { db: Database; days: number; log: Logg
       return running
     },
   }
+}
+
+/** A minute's price is made when the minute is over by the database's clock. */
+async function untilNextMinute(db: Database): Promise<number> {
+  const { rows } = await db.query<{ ms: number }>(
+    'select ceil((60 - extract(second from clock_timestamp())) * 1000)::integer as ms',
+  )
+  return rows[0]!.ms
 }
 
 /**
