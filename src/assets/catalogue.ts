@@ -74,7 +74,7 @@ export interface Asset {
   decimals: number
   /** Issued by the platform: one to one with USD, so that a withdrawal may debit USD (`balance_asset`, spec 4.1). */
   platformStablecoin: boolean
-  /** Reference price for notional values in the sandbox, until there is market history. */
+  /** Reference price in the sandbox, where market history has none. */
   sandboxPriceUsd?: string
   networks: Readonly<Partial<Record<CryptoNetwork, AssetOnNetwork>>>
 }

@@ -8,6 +8,7 @@ import { payoutOf } from '../ledger/movements/payout.ts'
 import { selectFiatAccounts } from '../ledger/records/fiat-account.ts'
 import { Destination, destinationOf, withAddressId } from '../ledger/records/orchestration-rule.ts'
 import { Orchestration } from '../ledger/records/orchestration.ts'
+import { usdPrices } from '../ledger/usd-prices.ts'
 
 const CreateOrchestrationBody = Type.Object(
   {
@@ -79,7 +80,8 @@ export const createOrchestration = operation({
       await withAddressId(db, customerId, body.destination ?? { profile: { profile_id } }),
     )
     const order = { ...body, customer_id: customerId, profile_id, destination }
-    const payout = payoutOf(order, { networks, settings }, 'REFUSED')
+    const prices = await usdPrices(db, settings.mode === 'sandbox')
+    const payout = payoutOf(order, { networks, settings }, 'REFUSED', prices)
 
     const bankAccount = destination.fiat?.bank_account_id
     const fiatAccounts = await selectFiatAccounts(

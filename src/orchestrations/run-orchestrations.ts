@@ -8,6 +8,7 @@ import { payoutOf, type Payout } from '../ledger/movements/payout.ts'
 import { LedgerTransaction } from '../ledger/post.ts'
 import { selectFiatAccounts } from '../ledger/records/fiat-account.ts'
 import { Holders } from '../ledger/records/holders.ts'
+import { usdPrices, type UsdPrices } from '../ledger/usd-prices.ts'
 import {
   ORCHESTRATION_COLUMNS,
   orchestrationToWire,
@@ -43,8 +44,9 @@ export async function runOrchestrations(
   let moved = 0
   const failures: unknown[] = []
   for (const { customer_id } of rows) {
+    const prices = await usdPrices(db, context.settings.mode === 'sandbox')
     try {
-      moved += await transaction(db, (tx) => payOut(tx, customer_id, context))
+      moved += await transaction(db, (tx) => payOut(tx, customer_id, context, prices))
     } catch (error) {
       if (connectionLost(error)) throw error
       // Another transaction was first, at a balance that both were to make: the next round finds it there.
@@ -81,12 +83,13 @@ async function payOut(
   tx: Transaction,
   customerId: string,
   context: Pick<Context, 'networks' | 'settings'>,
+  prices: UsdPrices,
 ): Promise<number> {
   const claimed = await claim(tx, customerId, context.networks)
   if (claimed.length === 0) return 0
   const orchestrations = claimed.map(({ orchestration }) => orchestration)
   const payouts = orchestrations.map((orchestration) =>
-    attempt(() => payoutOf(orchestration, context, 'STAYS')),
+    attempt(() => payoutOf(orchestration, context, 'STAYS', prices)),
   )
 
   // Read.

@@ -7,7 +7,7 @@ import { EXAMPLE } from '../http/example-records.ts'
 import { Amount, AssetSymbol, Network, Uuid } from '../http/fields.ts'
 import { operation } from '../http/operation.ts'
 import { problem } from '../http/problems.ts'
-import { notionalUsd } from '../ledger/movements/crypto-withdrawal.ts'
+import { notionalUsd, usdPrices } from '../ledger/usd-prices.ts'
 import { deposit, type Deposit } from '../ledger/movements/deposit.ts'
 import { selectDepositAddress, type DepositAddressRow } from '../ledger/records/deposit-address.ts'
 import { requireProfile } from '../ledger/records/profile.ts'
@@ -81,7 +81,7 @@ export const depositToProfile = operation({
                 crypto_tx_hash: hashOf(network, randomBytes(32)),
                 crypto_tx_index: '0',
                 destination_address: body.crypto_address,
-                notional_value: notionalUsd(minor, asset, true),
+                notional_value: notionalUsd(minor, asset, await usdPrices(db, true)),
               },
             },
       ),

@@ -16,6 +16,7 @@ import {
   type Terms,
 } from '../ledger/movements/crypto-withdrawal.ts'
 import { Transfer } from '../ledger/records/transfer.ts'
+import { usdPrices } from '../ledger/usd-prices.ts'
 import { canonicalAddress } from '../networks/addresses.ts'
 
 const Name = Text(200, 'Name.', 1)
@@ -116,7 +117,7 @@ export const createCryptoWithdrawal = operation({
     'already-exists',
     'unavailable',
   ],
-  async run({ body, customerId, ledger, networks, settings }) {
+  async run({ body, customerId, db, ledger, networks, settings }) {
     const terms = termsOf(body, { networks, settings })
     const balanceAsset = balanceAssetOf(body, terms)
     requireBalancePrecision(terms, balanceAsset)
@@ -124,6 +125,8 @@ export const createCryptoWithdrawal = operation({
     const quoted = body.fee_id !== undefined
     const scheduled =
       quoted && terms.asked.field === 'total' ? undefined : amountsAt(scheduledFee(terms), terms)
+
+    const prices = await usdPrices(db, settings.mode === 'sandbox')
 
     return ledger.submit(customerId, {
       ref_id: body.ref_id,
@@ -138,7 +141,7 @@ export const createCryptoWithdrawal = operation({
           amounts,
           balanceAsset,
           view,
-          sandbox: settings.mode === 'sandbox',
+          prices,
         })
       },
     })

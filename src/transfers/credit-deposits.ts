@@ -2,7 +2,7 @@ import { parseAmount } from '../assets/amount.ts'
 import { findAsset, type CryptoNetwork } from '../assets/catalogue.ts'
 import { transaction, violatedConstraint, type Database, type Transaction } from '../db/database.ts'
 import type { Context } from '../http/operation.ts'
-import { notionalUsd } from '../ledger/movements/crypto-withdrawal.ts'
+import { notionalUsd, usdPrices } from '../ledger/usd-prices.ts'
 import { deposit, type DepositPlace } from '../ledger/movements/deposit.ts'
 import { compatibleNetworks } from '../ledger/records/deposit-address.ts'
 import type { Arrival, NetworkAdapter } from '../networks/networks.ts'
@@ -92,7 +92,7 @@ async function ownerOf(db: Database, network: CryptoNetwork, address: string): P
 
 /** Credits an arrival; false when it was credited before, or there is nothing to credit. */
 async function credit(
-  { ledger, settings }: Pick<Context, 'ledger' | 'settings'>,
+  { db, ledger, settings }: Pick<Context, 'db' | 'ledger' | 'settings'>,
   network: CryptoNetwork,
   { address, asset, amount, crypto_tx_hash, crypto_tx_index }: Arrival,
   owner: Owner,
@@ -115,7 +115,7 @@ async function credit(
       crypto_tx_hash,
       crypto_tx_index,
       destination_address: address,
-      notional_value: notionalUsd(minor, known, settings.mode === 'sandbox'),
+      notional_value: notionalUsd(minor, known, await usdPrices(db, settings.mode === 'sandbox')),
     },
   })
   try {

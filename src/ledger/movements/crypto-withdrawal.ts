@@ -7,6 +7,7 @@ import { onProfileAs } from '../conversion.ts'
 import { onPlatform } from '../entries.ts'
 import type { Decision, View } from '../ledger.ts'
 import type { Transfer } from '../records/transfer.ts'
+import { notionalUsd, type UsdPrices } from '../usd-prices.ts'
 
 /** What a withdrawal and the quote for one are asked with. */
 export interface WithdrawalRequest {
@@ -153,14 +154,14 @@ interface Accepted {
   /** The balance that is debited: the asset's, or one that converts to it. */
   balanceAsset: string
   view: Pick<View, 'now' | 'newId'>
-  sandbox: boolean
+  prices: UsdPrices
 }
 
 /** The record and entries: profile -total, in flight +amount, fees +fee (design section 4). */
 export function cryptoWithdrawal(
   customerId: string,
   asked: Asked,
-  { terms: { asset }, amounts, balanceAsset, view, sandbox }: Accepted,
+  { terms: { asset }, amounts, balanceAsset, view, prices }: Accepted,
 ): Decision {
   const { amount, fee, total } = amounts
   // One shape for all: what was not given is undefined, which neither the wire nor the database shows.
@@ -181,7 +182,7 @@ export function cryptoWithdrawal(
       amount: formatAmount(amount, asset.decimals),
       fee: formatAmount(fee, asset.decimals),
       total: formatAmount(total, asset.decimals),
-      notional_value: notionalUsd(total, asset, sandbox),
+      notional_value: notionalUsd(total, asset, prices),
       destination_address: asked.destination_address,
       crypto_network: asked.crypto_network,
       auto_conversion: balanceAsset === asset.symbol ? undefined : {},
@@ -197,15 +198,4 @@ export function cryptoWithdrawal(
     ],
     beneficiary: asked.beneficiary,
   }
-}
-
-const PRICE_DECIMALS = 8
-const CENT_DECIMALS = 2
-
-/** USD value of a total, in cents rounded down (spec 2.1); undefined where there is no price. */
-export function notionalUsd(total: bigint, asset: Asset, sandbox: boolean): string | undefined {
-  const price = asset.platformStablecoin ? '1' : sandbox ? asset.sandboxPriceUsd : undefined
-  if (price === undefined) return undefined
-  const scaled = total * parseAmount(price, PRICE_DECIMALS)!
-  return formatAmount(scaled / 10n ** BigInt(asset.decimals + PRICE_DECIMALS - CENT_DECIMALS), CENT_DECIMALS)
 }

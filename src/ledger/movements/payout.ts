@@ -5,6 +5,7 @@ import { problem } from '../../http/problems.ts'
 import type { BalanceKey } from '../balances.ts'
 import { convertible, inUnitsOf } from '../conversion.ts'
 import type { Decision, View } from '../ledger.ts'
+import type { UsdPrices } from '../usd-prices.ts'
 import { requirePayable, type FiatAccount } from '../records/fiat-account.ts'
 import type { Orchestration } from '../records/orchestration.ts'
 import {
@@ -89,6 +90,7 @@ export function payoutOf(
   order: Order,
   context: Pick<Context, 'networks' | 'settings'>,
   rest: 'REFUSED' | 'STAYS',
+  prices: UsdPrices,
 ): Payout {
   requireConvertible(order)
   requireDestination(order, context)
@@ -108,7 +110,6 @@ export function payoutOf(
     const { address: destination_address, network: crypto_network } = crypto
     const terms = termsOf({ asset: destination_asset, crypto_network, destination_address, total }, context)
     const amounts = amountsAt(scheduledFee(terms), terms, 'source_amount')
-    const sandbox = context.settings.mode === 'sandbox'
     return {
       balances,
       decide(view, { group_id }) {
@@ -119,7 +120,7 @@ export function payoutOf(
           amounts,
           balanceAsset: source_asset,
           view,
-          sandbox,
+          prices,
         })
       },
     }

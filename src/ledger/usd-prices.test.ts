@@ -1,0 +1,88 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { newCustomer, startTestService, type TestService } from '../../test/support.ts'
+import { parseAmount } from '../assets/amount.ts'
+import { findAsset } from '../assets/catalogue.ts'
+import { openDatabase, transaction, type Queryable } from '../db/database.ts'
+import type { Market } from '../markets/markets.ts'
+import { lockMarket, writePrices } from '../markets/write-prices.ts'
+import { notionalUsd, usdPrices } from './usd-prices.ts'
+
+let service: TestService
+beforeAll(async () => {
+  service = await startTestService()
+  await write('BTCUSD', 'REAL', { 3: '60000', 1: '61234.5678' })
+  await write('ETHUSD', 'SIMULATED', { 1: '3000.25' })
+  await write('LTCUSD', 'REAL', { 1_500: '70' })
+})
+afterAll(() => service.close())
+
+/** Prices by how many minutes ago they were. */
+async function write(market: Market, source: 'REAL' | 'SIMULATED', ago: Record<number, string>) {
+  const now = Math.floor(Date.now() / 60_000)
+  await transaction(service.db, async (tx) => {
+    const id = await lockMarket(tx, market, source)
+    await writePrices(tx, id!, {
+      coversMinutes: 1,
+      minute: Object.keys(ago).map((minutes) => now - Number(minutes)),
+      second: Object.keys(ago).map(() => 0),
+      prices: [Object.values(ago)],
+    })
+  })
+}
+
+const whole = (text: string) => parseAmount(text, 18)!
+
+test("the newest real price of the last day; in the sandbox also simulated ones and the catalogue's", async () => {
+  const live = await usdPrices(service.db, false)
+  expect(live.get('BTC')).toBe(whole('61234.5678'))
+  expect(live.get('USDG')).toBe(whole('1'))
+  for (const symbol of ['ETH', 'LTC', 'SOL']) expect(live.get(symbol)).toBeUndefined()
+  const sandbox = await usdPrices(service.db, true)
+  expect(sandbox.get('BTC')).toBe(whole('61234.5678'))
+  expect(sandbox.get('ETH')).toBe(whole('3000.25'))
+  for (const symbol of ['LTC', 'SOL'])
+    expect(sandbox.get(symbol)).toBe(whole(findAsset(symbol)!.sandboxPriceUsd!))
+})
+
+test('they are read once for many, and again after what could not be read', async () => {
+  const reader = openDatabase(service.url, { max: 1, onError: () => undefined })
+  let queries = 0
+  let broken = true
+  const counted: Pick<Queryable, 'query'> = {
+    query: ((...call: Parameters<Queryable['query']>) => {
+      queries++
+      return broken ? Promise.reject(new Error('no')) : reader.query(...call)
+    }) as Queryable['query'],
+  }
+  await expect(usdPrices(counted, true)).rejects.toThrow('no')
+  broken = false
+  const prices = await Promise.all([1, 2, 3].map(() => usdPrices(counted, true)))
+  expect(prices[0]!.get('ETH')).toBe(whole('3000.25'))
+  expect(queries).toBe(2)
+  await reader.end()
+})
+
+test('a notional value is cents, rounded down', () => {
+  const ether = findAsset('ETH')!
+  const minor = parseAmount('1.001', ether.decimals)!
+  expect(notionalUsd(minor, ether, new Map([['ETH', whole('3251.42')]]))).toBe('3254.67')
+  expect(notionalUsd(minor, ether, new Map())).toBeUndefined()
+})
+
+test('a transfer tells its worth by them', async () => {
+  const customer = await newCustomer(service)
+  const path = `/v2/sandbox/profiles/${customer.profile_id}/deposit`
+  await customer.call('POST', path, { asset: 'BTC', amount: '0.5', crypto_network: 'BITCOIN' })
+  const { body } = await customer.call<{ notional_value: string }>(
+    'POST',
+    '/v2/transfer/crypto-withdrawals',
+    {
+      profile_id: customer.profile_id,
+      asset: 'BTC',
+      crypto_network: 'BITCOIN',
+      total: '0.25',
+      destination_address: 'bc1qw508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t4',
+    },
+  )
+  expect(body.notional_value).toBe('15308.64')
+})

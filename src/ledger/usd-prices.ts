@@ -1,0 +1,71 @@
+import { formatAmount, parseAmount } from '../assets/amount.ts'
+import { ASSETS, type Asset } from '../assets/catalogue.ts'
+import type { Queryable } from '../db/database.ts'
+
+/** What a whole unit of each asset is worth in USD, by its ticker, times 10^18. What has no price is not there. */
+export type UsdPrices = ReadonlyMap<string, bigint>
+
+const PRICE_DECIMALS = 18
+const CENT_DECIMALS = 2
+/** Older prices of market history are none: what is worked out by them would be of another day. */
+const PRICE_AGE_MAX_MINUTES = 1_440
+/** Prices are of minutes: read so often, they need no query for each transfer. */
+const KEPT_MS = 10_000
+
+interface Kept {
+  readAt: number
+  prices: Promise<UsdPrices>
+}
+const keptLive = new WeakMap<Queryable, Kept>()
+const keptSandbox = new WeakMap<Queryable, Kept>()
+
+/**
+ * The newest prices of market history, at most ten seconds old; platform stablecoins are worth one. In the sandbox
+ * simulated prices count too, and the catalogue's are the last resort.
+ */
+export function usdPrices(db: Queryable, sandbox: boolean): Promise<UsdPrices> {
+  const kept = sandbox ? keptSandbox : keptLive
+  const known = kept.get(db)
+  const now = performance.now()
+  if (known !== undefined && now - known.readAt < KEPT_MS) return known.prices
+  const prices = readPrices(db, sandbox)
+  kept.set(db, { readAt: now, prices })
+  // What could not be read is read by the next.
+  prices.catch(() => kept.delete(db))
+  return prices
+}
+
+async function readPrices(db: Queryable, sandbox: boolean): Promise<UsdPrices> {
+  const { rows } = await db.query<{ market: string; price: string }>(
+    `
+    select m.market, round(p.price, ${PRICE_DECIMALS}) as price
+    from markets m
+    cross join lateral (
+      select price
+      from price_minutes
+      where market_id = m.id and minute >= extract(epoch from clock_timestamp())::bigint / 60 - ${PRICE_AGE_MAX_MINUTES}
+      order by minute desc
+      limit 1
+    ) p
+    where m.market = any ($1::text[]) and (m.source = 'REAL' or $2)`,
+    [ASSETS.map(({ symbol }) => `${symbol}USD`), sandbox],
+  )
+  const known = new Map(rows.map(({ market, price }) => [market, price]))
+  return new Map(
+    ASSETS.flatMap(({ symbol, platformStablecoin, sandboxPriceUsd }) => {
+      const text = platformStablecoin
+        ? '1'
+        : (known.get(`${symbol}USD`) ?? (sandbox ? sandboxPriceUsd : undefined))
+      const price = text === undefined ? 0n : parseAmount(text, PRICE_DECIMALS)!
+      return price === 0n ? [] : [[symbol, price] as const]
+    }),
+  )
+}
+
+/** USD value of an amount in minor units, in cents rounded down (spec 2.1); undefined where there is no price. */
+export function notionalUsd(minor: bigint, asset: Asset, prices: UsdPrices): string | undefined {
+  const price = prices.get(asset.symbol)
+  if (price === undefined) return undefined
+  const scale = 10n ** BigInt(asset.decimals + PRICE_DECIMALS - CENT_DECIMALS)
+  return formatAmount((minor * price) / scale, CENT_DECIMALS)
+}
