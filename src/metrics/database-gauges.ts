@@ -137,12 +137,14 @@ const readSamples = (db: Database): Promise<Samples> =>
  * The kinds of reasons that a withdrawal waits for: the reasons themselves have amounts in them. What begins with one
  * of these words is of its kind; the adapters' words are theirs to change, so what is none of them is `other`.
  */
-const REASONS: Record<string, string> = {
-  behind: 'an earlier withdrawal',
-  hot_wallet: 'the hot wallet',
-  fee: `the network's fee`,
-  node: 'the node',
-}
+const REASONS = [
+  ['behind', 'an earlier withdrawal'],
+  ['hot_wallet', 'the hot wallet has '],
+  ['unknown_transactions', 'the wallet has '],
+  ['fee', `the network's fee`],
+  ['fee', 'gas costs'],
+  ['node', 'the node'],
+] as const
 
 // The partial index on due_at holds those that have not ended, and only those.
 const IN_FLIGHT = `
@@ -178,8 +180,8 @@ async function broadcasts(tx: Transaction): Promise<Samples> {
     overdue: string
   }>(`${IN_FLIGHT} union all ${NOT_BEGUN}`)
   const waiting = await tx.query<{ network: string; reason: string; count: string; age: string }>(WAITING, [
-    Object.keys(REASONS),
-    Object.values(REASONS),
+    REASONS.map(([kind]) => kind),
+    REASONS.map(([, words]) => words),
   ])
   const overdue = new Map<string, number>()
   for (const { network, overdue: seconds } of rows)

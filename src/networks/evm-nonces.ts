@@ -69,7 +69,7 @@ export async function openPurse(tx: Transaction, chain: EvmChain, assets: Iterab
 
 /** A database that was restored from an older backup would pay again what these have paid. */
 const unknownTo = (kept: number, made: number) =>
-  `the hot wallet has made transactions that this database does not know, of nonce ${kept} to ${made - 1}: it was ` +
+  `the wallet has made transactions that this database does not know, of nonce ${kept} to ${made - 1}: it was ` +
   `restored from an older backup, or the wallet is used elsewhere; 'bursar withdrawal mark-paid' says what was paid, ` +
   `first_nonce ${made} that all was looked at`
 
