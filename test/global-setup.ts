@@ -45,9 +45,11 @@ export default async function setup(project: TestProject): Promise<() => Promise
   template.username = server.role
   template.password = server.password
   template.pathname = `/${server.template}`
-  await asAdmin(server.adminUrl, (admin) =>
-    admin.query(`create database ${server.template} owner ${server.role}`),
-  )
+  await asAdmin(server.adminUrl, async (admin) => {
+    // Nobody kills this server: the tests that kill one have their own, which waits for its disk.
+    await admin.query(`alter role ${server.role} set synchronous_commit = off`)
+    await admin.query(`create database ${server.template} owner ${server.role}`)
+  })
   const db = openDatabase(template.href, { max: 1, onError: () => undefined })
   await migrate(db)
   await db.end()
