@@ -19,23 +19,24 @@ interface Kept {
 const keptLive = new WeakMap<Queryable, Kept>()
 const keptSandbox = new WeakMap<Queryable, Kept>()
 
-/**
- * The newest prices of market history, at most ten seconds old; platform stablecoins are worth one. In the sandbox
- * simulated prices count too, and the catalogue's are the last resort.
- */
+/** The newest prices as they were within the last ten seconds. Throws when they cannot be read. */
 export function usdPrices(db: Queryable, sandbox: boolean): Promise<UsdPrices> {
   const kept = sandbox ? keptSandbox : keptLive
   const known = kept.get(db)
   const now = performance.now()
   if (known !== undefined && now - known.readAt < KEPT_MS) return known.prices
-  const prices = readPrices(db, sandbox)
+  const prices = newestUsdPrices(db, sandbox)
   kept.set(db, { readAt: now, prices })
   // What could not be read is read by the next.
   prices.catch(() => kept.delete(db))
   return prices
 }
 
-async function readPrices(db: Queryable, sandbox: boolean): Promise<UsdPrices> {
+/**
+ * The newest prices of market history; platform stablecoins are worth one. In the sandbox simulated prices count too, and
+ * the catalogue's are the last resort.
+ */
+export async function newestUsdPrices(db: Queryable, sandbox: boolean): Promise<UsdPrices> {
   const { rows } = await db.query<{ market: string; price: string }>(
     `
     select m.market, round(p.price, ${PRICE_DECIMALS}) as price

@@ -40,15 +40,19 @@ export async function openPurse(tx: Transaction, chain: EvmChain, assets: Iterab
   const { address } = chain.hotWallet
   const block = await headOf(chain.node)
   const wanted = [...new Set([chain.gasAsset, ...assets])]
-  const [count, balances] = await Promise.all([
-    chain.node.call<Hex>('eth_getTransactionCount', address, at(block)),
+  const [[count, pending], balances] = await Promise.all([
+    chain.node.all<Hex>([
+      ['eth_getTransactionCount', address, at(block)],
+      ['eth_getTransactionCount', address, 'pending'],
+    ]),
     balancesAt(
       chain,
       block,
       wanted.map((asset) => ({ address, asset })),
     ),
   ])
-  const made = Number(hexToBigInt(count))
+  const made = Number(hexToBigInt(count!))
+  const sent = Math.max(made, Number(hexToBigInt(pending!)))
   const left = new Map(wanted.map((asset, index) => [asset, balances[index]!]))
   const assetAt = new Map([...chain.tokens].map(([asset, token]) => [token.address.toLowerCase(), asset]))
   const underWay = new Set<number>()
@@ -63,15 +67,15 @@ export async function openPurse(tx: Transaction, chain: EvmChain, assets: Iterab
   }
   const expected = Array.from({ length: Math.max(0, kept - made) }, (_, index) => made + index)
   const lost = expected.find((nonce) => !underWay.has(nonce))
-  const gap = made > kept ? unknownTo(kept, made) : lost === undefined ? undefined : lostBy(lost)
+  const gap = sent > kept ? unknownTo(kept, sent) : lost === undefined ? undefined : lostBy(lost)
   return { block, nonce: kept, left, gap }
 }
 
 /** A database that was restored from an older backup would pay again what these have paid. */
-const unknownTo = (kept: number, made: number) =>
-  `the wallet has made transactions that this database does not know, of nonce ${kept} to ${made - 1}: it was ` +
+const unknownTo = (kept: number, sent: number) =>
+  `the wallet has sent transactions that this database does not know, of nonce ${kept} to ${sent - 1}: it was ` +
   `restored from an older backup, or the wallet is used elsewhere; 'bursar withdrawal mark-paid' says what was paid, ` +
-  `first_nonce ${made} that all was looked at`
+  `first_nonce ${sent} that all was looked at`
 
 const lostBy = (nonce: number) =>
   `nonce ${nonce} of the hot wallet was used, and the node does not know of it: it is behind, or on another chain`
@@ -106,27 +110,19 @@ export async function takeNote(tx: Transaction, chain: EvmChain, nonce: number):
   await closePurse(tx, chain, { nonce: Math.max(next, nonce + 1) })
 }
 
-/** The next nonce, locked. On first use it is what the node counts, with what is pending there. */
-async function lockNonce(
-  tx: Transaction,
-  { network, node, hotWallet: { address } }: EvmChain,
-): Promise<number> {
-  const read = async () => {
-    const { rows } = await tx.query<{ next_nonce: string }>(
-      'select next_nonce from evm_nonces where network = $1 and address = $2 for update',
-      [network, address],
-    )
-    return rows[0]
-  }
-  const known = await read()
-  if (known !== undefined) return Number(known.next_nonce)
-  const pending = hexToBigInt(await node.call<Hex>('eth_getTransactionCount', address, 'pending'))
+/** The next nonce, locked. */
+async function lockNonce(tx: Transaction, { network, hotWallet: { address } }: EvmChain): Promise<number> {
+  const wallet = [network, address]
   await tx.query(
-    `insert into evm_nonces (network, address, next_nonce) values ($1, $2, $3)
+    `insert into evm_nonces (network, address, next_nonce) values ($1, $2, 0)
      on conflict (network, address) do nothing`,
-    [network, address, String(pending)],
+    wallet,
   )
-  return Number((await read())!.next_nonce)
+  const { rows } = await tx.query<{ next_nonce: string }>(
+    'select next_nonce from evm_nonces where network = $1 and address = $2 for update',
+    wallet,
+  )
+  return Number(rows[0]!.next_nonce)
 }
 
 /** The amount in the call of transfer(address,uint256): its second word. */

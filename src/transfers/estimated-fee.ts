@@ -3,7 +3,7 @@ import { decimalsOf } from '../assets/catalogue.ts'
 import type { Queryable } from '../db/database.ts'
 import { problem } from '../http/problems.ts'
 import { decimalsOfRoute, type Route } from '../ledger/movements/crypto-withdrawal.ts'
-import { usdPrices, type UsdPrices } from '../ledger/usd-prices.ts'
+import { newestUsdPrices, type UsdPrices } from '../ledger/usd-prices.ts'
 import type { NetworkAdapter, NetworkFee } from '../networks/networks.ts'
 import { NodeFailure } from '../networks/node-failure.ts'
 
@@ -28,7 +28,7 @@ export async function estimatedFee(
     if (!(error instanceof NodeFailure)) throw error
     throw problem.unavailable('the network cannot be asked for its fees now; try again', error)
   })
-  const prices = cost.asset === symbol ? new Map([[symbol, 1n]]) : await usdPrices(db, sandbox)
+  const prices = cost.asset === symbol ? new Map([[symbol, 1n]]) : await newestUsdPrices(db, sandbox)
   return feeFor(cost, adapter.feeMargin ?? '0', route, prices)
 }
 
