@@ -12,7 +12,7 @@ import { buildApp } from '../src/app.ts'
 import { parseAmount } from '../src/assets/amount.ts'
 import { decimalsOf } from '../src/assets/catalogue.ts'
 import { createCustomer } from '../src/customers/create-customer.ts'
-import { openDatabase, type Database } from '../src/db/database.ts'
+import { inOrder, openDatabase, type Database } from '../src/db/database.ts'
 import { SCOPES, type Scope } from '../src/http/scopes.ts'
 import { onPlatform, onProfile } from '../src/ledger/entries.ts'
 import { Ledger } from '../src/ledger/ledger.ts'
@@ -334,18 +334,26 @@ export async function entriesOf(db: Database, transferId: string): Promise<strin
   return rows.map(({ entry }) => entry)
 }
 
-/** Every table's content, to show that something changed nothing. */
+/**
+ * Every table's content, to show that something changed nothing. Over one connection: as many as the pool has would each
+ * have to be made, and to learn of every table.
+ */
 export async function everyTable(db: Database): Promise<Record<string, string[]>> {
-  const { rows } = await db.query<{ name: string }>(
-    `select tablename as name from pg_tables where schemaname = 'public' order by 1`,
-  )
-  const contents = await Promise.all(
-    rows.map(async ({ name }) => {
-      const table = await db.query<{ row: string }>(`select t::text as row from ${name} t order by 1`)
-      return [name, table.rows.map(({ row }) => row)] as const
-    }),
-  )
-  return Object.fromEntries(contents)
+  const client = await db.connect()
+  try {
+    const { rows } = await client.query<{ name: string }>(
+      `select tablename as name from pg_tables where schemaname = 'public' order by 1`,
+    )
+    const contents = await inOrder(
+      rows.map(async ({ name }) => {
+        const table = await client.query<{ row: string }>(`select t::text as row from ${name} t order by 1`)
+        return [name, table.rows.map(({ row }) => row)] as const
+      }),
+    )
+    return Object.fromEntries(contents)
+  } finally {
+    client.release()
+  }
 }
 
 /** Random seed for a property test, printed when it fails (TEST_SEED repeats it). */
