@@ -31,7 +31,10 @@ async function buildWhatIsNewer(): Promise<void> {
   const built = statSync(join(ROOT, 'dist/main.js'), { throwIfNoEntry: false })?.mtimeMs ?? 0
   const sources = readdirSync(join(ROOT, 'src'), { recursive: true, withFileTypes: true })
   const isNewer = sources.some(
-    (file) => file.isFile() && statSync(join(file.parentPath, file.name)).mtimeMs > built,
+    (file) =>
+      file.isFile() &&
+      !file.name.endsWith('.test.ts') &&
+      statSync(join(file.parentPath, file.name)).mtimeMs > built,
   )
   if (isNewer) await promisify(execFile)('npm', ['run', 'build'], { cwd: ROOT })
 }
