@@ -12,7 +12,7 @@ import { setImmediate as turn, setTimeout as pause } from 'node:timers/promises'
 import fc from 'fast-check'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
-import { atEnd, cloneDatabase, credit, everyTable, SEED, type TestDatabase } from '../../test/support.ts'
+import { cloneDatabase, credit, emptier, everyTable, SEED, type TestDatabase } from '../../test/support.ts'
 import { formatAmount, parseStoredAmount } from '../assets/amount.ts'
 import { decimalsOf } from '../assets/catalogue.ts'
 import { createCustomer } from '../customers/create-customer.ts'
@@ -1095,9 +1095,17 @@ describe('verify notices', () => {
     },
   }
 
+  let damaged: TestDatabase
+  let empty: () => Promise<void>
+  beforeAll(async () => {
+    damaged = await cloneDatabase(2)
+    empty = await emptier(damaged)
+  })
+  afterAll(() => damaged.drop())
+
   test.each(Object.entries(damages))('%s', async (_, { damage, rules, names }) => {
-    const { url, db, drop } = await cloneDatabase(2)
-    atEnd(drop)
+    const { url, db } = damaged
+    await empty()
     const made = await ledgerOfEachKind(db)
     await createCustomer(db, 'Another, whose ledger is in order')
     await asSuperuser(url, damage(made))

@@ -9,12 +9,11 @@
  */
 import { setTimeout as pause } from 'node:timers/promises'
 import fc from 'fast-check'
-import pg from 'pg'
 import { pino } from 'pino'
-import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { Failures, type Failure } from '../../test/failures.ts'
 import { move, moveAt, openMovement } from '../../test/history.ts'
-import { atEnd, cloneDatabase, everyTable, SEED, testSettings } from '../../test/support.ts'
+import { atEnd, cloneDatabase, emptier, everyTable, SEED, testSettings } from '../../test/support.ts'
 import type { TestDatabase } from '../../test/support.ts'
 import { createCustomer } from '../customers/create-customer.ts'
 import { openDatabase, transaction, type Database, type Queryable } from '../db/database.ts'
@@ -34,10 +33,7 @@ import { STATEMENT_COLUMNS, type StatementRow } from './statement.ts'
 /** A database with a clock that a test sets: from there on, each reading is a microsecond after the last. */
 interface World extends TestDatabase {
   setClock: (at: string) => Promise<void>
-  /**
-   * Makes it as it was when it was new, for another run: a clone for each is hundreds of files that are made and
-   * removed, which was half of what this test cost.
-   */
+  /** Makes it as it was when it was new. */
   empty: () => Promise<void>
 }
 
@@ -63,28 +59,15 @@ async function newWorld(now = '2029-01-01T00:00:00Z'): Promise<World> {
       insert into clock.setting values ('${at}')`)
   }
   await setClock(now)
-  const tables = Object.entries(await everyTable(db)).flatMap(([name, rows]) =>
-    rows.length === 0 ? name : [],
-  )
+  const emptyTables = await emptier(database)
   return {
     ...database,
     setClock,
     async empty() {
-      const admin = new pg.Client({ connectionString: adminUrlOf(database) })
-      await admin.connect()
-      // Without the triggers that hold foreign keys.
-      const deletes = tables.map((name) => `delete from ${name};`).join('')
-      await admin.query(`set session_replication_role = replica; ${deletes}`).finally(() => admin.end())
+      await emptyTables()
       await setClock(now)
     },
   }
-}
-
-/** A superuser's: what the service may not delete, it may. */
-function adminUrlOf({ url }: TestDatabase): string {
-  const admin = new URL(inject('adminUrl'))
-  admin.pathname = new URL(url).pathname
-  return admin.href
 }
 
 /** One that is gone when the test ends. */
