@@ -14,7 +14,7 @@ import { openApi } from './http/openapi.ts'
 import type { Context, Operation } from './http/operation.ts'
 import { withRateLimit } from './http/rate-limit.ts'
 import { Requests, type RequestMeter } from './http/requests.ts'
-import { parseJson, validatorCompiler } from './http/validation.ts'
+import { parseJson, serializerCompiler, validatorCompiler } from './http/validation.ts'
 import { createIdentity } from './identities/create-identity.ts'
 import { getIdentity } from './identities/get-identity.ts'
 import { listIdentities } from './identities/list-identities.ts'
@@ -153,6 +153,7 @@ export async function buildApp({
   app.removeContentTypeParser('text/plain')
   parseJson(app)
   app.setValidatorCompiler(validatorCompiler)
+  app.setSerializerCompiler(serializerCompiler(app))
   const requests = new Requests({
     max: settings.requestsMax,
     timeoutMs: settings.requestTimeoutMs,
