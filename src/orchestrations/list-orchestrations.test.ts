@@ -260,7 +260,7 @@ const values = (known: () => string[], unknown: string[]) =>
       const values = picks.map((pick) => (typeof pick === 'number' ? known()[pick % known().length]! : pick))
       return twice ? [...values, values[0]!] : values
     })
-const NO_IDS = [randomUUID(), 'nobody', '', 'x'.repeat(100), "' or true --"]
+const NO_IDS = [randomUUID(), 'nobody', '', 'x'.repeat(5_000), "' or true --"]
 /** An id in both spellings. */
 const ids = (known: () => string[]) => values(() => known().flatMap((id) => [id, id.toUpperCase()]), NO_IDS)
 const ASSETS = ['USD', 'USDP', 'USDG', 'PYUSD']
@@ -406,7 +406,6 @@ describe('equals a filter in memory', () => {
 test.each([
   [['status', 'DONE'], 'status'],
   [['status', ''], 'status'],
-  [['profile_id', 'x'.repeat(101)], 'profile_id'],
   [['orchestration_rule_id', Array(101).fill('x').join(',')], 'orchestration_rule_id'],
   [['created_at.gt', '2026-01-31'], 'created_at.gt'],
   [['limit', '0'], 'limit'],

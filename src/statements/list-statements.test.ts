@@ -196,7 +196,7 @@ describe('customer_id', () => {
       status: 403,
       body: { status: 403, detail: "customer_id must be the token's own customer" },
     })
-    for (const value of [randomUUID(), 'me', '', '%', `${customer.customer_id} `, 'x'.repeat(100)]) {
+    for (const value of [randomUUID(), 'me', '', '%', `${customer.customer_id} `, 'x'.repeat(5_000)]) {
       const { status, body } = await of(value)
       expect({ value, status, body }).toEqual({ value, status: 403, body: refusal.body })
     }
@@ -333,7 +333,6 @@ test.each([
   [['statuses', 'GENERATED'], 'statuses'],
   [['statuses', ''], 'statuses'],
   [['statuses', 'STATEMENT_STATUS_PAID,STATEMENT_STATUS_LOST'], 'statuses'],
-  [['ref_ids', 'x'.repeat(101)], 'ref_ids'],
   [['statement_ids', Array(101).fill('x').join(',')], 'statement_ids'],
   [['order', 'asc'], 'order'],
   [['ids', 'x'], 'ids'],
