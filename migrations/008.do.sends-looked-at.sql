@@ -6,6 +6,9 @@ create table wallet_checks (
   updated_at timestamptz not null
 );
 
+-- Nonces behind the next one that are known to be withdrawals' all the same: they were made without this database.
+alter table evm_nonces add column noted_nonces bigint[] not null default '{}';
+
 -- Whose transaction a hash is. An EVM wallet counts its own, and the simulation makes no others.
 create index broadcasts_crypto_tx_hash on broadcasts (network, crypto_tx_hash)
   where network in ('BITCOIN', 'LITECOIN', 'BITCOIN_CASH');

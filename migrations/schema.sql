@@ -145,6 +145,7 @@ create table evm_nonces (
   network text not null,
   address text not null,
   next_nonce bigint not null,
+  noted_nonces bigint[] not null default '{}'::bigint[],
   constraint evm_nonces_pkey PRIMARY KEY (network, address)
 );
 

@@ -62,8 +62,8 @@ function textOf(report: NetworkReport): string {
   return [
     `${crypto_network}: ${reachable ? `at height ${height}, ${confirmations} confirmations` : `NOT REACHABLE: ${error}`}`,
     ...custody.map(
-      ({ asset, held, in_custody, difference, short }) =>
-        `  ${asset}: holds ${held}, in custody ${in_custody}, difference ${difference}${short ? ': TOO LITTLE' : ''}`,
+      ({ asset, held, hot_wallet, in_custody, difference, short }) =>
+        `  ${asset}: holds ${held}${hot_wallet === undefined ? '' : ` (the hot wallet ${hot_wallet})`}, in custody ${in_custody}, difference ${difference}${short ? ': TOO LITTLE' : ''}`,
     ),
     ...report.fees.map(
       ({ asset, collected, paid }) => `  fees in ${asset}: collected ${collected}, paid ${paid}`,

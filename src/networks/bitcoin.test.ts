@@ -630,7 +630,7 @@ describe.skipIf(!HAS_LITECOIND)('over a Litecoin node', () => {
         crypto_tx_hash: hashes[0],
       })
       expect(await mark(paid[0]!, hashes[0]!)).toEqual(marked)
-      await expect(mark(paid[0]!, hashes[1]!)).rejects.toThrow(`has transaction ${hashes[0]!}`)
+      await expect(mark(paid[0]!, hashes[1]!)).rejects.toThrow('has a transaction of its own')
       await work()
       expect(await waitingReasons(all)).toEqual([
         null,
@@ -644,7 +644,35 @@ describe.skipIf(!HAS_LITECOIND)('over a Litecoin node', () => {
         await requirePaid(ended, '1', addresses[index]!)
         if (index < 2) expect(ended.crypto_tx_hash).toBe(hashes[index])
       }
-      await expect(mark(other, hashes[0]!)).rejects.toThrow('has transaction')
+      await expect(mark(other, hashes[0]!)).rejects.toThrow('is COMPLETED')
+      // What has paid one pays no other.
+      const again = await withdraw(customer, '1', addresses[0]!)
+      await expect(mark(again, hashes[0]!)).rejects.toThrow(`the transaction of withdrawal ${paid[0]!.id}`)
+      await settle([again])
+      expect(await received(addresses[0]!)).toHaveLength(2)
+      await requireAtRest()
+    })
+
+    test('is not known to a node that is behind: nothing is signed meanwhile', async () => {
+      const customer = await newDepositor(['5'])
+      const created = await withdraw(customer, '1', await node.newAddress())
+      const info = { blocks: 7, headers: 9, initialblockdownload: false }
+      proxy.answer = (calls) =>
+        calls.includes('"getblockchaininfo"')
+          ? JSON.stringify({ id: 0, result: info, error: null })
+          : undefined
+      await work()
+      expect(await waitingReasons([created])).toEqual([
+        'the node is catching up with its chain: 7 blocks of 9',
+      ])
+      proxy.answer = undefined
+      await service.db.query(`update wallet_checks set checked_block = $1`, ['ab'.repeat(32)])
+      await work()
+      expect(await waitingReasons([created])).toEqual([
+        expect.stringMatching(/^the node does not know block abab.*, which it had/),
+      ])
+      await service.db.query('delete from wallet_checks')
+      await settle([created])
       await requireAtRest()
     })
 

@@ -12,6 +12,7 @@ import type {
   BroadcastWithdrawal,
   NetworkAdapter,
   NetworkFee,
+  PaidWithdrawal,
   Progress,
   Refusal,
   SignedTransaction,
@@ -258,6 +259,8 @@ export function bitcoinAdapter(
       [network],
     )
     const from = rows[0]?.checked_block ?? ''
+    const behind = await catchesUp(from)
+    if (behind !== undefined) return behind
     const { transactions, lastblock } = await since(from)
     const sent = transactions.filter(
       ({ category, confirmations, abandoned }) =>
@@ -274,6 +277,22 @@ export function bitcoinAdapter(
       [network, lastblock],
     )
     return undefined
+  }
+
+  /** A node that has not read the chain to its end does not know yet what the wallet has sent. */
+  async function catchesUp(checkedBlock: string): Promise<string | undefined> {
+    const { blocks, headers, initialblockdownload } = await rpc.call<{
+      blocks: string
+      headers: string
+      initialblockdownload: boolean
+    }>('getblockchaininfo')
+    if (initialblockdownload || Number(blocks) < Number(headers))
+      return `the node is catching up with its chain: ${blocks} blocks of ${headers}`
+    if (checkedBlock === '') return undefined
+    const [header] = await rpc.batch<object>([['getblockheader', checkedBlock]])
+    return known(header!) === undefined
+      ? `the node does not know block ${checkedBlock}, which it had: it is behind, or on another chain`
+      : undefined
   }
 
   /** Those of these hashes that are no withdrawal's, whatever replaced it. */
@@ -484,7 +503,12 @@ export function bitcoinAdapter(
   }
 
   /** For an operator who says that this transaction of the wallet's is a withdrawal's. */
-  async function paidBy(withdrawal: Withdrawal, hash: string): Promise<SignedTransaction> {
+  async function paidBy(withdrawal: PaidWithdrawal, hash: string): Promise<SignedTransaction> {
+    // What is made instead of it is found without being told, once it is deep.
+    if (withdrawal.raw_transaction !== null)
+      throw new Error(
+        `withdrawal ${withdrawal.transfer_id} has a transaction of its own, which may still be made`,
+      )
     const [transaction] = await inWallet([hash])
     if (transaction === undefined) throw new Error(`the wallet of ${network} has no transaction ${hash}`)
     const { amount, destination_address } = withdrawal
@@ -584,7 +608,7 @@ export function bitcoinAdapter(
     const isPayment = ({ value, scriptPubKey: { address, addresses = [] } }: Output) =>
       minorOf(value) === minorOf(amount) && canonical(address ?? addresses[0] ?? '') === destination_address
     const change = vout.findIndex((output) => !isPayment(output))
-    if (change < 0) return undefined
+    if (change < 0 || !(await isOwn(vout[change]!))) return undefined
 
     const paid = (await spentBy(decode(raw_transaction).inputs)) - sumOf(old.outputs)
     // A signature may be a byte longer than the last one.
@@ -609,6 +633,12 @@ export function bitcoinAdapter(
     )
     if (!test!.allowed) return undefined
     return { raw_transaction: bumped, crypto_tx_hash: decode(bumped).txid }
+  }
+
+  /** Whether an output is the wallet's: one that an operator made may have several recipients. */
+  async function isOwn({ scriptPubKey: { address, addresses = [] } }: Output): Promise<boolean> {
+    const { ismine } = await rpc.call<{ ismine: boolean }>('getaddressinfo', address ?? addresses[0])
+    return ismine
   }
 
   /** The sum of outputs of the wallet's transactions. */

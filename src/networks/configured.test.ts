@@ -81,6 +81,8 @@ test('a file is read, with its secrets from the environment and from files', asy
   ])
   const { adapter } = networks.get('ETHEREUM')!
   expect(adapter).toHaveProperty('sweep')
+  expect(adapter).toHaveProperty('feeMargin', '20')
+  expect((await read(litecoin({ fee_margin: '7.5' }))).get('LITECOIN')!.adapter.feeMargin).toBe('7.5')
   expect((await adapter.newDepositAddress!('ETHEREUM')).address).toMatch(/^0x/)
   // Without a key for them there are no deposit addresses.
   const without = await read(ethereum({ deposit_key: undefined, low_mark: undefined }))
@@ -98,6 +100,12 @@ const NO_FILE = '/nowhere/key'
 
 describe('what is wrong is told with its section and field:', () => {
   test.each<[string, unknown, RegExp]>([
+    ['a fee margin below 0', ethereum({ fee_margin: '-1' }), /^ETHEREUM.fee_margin must match pattern/],
+    [
+      'a fee margin finer than it is counted',
+      litecoin({ fee_margin: '1.00001' }),
+      /^LITECOIN.fee_margin has more than 4 decimals$/,
+    ],
     ['not JSON', PASSWORD, /^is not JSON: Unexpected token 'a'$/],
     ['not JSON, cut off', `{"ETHEREUM": {"hot_wallet_key": "${KEY}`, /^is not JSON: .*at position \d+$/],
     ['no object', [], /^must be a JSON object with a section for each network$/],

@@ -9,7 +9,7 @@ import { bitcoinAdapter } from './bitcoin.ts'
 import { evmAdapter } from './evm.ts'
 import { depositKeysOf, type DepositKey } from './evm-deposit-keys.ts'
 import { tokensOf } from './evm-transactions.ts'
-import type { NetworkAdapter } from './networks.ts'
+import { FEE_MARGIN_DECIMALS, type NetworkAdapter } from './networks.ts'
 
 /**
  * The real networks, from a JSON file with a section for each. A secret is named by where it is, in the environment
@@ -31,7 +31,10 @@ const shared = {
   confirmations: Confirmations,
   /** What the hot wallet should hold of the network's own asset at least; `bursar networks status` warns below it. */
   low_mark: Type.Optional(Decimal),
+  /** How much a quoted fee is above what the node estimates, in percent. */
+  fee_margin: Type.Optional(Decimal),
 }
+const FEE_MARGIN = '20'
 
 const BitcoinSection = Type.Object(
   {
@@ -91,8 +94,12 @@ export async function configuredNetworks(
     const network = networkOf(name)
     const secret = (field: string, where: Secret) => readSecret(`${name}.${field}`, where, environment)
     const adapter = await connect(network, section, secret, db)
-    const { confirmations, low_mark } = section as Static<typeof BitcoinSection>
-    networks.set(network, { adapter, confirmations, lowMark: low_mark })
+    const { confirmations, low_mark, fee_margin = FEE_MARGIN } = section as Static<typeof BitcoinSection>
+    networks.set(network, {
+      adapter: { ...adapter, feeMargin: fee_margin },
+      confirmations,
+      lowMark: low_mark,
+    })
   }
   return networks
 }
@@ -132,8 +139,9 @@ async function connect(
   const expected = schema.properties.adapter.const
   if (adapter !== expected) throw new Error(`${network}.adapter must be '${expected}'`)
   if (!ajv.validate(schema, section)) throw new Error(complaint(network))
-  const { low_mark } = section as Static<typeof BitcoinSection>
-  requireAmount(`${network}.low_mark`, low_mark ?? '0', decimalsOf(gasAsset))
+  const { low_mark = '0', fee_margin = FEE_MARGIN } = section as Static<typeof BitcoinSection>
+  requireAmount(`${network}.low_mark`, low_mark, decimalsOf(gasAsset))
+  requireAmount(`${network}.fee_margin`, fee_margin, FEE_MARGIN_DECIMALS)
   if (family === 'bitcoin') {
     const { rpc_url, rpc_user, rpc_password, wallet, confirmations, fee_ceiling, first_height } =
       section as Static<typeof BitcoinSection>

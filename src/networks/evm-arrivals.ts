@@ -16,7 +16,7 @@ const BLOCKS_MAX = 20n
 export const NATIVE_INDEX = '0'
 
 /** A movement in a block, to an address that may be ours. */
-type Movement = Arrival & { native: boolean }
+type Movement = Arrival & { native: boolean; /** Of a native one. */ from?: string }
 
 /**
  * What has arrived at deposit addresses in blocks that are deep enough to stay. The cursor is the last block that was
@@ -89,11 +89,20 @@ function rearranged({ network, confirmations }: EvmChain, cursor: string, now: H
 
 function nativeIn(chain: EvmChain, blocks: Block[]): Movement[] {
   return blocks.flatMap(({ transactions }) =>
-    transactions.flatMap(({ hash, to, value }): Movement[] => {
+    transactions.flatMap(({ hash, from, to, value }): Movement[] => {
       if (to === null || hexToBigInt(value) === 0n) return []
       const amount = offChain(chain, chain.gasAsset, hexToBigInt(value))
       const place = { crypto_tx_hash: hash, crypto_tx_index: NATIVE_INDEX }
-      return [{ address: getAddress(to), asset: chain.gasAsset, amount, ...place, native: true }]
+      return [
+        {
+          from: getAddress(from),
+          address: getAddress(to),
+          asset: chain.gasAsset,
+          amount,
+          ...place,
+          native: true,
+        },
+      ]
     }),
   )
 }
@@ -146,8 +155,12 @@ async function ours(db: Database, chain: EvmChain, movements: Movement[]): Promi
   )
   const owners = new Map(rows.map((row) => [row.address, row]))
   const topUps = new Set(rows.flatMap(({ top_ups }) => top_ups))
-  const arrived = movements.filter(
-    ({ address, crypto_tx_hash }) => owners.has(address) && !topUps.has(crypto_tx_hash as Hex),
+  const arrived = await withoutOwn(
+    db,
+    chain,
+    movements.filter(
+      ({ address, crypto_tx_hash }) => owners.has(address) && !topUps.has(crypto_tx_hash as Hex),
+    ),
   )
   const made = await succeeded(chain, arrived)
   const found = arrived.filter(({ native, crypto_tx_hash }) => !native || made.has(crypto_tx_hash))
@@ -164,7 +177,25 @@ async function ours(db: Database, chain: EvmChain, movements: Movement[]): Promi
       chain.network,
     ],
   )
-  return found.map(({ native: _, ...arrival }) => arrival)
+  return found.map(({ native: _, from: __, ...arrival }) => arrival)
+}
+
+/**
+ * Without what the hot wallet has sent as no withdrawal that is known: gas for sweeping, which a database that was
+ * restored from an older backup does not know of.
+ */
+async function withoutOwn(db: Database, chain: EvmChain, movements: Movement[]): Promise<Movement[]> {
+  const own = movements.filter(({ from }) => from === getAddress(chain.hotWallet.address))
+  if (own.length === 0) return movements
+  const { rows } = await db.query<{ crypto_tx_hash: string }>(
+    `
+    select crypto_tx_hash from broadcasts where network = $1 and crypto_tx_hash = any ($2)
+    union all
+    select crypto_tx_hash from replaced_transactions where crypto_tx_hash = any ($2)`,
+    [chain.network, own.map(({ crypto_tx_hash }) => crypto_tx_hash)],
+  )
+  const known = new Set(rows.map(({ crypto_tx_hash }) => crypto_tx_hash))
+  return movements.filter((one) => !own.includes(one) || known.has(one.crypto_tx_hash))
 }
 
 /** The transactions that did what they say: one that was reverted is in its block, too. */

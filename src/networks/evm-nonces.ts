@@ -27,7 +27,7 @@ export interface Purse {
  * is then in the balances.
  */
 export async function openPurse(tx: Transaction, chain: EvmChain, assets: Iterable<string>): Promise<Purse> {
-  const kept = Math.max(await lockNonce(tx, chain), chain.firstNonce)
+  const { next: kept, noted } = await lockNonce(tx, chain)
   const { rows } = await tx.query<{ raw_transaction: Buffer }>(
     `
     select raw_transaction from broadcasts
@@ -40,10 +40,11 @@ export async function openPurse(tx: Transaction, chain: EvmChain, assets: Iterab
   const { address } = chain.hotWallet
   const block = await headOf(chain.node)
   const wanted = [...new Set([chain.gasAsset, ...assets])]
-  const [[count, pending], balances] = await Promise.all([
-    chain.node.all<Hex>([
+  const [[count, pending, syncing], balances] = await Promise.all([
+    chain.node.all<unknown>([
       ['eth_getTransactionCount', address, at(block)],
       ['eth_getTransactionCount', address, 'pending'],
+      ['eth_syncing'],
     ]),
     balancesAt(
       chain,
@@ -51,8 +52,8 @@ export async function openPurse(tx: Transaction, chain: EvmChain, assets: Iterab
       wanted.map((asset) => ({ address, asset })),
     ),
   ])
-  const made = Number(hexToBigInt(count!))
-  const sent = Math.max(made, Number(hexToBigInt(pending!)))
+  const made = Number(hexToBigInt(count as Hex))
+  const sent = Math.max(made, Number(hexToBigInt(pending as Hex)))
   const left = new Map(wanted.map((asset, index) => [asset, balances[index]!]))
   const assetAt = new Map([...chain.tokens].map(([asset, token]) => [token.address.toLowerCase(), asset]))
   const underWay = new Set<number>()
@@ -67,15 +68,26 @@ export async function openPurse(tx: Transaction, chain: EvmChain, assets: Iterab
   }
   const expected = Array.from({ length: Math.max(0, kept - made) }, (_, index) => made + index)
   const lost = expected.find((nonce) => !underWay.has(nonce))
-  const gap = sent > kept ? unknownTo(kept, sent) : lost === undefined ? undefined : lostBy(lost)
+  const unknown = Array.from({ length: Math.max(0, sent - kept) }, (_, index) => kept + index).filter(
+    (nonce) => !noted.has(nonce),
+  )
+  const [first] = unknown
+  const gap =
+    syncing !== false
+      ? 'the node is catching up with its chain'
+      : first !== undefined
+        ? unknownTo(first, unknown.length - 1, sent)
+        : lost === undefined
+          ? undefined
+          : lostBy(lost)
   return { block, nonce: kept, left, gap }
 }
 
 /** A database that was restored from an older backup would pay again what these have paid. */
-const unknownTo = (kept: number, sent: number) =>
-  `the wallet has sent transactions that this database does not know, of nonce ${kept} to ${sent - 1}: it was ` +
-  `restored from an older backup, or the wallet is used elsewhere; 'bursar withdrawal mark-paid' says what was paid, ` +
-  `first_nonce ${sent} that all was looked at`
+const unknownTo = (first: number, others: number, sent: number) =>
+  `the wallet has sent transactions that this database does not know, of nonce ${first}` +
+  `${others > 0 ? ` and ${others} more` : ''}: it was restored from an older backup, or the wallet is used elsewhere; ` +
+  `'bursar withdrawal mark-paid' says what was paid, first_nonce ${sent} that all the others were looked at`
 
 const lostBy = (nonce: number) =>
   `nonce ${nonce} of the hot wallet was used, and the node does not know of it: it is behind, or on another chain`
@@ -92,37 +104,46 @@ export async function closePurse(
   chain: EvmChain,
   { nonce }: Pick<Purse, 'nonce'>,
 ): Promise<void> {
-  await tx.query('update evm_nonces set next_nonce = $3 where network = $1 and address = $2', [
-    chain.network,
-    chain.hotWallet.address,
-    nonce,
-  ])
+  await tx.query(
+    `
+    update evm_nonces
+    set next_nonce = $3, noted_nonces = array(select noted from unnest(noted_nonces) as noted where noted >= $3)
+    where network = $1 and address = $2`,
+    [chain.network, chain.hotWallet.address, nonce],
+  )
 }
 
-/** Takes note of a transaction that was made without this database: the first of those that it does not know. */
+/** Takes note of a withdrawal's transaction that was made without this database. */
 export async function takeNote(tx: Transaction, chain: EvmChain, nonce: number): Promise<void> {
-  const next = await lockNonce(tx, chain)
-  const kept = Math.max(next, chain.firstNonce)
-  if (nonce > kept)
-    throw new Error(
-      `it has nonce ${nonce}, and this database does not know nonce ${kept} yet: that one comes first`,
-    )
-  await closePurse(tx, chain, { nonce: Math.max(next, nonce + 1) })
+  await lockNonce(tx, chain)
+  await tx.query(
+    `
+    update evm_nonces set noted_nonces = array_append(noted_nonces, $3::bigint)
+    where network = $1 and address = $2 and next_nonce <= $3`,
+    [chain.network, chain.hotWallet.address, nonce],
+  )
 }
 
-/** The next nonce, locked. */
-async function lockNonce(tx: Transaction, { network, hotWallet: { address } }: EvmChain): Promise<number> {
+/** The next nonce, locked, and those behind it that are known. */
+async function lockNonce(
+  tx: Transaction,
+  { network, hotWallet: { address }, firstNonce }: EvmChain,
+): Promise<{ next: number; noted: ReadonlySet<number> }> {
   const wallet = [network, address]
   await tx.query(
     `insert into evm_nonces (network, address, next_nonce) values ($1, $2, 0)
      on conflict (network, address) do nothing`,
     wallet,
   )
-  const { rows } = await tx.query<{ next_nonce: string }>(
-    'select next_nonce from evm_nonces where network = $1 and address = $2 for update',
+  const { rows } = await tx.query<{ next_nonce: string; noted_nonces: string[] }>(
+    'select next_nonce, noted_nonces from evm_nonces where network = $1 and address = $2 for update',
     wallet,
   )
-  return Number(rows[0]!.next_nonce)
+  const { next_nonce, noted_nonces } = rows[0]!
+  const noted = new Set(noted_nonces.map(Number))
+  let next = Math.max(Number(next_nonce), firstNonce)
+  while (noted.has(next)) next += 1
+  return { next, noted }
 }
 
 /** The amount in the call of transfer(address,uint256): its second word. */

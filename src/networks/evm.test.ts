@@ -568,9 +568,7 @@ test('a wallet that has made what the database does not know pays nothing before
   await elsewhere()
   const created = [await withdraw(customer, 'ETHEREUM', 'ETH', '1')]
   await step(wallet)
-  expect(await waitingReasons(created)).toEqual([
-    expect.stringMatching(/of nonce 0 to 0: .* first_nonce 1 that/),
-  ])
+  expect(await waitingReasons(created)).toEqual([expect.stringMatching(/of nonce 0: .* first_nonce 1 that/)])
   await settleAll(lookedAt(1))
   // Whether it is in a block already or not.
   await withoutMining(wallet, async () => {
@@ -578,7 +576,7 @@ test('a wallet that has made what the database does not know pays nothing before
     created.push(await withdraw(customer, 'ETHEREUM', 'ETH', '1'))
     await step(wallet)
     expect(await waitingReasons([created[1]!])).toEqual([
-      expect.stringMatching(/of nonce 2 to 2: .* first_nonce 3 that/),
+      expect.stringMatching(/of nonce 2: .* first_nonce 3 that/),
     ])
   })
   await settleAll(lookedAt(3))
@@ -586,7 +584,7 @@ test('a wallet that has made what the database does not know pays nothing before
   expect((await madeBy(wallet)).map(({ nonce }) => nonce)).toEqual([0, 1, 2, 3])
 })
 
-test('what a wallet has paid without the database knowing is said to be a withdrawal of its own, in the order of the nonces', async () => {
+test('what a wallet has paid without the database knowing is said to be a withdrawal of its own', async () => {
   const funds = { ETH: '10', USDG: '10' }
   const [customer, wallet] = [await newCustomer(service), await newWallet('ETHEREUM', funds)]
   const settled = await withdraw(customer, 'ETHEREUM', 'ETH', '1')
@@ -606,26 +604,88 @@ test('what a wallet has paid without the database knowing is said to be a withdr
   ])
   const other = await withdraw(customer, 'ETHEREUM', 'ETH', '1')
   await step(wallet)
-  const unknown = expect.stringMatching(/of nonce 1 to 2: .* mark-paid/) as string
-  expect(await waitingReasons([...paid, other])).toEqual([unknown, unknown, unknown])
+  const unknown = (nonces: string) =>
+    expect.stringMatching(new RegExp(`of nonce ${nonces}: .* mark-paid.*, first_nonce 3 that`)) as string
+  expect(await waitingReasons([...paid, other])).toEqual(Array(3).fill(unknown('1 and 1 more')))
 
   const mark = ({ id }: { id: string }, hash: string) =>
     markWithdrawalPaid(service.db, wallet.networks, id, hash)
-  await expect(mark(paid[1]!, second!.crypto_tx_hash)).rejects.toThrow('does not know nonce 1 yet')
   await expect(mark(other, first!.crypto_tx_hash)).rejects.toThrow('does not pay 1 ETH to')
   await expect(mark(other, (await kept(settled)).crypto_tx_hash)).rejects.toThrow('does not pay 1 ETH to')
   await expect(mark(other, toHex(7n, { size: 32 }))).rejects.toThrow('has made no transaction')
   await expect(mark(paid[1]!, await give('ETHEREUM', newAddress(), 'USDG', '2'))).rejects.toThrow(
     'no transaction',
   )
-  for (const [index, { crypto_tx_hash, raw_transaction }] of [first!, second!].entries()) {
+  // In any order: between them may be what paid nothing, such as gas for sweeping.
+  for (const [index, { crypto_tx_hash, raw_transaction }] of [
+    [1, second!],
+    [0, first!],
+  ] as const) {
     await mark(paid[index]!, crypto_tx_hash)
     expect(await kept(paid[index]!)).toMatchObject({ state: 'SIGNED', crypto_tx_hash, raw_transaction })
+    if (index === 0) continue
+    await step(wallet)
+    expect(await waitingReasons([paid[0]!, other])).toEqual([unknown('1'), unknown('1')])
   }
   await settleAll(wallet)
   const made = await requireAgreement(wallet, funds, [customer])
   expect(made.map(({ nonce }) => nonce)).toEqual([0, 1, 2, 3])
   for (const one of [...paid, other]) expect((await read(customer, one)).status).toBe('COMPLETED')
+})
+
+test('a withdrawal that was paid by another transaction of its nonce is said to be', async () => {
+  const funds = { ETH: '10' }
+  const [customer, wallet] = [await newCustomer(service), await newWallet('ETHEREUM', funds)]
+  const created = await withdraw(customer, 'ETHEREUM', 'ETH', '1')
+  await signOnly(wallet)
+  const signed = await kept(created)
+  const { to, value } = parse(signed.raw_transaction)
+  // An operator was faster, with a fee of his own.
+  const client = createWalletClient({ account: wallet.hotWallet, transport: http(wallet.config.rpcUrl) })
+  const hash = await client.sendTransaction({
+    chain: null,
+    to,
+    value,
+    nonce: 0,
+    maxFeePerGas: parseGwei('60'),
+  })
+  const other = await client.sendTransaction({ chain: null, to, value, nonce: 1 })
+  const mark = (one: string) => markWithdrawalPaid(service.db, wallet.networks, created.id, one)
+  await expect(mark(other)).rejects.toThrow('has nonce 1, and the withdrawal’s own'.replace('’', "'"))
+  expect(await kept(created)).toEqual(signed)
+  await mark(hash)
+  await settleAll(wallet)
+  expect(await read(customer, created)).toMatchObject({ status: 'COMPLETED', crypto_tx_hash: hash })
+})
+
+test('code at the destination does not run for gas that the platform pays', async () => {
+  const funds = { ETH: '10' }
+  const [customer, wallet] = [await newCustomer(service), await newWallet('ETHEREUM', funds)]
+  const address = newAddress()
+  // keccak256 of a megabyte of memory: 2.3 million gas.
+  await wallet.chain.setCode({ address, bytecode: '0x620fffff6000205000' })
+  const created = await withdraw(customer, 'ETHEREUM', 'ETH', '1', address)
+  await step(wallet)
+  expect(await read(customer, created)).toMatchObject({
+    status: 'FAILED',
+    status_details: {
+      invalid_destination_address: {
+        message: expect.stringMatching(/takes \d{7} gas, and 500000 are the most that is paid$/) as string,
+      },
+    },
+  })
+  await requireAgreement(wallet, funds, [customer])
+})
+
+test('while its node is catching up, nothing is signed', async () => {
+  const [customer, wallet] = [await newCustomer(service), await newWallet('ETHEREUM', { ETH: '5' })]
+  const created = await withdraw(customer, 'ETHEREUM', 'ETH', '1')
+  await withReplies('"eth_syncing"', { result: { currentBlock: '0x1', highestBlock: '0x9' } }, () =>
+    step(wallet),
+  )
+  expect(await waitingReasons([created])).toEqual(['the node is catching up with its chain'])
+  await settleAll(wallet)
+  expect((await read(customer, created)).status).toBe('COMPLETED')
 })
 
 test('what is signed is followed by what its bytes say, whatever the configuration says later', async () => {
@@ -1142,6 +1202,26 @@ describe('deposits', () => {
       'ETHEREUM has rearranged its blocks deeper than 3 confirmations',
     )
   })
+})
+
+test('what the hot wallet sends to a deposit address is credited if it is a withdrawal, else it is gas of ours', async () => {
+  const [customer, wallet] = [await newCustomer(service), await newWallet('ETHEREUM', { ETH: '5' })]
+  const address = await newDepositAddress(customer, wallet)
+  await creditAll(wallet)
+  // As a top-up that was signed after the backup that this database is restored from.
+  const client = createWalletClient({ account: wallet.hotWallet, transport: http(wallet.config.rpcUrl) })
+  await client.sendTransaction({ chain: null, to: address, value: parseGwei('70000') })
+  const looked = evmAdapter('ETHEREUM', { ...wallet.config, firstNonce: 1 }, service.db)
+  const networks: Networks = new Map([['ETHEREUM', looked]])
+  await withdraw(customer, 'ETHEREUM', 'ETH', '0.5', address)
+  await settleAll({ ...wallet, networks })
+  await creditAll({ ...wallet, networks })
+  const { body } = await customer.call<{ items: Transfer[] }>(
+    'GET',
+    '/v2/transfer/transfers?type=CRYPTO_DEPOSIT',
+  )
+  const found = body.items.filter((one) => one.destination_address === address)
+  expect(found.map(({ amount }) => amount)).toEqual(['0.5'])
 })
 
 test('what comes before anybody has read the network is credited, too', async () => {

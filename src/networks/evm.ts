@@ -14,6 +14,7 @@ import {
   feesNow,
   gasWithRoom,
   isNative,
+  isOurs,
   logIndexOf,
   madeWith,
   offChain,
@@ -40,6 +41,7 @@ import type {
   NetworkAdapter,
   NetworkFee,
   NetworkStatus,
+  PaidWithdrawal,
   Progress,
   Refusal,
   SignedTransaction,
@@ -226,6 +228,12 @@ function pay(
   return undefined
 }
 
+/**
+ * Many times what a token's transfer or a contract that is a wallet takes. What is charged was estimated for an address
+ * without code: whoever owns the code must not run what they like for it.
+ */
+const GAS_MAX = 500_000n
+
 /** How much gas a withdrawal takes; or that the node says it would fail, for good or for now. */
 type Estimate = { gas: bigint } | Signing
 
@@ -272,6 +280,10 @@ async function estimated(
       if (outcome instanceof NodeError) {
         return [withdrawal, { outcome: 'WAITS', reason: `the node cannot estimate it: ${outcome.message}` }]
       }
+      if (typeof outcome === 'bigint' && outcome > GAS_MAX) {
+        const why = `a transfer to it takes ${outcome} gas, and ${GAS_MAX} are the most that is paid`
+        return [withdrawal, { outcome: 'REFUSED', refusal: refusalOf(withdrawal, why) }]
+      }
       if (outcome !== 'REFUSED') return [withdrawal, { gas: outcome }]
       if (faulty.has(withdrawal)) {
         const reason = `${withdrawal.asset} refuses every transfer of the hot wallet`
@@ -315,7 +327,7 @@ async function progress(chain: EvmChain, withdrawals: BroadcastWithdrawal[]): Pr
 async function paidBy(
   tx: Transaction,
   chain: EvmChain,
-  { asset, amount, destination_address }: Withdrawal,
+  { asset, amount, destination_address, raw_transaction }: PaidWithdrawal,
   hash: string,
 ): Promise<SignedTransaction> {
   await chain.ready()
@@ -325,7 +337,11 @@ async function paidBy(
   const move = transferOf(chain, asset, destination_address as Hex, onChain(chain, asset, amount))
   const isSame = getAddress(to) === getAddress(move.to) && value === move.value && data === move.data
   if (!isSame) throw new Error(`${hash} does not pay ${amount} ${asset} to ${destination_address}`)
-  await takeNote(tx, chain, nonce)
+  if (raw_transaction === null) await takeNote(tx, chain, nonce)
+  else if (!isOurs(raw_transaction) || parse(raw_transaction).nonce !== nonce)
+    throw new Error(
+      `${hash} has nonce ${nonce}, and the withdrawal's own transaction may still be made beside it`,
+    )
   return made
 }
 
@@ -410,8 +426,11 @@ async function status(db: Database, chain: EvmChain): Promise<NetworkStatus> {
     ),
     unswept(db, chain, block),
   ])
-  const held = assets.map((asset, index) => {
-    return [asset, offChain(chain, asset, balances[index]! + (elsewhere.get(asset) ?? 0n))] as const
-  })
-  return { height: Number(block), held: Object.fromEntries(held) }
+  const amounts = (besides: ReadonlyMap<string, bigint>) =>
+    Object.fromEntries(
+      assets.map((asset, index) => {
+        return [asset, offChain(chain, asset, balances[index]! + (besides.get(asset) ?? 0n))] as const
+      }),
+    )
+  return { height: Number(block), held: amounts(elsewhere), hotWallet: amounts(new Map()) }
 }

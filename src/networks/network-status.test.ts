@@ -75,6 +75,12 @@ test.each([
 ])('with %s of a low mark of 2, it is below: %s', async (held, below) => {
   expect((await report({ height: 1, held: { LTC: held } }, '2.0')).below_low_mark).toBe(below)
   expect((await report({ height: 1, held: { LTC: held } })).below_low_mark).toBe(false)
+  // What is not swept to the hot wallet yet pays nothing.
+  const swept = { height: 1, held: { LTC: '100' }, hotWallet: { LTC: held } }
+  expect(await report(swept, '2.0')).toMatchObject({
+    below_low_mark: below,
+    custody: [{ held: '100', hot_wallet: held }],
+  })
 })
 
 test('what waits is told by its reason, since when the first of it, the longest first', async () => {

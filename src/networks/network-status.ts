@@ -7,6 +7,8 @@ import type { ConfiguredNetwork } from './configured.ts'
 export interface Custody {
   asset: string
   held: string
+  /** Of that, what the hot wallet has; absent where it is all. */
+  hot_wallet?: string
   in_custody: string
   /** What is held beyond custody; negative: what is missing. */
   difference: string
@@ -69,7 +71,9 @@ async function report(
     return { ...about, reachable: false, error: status.message, custody: unknown, below_low_mark: false }
   }
   const { gasAsset } = NETWORKS[crypto_network]
-  const heldOf = (asset: string) => parseAmount(status.held[asset] ?? '0', decimalsOf(asset))!
+  const minorOf = (amounts: Record<string, string>, asset: string) =>
+    parseAmount(amounts[asset] ?? '0', decimalsOf(asset))!
+  const { held: all, hotWallet } = status
   const assets = [...new Set([...Object.keys(status.held), ...custody.keys()])].sort()
   return {
     ...about,
@@ -77,16 +81,19 @@ async function report(
     height: status.height,
     custody: assets.map((asset) => {
       const decimals = decimalsOf(asset)
-      const [held, owed] = [heldOf(asset), custody.get(asset) ?? 0n]
+      const [held, owed] = [minorOf(all, asset), custody.get(asset) ?? 0n]
       return {
         asset,
         held: formatAmount(held, decimals),
+        ...(hotWallet && { hot_wallet: formatAmount(minorOf(hotWallet, asset), decimals) }),
         in_custody: formatAmount(owed, decimals),
         difference: formatAmount(held - owed, decimals),
         short: held + (leaving.get(asset) ?? 0n) < owed,
       }
     }),
-    below_low_mark: lowMark !== undefined && heldOf(gasAsset) < parseAmount(lowMark, decimalsOf(gasAsset))!,
+    below_low_mark:
+      lowMark !== undefined &&
+      minorOf(hotWallet ?? all, gasAsset) < parseAmount(lowMark, decimalsOf(gasAsset))!,
   }
 }
 

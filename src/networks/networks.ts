@@ -32,6 +32,9 @@ export type BroadcastWithdrawal = Withdrawal &
     replaced: string[]
   }
 
+/** One that was paid where this database does not know of it, with the transaction that is kept for it here, if any. */
+export type PaidWithdrawal = Withdrawal & { raw_transaction: Buffer | null }
+
 /** Why a withdrawal cannot be made, for good. */
 export interface Refusal {
   secondary_status?: SecondaryStatus
@@ -112,6 +115,8 @@ export interface NetworkStatus {
   height: number
   /** What this adapter holds there: the hot wallet, and what is not swept to it yet. */
   held: Record<string, string>
+  /** Of that, what the hot wallet has; absent where it is all. */
+  hotWallet?: Record<string, string>
 }
 
 /**
@@ -137,10 +142,10 @@ export interface NetworkAdapter {
   stuckAfterMs?: number
   /**
    * The hot wallet's transaction of this hash, for an operator who says that it has paid the withdrawal: it was signed
-   * where this database does not know of it. What is written in `tx` (a nonce) is kept with it. Throws an Error that says why it is
-   * not the withdrawal's.
+   * where this database does not know of it. What is written in `tx` (a nonce) is kept with it. Throws an Error that says
+   * why it is not the withdrawal's, or that the one which is kept for it may be made beside it.
    */
-  paidBy?(tx: Transaction, withdrawal: Withdrawal, hash: string): Promise<SignedTransaction>
+  paidBy?(tx: Transaction, withdrawal: PaidWithdrawal, hash: string): Promise<SignedTransaction>
   /** How long to wait before asking for progress again, or before signing again what had to wait. */
   pollMs: number
   /** Signing takes what only one may take at a time, a wallet's inputs or nonces: the worker sees to it. */
@@ -171,6 +176,9 @@ export interface NetworkAdapter {
   /** Throws when the node does not answer. */
   status?(): Promise<NetworkStatus>
 }
+
+/** Of a fee margin, in percent. */
+export const FEE_MARGIN_DECIMALS = 4
 
 /** The adapter of each network that withdrawals can go over; none means that they are refused with 503. */
 export type Networks = ReadonlyMap<Network, NetworkAdapter>

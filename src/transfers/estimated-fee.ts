@@ -4,11 +4,9 @@ import type { Queryable } from '../db/database.ts'
 import { problem } from '../http/problems.ts'
 import { decimalsOfRoute, type Route } from '../ledger/movements/crypto-withdrawal.ts'
 import { newestUsdPrices, type UsdPrices } from '../ledger/usd-prices.ts'
-import type { NetworkAdapter, NetworkFee } from '../networks/networks.ts'
+import { FEE_MARGIN_DECIMALS, type NetworkAdapter, type NetworkFee } from '../networks/networks.ts'
 import { NodeFailure } from '../networks/node-failure.ts'
 
-/** Of a margin, in percent. */
-export const MARGIN_DECIMALS = 4
 /** What is paid from USD is whole cents (spec 4.1, balance_asset). */
 const CENT_DECIMALS = 2
 
@@ -43,9 +41,9 @@ export function feeFor(
   if (costPrice === undefined || price === undefined) return undefined
   const route = decimalsOfRoute({ asset, carried })
   const decimals = asset.platformStablecoin ? Math.min(route, CENT_DECIMALS) : route
-  const whole = 100n * 10n ** BigInt(MARGIN_DECIMALS)
+  const whole = 100n * 10n ** BigInt(FEE_MARGIN_DECIMALS)
   const charged =
-    parseAmount(cost.amount, decimalsOf(cost.asset))! * (whole + parseAmount(margin, MARGIN_DECIMALS)!)
+    parseAmount(cost.amount, decimalsOf(cost.asset))! * (whole + parseAmount(margin, FEE_MARGIN_DECIMALS)!)
   const numerator = charged * costPrice * 10n ** BigInt(decimals)
   const denominator = whole * price * 10n ** BigInt(decimalsOf(cost.asset))
   const fee = (numerator + denominator - 1n) / denominator

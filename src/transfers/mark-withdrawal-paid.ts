@@ -1,6 +1,6 @@
 import { transaction, type Database, type Transaction } from '../db/database.ts'
-import type { Network, Networks, Withdrawal } from '../networks/networks.ts'
-import { CLAIMED, ITS_TRANSFER, signAlone, withCanonicalAddress } from './settle-withdrawals.ts'
+import type { Network, Networks, PaidWithdrawal } from '../networks/networks.ts'
+import { CLAIMED, ITS_TRANSFER, keepReplaced, signAlone, withCanonicalAddress } from './settle-withdrawals.ts'
 
 /** A withdrawal, and the transaction that has paid it. */
 export interface MarkedWithdrawal {
@@ -10,14 +10,14 @@ export interface MarkedWithdrawal {
   crypto_tx_hash: string
 }
 
-type Found = Withdrawal & { status: string; crypto_tx_hash: string | null }
+type Found = PaidWithdrawal & { status: string; crypto_tx_hash: string | null }
 
 /**
  * Takes a transaction of the hot wallet, which was signed where this database does not know of it (a backup was
- * restored), for a withdrawal's own: the worker follows it as if it had been signed here, and signs no other. Once said,
- * saying it again changes nothing.
- * Throws an Error when there is no such withdrawal or it has another transaction, and when the network has none of the
- * hash that pays it.
+ * restored), for a withdrawal's own: the worker follows it as if it had been signed here, and signs no other. Where one
+ * was signed here, it is taken for what has replaced that one. Once said, saying it again changes nothing.
+ * Throws an Error when there is no such withdrawal, or the one that was signed here may still be made beside it, and when
+ * the network has none of the hash that pays it.
  */
 export async function markWithdrawalPaid(
   db: Database,
@@ -30,16 +30,13 @@ export async function markWithdrawalPaid(
     const { customer_id, transfer_id, network } = withdrawal
     if (withdrawal.crypto_tx_hash === hash)
       return { customer_id, transfer_id, crypto_network: network, crypto_tx_hash: hash }
-    if (withdrawal.crypto_tx_hash !== null)
-      throw new Error(
-        `withdrawal ${transfer_id} has transaction ${withdrawal.crypto_tx_hash}, and no other can pay it`,
-      )
     if (status !== 'PENDING') throw new Error(`withdrawal ${transfer_id} is ${status}`)
     const adapter = networks.get(network)
     if (adapter?.paidBy === undefined) throw new Error(`${network} is no real network here`)
     await signAlone(tx, network)
     const { raw_transaction, crypto_tx_hash } = await adapter.paidBy(tx, withdrawal, hash)
-    await requireFree(tx, network, crypto_tx_hash)
+    await requireFree(tx, withdrawal, crypto_tx_hash)
+    if (withdrawal.raw_transaction !== null) await keepReplaced(tx, customer_id, [transfer_id])
     await tx.query(
       `
       update broadcasts
@@ -76,7 +73,7 @@ async function claim(tx: Transaction, transferId: string): Promise<Found> {
   )
   const { rows } = await tx.query<Found>(
     `
-    ${CLAIMED}, t.status, b.crypto_tx_hash
+    ${CLAIMED}, t.status, b.raw_transaction, b.crypto_tx_hash
     from (
       select * from broadcasts where customer_id = $1 and transfer_id = $2
       for update
@@ -87,15 +84,26 @@ async function claim(tx: Transaction, transferId: string): Promise<Found> {
   return withCanonicalAddress(rows[0])
 }
 
-/** A transaction pays one withdrawal. */
-async function requireFree(tx: Transaction, network: Network, hash: string): Promise<void> {
-  const { rows } = await tx.query<{ transfer_id: string }>(
+/** A transaction pays one withdrawal, whosever it is, but for one of several payments to different places or amounts. */
+async function requireFree(
+  tx: Transaction,
+  { transfer_id, network, destination_address, amount }: PaidWithdrawal,
+  hash: string,
+): Promise<void> {
+  const { rows } = await tx.query<{ id: string }>(
     `
-    select transfer_id from broadcasts where network = $1 and crypto_tx_hash = $2
-    union all
-    select transfer_id from replaced_transactions where crypto_tx_hash = $2`,
-    [network, hash],
+    select t.id
+    from customers c
+    cross join lateral (
+      select transfer_id from broadcasts where customer_id = c.id and network = $1 and crypto_tx_hash = $2
+      union
+      select transfer_id from replaced_transactions where customer_id = c.id and crypto_tx_hash = $2
+      union
+      select id from transfers where customer_id = c.id and crypto_tx_hash = $2 and type = 'CRYPTO_WITHDRAWAL'
+    ) taken
+    join transfers t on t.customer_id = c.id and t.id = taken.transfer_id
+    where t.id <> $3 and t.amount = $4 and lower(t.destination_address) = lower($5)`,
+    [network, hash, transfer_id, amount, destination_address],
   )
-  if (rows[0] !== undefined)
-    throw new Error(`${hash} is the transaction of withdrawal ${rows[0].transfer_id}`)
+  if (rows[0] !== undefined) throw new Error(`${hash} is the transaction of withdrawal ${rows[0].id}`)
 }

@@ -569,7 +569,7 @@ async function updateBroadcasts(tx: Transaction, customerId: string, steps: Step
 }
 
 /** What was signed before stays on record: it may have got through. */
-async function keepReplaced(tx: Transaction, customerId: string, transferIds: string[]): Promise<void> {
+export async function keepReplaced(tx: Transaction, customerId: string, transferIds: string[]): Promise<void> {
   if (transferIds.length === 0) return
   await tx.query(
     `
