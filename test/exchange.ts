@@ -48,6 +48,10 @@ export interface FakeKraken {
   lateMinutes: number
   /** So many of the next requests fail, as when the exchange is overloaded. */
   failing: number
+  /** Which requests these are: all, or those whose URL has this in it. */
+  failingOf: string
+  /** Whether it answers with no candle, instead of with the oldest it has, when asked for what is older. */
+  forgets: boolean
   close: () => Promise<void>
 }
 
@@ -68,6 +72,8 @@ export async function startFakeKraken(): Promise<FakeKraken> {
     const now = Math.floor(performance.timeOrigin / 60_000 + performance.now() / 60_000) - fake.lateMinutes
     const underWay = now - (now % minutes)
     const since = Number(url.searchParams.get('since') ?? 0) / 60
+    if (fake.forgets && since > 0 && since < underWay - CANDLES_MAX * minutes)
+      return { result: { [name]: [], last: since * 60 } }
     const candles = Array.from({ length: CANDLES_MAX }, (_, n) => underWay - (CANDLES_MAX - 1 - n) * minutes)
       .filter((minute) => minute > since)
       .map((minute) => [minute * 60, ...fakeCandle(minute, minutes), '60000.0', '1.5', 7])
@@ -76,7 +82,7 @@ export async function startFakeKraken(): Promise<FakeKraken> {
   const server = createServer((request: IncomingMessage, response: ServerResponse) => {
     const url = new URL(request.url!, 'http://kraken')
     fake.requests.push(`${url.pathname}${url.search}`)
-    const fails = fake.failing > 0
+    const fails = fake.failing > 0 && request.url!.includes(fake.failingOf)
     if (fails) fake.failing -= 1
     response.writeHead(fails ? 503 : 200, { 'content-type': 'application/json' })
     response.end(fails ? 'Service Unavailable' : JSON.stringify({ error: [], ...answer(url) }))
@@ -87,6 +93,8 @@ export async function startFakeKraken(): Promise<FakeKraken> {
     requests: [],
     lateMinutes: 0,
     failing: 0,
+    failingOf: '',
+    forgets: false,
     close: () =>
       new Promise((resolve) => {
         server.close(() => resolve())

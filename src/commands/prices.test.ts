@@ -146,6 +146,24 @@ test('import says what it did, to people and to programs, without a bar where th
   expect(stdout).toMatch(/^ETHEUR +0$/m)
 })
 
+test('a file whose last record has not ended is told as one to import again', async () => {
+  const hour = Math.floor(Date.now() / 3_600_000) * 3600
+  const file = join(folder, 'hours.csv')
+  await writeFile(file, [hour - 3600, hour].map((time) => `${time},1,1,1,1,1,1\n`).join(''))
+  const { code, stdout } = await bursar('import', file, '--market', 'BCHUSD', '--interval', '1h')
+  expect({ code, stdout }).toEqual({
+    code: 0,
+    stdout:
+      'hours.csv: 2 records of 60 min, 60 minutes of BCHUSD changed.\n' +
+      '1 records had not ended yet and were left out; importing the file again takes them.\n',
+  })
+  const status = await bursar('status')
+  expect(status.stdout).toMatch(/^BCHUSD +REAL .* 1, 1 unfinished *$/m)
+  expect(status.stdout).toContain(
+    'BCHUSD: hours.csv was broken off, or its last records had not ended: import it again, and it goes on from there\n',
+  )
+})
+
 test('an error is told by its message', async () => {
   const file = join(folder, 'bad.csv')
   await writeFile(file, 'timestamp,price\n1700000000,x\n')

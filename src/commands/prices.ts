@@ -91,18 +91,22 @@ export function priceCommands(program: Command): void {
           table(
             columns,
             status.markets.map(({ market, source, minutes, first_time, last_time, imports }) => {
-              const broken = imports.filter(({ finished }) => !finished).length
+              const unfinished = imports.filter(({ finished }) => !finished).length
               const files =
-                imports.length === 0 ? '' : `${imports.length}${broken > 0 ? `, ${broken} broken off` : ''}`
+                imports.length === 0
+                  ? ''
+                  : `${imports.length}${unfinished > 0 ? `, ${unfinished} unfinished` : ''}`
               return [market, source, minutes, first_time, last_time, files]
             }),
           ),
         )
-        const brokenOff = status.markets.flatMap(({ market, imports }) =>
+        const unfinished = status.markets.flatMap(({ market, imports }) =>
           imports.filter(({ finished }) => !finished).map(({ file }) => `${market}: ${file}`),
         )
-        for (const one of brokenOff)
-          print(`${one} was broken off: import it again, and it goes on from there`)
+        for (const one of unfinished)
+          print(
+            `${one} was broken off, or its last records had not ended: import it again, and it goes on from there`,
+          )
       }),
     )
 }
@@ -134,7 +138,9 @@ function importedText(result: ImportResult): string {
   return [
     `${file}: ${records} records of ${interval_minutes} min, ${minutes_changed} minutes of ${market} changed.`,
     ...(done_before > 0 ? [`${done_before} records were done before.`] : []),
-    ...(unfinished > 0 ? [`${unfinished} records had not ended yet and were left out.`] : []),
+    ...(unfinished > 0
+      ? [`${unfinished} records had not ended yet and were left out; importing the file again takes them.`]
+      : []),
   ].join('\n')
 }
 

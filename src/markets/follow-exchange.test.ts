@@ -2,6 +2,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { fakeCandle, startFakeKraken, type FakeKraken } from '../../test/exchange.ts'
 import { cloneDatabase, type TestDatabase } from '../../test/support.ts'
 import { followExchange, type FollowOptions, type FollowRound } from './follow-exchange.ts'
+import { minuteUnderWay } from './import-prices.ts'
 import { simulateMarkets } from './simulate-prices.ts'
 
 let database: TestDatabase
@@ -78,6 +79,44 @@ test('a market without real prices gets hours, then minutes, then what has ended
   const changed = after.filter(({ minute, covers }) => known.get(minute) !== covers)
   expect(changed).toHaveLength(second!.markets[0]!.minutes_changed)
   expect(after.at(-1)!.minute - after[0]!.minute).toBe(after.length - 1)
+})
+
+test('after a round that broke off between hours and minutes, the next one brings the minutes', async () => {
+  const { db } = database
+  const followAnew = async (failing: number) => {
+    await db.query('truncate price_minutes, price_points')
+    Object.assign(kraken, { failing, failingOf: 'interval=1', lateMinutes: 0 })
+    if (failing > 0) {
+      await expect(follow()).rejects.toThrow('503')
+      expect((await kept()).every(({ covers }) => covers === 60)).toBe(true)
+    }
+    await follow()
+    return kept()
+  }
+  // In one minute of the clock both must bring the same.
+  for (let attempt = 1; attempt <= 3; attempt++) {
+    const minute = await minuteUnderWay(db)
+    const clean = await followAnew(0)
+    const resumed = await followAnew(1)
+    if ((await minuteUnderWay(db)) !== minute) continue
+    expect(clean.filter(({ covers }) => covers === 1).length).toBeGreaterThanOrEqual(719)
+    expect(resumed).toEqual(clean)
+    kraken.failingOf = ''
+    return
+  }
+  expect.unreachable('no attempt stayed within a minute')
+})
+
+test('minutes that the exchange no longer keeps are not waited for', async () => {
+  const { db } = database
+  const old = (await minuteUnderWay(db)) - 5000
+  await db.query(`delete from price_minutes where covers_minutes = 1 and minute > $1`, [old])
+  await db.query(`update price_minutes set covers_minutes = 1 where minute = $1`, [old])
+  kraken.forgets = true
+  await follow()
+  kraken.forgets = false
+  const minutes = (await kept()).filter(({ covers }) => covers === 1)
+  expect(minutes.length).toBeGreaterThanOrEqual(719)
 })
 
 test('a failing exchange is told and tried again, round after round, until the signal', async () => {

@@ -4,7 +4,7 @@ import { transaction, type Database } from '../db/database.ts'
 import { minuteUnderWay } from './import-prices.ts'
 import { assetsOf, type Market } from './markets.ts'
 import { isPrice } from './read-price-file.ts'
-import { lockMarket, writePrices } from './write-prices.ts'
+import { COVERS_MINUTES_MAX, lockMarket, writePrices } from './write-prices.ts'
 
 export interface FollowOptions {
   /** The exchange, by its name in ccxt. */
@@ -105,10 +105,16 @@ async function followMarket(
   const { base_asset, quote_asset } = assetsOf(market)
   const symbol = `${base_asset}/${quote_asset}`
   if (!(symbol in (exchange.markets ?? {}))) throw new Error(`${exchange.id} has no market ${symbol}`)
-  const [now, last] = await Promise.all([minuteUnderWay(db), lastRealMinute(db, market)])
+  const now = await minuteUnderWay(db)
   const result = { candles: 0, minutes_changed: 0 }
+  // Where a round broke off between hours and minutes, the hours are there and the minutes must be asked for all the same.
+  const lastOf = {
+    '1h': await lastRealMinute(db, market, COVERS_MINUTES_MAX),
+    '1m': await lastRealMinute(db, market, 1),
+  }
   for (const { timeframe, minutes } of CANDLES) {
-    if (minutes > 1 && last !== undefined && now - last <= MINUTES_KEPT) continue
+    if (minutes > 1 && lastOf['1m'] !== undefined && now - lastOf['1m'] <= MINUTES_KEPT) continue
+    const last = lastOf[timeframe]
     // Without a history, as far back as the exchange gives at once.
     let from = last === undefined ? undefined : last + 1 - Math.max(AGAIN_MINUTES, minutes)
     for (let page = 0; page < PAGES_MAX; page++) {
@@ -118,7 +124,12 @@ async function followMarket(
       )
       const ended = candles.filter(({ minute }) => minute + minutes <= now)
       const youngest = ended.at(-1)
-      if (youngest === undefined || (from !== undefined && youngest.minute < from)) break
+      if (youngest === undefined || (from !== undefined && youngest.minute < from)) {
+        // Nothing of that age, which may be more than the exchange keeps: then what it gives at once.
+        if (from === undefined || now - from <= MINUTES_KEPT) break
+        from = undefined
+        continue
+      }
       result.candles += ended.length
       result.minutes_changed += await transaction(db, async (tx) => {
         const marketId = (await lockMarket(tx, market, 'REAL'))!
@@ -151,15 +162,15 @@ function readCandle(candle: readonly unknown[]): { minute: number; prices: strin
   return { minute, prices }
 }
 
-/** The last minute of a market's real history. */
-async function lastRealMinute(db: Database, market: Market): Promise<number | undefined> {
+/** The last minute of a market's real history that is known from candles of so many minutes or fewer. */
+async function lastRealMinute(db: Database, market: Market, coversMax: number): Promise<number | undefined> {
   const { rows } = await db.query<{ minute: number }>(
     `select minute
      from price_minutes
-     where market_id = (select id from markets where market = $1 and source = 'REAL')
+     where market_id = (select id from markets where market = $1 and source = 'REAL') and covers_minutes <= $2
      order by minute desc
      limit 1`,
-    [market],
+    [market, coversMax],
   )
   return rows[0]?.minute
 }

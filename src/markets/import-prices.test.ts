@@ -3,7 +3,8 @@
  * 1. overlapping files, in any order and however often, leave what one sorted file leaves, in every table;
  * 2. what a candle covers counts, and a finer candle counts more, whichever came first;
  * 3. a file that cannot be read is told by line and column, and what came before it in the file stays;
- * 4. an import that was broken off goes on where it was.
+ * 4. an import that was broken off goes on where it was;
+ * 5. what had not ended is left out, and taken when the file is imported again.
  */
 import { randomUUID } from 'node:crypto'
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
@@ -14,8 +15,8 @@ import { gunzipSync, gzipSync } from 'node:zlib'
 import fc from 'fast-check'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { cloneDatabase, SEED, type TestDatabase } from '../../test/support.ts'
-import { transaction } from '../db/database.ts'
-import { importPrices, type ImportOptions } from './import-prices.ts'
+import { transaction, type Database } from '../db/database.ts'
+import { importPrices, minuteUnderWay, type ImportOptions } from './import-prices.ts'
 import { MARKETS, type Market } from './markets.ts'
 import { priceStatus } from './price-status.ts'
 import { timeOf } from './read-price-file.ts'
@@ -335,7 +336,7 @@ describe('a file that cannot be read is told by line and column:', () => {
       'half of a gzip file',
       gzipSync(csv(Array.from({ length: 999 }, (_, n) => [T + n * 60, n + 1]))).subarray(0, 900),
       {},
-      /: unexpected end of file$/,
+      /, after line [0-9]+: unexpected end of file$/,
     ],
   ])('%s', async (_name, text, options, message) => {
     await expect(importText(text, options)).rejects.toThrow(message)
@@ -348,13 +349,86 @@ describe('a file that cannot be read is told by line and column:', () => {
 })
 
 test('what has not ended is left out', async () => {
-  const { rows } = await database.db.query<{ now: number }>(
-    'select floor(extract(epoch from clock_timestamp()) / 60)::integer as now',
-  )
-  const hour = rows[0]!.now - (rows[0]!.now % 60)
+  const now = await minuteUnderWay(database.db)
+  const hour = now - (now % 60)
   const text = csv([hour - 60, hour].map((minute) => [minute * 60, 1, 1, 1, 1, 1, 1]))
   const result = await importText(text, { intervalMinutes: 60 })
   expect(result).toMatchObject({ records: 2, unfinished: 1, minutes_changed: 60 })
+})
+
+describe('a file whose last record had not ended', () => {
+  const HOURS = 1000
+  const oldestFirst = Array.from({ length: HOURS }, (_, n) => [
+    (START + n * 60) * 60,
+    n,
+    n,
+    n + 1,
+    n + 1,
+    1,
+    1,
+  ]).slice(1)
+  const last = START + (HOURS - 1) * 60
+
+  /** The database with its clock at this minute, which can make so many connections. */
+  const at = (now: number, connections = Infinity) => {
+    const { db } = database
+    let made = 0
+    return {
+      query: (text: string, values?: unknown[]) =>
+        /^select floor.* as now$/.test(text) ? Promise.resolve({ rows: [{ now }] }) : db.query(text, values),
+      connect: () => (++made > connections ? Promise.reject(new Error('no connection')) : db.connect()),
+    } as unknown as Database
+  }
+  const imports = async () => {
+    const { markets } = await priceStatus(database.db)
+    return markets.find(({ market }) => market === MARKET)!.imports
+  }
+  const records = oldestFirst.length
+
+  test.each([
+    ['oldest first', oldestFirst, records - 1],
+    ['newest first', oldestFirst.toReversed(), 0],
+  ])('%s, is taken to its end when it is imported again', async (_name, rows, done) => {
+    const path = join(folder, `${randomUUID()}.csv`)
+    await writeFile(path, csv(rows))
+    const importAt = (db: Database) => importPrices(db, { path, market: MARKET, intervalMinutes: 60 })
+
+    const first = await importAt(at(last + 59))
+    expect(first).toMatchObject({
+      records,
+      done_before: 0,
+      unfinished: 1,
+      minutes_changed: (records - 1) * 60,
+    })
+    expect(await imports()).toMatchObject([{ records: done, finished: false }])
+    const tooSoon = await importAt(at(last + 59))
+    expect(tooSoon).toMatchObject({ records, done_before: done, unfinished: 1, minutes_changed: 0 })
+    expect(await imports()).toMatchObject([{ records: done, finished: false }])
+
+    const second = await importAt(at(last + 60))
+    expect(second).toMatchObject({ records, done_before: done, unfinished: 0, minutes_changed: 60 })
+    expect(await imports()).toMatchObject([{ records, finished: true }])
+    expect(await importAt(at(last + 60))).toMatchObject({ records, done_before: records, minutes_changed: 0 })
+    expect(await minutesOf()).toHaveLength(records * 60)
+  })
+
+  test.each([
+    ['oldest first', oldestFirst],
+    ['newest first', oldestFirst.toReversed()],
+  ])('%s, and whose import died after each of its batches, loses nothing', async (_name, rows) => {
+    const text = csv(rows)
+    for (const batches of [1, 2]) {
+      await database.db.query('truncate price_minutes, price_points, price_imports')
+      const path = join(folder, `${randomUUID()}.csv`)
+      await writeFile(path, text)
+      const importAt = (db: Database) => importPrices(db, { path, market: MARKET, intervalMinutes: 60 })
+      await expect(importAt(at(last + 59, batches))).rejects.toThrow('no connection')
+      expect((await minutesOf()).length).toBeGreaterThan(0)
+      expect(await importAt(at(last + 60))).toMatchObject({ records, unfinished: 0 })
+      expect(await imports()).toMatchObject([{ records, finished: true }])
+      expect(await minutesOf()).toHaveLength(records * 60)
+    }
+  })
 })
 
 test('an import that was broken off goes on where it was, and one that was done is not read again', async () => {

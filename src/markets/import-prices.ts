@@ -35,7 +35,8 @@ export interface ImportResult {
 
 /**
  * Imports a file of prices of a market. How far a file has come is kept with what was written, by the file's content
- * and how it is read: one that was broken off goes on from there, one that was imported is not read again.
+ * and how it is read: one that was broken off goes on from there, one with records that had not ended yet from the first
+ * of those, and one that was imported is not read again.
  */
 export async function importPrices(db: Database, options: ImportOptions): Promise<ImportResult> {
   const { path, market, layout, intervalMinutes, again = false, onBytes = () => undefined } = options
@@ -57,6 +58,7 @@ export async function importPrices(db: Database, options: ImportOptions): Promis
 
   const now = await minuteUnderWay(db)
   const file = { market, digest, name: result.file }
+  let done = 0
   const reading = readPriceFile(path, { layout, intervalMinutes, now, onBytes, skip: result.done_before })
   try {
     // One batch is written while the next is read. When reading fails, what was read before is written all the same.
@@ -65,6 +67,7 @@ export async function importPrices(db: Database, options: ImportOptions): Promis
       const [changed, following] = await inOrder([writeBatch(db, file, batch), reading.next()])
       result.minutes_changed += changed
       result.records = batch.read
+      done = batch.done
       result.unfinished += batch.unfinished
       result.interval_minutes = batch.records.coversMinutes
       next = following
@@ -74,10 +77,10 @@ export async function importPrices(db: Database, options: ImportOptions): Promis
   }
   if (result.records === 0) throw new PriceFileError(`${result.file}: there is no price in it`)
   await db.query(
-    `update price_imports i set finished = true, records = $3, updated_at = clock_timestamp()
+    `update price_imports i set finished = $4, records = $3, updated_at = clock_timestamp()
      from markets m
      where m.market = $1 and i.market_id = m.id and i.digest = $2`,
-    [market, digest, result.records],
+    [market, digest, done, done === result.records],
   )
   return result
 }
@@ -116,7 +119,7 @@ async function selectImport(
 async function writeBatch(
   db: Database,
   { market, digest, name }: { market: Market; digest: Buffer; name: string },
-  { records, read }: PriceBatch,
+  { records, done }: PriceBatch,
 ): Promise<number> {
   // A file without prices must not take the place of simulated ones.
   if (records.minute.length === 0) return 0
@@ -128,7 +131,7 @@ async function writeBatch(
        values ($1, $2, $3, $4, false, clock_timestamp())
        on conflict (market_id, digest) do update
        set name = excluded.name, records = excluded.records, finished = false, updated_at = excluded.updated_at`,
-      [marketId, digest, name, read],
+      [marketId, digest, name, done],
     )
     return changed
   })

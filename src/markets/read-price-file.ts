@@ -42,6 +42,8 @@ export interface PriceBatch {
   records: PriceRecords
   /** How many records were read up to here, with those that were skipped or left out. */
   read: number
+  /** How many need not be read again: those before the first that had not ended. */
+  done: number
   /** Of these, since the last batch, those that had not ended. */
   unfinished: number
 }
@@ -79,7 +81,8 @@ export async function* readPriceFile(path: string, options: PriceFileOptions): A
     yield* batches(name, parser as AsyncIterable<Line>, options)
   } catch (error) {
     if (error instanceof PriceFileError) throw error
-    const line = error instanceof CsvError ? `, line ${String(error.lines)}` : ''
+    const line =
+      error instanceof CsvError ? `, line ${String(error.lines)}` : `, after line ${parser.info.lines}`
     throw new PriceFileError(`${name}${line}: ${(error as Error).message}`, { cause: error })
   } finally {
     source.destroy()
@@ -123,6 +126,7 @@ async function* batches(
   let batch = new Batch()
   let read = 0
   let unfinished = 0
+  let firstUnfinished: number | undefined
 
   const add = (row: Row, covers: number) => {
     read += 1
@@ -136,11 +140,12 @@ async function* batches(
         columns!.time,
         `is not a multiple of ${covers} minutes from the first`,
       )
-    if (row.minute + covers > now) unfinished += 1
-    else batch.add(row)
+    if (row.minute + covers <= now) return batch.add(row)
+    unfinished += 1
+    firstUnfinished ??= read - 1
   }
   const take = (covers: number): PriceBatch => {
-    const taken = { records: batch.records(covers), read, unfinished }
+    const taken = { records: batch.records(covers), read, done: firstUnfinished ?? read, unfinished }
     batch = new Batch()
     unfinished = 0
     return taken
