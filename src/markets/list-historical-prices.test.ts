@@ -303,18 +303,24 @@ describe('properties', () => {
   })
 
   test('page after page is one big page', async () => {
+    const PAGES = 40
+    let [runs, ofSeveralPages] = [0, 0]
     await fc.assert(
       fc.asyncProperty(
         fc.constantFrom<Market>('BTCUSD', 'ETHUSD'),
-        fc.constantFrom(...INCREMENTS.slice(1)),
+        fc.constantFrom(...INCREMENTS),
         range,
-        fc.integer({ min: 30, max: 1000 }),
-        async (market, increment, rangeAt, limit) => {
-          // What has ended does not change, so the clock may go on.
-          const { begin } = rangeAt()
-          const asked = { begin, end: (start - 60_000) * 60_000_000, increment }
+        fc.integer({ min: 1, max: 30 }),
+        async (market, increment, rangeAt, limitMin) => {
+          // What ended five minutes before the start does not change, so the clock may go on.
+          const ended = start - 5 - INCREMENT_MINUTES[increment]
+          const { begin, end = Infinity } = rangeAt()
+          const asked = { begin, end: Math.min(end, (ended + 1) * 60_000_000), increment }
           if (begin !== undefined && begin > asked.end) return
           const all = onTheWire(reference(market, increment, asked, start))
+          const limit = Math.min(1000, Math.max(limitMin, Math.ceil(all.length / PAGES)))
+          runs += 1
+          if (all.length > limit) ofSeveralPages += 1
           const seen: unknown[] = []
           for (let page = 0; page <= all.length / limit; page++) {
             const { prices, total_count } = await ask(market, {
@@ -329,7 +335,8 @@ describe('properties', () => {
           expect(seen).toEqual(all)
         },
       ),
-      { seed: SEED, numRuns: 40 },
+      { seed: SEED, numRuns: 60 },
     )
+    expect(ofSeveralPages, `of ${runs} runs`).toBeGreaterThan(runs / 5)
   })
 })
