@@ -8,6 +8,8 @@ export const DEMO = {
   account: 'demo-account',
   fiatAccount: 'demo-bank',
   rule: 'demo-rule',
+  wire: 'demo-wire',
+  ruleWire: 'demo-rule-wire',
 }
 
 /**

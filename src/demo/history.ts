@@ -11,6 +11,10 @@ import { listRewardRates, setRewardRate } from '../statements/reward-rates.ts'
 
 /** The demo customer's three months of history: what it held, and the rates that it was rewarded at. */
 
+/** The three months of a customer that was made in the first of them. */
+export const monthsFrom = (created_at: string): Period[] =>
+  [-1, -2, -3].map((earlier) => lastPeriod(created_at, earlier))
+
 /** The three months that ended last, the oldest first. */
 export const lastMonths = (now: Moment): Period[] => [2, 1, 0].map((earlier) => lastPeriod(now.text, earlier))
 
@@ -62,7 +66,7 @@ export async function makeHistory(
   for (const [month, day, rate] of RATES) await setRewardRate(tx, `${months[month]!.name}-${day}`, rate)
 }
 
-/** Generates the months' statements, and pays all but the last. */
+/** Generates the months' statements, and then pays all but the last: what is there already, it leaves. */
 export async function makeStatements(db: Database, customerId: string, months: Period[]): Promise<void> {
   for (const period of months) await generateStatements(db, period, customerId)
   for (const period of months.slice(0, -1)) await payStatements(db, { period, customerId })

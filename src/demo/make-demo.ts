@@ -1,11 +1,12 @@
 import { insertAccount } from '../accounts/create-account.ts'
 import { createCustomer } from '../customers/create-customer.ts'
-import { transaction } from '../db/database.ts'
+import { transaction, type Database } from '../db/database.ts'
 import { readClock } from '../db/ids.ts'
 import type { Context } from '../http/operation.ts'
+import { Problem } from '../http/problems.ts'
 import { SCOPES } from '../http/scopes.ts'
 import { insertIdentity } from '../identities/create-identity.ts'
-import type { Movement } from '../ledger/ledger.ts'
+import type { Ledger } from '../ledger/ledger.ts'
 import { deposit } from '../ledger/movements/deposit.ts'
 import { insertFiatAccount } from '../ledger/records/fiat-account.ts'
 import { insertInstructions, type InstructionsRow } from '../ledger/records/fiat-deposit-instructions.ts'
@@ -19,7 +20,7 @@ import {
   type SandboxCredentials,
 } from './credentials.ts'
 import { DEMO } from './demo-records.ts'
-import { firstMoment, lastMonths, makeHistory, makeStatements } from './history.ts'
+import { firstMoment, lastMonths, makeHistory, makeStatements, monthsFrom } from './history.ts'
 
 const ADVISORY_LOCK = 7_311_003
 
@@ -27,13 +28,13 @@ const ADVISORY_LOCK = 7_311_003
  * Makes the demo customer on an empty database; undefined where there is a customer already. Of processes that
  * start together one makes it, and it is not there without its credentials in the file. It has been there for three
  * months. Then wires arrive, one for itself and one for its rule, and its statements are made, so that there is something
- * to look at and to spend.
+ * to look at and to spend; where a process died before the end of that, the next one goes on.
  */
 export async function makeDemo(
   { db, ledger, networks }: Pick<Context, 'db' | 'ledger' | 'networks'>,
   { dataDir, baseUrl }: { dataDir: string; baseUrl: string },
 ): Promise<SandboxCredentials | undefined> {
-  const made = await transaction(db, async (tx) => {
+  const credentials = await transaction(db, async (tx) => {
     await tx.query('select pg_advisory_xact_lock($1)', [ADVISORY_LOCK])
     const { rows } = await tx.query('select 1 from customers limit 1')
     if (rows.length > 0) {
@@ -88,36 +89,81 @@ export async function makeDemo(
       orchestration_memo_id: rule.source.fiat!.memo_id,
     }
     await writeCredentials(credentialsFile(dataDir), credentials)
-    return { credentials, instructions, rule, months }
+    return credentials
   })
-  if (made === undefined) return undefined
-  const { credentials, instructions, rule } = made
-  const { deposit_instructions_id: id, memo_id } = rule.source.fiat!
-  await ledger.submit(credentials.customer_id, wire(instructions, 10_000_00n))
-  await ledger.submit(credentials.customer_id, wire({ ...rule, id, memo_id }, 100_00n))
-  await makeStatements(db, credentials.customer_id, made.months)
+  await finishDemo(db, ledger)
   return credentials
 }
 
 const DESTINATION = '0x52908400098527886E0F7030069857D2E4169EE7'
 
-/** A wire that carries the memo of these instructions. */
-function wire(
-  {
-    customer_id,
-    profile_id,
-    id,
-    memo_id,
-  }: Pick<InstructionsRow, 'customer_id' | 'profile_id' | 'id' | 'memo_id'>,
-  minor: bigint,
-): Movement {
-  return deposit(customer_id, {
+/** Makes what follows the demo customer, each thing once, whoever else does and wherever one died. */
+async function finishDemo(db: Database, ledger: Ledger): Promise<void> {
+  const unfinished = await selectUnfinished(db)
+  if (unfinished === undefined) return
+  const { customer_id, created_at, own, of_rule } = unfinished
+  await wire(ledger, customer_id, own, { ref_id: DEMO.wire, minor: 10_000_00n })
+  await wire(ledger, customer_id, of_rule, { ref_id: DEMO.ruleWire, minor: 100_00n })
+  await makeStatements(db, customer_id, monthsFrom(created_at))
+}
+
+type Instructions = Pick<InstructionsRow, 'id' | 'profile_id' | 'memo_id'>
+interface Unfinished {
+  customer_id: string
+  created_at: string
+  own: Instructions
+  of_rule: Instructions
+}
+
+/**
+ * The demo customer, which is the first one, and the instructions of its own and of its rule; undefined where the last
+ * step is done: the statements of its first two months are paid.
+ */
+async function selectUnfinished(db: Database): Promise<Unfinished | undefined> {
+  const { rows } = await db.query<Unfinished>(
+    `
+    select c.id as customer_id, c.created_at, own.instructions as own, of_rule.instructions as of_rule
+    from (select id, name, created_at from customers order by id limit 1) c
+    join profiles p on p.customer_id = c.id and p.type = 'DEFAULT'
+    join orchestration_rules r on r.customer_id = c.id and r.ref_id = $2
+    join lateral (
+      select to_json(i) as instructions from fiat_deposit_instructions i
+      where customer_id = c.id and profile_id = p.id order by id limit 1
+    ) own on true
+    join lateral (
+      select to_json(i) as instructions from fiat_deposit_instructions i
+      where customer_id = c.id and id = r.source_id
+    ) of_rule on true
+    where c.name = $1
+      and (
+        select count(*) from statements s
+        where s.customer_id = c.id and s.status = 'STATEMENT_STATUS_PAID'
+          and s.period_start < date_trunc('month', c.created_at) + interval '2 months'
+      ) < 2`,
+    [DEMO.name, DEMO.rule],
+  )
+  return rows[0]
+}
+
+/** A wire arrives with the memo of these instructions, unless it has before. */
+async function wire(
+  ledger: Ledger,
+  customerId: string,
+  { id, profile_id, memo_id }: Instructions,
+  { ref_id, minor }: { ref_id: string; minor: bigint },
+): Promise<void> {
+  const arrived = deposit(customerId, {
     profile_id,
     type: 'WIRE_DEPOSIT',
     asset: 'USD',
     minor,
     arrivedAt: 'bank',
     place: { id },
-    record: { memo: memo_id },
+    record: { ref_id, memo: memo_id },
   })
+  try {
+    await ledger.submit(customerId, { ...arrived, ref_id })
+  } catch (error) {
+    if (!(error instanceof Problem && error.slug === 'already-exists')) throw error
+  }
 }

@@ -24,6 +24,7 @@ export interface Deposit {
   record: Partial<
     Pick<
       Transfer,
+      | 'ref_id'
       | 'memo'
       | 'notional_value'
       | 'destination_address'

@@ -1,0 +1,108 @@
+/*
+ * What holds of the demo, wherever a start of the sandbox dies and however many there are: after a start that came to
+ * its end everything is there once, and a further one changes nothing.
+ */
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { Failures, type Failure } from '../../test/failures.ts'
+import { cloneDatabase, emptier, everyTable, type TestDatabase } from '../../test/support.ts'
+import type { Database } from '../db/database.ts'
+import { Ledger } from '../ledger/ledger.ts'
+import { simulatedNetworks } from '../networks/simulated.ts'
+import { makeDemo } from './make-demo.ts'
+
+let database: TestDatabase
+let empty: () => Promise<void>
+let folder: string
+beforeAll(async () => {
+  database = await cloneDatabase()
+  empty = await emptier(database)
+  folder = await mkdtemp(join(tmpdir(), 'bursar-demo-'))
+})
+afterAll(async () => {
+  await database.drop()
+  await rm(folder, { recursive: true, force: true })
+})
+beforeEach(() => empty())
+
+const start = (db: Database = database.db) =>
+  makeDemo(
+    { db, ledger: new Ledger(db), networks: simulatedNetworks(db, { confirmationMs: 0, holdMs: 0 }) },
+    { dataDir: folder, baseUrl: 'http://127.0.0.1:8080' },
+  )
+
+const rowsOf = async <T extends object>(text: string) => (await database.db.query<T>(text)).rows
+
+async function expectComplete() {
+  expect(await rowsOf('select name from customers')).toEqual([{ name: 'Demo' }])
+  expect(
+    await rowsOf(`select ref_id, total::text from transfers where type = 'WIRE_DEPOSIT' order by ref_id`),
+  ).toEqual([
+    { ref_id: 'demo-rule-wire', total: '100' },
+    { ref_id: 'demo-wire', total: '10000' },
+  ])
+  expect(await rowsOf('select source_amount::text from orchestrations')).toEqual([{ source_amount: '100' }])
+  const statements = await rowsOf<{ month: string; status: string; ago: number }>(
+    `select replace(status, 'STATEMENT_STATUS_', '') as status,
+            extract(month from age(date_trunc('month', now()), period_start))::integer as ago
+     from statements order by period_start`,
+  )
+  expect(statements).toEqual([
+    { status: 'PAID', ago: 3 },
+    { status: 'PAID', ago: 2 },
+    { status: 'GENERATED', ago: 1 },
+  ])
+  expect(await rowsOf(`select from transfers where type = 'PAXOS_TRANSFER_CREDIT'`)).toHaveLength(2)
+}
+
+/** A start that dies at this step, and of which nothing more is heard. */
+function startDyingAt(step: number, failure: Failure) {
+  const failures = new Failures((at) => (at === step ? failure : at > step ? 'BEFORE' : undefined))
+  return start(failures.database(database.db))
+}
+
+/** Every step would be three times as many starts. */
+const STRIDE = 3
+
+test.each<Failure>(['BEFORE', 'AFTER'])(
+  'a start that dies %s a step behind the commit of the customer is finished by the next',
+  async (failure) => {
+    const steps = new Failures(() => undefined)
+    await start(steps.database(database.db))
+    await expectComplete()
+
+    // From the end towards the beginning, until there is no customer: then it died before its commit.
+    let died = 0
+    for (let step = steps.steps - 1; step >= 0; step -= STRIDE) {
+      await empty()
+      await expect(startDyingAt(step, failure)).rejects.toThrow()
+      if ((await rowsOf('select from customers')).length === 0) break
+      died += 1
+      expect(await start()).toBeUndefined()
+      await expectComplete()
+    }
+    expect(died).toBeGreaterThan(10)
+  },
+)
+test('of a demo that is complete a further start asks, and changes nothing', async () => {
+  await start()
+  const before = await everyTable(database.db)
+  const steps = new Failures(() => undefined)
+  expect(await start(steps.database(database.db))).toBeUndefined()
+  // The transaction that finds a customer takes four, and the look at what is missing one.
+  expect(steps.steps).toBe(5)
+  expect(await everyTable(database.db)).toEqual(before)
+})
+
+test('starts that find one unfinished, all at the same time, finish it once', async () => {
+  const steps = new Failures(() => undefined)
+  await start(steps.database(database.db))
+  await empty()
+  // The statements alone take more steps than these.
+  await expect(startDyingAt(steps.steps - 30, 'BEFORE')).rejects.toThrow()
+  expect(await rowsOf('select from customers')).toHaveLength(1)
+  await Promise.all(Array.from({ length: 6 }, () => start()))
+  await expectComplete()
+})
