@@ -32,6 +32,8 @@ import {
   type MagicOutcome,
 } from '../networks/magic-addresses.ts'
 import type { Network, NetworkAdapter, Networks, Withdrawal } from '../networks/networks.ts'
+import { NodeError } from '../networks/evm-node.ts'
+import { NodeFailure } from '../networks/node-failure.ts'
 import { settleWithdrawals } from './settle-withdrawals.ts'
 
 let service: TestService
@@ -503,6 +505,79 @@ test.each([
   expect(await statuses(down)).toEqual(['PENDING', 'PENDING'])
   await settleAll()
   expect(await statuses(down)).toEqual(['COMPLETED', 'COMPLETED'])
+})
+
+describe('a node', () => {
+  const CUSTOMERS = 5
+  const ANSWERS_MS = 300
+
+  /** Ethereum, whose calls named in `failing` take a while and then fail; `asked` counts them. */
+  function ethereumFailing(failing: ('sign' | 'broadcast' | 'progress')[], failure: () => Error) {
+    const real = service.networks.get('ETHEREUM')!
+    const fail = async () => {
+      ethereum.asked++
+      await pause(ANSWERS_MS)
+      throw failure()
+    }
+    const adapter = { ...real, ...Object.fromEntries(failing.map((call) => [call, fail])) }
+    const networks: Networks = new Map([...service.networks, ['ETHEREUM', adapter] as const])
+    const ethereum = { asked: 0, networks }
+    return ethereum
+  }
+  const everyCustomer = <T>(make: (index: number) => Promise<T>) =>
+    Promise.all(Array.from({ length: CUSTOMERS }, (_, index) => make(index)))
+  const standings = async (transfers: Transfer[]) => {
+    const { rows } = await service.db.query<{ state: string; waiting_reason: string | null }>(
+      'select state, waiting_reason from broadcasts where transfer_id = any ($1)',
+      [transfers.map(({ id }) => id)],
+    )
+    return rows
+  }
+  const times = <T>(value: T) => Array.from({ length: CUSTOMERS }, () => value)
+
+  test('that does not answer is waited for once in a round, whoever asks; everything else goes on', async () => {
+    const customers = await everyCustomer(() => newCustomer(service))
+    const withdrawAll = (network: Network) =>
+      everyCustomer((index) => withdraw(customers[index]!, { network, outcome: 'ORDINARY' }))
+    const signed = await withdrawAll('ETHEREUM')
+    const refusal = () => new NodeError('broadcast', { code: 1, message: 'no' })
+    await settleWithdrawals(service.db, ethereumFailing(['broadcast'], refusal).networks)
+    expect(await standings(signed)).toEqual(times({ state: 'SIGNED', waiting_reason: 'broadcast: no' }))
+    const [fresh, elsewhere] = [await withdrawAll('ETHEREUM'), await withdrawAll('STELLAR')]
+    await hurry()
+
+    let failures = 0
+    const down = ethereumFailing(
+      ['sign', 'broadcast', 'progress'],
+      () => new NodeFailure(`does not answer (${++failures})`),
+    )
+    const begun = performance.now()
+    await expect(settleWithdrawals(service.db, down.networks)).rejects.toThrow('5 steps')
+    const tookMs = performance.now() - begun
+    expect(down.asked).toBe(1)
+    expect(tookMs).toBeLessThan(3 * ANSWERS_MS)
+    const waiting_reason = 'does not answer (1)'
+    expect(await standings(fresh)).toEqual(times({ state: 'HELD', waiting_reason }))
+    expect(await standings(signed)).toEqual(times({ state: 'SIGNED', waiting_reason }))
+    expect(await standings(elsewhere)).toEqual(times({ state: 'BROADCAST', waiting_reason: null }))
+    // The next round asks again.
+    await hurry()
+    await expect(settleWithdrawals(service.db, down.networks)).rejects.toThrow('5 steps')
+    expect(down.asked).toBe(2)
+    await settleAll()
+    await requireClean()
+  })
+
+  test('that answers, and says no, is asked for every customer', async () => {
+    const transfers = await everyCustomer(async () =>
+      withdraw(await newCustomer(service), { network: 'ETHEREUM', outcome: 'ORDINARY' }),
+    )
+    const refusing = ethereumFailing(['sign'], () => new NodeError('eth_call', { code: 3, message: 'no' }))
+    await settleWithdrawals(service.db, refusing.networks)
+    expect(refusing.asked).toBe(CUSTOMERS)
+    expect(await standings(transfers)).toEqual(times({ state: 'HELD', waiting_reason: 'eth_call: no' }))
+    await settleAll()
+  })
 })
 
 test('a withdrawal waits for its network to be connected, and is then reviewed like any other', async () => {
