@@ -6,6 +6,7 @@
  * 4. what is broadcast again is the same bytes.
  * And of every deposit: each output is credited once, however often it is read, when it is deep enough to stay.
  */
+import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -917,7 +918,7 @@ const owners = new Map<string, TestCustomer>()
 let cursor: string | null = null
 
 async function newAddress(customer: TestCustomer): Promise<string> {
-  const { address } = await adapter().newDepositAddress('LITECOIN')
+  const { address } = await adapter().newDepositAddress('LITECOIN', randomUUID())
   owners.set(address, customer)
   return address
 }

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -83,7 +84,7 @@ test('a file is read, with its secrets from the environment and from files', asy
   expect(adapter).toHaveProperty('sweep')
   expect(adapter).toHaveProperty('feeMargin', '20')
   expect((await read(litecoin({ fee_margin: '7.5' }))).get('LITECOIN')!.adapter.feeMargin).toBe('7.5')
-  expect((await adapter.newDepositAddress!('ETHEREUM')).address).toMatch(/^0x/)
+  expect((await adapter.newDepositAddress!('ETHEREUM', randomUUID())).address).toMatch(/^0x/)
   // Without a key for them there are no deposit addresses.
   const without = await read(ethereum({ deposit_key: undefined, low_mark: undefined }))
   expect(without.get('ETHEREUM')).toMatchObject({ confirmations: 12, lowMark: undefined })

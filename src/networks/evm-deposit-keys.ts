@@ -1,6 +1,7 @@
-import { randomInt } from 'node:crypto'
+import assert from 'node:assert/strict'
 import { bytesToHex } from 'viem/utils'
 import { HDKey, mnemonicToAccount, privateKeyToAccount } from 'viem/accounts'
+import { UUID } from '../db/ids.ts'
 import type { EvmSigner } from './evm-transactions.ts'
 import type { NewAddress } from './networks.ts'
 
@@ -9,17 +10,23 @@ export type DepositKey = { mnemonic: string } | { extendedKey: string }
 
 /** Below the mnemonic's seed, Ethereum's account (BIP-44). An extended key is taken as it is. */
 const ACCOUNT_PATH = "m/44'/60'/0'"
-/** As many paths below a key as there are of each component: those that are not hardened. */
-const COMPONENTS = 2 ** 31
+/** A component's own bits: the highest of 32 would make it hardened. */
+const COMPONENT_BITS = 31
+/** What the 128 bits of an id take. */
+const COMPONENTS = 5
 
 /** Makes deposit addresses and finds the keys to them again. */
 export interface DepositKeys {
   /**
-   * At a random path of two components, so that no count of addresses, and nothing of one customer, shows in
-   * another's. `derivation` is the key's fingerprint and the path below it: `3442193e/1207959552/77312`.
+   * The address of the record with this id (a UUID), at the path that the id spells: whoever has the key and the id,
+   * which the client was told, finds it again, also after a backup was restored that is older than the address.
+   * `derivation` is the key's fingerprint and the path below it: `3442193e/0/211262755/1819407610/503362774/2089655823`.
    */
-  newAddress(): NewAddress
-  /** Who signs for an address; undefined when it was derived from another key. Throws when it is not the address's. */
+  newAddress(id: string): NewAddress
+  /**
+   * Who signs for an address; undefined when it was derived from another key. Takes any path: those of older addresses
+   * are random, of two components. Throws when it is not the address's.
+   */
   signerOf(address: string, derivation: string): EvmSigner | undefined
 }
 
@@ -32,8 +39,8 @@ export function depositKeysOf(source: DepositKey): DepositKeys {
     return privateKeyToAccount(bytesToHex(privateKey!))
   }
   return {
-    newAddress() {
-      const path = [randomInt(COMPONENTS), randomInt(COMPONENTS)]
+    newAddress(id) {
+      const path = pathOf(id)
       return { address: accountAt(path).address, derivation: [fingerprint, ...path].join('/') }
     },
     signerOf(address, derivation) {
@@ -44,6 +51,15 @@ export function depositKeysOf(source: DepositKey): DepositKeys {
       return account
     },
   }
+}
+
+/** The id as a number, in digits to the base of 2^31, the highest first: no two ids share a path. */
+function pathOf(id: string): number[] {
+  assert(UUID.test(id), `${id} is no id to derive an address from`)
+  const bits = BigInt(`0x${id.replaceAll('-', '')}`)
+  return Array.from({ length: COMPONENTS }, (_, place) =>
+    Number(BigInt.asUintN(COMPONENT_BITS, bits >> BigInt(COMPONENT_BITS * (COMPONENTS - 1 - place)))),
+  )
 }
 
 /** What is wrong with a key is said without it. */

@@ -102,7 +102,7 @@ export function evmAdapter(network: CryptoNetwork, config: EvmConfig, db: Databa
     arrivals: (cursor) => arrivals(db, chain, cursor),
     beginning: async (cursor) => (isCursor(cursor) ? undefined : beginning(chain)),
     ...(keys !== undefined && {
-      newDepositAddress: async () => keys.newAddress(),
+      newDepositAddress: async (_network, id) => keys.newAddress(id),
       sweep: (post) => sweep(db, chain, keys, post),
     }),
   }

@@ -150,8 +150,8 @@ export interface NetworkAdapter {
   pollMs: number
   /** Signing takes what only one may take at a time, a wallet's inputs or nonces: the worker sees to it. */
   signsAlone?: true
-  /** A new address of this network that only Bursar can spend from. A bank has none. */
-  newDepositAddress?(network: CryptoNetwork): Promise<NewAddress>
+  /** A new address of this network that only Bursar can spend from, for the record with this id. A bank has none. */
+  newDepositAddress?(network: CryptoNetwork, id: string): Promise<NewAddress>
   /** Of a bank: whether it would pay to this account. */
   acceptsAccount?(accountNumber: string): Promise<boolean>
   /**

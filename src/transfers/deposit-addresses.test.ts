@@ -3,6 +3,7 @@
  * 1. each is an address of its network, given once, and the list shows the record that was answered;
  * 2. a ref_id is used once, and what is refused leaves nothing behind;
  * 3. the list gives just the records that its filters let through, in order, each once.
+ * 4. one that is derived from a key is derived again from its id, whatever the database has forgotten.
  */
 import { randomUUID } from 'node:crypto'
 import fc from 'fast-check'
@@ -17,8 +18,10 @@ import {
 } from '../../test/support.ts'
 import { CRYPTO_NETWORKS, type CryptoNetwork } from '../assets/catalogue.ts'
 import { momentAt, newId } from '../db/ids.ts'
-import type { DepositAddress } from '../ledger/records/deposit-address.ts'
+import { insertDepositAddress, type DepositAddress } from '../ledger/records/deposit-address.ts'
 import { addressFromBytes, canonicalAddress } from '../networks/addresses.ts'
+import { depositKeysOf } from '../networks/evm-deposit-keys.ts'
+import type { Network, NetworkAdapter } from '../networks/networks.ts'
 
 const ADDRESSES = '/v2/transfer/deposit-addresses'
 const EVM: CryptoNetwork[] = ['ETHEREUM', 'POLYGON_POS', 'BASE', 'ARBITRUM_ONE', 'INK', 'XLAYER']
@@ -160,6 +163,22 @@ test.each(['profile', 'identity', 'account'] as const)(
     expect(await everyTable(service.db)).toEqual(before)
   },
 )
+
+test('an address that is derived from a key is found again by its id alone', async () => {
+  const keys = depositKeysOf({ mnemonic: 'test test test test test test test test test test test junk' })
+  const simulated = service.networks.get('ETHEREUM')!
+  const networks = new Map([
+    ...service.networks,
+    ['ETHEREUM', { ...simulated, newDepositAddress: async (_, id) => keys.newAddress(id) }],
+  ] satisfies [Network, NetworkAdapter][])
+  const { customer_id, profile_id } = customer
+  const order = { profile_id, crypto_network: 'ETHEREUM' } as const
+  const { id, address } = await insertDepositAddress(service.db, networks, customer_id, order)
+  const derived = keys.newAddress(id)
+  expect(address).toBe(derived.address)
+  const { rows } = await service.db.query('select derivation from deposit_addresses where id = $1', [id])
+  expect(rows).toEqual([{ derivation: derived.derivation }])
+})
 
 test('in live mode no network is connected: none is given, and there are none', async () => {
   const live = await startTestService({ BURSAR_MODE: 'live' })

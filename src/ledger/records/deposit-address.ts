@@ -87,8 +87,9 @@ export async function insertDepositAddress(
   await requireProfile(db, customerId, body.profile_id)
   await requireHolders(db, customerId, body)
   for (const network of compatibleNetworks(body.crypto_network)) await beginReading(db, networks, network)
-  const { address, derivation } = await adapter.newDepositAddress(body.crypto_network)
   const now = await readClock(db)
+  const id = newId(now)
+  const { address, derivation } = await adapter.newDepositAddress(body.crypto_network, id)
   try {
     const { rows } = await db.query<DepositAddressRow>(
       `
@@ -98,7 +99,7 @@ export async function insertDepositAddress(
       returning ${DEPOSIT_ADDRESS_COLUMNS}`,
       [
         customerId,
-        newId(now),
+        id,
         now.text,
         body.profile_id,
         body.crypto_network,
