@@ -335,7 +335,8 @@ async function begin(
   if (signer === undefined)
     throw new Error(`${place.address} was derived from another key than the one given`)
   const plan = await planAt(chain, fees, place)
-  if (plan === undefined) return false
+  if (plan === 'NOTHING_THERE') await doubt(db, chain, place)
+  if (plan === undefined || plan === 'NOTHING_THERE') return false
   try {
     await transaction(db, async (tx) => {
       const bytes =
@@ -349,7 +350,24 @@ async function begin(
   }
 }
 
-async function planAt(chain: EvmChain, fees: Fees, { address, assets }: Place): Promise<Plan | undefined> {
+/** What should be there is not: it was swept where this database does not know of it. The balance is read anew. */
+async function doubt(
+  db: Database,
+  { network }: EvmChain,
+  { customer_id, address, assets: [asset] }: Place,
+): Promise<void> {
+  await db.query(
+    `update evm_holdings set stale_at = clock_timestamp()
+     where customer_id = $1 and network = $2 and address = $3 and asset = $4`,
+    [customer_id, network, address, asset],
+  )
+}
+
+async function planAt(
+  chain: EvmChain,
+  fees: Fees,
+  { address, assets }: Place,
+): Promise<Plan | 'NOTHING_THERE' | undefined> {
   const [asset] = assets
   if (asset === undefined) return undefined
   const block = await headOf(chain.node)
@@ -357,7 +375,7 @@ async function planAt(chain: EvmChain, fees: Fees, { address, assets }: Place): 
     { address, asset: chain.gasAsset },
     { address, asset },
   ])
-  if (amount === 0n) return undefined
+  if (amount === 0n) return 'NOTHING_THERE'
   const publishing = await publishingFee(chain)
   const gasOf = async (move: { from: Hex; to: Hex; data?: Hex | undefined; value?: Hex }) =>
     gasWithRoom(hexToBigInt(await chain.node.call<Hex>('eth_estimateGas', move, at(block))))

@@ -6,9 +6,19 @@
  * 4. nothing stays in flight;
  * 5. what arrives at an address is given once, however often its block is read.
  */
+import { randomUUID } from 'node:crypto'
 import { inspect } from 'node:util'
 import { generatePrivateKey, mnemonicToAccount, privateKeyToAccount } from 'viem/accounts'
-import { createWalletClient, getAddress, http, parseGwei, toHex, type Hex } from 'viem'
+import {
+  createWalletClient,
+  getAddress,
+  http,
+  parseGwei,
+  recoverTransactionAddress,
+  toHex,
+  type Hex,
+  type TransactionSerialized,
+} from 'viem'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import { Failures } from '../../test/failures.ts'
 import { deployToken, startAnvil, TOKEN_ABI, type Anvil } from '../../test/anvil.ts'
@@ -1206,8 +1216,8 @@ describe('deposits', () => {
 
 test('what the hot wallet sends to a deposit address is credited if it is a withdrawal, else it is gas of ours', async () => {
   const [customer, wallet] = [await newCustomer(service), await newWallet('ETHEREUM', { ETH: '5' })]
+  await service.db.query('delete from network_cursors')
   const address = await newDepositAddress(customer, wallet)
-  await creditAll(wallet)
   // As a top-up that was signed after the backup that this database is restored from.
   const client = createWalletClient({ account: wallet.hotWallet, transport: http(wallet.config.rpcUrl) })
   await client.sendTransaction({ chain: null, to: address, value: parseGwei('70000') })
@@ -1267,6 +1277,21 @@ async function sweepAll({ adapter, chain, network }: Wallet): Promise<void> {
   }
   throw new Error('sweeping does not come to an end')
 }
+
+test('what was swept without the database knowing is not held', async () => {
+  const [customer, wallet] = [await newCustomer(service), await newWallet('ETHEREUM', { ETH: '5' })]
+  const address = await newDepositAddress(customer, wallet)
+  const held = async () => (await wallet.adapter.status!()).held.LINK
+  const before = await held()
+  await service.db.query(
+    `insert into evm_holdings (customer_id, network, address, asset, balance)
+     values ($1, 'ETHEREUM', $2, 'LINK', 20)`,
+    [customer.customer_id, address],
+  )
+  expect(await held()).not.toBe(before)
+  await sweepAll(wallet)
+  expect(await held()).toBe(before)
+})
 
 /** What sweeping has cost a customer, by the ledger; and that the ledger is in order. */
 async function sweepingCost({ customer_id }: TestCustomer): Promise<bigint> {
@@ -1540,20 +1565,42 @@ describe('sweeping', () => {
   }, 240_000)
 })
 
-test('addresses are derived at random paths, and from the key that they name', async () => {
+test('addresses are derived at the paths that their ids spell, and from the key that they name', async () => {
   const keys = depositKeysOf({ mnemonic: MNEMONIC })
-  const made = Array.from({ length: 3 }, () => keys.newAddress())
-  for (const { address, derivation } of made) {
-    expect(derivation).toMatch(/^[0-9a-f]{8}\/\d{1,10}\/\d{1,10}$/)
-    expect(keys.signerOf(address, derivation!)!.address).toBe(address)
+  const root = mnemonicToAccount(MNEMONIC, { path: "m/44'/60'/0'" }).getHdKey()
+  const fingerprint = root.fingerprint.toString(16).padStart(8, '0')
+  const at = (path: string) => privateKeyToAccount(toHex(root.derive(`m/${path}`).privateKey!))
+
+  // All 128 bits of the id, from the highest: 4 of them, and then 31 at a time.
+  for (const [id, path] of [
+    ['0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f', '0/211262755/1819407610/503362774/2089655823'],
+    ['00000000-0000-7000-8000-000000000001', '0/0/114690/0/1'],
+    ['ffffffff-ffff-ffff-ffff-ffffffffffff', '15/2147483647/2147483647/2147483647/2147483647'],
+  ] as const) {
+    expect(keys.newAddress(id)).toEqual({ address: at(path).address, derivation: `${fingerprint}/${path}` })
+    expect(keys.newAddress(id.toUpperCase())).toEqual(keys.newAddress(id))
   }
-  const extendedKey = mnemonicToAccount(MNEMONIC, { path: "m/44'/60'/0'" }).getHdKey()
-  const same = depositKeysOf({ extendedKey: extendedKey.privateExtendedKey })
-  expect(same.signerOf(made[0]!.address, made[0]!.derivation!)!.address).toBe(made[0]!.address)
+  expect(() => keys.newAddress('0192f3a4')).toThrow('is no id')
+
+  // Those of before, at paths of two components, sign as ever.
+  const fees = { gas: 21_000n, maxFeePerGas: 1n, maxPriorityFeePerGas: 1n }
+  const move = { nonce: 0, to: at('0').address, value: 1n }
+  const transaction = { type: 'eip1559', chainId: 1, ...move, ...fees } as const
+  for (const path of ['1207959552/77312', '0/211262755/1819407610/503362774/2089655823']) {
+    const { address } = at(path)
+    const signer = keys.signerOf(address, `${fingerprint}/${path}`)!
+    expect(signer.address).toBe(address)
+    const serializedTransaction = (await signer.signTransaction(transaction)) as TransactionSerialized
+    expect(await recoverTransactionAddress({ serializedTransaction })).toBe(address)
+  }
+
+  const made = Array.from({ length: 2 }, () => keys.newAddress(randomUUID()))
+  const extendedKey = depositKeysOf({ extendedKey: root.privateExtendedKey })
+  expect(extendedKey.signerOf(made[0]!.address, made[0]!.derivation!)!.address).toBe(made[0]!.address)
   expect(() => keys.signerOf(made[0]!.address, made[1]!.derivation!)).toThrow('is not derived at')
   const other = depositKeysOf({ mnemonic: 'test test test test test test test test test test test junk' })
   expect(other.signerOf(made[0]!.address, made[0]!.derivation!)).toBeUndefined()
-  for (const wrong of [{ mnemonic: 'secret words' }, { extendedKey: extendedKey.publicExtendedKey }]) {
+  for (const wrong of [{ mnemonic: 'secret words' }, { extendedKey: root.publicExtendedKey }]) {
     expect(() => depositKeysOf(wrong)).toThrow(
       /^the deposit key is (no mnemonic or extended key|a public one)/,
     )
