@@ -1,7 +1,7 @@
 import type { Hex } from 'viem'
 import { hexToBigInt } from 'viem/utils'
 import type { Transaction } from '../db/database.ts'
-import { at, headOf } from './evm-node.ts'
+import { at, headOf, NodeError } from './evm-node.ts'
 import { balancesAt, feeMax, isOurs, parse, type EvmChain } from './evm-transactions.ts'
 
 /** What the hot wallet has left for one transaction more. Its amounts go down as transactions are decided. */
@@ -40,20 +40,21 @@ export async function openPurse(tx: Transaction, chain: EvmChain, assets: Iterab
   const { address } = chain.hotWallet
   const block = await headOf(chain.node)
   const wanted = [...new Set([chain.gasAsset, ...assets])]
-  const [[count, pending, syncing], balances] = await Promise.all([
-    chain.node.all<unknown>([
+  const [[count, pending], [syncing], balances] = await Promise.all([
+    chain.node.all<Hex>([
       ['eth_getTransactionCount', address, at(block)],
       ['eth_getTransactionCount', address, 'pending'],
-      ['eth_syncing'],
     ]),
+    // Some providers do not have it; they see to it themselves.
+    chain.node.each<unknown>([['eth_syncing']]),
     balancesAt(
       chain,
       block,
       wanted.map((asset) => ({ address, asset })),
     ),
   ])
-  const made = Number(hexToBigInt(count as Hex))
-  const sent = Math.max(made, Number(hexToBigInt(pending as Hex)))
+  const made = Number(hexToBigInt(count!))
+  const sent = Math.max(made, Number(hexToBigInt(pending!)))
   const left = new Map(wanted.map((asset, index) => [asset, balances[index]!]))
   const assetAt = new Map([...chain.tokens].map(([asset, token]) => [token.address.toLowerCase(), asset]))
   const underWay = new Set<number>()
@@ -73,7 +74,7 @@ export async function openPurse(tx: Transaction, chain: EvmChain, assets: Iterab
   )
   const [first] = unknown
   const gap =
-    syncing !== false
+    typeof syncing === 'object' && !(syncing instanceof NodeError)
       ? 'the node is catching up with its chain'
       : first !== undefined
         ? unknownTo(first, unknown.length - 1, sent)

@@ -680,7 +680,7 @@ test('code at the destination does not run for gas that the platform pays', asyn
     status: 'FAILED',
     status_details: {
       invalid_destination_address: {
-        message: expect.stringMatching(/takes \d{7} gas, and 500000 are the most that is paid$/) as string,
+        message: expect.stringMatching(/takes \d{7} gas, and 521000 are the most that is paid$/) as string,
       },
     },
   })

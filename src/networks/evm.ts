@@ -229,10 +229,10 @@ function pay(
 }
 
 /**
- * Many times what a token's transfer or a contract that is a wallet takes. What is charged was estimated for an address
- * without code: whoever owns the code must not run what they like for it.
+ * Most that the code of a destination may take, beside what a transfer takes anyway: many times what contracts that are
+ * wallets do. What is charged was estimated for an address without code.
  */
-const GAS_MAX = 500_000n
+const CODE_GAS_MAX = 500_000n
 
 /** How much gas a withdrawal takes; or that the node says it would fail, for good or for now. */
 type Estimate = { gas: bigint } | Signing
@@ -274,14 +274,29 @@ async function estimated(
       return answer instanceof NodeError || saysNo(answer)
     }),
   )
+  // On some rollups gas pays for publishing too, so that a plain transfer may take as much.
+  const dear = withdrawals.filter((_, index) => {
+    const outcome = outcomes[index]!
+    return typeof outcome === 'bigint' && outcome > CODE_GAS_MAX
+  })
+  const plain = await chain.node.each<Hex>(
+    dear.map((withdrawal) => ['eth_estimateGas', moveTo(from, withdrawal), at(block)] as const),
+  )
+  const gasMost = new Map(
+    dear.map((withdrawal, index) => {
+      const gas = plain[index]!
+      return [withdrawal, CODE_GAS_MAX + (gas instanceof NodeError ? 0n : gasWithRoom(hexToBigInt(gas)))]
+    }),
+  )
   return new Map(
     withdrawals.map((withdrawal, index): [Withdrawal, Estimate] => {
       const outcome = outcomes[index]!
       if (outcome instanceof NodeError) {
         return [withdrawal, { outcome: 'WAITS', reason: `the node cannot estimate it: ${outcome.message}` }]
       }
-      if (typeof outcome === 'bigint' && outcome > GAS_MAX) {
-        const why = `a transfer to it takes ${outcome} gas, and ${GAS_MAX} are the most that is paid`
+      const most = gasMost.get(withdrawal)
+      if (typeof outcome === 'bigint' && most !== undefined && outcome > most) {
+        const why = `a transfer to it takes ${outcome} gas, and ${most} are the most that is paid`
         return [withdrawal, { outcome: 'REFUSED', refusal: refusalOf(withdrawal, why) }]
       }
       if (outcome !== 'REFUSED') return [withdrawal, { gas: outcome }]
