@@ -87,8 +87,8 @@ export function startWorker(options: {
 
   async function payouts(): Promise<void> {
     while (!stopping.signal.aborted) {
-      const started = await round('payouts', runOrchestrations(db, { networks, settings }))
-      const settled = await round('payouts', settleWithdrawals(db, networks, ended))
+      const started = await round('orchestrations', runOrchestrations(db, { networks, settings }))
+      const settled = await round('settlement', settleWithdrawals(db, networks, ended))
       const { workerIntervalMs } = settings
       const restMs =
         started === undefined || settled === undefined

@@ -132,7 +132,7 @@ test('withdrawals are told of from their creation to their end, and so is what p
 test('batches, the worker, connections and the process are told of', async () => {
   expect(await valueOf('bursar_ledger_batch_movements_count')).toBeGreaterThan(0)
   expect(
-    await valueOf('bursar_worker_rounds_total', { loop: 'payouts', outcome: 'succeeded' }),
+    await valueOf('bursar_worker_rounds_total', { loop: 'settlement', outcome: 'succeeded' }),
   ).toBeGreaterThan(1)
   expect(await valueOf('bursar_database_connections', { pool: 'requests', kind: 'max' })).toBe(14)
   expect(await valueOf('bursar_database_connections', { pool: 'background', kind: 'max' })).toBe(6)
