@@ -1,5 +1,5 @@
 import { parse } from 'lossless-json'
-import { NodeFailure } from './node-failure.ts'
+import { NodeFailure, NodeRefusal } from './node-failure.ts'
 
 /** Where a node is, and who may use its wallet. */
 export interface BitcoinRpcConfig {
@@ -11,7 +11,7 @@ export interface BitcoinRpcConfig {
 }
 
 /** The node has answered, and says no. */
-export class RpcError extends NodeFailure {
+export class RpcError extends NodeRefusal {
   readonly method: string
   readonly code: number
   /** In the node's words. */

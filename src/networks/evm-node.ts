@@ -1,6 +1,6 @@
 import type { Hex } from 'viem'
 import { getHttpRpcClient, hexToBigInt, numberToHex } from 'viem/utils'
-import { NodeFailure } from './node-failure.ts'
+import { NodeFailure, NodeRefusal } from './node-failure.ts'
 
 /** Most calls that one HTTP request carries: what common providers take. */
 const BATCH_MAX = 50
@@ -9,7 +9,7 @@ const TIMEOUT_MS = 15_000
 const REPLY_BYTES_MAX = 64 * 1024 * 1024
 
 /** What the node answered instead of a result. */
-export class NodeError extends NodeFailure {
+export class NodeError extends NodeRefusal {
   readonly code: number
 
   constructor(method: string, { code, message }: { code: number; message: string }) {

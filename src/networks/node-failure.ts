@@ -3,3 +3,6 @@
  * may have been done all the same.
  */
 export class NodeFailure extends Error {}
+
+/** It answers, and says no: that cost no time, and another question may be answered. */
+export class NodeRefusal extends NodeFailure {}

@@ -6,9 +6,7 @@ import { LedgerTransaction } from '../ledger/post.ts'
 import { endOrchestrations, type EndedTransfer } from '../ledger/records/orchestration.ts'
 import type { SecondaryStatus, StatusDetails } from '../ledger/records/transfer.ts'
 import { canonicalAddress } from '../networks/addresses.ts'
-import { RpcError } from '../networks/bitcoin-rpc.ts'
-import { NodeError } from '../networks/evm-node.ts'
-import { NodeFailure } from '../networks/node-failure.ts'
+import { NodeFailure, NodeRefusal } from '../networks/node-failure.ts'
 import type {
   BroadcastAnswer,
   BroadcastWithdrawal,
@@ -137,8 +135,7 @@ function forOneRound(adapter: NetworkAdapter): NetworkAdapter {
     try {
       return await ask()
     } catch (error) {
-      const saysNo = error instanceof NodeError || error instanceof RpcError
-      if (error instanceof NodeFailure && !saysNo) down = error
+      if (error instanceof NodeFailure && !(error instanceof NodeRefusal)) down = error
       throw error
     }
   }
