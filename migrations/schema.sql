@@ -231,6 +231,16 @@ create table fiat_deposit_instructions (
 );
 CREATE INDEX fiat_deposit_instructions_profile ON fiat_deposit_instructions USING btree (customer_id, profile_id, id);
 
+create table freezes (
+  kind text not null,
+  subject text not null,
+  reason text not null,
+  detail text not null,
+  created_at timestamp with time zone not null,
+  constraint freezes_pkey PRIMARY KEY (kind, subject, reason),
+  constraint freezes_kind CHECK (kind = ANY (ARRAY['ALL'::text, 'NETWORK'::text, 'CUSTOMER'::text, 'PROFILE'::text]))
+);
+
 create table identities (
   customer_id uuid not null,
   id uuid not null,

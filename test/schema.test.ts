@@ -10,6 +10,7 @@ const SNAPSHOT = fileURLToPath(new URL('../migrations/schema.sql', import.meta.u
 const NOT_TENANT_OWNED = [
   'customers',
   'evm_nonces',
+  'freezes',
   'markets',
   'network_cursors',
   'price_imports',
