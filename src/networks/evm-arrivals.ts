@@ -167,7 +167,8 @@ async function ours(db: Database, chain: EvmChain, movements: Movement[]): Promi
   await db.query(
     `
     insert into evm_holdings (customer_id, network, address, asset, balance, stale_at)
-    select distinct customer_id, $4, address, asset, 0, clock_timestamp()
+    -- The statement's time: clock_timestamp() differs for each row, so that distinct would leave several of a place.
+    select distinct customer_id, $4, address, asset, 0, statement_timestamp()
     from unnest($1::uuid[], $2::text[], $3::text[]) as found (customer_id, address, asset)
     on conflict (customer_id, network, address, asset) do update set stale_at = excluded.stale_at`,
     [

@@ -1200,6 +1200,27 @@ describe('deposits', () => {
     ])
   })
 
+  test('of which several come to one address in a block, and in several blocks of one read, are each credited once', async () => {
+    const [customer, wallet] = [await newCustomer(service), await newWallet('ETHEREUM', {})]
+    await service.db.query('delete from network_cursors')
+    const address = await newDepositAddress(customer, wallet)
+    const amounts = ['0.1', '0.2', '0.3', '0.4']
+    const [first, second, ...others] = amounts
+    await withoutMining(wallet, async () => {
+      await give('ETHEREUM', address, 'ETH', first!)
+      await give('ETHEREUM', address, 'ETH', second!)
+      await wallet.chain.mine({ blocks: 1 })
+    })
+    for (const amount of others) await give('ETHEREUM', address, 'ETH', amount)
+    await creditAll(wallet)
+    await creditAll(wallet)
+    const { body } = await customer.call<{ items: Transfer[] }>(
+      'GET',
+      '/v2/transfer/transfers?type=CRYPTO_DEPOSIT',
+    )
+    expect(body.items.map(({ amount }) => amount).sort()).toEqual(amounts)
+  })
+
   test('stop at blocks that were replaced deeper than the depth, and say so', async () => {
     const wallet = await newWallet('ETHEREUM', {})
     // Empty blocks are made again just as they were.
