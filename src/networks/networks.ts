@@ -72,7 +72,8 @@ export interface NetworkFee {
 /**
  * How far a transaction is. PENDING: it waits for a block. MADE: it is in one that is not deep enough yet. UNKNOWN: the
  * network has no such transaction (any more); the same bytes are broadcast again. FAILED: it is in a block, and has
- * moved nothing but its fee.
+ * moved nothing but its fee. UNRESOLVED: the chain says something that only a person can judge; the withdrawal stays
+ * PENDING with the reason, is asked about again, and is neither replaced nor refunded.
  */
 export type Progress =
   | { state: 'CONFIRMED'; crypto_tx_hash?: string; crypto_tx_index: string; networkFee?: NetworkFee }
@@ -80,6 +81,7 @@ export type Progress =
   | { state: 'MADE' }
   | { state: 'UNKNOWN' }
   | { state: 'FAILED'; refusal: Refusal; networkFee?: NetworkFee }
+  | { state: 'UNRESOLVED'; reason: string }
 
 /** Something that has come in: at one of our addresses, deep enough in the chain to stay. */
 export interface Arrival {

@@ -432,6 +432,49 @@ describe('a withdrawal to', () => {
     expect(await onChain(created.id)).toHaveLength(1)
   })
 
+  test('what only a person can judge stays PENDING with the reason: not refunded, replaced or signed again', async () => {
+    const customer = await newCustomer(service)
+    const spy = new Spy()
+    const judged = { state: 'UNRESOLVED', reason: 'the receipt lacks the transfer' } as const
+    let replacements = 0
+    const adapter: NetworkAdapter = {
+      ...spy.networks.get('ETHEREUM')!,
+      signsAlone: true,
+      stuckAfterMs: 0,
+      progress: async (withdrawals) => withdrawals.map(() => judged),
+      replace: async (_tx, withdrawals) => {
+        replacements += withdrawals.length
+        return withdrawals.map(() => undefined)
+      },
+    }
+    const unresolved: Networks = new Map([...spy.networks, ['ETHEREUM', adapter] as const])
+    const settle = async () => {
+      for (let round = 1; round <= 4; round++) {
+        await hurry()
+        await settleWithdrawals(service.db, unresolved)
+      }
+    }
+    const created = await withdraw(customer, { network: 'ETHEREUM', outcome: 'ORDINARY' })
+    await settle()
+    const later = await withdraw(customer, { network: 'ETHEREUM', outcome: 'ORDINARY' })
+    await settle()
+    for (const one of [created, later]) {
+      const { rows } = await service.db.query(
+        'select state, waiting_reason, due_at is not null as asked from broadcasts where transfer_id = $1',
+        [one.id],
+      )
+      expect(rows).toEqual([{ state: 'BROADCAST', waiting_reason: judged.reason, asked: true }])
+      expect(await read(customer, one)).toMatchObject({ status: 'PENDING' })
+      expect(spy.of('sign', one)).toHaveLength(1)
+      expect(spy.of('broadcast', one)).toHaveLength(1)
+    }
+    expect(replacements).toBe(0)
+    // Once the network gives another answer, the withdrawal ends and the reason is gone.
+    await settleAll(spy.networks)
+    for (const one of [created, later]) await requireEnd(one, await read(customer, one), 'ORDINARY')
+    await requireClean()
+  })
+
   test('a magic destination in another spelling ends alike', async () => {
     const customer = await newCustomer(service)
     await credit(service.ledger, customer, 'ETH', '1')

@@ -344,7 +344,7 @@ async function signed(
 
 /**
  * Those that another withdrawal of their profile comes before which is not signed yet and not among them: what waits,
- * waits in order. From here to the commit, this transaction alone signs on the network.
+ * waits in order. A broadcast withdrawal that an operator must judge holds up no later one. From here to the commit, this transaction alone signs on the network.
  */
 async function behindOthers(
   tx: Transaction,
@@ -363,7 +363,7 @@ async function behindOthers(
       where t.customer_id = $1 and t.profile_id = mine.profile_id and t.status = 'PENDING'
         and t.type in ('CRYPTO_WITHDRAWAL', 'WIRE_WITHDRAWAL') and ${NETWORK} = $2
         and t.id < mine.transfer_id and t.id <> all ($3)
-        and (b.transfer_id is null or b.waiting_reason is not null)
+        and (b.transfer_id is null or b.state <> 'BROADCAST' and b.waiting_reason is not null)
     )`,
     [
       customer_id,
@@ -439,6 +439,8 @@ async function followed(
       case 'PENDING':
       case 'MADE':
         return { withdrawal, state: 'BROADCAST', dueInMs: adapter.pollMs }
+      case 'UNRESOLVED':
+        return { withdrawal, state: 'BROADCAST', dueInMs: adapter.pollMs, waitingReason: now.reason }
       case 'UNKNOWN':
         return withdrawal.state === 'SIGNED' ? [] : { withdrawal, state: 'SIGNED', dueInMs: 0 }
     }
