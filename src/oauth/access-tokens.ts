@@ -8,6 +8,8 @@ import type { SigningKeys } from './signing-keys.ts'
 
 const CLOCK_TOLERANCE_SECONDS = 5
 const METADATA_TIMEOUT_MS = 5_000
+/** How long an external issuer that did not answer is not asked again: every anonymous request could make us ask. */
+const ISSUER_SILENT_MS = 2_000
 
 /** Issues and verifies access tokens: signed JWTs (RFC 9068), so that any process verifies without a look-up. */
 export interface AccessTokens {
@@ -85,17 +87,28 @@ export function accessTokens({
   }
 }
 
-/** The published keys of an external issuer, found through its metadata (RFC 8414) at the first token. */
+/**
+ * The published keys of an external issuer, found through its metadata (RFC 8414) at the first token. There is one
+ * request for the metadata at a time, and none for a while after one that failed.
+ */
 function externalKeySet(issuer: string): JWTVerifyGetKey {
-  let remote: JWTVerifyGetKey | undefined
+  let remote: Promise<JWTVerifyGetKey> | undefined
+  let silentUntil = 0
+  const silent = () => problem.unavailable('the configured token issuer does not answer with its keys')
   return async (header, token) => {
+    if (performance.now() < silentUntil) throw silent()
     try {
-      remote ??= createRemoteJWKSet(await jwksAddress(issuer))
-      return await remote(header, token)
+      remote ??= jwksAddress(issuer).then((address) => createRemoteJWKSet(address))
+      const keyOf = await remote.catch((error: unknown) => {
+        remote = undefined
+        throw error
+      })
+      return await keyOf(header, token)
     } catch (error) {
       if (error instanceof errors.JWKSNoMatchingKey || error instanceof errors.JWKSMultipleMatchingKeys)
         throw error
-      throw problem.unavailable('the configured token issuer does not answer with its keys')
+      silentUntil = performance.now() + ISSUER_SILENT_MS
+      throw silent()
     }
   }
 }

@@ -636,6 +636,19 @@ describe('a bearer', () => {
     await expectRefusal(await call(header), 401, /^Bearer realm="bursar", error="invalid_request"/)
   })
 
+  test('with one token in many spellings leaves one entry behind, and cannot fill the memory', async () => {
+    const token = await tokenOf([['scope', 'transfer:read_transfer']])
+    // RFC 9110 allows any number of spaces.
+    for (const header of [`bearer ${token}`, `Bearer    ${token}`, `BEARER ${' '.repeat(40)}${token}`])
+      expect((await call(header)).status).toBe(403)
+    await expectRefusal(
+      await call(`Bearer ${' '.repeat(100_000)}${token}`),
+      401,
+      /^Bearer realm="bursar", error="invalid_request"$/,
+    )
+    await expectRefusal(await call(`Bearer ${'a'.repeat(4_097)}`), 401, /error="invalid_token"/)
+  })
+
   test('with a token that lacks the scope is told which one is required', async () => {
     const token = await tokenOf([['scope', 'transfer:read_transfer']])
     const reply = await listProfiles(token)
@@ -923,7 +936,23 @@ describe('an external issuer', () => {
     const token = await issuer.sign(here)
     await expectUnavailable(await use(token))
     Object.assign(issuer.answers, working)
-    expect((await use(token)).status).toBe(200)
+    // It is asked again after two seconds.
+    await expect.poll(async () => (await use(token)).status, { timeout: 10_000, interval: 200 }).toBe(200)
+  })
+
+  test('that is down is asked once in two seconds, however many anonymous requests come', async () => {
+    const issuer = await startIssuer()
+    const { use } = await startTrusting(issuer.url)
+    const waiting: ServerResponse[] = []
+    issuer.answers[issuer.metadataPath] = (_request, reply) => void waiting.push(reply)
+    const forged = 'eyJhbGciOiJFUzI1NiIsInR5cCI6ImF0K2p3dCIsImtpZCI6IngifQ.e30.AAAA'
+    const answers = Array.from({ length: 40 }, () => use(forged))
+    await expect.poll(() => waiting.length).toBe(1)
+    waiting[0]!.statusCode = 500
+    waiting[0]!.end()
+    for (const answer of answers) await expectUnavailable(await answer)
+    for (let n = 0; n < 20; n++) await expectUnavailable(await use(forged))
+    expect(issuer.asked).toEqual([issuer.metadataPath])
   })
 
   test('may go away once its keys are known', async () => {
