@@ -30,7 +30,7 @@ import {
   type Fees,
   type Sent,
 } from './evm-transactions.ts'
-import type { PostSweep, SignedTransaction } from './networks.ts'
+import type { IsFrozen, PostSweep, SignedTransaction } from './networks.ts'
 
 /** Most addresses where one call begins, or looks at balances again. */
 const PLACES_MAX = 100
@@ -73,29 +73,30 @@ interface Plan {
  * wallet, the token, then the native asset. A step is a transaction that is kept before it is broadcast; there is at
  * most one under way at an address, and its nonce makes it once. Anything below the smallest withdrawal stays until
  * more has come. What one has cost is posted in the transaction that ends it. Gives how many steps it took; throws
- * what failed, after the other addresses.
+ * what failed, after the other addresses. On a frozen network nothing is signed, and what is kept is followed on.
  */
 export async function sweep(
   db: Database,
   chain: EvmChain,
   keys: DepositKeys,
   post: PostSweep,
+  isFrozen: IsFrozen,
 ): Promise<number> {
   await chain.ready()
   const fees = await feesNow(chain)
   const failures: unknown[] = []
   const failed = (error: unknown) => void failures.push(error)
-  let steps = await followAll(db, chain, keys, fees, post, failed)
+  let steps = await followAll(db, chain, keys, fees, post, isFrozen, failed)
   await lookAgain(db, chain)
-  if (tooDear(fees, chain) === undefined) {
+  if (tooDear(fees, chain) === undefined && !(await transaction(db, (tx) => isFrozen(tx, chain.network)))) {
     for (const place of await worthSweeping(db, chain)) {
       try {
-        if (await begin(db, chain, keys, fees, place)) steps += 1
+        if (await begin(db, chain, keys, fees, place, isFrozen)) steps += 1
       } catch (error) {
         failed(error)
       }
     }
-    steps += await followAll(db, chain, keys, fees, post, failed, 'SIGNED')
+    steps += await followAll(db, chain, keys, fees, post, isFrozen, failed, 'SIGNED')
   }
   if (failures.length > 0) throw new AggregateError(failures, `${failures.length} sweeps failed`)
   return steps
@@ -110,6 +111,7 @@ async function followAll(
   keys: DepositKeys,
   fees: Fees,
   post: PostSweep,
+  isFrozen: IsFrozen,
   failed: (error: unknown) => void,
   only?: 'SIGNED',
 ): Promise<number> {
@@ -142,7 +144,7 @@ async function followAll(
       continue
     }
     const bumped = one.stuck ? await bump(chain, keys, fees, one) : undefined
-    if (bumped !== undefined && (await replace(db, chain, one, bumped))) moved += 1
+    if (bumped !== undefined && (await replace(db, chain, one, bumped, isFrozen))) moved += 1
     else if (standing.state === 'UNKNOWN' && (await move(db, one, 'SIGNED'))) moved += 1
   }
   return moved
@@ -217,18 +219,22 @@ async function replace(
   chain: EvmChain,
   one: Sweep,
   { raw_transaction, crypto_tx_hash }: SignedTransaction,
+  isFrozen: IsFrozen,
 ): Promise<boolean> {
   const { value } = parse(raw_transaction)
   const amount = isNative(chain, one.asset) ? offChain(chain, one.asset, value) : null
-  const { rowCount } = await db.query(
-    `
-    update evm_sweeps
-    set raw_transaction = $4, crypto_tx_hash = $5, replaced = replaced || crypto_tx_hash, state = 'SIGNED',
-        amount = coalesce($6, amount), signed_at = clock_timestamp()
-    where customer_id = $1 and id = $2 and state = 'BROADCAST' and crypto_tx_hash = $3`,
-    [one.customer_id, one.id, one.crypto_tx_hash, raw_transaction, crypto_tx_hash, amount],
-  )
-  return rowCount === 1
+  return transaction(db, async (tx) => {
+    if (await isFrozen(tx, chain.network)) return false
+    const { rowCount } = await tx.query(
+      `
+      update evm_sweeps
+      set raw_transaction = $4, crypto_tx_hash = $5, replaced = replaced || crypto_tx_hash, state = 'SIGNED',
+          amount = coalesce($6, amount), signed_at = clock_timestamp()
+      where customer_id = $1 and id = $2 and state = 'BROADCAST' and crypto_tx_hash = $3`,
+      [one.customer_id, one.id, one.crypto_tx_hash, raw_transaction, crypto_tx_hash, amount],
+    )
+    return rowCount === 1
+  })
 }
 
 // ---------------------------------------------------------------------------------------------- balances
@@ -330,6 +336,7 @@ async function begin(
   keys: DepositKeys,
   fees: Fees,
   place: Place,
+  isFrozen: IsFrozen,
 ): Promise<boolean> {
   const signer = keys.signerOf(place.address, place.derivation)
   if (signer === undefined)
@@ -338,12 +345,13 @@ async function begin(
   if (plan === 'NOTHING_THERE') await doubt(db, chain, place)
   if (plan === undefined || plan === 'NOTHING_THERE') return false
   try {
-    await transaction(db, async (tx) => {
+    return await transaction(db, async (tx) => {
+      if (await isFrozen(tx, chain.network)) return false
       const bytes =
         plan.kind === 'TOP_UP' ? await toppedUp(tx, chain, place, plan) : await swept(chain, signer, plan)
       await keep(tx, chain, place, plan, bytes)
+      return true
     })
-    return true
   } catch (error) {
     if (violatedConstraint(error) !== 'evm_sweeps_under_way') throw error
     return false

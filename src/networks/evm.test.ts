@@ -29,11 +29,12 @@ import { decimalsOf, type CryptoNetwork } from '../assets/catalogue.ts'
 import { openDatabase, type Database } from '../db/database.ts'
 import { insertDepositAddress } from '../ledger/records/deposit-address.ts'
 import type { Transfer } from '../ledger/records/transfer.ts'
+import { freeze, unfreeze } from '../ledger/records/freezes.ts'
 import { verify } from '../ledger/verify.ts'
 import { creditDeposits } from '../transfers/credit-deposits.ts'
 import { markWithdrawalPaid } from '../transfers/mark-withdrawal-paid.ts'
 import { settleWithdrawals } from '../transfers/settle-withdrawals.ts'
-import { postSweep } from '../transfers/sweep-deposit-addresses.ts'
+import { isFrozen, postSweep } from '../transfers/sweep-deposit-addresses.ts'
 import { evmAdapter, type EvmConfig } from './evm.ts'
 import { parse } from './evm-transactions.ts'
 import { depositKeysOf } from './evm-deposit-keys.ts'
@@ -465,6 +466,13 @@ describe('a transaction that is stuck', () => {
       before = await Promise.all(created.map(kept))
       await wallet.chain.setNextBlockBaseFeePerGas({ baseFeePerGas: parseGwei('40') })
       await wallet.chain.mine({ blocks: 1 })
+      // On a frozen network nothing new is signed, not even for what is signed already.
+      await freeze(service.db, { kind: 'NETWORK', network: 'ETHEREUM' }, 'OPERATOR', 'a leak')
+      for (let round = 1; round <= 3; round++) await step(wallet)
+      expect((await Promise.all(created.map(kept))).map(({ crypto_tx_hash }) => crypto_tx_hash)).toEqual(
+        before.map(({ crypto_tx_hash }) => crypto_tx_hash),
+      )
+      await unfreeze(service.db, { kind: 'NETWORK', network: 'ETHEREUM' })
       for (let round = 1; round <= 3; round++) await step(wallet)
       const after = await Promise.all(created.map(kept))
       for (const [index, { raw_transaction }] of after.entries()) {
@@ -1288,7 +1296,7 @@ const SWEEPS_MAX = 40
 /** Sweeps, a block a round, until nothing is left to do. */
 async function sweepAll({ adapter, chain, network }: Wallet): Promise<void> {
   for (let round = 1; round <= SWEEPS_MAX; round++) {
-    const steps = await adapter.sweep!(postSweep)
+    const steps = await adapter.sweep!(postSweep, isFrozen)
     await chain.mine({ blocks: 1 })
     const { rowCount } = await service.db.query(
       `select from evm_sweeps where network = $1 and state in ('SIGNED', 'BROADCAST')`,
@@ -1430,11 +1438,13 @@ describe('sweeping', () => {
     await give('ETHEREUM', address, 'USDG', '0.5')
     await wallet.chain.mine({ blocks: CONFIRMATIONS })
     const { cursor: next } = await readOn(wallet, cursor)
-    expect(await wallet.adapter.sweep!(postSweep)).toBe(0)
+    expect(await wallet.adapter.sweep!(postSweep, isFrozen)).toBe(0)
     await give('ETHEREUM', address, 'USDG', '1')
     await wallet.chain.mine({ blocks: CONFIRMATIONS })
     await readOn(wallet, next)
-    const failure = await wallet.adapter.sweep!(postSweep).catch((error: unknown) => error as AggregateError)
+    const failure = await wallet.adapter.sweep!(postSweep, isFrozen).catch(
+      (error: unknown) => error as AggregateError,
+    )
     expect(String((failure as AggregateError).errors[0])).toMatch(
       /the hot wallet has 0 ETH left, gas to sweep/,
     )
@@ -1454,12 +1464,22 @@ describe('sweeping', () => {
     await give('ETHEREUM', address, 'USDG', '2')
     await wallet.chain.mine({ blocks: CONFIRMATIONS })
     await readOn(wallet, cursor)
+    await freeze(service.db, { kind: 'NETWORK', network: 'ETHEREUM' }, 'OPERATOR', 'a leak')
+    expect(await wallet.adapter.sweep!(postSweep, isFrozen)).toBe(0)
+    expect((await service.db.query('select from evm_sweeps where address = $1', [address])).rowCount).toBe(0)
+    await unfreeze(service.db, { kind: 'NETWORK', network: 'ETHEREUM' })
     for (let round = 1; round <= 3; round++) {
       await withoutMining(wallet, async () => {
-        await wallet.adapter.sweep!(postSweep)
+        await wallet.adapter.sweep!(postSweep, isFrozen)
         await wallet.chain.setNextBlockBaseFeePerGas({ baseFeePerGas: parseGwei('40') })
         await wallet.chain.mine({ blocks: 1 })
-        await wallet.adapter.sweep!(postSweep)
+        await freeze(service.db, { kind: 'ALL' }, 'OPERATOR', 'a leak')
+        const signed = 'select crypto_tx_hash from evm_sweeps where address = $1 order by id'
+        const before = (await service.db.query(signed, [address])).rows
+        await wallet.adapter.sweep!(postSweep, isFrozen)
+        expect((await service.db.query(signed, [address])).rows).toEqual(before)
+        await unfreeze(service.db, { kind: 'ALL' })
+        await wallet.adapter.sweep!(postSweep, isFrozen)
       })
       await calm(wallet)
     }
@@ -1480,7 +1500,7 @@ describe('sweeping', () => {
     const workers = pools.map((pool) => evmAdapter('ETHEREUM', config, pool))
     const hasty = pools.map((pool) => evmAdapter('ETHEREUM', { ...config, stuckAfterMs: 0 }, pool))
     const both = async (adapters: NetworkAdapter[]) => {
-      const sweeping = adapters.map((adapter) => adapter.sweep!(postSweep))
+      const sweeping = adapters.map((adapter) => adapter.sweep!(postSweep, isFrozen))
       // Whichever fails, the other comes to its end, too.
       await Promise.allSettled(sweeping)
       return Promise.all(sweeping)
@@ -1565,7 +1585,7 @@ describe('sweeping', () => {
       await dying(async () => void (await adapter.arrivals!(cursor)))
       ;({ cursor } = await readOn(wallet, cursor))
       for (let round = 1; round <= 10 && failures.steps <= at; round++) {
-        await dying(() => adapter.sweep!(postSweep))
+        await dying(() => adapter.sweep!(postSweep, isFrozen))
         await chain.mine({ blocks: 1 })
       }
       await sweepAll(wallet)

@@ -103,7 +103,7 @@ export function evmAdapter(network: CryptoNetwork, config: EvmConfig, db: Databa
     beginning: async (cursor) => (isCursor(cursor) ? undefined : beginning(chain)),
     ...(keys !== undefined && {
       newDepositAddress: async (_network, id) => keys.newAddress(id),
-      sweep: (post) => sweep(db, chain, keys, post),
+      sweep: (post, isFrozen) => sweep(db, chain, keys, post, isFrozen),
     }),
   }
 }

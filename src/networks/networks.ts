@@ -106,6 +106,9 @@ export interface EndedSweep {
 /** Posts to the ledger what a sweep has cost, in the transaction that ends it. */
 export type PostSweep = (tx: Transaction, ended: EndedSweep) => Promise<void>
 
+/** Whether nothing may be signed on a network now. It stays true of what the transaction signs until that has ended. */
+export type IsFrozen = (tx: Transaction, network: Network) => Promise<boolean>
+
 /** A new address, and where its key comes from, if it is derived. */
 export interface NewAddress {
   address: string
@@ -168,9 +171,10 @@ export interface NetworkAdapter {
   beginning?(cursor: string | null): Promise<string | undefined>
   /**
    * Takes the moving of what lies at deposit addresses to the hot wallet a step on, and gives how many steps it took.
-   * Its transactions are kept before they are broadcast; `post` is called in the transaction that ends one.
+   * Its transactions are kept before they are broadcast; `post` is called in the transaction that ends one, `isFrozen`
+   * in each that signs one.
    */
-  sweep?(post: PostSweep): Promise<number>
+  sweep?(post: PostSweep, isFrozen: IsFrozen): Promise<number>
   /** What a withdrawal of the asset would cost now, in the asset that network fees are paid in. */
   estimateFee?(asset: string): Promise<NetworkFee>
   /** How much more is charged for it, in percent: a decimal string. */

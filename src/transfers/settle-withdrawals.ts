@@ -3,6 +3,7 @@ import { decimalsOf } from '../assets/catalogue.ts'
 import { connectionLost, transaction, type Database, type Transaction } from '../db/database.ts'
 import { networkFeeEntries, onPlatform, type Entry, type Posting } from '../ledger/entries.ts'
 import { LedgerTransaction } from '../ledger/post.ts'
+import { freezesOfSigning } from '../ledger/records/freezes.ts'
 import { endOrchestrations, type EndedTransfer } from '../ledger/records/orchestration.ts'
 import type { SecondaryStatus, StatusDetails } from '../ledger/records/transfer.ts'
 import { canonicalAddress } from '../networks/addresses.ts'
@@ -19,6 +20,7 @@ import type {
   Signing,
   Withdrawal,
 } from '../networks/networks.ts'
+import { checkBeforeSigning } from './check-before-signing.ts'
 
 /** Held while a network's withdrawals are signed, beside the network's name. */
 const SIGNING_LOCK = 7_311_006
@@ -312,12 +314,22 @@ async function signed(
   if (passed.length === 0) return []
   const inOrder = [...passed].sort((a, b) => (a.transfer_id < b.transfer_id ? -1 : 1))
   const behind = adapter.signsAlone ? await behindOthers(tx, work, inOrder) : new Set<string>()
-  const first = inOrder.filter(({ transfer_id }) => !behind.has(transfer_id))
+  const ahead = inOrder.filter(({ transfer_id }) => !behind.has(transfer_id))
+  const decisions = await checkBeforeSigning(tx, work, ahead)
+  const first = ahead.filter(({ transfer_id }) => decisions.get(transfer_id)!.outcome === 'SIGN')
   const signings = first.length === 0 ? [] : await adapter.sign(tx, first).catch(allWait(first))
   const waits = (withdrawal: Claimed, waitingReason: string): Step => {
     return { withdrawal, state: 'HELD', dueInMs: adapter.pollMs, waitingReason }
   }
+  const stopped = ahead.flatMap((withdrawal): Step | [] => {
+    const decision = decisions.get(withdrawal.transfer_id)!
+    if (decision.outcome === 'SIGN') return []
+    return decision.outcome === 'WAITS'
+      ? waits(withdrawal, decision.reason)
+      : failed(withdrawal, decision.refusal)
+  })
   return [
+    ...stopped,
     ...first.map((withdrawal, index): Step => {
       const signing = signings[index]!
       switch (signing.outcome) {
@@ -456,6 +468,8 @@ async function replaced(
 ): Promise<Map<Kept, SignedTransaction>> {
   if (stuck.length === 0 || adapter.replace === undefined) return new Map()
   await signAlone(tx, network)
+  // A frozen customer's is replaced all the same: it may be paid already, and others may wait behind its nonce.
+  if ((await freezesOfSigning(tx, { network })).length > 0) return new Map()
   const replacements = await adapter.replace(tx, stuck)
   return new Map(
     stuck.flatMap((withdrawal, index) => {

@@ -3,7 +3,8 @@ import { decimalsOf } from '../assets/catalogue.ts'
 import type { Transaction } from '../db/database.ts'
 import { networkFeeEntries } from '../ledger/entries.ts'
 import { LedgerTransaction } from '../ledger/post.ts'
-import type { EndedSweep, Networks } from '../networks/networks.ts'
+import { freezesOfSigning } from '../ledger/records/freezes.ts'
+import type { EndedSweep, IsFrozen, Networks } from '../networks/networks.ts'
 
 /**
  * Takes sweeping a step on, on every network that has deposit addresses to sweep: what lies there goes to the hot
@@ -11,13 +12,16 @@ import type { EndedSweep, Networks } from '../networks/networks.ts'
  * holds up no other. Gives how many steps were taken. Throws what failed, after all have been.
  */
 export async function sweepDepositAddresses(networks: Networks): Promise<number> {
-  const sweeps = [...networks.values()].flatMap((adapter) => adapter.sweep?.(postSweep) ?? [])
+  const sweeps = [...networks.values()].flatMap((adapter) => adapter.sweep?.(postSweep, isFrozen) ?? [])
   const settled = await Promise.allSettled(sweeps)
   const failures = settled.flatMap((one) => (one.status === 'rejected' ? [one.reason as unknown] : []))
   if (failures.length > 0)
     throw new AggregateError(failures, `sweeping failed on ${failures.length} networks`)
   return settled.reduce((sum, one) => sum + (one.status === 'fulfilled' ? one.value : 0), 0)
 }
+
+/** Whether the network, or everything, is frozen: then its deposit addresses are not swept. */
+export const isFrozen: IsFrozen = async (tx, network) => (await freezesOfSigning(tx, { network })).length > 0
 
 /** What is swept stays in custody; what sweeping has cost has left it. */
 export async function postSweep(

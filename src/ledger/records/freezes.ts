@@ -1,4 +1,4 @@
-import type { Queryable } from '../../db/database.ts'
+import type { Queryable, Transaction } from '../../db/database.ts'
 
 /** What can be frozen: no money leaves it that is not signed yet. */
 export type FreezeTarget =
@@ -58,6 +58,61 @@ export async function selectFreezes(db: Queryable): Promise<Freeze[]> {
     'select kind, subject, reason, detail, created_at from freezes order by created_at, kind, subject',
   )
   return rows
+}
+
+/**
+ * Held by each transaction that signs, shared, until it ends. So a freeze can wait for the transactions that read the
+ * freezes before it was there.
+ */
+const SIGNING_UNDER_FREEZES_LOCK = 7_311_016
+
+/** What a transaction is about to sign for: a network, and of whom. Treasury moves name no customer. */
+export interface Signs {
+  network: string
+  customer_id?: string
+  profile_ids?: string[]
+}
+
+/**
+ * The freezes that hold up signing on a network, for a customer, for profiles; ALL comes first. A freeze that is not
+ * among them waits for this transaction (`waitForSigning`), so that nothing is signed once its command has returned.
+ */
+export async function freezesOfSigning(
+  tx: Transaction,
+  { network, customer_id, profile_ids = [] }: Signs,
+): Promise<Freeze[]> {
+  // Two statements: the second one sees what was committed while the first waited.
+  await tx.query('select pg_advisory_xact_lock_shared($1)', [SIGNING_UNDER_FREEZES_LOCK])
+  const { rows } = await tx.query<Freeze>(
+    `
+    select kind, subject, reason, detail, created_at
+    from freezes
+    where (kind, subject) in (
+      select 'ALL', ''
+      union all select 'NETWORK', $1
+      union all select 'CUSTOMER', $2
+      union all select 'PROFILE', $2 || '/' || id from unnest($3::text[]) as p (id)
+    )
+    order by kind, created_at`,
+    [network, customer_id ?? '', profile_ids],
+  )
+  return rows
+}
+
+/**
+ * Waits until every transaction that may have missed a freeze has ended: what it signed is kept by then, and nothing
+ * more is signed. Throws when that takes longer than `timeoutMs` (`tookTooLong`).
+ */
+export async function waitForSigning(tx: Transaction, timeoutMs: number): Promise<void> {
+  await tx.query("select set_config('lock_timeout', $1, true)", [String(timeoutMs)])
+  await tx.query('select pg_advisory_xact_lock($1)', [SIGNING_UNDER_FREEZES_LOCK])
+}
+
+/** A freeze in words, for operators: what is frozen, and why. */
+export function describeFreeze({ kind, subject, reason, detail }: Freeze): string {
+  const what = { ALL: 'everything', NETWORK: 'network', CUSTOMER: 'customer', PROFILE: 'profile' }[kind]
+  const id = kind === 'PROFILE' ? subject.slice(subject.indexOf('/') + 1) : subject
+  return `${id === '' ? what : `${what} ${id}`} is frozen (${reason}): ${detail}`
 }
 
 function subjectOf(target: FreezeTarget): string {
