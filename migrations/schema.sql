@@ -136,6 +136,7 @@ create table evm_holdings (
   asset text not null,
   balance numeric not null,
   stale_at timestamp with time zone,
+  unattributed numeric not null default 0,
   constraint evm_holdings_pkey PRIMARY KEY (customer_id, network, address, asset)
 );
 CREATE INDEX evm_holdings_held ON evm_holdings USING btree (network, asset, balance) WHERE balance > 0::numeric;
@@ -260,6 +261,35 @@ create table identities (
   constraint identities_type CHECK (type = ANY (ARRAY['PERSON'::text, 'INSTITUTION'::text]))
 );
 
+create table incoming_transfers (
+  customer_id uuid not null,
+  network text not null,
+  crypto_tx_hash text not null,
+  crypto_tx_index text not null,
+  address text not null,
+  asset text not null,
+  amount numeric not null,
+  block_number bigint,
+  block_hash text,
+  state text not null,
+  reason text,
+  detail text,
+  cleared boolean not null,
+  transfer_id uuid,
+  attempts integer not null,
+  found_at timestamp with time zone not null,
+  due_at timestamp with time zone not null,
+  constraint incoming_transfers_pkey PRIMARY KEY (customer_id, network, crypto_tx_hash, crypto_tx_index),
+  constraint incoming_transfers_amount CHECK (amount > 0::numeric),
+  constraint incoming_transfers_credited CHECK ((state = 'WAITING'::text) = (transfer_id IS NULL)),
+  constraint incoming_transfers_reason CHECK ((reason = ANY (ARRAY['FAILED'::text, 'BELOW_MINIMUM'::text, 'SECOND_NODE'::text, 'NODES_DISAGREE'::text])) AND state = 'WAITING'::text OR reason IS NULL),
+  constraint incoming_transfers_state CHECK (state = ANY (ARRAY['WAITING'::text, 'CREDITED'::text, 'REORGANISED'::text]))
+);
+CREATE INDEX incoming_transfers_at ON incoming_transfers USING btree (customer_id, network, address, asset);
+CREATE INDEX incoming_transfers_blocks ON incoming_transfers USING btree (network, block_number) WHERE state = 'CREDITED'::text;
+CREATE INDEX incoming_transfers_reorganised ON incoming_transfers USING btree (network) WHERE state = 'REORGANISED'::text;
+CREATE INDEX incoming_transfers_waiting ON incoming_transfers USING btree (network, due_at) WHERE state = 'WAITING'::text;
+
 create table markets (
   id smallint not null,
   market text not null,
@@ -273,6 +303,8 @@ create table network_cursors (
   network text not null,
   cursor text not null,
   updated_at timestamp with time zone not null,
+  earlier text[] not null default '{}'::text[],
+  leased_until timestamp with time zone,
   constraint network_cursors_pkey PRIMARY KEY (network)
 );
 
@@ -416,8 +448,10 @@ create table simulated_chain (
   raw_transaction bytea not null,
   broadcast_at timestamp with time zone not null,
   dropped_at timestamp with time zone,
+  arrives boolean,
   constraint simulated_chain_pkey PRIMARY KEY (crypto_network, hash)
 );
+CREATE INDEX simulated_chain_arrives ON simulated_chain USING btree (crypto_network) WHERE arrives IS NOT FALSE;
 CREATE INDEX simulated_chain_time ON simulated_chain USING btree (crypto_network, broadcast_at, hash);
 
 create table statements (

@@ -93,7 +93,25 @@ export interface Arrival {
   crypto_tx_hash: string
   /** Which output or log of the transaction. */
   crypto_tx_index: string
+  /** The block that it was found in, on networks that say. */
+  block?: { number: bigint; hash: string }
 }
+
+/** What one read of a network for deposits found. */
+export interface DepositScan {
+  /** Where the next read begins. */
+  cursor: string
+  arrivals: Arrival[]
+  /** There is more to read at once. */
+  isBehind?: boolean
+  /** Deposits that were given before, and whose transactions the chain has taken back: deeper than `confirmations`. */
+  removed?: Pick<Arrival, 'crypto_tx_hash' | 'crypto_tx_index'>[]
+  /** Writes, in the transaction that records these arrivals, that they need not be given again. */
+  keep?(tx: Transaction): Promise<void>
+}
+
+/** The chain has taken back blocks that were read for deposits: deeper than `confirmations`. */
+export class ChainReorganised extends Error {}
 
 /** A transaction of sweeping that is in the chain to stay, and what it has cost. */
 export interface EndedSweep {
@@ -160,10 +178,15 @@ export interface NetworkAdapter {
   /** Of a bank: whether it would pay to this account. */
   acceptsAccount?(accountNumber: string): Promise<boolean>
   /**
-   * What has come in behind `cursor` (null: from the first block that may matter), and the cursor for the next call. However blocks are
-   * rearranged, what is given stays; what was given may be given again.
+   * What has come in behind `cursor` (null: from the first block that may matter), and the cursor for the next call. What
+   * was given may be given again. Throws ChainReorganised when the chain has taken back blocks that were read before.
    */
-  arrivals?(cursor: string | null): Promise<{ cursor: string; arrivals: Arrival[] }>
+  arrivals?(cursor: string | null): Promise<DepositScan>
+  /**
+   * The least that is credited of an asset, a decimal string: smaller deposits wait until those at their address come to
+   * it together. Absent: everything is credited.
+   */
+  minimumDeposit?(asset: string): string
   /**
    * Where `arrivals` is to begin, unless `cursor` is one of its own; asked before an address is given out, where the
    * first call would otherwise miss what came before it.

@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { base58 } from '@scure/base'
 import { CRYPTO_NETWORKS, NETWORKS, type CryptoNetwork } from '../assets/catalogue.ts'
-import type { Database } from '../db/database.ts'
+import type { Database, Queryable } from '../db/database.ts'
 import { addressFromBytes } from './addresses.ts'
 import {
   magicOutcome,
@@ -13,6 +13,7 @@ import type {
   Arrival,
   BroadcastAnswer,
   BroadcastWithdrawal,
+  DepositScan,
   Network,
   NetworkAdapter,
   Networks,
@@ -35,7 +36,7 @@ export function simulatedNetworks(db: Database, options: SimulatedOptions): Netw
   const adapter = simulatedAdapter(db, options)
   return new Map<Network, NetworkAdapter>([
     ...CRYPTO_NETWORKS.map((network) => {
-      const read = (cursor: string | null) => arrivals(db, network, cursor, options.confirmationMs)
+      const read = () => arrivals(db, network, options.confirmationMs)
       return [network, { ...adapter, arrivals: read }] as const
     }),
     ['WIRE', adapter],
@@ -183,23 +184,36 @@ async function eachBy<T>(
   return withdrawals.map((withdrawal) => answers.get(withdrawal)!)
 }
 
+/**
+ * Whether a transaction is confirmed after so many milliseconds. One of the future was broadcast before the clock was set
+ * back: it would otherwise wait for as long as that was.
+ */
+const isConfirmed = (milliseconds: string) =>
+  `(broadcast_at <= clock_timestamp() - make_interval(secs => ${milliseconds}::float8 / 1000)
+    or broadcast_at > clock_timestamp() + interval '1 second')`
+
 /** Each statement commits by itself: a real network would not roll back with Bursar either. */
 async function broadcast(db: Database, withdrawals: BroadcastWithdrawal[]): Promise<BroadcastAnswer[]> {
   const refusals = withdrawals.map(refusalOf)
   const sent = withdrawals.filter(
     (withdrawal, index) => refusals[index] === undefined && isSimulated(withdrawal),
   )
+  const given = await givenOut(
+    db,
+    sent.map(({ destination_address }) => destination_address),
+  )
   await db.query({
     name: 'simulated broadcast',
     text: `
-      insert into simulated_chain as c (crypto_network, hash, raw_transaction, broadcast_at)
-      select *, clock_timestamp() from unnest($1::text[], $2::text[], $3::bytea[])
+      insert into simulated_chain as c (crypto_network, hash, raw_transaction, arrives, broadcast_at)
+      select *, clock_timestamp() from unnest($1::text[], $2::text[], $3::bytea[], $4::boolean[])
       on conflict (crypto_network, hash) do update
         set broadcast_at = case when c.dropped_at is null then c.broadcast_at else excluded.broadcast_at end`,
     values: [
       sent.map((withdrawal) => withdrawal.network),
       sent.map((withdrawal) => withdrawal.crypto_tx_hash),
       sent.map((withdrawal) => withdrawal.raw_transaction),
+      sent.map(({ destination_address }) => given.has(destination_address)),
     ],
   })
   return withdrawals.map((withdrawal, index) => {
@@ -236,7 +250,7 @@ async function progress(
   const seen = await db.query<{ hash: string; confirmed: boolean }>({
     name: 'simulated progress',
     text: `
-      select c.hash, c.broadcast_at + make_interval(secs => $3::float8 / 1000) <= clock_timestamp() as confirmed
+      select c.hash, ${isConfirmed('$3')} as confirmed
       from unnest($1::text[], $2::text[]) as asked (crypto_network, hash)
       join simulated_chain c on c.crypto_network = asked.crypto_network and c.hash = asked.hash`,
     values: [...hashes(withdrawals), confirmationMs],
@@ -252,33 +266,78 @@ async function progress(
 }
 
 const ARRIVALS_MAX = 1_000
-/** So that a transaction whose time was read before another's, and that was written after it, is not passed over. */
-const SETTLED_MS = 1_000
+/** The simulation's place in its chain: each transaction is marked when it has arrived, so that no position is needed. */
+const SIMULATED_CURSOR = 'simulated'
 
-/** What was withdrawn to an address that Bursar gave out arrives there, as it would on a real chain. */
-async function arrivals(db: Database, network: CryptoNetwork, cursor: string | null, confirmationMs: number) {
-  // A real network's cursor, of one that is simulated now, has no time.
-  const [after, hash] = cursor?.includes(' ') ? (cursor.split(' ') as [string, string]) : ['epoch', '']
-  const { rows } = await db.query<Arrival & { broadcast_at: string; ours: boolean }>({
+/**
+ * What was withdrawn to an address that Bursar gave out arrives there, as it would on a real chain. A transaction that
+ * pays such an address is marked when it is broadcast, and the mark goes in the transaction that records its arrival: so
+ * none is missed, whatever the clock says and in whichever order concurrent broadcasts commit.
+ */
+async function arrivals(db: Database, network: CryptoNetwork, confirmationMs: number): Promise<DepositScan> {
+  await markUnknown(db, network)
+  const { rows } = await db.query<Arrival>({
     name: 'simulated arrivals',
     text: `
-      select c.broadcast_at, c.hash as crypto_tx_hash, '0' as crypto_tx_index, sent ->> 'asset' as asset,
-             sent ->> 'amount' as amount, sent ->> 'destination_address' as address,
-             exists (select from deposit_addresses where address = sent ->> 'destination_address') as ours
+      select hash as crypto_tx_hash, '0' as crypto_tx_index, sent ->> 'asset' as asset, sent ->> 'amount' as amount,
+             sent ->> 'destination_address' as address
       from (
-        select broadcast_at, hash, convert_from(raw_transaction, 'UTF8')::json as sent
+        select hash, convert_from(raw_transaction, 'UTF8')::json as sent
         from simulated_chain
-        where crypto_network = $1 and (broadcast_at, hash) > ($2::timestamptz, $3)
-          and broadcast_at <= clock_timestamp() - make_interval(secs => $4::float8 / 1000)
-        order by broadcast_at, hash
-        limit $5
-      ) c
-      order by c.broadcast_at, c.hash`,
-    values: [network, after, hash, Math.max(confirmationMs, SETTLED_MS), ARRIVALS_MAX],
+        where crypto_network = $1 and arrives is not false and arrives and ${isConfirmed('$2')}
+        limit ${ARRIVALS_MAX}
+      ) c`,
+    values: [network, confirmationMs],
   })
-  const last = rows.at(-1)
   return {
-    cursor: last === undefined ? `${after} ${hash}` : `${last.broadcast_at} ${last.crypto_tx_hash}`,
-    arrivals: rows.filter(({ ours }) => ours),
+    cursor: SIMULATED_CURSOR,
+    arrivals: rows,
+    isBehind: rows.length === ARRIVALS_MAX,
+    keep: (tx) => mark(tx, network, { arrived: rows.map(({ crypto_tx_hash }) => crypto_tx_hash) }),
   }
+}
+
+/** Marks what an earlier version broadcast: it said of none whether it arrives. */
+async function markUnknown(db: Database, network: CryptoNetwork): Promise<void> {
+  const { rows } = await db.query<{ hash: string; address: string | null }>(
+    `
+    select hash, convert_from(raw_transaction, 'UTF8')::json ->> 'destination_address' as address
+    from simulated_chain
+    where crypto_network = $1 and arrives is null
+    limit ${ARRIVALS_MAX}`,
+    [network],
+  )
+  if (rows.length === 0) return
+  const given = await givenOut(
+    db,
+    rows.map(({ address }) => address ?? ''),
+  )
+  const arrives = ({ address }: { address: string | null }) => given.has(address ?? '')
+  await mark(db, network, {
+    arrives: rows.filter(arrives).map(({ hash }) => hash),
+    arrived: rows.filter((row) => !arrives(row)).map(({ hash }) => hash),
+  })
+}
+
+async function mark(
+  db: Queryable,
+  network: CryptoNetwork,
+  { arrives = [], arrived }: { arrives?: string[]; arrived: string[] },
+): Promise<void> {
+  if (arrives.length + arrived.length === 0) return
+  await db.query(
+    `
+    update simulated_chain set arrives = hash = any ($2::text[])
+    where crypto_network = $1 and hash = any ($2::text[] || $3::text[])`,
+    [network, arrives, arrived],
+  )
+}
+
+/** Those of these addresses that Bursar gave out. */
+async function givenOut(db: Database, addresses: string[]): Promise<Set<string>> {
+  const { rows } = await db.query<{ address: string }>(
+    'select distinct address from deposit_addresses where address = any ($1::text[])',
+    [addresses],
+  )
+  return new Set(rows.map(({ address }) => address))
 }

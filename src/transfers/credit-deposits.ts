@@ -1,107 +1,205 @@
-import { parseAmount } from '../assets/amount.ts'
+import { parseStoredAmount } from '../assets/amount.ts'
 import { findAsset, type CryptoNetwork } from '../assets/catalogue.ts'
-import { transaction, violatedConstraint, type Database, type Transaction } from '../db/database.ts'
+import { transaction, violatedConstraint, type Database } from '../db/database.ts'
 import type { Context } from '../http/operation.ts'
+import { deposit } from '../ledger/movements/deposit.ts'
 import { notionalUsd, usdPrices } from '../ledger/usd-prices.ts'
-import { deposit, type DepositPlace } from '../ledger/movements/deposit.ts'
-import { compatibleNetworks } from '../ledger/records/deposit-address.ts'
-import type { Arrival, NetworkAdapter } from '../networks/networks.ts'
+import type { NetworkAdapter } from '../networks/networks.ts'
+import {
+  clearMinimum,
+  keepWaiting,
+  markCredited,
+  recordIncoming,
+  selectDue,
+  selectOwners,
+  type IncomingTransfer,
+  type Owner,
+  type WaitingReason,
+} from './incoming-transfers.ts'
 
-/**
- * Credits what has come in at deposit addresses on the networks that can be read (spec 2.1, crypto deposits), and with
- * it starts the orchestrations whose rules name the address. One worker at a time reads a network; an output or log
- * is credited once, which the database guarantees, so that a block may be read again after a crash.
- * Gives how many deposits it credited. Throws what failed, after the other networks have been read.
- */
-export async function creditDeposits(
-  context: Pick<Context, 'db' | 'ledger' | 'networks' | 'settings'>,
-): Promise<number> {
-  let credited = 0
-  const failures: unknown[] = []
-  for (const [network, adapter] of context.networks) {
-    if (network === 'WIRE' || adapter.arrivals === undefined) continue
-    try {
-      credited += await transaction(context.db, (tx) => readOn(tx, context, network, adapter))
-    } catch (error) {
-      failures.push(error)
-    }
-  }
-  if (failures.length > 0)
-    throw new AggregateError(failures, `deposits on ${failures.length} networks were not read`)
-  return credited
+type Crediting = Pick<Context, 'db' | 'ledger' | 'settings'>
+
+/** What a round on one network came to. */
+export interface DepositRound {
+  credited: number
+  /** There is more to read at once. */
+  isBehind: boolean
 }
 
-/** Reads a network on from its cursor, unless another worker does. The cursor moves once all is credited. */
-async function readOn(
-  tx: Transaction,
-  context: Pick<Context, 'db' | 'ledger' | 'settings'>,
+/**
+ * Credits what has come in at deposit addresses on the networks that can be read (spec 2.1, crypto deposits), each network by
+ * itself: a node that hangs delays no other network. Gives how many deposits it credited. Throws what failed, after all
+ * networks have ended.
+ */
+export async function creditDeposits(context: Crediting & Pick<Context, 'networks'>): Promise<number> {
+  const rounds = await Promise.allSettled(
+    readable(context.networks).map(([network, adapter]) => creditDepositsOn(context, network, adapter)),
+  )
+  const failures = rounds.flatMap((round) => (round.status === 'rejected' ? [round.reason as unknown] : []))
+  if (failures.length > 0)
+    throw new AggregateError(failures, `deposits on ${failures.length} networks were not read`)
+  return rounds.reduce((sum, round) => sum + (round.status === 'fulfilled' ? round.value.credited : 0), 0)
+}
+
+/** The networks that can be read for deposits. */
+export const readable = (networks: Context['networks']): [CryptoNetwork, NetworkAdapter][] =>
+  [...networks].flatMap(([network, adapter]): [CryptoNetwork, NetworkAdapter][] =>
+    network === 'WIRE' || adapter.arrivals === undefined ? [] : [[network, adapter]],
+  )
+
+/**
+ * Reads one network on from its cursor, and credits what it found and what has waited. What was found is recorded with the
+ * cursor; one deposit that cannot be credited waits in its record, and holds up neither the others nor the
+ * cursor. An output or log is credited once, which the database guarantees. Throws when the node does not answer.
+ */
+export async function creditDepositsOn(
+  context: Crediting,
+  network: CryptoNetwork,
+  adapter: NetworkAdapter,
+): Promise<DepositRound> {
+  const failures: unknown[] = []
+  const failed = (error: unknown) => void failures.push(error)
+  const isBehind = await readOn(context.db, network, adapter).catch(failed)
+  const credited = await creditWaiting(context, network, adapter).catch(failed)
+  if (failures.length > 0) throw failures[0]
+  return { credited: credited ?? 0, isBehind: isBehind ?? false }
+}
+
+// ---------------------------------------------------------------------------------------------- reading
+
+/** A worker that reads a network has it for so long; another one looks again then. */
+const LEASE_SECONDS = 30
+
+/** Reads a network on from its cursor, unless another worker does. Gives whether there is more to read at once. */
+async function readOn(db: Database, network: CryptoNetwork, adapter: NetworkAdapter): Promise<boolean> {
+  const lease = await takeLease(db, network)
+  if (lease === undefined) return false
+  try {
+    // No transaction is open meanwhile: nodes may take long, and connections are few.
+    const scan = await adapter.arrivals!(lease.cursor)
+    await transaction(db, async (tx) => {
+      const { rowCount } = await tx.query(
+        `
+        insert into network_cursors as c (network, cursor, updated_at) values ($1, $2, clock_timestamp())
+        on conflict (network) do update
+          set cursor = excluded.cursor, updated_at = excluded.updated_at, leased_until = null,
+              earlier = case when c.cursor = excluded.cursor then c.earlier
+                             else (array_prepend(c.cursor, c.earlier))[1:${EARLIER_MAX}] end
+          where c.cursor = $3`,
+        [network, scan.cursor, lease.cursor],
+      )
+      // Another worker was faster, and has recorded all of it.
+      if (rowCount === 0) return
+      await recordIncoming(tx, network, scan.arrivals)
+      await scan.keep?.(tx)
+    })
+    return scan.isBehind ?? false
+  } catch (error) {
+    await db.query('update network_cursors set leased_until = null where network = $1', [network])
+    throw error
+  }
+}
+
+/** So many cursors before the current one are kept. */
+const EARLIER_MAX = 64
+
+/**
+ * Takes a network for reading; undefined while another worker has it. A lease that ends later than one could is of a clock
+ * that was set back since, and holds nobody up.
+ */
+async function takeLease(
+  db: Database,
+  network: CryptoNetwork,
+): Promise<{ cursor: string | null } | undefined> {
+  const { rows } = await db.query<{ cursor: string }>(
+    `
+    update network_cursors set leased_until = clock_timestamp() + make_interval(secs => $2)
+    where network = $1 and (leased_until is null or leased_until <= clock_timestamp()
+                            or leased_until > clock_timestamp() + make_interval(secs => $2))
+    returning cursor`,
+    [network, LEASE_SECONDS],
+  )
+  if (rows[0] !== undefined) return rows[0]
+  const { rowCount } = await db.query('select from network_cursors where network = $1', [network])
+  return rowCount === 0 ? { cursor: null } : undefined
+}
+
+// ---------------------------------------------------------------------------------------------- crediting
+
+/** Most deposits that are credited together. */
+const PAGE = 200
+/** Most such pages in one round. */
+const PAGES_MAX = 50
+
+/** Credits what waits and is due. Gives how many it credited. */
+async function creditWaiting(
+  context: Crediting,
   network: CryptoNetwork,
   adapter: NetworkAdapter,
 ): Promise<number> {
-  const lock = await tx.query<{ mine: boolean }>(
-    'select pg_try_advisory_xact_lock($1, hashtext($2)) as mine',
-    [READING_LOCK, network],
-  )
-  if (!lock.rows[0]!.mine) return 0
-  const { rows } = await tx.query<{ cursor: string }>(
-    'select cursor from network_cursors where network = $1',
-    [network],
-  )
-  const { cursor, arrivals } = await adapter.arrivals!(rows[0]?.cursor ?? null)
   let credited = 0
-  const failures: unknown[] = []
-  for (const arrival of arrivals) {
-    try {
-      const owner = await ownerOf(context.db, network, arrival.address)
-      if (owner !== undefined && (await credit(context, network, arrival, owner))) credited += 1
-    } catch (error) {
-      failures.push(error)
-    }
+  for (let page = 1; page <= PAGES_MAX; page++) {
+    const due = await selectDue(context.db, network, PAGE)
+    if (due.length > 0) credited += await creditSome(context, network, adapter, due)
+    if (due.length < PAGE) break
   }
-  // The cursor stays, and all is read again; what is credited stays credited.
-  if (failures.length > 0) throw new AggregateError(failures, `${failures.length} deposits were not credited`)
-  await tx.query(
-    `
-    insert into network_cursors (network, cursor, updated_at) values ($1, $2, clock_timestamp())
-    on conflict (network) do update set cursor = excluded.cursor, updated_at = excluded.updated_at`,
-    [network, cursor],
-  )
   return credited
 }
 
-/** Held while a network is read, beside the network's name. */
-const READING_LOCK = 7_311_007
-
-type Owner = DepositPlace & {
-  customer_id: string
-  profile_id: string
-  conversion_target_asset: 'NO_CONVERSION' | 'USD'
-}
-
-/** Whose address it is, whoever's. */
-async function ownerOf(db: Database, network: CryptoNetwork, address: string): Promise<Owner | undefined> {
-  const { rows } = await db.query<Owner>(
-    `
-    select id, customer_id, profile_id, identity_id, account_id, metadata, conversion_target_asset
-    from deposit_addresses
-    where address = $1 and crypto_network = any ($2::text[])`,
-    [address, compatibleNetworks(network)],
-  )
-  return rows[0]
-}
-
-/** Credits an arrival; false when it was credited before, or there is nothing to credit. */
-async function credit(
-  { db, ledger, settings }: Pick<Context, 'db' | 'ledger' | 'settings'>,
+async function creditSome(
+  context: Crediting,
   network: CryptoNetwork,
-  { address, asset, amount, crypto_tx_hash, crypto_tx_index }: Arrival,
+  adapter: NetworkAdapter,
+  due: IncomingTransfer[],
+): Promise<number> {
+  const { db, ledger, settings } = context
+  const minimumOf = adapter.minimumDeposit?.bind(adapter)
+  const { cleared, below } =
+    minimumOf === undefined ? { cleared: due, below: [] } : await clearMinimum(db, due, minimumOf)
+  const owners = await selectOwners(db, network, cleared)
+  const prices = await usdPrices(db, settings.mode === 'sandbox')
+  const done: { incoming: IncomingTransfer; transfer_id: string; isNew: boolean }[] = []
+  const waiting: { incoming: IncomingTransfer; reason: WaitingReason; detail: string }[] = below.map(
+    (incoming) => {
+      const detail = `below the minimum deposit of ${minimumOf!(incoming.asset)} ${incoming.asset}`
+      return { incoming, reason: 'BELOW_MINIMUM', detail }
+    },
+  )
+  // Together, so that the ledger posts those of a customer in one transaction.
+  await Promise.all(
+    cleared.map(async (incoming) => {
+      try {
+        const owner = theOwner(owners.get(incoming.address))
+        done.push({ incoming, ...(await credit({ db, ledger }, incoming, owner, prices)) })
+      } catch (error) {
+        waiting.push({ incoming, reason: 'FAILED', detail: (error as Error).message })
+      }
+    }),
+  )
+  await markCredited(db, done)
+  await keepWaiting(db, waiting)
+  return done.filter(({ isNew }) => isNew).length
+}
+
+/** Whose an address is. It is nobody's to decide where two records say different things. */
+function theOwner(owners: Owner[] | undefined): Owner {
+  const [owner, ...others] = owners ?? []
+  if (owner === undefined) throw new Error('its deposit address is not there any more')
+  if (others.some(({ profile_id }) => profile_id !== owner.profile_id))
+    throw new Error('its deposit address belongs to more than one profile')
+  return owner
+}
+
+/** Credits a deposit; gives its transfer, also when it was credited before. */
+async function credit(
+  { db, ledger }: Pick<Context, 'db' | 'ledger'>,
+  { network, asset, amount, address, crypto_tx_hash, crypto_tx_index }: IncomingTransfer,
   owner: Owner,
-): Promise<boolean> {
-  // Whoever likes may send nothing, or a token that is none of ours.
+  prices: Awaited<ReturnType<typeof usdPrices>>,
+): Promise<{ transfer_id: string; isNew: boolean }> {
   const known = findAsset(asset)
-  if (known === undefined) return false
-  const minor = parseAmount(amount, known.decimals)!
-  if (minor === 0n) return false
+  if (known === undefined) throw new Error(`${asset} is not in the catalogue any more`)
+  const minor = parseStoredAmount(amount, known.decimals)
   const arrived = deposit(owner.customer_id, {
     profile_id: owner.profile_id,
     type: 'CRYPTO_DEPOSIT',
@@ -115,14 +213,20 @@ async function credit(
       crypto_tx_hash,
       crypto_tx_index,
       destination_address: address,
-      notional_value: notionalUsd(minor, known, await usdPrices(db, settings.mode === 'sandbox')),
+      notional_value: notionalUsd(minor, known, prices),
     },
   })
   try {
-    await ledger.submit(owner.customer_id, arrived)
-    return true
+    return { transfer_id: (await ledger.submit(owner.customer_id, arrived)).id, isNew: true }
   } catch (error) {
     if (violatedConstraint(error) !== 'transfers_arrival') throw error
-    return false
   }
+  const { rows } = await db.query<{ id: string }>(
+    `
+    select id from transfers
+    where customer_id = $1 and crypto_network = $2 and crypto_tx_hash = $3 and crypto_tx_index = $4
+      and type = 'CRYPTO_DEPOSIT'`,
+    [owner.customer_id, network, crypto_tx_hash, crypto_tx_index],
+  )
+  return { transfer_id: rows[0]!.id, isNew: false }
 }
