@@ -85,6 +85,17 @@ create table customers (
   constraint customers_pkey PRIMARY KEY (id)
 );
 
+create table deployment (
+  id smallint not null,
+  mode text not null,
+  issuer text,
+  stamped_at timestamp with time zone not null,
+  constraint deployment_pkey PRIMARY KEY (id),
+  constraint deployment_issuer CHECK (issuer IS NULL OR mode = 'live'::text),
+  constraint deployment_mode CHECK (mode = ANY (ARRAY['sandbox'::text, 'live'::text])),
+  constraint deployment_one_row CHECK (id = 1)
+);
+
 create table deposit_addresses (
   customer_id uuid not null,
   id uuid not null,
@@ -260,6 +271,7 @@ create table identities (
   constraint identities_status CHECK (status = ANY (ARRAY['PENDING'::text, 'ERROR'::text, 'APPROVED'::text, 'DENIED'::text, 'DISABLED'::text])),
   constraint identities_type CHECK (type = ANY (ARRAY['PERSON'::text, 'INSTITUTION'::text]))
 );
+CREATE INDEX identities_id ON identities USING btree (id);
 
 create table incoming_transfers (
   customer_id uuid not null,

@@ -40,7 +40,10 @@ const GROUPS: [names: string[], load: () => Promise<Group>][] = [
       return (program) => doctorCommand(program, engines.node)
     },
   ],
-  [['migrate', 'verify'], async () => (await import('./commands/database.ts')).databaseCommands],
+  [
+    ['migrate', 'verify', 'deployment'],
+    async () => (await import('./commands/database.ts')).databaseCommands,
+  ],
   [['customer', 'client', 'account'], async () => (await import('./commands/customers.ts')).customerCommands],
   [['statements', 'rewards'], async () => (await import('./commands/statements.ts')).statementCommands],
   [['networks', 'withdrawal'], async () => (await import('./commands/networks.ts')).networkCommands],

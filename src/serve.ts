@@ -9,6 +9,7 @@ import { migrate } from './db/migrate.ts'
 import type { SandboxCredentials } from './demo/credentials.ts'
 import { demoRecords } from './demo/demo-records.ts'
 import { makeDemo } from './demo/make-demo.ts'
+import { requireMode, stampDatabase } from './deployment.ts'
 import type { Requests } from './http/requests.ts'
 import { Ledger } from './ledger/ledger.ts'
 import type { Log } from './log.ts'
@@ -54,6 +55,7 @@ export async function serve(settings: Settings, { log, dropped }: Log): Promise<
   try {
     const applied = await migrate(background)
     if (applied.length > 0) log.info({ applied }, 'migrated')
+    await requireMode(background, settings.mode)
     await warnOfChangeableEntries(background, log)
 
     const db = open(settings.databaseConnections - share, {
@@ -63,7 +65,9 @@ export async function serve(settings: Settings, { log, dropped }: Log): Promise<
     const metrics = new Metrics()
     metricsServer = await openMetrics(metrics, settings, log)
     const ledger = new Ledger(db, { meter: metrics.ledger, waitMsMax: settings.requestTimeoutMs })
+    // Settings that are refused leave no stamp.
     const networks = await networksOf(settings, db)
+    await stampDatabase(background, settings)
     const port = settings.port === 0 ? await freePort(settings.host).catch(blame('HOST')) : settings.port
     const host = isIP(settings.host) === 6 ? `[${settings.host}]` : settings.host
     const baseUrl = settings.baseUrl ?? `http://${host}:${port}`

@@ -97,21 +97,23 @@ test('what is well is told so, and nothing is changed', async () => {
     DATABASE_URL: database.url,
     PORT: new URL(service.address).port,
     BURSAR_BASE_URL: service.address,
+    BURSAR_MODE: 'live',
   }
   const { found, settings } = await doctor(environment)
   expect(found).toEqual([
     `OK node: ${process.versions.node}`,
-    `OK data folder: ${folder}, for the demo credentials`,
+    `OK data folder: ${folder} is not used: there is a DATABASE_URL, and no demo in live mode`,
     expect.stringMatching(/^OK database: PostgreSQL \d+\S* answers, database test_\w+, role bursar$/),
     expect.stringMatching(/^OK schema: version \d+, up to date$/),
+    `OK mode: live, with the token issuer ${service.address}`,
     expect.stringMatching(/^OK clock: .* \d+ ms apart$/),
     'OK worker: no work is due',
-    'OK networks: all are simulated',
+    'WARN networks: none is configured: withdrawals are refused',
     `OK port: Bursar answers at 127.0.0.1:${environment.PORT}`,
     `OK tokens: ${service.address} issues them`,
   ])
   expect(settings).toContainEqual({ name: 'PORT', value: environment.PORT, from: 'environment' })
-  expect(settings).toContainEqual({ name: 'BURSAR_MODE', value: 'sandbox', from: 'default' })
+  expect(settings).toContainEqual({ name: 'BURSAR_WORKER', value: 'true', from: 'default' })
   expect(await everyTable(database.db)).toEqual(before)
 })
 

@@ -22,6 +22,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     'assets',
     'serve',
     'connect',
+    'deployment',
     'log',
     'demo',
     'customers',
@@ -36,6 +37,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   ],
   serve: [
     'connect',
+    'deployment',
     'app',
     'markets',
     'worker',
@@ -50,6 +52,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     'log',
   ],
   connect: ['db', 'settings'],
+  deployment: ['db', 'settings'],
   app: [
     'transfers',
     'orchestrations',

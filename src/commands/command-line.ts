@@ -3,6 +3,7 @@ import { InvalidArgumentError, type Command } from 'commander'
 import { connect } from '../connect.ts'
 import type { Database } from '../db/database.ts'
 import { UUID } from '../db/ids.ts'
+import { requireMode } from '../deployment.ts'
 import { openLog } from '../log.ts'
 import { readSettings, type Settings } from '../settings.ts'
 
@@ -28,7 +29,10 @@ export async function requireCustomer(db: Database, id: string): Promise<void> {
   if (rowCount === 0) throw new Error(`there is no customer ${id}`)
 }
 
-/** Runs a command on the database, which is disconnected from (and stopped, if this started it) in the end. */
+/**
+ * Runs a command on the database, which is disconnected from (and stopped, if this started it) in the end. Throws
+ * `SettingsError` when the database belongs to the other mode.
+ */
 export async function withDatabase(work: (db: Database, settings: Settings) => Promise<void>): Promise<void> {
   const settings = { ...readSettings(process.env) }
   const { log } = openLog({
@@ -37,6 +41,7 @@ export async function withDatabase(work: (db: Database, settings: Settings) => P
   })
   const { db, close } = await connect(settings, log)
   try {
+    await requireMode(db, settings.mode)
     await work(db, settings)
   } finally {
     await close()

@@ -3,7 +3,7 @@ import { setAccountDisabled } from '../accounts/set-account-disabled.ts'
 import { createCustomer } from '../customers/create-customer.ts'
 import { listCustomers } from '../customers/list-customers.ts'
 import { transaction } from '../db/database.ts'
-import { migrate } from '../db/migrate.ts'
+import { prepareDatabase } from '../deployment.ts'
 import { SCOPES, type Scope } from '../http/scopes.ts'
 import { createApiClient, disableApiClient, listApiClients } from '../oauth/api-clients.ts'
 import { requireCustomer, uuid, withDatabase } from './command-line.ts'
@@ -21,8 +21,8 @@ export function customerCommands(program: Command): void {
     .requiredOption('--name <name>', 'name of the customer')
     .option('--json', 'print JSON')
     .action(({ name, json }: { name: string; json?: true }) =>
-      withDatabase(async (db) => {
-        await migrate(db)
+      withDatabase(async (db, settings) => {
+        await prepareDatabase(db, settings)
         const made = await transaction(db, (tx) => createCustomer(tx, name))
         print(json ? made : `customer_id: ${made.customer_id}\nprofile_id:  ${made.profile_id}`)
       }),
@@ -55,8 +55,8 @@ export function customerCommands(program: Command): void {
     .requiredOption('--scopes <scopes>', `comma-separated, or "all": ${SCOPES.join(', ')}`, scopes)
     .option('--json', 'print JSON')
     .action((options: { customer: string; scopes: Scope[]; json?: true }) =>
-      withDatabase(async (db) => {
-        await migrate(db)
+      withDatabase(async (db, settings) => {
+        await prepareDatabase(db, settings)
         await requireCustomer(db, options.customer)
         const made = await createApiClient(db, options.customer, options.scopes)
         print(options.json ? made : `client_id:     ${made.client_id}\nclient_secret: ${made.client_secret}`)

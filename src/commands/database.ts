@@ -1,19 +1,19 @@
-import type { Command } from 'commander'
+import { InvalidArgumentError, type Command } from 'commander'
 import type { Database } from '../db/database.ts'
-import { migrate } from '../db/migrate.ts'
+import { changeIssuer, prepareDatabase, readStamp } from '../deployment.ts'
 import { verify } from '../ledger/verify.ts'
 import { EXIT, withDatabase } from './command-line.ts'
 import { print, progress } from './output.ts'
 
-/** `bursar migrate` and `bursar verify`. */
+/** `bursar migrate`, `bursar verify` and `bursar deployment`. */
 export function databaseCommands(program: Command): void {
   program
     .command('migrate')
     .description('bring the database schema up to date')
     .option('--json', 'print JSON')
     .action(({ json }: { json?: true }) =>
-      withDatabase(async (db) => {
-        const applied = await migrate(db)
+      withDatabase(async (db, settings) => {
+        const applied = await prepareDatabase(db, settings)
         print(
           json
             ? { applied }
@@ -48,6 +48,41 @@ export function databaseCommands(program: Command): void {
         if (result.disagreements.length > 0) process.exitCode = EXIT.failed
       }),
     )
+
+  const deployment = program
+    .command('deployment')
+    .description('the mode that the database belongs to, and in live mode its token issuer')
+  deployment
+    .command('show')
+    .description('show the stamp of the database')
+    .option('--json', 'print JSON')
+    .action(({ json }: { json?: true }) =>
+      withDatabase(async (db) => {
+        const { mode = null, issuer = null, stamped_at = null } = (await readStamp(db)) ?? {}
+        if (json) print({ mode, issuer, stamped_at })
+        else if (mode === null) print('The database has no stamp yet: bursar serve writes it.')
+        else print(`mode:   ${mode}, since ${stamped_at}\nissuer: ${issuer ?? 'not held'}`)
+      }),
+    )
+  deployment
+    .command('change-issuer')
+    .description('let a live database belong to another token issuer, as when the service moves')
+    .argument('<url>', 'BURSAR_BASE_URL from now on, or BURSAR_OAUTH_ISSUER', issuerUrl)
+    .option('--json', 'print JSON')
+    .action((url: string, { json }: { json?: true }) =>
+      withDatabase(async (db) => {
+        const stamp = await changeIssuer(db, url)
+        print(json ? stamp : `The issuer is ${stamp.issuer} from the next start on.`)
+      }),
+    )
+}
+
+/** Reads the address of an issuer. For commander. */
+function issuerUrl(text: string): string {
+  const { protocol, search, hash } = URL.canParse(text) ? new URL(text) : ({} as Partial<URL>)
+  if (!/^https?:$/.test(protocol ?? '') || search || hash)
+    throw new InvalidArgumentError('must be an http or https address without ? and #.')
+  return text
 }
 
 async function countCustomers(db: Database): Promise<number> {

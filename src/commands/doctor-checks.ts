@@ -6,6 +6,7 @@ import { openDatabase, type Database } from '../db/database.ts'
 import { findEmbedded } from '../db/embedded-postgres.ts'
 import { schemaVersions } from '../db/migrate.ts'
 import { credentialsFile } from '../demo/credentials.ts'
+import { issuerOf, otherMode, readStamp, sandboxTraces, wasSandbox } from '../deployment.ts'
 import { networkReports, type NetworkReport } from '../networks/network-status.ts'
 import { openNetworks } from '../serve.ts'
 import type { Settings } from '../settings.ts'
@@ -79,6 +80,7 @@ export async function examine(settings: Settings, version: string): Promise<Find
     }
     if (db !== undefined && answers) {
       await look('schema', 'bursar migrate', () => schema(db))
+      await look('mode', 'set BURSAR_MODE to the mode of the database', () => mode(db, settings))
       await look('clock', 'let both machines keep the time by NTP', () => clock(db))
       await look('worker', 'bursar serve', () => worker(db, settings))
     }
@@ -181,6 +183,35 @@ async function schema(db: Database): Promise<Verdict> {
         'docs/backup.md tells how to revoke that',
       )
     : ok(`version ${current}, up to date`)
+}
+
+/** Whether the database belongs to this mode and issuer, as `serve` would find them. */
+async function mode(db: Database, settings: Settings): Promise<Verdict[]> {
+  const { current, known } = await schemaVersions(db)
+  if (current !== known) return [ok(`${settings.mode}; the database is asked once its schema is up to date`)]
+  const stamp = await readStamp(db)
+  const elsewhere = 'set BURSAR_MODE to the mode of the database, or name another database'
+  if (stamp !== undefined && stamp.mode !== settings.mode) return [failed(otherMode(stamp), elsewhere)]
+  if (settings.mode === 'sandbox')
+    return [ok(stamp === undefined ? 'sandbox; the database is not stamped yet' : 'sandbox, as the database')]
+  const [trace] = stamp === undefined ? await sandboxTraces(db) : []
+  if (trace !== undefined) return [failed(wasSandbox(trace), elsewhere)]
+  const issuer = issuerOf(settings)
+  if (issuer === undefined)
+    return [
+      warn(
+        'live, without an issuer that the database could be held to',
+        'set BURSAR_BASE_URL to the address that clients use',
+      ),
+    ]
+  if (stamp?.issuer != null && stamp.issuer !== issuer)
+    return [
+      failed(
+        `the database belongs to the token issuer ${stamp.issuer}, the settings name ${issuer}`,
+        'mend BURSAR_BASE_URL or BURSAR_OAUTH_ISSUER, or bursar deployment change-issuer',
+      ),
+    ]
+  return [ok(`live, with the token issuer ${issuer}`)]
 }
 
 async function clock(db: Database): Promise<Verdict> {

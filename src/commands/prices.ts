@@ -1,6 +1,6 @@
 import { statSync } from 'node:fs'
 import { InvalidArgumentError, Option, type Command } from 'commander'
-import { migrate } from '../db/migrate.ts'
+import { prepareDatabase } from '../deployment.ts'
 import { followExchange, type FollowRound } from '../markets/follow-exchange.ts'
 import { importPrices, type ImportResult } from '../markets/import-prices.ts'
 import { MARKETS, type Market } from '../markets/markets.ts'
@@ -35,8 +35,8 @@ export function priceCommands(program: Command): void {
     .option('--again', 'import a file that was imported before, over what came after it')
     .option('--json', 'print JSON')
     .action((file: string, options: ImportArguments) =>
-      withDatabase(async (db) => {
-        await migrate(db)
+      withDatabase(async (db, settings) => {
+        await prepareDatabase(db, settings)
         const bar = progress(statSync(file, { throwIfNoEntry: false })?.size ?? 0, { quiet: options.json })
         try {
           const result = await importPrices(db, {
@@ -64,8 +64,8 @@ export function priceCommands(program: Command): void {
     .option('--once', 'once through all markets, and no longer')
     .option('--json', 'print a line of JSON for each round')
     .action((options: FollowArguments) =>
-      withDatabase(async (db) => {
-        await migrate(db)
+      withDatabase(async (db, settings) => {
+        await prepareDatabase(db, settings)
         const stopping = new AbortController()
         for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => stopping.abort())
         await followExchange(db, {

@@ -1,0 +1,142 @@
+import { transaction, type Database, type Queryable } from './db/database.ts'
+import { migrate } from './db/migrate.ts'
+import { SettingsError, type Settings } from './settings.ts'
+
+/** A database knows its mode: sandbox money is invented, and must never be paid out by a live service. */
+
+export interface Stamp {
+  mode: Settings['mode']
+  /** The issuer of tokens, in live mode, once a service with a configured one has started. */
+  issuer: string | null
+  stamped_at: string
+}
+
+type Asked = Pick<Settings, 'mode' | 'baseUrl' | 'oauthIssuer'>
+
+/** Held while a database is stamped. */
+const ADVISORY_LOCK = 7_311_015
+
+/** What the database says that it belongs to; undefined while it says nothing, or has no schema that could. */
+export async function readStamp(db: Queryable): Promise<Stamp | undefined> {
+  const found = await db.query<{ there: boolean }>(`select to_regclass('deployment') is not null as there`)
+  if (!found.rows[0]!.there) return undefined
+  const { rows } = await db.query<Stamp>('select mode, issuer, stamped_at from deployment')
+  return rows[0]
+}
+
+/** Throws `SettingsError` when the database belongs to the other mode. One that nobody has used may still change. */
+export async function requireMode(db: Queryable, mode: Settings['mode']): Promise<void> {
+  const stamp = await readStamp(db)
+  if (stamp === undefined || stamp.mode === mode || (await isUnused(db))) return
+  throw new SettingsError(`BURSAR_MODE: ${otherMode(stamp)}`)
+}
+
+/** What to do about a database of the other mode. */
+export const otherMode = ({ mode, stamped_at }: Stamp): string =>
+  mode === 'sandbox'
+    ? `this database is a sandbox's since ${stamped_at}: its money is invented; begin live mode on an empty database of its own (DATABASE_URL, or BURSAR_DATA_DIR)`
+    : `this database is live since ${stamped_at}: set BURSAR_MODE=live, or give the sandbox a database of its own (DATABASE_URL, or BURSAR_DATA_DIR)`
+
+/**
+ * Brings the schema up to date, and stamps a database that no customer is in yet. For commands: what an older version
+ * has left unstamped is stamped by `serve` alone, because a command is easily run without the service's settings.
+ * Gives the names of the migrations that ran. Throws `SettingsError` when the database belongs to the other mode.
+ */
+export async function prepareDatabase(db: Database, asked: Asked): Promise<string[]> {
+  const applied = await migrate(db)
+  await transaction(db, async (tx) => {
+    await lock(tx)
+    await requireMode(tx, asked.mode)
+    if (await isUnused(tx)) await writeStamp(tx, asked.mode, null)
+  })
+  return applied
+}
+
+/**
+ * Stamps the database with the mode of the service that starts on it, and in live mode with its issuer. Throws
+ * `SettingsError` when the database belongs to the other mode or another issuer, or is to be live and has invented money.
+ */
+export async function stampDatabase(db: Database, asked: Asked): Promise<void> {
+  const { mode } = asked
+  const issuer = mode === 'live' ? issuerOf(asked) : undefined
+  await transaction(db, async (tx) => {
+    await lock(tx)
+    await requireMode(tx, mode)
+    const stamp = await readStamp(tx)
+    if (mode === 'live' && stamp?.mode !== 'live') {
+      const [trace] = await sandboxTraces(tx)
+      if (trace !== undefined) throw new SettingsError(`BURSAR_MODE: ${wasSandbox(trace)}`)
+    }
+    const known = stamp?.mode === mode ? stamp.issuer : null
+    if (known !== null && known !== issuer) throw new SettingsError(otherIssuer(asked, known, issuer))
+    if (stamp?.mode !== mode || known !== (issuer ?? null)) await writeStamp(tx, mode, issuer ?? null)
+  })
+}
+
+export const wasSandbox = (trace: string): string =>
+  `this database was a sandbox's: it has ${trace}; begin live mode on an empty database of its own (DATABASE_URL, or BURSAR_DATA_DIR)`
+
+/** The issuer of the tokens that are trusted; undefined where it follows from HOST and PORT. */
+export const issuerOf = ({ oauthIssuer, baseUrl }: Asked): string | undefined =>
+  withoutSlash(oauthIssuer ?? baseUrl)
+
+const withoutSlash = (url: string | undefined) => url?.replace(/\/+$/, '')
+
+const otherIssuer = ({ oauthIssuer }: Asked, known: string, issuer: string | undefined): string =>
+  `${oauthIssuer === undefined ? 'BURSAR_BASE_URL' : 'BURSAR_OAUTH_ISSUER'}: this live database belongs to the token issuer ${known}, ` +
+  `and the settings name ${issuer ?? 'none'}; set it, or, where the service is to move, run: bursar deployment change-issuer <url>`
+
+/** Moves a live database to another token issuer. Gives the stamp as it is then. Throws when the database is not live. */
+export async function changeIssuer(db: Database, issuer: string): Promise<Stamp> {
+  const { rows } = await db.query<Stamp>(
+    `update deployment set issuer = $1 where mode = 'live' returning mode, issuer, stamped_at`,
+    [withoutSlash(issuer)],
+  )
+  if (rows[0] === undefined) throw new Error('this database is not a live one: it has no issuer to change')
+  return rows[0]
+}
+
+const lock = (tx: Queryable) => tx.query('select pg_advisory_xact_lock($1)', [ADVISORY_LOCK])
+
+const writeStamp = (tx: Queryable, mode: Settings['mode'], issuer: string | null) =>
+  tx.query(
+    `
+    insert into deployment (id, mode, issuer, stamped_at) values (1, $1, $2, clock_timestamp())
+    on conflict (id) do update
+      set mode = excluded.mode, issuer = excluded.issuer,
+          stamped_at = case when deployment.mode = excluded.mode then deployment.stamped_at else excluded.stamped_at end`,
+    [mode, issuer],
+  )
+
+/** Whether nobody has used the database: what there is not can be of no mode. */
+async function isUnused(db: Queryable): Promise<boolean> {
+  const { rows } = await db.query('select from customers limit 1')
+  return rows.length === 0 && (await sandboxTraces(db)).length === 0
+}
+
+/**
+ * What only a sandbox leaves in a database, in words. Older versions credited wires and gave out deposit instructions in
+ * a sandbox alone, and so does a live service without a stamp: it has none of these. A deposit over a real chain names its address.
+ */
+export async function sandboxTraces(db: Queryable): Promise<string[]> {
+  const { rows } = await db.query<{ trace: string }>(`
+    select 'transactions of simulated networks' as trace where exists (select from simulated_chain)
+    union all
+    select 'simulated prices' where exists (select from markets where source = 'SIMULATED')
+    union all
+    select 'the demo customer'
+    where exists (
+      select from customers c
+      join orchestration_rules r on r.customer_id = c.id and r.ref_id = 'demo-rule'
+      where c.name = 'Demo'
+    )
+    union all
+    select 'simulated deposits'
+    where exists (
+      select from transfers
+      where type = 'WIRE_DEPOSIT' or (type = 'CRYPTO_DEPOSIT' and destination_address is null)
+    )
+    union all
+    select 'deposit instructions of the simulated bank' where exists (select from fiat_deposit_instructions)`)
+  return rows.map(({ trace }) => trace)
+}
