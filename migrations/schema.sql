@@ -177,12 +177,13 @@ create table evm_sweeps (
   created_at timestamp with time zone not null,
   signed_at timestamp with time zone not null,
   ended_at timestamp with time zone,
+  lost_since timestamp with time zone,
   constraint evm_sweeps_pkey PRIMARY KEY (customer_id, id),
   constraint evm_sweeps_amount CHECK (amount > 0::numeric),
   constraint evm_sweeps_cost CHECK ((ended_at IS NULL) = (network_fee IS NULL)),
-  constraint evm_sweeps_ended CHECK ((state = ANY (ARRAY['DONE'::text, 'FAILED'::text])) = (ended_at IS NOT NULL)),
+  constraint evm_sweeps_ended CHECK ((state = ANY (ARRAY['DONE'::text, 'FAILED'::text, 'VOID'::text])) = (ended_at IS NOT NULL)),
   constraint evm_sweeps_kind CHECK (kind = ANY (ARRAY['TOP_UP'::text, 'SWEEP'::text])),
-  constraint evm_sweeps_state CHECK (state = ANY (ARRAY['SIGNED'::text, 'BROADCAST'::text, 'DONE'::text, 'FAILED'::text]))
+  constraint evm_sweeps_state CHECK (state = ANY (ARRAY['SIGNED'::text, 'BROADCAST'::text, 'DONE'::text, 'FAILED'::text, 'VOID'::text]))
 );
 CREATE INDEX evm_sweeps_of_address ON evm_sweeps USING btree (customer_id, network, address);
 CREATE INDEX evm_sweeps_of_network ON evm_sweeps USING btree (network) WHERE state = ANY (ARRAY['SIGNED'::text, 'BROADCAST'::text]);

@@ -78,7 +78,7 @@ export function startWorker(options: {
   // Beside the deposits, so that a node that hangs while it sweeps does not keep them waiting.
   async function sweeps(): Promise<void> {
     while (!stopping.signal.aborted) {
-      await round('sweeps', sweepDepositAddresses(networks))
+      await round('sweeps', sweepDepositAddresses({ db, networks, settings }))
       await rest(SWEEPS_EVERY_MS)
     }
   }

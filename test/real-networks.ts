@@ -85,6 +85,8 @@ export async function evmWorld(network: CryptoNetwork = 'ETHEREUM') {
       deposit_key: { env: 'DEPOSIT_KEY' },
       confirmations: EVM_CONFIRMATIONS,
       fee_ceiling: '100',
+      // The tests' deposits are small; what is worth its fee is evm.test.ts's to try.
+      sweep_minimum: { ETH: '0.0001', USDG: '0.1' },
       tokens: { USDG: token },
     },
     secrets: { HOT_WALLET_KEY: key, DEPOSIT_KEY: generateMnemonic(english) },

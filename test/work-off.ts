@@ -41,7 +41,10 @@ export async function workOff(
 ): Promise<void> {
   await creditDeposits({ db, ledger, networks, settings })
   await runOrchestrations(db, { networks, settings })
-  const parts = [() => settleWithdrawals(db, networks), () => sweepDepositAddresses(networks)]
+  const parts = [
+    () => settleWithdrawals(db, networks),
+    () => sweepDepositAddresses({ db, networks, settings }),
+  ]
   for (const part of parts) {
     for (let round = 1; (await part()) > 0; round++) {
       if (round > ROUNDS_MAX) throw new Error('the worker does not come to an end')

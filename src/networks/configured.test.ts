@@ -204,6 +204,21 @@ describe('what is wrong is told with its section and field:', () => {
       ethereum({ tokens: { DOGE: `0x${'1'.repeat(40)}` } }),
       /^ETHEREUM.tokens: DOGE is no token of ETHEREUM in the catalogue$/,
     ],
+    [
+      'a sweep that may cost nothing',
+      ethereum({ sweep_cost_max: '0' }),
+      /^ETHEREUM: sweep_cost_max must be above 0 and have at most 4 decimals$/,
+    ],
+    [
+      'a minimum of sweeping that fits no USDG',
+      ethereum({ sweep_minimum: { USDG: '0.0000001' } }),
+      /^ETHEREUM: sweep_minimum.USDG must be above 0 and within the asset's decimals$/,
+    ],
+    [
+      'a minimum of sweeping of an asset that the network has not',
+      ethereum({ sweep_minimum: { LTC: '1' } }),
+      /^ETHEREUM: sweep_minimum.LTC: ETHEREUM has no such asset$/,
+    ],
     ['no address', ethereum({ tokens: { USDG: '0x12' } }), /^ETHEREUM.tokens.USDG must match pattern/],
   ])('%s', async (_name, content, message) => {
     const { message: told } = await read(content).then(

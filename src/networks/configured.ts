@@ -8,6 +8,7 @@ import type { Database } from '../db/database.ts'
 import { bitcoinAdapter } from './bitcoin.ts'
 import { evmAdapter } from './evm.ts'
 import { depositKeysOf, type DepositKey } from './evm-deposit-keys.ts'
+import { sweepTermsOf, type SweepConfig } from './evm-sweep-worth.ts'
 import { tokensOf } from './evm-transactions.ts'
 import { FEE_MARGIN_DECIMALS, type NetworkAdapter } from './networks.ts'
 
@@ -67,6 +68,12 @@ const EvmSection = Type.Object(
     tokens: Type.Optional(Type.Record(Type.String(), Type.String({ pattern: '^0x[0-9a-fA-F]{40}$' }))),
     /** Somebody has seen to it that the hot wallet's transactions before this nonce paid nothing that is still owed. */
     first_nonce: Type.Optional(Type.Integer({ minimum: 0 })),
+    /** The most that sweeping a deposit address may cost, in percent of what it moves. */
+    sweep_cost_max: Type.Optional(Decimal),
+    /** In gwei; the fee_ceiling unless given. */
+    sweep_fee_ceiling: Type.Optional(Decimal),
+    /** Amounts by asset, from which on it is swept whatever part of them the sweep costs. */
+    sweep_minimum: Type.Optional(Type.Record(Type.String(), Decimal)),
   },
   { additionalProperties: false },
 )
@@ -164,6 +171,7 @@ async function connect(
     section as Static<typeof EvmSection>
   requireCeiling(network, fee_ceiling, GWEI_DECIMALS)
   at(`${network}.tokens`, () => tokensOf(network, tokens ?? {}))
+  const sweepConfig = sweepConfigOf(network, section as Static<typeof EvmSection>)
   return evmAdapter(
     network,
     {
@@ -176,9 +184,25 @@ async function connect(
       maxFeePerGasCeiling: fee_ceiling,
       tokens,
       firstNonce: first_nonce,
+      ...sweepConfig,
     },
     db,
   )
+}
+
+function sweepConfigOf(
+  network: CryptoNetwork,
+  { sweep_cost_max, sweep_fee_ceiling, sweep_minimum, tokens = {} }: Static<typeof EvmSection>,
+): SweepConfig {
+  if (sweep_fee_ceiling !== undefined)
+    requireAmount(`${network}.sweep_fee_ceiling`, sweep_fee_ceiling, GWEI_DECIMALS)
+  const config = {
+    sweepCostMax: sweep_cost_max,
+    sweepFeeCeiling: sweep_fee_ceiling,
+    sweepMinimum: sweep_minimum,
+  }
+  at(network, () => sweepTermsOf(network, tokensOf(network, tokens), 0n, config))
+  return config
 }
 
 /** Decimals of wei in gwei. */

@@ -59,6 +59,16 @@ export interface Token {
   decimals: number
 }
 
+/** When sweeping a deposit address is worth its network fee (`evm-sweep-worth.ts`). */
+export interface SweepTerms {
+  /** The most that a sweep may cost of what it moves, in ten-thousandths of a percent. */
+  costMax: bigint
+  /** The most that is offered for a unit of gas, in wei. */
+  feeCeiling: bigint
+  /** By asset, in units of the chain: from this amount on it is swept at any cost. */
+  minimum: ReadonlyMap<string, bigint>
+}
+
 /** A network as the adapter's parts share it. */
 export interface EvmChain {
   network: CryptoNetwork
@@ -73,6 +83,8 @@ export interface EvmChain {
   /** Most that is offered for a unit of gas, in wei. */
   feeCeiling: bigint
   stuckAfterMs: number
+  /** When a deposit address is worth sweeping. */
+  sweeps: SweepTerms
   /** What the hot wallet made before this nonce is known to be somebody else's. */
   firstNonce: number
   /** Throws unless the node is of the chain that it should be. Before anything is signed, read or broadcast. */
@@ -123,7 +135,10 @@ export function transferOf(
 const NATIVE_DECIMALS = 18
 
 /** Decimals of an asset on this chain. */
-const decimalsOn = ({ tokens, gasAsset }: EvmChain, asset: string): number => {
+export const decimalsOn = (
+  { tokens, gasAsset }: Pick<EvmChain, 'tokens' | 'gasAsset'>,
+  asset: string,
+): number => {
   if (asset === gasAsset) return NATIVE_DECIMALS
   const token = tokens.get(asset)
   assert(token !== undefined, `${asset} is not on the network`)

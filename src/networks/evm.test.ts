@@ -1292,11 +1292,20 @@ test('what comes before anybody has read the network is credited, too', async ()
 // ---------------------------------------------------------------------------------------------- sweeping
 
 const SWEEPS_MAX = 40
+/** USD for a whole unit, times 10^18. */
+const PRICES = new Map([
+  ['ETH', 3_000n * 10n ** 18n],
+  ['USDG', 10n ** 18n],
+  ['LINK', 15n * 10n ** 18n],
+])
+const ROUND = { post: postSweep, isFrozen, prices: PRICES }
+/** Amounts that are swept at any cost: for tests that are not about the cost. */
+const AT_ANY_COST = { sweepMinimum: { ETH: '0.002', USDG: '1', LINK: '0.5' } }
 
 /** Sweeps, a block a round, until nothing is left to do. */
 async function sweepAll({ adapter, chain, network }: Wallet): Promise<void> {
   for (let round = 1; round <= SWEEPS_MAX; round++) {
-    const steps = await adapter.sweep!(postSweep, isFrozen)
+    const steps = await adapter.sweep!(ROUND)
     await chain.mine({ blocks: 1 })
     const { rowCount } = await service.db.query(
       `select from evm_sweeps where network = $1 and state in ('SIGNED', 'BROADCAST')`,
@@ -1308,7 +1317,10 @@ async function sweepAll({ adapter, chain, network }: Wallet): Promise<void> {
 }
 
 test('what was swept without the database knowing is not held', async () => {
-  const [customer, wallet] = [await newCustomer(service), await newWallet('ETHEREUM', { ETH: '5' })]
+  const [customer, wallet] = [
+    await newCustomer(service),
+    await newWallet('ETHEREUM', { ETH: '5' }, AT_ANY_COST),
+  ]
   const address = await newDepositAddress(customer, wallet)
   const held = async () => (await wallet.adapter.status!()).held.LINK
   const before = await held()
@@ -1374,7 +1386,10 @@ describe('sweeping', () => {
   afterEach(forget)
 
   test('moves tokens, with gas from the hot wallet, and the native asset, and knows what it has cost', async () => {
-    const [customer, wallet] = [await newCustomer(service), await newWallet('ETHEREUM', { ETH: '1' })]
+    const [customer, wallet] = [
+      await newCustomer(service),
+      await newWallet('ETHEREUM', { ETH: '1' }, AT_ANY_COST),
+    ]
     const { chain, adapter, hotWallet } = wallet
     const { cursor } = await adapter.arrivals!(null)
     const [one, two] = [await newDepositAddress(customer, wallet), await newDepositAddress(customer, wallet)]
@@ -1409,7 +1424,10 @@ describe('sweeping', () => {
   })
 
   test('keeps back what a chain of the OP stack takes beside the gas, and quotes it', async () => {
-    const [customer, wallet] = [await newCustomer(service), await newWallet('ETHEREUM', { ETH: '1' })]
+    const [customer, wallet] = [
+      await newCustomer(service),
+      await newWallet('ETHEREUM', { ETH: '1' }, AT_ANY_COST),
+    ]
     const { chain, adapter } = wallet
     const before = parseAmount((await adapter.estimateFee!('ETH')).amount, 18)!
     // The contract that tells it: whatever it is asked, it answers with this. The chain itself takes nothing.
@@ -1432,19 +1450,17 @@ describe('sweeping', () => {
   })
 
   test('leaves what is not worth its fee, and waits for gas in the hot wallet', async () => {
-    const [customer, wallet] = [await newCustomer(service), await newWallet('ETHEREUM', {})]
+    const [customer, wallet] = [await newCustomer(service), await newWallet('ETHEREUM', {}, AT_ANY_COST)]
     const { cursor } = await wallet.adapter.arrivals!(null)
     const address = await newDepositAddress(customer, wallet)
     await give('ETHEREUM', address, 'USDG', '0.5')
     await wallet.chain.mine({ blocks: CONFIRMATIONS })
     const { cursor: next } = await readOn(wallet, cursor)
-    expect(await wallet.adapter.sweep!(postSweep, isFrozen)).toBe(0)
+    expect(await wallet.adapter.sweep!(ROUND)).toBe(0)
     await give('ETHEREUM', address, 'USDG', '1')
     await wallet.chain.mine({ blocks: CONFIRMATIONS })
     await readOn(wallet, next)
-    const failure = await wallet.adapter.sweep!(postSweep, isFrozen).catch(
-      (error: unknown) => error as AggregateError,
-    )
+    const failure = await wallet.adapter.sweep!(ROUND).catch((error: unknown) => error as AggregateError)
     expect(String((failure as AggregateError).errors[0])).toMatch(
       /the hot wallet has 0 ETH left, gas to sweep/,
     )
@@ -1456,7 +1472,7 @@ describe('sweeping', () => {
   test('a transaction of it that is stuck is replaced, with the same nonce', async () => {
     const [customer, wallet] = [
       await newCustomer(service),
-      await newWallet('ETHEREUM', { ETH: '1' }, { stuckAfterMs: 0 }),
+      await newWallet('ETHEREUM', { ETH: '1' }, { stuckAfterMs: 0, ...AT_ANY_COST }),
     ]
     const { cursor } = await wallet.adapter.arrivals!(null)
     const address = await newDepositAddress(customer, wallet)
@@ -1465,21 +1481,21 @@ describe('sweeping', () => {
     await wallet.chain.mine({ blocks: CONFIRMATIONS })
     await readOn(wallet, cursor)
     await freeze(service.db, { kind: 'NETWORK', network: 'ETHEREUM' }, 'OPERATOR', 'a leak')
-    expect(await wallet.adapter.sweep!(postSweep, isFrozen)).toBe(0)
+    expect(await wallet.adapter.sweep!(ROUND)).toBe(0)
     expect((await service.db.query('select from evm_sweeps where address = $1', [address])).rowCount).toBe(0)
     await unfreeze(service.db, { kind: 'NETWORK', network: 'ETHEREUM' })
     for (let round = 1; round <= 3; round++) {
       await withoutMining(wallet, async () => {
-        await wallet.adapter.sweep!(postSweep, isFrozen)
+        await wallet.adapter.sweep!(ROUND)
         await wallet.chain.setNextBlockBaseFeePerGas({ baseFeePerGas: parseGwei('40') })
         await wallet.chain.mine({ blocks: 1 })
         await freeze(service.db, { kind: 'ALL' }, 'OPERATOR', 'a leak')
         const signed = 'select crypto_tx_hash from evm_sweeps where address = $1 order by id'
         const before = (await service.db.query(signed, [address])).rows
-        await wallet.adapter.sweep!(postSweep, isFrozen)
+        await wallet.adapter.sweep!(ROUND)
         expect((await service.db.query(signed, [address])).rows).toEqual(before)
         await unfreeze(service.db, { kind: 'ALL' })
-        await wallet.adapter.sweep!(postSweep, isFrozen)
+        await wallet.adapter.sweep!(ROUND)
       })
       await calm(wallet)
     }
@@ -1491,7 +1507,10 @@ describe('sweeping', () => {
 
   test('after sweeps, top-ups, fee bumps and reverted sweeps by two workers, custody is what is there', async () => {
     const funds = { ETH: '3', USDG: '0', LINK: '0' }
-    const [customer, wallet] = [await newCustomer(service), await newWallet('ETHEREUM', { ETH: '3' })]
+    const [customer, wallet] = [
+      await newCustomer(service),
+      await newWallet('ETHEREUM', { ETH: '3' }, AT_ANY_COST),
+    ]
     const { chain, config, hotWallet } = wallet
     await service.db.query('delete from network_cursors')
     await creditAll(wallet)
@@ -1500,7 +1519,7 @@ describe('sweeping', () => {
     const workers = pools.map((pool) => evmAdapter('ETHEREUM', config, pool))
     const hasty = pools.map((pool) => evmAdapter('ETHEREUM', { ...config, stuckAfterMs: 0 }, pool))
     const both = async (adapters: NetworkAdapter[]) => {
-      const sweeping = adapters.map((adapter) => adapter.sweep!(postSweep, isFrozen))
+      const sweeping = adapters.map((adapter) => adapter.sweep!(ROUND))
       // Whichever fails, the other comes to its end, too.
       await Promise.allSettled(sweeping)
       return Promise.all(sweeping)
@@ -1558,11 +1577,142 @@ describe('sweeping', () => {
       expect(rows).toContainEqual(expect.objectContaining(expected))
   })
 
+  /** A new address of the wallet's customer with this on it, noted as the reading of deposits does. */
+  async function newHolding(customer: TestCustomer, wallet: Wallet, amounts: Record<string, string>) {
+    const address = await newDepositAddress(customer, wallet)
+    for (const [asset, amount] of Object.entries(amounts)) {
+      await give('ETHEREUM', address, asset, amount)
+      await service.db.query(
+        `insert into evm_holdings (customer_id, network, address, asset, balance, stale_at)
+         values ($1, 'ETHEREUM', $2, $3, 0, clock_timestamp())`,
+        [customer.customer_id, address, asset],
+      )
+    }
+    return address
+  }
+
+  test('sweeps cost less than they bring: dust stays, and gas for a sweep is used up by it', async () => {
+    const [customer, wallet] = [await newCustomer(service), await newWallet('ETHEREUM', { ETH: '1' })]
+    const { chain, adapter, hotWallet } = wallet
+    const atGwei30 = async () => {
+      await chain.setNextBlockBaseFeePerGas({ baseFeePerGas: parseGwei('30') })
+      await chain.mine({ blocks: 1 })
+    }
+    const dust: Hex[] = []
+    for (let count = 1; count <= 5; count++)
+      dust.push(await newHolding(customer, wallet, { USDG: '1', ETH: '0.0021' }))
+    const worthy = await newHolding(customer, wallet, { USDG: '5000' })
+    await atGwei30()
+    for (let round = 1; round <= 6; round++) {
+      await adapter.sweep!(ROUND)
+      await atGwei30()
+    }
+    for (const address of dust) expect(await balance('ETHEREUM', address, 'USDG')).toBe(1_000_000n)
+    expect(await balance('ETHEREUM', hotWallet.address, 'USDG')).toBe(5_000_000_000n)
+    const { rows } = await service.db.query<{ kind: string; amount: string }>(
+      'select kind, amount from evm_sweeps where customer_id = $1 order by id',
+      [customer.customer_id],
+    )
+    expect(rows.map(({ kind }) => kind)).toEqual(['TOP_UP', 'SWEEP'])
+    // Of the gas that was sent, only the room that the estimate has above the gas used is left.
+    const sent = parseStoredAmount(rows[0]!.amount, 18)
+    expect((await balance('ETHEREUM', worthy, 'ETH')) * 4n).toBeLessThan(sent)
+    expect((await sweepingCost(customer)) * 3_000n * 100n).toBeLessThan(5n * 5_000n * 10n ** 18n)
+
+    // At a fifteenth of the price the native asset of the same addresses is worth its fee.
+    await chain.setNextBlockBaseFeePerGas({ baseFeePerGas: parseGwei('1') })
+    await chain.mine({ blocks: 1 })
+    await sweepAll(wallet)
+    for (const address of dust) expect(await balance('ETHEREUM', address, 'ETH')).toBe(0n)
+    await calm(wallet)
+  })
+
+  test('without a price an asset is not swept, which is told, and the others are', async () => {
+    const [customer, wallet] = [await newCustomer(service), await newWallet('ETHEREUM', { ETH: '1' })]
+    const address = await newHolding(customer, wallet, { LINK: '500', ETH: '1' })
+    const prices = new Map([...PRICES].filter(([asset]) => asset !== 'LINK'))
+    const failure = await wallet.adapter.sweep!({ ...ROUND, prices }).catch((error: unknown) => error)
+    expect(String((failure as AggregateError).errors)).toBe(
+      'Error: LINK is not swept: market history has no price of LINK; sweep_minimum.LINK says from what amount on it is',
+    )
+    await wallet.chain.mine({ blocks: 1 })
+    await wallet.adapter.sweep!({ ...ROUND, prices }).catch(() => undefined)
+    expect(await balance('ETHEREUM', address, 'ETH')).toBe(0n)
+    expect(await balance('ETHEREUM', wallet.hotWallet.address, 'LINK')).toBe(0n)
+    await sweepAll(wallet)
+  })
+
+  test('a sweep whose nonce was used ends, and the address is swept with the next nonce', async () => {
+    const [customer, wallet] = [await newCustomer(service), await newWallet('ETHEREUM', { ETH: '1' })]
+    const { chain, adapter, hotWallet } = wallet
+    const address = await newHolding(customer, wallet, { ETH: '2' })
+    await withoutMining(wallet, async () => {
+      await adapter.sweep!(ROUND)
+      const { rows } = await service.db.query<{ crypto_tx_hash: Hex }>(
+        'select crypto_tx_hash from evm_sweeps where customer_id = $1',
+        [customer.customer_id],
+      )
+      await chain.dropTransaction({ hash: rows[0]!.crypto_tx_hash })
+      await chain.setNonce({ address, nonce: 1 })
+    })
+    await chain.mine({ blocks: CONFIRMATIONS })
+    const states = async () =>
+      (
+        await service.db.query<{ state: string }>(
+          'select state from evm_sweeps where customer_id = $1 order by id',
+          [customer.customer_id],
+        )
+      ).rows.map(({ state }) => state)
+    const refused = () => adapter.sweep!(ROUND).catch((error: unknown) => String(error))
+    expect(await refused()).toContain('sweeps failed')
+    expect(await refused()).toContain('sweeps failed')
+    expect(await states()).toEqual(['SIGNED'])
+    await service.db.query(`update evm_sweeps set lost_since = lost_since - interval '1 hour'`)
+    await sweepAll(wallet)
+    expect(await states()).toEqual(['VOID', 'DONE'])
+    expect(await balance('ETHEREUM', address, 'ETH')).toBe(0n)
+    const held = 3n * 10n ** 18n - (await sweepingCost(customer))
+    expect(await balance('ETHEREUM', hotWallet.address, 'ETH')).toBe(held)
+  })
+
+  test('a node that says a used nonce is free is not believed', async () => {
+    const [customer, wallet] = [await newCustomer(service), await newWallet('ETHEREUM', { ETH: '1' })]
+    const address = await newHolding(customer, wallet, { ETH: '2' })
+    await sweepAll(wallet)
+    await wallet.chain.setNonce({ address, nonce: 0 })
+    await give('ETHEREUM', address, 'ETH', '2')
+    await service.db.query('update evm_holdings set stale_at = clock_timestamp()')
+    const failure = await wallet.adapter.sweep!(ROUND).catch((error: unknown) => error)
+    expect(String((failure as AggregateError).errors)).toContain('the node is behind: it says nonce 0')
+    await wallet.chain.setNonce({ address, nonce: 1 })
+    await sweepAll(wallet)
+    expect(await balance('ETHEREUM', address, 'ETH')).toBe(0n)
+  })
+
+  test('a round reads all balances that may have changed, not the oldest hundred', async () => {
+    const [customer, wallet] = [await newCustomer(service), await newWallet('ETHEREUM', { ETH: '1' })]
+    await service.db.query(
+      `insert into evm_holdings (customer_id, network, address, asset, balance, stale_at)
+       select $1, 'ETHEREUM', '0x' || lpad(to_hex(n), 40, '0'), 'ETH', 0, clock_timestamp() - interval '1 hour'
+       from generate_series(200000, 201200) n`,
+      [customer.customer_id],
+    )
+    const address = await newHolding(customer, wallet, { ETH: '2' })
+    await wallet.adapter.sweep!(ROUND)
+    const { rows } = await service.db.query(
+      'select from evm_holdings where stale_at is not null and address <> $1',
+      [address],
+    )
+    expect(rows).toHaveLength(0)
+    await sweepAll(wallet)
+    expect(await balance('ETHEREUM', address, 'ETH')).toBe(0n)
+  })
+
   // Before a step is after the one before it: the adapter has no memory that a death could take.
   // A third of the steps: test/real-networks-evm.test.ts kills a process at each.
   test('survives death after one statement or request', async () => {
     const customer = await newCustomer(service)
-    const wallet = await newWallet('ETHEREUM', { ETH: '1' }, { confirmations: 1 })
+    const wallet = await newWallet('ETHEREUM', { ETH: '1' }, { confirmations: 1, ...AT_ANY_COST })
     const { chain, config, hotWallet } = wallet
     const start = (await wallet.adapter.arrivals!(null)).cursor
     let cursor = start
@@ -1585,7 +1735,7 @@ describe('sweeping', () => {
       await dying(async () => void (await adapter.arrivals!(cursor)))
       ;({ cursor } = await readOn(wallet, cursor))
       for (let round = 1; round <= 10 && failures.steps <= at; round++) {
-        await dying(() => adapter.sweep!(postSweep, isFrozen))
+        await dying(() => adapter.sweep!(ROUND))
         await chain.mine({ blocks: 1 })
       }
       await sweepAll(wallet)

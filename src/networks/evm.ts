@@ -6,6 +6,7 @@ import { arrivals, beginning, isCursor, NATIVE_INDEX } from './evm-arrivals.ts'
 import { at, evmNode, headOf, NodeError, says, type Receipt } from './evm-node.ts'
 import { NodeFailure } from './node-failure.ts'
 import { closePurse, openPurse, spend, takeNote, type Purse } from './evm-nonces.ts'
+import { sweepTermsOf, type SweepConfig } from './evm-sweep-worth.ts'
 import { sweep, unswept } from './evm-sweeps.ts'
 import {
   balancesAt,
@@ -52,7 +53,7 @@ import type {
 export type { EvmSigner, EvmTransaction } from './evm-transactions.ts'
 
 /** One EVM network: the node, the keys and the limits. */
-export interface EvmConfig {
+export interface EvmConfig extends SweepConfig {
   /** JSON-RPC over HTTP. It may hold a provider's key: it stands in no error and no log. */
   rpcUrl: string
   /** What the node must answer to eth_chainId. The catalogue's main network unless given. */
@@ -103,7 +104,7 @@ export function evmAdapter(network: CryptoNetwork, config: EvmConfig, db: Databa
     beginning: async (cursor) => (isCursor(cursor) ? undefined : beginning(chain)),
     ...(keys !== undefined && {
       newDepositAddress: async (_network, id) => keys.newAddress(id),
-      sweep: (post, isFrozen) => sweep(db, chain, keys, post, isFrozen),
+      sweep: (round) => sweep(db, chain, keys, round),
     }),
   }
 }
@@ -115,15 +116,18 @@ function chainOf(network: CryptoNetwork, config: EvmConfig): EvmChain {
   const node = evmNode(config.rpcUrl)
   const expected = config.chainId ?? chainId
   let isReady = false
+  const tokens = tokensOf(network, config.tokens ?? {})
+  const feeCeiling = parseGwei(config.maxFeePerGasCeiling)
   return {
     network,
     node,
     chainId: expected,
     gasAsset,
-    tokens: tokensOf(network, config.tokens ?? {}),
+    tokens,
     hotWallet: config.hotWallet,
     confirmations: BigInt(config.confirmations),
-    feeCeiling: parseGwei(config.maxFeePerGasCeiling),
+    feeCeiling,
+    sweeps: sweepTermsOf(network, tokens, feeCeiling, config),
     stuckAfterMs: config.stuckAfterMs ?? STUCK_AFTER_MS,
     firstNonce: config.firstNonce ?? 0,
     async ready() {

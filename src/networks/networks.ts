@@ -1,6 +1,9 @@
 import type { CryptoNetwork } from '../assets/catalogue.ts'
 import type { Transaction } from '../db/database.ts'
 import type { SecondaryStatus, StatusDetails } from '../ledger/records/transfer.ts'
+import type { UsdPrices } from '../ledger/usd-prices.ts'
+
+export type { UsdPrices }
 
 /** What withdrawals go over: a blockchain, or the bank's wires. */
 export type Network = CryptoNetwork | 'WIRE'
@@ -127,6 +130,16 @@ export type PostSweep = (tx: Transaction, ended: EndedSweep) => Promise<void>
 /** Whether nothing may be signed on a network now. It stays true of what the transaction signs until that has ended. */
 export type IsFrozen = (tx: Transaction, network: Network) => Promise<boolean>
 
+/** What a round of sweeping is given. */
+export interface SweepRound {
+  /** Called in the transaction that ends a sweep. */
+  post: PostSweep
+  /** Called in each transaction that signs one. */
+  isFrozen: IsFrozen
+  /** By these it compares what a sweep costs with what it moves. */
+  prices: UsdPrices
+}
+
 /** A new address, and where its key comes from, if it is derived. */
 export interface NewAddress {
   address: string
@@ -194,10 +207,9 @@ export interface NetworkAdapter {
   beginning?(cursor: string | null): Promise<string | undefined>
   /**
    * Takes the moving of what lies at deposit addresses to the hot wallet a step on, and gives how many steps it took.
-   * Its transactions are kept before they are broadcast; `post` is called in the transaction that ends one, `isFrozen`
-   * in each that signs one.
+   * Its transactions are kept before they are broadcast.
    */
-  sweep?(post: PostSweep, isFrozen: IsFrozen): Promise<number>
+  sweep?(round: SweepRound): Promise<number>
   /** What a withdrawal of the asset would cost now, in the asset that network fees are paid in. */
   estimateFee?(asset: string): Promise<NetworkFee>
   /** How much more is charged for it, in percent: a decimal string. */

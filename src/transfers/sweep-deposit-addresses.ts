@@ -2,17 +2,26 @@ import { parseAmount } from '../assets/amount.ts'
 import { decimalsOf } from '../assets/catalogue.ts'
 import type { Transaction } from '../db/database.ts'
 import { networkFeeEntries } from '../ledger/entries.ts'
+import type { Context } from '../http/operation.ts'
 import { LedgerTransaction } from '../ledger/post.ts'
 import { freezesOfSigning } from '../ledger/records/freezes.ts'
-import type { EndedSweep, IsFrozen, Networks } from '../networks/networks.ts'
+import { usdPrices } from '../ledger/usd-prices.ts'
+import type { EndedSweep, IsFrozen } from '../networks/networks.ts'
 
 /**
  * Takes sweeping a step on, on every network that has deposit addresses to sweep: what lies there goes to the hot
  * wallet, and what that has cost is posted. The networks are taken on together, so that one whose node hangs or fails
  * holds up no other. Gives how many steps were taken. Throws what failed, after all have been.
  */
-export async function sweepDepositAddresses(networks: Networks): Promise<number> {
-  const sweeps = [...networks.values()].flatMap((adapter) => adapter.sweep?.(postSweep, isFrozen) ?? [])
+export async function sweepDepositAddresses({
+  db,
+  networks,
+  settings,
+}: Pick<Context, 'db' | 'networks' | 'settings'>): Promise<number> {
+  const prices = await usdPrices(db, settings.mode === 'sandbox')
+  const sweeps = [...networks.values()].flatMap(
+    (adapter) => adapter.sweep?.({ post: postSweep, isFrozen, prices }) ?? [],
+  )
   const settled = await Promise.allSettled(sweeps)
   const failures = settled.flatMap((one) => (one.status === 'rejected' ? [one.reason as unknown] : []))
   if (failures.length > 0)
