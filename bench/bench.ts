@@ -53,7 +53,7 @@ const dataDir = await mkdtemp(join(tmpdir(), 'bursar-bench-'))
 const postgres = await EmbeddedPostgres.start({ dataDir, log: () => undefined })
 await slowDown(postgres.adminUrl, Number(options['slower-disk']))
 const db = openDatabase(postgres.url, { max: 10, onError: () => undefined })
-await migrate(db)
+await migrate(db, new Map())
 const report: Record<string, unknown> = {
   at: new Date().toISOString(),
   node: process.version,

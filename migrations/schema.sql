@@ -450,9 +450,13 @@ create table schema_version (
 
 create table signing_keys (
   id text not null,
-  private_jwk jsonb not null,
+  private_jwk jsonb,
   created_at timestamp with time zone not null,
-  constraint signing_keys_pkey PRIMARY KEY (id)
+  encrypted_jwk text,
+  signs_from timestamp with time zone not null,
+  retired_at timestamp with time zone,
+  constraint signing_keys_pkey PRIMARY KEY (id),
+  constraint signing_keys_retired CHECK ((encrypted_jwk IS NULL AND private_jwk IS NULL) = (retired_at IS NOT NULL))
 );
 
 create table simulated_chain (

@@ -19,13 +19,14 @@ import { createIdentity } from './identities/create-identity.ts'
 import { getIdentity } from './identities/get-identity.ts'
 import { listIdentities } from './identities/list-identities.ts'
 import { setIdentitySandboxStatus } from './identities/set-identity-sandbox-status.ts'
+import type { MasterKeys } from './keys/master-keys.ts'
 import type { Ledger } from './ledger/ledger.ts'
 import { listHistoricalPrices } from './markets/list-historical-prices.ts'
 import { listMarkets } from './markets/list-markets.ts'
 import type { Networks } from './networks/networks.ts'
 import { accessTokens } from './oauth/access-tokens.ts'
 import { oauthRoutes } from './oauth/routes.ts'
-import { loadSigningKeys } from './oauth/signing-keys.ts'
+import { openSigningKeys } from './oauth/signing-keys.ts'
 import { createOrchestrationRule } from './orchestrations/create-orchestration-rule.ts'
 import { createOrchestration } from './orchestrations/create-orchestration.ts'
 import { deleteOrchestrationRule } from './orchestrations/delete-orchestration-rule.ts'
@@ -109,6 +110,7 @@ export interface AppOptions {
   ledger: Ledger
   networks: Networks
   settings: Settings
+  masterKeys: MasterKeys
   baseUrl: string
   log: Logger
   /** Is told of each request. */
@@ -123,6 +125,7 @@ export async function buildApp({
   ledger,
   networks,
   settings,
+  masterKeys,
   baseUrl,
   log,
   meter,
@@ -168,7 +171,10 @@ export async function buildApp({
   )
   errorRoutes(app, { baseUrl })
 
-  const keys = await loadSigningKeys(db)
+  const keys = await openSigningKeys(db, masterKeys, (err) =>
+    log.error({ err }, 'the signing keys could not be read again; those that are known stay in use'),
+  )
+  app.addHook('onClose', async () => keys.close())
   const tokens = accessTokens({
     db,
     keys,

@@ -20,7 +20,9 @@ export async function connect(
 ): Promise<Connected> {
   let embedded: EmbeddedPostgres | undefined
   if (settings.databaseUrl === undefined) {
-    await mkdir(settings.dataDir, { recursive: true }).catch(blame('BURSAR_DATA_DIR'))
+    // As root, the server's own user has to pass through it.
+    const mode = process.getuid?.() === 0 ? 0o711 : 0o700
+    await mkdir(settings.dataDir, { recursive: true, mode }).catch(blame('BURSAR_DATA_DIR'))
     embedded = await EmbeddedPostgres.start({
       dataDir: settings.dataDir,
       log: (message) => log.info(message),

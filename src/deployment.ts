@@ -1,6 +1,6 @@
 import { transaction, type Database, type Queryable } from './db/database.ts'
-import { migrate } from './db/migrate.ts'
 import { SettingsError, type Settings } from './settings.ts'
+import { upgrade } from './upgrade.ts'
 
 /** A database knows its mode: sandbox money is invented, and must never be paid out by a live service. */
 
@@ -42,8 +42,8 @@ export const otherMode = ({ mode, stamped_at }: Stamp): string =>
  * has left unstamped is stamped by `serve` alone, because a command is easily run without the service's settings.
  * Gives the names of the migrations that ran. Throws `SettingsError` when the database belongs to the other mode.
  */
-export async function prepareDatabase(db: Database, asked: Asked): Promise<string[]> {
-  const applied = await migrate(db)
+export async function prepareDatabase(db: Database, asked: Settings): Promise<string[]> {
+  const applied = await upgrade(db, asked)
   await transaction(db, async (tx) => {
     await lock(tx)
     await requireMode(tx, asked.mode)

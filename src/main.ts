@@ -47,6 +47,7 @@ const GROUPS: [names: string[], load: () => Promise<Group>][] = [
   [['customer', 'client', 'account'], async () => (await import('./commands/customers.ts')).customerCommands],
   [['statements', 'rewards'], async () => (await import('./commands/statements.ts')).statementCommands],
   [['networks', 'withdrawal'], async () => (await import('./commands/networks.ts')).networkCommands],
+  [['keys'], async () => (await import('./commands/keys.ts')).keyCommands],
   [['prices'], async () => (await import('./commands/prices.ts')).priceCommands],
 ]
 

@@ -5,12 +5,12 @@ import type { Logger } from 'pino'
 import { buildApp } from './app.ts'
 import { connect } from './connect.ts'
 import type { Database } from './db/database.ts'
-import { migrate } from './db/migrate.ts'
 import type { SandboxCredentials } from './demo/credentials.ts'
 import { demoRecords } from './demo/demo-records.ts'
 import { makeDemo } from './demo/make-demo.ts'
 import { requireMode, stampDatabase } from './deployment.ts'
 import type { Requests } from './http/requests.ts'
+import { openMasterKeys } from './keys/master-keys.ts'
 import { Ledger } from './ledger/ledger.ts'
 import type { Log } from './log.ts'
 import { startSimulation } from './markets/simulate-prices.ts'
@@ -20,7 +20,9 @@ import type { Networks } from './networks/networks.ts'
 import type { CryptoNetwork } from './assets/catalogue.ts'
 import { configuredNetworks, type ConfiguredNetwork } from './networks/configured.ts'
 import { afterSimulation, simulatedNetworks } from './networks/simulated.ts'
+import { reencryptSigningKeys } from './oauth/signing-keys.ts'
 import { blame, type Settings } from './settings.ts'
+import { upgrade } from './upgrade.ts'
 import { startWorker } from './worker.ts'
 
 export interface Service {
@@ -53,10 +55,16 @@ export async function serve(settings: Settings, { log, dropped }: Log): Promise<
   } = await connect(settings, log, { max: share, limits: { idleInTransactionMs: BACKGROUND_IDLE_MS_MAX } })
   let metricsServer: MetricsServer | undefined
   try {
-    const applied = await migrate(background)
+    const masterKeys = await openMasterKeys(settings)
+    const applied = await upgrade(background, settings)
     if (applied.length > 0) log.info({ applied }, 'migrated')
     await requireMode(background, settings.mode)
+    const reencrypted = await reencryptSigningKeys(background, masterKeys)
+    if (reencrypted > 0)
+      log.info({ keys: reencrypted }, 'signing keys are encrypted with the current master key')
     await warnOfChangeableEntries(background, log)
+    if (settings.mode === 'live' && process.getuid?.() === 0)
+      log.warn('this process runs as root: run it as an ordinary user')
 
     const db = open(settings.databaseConnections - share, {
       statementMs: settings.statementTimeoutMs,
@@ -77,6 +85,7 @@ export async function serve(settings: Settings, { log, dropped }: Log): Promise<
       ledger,
       networks,
       settings,
+      masterKeys,
       baseUrl,
       log,
       meter: metrics.request,

@@ -53,6 +53,14 @@ export const SETTINGS = {
     default: undefined,
     desc: 'address clients reach the API at, and the token issuer; the same for every process on one database (default: http://HOST:PORT)',
   }),
+  BURSAR_MASTER_KEY_FILE: str({
+    default: undefined,
+    desc: 'file with the master key, 32 bytes in hex; older ones on the lines below it. Required in live mode (default in a sandbox: generated in BURSAR_DATA_DIR)',
+  }),
+  BURSAR_MASTER_KEY: str({
+    default: undefined,
+    desc: 'the master key itself, older ones behind it with commas between, where there can be no file',
+  }),
   BURSAR_WORKER: bool({ default: true, desc: 'whether this process runs the settlement worker' }),
   BURSAR_WORKER_INTERVAL_MS: wholeNumber(
     10,
@@ -161,6 +169,8 @@ export interface Settings {
   dataDir: string
   mode: 'sandbox' | 'live'
   baseUrl: string | undefined
+  masterKeyFile: string | undefined
+  masterKey: string | undefined
   worker: boolean
   workerIntervalMs: number
   networksFile: string | undefined
@@ -219,6 +229,8 @@ export function readSettings(environment: Record<string, string | undefined>): S
     dataDir: resolve(env.BURSAR_DATA_DIR),
     mode: env.BURSAR_MODE,
     baseUrl: env.BURSAR_BASE_URL?.replace(/\/+$/, ''),
+    masterKeyFile: env.BURSAR_MASTER_KEY_FILE,
+    masterKey: env.BURSAR_MASTER_KEY,
     worker: env.BURSAR_WORKER,
     workerIntervalMs: env.BURSAR_WORKER_INTERVAL_MS,
     networksFile: env.BURSAR_NETWORKS_FILE,

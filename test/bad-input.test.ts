@@ -9,7 +9,7 @@ import { BODY_LIMIT, OPERATIONS } from '../src/app.ts'
 import type { Operation } from '../src/http/operation.ts'
 import { SCOPES } from '../src/http/scopes.ts'
 import { REJECTED_ACCOUNT_NUMBER } from '../src/networks/magic-addresses.ts'
-import { loadSigningKeys, type SigningKeys } from '../src/oauth/signing-keys.ts'
+import type { SigningKeys } from '../src/oauth/signing-keys.ts'
 import {
   BASE_URL,
   DESTINATION,
@@ -17,6 +17,7 @@ import {
   fund,
   insertStatements,
   newCustomer,
+  signerOf,
   startTestService,
   withdrawalOf,
   type TestCustomer,
@@ -54,7 +55,7 @@ const ANSWER_MS_MAX = 1_000
 interface World {
   customer: TestCustomer
   other: TestCustomer
-  keys: SigningKeys
+  keys: SigningKeys['signer'] & Pick<SigningKeys, 'jwks'>
   /** The customer's own, with the ref_id `taken` where they have one. */
   own: Records
   /** The same of the other customer. */
@@ -121,7 +122,7 @@ beforeAll(async () => {
   world = {
     customer,
     other,
-    keys: await loadSigningKeys(service.db),
+    keys: await signerOf(service.db),
     own,
     others: await recordsOf(other),
     barred: {
@@ -2036,7 +2037,7 @@ function claims(changes: JWTPayload = {}): JWTPayload {
 const tokenOf = (
   changes: JWTPayload,
   header: Partial<JWTHeaderParameters> = {},
-  key: SigningKeys['privateKey'] | Uint8Array = world.keys.privateKey,
+  key: SigningKeys['signer']['privateKey'] | Uint8Array = world.keys.privateKey,
 ) =>
   new SignJWT(claims(changes))
     .setProtectedHeader({ alg: 'RS256', typ: 'at+jwt', kid: world.keys.id, ...header })

@@ -25,6 +25,7 @@ import {
   atEnd,
   cloneDatabase,
   everyTable,
+  MASTER_KEY,
   PROGRAM,
   withdrawalOf,
   type TestDatabase,
@@ -60,6 +61,7 @@ function start(args: string[], environment: Environment = {}): ChildProcess {
       HOME: process.env.HOME,
       DATABASE_URL: database.url,
       BURSAR_DATA_DIR: dataDir,
+      BURSAR_MASTER_KEY: MASTER_KEY,
       BURSAR_SIMULATED_PRICE_DAYS: '0',
       BURSAR_METRICS_PORT: '0',
       ...environment,
@@ -245,6 +247,8 @@ describe('settings', () => {
     BURSAR_DATA_DIR: [], // Any text names a folder; one that cannot be made is told when it is needed, see below.
     BURSAR_MODE: ['production', 'LIVE'],
     BURSAR_BASE_URL: ['bursar.example', 'ftp://bursar.example', 'https://', 'https://bursar.example/?a=b'],
+    BURSAR_MASTER_KEY_FILE: [], // Any text names a file, too.
+    BURSAR_MASTER_KEY: [], // What is no key is told when one is needed, see below.
     BURSAR_WORKER: ['maybe', '2'],
     BURSAR_WORKER_INTERVAL_MS: ['9', '60001', '1s'],
     BURSAR_NETWORKS_FILE: [], // Any text names a file; one that cannot be read is told when it is needed.

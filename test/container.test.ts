@@ -280,6 +280,24 @@ describe('compose.yaml', () => {
     expect(read('.gitignore').split('\n')).toContain('.env')
   })
 
+  test('what the documentation adds to go live has a master key from a file, and settings that there are', () => {
+    const [, text] = /## Going live[^]*?```yaml\n([^]*?)```/.exec(read('docs/container.md'))!
+    const custom = { tag: '!override', collection: 'seq' as const, resolve: (value: unknown) => value }
+    const live = parse(text!, { merge: true, customTags: [custom as never] }) as {
+      services: Record<string, { environment?: Record<string, string>; secrets?: string[] }>
+      secrets: Record<string, { file: string }>
+    }
+    const serving = Object.values(live.services).filter(({ environment }) => environment !== undefined)
+    expect(serving.length).toBeGreaterThan(0)
+    for (const { environment, secrets } of serving) {
+      expect(Object.keys(SETTINGS)).toEqual(expect.arrayContaining(Object.keys(environment!)))
+      expect(environment!.BURSAR_MASTER_KEY_FILE).toBe('/run/secrets/master-key')
+      expect(secrets).toContain('master-key')
+      for (const secret of secrets!) expect(Object.keys(live.secrets)).toContain(secret)
+    }
+    expect(read('compose.yaml')).not.toContain('BURSAR_MASTER_KEY')
+  })
+
   test('the proxy goes to both, where they listen', () => {
     const [, upstreams] = /\{\$UPSTREAMS:([^}]*)\}/.exec(read('ops/proxy/Caddyfile'))!
     expect(upstreams!.split(' ')).toEqual(apis.map(([name]) => `${name}:${environmentOfImage().PORT}`))

@@ -13,7 +13,10 @@ import {
   cloneDatabase,
   ENVIRONMENT,
   everyTable,
+  MASTER_KEY,
+  MASTER_KEYS,
   PROGRAM,
+  signerOf,
   spawnBursar,
   type TestDatabase,
 } from './support.ts'
@@ -102,12 +105,14 @@ test('what is well is told so, and nothing is changed', async () => {
   const { found, settings } = await doctor(environment)
   expect(found).toEqual([
     `OK node: ${process.versions.node}`,
+    expect.stringMatching(/^(OK user: not root|WARN user: this process runs as root)$/),
     `OK data folder: ${folder} is not used: there is a DATABASE_URL, and no demo in live mode`,
     expect.stringMatching(/^OK database: PostgreSQL \d+\S* answers, database test_\w+, role bursar$/),
     expect.stringMatching(/^OK schema: version \d+, up to date$/),
     `OK mode: live, with the token issuer ${service.address}`,
     expect.stringMatching(/^OK clock: .* \d+ ms apart$/),
     'OK worker: no work is due',
+    `OK keys: master key ${MASTER_KEYS.current.id}`,
     'WARN networks: none is configured: withdrawals are refused',
     `OK port: Bursar answers at 127.0.0.1:${environment.PORT}`,
     `OK tokens: ${service.address} issues them`,
@@ -115,6 +120,30 @@ test('what is well is told so, and nothing is changed', async () => {
   expect(settings).toContainEqual({ name: 'PORT', value: environment.PORT, from: 'environment' })
   expect(settings).toContainEqual({ name: 'BURSAR_WORKER', value: 'true', from: 'default' })
   expect(await everyTable(database.db)).toEqual(before)
+})
+
+test('a master key that is missing, lies open or is another one', async () => {
+  const broken = await cloneDatabase()
+  atEnd(broken.drop)
+  await signerOf(broken.db)
+  const own = await ownFolder()
+  const file = join(own, 'key')
+  await writeFile(file, 'f0e1d2c3b4a5968778695a4b3c2d1e0f00112233445566778899aabbccddeeff', { mode: 0o644 })
+  const live = { DATABASE_URL: broken.url, BURSAR_MODE: 'live', BURSAR_DATA_DIR: own, BURSAR_MASTER_KEY: '' }
+  expectFound((await doctor(live)).found, [
+    /^FAIL keys: live mode needs a master key, and there is none$/,
+    ...(process.getuid!() === 0 ? [/^WARN user: this process runs as root$/] : []),
+  ])
+  expectFound((await doctor({ ...live, BURSAR_MASTER_KEY_FILE: file })).found, [
+    /^OK keys: master key [0-9a-f]{8}, in /,
+    /^WARN keys: others may read .*key$/,
+    new RegExp(
+      `^FAIL keys: signing key \\S+ is encrypted with master key ${MASTER_KEYS.current.id}, which is not given$`,
+    ),
+  ])
+  const { stdout, found } = await doctor({ ...live, BURSAR_MASTER_KEY: MASTER_KEY })
+  expect(stdout).not.toContain(MASTER_KEY)
+  expectFound(found, [/^OK keys: /])
 })
 
 test('a password is shown to nobody', async () => {

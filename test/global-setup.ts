@@ -54,7 +54,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
     await admin.query(`create database ${server.template} owner ${server.role}`)
   })
   const db = openDatabase(template.href, { max: 1, onError: () => undefined })
-  await migrate(db)
+  await migrate(db, new Map())
   await db.end()
   project.provide('adminUrl', server.adminUrl)
   project.provide('templateUrl', template.href)

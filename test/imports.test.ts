@@ -7,7 +7,7 @@ import { describe, expect, test } from 'vitest'
 const SRC = fileURLToPath(new URL('../src', import.meta.url))
 
 /** What the resources share. */
-const SHARED = ['ledger', 'networks', 'http', 'db', 'assets']
+const SHARED = ['ledger', 'networks', 'http', 'db', 'assets', 'keys']
 
 /**
  * What each part of src may import: a folder, or a file that stands in src itself. Imports point down this table
@@ -21,6 +21,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     'statements',
     'assets',
     'serve',
+    'upgrade',
     'connect',
     'deployment',
     'log',
@@ -33,9 +34,11 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     'networks',
     'http',
     'db',
+    'keys',
     'settings',
   ],
   serve: [
+    'upgrade',
     'connect',
     'deployment',
     'app',
@@ -43,16 +46,19 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     'worker',
     'metrics',
     'demo',
+    'oauth',
     'ledger',
     'networks',
     'http',
     'db',
+    'keys',
     'settings',
     'assets',
     'log',
   ],
   connect: ['db', 'settings'],
-  deployment: ['db', 'settings'],
+  deployment: ['upgrade', 'db', 'settings'],
+  upgrade: ['oauth', 'db', 'keys', 'settings'],
   app: [
     'transfers',
     'orchestrations',
@@ -103,6 +109,8 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   http: ['db', 'assets'],
   db: [],
   assets: [],
+  /** The master keys: how they are given, and what is derived from them. */
+  keys: ['settings'],
   settings: [],
   log: [],
 

@@ -25,7 +25,14 @@ import { networkReports } from '../src/networks/network-status.ts'
 import type { Networks } from '../src/networks/networks.ts'
 import { deployToken, startAnvil, TOKEN_ABI } from './anvil.ts'
 import { LitecoinNode } from './litecoin-node.ts'
-import { cloneDatabase, ENVIRONMENT, newCustomer, testSettings, type TestCustomer } from './support.ts'
+import {
+  cloneDatabase,
+  ENVIRONMENT,
+  MASTER_KEYS,
+  newCustomer,
+  testSettings,
+  type TestCustomer,
+} from './support.ts'
 import { hurry, mine, workOff, type Mining } from './work-off.ts'
 
 /** A real chain of its own, with what somebody outside of Bursar does on it. */
@@ -232,6 +239,7 @@ export async function startRealService(world: World) {
     ledger,
     networks,
     settings,
+    masterKeys: MASTER_KEYS,
     baseUrl: 'http://127.0.0.1:8080',
     log: pino({ level: 'silent' }),
   })

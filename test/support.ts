@@ -15,11 +15,13 @@ import { createCustomer } from '../src/customers/create-customer.ts'
 import { inOrder, openDatabase, type Database } from '../src/db/database.ts'
 import { SCOPES, type Scope } from '../src/http/scopes.ts'
 import { onPlatform, onProfile } from '../src/ledger/entries.ts'
+import { masterKeysOf } from '../src/keys/master-keys.ts'
 import { Ledger } from '../src/ledger/ledger.ts'
 import type { Transfer } from '../src/ledger/records/transfer.ts'
 import type { Networks } from '../src/networks/networks.ts'
 import { simulatedNetworks } from '../src/networks/simulated.ts'
 import { createApiClient } from '../src/oauth/api-clients.ts'
+import { openSigningKeys } from '../src/oauth/signing-keys.ts'
 import { readSettings, type Settings } from '../src/settings.ts'
 
 /** A database of its own: a clone of the migrated template. */
@@ -61,8 +63,12 @@ export const BASE_URL = 'http://127.0.0.1:8080'
 export const testSettings = (environment: Record<string, string> = {}): Settings =>
   readSettings({ BURSAR_SIMULATED_CONFIRMATION_MS: '0', BURSAR_SIMULATED_HOLD_MS: '50', ...environment })
 
+/** The master key of every service and program in the tests, but where a test gives another. */
+export const MASTER_KEY = '8f1c3b5d7e9a0b2c4d6f8192a3b4c5d6e7f8091a2b3c4d5e6f708192a3b4c5d6'
+export const MASTER_KEYS = masterKeysOf([MASTER_KEY], 'BURSAR_MASTER_KEY')
+
 /** What the first service here has made signs for those that follow: to make a key takes 0.1 s of CPU, of each service. */
-let signingKey: { id: string; private_jwk: object } | undefined
+let signingKey: { id: string; encrypted_jwk: string } | undefined
 
 /** The service as production builds it, on a database of its own. Close it in `afterAll`. */
 export async function startTestService(
@@ -81,12 +87,13 @@ export async function startTestService(
       : new Map()
   if (signingKey !== undefined)
     await db.query(
-      'insert into signing_keys (id, private_jwk, created_at) values ($1, $2, clock_timestamp())',
-      [signingKey.id, signingKey.private_jwk],
+      `insert into signing_keys (id, encrypted_jwk, created_at, signs_from)
+       values ($1, $2, clock_timestamp(), clock_timestamp())`,
+      [signingKey.id, signingKey.encrypted_jwk],
     )
-  const app = await buildApp({ db, ledger, networks, settings, baseUrl, log })
+  const app = await buildApp({ db, ledger, networks, settings, masterKeys: MASTER_KEYS, baseUrl, log })
   await app.ready()
-  signingKey ??= (await db.query<typeof signingKey & object>('select id, private_jwk from signing_keys'))
+  signingKey ??= (await db.query<typeof signingKey & object>('select id, encrypted_jwk from signing_keys'))
     .rows[0]!
   return {
     url,
@@ -101,6 +108,12 @@ export async function startTestService(
       await drop()
     },
   }
+}
+/** The key that signs the tokens of a service on this database, and what it publishes. */
+export async function signerOf(db: Database) {
+  const { signer, jwks, close } = await openSigningKeys(db, MASTER_KEYS)
+  close()
+  return { ...signer, jwks }
 }
 export type TestService = Awaited<ReturnType<typeof startTestService>>
 
@@ -236,7 +249,12 @@ export async function freePort(): Promise<number> {
 /** The program in a process of its own: `node` with these arguments runs it, as built (test/global-setup.ts). */
 export const PROGRAM = [fileURLToPath(new URL('../dist/main.js', import.meta.url))]
 /** Nothing of this process's settings, but what a program needs. */
-export const ENVIRONMENT = { PATH: process.env.PATH, HOME: process.env.HOME, TMPDIR: process.env.TMPDIR }
+export const ENVIRONMENT = {
+  PATH: process.env.PATH,
+  HOME: process.env.HOME,
+  TMPDIR: process.env.TMPDIR,
+  BURSAR_MASTER_KEY: MASTER_KEY,
+}
 
 const START_MS_MAX = 30_000
 

@@ -7,7 +7,9 @@ import { findEmbedded } from '../db/embedded-postgres.ts'
 import { schemaVersions } from '../db/migrate.ts'
 import { credentialsFile } from '../demo/credentials.ts'
 import { issuerOf, otherMode, readStamp, sandboxTraces, wasSandbox } from '../deployment.ts'
+import { findMasterKeys, HOW_TO_MAKE_ONE, masterKeyFile } from '../keys/master-keys.ts'
 import { networkReports, type NetworkReport } from '../networks/network-status.ts'
+import { listSigningKeys } from '../oauth/signing-keys.ts'
 import { openNetworks } from '../serve.ts'
 import type { Settings } from '../settings.ts'
 
@@ -26,6 +28,8 @@ const ok = (says: string): Verdict => ({ result: 'OK', says })
 const warn = (says: string, advice: string): Verdict => ({ result: 'WARN', says, advice })
 const failed = (says: string, advice: string): Verdict => ({ result: 'FAIL', says, advice })
 
+/** Older schemas have signing keys in plain text, which `schema` says to migrate. */
+const ENCRYPTED_SINCE_VERSION = 17
 const ANSWER_MS_MAX = 5_000
 const STATEMENT_MS_MAX = 10_000
 const POSTGRES_VERSION_MIN = 15
@@ -51,6 +55,7 @@ export async function examine(settings: Settings, version: string): Promise<Find
     findings.push(...[verdicts].flat().map((verdict) => ({ check, ...verdict })))
   }
   await look('node', 'install a newer Node', async () => nodeVersion(process.versions.node, version))
+  await look('user', 'run Bursar as an ordinary user', async () => user(settings))
   await look('data folder', 'set BURSAR_DATA_DIR to a folder that this user may write', () =>
     dataFolder(settings),
   )
@@ -84,6 +89,9 @@ export async function examine(settings: Settings, version: string): Promise<Find
       await look('clock', 'let both machines keep the time by NTP', () => clock(db))
       await look('worker', 'bursar serve', () => worker(db, settings))
     }
+    await look('keys', 'mend BURSAR_MASTER_KEY_FILE (docs/backup.md)', () =>
+      keys(settings, answers ? db : undefined),
+    )
     await look('networks', 'mend the file that BURSAR_NETWORKS_FILE names (docs/networks.md)', () =>
       networks(settings, answers ? db : undefined),
     )
@@ -212,6 +220,36 @@ async function mode(db: Database, settings: Settings): Promise<Verdict[]> {
       ),
     ]
   return [ok(`live, with the token issuer ${issuer}`)]
+}
+
+async function keys(settings: Settings, db: Database | undefined): Promise<Verdict[]> {
+  const masterKeys = await findMasterKeys(settings)
+  const { mode, masterKeyFile: path, masterKey, dataDir } = settings
+  if (masterKeys === undefined) {
+    return mode === 'live'
+      ? [failed('live mode needs a master key, and there is none', `make one: ${HOW_TO_MAKE_ONE}`)]
+      : [ok('the sandbox generates its master key at the first start')]
+  }
+  const file = masterKey === undefined ? (path ?? masterKeyFile(dataDir)) : undefined
+  const found = [ok(`master key ${masterKeys.current.id}${file === undefined ? '' : `, in ${file}`}`)]
+  if (file !== undefined && ((await stat(file)).mode & 0o077) !== 0)
+    found.push(warn(`others may read ${file}`, `chmod 600 ${file}`))
+  if (db === undefined || (await schemaVersions(db)).current < ENCRYPTED_SINCE_VERSION) return found
+  for (const { id, status, master_key_id } of await listSigningKeys(db)) {
+    if (status === 'RETIRED' || (master_key_id !== null && masterKeys.find(master_key_id) !== undefined))
+      continue
+    const says = `signing key ${id} is encrypted with master key ${master_key_id ?? 'unknown'}, which is not given`
+    found.push(failed(says, 'give that one too, on a line below the current one (docs/backup.md)'))
+  }
+  return found
+}
+
+/** Live mode has money to lose: what takes over this process should not have the machine as well. */
+function user({ mode }: Settings): Verdict {
+  const isRoot = process.getuid?.() === 0
+  if (!isRoot) return ok('not root')
+  if (mode === 'sandbox') return ok('root: fine for a sandbox, and a WARN in live mode')
+  return warn('this process runs as root', 'run bursar serve as an ordinary user (docs/container.md does)')
 }
 
 async function clock(db: Database): Promise<Verdict> {

@@ -54,13 +54,16 @@ interface Setting {
 export function configured(environment: Record<string, string | undefined>): Setting[] {
   return Object.entries(SETTINGS).map(([name, spec]) => {
     const given = environment[name]
-    if (given !== undefined && given !== '') return { name, value: masked(given), from: 'environment' }
+    if (given !== undefined && given !== '')
+      return { name, value: SECRETS.has(name) ? HIDDEN : masked(given), from: 'environment' }
     const fallback = (spec as { default?: string | number | boolean }).default
     return { name, value: fallback === undefined ? undefined : String(fallback), from: 'default' }
   })
 }
 
 const HIDDEN = '***'
+/** Settings that are secrets as a whole. */
+const SECRETS = new Set(['BURSAR_MASTER_KEY'])
 
 /** Without the password of an address, wherever it stands; what looks like an address and is none is hidden whole. */
 function masked(value: string): string {

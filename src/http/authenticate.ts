@@ -22,16 +22,18 @@ const VERIFIED_BYTES_MAX = 16 * 1024 * 1024
 const VERIFIED_MS_MAX = 60_000
 const SCHEME = 'Bearer '
 
-/** Says whose token it is. Throws the 401 problem for one that is not good here. `expiresAt` is in seconds. */
+/** Whose token it is, until when it is good (in seconds since 1970), and the key that signed it. */
+export type Verified = Caller & { expiresAt: number; keyId?: string | undefined }
+/** Says whose token it is. Throws the 401 problem for one that is not good here. */
 export type VerifyToken = (token: string) => Promise<Verified>
-type Verified = Caller & { expiresAt: number }
 
 /**
  * Gives the hook that asks for a bearer token with a scope (spec section 5, RFC 6750). A process checks a token's
- * signature once a minute, its expiry each time.
+ * signature once a minute, its expiry and whether its key is still good each time.
  */
 export function authenticator(tokens: {
   verify: VerifyToken
+  isTrusted: (verified: Verified) => boolean
 }): (scope: Scope) => (request: FastifyRequest) => Promise<void> {
   // By the hash of the token: an entry has the same size however the header was written. Node 20 takes 1.5 us for the
   // hash and the look-up, as much as for a look-up by the whole header.
@@ -43,7 +45,7 @@ export function authenticator(tokens: {
 
   function knownCaller(token: string, now: number): Verified | undefined {
     const found = verified.get(keyOf(token))
-    return found !== undefined && found.until > now ? found : undefined
+    return found !== undefined && found.until > now && tokens.isTrusted(found) ? found : undefined
   }
 
   async function callerOf(authorization: string | undefined, now: number): Promise<Verified> {

@@ -16,6 +16,8 @@ export interface AccessTokens {
   issue(caller: Caller): Promise<{ token: string; ttlSeconds: number }>
   /** Throws the 401 problem for a token that is malformed, expired, forged or for another service. */
   verify: VerifyToken
+  /** Whether the key that signed a token which was verified before is still good. */
+  isTrusted: (verified: { keyId?: string | undefined }) => boolean
 }
 
 export interface AccessTokenOptions {
@@ -35,41 +37,48 @@ export function accessTokens({
   externalIssuer,
 }: AccessTokenOptions): AccessTokens {
   const issuer = externalIssuer ?? baseUrl
-  const keySet: JWTVerifyGetKey = externalIssuer === undefined ? keys.keySet : externalKeySet(externalIssuer)
+  const isOurs = externalIssuer === undefined
+  const keySet: JWTVerifyGetKey = isOurs ? keys.keyOf : externalKeySet(externalIssuer)
 
   return {
     async issue({ customerId, clientId, scopes }) {
       const issuedAt = Math.floor(Date.now() / 1000)
+      const { id: kid, privateKey } = keys.signer
       const token = await new SignJWT({
         client_id: clientId,
         customer_id: customerId,
         scope: scopes.join(' '),
       })
-        .setProtectedHeader({ alg: 'RS256', typ: 'at+jwt', kid: keys.id })
+        .setProtectedHeader({ alg: 'RS256', typ: 'at+jwt', kid })
         .setIssuer(issuer)
         .setAudience(baseUrl)
         .setSubject(clientId)
         .setIssuedAt(issuedAt)
         .setExpirationTime(issuedAt + ttlSeconds)
         .setJti(crypto.randomUUID())
-        .sign(keys.privateKey)
+        .sign(privateKey)
       return { token, ttlSeconds }
     },
 
     async verify(token) {
-      const { payload } = await jwtVerify(token, keySet, {
+      const { payload, protectedHeader } = await jwtVerify(token, keySet, {
         issuer,
         audience: baseUrl,
         typ: 'at+jwt',
         algorithms: ['RS256', 'PS256', 'ES256', 'EdDSA'],
         requiredClaims: ['exp', 'sub', 'customer_id'],
         clockTolerance: CLOCK_TOLERANCE_SECONDS,
+        // Checks that iat is there and not in the future. How long another issuer's tokens are good is its own matter.
+        ...(isOurs && { maxTokenAge: ttlSeconds }),
       }).catch((error: unknown) => {
         if (error instanceof errors.JWTExpired) throw invalidToken('the access token has expired')
         if (error instanceof errors.JOSEError) throw invalidToken('the access token is not valid here')
         throw error
       })
       const { customer_id, client_id, scope } = payload
+      // We issue none that is good for longer: whoever made this one has our key.
+      if (isOurs && payload.exp! - payload.iat! > ttlSeconds)
+        throw invalidToken('the access token is good for longer than any that is issued here')
       const [customerId] = typeof customer_id === 'string' ? uuidsOf([customer_id.toLowerCase()])! : []
       if (customerId === undefined) throw invalidToken('the access token names no customer')
       // Ours name customers that exist. Somebody else's may name any.
@@ -82,8 +91,11 @@ export function accessTokens({
         clientId: typeof client_id === 'string' ? client_id : payload.sub!,
         scopes: typeof scope === 'string' ? scope.split(' ').filter((name) => name !== '') : [],
         expiresAt: payload.exp!,
+        keyId: protectedHeader.kid,
       }
     },
+
+    isTrusted: ({ keyId }) => !isOurs || (keyId !== undefined && keys.isTrusted(keyId)),
   }
 }
 

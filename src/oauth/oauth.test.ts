@@ -7,7 +7,6 @@ import {
   decodeJwt,
   exportJWK,
   generateKeyPair,
-  importJWK,
   jwtVerify,
   SignJWT,
   UnsecuredJWT,
@@ -20,7 +19,15 @@ import * as openid from 'openid-client'
 import { pino } from 'pino'
 import { ClientCredentials } from 'simple-oauth2'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { atEnd, cloneDatabase, everyTable, freePort, startTestService } from '../../test/support.ts'
+import {
+  atEnd,
+  cloneDatabase,
+  everyTable,
+  freePort,
+  MASTER_KEYS,
+  signerOf,
+  startTestService,
+} from '../../test/support.ts'
 import type { TestService } from '../../test/support.ts'
 import { buildApp } from '../app.ts'
 import { createCustomer } from '../customers/create-customer.ts'
@@ -584,7 +591,9 @@ describe('access tokens', () => {
     atEnd(drop)
     const { ledger, networks, settings } = service
     const apps = await Promise.all(
-      Array.from({ length: 4 }, () => buildApp({ db, ledger, networks, settings, baseUrl, log })),
+      Array.from({ length: 4 }, () =>
+        buildApp({ db, ledger, networks, settings, masterKeys: MASTER_KEYS, baseUrl, log }),
+      ),
     )
     const { rows } = await db.query<{ count: string }>('select count(*) from signing_keys')
     expect(rows[0]!.count).toBe('1')
@@ -662,13 +671,13 @@ describe('a bearer', () => {
   })
 
   describe('is refused', () => {
-    let ours: { id: string; private_jwk: JWK }
+    let ours: { id: string; jwks: { keys: JWK[] } }
     let key: CryptoKey
     let strangers: CryptoKey
     beforeAll(async () => {
-      const { rows } = await service.db.query<{ id: string; private_jwk: JWK }>('select * from signing_keys')
-      ours = rows[0]!
-      key = (await importJWK(ours.private_jwk, 'RS256')) as CryptoKey
+      const signer = await signerOf(service.db)
+      ours = signer
+      key = signer.privateKey
       strangers = (await generateKeyPair('RS256')).privateKey
     })
 
@@ -699,6 +708,11 @@ describe('a bearer', () => {
       ['expired', () => sign({ exp: seconds(-1) })],
       ['expired long ago', () => sign({ exp: seconds(-3600) })],
       ['without an end', () => sign({ exp: undefined })],
+      ['good for longer than any that is issued', () => sign({ exp: seconds(3601) })],
+      ['good for ten years', () => sign({ exp: seconds(10 * 365 * 86_400) })],
+      ['without a beginning', () => sign({ iat: undefined })],
+      ['issued in the future', () => sign({ iat: seconds(60), exp: seconds(120) })],
+      ['issued a day ago, for longer', () => sign({ iat: seconds(-86_400), exp: seconds(60) })],
       ['not valid yet', () => sign({ nbf: seconds(60) })],
       ['for another audience', () => sign({ aud: 'http://127.0.0.1:1' })],
       ['for no audience', () => sign({ aud: undefined })],
@@ -722,7 +736,7 @@ describe('a bearer', () => {
             .setAudience(baseUrl)
             .setSubject(client.client_id)
             .setExpirationTime('1 minute')
-            .sign(Buffer.from(ours.private_jwk.n!, 'base64url')),
+            .sign(Buffer.from(ours.jwks.keys[0]!.n!, 'base64url')),
       ],
       [
         'signed by nobody',
@@ -848,10 +862,9 @@ describe('an external issuer', () => {
       expect((await fetch(`${here}${path}`, { method })).status, path).toBe(404)
     }
     // Signed with the key in our own database, in our own name and in the issuer's.
-    const { rows } = await there.db.query<{ id: string; private_jwk: JWK }>('select * from signing_keys')
-    const key = (await importJWK(rows[0]!.private_jwk, 'RS256')) as CryptoKey
+    const { id: kid, privateKey } = await signerOf(there.db)
     for (const iss of [here, issuer.url]) {
-      const token = await issuer.sign(here, { iss }, { alg: 'RS256', kid: rows[0]!.id }, key)
+      const token = await issuer.sign(here, { iss }, { alg: 'RS256', kid }, privateKey)
       expect((await use(token)).status).toBe(401)
     }
   })

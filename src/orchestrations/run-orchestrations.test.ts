@@ -19,6 +19,7 @@ import {
   BASE_URL,
   caller,
   everyTable,
+  MASTER_KEYS,
   newCustomer,
   SEED,
   startTestService,
@@ -750,6 +751,7 @@ async function secondProcess() {
     ledger,
     networks,
     settings,
+    masterKeys: MASTER_KEYS,
     baseUrl: BASE_URL,
     log: pino({ level: 'silent' }),
   })

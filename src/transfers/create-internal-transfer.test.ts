@@ -15,6 +15,7 @@ import {
   credit,
   entriesOf,
   everyTable,
+  MASTER_KEYS,
   newCustomer,
   SEED,
   startTestService,
@@ -296,7 +297,15 @@ describe('many at once, in all directions, from several processes', () => {
     const ledger = new Ledger(db)
     const { networks, settings } = service
     const log = pino({ level: 'silent' })
-    const app = await buildApp({ db, ledger, networks, settings, baseUrl: BASE_URL, log })
+    const app = await buildApp({
+      db,
+      ledger,
+      networks,
+      settings,
+      masterKeys: MASTER_KEYS,
+      baseUrl: BASE_URL,
+      log,
+    })
     return {
       app,
       async end() {

@@ -1,0 +1,72 @@
+import type { Command } from 'commander'
+import { openMasterKeys } from '../keys/master-keys.ts'
+import {
+  listSigningKeys,
+  retireSigningKey,
+  rotateSigningKeys,
+  type SigningKeySummary,
+} from '../oauth/signing-keys.ts'
+import { upgrade } from '../upgrade.ts'
+import { uuid, withDatabase } from './command-line.ts'
+import { print, table } from './output.ts'
+
+/** `bursar keys`. */
+export function keyCommands(program: Command): void {
+  const keys = program.command('keys').description('the keys that sign access tokens')
+
+  keys
+    .command('list')
+    .description('list the signing keys, newest first')
+    .option('--json', 'print JSON')
+    .action(({ json }: { json?: true }) =>
+      withDatabase(async (db) => {
+        const found = await listSigningKeys(db)
+        if (json) return print({ keys: found })
+        const columns = ['id', 'status', 'created_at', 'signs_from', 'retired_at', 'master_key_id']
+        const cells = (key: SigningKeySummary) => [
+          key.id,
+          key.status,
+          key.created_at,
+          key.signs_from,
+          key.retired_at,
+          key.master_key_id,
+        ]
+        print(table(columns, found.map(cells)))
+      }),
+    )
+
+  keys
+    .command('rotate')
+    .description(
+      'make a new signing key; it signs new tokens a minute from now, and the older keys verify until they are retired',
+    )
+    .option('--now', 'let it sign at once, as when the old key has leaked')
+    .option('--json', 'print JSON')
+    .action(({ now = false, json }: { now?: boolean; json?: true }) =>
+      withDatabase(async (db, settings) => {
+        await upgrade(db, settings)
+        const made = await rotateSigningKeys(db, await openMasterKeys(settings), { now })
+        if (json) return print(made)
+        const { id, signs_from } = made
+        print(`Signing key ${id} signs new tokens from ${signs_from} on.`)
+        print(
+          `Older tokens are good for ${settings.tokenTtlSeconds} s at most after that: then retire the keys that are left (bursar keys list).`,
+        )
+      }),
+    )
+
+  keys
+    .command('retire')
+    .description(
+      'end a signing key for good: its private half is removed, and within ten seconds its tokens are refused everywhere',
+    )
+    .argument('<id>', 'signing key', uuid)
+    .option('--json', 'print JSON')
+    .action((id: string, { json }: { json?: true }) =>
+      withDatabase(async (db) => {
+        const retired = await retireSigningKey(db, id)
+        if (json) return print({ id, retired })
+        print(retired ? `Signing key ${id} is retired.` : `Signing key ${id} was retired before.`)
+      }),
+    )
+}

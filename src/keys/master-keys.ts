@@ -1,0 +1,147 @@
+import { hkdfSync, randomBytes } from 'node:crypto'
+import { link, mkdir, open, readFile, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { blame, SettingsError, type Settings } from '../settings.ts'
+
+/**
+ * The master keys: the only secrets that Bursar needs besides those of its networks, and the only ones that are never
+ * in the database. Each use has a key of its own, derived by HKDF (RFC 5869) with the label of that use, so that no
+ * two uses share a key and a new use needs no new secret.
+ */
+
+/** What a key is derived for. A label never changes its meaning: a new scheme gets a new label. */
+const LABELS = {
+  /** Names the master key in the database, so that the right one can be asked for. Reveals nothing of it. */
+  id: 'bursar/master-key-id/v1',
+  /** Encrypts the keys that sign access tokens (A256GCM). */
+  signingKeys: 'bursar/signing-keys/v1',
+  /** Authenticates withdrawals as they were accepted (HMAC-SHA-256). */
+  withdrawals: 'bursar/withdrawals/v1',
+} as const
+export type Purpose = Exclude<keyof typeof LABELS, 'id'>
+
+const KEY_BYTES = 32
+const ID_BYTES = 4
+
+export interface MasterKey {
+  /** Eight hex digits. */
+  id: string
+  /** The key of 32 bytes for one use. */
+  derive: (purpose: Purpose) => Buffer
+}
+
+export interface MasterKeys {
+  /** Encrypts and authenticates what is new. */
+  current: MasterKey
+  /** The key with this id, current or older; undefined when it was not given. */
+  find: (id: string) => MasterKey | undefined
+  /** All that were given, the current one first. */
+  ids: string[]
+}
+
+/** How to make one, for messages. */
+export const HOW_TO_MAKE_ONE = '(umask 077; openssl rand -hex 32 > master-key)'
+
+/** Where the sandbox keeps the key that it generates, beside the demo's credentials. */
+export const masterKeyFile = (dataDir: string) => join(dataDir, 'master-key')
+
+/**
+ * The master keys that the settings name. A sandbox without them generates one, readable by its owner only. Throws
+ * `SettingsError` where live mode has none, or a file or a line is no key; the text itself is in no message.
+ */
+export async function openMasterKeys(settings: Settings): Promise<MasterKeys> {
+  const given = await findMasterKeys(settings)
+  if (given !== undefined) return given
+  if (settings.mode === 'live')
+    throw new SettingsError(
+      `BURSAR_MASTER_KEY_FILE: live mode needs a master key of ${KEY_BYTES} bytes. Make one with ${HOW_TO_MAKE_ONE}, ` +
+        'and keep a copy of it apart from the backups of the database (docs/backup.md)',
+    )
+  const path = masterKeyFile(settings.dataDir)
+  await generate(path).catch(blame('BURSAR_DATA_DIR'))
+  return readKeyFile(path, 'BURSAR_DATA_DIR')
+}
+
+/** As `openMasterKeys`, for commands that do without one: generates nothing, and gives undefined where there is none. */
+export async function findMasterKeys(settings: Settings): Promise<MasterKeys | undefined> {
+  const { masterKey, masterKeyFile: path, mode, dataDir } = settings
+  if (masterKey !== undefined && path !== undefined)
+    throw new SettingsError('BURSAR_MASTER_KEY: give either this or BURSAR_MASTER_KEY_FILE, not both')
+  if (masterKey !== undefined) return masterKeysOf(masterKey.split(/[\s,]+/), 'BURSAR_MASTER_KEY')
+  if (path !== undefined) return readKeyFile(path, 'BURSAR_MASTER_KEY_FILE')
+  if (mode === 'live') return undefined
+  const generated = masterKeyFile(dataDir)
+  return readKeyFile(generated, 'BURSAR_DATA_DIR').catch((error: Error) => {
+    if ((error.cause as NodeJS.ErrnoException | undefined)?.code === 'ENOENT') return undefined
+    throw error
+  })
+}
+
+type KeySetting = 'BURSAR_MASTER_KEY' | 'BURSAR_MASTER_KEY_FILE' | 'BURSAR_DATA_DIR'
+
+async function readKeyFile(path: string, setting: KeySetting): Promise<MasterKeys> {
+  const content = await readFile(path, 'utf8').catch(blame(setting))
+  return masterKeysOf(content.split('\n'), setting, ` of ${path}`)
+}
+
+/** Reads keys, one a line, the current one first; empty lines and those that begin with # are none. */
+export function masterKeysOf(lines: string[], setting: KeySetting, where = ''): MasterKeys {
+  const keys = lines.flatMap((line, index) => {
+    const text = line.trim()
+    if (text === '' || text.startsWith('#')) return []
+    const bytes = readKey(text)
+    if (bytes !== undefined) return masterKeyOf(bytes)
+    throw new SettingsError(
+      `${setting}: line ${index + 1}${where} is no key of ${KEY_BYTES} random bytes in hex or base64. Make one with ${HOW_TO_MAKE_ONE}`,
+    )
+  })
+  const [current] = keys
+  if (current === undefined) {
+    throw new SettingsError(`${setting}: there is no key${where && ` in it${where.replace(' of', ':')}`}`)
+  }
+  return {
+    current,
+    find: (id) => keys.find((key) => key.id === id),
+    ids: keys.map(({ id }) => id),
+  }
+}
+
+/** Fewer different bytes than this are no accident of 32 random ones (less than 1 in 10^15), but a pattern. */
+const DIFFERENT_BYTES_MIN = 16
+
+function readKey(text: string): Buffer | undefined {
+  const isHex = /^[0-9a-f]{64}$/i.test(text)
+  if (!isHex && !/^[A-Za-z0-9+/_-]{43}=?$/.test(text)) return undefined
+  const bytes = Buffer.from(text, isHex ? 'hex' : 'base64')
+  return bytes.length === KEY_BYTES && new Set(bytes).size >= DIFFERENT_BYTES_MIN ? bytes : undefined
+}
+
+function masterKeyOf(bytes: Buffer): MasterKey {
+  const expand = (label: string, length: number) => Buffer.from(hkdfSync('sha256', bytes, '', label, length))
+  const derived = new Map<Purpose, Buffer>()
+  return {
+    id: expand(LABELS.id, ID_BYTES).toString('hex'),
+    derive(purpose) {
+      const known = derived.get(purpose) ?? expand(LABELS[purpose], KEY_BYTES)
+      derived.set(purpose, known)
+      return known
+    },
+  }
+}
+
+/** Makes the file unless it is there. Of processes that start together one is first, and the others read its key. */
+async function generate(path: string): Promise<void> {
+  await mkdir(join(path, '..'), { recursive: true, mode: 0o700 })
+  const temporary = `${path}.${randomBytes(8).toString('hex')}`
+  const file = await open(temporary, 'wx', 0o600)
+  try {
+    await file.writeFile(`${randomBytes(KEY_BYTES).toString('hex')}\n`)
+    await file.sync()
+    await link(temporary, path)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
+  } finally {
+    await file.close()
+    await rm(temporary, { force: true })
+  }
+}

@@ -1,0 +1,19 @@
+import type { Database } from './db/database.ts'
+import { migrate, type DataSteps } from './db/migrate.ts'
+import { openMasterKeys, type MasterKeys } from './keys/master-keys.ts'
+import { encryptPlainKeys } from './oauth/signing-keys.ts'
+import type { Settings } from './settings.ts'
+
+/**
+ * Brings the database up to date: its schema, and what of its content needs the master key, which is asked for only
+ * where there is such content. Gives the names of the migrations that ran. Throws as `migrate` does, and `SettingsError`.
+ */
+export const upgrade = (db: Database, settings: Settings): Promise<string[]> =>
+  migrate(
+    db,
+    dataSteps(() => openMasterKeys(settings)),
+  )
+
+/** What migrations do beside their SQL. */
+export const dataSteps = (masterKeys: () => Promise<MasterKeys>): DataSteps =>
+  new Map([[17, (tx) => encryptPlainKeys(tx, masterKeys)]])

@@ -1,0 +1,293 @@
+import { spawn } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
+import { fileURLToPath } from 'node:url'
+import { exportJWK, generateKeyPair, importJWK, SignJWT, type JWK } from 'jose'
+import pg from 'pg'
+import Postgrator from 'postgrator'
+import { afterAll, beforeAll, describe, expect, inject, test, vi } from 'vitest'
+import { createCustomer } from '../src/customers/create-customer.ts'
+import { openDatabase, type Database } from '../src/db/database.ts'
+import { migrate } from '../src/db/migrate.ts'
+import { createApiClient } from '../src/oauth/api-clients.ts'
+import type { SigningKeySummary } from '../src/oauth/signing-keys.ts'
+import { dataSteps } from '../src/upgrade.ts'
+import {
+  asAdmin,
+  atEnd,
+  cloneDatabase,
+  ENVIRONMENT,
+  MASTER_KEY,
+  MASTER_KEYS,
+  PROGRAM,
+  signerOf,
+  spawnBursar,
+  type TestDatabase,
+} from './support.ts'
+
+// The keys that sign access tokens, as an operator and two processes live with them.
+
+vi.setConfig({ testTimeout: 120_000, hookTimeout: 60_000 })
+
+let database: TestDatabase
+let folder: string
+let client: { client_id: string; client_secret: string }
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'bursar-keys-'))
+  database = await cloneDatabase()
+  const { customer_id } = await createCustomer(database.db, 'Test')
+  client = await createApiClient(database.db, customer_id, ['funding:read_profile'])
+})
+afterAll(async () => {
+  await database.drop()
+  await rm(folder, { recursive: true, force: true })
+})
+
+const settings = () => ({ DATABASE_URL: database.url, BURSAR_DATA_DIR: folder, BURSAR_MODE: 'live' })
+
+async function bursar(args: string[], environment: Record<string, string> = {}) {
+  const child = spawn(process.execPath, [...PROGRAM, ...args], {
+    env: { ...ENVIRONMENT, ...settings(), PORT: '0', BURSAR_METRICS_PORT: '0', ...environment },
+    stdio: ['ignore', 'pipe', 'pipe'],
+    timeout: 55_000,
+  })
+  const [stdout, stderr, [code]] = await Promise.all([
+    text(child.stdout),
+    text(child.stderr),
+    once(child, 'close') as Promise<[number | null]>,
+  ])
+  return { code, stdout, stderr }
+}
+
+async function json<T>(args: string[]): Promise<T> {
+  const { code, stdout, stderr } = await bursar([...args, '--json'])
+  expect([code, stderr]).toEqual([0, ''])
+  return JSON.parse(stdout) as T
+}
+const listed = async () => (await json<{ keys: SigningKeySummary[] }>(['keys', 'list'])).keys
+
+const tokenFrom = async (address: string): Promise<string> => {
+  const body = new URLSearchParams({ grant_type: 'client_credentials', ...client })
+  const reply = await fetch(`${address}/oauth2/token`, { method: 'POST', body })
+  return ((await reply.json()) as { access_token: string }).access_token
+}
+const keyIdOf = (token: string) =>
+  (JSON.parse(Buffer.from(token.split('.')[0]!, 'base64url').toString()) as { kid: string }).kid
+const statusOf = async (address: string, token: string) =>
+  (await fetch(`${address}/v2/profiles`, { headers: { authorization: `Bearer ${token}` } })).status
+
+/** Longer than a process takes to read the keys again. */
+const READ_AGAIN = { timeout: 25_000, interval: 250 }
+
+test('two processes follow a key that is made, signs, and is retired', async () => {
+  const BURSAR_BASE_URL = 'http://bursar.test'
+  const services = await Promise.all(
+    [1, 2].map(() => spawnBursar({ ...settings(), BURSAR_BASE_URL, BURSAR_WORKER: 'false' })),
+  )
+  atEnd(async () => void (await Promise.all(services.map((service) => service.end('SIGTERM')))))
+  const [one, other] = services.map(({ address }) => address) as [string, string]
+  const [first] = await listed()
+  const old = await tokenFrom(one)
+  expect([keyIdOf(old), await statusOf(one, old), await statusOf(other, old)]).toEqual([first!.id, 200, 200])
+
+  // One that signs later is published by both before it signs.
+  const later = await json<SigningKeySummary>(['keys', 'rotate'])
+  expect([later.status, later.master_key_id]).toEqual(['NEXT', MASTER_KEYS.current.id])
+  const [, seconds] = [
+    Date.parse(later.created_at),
+    Date.parse(later.signs_from) - Date.parse(later.created_at),
+  ]
+  expect(seconds).toBe(60_000)
+  const published = async (address: string) => {
+    const jwks = (await (await fetch(`${address}/oauth2/jwks`)).json()) as { keys: JWK[] }
+    expect(jwks.keys.every((key) => Object.keys(key).sort().join() === 'alg,e,kid,kty,n,use')).toBe(true)
+    return jwks.keys.map(({ kid }) => kid)
+  }
+  for (const address of [one, other])
+    await expect.poll(() => published(address), READ_AGAIN).toEqual([later.id, first!.id])
+  expect(keyIdOf(await tokenFrom(one))).toBe(first!.id)
+  const refused = await bursar(['keys', 'retire', first!.id])
+  expect([refused.code, refused.stderr]).toEqual([
+    1,
+    expect.stringMatching(/is the only one that signs; its successor .* or bursar keys rotate --now\n$/),
+  ])
+
+  // One that signs at once is read by the process that meets its token, at that moment.
+  const now = await json<SigningKeySummary>(['keys', 'rotate', '--now'])
+  expect(now.status).toBe('SIGNS')
+  const { id: kid, privateKey } = await signerOf(database.db)
+  expect(kid).toBe(now.id)
+  const claims = JSON.parse(Buffer.from(old.split('.')[1]!, 'base64url').toString()) as Record<
+    string,
+    unknown
+  >
+  const token = await new SignJWT(claims)
+    .setProtectedHeader({ alg: 'RS256', typ: 'at+jwt', kid })
+    .sign(privateKey)
+  expect([await statusOf(one, token), await statusOf(other, token)]).toEqual([200, 200])
+  await expect.poll(async () => keyIdOf(await tokenFrom(other)), READ_AGAIN).toBe(now.id)
+  expect([await statusOf(one, old), await statusOf(other, old)]).toEqual([200, 200])
+
+  // A retired one is refused by both, though each of them has checked its token's signature before.
+  expect(await json(['keys', 'retire', first!.id])).toEqual({ id: first!.id, retired: true })
+  for (const address of [one, other]) await expect.poll(() => statusOf(address, old), READ_AGAIN).toBe(401)
+  expect([await statusOf(one, token), await statusOf(other, token)]).toEqual([200, 200])
+  expect((await listed()).map(({ id, status }) => [id, status])).toEqual([
+    [later.id, 'NEXT'],
+    [now.id, 'SIGNS'],
+    [first!.id, 'RETIRED'],
+  ])
+  const { rows } = await database.db.query('select encrypted_jwk from signing_keys where id = $1', [
+    first!.id,
+  ])
+  expect(rows).toEqual([{ encrypted_jwk: null }])
+  expect(await json(['keys', 'retire', first!.id])).toEqual({ id: first!.id, retired: false })
+
+  // A key that somebody else put into the table opens nothing, and keeps none of ours in use.
+  await database.db.query(
+    `insert into signing_keys (id, encrypted_jwk, created_at, signs_from)
+     values ('forged', 'eyJhbGciOiJkaXIiLCJlbmMiOiJBMjU2R0NNIiwia2lkIjoiMDAwMDAwMDAifQ....', now(), now())`,
+  )
+  await json(['keys', 'retire', later.id])
+  for (const address of [one, other])
+    await expect.poll(() => published(address), READ_AGAIN).toEqual([now.id])
+  await database.db.query(`delete from signing_keys where id = 'forged'`)
+})
+
+describe('the database', () => {
+  test('holds no key that opens without the master key', async () => {
+    const { db, drop } = await cloneDatabase()
+    atEnd(drop)
+    await signerOf(db)
+    const { rows } = await db.query<{ row: string }>('select k::text as row from signing_keys k')
+    expect(rows).toHaveLength(1)
+    for (const name of ['"d"', '"p"', '"n"', 'RSA']) expect(rows[0]!.row).not.toContain(name)
+  })
+
+  test('does not start with another master key, and says which one it needs', async () => {
+    await signerOf(database.db)
+    const other = randomBytes(32).toString('hex')
+    for (const command of [['serve'], ['keys', 'rotate']]) {
+      const { code, stderr } = await bursar(command, { BURSAR_MASTER_KEY: other })
+      expect(code).toBe(1)
+      expect(stderr).toMatch(
+        new RegExp(
+          `BURSAR_MASTER_KEY_FILE: signing key \\S+ is encrypted with master key ${MASTER_KEYS.current.id}, and that is not among those given`,
+        ),
+      )
+    }
+  })
+
+  test('is not served in live mode without one, and is told how to make one', async () => {
+    const { code, stderr } = await bursar(['serve'], { BURSAR_MASTER_KEY: '' })
+    expect([code, stderr]).toEqual([
+      1,
+      expect.stringMatching(/BURSAR_MASTER_KEY_FILE: live mode needs .*openssl/),
+    ])
+  })
+
+  test('is encrypted with a new master key by the next start, and the old one is needed no more', async () => {
+    const { url, db, drop } = await cloneDatabase()
+    atEnd(drop)
+    const before = await signerOf(db)
+    const renewed = randomBytes(32).toString('hex')
+    const file = join(folder, 'renewed')
+    await writeFile(file, `${renewed}\n${MASTER_KEY}\n`, { mode: 0o600 })
+    const environment = { DATABASE_URL: url, BURSAR_MASTER_KEY: '', BURSAR_MASTER_KEY_FILE: file }
+    for (const content of [`${renewed}\n${MASTER_KEY}\n`, renewed]) {
+      await writeFile(file, content)
+      const service = await spawnBursar({ ...settings(), ...environment, BURSAR_WORKER: 'false' })
+      await service.end('SIGTERM')
+    }
+    const { rows } = await db.query<{ id: string }>('select id from signing_keys')
+    expect(rows).toEqual([{ id: before.id }])
+    await expect(signerOf(db)).rejects.toThrow('not among those given')
+  })
+})
+
+/** An empty database, at the version that an older program left it at. */
+async function databaseAt(version: number): Promise<{ db: Database; url: string }> {
+  const name = `test_${randomBytes(8).toString('hex')}`
+  const template = new URL(inject('templateUrl'))
+  await asAdmin(`create database ${name} owner ${template.username}`)
+  template.pathname = `/${name}`
+  const migrating = new pg.Client({ connectionString: template.href })
+  await migrating.connect()
+  await new Postgrator({
+    migrationPattern: fileURLToPath(new URL('../migrations/*.sql', import.meta.url)),
+    driver: 'pg',
+    schemaTable: 'schema_version',
+    execQuery: (query) => migrating.query(query),
+  }).migrate(String(version))
+  await migrating.end()
+  const db = openDatabase(template.href, { max: 4, onError: () => undefined })
+  atEnd(async () => {
+    await db.end()
+    await asAdmin(`drop database ${name} with (force)`)
+  })
+  return { db, url: template.href }
+}
+
+describe('a database of an older version', () => {
+  test('has its key encrypted by the migration, and the tokens of before stay good', async () => {
+    const { db } = await databaseAt(16)
+    const { privateKey } = await generateKeyPair('RS256', { extractable: true })
+    await db.query(`insert into signing_keys (id, private_jwk, created_at) values ('before', $1, now())`, [
+      await exportJWK(privateKey),
+    ])
+    await migrate(
+      db,
+      dataSteps(async () => MASTER_KEYS),
+    )
+    const { id, jwks } = await signerOf(db)
+    expect([id, jwks.keys[0]!.n]).toEqual(['before', (await exportJWK(privateKey)).n])
+    const { rows } = await db.query<{ row: string }>('select k::text as row from signing_keys k')
+    expect(rows[0]!.row).not.toContain((await exportJWK(privateKey)).d!)
+    await importJWK(jwks.keys[0]!, 'RS256')
+  })
+
+  test('is not migrated without the master key that its content needs', async () => {
+    const { db, url } = await databaseAt(16)
+    const key = { kty: 'RSA', n: 'n', e: 'AQAB', d: 'd' }
+    await db.query(`insert into signing_keys (id, private_jwk, created_at) values ('before', $1, now())`, [
+      key,
+    ])
+    const { code, stderr } = await bursar(['migrate'], { DATABASE_URL: url, BURSAR_MASTER_KEY: '' })
+    expect([code, stderr]).toEqual([1, expect.stringMatching(/^BURSAR_MASTER_KEY_FILE: live mode needs/)])
+    const { rows } = await db.query<{ later: number }>(
+      'select count(*)::int as later from schema_version where version > 16',
+    )
+    expect(rows).toEqual([{ later: 0 }])
+  })
+
+  test('that has no such content needs none', async () => {
+    const { url } = await databaseAt(16)
+    const { code } = await bursar(['migrate'], { DATABASE_URL: url, BURSAR_MASTER_KEY: '' })
+    expect(code).toBe(0)
+  })
+})
+
+test('a sandbox keeps its own beside the credentials, and goes on with it', async () => {
+  const { url, drop } = await cloneDatabase()
+  atEnd(drop)
+  const own = await mkdtemp(join(folder, 'sandbox-'))
+  const environment = {
+    DATABASE_URL: url,
+    BURSAR_DATA_DIR: own,
+    BURSAR_MASTER_KEY: '',
+    BURSAR_WORKER: 'false',
+  }
+  let written: string | undefined
+  for (let start = 1; start <= 2; start++) {
+    const service = await spawnBursar(environment)
+    await service.end('SIGTERM')
+    const content = await readFile(join(own, 'master-key'), 'utf8')
+    expect(content).toBe((written ??= content))
+    expect((await stat(join(own, 'master-key'))).mode & 0o777).toBe(0o600)
+    expect(service.log()).not.toContain(content.trim())
+  }
+})
