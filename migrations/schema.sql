@@ -46,6 +46,7 @@ create table api_clients (
   constraint api_clients_pkey PRIMARY KEY (customer_id, id),
   constraint api_clients_customer_id_fkey FOREIGN KEY (customer_id) REFERENCES customers(id)
 );
+CREATE INDEX api_clients_disabled ON api_clients USING btree (disabled_at) WHERE disabled_at IS NOT NULL;
 CREATE INDEX api_clients_id ON api_clients USING btree (id);
 
 create table balances (
@@ -253,6 +254,7 @@ create table freezes (
   constraint freezes_pkey PRIMARY KEY (kind, subject, reason),
   constraint freezes_kind CHECK (kind = ANY (ARRAY['ALL'::text, 'NETWORK'::text, 'CUSTOMER'::text, 'PROFILE'::text]))
 );
+CREATE INDEX freezes_of_customer ON freezes USING btree (split_part(subject, '/'::text, 1)) WHERE kind = ANY (ARRAY['CUSTOMER'::text, 'PROFILE'::text]);
 
 create table identities (
   customer_id uuid not null,

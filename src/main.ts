@@ -48,6 +48,7 @@ const GROUPS: [names: string[], load: () => Promise<Group>][] = [
   [['statements', 'rewards'], async () => (await import('./commands/statements.ts')).statementCommands],
   [['networks', 'withdrawal'], async () => (await import('./commands/networks.ts')).networkCommands],
   [['keys'], async () => (await import('./commands/keys.ts')).keyCommands],
+  [['freeze', 'unfreeze'], async () => (await import('./commands/freezes.ts')).freezeCommands],
   [['prices'], async () => (await import('./commands/prices.ts')).priceCommands],
 ]
 

@@ -112,6 +112,7 @@ test('what is well is told so, and nothing is changed', async () => {
     `OK mode: live, with the token issuer ${service.address}`,
     expect.stringMatching(/^OK clock: .* \d+ ms apart$/),
     'OK worker: no work is due',
+    'OK freezes: nothing is frozen',
     `OK keys: master key ${MASTER_KEYS.current.id}`,
     'WARN networks: none is configured: withdrawals are refused',
     `OK port: Bursar answers at 127.0.0.1:${environment.PORT}`,

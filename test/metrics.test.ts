@@ -8,6 +8,7 @@ import { createCustomer } from '../src/customers/create-customer.ts'
 import { transaction } from '../src/db/database.ts'
 import { SCOPES } from '../src/http/scopes.ts'
 import { Ledger } from '../src/ledger/ledger.ts'
+import { freeze, unfreeze } from '../src/ledger/records/freezes.ts'
 import { createApiClient } from '../src/oauth/api-clients.ts'
 import { atEnd, cloneDatabase, credit, remoteCaller, spawnBursar, withdrawalOf } from './support.ts'
 import type { BursarProcess, RemoteCaller, TestDatabase } from './support.ts'
@@ -122,10 +123,15 @@ test('withdrawals are told of from their creation to their end, and so is what p
   await insert('the hot wallet has 1.6 left, the withdrawal needs 2.7 BTC')
   await insert('the wallet has sent 5f, which this database does not know')
   await insert('something that nobody has thought of')
+  await insert('network BITCOIN is frozen (OPERATOR): a leak')
+  await freeze(database.db, { kind: 'NETWORK', network: 'BITCOIN' }, 'OPERATOR', 'a leak')
   const waiting = (reason: string) => valueOf('bursar_withdrawals_waiting', { network: 'BITCOIN', reason })
   await expect.poll(() => waiting('hot_wallet'), { timeout: 20_000, interval: 500 }).toBe(2)
   expect(await waiting('unknown_transactions')).toBe(1)
   expect(await waiting('other')).toBe(1)
+  expect(await waiting('frozen')).toBe(1)
+  expect(await valueOf('bursar_frozen', { kind: 'NETWORK', reason: 'OPERATOR' })).toBe(1)
+  await unfreeze(database.db, { kind: 'NETWORK', network: 'BITCOIN' })
   await database.db.query(`delete from broadcasts where network = 'BITCOIN'`)
 })
 

@@ -1,4 +1,5 @@
 import { AssertionError } from 'node:assert'
+import { userInfo } from 'node:os'
 import { InvalidArgumentError, type Command } from 'commander'
 import { connect } from '../connect.ts'
 import type { Database } from '../db/database.ts'
@@ -27,6 +28,30 @@ export function exitCodes(program: Command): Command {
 export async function requireCustomer(db: Database, id: string): Promise<void> {
   const { rowCount } = await db.query('select 1 from customers where id = $1', [id])
   if (rowCount === 0) throw new Error(`there is no customer ${id}`)
+}
+
+/**
+ * Writes who did what to the log: the operating system's user, the command and what it acted on. At the level of
+ * `info`, which the commands' own log leaves out.
+ */
+export function logOperator(settings: Settings, did: string, on: Record<string, unknown>): void {
+  const { log } = openLog({ logLevel: settings.logLevel === 'silent' ? 'silent' : 'info' })
+  log.info({ ...operator(), ...on }, did)
+}
+
+/** The user that runs this program; behind sudo also the one who asked for it. */
+function operator(): { user: string; sudo_user?: string } {
+  const { SUDO_USER } = process.env
+  return { user: userName(), ...(SUDO_USER && { sudo_user: SUDO_USER }) }
+}
+
+function userName(): string {
+  try {
+    return userInfo().username
+  } catch {
+    // In a container the user may have a number and no name.
+    return String(process.getuid?.())
+  }
 }
 
 /**

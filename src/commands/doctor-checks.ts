@@ -8,6 +8,7 @@ import { schemaVersions } from '../db/migrate.ts'
 import { credentialsFile } from '../demo/credentials.ts'
 import { issuerOf, otherMode, readStamp, sandboxTraces, wasSandbox } from '../deployment.ts'
 import { findMasterKeys, HOW_TO_MAKE_ONE, masterKeyFile } from '../keys/master-keys.ts'
+import { describeFreeze, selectFreezes } from '../ledger/records/freezes.ts'
 import { networkReports, type NetworkReport } from '../networks/network-status.ts'
 import { listSigningKeys } from '../oauth/signing-keys.ts'
 import { openNetworks } from '../serve.ts'
@@ -88,6 +89,7 @@ export async function examine(settings: Settings, version: string): Promise<Find
       await look('mode', 'set BURSAR_MODE to the mode of the database', () => mode(db, settings))
       await look('clock', 'let both machines keep the time by NTP', () => clock(db))
       await look('worker', 'bursar serve', () => worker(db, settings))
+      await look('freezes', 'bursar migrate', () => frozen(db))
     }
     await look('keys', 'mend BURSAR_MASTER_KEY_FILE (docs/backup.md)', () =>
       keys(settings, answers ? db : undefined),
@@ -272,7 +274,12 @@ const DUE = `
     where t.status = 'PENDING' and t.type in ('CRYPTO_WITHDRAWAL', 'WIRE_WITHDRAWAL')
       and not exists (select from broadcasts b where b.customer_id = t.customer_id and b.transfer_id = t.id)
     union all
-    select created_at from orchestrations where status = 'PROCESSING' and destination_transfer_id is null
+    select created_at from orchestrations o
+    where status = 'PROCESSING' and destination_transfer_id is null
+      and not exists (
+        select from freezes
+        where kind in ('CUSTOMER', 'PROFILE') and split_part(subject, '/', 1) = o.customer_id::text
+          and subject in (o.customer_id::text, o.customer_id::text || '/' || o.profile_id))
   ) due`
 
 async function worker(db: Database, settings: Settings): Promise<Verdict> {
@@ -288,6 +295,23 @@ async function worker(db: Database, settings: Settings): Promise<Verdict> {
   if (seconds > OVERDUE_SECONDS_WARN)
     return warn(`${count} pieces of work are due, since ${seconds} s`, advice)
   return ok(count === 0 ? 'no work is due' : `${count} pieces of work are due, since ${seconds} s`)
+}
+
+/** Most freezes that are told one by one. */
+const FREEZES_TOLD_MAX = 5
+
+async function frozen(db: Database): Promise<Verdict[]> {
+  const { current, known } = await schemaVersions(db)
+  // An older schema may have no such table; the check of the schema has told so.
+  if (current < known) return [ok('nothing is frozen')]
+  const freezes = await selectFreezes(db)
+  if (freezes.length === 0) return [ok('nothing is frozen')]
+  const advice = 'bursar freeze list; bursar unfreeze, once the cause is known'
+  const told = freezes
+    .slice(0, FREEZES_TOLD_MAX)
+    .map((one) => warn(`${describeFreeze(one)} (since ${one.created_at})`, advice))
+  const more = freezes.length - told.length
+  return more === 0 ? told : [...told, warn(`${more} more are frozen`, advice)]
 }
 
 async function networks(settings: Settings, db: Database | undefined): Promise<Verdict | Verdict[]> {

@@ -12,7 +12,7 @@ export function networkCommands(program: Command): void {
     .description('the real networks that are configured')
     .command('status')
     .description(
-      'what they hold against what the ledger says is in custody, what is in flight and what waits; exit code 1 when one does not answer or holds too little',
+      'what they hold against what the ledger says is in custody, what is in flight and what waits; exit code 1 when one does not answer, is frozen or holds too little',
     )
     .option('--json', 'print JSON')
     .action(({ json }: { json?: true }) =>
@@ -53,8 +53,8 @@ function transactionHash(text: string): string {
   return text.toLowerCase()
 }
 
-const isWrong = ({ reachable, below_low_mark, custody }: NetworkReport) =>
-  !reachable || below_low_mark || custody.some(({ short }) => short)
+const isWrong = ({ reachable, below_low_mark, frozen, custody }: NetworkReport) =>
+  !reachable || below_low_mark || frozen.length > 0 || custody.some(({ short }) => short)
 
 function textOf(report: NetworkReport): string {
   const { crypto_network, reachable, error, height, confirmations, custody, in_flight, waiting } = report
@@ -69,6 +69,7 @@ function textOf(report: NetworkReport): string {
       ({ asset, collected, paid }) => `  fees in ${asset}: collected ${collected}, paid ${paid}`,
     ),
     ...(report.below_low_mark ? ['  THE HOT WALLET IS BELOW ITS LOW MARK'] : []),
+    ...report.frozen.map(({ reason, detail, since }) => `  FROZEN since ${since} (${reason}): ${detail}`),
     `  in flight: ${flights.length === 0 ? 'nothing' : flights.join(', ')}`,
     ...waiting.map(({ reason, count, since }) => `  ${count} waiting since ${since}: ${reason}`),
   ].join('\n')

@@ -68,7 +68,7 @@ const kinds = {
     status: 403,
     title: 'Disabled',
     explanation:
-      'The account or identity is disabled or denied (a bank account: rejected), so nothing can be withdrawn for it. `meta` holds its id and status.',
+      'The account or identity is disabled or denied (a bank account: rejected), or the profile or the whole customer is frozen by the operator, so nothing can be withdrawn for it. `meta` holds its id and status.',
   },
   'already-exists': {
     status: 409,
@@ -174,8 +174,11 @@ export const problem = {
       meta,
     ),
   expired: (detail: string, meta: { fee_id: string }) => new Problem('expired', detail, meta),
-  disabled: (what: 'account' | 'identity' | 'fiat account', id: string, status: string) =>
-    new Problem('disabled', `${what} ${id} is ${status}: nothing can be withdrawn for it`, { id, status }),
+  disabled: (
+    what: 'customer' | 'profile' | 'account' | 'identity' | 'fiat account',
+    id: string,
+    status: string,
+  ) => new Problem('disabled', `${what} ${id} is ${status}: nothing can be withdrawn for it`, { id, status }),
   alreadyExists: (field: string, existing: unknown) =>
     new Problem('already-exists', `a record with this ${field} exists; meta.existing holds it`, { existing }),
 }

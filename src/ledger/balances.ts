@@ -24,26 +24,30 @@ export interface BalanceRow extends BalanceKey {
   account_id: string | null
 }
 
-type LockedRow = BalanceRow & { now: string }
+type LockedRow = BalanceRow & { now: string; frozen: string[] | null }
 
 const keyOf = (profile_id: string, asset: string) => `${profile_id}/${asset}`
 
 /**
  * Reads and locks the balances that exist among `keys`, in key order, always, so that no two batches deadlock;
  * and the database's clock behind each lock. One row at least: with no balance at all, it is the clock's alone.
+ * `frozen` has the subjects of the freezes of the customer and its profiles, read in the same round trip.
  */
 export async function lockBalances(
   tx: Transaction,
   customerId: string,
   keys: BalanceKey[],
-): Promise<{ rows: BalanceRow[]; clock: string }> {
+): Promise<{ rows: BalanceRow[]; clock: string; frozen: string[] }> {
   const sorted = distinct(keys)
   const { rows } = await tx.query<LockedRow>({
     name: 'lock balances',
     // Lateral, so that it can only be one index look-up per key, in their order. The clock is in the select list,
     // so that it is read when the row of that key is locked.
     text: `
-      select locked.*, clock_timestamp() as now
+      select locked.*, clock_timestamp() as now, (
+        select array_agg(subject) from freezes
+        where kind in ('CUSTOMER', 'PROFILE') and split_part(subject, '/', 1) = $1::uuid::text
+      ) as frozen
       from (values (0)) one_row
       left join (
         select b.*
@@ -63,7 +67,8 @@ export async function lockBalances(
       arrayLiteral(sorted.map((key) => key.asset)),
     ],
   })
-  return { rows: rows.filter((row) => row.profile_id !== null), clock: rows.at(-1)!.now }
+  const { now, frozen } = rows.at(-1)!
+  return { rows: rows.filter((row) => row.profile_id !== null), clock: now, frozen: frozen ?? [] }
 }
 
 /** Each key once, in key order. */
@@ -76,9 +81,12 @@ function distinct(keys: BalanceKey[]): BalanceKey[] {
 export class Balances {
   /** The profiles that these balances prove to exist, each with its account's id, if it has one. */
   readonly profiles: ReadonlyMap<string, string | null>
+  /** What is frozen of the customer: its id, or `<customer id>/<profile id>`. */
+  readonly frozen: ReadonlySet<string>
   #balances = new Map<string, Balance>()
 
-  constructor(rows: BalanceRow[]) {
+  constructor(rows: BalanceRow[], frozen: readonly string[] = []) {
+    this.frozen = new Set(frozen)
     this.profiles = new Map(rows.map((row) => [row.profile_id, row.account_id]))
     for (const { profile_id, asset, available, version } of rows) {
       this.#balances.set(keyOf(profile_id, asset), {

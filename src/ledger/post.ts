@@ -42,13 +42,13 @@ export class LedgerTransaction {
     keys: BalanceKey[],
     at?: Moment,
   ): Promise<LedgerTransaction> {
-    const { rows, clock } = await lockBalances(tx, customerId, keys)
+    const { rows, clock, frozen } = await lockBalances(tx, customerId, keys)
     // A clock that was set back must not put an entry before the one it follows. Timestamps of one form sort as text.
     const now = rows.reduce(
       (latest, { updated_at }) => (updated_at > latest ? updated_at : latest),
       at?.text ?? clock,
     )
-    return new LedgerTransaction(tx, customerId, new Balances(rows), momentAt(now))
+    return new LedgerTransaction(tx, customerId, new Balances(rows, frozen), momentAt(now))
   }
 
   /** The first profile balance that these entries would take below zero, and by what it falls short. */

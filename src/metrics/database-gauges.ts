@@ -44,13 +44,18 @@ const DEFINITIONS = {
   },
   orchestrations: {
     name: 'bursar_orchestrations_processing',
-    help: 'Orchestrations that are PROCESSING; to_pay: their destination transfer is not made yet.',
+    help: 'Orchestrations that are PROCESSING; to_pay: their destination transfer is not made yet; frozen: nor may it be.',
     labelNames: ['step'],
   },
   orchestrationsOldest: {
     name: 'bursar_orchestrations_processing_oldest_seconds',
     help: 'Age of the oldest of them.',
     labelNames: ['step'],
+  },
+  frozen: {
+    name: 'bursar_frozen',
+    help: 'What is frozen, so that no money leaves it that is not signed yet, by kind and reason.',
+    labelNames: ['kind', 'reason'],
   },
   deposits: {
     name: 'bursar_deposits_read_age_seconds',
@@ -127,6 +132,7 @@ const readSamples = (db: Database): Promise<Samples> =>
           tx,
           `select network, extract(epoch from clock_timestamp() - updated_at) as value from network_cursors`,
         ),
+        frozen: await rowsOf(tx, `select kind, reason, count(*) as value from freezes group by kind, reason`),
         balances: await rowsOf(tx, `select asset, sum(available) as value from balances group by asset`),
       }
     },
@@ -144,6 +150,12 @@ const REASONS = [
   ['fee', `the network's fee`],
   ['fee', 'gas costs'],
   ['node', 'the node'],
+  ['frozen', 'everything is frozen'],
+  ['frozen', 'network '],
+  ['frozen', 'customer '],
+  ['frozen', 'profile '],
+  ['standing', 'account '],
+  ['standing', 'identity '],
 ] as const
 
 // The partial index on due_at holds those that have not ended, and only those.
@@ -203,10 +215,17 @@ async function broadcasts(tx: Transaction): Promise<Samples> {
 // Each part has a partial index of its own.
 async function orchestrations(tx: Transaction): Promise<Samples> {
   const { rows } = await tx.query<{ step: string; count: string; age: string }>(`
-    select 'to_pay' as step, count(*) as count,
-           coalesce(extract(epoch from clock_timestamp() - min(created_at)), 0) as age
-    from orchestrations
-    where status = 'PROCESSING' and destination_transfer_id is null
+    select step, count(o) as count, coalesce(extract(epoch from clock_timestamp() - min(created_at)), 0) as age
+    from (values ('to_pay', false), ('frozen', true)) steps (step, frozen)
+    left join (
+      select o.created_at, exists (
+        select from freezes
+        where kind in ('CUSTOMER', 'PROFILE') and split_part(subject, '/', 1) = o.customer_id::text
+          and subject in (o.customer_id::text, o.customer_id::text || '/' || o.profile_id)) as frozen
+      from orchestrations o
+      where status = 'PROCESSING' and destination_transfer_id is null
+    ) o using (frozen)
+    group by step
     union all
     select 'paying', count(*), coalesce(extract(epoch from clock_timestamp() - min(created_at)), 0)
     from orchestrations

@@ -37,6 +37,8 @@ export interface NetworkReport {
   below_low_mark: boolean
   /** Withdrawals under way, by how far they are. */
   in_flight: Record<string, number>
+  /** Why nothing may be signed there: the freezes of the network, and of everything. */
+  frozen: { reason: string; detail: string; since: string }[]
   /** Those that wait: why, how many, and since when the first of them. */
   waiting: { reason: string; count: number; since: string }[]
 }
@@ -54,15 +56,16 @@ async function report(
   crypto_network: CryptoNetwork,
   { adapter, confirmations, lowMark }: ConfiguredNetwork,
 ): Promise<NetworkReport> {
-  const [status, custody, fees, in_flight, leaving, waiting] = await Promise.all([
+  const [status, custody, fees, in_flight, leaving, waiting, frozen] = await Promise.all([
     adapter.status!().catch((error: Error) => error),
     sumsOf(db, `custody:${crypto_network}`),
     feesOn(db, crypto_network),
     inFlight(db, crypto_network),
     leavingOn(db, crypto_network),
     waitingOn(db, crypto_network),
+    freezesOn(db, crypto_network),
   ])
-  const about = { crypto_network, confirmations, fees, in_flight, waiting }
+  const about = { crypto_network, confirmations, fees, in_flight, waiting, frozen }
   if (status instanceof Error) {
     const unknown = [...custody].map(([asset, minor]) => {
       const in_custody = formatAmount(minor, decimalsOf(asset))
@@ -181,4 +184,16 @@ async function waitingOn(db: Database, network: CryptoNetwork): Promise<NetworkR
     [network],
   )
   return rows.map(({ reason, count, since }) => ({ reason, count: Number(count), since }))
+}
+
+async function freezesOn(db: Database, network: CryptoNetwork): Promise<NetworkReport['frozen']> {
+  const { rows } = await db.query<NetworkReport['frozen'][number]>(
+    `
+    select reason, detail, created_at as since
+    from freezes
+    where (kind, subject) in (('ALL', ''), ('NETWORK', $1))
+    order by created_at`,
+    [network],
+  )
+  return rows
 }

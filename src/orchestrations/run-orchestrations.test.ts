@@ -34,6 +34,7 @@ import type { OrchestrationRule } from '../ledger/records/orchestration-rule.ts'
 import type { Orchestration } from '../ledger/records/orchestration.ts'
 import { TRANSFER_COLUMNS, transferToWire, type Transfer } from '../ledger/records/transfer.ts'
 import type { TransferRow } from '../ledger/records/transfer.ts'
+import { freeze, unfreeze, type FreezeTarget } from '../ledger/records/freezes.ts'
 import { verify } from '../ledger/verify.ts'
 import { addressFromBytes } from '../networks/addresses.ts'
 import { MAGIC_OUTCOMES, magicAccountNumber, magicAddress } from '../networks/magic-addresses.ts'
@@ -675,6 +676,34 @@ describe('the sandbox returns the funds and says why', () => {
     expect(await balancesOf(world)).toEqual({ '0 USDG': '7.25' })
     await requireSound(world)
   })
+})
+
+test.each<[string, (world: World) => FreezeTarget]>([
+  [
+    'its profile',
+    ({ customer: { customer_id }, profiles: [profile_id] }) => ({
+      kind: 'PROFILE',
+      customer_id,
+      profile_id: profile_id!,
+    }),
+  ],
+  ['its customer', ({ customer: { customer_id } }) => ({ kind: 'CUSTOMER', customer_id })],
+])('an orchestration waits while %s is frozen, and goes on', async (what, targetOf) => {
+  const world = await newWorld()
+  await newRule(world, ruleOf({ profile: 0, source: { kind: 'profile' } }))
+  await newRule(world, ruleOf({ profile: 1, source: { kind: 'profile' } }))
+  await freeze(service.db, targetOf(world), 'OPERATOR', 'a leak')
+  const waiting = await startedBy(world, await deposit(world, 0, 'USD', '5'))
+  const other = await startedBy(world, await deposit(world, 1, 'USD', '5'))
+  for (let round = 1; round <= 3; round++) await runOrchestrations(service.db, service)
+  const isPaid = async ({ id }: { id: string }) => (await read(world, id)).destination_transfer !== undefined
+  expect((await read(world, waiting.id)).status).toBe('PROCESSING')
+  expect([await isPaid(waiting), await isPaid(other)]).toEqual([false, what === 'its profile'])
+  await unfreeze(service.db, targetOf(world))
+  await finish()
+  expect((await read(world, waiting.id)).status).toBe('COMPLETED')
+  expect((await read(world, other.id)).status).toBe('COMPLETED')
+  await requireSound(world)
 })
 
 describe('the money stays on the profile', () => {

@@ -62,7 +62,10 @@ const TO_DO = `
   from orchestrations
   where status = 'PROCESSING' and destination_transfer_id is null`
 
-/** Those whose destination goes over a network that is not connected here wait, for another worker or another day. */
+/**
+ * Orchestrations whose destination goes over a network that is not connected here wait, for another worker or another
+ * day. So do those of a frozen profile or customer: the freeze may be lifted, and FAILED would be for good.
+ */
 async function claim(tx: Transaction, customerId: string, networks: Networks): Promise<Claimed[]> {
   const { rows } = await tx.query<OrchestrationRow & { place: string }>({
     text: `
@@ -71,6 +74,10 @@ async function claim(tx: Transaction, customerId: string, networks: Networks): P
       where o.customer_id = $1 and o.status = 'PROCESSING' and o.destination_transfer_id is null
         and (o.destination ? 'profile'
              or coalesce(o.destination -> 'crypto' ->> 'network', 'WIRE') = any ($2::text[]))
+        and not exists (
+          select from freezes
+          where kind in ('CUSTOMER', 'PROFILE') and split_part(subject, '/', 1) = $1::uuid::text
+            and subject in ($1::uuid::text, $1::uuid::text || '/' || o.profile_id))
       order by o.id
       limit $3
       for update skip locked`,
@@ -97,6 +104,8 @@ async function payOut(
   const ledger = await LedgerTransaction.open(tx, customerId, keys)
   const profileIds = keys.map((key) => key.profile_id)
   const holders = await Holders.read(tx, customerId, ledger.balances, profileIds, orchestrations)
+  // Frozen since the claim: the next round leaves them out.
+  if (orchestrations.some(({ profile_id }) => holders.isFrozen(profile_id))) return 0
   const bankAccounts = orchestrations.flatMap(({ destination }) => destination.fiat?.bank_account_id ?? [])
   const fiatAccounts = await selectFiatAccounts(tx, customerId, bankAccounts)
 

@@ -8,11 +8,19 @@ export type FreezeTarget =
   | { kind: 'PROFILE'; customer_id: string; profile_id: string }
 
 /**
- * Why. OPERATOR: a person did it. The others are set by the worker, and an operator lifts them once the cause is known:
+ * Why. OPERATOR: a person did it. DISABLED: the customer is disabled, so that it gets no access tokens either. The others are set by the worker, and an operator lifts them once the cause is known:
  * REORGANISATION, a chain took back blocks deeper than the confirmations; CUSTODY_SHORT, more is credited than is in custody;
  * NETWORK_FEES, a day's network fees are out of proportion to the fees taken; NODES_DISAGREE, two nodes tell different things.
  */
-export type FreezeReason = 'OPERATOR' | 'REORGANISATION' | 'CUSTODY_SHORT' | 'NETWORK_FEES' | 'NODES_DISAGREE'
+export const FREEZE_REASONS = [
+  'OPERATOR',
+  'DISABLED',
+  'REORGANISATION',
+  'CUSTODY_SHORT',
+  'NETWORK_FEES',
+  'NODES_DISAGREE',
+] as const
+export type FreezeReason = (typeof FREEZE_REASONS)[number]
 
 export interface Freeze {
   kind: FreezeTarget['kind']
@@ -109,13 +117,16 @@ export async function waitForSigning(tx: Transaction, timeoutMs: number): Promis
 }
 
 /** A freeze in words, for operators: what is frozen, and why. */
-export function describeFreeze({ kind, subject, reason, detail }: Freeze): string {
+export function describeFreeze({ kind, subject, reason, detail }: Omit<Freeze, 'created_at'>): string {
   const what = { ALL: 'everything', NETWORK: 'network', CUSTOMER: 'customer', PROFILE: 'profile' }[kind]
   const id = kind === 'PROFILE' ? subject.slice(subject.indexOf('/') + 1) : subject
-  return `${id === '' ? what : `${what} ${id}`} is frozen (${reason}): ${detail}`
+  const subjectText = id === '' ? what : `${what} ${id}`
+  if (reason === 'DISABLED') return `${subjectText} is disabled: ${detail}`
+  return `${subjectText} is frozen (${reason}): ${detail}`
 }
 
-function subjectOf(target: FreezeTarget): string {
+/** A target as its row names it (`Freeze.subject`). */
+export function subjectOf(target: FreezeTarget): string {
   switch (target.kind) {
     case 'ALL':
       return ''

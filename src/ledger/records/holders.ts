@@ -38,8 +38,17 @@ export class Holders {
   /** Each profile that exists, with its account's id. */
   #profiles: ReadonlyMap<string, string | null>
   #standing: Standing
+  #customerId: string
+  #frozen: ReadonlySet<string>
 
-  private constructor(profiles: ReadonlyMap<string, string | null>, standing: Standing) {
+  private constructor(
+    customerId: string,
+    frozen: ReadonlySet<string>,
+    profiles: ReadonlyMap<string, string | null>,
+    standing: Standing,
+  ) {
+    this.#customerId = customerId
+    this.#frozen = frozen
     this.#profiles = profiles
     this.#standing = standing
   }
@@ -56,7 +65,8 @@ export class Holders {
     const others = await selectProfiles(db, customerId, [...unproven])
     const profiles = others.size === 0 ? balances.profiles : new Map([...balances.profiles, ...others])
     const accountIds = holders.flatMap(({ profile_id }) => profiles.get(profile_id) ?? [])
-    return new Holders(profiles, await readStanding(db, customerId, accountIds, holders))
+    const standing = await readStanding(db, customerId, accountIds, holders)
+    return new Holders(customerId, balances.frozen, profiles, standing)
   }
 
   profileExists(profileId: string): boolean {
@@ -65,12 +75,13 @@ export class Holders {
 
   /**
    * Throws not-found for a profile, account or identity that is not there, in this order, and disabled where the
-   * account, the profile's account or the identity is DENIED or DISABLED.
+   * customer or profile is frozen, or the account, the profile's account or the identity is DENIED or DISABLED.
    */
   require({ profile_id, account_id, identity_id }: Holder): void {
     const profileAccount = this.#profiles.get(profile_id)
     if (profileAccount === undefined) throw problem.notFound('profile', profile_id)
     requireNamed(this.#standing, { account_id, identity_id })
+    this.#requireNotFrozen(profile_id)
     for (const id of [account_id, profileAccount]) {
       if (id == null) continue
       const status = this.#standing.accounts.get(id)
@@ -79,6 +90,17 @@ export class Holders {
     }
     const status = identity_id === undefined ? undefined : this.#standing.identities.get(identity_id)
     if (BARRED.has(status)) throw problem.disabled('identity', identity_id!, status!)
+  }
+
+  /** Whether money may not leave the profile, because it or its customer is frozen. */
+  isFrozen(profileId: string): boolean {
+    return this.#frozen.has(this.#customerId) || this.#frozen.has(`${this.#customerId}/${profileId}`)
+  }
+
+  #requireNotFrozen(profileId: string): void {
+    if (!this.isFrozen(profileId)) return
+    if (this.#frozen.has(this.#customerId)) throw problem.disabled('customer', this.#customerId, 'FROZEN')
+    throw problem.disabled('profile', profileId, 'FROZEN')
   }
 }
 

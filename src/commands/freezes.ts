@@ -1,0 +1,196 @@
+import { InvalidArgumentError, type Command } from 'commander'
+import { CRYPTO_NETWORKS } from '../assets/catalogue.ts'
+import { tookTooLong, transaction, type Database } from '../db/database.ts'
+import {
+  describeFreeze,
+  freeze,
+  FREEZE_REASONS,
+  selectFreezes,
+  subjectOf,
+  unfreeze,
+  waitForSigning,
+  type Freeze,
+  type FreezeReason,
+  type FreezeTarget,
+} from '../ledger/records/freezes.ts'
+import type { Settings } from '../settings.ts'
+import { EXIT, logOperator, requireCustomer, uuid, withDatabase } from './command-line.ts'
+import { print, table } from './output.ts'
+
+/** How long `bursar freeze` waits for the transactions that sign at this moment. */
+const SIGNING_WAIT_MS = 30_000
+const REASON_LENGTH_MAX = 500
+
+/** What can be frozen: the command's name, its argument, and the target that the argument names. */
+const TARGETS: {
+  name: string
+  description: string
+  argument?: [name: string, description: string, read: (text: string) => string]
+  target: (db: Database, subject: string) => Promise<FreezeTarget>
+}[] = [
+  {
+    name: 'customer',
+    description: 'a customer with all its profiles',
+    argument: ['<customer_id>', 'customer', uuid],
+    async target(db, customer_id) {
+      await requireCustomer(db, customer_id)
+      return { kind: 'CUSTOMER', customer_id }
+    },
+  },
+  {
+    name: 'profile',
+    description: 'one profile',
+    argument: ['<profile_id>', 'profile', uuid],
+    async target(db, profile_id) {
+      return { kind: 'PROFILE', customer_id: await customerOf(db, profile_id), profile_id }
+    },
+  },
+  {
+    name: 'network',
+    description: 'a network, or the wires: its withdrawals, replacements and sweeps',
+    argument: ['<network>', `${CRYPTO_NETWORKS.join(', ')} or WIRE`, network],
+    target: async (_, name) => ({ kind: 'NETWORK', network: name }),
+  },
+  { name: 'all', description: 'everything', target: async () => ({ kind: 'ALL' }) },
+]
+
+/** `bursar freeze` and `bursar unfreeze`. */
+export function freezeCommands(program: Command): void {
+  const freezing = program
+    .command('freeze')
+    .description(
+      'stop the money that is not signed yet: withdrawals wait, and of a customer or profile no new ones are accepted; deposits are credited',
+    )
+  const unfreezing = program.command('unfreeze').description('let what was frozen go on')
+  for (const { name, description, argument, target } of TARGETS) {
+    const stop = freezing.command(name).description(`freeze ${description}`)
+    const go = unfreezing.command(name).description(`unfreeze ${description}`)
+    for (const command of [stop, go]) if (argument !== undefined) command.argument(...argument)
+    stop
+      .option('--reason <text>', 'why, for other operators', reason, 'no reason was given')
+      .option('--json', 'print JSON')
+      .action((...args: unknown[]) => {
+        const [subject, options] = argumentsOf<{ reason: string; json?: true }>(args)
+        return withDatabase(async (db, settings) => {
+          await freezeTarget(db, settings, await target(db, subject), options)
+        })
+      })
+    go.option('--cause <cause>', `only what was frozen for this: ${FREEZE_REASONS.join(', ')}`, cause)
+      .option('--json', 'print JSON')
+      .action((...args: unknown[]) => {
+        const [subject, options] = argumentsOf<{ cause?: FreezeReason; json?: true }>(args)
+        return withDatabase(async (db, settings) => {
+          await unfreezeTarget(db, settings, await target(db, subject), options)
+        })
+      })
+  }
+  freezing
+    .command('list')
+    .description('list what is frozen and why, oldest first')
+    .option('--json', 'print JSON')
+    .action(({ json }: { json?: true }) =>
+      withDatabase(async (db) => {
+        const freezes = await selectFreezes(db)
+        if (json) return print({ freezes })
+        if (freezes.length === 0) return print('Nothing is frozen.')
+        const columns = ['kind', 'subject', 'reason', 'created_at', 'detail']
+        print(
+          table(
+            columns,
+            freezes.map((one) => [one.kind, one.subject, one.reason, one.created_at, one.detail]),
+          ),
+        )
+      }),
+    )
+}
+
+/** Commander gives the argument, if there is one, then the options. */
+const argumentsOf = <O>(args: unknown[]): [subject: string, options: O] =>
+  typeof args[0] === 'string' ? [args[0], args[1] as O] : ['', args[0] as O]
+
+async function freezeTarget(
+  db: Database,
+  settings: Settings,
+  target: FreezeTarget,
+  { reason: detail, json }: { reason: string; json?: true },
+): Promise<void> {
+  await freeze(db, target, 'OPERATOR', detail)
+  logOperator(settings, 'froze', { ...target, detail })
+  const signing_ended = await transaction(db, (tx) => waitForSigning(tx, SIGNING_WAIT_MS)).then(
+    () => true,
+    (error: unknown) => {
+      if (!tookTooLong(error)) throw error
+      return false
+    },
+  )
+  if (!signing_ended) process.exitCode = EXIT.failed
+  const frozen = { ...target, reason: 'OPERATOR', detail, signing_ended }
+  const text = describeFreeze({ kind: target.kind, subject: subjectOf(target), reason: 'OPERATOR', detail })
+  print(
+    json
+      ? frozen
+      : signing_ended
+        ? `${capital(text)}\nNothing more is signed. Withdrawals that were signed before are still broadcast and followed.`
+        : `${capital(text)}\nA worker that was signing before has not ended after ${SIGNING_WAIT_MS / 1000} s: what it signs may leave. Run this again to wait longer.`,
+  )
+}
+
+async function unfreezeTarget(
+  db: Database,
+  settings: Settings,
+  target: FreezeTarget,
+  { cause, json }: { cause?: FreezeReason; json?: true },
+): Promise<void> {
+  const subject = subjectOf(target)
+  const all = (await selectFreezes(db)).filter((one) => one.kind === target.kind && one.subject === subject)
+  const found = all.filter(({ reason }) => cause === undefined || reason === cause)
+  if (found.length === 0) throw new Error(`it is not frozen${cause === undefined ? '' : ` for ${cause}`}`)
+  if (found.some(({ reason }) => reason === 'DISABLED') && (cause === 'DISABLED' || found.length === 1))
+    throw new Error(`the customer is disabled: bursar customer enable ${subject}`)
+  if (found.length > 1)
+    throw new Error(
+      `it is frozen for ${found.length} causes: say which with --cause\n${found.map(describeFreeze).join('\n')}`,
+    )
+  const [{ reason }] = found as [Freeze]
+  await unfreeze(db, target, reason)
+  logOperator(settings, 'unfroze', { ...target, reason })
+  const remaining = all.filter((one) => one.reason !== reason)
+  print(
+    json
+      ? { ...target, reason, still_frozen_for: remaining.map((one) => one.reason) }
+      : [
+          `It is no longer frozen for ${reason}.`,
+          ...remaining.map((one) => `Still: ${describeFreeze(one)}`),
+        ].join('\n'),
+  )
+}
+
+async function customerOf(db: Database, profileId: string): Promise<string> {
+  const { rows } = await db.query<{ customer_id: string }>('select customer_id from profiles where id = $1', [
+    profileId,
+  ])
+  if (rows[0] === undefined) throw new Error(`there is no profile ${profileId}`)
+  return rows[0].customer_id
+}
+
+const capital = (text: string) => text.replace(/^./, (first) => first.toUpperCase())
+
+/** Reads the name of a network. For commander. */
+function network(text: string): string {
+  const name = text.toUpperCase()
+  if (![...CRYPTO_NETWORKS, 'WIRE'].includes(name))
+    throw new InvalidArgumentError(`must be one of ${CRYPTO_NETWORKS.join(', ')} and WIRE.`)
+  return name
+}
+
+function reason(text: string): string {
+  if (text.trim() === '' || text.length > REASON_LENGTH_MAX)
+    throw new InvalidArgumentError(`must have 1 to ${REASON_LENGTH_MAX} characters.`)
+  return text.trim()
+}
+
+function cause(text: string): FreezeReason {
+  const found = FREEZE_REASONS.find((one) => one === text.toUpperCase())
+  if (found === undefined) throw new InvalidArgumentError(`must be one of ${FREEZE_REASONS.join(', ')}.`)
+  return found
+}

@@ -1,0 +1,124 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
+import { userInfo } from 'node:os'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { createCustomer } from '../src/customers/create-customer.ts'
+import { cloneDatabase, ENVIRONMENT, PROGRAM, type TestDatabase } from './support.ts'
+
+// The commands that stop money, in processes of their own; what they stop is tested beside the code.
+
+let database: TestDatabase
+let folder: string
+beforeAll(async () => {
+  database = await cloneDatabase()
+  folder = await mkdtemp(join(tmpdir(), 'bursar-stops-'))
+})
+afterAll(async () => {
+  await database.drop()
+  await rm(folder, { recursive: true, force: true })
+})
+
+/** Runs a command: its output, what it tells people on standard error, and the lines of its log. */
+async function bursar(...args: string[]) {
+  const child = spawn(process.execPath, [...PROGRAM, ...args], {
+    env: { ...ENVIRONMENT, DATABASE_URL: database.url, BURSAR_DATA_DIR: folder, PORT: '0' },
+    stdio: ['ignore', 'pipe', 'pipe'],
+    timeout: 55_000,
+  })
+  const [stdout, stderr, [code]] = await Promise.all([
+    text(child.stdout),
+    text(child.stderr),
+    once(child, 'close') as Promise<[number | null]>,
+  ])
+  const lines = stderr.split('\n').filter((line) => line !== '')
+  const isLog = (line: string) => line.startsWith('{"level"')
+  return {
+    code,
+    stdout,
+    told: lines.filter((line) => !isLog(line)),
+    log: lines.filter(isLog).map((line) => JSON.parse(line) as Record<string, unknown>),
+  }
+}
+
+test('freezes are made, listed, found by doctor and lifted, and the log has who did it', async () => {
+  const { customer_id, profile_id } = await createCustomer(database.db, 'Acme')
+  const profile = await bursar('freeze', 'profile', profile_id, '--reason', 'a leak', '--json')
+  expect({ ...profile, stdout: JSON.parse(profile.stdout) as object }).toMatchObject({
+    code: 0,
+    stdout: {
+      kind: 'PROFILE',
+      customer_id,
+      profile_id,
+      reason: 'OPERATOR',
+      detail: 'a leak',
+      signing_ended: true,
+    },
+    told: [],
+    log: [{ msg: 'froze', user: userInfo().username, kind: 'PROFILE', profile_id, detail: 'a leak' }],
+  })
+  const network = await bursar('freeze', 'network', 'litecoin')
+  expect(network.stdout).toBe(
+    'Network LITECOIN is frozen (OPERATOR): no reason was given\n' +
+      'Nothing more is signed. Withdrawals that were signed before are still broadcast and followed.\n',
+  )
+  const again = await bursar('freeze', 'profile', profile_id, '--reason', 'another')
+  expect(again.code).toBe(0)
+
+  const listed = await bursar('freeze', 'list', '--json')
+  expect((JSON.parse(listed.stdout) as { freezes: object[] }).freezes).toMatchObject([
+    { kind: 'PROFILE', subject: `${customer_id}/${profile_id}`, reason: 'OPERATOR', detail: 'a leak' },
+    { kind: 'NETWORK', subject: 'LITECOIN', reason: 'OPERATOR' },
+  ])
+  expect((await bursar('freeze', 'list')).stdout).toMatch(
+    /^kind +subject +reason +created_at +detail\nPROFILE /,
+  )
+  const doctor = await bursar('doctor', '--json')
+  const { checks } = JSON.parse(doctor.stdout) as {
+    checks: { check: string; result: string; says: string }[]
+  }
+  expect(checks.filter(({ check }) => check === 'freezes')).toMatchObject([
+    {
+      result: 'WARN',
+      says: expect.stringContaining(`profile ${profile_id} is frozen (OPERATOR): a leak (since`) as string,
+    },
+    { result: 'WARN', says: expect.stringContaining('network LITECOIN is frozen (OPERATOR)') as string },
+  ])
+
+  await database.db.query(
+    `insert into freezes values ('NETWORK', 'LITECOIN', 'REORGANISATION', 'a block is gone', clock_timestamp())`,
+  )
+  const unclear = await bursar('unfreeze', 'network', 'LITECOIN')
+  expect(unclear).toMatchObject({ code: 1, stdout: '', log: [] })
+  expect(unclear.told[0]).toBe('it is frozen for 2 causes: say which with --cause')
+  const one = await bursar('unfreeze', 'network', 'LITECOIN', '--cause', 'operator')
+  expect(one).toMatchObject({
+    code: 0,
+    stdout:
+      'It is no longer frozen for OPERATOR.\nStill: network LITECOIN is frozen (REORGANISATION): a block is gone\n',
+    log: [{ msg: 'unfroze', user: userInfo().username, network: 'LITECOIN', reason: 'OPERATOR' }],
+  })
+  expect((await bursar('unfreeze', 'network', 'LITECOIN', '--json')).stdout).toBe(
+    '{"kind":"NETWORK","network":"LITECOIN","reason":"REORGANISATION","still_frozen_for":[]}\n',
+  )
+  expect((await bursar('unfreeze', 'profile', profile_id)).code).toBe(0)
+  expect(await bursar('unfreeze', 'all')).toMatchObject({ code: 1, told: ['it is not frozen'] })
+  expect((await bursar('freeze', 'list')).stdout).toBe('Nothing is frozen.\n')
+})
+
+test.each([
+  [['freeze', 'profile', crypto.randomUUID()], 1, /^there is no profile /],
+  [['freeze', 'customer', crypto.randomUUID()], 1, /^there is no customer /],
+  [['freeze', 'customer', 'Acme'], 2, /must be a UUID/],
+  [['freeze', 'network', 'DOGECOIN'], 2, /must be one of BITCOIN, .* and WIRE/],
+  [['freeze', 'all', '--reason', ' '], 2, /must have 1 to 500 characters/],
+  [['unfreeze', 'all', '--cause', 'WHIM'], 2, /must be one of OPERATOR, /],
+])('%s is refused and freezes nothing', async (args, code, says) => {
+  const { stdout, told, code: ended } = await bursar(...args)
+  expect({ stdout, ended }).toEqual({ stdout: '', ended: code })
+  expect(told[0]).toMatch(says)
+  expect((await database.db.query('select from freezes')).rowCount).toBe(0)
+})
