@@ -364,10 +364,12 @@ create table orchestrations (
   metadata jsonb,
   created_at timestamp with time zone not null,
   updated_at timestamp with time zone not null,
+  hops smallint not null default 0,
   constraint orchestrations_pkey PRIMARY KEY (customer_id, id),
   constraint orchestrations_ref_id UNIQUE (customer_id, ref_id),
   constraint orchestrations_completed CHECK (status <> 'COMPLETED'::text OR destination_transfer_id IS NOT NULL),
   constraint orchestrations_failed CHECK ((status = 'FAILED'::text) = (fail_reason IS NOT NULL)),
+  constraint orchestrations_hops CHECK (hops >= 0),
   constraint orchestrations_source_amount CHECK (source_amount > 0::numeric),
   constraint orchestrations_status CHECK (status = ANY (ARRAY['PROCESSING'::text, 'COMPLETED'::text, 'FAILED'::text]))
 );
@@ -432,6 +434,17 @@ create table replaced_transactions (
   raw_transaction bytea not null,
   replaced_at timestamp with time zone not null,
   constraint replaced_transactions_pkey PRIMARY KEY (customer_id, transfer_id, crypto_tx_hash)
+);
+
+create table resolved_withdrawals (
+  customer_id uuid not null,
+  transfer_id uuid not null,
+  outcome text not null,
+  evidence text not null,
+  reason text not null,
+  resolved_at timestamp with time zone not null,
+  constraint resolved_withdrawals_pkey PRIMARY KEY (customer_id, transfer_id),
+  constraint resolved_withdrawals_outcome CHECK (outcome = ANY (ARRAY['PAID'::text, 'NOT_PAID'::text]))
 );
 
 create table reward_rates (

@@ -588,6 +588,21 @@ describe('accounts and withdrawals', () => {
       ['withdrawal', 'mark-paid', NOBODY, '--tx-hash', '0x1'],
       /must be 64 hexadecimal digits\.$/,
     ],
+    [
+      'to resolve a withdrawal that is unknown',
+      ['withdrawal', 'resolve', NOBODY, '--outcome', 'paid', '--evidence', 'x'],
+      new RegExp(`^there is no withdrawal ${NOBODY} that was signed$`),
+    ],
+    [
+      'to resolve a withdrawal without saying how',
+      ['withdrawal', 'resolve', NOBODY, '--evidence', 'x'],
+      /required option '--outcome <outcome>' not specified$/,
+    ],
+    [
+      'to resolve a withdrawal without evidence',
+      ['withdrawal', 'resolve', NOBODY, '--outcome', 'paid', '--evidence', ' '],
+      /must be 1 to 1000 characters\.$/,
+    ],
     ['to disable nobody', ['account', 'disable', NOBODY], new RegExp(`^there is no account ${NOBODY}$`)],
     ['to enable nobody', ['account', 'enable', NOBODY], new RegExp(`^there is no account ${NOBODY}$`)],
     ['to disable what is no id', ['account', 'disable', 'x'], /must be a UUID\.$/],

@@ -1,7 +1,8 @@
-import { InvalidArgumentError, type Command } from 'commander'
+import { InvalidArgumentError, Option, type Command } from 'commander'
 import { networkReports, type NetworkReport } from '../networks/network-status.ts'
 import { openNetworks } from '../serve.ts'
 import { markWithdrawalPaid } from '../transfers/mark-withdrawal-paid.ts'
+import { resolveWithdrawal } from '../transfers/resolve-withdrawal.ts'
 import { EXIT, uuid, withDatabase } from './command-line.ts'
 import { print } from './output.ts'
 
@@ -25,9 +26,8 @@ export function networkCommands(program: Command): void {
       }),
     )
 
-  program
-    .command('withdrawal')
-    .description('withdrawals over real networks')
+  const withdrawal = program.command('withdrawal').description('withdrawals over real networks')
+  withdrawal
     .command('mark-paid')
     .description(
       'say which transaction of the hot wallet has paid a withdrawal that this database has not signed, as after restoring a backup; the worker follows it, and pays nothing more',
@@ -45,6 +45,40 @@ export function networkCommands(program: Command): void {
         )
       }),
     )
+
+  withdrawal
+    .command('resolve')
+    .description(
+      'say whether a withdrawal was paid of which its network tells something that only a person can judge: paid completes it, not-paid refunds it',
+    )
+    .argument('<transfer_id>', 'withdrawal', uuid)
+    .addOption(
+      new Option('--outcome <outcome>', 'decision').choices(['paid', 'not-paid']).makeOptionMandatory(),
+    )
+    .requiredOption('--evidence <text>', 'what was looked at, and where; it is kept', evidenceText)
+    .option('--json', 'print JSON')
+    .action(
+      (
+        id: string,
+        { outcome, evidence, json }: { outcome: 'paid' | 'not-paid'; evidence: string; json?: true },
+      ) =>
+        withDatabase(async (db, settings) => {
+          const real = await openNetworks(settings, db)
+          const adapters = new Map([...real].map(([network, { adapter }]) => [network, adapter]))
+          const decision = outcome === 'paid' ? 'PAID' : 'NOT_PAID'
+          const resolved = await resolveWithdrawal(db, adapters, id, decision, evidence)
+          print(json ? resolved : `Withdrawal ${id} is ${resolved.status}.`)
+        }),
+    )
+}
+
+const EVIDENCE_MAX = 1_000
+
+/** Reads what an operator's decision rests on. For commander. */
+function evidenceText(text: string): string {
+  if (text.trim() === '' || text.length > EVIDENCE_MAX)
+    throw new InvalidArgumentError(`must be 1 to ${EVIDENCE_MAX} characters.`)
+  return text
 }
 
 /** Reads the hash of a transaction of either family. For commander. */
@@ -60,7 +94,7 @@ function textOf(report: NetworkReport): string {
   const { crypto_network, reachable, error, height, confirmations, custody, in_flight, waiting } = report
   const flights = Object.entries(in_flight).map(([state, count]) => `${count} ${state}`)
   return [
-    `${crypto_network}: ${reachable ? `at height ${height}, ${confirmations} confirmations` : `NOT REACHABLE: ${error}`}`,
+    `${crypto_network}: ${reachable ? `at height ${height}, ${typeof confirmations === 'number' ? `${confirmations} confirmations` : `confirmed when ${confirmations}`}` : `NOT REACHABLE: ${error}`}`,
     ...custody.map(
       ({ asset, held, hot_wallet, in_custody, difference, short }) =>
         `  ${asset}: holds ${held}${hot_wallet === undefined ? '' : ` (the hot wallet ${hot_wallet})`}, in custody ${in_custody}, difference ${difference}${short ? ': TOO LITTLE' : ''}`,

@@ -24,7 +24,8 @@ const Secret = Type.Union([
 type Secret = Static<typeof Secret>
 
 const Decimal = Type.String({ pattern: '^[0-9]+(\\.[0-9]+)?$', maxLength: 40 })
-const Confirmations = Type.Integer({ minimum: 1, maximum: 10_000 })
+const CONFIRMATIONS_MAX = 10_000
+const Confirmations = Type.Integer({ minimum: 1, maximum: CONFIRMATIONS_MAX })
 const shared = {
   /** An address may hold a key: then it is a secret. */
   rpc_url: Type.Union([Type.String({ minLength: 1 }), Secret]),
@@ -56,6 +57,8 @@ const EvmSection = Type.Object(
   {
     adapter: Type.Literal('evm'),
     ...shared,
+    /** Or the tag of the network's own finality, where its node has it. */
+    confirmations: Type.Union([Confirmations, Type.Literal('safe'), Type.Literal('finalized')]),
     /** For test networks; else the catalogue's. */
     chain_id: Type.Optional(Type.Integer({ minimum: 1 })),
     /** The hot wallet's private key, in hex. */
@@ -82,10 +85,13 @@ type Family = keyof typeof SECTIONS
 
 const ajv = new Ajv({ allErrors: false, strict: true, strictTypes: false })
 
+/** How deep a transaction must be: a number of blocks, or the tag of the network's own finality (EVM). */
+export type Depth = number | 'safe' | 'finalized'
+
 /** What was read of a section, beside its adapter. */
 export interface ConfiguredNetwork {
   adapter: NetworkAdapter
-  confirmations: number
+  confirmations: Depth
   lowMark: string | undefined
 }
 
@@ -101,7 +107,7 @@ export async function configuredNetworks(
     const network = networkOf(name)
     const secret = (field: string, where: Secret) => readSecret(`${name}.${field}`, where, environment)
     const adapter = await connect(network, section, secret, db)
-    const { confirmations, low_mark, fee_margin = FEE_MARGIN } = section as Static<typeof BitcoinSection>
+    const { confirmations, low_mark, fee_margin = FEE_MARGIN } = section as Static<typeof EvmSection>
     networks.set(network, {
       adapter: { ...adapter, feeMargin: fee_margin },
       confirmations,
@@ -256,6 +262,9 @@ function at(field: string, work: () => unknown): void {
 function complaint(network: CryptoNetwork): string {
   const { instancePath, keyword, params, message } = ajv.errors![0]!
   const path = [network, ...instancePath.split('/').slice(1)].join('.')
+  const isOneOf = ajv.errors!.some((error) => error.keyword === 'anyOf')
+  if (isOneOf && instancePath === '/confirmations')
+    return `${path} must be a number from 1 to ${CONFIRMATIONS_MAX}, 'safe' or 'finalized'`
   if (keyword === 'additionalProperties')
     return `${path}.${(params as { additionalProperty: string }).additionalProperty} is not a known field`
   if (keyword === 'required')

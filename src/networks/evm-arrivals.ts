@@ -2,7 +2,8 @@ import { getAddress, hexToBigInt } from 'viem/utils'
 import type { Hex } from 'viem'
 import { CRYPTO_NETWORKS, NETWORKS } from '../assets/catalogue.ts'
 import type { Database } from '../db/database.ts'
-import { at, headOf, type Block, type Log, type Receipt } from './evm-node.ts'
+import { confirmedHead, depthText } from './evm-confirmations.ts'
+import { at, type Block, type Log, type Receipt } from './evm-node.ts'
 import { addressIn, logIndexOf, offChain, TRANSFER_TOPIC, type EvmChain } from './evm-transactions.ts'
 import type { Arrival } from './networks.ts'
 
@@ -33,7 +34,7 @@ export async function arrivals(
 ): Promise<{ cursor: string; arrivals: Arrival[] }> {
   if (!isCursor(cursor)) return { cursor: await beginning(chain), arrivals: [] }
   await chain.ready()
-  const deep = await deepest(chain)
+  const deep = await confirmedHead(chain)
   const read = BigInt(cursor.slice(0, cursor.indexOf(':')))
   const [lastRead] = await blocksAt(chain, read, read)
   if (cursorOf(lastRead!) !== cursor) throw rearranged(chain, cursor, lastRead!.hash)
@@ -51,14 +52,9 @@ export async function arrivals(
 /** Where reading begins: the newest block that is deep enough. There are no addresses before it is kept. */
 export async function beginning(chain: EvmChain): Promise<string> {
   await chain.ready()
-  const deep = await deepest(chain)
+  const deep = await confirmedHead(chain)
   const [block] = await blocksAt(chain, deep, deep)
   return cursorOf(block!)
-}
-
-async function deepest({ node, confirmations }: EvmChain): Promise<bigint> {
-  const head = await headOf(node)
-  return head < confirmations ? 0n : head - confirmations + 1n
 }
 
 /** What was simulated before has left a cursor of another kind. */
@@ -82,7 +78,7 @@ async function blocksAt({ node }: EvmChain, first: bigint, last: bigint): Promis
 function rearranged({ network, confirmations }: EvmChain, cursor: string, now: Hex): Error {
   const [number, hash] = cursor.split(':')
   return new Error(
-    `${network} has rearranged its blocks deeper than ${confirmations} confirmations: block ${number!} was ` +
+    `${network} has rearranged its blocks deeper than ${depthText(confirmations)}: block ${number!} was ` +
       `${hash!} when it was read, and is ${now} now`,
   )
 }

@@ -42,6 +42,7 @@ export interface Receipt {
   status: Hex
   from: Hex
   blockNumber: Hex
+  blockHash: Hex
   transactionHash: Hex
   gasUsed: Hex
   effectiveGasPrice: Hex

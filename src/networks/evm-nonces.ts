@@ -2,7 +2,7 @@ import type { Hex } from 'viem'
 import { hexToBigInt } from 'viem/utils'
 import type { Transaction } from '../db/database.ts'
 import { at, headOf, NodeError } from './evm-node.ts'
-import { balancesAt, feeMax, isOurs, parse, type EvmChain } from './evm-transactions.ts'
+import { amountIn, balancesAt, feeMax, isOurs, parse, type EvmChain } from './evm-transactions.ts'
 
 /** What the hot wallet has left for one transaction more. Its amounts go down as transactions are decided. */
 export interface Purse {
@@ -146,6 +146,3 @@ async function lockNonce(
   while (noted.has(next)) next += 1
   return { next, noted }
 }
-
-/** The amount in the call of transfer(address,uint256): its second word. */
-const amountIn = (data: Hex): bigint => hexToBigInt(`0x${data.slice(74, 138)}`)

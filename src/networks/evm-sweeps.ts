@@ -4,6 +4,7 @@ import { hexToBigInt, hexToNumber } from 'viem/utils'
 import { transaction, violatedConstraint, type Database, type Transaction } from '../db/database.ts'
 import { newId, readClock } from '../db/ids.ts'
 import type { DepositKeys } from './evm-deposit-keys.ts'
+import { confirmedHead, standingsOf } from './evm-confirmations.ts'
 import { at, headOf, type Receipt } from './evm-node.ts'
 import { closePurse, openPurse } from './evm-nonces.ts'
 import {
@@ -21,7 +22,6 @@ import {
   replacement,
   send,
   signed,
-  standingsOf,
   tooDear,
   transferOf,
   type EvmChain,
@@ -189,8 +189,7 @@ async function move(db: Database, one: Sweep, state: 'SIGNED' | 'BROADCAST'): Pr
  */
 async function neverMined(chain: EvmChain, refused: readonly Sweep[]): Promise<Sweep[]> {
   if (refused.length === 0) return []
-  const deep = (await headOf(chain.node)) - chain.confirmations + 1n
-  if (deep < 0n) return []
+  const deep = await confirmedHead(chain)
   const nonces = await chain.node.all<Hex>(
     refused.map(({ kind, address }) => {
       const sender = kind === 'TOP_UP' ? chain.hotWallet.address : address

@@ -20,9 +20,9 @@ import {
 } from 'viem/utils'
 import { ASSETS, type CryptoNetwork } from '../assets/catalogue.ts'
 import { formatAmount, parseAmount } from '../assets/amount.ts'
+import type { Finality } from './evm-confirmations.ts'
 import {
   at,
-  headOf,
   NodeError,
   says,
   type Block,
@@ -78,8 +78,7 @@ export interface EvmChain {
   /** By asset. */
   tokens: ReadonlyMap<string, Token>
   hotWallet: EvmSigner
-  /** How deep a block must be to count: 1 is the newest. */
-  confirmations: bigint
+  confirmations: Finality
   /** Most that is offered for a unit of gas, in wei. */
   feeCeiling: bigint
   stuckAfterMs: number
@@ -282,10 +281,6 @@ export interface Sent extends SignedTransaction {
   replaced: string[]
 }
 
-/** Where a transaction, or one that it replaced, is. UNKNOWN: these bytes are not with the node. */
-export type Standing =
-  { state: 'MINED'; receipt: Receipt; deep: boolean } | { state: 'PENDING' } | { state: 'UNKNOWN' }
-
 const hashesOf = ({ crypto_tx_hash, replaced }: Sent) => [crypto_tx_hash, ...replaced]
 
 /** Why a node does not take a transaction now. */
@@ -293,32 +288,6 @@ export interface NotTaken {
   reason: string
   /** Its fees are too low for now: `replacement` sees to that. */
   isTooCheap: boolean
-}
-
-/** Where each transaction is. The head is read first, so that nothing seems deeper than it is. */
-export async function standingsOf(chain: EvmChain, sent: readonly Sent[]): Promise<Standing[]> {
-  const head = await headOf(chain.node)
-  const calls = sent.flatMap((one) =>
-    hashesOf(one).map((hash) => ['eth_getTransactionReceipt', hash] as const),
-  )
-  const receipts = await chain.node.all<Receipt | null>(calls)
-  let next = 0
-  const mined = sent.map((one) =>
-    hashesOf(one)
-      .map(() => receipts[next++]!)
-      .find((receipt) => receipt !== null),
-  )
-  const open = sent.filter((_, index) => mined[index] === undefined)
-  const seen = await chain.node.all<object | null>(
-    open.map(({ crypto_tx_hash }) => ['eth_getTransactionByHash', crypto_tx_hash] as const),
-  )
-  const pending = new Set(open.filter((_, index) => seen[index] !== null))
-  return sent.map((one, index): Standing => {
-    const receipt = mined[index]
-    if (receipt === undefined) return { state: pending.has(one) ? 'PENDING' : 'UNKNOWN' }
-    const depth = head - hexToBigInt(receipt.blockNumber) + 1n
-    return { state: 'MINED', receipt, deep: depth >= chain.confirmations }
-  })
 }
 
 /**
@@ -409,13 +378,34 @@ export async function replacement(
 /** At least an eighth more. */
 const raised = (fee: bigint) => fee + fee / 8n + 1n
 
-/** The log of what a signed transfer(to, amount) was to do. */
-export function transferLog({ to, data = '0x' }: EvmTransaction, receipt: Receipt): Log | undefined {
-  const [from, recipient] = [topicOf(receipt.from), `0x${data.slice(10, 74)}`]
-  return receipt.logs.find(({ address, topics: [event, sender, into] }) => {
-    const isToken = getAddress(address) === getAddress(to)
-    return isToken && event === TRANSFER_TOPIC && sender === from && into === recipient
-  })
+/** A token's own word on a transfer: its log, and the amount in it, in units of the chain. */
+export interface LoggedTransfer {
+  log: Log
+  amount: bigint
 }
+
+/**
+ * The log of a signed transfer(to, amount): from the sender to the recipient, by the token's contract. Of several, the one
+ * of the signed amount. Undefined where the receipt has none.
+ */
+export function loggedTransfer(
+  { to, data = '0x' }: EvmTransaction,
+  receipt: Receipt,
+): LoggedTransfer | undefined {
+  const [from, recipient] = [topicOf(receipt.from), `0x${data.slice(10, 74)}`]
+  const logs = receipt.logs.flatMap((log): LoggedTransfer[] => {
+    const [event, sender, into] = log.topics
+    const isIts =
+      getAddress(log.address) === getAddress(to) &&
+      event === TRANSFER_TOPIC &&
+      sender === from &&
+      into === recipient
+    return isIts ? [{ log, amount: hexToBigInt(log.data) }] : []
+  })
+  return logs.find(({ amount }) => amount === amountIn(data)) ?? logs[0]
+}
+
+/** The amount in the call of transfer(address,uint256): its second word. */
+export const amountIn = (data: Hex): bigint => hexToBigInt(`0x${data.slice(74, 138)}`)
 
 export const logIndexOf = ({ logIndex }: Log): string => String(hexToNumber(logIndex))

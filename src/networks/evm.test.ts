@@ -33,6 +33,7 @@ import { freeze, unfreeze } from '../ledger/records/freezes.ts'
 import { verify } from '../ledger/verify.ts'
 import { creditDeposits } from '../transfers/credit-deposits.ts'
 import { markWithdrawalPaid } from '../transfers/mark-withdrawal-paid.ts'
+import { resolveWithdrawal, type Resolution } from '../transfers/resolve-withdrawal.ts'
 import { settleWithdrawals } from '../transfers/settle-withdrawals.ts'
 import { isFrozen, postSweep } from '../transfers/sweep-deposit-addresses.ts'
 import { evmAdapter, type EvmConfig } from './evm.ts'
@@ -316,8 +317,8 @@ test('two workers neither collide nor leave a gap', async () => {
 
 /** Made when it returns; or, where no blocks are made, before all others in the next. */
 const setOnToken = async (
-  functionName: 'setBlocked' | 'setPaused',
-  args: readonly [Hex, boolean] | readonly [boolean],
+  functionName: 'setBlocked' | 'setPaused' | 'setFeePercent',
+  args: readonly [Hex, boolean] | readonly [boolean] | readonly [bigint],
   { first = false } = {},
 ) => {
   const { chain } = anvils.get('ETHEREUM')!
@@ -534,6 +535,157 @@ describe('a transaction that is stuck', () => {
     await settleAll(wallet)
     expect(await requireAgreement(wallet, { ETH: '5' }, [customer])).toHaveLength(1)
   })
+})
+
+describe('a receipt of status 1', () => {
+  test('without its logs is no refund: the withdrawal waits for an operator, or for the true answer', async () => {
+    const funds = { ETH: '1', USDG: '10' }
+    const [customer, wallet] = [await newCustomer(service), await newWallet('ETHEREUM', funds)]
+    const created = await withdraw(customer, 'ETHEREUM', 'USDG', '2')
+    await step(wallet)
+    const { crypto_tx_hash: hash } = await kept(created)
+    await wallet.chain.mine({ blocks: 3 })
+    const receipt: object = await wallet.chain.request({
+      method: 'eth_getTransactionReceipt',
+      params: [hash],
+    } as never)
+    const stripped = { result: { ...receipt, logs: [] } }
+    await withReplies('"eth_getTransactionReceipt"', stripped, () => step(wallet))
+    expect(await read(customer, created)).toMatchObject({ status: 'PENDING' })
+    expect(await waitingReasons([created])).toEqual([
+      `${hash} succeeded, and its receipt has no transfer of USDG: look at the destination's balance, ` +
+        "then say so by 'bursar withdrawal resolve'",
+    ])
+    // The node tells all of it now, so that there is nothing to decide.
+    await expect(
+      resolveWithdrawal(service.db, wallet.networks, created.id, 'NOT_PAID', 'the explorer'),
+    ).rejects.toThrow('needs no decision: ETHEREUM says CONFIRMED')
+    await step(wallet)
+    expect(await read(customer, created)).toMatchObject({ status: 'COMPLETED', crypto_tx_hash: hash })
+    expect(await requireAgreement(wallet, funds, [customer])).toHaveLength(1)
+  })
+
+  test('without its logs is refunded only when an operator says that nothing arrived', async () => {
+    const funds = { ETH: '1', USDG: '10' }
+    const [customer, wallet] = [await newCustomer(service), await newWallet('ETHEREUM', funds)]
+    const created = await withdraw(customer, 'ETHEREUM', 'USDG', '2')
+    await step(wallet)
+    const { crypto_tx_hash: hash } = await kept(created)
+    await wallet.chain.mine({ blocks: 3 })
+    const receipt: object = await wallet.chain.request({
+      method: 'eth_getTransactionReceipt',
+      params: [hash],
+    } as never)
+    const stripped = { result: { ...receipt, logs: [] } }
+    await withReplies('"eth_getTransactionReceipt"', stripped, async () => {
+      const resolved = await resolveWithdrawal(
+        service.db,
+        wallet.networks,
+        created.id,
+        'NOT_PAID',
+        'the explorer',
+      )
+      expect(resolved).toMatchObject({ outcome: 'NOT_PAID', status: 'FAILED' })
+    })
+    expect(await read(customer, created)).toMatchObject({ status: 'FAILED' })
+    expect((await verify(service.db)).disagreements).toEqual([])
+  })
+
+  test('of a token that delivered less is no end: the withdrawal tells how much arrived', async () => {
+    const funds = { ETH: '1', USDG: '10' }
+    const [customer, wallet] = [await newCustomer(service), await newWallet('ETHEREUM', funds)]
+    const created = await withdraw(customer, 'ETHEREUM', 'USDG', '2')
+    await withoutMining(wallet, async () => {
+      await step(wallet)
+      await setOnToken('setFeePercent', [5n], { first: true })
+      await wallet.chain.mine({ blocks: 4 })
+    })
+    await step(wallet)
+    await setOnToken('setFeePercent', [0n])
+    expect(await read(customer, created)).toMatchObject({ status: 'PENDING' })
+    expect(await waitingReasons([created])).toEqual([
+      expect.stringMatching(/^USDG delivered 1\.9 of 2 by 0x[0-9a-f]{64}: /),
+    ])
+    // An operator settles it with the customer.
+    const resolve = (outcome: Resolution) =>
+      resolveWithdrawal(service.db, wallet.networks, created.id, outcome, 'balance seen on two explorers')
+    expect(await resolve('PAID')).toMatchObject({ outcome: 'PAID', status: 'COMPLETED' })
+    await expect(resolve('NOT_PAID')).rejects.toThrow(`withdrawal ${created.id} is COMPLETED already`)
+    expect(await read(customer, created)).toMatchObject({ status: 'COMPLETED' })
+    const { rows } = await service.db.query('select * from resolved_withdrawals where transfer_id = $1', [
+      created.id,
+    ])
+    expect(rows).toMatchObject([{ outcome: 'PAID', evidence: 'balance seen on two explorers' }])
+    await requireAgreement(wallet, funds, [customer])
+  })
+
+  test('from a block that the canonical chain does not have counts for nothing', async () => {
+    const funds = { ETH: '5' }
+    const [customer, wallet] = [await newCustomer(service), await newWallet('ETHEREUM', funds)]
+    const created = await withdraw(customer, 'ETHEREUM', 'ETH', '1')
+    await step(wallet)
+    const { crypto_tx_hash: hash } = await kept(created)
+    await wallet.chain.mine({ blocks: 5 })
+    const receipt: object = await wallet.chain.request({
+      method: 'eth_getTransactionReceipt',
+      params: [hash],
+    } as never)
+    // Another backend of the provider, still on the fork that lost: a revert there is none here.
+    const orphaned = { result: { ...receipt, status: '0x0', blockHash: toHex(9n, { size: 32 }) } }
+    await withReplies('"eth_getTransactionReceipt"', orphaned, () => step(wallet))
+    expect(await read(customer, created)).toMatchObject({ status: 'PENDING' })
+    await settleAll(wallet)
+    expect(await read(customer, created)).toMatchObject({ status: 'COMPLETED', crypto_tx_hash: hash })
+    await requireAgreement(wallet, funds, [customer])
+  })
+})
+
+test('confirmations may be the finality of the network itself', async () => {
+  const [customer, wallet] = [
+    await newCustomer(service),
+    await newWallet('INK', { ETH: '5' }, { confirmations: 'finalized' }),
+  ]
+  const created = await withdraw(customer, 'INK', 'ETH', '1')
+  await step(wallet)
+  // Anvil calls a block finalized once there are 64 behind it.
+  await wallet.chain.mine({ blocks: 60 })
+  await step(wallet)
+  expect((await read(customer, created)).status).toBe('PENDING')
+  await wallet.chain.mine({ blocks: 10 })
+  await withReplies('"finalized"', { result: null }, () => step(wallet).catch(() => undefined))
+  expect((await read(customer, created)).status).toBe('PENDING')
+  await step(wallet)
+  expect((await read(customer, created)).status).toBe('COMPLETED')
+})
+
+test('following many withdrawals costs a node few questions', async () => {
+  const funds = { ETH: '50' }
+  const [customer, wallet] = [await newCustomer(service), await newWallet('ETHEREUM', funds)]
+  const created: Transfer[] = []
+  for (let order = 1; order <= 10; order++) created.push(await withdraw(customer, 'ETHEREUM', 'ETH', '1'))
+  const asked = new Map<string, number>()
+  const real = globalThis.fetch
+  const spy = vi.spyOn(globalThis, 'fetch').mockImplementation((url, request) => {
+    const calls = typeof request?.body === 'string' ? (JSON.parse(request.body) as { method: string }[]) : []
+    if (Array.isArray(calls)) for (const { method } of calls) asked.set(method, (asked.get(method) ?? 0) + 1)
+    return real(url, request)
+  })
+  await withoutMining(wallet, async () => {
+    await step(wallet)
+    asked.clear()
+    for (let round = 1; round <= 5; round++) await step(wallet)
+  }).finally(() => {
+    if (asked.size === 0) spy.mockRestore()
+  })
+  // Waiting for a block: the wallet's nonces say that the node has them all.
+  expect(asked.get('eth_getTransactionReceipt')).toBeUndefined()
+  expect(asked.get('eth_getTransactionByHash')).toBeUndefined()
+  await settleAll(wallet)
+  for (let round = 1; round <= 3; round++) await step(wallet)
+  spy.mockRestore()
+  expect(asked.get('eth_getTransactionReceipt')).toBe(created.length)
+  expect(asked.get('eth_getTransactionByHash')).toBeUndefined()
+  await requireAgreement(wallet, funds, [customer])
 })
 
 describe('the node forgets a transaction:', () => {

@@ -8,7 +8,9 @@ import { NodeFailure } from './node-failure.ts'
 import { closePurse, openPurse, spend, takeNote, type Purse } from './evm-nonces.ts'
 import { sweepTermsOf, type SweepConfig } from './evm-sweep-worth.ts'
 import { sweep, unswept } from './evm-sweeps.ts'
+import { hotWalletFollower, type HotWalletFollower } from './evm-confirmations.ts'
 import {
+  amountIn,
   balancesAt,
   feeMax,
   feePaid,
@@ -16,6 +18,7 @@ import {
   gasWithRoom,
   isNative,
   isOurs,
+  loggedTransfer,
   logIndexOf,
   madeWith,
   offChain,
@@ -26,14 +29,13 @@ import {
   replacement,
   send,
   signed,
-  standingsOf,
   tokensOf,
   tooDear,
-  transferLog,
   transferOf,
   type EvmChain,
   type EvmSigner,
   type Fees,
+  type LoggedTransfer,
 } from './evm-transactions.ts'
 import { depositKeysOf, type DepositKey } from './evm-deposit-keys.ts'
 import type {
@@ -62,8 +64,8 @@ export interface EvmConfig extends SweepConfig {
   hotWallet: EvmSigner
   /** Derives deposit addresses and signs for them; without it there are none, and nothing is swept. */
   depositKey?: DepositKey
-  /** How deep a block must be before what is in it counts: 1 is the newest block. */
-  confirmations: number
+  /** How deep a block must be before it counts: 1 is the newest block. Or the tag of the network's own finality. */
+  confirmations: number | 'safe' | 'finalized'
   /** Most that is offered for a unit of gas, in gwei. Above it withdrawals wait. */
   maxFeePerGasCeiling: string
   /** Addresses of tokens by asset, instead of the catalogue's: for test networks. */
@@ -88,13 +90,14 @@ const STUCK_AFTER_MS = 180_000
 export function evmAdapter(network: CryptoNetwork, config: EvmConfig, db: Database): NetworkAdapter {
   const chain = chainOf(network, config)
   const keys = config.depositKey && depositKeysOf(config.depositKey)
+  const follower = hotWalletFollower(chain)
   return {
     pollMs: config.pollMs ?? POLL_MS,
     signsAlone: true,
     review: () => ({ verdict: 'PASS' }),
     sign: (tx, withdrawals) => sign(tx, chain, withdrawals),
     broadcast: (withdrawals) => broadcast(chain, withdrawals),
-    progress: (withdrawals) => progress(chain, withdrawals),
+    progress: (withdrawals) => progress(chain, follower, withdrawals),
     replace: (_tx, withdrawals) => replace(chain, withdrawals),
     stuckAfterMs: config.stuckAfterMs ?? STUCK_AFTER_MS,
     estimateFee: (asset) => estimateFee(chain, asset),
@@ -112,7 +115,9 @@ export function evmAdapter(network: CryptoNetwork, config: EvmConfig, db: Databa
 function chainOf(network: CryptoNetwork, config: EvmConfig): EvmChain {
   const { family, gasAsset, chainId = 0 } = NETWORKS[network]
   if (family !== 'evm') throw new Error(`${network} is no EVM network`)
-  if (config.confirmations < 1) throw new Error('confirmations must be at least 1')
+  const { confirmations } = config
+  if (typeof confirmations === 'number' && confirmations < 1)
+    throw new Error('confirmations must be at least 1')
   const node = evmNode(config.rpcUrl)
   const expected = config.chainId ?? chainId
   let isReady = false
@@ -125,7 +130,7 @@ function chainOf(network: CryptoNetwork, config: EvmConfig): EvmChain {
     gasAsset,
     tokens,
     hotWallet: config.hotWallet,
-    confirmations: BigInt(config.confirmations),
+    confirmations: typeof confirmations === 'number' ? BigInt(confirmations) : confirmations,
     feeCeiling,
     sweeps: sweepTermsOf(network, tokens, feeCeiling, config),
     stuckAfterMs: config.stuckAfterMs ?? STUCK_AFTER_MS,
@@ -333,12 +338,19 @@ async function broadcast(chain: EvmChain, withdrawals: BroadcastWithdrawal[]): P
   )
 }
 
-async function progress(chain: EvmChain, withdrawals: BroadcastWithdrawal[]): Promise<Progress[]> {
+async function progress(
+  chain: EvmChain,
+  { follow, doubt }: HotWalletFollower,
+  withdrawals: BroadcastWithdrawal[],
+): Promise<Progress[]> {
   await chain.ready()
-  const standings = await standingsOf(chain, withdrawals)
+  const standings = await follow(withdrawals)
   return standings.map((standing, index) => {
     if (standing.state !== 'MINED') return standing
-    return standing.deep ? ended(chain, withdrawals[index]!, standing.receipt) : { state: 'MADE' }
+    if (!standing.deep) return { state: 'MADE' }
+    const end = ended(chain, withdrawals[index]!, standing.receipt)
+    if (end.state === 'UNRESOLVED') doubt(standing.receipt)
+    return end
   })
 }
 
@@ -380,24 +392,49 @@ async function replace(
 }
 
 /**
- * A withdrawal whose transaction is in the chain to stay. What it was to do is read from the signed bytes: the
+ * The end of a withdrawal whose transaction is in a confirmed block. What it was to do is read from the signed bytes: the
  * configuration may be another one by now.
+ *
+ * Only status 0 fails it: nothing has moved then. Status 1 says that the transaction ran, so money may have moved, and a
+ * refund may pay twice. A receipt that lacks the token's log (nodes that are pruned or half synced give such), or tells of
+ * another amount (a token that takes a fee), is left to an operator.
  */
 function ended(chain: EvmChain, withdrawal: BroadcastWithdrawal, receipt: Receipt): Progress {
   const networkFee = feePaid(chain, receipt)
+  const { transactionHash: crypto_tx_hash, status } = receipt
   const transaction = parse(withdrawal.raw_transaction)
+  if (status === '0x0') {
+    const refusal = refusalOf(withdrawal, `the network reverted transaction ${crypto_tx_hash}`)
+    return { state: 'FAILED', refusal, networkFee }
+  }
+  const unresolved = (reason: string, log?: LoggedTransfer): Progress => {
+    const crypto_tx_index = log === undefined ? NATIVE_INDEX : logIndexOf(log.log)
+    return { state: 'UNRESOLVED', reason, crypto_tx_hash, crypto_tx_index, networkFee }
+  }
+  if (status !== '0x1')
+    return unresolved(`the receipt of ${crypto_tx_hash} does not say whether it succeeded${RESOLVE}`)
   const confirmed = (crypto_tx_index: string): Progress => {
-    return { state: 'CONFIRMED', crypto_tx_hash: receipt.transactionHash, crypto_tx_index, networkFee }
+    return { state: 'CONFIRMED', crypto_tx_hash, crypto_tx_index, networkFee }
   }
-  if (hexToBigInt(receipt.status) === 1n) {
-    if (transaction.data === undefined) return confirmed(NATIVE_INDEX)
-    // A token must tell of every transfer (ERC-20): without a log, nothing has moved.
-    const log = transferLog(transaction, receipt)
-    if (log !== undefined) return confirmed(logIndexOf(log))
-  }
-  const refusal = refusalOf(withdrawal, `the network reverted transaction ${receipt.transactionHash}`)
-  return { state: 'FAILED', refusal, networkFee }
+  if (transaction.data === undefined) return confirmed(NATIVE_INDEX)
+  const { asset } = withdrawal
+  const found = loggedTransfer(transaction, receipt)
+  if (found === undefined)
+    return unresolved(`${crypto_tx_hash} succeeded, and its receipt has no transfer of ${asset}${RESOLVE}`)
+  const asked = amountIn(transaction.data)
+  if (found.amount === asked) return confirmed(logIndexOf(found.log))
+  const text = (units: bigint) => amountText(chain, asset, units)
+  return unresolved(
+    `${asset} delivered ${text(found.amount)} of ${text(asked)} by ${crypto_tx_hash}${RESOLVE}`,
+    found,
+  )
 }
+
+const RESOLVE = `: look at the destination's balance, then say so by 'bursar withdrawal resolve'`
+
+/** Units of the chain for people. A token that is not configured any more has unknown decimals. */
+const amountText = (chain: EvmChain, asset: string, units: bigint): string =>
+  asset === chain.gasAsset || chain.tokens.has(asset) ? offChain(chain, asset, units) : `${units} units`
 
 /** A replacement that the wallet can pay: nodes refuse any other, and the one before stays good. */
 async function affordable(

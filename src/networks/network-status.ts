@@ -1,7 +1,7 @@
 import { formatAmount, parseAmount, parseStoredAmount } from '../assets/amount.ts'
 import { decimalsOf, findAsset, NETWORKS, type CryptoNetwork } from '../assets/catalogue.ts'
 import type { Database } from '../db/database.ts'
-import type { ConfiguredNetwork } from './configured.ts'
+import type { ConfiguredNetwork, Depth } from './configured.ts'
 
 /** An asset on a network: what the adapter holds there, and what the ledger says is in custody there. */
 export interface Custody {
@@ -30,7 +30,7 @@ export interface NetworkReport {
   /** Why it is not. */
   error?: string
   height?: number
-  confirmations: number
+  confirmations: Depth
   custody: Custody[]
   fees: FeesOf[]
   /** Whether the hot wallet holds less of the network's own asset than its low mark. */

@@ -84,7 +84,14 @@ export type Progress =
   | { state: 'MADE' }
   | { state: 'UNKNOWN' }
   | { state: 'FAILED'; refusal: Refusal; networkFee?: NetworkFee }
-  | { state: 'UNRESOLVED'; reason: string }
+  | {
+      state: 'UNRESOLVED'
+      reason: string
+      /** Of the transaction that raises the question, for the record of an operator's answer. */
+      crypto_tx_hash?: string
+      crypto_tx_index?: string
+      networkFee?: NetworkFee
+    }
 
 /** Something that has come in: at one of our addresses, deep enough in the chain to stay. */
 export interface Arrival {

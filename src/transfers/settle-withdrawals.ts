@@ -44,7 +44,7 @@ interface Claimed extends Withdrawal {
 type Kept = Claimed & BroadcastWithdrawal
 
 /** What became of a claimed withdrawal: its next state, and what changes on the transfer. */
-interface Step {
+export interface Step {
   withdrawal: Withdrawal
   state: Exclude<State, 'NEW'> | 'DONE'
   signed?: SignedTransaction
@@ -490,7 +490,7 @@ const failed = (withdrawal: Withdrawal, refusal: Refusal): Step => ({
 })
 
 /** Writes the steps: ledger, transfers, broadcasts. The caller's transaction commits them together. */
-async function record(tx: Transaction, customerId: string, steps: Step[]): Promise<void> {
+export async function record(tx: Transaction, customerId: string, steps: Step[]): Promise<void> {
   const changed = steps.filter((step) => step.transfer !== undefined)
   if (changed.length > 0) {
     const completed = changed.filter((step) => step.transfer!.status === 'COMPLETED')

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
 pragma solidity ^0.8.20;
 
-/// An ERC-20 token for the tests, with what issuers' tokens have besides: addresses that are blocked, and a pause.
+/// An ERC-20 token for the tests, with what issuers' tokens have besides: blocked addresses, a pause, and a fee.
 contract TestToken {
     uint8 public immutable decimals;
     bool public paused;
+    /// What a transfer burns, in percent.
+    uint256 public feePercent;
     mapping(address => uint256) public balanceOf;
     mapping(address => bool) public blocked;
 
@@ -18,8 +20,9 @@ contract TestToken {
         require(!paused, "paused");
         require(!blocked[msg.sender] && !blocked[to], "blocked");
         balanceOf[msg.sender] -= amount;
-        balanceOf[to] += amount;
-        emit Transfer(msg.sender, to, amount);
+        uint256 fee = (amount * feePercent) / 100;
+        balanceOf[to] += amount - fee;
+        emit Transfer(msg.sender, to, amount - fee);
         return true;
     }
 
@@ -30,6 +33,10 @@ contract TestToken {
 
     function setBlocked(address who, bool value) external {
         blocked[who] = value;
+    }
+
+    function setFeePercent(uint256 value) external {
+        feePercent = value;
     }
 
     function setPaused(bool value) external {
