@@ -6,6 +6,7 @@ import { listAccounts } from './accounts/list-accounts.ts'
 import type { Database } from './db/database.ts'
 import { healthRoutes } from './health/routes.ts'
 import { authenticator } from './http/authenticate.ts'
+import { Connections } from './http/connections.ts'
 import { docsPage } from './http/docs-page.ts'
 import { errorRoutes, refuseConnection, refuseOtherMethods, refuseUrl } from './http/errors.ts'
 import type { ExampleRecords } from './http/example-records.ts'
@@ -14,6 +15,7 @@ import { openApi } from './http/openapi.ts'
 import type { Context, Operation } from './http/operation.ts'
 import { withRateLimit } from './http/rate-limit.ts'
 import { Requests, type RequestMeter } from './http/requests.ts'
+import { Turns } from './http/turns.ts'
 import { parseJson, serializerCompiler, validatorCompiler } from './http/validation.ts'
 import { createIdentity } from './identities/create-identity.ts'
 import { getIdentity } from './identities/get-identity.ts'
@@ -95,8 +97,6 @@ export const OPERATIONS: readonly Operation[] = [
 export const BODY_LIMIT = 64 * 1024
 /** Of the request line and the headers together. Two filters of 100 `ref_ids` in a script beyond Latin take 100 KiB. */
 const HEADERS_BYTES_MAX = 128 * 1024
-/** Most connections of clients to this process. More are closed at once. */
-const CONNECTIONS_MAX = 20_000
 /** How often connections are looked at that take too long to send a request. */
 const CONNECTIONS_CHECK_MS = 1_000
 /** How long a client may take to send a request, and of that its headers. */
@@ -152,7 +152,13 @@ export async function buildApp({
     connectionTimeout: settings.requestTimeoutMs + STALLED_MS_MAX,
     trustProxy: settings.trustedProxies ?? false,
   }) as unknown as FastifyInstance
-  app.server.maxConnections = CONNECTIONS_MAX
+  const connections = new Connections({
+    perAddress: settings.connectionsPerAddress,
+    trustedProxies: settings.trustedProxies,
+    databaseConnections: settings.databaseConnections,
+    log,
+  })
+  connections.watch(app.server)
   app.removeContentTypeParser('text/plain')
   parseJson(app)
   app.setValidatorCompiler(validatorCompiler)
@@ -161,6 +167,8 @@ export async function buildApp({
     max: settings.requestsMax,
     timeoutMs: settings.requestTimeoutMs,
     meter,
+    connections,
+    secure: { baseUrl, behindProxy: settings.trustedProxies !== undefined },
     ...(settings.logRequests && { log }),
   })
   requests.watch(app)
@@ -169,7 +177,7 @@ export async function buildApp({
     'onRoute',
     ({ method, url }) => void routes.push(...[method].flat().map((one) => ({ method: one, url }))),
   )
-  errorRoutes(app, { baseUrl })
+  errorRoutes(app, { baseUrl, docs: settings.docs })
 
   const keys = await openSigningKeys(db, masterKeys, (err) =>
     log.error({ err }, 'the signing keys could not be read again; those that are known stay in use'),
@@ -197,17 +205,20 @@ export async function buildApp({
       baseUrl,
       failuresPerMinute: settings.tokenFailuresPerMinute,
     })
+  const lists = new Turns()
   for (const operation of OPERATIONS) {
     if (operation.sandboxOnly && settings.mode !== 'sandbox') continue
-    mount(app, context, { requireScope, requests }, operation)
+    mount(app, context, { requireScope, requests, lists }, operation)
   }
   refuseOtherMethods(app, baseUrl, [...routes])
-  // After them: pages, of which the framework does not tell all.
-  await docsPage(app, { baseUrl, document, sandbox: settings.mode === 'sandbox' })
-  refuseOtherMethods(
-    app,
-    baseUrl,
-    ['/', '/docs', '/docs/'].flatMap((url) => ['GET', 'HEAD'].map((method) => ({ method, url }))),
-  )
+  if (settings.docs) {
+    // After them: pages, of which the framework does not tell all.
+    await docsPage(app, { baseUrl, document, sandbox: settings.mode === 'sandbox' })
+    refuseOtherMethods(
+      app,
+      baseUrl,
+      ['/', '/docs', '/docs/'].flatMap((url) => ['GET', 'HEAD'].map((method) => ({ method, url }))),
+    )
+  }
   return Object.assign(app, { requests })
 }

@@ -119,6 +119,13 @@ export const SETTINGS = {
     1,
     100_000,
   )({ default: 5_000, desc: 'most requests under way in this process; more are refused with 503' }),
+  BURSAR_CONNECTIONS_PER_ADDRESS: wholeNumber(
+    0,
+    20_000,
+  )({
+    default: 2_000,
+    desc: 'most connections of an address that is no trusted proxy (of IPv6, of a /64); more are closed; 0: no limit',
+  }),
   BURSAR_RATE_LIMIT_PER_SECOND: wholeNumber(
     0,
     100_000,
@@ -137,6 +144,10 @@ export const SETTINGS = {
   BURSAR_TRUSTED_PROXIES: addresses({
     default: undefined,
     desc: 'addresses of proxies (a,b/8) whose X-Forwarded-For tells where a request comes from',
+  }),
+  BURSAR_DOCS: bool({
+    default: undefined,
+    desc: 'whether the API reference is served at /docs (default: in sandbox mode only)',
   }),
   BURSAR_DRAIN_DELAY_MS: wholeNumber(
     0,
@@ -184,10 +195,12 @@ export interface Settings {
   statementTimeoutMs: number
   requestTimeoutMs: number
   requestsMax: number
+  connectionsPerAddress: number
   rateLimitPerSecond: number
   rateLimitBurst: number
   tokenFailuresPerMinute: number
   trustedProxies: string | undefined
+  docs: boolean
   drainDelayMs: number
   shutdownTimeoutMs: number
   metricsHost: string
@@ -244,10 +257,12 @@ export function readSettings(environment: Record<string, string | undefined>): S
     statementTimeoutMs: env.BURSAR_STATEMENT_TIMEOUT_MS,
     requestTimeoutMs: env.BURSAR_REQUEST_TIMEOUT_MS,
     requestsMax: env.BURSAR_REQUESTS_MAX,
+    connectionsPerAddress: env.BURSAR_CONNECTIONS_PER_ADDRESS,
     rateLimitPerSecond: env.BURSAR_RATE_LIMIT_PER_SECOND,
     rateLimitBurst: env.BURSAR_RATE_LIMIT_BURST ?? Math.max(env.BURSAR_RATE_LIMIT_PER_SECOND, 1),
     tokenFailuresPerMinute: env.BURSAR_TOKEN_FAILURES_PER_MINUTE,
     trustedProxies: env.BURSAR_TRUSTED_PROXIES,
+    docs: env.BURSAR_DOCS ?? env.BURSAR_MODE === 'sandbox',
     drainDelayMs: env.BURSAR_DRAIN_DELAY_MS,
     shutdownTimeoutMs: env.BURSAR_SHUTDOWN_TIMEOUT_MS,
     metricsHost: env.BURSAR_METRICS_HOST,

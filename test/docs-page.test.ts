@@ -22,7 +22,7 @@ const PHONE = { width: 390, height: 844 }
 
 test('without a token, in live mode too: the page, its policy, and what it is made of', async () => {
   for (const mode of ['sandbox', 'live']) {
-    const service = await startTestService({ BURSAR_MODE: mode })
+    const service = await startTestService({ BURSAR_MODE: mode, BURSAR_DOCS: 'true' })
     const { app } = service
     try {
       const root = await app.inject('/')

@@ -81,7 +81,7 @@ describe('the rate of an API client', () => {
 })
 
 describe('failed token requests', () => {
-  test('are limited by client and address, and keep nobody else from a token', async () => {
+  test('are limited by client and address, and lock out no right secret', async () => {
     const service = await startTestService({ BURSAR_TOKEN_FAILURES_PER_MINUTE: '3' })
     atEnd(() => service.close())
     const [one, two] = [await newCustomer(service), await newCustomer(service)]
@@ -100,18 +100,19 @@ describe('failed token requests', () => {
     for (let n = 0; n < 3; n++) expect((await ask(one.client_id, `guess-${n}`)).statusCode).toBe(401)
     const refused = await ask(one.client_id, 'guess')
     expect(refused.statusCode).toBe(429)
-    expect(refused.headers['retry-after']).toBe('20')
+    expect(Number(refused.headers['retry-after'])).toBeGreaterThan(10)
     expect(refused.json()).toMatchObject({ error: 'temporarily_unavailable' })
-    // The right secret is not told from a wrong one there, and is as good as ever from elsewhere.
-    expect((await ask(one.client_id, one.client_secret)).statusCode).toBe(429)
+    // Whoever has the right secret gets a token, from there and from elsewhere.
+    expect((await ask(one.client_id, one.client_secret)).statusCode).toBe(200)
     expect((await ask(one.client_id, one.client_secret, '192.0.2.2')).statusCode).toBe(200)
     expect((await ask(two.client_id, two.client_secret)).statusCode).toBe(200)
-    // One address with the ids of many clients.
+    // One address with the ids of many clients: a /64 counts as one.
     const statuses: number[] = []
     for (let n = 0; n < 40; n++)
-      statuses.push((await ask(crypto.randomUUID(), 'guess', '192.0.2.3')).statusCode)
-    expect(statuses.filter((status) => status === 401)).toHaveLength(30)
+      statuses.push((await ask(crypto.randomUUID(), 'guess', `2001:db8::${n}`)).statusCode)
+    expect(statuses.filter((status) => status === 401).length).toBeLessThan(35)
     expect(statuses.at(-1)).toBe(429)
+    expect((await ask(two.client_id, two.client_secret, '2001:db8::1')).statusCode).toBe(200)
   })
 })
 

@@ -1,5 +1,5 @@
 import { Type } from 'typebox'
-import { Text } from './fields.ts'
+import { Free, Text } from './fields.ts'
 
 const Line = Text(200, 'Text.')
 
@@ -18,7 +18,7 @@ export const Address = Type.Object(
 
 /**
  * Where a wire goes to or comes from (spec 2.7). Its members are typed and optional: the spec requires none. Other
- * members are kept.
+ * members are kept, 8 KiB at most in all.
  */
 export const Wire = Type.Object(
   {
@@ -36,5 +36,5 @@ export const Wire = Type.Object(
       ),
     ),
   },
-  { additionalProperties: true },
+  Free,
 )

@@ -1,6 +1,8 @@
 import swaggerUi from '@fastify/swagger-ui'
 import type { FastifyInstance } from 'fastify'
-import type { ApiDocument } from './openapi.ts'
+import { noSuchPath } from './errors.ts'
+import { keptText } from './kept-text.ts'
+import { JSON_TYPE, type ApiDocument } from './openapi.ts'
 import { SCOPES } from './scopes.ts'
 
 /** Nothing from elsewhere, nothing inline, and no page that holds this one. */
@@ -22,11 +24,25 @@ const POLICY = {
  */
 export async function docsPage(
   app: FastifyInstance,
-  { baseUrl, document, sandbox }: { baseUrl: string; document: () => Promise<ApiDocument>; sandbox: boolean },
+  { baseUrl, document, sandbox }: { baseUrl: string; document: () => Promise<string>; sandbox: boolean },
 ): Promise<void> {
   const root = new URL(baseUrl).pathname
-  let current: ApiDocument | undefined
+  let of: string | undefined
+  let served = ''
+  /** The document as the page reads it, made anew only when it has changed. */
+  const read = async () => {
+    const text = await document()
+    if (text !== of) served = JSON.stringify(servedFrom(JSON.parse(text) as ApiDocument, root, sandbox))
+    of = text
+    return served
+  }
   app.get('/', { schema: { hide: true } }, async (_request, reply) => reply.redirect('./docs/'))
+  const json = keptText(read, JSON_TYPE)
+  app.addHook('onRoute', (route) => {
+    if (route.url === '/docs/json') route.handler = json
+    // The framework writes it anew for each request: 100 ms of CPU. The page does not ask for it.
+    if (route.url === '/docs/yaml') route.handler = (request) => Promise.reject(noSuchPath(request))
+  })
   await app.register(swaggerUi, {
     routePrefix: '/docs',
     indexPrefix: root === '/' ? '' : root,
@@ -52,26 +68,27 @@ export async function docsPage(
       displayRequestDuration: true,
       tryItOutEnabled: true,
     },
-    // A sandbox's client has all scopes. Elsewhere none is ticked, which asks for all that the client has.
-    initOAuth: { appName: 'Bursar', scopes: sandbox ? [...SCOPES] : [] },
-    uiHooks: {
-      onRequest(_request, _reply, done) {
-        document().then((read) => {
-          current = read
-          done()
-        }, done)
-      },
-    },
-    transformSpecificationClone: false,
-    transformSpecification: () => servedFrom(current!, root),
+    // A sandbox's client has all scopes.
+    ...(sandbox && { initOAuth: { appName: 'Bursar', scopes: [...SCOPES] } }),
   })
 }
 
-/** The document with addresses that are relative to where the page was opened. */
-function servedFrom(document: ApiDocument, root: string): Record<string, unknown> {
-  const { oauth2 } = document.components.securitySchemes
-  const flow = oauth2?.flows?.clientCredentials
-  if (flow !== undefined) flow.tokenUrl = `${root.replace(/\/$/, '')}/oauth2/token`
+/**
+ * The document with addresses that are relative to where the page was opened. In live mode the page takes an access token
+ * and no client secret: a secret of production does not belong into a page.
+ */
+function servedFrom(document: ApiDocument, root: string, sandbox: boolean): Record<string, unknown> {
+  const { securitySchemes } = document.components
+  const tokenUrl = `${root.replace(/\/$/, '')}/oauth2/token`
+  if (securitySchemes.oauth2?.flows !== undefined) {
+    if (sandbox) securitySchemes.oauth2.flows.clientCredentials.tokenUrl = tokenUrl
+    else
+      securitySchemes.oauth2 = {
+        type: 'http',
+        scheme: 'bearer',
+        description: `An access token of ${tokenUrl}. Do not enter a client's secret here.`,
+      }
+  }
   return { ...document, servers: [{ url: root }] }
 }
 

@@ -1,7 +1,7 @@
 import { STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
 import type { ErrorObject } from 'ajv'
-import type { FastifyError, FastifyInstance, FastifyReply } from 'fastify'
+import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { connectionLost, tookTooLong } from '../db/database.ts'
 import { problemPages } from './problem-pages.ts'
 import { Problem, problem } from './problems.ts'
@@ -10,9 +10,12 @@ import { describeSchemaError } from './validation.ts'
 const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE'] as const
 
 /** Turns whatever goes wrong into a problem (design section 5, "Errors"), and serves the pages of the typed ones. */
-export function errorRoutes(app: FastifyInstance, { baseUrl }: { baseUrl: string }): void {
+export function errorRoutes(
+  app: FastifyInstance,
+  { baseUrl, docs }: { baseUrl: string; docs: boolean },
+): void {
   app.setErrorHandler((error: FastifyError, request, reply) => {
-    const refusal = problemOf(error, app)
+    const refusal = problemOf(error, request, app)
     if (refusal.status < 500) return send(reply, refusal, baseUrl)
     const where = {
       reqId: request.id,
@@ -26,11 +29,13 @@ export function errorRoutes(app: FastifyInstance, { baseUrl }: { baseUrl: string
     else request.log.error({ ...where, err: refusal.cause ?? error }, refusal.detail)
     return send(reply, refusal, baseUrl, request.id)
   })
-  app.setNotFoundHandler((request, reply) =>
-    send(reply, problem.notFound(`${request.method} ${request.url.split('?')[0]!.slice(0, 200)}`), baseUrl),
-  )
-  problemPages(app, { baseUrl })
+  app.setNotFoundHandler((request, reply) => send(reply, noSuchPath(request), baseUrl))
+  problemPages(app, { baseUrl, docs })
 }
+
+/** The refusal of a path that no route is for. */
+export const noSuchPath = ({ method, url }: FastifyRequest): Problem =>
+  problem.notFound(`${method} ${url.split('?')[0]!.slice(0, 200)}`)
 
 /** For a path that no route can be found for, because it is not percent-encoded as it should be. */
 export const refuseUrl =
@@ -43,25 +48,37 @@ export const refuseConnection =
   (headerBytesMax: number) =>
   (error: Error & { code?: string }, socket: Socket): void => {
     if (!socket.writable || error.code === 'ECONNRESET') return void socket.destroy()
-    const refusal =
+    endConnection(
+      socket,
       error.code === 'HPE_HEADER_OVERFLOW'
         ? problem.headersTooLarge(headerBytesMax)
         : error.code === 'ERR_HTTP_REQUEST_TIMEOUT'
           ? problem.requestTimeout()
-          : problem.badRequest('this is no HTTP request')
-    // It is untyped, and so leads to no page.
-    const body = JSON.stringify(refusal.body(''))
-    socket.end(
-      [
-        `HTTP/1.1 ${refusal.status} ${STATUS_CODES[refusal.status]!}`,
-        'Content-Type: application/problem+json',
-        `Content-Length: ${Buffer.byteLength(body)}`,
-        'Connection: close',
-        '',
-        body,
-      ].join('\r\n'),
+          : problem.badRequest('this is no HTTP request'),
     )
   }
+
+/**
+ * Says why and closes both sides of a connection. Closing ours alone would leave its descriptor to the client, who may
+ * hold the other side open for as long as it likes; and what still came would be a request all the same.
+ */
+export function endConnection(socket: Socket, refusal: Problem): void {
+  // It is untyped, and so leads to no page.
+  const body = JSON.stringify(refusal.body(''))
+  socket.write(
+    [
+      `HTTP/1.1 ${refusal.status} ${STATUS_CODES[refusal.status]!}`,
+      'Content-Type: application/problem+json',
+      'Cache-Control: no-store',
+      'X-Content-Type-Options: nosniff',
+      `Content-Length: ${Buffer.byteLength(body)}`,
+      'Connection: close',
+      '',
+      body,
+    ].join('\r\n'),
+  )
+  socket.destroy()
+}
 
 /** A known path with another method: 405 with what it allows, instead of a 404. Comes after all routes. */
 export function refuseOtherMethods(
@@ -92,7 +109,7 @@ function send(reply: FastifyReply, refusal: Problem, baseUrl: string, requestId?
     .send(refusal.body(baseUrl, requestId))
 }
 
-function problemOf(error: FastifyError, app: FastifyInstance): Problem {
+function problemOf(error: FastifyError, request: FastifyRequest, app: FastifyInstance): Problem {
   if (error instanceof Problem) return error
   if (error.validation !== undefined) {
     const errors = error.validation as unknown as ErrorObject[]
@@ -103,6 +120,10 @@ function problemOf(error: FastifyError, app: FastifyInstance): Problem {
   switch (error.statusCode) {
     case 400:
       return problem.badRequest(BODY_ERRORS[error.code] ?? error.message)
+    // Of a file that may not be read, as of one that is not there (@fastify/static).
+    case 403:
+    case 404:
+      return noSuchPath(request)
     case 413:
       return problem.payloadTooLarge(app.initialConfig.bodyLimit ?? 0)
     case 415:

@@ -57,6 +57,14 @@ export const Metadata = Type.Unsafe<Record<string, string>>({
   examples: [{ order: '1041' }],
 })
 
+/**
+ * How large an object with free members may be, as JSON. Records are answered by the thousand, and an identity has its
+ * details twice.
+ */
+export const FREE_BYTES_MAX = 8 * 1024
+/** For the schema of such an object, where it is asked for. */
+export const Free = { additionalProperties: true, maxBytes: FREE_BYTES_MAX } as const
+
 /** A moment: RFC 3339, written in UTC with microseconds. */
 export const Timestamp = (description: string) =>
   Type.String({ format: 'date-time', description, examples: ['2026-01-31T09:30:00.123456Z'] })

@@ -10,6 +10,10 @@ import { problem } from './problems.ts'
 
 export const PAGE_SIZE_DEFAULT = 100
 export const PAGE_SIZE_MAX = 1000
+/** Where a page ends although it has fewer records than it may have. */
+export const PAGE_BYTES_MAX = 1024 * 1024
+/** How many records are read before their size is looked at: all of a page of the default size, and one more. */
+const FIRST_ROWS = PAGE_SIZE_DEFAULT + 1
 
 const bound = (field: string, meaning: string) => Type.Optional(Timestamp(`${field} ${meaning}.`))
 
@@ -130,20 +134,44 @@ export function pageOf(list: string, query: PagedQuery, key: RegExp[] = [UUID]):
 }
 
 /**
- * Cuts a page out of `limit + 1` rows: the extra one only tells that there are more.
- * `keyOf` gives the sort key of a row as strings.
+ * Cuts a page out of `limit + 1` rows: the extra one only tells that there are more. The page ends earlier where its
+ * records would be larger than `PAGE_BYTES_MAX`; one record is a page however large. `keyOf` gives the sort key of a row
+ * as strings. `copies` says how often the reply holds each record.
  */
 export function pageReply<Row, Item>(
   rows: Row[],
   page: Page,
   keyOf: (row: Row) => string[],
   toWire: (row: Row) => Item,
+  { copies = 1 }: { copies?: number } = {},
 ): { items: Item[]; next_page_cursor?: string } {
-  const shown = rows.slice(0, page.limit)
-  const items = shown.map(toWire)
-  const last = shown.at(-1)
-  if (rows.length <= page.limit || last === undefined) return { items }
-  return { items, next_page_cursor: writeCursor(keyOf(last), page.fingerprint) }
+  const all = rows.slice(0, page.limit).map(toWire)
+  const items = all.slice(0, countWithin(PAGE_BYTES_MAX / copies, all))
+  if (rows.length === items.length || items.length === 0) return { items }
+  return { items, next_page_cursor: writeCursor(keyOf(rows[items.length - 1]!), page.fingerprint) }
+}
+
+/** How many of the records fit into so many bytes of JSON, one at least. */
+function countWithin(bytesMax: number, records: unknown[]): number {
+  // To write JSON takes as long again as the answer. Hardly a page comes near its limit, which is known sooner.
+  let bound = 0
+  for (const record of records) bound += mostBytesOf(record)
+  if (bound <= bytesMax) return records.length
+  let bytes = 0
+  const tooMany = records.findIndex((record) => (bytes += bytesOf(record)) > bytesMax)
+  return tooMany === -1 ? records.length : Math.max(1, tooMany)
+}
+
+const bytesOf = (record: unknown) => Buffer.byteLength(JSON.stringify(record)) + 1
+
+/** What a value takes as JSON at most, in bytes. A character takes 6, where it is written as \\u0001. */
+function mostBytesOf(value: unknown): number {
+  if (typeof value === 'string') return 3 + 6 * value.length
+  if (typeof value !== 'object' || value === null) return 26
+  let bytes = 3
+  // An array's indexes count too: it is a bound.
+  for (const key in value) bytes += 3 + 6 * key.length + mostBytesOf((value as Record<string, unknown>)[key])
+  return bytes
 }
 
 /** A condition with one `?`, and what stands there; a filter that was not given has no value, and does not count. */
@@ -168,17 +196,36 @@ export async function listByCreation<Row extends { id: string }, Item>(
     [`${of}id >= ?`, firstIdAt(created.from)],
     [`${of}id < ?`, firstIdAt(created.to)],
     ...where,
-    [`${of}id ${page.descending ? '<' : '>'} ?::uuid`, page.after?.[0]],
   ]
-  const given = conditions.filter(([, value]) => value !== undefined)
-  const { rows } = await db.query<Row>(
-    `
-    ${select}
-    where ${given.map(([condition], index) => condition.replace('?', `$${index + 1}`)).join('\n      and ')}
-    order by ${of}id ${page.descending ? 'desc' : 'asc'}
-    limit ${page.limit + 1}`,
-    given.map(([, value]) => value),
-  )
+  const read = async (after: string | undefined, count: number) => {
+    const given = [
+      ...conditions,
+      [`${of}id ${page.descending ? '<' : '>'} ?::uuid`, after] as Condition,
+    ].filter(([, value]) => value !== undefined)
+    const { rows } = await db.query<Row>(
+      `
+      ${select}
+      where ${given.map(([condition], index) => condition.replace('?', `$${index + 1}`)).join('\n        and ')}
+      order by ${of}id ${page.descending ? 'desc' : 'asc'}
+      limit ${count}`,
+      given.map(([, value]) => value),
+    )
+    return rows
+  }
+
+  const rows: Row[] = []
+  let wanted = Math.min(page.limit + 1, FIRST_ROWS)
+  let bytes = 0
+  // Large records are not read by the thousand, to be thrown away: one reading took 120 MiB.
+  while (bytes <= PAGE_BYTES_MAX) {
+    const more = await read(rows.at(-1)?.id ?? page.after?.[0], wanted)
+    rows.push(...more)
+    const left = page.limit + 1 - rows.length
+    if (more.length < wanted || left === 0) break
+    for (const row of more) bytes += bytesOf(toWire(row))
+    const fitting = Math.floor(((PAGE_BYTES_MAX - bytes) * rows.length) / bytes)
+    wanted = Math.min(left, Math.max(1, fitting))
+  }
   return pageReply(rows, page, (row) => [row.id], toWire)
 }
 

@@ -5,6 +5,7 @@ import { problemResponses } from './openapi.ts'
 import type { Context, Operation } from './operation.ts'
 import { problem } from './problems.ts'
 import type { Requests } from './requests.ts'
+import type { Turns } from './turns.ts'
 import { NAMED_EXAMPLES } from './validation.ts'
 
 const NO_PARAMETERS = Type.Object({}, { additionalProperties: false })
@@ -13,13 +14,15 @@ const NO_PARAMETERS = Type.Object({}, { additionalProperties: false })
 export interface Guards {
   requireScope: ReturnType<typeof authenticator>
   requests: Requests
+  /** Of each client. */
+  lists: Turns
 }
 
 /** Mounts an operation: bearer token, scope, schema, `run` (design section 2, "Data flows one way"). */
 export function mount(
   app: FastifyInstance,
   context: Context,
-  { requireScope, requests }: Guards,
+  { requireScope, requests, lists }: Guards,
   operation: Operation,
 ): void {
   const { method, url, scope, params, query, body, reply, example, run } = operation
@@ -27,6 +30,7 @@ export function mount(
     .filter(([, schema]) => (schema as { commas?: boolean }).commas)
     .map(([name]) => name)
 
+  const isList = query !== undefined && 'page_cursor' in query.properties
   const late = () => problem.unavailable(lateDetail(operation))
 
   const route: RouteOptions = {
@@ -46,12 +50,18 @@ export function mount(
         ...problemResponses(operation, context.baseUrl),
       },
     },
-    onRequest: [requireScope(scope), ...(method === 'DELETE' && body === undefined ? [ignoreBody] : [])],
+    onRequest: [
+      requests.refuseWhenFull,
+      requireScope(scope),
+      ...(method === 'DELETE' && body === undefined ? [ignoreBody] : []),
+    ],
     ...(commaParameters.length > 0 && { preValidation: splitCommas(commaParameters) }),
+    config: { counts: 'operation' },
     // Written out: spreading the context took 2 % of a request.
-    handler: ({ params, query, body, caller }) =>
-      requests.run(
-        run({
+    handler: ({ params, query, body, caller }, reply) =>
+      requests.run(async () => {
+        if (isList) await lists.take(`${caller.customerId} ${caller.clientId}`, reply)
+        return run({
           params,
           query,
           body,
@@ -62,9 +72,8 @@ export function mount(
           networks: context.networks,
           settings: context.settings,
           baseUrl: context.baseUrl,
-        } as never),
-        late,
-      ),
+        } as never)
+      }, late),
   }
   app.route(route)
 }

@@ -2,6 +2,7 @@ import swagger from '@fastify/swagger'
 import type { FastifyInstance } from 'fastify'
 import { Type } from 'typebox'
 import { withRecords, type ExampleRecords } from './example-records.ts'
+import { keptText } from './kept-text.ts'
 import type { Operation } from './operation.ts'
 import { PROBLEM_EXAMPLES } from './problem-examples.ts'
 import { PROBLEMS, type ProblemSlug } from './problems.ts'
@@ -50,11 +51,10 @@ export interface OpenApiOptions extends Issuer {
   exampleRecords: () => Promise<ExampleRecords | undefined>
 }
 
-/** Makes the API document of the routes to come, and serves it. Gives what reads it, once the app is ready. */
-export async function openApi(
-  app: FastifyInstance,
-  options: OpenApiOptions,
-): Promise<() => Promise<ApiDocument>> {
+export const JSON_TYPE = 'application/json; charset=utf-8'
+
+/** Makes the API document of the routes to come, and serves it. Gives what reads its text, once the app is ready. */
+export async function openApi(app: FastifyInstance, options: OpenApiOptions): Promise<() => Promise<string>> {
   const { baseUrl, exampleRecords } = options
   app.addSchema(Problem)
   await app.register(swagger, {
@@ -85,10 +85,8 @@ export async function openApi(
     if (records !== undefined) filled = withRecords(text, records)
     return filled ?? text
   }
-  app.get('/openapi.json', { schema: { hide: true } }, async (_request, reply) =>
-    reply.type('application/json').send(await written()),
-  )
-  return async () => JSON.parse(await written()) as ApiDocument
+  app.get('/openapi.json', { schema: { hide: true } }, keptText(written, JSON_TYPE))
+  return written
 }
 
 /** What is read and written of the document here. */
@@ -98,6 +96,9 @@ export interface ApiDocument {
   components: { schemas: Record<string, object>; securitySchemes: Record<string, SecurityScheme> }
 }
 interface SecurityScheme {
+  type: string
+  scheme?: string
+  description?: string
   flows?: { clientCredentials: { tokenUrl: string } }
 }
 

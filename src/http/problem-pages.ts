@@ -5,10 +5,13 @@ import { PROBLEMS, type ProblemKind, type ProblemSlug } from './problems.ts'
 const POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; frame-ancestors 'none'"
 
 /** GET /problems/<slug>: a page for each typed problem, which is what its `type` URI leads to. */
-export function problemPages(app: FastifyInstance, { baseUrl }: { baseUrl: string }): void {
+export function problemPages(
+  app: FastifyInstance,
+  { baseUrl, docs }: { baseUrl: string; docs: boolean },
+): void {
   for (const [slug, kind] of Object.entries(PROBLEMS)) {
     if (kind.explanation === undefined) continue
-    const page = problemPage(slug as ProblemSlug, kind, baseUrl)
+    const page = problemPage(slug as ProblemSlug, kind, baseUrl, docs)
     app.get(`/problems/${slug}`, { schema: { hide: true } }, async (_request, reply) =>
       reply.type('text/html; charset=utf-8').header('content-security-policy', POLICY).send(page),
     )
@@ -26,6 +29,7 @@ function problemPage(
   slug: ProblemSlug,
   { title, status, explanation }: ProblemKind,
   baseUrl: string,
+  docs: boolean,
 ): string {
   const members = Object.entries(PROBLEM_META[slug] ?? {})
   const example = JSON.stringify(PROBLEM_EXAMPLES[slug].body(baseUrl), null, 2)
@@ -55,7 +59,7 @@ ${members.map(([name, text]) => `<dt><code>${name}</code></dt><dd>${html(text)}<
 </dl>
 <h2>Example</h2>
 <pre><code>${html(example)}</code></pre>
-<nav><a href="../docs/">API reference</a></nav>
+${docs ? '<nav><a href="../docs/">API reference</a></nav>' : ''}
 </html>
 `
 }

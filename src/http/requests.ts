@@ -1,6 +1,26 @@
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { Socket } from 'node:net'
+import type {
+  FastifyInstance,
+  FastifyReply,
+  FastifyRequest,
+  onRequestHookHandler,
+  RouteOptions,
+} from 'fastify'
 import type { Logger } from 'pino'
+import { addressGroup } from './address-group.ts'
+import { endConnection, noSuchPath } from './errors.ts'
 import { problem, type Problem } from './problems.ts'
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /**
+     * Which requests of the route count as under way. `operation`: those that arrived in full, with a good token.
+     * `always answered`: none. The others need no access token, and count from their headers on: `token request`s among
+     * themselves, so that nobody keeps them out with pages that he does not read.
+     */
+    counts?: 'operation' | 'always answered' | 'token request'
+  }
+}
 
 /** Is told of each request when it is over. `route` is the pattern, undefined for a path that is none of ours. */
 export type RequestMeter = (
@@ -12,15 +32,30 @@ export type RequestMeter = (
 
 /** What a request ends with when its client has gone before the answer. */
 const CLIENT_CLOSED_REQUEST = 499
+/** A year: a browser that was here once does not ask over plain HTTP any more. */
+const HSTS = 'max-age=31536000'
+/** The share of requests that need no access token (tokens, pages, keys), of all that may be under way. */
+const ANONYMOUS_SHARE = 0.1
+const ANONYMOUS_MAX = 500
+/** Of them, those of one address. A token takes some 3 ms. */
+const ANONYMOUS_OF_ADDRESS_MAX = 100
+/** How long the body of one of them may take to arrive: a form of 200 bytes. */
+const ANONYMOUS_RECEIVE_MS_MAX = 5_000
+/** How long one of them may take in all, until its client has read the answer. */
+const ANONYMOUS_MS_MAX = 60_000
 
 export interface RequestsOptions {
-  /** Most that are under way at once; beyond it the answer is 503. */
+  /** Most operations that are under way at once; beyond it the answer is 503. */
   max: number
   /** Longest time that an operation may take; then the answer is 503. */
   timeoutMs: number
   meter?: RequestMeter | undefined
   /** Where each request is a line, if it is. */
   log?: Logger | undefined
+  /** Where this service is reached, and whether a proxy says how it was reached. */
+  secure?: { baseUrl: string; behindProxy: boolean }
+  /** Is told which connections are in use. */
+  connections?: { began(socket: Socket): void; ended(socket: Socket): void } | undefined
 }
 
 interface Unanswered {
@@ -29,6 +64,51 @@ interface Unanswered {
   place: number
 }
 
+/** The share of requests that need no access token: bounded in all, of one address, and in the time that they take. */
+class Share {
+  readonly #max: number
+  #underWay = 0
+  readonly #ofAddress = new Map<string, number>()
+
+  constructor(requestsMax: number) {
+    this.#max = Math.max(1, Math.min(ANONYMOUS_MAX, Math.floor(requestsMax * ANONYMOUS_SHARE)))
+  }
+
+  /** Counts a request until it is answered, or refuses it. */
+  readonly admit: onRequestHookHandler = (request, reply, done) => {
+    const address = addressGroup(request.ip)
+    const count = this.#ofAddress.get(address) ?? 0
+    if (count >= ANONYMOUS_OF_ADDRESS_MAX) return done(tooManyOfAddress())
+    if (this.#underWay >= this.#max) return done(tooManyAnonymous())
+    this.#underWay += 1
+    this.#ofAddress.set(address, count + 1)
+    const tooSlow = setTimeout(() => {
+      if (!request.raw.complete) endConnection(request.raw.socket, problem.requestTimeout())
+    }, ANONYMOUS_RECEIVE_MS_MAX)
+    // Its client does not read the answer.
+    const unread = setTimeout(() => request.raw.socket.destroy(), ANONYMOUS_MS_MAX)
+    reply.raw.once('close', () => {
+      clearTimeout(tooSlow)
+      clearTimeout(unread)
+      this.#underWay -= 1
+      if (this.#ofAddress.get(address) === 1) this.#ofAddress.delete(address)
+      else this.#ofAddress.set(address, this.#ofAddress.get(address)! - 1)
+    })
+    done()
+  }
+}
+
+const tooMany = () => problem.unavailable('too many requests are under way; nothing was done; try again')
+
+const tooManyAnonymous = () =>
+  problem.unavailable('too many requests without an access token are under way; nothing was done; try again')
+
+const tooManyOfAddress = () =>
+  problem.tooManyRequests(
+    `this address has ${ANONYMOUS_OF_ADDRESS_MAX} requests without an access token under way`,
+    1,
+  )
+
 /** The requests that this process has taken and not answered yet: bounded in number and time, and let end in order. */
 export class Requests {
   readonly #options: RequestsOptions
@@ -36,10 +116,14 @@ export class Requests {
   // on them (measured: twice the time in it, 10 us a request).
   #unanswered: Unanswered[] = []
   #running = 0
+  readonly #pages: Share
+  readonly #tokens: Share
   #draining = false
 
   constructor(options: RequestsOptions) {
     this.#options = options
+    this.#pages = new Share(options.max)
+    this.#tokens = new Share(options.max)
   }
 
   /** How many are not answered. */
@@ -65,17 +149,32 @@ export class Requests {
 
   /** Watches over all requests of the app. Comes before its routes. */
   watch(app: FastifyInstance): void {
-    const { max } = this.#options
+    const { connections, secure } = this.#options
+    const always = secure?.baseUrl.startsWith('https:') === true
+    const maybe = secure?.behindProxy === true && !always
     app.addHook('onRequest', (request, reply, done) => {
       const unanswered = { reply, place: this.#unanswered.length }
       this.#unanswered.push(unanswered)
+      connections?.began(request.raw.socket)
       reply.raw.once('close', () => this.#ended(request, unanswered))
       reply.header('x-request-id', request.id)
+      // Balances and names do not belong into a cache; what may be kept says so itself.
+      reply.header('cache-control', 'no-store')
+      reply.header('x-content-type-options', 'nosniff')
+      reply.header('referrer-policy', 'no-referrer')
+      // RFC 6797, 7.2: not where the connection is not known to be secure.
+      if (always || (maybe && request.protocol === 'https')) reply.header('strict-transport-security', HSTS)
       if (this.#draining) reply.header('connection', 'close')
-      // Work goes on for a while when its client has gone, so both are counted.
-      if (this.#unanswered.length > max || this.#running >= max)
-        done(problem.unavailable('too many requests are under way; nothing was done; try again'))
-      else done()
+      // Before a body is read: it is for nothing.
+      done(request.is404 ? noSuchPath(request) : undefined)
+    })
+    app.addHook('onRoute', (route: RouteOptions) => {
+      const { counts } = route.config ?? {}
+      if (counts === 'operation' || counts === 'always answered') return
+      const { admit } = counts === 'token request' ? this.#tokens : this.#pages
+      const hooks = [route.onRequest ?? []].flat()
+      // The framework makes a HEAD route out of a GET route that has the hook already.
+      if (!hooks.includes(admit)) route.onRequest = [admit, ...hooks]
     })
   }
 
@@ -86,7 +185,8 @@ export class Requests {
       this.#unanswered[place] = last
       last.place = place
     }
-    const { meter, log } = this.#options
+    const { meter, log, connections } = this.#options
+    connections?.ended(request.raw.socket)
     const { url } = request.routeOptions
     const status = reply.raw.writableEnded ? reply.statusCode : CLIENT_CLOSED_REQUEST
     const milliseconds = reply.elapsedTime
@@ -104,8 +204,18 @@ export class Requests {
     )
   }
 
-  /** An operation's work, or the refusal that comes when it takes too long: the work may go on, and nobody waits for it. */
-  run<T>(work: Promise<T>, late: () => Problem): Promise<T> {
+  /** Refuses an operation before its token and body are looked at, while there is no place for it. */
+  readonly refuseWhenFull: onRequestHookHandler = (_request, _reply, done) =>
+    done(this.#running >= this.#options.max ? tooMany() : undefined)
+
+  /**
+   * Does an operation's work, unless there is too much under way; or gives the refusal that comes when it takes too long:
+   * the work may go on, and nobody waits for it. Work goes on for a while when its client has gone, so it is the work that
+   * counts. A request whose body is on its way does not count: it could take all places and cost its client nothing.
+   */
+  run<T>(work: () => Promise<T>, late: () => Problem): Promise<T> {
+    if (this.#running >= this.#options.max) throw tooMany()
+    const doing = work()
     this.#running += 1
     let timer: NodeJS.Timeout | undefined
     const ended = () => {
@@ -114,7 +224,7 @@ export class Requests {
     }
     return new Promise((resolve, reject) => {
       timer = setTimeout(() => reject(late()), this.#options.timeoutMs)
-      work.then(
+      doing.then(
         (result) => {
           ended()
           resolve(result)

@@ -23,7 +23,7 @@ const options = {
 const strict = new Ajv({ ...options, coerceTypes: false })
 const coercing = new Ajv({ ...options, coerceTypes: 'array' })
 /** What our schemas say beyond JSON Schema, for this validator alone. */
-export const OWN_KEYWORDS: readonly string[] = ['transform', 'commas']
+export const OWN_KEYWORDS: readonly string[] = ['transform', 'commas', 'maxBytes']
 /** Named examples of a body, which @fastify/swagger knows by this keyword. */
 export const NAMED_EXAMPLES = 'x-examples'
 /** How an RFC 3339 date-time ends. ISO 8601, which the library reads too, has shorter offsets. */
@@ -33,6 +33,12 @@ for (const ajv of [strict, coercing]) {
   const iso8601 = (ajv.formats['date-time'] as FormatDefinition<string>).validate as (text: string) => boolean
   ajv.addFormat('date-time', (text) => RFC3339_OFFSET.test(text) && iso8601(text))
   ajvKeywords.default(ajv, 'transform')
+  ajv.addKeyword({
+    keyword: 'maxBytes',
+    type: 'object',
+    schemaType: 'number',
+    validate: (limit: number, value: object) => Buffer.byteLength(JSON.stringify(value)) <= limit,
+  })
   ajv.addVocabulary(['commas', NAMED_EXAMPLES])
 }
 
@@ -136,6 +142,8 @@ export function describeSchemaError(error: ErrorObject, part: string): string {
       return `${where} must have at most ${Number(params.limit)} values`
     case 'maxProperties':
       return `${where} must have at most ${Number(params.limit)} ${membersOf(error)}`
+    case 'maxBytes':
+      return `${where} must have at most ${Number(error.schema)} bytes as JSON`
     case 'minProperties':
       return `${where} must have at least ${Number(params.limit)} ${membersOf(error)}`
     case 'propertyNames':

@@ -1,7 +1,7 @@
 import { Type, type Static } from 'typebox'
 import type { Queryable } from '../db/database.ts'
 import { Address } from '../http/bank-wire.ts'
-import { Metadata, RefId, Text, Timestamp, Uuid } from '../http/fields.ts'
+import { Free, Metadata, RefId, Text, Timestamp, Uuid } from '../http/fields.ts'
 import { problem } from '../http/problems.ts'
 import { identitySummary, STATUSES } from '../ledger/records/holders.ts'
 
@@ -16,7 +16,7 @@ export const PersonDetails = Type.Object(
     phone_number: Type.Optional(Text(100, 'Phone number.')),
     nationality: Type.Optional(Text(100, 'Nationality.')),
   },
-  { additionalProperties: true, description: 'A person. Other members are kept.' },
+  { ...Free, description: 'A person. Other members are kept, 8 KiB at most in all.' },
 )
 
 /** What is known of an institution. Other members are kept. */
@@ -27,7 +27,7 @@ export const InstitutionDetails = Type.Object(
     institution_type: Type.Optional(Text(100, 'Kind of institution.')),
     email: Type.Optional(Text(320, 'E-mail address.')),
   },
-  { additionalProperties: true, description: 'An institution. Other members are kept.' },
+  { ...Free, description: 'An institution. Other members are kept, 8 KiB at most in all.' },
 )
 
 export const SummaryStatus = Type.Enum([...STATUSES], {

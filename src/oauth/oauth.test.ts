@@ -378,6 +378,7 @@ describe('the token endpoint refuses', () => {
         [...GRANT, ...GRANT],
         [...GRANT, ['scope', 'funding:read_profile'], ['scope', 'funding:read_profile']] as Pairs,
         [...GRANT, ['resource', 'a'], ['resource', 'a']] as Pairs,
+        [...GRANT, ['scope', ''], ['scope', 'funding:read_profile']] as Pairs,
       ].map((pairs): [string, () => TokenRequest, number, string] => [
         `${pairs.at(-1)![0]} given twice (${encode.name})`,
         () => encode(pairs),
@@ -385,6 +386,12 @@ describe('the token endpoint refuses', () => {
         'invalid_request',
       ]),
     ),
+    [
+      'one client in the header and another in the form',
+      () => form([...GRANT, ['client_id', '0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f']], basic(client)),
+      400,
+      'invalid_request',
+    ],
     ...(['client_id', 'client_secret'] as const).map((name): [string, () => TokenRequest, number, string] => [
       `${name} given twice`,
       () => form([...GRANT, ...credentials(client), [name, client[name]]], {}),
@@ -959,13 +966,15 @@ describe('an external issuer', () => {
     const waiting: ServerResponse[] = []
     issuer.answers[issuer.metadataPath] = (_request, reply) => void waiting.push(reply)
     const forged = 'eyJhbGciOiJFUzI1NiIsInR5cCI6ImF0K2p3dCIsImtpZCI6IngifQ.e30.AAAA'
+    const began = performance.now()
     const answers = Array.from({ length: 40 }, () => use(forged))
-    await expect.poll(() => waiting.length).toBe(1)
+    await expect.poll(() => waiting.length, { timeout: 10_000 }).toBe(1)
     waiting[0]!.statusCode = 500
     waiting[0]!.end()
     for (const answer of answers) await expectUnavailable(await answer)
+    issuer.answers[issuer.metadataPath] = (_request, reply) => void reply.writeHead(500).end()
     for (let n = 0; n < 20; n++) await expectUnavailable(await use(forged))
-    expect(issuer.asked).toEqual([issuer.metadataPath])
+    expect(issuer.asked.length).toBeLessThanOrEqual(1 + (performance.now() - began) / 2_000)
   })
 
   test('may go away once its keys are known', async () => {

@@ -1,5 +1,7 @@
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Database } from '../db/database.ts'
+import { addressGroup } from '../http/address-group.ts'
+import { Problem } from '../http/problems.ts'
 import { TokenBuckets } from '../http/rate-limit.ts'
 import type { AccessTokens } from './access-tokens.ts'
 import { findApiClient, type ApiClient } from './api-clients.ts'
@@ -8,6 +10,8 @@ export const TOKEN_PATH = '/oauth2/token'
 export const GRANT_TYPE = 'client_credentials'
 
 const FORMS = ['application/x-www-form-urlencoded', 'multipart/form-data'] // the latter by some clients' habit
+/** The longest form. One with every scope has 1 KiB. */
+const FORM_BYTES_MAX = 8 * 1024
 const NOT_STORED = { 'cache-control': 'no-store', pragma: 'no-cache' }
 
 /**
@@ -23,10 +27,14 @@ export async function tokenEndpoint(
   app.addContentTypeParser(FORMS, { parseAs: 'buffer' }, parseForm)
   app.setErrorHandler(refuse)
 
-  app.post<{ Body: FormData | undefined }>(TOKEN_PATH, { schema: { hide: true } }, async (request, reply) => {
+  const options = {
+    config: { counts: 'token request' },
+    bodyLimit: FORM_BYTES_MAX,
+    schema: { hide: true },
+  } as const
+  app.post<{ Body: FormData | undefined }>(TOKEN_PATH, options, async (request, reply) => {
     const form = parametersOf(request.body)
     const { id, secret } = credentialsOf(request.headers.authorization, form)
-    failures.requireFew(request.ip, id)
     const client = await findApiClient(db, id, secret)
     if (client === undefined) {
       failures.count(request.ip, id)
@@ -89,6 +97,7 @@ class TooManyFailures extends Refusal {
 }
 
 function refuse(error: FastifyError | Refusal, _request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  if (error instanceof Problem) reply.headers(error.headers)
   const { code, status, message } = error instanceof Refusal ? error : unreadable(error)
   if (error instanceof TooManyFailures) reply.header('retry-after', String(Math.ceil(error.waitSeconds)))
   if (status === 401) reply.header('www-authenticate', 'Basic realm="bursar"')
@@ -97,6 +106,8 @@ function refuse(error: FastifyError | Refusal, _request: FastifyRequest, reply: 
 
 /** Why the form could not be read. What is no fault of the client's is left to the service's error handler. */
 function unreadable(error: FastifyError): Refusal {
+  if (error instanceof Problem && error.slug !== 'internal-error')
+    return new Refusal('temporarily_unavailable', error.detail, error.status)
   const { statusCode = 500 } = error
   if (statusCode >= 500) throw error
   if (statusCode === 413) return new Refusal('invalid_request', 'the form is too large', 413)
@@ -116,10 +127,11 @@ type Form = Partial<Record<string, string>>
 /** The parameters, each given once; those without a value count as absent (RFC 6749, 3.2). */
 function parametersOf(form: FormData | undefined): Form {
   const parameters: Form = {}
+  const given = new Set<string>()
   for (const [name, value] of form ?? []) {
     if (typeof value !== 'string') throw new Refusal('invalid_request', 'a file is not a parameter')
-    if (Object.hasOwn(parameters, name))
-      throw new Refusal('invalid_request', 'a parameter is given more than once')
+    if (given.has(name)) throw new Refusal('invalid_request', 'a parameter is given more than once')
+    given.add(name)
     if (value !== '') parameters[name] = value
   }
   return parameters
@@ -135,6 +147,8 @@ function credentialsOf(authorization: string | undefined, form: Form): { id: str
     authorization === undefined ? [form.client_id, form.client_secret] : readBasic(authorization)
   if (id === undefined || secret === undefined)
     throw new Refusal('invalid_client', 'the client must authenticate with its client_id and client_secret')
+  if (form.client_id !== undefined && form.client_id !== id)
+    throw new Refusal('invalid_request', 'the header and the form name different clients')
   return { id, secret }
 }
 
@@ -142,13 +156,14 @@ function credentialsOf(authorization: string | undefined, form: Form): { id: str
 const CLIENTS_OF_AN_ADDRESS = 10
 
 /**
- * How often requests failed, so that secrets are not guessed at speed. Of a client by the address that it comes from:
- * nobody keeps another from its tokens by failing in its name.
+ * How often requests failed, of a client by the address that they come from, and of the address. Beyond that a wrong secret
+ * is answered with 429. The right one is always good: many clients may share an address, and secrets of 256 random bits
+ * need no protection against guessing.
  */
 class Failures {
-  #perMinute: number
-  #ofClient: TokenBuckets
-  #ofAddress: TokenBuckets
+  readonly #perMinute: number
+  readonly #ofClient: TokenBuckets
+  readonly #ofAddress: TokenBuckets
 
   constructor(perMinute: number) {
     this.#perMinute = perMinute
@@ -157,24 +172,17 @@ class Failures {
     this.#ofAddress = bucketsOf(perMinute * CLIENTS_OF_AN_ADDRESS)
   }
 
-  /** Throws the 429 refusal when there were too many. */
-  requireFew(address: string, clientId: string): void {
+  /** Counts a failure. Throws the 429 refusal when there were too many. */
+  count(address: string, clientId: string): void {
     if (this.#perMinute === 0) return
+    const group = addressGroup(address)
     const seconds = Math.max(
-      this.#ofAddress.wait(address),
-      this.#ofClient.wait(this.#keyOf(address, clientId)),
+      this.#ofAddress.take(group),
+      // Of what is sent as an id, only as much as ids have.
+      this.#ofClient.take(`${group} ${clientId.slice(0, 36)}`),
     )
     if (seconds > 0) throw new TooManyFailures(seconds)
   }
-
-  count(address: string, clientId: string): void {
-    if (this.#perMinute === 0) return
-    this.#ofAddress.take(address)
-    this.#ofClient.take(this.#keyOf(address, clientId))
-  }
-
-  // Of what is sent as an id, only as much as ids have.
-  #keyOf = (address: string, clientId: string) => `${address} ${clientId.slice(0, 36)}`
 }
 
 /** The id and the secret of a Basic header, each of them form-encoded before (RFC 6749, 2.3.1). */

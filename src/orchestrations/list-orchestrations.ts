@@ -57,7 +57,9 @@ export const listOrchestrations = operation({
   async run({ query, customerId, db }) {
     const page = pageOf('orchestrations', query)
     const rows = await selectOrchestrations(db, customerId, query, page)
-    const { items, ...rest } = pageReply(rows, page, (row) => [row.id], orchestrationToWire)
+    const { items, ...rest } = pageReply(rows, page, (row) => [row.id], orchestrationToWire, {
+      copies: 2,
+    })
     return { items, orchestrations: items, ...rest }
   },
 })

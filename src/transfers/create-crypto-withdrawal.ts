@@ -2,7 +2,7 @@ import { Type, type Static } from 'typebox'
 import { parseAmount } from '../assets/amount.ts'
 import { decimalsOf, type CryptoNetwork } from '../assets/catalogue.ts'
 import { EXAMPLE } from '../http/example-records.ts'
-import { Amount, AssetSymbol, Metadata, Network, RefId, Text, Uuid } from '../http/fields.ts'
+import { Amount, AssetSymbol, Free, Metadata, Network, RefId, Text, Uuid } from '../http/fields.ts'
 import { operation } from '../http/operation.ts'
 import { problem } from '../http/problems.ts'
 import { inUnitsOf } from '../ledger/conversion.ts'
@@ -53,7 +53,10 @@ const CreateCryptoWithdrawalBody = Type.Object(
           person_details: Type.Optional(Type.Object({ first_name: Name, last_name: Name })),
           institution_details: Type.Optional(Type.Object({ name: Name })),
         },
-        { description: 'Beneficiary information. Other members are kept as they are.' },
+        {
+          ...Free,
+          description: 'Beneficiary information. Other members are kept as they are, 8 KiB at most in all.',
+        },
       ),
     ),
     memo: Type.Optional(Text(256, 'Memo sent with the withdrawal.')),

@@ -2,7 +2,7 @@ import { Type, type Static } from 'typebox'
 import { violatedConstraint, type Queryable } from '../../db/database.ts'
 import { newId, readClock } from '../../db/ids.ts'
 import { Wire } from '../../http/bank-wire.ts'
-import { Metadata, RefId, Text, Timestamp, Uuid } from '../../http/fields.ts'
+import { Free, Metadata, RefId, Text, Timestamp, Uuid } from '../../http/fields.ts'
 import { problem } from '../../http/problems.ts'
 import { requireHolders } from './holders.ts'
 
@@ -16,9 +16,10 @@ export const FiatAccountOwner = Type.Object(
     institution_details: Type.Optional(Type.Object({ name: Name }, { additionalProperties: true })),
   },
   {
-    additionalProperties: true,
+    ...Free,
     minProperties: 1,
-    description: 'Whose bank account it is: person_details or institution_details. Other members are kept.',
+    description:
+      'Whose bank account it is: person_details or institution_details. Other members are kept, 8 KiB at most in all.',
   },
 )
 export const FiatNetworkInstructions = Type.Object(

@@ -1,0 +1,463 @@
+import { EventEmitter } from 'node:events'
+import { connect, type AddressInfo, type Socket } from 'node:net'
+import type { Server } from 'node:http'
+import { setTimeout as pause } from 'node:timers/promises'
+import { gunzipSync } from 'node:zlib'
+import type { FastifyInstance } from 'fastify'
+import { pino } from 'pino'
+import { afterEach, describe, expect, test, vi } from 'vitest'
+import { createCustomer } from '../src/customers/create-customer.ts'
+import type { Database } from '../src/db/database.ts'
+import { Connections, connectionsMax } from '../src/http/connections.ts'
+import { SCOPES } from '../src/http/scopes.ts'
+import { createApiClient } from '../src/oauth/api-clients.ts'
+import {
+  atEnd,
+  cloneDatabase,
+  newCustomer,
+  remoteCaller,
+  spawnBursar,
+  startTestService,
+  withdrawalOf,
+} from './support.ts'
+
+/*
+ * Attackers over HTTP, who have no token or only one of their own. Each test does what the attacker does, and holds the
+ * attacker's side open: a server that closes its side only is not rid of the connection.
+ */
+
+vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 })
+
+const attackers: Attacker[] = []
+afterEach(() => {
+  for (const { socket } of attackers.splice(0)) socket.destroy()
+})
+
+interface Attacker {
+  socket: Socket
+  /** What came back. */
+  answer: () => string
+  /** Whether the server has closed its side, or both. */
+  ended: () => boolean
+}
+
+/** A connection that sends this and never closes by itself. */
+function attack(port: number, bytes: string, from = '127.0.0.1'): Attacker {
+  const socket = connect({ port, host: '127.0.0.1', localAddress: from, allowHalfOpen: true })
+  let text = ''
+  let ended = false
+  socket.on('data', (chunk) => (text += String(chunk)))
+  socket.on('end', () => (ended = true))
+  socket.on('close', () => (ended = true))
+  socket.on('error', () => (ended = true))
+  socket.write(bytes)
+  const attacker = { socket, answer: () => text, ended: () => ended }
+  attackers.push(attacker)
+  return attacker
+}
+
+const attackTimes = (count: number, port: number, bytes: string, from?: string) =>
+  Array.from({ length: count }, () => attack(port, bytes, from))
+
+async function listening(environment: Record<string, string> = {}) {
+  const service = await startTestService(environment)
+  atEnd(() => service.close())
+  await service.app.listen({ host: '127.0.0.1', port: 0 })
+  const { port } = service.app.server.address() as AddressInfo
+  const address = `http://127.0.0.1:${port}`
+  const health = () => Promise.all(['live', 'ready'].map((one) => fetch(`${address}/health/${one}`)))
+  const healthy = async () => expect((await health()).map(({ status }) => status)).toEqual([200, 200])
+  return { ...service, port, address, healthy }
+}
+
+const openConnections = ({ server }: FastifyInstance) =>
+  new Promise<number>((resolve, reject) =>
+    server.getConnections((error, count) => (error ? reject(error) : resolve(count))),
+  )
+
+/** The machine that runs this may have other work. */
+const PATIENT = { timeout: 20_000 }
+
+const HALF_A_FORM =
+  'POST /oauth2/token HTTP/1.1\r\nhost: x\r\ncontent-type: application/x-www-form-urlencoded\r\n' +
+  'content-length: 200\r\n\r\ngrant_type='
+
+test('what is refused below a request is closed on both sides, though the client holds its own', async () => {
+  const { app, port, healthy } = await listening()
+  const all = attackTimes(30, port, 'nonsense\r\n\r\n')
+  await expect.poll(() => all.every(({ ended }) => ended()), PATIENT).toBe(true)
+  for (const { answer } of all) expect(answer()).toMatch(/^HTTP\/1\.1 400 .*"this is no HTTP request"/s)
+  await expect.poll(() => openConnections(app), PATIENT).toBe(0)
+  await healthy()
+})
+
+test('headers that trickle end with 408 and the connection, though the client goes on', async () => {
+  const { app, port, healthy } = await listening()
+  const trickle = attackTimes(10, port, 'GET /health/live HTTP/1.1\r\nhost: x\r\n')
+  const silent = attackTimes(10, port, '')
+  const trickling = setInterval(() => trickle.forEach(({ socket }) => socket.write('x: y\r\n')), 500)
+  atEnd(() => Promise.resolve(clearInterval(trickling)))
+  await healthy()
+  await expect.poll(() => trickle.every(({ ended }) => ended()), PATIENT).toBe(true)
+  for (const { answer } of [...trickle, ...silent]) expect(answer()).toMatch(/^HTTP\/1\.1 408 /)
+  const others = await openConnections(app)
+  // Those of the health requests, which are kept alive.
+  expect(others).toBeLessThanOrEqual(2)
+})
+
+test('half-sent forms of an address are few, and end after five seconds', async () => {
+  const service = await listening({ BURSAR_REQUESTS_MAX: '2000' })
+  const { port, address, healthy } = service
+  const customer = await newCustomer(service)
+  const held = attackTimes(150, port, HALF_A_FORM, '127.0.0.2')
+  const answered = () => held.filter(({ answer }) => answer() !== '')
+  await expect.poll(() => answered().length, PATIENT).toBeGreaterThanOrEqual(50)
+  const refused = answered().filter(({ answer }) => answer().startsWith('HTTP/1.1 429 '))
+  expect(refused).toHaveLength(50)
+  for (const { answer } of refused)
+    expect(answer()).toMatch(/retry-after: 1\r\n.*"error":"temporarily_unavailable"/is)
+  // From another address everything is as ever, a new token too.
+  const call = await remoteCaller(address, customer)
+  expect((await call('GET', '/v2/profiles')).status).toBe(200)
+  await healthy()
+  await expect.poll(() => held.filter(({ ended }) => ended()).length, PATIENT).toBe(100)
+  for (const { answer } of held.filter(({ ended }) => ended())) expect(answer()).toMatch(/^HTTP\/1\.1 408 /)
+})
+
+test('half-sent forms that fill their share keep neither health nor who has a token from an answer', async () => {
+  const service = await listening({ BURSAR_REQUESTS_MAX: '20' })
+  const { app, port, healthy } = service
+  const customer = await newCustomer(service)
+  const held = attackTimes(4, port, HALF_A_FORM)
+  await expect.poll(() => held.filter(({ answer }) => answer() !== '').length, PATIENT).toBe(2)
+  const tokenRequest = () =>
+    app.inject({
+      method: 'POST',
+      url: '/oauth2/token',
+      headers: { 'content-type': 'application/x-www-form-urlencoded' },
+      payload: new URLSearchParams({
+        grant_type: 'client_credentials',
+        client_id: customer.client_id,
+        client_secret: customer.client_secret,
+      }).toString(),
+    })
+  const refused = await tokenRequest()
+  expect([refused.statusCode, refused.json()]).toEqual([
+    503,
+    {
+      error: 'temporarily_unavailable',
+      error_description:
+        'too many requests without an access token are under way; nothing was done; try again',
+    },
+  ])
+  expect((await customer.call('GET', '/v2/profiles')).status).toBe(200)
+  expect((await app.inject('/oauth2/jwks')).statusCode).toBe(200)
+  await healthy()
+  await expect.poll(async () => (await tokenRequest()).statusCode, PATIENT).toBe(200)
+})
+
+test('half-sent bodies with a good token keep nobody else from being served', async () => {
+  const service = await listening({ BURSAR_REQUESTS_MAX: '20' })
+  const { port, healthy } = service
+  const [one, two] = [await newCustomer(service), await newCustomer(service)]
+  attackTimes(
+    60,
+    port,
+    `POST /v2/transfer/crypto-withdrawals HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${one.token}\r\n` +
+      'content-type: application/json\r\ncontent-length: 900\r\n\r\n{"amount":',
+  )
+  await pause(300)
+  expect((await two.call('GET', '/v2/profiles')).status).toBe(200)
+  expect((await two.call('POST', '/v2/transfer/crypto-withdrawals', withdrawalOf(two))).status).toBe(403)
+  await healthy()
+})
+
+test('what no operation takes is answered before its body has come', async () => {
+  const { port } = await listening()
+  const body = 'content-type: application/json\r\ncontent-length: 900\r\n\r\n{'
+  const [nowhere, other] = [
+    attack(port, `POST /nowhere HTTP/1.1\r\nhost: x\r\n${body}`),
+    attack(port, `POST /health/ready HTTP/1.1\r\nhost: x\r\n${body}`),
+  ]
+  await expect.poll(nowhere.answer, PATIENT).toMatch(/^HTTP\/1\.1 404 .*"POST \/nowhere not found"/s)
+  await expect.poll(other.answer, PATIENT).toMatch(/^HTTP\/1\.1 405 /)
+})
+
+test('an address has so many connections; the trusted proxies have any number', async () => {
+  const service = await listening({
+    BURSAR_CONNECTIONS_PER_ADDRESS: '5',
+    BURSAR_TRUSTED_PROXIES: '10.0.0.1,127.0.0.4/31',
+  })
+  const count = async (from: string) => {
+    const all = attackTimes(8, service.port, '', from)
+    await pause(500)
+    return all.filter(({ ended }) => !ended()).length
+  }
+  expect(await count('127.0.0.2')).toBe(5)
+  expect(await count('127.0.0.3')).toBe(5)
+  expect(await count('127.0.0.5')).toBe(8)
+  // A place that comes free can be taken.
+  attackers[0]!.socket.destroy()
+  await expect.poll(() => openConnections(service.app)).toBeLessThan(18)
+  const [again] = attackTimes(1, service.port, 'GET /health/live HTTP/1.1\r\nhost: x\r\n\r\n', '127.0.0.2')
+  await expect.poll(again!.answer, PATIENT).toMatch(/^HTTP\/1\.1 200 /)
+})
+
+test('a connection on which only empty lines come is ended, one with a request under way is not', () => {
+  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval', 'performance'] })
+  try {
+    const connections = new Connections({
+      perAddress: 0,
+      trustedProxies: undefined,
+      databaseConnections: 20,
+      log: pino({ level: 'silent' }),
+    })
+    const server = new EventEmitter()
+    connections.watch(server as Server)
+    const opened = () => {
+      const destroy = vi.fn()
+      const socket = Object.assign(new EventEmitter(), { remoteAddress: '192.0.2.1', destroy })
+      server.emit('connection', socket)
+      return { socket: socket as unknown as Socket, destroy }
+    }
+    const [idle, waiting, used] = [opened(), opened(), opened()]
+    connections.began(waiting.socket)
+    vi.advanceTimersByTime(90_000)
+    connections.began(used.socket)
+    connections.ended(used.socket)
+    vi.advanceTimersByTime(20_000)
+    expect(idle.destroy).toHaveBeenCalled()
+    expect(used.destroy).not.toHaveBeenCalled()
+    vi.advanceTimersByTime(600_000)
+    expect(used.destroy).toHaveBeenCalled()
+    expect(waiting.destroy).not.toHaveBeenCalled()
+  } finally {
+    vi.useRealTimers()
+  }
+})
+
+test.each([
+  [20, Infinity, 20_000],
+  [20, 1_048_576, 20_000],
+  [20, 1_024, 872],
+  [500, 600, 16],
+])(
+  'with %d database connections and %d descriptors there are %d connections of clients',
+  (db, files, most) => {
+    expect(connectionsMax(db, files)).toBe(most)
+  },
+)
+
+test('a process is ready while requests have all database connections, and not when it never was', async () => {
+  const service = await listening()
+  const ready = async () => (await fetch(`${service.address}/health/ready`)).status
+  const takeAll = () =>
+    Promise.all(Array.from({ length: service.db.options.max }, () => service.db.connect()))
+  expect(await ready()).toBe(200)
+  let taken = await takeAll()
+  const answers = await Promise.all(Array.from({ length: 50 }, ready))
+  expect(new Set(answers)).toEqual(new Set([200]))
+  // One question is with the database, not fifty.
+  expect(service.db.waitingCount).toBe(1)
+  for (const connection of taken) connection.release()
+
+  const other = await listening()
+  taken = await Promise.all(Array.from({ length: other.db.options.max }, () => other.db.connect()))
+  expect((await fetch(`${other.address}/health/ready`)).status).toBe(503)
+  for (const connection of taken) connection.release()
+  await expect.poll(async () => (await fetch(`${other.address}/health/ready`)).status, PATIENT).toBe(200)
+})
+
+test('the API document is written once, compressed, and not sent again to who has it', async () => {
+  const { app } = await startTestService()
+  atEnd(() => app.close())
+  for (const url of ['/docs/json', '/openapi.json']) {
+    const plain = await app.inject(url)
+    const zipped = await app.inject({ url, headers: { 'accept-encoding': 'br, gzip' } })
+    expect(zipped.headers).toMatchObject({
+      'content-encoding': 'gzip',
+      'content-type': 'application/json; charset=utf-8',
+      'cache-control': 'no-cache',
+      vary: 'accept-encoding',
+    })
+    expect(gunzipSync(zipped.rawPayload).toString()).toBe(plain.body)
+    const etag = String(plain.headers.etag)
+    expect(zipped.headers.etag).toBe(etag)
+    const again = await app.inject({ url, headers: { 'if-none-match': etag } })
+    expect([again.statusCode, again.body]).toEqual([304, ''])
+    const not = await app.inject({ url, headers: { 'accept-encoding': 'gzip;q=0, identity' } })
+    expect(not.headers['content-encoding']).toBeUndefined()
+    const began = process.cpuUsage()
+    for (let n = 0; n < 50; n++) await app.inject({ url, headers: { 'accept-encoding': 'gzip' } })
+    const { user, system } = process.cpuUsage(began)
+    // It took 100 ms each as YAML and 6 as JSON.
+    expect((user + system) / 50).toBeLessThan(3_000)
+  }
+  expect((await app.inject('/docs/yaml')).statusCode).toBe(404)
+})
+
+test('live mode has no /docs unless it is asked for, and then asks for no secret', async () => {
+  const without = await startTestService({ BURSAR_MODE: 'live' })
+  atEnd(() => without.close())
+  for (const url of ['/', '/docs', '/docs/', '/docs/json', '/docs/static/swagger-ui.css'])
+    expect((await without.app.inject(url)).statusCode, url).toBe(404)
+  expect((await without.app.inject('/problems/expired')).body).not.toContain('docs/')
+  const asked = await startTestService({ BURSAR_MODE: 'live', BURSAR_DOCS: 'true' })
+  atEnd(() => asked.close())
+  const { components } = (await asked.app.inject('/docs/json')).json<{
+    components: { securitySchemes: object }
+  }>()
+  expect(components.securitySchemes).toMatchObject({ oauth2: { type: 'http', scheme: 'bearer' } })
+  expect((await asked.app.inject('/docs/static/swagger-initializer.js')).body).not.toContain('appName')
+})
+
+test('a file outside of the pages is not there, and no error', async () => {
+  let log = ''
+  const service = await startTestService(
+    {},
+    { log: pino({}, { write: (line: string) => void (log += line) }) },
+  )
+  atEnd(() => service.close())
+  const { app } = service
+  await app.listen({ host: '127.0.0.1', port: 0 })
+  const { port } = app.server.address() as AddressInfo
+  const up = attack(port, 'GET /docs/static/../../package.json HTTP/1.1\r\nhost: x\r\n\r\n')
+  await expect.poll(up.answer, PATIENT).toMatch(/^HTTP\/1\.1 404 .*application\/problem\+json/s)
+  expect(log).not.toContain('"level":50')
+})
+
+test('every answer has the security headers, and records are kept in no cache', async () => {
+  const [plain, secure] = [
+    await startTestService({ BURSAR_TRUSTED_PROXIES: '127.0.0.1' }),
+    await startTestService({}, { baseUrl: 'https://bursar.example' }),
+  ]
+  atEnd(() => plain.close())
+  atEnd(() => secure.close())
+  const customer = await newCustomer(plain)
+  const ask = async (url: string, headers: Record<string, string> = {}, { app } = plain) => {
+    const reply = await app.inject({ url, headers })
+    expect(reply.headers, url).toMatchObject({
+      'x-content-type-options': 'nosniff',
+      'referrer-policy': 'no-referrer',
+    })
+    return reply.headers
+  }
+  const authorization = `Bearer ${customer.token}`
+  for (const [url, headers] of [
+    ['/v2/profiles', { authorization }],
+    ['/v2/profiles', {}],
+    ['/nowhere', {}],
+    ['/oauth2/token', {}],
+    ['/health/ready', {}],
+  ] as const)
+    expect(await ask(url, headers)).toMatchObject({ 'cache-control': 'no-store' })
+  await ask('/docs/')
+  await ask('/problems/expired')
+  const hsts = 'strict-transport-security'
+  expect(await ask('/nowhere')).not.toHaveProperty(hsts)
+  expect(await ask('/nowhere', { 'x-forwarded-proto': 'https' })).toHaveProperty(hsts, 'max-age=31536000')
+  expect(await ask('/nowhere', {}, secure)).toHaveProperty(hsts, 'max-age=31536000')
+})
+
+describe('lists of large records', () => {
+  /** Identities as they were when there was no limit of 8 KiB: 60 KiB each, and as JSON twice as many. */
+  const insertLarge = (db: Database, customerId: string, count: number) =>
+    db.query(
+      `
+      insert into identities (customer_id, id, created_at, updated_at, ref_id, type, status, details)
+      select $1, md5(n::text)::uuid, now(), now(), 'large-' || n, 'PERSON', 'APPROVED',
+             jsonb_build_object('first_name', 'A', 'last_name', 'B', 'note', repeat('x', 30000))
+      from generate_series(1, $2::integer) n`,
+      [customerId, count],
+    )
+
+  test('free objects have 8 KiB at most', async () => {
+    const service = await startTestService()
+    atEnd(() => service.close())
+    const { call } = await newCustomer(service)
+    const make = (ref_id: string, note: string) =>
+      call('POST', '/v2/identity/identities', {
+        ref_id,
+        person_details: { first_name: 'A', last_name: 'B', note },
+      })
+    expect((await make('fits', 'x'.repeat(8_100))).status).toBe(200)
+    for (const note of ['x'.repeat(8_192), 'ü'.repeat(4_096), '\u0001'.repeat(1_400)])
+      expect(await make('does not', note)).toMatchObject({
+        status: 400,
+        body: { detail: 'person_details must have at most 8192 bytes as JSON' },
+      })
+  })
+
+  test('end a page at 1 MiB; the cursor goes on without a gap', async () => {
+    const service = await startTestService()
+    atEnd(() => service.close())
+    const { call, customer_id, token } = await newCustomer(service)
+    await insertLarge(service.db, customer_id, 150)
+    for (const [order, limit] of [
+      ['DESC', 1000],
+      ['ASC', 100],
+    ] as const) {
+      const seen: string[] = []
+      let cursor: string | undefined
+      let pages = 0
+      do {
+        const url = `/v2/identity/identities?limit=${limit}&order=${order}${cursor === undefined ? '' : `&page_cursor=${cursor}`}`
+        const reply = await service.app.inject({ url, headers: { authorization: `Bearer ${token}` } })
+        expect(Buffer.byteLength(reply.body)).toBeLessThan(1024 * 1024 + 1_000)
+        const { items, next_page_cursor } = reply.json<{
+          items: { ref_id: string }[]
+          next_page_cursor?: string
+        }>()
+        expect(items.length).toBeGreaterThan(0)
+        seen.push(...items.map(({ ref_id }) => ref_id))
+        cursor = next_page_cursor
+        pages += 1
+      } while (cursor !== undefined)
+      expect(new Set(seen).size).toBe(150)
+      expect(seen).toHaveLength(150)
+      expect(pages).toBeGreaterThan(7)
+    }
+    expect((await call('GET', '/v2/identity/identities?limit=1')).status).toBe(200)
+  })
+
+  test('twelve at once leave a process with a small heap alive', async () => {
+    const database = await cloneDatabase()
+    atEnd(database.drop)
+    const { customer_id } = await createCustomer(database.db, 'Test')
+    const client = await createApiClient(database.db, customer_id, SCOPES)
+    await insertLarge(database.db, customer_id, 1_000)
+    const bursar = await spawnBursar({
+      DATABASE_URL: database.url,
+      BURSAR_WORKER: 'false',
+      NODE_OPTIONS: '--max-old-space-size=192',
+    })
+    atEnd(() => bursar.end('SIGTERM'))
+    const call = await remoteCaller(bursar.address, client)
+    const lists = await Promise.all(
+      Array.from({ length: 12 }, () => call('GET', '/v2/identity/identities?limit=1000')),
+    )
+    expect(new Set(lists.map(({ status }) => status))).toEqual(new Set([200]))
+    expect(bursar.exitCode()).toBeNull()
+  })
+
+  test('wait for their turn when their client does not read the answers; others are as before', async () => {
+    const service = await listening()
+    const [one, two] = [await newCustomer(service), await newCustomer(service)]
+    await insertLarge(service.db, one.customer_id, 40)
+    const query = vi.spyOn(service.db, 'query')
+    const held = attackTimes(
+      30,
+      service.port,
+      `GET /v2/identity/identities?limit=1000 HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${one.token}\r\n\r\n`,
+    )
+    for (const { socket } of held) socket.pause()
+    const lists = () => query.mock.calls.filter(([text]) => String(text).includes('from identities')).length
+    await expect.poll(lists, PATIENT).toBeGreaterThanOrEqual(16)
+    await pause(1_000)
+    // Some answers may fit into what the system buffers for a connection.
+    expect(lists()).toBeLessThan(30)
+    expect((await two.call('GET', '/v2/identity/identities')).status).toBe(200)
+    for (const { socket } of held) socket.resume()
+    await expect.poll(() => held.every(({ answer }) => answer().includes(' 200 OK')), PATIENT).toBe(true)
+  })
+})
