@@ -209,6 +209,7 @@ async function withApi<T>(db: Database, work: (api: Api) => Promise<T>): Promise
       PORT: String(PORT),
       BURSAR_WORKER: 'false',
       BURSAR_LOG_LEVEL: 'warn',
+      BURSAR_RATE_LIMIT_PER_SECOND: '0',
     },
     stdio: ['ignore', 'pipe', 'inherit'],
   })

@@ -22,6 +22,7 @@ import { configuredNetworks, type ConfiguredNetwork } from './networks/configure
 import { afterSimulation, simulatedNetworks } from './networks/simulated.ts'
 import { reencryptSigningKeys } from './oauth/signing-keys.ts'
 import { blame, type Settings } from './settings.ts'
+import { plainTransports } from './transport-security.ts'
 import { upgrade } from './upgrade.ts'
 import { startWorker } from './worker.ts'
 
@@ -65,6 +66,7 @@ export async function serve(settings: Settings, { log, dropped }: Log): Promise<
     await warnOfChangeableEntries(background, log)
     if (settings.mode === 'live' && process.getuid?.() === 0)
       log.warn('this process runs as root: run it as an ordinary user')
+    for (const { says, advice } of plainTransports(settings)) log.warn(`${says}; ${advice}`)
 
     const db = open(settings.databaseConnections - share, {
       statementMs: settings.statementTimeoutMs,

@@ -129,11 +129,11 @@ export const SETTINGS = {
   BURSAR_RATE_LIMIT_PER_SECOND: wholeNumber(
     0,
     100_000,
-  )({ default: 0, desc: 'requests a second of each API client to this process, then 429; 0: no limit' }),
+  )({ default: 200, desc: 'requests a second of each API client to this process, then 429; 0: no limit' }),
   BURSAR_RATE_LIMIT_BURST: wholeNumber(
     1,
     1_000_000,
-  )({ default: undefined, desc: 'requests that a client may make at once (default: those of a second)' }),
+  )({ default: undefined, desc: 'requests that a client may make at once (default: those of five seconds)' }),
   BURSAR_TOKEN_FAILURES_PER_MINUTE: wholeNumber(
     0,
     100_000,
@@ -259,7 +259,7 @@ export function readSettings(environment: Record<string, string | undefined>): S
     requestsMax: env.BURSAR_REQUESTS_MAX,
     connectionsPerAddress: env.BURSAR_CONNECTIONS_PER_ADDRESS,
     rateLimitPerSecond: env.BURSAR_RATE_LIMIT_PER_SECOND,
-    rateLimitBurst: env.BURSAR_RATE_LIMIT_BURST ?? Math.max(env.BURSAR_RATE_LIMIT_PER_SECOND, 1),
+    rateLimitBurst: env.BURSAR_RATE_LIMIT_BURST ?? Math.max(5 * env.BURSAR_RATE_LIMIT_PER_SECOND, 1),
     tokenFailuresPerMinute: env.BURSAR_TOKEN_FAILURES_PER_MINUTE,
     trustedProxies: env.BURSAR_TRUSTED_PROXIES,
     docs: env.BURSAR_DOCS ?? env.BURSAR_MODE === 'sandbox',

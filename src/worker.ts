@@ -1,6 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import type { Database } from './db/database.ts'
+import { deleteExpiredQuotes } from './ledger/fee-quotes.ts'
 import type { Ledger } from './ledger/ledger.ts'
 import type { Loop, WorkerMeter } from './metrics/metrics.ts'
 import type { Networks } from './networks/networks.ts'
@@ -18,6 +19,9 @@ const DEPOSITS_EVERY_MS = 1_000
 const SWEEPS_EVERY_MS = 10_000
 /** How often it looks whether a month has ended. */
 const STATEMENTS_EVERY_MS = 60_000
+
+/** How often it deletes fee quotes that expired unused. */
+const QUOTES_EVERY_MS = 60_000
 
 export interface Worker {
   /** Finishes the step under way and stops. */
@@ -83,6 +87,13 @@ export function startWorker(options: {
     }
   }
 
+  async function quotes(): Promise<void> {
+    while (!stopping.signal.aborted) {
+      await round('quotes', deleteExpiredQuotes(db))
+      await rest(QUOTES_EVERY_MS)
+    }
+  }
+
   const rest = (ms: number) => pause(ms, undefined, { signal: stopping.signal }).catch(() => undefined)
 
   async function payouts(): Promise<void> {
@@ -100,7 +111,7 @@ export function startWorker(options: {
     }
   }
 
-  const running = Promise.all([payouts(), deposits(), sweeps(), statements()])
+  const running = Promise.all([payouts(), deposits(), sweeps(), statements(), quotes()])
   return {
     async stop() {
       stopping.abort()

@@ -36,6 +36,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     'db',
     'keys',
     'settings',
+    'transport-security',
   ],
   serve: [
     'upgrade',
@@ -55,7 +56,9 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     'settings',
     'assets',
     'log',
+    'transport-security',
   ],
+  'transport-security': ['settings'],
   connect: ['db', 'settings'],
   deployment: ['upgrade', 'db', 'settings'],
   upgrade: ['oauth', 'db', 'keys', 'settings'],

@@ -7,6 +7,7 @@ import { TokenBuckets } from '../src/http/rate-limit.ts'
 import { SCOPES } from '../src/http/scopes.ts'
 import { Ledger, WAITING_MAX, WAITING_TOTAL_MAX, type Movement } from '../src/ledger/ledger.ts'
 import { createApiClient } from '../src/oauth/api-clients.ts'
+import { readSettings } from '../src/settings.ts'
 import {
   atEnd,
   caller,
@@ -64,8 +65,9 @@ describe('the rate of an API client', () => {
     expect((await one.call('GET', '/v2/profiles')).status).toBe(200)
   })
 
-  test('has no limit unless one is set', async () => {
-    const service = await startTestService()
+  test('is 200 a second and 1,000 at once by default, and without limit where it is 0', async () => {
+    expect(readSettings({})).toMatchObject({ rateLimitPerSecond: 200, rateLimitBurst: 1_000 })
+    const service = await startTestService({ BURSAR_RATE_LIMIT_PER_SECOND: '0' })
     atEnd(() => service.close())
     const { call } = await newCustomer(service)
     const answers = await Promise.all(Array.from({ length: 300 }, () => call('GET', '/v2/profiles?limit=1')))

@@ -61,7 +61,12 @@ export async function asAdmin(statement: string): Promise<void> {
 export const BASE_URL = 'http://127.0.0.1:8080'
 
 export const testSettings = (environment: Record<string, string> = {}): Settings =>
-  readSettings({ BURSAR_SIMULATED_CONFIRMATION_MS: '0', BURSAR_SIMULATED_HOLD_MS: '50', ...environment })
+  readSettings({
+    BURSAR_SIMULATED_CONFIRMATION_MS: '0',
+    BURSAR_SIMULATED_HOLD_MS: '50',
+    BURSAR_RATE_LIMIT_PER_SECOND: '0',
+    ...environment,
+  })
 
 /** The master key of every service and program in the tests, but where a test gives another. */
 export const MASTER_KEY = '8f1c3b5d7e9a0b2c4d6f8192a3b4c5d6e7f8091a2b3c4d5e6f708192a3b4c5d6'
@@ -276,6 +281,7 @@ export async function spawnBursar(environment: Record<string, string>): Promise<
       PORT: '0',
       BURSAR_SIMULATED_PRICE_DAYS: '0',
       BURSAR_METRICS_PORT: '0',
+      BURSAR_RATE_LIMIT_PER_SECOND: '0',
       ...environment,
     },
     stdio: ['ignore', 'pipe', 'pipe'],

@@ -1232,7 +1232,7 @@ export interface components {
       details: {
         [key: string]: unknown
       }
-      /** @description A person. Other members are kept. */
+      /** @description A person. Other members are kept, 8 KiB at most in all. */
       person_details?: {
         /** @description First name. */
         first_name: string
@@ -1268,7 +1268,7 @@ export interface components {
       } & {
         [key: string]: unknown
       }
-      /** @description An institution. Other members are kept. */
+      /** @description An institution. Other members are kept, 8 KiB at most in all. */
       institution_details?: {
         /** @description Name. */
         name: string
@@ -1542,7 +1542,7 @@ export interface components {
        * @enum {string}
        */
       status: 'PENDING' | 'APPROVED' | 'REJECTED'
-      /** @description Whose bank account it is: person_details or institution_details. Other members are kept. */
+      /** @description Whose bank account it is: person_details or institution_details. Other members are kept, 8 KiB at most in all. */
       fiat_account_owner: {
         person_details?: {
           /** @description Name. */
@@ -1967,7 +1967,7 @@ export interface operations {
            * @example 25.5
            */
           total?: string
-          /** @description Beneficiary information. Other members are kept as they are. */
+          /** @description Beneficiary information. Other members are kept as they are, 8 KiB at most in all. */
           beneficiary?: {
             person_details?: {
               /** @description Name. */
@@ -1979,6 +1979,8 @@ export interface operations {
               /** @description Name. */
               name: string
             }
+          } & {
+            [key: string]: unknown
           }
           /** @description Memo sent with the withdrawal. */
           memo?: string
@@ -2756,7 +2758,7 @@ export interface operations {
            * @example payout-2026-0001
            */
           ref_id: string
-          /** @description A person. Other members are kept. */
+          /** @description A person. Other members are kept, 8 KiB at most in all. */
           person_details?: {
             /** @description First name. */
             first_name: string
@@ -2792,7 +2794,7 @@ export interface operations {
           } & {
             [key: string]: unknown
           }
-          /** @description An institution. Other members are kept. */
+          /** @description An institution. Other members are kept, 8 KiB at most in all. */
           institution_details?: {
             /** @description Name. */
             name: string
@@ -3522,7 +3524,7 @@ export interface operations {
     requestBody: {
       content: {
         'application/json': {
-          /** @description Whose bank account it is: person_details or institution_details. Other members are kept. */
+          /** @description Whose bank account it is: person_details or institution_details. Other members are kept, 8 KiB at most in all. */
           fiat_account_owner: {
             person_details?: {
               /** @description Name. */

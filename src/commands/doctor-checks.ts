@@ -13,6 +13,7 @@ import { networkReports, type NetworkReport } from '../networks/network-status.t
 import { listSigningKeys } from '../oauth/signing-keys.ts'
 import { openNetworks } from '../serve.ts'
 import type { Settings } from '../settings.ts'
+import { plainTransports } from '../transport-security.ts'
 
 /** What `bursar doctor` looks at. Nothing here starts, makes or changes anything. */
 
@@ -100,6 +101,7 @@ export async function examine(settings: Settings, version: string): Promise<Find
   } finally {
     await db?.end()
   }
+  await look('transport', 'use TLS', async () => transport(settings))
   await look('port', 'set HOST and PORT to an address of this machine that is free', () => port(settings))
   await look('tokens', 'mend BURSAR_OAUTH_ISSUER or BURSAR_BASE_URL, or start what should answer there', () =>
     issuer(settings),
@@ -345,6 +347,14 @@ function networkVerdict(report: NetworkReport): Verdict {
     )
   if (below_low_mark) return warn(`${name}: the hot wallet is below its low mark`, 'send some to it')
   return ok(`${name}: the node answers, at height ${height}`)
+}
+
+function transport(settings: Settings): Verdict[] {
+  const plain = plainTransports(settings).map(({ says, advice }) => warn(says, advice))
+  if (plain.length > 0) return plain
+  return [
+    ok(settings.mode === 'sandbox' ? 'a sandbox needs no TLS' : 'what leaves this machine is encrypted'),
+  ]
 }
 
 /** Where what listens on the address is reached. */

@@ -134,6 +134,12 @@ const CONNECTION_LOST = new Set([
   'ECONNREFUSED',
   'ECONNRESET',
   'EPIPE',
+  'ETIMEDOUT',
+  'EHOSTUNREACH',
+  'EAI_AGAIN',
+  // No descriptor for a connection: this process, or the machine, has as many as it may.
+  'EMFILE',
+  'ENFILE',
 ])
 
 /** Whether the database went away, so that the caller may try again later. */

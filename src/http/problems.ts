@@ -138,6 +138,7 @@ export const problem = {
     new Problem('payload-too-large', `the body is larger than ${limit} bytes`),
   unsupportedMediaType: (accepted: string) =>
     new Problem('unsupported-media-type', `the content type of the body must be ${accepted}`),
+  encodedBody: () => new Problem('unsupported-media-type', 'the body must have no Content-Encoding'),
   tooManyRequests: (detail: string, waitSeconds: number) =>
     new Problem('too-many-requests', detail, undefined, { 'retry-after': String(Math.ceil(waitSeconds)) }),
   internalError: () =>

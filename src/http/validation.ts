@@ -4,6 +4,7 @@ import ajvFormats from 'ajv-formats'
 import ajvKeywords from 'ajv-keywords'
 import fastJson from 'fast-json-stringify'
 import type { FastifyInstance, FastifySchemaCompiler, FastifySerializerCompiler } from 'fastify'
+import { duplicateMember } from './duplicate-member.ts'
 import { problem } from './problems.ts'
 
 const options = {
@@ -78,8 +79,15 @@ function integersOf({ properties = {} }: { properties?: Record<string, { type?: 
 export function parseJson(app: FastifyInstance): void {
   const parse = app.getDefaultJsonParser('error', 'error')
   app.addContentTypeParser<Buffer>('application/json', { parseAs: 'buffer' }, (request, body, done) => {
+    const { 'content-encoding': encoding = 'identity' } = request.headers
+    if (encoding.toLowerCase() !== 'identity') return done(problem.encodedBody())
     if (!isUtf8(body)) return done(problem.badRequest('the body is not UTF-8'))
-    void parse(request, body.toString('utf8'), done)
+    const text = body.toString('utf8')
+    void parse(request, text, (error, value: unknown) => {
+      const twice = error === null ? duplicateMember(text, value) : undefined
+      if (twice === undefined) done(error, value)
+      else done(problem.badRequest(`${twice.slice(0, 200)} is given more than once`))
+    })
   })
 }
 

@@ -50,3 +50,16 @@ export async function consumeQuotes(
     values: [customerId, used.map((quote) => quote.id), used.map((quote) => quote.transfer_id)],
   })
 }
+
+/** For how long an expired quote can still be told from one that never was. */
+const EXPIRED_KEPT_MINUTES = 60
+
+/** Deletes the quotes that expired unused. Gives their number. Those that were used say what a withdrawal was promised. */
+export async function deleteExpiredQuotes(db: Queryable): Promise<number> {
+  const { rowCount } = await db.query(
+    `delete from fee_quotes
+     where transfer_id is null and expires_at < clock_timestamp() - make_interval(mins => $1)`,
+    [EXPIRED_KEPT_MINUTES],
+  )
+  return rowCount ?? 0
+}

@@ -3,8 +3,12 @@ import { formatAmount } from '../assets/amount.ts'
 import { newId, readClock } from '../db/ids.ts'
 import { Amount, AssetSymbol, Network, Timestamp, Uuid } from '../http/fields.ts'
 import { operation } from '../http/operation.ts'
+import { problem } from '../http/problems.ts'
 import { amountsAt, scheduledFee, termsOf } from '../ledger/movements/crypto-withdrawal.ts'
 import { estimatedFee } from './estimated-fee.ts'
+
+/** Most quotes of a customer that are neither used nor expired. Used ones do not count: a withdrawal each costs a fee. */
+export const OPEN_QUOTES_MAX = 1_000
 
 const asked = {
   asset: AssetSymbol,
@@ -77,7 +81,12 @@ export const quoteCryptoWithdrawalFee = operation({
       `
       insert into fee_quotes (customer_id, id, created_at, expires_at,
                               asset, crypto_network, destination_address, fee, amount, total)
-      values ($1, $2, $3, $3::timestamptz + make_interval(secs => $4), $5, $6, $7, $8, $9, $10)
+      select $1::uuid, $2::uuid, $3::timestamptz, $3::timestamptz + make_interval(secs => $4),
+             $5, $6, $7, $8::numeric, $9::numeric, $10::numeric
+      where $11::integer > (select count(*)
+                            from (select from fee_quotes
+                                  where customer_id = $1::uuid and transfer_id is null and expires_at > $3::timestamptz
+                                  limit $11::integer) open)
       returning id, expires_at`,
       [
         customerId,
@@ -90,8 +99,15 @@ export const quoteCryptoWithdrawalFee = operation({
         quote.fee,
         quote.amount,
         quote.total,
+        OPEN_QUOTES_MAX,
       ],
     )
-    return { ...rows[0]!, ...quote }
+    const [made] = rows
+    if (made === undefined)
+      throw problem.tooManyRequests(
+        `the customer has ${OPEN_QUOTES_MAX} fee quotes that are not used; use them, or wait until they expire`,
+        settings.feeQuoteTtlSeconds,
+      )
+    return { ...made, ...quote }
   },
 })

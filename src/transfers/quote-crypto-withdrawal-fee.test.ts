@@ -1,0 +1,57 @@
+import { expect, test } from 'vitest'
+import { atEnd, DESTINATION, newCustomer, startTestService } from '../../test/support.ts'
+import { OPEN_QUOTES_MAX } from './quote-crypto-withdrawal-fee.ts'
+import { deleteExpiredQuotes } from '../ledger/fee-quotes.ts'
+
+const QUOTE = {
+  asset: 'USDP',
+  crypto_network: 'ETHEREUM',
+  destination_address: DESTINATION,
+  amount: '25',
+}
+
+/** Quotes as the operation makes them, expiring in so many seconds; `used` ones by a withdrawal. */
+const INSERT = `
+  insert into fee_quotes (customer_id, id, created_at, expires_at, asset, crypto_network, destination_address, fee, amount,
+                          transfer_id)
+  select $1, gen_random_uuid(), now(), now() + make_interval(secs => $2), 'USDP', 'ETHEREUM', 'x', 1, 1,
+         case when $3 then gen_random_uuid() end
+  from generate_series(1, $4::integer)`
+
+test('a customer has so many open quotes; used and expired ones do not count, nor those of others', async () => {
+  const service = await startTestService()
+  atEnd(() => service.close())
+  const { db } = service
+  const [one, two] = [await newCustomer(service), await newCustomer(service)]
+  await db.query(INSERT, [one.customer_id, 300, false, OPEN_QUOTES_MAX - 1])
+  await db.query(INSERT, [one.customer_id, 300, true, 50])
+  await db.query(INSERT, [one.customer_id, -1, false, 50])
+  const ask = ({ call }: typeof one) => call('POST', '/v2/transfer/fees/crypto-withdrawal', QUOTE)
+  expect((await ask(one)).status).toBe(200)
+  expect(await ask(one)).toMatchObject({
+    status: 429,
+    headers: { 'retry-after': '300' },
+    body: {
+      detail: 'the customer has 1000 fee quotes that are not used; use them, or wait until they expire',
+    },
+  })
+  expect((await ask(two)).status).toBe(200)
+})
+
+test('quotes that expired unused more than an hour ago are deleted, and no others', async () => {
+  const service = await startTestService()
+  atEnd(() => service.close())
+  const { db } = service
+  const { customer_id } = await newCustomer(service)
+  for (const [seconds, used] of [
+    [-3_660, false],
+    [-3_540, false],
+    [-90_000, true],
+    [300, false],
+  ] as const)
+    await db.query(INSERT, [customer_id, seconds, used, 2])
+  expect(await deleteExpiredQuotes(db)).toBe(2)
+  expect(await deleteExpiredQuotes(db)).toBe(0)
+  const { rows } = await db.query('select count(*)::integer as left from fee_quotes')
+  expect(rows).toEqual([{ left: 6 }])
+})

@@ -1,0 +1,48 @@
+import type { Settings } from './settings.ts'
+
+/** sslmode values of a database address with which nobody in between can read or pretend (docs/operating.md). */
+const VERIFIED = new Set(['require', 'verify-ca', 'verify-full'])
+
+const isHere = (host: string) =>
+  host === '' ||
+  host === 'localhost' ||
+  host.endsWith('.localhost') ||
+  host.startsWith('/') ||
+  /^\[?(?:::1|(?:::ffff:)?127\.[\d.]+)\]?$/.test(host)
+
+/** An unencrypted connection in live mode: what is wrong, and what to do. */
+export interface PlainTransport {
+  setting: 'DATABASE_URL' | 'BURSAR_BASE_URL' | 'BURSAR_OAUTH_ISSUER'
+  says: string
+  advice: string
+}
+
+/**
+ * Which addresses that live mode uses are not encrypted on their way: the API's and the token issuer's over http, the
+ * database on another machine without TLS. What stays on this machine needs none. In a sandbox there is none to warn of.
+ */
+export function plainTransports({ mode, baseUrl, oauthIssuer, databaseUrl }: Settings): PlainTransport[] {
+  if (mode !== 'live') return []
+  const found: PlainTransport[] = []
+  for (const [setting, address, what] of [
+    ['BURSAR_BASE_URL', baseUrl, 'clients send their secrets and tokens'],
+    ['BURSAR_OAUTH_ISSUER', oauthIssuer, 'the keys that tokens are checked with come'],
+  ] as const)
+    if (address !== undefined && new URL(address).protocol === 'http:' && !isHere(new URL(address).hostname))
+      found.push({
+        setting,
+        says: `${setting} begins with http: ${what} unencrypted`,
+        advice: `serve it with TLS, and begin ${setting} with https`,
+      })
+  if (databaseUrl !== undefined) {
+    const { hostname, searchParams } = new URL(databaseUrl)
+    const host = searchParams.get('host') ?? hostname
+    if (!isHere(decodeURIComponent(host)) && !VERIFIED.has(searchParams.get('sslmode') ?? ''))
+      found.push({
+        setting: 'DATABASE_URL',
+        says: `the database is on another machine (${host}), and DATABASE_URL asks for no TLS`,
+        advice: 'add ?sslmode=verify-full&sslrootcert=<file> to DATABASE_URL',
+      })
+  }
+  return found
+}
