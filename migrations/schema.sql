@@ -206,6 +206,8 @@ create table fee_quotes (
   constraint fee_quotes_customer_id_fkey FOREIGN KEY (customer_id) REFERENCES customers(id),
   constraint fee_quotes_amount_or_total CHECK ((amount IS NULL) <> (total IS NULL))
 );
+CREATE INDEX fee_quotes_expired ON fee_quotes USING btree (expires_at) WHERE transfer_id IS NULL;
+CREATE INDEX fee_quotes_open ON fee_quotes USING btree (customer_id, expires_at) WHERE transfer_id IS NULL;
 
 create table fiat_accounts (
   customer_id uuid not null,

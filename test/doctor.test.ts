@@ -115,6 +115,7 @@ test('what is well is told so, and nothing is changed', async () => {
     'OK freezes: nothing is frozen',
     `OK keys: master key ${MASTER_KEYS.current.id}`,
     'WARN networks: none is configured: withdrawals are refused',
+    'OK transport: what leaves this machine is encrypted',
     `OK port: Bursar answers at 127.0.0.1:${environment.PORT}`,
     `OK tokens: ${service.address} issues them`,
   ])
@@ -154,6 +155,19 @@ test('a password is shown to nobody', async () => {
   expect(stdout).not.toContain(url.password)
   expect(stdout).toMatch(/^DATABASE_URL +postgres:\/\/bursar:\*\*\*@\S+ +environment$/m)
   expect(stdout).toMatch(/^OK {3}database: PostgreSQL /m)
+})
+
+test('addresses that are not encrypted on their way', async () => {
+  const { found, stdout } = await doctor({
+    DATABASE_URL: 'postgres://u:secret-word@192.0.2.1:1/d?connect_timeout=1',
+    BURSAR_BASE_URL: 'http://192.0.2.1',
+    BURSAR_MODE: 'live',
+  })
+  expect(stdout).not.toContain('secret-word')
+  expectFound(found, [
+    /^WARN transport: BURSAR_BASE_URL begins with http: clients send their secrets and tokens unencrypted$/,
+    /^WARN transport: the database is on another machine \(192\.0\.2\.1\), and DATABASE_URL asks for no TLS$/,
+  ])
 })
 
 test('a database that is down hides nothing else that is wrong', async () => {
