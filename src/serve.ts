@@ -18,6 +18,7 @@ import { Metrics } from './metrics/metrics.ts'
 import { serveMetrics, type MetricsServer } from './metrics/metrics-server.ts'
 import type { Networks } from './networks/networks.ts'
 import type { CryptoNetwork } from './assets/catalogue.ts'
+import { WrongChain } from './networks/chain-of-mode.ts'
 import { configuredNetworks, type ConfiguredNetwork } from './networks/configured.ts'
 import { afterSimulation, simulatedNetworks } from './networks/simulated.ts'
 import { reencryptSigningKeys } from './oauth/signing-keys.ts'
@@ -76,7 +77,7 @@ export async function serve(settings: Settings, { log, dropped }: Log): Promise<
     metricsServer = await openMetrics(metrics, settings, log)
     const ledger = new Ledger(db, { meter: metrics.ledger, waitMsMax: settings.requestTimeoutMs })
     // Settings that are refused leave no stamp.
-    const networks = await networksOf(settings, db)
+    const networks = await networksOf(settings, db, log)
     await stampDatabase(background, settings)
     const port = settings.port === 0 ? await freePort(settings.host).catch(blame('HOST')) : settings.port
     const host = isIP(settings.host) === 6 ? `[${settings.host}]` : settings.host
@@ -192,8 +193,9 @@ async function openMetrics(
 }
 
 /** The real networks that are configured; in the sandbox all others, and the bank, are simulated. */
-async function networksOf(settings: Settings, db: Database): Promise<Networks> {
+async function networksOf(settings: Settings, db: Database, log: Logger): Promise<Networks> {
   const real = await openNetworks(settings, db)
+  await requireChains(real, log)
   const simulated: Networks =
     settings.mode === 'sandbox'
       ? simulatedNetworks(db, {
@@ -214,7 +216,24 @@ export const openNetworks = async (
 ): Promise<ReadonlyMap<CryptoNetwork, ConfiguredNetwork>> =>
   settings.networksFile === undefined
     ? new Map()
-    : configuredNetworks(settings.networksFile, process.env, db).catch(blame('BURSAR_NETWORKS_FILE'))
+    : configuredNetworks(settings.networksFile, process.env, db, settings.mode).catch(
+        blame('BURSAR_NETWORKS_FILE'),
+      )
+
+/** Throws `SettingsError` where a node is on a chain of the other mode. One that does not answer is asked again before it is used. */
+async function requireChains(
+  networks: ReadonlyMap<CryptoNetwork, ConfiguredNetwork>,
+  log: Logger,
+): Promise<void> {
+  for (const [network, { requireChain }] of networks) {
+    try {
+      await requireChain?.()
+    } catch (error) {
+      if (error instanceof WrongChain) blame('BURSAR_NETWORKS_FILE')(error)
+      log.warn({ err: error }, `the node of ${network} has not said which chain it is on`)
+    }
+  }
+}
 
 /** Entries are append-only by privilege, which a superuser does not feel, and a restore may have left out. */
 async function warnOfChangeableEntries(db: Database, log: Logger): Promise<void> {

@@ -85,7 +85,7 @@ async function uncounted(work: () => Promise<unknown>): Promise<void> {
 const { DATABASE_URL, BURSAR_NETWORKS_FILE, MINING, ...environment } = process.env
 const mining = JSON.parse(MINING!) as Mining
 const db = openDatabase(DATABASE_URL!, { max: 4, onError: () => undefined })
-const configured = await configuredNetworks(BURSAR_NETWORKS_FILE!, environment, db)
+const configured = await configuredNetworks(BURSAR_NETWORKS_FILE!, environment, db, 'sandbox')
 const networks = new Map([...configured].map(([network, { adapter }]) => [network, adapter] as const))
 await db.query('select')
 

@@ -8,8 +8,12 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { parseAmount } from '../src/assets/amount.ts'
+import { decimalsOf } from '../src/assets/catalogue.ts'
 import { createCustomer } from '../src/customers/create-customer.ts'
 import { SCOPES } from '../src/http/scopes.ts'
+import { Ledger } from '../src/ledger/ledger.ts'
+import { deposit } from '../src/ledger/movements/deposit.ts'
 import type { Transfer } from '../src/ledger/records/transfer.ts'
 import type { NetworkReport } from '../src/networks/network-status.ts'
 import { createApiClient } from '../src/oauth/api-clients.ts'
@@ -45,6 +49,7 @@ describe.each([
   let database: TestDatabase
   let bursar: BursarProcess
   let call: RemoteCaller
+  let customer_id: string
   let profile_id: string
   let environment: Record<string, string>
 
@@ -55,6 +60,7 @@ describe.each([
     environment = { ...file.environment, DATABASE_URL: database.url, BURSAR_WORKER_INTERVAL_MS: '20' }
     // With a customer, there is no demo.
     const customer = await createCustomer(database.db, 'Test')
+    customer_id = customer.customer_id
     profile_id = customer.profile_id
     const client = await createApiClient(database.db, customer.customer_id, SCOPES)
     bursar = await spawnBursar(environment)
@@ -242,12 +248,16 @@ describe.each([
 
   /** Credits the profile as if so much had come in on the chain: custody that the hot wallet has not. */
   async function takeCustody(amount: string): Promise<void> {
-    const made = await call('POST', `/v2/sandbox/profiles/${profile_id}/deposit`, {
+    const arrived = deposit(customer_id, {
+      profile_id,
+      type: 'CRYPTO_DEPOSIT',
       asset,
-      amount,
-      crypto_network: world.network,
+      minor: parseAmount(amount, decimalsOf(asset))!,
+      arrivedAt: `custody:${world.network}`,
+      place: undefined,
+      record: { crypto_network: world.network },
     })
-    expect(made.status).toBe(200)
+    await new Ledger(database.db).submit(customer_id, arrived)
   }
   /** Where the hot wallet itself is paid, and no customer. */
   async function hotWallet(): Promise<string> {
@@ -290,6 +300,19 @@ test('a file that is wrong stops the start with a line that names the setting, s
       told: [expect.stringMatching(/^BURSAR_NETWORKS_FILE: BASE\.fee_ceiling must match pattern/)],
     })
   }
+  const main = await networksFile([
+    { network: 'BASE', section: { ...section, fee_ceiling: '2', hot_wallet_key: { env: 'KEY' } }, secrets },
+  ])
+  atEnd(main.remove)
+  expect(await run(['serve'], main.path)).toEqual({
+    code: 1,
+    out: '',
+    told: [
+      expect.stringMatching(
+        /^BURSAR_NETWORKS_FILE: BASE\.chain_id: 8453 is the main network of BASE, and a sandbox's money is invented/,
+      ),
+    ],
+  })
   expect(await run(['networks', 'status'], '')).toEqual({
     code: 0,
     out: 'No real network is configured: BURSAR_NETWORKS_FILE.\n',
@@ -327,6 +350,7 @@ test('no secret is logged or told, whatever the node does', async () => {
       section: {
         adapter: 'evm',
         rpc_url: { env: 'URL' },
+        chain_id: 31337,
         hot_wallet_key: { env: 'KEY' },
         deposit_key: { env: 'WORDS' },
         ...limits,

@@ -232,7 +232,7 @@ export async function startRealService(world: World) {
   const { url, db, drop } = await cloneDatabase()
   const settings = testSettings({})
   const ledger = new Ledger(db)
-  const configured = await configuredNetworks(file.path, file.environment, db)
+  const configured = await configuredNetworks(file.path, file.environment, db, settings.mode)
   const networks: Networks = new Map([...configured].map(([network, { adapter }]) => [network, adapter]))
   const app = await buildApp({
     db,

@@ -51,7 +51,7 @@ export async function makeHistory(
         type: 'CRYPTO_DEPOSIT',
         asset: ASSET,
         minor: parseAmount(amount, decimalsOf(ASSET))!,
-        arrivedAt: 'custody:INK',
+        arrivedAt: 'simulated:INK',
         place: undefined,
         record: { crypto_network: 'INK', notional_value: amount },
       },

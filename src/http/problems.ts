@@ -56,7 +56,7 @@ const kinds = {
     status: 403,
     title: 'Insufficient funds',
     explanation:
-      'The profile holds less of the asset than the movement takes. `meta` holds what is available and what is needed.',
+      'The profile holds less of the asset than the movement takes. `meta` holds what is available and what is needed. In a sandbox with a real network, no more leaves over it than has come in over it for the customer, because the rest of the money is invented; `detail` says so.',
   },
   expired: {
     status: 403,
@@ -172,6 +172,15 @@ export const problem = {
     new Problem(
       'insufficient-funds',
       `the profile has ${meta.available} ${meta.asset} available and ${meta.needed} are needed`,
+      meta,
+    ),
+  notPaidIn: (
+    network: string,
+    meta: { profile_id: string; asset: string; available: string; needed: string },
+  ) =>
+    new Problem(
+      'insufficient-funds',
+      `${network} is a real network, and a sandbox pays no more over it than has come in over it for the customer: ${meta.available} ${meta.asset} are left and ${meta.needed} are needed`,
       meta,
     ),
   expired: (detail: string, meta: { fee_id: string }) => new Problem('expired', detail, meta),

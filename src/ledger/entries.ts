@@ -8,6 +8,8 @@ import { decimalsOf, type CryptoNetwork } from '../assets/catalogue.ts'
 export type PlatformAccount =
   | `in_flight:${CryptoNetwork | 'WIRE'}`
   | `custody:${CryptoNetwork}`
+  // What the sandbox's networks hold: invented, and never custody of a real network of the same name.
+  | `simulated:${CryptoNetwork}`
   // What transactions have really cost; against `fees`, what was made or lost on them.
   | `network_fees:${CryptoNetwork}`
   | 'bank'

@@ -1,7 +1,11 @@
 import { randomUUID } from 'node:crypto'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { createServer } from 'node:http'
+import { once } from 'node:events'
+import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
 import {
   english,
   generateMnemonic,
@@ -10,7 +14,9 @@ import {
   privateKeyToAccount,
 } from 'viem/accounts'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { Database } from '../db/database.ts'
+import { atEnd } from '../../test/support.ts'
+import type { Database, Transaction } from '../db/database.ts'
+import { WrongChain } from './chain-of-mode.ts'
 import { configuredNetworks } from './configured.ts'
 import { signed, type EvmSigner, type EvmTransaction } from './evm-transactions.ts'
 
@@ -66,7 +72,8 @@ async function fileOf(content: unknown): Promise<string> {
   return path
 }
 
-const read = async (content: unknown) => configuredNetworks(await fileOf(content), ENVIRONMENT, NO_DATABASE)
+const read = async (content: unknown) =>
+  configuredNetworks(await fileOf(content), ENVIRONMENT, NO_DATABASE, 'live')
 const ethereum = (changes: object) => ({ ETHEREUM: { ...ETHEREUM, ...changes } })
 const litecoin = (changes: object) => ({ LITECOIN: { ...LITECOIN, ...changes } })
 
@@ -232,9 +239,88 @@ describe('what is wrong is told with its section and field:', () => {
 
   test('a file that is not there', async () => {
     const path = join(folder, 'no-such-file.json')
-    await expect(configuredNetworks(path, ENVIRONMENT, NO_DATABASE)).rejects.toThrow(
+    await expect(configuredNetworks(path, ENVIRONMENT, NO_DATABASE, 'live')).rejects.toThrow(
       /ENOENT.*no-such-file\.json/,
     )
+  })
+})
+
+describe('a mode takes networks of its own only:', () => {
+  const inMode = async (content: unknown, mode: 'sandbox' | 'live') =>
+    configuredNetworks(await fileOf(content), ENVIRONMENT, NO_DATABASE, mode)
+
+  test.each<[string, unknown]>([
+    ['the main network by default', ethereum({})],
+    ['the main network, named', ethereum({ chain_id: 1 })],
+    ["another network's main network", ethereum({ chain_id: 8453 })],
+    ['a main network in the section of another', { BASE: { ...ETHEREUM, chain_id: 1 } }],
+  ])('a sandbox refuses %s', async (_, content) => {
+    await expect(inMode(content, 'sandbox')).rejects.toThrow(
+      /^(ETHEREUM|BASE)\.chain_id: \d+ is the main network of (ETHEREUM|BASE), and a sandbox's money is invented: /,
+    )
+  })
+
+  test('a sandbox takes a test network, and pays over it only what has come in over it', async () => {
+    for (const chain_id of [11155111, 31337]) {
+      const networks = await inMode(ethereum({ chain_id }), 'sandbox')
+      expect(networks.get('ETHEREUM')!.adapter).toMatchObject({ paysDepositsOnly: true })
+    }
+  })
+
+  test('live mode refuses a test network, and takes the main one', async () => {
+    for (const chain_id of [11155111, 31337, 8453])
+      await expect(inMode(ethereum({ chain_id }), 'live')).rejects.toThrow(
+        `ETHEREUM.chain_id: ${chain_id} is not the main network of ETHEREUM (1), which live mode needs`,
+      )
+    const networks = await inMode(ethereum({ chain_id: 1 }), 'live')
+    expect(networks.get('ETHEREUM')!.adapter).not.toHaveProperty('paysDepositsOnly')
+  })
+
+  /** A node of the Bitcoin family that tells its chain, and notes what else it is asked. */
+  async function nodeOn(chain: string) {
+    const asked: string[] = []
+    const node = createServer((request, reply) => {
+      void text(request).then((body) => {
+        const one = JSON.parse(body) as { id: unknown; method: string } | { id: unknown; method: string }[]
+        const answers = [one].flat().map(({ id, method }) => {
+          asked.push(method)
+          return { id, error: null, result: method === 'getblockchaininfo' ? { chain } : 'ltc1q' }
+        })
+        reply.end(JSON.stringify(Array.isArray(one) ? answers : answers[0]))
+      })
+    }).listen(0, '127.0.0.1')
+    await once(node, 'listening')
+    atEnd(async () => void node.close())
+    return { asked, rpc_url: `http://127.0.0.1:${(node.address() as AddressInfo).port}` }
+  }
+
+  test.each<['sandbox' | 'live', string, RegExp]>([
+    ['sandbox', 'main', /^the node of LITECOIN is on the main network, and a sandbox's money is invented/],
+    ['live', 'regtest', /^the node of LITECOIN is on the test network 'regtest', and live mode needs/],
+    ['live', 'test', /^the node of LITECOIN is on the test network 'test', and live mode needs/],
+  ])('in %s mode a node on %s signs, reads and gives out nothing', async (mode, chain, message) => {
+    const { asked, rpc_url } = await nodeOn(chain)
+    const { adapter, requireChain } = (await inMode(litecoin({ rpc_url }), mode)).get('LITECOIN')!
+    await expect(requireChain!()).rejects.toThrow(message)
+    for (const use of [
+      () => adapter.sign({} as Transaction, []),
+      () => adapter.replace!({} as Transaction, []),
+      () => adapter.newDepositAddress!('LITECOIN', randomUUID()),
+      () => adapter.arrivals!(null),
+      () => adapter.status!(),
+    ])
+      await expect(use()).rejects.toThrow(WrongChain)
+    expect(new Set(asked)).toEqual(new Set(['getblockchaininfo']))
+  })
+
+  test.each([
+    ['sandbox', 'regtest'],
+    ['live', 'main'],
+  ] as const)('in %s mode a node on %s is asked once which chain it is on', async (mode, chain) => {
+    const { asked, rpc_url } = await nodeOn(chain)
+    const { requireChain } = (await inMode(litecoin({ rpc_url }), mode)).get('LITECOIN')!
+    for (let time = 1; time <= 3; time++) await requireChain!()
+    expect(asked).toEqual(['getblockchaininfo'])
   })
 })
 

@@ -6,6 +6,8 @@ import { parseAmount } from '../assets/amount.ts'
 import { CRYPTO_NETWORKS, decimalsOf, NETWORKS, type CryptoNetwork } from '../assets/catalogue.ts'
 import type { Database } from '../db/database.ts'
 import { bitcoinAdapter } from './bitcoin.ts'
+import { bitcoinRpc } from './bitcoin-rpc.ts'
+import { onChainOf, requireChainId, type Mode } from './chain-of-mode.ts'
 import { evmAdapter } from './evm.ts'
 import { depositKeysOf, type DepositKey } from './evm-deposit-keys.ts'
 import { sweepTermsOf, type SweepConfig } from './evm-sweep-worth.ts'
@@ -59,7 +61,7 @@ const EvmSection = Type.Object(
     ...shared,
     /** Or the tag of the network's own finality, where its node has it. */
     confirmations: Type.Union([Confirmations, Type.Literal('safe'), Type.Literal('finalized')]),
-    /** For test networks; else the catalogue's. */
+    /** A sandbox's test network; else the catalogue's. */
     chain_id: Type.Optional(Type.Integer({ minimum: 1 })),
     /** The hot wallet's private key, in hex. */
     hot_wallet_key: Secret,
@@ -93,23 +95,34 @@ export interface ConfiguredNetwork {
   adapter: NetworkAdapter
   confirmations: Depth
   lowMark: string | undefined
+  /** Throws WrongChain when the node is on a chain that the mode does not take, NodeFailure when it does not answer. */
+  requireChain?: () => Promise<void>
 }
 
-/** Reads the file and connects its networks. Throws with the section and field that is wrong. */
+/**
+ * Reads the file and connects its networks: test networks in a sandbox, main networks in live mode. Throws with the section
+ * and field that is wrong.
+ */
 export async function configuredNetworks(
   path: string,
   environment: Record<string, string | undefined>,
   db: Database,
+  mode: Mode,
 ): Promise<ReadonlyMap<CryptoNetwork, ConfiguredNetwork>> {
   const sections = readSections(await readFile(path, 'utf8'))
   const networks = new Map<CryptoNetwork, ConfiguredNetwork>()
   for (const [name, section] of Object.entries(sections)) {
     const network = networkOf(name)
     const secret = (field: string, where: Secret) => readSecret(`${name}.${field}`, where, environment)
-    const adapter = await connect(network, section, secret, db)
+    const connected = await connect(network, section, secret, db, mode)
     const { confirmations, low_mark, fee_margin = FEE_MARGIN } = section as Static<typeof EvmSection>
     networks.set(network, {
-      adapter: { ...adapter, feeMargin: fee_margin },
+      ...connected,
+      adapter: {
+        ...connected.adapter,
+        feeMargin: fee_margin,
+        ...(mode === 'sandbox' && { paysDepositsOnly: true }),
+      },
       confirmations,
       lowMark: low_mark,
     })
@@ -144,7 +157,8 @@ async function connect(
   section: unknown,
   secret: SecretOf,
   db: Database,
-): Promise<NetworkAdapter> {
+  mode: Mode,
+): Promise<Pick<ConfiguredNetwork, 'adapter' | 'requireChain'>> {
   const { family, gasAsset } = NETWORKS[network]
   if (!(family in SECTIONS)) throw new Error(`${network} has no adapter for a real network yet`)
   const schema = SECTIONS[family as Family]
@@ -159,26 +173,26 @@ async function connect(
     const { rpc_url, rpc_user, rpc_password, wallet, confirmations, fee_ceiling, first_height } =
       section as Static<typeof BitcoinSection>
     requireCeiling(network, fee_ceiling, decimalsOf(gasAsset))
-    return bitcoinAdapter(
+    const node = {
+      rpcUrl: await urlOf(network, rpc_url, secret),
+      rpcUser: rpc_user,
+      rpcPassword: await secret('rpc_password', rpc_password),
+      wallet,
+    }
+    const ofNode = bitcoinAdapter(
       network as Parameters<typeof bitcoinAdapter>[0],
-      {
-        rpcUrl: await urlOf(network, rpc_url, secret),
-        rpcUser: rpc_user,
-        rpcPassword: await secret('rpc_password', rpc_password),
-        wallet,
-        confirmations,
-        feeCeiling: fee_ceiling,
-        firstHeight: first_height,
-      },
+      { ...node, confirmations, feeCeiling: fee_ceiling, firstHeight: first_height },
       db,
     )
+    return onChainOf(mode, network, bitcoinRpc(node), ofNode)
   }
   const { rpc_url, chain_id, hot_wallet_key, deposit_key, confirmations, fee_ceiling, tokens, first_nonce } =
     section as Static<typeof EvmSection>
   requireCeiling(network, fee_ceiling, GWEI_DECIMALS)
   at(`${network}.tokens`, () => tokensOf(network, tokens ?? {}))
   const sweepConfig = sweepConfigOf(network, section as Static<typeof EvmSection>)
-  return evmAdapter(
+  at(`${network}.chain_id`, () => requireChainId(network, chain_id ?? NETWORKS[network].chainId!, mode))
+  const ofChain = evmAdapter(
     network,
     {
       rpcUrl: await urlOf(network, rpc_url, secret),
@@ -194,6 +208,7 @@ async function connect(
     },
     db,
   )
+  return { adapter: ofChain }
 }
 
 function sweepConfigOf(

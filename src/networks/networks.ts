@@ -191,6 +191,10 @@ export interface NetworkAdapter {
   paidBy?(tx: Transaction, withdrawal: PaidWithdrawal, hash: string): Promise<SignedTransaction>
   /** How long to wait before asking for progress again, or before signing again what had to wait. */
   pollMs: number
+  /** Nothing outside of this database is moved: the sandbox's networks and its bank. */
+  isSimulated?: true
+  /** A real network in a sandbox: a customer is paid no more over it than has come in for them over it. */
+  paysDepositsOnly?: true
   /** Signing takes what only one may take at a time, a wallet's inputs or nonces: the worker sees to it. */
   signsAlone?: true
   /** A new address of this network that only Bursar can spend from, for the record with this id. A bank has none. */

@@ -49,6 +49,7 @@ export function simulatedNetworks(db: Database, options: SimulatedOptions): Netw
  */
 export function simulatedAdapter(db: Database, { confirmationMs, holdMs }: SimulatedOptions): NetworkAdapter {
   return {
+    isSimulated: true,
     pollMs: Math.max(50, Math.min(confirmationMs, 1_000)),
     review: (withdrawal) => review(withdrawal, holdMs),
     sign: async (_tx, withdrawals) => withdrawals.map(sign),
@@ -130,7 +131,8 @@ function refusalOf(withdrawal: Withdrawal): Refusal | undefined {
 const OPENING_BRACE = 0x7b
 
 /** Whether bytes were signed here: no transaction of a real network begins as JSON does. */
-const isSimulated = ({ raw_transaction }: BroadcastWithdrawal) => raw_transaction[0] === OPENING_BRACE
+export const isSimulated = ({ raw_transaction }: Pick<BroadcastWithdrawal, 'raw_transaction'>) =>
+  raw_transaction[0] === OPENING_BRACE
 
 /**
  * A real network that was simulated before. What was signed for the simulation goes on there, and is never given to the

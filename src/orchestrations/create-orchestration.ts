@@ -4,7 +4,8 @@ import { decimalsOf } from '../assets/catalogue.ts'
 import { EXAMPLE } from '../http/example-records.ts'
 import { Amount, AssetSymbol, Metadata, RefId, Uuid } from '../http/fields.ts'
 import { operation } from '../http/operation.ts'
-import { payoutOf } from '../ledger/movements/payout.ts'
+import { payoutOf, routesOf } from '../ledger/movements/payout.ts'
+import { OwnCustody, readOwnCustody } from '../ledger/own-custody.ts'
 import { selectFiatAccounts } from '../ledger/records/fiat-account.ts'
 import { Destination, destinationOf, withAddressId } from '../ledger/records/orchestration-rule.ts'
 import { Orchestration } from '../ledger/records/orchestration.ts'
@@ -89,6 +90,7 @@ export const createOrchestration = operation({
       customerId,
       bankAccount === undefined ? [] : [bankAccount],
     )
+    const read = await readOwnCustody(db, customerId, networks, routesOf([order]))
     let started: Orchestration | undefined
     await ledger.submit(customerId, {
       orchestration_ref_id: body.ref_id,
@@ -96,7 +98,7 @@ export const createOrchestration = operation({
       balances: payout.balances,
       decide(view) {
         const id = view.newId()
-        const decision = payout.decide(view, { group_id: id, fiatAccounts })
+        const decision = payout.decide(view, { group_id: id, fiatAccounts, ownCustody: new OwnCustody(read) })
         const { transfer, counterpart = { transfer } } = decision
         started = {
           id,

@@ -1697,7 +1697,7 @@ class Play {
     )
     const accounts = new Map<string, bigint>()
     for (const { account, profile_id, asset, sum } of rows) {
-      const kind = account.replace(/:.*/, '').replace(/^(bank|custody)$/, 'outside')
+      const kind = account.replace(/:.*/, '').replace(/^(bank|simulated)$/, 'outside')
       const name = kind === 'profile' ? `profile ${this.world.profiles.indexOf(profile_id)}` : kind
       const key = `${name} ${asset}`
       accounts.set(key, (accounts.get(key) ?? 0n) + parseStoredAmount(sum, DECIMALS))

@@ -4,7 +4,8 @@ import { idsAt } from '../db/ids.ts'
 import type { Context } from '../http/operation.ts'
 import { Problem } from '../http/problems.ts'
 import { applyDecision, sidesOf, wasRaced, type Decision } from '../ledger/ledger.ts'
-import { payoutOf, type Payout } from '../ledger/movements/payout.ts'
+import { payoutOf, routesOf, type Payout } from '../ledger/movements/payout.ts'
+import { OwnCustody, readOwnCustody } from '../ledger/own-custody.ts'
 import { LedgerTransaction } from '../ledger/post.ts'
 import { selectFiatAccounts } from '../ledger/records/fiat-account.ts'
 import { Holders } from '../ledger/records/holders.ts'
@@ -109,6 +110,9 @@ async function payOut(
   const bankAccounts = orchestrations.flatMap(({ destination }) => destination.fiat?.bank_account_id ?? [])
   const fiatAccounts = await selectFiatAccounts(tx, customerId, bankAccounts)
 
+  const routes = routesOf(orchestrations)
+  const ownCustody = new OwnCustody(await readOwnCustody(tx, customerId, context.networks, routes))
+
   // Decide, each in turn: what one takes, the next has not.
   const newId = idsAt(ledger.now)
   const view = {
@@ -119,7 +123,7 @@ async function payOut(
   }
   const decide = ({ id }: Orchestration, payout: Payout): Outcome => {
     const decision = attempt(() => {
-      const decided = payout.decide(view, { group_id: id, fiatAccounts })
+      const decided = payout.decide(view, { group_id: id, fiatAccounts, ownCustody })
       applyDecision(ledger, payout.balances, decided)
       return decided
     })

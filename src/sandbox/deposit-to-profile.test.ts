@@ -133,7 +133,7 @@ describe('a deposit of', () => {
     })
     expect(second.crypto_tx_hash).not.toBe(first.crypto_tx_hash)
     expect(await entriesOf(service.db, first.id)).toEqual([
-      `CREATED custody:${crypto_network} ${asset} -0.25`,
+      `CREATED simulated:${crypto_network} ${asset} -0.25`,
       `CREATED profile ${asset} 0.25`,
     ])
     expect(await balances(profile_id)).toEqual({ [asset]: '0.5' })
@@ -224,7 +224,7 @@ describe('a deposit to an address', () => {
         destination_address: crypto_address,
         metadata,
       })
-      expect(await entriesOf(service.db, transfer.id)).toContain('CREATED custody:INK USDG -1')
+      expect(await entriesOf(service.db, transfer.id)).toContain('CREATED simulated:INK USDG -1')
     }
   })
 
@@ -255,7 +255,7 @@ describe('a deposit to an address', () => {
         notional_value: amount,
       })
       expect(await entriesOf(service.db, transfer.id)).toEqual([
-        `CREATED custody:${crypto_network} ${asset} -${amount}`,
+        `CREATED simulated:${crypto_network} ${asset} -${amount}`,
         `CREATED profile USD ${amount}`,
         `CREATED conversion USD -${amount}`,
         `CREATED conversion ${asset} ${amount}`,
@@ -280,7 +280,7 @@ describe('a deposit to an address', () => {
       expect(transfer).toMatchObject({ asset, balance_asset: asset, amount, total: amount })
       expect(transfer).not.toHaveProperty('auto_conversion')
       expect(await entriesOf(service.db, transfer.id)).toEqual([
-        `CREATED custody:${crypto_network} ${asset} -${amount}`,
+        `CREATED simulated:${crypto_network} ${asset} -${amount}`,
         `CREATED profile ${asset} ${amount}`,
       ])
       expect(await balances(profile_id)).toEqual({ [asset]: amount })

@@ -12,6 +12,7 @@ import { deposit, type Deposit } from '../ledger/movements/deposit.ts'
 import { selectDepositAddress, type DepositAddressRow } from '../ledger/records/deposit-address.ts'
 import { requireProfile } from '../ledger/records/profile.ts'
 import { canonicalAddress } from '../networks/addresses.ts'
+import type { Networks } from '../networks/networks.ts'
 import { hashOf } from '../networks/simulated.ts'
 
 const DepositBody = Type.Object(
@@ -38,7 +39,7 @@ export const depositToProfile = operation({
   tag: 'Sandbox',
   summary: 'Deposit To Sandbox Profile',
   description:
-    'Simulates a deposit, for testing: of fiat by wire, of any other asset over crypto_network (default: the first network that carries it). The balance is credited before the answer. Exists in sandbox mode only.',
+    'Simulates a deposit, for testing: of fiat by wire, of any other asset over crypto_network (default: the first simulated network that carries it). The balance is credited before the answer. Exists in sandbox mode only.',
   sandboxOnly: true,
   params: Type.Object({ id: Uuid('Profile to credit.') }),
   body: DepositBody,
@@ -52,10 +53,10 @@ export const depositToProfile = operation({
   },
   reply: Type.Object({ activity_id: Uuid('Id of the transfer.') }),
   problems: ['exceed-precision', 'unsupported-network', 'not-found', 'unavailable'],
-  async run({ params, body, customerId, db, ledger }) {
+  async run({ params, body, customerId, db, ledger, networks }) {
     const asset = findAsset(body.asset)
     if (asset === undefined) throw problem.badRequest(`asset ${body.asset} is not known`)
-    const network = networkOf(asset, body.crypto_network)
+    const network = networkOf(asset, body.crypto_network, networks)
     if (body.crypto_address !== undefined) requireAddressOf(body.crypto_network, body.crypto_address)
     const carried = network && asset.networks[network]
     const decimals = Math.min(asset.decimals, carried?.decimals ?? asset.decimals)
@@ -90,10 +91,21 @@ export const depositToProfile = operation({
   },
 })
 
-/** The network that a deposit comes over; none for fiat. */
-function networkOf(asset: Asset, asked: CryptoNetwork | undefined): CryptoNetwork | undefined {
+/** The network that a deposit comes over; none for fiat. What is simulated never comes over a real one. */
+function networkOf(
+  asset: Asset,
+  asked: CryptoNetwork | undefined,
+  networks: Networks,
+): CryptoNetwork | undefined {
   const supported = Object.keys(asset.networks) as CryptoNetwork[]
-  if (asked === undefined) return supported[0]
+  const simulated = supported.filter((network) => networks.get(network)?.isSimulated)
+  if (asked === undefined && supported.length === 0) return undefined
+  if (asked === undefined ? simulated.length === 0 : supported.includes(asked) && !simulated.includes(asked))
+    throw problem.badRequest(
+      `crypto_network ${asked ?? supported.join(', ')} is a real network here: ${asset.symbol} comes over it to a deposit address (POST /v2/transfer/deposit-addresses)` +
+        (simulated.length > 0 ? `; simulated: ${simulated.join(', ')}` : ''),
+    )
+  if (asked === undefined) return simulated[0]
   if (!supported.includes(asked)) {
     throw problem.unsupportedNetwork('crypto_network', {
       asset: asset.symbol,
@@ -122,7 +134,7 @@ async function overNetwork(
     address === undefined ? undefined : await requireOwnAddress(db, customerId, profileId, network, address)
   return {
     type: 'CRYPTO_DEPOSIT',
-    arrivedAt: `custody:${network}`,
+    arrivedAt: `simulated:${network}`,
     place,
     convertToUsd: place?.conversion_target_asset === 'USD',
   }

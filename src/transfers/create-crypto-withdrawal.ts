@@ -8,6 +8,7 @@ import { problem } from '../http/problems.ts'
 import { inUnitsOf } from '../ledger/conversion.ts'
 import type { FeeQuote } from '../ledger/fee-quotes.ts'
 import type { View } from '../ledger/ledger.ts'
+import { OwnCustody, readOwnCustody } from '../ledger/own-custody.ts'
 import {
   amountsAt,
   cryptoWithdrawal,
@@ -130,6 +131,7 @@ export const createCryptoWithdrawal = operation({
       quoted && terms.asked.field === 'total' ? undefined : amountsAt(scheduledFee(terms), terms)
 
     const prices = await usdPrices(db, settings.mode === 'sandbox')
+    const ownCustody = await readOwnCustody(db, customerId, networks, [body])
 
     return ledger.submit(customerId, {
       ref_id: body.ref_id,
@@ -139,6 +141,7 @@ export const createCryptoWithdrawal = operation({
       decide(view) {
         view.requireHolder(body)
         const amounts = quoted ? amountsAt(quotedFee(body, terms, view), terms) : scheduled!
+        new OwnCustody(ownCustody).take(body.profile_id, body, amounts.amount)
         return cryptoWithdrawal(customerId, body, {
           terms,
           amounts,

@@ -170,7 +170,7 @@ async function creditSome(
     cleared.map(async (incoming) => {
       try {
         const owner = theOwner(owners.get(incoming.address))
-        done.push({ incoming, ...(await credit({ db, ledger }, incoming, owner, prices)) })
+        done.push({ incoming, ...(await credit({ db, ledger }, adapter, incoming, owner, prices)) })
       } catch (error) {
         waiting.push({ incoming, reason: 'FAILED', detail: (error as Error).message })
       }
@@ -193,6 +193,7 @@ function theOwner(owners: Owner[] | undefined): Owner {
 /** Credits a deposit; gives its transfer, also when it was credited before. */
 async function credit(
   { db, ledger }: Pick<Context, 'db' | 'ledger'>,
+  { isSimulated }: Pick<NetworkAdapter, 'isSimulated'>,
   { network, asset, amount, address, crypto_tx_hash, crypto_tx_index }: IncomingTransfer,
   owner: Owner,
   prices: Awaited<ReturnType<typeof usdPrices>>,
@@ -205,7 +206,7 @@ async function credit(
     type: 'CRYPTO_DEPOSIT',
     asset,
     minor,
-    arrivedAt: `custody:${network}`,
+    arrivedAt: isSimulated ? `simulated:${network}` : `custody:${network}`,
     place: owner,
     convertToUsd: owner.conversion_target_asset === 'USD',
     record: {

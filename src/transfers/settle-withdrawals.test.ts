@@ -330,7 +330,7 @@ async function requireEnd(created: Transfer, ended: Transfer, outcome: Outcome):
         }
   expect(await holdings(created.id)).toEqual({
     ...paidFrom,
-    [`${network === 'WIRE' ? 'bank' : `custody:${network}`} ${asset}`]: amount,
+    [`${network === 'WIRE' ? 'bank' : `simulated:${network}`} ${asset}`]: amount,
     ...(fee !== '0' && { [`fees ${asset}`]: fee }),
   })
 }
@@ -777,7 +777,7 @@ async function requireConserved(customer: TestCustomer, withdrawals: Transfer[])
   }
   for (const { status, type, asset, balance_asset, amount, fee, total } of withdrawals) {
     if (status === 'FAILED') continue
-    const outside = type === 'WIRE_WITHDRAWAL' ? 'bank' : 'custody'
+    const outside = type === 'WIRE_WITHDRAWAL' ? 'bank' : 'simulated'
     const minor = (text: string, of = asset) => parseAmount(text, decimalsOf(of))!
     add(expected, 'profile', balance_asset!, -minor(total, balance_asset))
     add(expected, status === 'COMPLETED' ? outside : 'in_flight', asset, minor(amount))

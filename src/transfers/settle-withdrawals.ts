@@ -1,7 +1,13 @@
 import { parseAmount, parseStoredAmount } from '../assets/amount.ts'
 import { decimalsOf } from '../assets/catalogue.ts'
 import { connectionLost, transaction, type Database, type Transaction } from '../db/database.ts'
-import { networkFeeEntries, onPlatform, type Entry, type Posting } from '../ledger/entries.ts'
+import {
+  networkFeeEntries,
+  onPlatform,
+  type Entry,
+  type PlatformAccount,
+  type Posting,
+} from '../ledger/entries.ts'
 import { LedgerTransaction } from '../ledger/post.ts'
 import { freezesOfSigning } from '../ledger/records/freezes.ts'
 import { endOrchestrations, type EndedTransfer } from '../ledger/records/orchestration.ts'
@@ -20,6 +26,7 @@ import type {
   Signing,
   Withdrawal,
 } from '../networks/networks.ts'
+import { isSimulated } from '../networks/simulated.ts'
 import { checkBeforeSigning } from './check-before-signing.ts'
 
 /** Held while a network's withdrawals are signed, beside the network's name. */
@@ -315,7 +322,7 @@ async function signed(
   const inOrder = [...passed].sort((a, b) => (a.transfer_id < b.transfer_id ? -1 : 1))
   const behind = adapter.signsAlone ? await behindOthers(tx, work, inOrder) : new Set<string>()
   const ahead = inOrder.filter(({ transfer_id }) => !behind.has(transfer_id))
-  const decisions = await checkBeforeSigning(tx, work, ahead)
+  const decisions = await checkBeforeSigning(tx, work, ahead, adapter)
   const first = ahead.filter(({ transfer_id }) => decisions.get(transfer_id)!.outcome === 'SIGN')
   const signings = first.length === 0 ? [] : await adapter.sign(tx, first).catch(allWait(first))
   const waits = (withdrawal: Claimed, waitingReason: string): Step => {
@@ -516,17 +523,27 @@ function endOf({ withdrawal: { transfer_id }, transfer }: Step): EndedTransfer {
   return { transfer_id, status: 'FAILED', detail: `the destination transfer failed: ${reason}` }
 }
 
-/** In flight to custody (for a wire, to the bank): the money has left. */
+/** In flight to custody (for a wire, to the bank; in a simulation, to its own): the money has left. */
 function settlement(step: Step): Posting {
   const { withdrawal } = step
   const { transfer_id, asset, network } = withdrawal
   const amount = parseAmount(withdrawal.amount, decimalsOf(asset))!
   const entries = [
     onPlatform(`in_flight:${network}`, asset, -amount),
-    onPlatform(network === 'WIRE' ? 'bank' : `custody:${network}`, asset, amount),
+    onPlatform(leftFrom(withdrawal), asset, amount),
     ...feeEntries(step),
   ]
   return { transfer_id, event: 'SETTLED', entries }
+}
+
+/** Where the money was that has left. */
+function leftFrom({
+  network,
+  raw_transaction,
+}: Withdrawal & { raw_transaction?: Buffer | null }): PlatformAccount {
+  if (network === 'WIRE') return 'bank'
+  const simulated = raw_transaction != null && isSimulated({ raw_transaction })
+  return simulated ? `simulated:${network}` : `custody:${network}`
 }
 
 function feeEntries({ withdrawal: { network }, networkFee }: Step): Entry[] {

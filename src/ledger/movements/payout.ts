@@ -6,6 +6,7 @@ import type { BalanceKey } from '../balances.ts'
 import { convertible, inUnitsOf } from '../conversion.ts'
 import type { Decision, View } from '../ledger.ts'
 import type { UsdPrices } from '../usd-prices.ts'
+import type { OwnCustody } from '../own-custody.ts'
 import { requirePayable, type FiatAccount } from '../records/fiat-account.ts'
 import type { Orchestration } from '../records/orchestration.ts'
 import {
@@ -34,14 +35,20 @@ export type Order = Pick<
   | 'metadata'
 >
 
+/** The networks and assets that some orders go out over, for `readOwnCustody`. */
+export const routesOf = (orders: Pick<Order, 'destination' | 'destination_asset'>[]) =>
+  orders.flatMap(({ destination: { crypto }, destination_asset: asset }) =>
+    crypto === undefined ? [] : { crypto_network: crypto.network, asset },
+  )
+
 /** The transfer to an orchestration's destination, as far as it can be told without records. */
 export interface Payout {
   balances: BalanceKey[]
   /** Throws not-found or disabled for the records that it needs. Funds are the caller's to check. */
   decide: (
     view: Pick<View, 'now' | 'newId' | 'profileExists' | 'requireHolder'>,
-    /** The orchestration's id, and the fiat account that it pays to, if it is one. */
-    known: { group_id: string; fiatAccounts: ReadonlyMap<string, FiatAccount> },
+    /** The orchestration's id, the fiat account that it pays to, if it is one, and what a sandbox's real networks may pay. */
+    known: { group_id: string; fiatAccounts: ReadonlyMap<string, FiatAccount>; ownCustody: OwnCustody },
   ) => Decision
 }
 
@@ -112,8 +119,9 @@ export function payoutOf(
     const amounts = amountsAt(scheduledFee(terms), terms, 'source_amount')
     return {
       balances,
-      decide(view, { group_id }) {
+      decide(view, { group_id, ownCustody }) {
         view.requireHolder(order)
+        ownCustody.take(profile_id, { crypto_network, asset: destination_asset }, amounts.amount)
         const asked = { ...record, group_id, destination_address, crypto_network }
         return cryptoWithdrawal(customer_id, asked, {
           terms,

@@ -1,0 +1,72 @@
+import { NETWORKS, type CryptoNetwork } from '../assets/catalogue.ts'
+import type { BitcoinRpc } from './bitcoin-rpc.ts'
+import type { NetworkAdapter } from './networks.ts'
+import { NodeFailure } from './node-failure.ts'
+
+/**
+ * A sandbox takes test networks only, because its money is invented; live mode takes main networks only, because a test
+ * network's coins are worth nothing.
+ */
+export type Mode = 'sandbox' | 'live'
+
+/** The node is on a main network in a sandbox, or on a test network in live mode. */
+export class WrongChain extends NodeFailure {}
+
+const MAIN_CHAIN_IDS: ReadonlyMap<number, string> = new Map(
+  Object.entries(NETWORKS).flatMap(([name, { chainId }]) => (chainId === undefined ? [] : [[chainId, name]])),
+)
+
+/** Throws an Error when the mode does not take this chain id of an EVM network. */
+export function requireChainId(network: CryptoNetwork, chainId: number, mode: Mode): void {
+  const { chainId: main, testChainId } = NETWORKS[network]
+  if (mode === 'live' && chainId !== main)
+    throw new Error(`${chainId} is not the main network of ${network} (${main}), which live mode needs`)
+  const named = MAIN_CHAIN_IDS.get(chainId)
+  if (mode === 'sandbox' && named !== undefined)
+    throw new Error(
+      `${chainId} is the main network of ${named}, and a sandbox's money is invented: name a test network's chain id (of ${network}: ${testChainId})`,
+    )
+}
+
+/**
+ * An adapter of the Bitcoin family that asks its node which chain it is on, once, before anything is signed, given out or
+ * read. What is signed is broadcast and followed all the same.
+ */
+export function onChainOf(
+  mode: Mode,
+  network: CryptoNetwork,
+  rpc: Pick<BitcoinRpc, 'call'>,
+  adapter: NetworkAdapter,
+): { adapter: NetworkAdapter; requireChain: () => Promise<void> } {
+  let isRight = false
+  async function requireChain(): Promise<void> {
+    if (isRight) return
+    const { chain } = await rpc.call<{ chain: string }>('getblockchaininfo')
+    if ((chain === 'main') !== (mode === 'live'))
+      throw new WrongChain(
+        mode === 'live'
+          ? `the node of ${network} is on the test network '${chain}', and live mode needs the main network`
+          : `the node of ${network} is on the main network, and a sandbox's money is invented: connect a test network`,
+      )
+    isRight = true
+  }
+  /** The method, asked behind the chain; absent where the adapter has none. */
+  function behindChain<A extends unknown[], T>(method: ((...asked: A) => Promise<T>) | undefined) {
+    if (method === undefined) return undefined
+    return async (...asked: A): Promise<T> => {
+      await requireChain()
+      return method(...asked)
+    }
+  }
+  const guarded = {
+    sign: behindChain(adapter.sign),
+    replace: behindChain(adapter.replace),
+    paidBy: behindChain(adapter.paidBy),
+    newDepositAddress: behindChain(adapter.newDepositAddress),
+    arrivals: behindChain(adapter.arrivals),
+    estimateFee: behindChain(adapter.estimateFee),
+    status: behindChain(adapter.status),
+  }
+  const present = Object.fromEntries(Object.entries(guarded).filter(([, method]) => method !== undefined))
+  return { adapter: { ...adapter, ...(present as Partial<NetworkAdapter>) }, requireChain }
+}
