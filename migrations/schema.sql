@@ -467,13 +467,12 @@ create table schema_version (
 
 create table signing_keys (
   id text not null,
-  private_jwk jsonb,
   created_at timestamp with time zone not null,
   encrypted_jwk text,
   signs_from timestamp with time zone not null,
   retired_at timestamp with time zone,
   constraint signing_keys_pkey PRIMARY KEY (id),
-  constraint signing_keys_retired CHECK ((encrypted_jwk IS NULL AND private_jwk IS NULL) = (retired_at IS NOT NULL))
+  constraint signing_keys_retired CHECK ((encrypted_jwk IS NULL) = (retired_at IS NOT NULL))
 );
 
 create table simulated_chain (
@@ -545,6 +544,7 @@ create table transfers (
   notional_value numeric,
   memo text,
   beneficiary jsonb,
+  mac text,
   constraint transfers_pkey PRIMARY KEY (customer_id, id),
   constraint transfers_ref_id UNIQUE (customer_id, ref_id),
   constraint transfers_amount CHECK (amount > 0::numeric),

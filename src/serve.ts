@@ -12,6 +12,7 @@ import { requireMode, stampDatabase } from './deployment.ts'
 import type { Requests } from './http/requests.ts'
 import { openMasterKeys } from './keys/master-keys.ts'
 import { Ledger } from './ledger/ledger.ts'
+import { NOT_ACCEPTED, signOnlyAccepted, WithdrawalMacs, type OnObjection } from './ledger/withdrawal-macs.ts'
 import type { Log } from './log.ts'
 import { startSimulation } from './markets/simulate-prices.ts'
 import { Metrics } from './metrics/metrics.ts'
@@ -75,9 +76,10 @@ export async function serve(settings: Settings, { log, dropped }: Log): Promise<
     })
     const metrics = new Metrics()
     metricsServer = await openMetrics(metrics, settings, log)
-    const ledger = new Ledger(db, { meter: metrics.ledger, waitMsMax: settings.requestTimeoutMs })
+    const macs = new WithdrawalMacs(masterKeys)
+    const ledger = new Ledger(db, { meter: metrics.ledger, macs, waitMsMax: settings.requestTimeoutMs })
     // Settings that are refused leave no stamp.
-    const networks = await networksOf(settings, db, log)
+    const networks = signingOnlyAccepted(await networksOf(settings, db, log), macs, log)
     await stampDatabase(background, settings)
     const port = settings.port === 0 ? await freePort(settings.host).catch(blame('HOST')) : settings.port
     const host = isIP(settings.host) === 6 ? `[${settings.host}]` : settings.host
@@ -207,6 +209,22 @@ async function networksOf(settings: Settings, db: Database, log: Logger): Promis
     return [network, afterSimulation(adapter, simulated.get(network))] as const
   })
   return new Map([...simulated, ...ofReal])
+}
+
+/** Withdrawals of each already told of are told of no more. */
+const OBJECTIONS_TOLD_MAX = 10_000
+
+/** The networks, which sign no withdrawal that is not what was accepted: each such one is an error of the log, once. */
+function signingOnlyAccepted(networks: Networks, macs: WithdrawalMacs, log: Logger): Networks {
+  const told = new Set<string>()
+  const tell: OnObjection = ({ customer_id, transfer_id, network }, objection) => {
+    if (told.has(transfer_id) || told.size >= OBJECTIONS_TOLD_MAX) return
+    told.add(transfer_id)
+    log.error({ customer_id, transfer_id, network }, `a withdrawal is ${NOT_ACCEPTED}: ${objection}`)
+  }
+  return new Map(
+    [...networks].map(([network, adapter]) => [network, signOnlyAccepted(adapter, macs, tell)] as const),
+  )
 }
 
 /** The networks of the file that the settings name. Throws `SettingsError` for what is wrong in it. */

@@ -1,6 +1,7 @@
 import type { Database } from './db/database.ts'
 import { migrate, type DataSteps } from './db/migrate.ts'
 import { openMasterKeys, type MasterKeys } from './keys/master-keys.ts'
+import { sealPending } from './ledger/withdrawal-macs.ts'
 import { encryptPlainKeys } from './oauth/signing-keys.ts'
 import type { Settings } from './settings.ts'
 
@@ -16,4 +17,7 @@ export const upgrade = (db: Database, settings: Settings): Promise<string[]> =>
 
 /** What migrations do beside their SQL. */
 export const dataSteps = (masterKeys: () => Promise<MasterKeys>): DataSteps =>
-  new Map([[17, (tx) => encryptPlainKeys(tx, masterKeys)]])
+  new Map([
+    [17, (tx) => encryptPlainKeys(tx, masterKeys)],
+    [18, (tx) => sealPending(tx, masterKeys)],
+  ])

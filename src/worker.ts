@@ -98,7 +98,7 @@ export function startWorker(options: {
 
   async function payouts(): Promise<void> {
     while (!stopping.signal.aborted) {
-      const started = await round('orchestrations', runOrchestrations(db, { networks, settings }))
+      const started = await round('orchestrations', runOrchestrations(db, { networks, settings, macs: ledger.macs }))
       const settled = await round('settlement', settleWithdrawals(db, networks, ended))
       const { workerIntervalMs } = settings
       const restMs =

@@ -61,7 +61,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   'transport-security': ['settings'],
   connect: ['db', 'settings'],
   deployment: ['upgrade', 'db', 'settings'],
-  upgrade: ['oauth', 'db', 'keys', 'settings'],
+  upgrade: ['oauth', 'ledger', 'db', 'keys', 'settings'],
   app: [
     'transfers',
     'orchestrations',
@@ -107,7 +107,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   customers: SHARED,
 
   // What they share.
-  ledger: ['networks', 'http', 'db', 'assets'],
+  ledger: ['networks', 'http', 'db', 'assets', 'keys'],
   networks: ['db', 'assets'],
   http: ['db', 'assets'],
   db: [],

@@ -17,6 +17,7 @@ import { SCOPES, type Scope } from '../src/http/scopes.ts'
 import { onPlatform, onProfile } from '../src/ledger/entries.ts'
 import { masterKeysOf } from '../src/keys/master-keys.ts'
 import { Ledger } from '../src/ledger/ledger.ts'
+import { WithdrawalMacs } from '../src/ledger/withdrawal-macs.ts'
 import type { Transfer } from '../src/ledger/records/transfer.ts'
 import type { Networks } from '../src/networks/networks.ts'
 import { simulatedNetworks } from '../src/networks/simulated.ts'
@@ -82,7 +83,7 @@ export async function startTestService(
 ) {
   const settings = testSettings(environment)
   const { url, db, drop } = await cloneDatabase()
-  const ledger = new Ledger(db)
+  const ledger = new Ledger(db, { macs: new WithdrawalMacs(MASTER_KEYS) })
   const networks: Networks =
     settings.mode === 'sandbox'
       ? simulatedNetworks(db, {

@@ -1,7 +1,9 @@
 import { InvalidArgumentError, type Command } from 'commander'
 import type { Database } from '../db/database.ts'
 import { changeIssuer, prepareDatabase, readStamp } from '../deployment.ts'
+import { findMasterKeys } from '../keys/master-keys.ts'
 import { verify } from '../ledger/verify.ts'
+import { WithdrawalMacs } from '../ledger/withdrawal-macs.ts'
 import { EXIT, withDatabase } from './command-line.ts'
 import { print, progress } from './output.ts'
 
@@ -31,16 +33,20 @@ export function databaseCommands(program: Command): void {
     )
     .option('--json', 'print JSON')
     .action(({ json }: { json?: true }) =>
-      withDatabase(async (db) => {
+      withDatabase(async (db, settings) => {
+        const masterKeys = await findMasterKeys(settings)
+        const macs = masterKeys && new WithdrawalMacs(masterKeys)
         const bar = progress(await countCustomers(db), { quiet: json })
-        const result = await verify(db, bar.step).finally(bar.stop)
+        const result = await verify(db, { onCustomer: bar.step, macs }).finally(bar.stop)
         if (json) {
-          print({ clean: result.disagreements.length === 0, ...result })
+          print({ clean: result.disagreements.length === 0, master_key: macs !== undefined, ...result })
         } else {
           const { customers, transfers, entries, balances, disagreements } = result
           for (const { customer_id, rule, detail } of disagreements)
             print(`${customer_id}: not ${rule}: ${detail}`)
           const verdict = disagreements.length === 0 ? 'Clean' : `${disagreements.length} disagreements`
+          if (macs === undefined)
+            print('Without the master key: whether withdrawals are what was accepted was not looked at.')
           print(
             `${verdict}: ${customers} customers, ${transfers} transfers, ${entries} entries, ${balances} balances.`,
           )

@@ -1,4 +1,7 @@
 import { InvalidArgumentError, Option, type Command } from 'commander'
+import { transaction } from '../db/database.ts'
+import { openMasterKeys } from '../keys/master-keys.ts'
+import { sealWithdrawal, WithdrawalMacs } from '../ledger/withdrawal-macs.ts'
 import { networkReports, type NetworkReport } from '../networks/network-status.ts'
 import { openNetworks } from '../serve.ts'
 import { markWithdrawalPaid } from '../transfers/mark-withdrawal-paid.ts'
@@ -26,7 +29,28 @@ export function networkCommands(program: Command): void {
       }),
     )
 
-  const withdrawal = program.command('withdrawal').description('withdrawals over real networks')
+  const withdrawal = program.command('withdrawal').description('withdrawals that need a person')
+
+  withdrawal
+    .command('seal')
+    .description(
+      'say that a withdrawal is right as it is now, which waits because it is not what was accepted; it is signed then',
+    )
+    .argument('<transfer_id>', 'withdrawal', uuid)
+    .option('--json', 'print JSON')
+    .action((id: string, { json }: { json?: true }) =>
+      withDatabase(async (db, settings) => {
+        const macs = new WithdrawalMacs(await openMasterKeys(settings))
+        const sealed = await transaction(db, (tx) => sealWithdrawal(tx, macs, id))
+        if (json) return print(sealed)
+        const { customer_id, profile_id, asset, amount, network, destination, memo } = sealed
+        print(`Withdrawal ${id} of customer ${customer_id}, profile ${profile_id}, is sealed:`)
+        print(
+          `it pays ${amount} ${asset} over ${network} to ${destination}${memo === null ? '' : `, memo ${memo}`}`,
+        )
+      }),
+    )
+
   withdrawal
     .command('mark-paid')
     .description(

@@ -24,6 +24,7 @@ import {
   type Orchestration,
 } from './records/orchestration.ts'
 import { selectTransfersByRefId, type NewTransfer, type Transfer } from './records/transfer.ts'
+import type { WithdrawalMacs } from './withdrawal-macs.ts'
 
 /** What a movement may ask while it decides: plain values, read before. */
 export interface View {
@@ -87,6 +88,8 @@ export interface LedgerMeter {
 
 export interface LedgerOptions {
   meter?: LedgerMeter
+  /** Makes the MACs of withdrawals. Without it those that are accepted here are never signed. */
+  macs?: WithdrawalMacs
   /** A movement that has waited longer for its batch is refused: whoever asked for it has been answered by then. */
   waitMsMax?: number
 }
@@ -116,10 +119,12 @@ export class Ledger {
   #count = 0
   #meter: LedgerMeter | undefined
   #waitMsMax: number
+  readonly macs: WithdrawalMacs | undefined
 
-  constructor(db: Database, { meter, waitMsMax = Infinity }: LedgerOptions = {}) {
+  constructor(db: Database, { meter, macs, waitMsMax = Infinity }: LedgerOptions = {}) {
     this.#db = db
     this.#meter = meter
+    this.macs = macs
     this.#waitMsMax = waitMsMax
   }
 
@@ -164,7 +169,7 @@ export class Ledger {
     while (queue.length > 0) {
       const batch = this.#take(queue)
       if (batch.length === 0) continue
-      const posted = post(this.#db, customerId, batch)
+      const posted = post(this.#db, customerId, batch, this.macs)
       // The next batch is with the database before the last is answered: both have work at the same time
       // (measured over HTTP: 15,600 a second, not 11,500).
       await turn()
@@ -190,10 +195,15 @@ export class Ledger {
 }
 
 /** Executes a batch; gives what answers those who wait for it. */
-async function post(db: Database, customerId: string, batch: Waiting[]): Promise<() => void> {
+async function post(
+  db: Database,
+  customerId: string,
+  batch: Waiting[],
+  macs: WithdrawalMacs | undefined,
+): Promise<() => void> {
   const movements = batch.map((waiting) => waiting.movement)
   const refuse = (refusal: unknown) => movements.map((): Outcome => ({ refusal }))
-  const outcomes = await postBatch(db, customerId, movements).catch(refuse)
+  const outcomes = await postBatch(db, customerId, movements, macs).catch(refuse)
   return () =>
     outcomes.forEach((outcome, index) => {
       const { resolve, reject } = batch[index]!
@@ -203,7 +213,12 @@ async function post(db: Database, customerId: string, batch: Waiting[]): Promise
 }
 
 /** Executes a batch: read, decide, write. Gives one outcome per movement, in order. */
-async function postBatch(db: Database, customerId: string, movements: Movement[]): Promise<Outcome[]> {
+async function postBatch(
+  db: Database,
+  customerId: string,
+  movements: Movement[],
+  macs: WithdrawalMacs | undefined,
+): Promise<Outcome[]> {
   // Nearly all movements are new, so the first attempt does not look for existing ref_ids:
   // the unique key tells when it should have.
   let lookUpRefIds = false
@@ -213,10 +228,10 @@ async function postBatch(db: Database, customerId: string, movements: Movement[]
       .catch((error: unknown) => unavailable(error, 'the database does not answer; nothing was moved'))
     let broken: Error | undefined
     try {
-      return await attemptBatch(tx, customerId, movements, lookUpRefIds)
+      return await attemptBatch(tx, customerId, movements, lookUpRefIds, macs)
     } catch (error) {
       await tx.query('rollback').catch((failure: Error) => (broken = failure))
-      if (isOfOneMovement(error) && movements.length > 1) return postHalves(db, customerId, movements)
+      if (isOfOneMovement(error) && movements.length > 1) return postHalves(db, customerId, movements, macs)
       if (!wasRaced(error)) unavailable(error)
       lookUpRefIds = true
     } finally {
@@ -227,12 +242,17 @@ async function postBatch(db: Database, customerId: string, movements: Movement[]
 }
 
 /** What the database refuses for one movement's sake, it refuses to the whole batch: by halves, only to that one. */
-async function postHalves(db: Database, customerId: string, movements: Movement[]): Promise<Outcome[]> {
+async function postHalves(
+  db: Database,
+  customerId: string,
+  movements: Movement[],
+  macs: WithdrawalMacs | undefined,
+): Promise<Outcome[]> {
   const half = Math.ceil(movements.length / 2)
   const outcomes: Outcome[] = []
   for (const part of [movements.slice(0, half), movements.slice(half)]) {
     const refuse = (refusal: unknown) => part.map((): Outcome => ({ refusal }))
-    outcomes.push(...(await postBatch(db, customerId, part).catch(refuse)))
+    outcomes.push(...(await postBatch(db, customerId, part, macs).catch(refuse)))
   }
   return outcomes
 }
@@ -246,6 +266,7 @@ async function attemptBatch(
   customerId: string,
   movements: Movement[],
   lookUpRefIds: boolean,
+  macs: WithdrawalMacs | undefined,
 ): Promise<Outcome[]> {
   // Read.
   const keys = movements.flatMap((movement) => movement.balances)
@@ -307,7 +328,7 @@ async function attemptBatch(
     await tx.query('rollback')
   } else {
     await inOrder([
-      ledger.write(posted),
+      ledger.write(posted, macs),
       consumeQuotes(tx, customerId, quotes),
       insertOrchestrations(tx, customerId, orchestrations),
       tx.query('commit'),

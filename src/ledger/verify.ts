@@ -1,5 +1,6 @@
 import { NETWORKS } from '../assets/catalogue.ts'
 import { transaction, type Database, type Transaction } from '../db/database.ts'
+import { notAccepted, type WithdrawalMacs } from './withdrawal-macs.ts'
 
 /** Something that does not add up, in words and with where to look. */
 export interface Disagreement {
@@ -131,21 +132,64 @@ const RULES: Record<string, string> = {
     where o.customer_id = $1 and t.group_id is distinct from o.id`,
 }
 
+/** The customers of all records, so that those are looked at, too, whose customer is not there. */
+const CUSTOMERS = `
+  select id, exists (select from customers c where c.id = all_of.id) as there
+  from (
+    select id from customers
+    union select distinct customer_id from entries
+    union select distinct customer_id from balances
+    union select distinct customer_id from transfers
+  ) all_of
+  order by id`
+
+export interface VerifyOptions {
+  /** Is told of each customer. */
+  onCustomer?: () => void
+  /** With the master key: whether withdrawals are what was accepted. */
+  macs?: WithdrawalMacs | undefined
+}
+
 /**
- * Recomputes every balance and every zero-sum from the entries, customer by customer, each in one snapshot; `onCustomer`
- * is told of each.
+ * Recomputes every balance and every zero-sum from the entries, and compares what was signed with what was asked for,
+ * customer by customer, each in one snapshot.
  */
-export async function verify(db: Database, onCustomer: () => void = () => undefined): Promise<Verification> {
+export async function verify(
+  db: Database,
+  { onCustomer = () => undefined, macs }: VerifyOptions = {},
+): Promise<Verification> {
   const found: Verification = { customers: 0, entries: 0, balances: 0, transfers: 0, disagreements: [] }
-  const customers = await db.query<{ id: string }>('select id from customers order by id')
-  for (const { id } of customers.rows) {
-    await transaction(db, (tx) => verifyCustomer(tx, id, found), 'isolation level repeatable read read only')
-    onCustomer()
+  const customers = await transaction(
+    db,
+    async (tx) => {
+      await tx.query('set local enable_seqscan = on')
+      return tx.query<{ id: string; there: boolean }>(CUSTOMERS)
+    },
+    'isolation level repeatable read read only',
+  )
+  for (const { id, there } of customers.rows) {
+    if (!there)
+      found.disagreements.push({
+        customer_id: id,
+        rule: 'every record belongs to a customer',
+        detail: `there is no customer ${id}`,
+      })
+    await transaction(
+      db,
+      (tx) => verifyCustomer(tx, id, found, macs),
+      'isolation level repeatable read read only',
+    )
+    if (there) onCustomer()
   }
   return found
 }
 
-async function verifyCustomer(tx: Transaction, id: string, found: Verification): Promise<void> {
+async function verifyCustomer(
+  tx: Transaction,
+  id: string,
+  found: Verification,
+  macs: WithdrawalMacs | undefined,
+): Promise<void> {
   found.customers += 1
   await tx.query('set local enable_seqscan = on')
   for (const table of ['entries', 'balances', 'transfers'] as const) {
@@ -158,5 +202,16 @@ async function verifyCustomer(tx: Transaction, id: string, found: Verification):
   for (const [rule, text] of Object.entries(RULES)) {
     const { rows } = await tx.query<{ detail: string }>(`${text} limit ${SHOWN_MAX}`, [id])
     found.disagreements.push(...rows.map(({ detail }) => ({ customer_id: id, rule, detail })))
+  }
+  const report = (rule: string, details: readonly string[]) =>
+    found.disagreements.push(
+      ...details.slice(0, SHOWN_MAX).map((detail) => ({ customer_id: id, rule, detail })),
+    )
+  if (macs !== undefined) {
+    const changed = await notAccepted(tx, id, macs)
+    report(
+      'every withdrawal is what was accepted',
+      changed.map(({ id, objection }) => `transfer ${id}: ${objection}`),
+    )
   }
 }

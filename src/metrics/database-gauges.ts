@@ -144,6 +144,7 @@ const readSamples = (db: Database): Promise<Samples> =>
  * of these words is of its kind; the adapters' words are theirs to change, so what is none of them is `other`.
  */
 const REASONS = [
+  ['not_accepted', 'not what was accepted'],
   ['behind', 'an earlier withdrawal'],
   ['hot_wallet', 'the hot wallet has '],
   ['unknown_transactions', 'the wallet has '],

@@ -16,6 +16,7 @@ import {
   type Orchestration,
   type OrchestrationRow,
 } from '../ledger/records/orchestration.ts'
+import type { WithdrawalMacs } from '../ledger/withdrawal-macs.ts'
 import type { Networks } from '../networks/networks.ts'
 
 /** Most orchestrations that one database transaction takes on. */
@@ -27,6 +28,9 @@ interface Claimed {
   orchestration: Orchestration
 }
 
+/** What payouts need. Without `macs`, the withdrawals that are made are never signed. */
+type PayoutContext = Pick<Context, 'networks' | 'settings'> & { macs?: WithdrawalMacs | undefined }
+
 /** What becomes of an orchestration: its destination transfer, or why there is none. */
 type Outcome = { decision: Decision } | { refusal: Problem }
 
@@ -37,10 +41,7 @@ type Outcome = { decision: Decision } | { refusal: Problem }
  * transfer comes to ends its orchestration in the transaction that ends the transfer (settle-withdrawals.ts).
  * Gives how many moved. Throws what failed, after all else has been done.
  */
-export async function runOrchestrations(
-  db: Database,
-  context: Pick<Context, 'networks' | 'settings'>,
-): Promise<number> {
+export async function runOrchestrations(db: Database, context: PayoutContext): Promise<number> {
   const { rows } = await db.query<{ customer_id: string }>(TO_DO)
   let moved = 0
   const failures: unknown[] = []
@@ -90,7 +91,7 @@ async function claim(tx: Transaction, customerId: string, networks: Networks): P
 async function payOut(
   tx: Transaction,
   customerId: string,
-  context: Pick<Context, 'networks' | 'settings'>,
+  context: PayoutContext,
   prices: UsdPrices,
 ): Promise<number> {
   const claimed = await claim(tx, customerId, context.networks)
@@ -135,7 +136,8 @@ async function payOut(
   })
 
   // Write.
-  await ledger.write(outcomes.flatMap((outcome) => ('decision' in outcome ? sidesOf(outcome.decision) : [])))
+  const made = outcomes.flatMap((outcome) => ('decision' in outcome ? sidesOf(outcome.decision) : []))
+  await ledger.write(made, context.macs)
   await record(tx, customerId, ledger.now.text, claimed, outcomes)
   return orchestrations.length
 }

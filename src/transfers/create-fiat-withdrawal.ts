@@ -63,8 +63,8 @@ export const createFiatWithdrawal = operation({
       balances: [{ profile_id, asset }],
       decide(view) {
         view.requireHolder(body)
-        requirePayable(fiatAccounts, fiat_account_id)
-        return fiatWithdrawal(customerId, { ...body, minor, balanceAsset: asset }, view)
+        const fiat_account = requirePayable(fiatAccounts, fiat_account_id)
+        return fiatWithdrawal(customerId, { ...body, fiat_account, minor, balanceAsset: asset }, view)
       },
     })
   },

@@ -6,6 +6,7 @@ import { amountOrTotal } from './crypto-withdrawal.ts'
 import { onProfileAs } from '../conversion.ts'
 import { onPlatform } from '../entries.ts'
 import type { Decision, View } from '../ledger.ts'
+import type { FiatAccount } from '../records/fiat-account.ts'
 import type { Transfer } from '../records/transfer.ts'
 
 /** What wires carry. The sandbox's bank takes no fee for one. */
@@ -53,7 +54,7 @@ type Asked = Partial<
   Pick<Transfer, 'identity_id' | 'account_id' | 'ref_id' | 'group_id' | 'memo' | 'metadata'>
 > & {
   profile_id: string
-  fiat_account_id: string
+  fiat_account: FiatAccount
   /** In cents. */
   minor: bigint
   /** The balance that is debited: USD, or one that converts to it. */
@@ -63,7 +64,7 @@ type Asked = Partial<
 /** The record and entries of a wire to a bank account: profile -total, in flight +amount. */
 export function fiatWithdrawal(
   customerId: string,
-  { profile_id, fiat_account_id, minor, balanceAsset, ...asked }: Asked,
+  { profile_id, fiat_account, minor, balanceAsset, ...asked }: Asked,
   { now, newId }: Pick<View, 'now' | 'newId'>,
 ): Decision {
   const amount = formatAmount(minor, decimalsOf(WIRE_ASSET))
@@ -85,7 +86,7 @@ export function fiatWithdrawal(
       fee: '0',
       total: amount,
       auto_conversion: balanceAsset === WIRE_ASSET ? undefined : {},
-      fiat_account_id,
+      fiat_account_id: fiat_account.id,
       memo: asked.memo,
       metadata: asked.metadata,
       created_at: now.text,
@@ -95,5 +96,6 @@ export function fiatWithdrawal(
       ...onProfileAs(profile_id, balanceAsset, -minor, WIRE_ASSET),
       onPlatform('in_flight:WIRE', WIRE_ASSET, minor),
     ],
+    payee: fiat_account,
   }
 }

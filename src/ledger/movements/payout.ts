@@ -140,8 +140,8 @@ export function payoutOf(
       balances,
       decide(view, { group_id, fiatAccounts }) {
         view.requireHolder(order)
-        const { id: fiat_account_id } = requirePayable(fiatAccounts, fiat.bank_account_id)
-        const what = { fiat_account_id, memo: fiat.memo, minor, balanceAsset: source_asset }
+        const fiat_account = requirePayable(fiatAccounts, fiat.bank_account_id)
+        const what = { fiat_account, memo: fiat.memo, minor, balanceAsset: source_asset }
         return fiatWithdrawal(customer_id, { ...record, group_id, ...what }, view)
       },
     }

@@ -1,6 +1,7 @@
 import { Type, type Static } from 'typebox'
 import { arrayLiteral, type Queryable } from '../../db/database.ts'
 import { Amount, AssetSymbol, Metadata, Network, RefId, Text, Timestamp, Uuid } from '../../http/fields.ts'
+import type { FiatAccount } from './fiat-account.ts'
 
 const TRANSFER_TYPES = [
   'INTERNAL_TRANSFER_DEBIT',
@@ -134,13 +135,17 @@ export interface NewTransfer {
   transfer: Transfer
   /** As the client gave it; not part of the wire record. */
   beneficiary?: Record<string, unknown> | undefined
+  /** The bank account that a wire pays, which its MAC is over. */
+  payee?: FiatAccount | undefined
+  /** Of a withdrawal: the ledger makes it when it writes (ledger/withdrawal-macs.ts). */
+  mac?: string | undefined
 }
 
-type NewColumn = Exclude<keyof Transfer, 'customer_id' | 'created_at' | 'updated_at'> | 'beneficiary'
+type NewColumn = Exclude<keyof Transfer, 'customer_id' | 'created_at' | 'updated_at'> | 'beneficiary' | 'mac'
 
 const COLUMN_TYPES: [type: string, names: NewColumn[]][] = [
   ['uuid', ['id', 'profile_id', 'identity_id', 'account_id', 'group_id', 'fiat_account_id']],
-  ['text', ['type', 'direction', 'status', 'asset', 'balance_asset', 'ref_id', 'memo']],
+  ['text', ['type', 'direction', 'status', 'asset', 'balance_asset', 'ref_id', 'memo', 'mac']],
   ['text', ['destination_address', 'crypto_network', 'crypto_tx_hash', 'crypto_tx_index']],
   ['numeric', ['amount', 'fee', 'total', 'notional_value']],
   ['jsonb', ['secondary_status', 'status_details', 'metadata', 'auto_conversion', 'beneficiary']],
@@ -161,8 +166,8 @@ export function transferColumns(transfers: NewTransfer[]): string[] {
   const refIdOf = ({ transfer }: NewTransfer) => transfer.ref_id ?? ''
   const sorted = [...transfers].sort((a, b) => (refIdOf(a) < refIdOf(b) ? -1 : 1))
   return NEW_TRANSFER_COLUMNS.map(({ name, type }) => {
-    const values = sorted.map(({ transfer, beneficiary }) =>
-      name === 'beneficiary' ? beneficiary : transfer[name],
+    const values = sorted.map((made) =>
+      name === 'beneficiary' || name === 'mac' ? made[name] : made.transfer[name],
     )
     if (values.every((value) => value === undefined)) return '{}'
     if (type !== 'jsonb') return arrayLiteral(values as (string | undefined)[])
