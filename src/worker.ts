@@ -98,7 +98,10 @@ export function startWorker(options: {
 
   async function payouts(): Promise<void> {
     while (!stopping.signal.aborted) {
-      const started = await round('orchestrations', runOrchestrations(db, { networks, settings, macs: ledger.macs }))
+      const started = await round(
+        'orchestrations',
+        runOrchestrations(db, { networks, settings, macs: ledger.macs }),
+      )
       const settled = await round('settlement', settleWithdrawals(db, networks, ended))
       const { workerIntervalMs } = settings
       const restMs =

@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process'
-import { randomBytes } from 'node:crypto'
+import { randomBytes, randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -13,6 +13,8 @@ import { afterAll, beforeAll, describe, expect, inject, test, vi } from 'vitest'
 import { createCustomer } from '../src/customers/create-customer.ts'
 import { openDatabase, type Database } from '../src/db/database.ts'
 import { migrate } from '../src/db/migrate.ts'
+import { SCOPES } from '../src/http/scopes.ts'
+import { Ledger } from '../src/ledger/ledger.ts'
 import { createApiClient } from '../src/oauth/api-clients.ts'
 import type { SigningKeySummary } from '../src/oauth/signing-keys.ts'
 import { dataSteps } from '../src/upgrade.ts'
@@ -20,10 +22,13 @@ import {
   asAdmin,
   atEnd,
   cloneDatabase,
+  credit,
+  DESTINATION,
   ENVIRONMENT,
   MASTER_KEY,
   MASTER_KEYS,
   PROGRAM,
+  remoteCaller,
   signerOf,
   spawnBursar,
   type TestDatabase,
@@ -209,6 +214,47 @@ describe('the database', () => {
   })
 })
 
+test('a running service signs what it accepted, and nothing that somebody wrote into its database', async () => {
+  const { url, db, drop } = await cloneDatabase()
+  atEnd(drop)
+  const owner = await createCustomer(db, 'Test')
+  const { customer_id, profile_id } = owner
+  await credit(new Ledger(db), owner, 'USDP', '100')
+  const environment = { DATABASE_URL: url, BURSAR_DATA_DIR: await mkdtemp(join(folder, 'running-')) }
+  const service = await spawnBursar({ ...environment, BURSAR_SIMULATED_CONFIRMATION_MS: '0' })
+  atEnd(() => service.end('SIGTERM'))
+  const call = await remoteCaller(service.address, await createApiClient(db, customer_id, SCOPES))
+  const withdrawal = { profile_id, asset: 'USDP', crypto_network: 'ETHEREUM', amount: '10' }
+  const made = await call<{ id: string }>('POST', '/v2/transfer/crypto-withdrawals', {
+    ...withdrawal,
+    destination_address: DESTINATION,
+  })
+  const invented = randomUUID()
+  await asAdmin(
+    `insert into transfers (customer_id, id, profile_id, type, direction, status, asset, amount, fee, total, created_at,
+                            updated_at, destination_address, crypto_network)
+     values ('${customer_id}', '${invented}', '${profile_id}', 'CRYPTO_WITHDRAWAL', 'DEBIT', 'PENDING', 'USDP', 50, 0, 50,
+             now(), now(), '${DESTINATION}', 'ETHEREUM')`,
+    url,
+  )
+  const statusOf = async (id: string) =>
+    (await call<{ status: string }>('GET', `/v2/transfer/transfers/${id}`)).body.status
+  await expect.poll(() => statusOf(made.body.id), READ_AGAIN).toBe('COMPLETED')
+  const told = () =>
+    service
+      .log()
+      .split('\n')
+      .filter((line) => line.includes('not what was accepted'))
+  await expect.poll(() => told().length, READ_AGAIN).toBe(1)
+  expect(JSON.parse(told()[0]!)).toMatchObject({ level: 50, customer_id, transfer_id: invented })
+  expect(await statusOf(invented)).toBe('PENDING')
+  const { code, stdout } = await bursar(['verify'], { ...environment, BURSAR_MODE: 'sandbox' })
+  expect([code, stdout]).toEqual([
+    1,
+    expect.stringContaining(`not every withdrawal is what was accepted: transfer ${invented}: it has no MAC`),
+  ])
+})
+
 /** An empty database, at the version that an older program left it at. */
 async function databaseAt(version: number): Promise<{ db: Database; url: string }> {
   const name = `test_${randomBytes(8).toString('hex')}`
@@ -281,13 +327,13 @@ test('a sandbox keeps its own beside the credentials, and goes on with it', asyn
     BURSAR_MASTER_KEY: '',
     BURSAR_WORKER: 'false',
   }
-  let written: string | undefined
-  for (let start = 1; start <= 2; start++) {
-    const service = await spawnBursar(environment)
-    await service.end('SIGTERM')
-    const content = await readFile(join(own, 'master-key'), 'utf8')
-    expect(content).toBe((written ??= content))
-    expect((await stat(join(own, 'master-key'))).mode & 0o777).toBe(0o600)
-    expect(service.log()).not.toContain(content.trim())
-  }
+  const service = await spawnBursar(environment)
+  await service.end('SIGTERM')
+  const file = join(own, 'master-key')
+  const content = await readFile(file, 'utf8')
+  expect((await stat(file)).mode & 0o777).toBe(0o600)
+  expect(service.log()).not.toContain(content.trim())
+  const { code, stderr } = await bursar(['keys', 'rotate'], { ...environment, BURSAR_MODE: 'sandbox' })
+  expect([code, stderr]).toEqual([0, ''])
+  expect(await readFile(file, 'utf8')).toBe(content)
 })

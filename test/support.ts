@@ -49,8 +49,11 @@ export async function cloneDatabase(max = 10): Promise<TestDatabase> {
   }
 }
 
-export async function asAdmin(statement: string): Promise<void> {
-  const admin = new pg.Client({ connectionString: inject('adminUrl') })
+/** Runs a statement as a superuser, in the database of this address or the server's own. */
+export async function asAdmin(statement: string, of?: string): Promise<void> {
+  const url = new URL(inject('adminUrl'))
+  if (of !== undefined) url.pathname = new URL(of).pathname
+  const admin = new pg.Client({ connectionString: url.href })
   await admin.connect()
   try {
     await admin.query(statement)

@@ -4,6 +4,8 @@ import { changeIssuer, prepareDatabase, readStamp } from '../deployment.ts'
 import { findMasterKeys } from '../keys/master-keys.ts'
 import { verify } from '../ledger/verify.ts'
 import { WithdrawalMacs } from '../ledger/withdrawal-macs.ts'
+import { configuredTokens } from '../networks/configured.ts'
+import { blame } from '../settings.ts'
 import { EXIT, withDatabase } from './command-line.ts'
 import { print, progress } from './output.ts'
 
@@ -29,15 +31,20 @@ export function databaseCommands(program: Command): void {
   program
     .command('verify')
     .description(
-      'recompute every balance and zero-sum from the ledger entries; exit code 1 when something disagrees',
+      'recompute every balance and zero-sum from the ledger entries, and compare what was signed with what was asked for and, with the master key, accepted; exit code 1 when something disagrees',
     )
     .option('--json', 'print JSON')
     .action(({ json }: { json?: true }) =>
       withDatabase(async (db, settings) => {
         const masterKeys = await findMasterKeys(settings)
         const macs = masterKeys && new WithdrawalMacs(masterKeys)
+        const { networksFile } = settings
+        const tokens =
+          networksFile === undefined
+            ? new Map()
+            : await configuredTokens(networksFile).catch(blame('BURSAR_NETWORKS_FILE'))
         const bar = progress(await countCustomers(db), { quiet: json })
-        const result = await verify(db, { onCustomer: bar.step, macs }).finally(bar.stop)
+        const result = await verify(db, { onCustomer: bar.step, macs, tokens }).finally(bar.stop)
         if (json) {
           print({ clean: result.disagreements.length === 0, master_key: macs !== undefined, ...result })
         } else {

@@ -1,4 +1,5 @@
 import { NETWORKS } from '../assets/catalogue.ts'
+import { disagreementOf, type SignedPayment, type TokenAddresses } from '../networks/signed-payments.ts'
 import { transaction, type Database, type Transaction } from '../db/database.ts'
 import { notAccepted, type WithdrawalMacs } from './withdrawal-macs.ts'
 
@@ -148,6 +149,58 @@ export interface VerifyOptions {
   onCustomer?: () => void
   /** With the master key: whether withdrawals are what was accepted. */
   macs?: WithdrawalMacs | undefined
+  /** Contracts of tokens that are not the catalogue's. */
+  tokens?: TokenAddresses
+}
+
+/** Most withdrawals whose signed transactions one statement reads. */
+const PAGE = 2_000
+
+/** Withdrawals with the bytes that were signed for them: those that are kept, and those that were replaced. */
+const SIGNED = `
+  with page as (
+    select t.id as transfer_id, coalesce(t.crypto_network, 'WIRE') as network, t.asset, t.amount,
+           coalesce(t.destination_address, (
+             select f.fiat_network_instructions -> 'wire' ->> 'account_number'
+             from fiat_accounts f
+             where f.customer_id = $1 and f.id = t.fiat_account_id
+           ), '') as destination_address
+    from transfers t
+    where t.customer_id = $1 and t.id > $2 and t.type in ('CRYPTO_WITHDRAWAL', 'WIRE_WITHDRAWAL')
+    order by t.id
+    limit ${PAGE}
+  )
+  select $1::uuid as customer_id, page.*, s.raw_transaction, s.crypto_tx_hash
+  from page
+  left join lateral (
+    select b.raw_transaction, b.crypto_tx_hash from broadcasts b
+    where b.customer_id = $1 and b.transfer_id = page.transfer_id
+    union all
+    select r.raw_transaction, r.crypto_tx_hash from replaced_transactions r
+    where r.customer_id = $1 and r.transfer_id = page.transfer_id
+  ) s on true
+  order by page.transfer_id`
+
+type SignedRow = Omit<SignedPayment, 'raw_transaction'> & {
+  raw_transaction: Buffer | null
+  crypto_tx_hash: string | null
+}
+
+/** What was signed and pays something else than its withdrawal asks for. */
+async function wronglySigned(tx: Transaction, id: string, tokens: TokenAddresses): Promise<string[]> {
+  const found: string[] = []
+  let after = '00000000-0000-0000-0000-000000000000'
+  for (;;) {
+    const { rows } = await tx.query<SignedRow>(SIGNED, [id, after])
+    for (const { raw_transaction, crypto_tx_hash, ...row } of rows) {
+      const disagreement =
+        raw_transaction === null ? undefined : disagreementOf({ ...row, raw_transaction }, tokens)
+      if (disagreement !== undefined)
+        found.push(`transfer ${row.transfer_id}, ${crypto_tx_hash}: ${disagreement}`)
+    }
+    if (rows.length < PAGE) return found
+    after = rows.at(-1)!.transfer_id
+  }
 }
 
 /**
@@ -156,7 +209,7 @@ export interface VerifyOptions {
  */
 export async function verify(
   db: Database,
-  { onCustomer = () => undefined, macs }: VerifyOptions = {},
+  { onCustomer = () => undefined, macs, tokens = new Map() }: VerifyOptions = {},
 ): Promise<Verification> {
   const found: Verification = { customers: 0, entries: 0, balances: 0, transfers: 0, disagreements: [] }
   const customers = await transaction(
@@ -176,7 +229,7 @@ export async function verify(
       })
     await transaction(
       db,
-      (tx) => verifyCustomer(tx, id, found, macs),
+      (tx) => verifyCustomer(tx, id, found, { macs, tokens }),
       'isolation level repeatable read read only',
     )
     if (there) onCustomer()
@@ -188,7 +241,7 @@ async function verifyCustomer(
   tx: Transaction,
   id: string,
   found: Verification,
-  macs: WithdrawalMacs | undefined,
+  { macs, tokens }: { macs: WithdrawalMacs | undefined; tokens: TokenAddresses },
 ): Promise<void> {
   found.customers += 1
   await tx.query('set local enable_seqscan = on')
@@ -207,6 +260,7 @@ async function verifyCustomer(
     found.disagreements.push(
       ...details.slice(0, SHOWN_MAX).map((detail) => ({ customer_id: id, rule, detail })),
     )
+  report('every signed transaction pays what was asked for', await wronglySigned(tx, id, tokens))
   if (macs !== undefined) {
     const changed = await notAccepted(tx, id, macs)
     report(

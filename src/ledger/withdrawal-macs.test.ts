@@ -38,7 +38,8 @@ const macs = new WithdrawalMacs(MASTER_KEYS)
 const told: string[] = []
 
 beforeAll(async () => {
-  service = await startTestService()
+  // Holds end when a test hurries them.
+  service = await startTestService({ BURSAR_SIMULATED_HOLD_MS: '3600000' })
   customer = await newCustomer(service)
   other = await newCustomer(service)
   await fund(customer, '10000')

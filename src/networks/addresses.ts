@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { Buffer } from 'node:buffer'
-import { Address as bitcoinAddress } from '@scure/btc-signer/payment.js'
+import { Address as bitcoinAddress, OutScript } from '@scure/btc-signer/payment.js'
 import { type BTC_NETWORK, NETWORK, TEST_NETWORK } from '@scure/btc-signer/utils.js'
 import { getAddressDecoder, isAddress as isSolanaAddress } from '@solana/addresses'
 import type { StrKey as StellarStrKey } from '@stellar/stellar-base'
@@ -13,7 +13,7 @@ import type { CryptoNetwork } from '../assets/catalogue.ts'
 
 interface Cashaddr {
   /** Throws on anything that is not an address. */
-  decode(address: string): object
+  decode(address: string): { type: 'P2PKH' | 'P2SH'; hash: Uint8Array }
   encode(prefix: string, type: 'P2PKH' | 'P2SH', hash: Uint8Array): string
 }
 
@@ -22,6 +22,8 @@ const cashaddr = untypedCashaddr as Cashaddr
 
 /** One kind of address: how to check one, and how to write one for given bytes. */
 interface AddressFormat {
+  /** The script of an output that pays it, on networks that have scripts; undefined for what is no address. */
+  script?(address: string): Uint8Array | undefined
   canonical(address: string, testNetworks: boolean): string | undefined
   /** From 32 bytes, or as many of the first as the format holds. Main network. */
   write(bytes: Uint8Array): string
@@ -73,6 +75,10 @@ export function canonicalAddress(
   return canonical !== undefined && !BURN_ADDRESSES.has(canonical) ? canonical : undefined
 }
 
+/** The script of an output that pays an address of the Bitcoin family, of any of its networks. */
+export const outputScriptOf = (network: CryptoNetwork, address: string): Uint8Array | undefined =>
+  FORMATS[network].script?.(address)
+
 /**
  * The canonical main-network address that holds these 32 bytes, or as many of the first as the network's addresses
  * have room for: P2WPKH on BITCOIN and LITECOIN, P2PKH on BITCOIN_CASH, an account elsewhere. For addresses of
@@ -92,6 +98,13 @@ function bitcoin(main: BTC_NETWORK, test: BTC_NETWORK[]): AddressFormat {
         const decoded = attempt(() => coder.decode(address))
         // P2PKH, P2SH, P2WPKH, P2WSH and P2TR. Pay-to-anchor can be spent by anyone.
         if (decoded !== undefined && decoded.type !== 'p2a') return coder.encode(decoded)
+      }
+      return undefined
+    },
+    script(address) {
+      for (const coder of [mainCoder, ...testCoders]) {
+        const decoded = attempt(() => coder.decode(address))
+        if (decoded !== undefined) return OutScript.encode(decoded)
       }
       return undefined
     },
@@ -117,8 +130,33 @@ function bitcoinCash(main: string, test: string[]): AddressFormat {
       }
       return undefined
     },
+    script(address) {
+      const lowerCase = address.toLowerCase()
+      const candidates = lowerCase.includes(':')
+        ? [lowerCase]
+        : [main, ...test].map((prefix) => `${prefix}:${lowerCase}`)
+      for (const full of candidates) {
+        const decoded = attempt(() => cashaddr.decode(full))
+        if (decoded !== undefined) return cashScript(decoded.type, decoded.hash)
+      }
+      return undefined
+    },
     write: (bytes) => cashaddr.encode(main, 'P2PKH', bytes.slice(0, 20)),
   }
+}
+
+/** P2PKH: DUP HASH160 <20> EQUALVERIFY CHECKSIG. P2SH: HASH160 <20> EQUAL, or HASH256 <32> EQUAL. */
+function cashScript(type: 'P2PKH' | 'P2SH', hash: Uint8Array): Uint8Array {
+  const [before, after] =
+    type === 'P2PKH'
+      ? [
+          [0x76, 0xa9],
+          [0x88, 0xac],
+        ]
+      : hash.length === 32
+        ? [[0xaa], [0x87]]
+        : [[0xa9], [0x87]]
+  return Uint8Array.from([...before, hash.length, ...hash, ...after])
 }
 
 function evm(): AddressFormat {

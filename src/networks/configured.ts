@@ -13,6 +13,7 @@ import { depositKeysOf, type DepositKey } from './evm-deposit-keys.ts'
 import { sweepTermsOf, type SweepConfig } from './evm-sweep-worth.ts'
 import { tokensOf } from './evm-transactions.ts'
 import { FEE_MARGIN_DECIMALS, type NetworkAdapter } from './networks.ts'
+import type { TokenAddresses } from './signed-payments.ts'
 
 /**
  * The real networks, from a JSON file with a section for each. A secret is named by where it is, in the environment
@@ -128,6 +129,19 @@ export async function configuredNetworks(
     })
   }
   return networks
+}
+
+/** The contracts of tokens that the file names, by network: for looking at what was signed, without any secret. */
+export async function configuredTokens(path: string): Promise<TokenAddresses> {
+  const sections = readSections(await readFile(path, 'utf8')) as Record<
+    string,
+    { tokens?: Record<string, string> } | null
+  >
+  return new Map(
+    Object.entries(sections).flatMap(([name, section]) =>
+      section?.tokens === undefined ? [] : [[networkOf(name), section.tokens] as const],
+    ),
+  )
 }
 
 function readSections(content: string): Record<string, unknown> {
