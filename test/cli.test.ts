@@ -926,6 +926,7 @@ describe('serve', () => {
   async function verified(own: TestDatabase, environment: Environment): Promise<void> {
     expect(await json(['verify'], environment)).toEqual({
       clean: true,
+      master_key: true,
       customers: 1,
       // Three months of deposits, two rewards, a wire, two that became USDP, and what is done above.
       transfers: 14,
