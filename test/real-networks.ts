@@ -304,7 +304,8 @@ export async function requireAgreement(service: RealService, world: World): Prom
     `select from entries where account like 'in_flight:%' group by asset having sum(amount) <> 0`,
   )
   expect(inFlight.rowCount).toBe(0)
-  expect((await verify(service.db)).disagreements).toEqual([])
+  const tokens = new Map([[world.network, (world.section.tokens ?? {}) as Record<string, string>]])
+  expect((await verify(service.db, { tokens })).disagreements).toEqual([])
 }
 
 const LOCKS = `

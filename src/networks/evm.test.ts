@@ -219,7 +219,7 @@ async function requireAgreement(wallet: Wallet, funds: Record<string, string>, c
   )
   expect(made.map(({ nonce }) => nonce)).toEqual(made.map((_, index) => index))
   expect(rows.map(({ next_nonce }) => Number(next_nonce))).toEqual([made.length])
-  expect((await verify(service.db)).disagreements).toEqual([])
+  expect((await verify(service.db, { tokens })).disagreements).toEqual([])
   return made
 }
 
@@ -588,7 +588,7 @@ describe('a receipt of status 1', () => {
       expect(resolved).toMatchObject({ outcome: 'NOT_PAID', status: 'FAILED' })
     })
     expect(await read(customer, created)).toMatchObject({ status: 'FAILED' })
-    expect((await verify(service.db)).disagreements).toEqual([])
+    expect((await verify(service.db, { tokens })).disagreements).toEqual([])
   })
 
   test('of a token that delivered less is no end: the withdrawal tells how much arrived', async () => {
@@ -1224,7 +1224,7 @@ describe('a network that was simulated before', () => {
     expect(made.map(({ hash }) => hash)).toEqual([(await read(customer, real)).crypto_tx_hash])
     for (const { destination_address } of past)
       expect(await balance('ETHEREUM', destination_address as Hex, 'ETH')).toBe(0n)
-    expect((await verify(service.db)).disagreements).toEqual([])
+    expect((await verify(service.db, { tokens })).disagreements).toEqual([])
   })
 
   test('in live mode waits with what it has signed, and says why; nothing else does', async () => {
@@ -1492,7 +1492,7 @@ async function sweepingCost({ customer_id }: TestCustomer): Promise<bigint> {
     `select sum(amount) from entries where customer_id = $1 and event = 'SWEPT' and account like 'custody:%'`,
     [customer_id],
   )
-  expect((await verify(service.db)).disagreements).toEqual([])
+  expect((await verify(service.db, { tokens })).disagreements).toEqual([])
   return parseStoredAmount(rows[0]!.sum ?? '0', 18)
 }
 
@@ -1528,7 +1528,7 @@ async function requireSwept(wallet: Wallet, funds: Record<string, string>, custo
     const inCustody = funded - (await onLedger([customer], `custody:${network}`, asset))
     expect([asset, parseAmount(held[asset]!, decimalsOf(asset))]).toEqual([asset, inCustody])
   }
-  expect((await verify(service.db)).disagreements).toEqual([])
+  expect((await verify(service.db, { tokens })).disagreements).toEqual([])
 }
 
 describe('sweeping', () => {
