@@ -12,6 +12,7 @@ import { Connections, connectionsMax } from '../src/http/connections.ts'
 import { SCOPES } from '../src/http/scopes.ts'
 import { createApiClient } from '../src/oauth/api-clients.ts'
 import {
+  asAdmin,
   atEnd,
   cloneDatabase,
   newCustomer,
@@ -266,6 +267,29 @@ test('a process is ready while requests have all database connections, and not w
   expect((await fetch(`${other.address}/health/ready`)).status).toBe(503)
   for (const connection of taken) connection.release()
   await expect.poll(async () => (await fetch(`${other.address}/health/ready`)).status, PATIENT).toBe(200)
+})
+
+test('a database that is out of connections, and a process out of descriptors, are 503 and pass', async () => {
+  const service = await startTestService()
+  atEnd(() => service.close())
+  const { call } = await newCustomer(service)
+  const name = new URL(service.url).pathname.slice(1)
+  await asAdmin(`alter database ${name} connection limit 0`)
+  await asAdmin(`select pg_terminate_backend(pid) from pg_stat_activity where datname = '${name}'`)
+  // The first ones may still be given a connection that is gone, which is 503 as well.
+  const statuses = new Set<number>()
+  for (let n = 0; n < 12; n++) statuses.add((await call('GET', '/v2/profiles')).status)
+  expect(statuses).toEqual(new Set([503]))
+  await asAdmin(`alter database ${name} connection limit -1`)
+  expect((await call('GET', '/v2/profiles')).status).toBe(200)
+  vi.spyOn(service.db, 'query').mockImplementationOnce(() => {
+    throw Object.assign(new Error('connect EMFILE 127.0.0.1:5432'), { code: 'EMFILE' })
+  })
+  expect(await call('GET', '/v2/profiles')).toMatchObject({
+    status: 503,
+    headers: { 'retry-after': '1' },
+    body: { detail: 'the database does not answer; try again' },
+  })
 })
 
 test('the API document is written once, compressed, and not sent again to who has it', async () => {

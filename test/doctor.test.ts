@@ -116,6 +116,7 @@ test('what is well is told so, and nothing is changed', async () => {
     `OK keys: master key ${MASTER_KEYS.current.id}`,
     'WARN networks: none is configured: withdrawals are refused',
     'OK transport: what leaves this machine is encrypted',
+    'OK limits: clients and addresses have limits',
     `OK port: Bursar answers at 127.0.0.1:${environment.PORT}`,
     `OK tokens: ${service.address} issues them`,
   ])
@@ -157,13 +158,25 @@ test('a password is shown to nobody', async () => {
   expect(stdout).toMatch(/^OK {3}database: PostgreSQL /m)
 })
 
-test('addresses that are not encrypted on their way', async () => {
+test('live mode without TLS, and without limits', async () => {
   const { found, stdout } = await doctor({
     DATABASE_URL: 'postgres://u:secret-word@192.0.2.1:1/d?connect_timeout=1',
     BURSAR_BASE_URL: 'http://192.0.2.1',
     BURSAR_MODE: 'live',
   })
   expect(stdout).not.toContain('secret-word')
+  const open = await doctor({
+    DATABASE_URL: 'postgres://u:p@127.0.0.1:1/d',
+    BURSAR_BASE_URL: 'https://127.0.0.1:1',
+    BURSAR_MODE: 'live',
+    BURSAR_DOCS: 'true',
+    BURSAR_RATE_LIMIT_PER_SECOND: '0',
+  })
+  expectFound(open.found, [
+    /^WARN limits: no client has a rate limit/,
+    /^WARN limits: \/docs is served to everybody$/,
+    /^WARN limits: all requests seem to come from the proxy/,
+  ])
   expectFound(found, [
     /^WARN transport: BURSAR_BASE_URL begins with http: clients send their secrets and tokens unencrypted$/,
     /^WARN transport: the database is on another machine \(192\.0\.2\.1\), and DATABASE_URL asks for no TLS$/,

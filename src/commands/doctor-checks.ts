@@ -102,6 +102,7 @@ export async function examine(settings: Settings, version: string): Promise<Find
     await db?.end()
   }
   await look('transport', 'use TLS', async () => transport(settings))
+  if (settings.mode === 'live') await look('limits', 'mend the setting', async () => limits(settings))
   await look('port', 'set HOST and PORT to an address of this machine that is free', () => port(settings))
   await look('tokens', 'mend BURSAR_OAUTH_ISSUER or BURSAR_BASE_URL, or start what should answer there', () =>
     issuer(settings),
@@ -355,6 +356,28 @@ function transport(settings: Settings): Verdict[] {
   return [
     ok(settings.mode === 'sandbox' ? 'a sandbox needs no TLS' : 'what leaves this machine is encrypted'),
   ]
+}
+
+/** Settings of a live deployment that leave it open to who wants to keep others out (docs/operating.md, "Limits"). */
+function limits({ rateLimitPerSecond, docs, baseUrl, trustedProxies }: Settings): Verdict[] {
+  const found: Verdict[] = []
+  if (rateLimitPerSecond === 0)
+    found.push(
+      warn(
+        'no client has a rate limit: one stolen token can fill the disk',
+        'set BURSAR_RATE_LIMIT_PER_SECOND',
+      ),
+    )
+  if (docs) found.push(warn('/docs is served to everybody', 'leave BURSAR_DOCS out'))
+  // Bursar itself speaks no TLS, so there is a proxy.
+  if (baseUrl?.startsWith('https:') === true && trustedProxies === undefined)
+    found.push(
+      warn(
+        'all requests seem to come from the proxy, so limits by address are limits for everybody together',
+        'name the proxy in BURSAR_TRUSTED_PROXIES',
+      ),
+    )
+  return found.length > 0 ? found : [ok('clients and addresses have limits')]
 }
 
 /** Where what listens on the address is reached. */
