@@ -27,6 +27,7 @@ import { listHistoricalPrices } from './markets/list-historical-prices.ts'
 import { listMarkets } from './markets/list-markets.ts'
 import type { Networks } from './networks/networks.ts'
 import { accessTokens } from './oauth/access-tokens.ts'
+import { ClientStanding } from './oauth/client-standing.ts'
 import { oauthRoutes } from './oauth/routes.ts'
 import { openSigningKeys } from './oauth/signing-keys.ts'
 import { createOrchestrationRule } from './orchestrations/create-orchestration-rule.ts'
@@ -117,6 +118,8 @@ export interface AppOptions {
   meter?: RequestMeter | undefined
   /** The demo's records, for the examples of the API reference, once there are any. */
   exampleRecords?: () => Promise<ExampleRecords | undefined>
+  /** Connections that no request keeps waiting (default: `db`). */
+  background?: Database
 }
 
 /** Builds the HTTP service: the same for production, tests and benchmarks. The caller listens and closes. */
@@ -130,6 +133,7 @@ export async function buildApp({
   log,
   meter,
   exampleRecords = async () => undefined,
+  background = db,
 }: AppOptions): Promise<FastifyInstance & { requests: Requests }> {
   const app = Fastify({
     loggerInstance: log,
@@ -191,7 +195,9 @@ export async function buildApp({
     externalIssuer: settings.oauthIssuer,
   })
   const context: Context = { db, ledger, networks, settings, baseUrl }
-  const requireScope = withRateLimit(authenticator(tokens), {
+  const standing = await ClientStanding.start(background, log)
+  app.addHook('onClose', () => standing.stop())
+  const requireScope = withRateLimit(authenticator(tokens, standing), {
     perSecond: settings.rateLimitPerSecond,
     burst: settings.rateLimitBurst,
   })
@@ -208,7 +214,7 @@ export async function buildApp({
   const lists = new Turns()
   for (const operation of OPERATIONS) {
     if (operation.sandboxOnly && settings.mode !== 'sandbox') continue
-    mount(app, context, { requireScope, requests, lists }, operation)
+    mount(app, context, { requireScope, requests, lists, standing }, operation)
   }
   refuseOtherMethods(app, baseUrl, [...routes])
   if (settings.docs) {

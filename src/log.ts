@@ -5,7 +5,7 @@ const CHUNK = 16_000
 const FLUSH_MS = 100
 /** What may wait for a reader of standard error who does not read: more is dropped, or memory would grow. */
 const UNWRITTEN_BYTES_MAX = 8 * 1024 * 1024
-const STANDARD_ERROR = 2
+export const STANDARD_ERROR = 2
 
 /** What a line looks like: of an error it has what `describeError` gives, and no more. */
 export const logOptions = (level: string): pino.LoggerOptions => ({

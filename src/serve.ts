@@ -95,6 +95,7 @@ export async function serve(settings: Settings, { log, dropped }: Log): Promise<
       log,
       meter: metrics.request,
       exampleRecords,
+      background,
     })
     metrics.measure({
       pools: { requests: db, background },

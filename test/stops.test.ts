@@ -1,13 +1,25 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { tmpdir, userInfo } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
-import { userInfo } from 'node:os'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createCustomer } from '../src/customers/create-customer.ts'
-import { cloneDatabase, ENVIRONMENT, PROGRAM, type TestDatabase } from './support.ts'
+import { SCOPES } from '../src/http/scopes.ts'
+import { Ledger } from '../src/ledger/ledger.ts'
+import { createApiClient } from '../src/oauth/api-clients.ts'
+import {
+  atEnd,
+  cloneDatabase,
+  credit,
+  ENVIRONMENT,
+  PROGRAM,
+  remoteCaller,
+  spawnBursar,
+  withdrawalOf,
+  type TestDatabase,
+} from './support.ts'
 
 // The commands that stop money, in processes of their own; what they stop is tested beside the code.
 
@@ -121,4 +133,54 @@ test.each([
   expect({ stdout, ended }).toEqual({ stdout: '', ended: code })
   expect(told[0]).toMatch(says)
   expect((await database.db.query('select from freezes')).rowCount).toBe(0)
+})
+
+test('what is disabled by command is refused by each of two processes, within seconds', async () => {
+  const settings = {
+    DATABASE_URL: database.url,
+    BURSAR_BASE_URL: 'http://bursar.test',
+    BURSAR_WORKER: 'false',
+  }
+  const processes = await Promise.all([spawnBursar(settings), spawnBursar(settings)])
+  atEnd(async () => void (await Promise.all(processes.map((one) => one.end('SIGTERM')))))
+  const { customer_id, profile_id } = await createCustomer(database.db, 'Acme')
+  await credit(new Ledger(database.db), { customer_id, profile_id }, 'USD', '1000')
+  const client = await createApiClient(database.db, customer_id, SCOPES)
+  const calls = await Promise.all(processes.map(({ address }) => remoteCaller(address, client)))
+  const statuses = () =>
+    Promise.all(
+      calls.map(
+        async (call) =>
+          (await call('POST', '/v2/transfer/crypto-withdrawals', withdrawalOf({ profile_id } as never)))
+            .status,
+      ),
+    )
+  const soon = { timeout: 10_000, interval: 100 }
+  expect(await statuses()).toEqual([200, 200])
+
+  const disabled = await bursar('client', 'disable', client.client_id, '--json')
+  expect(disabled).toMatchObject({
+    code: 0,
+    stdout: `{"client_id":"${client.client_id}","disabled":true}\n`,
+    log: [{ msg: 'disabled a client', user: userInfo().username, client_id: client.client_id }],
+  })
+  await expect.poll(statuses, soon).toEqual([401, 401])
+  expect((await bursar('client', 'enable', client.client_id)).stdout).toBe(
+    `Client ${client.client_id} is enabled.\n`,
+  )
+  await expect.poll(statuses, soon).toEqual([200, 200])
+
+  const customer = await bursar('customer', 'disable', customer_id)
+  expect(customer).toMatchObject({
+    code: 0,
+    stdout: `Customer ${customer_id} is disabled.\n`,
+    log: [{ msg: 'disabled a customer', user: userInfo().username, customer_id }],
+  })
+  await expect.poll(statuses, soon).toEqual([401, 401])
+  expect(await bursar('unfreeze', 'customer', customer_id)).toMatchObject({
+    code: 1,
+    told: [`the customer is disabled: bursar customer enable ${customer_id}`],
+  })
+  expect((await bursar('customer', 'enable', customer_id)).code).toBe(0)
+  await expect.poll(statuses, soon).toEqual([200, 200])
 })

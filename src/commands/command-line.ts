@@ -1,11 +1,12 @@
 import { AssertionError } from 'node:assert'
 import { userInfo } from 'node:os'
 import { InvalidArgumentError, type Command } from 'commander'
+import { pino } from 'pino'
 import { connect } from '../connect.ts'
 import type { Database } from '../db/database.ts'
 import { UUID } from '../db/ids.ts'
 import { requireMode } from '../deployment.ts'
-import { openLog } from '../log.ts'
+import { logOptions, openLog, STANDARD_ERROR } from '../log.ts'
 import { readSettings, type Settings } from '../settings.ts'
 
 /** What the commands share: arguments, exit codes, the database, how an error is told. */
@@ -32,11 +33,11 @@ export async function requireCustomer(db: Database, id: string): Promise<void> {
 
 /**
  * Writes who did what to the log: the operating system's user, the command and what it acted on. At the level of
- * `info`, which the commands' own log leaves out.
+ * `info`, which the commands' own log leaves out; synchronously, so that no end of the process loses it.
  */
 export function logOperator(settings: Settings, did: string, on: Record<string, unknown>): void {
-  const { log } = openLog({ logLevel: settings.logLevel === 'silent' ? 'silent' : 'info' })
-  log.info({ ...operator(), ...on }, did)
+  const options = logOptions(settings.logLevel === 'silent' ? 'silent' : 'info')
+  pino(options, pino.destination({ dest: STANDARD_ERROR, sync: true })).info({ ...operator(), ...on }, did)
 }
 
 /** The user that runs this program; behind sudo also the one who asked for it. */

@@ -5,8 +5,10 @@ import { listCustomers } from '../customers/list-customers.ts'
 import { transaction } from '../db/database.ts'
 import { prepareDatabase } from '../deployment.ts'
 import { SCOPES, type Scope } from '../http/scopes.ts'
-import { createApiClient, disableApiClient, listApiClients } from '../oauth/api-clients.ts'
-import { requireCustomer, uuid, withDatabase } from './command-line.ts'
+import { freeze, unfreeze } from '../ledger/records/freezes.ts'
+import { createApiClient, disableApiClient, enableApiClient, listApiClients } from '../oauth/api-clients.ts'
+import { EXIT, logOperator, requireCustomer, uuid, withDatabase } from './command-line.ts'
+import { signingEnds, STILL_SIGNING } from './freezes.ts'
 import { print, table } from './output.ts'
 
 /** `bursar customer`, `bursar client` and `bursar account`. */
@@ -43,6 +45,43 @@ export function customerCommands(program: Command): void {
             customers.map((one) => [one.customer_id, one.name, one.created_at, one.clients, one.profiles]),
           ),
         )
+      }),
+    )
+
+  customer
+    .command('disable')
+    .description(
+      'freeze a customer and refuse its access tokens within a second; deposits are credited all the same',
+    )
+    .argument('<customer_id>', 'customer', uuid)
+    .option('--json', 'print JSON')
+    .action((customer_id: string, { json }: { json?: true }) =>
+      withDatabase(async (db, settings) => {
+        await requireCustomer(db, customer_id)
+        const target = { kind: 'CUSTOMER', customer_id } as const
+        await freeze(db, target, 'DISABLED', 'its access tokens are refused, and no money leaves it')
+        logOperator(settings, 'disabled a customer', { customer_id })
+        const signing_ended = await signingEnds(db)
+        if (!signing_ended) process.exitCode = EXIT.failed
+        print(
+          json
+            ? { customer_id, disabled: true, signing_ended }
+            : `Customer ${customer_id} is disabled.${signing_ended ? '' : `\n${STILL_SIGNING}`}`,
+        )
+      }),
+    )
+
+  customer
+    .command('enable')
+    .description('take that back; what is frozen for another cause stays frozen')
+    .argument('<customer_id>', 'customer', uuid)
+    .option('--json', 'print JSON')
+    .action((customer_id: string, { json }: { json?: true }) =>
+      withDatabase(async (db, settings) => {
+        await requireCustomer(db, customer_id)
+        await unfreeze(db, { kind: 'CUSTOMER', customer_id }, 'DISABLED')
+        logOperator(settings, 'enabled a customer', { customer_id })
+        print(json ? { customer_id, disabled: false } : `Customer ${customer_id} is enabled.`)
       }),
     )
 
@@ -89,17 +128,24 @@ export function customerCommands(program: Command): void {
       }),
     )
 
-  client
-    .command('disable')
-    .description('stop a client from getting access tokens; those it has last until they expire')
-    .argument('<client_id>', 'client', uuid)
-    .option('--json', 'print JSON')
-    .action((id: string, { json }: { json?: true }) =>
-      withDatabase(async (db) => {
-        if (!(await disableApiClient(db, id))) throw new Error(`there is no client ${id}`)
-        print(json ? { client_id: id, disabled: true } : `Client ${id} is disabled.`)
-      }),
-    )
+  for (const [name, change, description] of [
+    ['disable', disableApiClient, 'refuse a client: within a second its access tokens are good for nothing'],
+    ['enable', enableApiClient, 'take that back; access tokens that have not expired are good again'],
+  ] as const) {
+    client
+      .command(name)
+      .description(description)
+      .argument('<client_id>', 'client', uuid)
+      .option('--json', 'print JSON')
+      .action((client_id: string, { json }: { json?: true }) =>
+        withDatabase(async (db, settings) => {
+          if (!(await change(db, client_id))) throw new Error(`there is no client ${client_id}`)
+          logOperator(settings, `${name}d a client`, { client_id })
+          const disabled = name === 'disable'
+          print(json ? { client_id, disabled } : `Client ${client_id} is ${name}d.`)
+        }),
+      )
+  }
 
   const account = program.command('account').description('accounts: disabled ones cannot take money out')
 
@@ -114,10 +160,11 @@ export function customerCommands(program: Command): void {
       .option('--user', 'act for the API user instead of the administrator')
       .option('--json', 'print JSON')
       .action((account_id: string, { user, json }: { user?: true; json?: true }) =>
-        withDatabase(async (db) => {
+        withDatabase(async (db, settings) => {
           const flags = user ? { user_disabled: disabled } : { admin_disabled: disabled }
           const changed = await setAccountDisabled(db, account_id, flags)
           if (changed === undefined) throw new Error(`there is no account ${account_id}`)
+          logOperator(settings, `${name}d an account`, { account_id, ...flags })
           const { admin_disabled, user_disabled, summary_status } = changed
           print(
             json

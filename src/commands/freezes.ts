@@ -116,13 +116,7 @@ async function freezeTarget(
 ): Promise<void> {
   await freeze(db, target, 'OPERATOR', detail)
   logOperator(settings, 'froze', { ...target, detail })
-  const signing_ended = await transaction(db, (tx) => waitForSigning(tx, SIGNING_WAIT_MS)).then(
-    () => true,
-    (error: unknown) => {
-      if (!tookTooLong(error)) throw error
-      return false
-    },
-  )
+  const signing_ended = await signingEnds(db)
   if (!signing_ended) process.exitCode = EXIT.failed
   const frozen = { ...target, reason: 'OPERATOR', detail, signing_ended }
   const text = describeFreeze({ kind: target.kind, subject: subjectOf(target), reason: 'OPERATOR', detail })
@@ -131,8 +125,21 @@ async function freezeTarget(
       ? frozen
       : signing_ended
         ? `${capital(text)}\nNothing more is signed. Withdrawals that were signed before are still broadcast and followed.`
-        : `${capital(text)}\nA worker that was signing before has not ended after ${SIGNING_WAIT_MS / 1000} s: what it signs may leave. Run this again to wait longer.`,
+        : `${capital(text)}\n${STILL_SIGNING}`,
   )
+}
+
+export const STILL_SIGNING = `A worker that was signing before has not ended after ${SIGNING_WAIT_MS / 1000} s: what it signs may leave. Run this again to wait longer.`
+
+/** Waits for the workers that sign at this moment. False when they take longer than `SIGNING_WAIT_MS`. */
+export async function signingEnds(db: Database): Promise<boolean> {
+  try {
+    await transaction(db, (tx) => waitForSigning(tx, SIGNING_WAIT_MS))
+    return true
+  } catch (error) {
+    if (!tookTooLong(error)) throw error
+    return false
+  }
 }
 
 async function unfreezeTarget(

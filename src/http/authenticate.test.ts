@@ -3,13 +3,16 @@ import type { FastifyRequest } from 'fastify'
 import { expect, test, vi } from 'vitest'
 import { authenticator } from './authenticate.ts'
 
+/** Nobody is disabled. */
+const EVERYBODY = { requireEnabled: () => undefined, requireKnown: () => undefined }
+
 /** A guard over tokens that are all good, and how often it had a signature checked. */
 function guarded(scopes = ['transfer:read_transfer']) {
   const expiresAt = Math.floor(Date.now() / 1000) + 3_600
   const verify = vi.fn((token: string) =>
     Promise.resolve({ customerId: 'c', clientId: token.slice(0, 8), scopes, expiresAt }),
   )
-  const guard = authenticator({ verify, isTrusted: () => true })('transfer:read_transfer')
+  const guard = authenticator({ verify, isTrusted: () => true }, EVERYBODY)('transfer:read_transfer')
   const ask = (authorization: string) => guard({ headers: { authorization } } as FastifyRequest)
   return { verify, ask }
 }

@@ -27,14 +27,25 @@ export type Verified = Caller & { expiresAt: number; keyId?: string | undefined 
 /** Says whose token it is. Throws the 401 problem for one that is not good here. */
 export type VerifyToken = (token: string) => Promise<Verified>
 
+/** Which API clients and customers are disabled, as this process knows it. */
+export interface Standing {
+  /** Throws the 401 problem for a caller whose client or customer is disabled. */
+  requireEnabled: (caller: Caller) => void
+  /** Throws the 503 problem when that is not known for sure at this moment. */
+  requireKnown: () => void
+}
+
 /**
  * Gives the hook that asks for a bearer token with a scope (spec section 5, RFC 6750). A process checks a token's
  * signature once a minute, its expiry and whether its key is still good each time.
  */
-export function authenticator(tokens: {
-  verify: VerifyToken
-  isTrusted: (verified: Verified) => boolean
-}): (scope: Scope) => (request: FastifyRequest) => Promise<void> {
+export function authenticator(
+  tokens: {
+    verify: VerifyToken
+    isTrusted: (verified: Verified) => boolean
+  },
+  standing: Standing,
+): (scope: Scope) => (request: FastifyRequest) => Promise<void> {
   // By the hash of the token: an entry has the same size however the header was written. Node 20 takes 1.5 us for the
   // hash and the look-up, as much as for a look-up by the whole header.
   const verified = new LRUCache<string, Verified & { until: number }>({
@@ -83,6 +94,7 @@ export function authenticator(tokens: {
     const now = Date.now()
     const caller = await callerOf(request.headers.authorization, now)
     if (caller.expiresAt * 1000 <= now) throw invalidToken('the access token has expired')
+    standing.requireEnabled(caller)
     request.caller = caller
     if (!request.caller.scopes.includes(scope)) {
       const found = request.caller.scopes.join(' ')

@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyRequest, RouteOptions } from 'fastify'
 import { Type, type TObject, type TSchema } from 'typebox'
-import type { authenticator } from './authenticate.ts'
+import type { authenticator, Standing } from './authenticate.ts'
 import { problemResponses } from './openapi.ts'
 import type { Context, Operation } from './operation.ts'
 import { problem } from './problems.ts'
@@ -16,13 +16,14 @@ export interface Guards {
   requests: Requests
   /** Of each client. */
   lists: Turns
+  standing: Standing
 }
 
 /** Mounts an operation: bearer token, scope, schema, `run` (design section 2, "Data flows one way"). */
 export function mount(
   app: FastifyInstance,
   context: Context,
-  { requireScope, requests, lists }: Guards,
+  { requireScope, requests, lists, standing }: Guards,
   operation: Operation,
 ): void {
   const { method, url, scope, params, query, body, reply, example, run } = operation
@@ -53,6 +54,7 @@ export function mount(
     onRequest: [
       requests.refuseWhenFull,
       requireScope(scope),
+      ...(operation.takesMoney ? [async () => standing.requireKnown()] : []),
       ...(method === 'DELETE' && body === undefined ? [ignoreBody] : []),
     ],
     ...(commaParameters.length > 0 && { preValidation: splitCommas(commaParameters) }),

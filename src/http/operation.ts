@@ -58,6 +58,8 @@ interface Definition<P, Q, B, R> {
   reply: R
   /** Problems beyond those that every operation can answer. */
   problems?: readonly ProblemSlug[]
+  /** It takes money out of a profile: refused (503) while this process cannot tell which clients are disabled. */
+  takesMoney?: boolean
   /** Where the operation exists only in sandbox mode. */
   sandboxOnly?: boolean
   run: (request: Request<P, Q, B>) => Promise<R extends TSchema ? Static<R> : never>

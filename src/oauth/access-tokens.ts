@@ -86,9 +86,11 @@ export function accessTokens({
         const { rowCount } = await db.query('select 1 from customers where id = $1', [customerId])
         if (rowCount === 0) throw invalidToken('the access token names a customer that does not exist')
       }
+      const clientId = typeof client_id === 'string' ? client_id : payload.sub!
+      if (isOurs) await requireEnabledClient(db, customerId, clientId)
       return {
         customerId,
-        clientId: typeof client_id === 'string' ? client_id : payload.sub!,
+        clientId,
         scopes: typeof scope === 'string' ? scope.split(' ').filter((name) => name !== '') : [],
         expiresAt: payload.exp!,
         keyId: protectedHeader.kid,
@@ -97,6 +99,19 @@ export function accessTokens({
 
     isTrusted: ({ keyId }) => !isOurs || (keyId !== undefined && keys.isTrusted(keyId)),
   }
+}
+
+/**
+ * Throws the 401 problem unless the client is there and enabled. A database that was restored from an older backup does
+ * not know each client that has a token, and a process that has just started not yet who is disabled.
+ */
+async function requireEnabledClient(db: Database, customerId: string, clientId: string): Promise<void> {
+  const { rows } = await db.query<{ is_enabled: boolean }>(
+    'select disabled_at is null as is_enabled from api_clients where customer_id = $1 and id = any ($2::uuid[])',
+    [customerId, uuidsOf([clientId.toLowerCase()])],
+  )
+  if (rows[0] === undefined) throw invalidToken('the access token names an API client that does not exist')
+  if (!rows[0].is_enabled) throw invalidToken('the API client of the access token is disabled')
 }
 
 /**

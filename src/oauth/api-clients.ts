@@ -56,7 +56,7 @@ export async function listApiClients(db: Queryable, customerId?: string): Promis
   return rows
 }
 
-/** Stops a client from getting tokens; those it has last until they expire. False when there is no such client. */
+/** Stops a client: within a second its access tokens are refused. False when there is no such client. */
 export async function disableApiClient(db: Queryable, clientId: string): Promise<boolean> {
   const { rowCount } = await db.query(
     'update api_clients set disabled_at = coalesce(disabled_at, clock_timestamp()) where id = $1',
@@ -65,14 +65,25 @@ export async function disableApiClient(db: Queryable, clientId: string): Promise
   return rowCount === 1
 }
 
-/** The enabled client with this id and secret, or undefined. */
+/** Enables a disabled client again. Tokens that it has not used up are good again. False when there is no such client. */
+export async function enableApiClient(db: Queryable, clientId: string): Promise<boolean> {
+  const { rowCount } = await db.query('update api_clients set disabled_at = null where id = $1', [clientId])
+  return rowCount === 1
+}
+
+/** The enabled client of an enabled customer with this id and secret, or undefined. */
 export async function findApiClient(
   db: Queryable,
   clientId: string,
   secret: string,
 ): Promise<ApiClient | undefined> {
   const { rows } = await db.query<ApiClient & { secret_hash: Buffer }>(
-    'select customer_id, id, scopes, secret_hash from api_clients where id = any ($1::uuid[]) and disabled_at is null',
+    `
+    select customer_id, id, scopes, secret_hash
+    from api_clients
+    where id = any ($1::uuid[]) and disabled_at is null
+      and not exists (
+        select from freezes where kind = 'CUSTOMER' and subject = customer_id::text and reason = 'DISABLED')`,
     [uuidsOf([clientId])],
   )
   const [client] = rows

@@ -38,6 +38,7 @@ export const createOrchestration = operation({
   url: '/v2/orchestration/orchestrations',
   scope: 'orchestration:write_orchestration',
   tag: 'Orchestrations',
+  takesMoney: true,
   summary: 'Create Orchestration',
   description:
     'Takes money from a profile, converts it and sends it to its destination. What cannot be paid is refused at once.',

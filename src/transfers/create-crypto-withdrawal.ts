@@ -72,6 +72,7 @@ export const createCryptoWithdrawal = operation({
   url: '/v2/transfer/crypto-withdrawals',
   scope: 'transfer:write_crypto_withdrawal',
   tag: 'Transfers',
+  takesMoney: true,
   summary: 'Create Crypto Withdrawal',
   description:
     'Moves crypto from a profile balance to an external address. The transfer is PENDING; the balance is debited by its total at once.',

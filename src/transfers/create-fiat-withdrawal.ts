@@ -12,6 +12,7 @@ export const createFiatWithdrawal = operation({
   url: '/v2/transfer/fiat-withdrawals',
   scope: 'transfer:write_fiat_withdrawal',
   tag: 'Transfers',
+  takesMoney: true,
   summary: 'Create Fiat Withdrawal',
   description:
     'Sends USD to a bank account by wire. The transfer is PENDING; the balance is debited by its total at once.',

@@ -14,6 +14,7 @@ export const createInternalTransfer = operation({
   url: '/v2/transfer/internal',
   scope: 'transfer:write_internal_transfer',
   tag: 'Transfers',
+  takesMoney: true,
   summary: 'Create Internal Transfer',
   description:
     'Moves money from profile to profile, at once. The answer is the debit; the credit shares its group_id.',

@@ -1,0 +1,103 @@
+/*
+ * A disabled client or customer moves no money from the next second on, whatever tokens it holds, in every process;
+ * a process that cannot tell who is disabled takes no money out.
+ */
+import { pino } from 'pino'
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import {
+  atEnd,
+  caller,
+  credit,
+  fetchToken,
+  newCustomer,
+  startTestService,
+  withdrawalOf,
+  type TestService,
+} from '../../test/support.ts'
+import { openDatabase, type Database } from '../db/database.ts'
+import { freeze, unfreeze } from '../ledger/records/freezes.ts'
+import { createApiClient, disableApiClient, enableApiClient } from './api-clients.ts'
+import { ClientStanding, STALE_MS_MAX } from './client-standing.ts'
+
+let service: TestService
+beforeAll(async () => {
+  service = await startTestService()
+})
+afterAll(() => service.close())
+
+/** A second is what it may take; a busy machine has a few more. */
+const SOON = { timeout: 5_000, interval: 50 }
+
+test("a disabled client's tokens are refused, another client's are not, and they are good again when it is enabled", async () => {
+  const customer = await newCustomer(service)
+  await credit(service.ledger, customer, 'USD', '100000')
+  const other = await createApiClient(service.db, customer.customer_id, ['transfer:write_crypto_withdrawal'])
+  const byOther = caller(service.app, await fetchToken(service.app, other))
+  const withdraw = async (call = customer.call) =>
+    (await call('POST', '/v2/transfer/crypto-withdrawals', withdrawalOf(customer))).status
+  expect(await withdraw()).toBe(200)
+
+  await disableApiClient(service.db, customer.client_id)
+  await expect.poll(() => withdraw(), SOON).toBe(401)
+  const { body, headers } = await customer.call('GET', '/v2/profiles')
+  expect(body.detail).toBe('the API client of the access token is disabled')
+  expect(headers['www-authenticate']).toContain('error="invalid_token"')
+  expect(await withdraw(byOther)).toBe(200)
+  await expect(fetchToken(service.app, customer)).rejects.toThrow('invalid_client')
+
+  await enableApiClient(service.db, customer.client_id)
+  await expect.poll(() => withdraw(), SOON).toBe(200)
+})
+
+test("a disabled customer's tokens are refused, and it gets no new ones", async () => {
+  const customer = await newCustomer(service)
+  const target = { kind: 'CUSTOMER', customer_id: customer.customer_id } as const
+  const read = async () => (await customer.call('GET', '/v2/profiles')).body.detail
+  await freeze(service.db, target, 'OPERATOR', 'a leak')
+  expect(await read()).toBeUndefined()
+  await freeze(service.db, target, 'DISABLED', 'gone')
+  await expect.poll(read, SOON).toBe('the customer of the access token is disabled')
+  await expect(fetchToken(service.app, customer)).rejects.toThrow('invalid_client')
+  await unfreeze(service.db, target, 'DISABLED')
+  await expect.poll(read, SOON).toBeUndefined()
+  await fetchToken(service.app, customer)
+})
+
+test('a token of a client that is not there is refused', async () => {
+  const customer = await newCustomer(service)
+  await service.db.query('delete from api_clients where id = $1', [customer.client_id])
+  const { status, body } = await customer.call('GET', '/v2/profiles')
+  expect([status, body.detail]).toEqual([401, 'the access token names an API client that does not exist'])
+})
+
+test('a process that cannot read who is disabled knows it for a while, then takes no money out', async () => {
+  const pool = openDatabase(service.url, { max: 1, onError: () => undefined })
+  atEnd(() => pool.end())
+  let answers = true
+  const database = {
+    query: (text: string) => (answers ? pool.query(text) : Promise.reject(new Error('it is away'))),
+  } as unknown as Database
+  const clock = vi.spyOn(performance, 'now')
+  atEnd(async () => clock.mockRestore())
+  const before = performance.now()
+  const standing = await ClientStanding.start(database, pino({ level: 'silent' }))
+  atEnd(() => standing.stop())
+  standing.requireKnown()
+  answers = false
+  const now = performance.now()
+  clock.mockReturnValue(before + STALE_MS_MAX - 100)
+  standing.requireKnown()
+  clock.mockReturnValue(now + STALE_MS_MAX + 100)
+  expect(() => standing.requireKnown()).toThrow('could not be read for 5 seconds; nothing was moved')
+  answers = true
+  await expect.poll(() => attempt(() => standing.requireKnown()), SOON).toBe(true)
+})
+
+function attempt(work: () => void): boolean {
+  try {
+    work()
+    return true
+  } catch {
+    return false
+  }
+}

@@ -1,0 +1,89 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import type { Logger } from 'pino'
+import type { Database } from '../db/database.ts'
+import { invalidToken, type Standing } from '../http/authenticate.ts'
+import type { Caller } from '../http/operation.ts'
+import { problem } from '../http/problems.ts'
+
+/** How often each process reads which clients and customers are disabled. */
+const REFRESH_MS = 1_000
+/** A process that could not read it for so long refuses to take money out: a stolen token may have been stopped since. */
+export const STALE_MS_MAX = 5_000
+
+/**
+ * Which API clients and customers are disabled, as this process knows it. An access token is good for up to a day,
+ * whatever becomes of its client; so every request is held against this list, which costs no look-up.
+ */
+export class ClientStanding implements Standing {
+  #db: Database
+  #log: Logger
+  #clients: ReadonlySet<string> = new Set()
+  #customers: ReadonlySet<string> = new Set()
+  /** When the list that is known was asked for, by `performance.now()`. */
+  #readAt = -Infinity
+  #stopping = new AbortController()
+  #running: Promise<void> | undefined
+
+  private constructor(db: Database, log: Logger) {
+    this.#db = db
+    this.#log = log
+  }
+
+  /** Reads the list, and again every second until `stop`. */
+  static async start(db: Database, log: Logger): Promise<ClientStanding> {
+    const standing = new ClientStanding(db, log)
+    await standing.#read()
+    standing.#running = standing.#follow()
+    return standing
+  }
+
+  requireEnabled({ clientId, customerId }: Caller): void {
+    if (this.#clients.has(clientId)) throw invalidToken('the API client of the access token is disabled')
+    if (this.#customers.has(customerId)) throw invalidToken('the customer of the access token is disabled')
+  }
+
+  requireKnown(): void {
+    if (performance.now() - this.#readAt > STALE_MS_MAX)
+      throw problem.unavailable(
+        `which clients are disabled could not be read for ${STALE_MS_MAX / 1000} seconds; nothing was moved; try again`,
+      )
+  }
+
+  async stop(): Promise<void> {
+    this.#stopping.abort()
+    await this.#running
+  }
+
+  async #follow(): Promise<void> {
+    const { signal } = this.#stopping
+    let failing = false
+    while (!signal.aborted) {
+      await pause(REFRESH_MS, undefined, { signal, ref: false }).catch(() => undefined)
+      if (signal.aborted) return
+      try {
+        await this.#read()
+        failing = false
+      } catch (error) {
+        if (!failing)
+          this.#log.warn({ err: error }, 'which clients are disabled cannot be read; trying again')
+        failing = true
+      }
+    }
+  }
+
+  async #read(): Promise<void> {
+    const askedAt = performance.now()
+    const { rows } = await this.#db.query<{ kind: 'CLIENT' | 'CUSTOMER'; id: string }>(DISABLED)
+    const idsOf = (wanted: string) => new Set(rows.flatMap(({ kind, id }) => (kind === wanted ? [id] : [])))
+    this.#clients = idsOf('CLIENT')
+    this.#customers = idsOf('CUSTOMER')
+    this.#readAt = askedAt
+  }
+}
+
+// A client gets no token once it is disabled, and none of its tokens lasts longer than a day (BURSAR_TOKEN_TTL_SECONDS):
+// those that were disabled before need not be known, however many there are.
+const DISABLED = `
+  select 'CLIENT' as kind, id::text from api_clients where disabled_at > clock_timestamp() - interval '25 hours'
+  union all
+  select 'CUSTOMER', subject from freezes where kind = 'CUSTOMER' and reason = 'DISABLED'`
