@@ -164,8 +164,19 @@ export const problem = {
       `${field} is above the maximum of ${meta.maximum} ${meta.asset}`,
       meta,
     ),
-  unsupportedAddress: (field: string, meta: { destination_address: string; crypto_network: string }) =>
-    new Problem('unsupported-address', `${field} is not an address of ${meta.crypto_network}`, meta),
+  /** `why`, where it is an address of the network that is not paid to. */
+  unsupportedAddress: (
+    field: string,
+    meta: { destination_address: string; crypto_network: string },
+    why?: string,
+  ) =>
+    new Problem(
+      'unsupported-address',
+      why === undefined
+        ? `${field} is not an address of ${meta.crypto_network}`
+        : `${field} is not paid to: ${why}`,
+      meta,
+    ),
   unsupportedNetwork: (field: string, meta: { asset: string; crypto_network: string; supported: string[] }) =>
     new Problem('unsupported-network', `${field} ${meta.crypto_network} does not carry ${meta.asset}`, meta),
   insufficientFunds: (meta: { profile_id: string; asset: string; available: string; needed: string }) =>

@@ -1,14 +1,8 @@
 import { bytesToHex, getAddress, hexToBigInt } from 'viem/utils'
 import { recoverTransactionAddress, type Hex } from 'viem'
-import { at, NodeError, type Block, type Call, type Receipt } from './evm-node.ts'
+import { at, NodeError, type Block, type Call, type Finality, type Receipt } from './evm-node.ts'
 import { isOurs, parse, type EvmChain, type Sent } from './evm-transactions.ts'
 import { NodeFailure } from './node-failure.ts'
-
-/**
- * When a block counts: at a number of confirmations (1 is the newest block), or once the network itself calls it `safe`
- * or `finalized`, which proof-of-stake networks and rollups do.
- */
-export type Finality = bigint | 'safe' | 'finalized'
 
 /** For people: 3 confirmations, or the finalized block. */
 export const depthText = (confirmations: Finality): string =>

@@ -18,6 +18,12 @@ export class NodeError extends NodeRefusal {
   }
 }
 
+/**
+ * When a block counts: at a number of confirmations (1 is the newest block), or once the network itself calls it `safe`
+ * or `finalized`, which proof-of-stake networks and rollups do.
+ */
+export type Finality = bigint | 'safe' | 'finalized'
+
 /** One JSON-RPC call. */
 export type Call = readonly [method: string, ...params: unknown[]]
 

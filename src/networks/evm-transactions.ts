@@ -20,7 +20,6 @@ import {
 } from 'viem/utils'
 import { ASSETS, type CryptoNetwork } from '../assets/catalogue.ts'
 import { formatAmount, parseAmount } from '../assets/amount.ts'
-import type { Finality } from './evm-confirmations.ts'
 import {
   at,
   NodeError,
@@ -28,6 +27,7 @@ import {
   type Block,
   type Call,
   type EvmNode,
+  type Finality,
   type Log,
   type Receipt,
 } from './evm-node.ts'

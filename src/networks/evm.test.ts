@@ -840,7 +840,7 @@ test('code at the destination does not run for gas that the platform pays', asyn
     status: 'FAILED',
     status_details: {
       invalid_destination_address: {
-        message: expect.stringMatching(/takes \d{7} gas, and 521000 are the most that is paid$/) as string,
+        message: expect.stringMatching(/takes \d{7} gas, and 121000 are the most that is paid$/) as string,
       },
     },
   })
@@ -1029,6 +1029,85 @@ describe('a quoted fee', () => {
       }
     })
     expect(await feeIn('LINK')).toBe('0.1')
+  })
+
+  test('is needed where the schedule does not cover what the network takes, and a node that is down needs none', async () => {
+    const funds = { ETH: '5', USDG: '90' }
+    const [customer, wallet] = [await newCustomer(service), await newWallet('ETHEREUM', funds)]
+    await credit(service.ledger, customer, 'USDG', '100')
+    const order = (changes: object = {}) =>
+      customer.call<Transfer & { detail: string }>('POST', '/v2/transfer/crypto-withdrawals', {
+        profile_id: customer.profile_id,
+        asset: 'USDG',
+        amount: '20',
+        crypto_network: 'ETHEREUM',
+        destination_address: newAddress(),
+        ...changes,
+      })
+    const costing = (amount: string): Networks => {
+      const estimateFee = () => Promise.resolve({ asset: 'ETH', amount })
+      return new Map([['ETHEREUM', { ...wallet.adapter, estimateFee, feeMargin: '20' }]])
+    }
+    await setPrice('ETHUSD', '2000', 'REAL')
+    await withNetworks(costing('0.0005'), async () => expect((await order()).status).toBe(200))
+    await withNetworks(costing('0.002'), async () => {
+      const { status, body } = await order()
+      expect(status).toBe(400)
+      expect(body.detail).toBe(
+        'fee_id must be given: the fee of 1 USDG does not cover the 4 USDG that ETHEREUM takes now for this ' +
+          'destination; POST /v2/transfer/fees/crypto-withdrawal quotes one that does',
+      )
+      // An orchestration can name no quote: it pays what the network takes, and the margin.
+      const started = await customer.call<{ destination_transfer: { transfer_id: string } }>(
+        'POST',
+        '/v2/orchestration/orchestrations',
+        {
+          ref_id: randomUUID(),
+          source_asset: 'USDG',
+          destination_asset: 'USDG',
+          source_amount: '20',
+          source: { profile: { profile_id: customer.profile_id } },
+          destination: { crypto: { network: 'ETHEREUM', address: newAddress() } },
+        },
+      )
+      expect(started.status).toBe(200)
+      const { transfer_id } = started.body.destination_transfer
+      expect(await read(customer, { id: transfer_id })).toMatchObject({ fee: '4.8', amount: '15.2' })
+    })
+    const down = evmAdapter('ETHEREUM', { ...wallet.config, rpcUrl: 'http://127.0.0.1:1/x' }, service.db)
+    await withNetworks(new Map([['ETHEREUM', down]]), async () => expect((await order()).status).toBe(200))
+    await settleAll(wallet)
+    await requireAgreement(wallet, funds, [customer])
+  })
+
+  test('is not given for a destination whose code is a computation; one for a wallet of code covers its gas', async () => {
+    const [customer, wallet] = [await newCustomer(service), await newWallet('ETHEREUM', { ETH: '5' })]
+    await credit(service.ledger, customer, 'ETH', '10')
+    const [computation, contractWallet] = [newAddress(), newAddress()]
+    // keccak256 of a megabyte of memory: 2.3 million gas; and one storage slot written: 22,100.
+    await wallet.chain.setCode({ address: computation, bytecode: '0x620fffff6000205000' })
+    await wallet.chain.setCode({ address: contractWallet, bytecode: '0x4360005500' })
+    await withNetworks(wallet.networks, async () => {
+      const ask = { asset: 'ETH', crypto_network: 'ETHEREUM', amount: '2' }
+      for (const [path, more] of [
+        ['/v2/transfer/fees/crypto-withdrawal', {}],
+        ['/v2/transfer/crypto-withdrawals', { profile_id: customer.profile_id }],
+      ] as const) {
+        const { status, body } = await customer.call<{ type: string; detail: string }>('POST', path, {
+          ...ask,
+          ...more,
+          destination_address: computation,
+        })
+        expect(status).toBe(400)
+        expect(body.type).toMatch(/unsupported-address$/)
+        expect(body.detail).toMatch(
+          /^destination_address is not paid to: a transfer to it takes \d{7} gas, and 121000 are the most/,
+        )
+      }
+      const feeTo = async (destination_address: string) =>
+        parseAmount((await quote(customer, 'ETH', { amount: '2', destination_address })).body.fee, 18)!
+      expect(await feeTo(contractWallet)).toBeGreaterThan(((await feeTo(PAYEE)) * 3n) / 2n)
+    })
   })
 
   test('cannot be had while the node does not answer', async () => {

@@ -3,8 +3,8 @@ import { getAddress, hexToBigInt, hexToNumber, parseGwei } from 'viem/utils'
 import { NETWORKS, type CryptoNetwork } from '../assets/catalogue.ts'
 import type { Database, Transaction } from '../db/database.ts'
 import { arrivals, beginning, isCursor, NATIVE_INDEX } from './evm-arrivals.ts'
-import { at, evmNode, headOf, NodeError, says, type Receipt } from './evm-node.ts'
-import { NodeFailure } from './node-failure.ts'
+import { at, evmNode, headOf, NodeError, says, type Call, type Receipt } from './evm-node.ts'
+import { DestinationRefused, NodeFailure } from './node-failure.ts'
 import { closePurse, openPurse, spend, takeNote, type Purse } from './evm-nonces.ts'
 import { sweepTermsOf, type SweepConfig } from './evm-sweep-worth.ts'
 import { sweep, unswept } from './evm-sweeps.ts'
@@ -100,7 +100,7 @@ export function evmAdapter(network: CryptoNetwork, config: EvmConfig, db: Databa
     progress: (withdrawals) => progress(chain, follower, withdrawals),
     replace: (_tx, withdrawals) => replace(chain, withdrawals),
     stuckAfterMs: config.stuckAfterMs ?? STUCK_AFTER_MS,
-    estimateFee: (asset) => estimateFee(chain, asset),
+    estimateFee: (asset, destination) => estimateFee(chain, asset, destination),
     paidBy: (tx, withdrawal, hash) => paidBy(tx, chain, withdrawal, hash),
     status: () => status(db, chain),
     arrivals: (cursor) => arrivals(db, chain, cursor),
@@ -238,10 +238,10 @@ function pay(
 }
 
 /**
- * Most that the code of a destination may take, beside what a transfer takes anyway: many times what contracts that are
- * wallets do. What is charged was estimated for an address without code.
+ * Most gas that the code of a destination may take, beside the transfer's own. Wallets that are contracts take some 10,000
+ * to 60,000; what takes more is a computation that the hot wallet would pay for.
  */
-const CODE_GAS_MAX = 500_000n
+const CODE_GAS_MAX = 100_000n
 
 /** How much gas a withdrawal takes; or that the node says it would fail, for good or for now. */
 type Estimate = { gas: bigint } | Signing
@@ -452,19 +452,35 @@ async function affordable(
 /** What a transfer of a token to an address that had none takes, as the catalogue's tokens are written. */
 const TOKEN_GAS = 65_000n
 
-/** At the current fees. The estimate for a transfer of nothing to itself tells where gas counts differently. */
-async function estimateFee(chain: EvmChain, asset: string): Promise<NetworkFee> {
+/**
+ * At the current fees. The estimate for a transfer of nothing to the wallet itself tells where gas counts differently; the
+ * one for a single unit to the destination tells what its code takes, whatever the hot wallet holds now.
+ */
+async function estimateFee(chain: EvmChain, asset: string, destination?: string): Promise<NetworkFee> {
   await chain.ready()
   const from = chain.hotWallet.address
-  const { value, ...move } = transferOf(chain, asset, from, 0n)
-  const [fees, publishing, [estimate]] = await Promise.all([
+  const move = (to: Hex, units: bigint): Call => {
+    const { value, ...call } = transferOf(chain, asset, to, units)
+    return ['eth_estimateGas', { from, ...call, value: toQuantity(value) }]
+  }
+  const calls = [move(from, 0n), ...(destination === undefined ? [] : [move(destination as Hex, 1n)])]
+  const [fees, publishing, [toItself, toIt]] = await Promise.all([
     feesNow(chain),
     publishingFee(chain),
-    chain.node.each<Hex>([['eth_estimateGas', { from, ...move, value: toQuantity(value) }]]),
+    chain.node.each<Hex>(calls),
   ])
+  const gasOf = (estimate: Hex | NodeError | undefined) =>
+    estimate === undefined || estimate instanceof NodeError ? 0n : hexToBigInt(estimate)
+  // A destination that cannot be estimated now (the wallet is empty, the token is paused) is taken for a typical one.
+  const [own, needed] = [gasOf(toItself), gasOf(toIt)]
   const typical = isNative(chain, asset) ? PLAIN_GAS : TOKEN_GAS
-  const own = estimate instanceof NodeError ? 0n : hexToBigInt(estimate!)
-  const gas = own > typical ? gasWithRoom(own) : typical
+  const most = (own > typical ? own : typical) + CODE_GAS_MAX
+  if (needed > most)
+    throw new DestinationRefused(
+      `a transfer to it takes ${needed} gas, and ${most} are the most that is paid`,
+    )
+  const larger = needed > own ? needed : own
+  const gas = larger > typical ? gasWithRoom(larger) : typical
   return { asset: chain.gasAsset, amount: offChain(chain, chain.gasAsset, gas * fees.current + publishing) }
 }
 

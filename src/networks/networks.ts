@@ -221,8 +221,11 @@ export interface NetworkAdapter {
    * Its transactions are kept before they are broadcast.
    */
   sweep?(round: SweepRound): Promise<number>
-  /** What a withdrawal of the asset would cost now, in the asset that network fees are paid in. */
-  estimateFee?(asset: string): Promise<NetworkFee>
+  /**
+   * The cost of a withdrawal of the asset now, in the asset that network fees are paid in; to this destination, where the
+   * cost depends on it. Throws DestinationRefused for one that is not paid to.
+   */
+  estimateFee?(asset: string, destination?: string): Promise<NetworkFee>
   /** How much more is charged for it, in percent: a decimal string. */
   feeMargin?: string
   /** Throws when the node does not answer. */

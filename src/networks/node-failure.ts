@@ -6,3 +6,6 @@ export class NodeFailure extends Error {}
 
 /** It answers, and says no: that cost no time, and another question may be answered. */
 export class NodeRefusal extends NodeFailure {}
+
+/** A destination that the platform does not pay, whatever the fee: paying it takes more gas than a transfer may. */
+export class DestinationRefused extends Error {}

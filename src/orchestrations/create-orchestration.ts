@@ -4,6 +4,7 @@ import { decimalsOf } from '../assets/catalogue.ts'
 import { EXAMPLE } from '../http/example-records.ts'
 import { Amount, AssetSymbol, Metadata, RefId, Uuid } from '../http/fields.ts'
 import { operation } from '../http/operation.ts'
+import { payoutCost } from '../ledger/estimated-fee.ts'
 import { payoutOf, routesOf } from '../ledger/movements/payout.ts'
 import { OwnCustody, readOwnCustody } from '../ledger/own-custody.ts'
 import { selectFiatAccounts } from '../ledger/records/fiat-account.ts'
@@ -83,7 +84,8 @@ export const createOrchestration = operation({
     )
     const order = { ...body, customer_id: customerId, profile_id, destination }
     const prices = await usdPrices(db, settings.mode === 'sandbox')
-    const payout = payoutOf(order, { networks, settings }, 'REFUSED', prices)
+    const cost = await payoutCost(db, order, { networks, settings })
+    const payout = payoutOf(order, { networks, settings }, 'REFUSED', prices, cost)
 
     const bankAccount = destination.fiat?.bank_account_id
     const fiatAccounts = await selectFiatAccounts(

@@ -4,6 +4,7 @@ import { idsAt } from '../db/ids.ts'
 import type { Context } from '../http/operation.ts'
 import { Problem } from '../http/problems.ts'
 import { applyDecision, sidesOf, wasRaced, type Decision } from '../ledger/ledger.ts'
+import { payoutCost } from '../ledger/estimated-fee.ts'
 import { payoutOf, routesOf, type Payout } from '../ledger/movements/payout.ts'
 import { OwnCustody, readOwnCustody } from '../ledger/own-custody.ts'
 import { LedgerTransaction } from '../ledger/post.ts'
@@ -48,7 +49,8 @@ export async function runOrchestrations(db: Database, context: PayoutContext): P
   for (const { customer_id } of rows) {
     const prices = await usdPrices(db, context.settings.mode === 'sandbox')
     try {
-      moved += await transaction(db, (tx) => payOut(tx, customer_id, context, prices))
+      const costs = await costsOf(db, customer_id, context)
+      moved += await transaction(db, (tx) => payOut(tx, customer_id, context, prices, costs))
     } catch (error) {
       if (connectionLost(error)) throw error
       // Another transaction was first, at a balance that both were to make: the next round finds it there.
@@ -57,6 +59,40 @@ export async function runOrchestrations(db: Database, context: PayoutContext): P
   }
   if (failures.length > 0) throw new AggregateError(failures, `${failures.length} payouts failed`)
   return moved
+}
+
+/** By place: what a payout to it costs the network now, or that it is not paid to. */
+type Costs = ReadonlyMap<string, bigint | Problem>
+
+const placeOf = ({
+  destination_asset,
+  destination,
+}: Pick<Orchestration, 'destination_asset' | 'destination'>) =>
+  `${destination_asset} ${destination.crypto?.network} ${destination.crypto?.address}`
+
+/** Asks the real networks before the transaction that pays, in which no node is asked. Simulated ones have no cost. */
+async function costsOf(
+  db: Database,
+  customerId: string,
+  context: Pick<Context, 'networks' | 'settings'>,
+): Promise<Costs> {
+  const asked = [...context.networks].flatMap(([network, { estimateFee }]) =>
+    estimateFee === undefined ? [] : [network],
+  )
+  if (asked.length === 0) return new Map()
+  const { rows } = await db.query<Pick<Orchestration, 'destination_asset' | 'destination'>>(
+    `
+    select distinct destination_asset, destination
+    from orchestrations
+    where customer_id = $1 and status = 'PROCESSING' and destination_transfer_id is null
+      and destination -> 'crypto' ->> 'network' = any ($2::text[])
+    limit $3`,
+    [customerId, asked, CLAIM_MAX],
+  )
+  const costs = await Promise.all(
+    rows.map(async (row) => [placeOf(row), await payoutCost(db, row, context)] as const),
+  )
+  return new Map(costs)
 }
 
 const TO_DO = `
@@ -93,12 +129,13 @@ async function payOut(
   customerId: string,
   context: PayoutContext,
   prices: UsdPrices,
+  costs: Costs,
 ): Promise<number> {
   const claimed = await claim(tx, customerId, context.networks)
   if (claimed.length === 0) return 0
   const orchestrations = claimed.map(({ orchestration }) => orchestration)
   const payouts = orchestrations.map((orchestration) =>
-    attempt(() => payoutOf(orchestration, context, 'STAYS', prices)),
+    attempt(() => payoutOf(orchestration, context, 'STAYS', prices, costs.get(placeOf(orchestration)))),
   )
 
   // Read.

@@ -5,6 +5,7 @@ import { EXAMPLE } from '../http/example-records.ts'
 import { Amount, AssetSymbol, Free, Metadata, Network, RefId, Text, Uuid } from '../http/fields.ts'
 import { operation } from '../http/operation.ts'
 import { problem } from '../http/problems.ts'
+import { networkCost, requireFeeCovers } from '../ledger/estimated-fee.ts'
 import { inUnitsOf } from '../ledger/conversion.ts'
 import type { FeeQuote } from '../ledger/fee-quotes.ts'
 import type { View } from '../ledger/ledger.ts'
@@ -131,7 +132,12 @@ export const createCryptoWithdrawal = operation({
     const scheduled =
       quoted && terms.asked.field === 'total' ? undefined : amountsAt(scheduledFee(terms), terms)
 
-    const prices = await usdPrices(db, settings.mode === 'sandbox')
+    const sandbox = settings.mode === 'sandbox'
+    // Before the ledger's transaction: no node is asked while it is open. A quote was estimated for this destination.
+    if (!quoted && networks.get(body.crypto_network)!.estimateFee !== undefined)
+      requireFeeCovers(await networkCost(db, terms, networks, body, sandbox), terms, body)
+
+    const prices = await usdPrices(db, sandbox)
     const ownCustody = await readOwnCustody(db, customerId, networks, [body])
 
     return ledger.submit(customerId, {

@@ -5,7 +5,7 @@ import { Amount, AssetSymbol, Network, Timestamp, Uuid } from '../http/fields.ts
 import { operation } from '../http/operation.ts'
 import { problem } from '../http/problems.ts'
 import { amountsAt, scheduledFee, termsOf } from '../ledger/movements/crypto-withdrawal.ts'
-import { estimatedFee } from './estimated-fee.ts'
+import { estimatedFee } from '../ledger/estimated-fee.ts'
 
 /** Most quotes of a customer that are neither used nor expired. Used ones do not count: a withdrawal each costs a fee. */
 export const OPEN_QUOTES_MAX = 1_000
@@ -66,7 +66,7 @@ export const quoteCryptoWithdrawalFee = operation({
     const terms = termsOf(body, { networks, settings })
     const adapter = networks.get(body.crypto_network)!
     const estimated =
-      adapter.estimateFee && (await estimatedFee(db, terms, adapter, settings.mode === 'sandbox'))
+      adapter.estimateFee && (await estimatedFee(db, terms, adapter, body, settings.mode === 'sandbox'))
     const { fee } = amountsAt(estimated ?? scheduledFee(terms), terms)
     const { field, minor } = terms.asked
     const quote = {

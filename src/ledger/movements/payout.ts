@@ -1,7 +1,7 @@
 import { formatAmount, parseAmount } from '../../assets/amount.ts'
 import { decimalsOf, findAsset } from '../../assets/catalogue.ts'
 import type { Context } from '../../http/operation.ts'
-import { problem } from '../../http/problems.ts'
+import { Problem, problem } from '../../http/problems.ts'
 import type { BalanceKey } from '../balances.ts'
 import { convertible, inUnitsOf } from '../conversion.ts'
 import type { Decision, View } from '../ledger.ts'
@@ -98,6 +98,8 @@ export function payoutOf(
   context: Pick<Context, 'networks' | 'settings'>,
   rest: 'REFUSED' | 'STAYS',
   prices: UsdPrices,
+  /** The network's own cost for the destination, in minor units, where it is known; or that it is not paid to. */
+  cost: bigint | Problem = 0n,
 ): Payout {
   requireConvertible(order)
   requireDestination(order, context)
@@ -116,7 +118,10 @@ export function payoutOf(
   if (crypto !== undefined) {
     const { address: destination_address, network: crypto_network } = crypto
     const terms = termsOf({ asset: destination_asset, crypto_network, destination_address, total }, context)
-    const amounts = amountsAt(scheduledFee(terms), terms, 'source_amount')
+    if (cost instanceof Problem) throw cost
+    // No quote can be named here: the fee is at least what the network takes.
+    const scheduled = scheduledFee(terms)
+    const amounts = amountsAt(cost > scheduled ? cost : scheduled, terms, 'source_amount')
     return {
       balances,
       decide(view, { group_id, ownCustody }) {
