@@ -235,9 +235,9 @@ export const openNetworks = async (
 ): Promise<ReadonlyMap<CryptoNetwork, ConfiguredNetwork>> =>
   settings.networksFile === undefined
     ? new Map()
-    : configuredNetworks(settings.networksFile, process.env, db, settings.mode).catch(
-        blame('BURSAR_NETWORKS_FILE'),
-      )
+    : configuredNetworks(settings.networksFile, process.env, db, settings.mode, {
+        signs: settings.worker,
+      }).catch(blame('BURSAR_NETWORKS_FILE'))
 
 /** Throws `SettingsError` where a node is on a chain of the other mode. One that does not answer is asked again before it is used. */
 async function requireChains(

@@ -149,6 +149,38 @@ test('a master key that is missing, lies open or is another one', async () => {
   expectFound(found, [/^OK keys: /])
 })
 
+test('keys of wallets in a process that clients reach, and the public one to put in their place', async () => {
+  const own = await ownFolder()
+  const file = join(own, 'networks.json')
+  const section = { adapter: 'evm', rpc_url: 'http://127.0.0.1:1', confirmations: 12, fee_ceiling: '200' }
+  const keys = { hot_wallet_key: { env: 'HOT' }, deposit_key: { env: 'WORDS' } }
+  await writeFile(file, JSON.stringify({ ETHEREUM: { ...section, ...keys } }))
+  const HOT = '4f1c3b5d7e9a0b2c4d6f8192a3b4c5d6e7f8091a2b3c4d5e6f708192a3b4c5d6'
+  const WORDS = 'test test test test test test test test test test test junk'
+  const live = { DATABASE_URL: database.url, BURSAR_MODE: 'live', BURSAR_NETWORKS_FILE: file, HOT, WORDS }
+  const has = 'WARN networks: ETHEREUM: this process has the private hot_wallet_key and deposit_key'
+  const inNetworks = async (environment: Record<string, string>) =>
+    (await doctor({ ...live, ...environment })).found.filter((line) => line.includes('the private'))
+  expect(await inNetworks({ HOST: '0.0.0.0' })).toEqual([`${has}, and serves requests at 0.0.0.0`])
+  expect(await inNetworks({ BURSAR_WORKER: 'false' })).toEqual([`${has}, and no worker`])
+  expect(await inNetworks({ HOST: '127.0.0.1' })).toEqual([])
+
+  const { stdout } = await bursar(['networks', 'deposit-key', 'ETHEREUM', '--json'], live)
+  const { deposit_public_key } = JSON.parse(stdout) as { deposit_public_key: string }
+  expect(deposit_public_key).toMatch(/^xpub/)
+  const without = await bursar(['networks', 'deposit-key', 'LITECOIN'], live)
+  expect([without.code, without.stderr]).toEqual([
+    1,
+    'there is no section LITECOIN in BURSAR_NETWORKS_FILE\n',
+  ])
+  const watching = {
+    hot_wallet_address: '0x52908400098527886E0F7030069857D2E4169EE7',
+    deposit_key: { env: 'XPUB' },
+  }
+  await writeFile(file, JSON.stringify({ ETHEREUM: { ...section, ...watching } }))
+  expect(await inNetworks({ BURSAR_WORKER: 'false', HOST: '0.0.0.0', XPUB: deposit_public_key })).toEqual([])
+})
+
 test('a password is shown to nobody', async () => {
   const url = new URL(database.url)
   expect(url.password).not.toBe('')

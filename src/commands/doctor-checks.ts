@@ -333,8 +333,35 @@ async function networks(settings: Settings, db: Database | undefined): Promise<V
       'mend the database first',
     )
   }
-  return (await networkReports(db, await openNetworks(settings, db))).map(networkVerdict)
+  const opened = await openNetworks(settings, db)
+  return [...(await networkReports(db, opened)).map(networkVerdict), ...keysToLeaveOut(settings, opened)]
 }
+
+/** Private keys in a process that clients reach, though a process that nobody reaches could have them alone. */
+function keysToLeaveOut(
+  { mode, worker, host }: Settings,
+  opened: Awaited<ReturnType<typeof openNetworks>>,
+): Verdict[] {
+  // Every process serves requests. One that listens on this machine only is as good as out of reach.
+  const isReached = !LOOPBACK.includes(host)
+  if (mode !== 'live' || (worker && !isReached)) return []
+  return [...opened].flatMap(([name, { privateKeys }]): Verdict[] => {
+    if (privateKeys.length === 0) return []
+    const what = `${name}: this process has the private ${privateKeys.join(' and ')}`
+    return [
+      worker
+        ? warn(
+            `${what}, and serves requests at ${host}`,
+            'serve them by processes with BURSAR_WORKER=false and no keys, and let the worker listen on 127.0.0.1 (docs/networks.md)',
+          )
+        : warn(
+            `${what}, and no worker`,
+            'give it hot_wallet_address and a public deposit_key instead (docs/networks.md)',
+          ),
+    ]
+  })
+}
+const LOOPBACK = ['127.0.0.1', '::1', 'localhost']
 
 function networkVerdict(report: NetworkReport): Verdict {
   const { crypto_network: name, reachable, error, height, below_low_mark, custody } = report

@@ -11,9 +11,27 @@ import { print } from './output.ts'
 
 /** `bursar networks` and `bursar withdrawal`. */
 export function networkCommands(program: Command): void {
-  program
-    .command('networks')
-    .description('the real networks that are configured')
+  const networks = program.command('networks').description('the real networks that are configured')
+
+  networks
+    .command('deposit-key')
+    .description(
+      'print the extended public key of a network, for the deposit_key of processes that only give out addresses',
+    )
+    .argument('<network>', 'network, as its section is called')
+    .option('--json', 'print JSON')
+    .action((name: string, { json }: { json?: true }) =>
+      withDatabase(async (db, settings) => {
+        const opened = await openNetworks(settings, db)
+        const found = [...opened].find(([network]) => network === name)
+        if (found === undefined) throw new Error(`there is no section ${name} in BURSAR_NETWORKS_FILE`)
+        const { depositPublicKey } = found[1]
+        if (depositPublicKey === undefined) throw new Error(`${name} has no deposit_key`)
+        print(json ? { network: name, deposit_public_key: depositPublicKey } : depositPublicKey)
+      }),
+    )
+
+  networks
     .command('status')
     .description(
       'what they hold against what the ledger says is in custody, what is in flight and what waits; exit code 1 when one does not answer, is frozen or holds too little',

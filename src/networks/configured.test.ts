@@ -22,6 +22,7 @@ import { signed, type EvmSigner, type EvmTransaction } from './evm-transactions.
 
 // Nothing here asks the database or a node: what is wrong with a file is told before.
 const NO_DATABASE = {} as Database
+const NO_FILE = '/nowhere/key'
 
 const KEY = generatePrivateKey()
 const MNEMONIC = generateMnemonic(english)
@@ -39,6 +40,7 @@ const ENVIRONMENT = {
 }
 const SECRETS = [KEY.slice(2, -2), MNEMONIC, PASSWORD, 'provider-key', ENVIRONMENT.PUBLIC_KEY]
 
+const ADDRESS = privateKeyToAccount(KEY).address
 const ETHEREUM = {
   adapter: 'evm',
   rpc_url: { env: 'URL_WITH_KEY' },
@@ -104,7 +106,44 @@ test('a file is read, with its secrets from the environment and from files', asy
   expect(other.get('ETHEREUM')!.adapter).toHaveProperty('newDepositAddress')
 })
 
-const NO_FILE = '/nowhere/key'
+describe('a process without the worker', () => {
+  const ID = '0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f'
+  const watching = async (content: unknown, environment: Record<string, string> = ENVIRONMENT) => {
+    const networks = await configuredNetworks(await fileOf(content), environment, NO_DATABASE, 'live', {
+      signs: false,
+    })
+    return networks.get('ETHEREUM')!
+  }
+
+  test('needs no private key: it gives out the same addresses, and can neither sign nor sweep', async () => {
+    const worker = (await read(ethereum({ hot_wallet_address: ADDRESS }))).get('ETHEREUM')!
+    expect(worker.privateKeys).toEqual(['hot_wallet_key', 'deposit_key'])
+    const environment = { URL_WITH_KEY: ENVIRONMENT.URL_WITH_KEY, XPUB: worker.depositPublicKey! }
+    const section = { hot_wallet_key: undefined, hot_wallet_address: ADDRESS, deposit_key: { env: 'XPUB' } }
+    const api = await watching(ethereum(section), environment)
+    expect(api.privateKeys).toEqual([])
+    expect(api.adapter).not.toHaveProperty('sweep')
+    expect(worker.depositPublicKey).toMatch(/^xpub/)
+    for (const id of [ID, randomUUID(), '00000000-0000-7000-8000-000000000000']) {
+      const address = await api.adapter.newDepositAddress!('ETHEREUM', id)
+      expect(address).toEqual(await worker.adapter.newDepositAddress!('ETHEREUM', id))
+    }
+  })
+
+  test('does not read the key of a hot wallet whose address it is told', async () => {
+    const { privateKeys } = await watching(
+      ethereum({ hot_wallet_key: { file: NO_FILE }, hot_wallet_address: ADDRESS, deposit_key: undefined }),
+    )
+    expect(privateKeys).toEqual([])
+    await expect(watching(ethereum({ hot_wallet_key: undefined }))).rejects.toThrow(
+      /^ETHEREUM.hot_wallet_key is required$/,
+    )
+  })
+
+  test('that has the keys all the same is told apart', async () => {
+    expect((await watching(ethereum({}))).privateKeys).toEqual(['hot_wallet_key', 'deposit_key'])
+  })
+})
 
 describe('what is wrong is told with its section and field:', () => {
   test.each<[string, unknown, RegExp]>([
@@ -204,7 +243,22 @@ describe('what is wrong is told with its section and field:', () => {
     [
       'a public key',
       ethereum({ deposit_key: { env: 'PUBLIC_KEY' } }),
-      /^ETHEREUM.deposit_key: the deposit key is a public one/,
+      /^ETHEREUM.deposit_key: the deposit key is a public one, .* BURSAR_WORKER=false$/,
+    ],
+    [
+      'only the address of the hot wallet, where the worker signs',
+      ethereum({ hot_wallet_key: undefined, hot_wallet_address: ADDRESS }),
+      /^ETHEREUM.hot_wallet_key is required: without it only a process with BURSAR_WORKER=false can be$/,
+    ],
+    [
+      'the address of another wallet',
+      ethereum({ hot_wallet_address: `0x${'1'.repeat(40)}` }),
+      /^ETHEREUM.hot_wallet_address is not the address of hot_wallet_key: 0x/,
+    ],
+    [
+      'no address at all',
+      ethereum({ hot_wallet_address: '0x12' }),
+      /^ETHEREUM.hot_wallet_address must match/,
     ],
     [
       'no token',

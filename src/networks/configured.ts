@@ -1,7 +1,9 @@
 import { readFile } from 'node:fs/promises'
 import { Ajv } from 'ajv'
 import { Type, type Static } from 'typebox'
+import type { Hex } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
+import { getAddress } from 'viem/utils'
 import { parseAmount } from '../assets/amount.ts'
 import { CRYPTO_NETWORKS, decimalsOf, NETWORKS, type CryptoNetwork } from '../assets/catalogue.ts'
 import type { Database } from '../db/database.ts'
@@ -11,7 +13,8 @@ import { onChainOf, requireChainId, type Mode } from './chain-of-mode.ts'
 import { evmAdapter } from './evm.ts'
 import { depositKeysOf, type DepositKey } from './evm-deposit-keys.ts'
 import { sweepTermsOf, type SweepConfig } from './evm-sweep-worth.ts'
-import { tokensOf } from './evm-transactions.ts'
+import { tokensOf, type EvmSigner } from './evm-transactions.ts'
+import { NodeFailure } from './node-failure.ts'
 import { FEE_MARGIN_DECIMALS, type NetworkAdapter } from './networks.ts'
 import type { TokenAddresses } from './signed-payments.ts'
 
@@ -65,8 +68,13 @@ const EvmSection = Type.Object(
     /** A sandbox's test network; else the catalogue's. */
     chain_id: Type.Optional(Type.Integer({ minimum: 1 })),
     /** The hot wallet's private key, in hex. */
-    hot_wallet_key: Secret,
-    /** The mnemonic or private extended key that deposit addresses are derived from; without it there are none. */
+    hot_wallet_key: Type.Optional(Secret),
+    /** The hot wallet's address: what a process without the worker needs, which then does not read the key. */
+    hot_wallet_address: Type.Optional(Type.String({ pattern: '^0x[0-9a-fA-F]{40}$' })),
+    /**
+     * The mnemonic or extended key that deposit addresses are derived from; without it there are none. A public extended
+     * key is enough for a process without the worker.
+     */
     deposit_key: Type.Optional(Secret),
     /** In gwei. */
     fee_ceiling: Decimal,
@@ -91,6 +99,12 @@ const ajv = new Ajv({ allErrors: false, strict: true, strictTypes: false })
 /** How deep a transaction must be: a number of blocks, or the tag of the network's own finality (EVM). */
 export type Depth = number | 'safe' | 'finalized'
 
+/** What a process does with the networks. */
+export interface Use {
+  /** It runs the worker: it signs for the hot wallet, and for deposit addresses. */
+  signs: boolean
+}
+
 /** What was read of a section, beside its adapter. */
 export interface ConfiguredNetwork {
   adapter: NetworkAdapter
@@ -98,6 +112,10 @@ export interface ConfiguredNetwork {
   lowMark: string | undefined
   /** Throws WrongChain when the node is on a chain that the mode does not take, NodeFailure when it does not answer. */
   requireChain?: () => Promise<void>
+  /** Which fields gave this process a private key. The keys of the Bitcoin family are in its node's wallet. */
+  privateKeys: string[]
+  /** The public extended key that deposit addresses are derived from, where there is one. */
+  depositPublicKey: string | undefined
 }
 
 /**
@@ -109,13 +127,14 @@ export async function configuredNetworks(
   environment: Record<string, string | undefined>,
   db: Database,
   mode: Mode,
+  use: Use = { signs: true },
 ): Promise<ReadonlyMap<CryptoNetwork, ConfiguredNetwork>> {
   const sections = readSections(await readFile(path, 'utf8'))
   const networks = new Map<CryptoNetwork, ConfiguredNetwork>()
   for (const [name, section] of Object.entries(sections)) {
     const network = networkOf(name)
     const secret = (field: string, where: Secret) => readSecret(`${name}.${field}`, where, environment)
-    const connected = await connect(network, section, secret, db, mode)
+    const connected = await connect(network, section, secret, db, { mode, ...use })
     const { confirmations, low_mark, fee_margin = FEE_MARGIN } = section as Static<typeof EvmSection>
     networks.set(network, {
       ...connected,
@@ -126,6 +145,8 @@ export async function configuredNetworks(
       },
       confirmations,
       lowMark: low_mark,
+      privateKeys: connected.privateKeys ?? [],
+      depositPublicKey: connected.depositPublicKey,
     })
   }
   return networks
@@ -164,6 +185,9 @@ function networkOf(name: string): CryptoNetwork {
   return network
 }
 
+type Connected = Pick<ConfiguredNetwork, 'adapter' | 'requireChain'> &
+  Partial<Pick<ConfiguredNetwork, 'privateKeys' | 'depositPublicKey'>>
+
 type SecretOf = (field: string, where: Secret) => Promise<string>
 
 async function connect(
@@ -171,14 +195,14 @@ async function connect(
   section: unknown,
   secret: SecretOf,
   db: Database,
-  mode: Mode,
-): Promise<Pick<ConfiguredNetwork, 'adapter' | 'requireChain'>> {
+  { mode, signs }: Use & { mode: Mode },
+): Promise<Connected> {
   const { family, gasAsset } = NETWORKS[network]
   if (!(family in SECTIONS)) throw new Error(`${network} has no adapter for a real network yet`)
   const schema = SECTIONS[family as Family]
-  const { adapter } = Object(section) as { adapter?: unknown }
+  const { adapter: named } = Object(section) as { adapter?: unknown }
   const expected = schema.properties.adapter.const
-  if (adapter !== expected) throw new Error(`${network}.adapter must be '${expected}'`)
+  if (named !== expected) throw new Error(`${network}.adapter must be '${expected}'`)
   if (!ajv.validate(schema, section)) throw new Error(complaint(network))
   const { low_mark = '0', fee_margin = FEE_MARGIN } = section as Static<typeof BitcoinSection>
   requireAmount(`${network}.low_mark`, low_mark, decimalsOf(gasAsset))
@@ -200,20 +224,24 @@ async function connect(
     )
     return onChainOf(mode, network, bitcoinRpc(node), ofNode)
   }
-  const { rpc_url, chain_id, hot_wallet_key, deposit_key, confirmations, fee_ceiling, tokens, first_nonce } =
+  const { rpc_url, chain_id, deposit_key, confirmations, fee_ceiling, tokens, first_nonce } =
     section as Static<typeof EvmSection>
   requireCeiling(network, fee_ceiling, GWEI_DECIMALS)
   at(`${network}.tokens`, () => tokensOf(network, tokens ?? {}))
   const sweepConfig = sweepConfigOf(network, section as Static<typeof EvmSection>)
   at(`${network}.chain_id`, () => requireChainId(network, chain_id ?? NETWORKS[network].chainId!, mode))
-  const ofChain = evmAdapter(
+  const rpcUrl = await urlOf(network, rpc_url, secret)
+  const wallet = await hotWalletOf(network, section as Static<typeof EvmSection>, secret, signs)
+  const depositKey =
+    deposit_key && depositKeyOf(`${network}.deposit_key`, await secret('deposit_key', deposit_key), signs)
+  const keys = depositKey && depositKeysOf(depositKey)
+  const adapter = evmAdapter(
     network,
     {
-      rpcUrl: await urlOf(network, rpc_url, secret),
+      rpcUrl,
       chainId: chain_id,
-      hotWallet: accountOf(`${network}.hot_wallet_key`, await secret('hot_wallet_key', hot_wallet_key)),
-      depositKey:
-        deposit_key && depositKeyOf(`${network}.deposit_key`, await secret('deposit_key', deposit_key)),
+      hotWallet: wallet.signer,
+      depositKey,
       confirmations,
       maxFeePerGasCeiling: fee_ceiling,
       tokens,
@@ -222,7 +250,11 @@ async function connect(
     },
     db,
   )
-  return { adapter: ofChain }
+  const privateKeys = [
+    ...(wallet.isPrivate ? ['hot_wallet_key'] : []),
+    ...(keys?.canSign ? ['deposit_key'] : []),
+  ]
+  return { adapter, privateKeys, depositPublicKey: keys?.publicKey }
 }
 
 function sweepConfigOf(
@@ -239,6 +271,33 @@ function sweepConfigOf(
   at(network, () => sweepTermsOf(network, tokensOf(network, tokens), 0n, config))
   return config
 }
+
+/** The hot wallet; where this process does not sign and is told the address, without its key, which is not even read. */
+async function hotWalletOf(
+  network: CryptoNetwork,
+  { hot_wallet_key, hot_wallet_address }: Static<typeof EvmSection>,
+  secret: SecretOf,
+  signs: boolean,
+): Promise<{ signer: EvmSigner; isPrivate: boolean }> {
+  if (hot_wallet_address !== undefined && !signs)
+    return { signer: withoutKey(getAddress(hot_wallet_address)), isPrivate: false }
+  if (hot_wallet_key === undefined) {
+    const why =
+      hot_wallet_address === undefined ? '' : ': without it only a process with BURSAR_WORKER=false can be'
+    throw new Error(`${network}.hot_wallet_key is required${why}`)
+  }
+  const account = accountOf(`${network}.hot_wallet_key`, await secret('hot_wallet_key', hot_wallet_key))
+  if (hot_wallet_address !== undefined && getAddress(hot_wallet_address) !== account.address)
+    throw new Error(`${network}.hot_wallet_address is not the address of hot_wallet_key: ${account.address}`)
+  return { signer: account, isPrivate: true }
+}
+
+/** A wallet that can be watched and quoted for. What is to be signed waits. */
+const withoutKey = (address: Hex): EvmSigner => ({
+  address,
+  signTransaction: () =>
+    Promise.reject(new NodeFailure('this process has no key of the hot wallet: it signs nothing')),
+})
 
 /** Decimals of wei in gwei. */
 const GWEI_DECIMALS = 9
@@ -272,9 +331,14 @@ function accountOf(field: string, key: string) {
   }
 }
 
-function depositKeyOf(field: string, text: string): DepositKey {
+function depositKeyOf(field: string, text: string, signs: boolean): DepositKey {
   const key = text.includes(' ') ? { mnemonic: text } : { extendedKey: text }
-  at(field, () => depositKeysOf(key))
+  at(field, () => {
+    if (!depositKeysOf(key).canSign && signs)
+      throw new Error(
+        'the deposit key is a public one, with which nothing can be swept: enough only with BURSAR_WORKER=false',
+      )
+  })
   return key
 }
 

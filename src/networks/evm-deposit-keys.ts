@@ -1,11 +1,15 @@
 import assert from 'node:assert/strict'
+import { ECDH } from 'node:crypto'
 import { bytesToHex } from 'viem/utils'
-import { HDKey, mnemonicToAccount, privateKeyToAccount } from 'viem/accounts'
+import { HDKey, mnemonicToAccount, privateKeyToAccount, publicKeyToAddress } from 'viem/accounts'
 import { UUID } from '../db/ids.ts'
 import type { EvmSigner } from './evm-transactions.ts'
 import type { NewAddress } from './networks.ts'
 
-/** What deposit addresses are derived from: the words of a mnemonic (BIP-39), or a private extended key (BIP-32). */
+/**
+ * What deposit addresses are derived from: the words of a mnemonic (BIP-39), or an extended key (BIP-32). A public one
+ * gives the same addresses as its private one, and signs for none of them.
+ */
 export type DepositKey = { mnemonic: string } | { extendedKey: string }
 
 /** Below the mnemonic's seed, Ethereum's account (BIP-44). An extended key is taken as it is. */
@@ -17,6 +21,10 @@ const COMPONENTS = 5
 
 /** Makes deposit addresses and finds the keys to them again. */
 export interface DepositKeys {
+  /** Whether they are private: without, nothing can be swept. */
+  canSign: boolean
+  /** The public extended key at the same place, for processes that only give out addresses. */
+  publicKey: string
   /**
    * The address of the record with this id (a UUID), at the path that the id spells: whoever has the key and the id,
    * which the client was told, finds it again, also after a backup was restored that is older than the address.
@@ -24,8 +32,8 @@ export interface DepositKeys {
    */
   newAddress(id: string): NewAddress
   /**
-   * Who signs for an address; undefined when it was derived from another key. Takes any path: those of older addresses
-   * are random, of two components. Throws when it is not the address's.
+   * Who signs for an address; undefined when it was derived from another key, or only public keys are here. Takes any
+   * path: those of older addresses are random, of two components. Throws when it is not the address's.
    */
   signerOf(address: string, derivation: string): EvmSigner | undefined
 }
@@ -34,19 +42,19 @@ export interface DepositKeys {
 export function depositKeysOf(source: DepositKey): DepositKeys {
   const root = rootOf(source)
   const fingerprint = root.fingerprint.toString(16).padStart(8, '0')
-  const accountAt = (path: number[]) => {
-    const { privateKey } = path.reduce((key, index) => key.deriveChild(index), root)
-    return privateKeyToAccount(bytesToHex(privateKey!))
-  }
+  const canSign = root.privateKey !== null
+  const keyAt = (path: number[]) => path.reduce((key, index) => key.deriveChild(index), root)
   return {
+    canSign,
+    publicKey: root.publicExtendedKey,
     newAddress(id) {
       const path = pathOf(id)
-      return { address: accountAt(path).address, derivation: [fingerprint, ...path].join('/') }
+      return { address: addressOf(keyAt(path).publicKey!), derivation: [fingerprint, ...path].join('/') }
     },
     signerOf(address, derivation) {
       const [of, ...path] = derivation.split('/')
-      if (of !== fingerprint) return undefined
-      const account = accountAt(path.map(Number))
+      if (of !== fingerprint || !canSign) return undefined
+      const account = privateKeyToAccount(bytesToHex(keyAt(path.map(Number)).privateKey!))
       if (account.address !== address) throw new Error(`${address} is not derived at ${derivation}`)
       return account
     },
@@ -62,17 +70,19 @@ function pathOf(id: string): number[] {
   )
 }
 
+/** The address of a public key, which BIP-32 has in its compressed form. */
+const addressOf = (publicKey: Uint8Array) =>
+  publicKeyToAddress(
+    `0x${ECDH.convertKey(publicKey, 'secp256k1', undefined, 'hex', 'uncompressed') as string}`,
+  )
+
 /** What is wrong with a key is said without it. */
 function rootOf(source: DepositKey): HDKey {
-  let root: HDKey
   try {
-    root =
-      'mnemonic' in source
-        ? mnemonicToAccount(source.mnemonic, { path: ACCOUNT_PATH }).getHdKey()
-        : HDKey.fromExtendedKey(source.extendedKey)
+    return 'mnemonic' in source
+      ? mnemonicToAccount(source.mnemonic, { path: ACCOUNT_PATH }).getHdKey()
+      : HDKey.fromExtendedKey(source.extendedKey)
   } catch {
     throw new Error('the deposit key is no mnemonic or extended key')
   }
-  if (root.privateKey === null) throw new Error('the deposit key is a public one: nothing could be swept')
-  return root
 }

@@ -2022,9 +2022,16 @@ test('addresses are derived at the paths that their ids spell, and from the key 
   expect(() => keys.signerOf(made[0]!.address, made[1]!.derivation!)).toThrow('is not derived at')
   const other = depositKeysOf({ mnemonic: 'test test test test test test test test test test test junk' })
   expect(other.signerOf(made[0]!.address, made[0]!.derivation!)).toBeUndefined()
-  for (const wrong of [{ mnemonic: 'secret words' }, { extendedKey: root.publicExtendedKey }]) {
-    expect(() => depositKeysOf(wrong)).toThrow(
-      /^the deposit key is (no mnemonic or extended key|a public one)/,
-    )
+  for (const wrong of [{ mnemonic: 'secret words' }, { extendedKey: 'xpub' }])
+    expect(() => depositKeysOf(wrong)).toThrow(/^the deposit key is no mnemonic or extended key/)
+
+  // A public key gives the same addresses, and signs for none.
+  const publicKey = depositKeysOf({ extendedKey: keys.publicKey })
+  expect([keys.canSign, extendedKey.canSign, publicKey.canSign]).toEqual([true, true, false])
+  expect(keys.publicKey).toBe(root.publicExtendedKey)
+  for (let count = 1; count <= 20; count++) {
+    const id = randomUUID()
+    expect(publicKey.newAddress(id)).toEqual(keys.newAddress(id))
   }
+  expect(publicKey.signerOf(made[0]!.address, made[0]!.derivation!)).toBeUndefined()
 })

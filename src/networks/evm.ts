@@ -62,7 +62,7 @@ export interface EvmConfig extends SweepConfig {
   chainId?: number
   /** Pays every withdrawal. */
   hotWallet: EvmSigner
-  /** Derives deposit addresses and signs for them; without it there are none, and nothing is swept. */
+  /** Derives deposit addresses and signs for them; without it there are none, and without a private one nothing is swept. */
   depositKey?: DepositKey
   /** How deep a block must be before it counts: 1 is the newest block. Or the tag of the network's own finality. */
   confirmations: number | 'safe' | 'finalized'
@@ -107,6 +107,8 @@ export function evmAdapter(network: CryptoNetwork, config: EvmConfig, db: Databa
     beginning: async (cursor) => (isCursor(cursor) ? undefined : beginning(chain)),
     ...(keys !== undefined && {
       newDepositAddress: async (_network, id) => keys.newAddress(id),
+    }),
+    ...(keys?.canSign && {
       sweep: (round) => sweep(db, chain, keys, round),
     }),
   }

@@ -3,8 +3,7 @@ import { credit, newCustomer, startTestService, type TestService } from '../../t
 import { formatAmount, parseAmount } from '../assets/amount.ts'
 import { findAsset } from '../assets/catalogue.ts'
 import { deposit } from '../ledger/movements/deposit.ts'
-import type { ConfiguredNetwork } from './configured.ts'
-import { networkReports } from './network-status.ts'
+import { networkReports, type Reported } from './network-status.ts'
 import type { NetworkStatus } from './networks.ts'
 
 let service: TestService
@@ -14,7 +13,7 @@ beforeAll(async () => {
 afterAll(() => service.close())
 
 /** A network whose node says this, or nothing. */
-const network = (status: NetworkStatus | Error, lowMark?: string): ConfiguredNetwork => ({
+const network = (status: NetworkStatus | Error, lowMark?: string): Reported => ({
   adapter: {
     ...service.networks.get('LITECOIN')!,
     status: async () => {

@@ -3,6 +3,9 @@ import { decimalsOf, findAsset, NETWORKS, type CryptoNetwork } from '../assets/c
 import type { Database } from '../db/database.ts'
 import type { ConfiguredNetwork, Depth } from './configured.ts'
 
+/** What a report needs to know of a network. */
+export type Reported = Pick<ConfiguredNetwork, 'adapter' | 'confirmations' | 'lowMark'>
+
 /** An asset on a network: what the adapter holds there, and what the ledger says is in custody there. */
 export interface Custody {
   asset: string
@@ -46,7 +49,7 @@ export interface NetworkReport {
 /** Reports on the networks that are configured (`bursar networks status`). */
 export async function networkReports(
   db: Database,
-  networks: ReadonlyMap<CryptoNetwork, ConfiguredNetwork>,
+  networks: ReadonlyMap<CryptoNetwork, Reported>,
 ): Promise<NetworkReport[]> {
   return Promise.all([...networks].map(([network, configured]) => report(db, network, configured)))
 }
@@ -54,7 +57,7 @@ export async function networkReports(
 async function report(
   db: Database,
   crypto_network: CryptoNetwork,
-  { adapter, confirmations, lowMark }: ConfiguredNetwork,
+  { adapter, confirmations, lowMark }: Reported,
 ): Promise<NetworkReport> {
   const [status, custody, fees, in_flight, leaving, waiting, frozen] = await Promise.all([
     adapter.status!().catch((error: Error) => error),
