@@ -72,6 +72,7 @@ create table broadcasts (
   created_at timestamp with time zone not null,
   waiting_reason text,
   waiting_since timestamp with time zone,
+  leased_until timestamp with time zone,
   constraint broadcasts_pkey PRIMARY KEY (customer_id, transfer_id),
   constraint broadcasts_signed CHECK (state = 'HELD'::text OR (raw_transaction IS NULL) = (crypto_tx_hash IS NULL)),
   constraint broadcasts_state CHECK (state = ANY (ARRAY['HELD'::text, 'SIGNED'::text, 'BROADCAST'::text, 'DONE'::text]))

@@ -4,7 +4,7 @@ import type { Database } from './db/database.ts'
 import { deleteExpiredQuotes } from './ledger/fee-quotes.ts'
 import type { Ledger } from './ledger/ledger.ts'
 import type { Loop, WorkerMeter } from './metrics/metrics.ts'
-import type { Networks } from './networks/networks.ts'
+import type { Network, NetworkAdapter, Networks } from './networks/networks.ts'
 import { runOrchestrations } from './orchestrations/run-orchestrations.ts'
 import type { Settings } from './settings.ts'
 import { generateLastStatements } from './statements/generate-statements.ts'
@@ -28,9 +28,23 @@ export interface Worker {
   stop(): Promise<void>
 }
 
+const canSweep = (networks: Networks) => [...networks.values()].some(({ sweep }) => sweep !== undefined)
+
+/** The networks of each loop: those that are simulated in the database together, and each real one alone. */
+function loopsOf(networks: Networks): [inDatabase: Networks, real: Networks[]] {
+  const all: [Network, NetworkAdapter][] = [...networks]
+  const real = all.filter(([, adapter]) => adapter.asksNode)
+  return [
+    new Map(all.filter(([, adapter]) => !adapter.asksNode)),
+    real.map(([network, adapter]) => new Map([[network, adapter]])),
+  ]
+}
+
 /**
  * Starts the worker: round after round of orchestrations and settlement while there is work, then a pause; beside that
- * the deposits on real networks, the sweeping of their addresses, and at the start of each month the statements of the last.
+ * the deposits, the sweeping of deposit addresses, and at the start of each month the statements of the last. Each real network
+ * has loops of its own for settlement, deposits and sweeping, so that one whose node hangs, or that has a long queue,
+ * delays no other (measured with a node that hangs, in one loop: a deposit on another network took 16 s instead of 0.6).
  */
 export function startWorker(options: {
   db: Database
@@ -72,17 +86,17 @@ export function startWorker(options: {
     }
   }
 
-  async function deposits(): Promise<void> {
+  async function deposits(some: Networks): Promise<void> {
     while (!stopping.signal.aborted) {
-      await round('deposits', creditDeposits({ db, ledger, networks, settings }))
+      await round('deposits', creditDeposits({ db, ledger, networks: some, settings }))
       await rest(DEPOSITS_EVERY_MS)
     }
   }
 
   // Beside the deposits, so that a node that hangs while it sweeps does not keep them waiting.
-  async function sweeps(): Promise<void> {
+  async function sweeps(some: Networks): Promise<void> {
     while (!stopping.signal.aborted) {
-      await round('sweeps', sweepDepositAddresses({ db, networks, settings }))
+      await round('sweeps', sweepDepositAddresses({ db, networks: some, settings }))
       await rest(SWEEPS_EVERY_MS)
     }
   }
@@ -96,13 +110,12 @@ export function startWorker(options: {
 
   const rest = (ms: number) => pause(ms, undefined, { signal: stopping.signal }).catch(() => undefined)
 
-  async function payouts(): Promise<void> {
+  async function payouts(some: Networks, startsOrchestrations: boolean): Promise<void> {
     while (!stopping.signal.aborted) {
-      const started = await round(
-        'orchestrations',
-        runOrchestrations(db, { networks, settings, macs: ledger.macs }),
-      )
-      const settled = await round('settlement', settleWithdrawals(db, networks, ended))
+      const started = startsOrchestrations
+        ? await round('orchestrations', runOrchestrations(db, { networks, settings, macs: ledger.macs }))
+        : 0
+      const settled = await round('settlement', settleWithdrawals(db, some, ended))
       const { workerIntervalMs } = settings
       const restMs =
         started === undefined || settled === undefined
@@ -114,7 +127,15 @@ export function startWorker(options: {
     }
   }
 
-  const running = Promise.all([payouts(), deposits(), sweeps(), statements(), quotes()])
+  const [inDatabase, real] = loopsOf(networks)
+  const running = Promise.all([
+    payouts(inDatabase, true),
+    ...real.map((network) => payouts(network, false)),
+    ...[inDatabase, ...real].map(deposits),
+    ...[inDatabase, ...real].filter(canSweep).map(sweeps),
+    statements(),
+    quotes(),
+  ])
   return {
     async stop() {
       stopping.abort()

@@ -839,7 +839,7 @@ const hasty = () => networksOf(adapter({ stuckAfterMs: 0 }))
 /** One round of the worker, with everything due. */
 async function work(networks = networksOf(adapter()), db: Database = service.db): Promise<void> {
   await service.db.query(`
-    update broadcasts set due_at = clock_timestamp()
+    update broadcasts set due_at = clock_timestamp(), leased_until = null
     where transfer_id in (select transfer_id from broadcasts where due_at is not null for update skip locked)`)
   await settleWithdrawals(db, networks)
 }

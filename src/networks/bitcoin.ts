@@ -691,6 +691,8 @@ export function bitcoinAdapter(
   return {
     pollMs,
     signsAlone: true,
+    asksNode: true,
+    ready: async () => void (await rpc.call('getblockcount')),
     review: () => ({ verdict: 'PASS' }),
     sign,
     broadcast,

@@ -150,7 +150,7 @@ const read = async (customer: TestCustomer, { id }: { id: string }) =>
 
 const hurry = () =>
   service.db.query(`
-    update broadcasts set due_at = clock_timestamp()
+    update broadcasts set due_at = clock_timestamp(), leased_until = null
     where transfer_id in (select transfer_id from broadcasts where due_at is not null for update skip locked)`)
 
 const ROUNDS_MAX = 60

@@ -94,6 +94,8 @@ export function evmAdapter(network: CryptoNetwork, config: EvmConfig, db: Databa
   return {
     pollMs: config.pollMs ?? POLL_MS,
     signsAlone: true,
+    asksNode: true,
+    ready: async () => void (await headOf(chain.node)),
     review: () => ({ verdict: 'PASS' }),
     sign: (tx, withdrawals) => sign(tx, chain, withdrawals),
     broadcast: (withdrawals) => broadcast(chain, withdrawals),

@@ -197,6 +197,13 @@ export interface NetworkAdapter {
   paysDepositsOnly?: true
   /** Signing takes what only one may take at a time, a wallet's inputs or nonces: the worker sees to it. */
   signsAlone?: true
+  /**
+   * A node outside of Bursar is asked, which may take its time or hang: the network has a loop of its own in the worker,
+   * and but for signing no transaction of the database is open while it is asked.
+   */
+  asksNode?: true
+  /** Asked before a transaction is opened to sign in: throws a NodeFailure when the node does not answer. */
+  ready?(): Promise<void>
   /** A new address of this network that only Bursar can spend from, for the record with this id. A bank has none. */
   newDepositAddress?(network: CryptoNetwork, id: string): Promise<NewAddress>
   /** Of a bank: whether it would pay to this account. */

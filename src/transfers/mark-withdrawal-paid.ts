@@ -1,6 +1,7 @@
 import { transaction, type Database, type Transaction } from '../db/database.ts'
 import type { Network, Networks, PaidWithdrawal } from '../networks/networks.ts'
-import { CLAIMED, ITS_TRANSFER, keepReplaced, signAlone, withCanonicalAddress } from './settle-withdrawals.ts'
+import { CLAIMED, ITS_TRANSFER, signAlone, withCanonicalAddress } from './claim-withdrawals.ts'
+import { keepReplaced } from './record-steps.ts'
 
 /** A withdrawal, and the transaction that has paid it. */
 export interface MarkedWithdrawal {
@@ -41,7 +42,7 @@ export async function markWithdrawalPaid(
       `
       update broadcasts
       set state = 'SIGNED', raw_transaction = $3, crypto_tx_hash = $4, due_at = clock_timestamp(),
-          waiting_reason = null, waiting_since = null
+          waiting_reason = null, waiting_since = null, leased_until = null
       where customer_id = $1 and transfer_id = $2`,
       [customer_id, transfer_id, raw_transaction, crypto_tx_hash],
     )

@@ -1,6 +1,7 @@
 import { transaction, type Database, type Transaction } from '../db/database.ts'
 import type { BroadcastWithdrawal, Network, Networks, Progress } from '../networks/networks.ts'
-import { CLAIMED, ITS_TRANSFER, record, withCanonicalAddress, type Step } from './settle-withdrawals.ts'
+import { CLAIMED, ITS_TRANSFER, withCanonicalAddress, type State } from './claim-withdrawals.ts'
+import { record, type Step } from './record-steps.ts'
 
 /** What an operator says of a withdrawal that its network cannot tell the end of. */
 export type Resolution = 'PAID' | 'NOT_PAID'
@@ -14,7 +15,8 @@ export interface ResolvedWithdrawal {
   status: 'COMPLETED' | 'FAILED'
 }
 
-type Kept = BroadcastWithdrawal & { status: string }
+type Stated = BroadcastWithdrawal & { state: State }
+type Kept = Stated & { status: string }
 type Unresolved = Extract<Progress, { state: 'UNRESOLVED' }>
 
 /**
@@ -54,7 +56,7 @@ export async function resolveWithdrawal(
   })
 }
 
-function paid(withdrawal: Kept | BroadcastWithdrawal, { networkFee, ...seen }: Unresolved): Step {
+function paid(withdrawal: Stated, { networkFee, ...seen }: Unresolved): Step {
   const { crypto_tx_hash = withdrawal.crypto_tx_hash, crypto_tx_index = '0' } = seen
   return {
     withdrawal,
@@ -64,7 +66,7 @@ function paid(withdrawal: Kept | BroadcastWithdrawal, { networkFee, ...seen }: U
   }
 }
 
-function notPaid(withdrawal: BroadcastWithdrawal, { networkFee }: Unresolved): Step {
+function notPaid(withdrawal: Stated, { networkFee }: Unresolved): Step {
   const { destination_address } = withdrawal
   const message = 'an operator found that nothing had arrived at the destination address'
   const status_details = { invalid_destination_address: { message, destination_address } }
@@ -78,7 +80,7 @@ async function claim(tx: Transaction, transferId: string): Promise<Kept> {
     select kept.*
     from customers c
     cross join lateral (
-      ${CLAIMED.replaceAll('$1', 'c.id')}, t.status, b.raw_transaction, b.crypto_tx_hash
+      ${CLAIMED.replaceAll('$1', 'c.id')}, t.status, b.state, b.raw_transaction, b.crypto_tx_hash
       from (select * from broadcasts where customer_id = c.id and transfer_id = $1 for update) b
       ${ITS_TRANSFER.replaceAll('$1', 'c.id')}
     ) kept

@@ -517,7 +517,7 @@ describe('when the worker dies', () => {
       await requireEnd(created, await read(customer, created), outcome)
       // Until a life of it has gone by without the failure.
       if (failures.steps <= step) {
-        expect(step).toBeGreaterThanOrEqual(15)
+        expect(step).toBeGreaterThanOrEqual(14)
         break
       }
     }
@@ -620,6 +620,106 @@ describe('a node', () => {
     expect(refusing.asked).toBe(CUSTOMERS)
     expect(await standings(transfers)).toEqual(times({ state: 'HELD', waiting_reason: 'eth_call: no' }))
     await settleAll()
+  })
+})
+
+describe('over a node', () => {
+  /** ETHEREUM as a node outside of the database: its calls do what they say first. */
+  function overNode(calls: Partial<NetworkAdapter>): Networks {
+    const adapter: NetworkAdapter = {
+      ...service.networks.get('ETHEREUM')!,
+      signsAlone: true,
+      asksNode: true,
+      ...calls,
+    }
+    return new Map([...service.networks, ['ETHEREUM', adapter] as const])
+  }
+  const inStates = async (transfers: Transfer[]) => {
+    const { rows } = await service.db.query<{ state: string; count: number }>(
+      `select coalesce(b.state, 'NEW') as state, count(*)::int
+       from transfers t left join broadcasts b on b.customer_id = t.customer_id and b.transfer_id = t.id
+       where t.id = any ($1) group by 1 order by 1`,
+      [transfers.map(({ id }) => id)],
+    )
+    return Object.fromEntries(rows.map(({ state, count }) => [state, count]))
+  }
+
+  test('what is signed is kept in small batches: a failure loses its own batch alone', async () => {
+    const customer = await newCustomer(service)
+    const created: Transfer[] = []
+    for (let order = 1; order <= 110; order++)
+      created.push(await withdraw(customer, { network: 'ETHEREUM', outcome: 'ORDINARY' }))
+    const real = service.networks.get('ETHEREUM')!
+    let batches = 0
+    const networks = overNode({
+      sign: async (tx, withdrawals) => {
+        if (++batches > 1) throw new Error('the worker died here')
+        return real.sign(tx, withdrawals)
+      },
+    })
+    await expect(settleWithdrawals(service.db, networks)).rejects.toThrow('steps of settlement failed')
+    expect(await inStates(created)).toEqual({ BROADCAST: 100, NEW: 10 })
+    await settleAll(overNode({}))
+    for (const one of created) await requireEnd(one, await read(customer, one), 'ORDINARY')
+  })
+
+  test('no transaction is open while it is asked, and what another worker leased is left to it', async () => {
+    const customer = await newCustomer(service)
+    const created = await withdraw(customer, { network: 'ETHEREUM', outcome: 'ORDINARY' })
+    const real = service.networks.get('ETHEREUM')!
+    const open: unknown[] = []
+    let asked = 0
+    const look = async () => {
+      asked += 1
+      const { rows } = await service.db.query(
+        `select query from pg_stat_activity
+         where datname = current_database() and pid <> pg_backend_pid() and state like 'idle in transaction%'`,
+      )
+      open.push(...rows)
+      // Another worker comes by, and everything is due.
+      await hurry()
+      if (asked < 5) await settleWithdrawals(service.db, networks)
+    }
+    const networks: Networks = overNode({
+      broadcast: async (withdrawals) => {
+        await look()
+        return real.broadcast(withdrawals)
+      },
+      progress: async (withdrawals) => {
+        await look()
+        return real.progress(withdrawals)
+      },
+    })
+    await settleAll(networks)
+    await requireEnd(created, await read(customer, created), 'ORDINARY')
+    expect(open).toEqual([])
+    expect(asked).toBe(2)
+  })
+
+  test('what somebody else has taken further meanwhile is not recorded', async () => {
+    const customer = await newCustomer(service)
+    const created = await withdraw(customer, { network: 'ETHEREUM', outcome: 'ORDINARY' })
+    const real = service.networks.get('ETHEREUM')!
+    await settleWithdrawals(service.db, overNode({}))
+    await pause(50)
+    await hurry()
+    let lateAnswers = 0
+    const slow = overNode({
+      progress: async (withdrawals) => {
+        const answers = await real.progress(withdrawals)
+        expect(answers).toMatchObject([{ state: 'CONFIRMED' }])
+        // Its lease is over by now: another worker settles the withdrawal first.
+        await service.db.query('update broadcasts set leased_until = null where transfer_id = $1', [
+          created.id,
+        ])
+        if (lateAnswers++ === 0) await settleWithdrawals(service.db, overNode({}))
+        return answers
+      },
+    })
+    expect(await settleWithdrawals(service.db, slow)).toBe(0)
+    expect(lateAnswers).toBe(1)
+    await requireEnd(created, await read(customer, created), 'ORDINARY')
+    await requireClean()
   })
 })
 

@@ -1,0 +1,76 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import { pino } from 'pino'
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { credit, newCustomer, startTestService, type TestService } from '../test/support.ts'
+import type { Transfer } from './ledger/records/transfer.ts'
+import type { NetworkAdapter, Networks } from './networks/networks.ts'
+import { startWorker } from './worker.ts'
+
+let service: TestService
+beforeAll(async () => {
+  service = await startTestService({
+    BURSAR_WORKER_INTERVAL_MS: '10',
+    BURSAR_SIMULATED_CONFIRMATION_MS: '0',
+  })
+})
+afterAll(() => service.close())
+
+test('a node that hangs delays no other network: not its withdrawals, nor its deposits', async () => {
+  const customer = await newCustomer(service)
+  for (const asset of ['ETH', 'LTC']) await credit(service.ledger, customer, asset, '10')
+  const hanging = new AbortController()
+  const asked = new Set<string>()
+  const hang = (call: string) => async () => {
+    asked.add(call)
+    await pause(600_000, undefined, { signal: hanging.signal }).catch(() => undefined)
+    throw new Error('the node does not answer')
+  }
+  const ethereum: NetworkAdapter = {
+    ...service.networks.get('ETHEREUM')!,
+    signsAlone: true,
+    asksNode: true,
+    sign: hang('sign'),
+    arrivals: hang('arrivals'),
+    sweep: hang('sweep'),
+  }
+  const networks: Networks = new Map([...service.networks, ['ETHEREUM', ethereum] as const])
+  const worker = startWorker({
+    db: service.db,
+    ledger: service.ledger,
+    networks,
+    settings: service.settings,
+    log: pino({ level: 'silent' }),
+  })
+  try {
+    const { body: place } = await customer.call<{ address: string }>(
+      'POST',
+      '/v2/transfer/deposit-addresses',
+      { profile_id: customer.profile_id, crypto_network: 'LITECOIN' },
+    )
+    const withdraw = async (asset: string, crypto_network: string, destination_address: string) => {
+      const { status, body } = await customer.call<Transfer>('POST', '/v2/transfer/crypto-withdrawals', {
+        profile_id: customer.profile_id,
+        amount: '1',
+        asset,
+        crypto_network,
+        destination_address,
+      })
+      expect(status).toBe(200)
+      return body.id
+    }
+    await withdraw('ETH', 'ETHEREUM', '0x52908400098527886E0F7030069857D2E4169EE7')
+    await vi.waitFor(() => expect([...asked].sort()).toEqual(['arrivals', 'sign', 'sweep']), 20_000)
+    // To an address of Bursar: it must leave over LITECOIN, and be read and credited there.
+    const id = await withdraw('LTC', 'LITECOIN', place.address)
+    await vi.waitFor(async () => {
+      const { body } = await customer.call<{ items: Transfer[] }>('GET', '/v2/transfer/transfers')
+      expect(body.items.find((transfer) => transfer.id === id)).toMatchObject({ status: 'COMPLETED' })
+      expect(body.items).toContainEqual(
+        expect.objectContaining({ type: 'CRYPTO_DEPOSIT', destination_address: place.address }),
+      )
+    }, 30_000)
+  } finally {
+    hanging.abort()
+    await worker.stop()
+  }
+})
