@@ -73,8 +73,9 @@ create table broadcasts (
   waiting_reason text,
   waiting_since timestamp with time zone,
   leased_until timestamp with time zone,
+  crypto_tx_index text,
   constraint broadcasts_pkey PRIMARY KEY (customer_id, transfer_id),
-  constraint broadcasts_signed CHECK (state = 'HELD'::text OR (raw_transaction IS NULL) = (crypto_tx_hash IS NULL)),
+  constraint broadcasts_signed CHECK ((state = ANY (ARRAY['HELD'::text, 'DONE'::text])) OR crypto_tx_hash IS NOT NULL),
   constraint broadcasts_state CHECK (state = ANY (ARRAY['HELD'::text, 'SIGNED'::text, 'BROADCAST'::text, 'DONE'::text]))
 );
 CREATE INDEX broadcasts_crypto_tx_hash ON broadcasts USING btree (network, crypto_tx_hash) WHERE network = ANY (ARRAY['BITCOIN'::text, 'LITECOIN'::text, 'BITCOIN_CASH'::text]);
@@ -326,6 +327,17 @@ create table network_cursors (
   constraint network_cursors_pkey PRIMARY KEY (network)
 );
 
+create table network_transactions (
+  network text not null,
+  crypto_tx_hash text not null,
+  raw_transaction bytea not null,
+  kind text not null,
+  payments integer not null,
+  signed_at timestamp with time zone not null,
+  constraint network_transactions_pkey PRIMARY KEY (network, crypto_tx_hash),
+  constraint network_transactions_kind CHECK (kind = ANY (ARRAY['WITHDRAWALS'::text, 'MARKED'::text]))
+);
+
 create table orchestration_rules (
   customer_id uuid not null,
   id uuid not null,
@@ -434,7 +446,7 @@ create table replaced_transactions (
   customer_id uuid not null,
   transfer_id uuid not null,
   crypto_tx_hash text not null,
-  raw_transaction bytea not null,
+  raw_transaction bytea,
   replaced_at timestamp with time zone not null,
   constraint replaced_transactions_pkey PRIMARY KEY (customer_id, transfer_id, crypto_tx_hash)
 );

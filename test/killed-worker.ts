@@ -25,7 +25,7 @@ let writing = 0
 let counts = false
 
 const READ =
-  /^\s*(begin|select)\b|^((eth_(?!send)\w+|get(?!new)\w+|list\w+|estimate\w+|createrawtransaction|signrawtransaction\w+) ?)+$/
+  /^\s*(begin|select)\b|^((eth_(?!send)\w+|get(?!new)\w+|list\w+|estimate\w+|signrawtransaction\w+|testmempoolaccept|validateaddress) ?)+$/
 const mayWrite = (step: string) => process.env.TEST_EVERY_STEP !== undefined || !READ.test(step)
 
 function place(what: string, step: string): void {

@@ -41,7 +41,13 @@ describe.skipIf(!HAS_LITECOIND)('on Litecoin', () => {
       withdrawal: { asset: 'LTC', amount: '0.30000007' },
       rule: { asset: 'LTC', amount: '0.20000001' },
     })
-    for (const step of ['fundrawtransaction', 'sendrawtransaction', 'update broadcasts', 'commit'])
+    for (const step of [
+      'lockunspent',
+      'network_transactions',
+      'sendrawtransaction',
+      'update broadcasts',
+      'commit',
+    ])
       expect(places.some((place) => place.includes(step))).toBe(true)
   })
 })

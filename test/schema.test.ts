@@ -14,6 +14,7 @@ const NOT_TENANT_OWNED = [
   'freezes',
   'markets',
   'network_cursors',
+  'network_transactions',
   'price_imports',
   'price_minutes',
   'price_points',

@@ -118,6 +118,41 @@ describe.skipIf(!HAS_LITECOIND)('over a Litecoin node', () => {
     await requireAtRest()
   })
 
+  test('withdrawals of several customers are paid with one transaction, and each bears its part of the fee', async () => {
+    const customers = [await newDepositor(['5']), await newDepositor(['5']), await newDepositor(['5'])]
+    const [twice, once] = [await node.newAddress(), await node.newAddress()]
+    const created: { customer: TestCustomer; transfer: Transfer; address: string }[] = []
+    for (const customer of customers) {
+      for (const address of [twice, once])
+        created.push({ customer, address, transfer: await withdraw(customer, '0.7', address) })
+    }
+    await work()
+    const bytes = await Promise.all(created.map(({ transfer }) => kept(transfer)))
+    expect(new Set(bytes.map(({ crypto_tx_hash }) => crypto_tx_hash)).size).toBe(1)
+    expect(bytes.map(({ raw_transaction }) => raw_transaction)).toEqual(Array(6).fill(null))
+    expect(await mempool()).toEqual([bytes[0]!.crypto_tx_hash])
+    const { rows } = await service.db.query(
+      'select payments, kind from network_transactions where crypto_tx_hash = $1',
+      [bytes[0]!.crypto_tx_hash],
+    )
+    expect(rows).toEqual([{ payments: 6, kind: 'WITHDRAWALS' }])
+    await settle(created.map(({ transfer }) => transfer))
+    // Each has an output of its own, also where two pay the same amount to the same address.
+    for (const address of [twice, once]) {
+      const its = created.filter((one) => one.address === address)
+      const ended = await Promise.all(its.map(({ customer, transfer }) => read(customer, transfer)))
+      const outputs = ended.map(({ status, crypto_tx_hash: txid, crypto_tx_index: vout }) => {
+        expect(status).toBe('COMPLETED')
+        return { txid, vout, amount: '0.7' }
+      })
+      const byOutput = (one: { vout?: string | undefined }, other: { vout?: string | undefined }) =>
+        Number(one.vout) - Number(other.vout)
+      expect((await received(address)).sort(byOutput)).toEqual(outputs.sort(byOutput))
+    }
+    // The whole fee is posted: custody is what the wallet has.
+    await requireAtRest()
+  })
+
   test('a withdrawal waits while the fee is above its ceiling', async () => {
     const customer = await newDepositor(['2'])
     const address = await node.newAddress()
@@ -335,6 +370,37 @@ describe.skipIf(!HAS_LITECOIND)('over a Litecoin node', () => {
       await requireAtRest()
     })
 
+    test('is replaced with all that its transaction pays, and all are found whichever is made', async () => {
+      await node.restart(['-mempoolreplacement=1'])
+      for (const madeAfterAll of [false, true]) {
+        const customers = [await newDepositor(['5']), await newDepositor(['5'])]
+        const addresses = [await node.newAddress(), await node.newAddress()]
+        setFees(cheap)
+        const created = [
+          await withdraw(customers[0]!, '1', addresses[0]!),
+          await withdraw(customers[1]!, '2', addresses[1]!),
+        ]
+        await work()
+        await work()
+        const before = (await kept(created[0]!)).crypto_tx_hash
+        setFees(dear)
+        await work(hasty())
+        const after = await Promise.all(created.map(kept))
+        expect(after[0]!.crypto_tx_hash).not.toBe(before)
+        expect(after[1]!.crypto_tx_hash).toBe(after[0]!.crypto_tx_hash)
+        if (madeAfterAll) await node.mine(1)
+        proxy.answer = undefined
+        await settle(created)
+        for (const [index, amount] of ['1', '2'].entries()) {
+          const ended = await read(customers[index]!, created[index]!)
+          expect(ended.crypto_tx_hash).toBe(madeAfterAll ? before : after[0]!.crypto_tx_hash)
+          await requirePaid(ended, amount, addresses[index]!)
+        }
+        await settle([await withdraw(customers[0]!, '1', await node.newAddress())])
+        await requireAtRest()
+      }
+    })
+
     test('is replaced when the mempool has dropped it', async () => {
       const customer = await newDepositor(['5'])
       const address = await node.newAddress()
@@ -506,12 +572,20 @@ describe.skipIf(!HAS_LITECOIND)('over a Litecoin node', () => {
   // -------------------------------------------------------------------------------------------- the rest
 
   test('the fee of a typical withdrawal is estimated within the ceiling', async () => {
-    // 209 vB at what the node estimates; on a chain as young as this at ten times the least that it relays for.
+    // 209 vB at what the node estimates; where it cannot, at ten times the least that it relays for.
+    proxy.answer = (calls) =>
+      calls.includes('"estimatesmartfee"')
+        ? JSON.stringify([
+            { id: 0, result: { errors: ['Insufficient data or no feerate found'], blocks: 6 }, error: null },
+            { id: 1, result: { mempoolminfee: 0.00001 }, error: null },
+          ])
+        : undefined
     expect((await adapter().estimateFee('LTC')).amount).toMatch(/^0\.0000209\d*$/)
     expect(await adapter({ feeCeiling: '0.00005' }).estimateFee('LTC')).toEqual({
       asset: 'LTC',
       amount: '0.00001045',
     })
+    proxy.answer = undefined
   })
 
   test('a quote follows the estimate, and is what the withdrawal pays', async () => {
@@ -598,10 +672,9 @@ describe.skipIf(!HAS_LITECOIND)('over a Litecoin node', () => {
     test('may have paid a withdrawal: nothing is signed, until it is said which', async () => {
       const customer = await newDepositor(['5', '5', '5'])
       const addresses = [await node.newAddress(), await node.newAddress(), await node.newAddress()]
-      const paid = [
-        await withdraw(customer, '1', addresses[0]!),
-        await withdraw(customer, '1', addresses[1]!),
-      ]
+      const paid = [await withdraw(customer, '1', addresses[0]!)]
+      await work()
+      paid.push(await withdraw(customer, '1', addresses[1]!))
       await work()
       const hashes = (await Promise.all(paid.map(kept))).map(({ crypto_tx_hash }) => crypto_tx_hash)
       await node.mine(1)
@@ -651,6 +724,34 @@ describe.skipIf(!HAS_LITECOIND)('over a Litecoin node', () => {
       await expect(mark(again, hashes[0]!)).rejects.toThrow(`the transaction of withdrawal ${paid[0]!.id}`)
       await settle([again])
       expect(await received(addresses[0]!)).toHaveLength(2)
+      await requireAtRest()
+    })
+
+    test('and pays several: it counts as unknown until it is said whose each payment is', async () => {
+      const customer = await newDepositor(['5', '5'])
+      const address = await node.newAddress()
+      const paid = [
+        await withdraw(customer, '1', address),
+        await withdraw(customer, '1', address),
+        await withdraw(customer, '0.5', await node.newAddress()),
+      ]
+      await work()
+      const [{ crypto_tx_hash: hash }] = [await kept(paid[0]!)]
+      await forget(paid)
+      await service.db.query('delete from network_transactions where crypto_tx_hash = $1', [hash])
+      await node.mine(1)
+      for (const one of paid) {
+        await work()
+        expect((await waitingReasons([one]))[0]).toContain(`the wallet has sent ${hash}, which this database`)
+        await markWithdrawalPaid(service.db, networksOf(adapter()), one.id, hash)
+      }
+      const again = await withdraw(customer, '1', address)
+      const marking = markWithdrawalPaid(service.db, networksOf(adapter()), again.id, hash)
+      await expect(marking).rejects.toThrow('is the transaction of withdrawal')
+      await settle([...paid, again])
+      const ended = await Promise.all(paid.map((one) => read(customer, one)))
+      expect(new Set(ended.map(({ crypto_tx_index }) => crypto_tx_index)).size).toBe(3)
+      expect(await received(address)).toHaveLength(3)
       await requireAtRest()
     })
 
@@ -755,6 +856,58 @@ describe.skipIf(!HAS_LITECOIND)('over a Litecoin node', () => {
 
   describe('with one coin in the wallet', () => {
     beforeAll(() => node.restart(['-mempoolreplacement=1']))
+
+    test('a deposit is not spent before its confirmations, and the reason tells', async () => {
+      await emptyWallet()
+      const customer = await newCustomer(service)
+      const into = await newAddress(customer)
+      await node.pay(node.miner, { [into]: '5' })
+      await node.mine(DEPTH - 1)
+      await credit(service.ledger, customer, 'LTC', '5')
+      const address = await node.newAddress()
+      const created = await withdraw(customer, '1', address)
+      await work()
+      expect(await waitingReasons([created])).toEqual([
+        `the hot wallet has 0 LTC to spend, and 1 LTC and the fee are needed; 5 LTC more came in less than ${DEPTH} blocks ago`,
+      ])
+      await node.mine(1)
+      await settle([created])
+      await requirePaid(await read(customer, created), '1', address)
+    })
+
+    test('a wallet with one coin is split into several: the next withdrawals wait for no block', async () => {
+      await emptyWallet()
+      const customer = await newDepositor(['5'])
+      const created: Transfer[] = []
+      for (let round = 1; round <= 4; round++) {
+        created.push(await withdraw(customer, '0.3', await node.newAddress()))
+        await work()
+      }
+      const states = (await Promise.all(created.map(kept))).map(({ state }) => state)
+      expect(states).toEqual(Array(4).fill('BROADCAST'))
+      expect(await waitingReasons(created)).toEqual(Array(4).fill(null))
+      expect((await node.bursar.call<unknown[]>('listunspent', 0)).length).toBeGreaterThan(5)
+      await settle(created)
+    })
+
+    test('a large withdrawal that has waited long keeps what there is from younger ones', async () => {
+      await emptyWallet()
+      const [first, second] = [await newDepositor(['5']), await newCustomer(service)]
+      await credit(service.ledger, first, 'LTC', '10')
+      await credit(service.ledger, second, 'LTC', '10')
+      const large = await withdraw(first, '8', await node.newAddress())
+      await work()
+      const small = await withdraw(second, '1', await node.newAddress())
+      await work(networksOf(adapter({ reserveAfterMs: 0 })))
+      expect(await waitingReasons([large, small])).toEqual([
+        'the hot wallet has 5 LTC to spend, and 8 LTC and the fee are needed',
+        `the hot wallet has 5 LTC to spend, for which withdrawal ${large.id} has waited too long: 8 LTC of it are kept for that one`,
+      ])
+      await newDepositor(['5'])
+      await work(networksOf(adapter({ reserveAfterMs: 0 })))
+      expect((await kept(large)).state).toBe('BROADCAST')
+      await settle([large, small])
+    })
 
     test('a withdrawal is not replaced while another is signed on its change, nor above the ceiling', async () => {
       await emptyWallet()
@@ -883,10 +1036,11 @@ async function available(customer: TestCustomer): Promise<string> {
 }
 
 async function kept({ id }: Transfer) {
-  const { rows } = await service.db.query<{ state: string; raw_transaction: Buffer; crypto_tx_hash: string }>(
-    'select state, raw_transaction, crypto_tx_hash from broadcasts where transfer_id = $1',
-    [id],
-  )
+  const { rows } = await service.db.query<{
+    state: string
+    raw_transaction: Buffer | null
+    crypto_tx_hash: string
+  }>('select state, raw_transaction, crypto_tx_hash from broadcasts where transfer_id = $1', [id])
   return rows[0]!
 }
 
@@ -987,7 +1141,7 @@ async function received(address: string): Promise<Received[]> {
     address,
   )
   const outputs: Received[] = []
-  for (const txid of found.flatMap(({ txids }) => txids)) {
+  for (const txid of new Set(found.flatMap(({ txids }) => txids))) {
     const { details } = await node.miner.call<{
       details: { category: string; address: string; vout: string; amount: string }[]
     }>('gettransaction', txid)

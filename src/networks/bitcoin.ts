@@ -5,6 +5,7 @@ import { formatAmount, parseAmount, parseStoredAmount } from '../assets/amount.t
 import { NETWORKS } from '../assets/catalogue.ts'
 import type { Database, Transaction } from '../db/database.ts'
 import { canonicalAddress } from './addresses.ts'
+import { Batch, CHANGE_MIN, inputVbytes, spendableAtOnce, type Coin, type Payment } from './bitcoin-batch.ts'
 import { bitcoinRpc, RpcError, type BitcoinRpcConfig, type RpcCall } from './bitcoin-rpc.ts'
 import type {
   Arrival,
@@ -32,6 +33,8 @@ export interface BitcoinConfig extends BitcoinRpcConfig {
   pollMs?: number
   /** What has been signed for so long and is in no block is replaced, if its fee is below the current. */
   stuckAfterMs?: number
+  /** How long a withdrawal waits for the hot wallet before no younger one is paid from it. */
+  reserveAfterMs?: number
   /** What the wallet has sent in blocks below this one was looked at, and is not Bursar's to know. */
   firstHeight?: number
 }
@@ -41,10 +44,15 @@ const BLOCK_HASH = /^[0-9a-f]{64}$/
 const POLL_MS = 5_000
 /** Long enough for the six blocks that fees are estimated for, where blocks take minutes. */
 const STUCK_AFTER_MS = 3_600_000
-/** The least that is left to the change of a replacement: less may be dust, which no node relays. */
-const CHANGE_MIN = 10_000n
+/** Most withdrawals that one transaction pays. */
+const PAYMENTS_MAX = 250
+/** Most transactions that are made and tried, before one is signed that the node would take. */
+const TRIES_MAX = 12
+/** A withdrawal that has waited so long for the hot wallet keeps what it needs: no younger one takes it. */
+const RESERVE_AFTER_MS = 1_800_000
 /** Inputs with a higher sequence cannot be replaced (BIP 125). */
 const REPLACEABLE_SEQUENCE_MAX = 0xffff_fffd
+const FINAL_SEQUENCE = 0xffff_ffff
 /** How soon a withdrawal should be in a block, in blocks: what the fee is estimated for. */
 const FEE_TARGET_BLOCKS = 6
 /** Where the node cannot estimate, so many times the least that it relays for. */
@@ -60,6 +68,8 @@ const UNKNOWN_TRANSACTION = INVALID_ADDRESS_OR_KEY
 /** Where the nodes of the family differ. */
 interface Dialect {
   newAddress: RpcCall
+  newChangeAddress: RpcCall
+  changeScriptBytes: number
   /** Its reply is an amount per kvB, or an object with one as `feerate`; none or -1 when it cannot tell. */
   estimate: RpcCall
   /** Whether a transaction may be replaced by one that pays a higher fee (BIP 125). */
@@ -72,6 +82,8 @@ interface Dialect {
 
 const CORE: Dialect = {
   newAddress: ['getnewaddress', '', 'bech32'],
+  newChangeAddress: ['getrawchangeaddress', 'bech32'],
+  changeScriptBytes: 22,
   estimate: ['estimatesmartfee', FEE_TARGET_BLOCKS],
   isReplaceable: true,
   anyFee: 0,
@@ -84,6 +96,8 @@ const DIALECTS: Record<BitcoinNetwork, Dialect> = {
   // Bitcoin Cash Node has no segregated witness and no replacement, and estimates without being told for what.
   BITCOIN_CASH: {
     newAddress: ['getnewaddress', ''],
+    newChangeAddress: ['getrawchangeaddress'],
+    changeScriptBytes: 25,
     estimate: ['estimatefee'],
     isReplaceable: false,
     anyFee: true,
@@ -91,15 +105,21 @@ const DIALECTS: Record<BitcoinNetwork, Dialect> = {
   },
 }
 
-/** What is signed and has not ended. A network that was simulated before has other bytes. */
+/** What is signed and has not ended, and whether it was sent. A network that was simulated before has other bytes. */
 const KEPT = `
-  select raw_transaction from broadcasts
+  select crypto_tx_hash, bool_and(state = 'SIGNED') as unsent, (array_agg(raw_transaction))[1] as raw_transaction
+  from broadcasts
   where network = $1 and due_at is not null and state in ('SIGNED', 'BROADCAST')
-    and get_byte(raw_transaction, 0) <> ascii('{')`
+    and (raw_transaction is null or get_byte(raw_transaction, 0) <> ascii('{'))
+  group by crypto_tx_hash`
+const KEPT_ONCE = `
+  select crypto_tx_hash, raw_transaction, payments
+  from network_transactions
+  where network = $1 and crypto_tx_hash = any ($2)`
 
 /** What was replaced by something that has not ended. */
 const REPLACED = `
-  select r.crypto_tx_hash
+  select distinct r.crypto_tx_hash
   from broadcasts b
   join replaced_transactions r on r.customer_id = b.customer_id and r.transfer_id = b.transfer_id
   where b.network = $1 and b.due_at is not null`
@@ -114,17 +134,35 @@ interface Output {
 /** An output, as 'txid:vout'. */
 type Outpoint = string
 
-/** What can be spent, and what kept transactions are going to spend. */
+/** What can be spent, and what can not be spent yet. */
 interface Coins {
-  free: Map<Outpoint, bigint>
-  taken: Set<Outpoint>
-  isTaken: (outpoint: Outpoint) => boolean
+  ready: Coin[]
+  /** Deposits that are not deep enough, in minor units. */
+  shallow: bigint
+  /** Change of what is signed and not broadcast. */
+  unsentChange: bigint
+}
+
+/** A transaction that is signed and has not ended. */
+interface KeptTransaction {
+  crypto_tx_hash: string
+  unsent: boolean
+  raw_transaction: Buffer
+  /** How many of its outputs, from the first, are payments; none is known of those that were made by the wallet. */
+  payments: number | undefined
+}
+
+/** A withdrawal that the node would pay. */
+interface Payable extends Payment {
+  withdrawal: Withdrawal
 }
 
 interface Unspent {
   txid: string
   vout: string
   amount: string
+  confirmations: string
+  scriptPubKey: string
   spendable: boolean
   safe: boolean
 }
@@ -138,6 +176,26 @@ interface WalletTransaction {
   fee?: string
   walletconflicts: string[]
   details: { category: string; address?: string; amount: string; vout: string }[]
+}
+
+/** How far a transaction is; or the one that is deep in the chain; or those that were made in its place. */
+type Standing =
+  { state: 'MADE' | 'PENDING' | 'UNKNOWN' } | { made: WalletTransaction } | { instead: WalletTransaction[] }
+
+/** Which of how many payments: the first is 0. */
+interface Share {
+  of: number
+  rank: number
+}
+const ALONE: Share = { of: 1, rank: 0 }
+
+/** What a transaction is to pay a withdrawal. */
+type Destined = Pick<Withdrawal, 'transfer_id' | 'amount' | 'destination_address'>
+
+/** A withdrawal that the hot wallet's coins are kept for. */
+interface Reserved {
+  transfer_id: string
+  amount: bigint
 }
 
 /** Where a transaction is: in the wallet or not, how deep (below 0: how deep what conflicts with it is), waiting for a block. */
@@ -216,8 +274,8 @@ export function bitcoinAdapter(
    * which are not made yet, whoever's they are, both are put right before anything is signed.
    */
   async function reconcileLocks(tx: Transaction): Promise<Coins> {
-    const { rows } = await tx.query<{ raw_transaction: Buffer }>(KEPT, [network])
-    const taken = new Set(rows.flatMap(({ raw_transaction }) => decode(raw_transaction).inputs))
+    const kept = await keptTransactions(tx)
+    const taken = new Set(kept.flatMap(({ raw_transaction }) => decode(raw_transaction).inputs))
     // Until the replacement is broadcast, the wallet would spend the change of the one that it replaces.
     const replaced = await tx.query<{ crypto_tx_hash: string }>(REPLACED, [network])
     const gone = new Set(replaced.rows.map(({ crypto_tx_hash }) => crypto_tx_hash))
@@ -231,12 +289,50 @@ export function bitcoinAdapter(
     const unspent = await rpc.call<Unspent[]>('listunspent', 0)
     // One that is spent already cannot be locked, and need not be.
     await setLocks('lock', unspent.map(outpointOf).filter(isTaken))
-    const free = unspent.filter((output) => output.spendable && output.safe && !isTaken(outpointOf(output)))
+    const free = unspent.filter((output) => output.spendable && !isTaken(outpointOf(output)))
+    // A deposit may be reorganised away, and what spends it with it. Change of our own is as good as what it came from.
+    const young = free.filter(({ confirmations }) => Number(confirmations) < depth)
+    const foreign = new Set(await unknownOf(tx, [...new Set(young.map(({ txid }) => txid))]))
+    const isShallow = ({ txid, confirmations }: Unspent) => Number(confirmations) < depth && foreign.has(txid)
+    const ready = free.filter((output) => output.safe && !isShallow(output))
     return {
-      free: new Map(free.map((output) => [outpointOf(output), minorOf(output.amount)])),
-      taken,
-      isTaken,
+      ready: ready.map((output) => ({
+        outpoint: outpointOf(output),
+        amount: minorOf(output.amount),
+        vbytes: inputVbytes(output.scriptPubKey),
+      })),
+      shallow: free.filter(isShallow).reduce((sum, { amount }) => sum + minorOf(amount), 0n),
+      unsentChange: kept
+        .filter(({ unsent, payments }) => unsent && payments !== undefined)
+        .flatMap(({ raw_transaction, payments }) => decode(raw_transaction).outputs.slice(payments))
+        .reduce((sum, amount) => sum + amount, 0n),
     }
+  }
+
+  /** Every transaction that is signed and has not ended, once. */
+  async function keptTransactions(tx: Transaction): Promise<KeptTransaction[]> {
+    const { rows } = await tx.query<{
+      crypto_tx_hash: string
+      unsent: boolean
+      raw_transaction: Buffer | null
+    }>(KEPT, [network])
+    const shared = rows.filter(({ raw_transaction }) => raw_transaction === null)
+    const once =
+      shared.length === 0
+        ? []
+        : (
+            await tx.query<{ crypto_tx_hash: string; raw_transaction: Buffer; payments: number }>(KEPT_ONCE, [
+              network,
+              shared.map(({ crypto_tx_hash }) => crypto_tx_hash),
+            ])
+          ).rows
+    const byHash = new Map(once.map((one) => [one.crypto_tx_hash, one]))
+    return rows.map(({ crypto_tx_hash, unsent, raw_transaction }) => {
+      const found = byHash.get(crypto_tx_hash)
+      const bytes = raw_transaction ?? found?.raw_transaction
+      assert(bytes !== undefined, `transaction ${crypto_tx_hash} of ${network} is not kept`)
+      return { crypto_tx_hash, unsent, raw_transaction: bytes, payments: found?.payments }
+    })
   }
 
   async function setLocks(change: 'lock' | 'unlock', outpoints: Outpoint[]): Promise<void> {
@@ -295,18 +391,32 @@ export function bitcoinAdapter(
       : undefined
   }
 
-  /** Those of these hashes that are no withdrawal's, whatever replaced it. */
+  /**
+   * Those of these hashes that are no withdrawal's, whatever replaced it. One that an operator marked as a withdrawal's is
+   * known when all that it pays is accounted for.
+   */
   async function unknownOf(tx: Transaction, hashes: string[]): Promise<string[]> {
     if (hashes.length === 0) return []
     // With the network's name in it, as the index has it.
     const { rows } = await tx.query<{ crypto_tx_hash: string }>(
       `
       select crypto_tx_hash from broadcasts where network = '${network}' and crypto_tx_hash = any ($1)
-      union all
+      union
       select crypto_tx_hash from replaced_transactions where crypto_tx_hash = any ($1)`,
       [hashes],
     )
+    const partly = await tx.query<{ crypto_tx_hash: string }>(
+      `
+      select n.crypto_tx_hash
+      from network_transactions n
+      join broadcasts b on b.network = '${network}' and b.crypto_tx_hash = n.crypto_tx_hash
+      where n.network = '${network}' and n.kind = 'MARKED' and n.crypto_tx_hash = any ($1)
+      group by n.crypto_tx_hash, n.payments
+      having count(*) < n.payments`,
+      [hashes],
+    )
     const known = new Set(rows.map(({ crypto_tx_hash }) => crypto_tx_hash))
+    for (const { crypto_tx_hash } of partly.rows) known.delete(crypto_tx_hash)
     return hashes.filter((hash) => !known.has(hash))
   }
 
@@ -326,69 +436,221 @@ export function bitcoinAdapter(
     return Number(height)
   }
 
+  /**
+   * Pays as many as it can with one transaction, in their order. What does not fit, or cannot be paid now, waits with the
+   * reason, and its profile's later ones behind it.
+   */
   async function sign(tx: Transaction, withdrawals: Withdrawal[]): Promise<Signing[]> {
     const strange = await sentElsewhere(tx)
     if (strange !== undefined) return withdrawals.map(() => waits(strange))
     const coins = await reconcileLocks(tx)
     const rate = await feeRate()
-    const waiting = new Set<string>()
-    const signings: Signing[] = []
-    for (const withdrawal of withdrawals) {
-      const signing = waiting.has(withdrawal.profile_id)
-        ? waits('an earlier withdrawal of the profile waits')
-        : await signOne(withdrawal, coins, rate)
-      if (signing.outcome === 'WAITS') waiting.add(withdrawal.profile_id)
-      signings.push(signing)
+    if (rate > ceiling!) {
+      const reason = `the network's fee is ${inCoin(rate)} for a kvB, and the ceiling ${inCoin(ceiling!)}`
+      return withdrawals.map(() => waits(reason))
     }
-    return signings
+    const signings = new Map<Withdrawal, Signing>()
+    const payable = await payableOf(withdrawals, signings)
+    const chosen = choose(payable, coins, rate, await longestWaiting(tx), signings)
+    await signSome(chosen, coins, rate, signings)
+    return withdrawals.map((withdrawal) => signings.get(withdrawal)!)
   }
 
-  async function signOne(withdrawal: Withdrawal, coins: Coins, rate: bigint): Promise<Signing> {
-    const amount = minorOf(withdrawal.amount)
-    const there = [...coins.free.values()].reduce((sum, value) => sum + value, 0n)
-    const short = `the hot wallet has ${inCoin(there)} to spend, and ${inCoin(amount)} and the fee are needed`
-    if (there < amount) return waits(short)
-    if (rate > ceiling!)
-      return waits(`the network's fee is ${inCoin(rate)} for a kvB, and the ceiling ${inCoin(ceiling!)}`)
+  /** Those whose address the node knows to pay; the others are refused. */
+  async function payableOf(
+    withdrawals: Withdrawal[],
+    signings: Map<Withdrawal, Signing>,
+  ): Promise<Payable[]> {
+    const checked = await rpc.batch<{ isvalid: boolean; scriptPubKey?: string; error?: string }>(
+      withdrawals.map(({ destination_address }) => ['validateaddress', destination_address]),
+    )
+    return withdrawals.flatMap((withdrawal, index): Payable | [] => {
+      const answer = checked[index]!
+      if (answer instanceof RpcError) throw answer
+      const { isvalid, scriptPubKey, error } = answer
+      if (isvalid && scriptPubKey !== undefined)
+        return {
+          withdrawal,
+          amount: minorOf(withdrawal.amount),
+          script: Uint8Array.from(Buffer.from(scriptPubKey, 'hex')),
+        }
+      signings.set(withdrawal, refused('destination address', error ?? 'it is not valid', withdrawal))
+      return []
+    })
+  }
+
+  /** The withdrawal that has waited for the hot wallet for so long that no younger one may take from it. */
+  async function longestWaiting(tx: Transaction): Promise<Reserved | undefined> {
+    const { rows } = await tx.query<{ transfer_id: string; amount: string }>(
+      `
+      select t.id as transfer_id, t.amount
+      from broadcasts b
+      join transfers t on t.customer_id = b.customer_id and t.id = b.transfer_id
+      where b.network = $1 and b.state = 'HELD' and b.due_at is not null and t.status = 'PENDING'
+        and b.waiting_reason like 'the hot wallet has %'
+        and b.waiting_since < clock_timestamp() - make_interval(secs => $2::float8 / 1000)
+      order by t.id
+      limit 1`,
+      [network, config.reserveAfterMs ?? RESERVE_AFTER_MS],
+    )
+    const [oldest] = rows
+    return oldest && { transfer_id: oldest.transfer_id, amount: minorOf(oldest.amount) }
+  }
+
+  /** Those that one transaction can pay, in their order; the others wait. */
+  function choose(
+    payable: Payable[],
+    coins: Coins,
+    rate: bigint,
+    reserved: Reserved | undefined,
+    signings: Map<Withdrawal, Signing>,
+  ): Payable[] {
+    const there = coins.ready.reduce((sum, { amount }) => sum + amount, 0n)
+    const batch = new Batch<Payable>(coins.ready, { rate, changeScriptBytes: dialect.changeScriptBytes })
+    const waiting = new Set<string>()
+    for (const one of payable) {
+      const { withdrawal, amount } = one
+      const { profile_id, transfer_id } = withdrawal
+      const isYounger = reserved !== undefined && transfer_id > reserved.transfer_id
+      const reason = waiting.has(profile_id)
+        ? 'an earlier withdrawal of the profile waits'
+        : isYounger && there < batch.due + amount + reserved.amount
+          ? `the hot wallet has ${inCoin(there - batch.due)} to spend, for which withdrawal ${reserved.transfer_id} ` +
+            `has waited too long: ${inCoin(reserved.amount)} of it are kept for that one`
+          : batch.add(one)
+            ? undefined
+            : shortOf(amount, there - batch.due, coins)
+      if (reason === undefined) continue
+      waiting.add(profile_id)
+      signings.set(withdrawal, waits(reason))
+    }
+    return [...batch.payments]
+  }
+
+  /** Why the coins do not do for an amount: what there is, what is not to be spent yet, and whether it is in too many coins. */
+  function shortOf(amount: bigint, there: bigint, { ready, shallow, unsentChange }: Coins): string {
+    const once = spendableAtOnce(ready)
+    const also = [
+      there > amount && once.count < ready.length
+        ? `; it is in ${ready.length} coins, of which one transaction can spend ${once.count}, and these hold ` +
+          `${inCoin(once.amount)}: consolidate them`
+        : '',
+      unsentChange > 0n
+        ? `; ${inCoin(unsentChange)} more are change of transactions that are not sent yet`
+        : '',
+      shallow > 0n ? `; ${inCoin(shallow)} more came in less than ${depth} blocks ago` : '',
+    ]
+    return (
+      `the hot wallet has ${inCoin(there)} to spend, and ${inCoin(amount)} and the fee are needed` +
+      also.join('')
+    )
+  }
+
+  /**
+   * Signs one transaction for these, or for some of them where the node would not take it for all: what is dust is refused,
+   * and where another payment may be at fault, half of them is tried. Locks the coins of what it signed.
+   */
+  async function signSome(
+    chosen: Payable[],
+    coins: Coins,
+    rate: bigint,
+    signings: Map<Withdrawal, Signing>,
+  ): Promise<void> {
+    const left: Payable[][] = [chosen]
+    let why = ''
+    for (let tries = 1; tries <= TRIES_MAX && left.length > 0; tries++) {
+      const some = left.shift()!
+      if (some.length === 0) continue
+      const made = await signOne(some, coins, rate)
+      if ('signed' in made) {
+        for (const [index, { withdrawal }] of made.paid.entries()) {
+          const crypto_tx_index = String(index)
+          signings.set(withdrawal, { outcome: 'SIGNED', ...made.signed, crypto_tx_index })
+        }
+        break
+      }
+      why = `the node does not take it: ${made.reason}`
+      if (/dust/i.test(made.reason)) {
+        const smallest = some.reduce((one, other) => (dustiness(other) < dustiness(one) ? other : one))
+        signings.set(smallest.withdrawal, refused('amount', made.reason, smallest.withdrawal))
+        left.unshift(some.filter((one) => one !== smallest))
+      } else if (some.length > 1 && !made.ofAll) {
+        const middle = Math.ceil(some.length / 2)
+        left.unshift(some.slice(0, middle), some.slice(middle))
+      }
+    }
+    for (const { withdrawal } of chosen) {
+      if (!signings.has(withdrawal)) signings.set(withdrawal, waits(why || 'the next transaction pays it'))
+    }
+  }
+
+  /** Signs a transaction that pays all of these, in their order, before its change. Throws RpcError, with nothing locked. */
+  async function signOne(
+    some: Payable[],
+    coins: Coins,
+    rate: bigint,
+  ): Promise<{ signed: SignedTransaction; paid: Payable[] } | { reason: string; ofAll: boolean }> {
+    const batch = new Batch<Payable>(coins.ready, { rate, changeScriptBytes: dialect.changeScriptBytes })
+    const paid = some.filter((one) => batch.add(one))
+    const plan = batch.plan()
+    const scripts = await changeScripts(plan.change.length)
+    const unsigned = RawOldTx.encode({
+      version: 2,
+      inputs: plan.coins.map(({ outpoint }) => {
+        const [txid, index] = outpoint.split(':') as [string, string]
+        return {
+          txid: Buffer.from(txid, 'hex'),
+          index: Number(index),
+          finalScriptSig: new Uint8Array(),
+          sequence: dialect.isReplaceable ? REPLACEABLE_SEQUENCE_MAX : FINAL_SEQUENCE,
+        }
+      }),
+      outputs: [
+        ...plan.payments.map(({ amount, script }) => ({ amount, script })),
+        ...plan.change.map((amount, index) => ({ amount, script: scripts[index]! })),
+      ],
+      lockTime: 0,
+    })
+    let raw_transaction: Buffer
     try {
-      return { outcome: 'SIGNED', ...(await fundAndSign(withdrawal, coins, rate)) }
+      raw_transaction = await signed(Buffer.from(unsigned).toString('hex'))
     } catch (error) {
       if (!(error instanceof RpcError)) throw error
-      const refusal = refusalOf(error, withdrawal)
-      if (refusal !== undefined) return { outcome: 'REFUSED', refusal }
-      // Whatever it is, it is this one's, and holds up no other: the wallet may do tomorrow what it refuses today.
-      return waits(`${short} (${error.message})`)
+      return { reason: error.message, ofAll: true }
     }
+    const { txid, inputs, outputs } = decode(raw_transaction)
+    const asked = [...plan.payments.map(({ amount }) => amount), ...plan.change]
+    assert(
+      outputs.length === asked.length && outputs.every((amount, index) => amount === asked[index]),
+      'a transaction pays its withdrawals and the change, and nothing else',
+    )
+    const [test] = await rpc.call<{ allowed: boolean; 'reject-reason'?: string }[]>(
+      'testmempoolaccept',
+      [raw_transaction.toString('hex')],
+      dialect.anyFee,
+    )
+    if (!test!.allowed) {
+      const reason = test!['reject-reason'] ?? 'it gives no reason'
+      return { reason, ofAll: /fee|chain|mempool|missing|conflict/i.test(reason) }
+    }
+    await setLocks('lock', inputs)
+    return { signed: { raw_transaction, crypto_tx_hash: txid, payments: paid.length }, paid }
   }
 
-  /** Throws RpcError, with nothing locked. */
-  async function fundAndSign(
-    { amount, destination_address }: Withdrawal,
-    { free, taken, isTaken }: Coins,
-    rate: bigint,
-  ): Promise<SignedTransaction> {
-    const unfunded = await rpc.call<string>('createrawtransaction', [], [{ [destination_address]: amount }])
-    const feeRate = formatAmount(rate, DECIMALS)
-    const funded = await rpc.call<{ hex: string; changepos: string }>('fundrawtransaction', unfunded, {
-      feeRate,
-      lockUnspents: true,
-      ...(dialect.isReplaceable && { replaceable: true }),
+  /** Scripts of new addresses for change. */
+  async function changeScripts(count: number): Promise<Uint8Array[]> {
+    const calls = (call: RpcCall) => Array.from({ length: count }, () => call)
+    const addresses = await rpc.batch<string>(calls(dialect.newChangeAddress))
+    const infos = await rpc.batch<{ scriptPubKey: string }>(
+      addresses.map((address) => {
+        if (address instanceof RpcError) throw address
+        return ['getaddressinfo', address]
+      }),
+    )
+    return infos.map((info) => {
+      if (info instanceof RpcError) throw info
+      return Uint8Array.from(Buffer.from(info.scriptPubKey, 'hex'))
     })
-    const { inputs, outputs } = decode(Buffer.from(funded.hex, 'hex'))
-    // A node that restarts between the two calls has forgotten the locks. The next attempt puts them right.
-    if (inputs.some(isTaken)) throw new Error(`the node of ${network} has lost its locks`)
-    const paid = outputs.filter((_, index) => index !== Number(funded.changepos))
-    assert(paid.length === 1 && paid[0] === minorOf(amount), 'a withdrawal pays its amount and nothing else')
-
-    const raw_transaction = await signed(funded.hex).catch(async (error: unknown) => {
-      if (error instanceof RpcError) await setLocks('unlock', inputs)
-      throw error
-    })
-    for (const input of inputs) {
-      free.delete(input)
-      taken.add(input)
-    }
-    return { raw_transaction, crypto_tx_hash: decode(raw_transaction).txid }
   }
 
   async function signed(hex: string): Promise<Buffer> {
@@ -421,44 +683,62 @@ export function bitcoinAdapter(
    * sent again. What is in the chain already, or can never be any more, is for `progress` to tell.
    */
   async function broadcast(withdrawals: BroadcastWithdrawal[]): Promise<BroadcastAnswer[]> {
+    const bytes = new Map(withdrawals.map((one) => [one.crypto_tx_hash, one.raw_transaction]))
     const sent = await rpc.batch<string>(
-      withdrawals.map(({ raw_transaction }) => [
-        'sendrawtransaction',
-        raw_transaction.toString('hex'),
-        dialect.anyFee,
-      ]),
+      [...bytes.values()].map((raw) => ['sendrawtransaction', raw.toString('hex'), dialect.anyFee]),
     )
-    return sent.map((answer) =>
-      answer instanceof RpcError && answer.code !== VERIFY_ALREADY_IN_CHAIN
+    const answers = new Map([...bytes.keys()].map((hash, index) => [hash, sent[index]!]))
+    return withdrawals.map(({ crypto_tx_hash }) => {
+      const answer = answers.get(crypto_tx_hash)!
+      return answer instanceof RpcError && answer.code !== VERIFY_ALREADY_IN_CHAIN
         ? { accepted: false, waits: `the node does not take it yet: ${answer.message}` }
-        : { accepted: true },
-    )
+        : { accepted: true }
+    })
   }
 
   async function progress(withdrawals: BroadcastWithdrawal[]): Promise<Progress[]> {
-    const now = await whereabouts(withdrawals.map(({ crypto_tx_hash }) => crypto_tx_hash))
-    const answers: Progress[] = []
-    for (const [index, withdrawal] of withdrawals.entries()) {
+    const byHash = new Map(withdrawals.map((one) => [one.crypto_tx_hash, one]))
+    const now = await whereabouts([...byHash.keys()])
+    const standings = new Map<string, Standing>()
+    for (const [index, [hash, one]] of [...byHash].entries()) {
       const { transaction, confirmations, inMempool } = now[index]!
-      if (transaction !== undefined && confirmations >= depth)
-        answers.push(confirmed(transaction, withdrawal))
+      if (transaction !== undefined && confirmations >= depth) standings.set(hash, { made: transaction })
       else if (transaction !== undefined && confirmations <= -depth)
-        answers.push(await madeInstead(await inWallet(transaction.walletconflicts), withdrawal))
-      else if (confirmations !== 0) answers.push({ state: 'MADE' })
-      else if (inMempool) answers.push({ state: 'PENDING' })
-      else answers.push(await lost(withdrawal))
+        standings.set(hash, { instead: await inWallet(transaction.walletconflicts) })
+      else if (confirmations !== 0) standings.set(hash, { state: 'MADE' })
+      else if (inMempool) standings.set(hash, { state: 'PENDING' })
+      else standings.set(hash, await lost(one))
+    }
+    const answers: Progress[] = []
+    for (const withdrawal of withdrawals) {
+      const standing = standings.get(withdrawal.crypto_tx_hash)!
+      if ('made' in standing) answers.push(confirmed(standing.made, withdrawal))
+      else if ('instead' in standing) answers.push(await madeInstead(standing.instead, withdrawal))
+      else answers.push(standing)
     }
     return answers
   }
 
-  function confirmed(transaction: WalletTransaction, withdrawal: Withdrawal): Progress {
-    const paid = payment(transaction, withdrawal)
-    assert(paid !== undefined && transaction.fee !== undefined, 'a withdrawal pays its destination')
+  /** Of its own transaction: each of several payments bears its part of the fee, so that all of them bear all of it. */
+  function confirmed(transaction: WalletTransaction, withdrawal: BroadcastWithdrawal): Progress {
+    const { crypto_tx_index } = withdrawal
+    const paid = payments(transaction, withdrawal).find(
+      ({ vout }) => crypto_tx_index === undefined || vout === crypto_tx_index,
+    )
+    assert(paid !== undefined, 'a withdrawal pays its destination')
+    const all = sent(transaction)
+    const share = { of: crypto_tx_index === undefined ? 1 : all.length, rank: all.indexOf(paid.vout) }
+    return paidWith(transaction, paid.vout, crypto_tx_index === undefined ? ALONE : share)
+  }
+
+  function paidWith(transaction: WalletTransaction, crypto_tx_index: string, share: Share): Progress {
+    assert(transaction.fee !== undefined, 'a transaction of the wallet has a fee')
+    const amount = partOf(-minorOf(transaction.fee), share)
     return {
       state: 'CONFIRMED',
       crypto_tx_hash: transaction.txid,
-      crypto_tx_index: paid.vout,
-      networkFee: { asset: coin, amount: formatAmount(-minorOf(transaction.fee), DECIMALS) },
+      crypto_tx_index,
+      networkFee: { asset: coin, amount: formatAmount(amount, DECIMALS) },
     }
   }
 
@@ -466,15 +746,15 @@ export function bitcoinAdapter(
    * The network does not have it. It never will, if the wallet's own transactions, deep in the chain, have spent what
    * it spends, or what that came from: somebody has used the wallet while its locks were forgotten.
    */
-  async function lost(withdrawal: BroadcastWithdrawal): Promise<Progress> {
-    for (const input of decode(withdrawal.raw_transaction).inputs) {
+  async function lost({ raw_transaction }: BroadcastWithdrawal): Promise<Standing> {
+    for (const input of decode(raw_transaction).inputs) {
       const [txid, vout] = input.split(':') as [string, string]
       const [parent] = await inWallet([txid])
       const confirmations = Number(parent?.confirmations ?? 0)
-      if (confirmations <= -depth) return madeInstead([], withdrawal)
+      if (confirmations <= -depth) return { instead: [] }
       if (confirmations < depth || (await rpc.call('gettxout', txid, Number(vout), false)) !== null) continue
       const spender = await spenderSince(parent!.blockhash!, input)
-      if (spender !== undefined) return madeInstead([spender], withdrawal)
+      if (spender !== undefined) return { instead: [spender] }
     }
     return { state: 'UNKNOWN' }
   }
@@ -497,13 +777,63 @@ export function bitcoinAdapter(
   ): Promise<Progress> {
     for (const other of others) {
       if (Number(other.confirmations) < depth) continue
-      if (await pays(other, withdrawal)) return confirmed(other, withdrawal)
+      const paid = await paidInstead(other, withdrawal)
+      if (paid !== undefined) return paidWith(other, paid.vout, paid.share)
     }
     return { state: 'FAILED', refusal: {} }
   }
 
+  /**
+   * The output of another transaction that is this withdrawal's payment: of its own after all, when that was mined a moment
+   * ago, of one that it replaced, or of one that Bursar did not make, such as an operator's fee bump. Where its own pays
+   * several, each output is one's of them. Another withdrawal's own is not.
+   */
+  async function paidInstead(
+    other: WalletTransaction,
+    withdrawal: BroadcastWithdrawal,
+  ): Promise<{ vout: string; share: Share } | undefined> {
+    const together = await payingTogether(withdrawal)
+    const ids = together.map(({ transfer_id }) => transfer_id)
+    const { rowCount } = await db.query(
+      `select from broadcasts where network = '${network}' and crypto_tx_hash = $1 and transfer_id <> all ($2) limit 1`,
+      [other.txid, ids],
+    )
+    if (rowCount !== 0) return undefined
+    const used = new Set<string>()
+    const paid = together.flatMap((one) => {
+      const found = payments(other, one).find(({ vout }) => !used.has(vout))
+      if (found === undefined) return []
+      used.add(found.vout)
+      return [{ transfer_id: one.transfer_id, vout: found.vout }]
+    })
+    const rank = paid.findIndex(({ transfer_id }) => transfer_id === withdrawal.transfer_id)
+    return rank < 0 ? undefined : { vout: paid[rank]!.vout, share: { of: paid.length, rank } }
+  }
+
+  /** The withdrawals that the same transaction pays, in the order of its outputs. */
+  async function payingTogether(withdrawal: BroadcastWithdrawal): Promise<Destined[]> {
+    if (withdrawal.crypto_tx_index === undefined) return [withdrawal]
+    const { rows } = await db.query<Destined>(
+      `
+      select t.id as transfer_id, t.amount, t.destination_address
+      from broadcasts b
+      join transfers t on t.customer_id = b.customer_id and t.id = b.transfer_id
+      where b.network = '${network}' and b.crypto_tx_hash = $1
+      order by b.crypto_tx_index::int`,
+      [withdrawal.crypto_tx_hash],
+    )
+    return rows.map((row) => ({
+      ...row,
+      destination_address: canonical(row.destination_address) ?? row.destination_address,
+    }))
+  }
+
   /** For an operator who says that this transaction of the wallet's is a withdrawal's. */
-  async function paidBy(withdrawal: PaidWithdrawal, hash: string): Promise<SignedTransaction> {
+  async function paidBy(
+    tx: Transaction,
+    withdrawal: PaidWithdrawal,
+    hash: string,
+  ): Promise<SignedTransaction> {
     // What is made instead of it is found without being told, once it is deep.
     if (withdrawal.raw_transaction !== null)
       throw new Error(
@@ -512,11 +842,29 @@ export function bitcoinAdapter(
     const [transaction] = await inWallet([hash])
     if (transaction === undefined) throw new Error(`the wallet of ${network} has no transaction ${hash}`)
     const { amount, destination_address } = withdrawal
-    if (payment(transaction, withdrawal) === undefined)
+    const paying = payments(transaction, withdrawal)
+    if (paying.length === 0)
       throw new Error(`${hash} does not pay ${amount} ${coin} to ${destination_address}`)
     if (Number(transaction.confirmations) < 0)
       throw new Error(`another transaction was made instead of ${hash}`)
-    return { raw_transaction: Buffer.from(transaction.hex, 'hex'), crypto_tx_hash: transaction.txid }
+    const { rows } = await tx.query<{ transfer_id: string; crypto_tx_index: string | null }>(
+      `
+      select b.transfer_id, coalesce(b.crypto_tx_index, t.crypto_tx_index) as crypto_tx_index
+      from broadcasts b
+      join transfers t on t.customer_id = b.customer_id and t.id = b.transfer_id
+      where b.network = '${network}' and b.crypto_tx_hash = $1 and b.transfer_id <> $2`,
+      [hash, withdrawal.transfer_id],
+    )
+    const owner = ({ vout }: { vout: string }) => rows.find(({ crypto_tx_index }) => crypto_tx_index === vout)
+    const free = paying.find((output) => owner(output) === undefined)
+    if (free === undefined)
+      throw new Error(`${hash} is the transaction of withdrawal ${owner(paying[0]!)!.transfer_id}`)
+    return {
+      raw_transaction: Buffer.from(transaction.hex, 'hex'),
+      crypto_tx_hash: transaction.txid,
+      crypto_tx_index: free.vout,
+      payments: sent(transaction).length,
+    }
   }
 
   /**
@@ -538,28 +886,26 @@ export function bitcoinAdapter(
     return found.flatMap((one) => known(one) ?? [])
   }
 
-  /**
-   * Whether a transaction is this withdrawal's payment: its own after all, when it was mined a moment ago, or one that
-   * Bursar did not make, such as an operator's fee bump. Another withdrawal's own is not.
-   */
-  async function pays(transaction: WalletTransaction, withdrawal: BroadcastWithdrawal): Promise<boolean> {
-    if (payment(transaction, withdrawal) === undefined) return false
-    const { rowCount } = await db.query(
-      'select from broadcasts where network = $1 and crypto_tx_hash = $2 and transfer_id <> $3 limit 1',
-      [network, transaction.txid, withdrawal.transfer_id],
-    )
-    return rowCount === 0
+  /** The outputs that pay the destination, in their order. Change is not among a transaction's details. */
+  function payments(
+    { details }: WalletTransaction,
+    { amount, destination_address }: Omit<Destined, 'transfer_id'>,
+  ) {
+    return details
+      .filter(
+        (output) =>
+          output.category === 'send' &&
+          minorOf(output.amount) === -minorOf(amount) &&
+          output.address !== undefined &&
+          canonical(output.address) === destination_address,
+      )
+      .sort((one, other) => Number(one.vout) - Number(other.vout))
   }
 
-  /** The output that pays the destination. */
-  function payment({ details }: WalletTransaction, { amount, destination_address }: Withdrawal) {
-    return details.find(
-      (output) =>
-        output.category === 'send' &&
-        minorOf(output.amount) === -minorOf(amount) &&
-        output.address !== undefined &&
-        canonical(output.address) === destination_address,
-    )
+  /** The outputs with which a transaction pays anybody, in their order. */
+  function sent({ details }: WalletTransaction): string[] {
+    const outputs = details.filter(({ category }) => category === 'send').map(({ vout }) => vout)
+    return [...new Set(outputs)].sort((one, other) => Number(one) - Number(other))
   }
 
   // ------------------------------------------------------------------------------------------------ replacing
@@ -576,25 +922,31 @@ export function bitcoinAdapter(
     const rate = await feeRate()
     const { incrementalfee } = await rpc.call<{ incrementalfee: string }>('getnetworkinfo')
     // What is signed on the change of one that is replaced could never be made.
-    const { rows } = await tx.query<{ raw_transaction: Buffer }>(KEPT, [network])
     const parents = new Set(
-      rows.flatMap(({ raw_transaction }) =>
+      (await keptTransactions(tx)).flatMap(({ raw_transaction }) =>
         decode(raw_transaction).inputs.map((outpoint) => outpoint.split(':')[0]!),
       ),
     )
-    const replacements: (SignedTransaction | undefined)[] = []
-    for (const withdrawal of withdrawals) {
-      const isParent = parents.has(withdrawal.crypto_tx_hash)
-      const rates = { current: rate, step: minorOf(incrementalfee) }
-      replacements.push(isParent ? undefined : await replacement(withdrawal, rates))
+    const rates = { current: rate, step: minorOf(incrementalfee) }
+    const replacements = new Map<string, SignedTransaction | undefined>()
+    for (const { crypto_tx_hash } of withdrawals) {
+      if (replacements.has(crypto_tx_hash)) continue
+      const together = withdrawals.filter((one) => one.crypto_tx_hash === crypto_tx_hash)
+      const isParent = parents.has(crypto_tx_hash)
+      replacements.set(crypto_tx_hash, isParent ? undefined : await replacement(together, rates))
     }
-    return replacements
+    return withdrawals.map(({ crypto_tx_hash, crypto_tx_index }) => {
+      const bumped = replacements.get(crypto_tx_hash)
+      return bumped && { ...bumped, ...(crypto_tx_index !== undefined && { crypto_tx_index }) }
+    })
   }
 
+  /** Of the transaction that pays these, which are all that it pays. */
   async function replacement(
-    { raw_transaction, crypto_tx_hash, amount, destination_address }: BroadcastWithdrawal,
+    together: BroadcastWithdrawal[],
     rates: { current: bigint; step: bigint },
   ): Promise<SignedTransaction | undefined> {
+    const { raw_transaction, crypto_tx_hash } = together[0]!
     const old = RawTx.decode(raw_transaction)
     if (!old.inputs.every(({ sequence }) => sequence <= REPLACEABLE_SEQUENCE_MAX)) return undefined
     const hex = raw_transaction.toString('hex')
@@ -605,10 +957,14 @@ export function bitcoinAdapter(
     // Others that came in on it would go with it, an operator's too.
     if (Number(known(pooled!)?.descendantcount ?? 1) > 1) return undefined
     const { vsize, vout } = known(decoded!)!
-    const isPayment = ({ value, scriptPubKey: { address, addresses = [] } }: Output) =>
-      minorOf(value) === minorOf(amount) && canonical(address ?? addresses[0] ?? '') === destination_address
-    const change = vout.findIndex((output) => !isPayment(output))
-    if (change < 0 || !(await isOwn(vout[change]!))) return undefined
+    const isPayment = (one: Output, index: number) =>
+      together.some(({ crypto_tx_index, amount, destination_address }) => {
+        if (crypto_tx_index !== undefined) return Number(crypto_tx_index) === index
+        return minorOf(one.value) === minorOf(amount) && addressOf(one) === destination_address
+      })
+    const change = vout.flatMap((one, index) => (isPayment(one, index) ? [] : [index]))
+    if (change.length === 0) return undefined
+    for (const index of change) if (!(await isOwn(vout[index]!))) return undefined
 
     const paid = (await spentBy(decode(raw_transaction).inputs)) - sumOf(old.outputs)
     // A signature may be a byte longer than the last one.
@@ -616,12 +972,20 @@ export function bitcoinAdapter(
     const fee = perKvb(rates.current, size)
     // Nodes take nothing that pays less for being relayed again. What pays about the current fee stays.
     if (perKvb(rates.current, BigInt(vsize)) < paid + perKvb(rates.step, size)) return undefined
-    const left = old.outputs[change]!.amount - (fee - paid)
-    if (rates.current > ceiling! || left < CHANGE_MIN) return undefined
+    const amounts = old.outputs.map(({ amount }) => amount)
+    let missing = fee - paid
+    for (const index of change) {
+      const most = amounts[index]! - CHANGE_MIN
+      if (most <= 0n) continue
+      const taken = smaller(most, missing)
+      amounts[index]! -= taken
+      missing -= taken
+    }
+    if (rates.current > ceiling! || missing > 0n) return undefined
     const unsigned = RawOldTx.encode({
       version: old.version,
       inputs: old.inputs.map((input) => ({ ...input, finalScriptSig: new Uint8Array() })),
-      outputs: old.outputs.map((output, index) => (index === change ? { ...output, amount: left } : output)),
+      outputs: old.outputs.map((output, index) => ({ ...output, amount: amounts[index]! })),
       lockTime: old.lockTime,
     })
     const bumped = await signed(Buffer.from(unsigned).toString('hex'))
@@ -632,8 +996,16 @@ export function bitcoinAdapter(
       dialect.anyFee,
     )
     if (!test!.allowed) return undefined
-    return { raw_transaction: bumped, crypto_tx_hash: decode(bumped).txid }
+    const shared = together[0]!.crypto_tx_index !== undefined
+    return {
+      raw_transaction: bumped,
+      crypto_tx_hash: decode(bumped).txid,
+      ...(shared && { payments: together.length }),
+    }
   }
+
+  const addressOf = ({ scriptPubKey: { address, addresses = [] } }: Output) =>
+    canonical(address ?? addresses[0] ?? '')
 
   /** Whether an output is the wallet's: one that an operator made may have several recipients. */
   async function isOwn({ scriptPubKey: { address, addresses = [] } }: Output): Promise<boolean> {
@@ -691,6 +1063,7 @@ export function bitcoinAdapter(
   return {
     pollMs,
     signsAlone: true,
+    paysMany: PAYMENTS_MAX,
     asksNode: true,
     ready: async () => void (await rpc.call('getblockcount')),
     review: () => ({ verdict: 'PASS' }),
@@ -698,7 +1071,7 @@ export function bitcoinAdapter(
     broadcast,
     progress,
     ...(dialect.isReplaceable && { replace, stuckAfterMs: config.stuckAfterMs ?? STUCK_AFTER_MS }),
-    paidBy: (_tx, withdrawal, hash) => paidBy(withdrawal, hash),
+    paidBy,
     newDepositAddress,
     arrivals,
     estimateFee,
@@ -736,13 +1109,29 @@ function elsewhere(stranger: Stranger, others: Stranger[]): string {
   )
 }
 
-/** Why the node will never pay this: what it says of the address, or that the amount is dust. */
-function refusalOf(error: RpcError, { destination_address }: Withdrawal): Refusal | undefined {
-  const isAddress = error.method === 'createrawtransaction' && error.code === INVALID_ADDRESS_OR_KEY
-  const isDust = error.method === 'fundrawtransaction' && /amount too small|dust/i.test(error.reason)
-  if (!isAddress && !isDust) return undefined
-  const message = `the network refused the ${isDust ? 'amount' : 'destination address'}: ${error.reason}`
-  return { status_details: { invalid_destination_address: { message, destination_address } } }
+/** The node will never pay this. */
+function refused(
+  what: 'amount' | 'destination address',
+  reason: string,
+  { destination_address }: Withdrawal,
+): Signing {
+  const message = `the network refused the ${what}: ${reason}`
+  const refusal: Refusal = {
+    status_details: { invalid_destination_address: { message, destination_address } },
+  }
+  return { outcome: 'REFUSED', refusal }
+}
+
+/** How near an output is to dust: nodes take more for one that costs more to spend. */
+const dustiness = ({ amount, script }: Payment): bigint => {
+  const isWitness = script[0] === 0 || (script[0]! >= 0x51 && script[0]! <= 0x60)
+  return (amount * 1_000n) / BigInt(8 + 1 + script.length + (isWitness ? 67 : 148))
+}
+
+/** The part of a fee that one of several payments bears. All of them bear all of it, to the last unit. */
+function partOf(fee: bigint, { of, rank }: Share): bigint {
+  const upTo = (count: number) => (fee * BigInt(count)) / BigInt(of)
+  return upTo(rank + 1) - upTo(rank)
 }
 
 /** What was found; undefined when the node does not know it. Throws on any other refusal. */

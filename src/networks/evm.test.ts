@@ -1274,6 +1274,7 @@ describe('when the worker dies', () => {
       }
       expect(await requireAgreement(wallet, funds, [customer])).toHaveLength(orders)
     },
+    240_000,
   )
 })
 

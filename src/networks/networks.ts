@@ -27,6 +27,10 @@ export interface Withdrawal {
 export interface SignedTransaction {
   raw_transaction: Buffer
   crypto_tx_hash: string
+  /** Where a network's transactions pay many withdrawals (`paysMany`): the output that pays this one. */
+  crypto_tx_index?: string
+  /** And how many it pays. */
+  payments?: number
 }
 
 export type BroadcastWithdrawal = Withdrawal &
@@ -195,6 +199,11 @@ export interface NetworkAdapter {
   isSimulated?: true
   /** A real network in a sandbox: a customer is paid no more over it than has come in for them over it. */
   paysDepositsOnly?: true
+  /**
+   * A transaction may pay so many withdrawals, of any customers: what `sign` gives for them has the same hash and bytes, which
+   * are kept once. `replace` is then asked about all withdrawals of a transaction together, and gives all the same.
+   */
+  paysMany?: number
   /** Signing takes what only one may take at a time, a wallet's inputs or nonces: the worker sees to it. */
   signsAlone?: true
   /**

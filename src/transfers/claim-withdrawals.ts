@@ -21,10 +21,15 @@ export interface Claimed extends Withdrawal {
   state: State
   raw_transaction: Buffer | null
   crypto_tx_hash: string | null
+  /** Where its transaction pays several: which output pays it, and how many there are. */
+  crypto_tx_index?: string
+  payments?: number
   replaced: string[]
   /** How long ago its worker began it, or replaced its transaction. */
   age_ms: number
 }
+
+type Row = Omit<Claimed, 'replaced' | 'crypto_tx_index'> & { crypto_tx_index: string | null }
 
 /** A withdrawal whose transaction is kept. */
 export type Kept = Claimed & BroadcastWithdrawal
@@ -116,9 +121,9 @@ export async function claimDue(
   { customer_id, network }: Omit<Work, 'state'>,
   { limit = CLAIM_MAX, heldAt }: { limit?: number; heldAt?: string } = {},
 ): Promise<Claimed[]> {
-  const { rows } = await tx.query<Omit<Claimed, 'replaced'>>({
+  const { rows } = await tx.query<Row>({
     text: `
-      ${CLAIMED}, b.state, b.raw_transaction, b.crypto_tx_hash, ${ageOf('b.created_at')}
+      ${CLAIMED}, b.state, b.raw_transaction, b.crypto_tx_hash, b.crypto_tx_index, ${ageOf('b.created_at')}
       from (
         select *
         from broadcasts
@@ -133,7 +138,7 @@ export async function claimDue(
   })
   return heldAt === undefined
     ? withReplaced(tx, customer_id, rows)
-    : rows.map((row) => withCanonicalAddress({ ...row, replaced: [] }))
+    : rows.map(({ crypto_tx_index: _, ...row }) => withCanonicalAddress({ ...row, replaced: [] }))
 }
 
 /**
@@ -144,7 +149,7 @@ export async function leaseKept(
   { customer_id, network }: Omit<Work, 'state'>,
   limit: number,
 ): Promise<Kept[]> {
-  const { rows } = await db.query<Omit<Kept, 'replaced'>>({
+  const { rows } = await db.query<Row>({
     text: `
       with leased as (
         update broadcasts
@@ -160,12 +165,49 @@ export async function leaseKept(
         )
         returning *
       )
-      ${CLAIMED}, b.state, b.raw_transaction, b.crypto_tx_hash, ${ageOf('b.created_at')}
+      ${CLAIMED}, b.state, b.raw_transaction, b.crypto_tx_hash, b.crypto_tx_index, ${ageOf('b.created_at')}
       from leased b ${ITS_TRANSFER}
       order by b.due_at, b.transfer_id`,
     values: [customer_id, network, limit, LEASE_MS],
   })
-  return withReplaced(db, customer_id, rows)
+  return (await withReplaced(db, customer_id, rows)) as Kept[]
+}
+
+/**
+ * Every withdrawal that a transaction pays which pays one of these, whoever's; none of a transaction of which a payment has
+ * ended already.
+ */
+export async function payingTogether(
+  tx: Transaction,
+  network: Network,
+  some: readonly Kept[],
+): Promise<Kept[]> {
+  const alone = some.filter(({ crypto_tx_index }) => crypto_tx_index === undefined)
+  const hashes = new Set(
+    some.flatMap(({ crypto_tx_index, crypto_tx_hash }) =>
+      crypto_tx_index === undefined ? [] : [crypto_tx_hash],
+    ),
+  )
+  if (hashes.size === 0) return alone
+  const { rows } = await tx.query<Row & { ended: boolean }>(
+    `
+    select t.customer_id, t.id as transfer_id, t.profile_id, b.network, t.asset, t.amount, t.memo, t.fiat_account_id,
+           t.destination_address, b.state, b.raw_transaction, b.crypto_tx_hash, b.crypto_tx_index,
+           ${ageOf('b.created_at')}, b.due_at is null as ended
+    from broadcasts b
+    join transfers t on t.customer_id = b.customer_id and t.id = b.transfer_id
+    where b.network = $1 and b.crypto_tx_hash = any ($2)
+    order by b.crypto_tx_index::int`,
+    [network, [...hashes]],
+  )
+  const ended = new Set(rows.filter((row) => row.ended).map(({ crypto_tx_hash }) => crypto_tx_hash))
+  const open = rows.filter(({ crypto_tx_hash }) => !ended.has(crypto_tx_hash))
+  const found: Kept[] = [...alone]
+  for (const customerId of new Set(open.map(({ customer_id }) => customer_id))) {
+    const its = open.filter(({ customer_id }) => customer_id === customerId)
+    found.push(...((await withReplaced(tx, customerId, its)) as Kept[]))
+  }
+  return found
 }
 
 /** Ends the leases of what was not recorded: it is still due. */
@@ -180,13 +222,10 @@ export async function release(db: Database, customerId: string, transferIds: str
  * With what each one's transaction has replaced. Asked behind the claim: the statement that claims may not see what
  * another worker replaced just before.
  */
-async function withReplaced<T extends Omit<Claimed, 'replaced'>>(
-  db: Queryable,
-  customerId: string,
-  claimed: T[],
-): Promise<(T & { replaced: string[] })[]> {
-  if (claimed.length === 0) return []
-  const { rows } = await db.query<{ transfer_id: string; crypto_tx_hash: string; age_ms: number }>({
+async function withReplaced(db: Queryable, customerId: string, rows: Row[]): Promise<Claimed[]> {
+  if (rows.length === 0) return []
+  const claimed = await withTheirTransactions(db, rows)
+  const replaced = await db.query<{ transfer_id: string; crypto_tx_hash: string; age_ms: number }>({
     text: `
       select transfer_id, crypto_tx_hash, ${ageOf('replaced_at')}
       from replaced_transactions
@@ -194,12 +233,45 @@ async function withReplaced<T extends Omit<Claimed, 'replaced'>>(
     values: [customerId, claimed.map(({ transfer_id }) => transfer_id)],
   })
   return claimed.map((one) => {
-    const before = rows.filter(({ transfer_id }) => transfer_id === one.transfer_id)
+    const before = replaced.rows.filter(({ transfer_id }) => transfer_id === one.transfer_id)
     return withCanonicalAddress({
       ...one,
       replaced: before.map(({ crypto_tx_hash }) => crypto_tx_hash),
       age_ms: Math.min(one.age_ms, ...before.map(({ age_ms }) => age_ms)),
     })
+  })
+}
+
+/** With the bytes of the transactions that pay several: each is read once. */
+async function withTheirTransactions(db: Queryable, rows: Row[]): Promise<Omit<Claimed, 'replaced'>[]> {
+  const hashes = new Set(
+    rows.flatMap((row) =>
+      row.raw_transaction === null && row.crypto_tx_hash !== null ? [row.crypto_tx_hash] : [],
+    ),
+  )
+  const found =
+    hashes.size === 0
+      ? []
+      : (
+          await db.query<{
+            crypto_tx_hash: string
+            raw_transaction: Buffer
+            payments: number
+            age_ms: number
+          }>(
+            `
+            select crypto_tx_hash, raw_transaction, payments, ${ageOf('signed_at')}
+            from network_transactions
+            where network = $1 and crypto_tx_hash = any ($2)`,
+            [rows[0]!.network, [...hashes]],
+          )
+        ).rows
+  const byHash = new Map(found.map((one) => [one.crypto_tx_hash, one]))
+  return rows.map(({ crypto_tx_index, ...row }) => {
+    const shared = byHash.get(row.crypto_tx_hash ?? '')
+    if (shared === undefined || crypto_tx_index === null) return row
+    const { raw_transaction, payments, age_ms } = shared
+    return { ...row, raw_transaction, crypto_tx_index, payments, age_ms }
   })
 }
 

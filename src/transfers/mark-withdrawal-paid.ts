@@ -1,7 +1,7 @@
 import { transaction, type Database, type Transaction } from '../db/database.ts'
 import type { Network, Networks, PaidWithdrawal } from '../networks/networks.ts'
 import { CLAIMED, ITS_TRANSFER, signAlone, withCanonicalAddress } from './claim-withdrawals.ts'
-import { keepReplaced } from './record-steps.ts'
+import { keepReplaced, keepTransactions } from './record-steps.ts'
 
 /** A withdrawal, and the transaction that has paid it. */
 export interface MarkedWithdrawal {
@@ -35,16 +35,25 @@ export async function markWithdrawalPaid(
     const adapter = networks.get(network)
     if (adapter?.paidBy === undefined) throw new Error(`${network} is no real network here`)
     await signAlone(tx, network)
-    const { raw_transaction, crypto_tx_hash } = await adapter.paidBy(tx, withdrawal, hash)
-    await requireFree(tx, withdrawal, crypto_tx_hash)
+    const paid = await adapter.paidBy(tx, withdrawal, hash)
+    const { raw_transaction, crypto_tx_hash, crypto_tx_index = null } = paid
+    // Where a transaction pays several, the adapter has found an output that is no other's.
+    if (paid.payments === undefined) await requireFree(tx, withdrawal, crypto_tx_hash)
+    else await keepTransactions(tx, network, [paid], 'MARKED')
     if (withdrawal.raw_transaction !== null) await keepReplaced(tx, customer_id, [transfer_id])
     await tx.query(
       `
       update broadcasts
-      set state = 'SIGNED', raw_transaction = $3, crypto_tx_hash = $4, due_at = clock_timestamp(),
+      set state = 'SIGNED', raw_transaction = $3, crypto_tx_hash = $4, crypto_tx_index = $5, due_at = clock_timestamp(),
           waiting_reason = null, waiting_since = null, leased_until = null
       where customer_id = $1 and transfer_id = $2`,
-      [customer_id, transfer_id, raw_transaction, crypto_tx_hash],
+      [
+        customer_id,
+        transfer_id,
+        paid.payments === undefined ? raw_transaction : null,
+        crypto_tx_hash,
+        crypto_tx_index,
+      ],
     )
     return { customer_id, transfer_id, crypto_network: network, crypto_tx_hash }
   })
@@ -74,7 +83,10 @@ async function claim(tx: Transaction, transferId: string): Promise<Found> {
   )
   const { rows } = await tx.query<Found>(
     `
-    ${CLAIMED}, t.status, b.raw_transaction, b.crypto_tx_hash
+    ${CLAIMED}, t.status, b.crypto_tx_hash, coalesce(b.raw_transaction, (
+      select n.raw_transaction from network_transactions n
+      where n.network = b.network and n.crypto_tx_hash = b.crypto_tx_hash
+    )) as raw_transaction
     from (
       select * from broadcasts where customer_id = $1 and transfer_id = $2
       for update

@@ -11,7 +11,7 @@ import {
 import { LedgerTransaction } from '../ledger/post.ts'
 import { endOrchestrations, type EndedTransfer } from '../ledger/records/orchestration.ts'
 import type { SecondaryStatus, StatusDetails } from '../ledger/records/transfer.ts'
-import type { NetworkFee, SignedTransaction, Withdrawal } from '../networks/networks.ts'
+import type { Network, NetworkFee, SignedTransaction, Withdrawal } from '../networks/networks.ts'
 import { isSimulated } from '../networks/simulated.ts'
 import type { Claimed, State } from './claim-withdrawals.ts'
 
@@ -151,6 +151,32 @@ async function updateTransfers(
   if (rowCount !== steps.length) throw new TakenMeanwhile(steps.length - rowCount!)
 }
 
+/** Keeps the bytes of transactions that pay several of these withdrawals, once. */
+export async function keepTransactions(
+  tx: Transaction,
+  network: Network,
+  signed: readonly SignedTransaction[],
+  kind: 'WITHDRAWALS' | 'MARKED' = 'WITHDRAWALS',
+): Promise<void> {
+  const once = [...new Map(signed.map((one) => [one.crypto_tx_hash, one])).values()]
+  const shared = once.filter(({ payments }) => payments !== undefined)
+  if (shared.length === 0) return
+  await tx.query(
+    `
+    insert into network_transactions (network, crypto_tx_hash, raw_transaction, kind, payments, signed_at)
+    select $1, hash, raw, $2, payments, clock_timestamp()
+    from unnest($3::text[], $4::bytea[], $5::int[]) as s (hash, raw, payments)
+    on conflict (network, crypto_tx_hash) do nothing`,
+    [
+      network,
+      kind,
+      shared.map(({ crypto_tx_hash }) => crypto_tx_hash),
+      shared.map(({ raw_transaction }) => raw_transaction),
+      shared.map(({ payments }) => payments),
+    ],
+  )
+}
+
 async function updateBroadcasts(tx: Transaction, customerId: string, steps: Step[]): Promise<void> {
   await keepReplaced(
     tx,
@@ -162,29 +188,33 @@ async function updateBroadcasts(tx: Transaction, customerId: string, steps: Step
       update broadcasts b
       set state = s.state,
           leased_until = null,
-          raw_transaction = coalesce(s.raw_transaction, b.raw_transaction),
+          raw_transaction = case when s.crypto_tx_hash is null then b.raw_transaction else s.raw_transaction end,
           crypto_tx_hash = coalesce(s.crypto_tx_hash, b.crypto_tx_hash),
+          crypto_tx_index = coalesce(s.crypto_tx_index, b.crypto_tx_index),
           due_at = clock_timestamp() + make_interval(secs => s.due_in_ms::float8 / 1000),
           waiting_reason = s.waiting_reason,
           waiting_since = case when s.waiting_reason is not null
                                then coalesce(b.waiting_since, clock_timestamp()) end
       from (
         select *, (select ctid from broadcasts where customer_id = $1 and transfer_id = s.transfer_id) as place
-        from unnest($2::uuid[], $3::text[], $4::bytea[], $5::text[], $6::int[], $7::text[], $8::text[], $9::text[])
-          as s (transfer_id, state, raw_transaction, crypto_tx_hash, due_in_ms, waiting_reason, was, hash_was)
+        from unnest($2::uuid[], $3::text[], $4::bytea[], $5::text[], $6::int[], $7::text[], $8::text[], $9::text[], $10::text[])
+          as s (transfer_id, state, raw_transaction, crypto_tx_hash, due_in_ms, waiting_reason, was, hash_was,
+                crypto_tx_index)
       ) s
       where b.ctid = s.place and b.state = s.was and b.crypto_tx_hash is not distinct from s.hash_was`,
     values: [
       customerId,
       steps.map((step) => step.withdrawal.transfer_id),
       steps.map((step) => step.state),
-      steps.map((step) => step.signed?.raw_transaction ?? null),
+      // Of one that pays several, network_transactions has the bytes.
+      steps.map(({ signed }) => (signed?.payments === undefined ? (signed?.raw_transaction ?? null) : null)),
       steps.map((step) => step.signed?.crypto_tx_hash ?? null),
       steps.map((step) => step.dueInMs ?? null),
       steps.map((step) => step.waitingReason ?? null),
       // A claim begins a new one as HELD.
       steps.map(({ withdrawal: { state } }) => (state === 'NEW' ? 'HELD' : state)),
       steps.map(({ withdrawal }) => withdrawal.crypto_tx_hash),
+      steps.map((step) => step.signed?.crypto_tx_index ?? null),
     ],
   })
   if (rowCount !== steps.length) throw new TakenMeanwhile(steps.length - rowCount!)

@@ -15,6 +15,7 @@ import {
   claimDue,
   claimNew,
   leaseKept,
+  payingTogether,
   release,
   signAlone,
   workToDo,
@@ -22,7 +23,7 @@ import {
   type Kept,
   type Work,
 } from './claim-withdrawals.ts'
-import { record, TakenMeanwhile, type Step } from './record-steps.ts'
+import { keepTransactions, record, TakenMeanwhile, type Step } from './record-steps.ts'
 
 /** Most withdrawals over a real network that one transaction of the database signs: what a kill -9 loses at most. */
 const SIGN_MAX = 100
@@ -71,7 +72,7 @@ export async function settleWithdrawals(
   const inNetwork = grouped(work, ({ network }) => network)
   for (const [network, itsWork] of inNetwork) {
     const adapter = forOneRound(networks.get(network)!)
-    if (adapter.asksNode) await settleOverNode(round, network, itsWork, at, adapter)
+    if (adapter.asksNode) await attempt(round, () => settleOverNode(round, network, itsWork, at, adapter))
     else await settleInDatabase(round, network, itsWork, adapter)
   }
   const { failures, moved } = round
@@ -117,7 +118,12 @@ const customersOf = (rows: readonly { customer_id: string }[]): string[] => [
 ]
 
 /** Records steps of several customers in one transaction; in their order, as balances are locked. */
-async function recordAll(tx: Transaction, steps: readonly Step[]): Promise<void> {
+async function recordAll(tx: Transaction, network: Network, steps: readonly Step[]): Promise<void> {
+  await keepTransactions(
+    tx,
+    network,
+    steps.flatMap(({ signed }) => signed ?? []),
+  )
   const byCustomer = grouped(steps, ({ withdrawal }) => withdrawal.customer_id)
   for (const customerId of [...byCustomer.keys()].sort())
     await record(tx, customerId, byCustomer.get(customerId)!)
@@ -217,9 +223,9 @@ async function signBatch(
 ): Promise<{ claimed: string[]; signedFor: string[] }> {
   const sign = (some: string[]) =>
     transaction(round.db, async (tx) => {
-      const { claimed, rest } = await claimToSign(tx, network, some, at)
+      const { claimed, rest } = await claimToSign(tx, network, some, at, adapter.paysMany ?? SIGN_MAX)
       const steps = await reviewedAndSigned(tx, network, claimed, adapter)
-      await recordAll(tx, steps)
+      await recordAll(tx, network, steps)
       return { steps, rest }
     })
   const signedBy = (steps: Step[]) =>
@@ -251,14 +257,15 @@ async function claimToSign(
   network: Network,
   customers: string[],
   at: string,
+  most: number,
 ): Promise<{ claimed: Claimed[]; rest: string[] }> {
   await signAlone(tx, network)
   const claimed: Claimed[] = []
   for (const [index, customer_id] of customers.entries()) {
     const work = { customer_id, network }
-    claimed.push(...(await claimDue(tx, work, { limit: SIGN_MAX - claimed.length, heldAt: at })))
-    if (claimed.length < SIGN_MAX) claimed.push(...(await claimNew(tx, work, SIGN_MAX - claimed.length)))
-    if (claimed.length >= SIGN_MAX) return { claimed, rest: customers.slice(index) }
+    claimed.push(...(await claimDue(tx, work, { limit: most - claimed.length, heldAt: at })))
+    if (claimed.length < most) claimed.push(...(await claimNew(tx, work, most - claimed.length)))
+    if (claimed.length >= most) return { claimed, rest: customers.slice(index) }
   }
   return { claimed, rest: [] }
 }
@@ -295,11 +302,13 @@ async function followLeased(
     for (const { withdrawal } of [...made, ...steps]) recorded.add(withdrawal.transfer_id)
   }
   try {
-    const { steps, stuck } = await follow(leased, adapter, round.failures)
+    const asked = await attempt(round, () => follow(leased, adapter, round.failures))
+    if (asked === undefined) return
+    const { steps, stuck } = asked
     if (stuck.length > 0)
       await commit([], async (tx) => {
         const replaced = await replacedSteps(tx, network, stuck, adapter)
-        await recordAll(tx, replaced)
+        await recordAll(tx, network, replaced)
         return replaced
       })
     const others = steps.filter(({ withdrawal }) => !recorded.has(withdrawal.transfer_id))
@@ -562,8 +571,9 @@ async function replacedSteps(
   await signAlone(tx, network)
   // A frozen customer's is replaced all the same: it may be paid already, and others may wait behind its nonce.
   if ((await freezesOfSigning(tx, { network })).length > 0) return []
-  const replacements = await adapter.replace(tx, stuck)
-  return stuck.flatMap((withdrawal, index): Step | [] => {
+  const all = adapter.paysMany === undefined ? stuck : await payingTogether(tx, network, stuck)
+  const replacements = all.length === 0 ? [] : await adapter.replace(tx, all)
+  return all.flatMap((withdrawal, index): Step | [] => {
     const signed = replacements[index]
     return signed === undefined ? [] : { withdrawal, state: 'SIGNED', signed, replaces: true, dueInMs: 0 }
   })

@@ -1,0 +1,127 @@
+/** A coin that can be spent. Amounts are in minor units, sizes in virtual bytes. */
+export interface Coin {
+  outpoint: string
+  amount: bigint
+  vbytes: number
+}
+
+/** A withdrawal as an output. */
+export interface Payment {
+  amount: bigint
+  script: Uint8Array
+}
+
+/** What a transaction spends and pays, and its change, which may be none. */
+export interface Plan<P extends Payment> {
+  coins: Coin[]
+  payments: P[]
+  change: bigint[]
+}
+
+export interface PlanLimits {
+  /** Minor units for 1,000 virtual bytes. */
+  rate: bigint
+  /** What a script of change takes. */
+  changeScriptBytes: number
+}
+
+/** Nodes relay no transaction above 100,000 virtual bytes. */
+const VBYTES_MAX = 90_000
+/** Version, lock time, counts, and the marker of segregated witnesses. */
+const OVERHEAD_VBYTES = 15
+/** Less change than this goes to the fee: nodes relay no dust, and to spend it would cost about as much. */
+export const CHANGE_MIN = 10_000n
+/** A wallet with fewer coins gets its change in several, so that what is signed next does not wait for it. */
+const COINS_WANTED = 10
+/** Change is split into no smaller coins. */
+const SPLIT_MIN = 1_000_000n
+
+/** What an input takes, by the script that it spends. */
+export function inputVbytes(script: string): number {
+  if (script.startsWith('0014')) return 68
+  if (script.startsWith('a914')) return 91
+  if (script.startsWith('5120')) return 58
+  return 148
+}
+
+const outputVbytes = (scriptBytes: number): number => 9 + scriptBytes
+export const feeOf = (rate: bigint, vbytes: number): bigint => (rate * BigInt(vbytes) + 999n) / 1000n
+
+/** The largest coins that one transaction may spend, and how many there are. */
+export function spendableAtOnce(coins: readonly Coin[]): { amount: bigint; count: number } {
+  let [amount, count, vbytes] = [0n, 0, OVERHEAD_VBYTES]
+  for (const coin of largestFirst(coins)) {
+    vbytes += coin.vbytes
+    if (vbytes > VBYTES_MAX) break
+    amount += coin.amount
+    count += 1
+  }
+  return { amount, count }
+}
+
+const largestFirst = (coins: readonly Coin[]): Coin[] =>
+  [...coins].sort((a, b) => (a.amount < b.amount ? 1 : a.amount > b.amount ? -1 : 0))
+
+/**
+ * Builds a transaction up, a payment at a time, from the largest coins: these are the fewest inputs. `add` gives whether
+ * the coins and the size allow the payment beside those before it.
+ */
+export class Batch<P extends Payment> {
+  readonly #coins: Coin[]
+  readonly #limits: PlanLimits
+  readonly payments: P[] = []
+  #taken = 0
+  #value = 0n
+  #vbytes = OVERHEAD_VBYTES
+  #due = 0n
+
+  constructor(coins: readonly Coin[], limits: PlanLimits) {
+    this.#coins = largestFirst(coins)
+    this.#limits = limits
+  }
+
+  /** What the payments take, without the fee. */
+  get due(): bigint {
+    return this.#due
+  }
+
+  add(payment: P): boolean {
+    const due = this.#due + payment.amount
+    let [taken, value] = [this.#taken, this.#value]
+    let vbytes = this.#vbytes + outputVbytes(payment.script.length)
+    while (value < due + this.#fee(vbytes)) {
+      const coin = this.#coins[taken]
+      if (coin === undefined) return false
+      taken += 1
+      value += coin.amount
+      vbytes += coin.vbytes
+    }
+    if (vbytes > VBYTES_MAX) return false
+    this.payments.push(payment)
+    this.#due = due
+    this.#taken = taken
+    this.#value = value
+    this.#vbytes = vbytes
+    return true
+  }
+
+  #fee(vbytes: number): bigint {
+    return feeOf(this.#limits.rate, vbytes)
+  }
+
+  /** With its change, in several coins where the wallet has few left. */
+  plan(): Plan<P> {
+    const coins = this.#coins.slice(0, this.#taken)
+    const left = this.#value - this.#due - this.#fee(this.#vbytes)
+    const perChange = this.#fee(outputVbytes(this.#limits.changeScriptBytes))
+    const wanted = BigInt(Math.max(1, COINS_WANTED - (this.#coins.length - this.#taken)))
+    const affordable = left / (SPLIT_MIN + perChange)
+    const count = affordable < 1n ? 1n : affordable < wanted ? affordable : wanted
+    const amount = left - count * perChange
+    if (amount < CHANGE_MIN) return { coins, payments: this.payments, change: [] }
+    const each = amount / count
+    const change = Array.from({ length: Number(count) }, () => each)
+    change[0] = amount - each * (count - 1n)
+    return { coins, payments: this.payments, change }
+  }
+}
