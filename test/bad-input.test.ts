@@ -11,6 +11,7 @@ import { SCOPES } from '../src/http/scopes.ts'
 import { REJECTED_ACCOUNT_NUMBER } from '../src/networks/magic-addresses.ts'
 import type { SigningKeys } from '../src/oauth/signing-keys.ts'
 import {
+  approve,
   BASE_URL,
   DESTINATION,
   everyTable,
@@ -101,6 +102,7 @@ const TYPED_PROBLEMS = [
   'unsupported-network',
   'insufficient-funds',
   'expired',
+  'identity-verification-required',
   'disabled',
   'already-exists',
 ]
@@ -151,7 +153,9 @@ afterAll(() => service.close())
 async function recordsOf(by: TestCustomer, withdrawal: object = {}): Promise<Records> {
   const ref_id = 'taken'
   const second = await made(by, '/v2/profiles', { nickname: 'Second' })
-  const identity = await made(by, IDENTITIES, { ref_id, person_details: PERSON })
+  const { id } = await made(by, IDENTITIES, { ref_id, person_details: PERSON })
+  await approve(by, String(id))
+  const { body: identity } = await by.call('GET', `${IDENTITIES}/${String(id)}`)
   const account = await made(by, ACCOUNTS, { account: { identity_id: identity.id, ref_id } })
   await made(by, IDENTITIES, { ref_id: 'another', institution_details: { name: 'Acme' } })
   await made(by, ACCOUNTS, { account: { identity_id: identity.id }, create_profile: true })
@@ -295,6 +299,14 @@ const noAddress = (destination_address: string, crypto_network: string) =>
 /** Of a refusal that a withdrawal gets too: the field's name where it is another one. */
 const named = (field: string, { detail: [, ...rules], ...refusal }: Refusal): Refusal => {
   return { ...refusal, detail: [field, ...rules] }
+}
+/** An account is DENIED with its identity, which is who must be verified. */
+const barred = (what: 'identity' | 'account' | 'profile', status: 'DENIED' | 'DISABLED') => {
+  const { identity, account } = world.barred[status]
+  const meta = { ref_path: `${what}_id`, identity_id: identity, current_status: status }
+  if (status === 'DENIED')
+    return typed(403, 'identity-verification-required', meta, `identity ${identity}`, status)
+  return what === 'identity' ? disabled('identity', identity, status) : disabled('account', account, status)
 }
 const disabled = (what: string, id: string, status: string) =>
   typed(403, 'disabled', { id, status }, `${what} ${id}`, status)
@@ -452,13 +464,13 @@ const barredProfile = (payingFrom: (profile_id: string) => object) =>
   (['DENIED', 'DISABLED'] as const).map((status): Row => [
     `the profile of a ${status} account`,
     () => ({ body: payingFrom(world.barred[status].profile) }),
-    () => disabled('account', world.barred[status].account, status),
+    () => barred('profile', status),
   ])
 const barredHolders = (['DENIED', 'DISABLED'] as const).flatMap((status) =>
   (['identity', 'account'] as const).map((who): Row => [
     `a ${status} ${who}`,
     () => ({ body: { [`${who}_id`]: world.barred[status][who] } }),
-    () => disabled(who, world.barred[status][who], status),
+    () => barred(who, status),
   ]),
 )
 
@@ -1282,6 +1294,8 @@ const CASES: Record<string, Case> = {
       ],
       ...profileNamed('profile_id'),
       ...accountAndIdentity,
+      ...barredProfile((profile_id) => ({ profile_id })),
+      ...barredHolders,
     ],
     order: [
       [['metadata 5', { body: { metadata: 5 } }, bad('metadata')]],
@@ -1703,6 +1717,13 @@ const CASES: Record<string, Case> = {
         () => exists('ref_id', world.own.rule),
       ],
       ...profileNamed('profile_id'),
+      // Of its rows the one that is given an address.
+      ...barredProfile((profile_id) => ({
+        profile_id,
+        source_asset: 'USDP',
+        destination_asset: 'USDG',
+        source: { crypto: { network: 'ETHEREUM' } },
+      })),
       [
         'the same source again',
         () => againAt(world.own.second.id),

@@ -1061,6 +1061,16 @@ describe('serve', () => {
       ['client', 'create', '--customer', customer_id, '--scopes', 'all'],
       environment,
     )
+    const { rows } = await own.db.query<{ scopes: string[] }>('select scopes from api_clients')
+    expect(rows).toEqual([{ scopes: SCOPES.filter((scope) => !scope.includes('sandbox')) }])
+    const sandbox = 'transfer:write_sandbox_fiat_deposit'
+    const refused = await bursar(
+      ['client', 'create', '--customer', customer_id, '--scopes', sandbox],
+      environment,
+    )
+    expectRefused(refused, [
+      /^--scopes: transfer:write_sandbox_fiat_deposit: there is no such operation in live mode$/,
+    ])
     const { access_token: token } = await tokenOf(ready.address, client)
     const deposit = await call(`${ready.address}/v2/sandbox/fiat-deposits`, token, {
       amount: '250.00',

@@ -7,6 +7,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
+import { createCustomer } from '../src/customers/create-customer.ts'
+import { SCOPES } from '../src/http/scopes.ts'
+import { createApiClient } from '../src/oauth/api-clients.ts'
 import {
   asAdmin,
   atEnd,
@@ -95,6 +98,8 @@ test('what is well is told so, and nothing is changed', async () => {
     BURSAR_MODE: 'live',
   })
   atEnd(() => service.end('SIGTERM'))
+  const { customer_id } = await createCustomer(database.db, 'Test')
+  const client = await createApiClient(database.db, customer_id, SCOPES)
   const before = await everyTable(database.db)
   const environment = {
     DATABASE_URL: database.url,
@@ -110,6 +115,11 @@ test('what is well is told so, and nothing is changed', async () => {
     expect.stringMatching(/^OK database: PostgreSQL \d+\S* answers, database test_\w+, role bursar$/),
     expect.stringMatching(/^OK schema: version \d+, up to date$/),
     `OK mode: live, with the token issuer ${service.address}`,
+    expect.stringMatching(
+      new RegExp(
+        `^WARN clients: some have scopes of the sandbox, transfer:write_sandbox_fiat_deposit: ${client.client_id}$`,
+      ),
+    ),
     expect.stringMatching(/^OK clock: .* \d+ ms apart$/),
     'OK worker: no work is due',
     'OK freezes: nothing is frozen',

@@ -28,6 +28,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     'demo',
     'customers',
     'accounts',
+    'identities',
     'transfers',
     'oauth',
     'ledger',

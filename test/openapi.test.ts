@@ -12,6 +12,7 @@ import { PROBLEMS, type ProblemSlug } from '../src/http/problems.ts'
 import { SCOPES } from '../src/http/scopes.ts'
 import { lockMarket, writePrices } from '../src/markets/write-prices.ts'
 import {
+  approve,
   BASE_URL,
   fund,
   insertStatements,
@@ -98,12 +99,14 @@ beforeAll(async () => {
 afterAll(() => service.close())
 
 /** A record of each kind that an example can name. */
-async function recordsOf({ profile_id, call }: TestCustomer): Promise<Record<string, string>> {
+async function recordsOf(of: TestCustomer): Promise<Record<string, string>> {
+  const { profile_id, call } = of
   const made = async (url: string, body: object) =>
     (await call<Record<string, string>>('POST', url, body)).body
   const instructions = await made(INSTRUCTIONS, { profile_id, fiat_network: 'WIRE' })
   const second = await made('/v2/profiles', { nickname: 'Second' })
   const identity = await made(IDENTITIES, { ref_id: 'own', person_details: PERSON })
+  await approve(of, identity.id!)
   const account = await made(ACCOUNTS, { account: { identity_id: identity.id } })
   return {
     profile_id,

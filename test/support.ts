@@ -232,6 +232,13 @@ export function credit(
   })
 }
 
+/** Verifies an identity, as the sandbox does: nobody who is not APPROVED takes money out. */
+export async function approve({ call }: Pick<TestCustomer, 'call'>, identityId: string): Promise<void> {
+  const path = `/v2/identity/identities/${identityId}/sandbox-status`
+  const answer = await call('PUT', path, { status: 'APPROVED' })
+  if (answer.status !== 200) throw new Error(`not approved: ${JSON.stringify(answer.body)}`)
+}
+
 export const DESTINATION = '0x52908400098527886E0F7030069857D2E4169EE7'
 
 /** A withdrawal body that is accepted, paid from USD. */

@@ -5,6 +5,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { OPERATIONS } from '../src/app.ts'
 import {
+  approve,
   DESTINATION,
   everyTable,
   fund,
@@ -185,6 +186,7 @@ async function recordsOf(customer: TestCustomer, name: string): Promise<Marks> {
 async function someOf(customer: TestCustomer, ref_id: string) {
   const { profile_id } = customer
   const identity = await made(customer, IDENTITIES, { ref_id, person_details: PERSON })
+  await approve(customer, identity.id!)
   const account = await made(customer, ACCOUNTS, { account: { ref_id, identity_id: identity.id } })
   const address = await made(customer, ADDRESSES, { ref_id, profile_id, crypto_network: 'ETHEREUM' })
   const fiatAccount = await made(customer, FIAT_ACCOUNTS, { ref_id, ...FIAT_ACCOUNT })

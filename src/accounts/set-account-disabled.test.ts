@@ -2,7 +2,7 @@
  * What an account's and its identity's status come to (spec 2.5), and what follows from it:
  * 1. an identity with a flag is DISABLED, else it is what its status says; an account with a flag is DISABLED, else
  *    it is what its primary identity is;
- * 2. nothing is withdrawn for an account or identity that is DENIED or DISABLED, and the attempt changes nothing.
+ * 2. nothing is withdrawn for an account or identity that is not APPROVED, and the attempt changes nothing.
  */
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -142,14 +142,18 @@ describe('a withdrawal', () => {
     "from the account's profile": () => ({ profile_id: account.profile_id }),
   }
   type Way = keyof typeof WAYS
+  /** The field that leads to the identity. */
+  const REF_PATHS = {
+    'naming the account': 'account_id',
+    'naming the identity': 'identity_id',
+    "from the account's profile": 'profile_id',
+  }
   const EVERY_WAY = Object.keys(WAYS) as Way[]
 
-  const OPEN: [identity: State, flags: State][] = [
-    [{ status: 'PENDING' }, {}],
-    [{ status: 'ERROR' }, {}],
-    [{ status: 'APPROVED' }, {}],
-  ]
+  const OPEN: [identity: State, flags: State][] = [[{ status: 'APPROVED' }, {}]]
   const BARRED: [identity: State, flags: State, summary: string, ways: Way[]][] = [
+    [{ status: 'PENDING' }, {}, 'PENDING', EVERY_WAY],
+    [{ status: 'ERROR' }, {}, 'ERROR', EVERY_WAY],
     [{ status: 'DENIED' }, {}, 'DENIED', EVERY_WAY],
     [{ status: 'DISABLED' }, {}, 'DISABLED', EVERY_WAY],
     [{ user_disabled: true }, {}, 'DISABLED', EVERY_WAY],
@@ -184,9 +188,18 @@ describe('a withdrawal', () => {
           continue
         }
         const id = way === 'naming the identity' ? account.identity_id : account.id
+        const unverified = {
+          ref_path: REF_PATHS[way],
+          identity_id: account.identity_id,
+          current_status: status,
+        }
+        const [slug, meta] =
+          status === 'DISABLED'
+            ? ['disabled', { id, status }]
+            : ['identity-verification-required', unverified]
         expect(answer, way).toMatchObject({
           status: 403,
-          body: { type: expect.stringMatching(/\/problems\/disabled$/) as string, meta: { id, status } },
+          body: { type: expect.stringMatching(new RegExp(`/problems/${slug}$`)) as string, meta },
         })
         expect(await everyTable(service.db), way).toEqual(before)
       }
@@ -198,6 +211,34 @@ describe('a withdrawal', () => {
       }
     },
   )
+
+  test("that names an account and an identity is refused unless the identity is the account's own or a member of it", async () => {
+    await setAll({}, {})
+    const [stranger, member] = [await newIdentity(), await newIdentity()]
+    for (const id of [stranger, member])
+      await customer.call('PUT', `${IDENTITIES}/${id}/sandbox-status`, { status: 'APPROVED' })
+    const shared = await customer.call<{ id: string }>('POST', ACCOUNTS, {
+      account: {
+        identity_id: account.identity_id,
+        members: [{ identity_id: member, roles: ['AUTHORIZED_USER'] }],
+      },
+    })
+    const account_id = shared.body.id
+    const withdraw = (identity_id: string) =>
+      customer.call('POST', WITHDRAWALS, withdrawalOf(customer, { account_id, identity_id }))
+    const before = await everyTable(service.db)
+    expect(await withdraw(stranger)).toMatchObject({
+      status: 400,
+      body: {
+        detail: expect.stringContaining(
+          `account_id ${account_id} is no account of identity_id ${stranger}`,
+        ) as string,
+      },
+    })
+    expect(await everyTable(service.db)).toEqual(before)
+    for (const identity_id of [account.identity_id, member])
+      expect((await withdraw(identity_id)).status).toBe(200)
+  })
 
   test('that has nothing to do with the account is not touched by it', async () => {
     await setAll({ status: 'DENIED' }, { admin_disabled: true })

@@ -1,4 +1,4 @@
-/** The refusals that a program may want to tell apart (https://<server>/problems/<slug> explains the last nine). */
+/** The refusals that a program may want to tell apart (https://<server>/problems/<slug> explains the last ten). */
 export type ProblemSlug =
   | 'bad-request'
   | 'unauthorized'
@@ -19,6 +19,7 @@ export type ProblemSlug =
   | 'unsupported-network'
   | 'insufficient-funds'
   | 'expired'
+  | 'identity-verification-required'
   | 'disabled'
   | 'already-exists'
 

@@ -4,8 +4,9 @@ import { createCustomer } from '../customers/create-customer.ts'
 import { listCustomers } from '../customers/list-customers.ts'
 import { transaction } from '../db/database.ts'
 import { prepareDatabase } from '../deployment.ts'
-import { SCOPES, type Scope } from '../http/scopes.ts'
+import { SCOPES, scopesOf, type Scope } from '../http/scopes.ts'
 import { freeze, unfreeze } from '../ledger/records/freezes.ts'
+import type { Settings } from '../settings.ts'
 import { createApiClient, disableApiClient, enableApiClient, listApiClients } from '../oauth/api-clients.ts'
 import { EXIT, logOperator, requireCustomer, uuid, withDatabase } from './command-line.ts'
 import { signingEnds, STILL_SIGNING } from './freezes.ts'
@@ -93,11 +94,12 @@ export function customerCommands(program: Command): void {
     .requiredOption('--customer <id>', 'customer it belongs to', uuid)
     .requiredOption('--scopes <scopes>', `comma-separated, or "all": ${SCOPES.join(', ')}`, scopes)
     .option('--json', 'print JSON')
-    .action((options: { customer: string; scopes: Scope[]; json?: true }) =>
+    .action((options: { customer: string; scopes: Scope[] | 'all'; json?: true }) =>
       withDatabase(async (db, settings) => {
+        const granted = grantable(options.scopes, settings.mode)
         await prepareDatabase(db, settings)
         await requireCustomer(db, options.customer)
-        const made = await createApiClient(db, options.customer, options.scopes)
+        const made = await createApiClient(db, options.customer, granted)
         print(options.json ? made : `client_id:     ${made.client_id}\nclient_secret: ${made.client_secret}`)
       }),
     )
@@ -108,7 +110,7 @@ export function customerCommands(program: Command): void {
     .option('--customer <id>', 'only those of this customer', uuid)
     .option('--json', 'print JSON')
     .action((options: { customer?: string; json?: true }) =>
-      withDatabase(async (db) => {
+      withDatabase(async (db, settings) => {
         if (options.customer !== undefined) await requireCustomer(db, options.customer)
         const clients = await listApiClients(db, options.customer)
         if (options.json) return print({ clients })
@@ -121,7 +123,9 @@ export function customerCommands(program: Command): void {
               one.customer_id,
               one.created_at,
               one.disabled_at,
-              one.scopes.length === SCOPES.length ? 'all' : one.scopes.join(' '),
+              scopesOf(settings.mode).every((scope) => one.scopes.includes(scope))
+                ? 'all'
+                : one.scopes.join(' '),
             ]),
           ),
         )
@@ -176,8 +180,18 @@ export function customerCommands(program: Command): void {
   }
 }
 
-function scopes(text: string): Scope[] {
-  if (text === 'all') return [...SCOPES]
+/** The scopes that a client gets. Throws for those of operations that the mode does not have. */
+function grantable(asked: Scope[] | 'all', mode: Settings['mode']): Scope[] {
+  const known = scopesOf(mode)
+  if (asked === 'all') return known
+  const missing = asked.filter((scope) => !known.includes(scope))
+  if (missing.length > 0)
+    throw new Error(`--scopes: ${missing.join(', ')}: there is no such operation in ${mode} mode`)
+  return asked
+}
+
+function scopes(text: string): Scope[] | 'all' {
+  if (text === 'all') return 'all'
   const names = text.split(/[ ,]+/).filter((name) => name !== '')
   const unknown = names.filter((name) => !(SCOPES as readonly string[]).includes(name))
   if (names.length === 0 || unknown.length > 0)

@@ -7,6 +7,7 @@ import { findEmbedded } from '../db/embedded-postgres.ts'
 import { schemaVersions } from '../db/migrate.ts'
 import { credentialsFile } from '../demo/credentials.ts'
 import { issuerOf, otherMode, readStamp, sandboxTraces, wasSandbox } from '../deployment.ts'
+import { SANDBOX_SCOPES } from '../http/scopes.ts'
 import { findMasterKeys, HOW_TO_MAKE_ONE, masterKeyFile } from '../keys/master-keys.ts'
 import { describeFreeze, selectFreezes } from '../ledger/records/freezes.ts'
 import { networkReports, type NetworkReport } from '../networks/network-status.ts'
@@ -88,6 +89,7 @@ export async function examine(settings: Settings, version: string): Promise<Find
     if (db !== undefined && answers) {
       await look('schema', 'bursar migrate', () => schema(db))
       await look('mode', 'set BURSAR_MODE to the mode of the database', () => mode(db, settings))
+      await look('clients', 'bursar client list', () => clients(db, settings))
       await look('clock', 'let both machines keep the time by NTP', () => clock(db))
       await look('worker', 'bursar serve', () => worker(db, settings))
       await look('freezes', 'bursar migrate', () => frozen(db))
@@ -255,6 +257,24 @@ function user({ mode }: Settings): Verdict {
   if (!isRoot) return ok('not root')
   if (mode === 'sandbox') return ok('root: fine for a sandbox, and a WARN in live mode')
   return warn('this process runs as root', 'run bursar serve as an ordinary user (docs/container.md does)')
+}
+
+/** Whether clients have scopes of operations that the mode does not have. */
+async function clients(db: Database, settings: Settings): Promise<Verdict[]> {
+  const { current } = await schemaVersions(db)
+  if (current === 0 || settings.mode === 'sandbox') return []
+  const { rows } = await db.query<{ id: string }>(
+    'select id from api_clients where disabled_at is null and scopes && $1::text[] order by id limit 10',
+    [SANDBOX_SCOPES],
+  )
+  if (rows.length === 0) return [ok('none has a scope of the sandbox')]
+  const ids = rows.map(({ id }) => id).join(', ')
+  return [
+    warn(
+      `some have scopes of the sandbox, ${SANDBOX_SCOPES.join(', ')}: ${ids}`,
+      'make others with bursar client create, and disable these',
+    ),
+  ]
 }
 
 async function clock(db: Database): Promise<Verdict> {

@@ -39,7 +39,12 @@ export const PROBLEM_EXAMPLES: Record<ProblemSlug, Problem> = {
   expired: problem.expired('the fee quote expired at 2026-01-31T09:30:00.123456Z', {
     fee_id: '0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f',
   }),
-  disabled: problem.disabled('identity', EXAMPLE.identity_id, 'DENIED'),
+  'identity-verification-required': problem.identityVerificationRequired({
+    ref_path: 'identity_id',
+    identity_id: EXAMPLE.identity_id,
+    current_status: 'PENDING',
+  }),
+  disabled: problem.disabled('identity', EXAMPLE.identity_id, 'DISABLED'),
   'already-exists': problem.alreadyExists('ref_id', {
     id: EXAMPLE.transfer_id,
     ref_id: 'payout-2026-0001',
@@ -71,6 +76,11 @@ export const PROBLEM_META: Partial<Record<ProblemSlug, Record<string, string>>> 
     needed: 'What the movement takes, fee included.',
   },
   expired: { fee_id: 'The quote.' },
+  'identity-verification-required': {
+    ref_path: 'The field of the request that leads to the identity: identity_id, account_id or profile_id.',
+    identity_id: 'The identity.',
+    current_status: 'Its status.',
+  },
   disabled: { id: 'The account, identity or fiat account.', status: 'Its status.' },
   'already-exists': { existing: 'The whole record that exists, as its own operation answers it.' },
 }

@@ -64,11 +64,17 @@ const kinds = {
     explanation:
       'The guaranteed fee named by `fee_id` has expired or was used by another withdrawal. Ask for a new one.',
   },
+  'identity-verification-required': {
+    status: 403,
+    title: 'Identity Verification Required',
+    explanation:
+      'The identity, or the identity of the account, is not APPROVED: it is PENDING, ERROR or DENIED. Nothing is withdrawn for it, and it is given no deposit address. `meta` holds its id and status, and the field that leads to it.',
+  },
   disabled: {
     status: 403,
     title: 'Disabled',
     explanation:
-      'The account or identity is disabled or denied (a bank account: rejected), or the profile or the whole customer is frozen by the operator, so nothing can be withdrawn for it. `meta` holds its id and status.',
+      'The account or identity is disabled (a bank account: rejected), or the profile or the whole customer is frozen by the operator, so nothing can be withdrawn for it. `meta` holds its id and status.',
   },
   'already-exists': {
     status: 409,
@@ -195,6 +201,16 @@ export const problem = {
       meta,
     ),
   expired: (detail: string, meta: { fee_id: string }) => new Problem('expired', detail, meta),
+  identityVerificationRequired: (meta: {
+    ref_path: 'identity_id' | 'account_id' | 'profile_id'
+    identity_id: string
+    current_status: string
+  }) =>
+    new Problem(
+      'identity-verification-required',
+      `identity ${meta.identity_id} is ${meta.current_status}: nothing can be withdrawn for it, and it is given no deposit address, until it is APPROVED`,
+      meta,
+    ),
   disabled: (
     what: 'customer' | 'profile' | 'account' | 'identity' | 'fiat account',
     id: string,

@@ -26,3 +26,10 @@ export const SCOPES = [
 ] as const
 
 export type Scope = (typeof SCOPES)[number]
+
+/** Scopes of operations that exist in sandbox mode only. */
+export const SANDBOX_SCOPES: readonly Scope[] = ['transfer:write_sandbox_fiat_deposit']
+
+/** The scopes of the operations that a mode has. */
+export const scopesOf = (mode: 'sandbox' | 'live'): Scope[] =>
+  SCOPES.filter((scope) => mode === 'sandbox' || !SANDBOX_SCOPES.includes(scope))

@@ -77,6 +77,7 @@ export const createOrchestrationRule = operation({
     'unsupported-network',
     'unsupported-address',
     'not-found',
+    'identity-verification-required',
     'disabled',
     'already-exists',
     'unavailable',

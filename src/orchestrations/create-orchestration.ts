@@ -72,6 +72,7 @@ export const createOrchestration = operation({
     'unsupported-network',
     'unsupported-address',
     'not-found',
+    'identity-verification-required',
     'disabled',
     'insufficient-funds',
     'already-exists',

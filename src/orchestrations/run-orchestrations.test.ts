@@ -15,6 +15,7 @@ import { pino } from 'pino'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { Failures, type Failure } from '../../test/failures.ts'
 import {
+  approve,
   atEnd,
   BASE_URL,
   caller,
@@ -84,7 +85,9 @@ async function newWorld(): Promise<World> {
   const world: World = { customer, profiles: [], identities: [], account: '', fiatAccounts: new Map() }
   for (const ref_id of ['of the account', 'of instructions']) {
     const person_details = { first_name: 'Ada', last_name: 'Lovelace' }
-    world.identities.push((await post(world, '/v2/identity/identities', { ref_id, person_details })).id)
+    const { id } = await post<{ id: string }>(world, '/v2/identity/identities', { ref_id, person_details })
+    await approve(customer, id)
+    world.identities.push(id)
   }
   const account = await post<{ id: string; profile_id: string }>(world, '/v2/identity/accounts', {
     account: { identity_id: world.identities[0] },
@@ -838,7 +841,7 @@ describe('a direct orchestration', () => {
     })
     const refusals: [changes: Record<string, unknown>, status: number, body: object][] = [
       [{}, 403, { meta: { profile_id: world.profiles[0], asset: 'USD', available: '19.99', needed: '20' } }],
-      [fromAccount, 403, { title: 'Disabled' }],
+      [fromAccount, 403, { title: 'Identity Verification Required' }],
       [{ source_amount: '1.99' }, 400, { title: 'Below the minimum withdrawal' }],
       [{ source_amount: '1000002' }, 400, { title: 'Above the maximum withdrawal' }],
       [{ source_amount: '5.001' }, 400, { title: 'Too many decimals' }],
@@ -1344,7 +1347,7 @@ class Model {
   isBarred = (holders: number[]): boolean =>
     holders.some((identity) => {
       const { status, user_disabled } = this.standing[identity]!
-      return user_disabled || status === 'DENIED'
+      return user_disabled || status !== 'APPROVED'
     })
 
   activeRule(sourceId: string, asset: string) {

@@ -7,6 +7,7 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import {
+  approve,
   entriesOf,
   everyTable,
   newCustomer,
@@ -172,6 +173,7 @@ describe('a deposit to an address', () => {
       person_details,
     })
     const identity_id = identity.id as string
+    await approve(customer, identity_id)
     const { body: account } = await customer.call('POST', '/v2/identity/accounts', {
       account: { identity_id },
     })

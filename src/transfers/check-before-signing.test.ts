@@ -160,11 +160,10 @@ test('the standing of identity, account and profile is read again, and what it s
   await customer.call('PUT', statusPath, { status: 'DENIED' })
   await settle()
   expect(await read(nobody)).toEqual(done)
-  const denied = (what: string, id: string) =>
-    stopped(`${what} ${id} is DENIED: nothing can be withdrawn for it`)
-  expect(await read(withdrawals.identity)).toEqual(denied('identity', identity_id))
-  expect(await read(withdrawals.account)).toEqual(denied('account', account_id))
-  expect(await read(withdrawals.profile)).toEqual(denied('account', account_id))
+  const denied = stopped(
+    `identity ${identity_id} is DENIED: nothing can be withdrawn for it, and it is given no deposit address, until it is APPROVED`,
+  )
+  for (const id of Object.values(withdrawals)) expect(await read(id)).toEqual(denied)
 
   await customer.call('PUT', statusPath, { status: 'APPROVED' })
   await setAccountDisabled(service.db, account_id, { admin_disabled: true })

@@ -1,5 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { magicAddress } from '../networks/magic-addresses.ts'
 import {
+  atEnd,
   fund,
   newCustomer,
   startTestService,
@@ -44,4 +46,27 @@ test('the record that is answered is the one that is kept', async () => {
   })
   const read = await customer.call('GET', `/v2/transfer/transfers/${String(created.body.id)}`)
   expect(read.body).toEqual(created.body)
+})
+
+test("in live mode the sandbox's magic addresses are refused: nobody has their keys", async () => {
+  const live = await startTestService({ BURSAR_MODE: 'live' })
+  atEnd(() => live.close())
+  const own = await newCustomer(live)
+  for (const [crypto_network, asset] of [
+    ['ETHEREUM', 'ETH'],
+    ['BITCOIN', 'BTC'],
+    ['SOLANA', 'SOL'],
+  ] as const) {
+    const destination_address = magicAddress(crypto_network, 'NEVER_CONFIRMS')!
+    const body = withdrawalOf(own, { asset, balance_asset: asset, crypto_network, destination_address })
+    expect(await own.call('POST', URL, body)).toMatchObject({
+      status: 400,
+      body: {
+        type: expect.stringMatching(/unsupported-address$/) as string,
+        detail:
+          'destination_address is not paid to: it is a magic address of the sandbox, whose key nobody has',
+        meta: { destination_address, crypto_network },
+      },
+    })
+  }
 })

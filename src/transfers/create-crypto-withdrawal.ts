@@ -119,6 +119,7 @@ export const createCryptoWithdrawal = operation({
     'not-found',
     'insufficient-funds',
     'expired',
+    'identity-verification-required',
     'disabled',
     'already-exists',
     'unavailable',

@@ -36,6 +36,6 @@ export const createDepositAddress = operation({
     },
   },
   reply: DepositAddress,
-  problems: ['not-found', 'already-exists', 'unavailable'],
+  problems: ['not-found', 'identity-verification-required', 'disabled', 'already-exists', 'unavailable'],
   run: ({ body, customerId, db, networks }) => insertDepositAddress(db, networks, customerId, body),
 })

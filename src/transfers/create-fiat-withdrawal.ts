@@ -49,6 +49,7 @@ export const createFiatWithdrawal = operation({
     'below-min-withdraw-limit',
     'exceed-max-withdraw-limit',
     'not-found',
+    'identity-verification-required',
     'disabled',
     'insufficient-funds',
     'already-exists',

@@ -10,6 +10,7 @@ import fc from 'fast-check'
 import { pino } from 'pino'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import {
+  approve,
   BASE_URL,
   caller,
   credit,
@@ -239,6 +240,8 @@ test("nothing leaves a disabled account's profile, but money may come to it", as
     create_profile: true,
   })
   const { id, profile_id } = account.body as { id: string; profile_id: string }
+  const identity_id = String(identity.body.id)
+  await approve(customer, identity_id)
   const [sender] = await newPair('USD', '100')
   const send = (amount: string, from_profile_id: string, to_profile_id: string) =>
     customer.call('POST', INTERNAL, { asset: 'USD', amount, from_profile_id, to_profile_id })
@@ -246,21 +249,23 @@ test("nothing leaves a disabled account's profile, but money may come to it", as
 
   const setIdentity = (state: object) =>
     customer.call('PUT', `/v2/identity/identities/${String(identity.body.id)}/sandbox-status`, state)
-  for (const [state, status] of [
-    [{ user_disabled: true }, 'DISABLED'],
-    [{ user_disabled: false, status: 'DENIED' }, 'DENIED'],
+  const unverified = (current_status: string) => ({ ref_path: 'profile_id', identity_id, current_status })
+  for (const [state, slug, meta] of [
+    [{ user_disabled: true }, 'disabled', { id, status: 'DISABLED' }],
+    [{ user_disabled: false, status: 'DENIED' }, 'identity-verification-required', unverified('DENIED')],
+    [{ status: 'PENDING' }, 'identity-verification-required', unverified('PENDING')],
   ] as const) {
     await setIdentity(state)
     const before = await everyTable(service.db)
     expect(await send('1', profile_id, sender)).toMatchObject({
       status: 403,
-      body: { type: `${BASE_URL}/problems/disabled`, meta: { id, status } },
+      body: { type: `${BASE_URL}/problems/${slug}`, meta },
     })
     expect(await everyTable(service.db)).toEqual(before)
     expect(await send('10', sender, profile_id)).toMatchObject({ status: 200 })
   }
   await setIdentity({ status: 'APPROVED' })
-  expect(await send('30', profile_id, sender)).toMatchObject({ status: 200 })
+  expect(await send('40', profile_id, sender)).toMatchObject({ status: 200 })
   expect([await available(profile_id, 'USD'), await available(sender, 'USD')]).toEqual(['0', '100'])
   await requireClean()
 })

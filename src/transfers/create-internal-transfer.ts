@@ -42,7 +42,14 @@ export const createInternalTransfer = operation({
     },
   },
   reply: Transfer,
-  problems: ['exceed-precision', 'not-found', 'disabled', 'insufficient-funds', 'already-exists'],
+  problems: [
+    'exceed-precision',
+    'not-found',
+    'identity-verification-required',
+    'disabled',
+    'insufficient-funds',
+    'already-exists',
+  ],
   async run({ body, customerId, ledger }) {
     const { from_profile_id, to_profile_id, amount } = body
     if (from_profile_id === to_profile_id) {

@@ -9,6 +9,7 @@ import { randomUUID } from 'node:crypto'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import {
+  approve,
   everyTable,
   newCustomer,
   SEED,
@@ -58,13 +59,49 @@ async function made(by: TestCustomer, changes: object = {}): Promise<DepositAddr
 }
 
 /** An identity with an account. */
-async function newHolder({ call }: TestCustomer): Promise<{ identity_id: string; account_id: string }> {
+async function newHolder(of: TestCustomer): Promise<{ identity_id: string; account_id: string }> {
+  const { call } = of
   const person_details = { first_name: 'Ada', last_name: 'Lovelace' }
   const identity = await call('POST', '/v2/identity/identities', { ref_id: randomUUID(), person_details })
   const identity_id = identity.body.id as string
+  await approve(of, identity_id)
   const account = await call('POST', '/v2/identity/accounts', { account: { identity_id } })
   return { identity_id, account_id: account.body.id as string }
 }
+
+describe('an address is given to nobody who', () => {
+  const STATES = [
+    [{ status: 'PENDING' }, 'identity-verification-required'],
+    [{ status: 'ERROR' }, 'identity-verification-required'],
+    [{ status: 'DENIED' }, 'identity-verification-required'],
+    [{ status: 'APPROVED', admin_disabled: true }, 'disabled'],
+  ] as const
+  test.each(STATES)('is %j', async (state, slug) => {
+    const { identity_id, account_id } = await newHolder(customer)
+    const made = await customer.call<{ profile_id: string }>('POST', '/v2/identity/accounts', {
+      account: { identity_id },
+      create_profile: true,
+    })
+    await customer.call('PUT', `/v2/identity/identities/${identity_id}/sandbox-status`, state)
+    for (const [ref_path, named] of [
+      ['identity_id', { identity_id }],
+      ['account_id', { account_id }],
+      ['profile_id', { profile_id: made.body.profile_id }],
+    ] as const) {
+      const body = { profile_id: customer.profile_id, crypto_network: 'ETHEREUM', ...named }
+      const before = await everyTable(service.db)
+      const answer = await customer.call('POST', '/v2/transfer/deposit-addresses', body)
+      expect(answer, ref_path).toMatchObject({
+        status: 403,
+        body: {
+          type: expect.stringMatching(new RegExp(`/problems/${slug}$`)) as string,
+          ...(slug === 'disabled' ? {} : { meta: { ref_path, identity_id, current_status: state.status } }),
+        },
+      })
+      expect(await everyTable(service.db)).toEqual(before)
+    }
+  })
+})
 
 describe('an address', () => {
   test.each(CRYPTO_NETWORKS)('of %s is one of that network, and another each time', async (network) => {

@@ -8,6 +8,7 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import {
+  approve,
   BASE_URL,
   credit,
   entriesOf,
@@ -82,9 +83,11 @@ async function newFiatAccount(
 }
 
 /** An identity with an account. */
-async function newHolder({ call }: TestCustomer): Promise<{ identity_id: string; account_id: string }> {
+async function newHolder(of: TestCustomer): Promise<{ identity_id: string; account_id: string }> {
+  const { call } = of
   const identity = await call('POST', '/v2/identity/identities', { ref_id: randomUUID(), ...PERSON })
   const identity_id = identity.body.id as string
+  await approve(of, identity_id)
   const account = await call('POST', '/v2/identity/accounts', { account: { identity_id } })
   return { identity_id, account_id: account.body.id as string }
 }

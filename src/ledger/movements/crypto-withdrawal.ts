@@ -3,6 +3,7 @@ import { findAsset, type Asset, type AssetOnNetwork, type CryptoNetwork } from '
 import type { Context } from '../../http/operation.ts'
 import { problem } from '../../http/problems.ts'
 import { canonicalAddress } from '../../networks/addresses.ts'
+import { magicOutcome } from '../../networks/magic-addresses.ts'
 import { onProfileAs } from '../conversion.ts'
 import { onPlatform } from '../entries.ts'
 import type { Decision, View } from '../ledger.ts'
@@ -50,9 +51,15 @@ export function routeOf(
   const { crypto_network, destination_address } = request
   const { asset, carried } = carriedBy(request.asset, crypto_network, fields.network)
   const allow = { testNetworks: settings.mode === 'sandbox' }
-  if (canonicalAddress(crypto_network, destination_address, allow) === undefined) {
+  const canonical = canonicalAddress(crypto_network, destination_address, allow)
+  if (canonical === undefined)
     throw problem.unsupportedAddress(fields.address, { destination_address, crypto_network })
-  }
+  if (settings.mode === 'live' && magicOutcome(crypto_network, canonical) !== undefined)
+    throw problem.unsupportedAddress(
+      fields.address,
+      { destination_address, crypto_network },
+      'it is a magic address of the sandbox, whose key nobody has',
+    )
   if (!networks.has(crypto_network)) {
     throw problem.unavailable(
       `crypto_network ${crypto_network} is not connected: nothing can be sent over it`,

@@ -6,8 +6,7 @@ import { Metadata, Network, RefId, Timestamp, Uuid } from '../../http/fields.ts'
 import { problem } from '../../http/problems.ts'
 import { canonicalAddress } from '../../networks/addresses.ts'
 import type { Networks } from '../../networks/networks.ts'
-import { requireHolders } from './holders.ts'
-import { requireProfile } from './profile.ts'
+import { requireMayDeposit } from './holders.ts'
 
 export const ConversionTarget = Type.Enum(['NO_CONVERSION', 'USD'], {
   type: 'string',
@@ -70,7 +69,7 @@ export interface NewDepositAddress {
 
 /**
  * Makes an address for a profile. Throws unavailable where the network is not connected, already-exists for the
- * ref_id, not-found for the records it names.
+ * ref_id, not-found for the records it names, and what a withdrawal is refused with for who may not take money out.
  */
 export async function insertDepositAddress(
   db: Queryable,
@@ -84,8 +83,7 @@ export async function insertDepositAddress(
   }
   const known = await selectByRefId(db, customerId, body.ref_id)
   if (known !== undefined) throw problem.alreadyExists('ref_id', depositAddressToWire(known))
-  await requireProfile(db, customerId, body.profile_id)
-  await requireHolders(db, customerId, body)
+  await requireMayDeposit(db, customerId, body)
   for (const network of compatibleNetworks(body.crypto_network)) await beginReading(db, networks, network)
   const now = await readClock(db)
   const id = newId(now)

@@ -1,7 +1,7 @@
 import { strict as assert } from 'node:assert'
 import type { Queryable } from '../../db/database.ts'
 import { problem } from '../../http/problems.ts'
-import type { Balances } from '../balances.ts'
+import { Balances } from '../balances.ts'
 import { selectProfiles } from './profile.ts'
 
 /** What an identity's verification comes to, and an account's `summary_status` (spec 2.5). */
@@ -20,9 +20,6 @@ export const identitySummary = (identity: Flags & { status: Status }): Status =>
 /** An account's summary_status (spec 2.5): DISABLED by either of its own flags, else its primary identity's. */
 export const accountSummary = (account: Flags, identity: Flags & { status: Status }): Status =>
   account.user_disabled || account.admin_disabled ? 'DISABLED' : identitySummary(identity)
-
-/** Those who may not take money out. */
-const BARRED = new Set<Status | undefined>(['DENIED', 'DISABLED'])
 
 /** Whose money a movement takes: the profile's, for this account and identity, where they are named. */
 export interface Holder {
@@ -74,22 +71,41 @@ export class Holders {
   }
 
   /**
-   * Throws not-found for a profile, account or identity that is not there, in this order, and disabled where the
-   * customer or profile is frozen, or the account, the profile's account or the identity is DENIED or DISABLED.
+   * Throws not-found for a profile, account or identity that is not there, in this order; bad-request for an account and an
+   * identity that do not belong together; disabled where the customer or profile is frozen, or the account, the profile's
+   * account or the identity is DISABLED; and identity-verification-required where its identity is not APPROVED.
    */
   require({ profile_id, account_id, identity_id }: Holder): void {
     const profileAccount = this.#profiles.get(profile_id)
     if (profileAccount === undefined) throw problem.notFound('profile', profile_id)
     requireNamed(this.#standing, { account_id, identity_id })
     this.#requireNotFrozen(profile_id)
-    for (const id of [account_id, profileAccount]) {
+    this.#requireStanding(profileAccount, { account_id, identity_id })
+  }
+
+  /** The same for money that is to come in: a freeze stops none. */
+  requireMayDeposit({ profile_id, account_id, identity_id }: Holder): void {
+    const profileAccount = this.#profiles.get(profile_id)
+    if (profileAccount === undefined) throw problem.notFound('profile', profile_id)
+    requireNamed(this.#standing, { account_id, identity_id })
+    this.#requireStanding(profileAccount, { account_id, identity_id })
+  }
+
+  #requireStanding(profileAccount: string | null, { account_id, identity_id }: Named): void {
+    for (const [ref_path, id] of [
+      ['account_id', account_id],
+      ['profile_id', profileAccount],
+    ] as const) {
       if (id == null) continue
-      const status = this.#standing.accounts.get(id)
-      assert(status !== undefined, 'a movement must name whose money it takes: only their standing is read')
-      if (BARRED.has(status)) throw problem.disabled('account', id, status)
+      const account = this.#standing.accounts.get(id)
+      assert(account !== undefined, 'a movement must name whose money it takes: only their standing is read')
+      if (account.summary === 'DISABLED') throw problem.disabled('account', id, 'DISABLED')
+      requireApproved(ref_path, account.identity_id, account.summary)
     }
-    const status = identity_id === undefined ? undefined : this.#standing.identities.get(identity_id)
-    if (BARRED.has(status)) throw problem.disabled('identity', identity_id!, status!)
+    if (identity_id === undefined) return
+    const status = this.#standing.identities.get(identity_id)!
+    if (status === 'DISABLED') throw problem.disabled('identity', identity_id, status)
+    requireApproved('identity_id', identity_id, status)
   }
 
   /** Whether money may not leave the profile, because it or its customer is frozen. */
@@ -104,27 +120,56 @@ export class Holders {
   }
 }
 
-/** The account and identity that a record names must exist. Throws not-found. */
+function requireApproved(
+  ref_path: 'identity_id' | 'account_id' | 'profile_id',
+  identity_id: string,
+  current_status: Status,
+): void {
+  if (current_status !== 'APPROVED')
+    throw problem.identityVerificationRequired({ ref_path, identity_id, current_status })
+}
+
+/** The account and identity that a record names must exist (not-found), and belong together (bad-request). */
 export async function requireHolders(db: Queryable, customerId: string, named: Named): Promise<void> {
   requireNamed(await readStanding(db, customerId, [], [named]), named)
 }
 
-function requireNamed({ accounts, identities }: Standing, { account_id, identity_id }: Named): void {
-  if (account_id !== undefined && !accounts.has(account_id)) throw problem.notFound('account', account_id)
-  if (identity_id !== undefined && !identities.has(identity_id))
-    throw problem.notFound('identity', identity_id)
+/** Throws as `Holders.requireMayDeposit` does, for a record that is made outside of the ledger. */
+export async function requireMayDeposit(db: Queryable, customerId: string, holder: Holder): Promise<void> {
+  const holders = await Holders.read(db, customerId, new Balances([]), [holder.profile_id], [holder])
+  holders.requireMayDeposit(holder)
 }
 
-/** The summary_status of accounts and identities, by id. */
+function requireNamed({ accounts, identities }: Standing, { account_id, identity_id }: Named): void {
+  const account = account_id === undefined ? undefined : accounts.get(account_id)
+  if (account_id !== undefined && account === undefined) throw problem.notFound('account', account_id)
+  if (identity_id === undefined) return
+  if (!identities.has(identity_id)) throw problem.notFound('identity', identity_id)
+  if (account !== undefined && account.identity_id !== identity_id && !account.members.includes(identity_id))
+    throw problem.badRequest(
+      `account_id ${account_id} is no account of identity_id ${identity_id}: it must be its own, or one that it is a member of`,
+    )
+}
+
+interface AccountStanding {
+  summary: Status
+  /** Its primary identity. */
+  identity_id: string
+  /** Of the identities that are asked about, its members. */
+  members: string[]
+}
+
+/** What is known of accounts and identities, by id. */
 interface Standing {
-  accounts: Map<string, Status>
+  accounts: Map<string, AccountStanding>
+  /** Their summary_status. */
   identities: Map<string, Status>
 }
 
 interface StandingRow {
   id: string
-  /** The account's own flags; null for an identity. */
-  account: Flags | null
+  /** The account's own flags, its identity and those members that are asked about; null for an identity. */
+  account: (Flags & Omit<AccountStanding, 'summary'>) | null
   identity: Flags & { status: Status }
 }
 
@@ -142,7 +187,13 @@ async function readStanding(
   const { rows } = await db.query<StandingRow>(
     `
     select a.id,
-           json_build_object('user_disabled', a.user_disabled, 'admin_disabled', a.admin_disabled) as account,
+           json_build_object(
+             'user_disabled', a.user_disabled, 'admin_disabled', a.admin_disabled, 'identity_id', a.identity_id,
+             'members', array(
+               select m.identity_id from account_members m
+               where m.customer_id = $1 and m.account_id = a.id and m.identity_id = any ($3::uuid[])
+             )
+           ) as account,
            json_build_object('user_disabled', i.user_disabled, 'admin_disabled', i.admin_disabled,
                              'status', i.status) as identity
     from accounts a
@@ -159,7 +210,7 @@ async function readStanding(
   return {
     accounts: new Map(
       rows.flatMap(({ id, account, identity }) =>
-        account === null ? [] : [[id, accountSummary(account, identity)]],
+        account === null ? [] : [[id, { ...account, summary: accountSummary(account, identity) }]],
       ),
     ),
     identities: new Map(

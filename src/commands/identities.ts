@@ -1,0 +1,87 @@
+import { Option, type Command } from 'commander'
+import { everyIdentity, IDENTITIES_MAX } from '../identities/every-identity.ts'
+import type { Identity } from '../identities/identity.ts'
+import { setIdentityStatus } from '../identities/set-identity-status.ts'
+import { STATUSES, type Status } from '../ledger/records/holders.ts'
+import { logOperator, requireCustomer, uuid, withDatabase } from './command-line.ts'
+import { print, table } from './output.ts'
+
+/** What each command sets, and what it is for. */
+const CHANGES = {
+  approve: [{ status: 'APPROVED' }, 'say that an identity is verified: it may take money out'],
+  deny: [{ status: 'DENIED' }, 'say that the verification failed: nothing is withdrawn for it'],
+  reopen: [
+    { status: 'PENDING' },
+    'say that an identity must be verified anew; until then nothing is withdrawn',
+  ],
+  disable: [{ admin_disabled: true }, "stop an identity's withdrawals, as the platform's administrator"],
+  enable: [{ admin_disabled: false }, 'take that back; what the API user has disabled stays disabled'],
+} as const
+
+/** `bursar identity`. */
+export function identityCommands(program: Command): void {
+  const identity = program
+    .command('identity')
+    .description('identities: only those that are APPROVED take money out')
+  identity
+    .command('list')
+    .description(`list the identities, oldest first, at most ${IDENTITIES_MAX}`)
+    .option('--customer <id>', 'only those of this customer', uuid)
+    .addOption(new Option('--status <status>', 'only those with this summary_status').choices(STATUSES))
+    .option('--after <id>', 'only those behind this identity, for the next page', uuid)
+    .option('--json', 'print JSON')
+    .action((options: { customer?: string; status?: Status; after?: string; json?: true }) =>
+      withDatabase(async (db) => {
+        const { customer: customerId, status: summaryStatus, after } = options
+        if (customerId !== undefined) await requireCustomer(db, customerId)
+        const identities = await everyIdentity(db, { customerId, summaryStatus, after })
+        if (options.json) return print({ identities })
+        const columns = [
+          'identity_id',
+          'customer_id',
+          'ref_id',
+          'type',
+          'summary_status',
+          'name',
+          'created_at',
+        ]
+        print(
+          table(
+            columns,
+            identities.map((one) => [
+              one.id,
+              one.customer_id,
+              one.ref_id,
+              one.type,
+              one.summary_status,
+              nameOf(one),
+              one.created_at,
+            ]),
+          ),
+        )
+      }),
+    )
+  for (const [name, [change, description]] of Object.entries(CHANGES)) {
+    identity
+      .command(name)
+      .description(description)
+      .argument('<identity_id>', 'identity', uuid)
+      .option('--json', 'print JSON')
+      .action((identity_id: string, { json }: { json?: true }) =>
+        withDatabase(async (db, settings) => {
+          const changed = await setIdentityStatus(db, identity_id, change)
+          if (changed === undefined) throw new Error(`there is no identity ${identity_id}`)
+          logOperator(settings, `identity ${name}`, { identity_id, customer_id: changed.customer_id })
+          const { status, admin_disabled, user_disabled, summary_status } = changed
+          print(
+            json
+              ? { identity_id, status, admin_disabled, user_disabled, summary_status }
+              : `status:         ${status}\nadmin_disabled: ${admin_disabled}\nuser_disabled:  ${user_disabled}\nsummary_status: ${summary_status}`,
+          )
+        }),
+      )
+  }
+}
+
+const nameOf = ({ person_details: person, institution_details: institution }: Identity) =>
+  institution?.name ?? `${person?.first_name} ${person?.last_name}`
