@@ -132,7 +132,7 @@ const selectAccepted = (also = '') => `
 const IS_OPEN = `
   t.status = 'PENDING' and not exists (
     select from broadcasts b
-    where b.customer_id = t.customer_id and b.transfer_id = t.id and b.raw_transaction is not null
+    where b.customer_id = t.customer_id and b.transfer_id = t.id and b.crypto_tx_hash is not null
   ) as open,`
 
 function acceptedOf(row: AcceptedRow): Accepted {
