@@ -190,7 +190,11 @@ describe('what is wrong is told with its section and field:', () => {
       litecoin({ low_mark: '0.123456789' }),
       /^LITECOIN.low_mark has more than 8 decimals$/,
     ],
-    ['no depth', ethereum({ confirmations: 0 }), /^ETHEREUM.confirmations must be >= 1$/],
+    [
+      'no depth',
+      ethereum({ confirmations: 0 }),
+      /^ETHEREUM.confirmations must be a number from 1 to 10000, .safe. or .finalized.$/,
+    ],
     ['half a block', litecoin({ confirmations: 1.5 }), /^LITECOIN.confirmations must be integer$/],
     ['no URL', ethereum({ rpc_url: { env: 'NO_URL' } }), /^ETHEREUM.rpc_url must be an http or https URL/],
     [

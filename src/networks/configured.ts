@@ -78,6 +78,8 @@ const EvmSection = Type.Object(
     deposit_key: Type.Optional(Secret),
     /** In gwei. */
     fee_ceiling: Decimal,
+    /** Most of the hot wallet's transactions that are signed and not mined at a time. */
+    max_in_flight: Type.Optional(Type.Integer({ minimum: 1, maximum: 10_000 })),
     /** Contract addresses by asset, for test networks; else the catalogue's. */
     tokens: Type.Optional(Type.Record(Type.String(), Type.String({ pattern: '^0x[0-9a-fA-F]{40}$' }))),
     /** Somebody has seen to it that the hot wallet's transactions before this nonce paid nothing that is still owed. */
@@ -141,6 +143,7 @@ export async function configuredNetworks(
       adapter: {
         ...connected.adapter,
         feeMargin: fee_margin,
+        carriesNoMemo: true,
         ...(mode === 'sandbox' && { paysDepositsOnly: true }),
       },
       confirmations,
@@ -246,6 +249,7 @@ async function connect(
       maxFeePerGasCeiling: fee_ceiling,
       tokens,
       firstNonce: first_nonce,
+      maxInFlight: (section as Static<typeof EvmSection>).max_in_flight,
       ...sweepConfig,
     },
     db,

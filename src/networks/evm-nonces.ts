@@ -12,6 +12,8 @@ export interface Purse {
   nonce: number
   /** By asset, in units of the chain: what is there, less what is signed and not yet made. May be below zero. */
   left: Map<string, bigint>
+  /** How many transactions of the wallet are signed and not mined. */
+  inFlight: number
   /**
    * Why nothing may be signed: a transaction with a nonce behind one that nobody will ever use would never be made, and
    * what the wallet made without our knowing may be what is about to be paid.
@@ -81,7 +83,7 @@ export async function openPurse(tx: Transaction, chain: EvmChain, assets: Iterab
         : lost === undefined
           ? undefined
           : lostBy(lost)
-  return { block, nonce: kept, left, gap }
+  return { block, nonce: kept, left, inFlight: underWay.size, gap }
 }
 
 /** A database that was restored from an older backup would pay again what these have paid. */

@@ -86,6 +86,8 @@ export interface EvmChain {
   sweeps: SweepTerms
   /** What the hot wallet made before this nonce is known to be somebody else's. */
   firstNonce: number
+  /** Most of the hot wallet's transactions that are signed and not mined. */
+  maxInFlight: number
   /** Throws unless the node is of the chain that it should be. Before anything is signed, read or broadcast. */
   ready(): Promise<void>
 }

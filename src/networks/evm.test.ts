@@ -1122,6 +1122,59 @@ describe('a quoted fee', () => {
 
 // ---------------------------------------------------------------------------------------------- failures
 
+test('no more is in flight than nodes keep of an account, and the rest follows', async () => {
+  const funds = { ETH: '20' }
+  const [customer, wallet] = [
+    await newCustomer(service),
+    await newWallet('ETHEREUM', funds, { maxInFlight: 2 }),
+  ]
+  const created: Transfer[] = []
+  for (let order = 1; order <= 5; order++) created.push(await withdraw(customer, 'ETHEREUM', 'ETH', '1'))
+  await withoutMining(wallet, async () => {
+    await step(wallet)
+    await step(wallet)
+    const reasons = await waitingReasons(created)
+    expect(reasons.slice(0, 2)).toEqual([null, null])
+    expect(reasons[2]).toBe('2 transactions are in flight, the most at a time')
+    expect(
+      await wallet.chain.getTransactionCount({ address: wallet.hotWallet.address, blockTag: 'pending' }),
+    ).toBe(2)
+  })
+  await settleAll(wallet)
+  expect(await requireAgreement(wallet, funds, [customer])).toHaveLength(5)
+})
+
+test('what would be lost is refused: the hot wallet, the contract of a token, a memo that cannot be sent', async () => {
+  const [customer, wallet] = [await newCustomer(service), await newWallet('ETHEREUM', {})]
+  const networks: Networks = new Map([['ETHEREUM', { ...wallet.adapter, carriesNoMemo: true }]])
+  const order = (destination_address: string, changes: object = {}) =>
+    customer.call<{ type: string; detail: string }>('POST', '/v2/transfer/crypto-withdrawals', {
+      profile_id: customer.profile_id,
+      asset: 'USDG',
+      amount: '2',
+      crypto_network: 'ETHEREUM',
+      destination_address,
+      ...changes,
+    })
+  await withNetworks(networks, async () => {
+    for (const [address, why] of [
+      [wallet.hotWallet.address, 'it is the wallet that withdrawals are paid from'],
+      [tokens.get('ETHEREUM')!.USDG!, 'it is the contract of USDG, which keeps what is sent to it'],
+    ] as const) {
+      const { status, body } = await order(address.toLowerCase())
+      expect({ status, detail: body.detail }).toEqual({
+        status: 400,
+        detail: `destination_address is not paid to: ${why}`,
+      })
+      expect(body.type).toMatch(/unsupported-address$/)
+    }
+    expect(await order(newAddress(), { memo: 'destination tag 123' })).toMatchObject({
+      status: 400,
+      body: { detail: 'memo cannot be sent over ETHEREUM: its transfers carry none' },
+    })
+  })
+})
+
 describe('what the node does not take now waits, with the reason, and holds up no other:', () => {
   test.each([
     ['its mempool is full', { code: -32000, message: 'txpool is full' }],

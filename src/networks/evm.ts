@@ -72,6 +72,8 @@ export interface EvmConfig extends SweepConfig {
   tokens?: Record<string, string>
   /** Gas asset below which the operator is to be told. */
   lowMark?: string
+  /** Most of the hot wallet's transactions that are signed and not mined at a time. */
+  maxInFlight?: number | undefined
   pollMs?: number
   /** A transaction that is neither made nor dropped for so long gets higher fees, if its own are below the current. */
   stuckAfterMs?: number
@@ -81,6 +83,8 @@ export interface EvmConfig extends SweepConfig {
 
 const POLL_MS = 2_000
 const STUCK_AFTER_MS = 180_000
+/** Nodes keep some transactions of an account and drop those above: geth 16 when its pool is full, and 64 at most. */
+const IN_FLIGHT_MAX = 64
 
 /**
  * Withdrawals and deposits over a real EVM node, by JSON-RPC. What a withdrawal is made by is decided once: its nonce
@@ -103,6 +107,7 @@ export function evmAdapter(network: CryptoNetwork, config: EvmConfig, db: Databa
     replace: (_tx, withdrawals) => replace(chain, withdrawals),
     stuckAfterMs: config.stuckAfterMs ?? STUCK_AFTER_MS,
     estimateFee: (asset, destination) => estimateFee(chain, asset, destination),
+    refusesDestination: (address) => refusesDestination(chain, address),
     paidBy: (tx, withdrawal, hash) => paidBy(tx, chain, withdrawal, hash),
     status: () => status(db, chain),
     arrivals: (cursor) => arrivals(db, chain, cursor),
@@ -139,6 +144,7 @@ function chainOf(network: CryptoNetwork, config: EvmConfig): EvmChain {
     sweeps: sweepTermsOf(network, tokens, feeCeiling, config),
     stuckAfterMs: config.stuckAfterMs ?? STUCK_AFTER_MS,
     firstNonce: config.firstNonce ?? 0,
+    maxInFlight: config.maxInFlight ?? IN_FLIGHT_MAX,
     async ready() {
       if (isReady) return
       const found = hexToNumber(await node.call<Hex>('eth_chainId'))
@@ -164,7 +170,11 @@ async function sign(tx: Transaction, chain: EvmChain, withdrawals: Withdrawal[])
   if (purse.gap !== undefined) return allWait(purse.gap)
   // Only what the wallet can pay is put to the node: it says of anything else that it would revert.
   const tentative = new Map(purse.left)
-  const payable = inTurn(withdrawals, (withdrawal) => pay(chain, tentative, fees, withdrawal, PLAIN_GAS))
+  const noRoom = roomOf(chain, purse)
+  const payable = inTurn(
+    withdrawals,
+    (withdrawal) => noRoom() ?? pay(chain, tentative, fees, withdrawal, PLAIN_GAS),
+  )
   const estimates = await estimated(
     chain,
     purse.block,
@@ -200,6 +210,20 @@ async function sign(tx: Transaction, chain: EvmChain, withdrawals: Withdrawal[])
   }
   await closePurse(tx, chain, purse)
   return signings
+}
+
+/**
+ * Whether one more may be in flight, asked of each in order. What is refused or waits later in the same call leaves its place
+ * empty until the next.
+ */
+function roomOf({ maxInFlight }: EvmChain, { inFlight }: Purse): () => Signing | undefined {
+  let free = maxInFlight - inFlight
+  return () => {
+    if (free <= 0)
+      return { outcome: 'WAITS', reason: `${maxInFlight} transactions are in flight, the most at a time` }
+    free -= 1
+    return undefined
+  }
 }
 
 /** Decides in order; behind one that waits, those of its profile wait too. */
@@ -486,6 +510,14 @@ async function estimateFee(chain: EvmChain, asset: string, destination?: string)
   const larger = needed > own ? needed : own
   const gas = larger > typical ? gasWithRoom(larger) : typical
   return { asset: chain.gasAsset, amount: offChain(chain, chain.gasAsset, gas * fees.current + publishing) }
+}
+
+/** What is sent to the hot wallet goes nowhere, and what is sent to a token's contract is lost. */
+function refusesDestination({ hotWallet, tokens }: EvmChain, address: string): string | undefined {
+  const isIt = (one: string) => one.toLowerCase() === address.toLowerCase()
+  if (isIt(hotWallet.address)) return 'it is the wallet that withdrawals are paid from'
+  const [token] = [...tokens].find(([, token]) => isIt(token.address)) ?? []
+  return token && `it is the contract of ${token}, which keeps what is sent to it`
 }
 
 /** Of one block: the hot wallet, and what lies at deposit addresses. */

@@ -242,6 +242,10 @@ export interface NetworkAdapter {
    * cost depends on it. Throws DestinationRefused for one that is not paid to.
    */
   estimateFee?(asset: string, destination?: string): Promise<NetworkFee>
+  /** Why an address, in its canonical spelling, is not paid to: it is the hot wallet, or the contract of a token. */
+  refusesDestination?(address: string): string | undefined
+  /** The network carries no memo: a withdrawal with one is refused, since it could not arrive with it. */
+  carriesNoMemo?: true
   /** How much more is charged for it, in percent: a decimal string. */
   feeMargin?: string
   /** Throws when the node does not answer. */

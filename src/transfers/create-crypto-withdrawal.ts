@@ -20,6 +20,7 @@ import {
 import { Transfer } from '../ledger/records/transfer.ts'
 import { usdPrices } from '../ledger/usd-prices.ts'
 import { canonicalAddress } from '../networks/addresses.ts'
+import type { Networks } from '../networks/networks.ts'
 
 const Name = Text(200, 'Name.', 1)
 
@@ -126,6 +127,7 @@ export const createCryptoWithdrawal = operation({
   ],
   async run({ body, customerId, db, ledger, networks, settings }) {
     const terms = termsOf(body, { networks, settings })
+    requireMemo(body, networks)
     const balanceAsset = balanceAssetOf(body, terms)
     requireBalancePrecision(terms, balanceAsset)
     // A guaranteed fee is known once its quote is read. Until then only an `amount` can be held to the limits.
@@ -161,6 +163,18 @@ export const createCryptoWithdrawal = operation({
     })
   },
 })
+
+/** Most bytes of a text memo on Stellar. */
+const STELLAR_MEMO_BYTES_MAX = 28
+
+/** Throws bad-request for a memo that the network would not deliver: whoever is paid may need it to credit the payment. */
+function requireMemo({ memo, crypto_network }: Body, networks: Networks): void {
+  if (memo === undefined) return
+  if (networks.get(crypto_network)?.carriesNoMemo)
+    throw problem.badRequest(`memo cannot be sent over ${crypto_network}: its transfers carry none`)
+  if (crypto_network === 'STELLAR' && Buffer.byteLength(memo) > STELLAR_MEMO_BYTES_MAX)
+    throw problem.badRequest(`memo is longer than the ${STELLAR_MEMO_BYTES_MAX} bytes that STELLAR carries`)
+}
 
 /** Only a platform stablecoin may be paid from another balance, and only from USD. */
 function balanceAssetOf(body: Body, { asset }: Terms): string {

@@ -60,6 +60,9 @@ export function routeOf(
       { destination_address, crypto_network },
       'it is a magic address of the sandbox, whose key nobody has',
     )
+  const why = networks.get(crypto_network)?.refusesDestination?.(canonical)
+  if (why !== undefined)
+    throw problem.unsupportedAddress(fields.address, { destination_address, crypto_network }, why)
   if (!networks.has(crypto_network)) {
     throw problem.unavailable(
       `crypto_network ${crypto_network} is not connected: nothing can be sent over it`,
