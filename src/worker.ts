@@ -1,5 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Logger } from 'pino'
+import type { CryptoNetwork } from './assets/catalogue.ts'
 import type { Database } from './db/database.ts'
 import { deleteExpiredQuotes } from './ledger/fee-quotes.ts'
 import type { Ledger } from './ledger/ledger.ts'
@@ -8,7 +9,7 @@ import type { Network, NetworkAdapter, Networks } from './networks/networks.ts'
 import { runOrchestrations } from './orchestrations/run-orchestrations.ts'
 import type { Settings } from './settings.ts'
 import { generateLastStatements } from './statements/generate-statements.ts'
-import { creditDeposits } from './transfers/credit-deposits.ts'
+import { creditDepositsOn, readable } from './transfers/credit-deposits.ts'
 import { settleWithdrawals, type EndedWithdrawal } from './transfers/settle-withdrawals.ts'
 import { sweepDepositAddresses } from './transfers/sweep-deposit-addresses.ts'
 
@@ -86,10 +87,13 @@ export function startWorker(options: {
     }
   }
 
-  async function deposits(some: Networks): Promise<void> {
+  // Each network by itself, so that a node that hangs delays no other; without rest while there is more to read.
+  async function deposits(network: CryptoNetwork, adapter: NetworkAdapter): Promise<void> {
     while (!stopping.signal.aborted) {
-      await round('deposits', creditDeposits({ db, ledger, networks: some, settings }))
-      await rest(DEPOSITS_EVERY_MS)
+      const result = await round('deposits', creditDepositsOn({ db, ledger, settings }, network, adapter))
+      for (const [reason, count] of result?.waiting ?? [])
+        log.warn({ network, reason, count }, 'deposits wait: bursar deposits list')
+      if (result?.isBehind !== true) await rest(DEPOSITS_EVERY_MS)
     }
   }
 
@@ -131,7 +135,7 @@ export function startWorker(options: {
   const running = Promise.all([
     payouts(inDatabase, true),
     ...real.map((network) => payouts(network, false)),
-    ...[inDatabase, ...real].map(deposits),
+    ...readable(networks).map(([network, adapter]) => deposits(network, adapter)),
     ...[inDatabase, ...real].filter(canSweep).map(sweeps),
     statements(),
     quotes(),

@@ -612,6 +612,16 @@ describe('accounts and withdrawals', () => {
       ['withdrawal', 'resolve', NOBODY, '--outcome', 'paid', '--evidence', ' '],
       /must be 1 to 1000 characters\.$/,
     ],
+    [
+      'to rescan a network that is none',
+      ['deposits', 'rescan', '--network', 'DOGE', '--from', '1', '--to', '2'],
+      /must be one of BITCOIN, .*XLAYER\.$/,
+    ],
+    [
+      'to resume a network that is not configured',
+      ['deposits', 'resume', '--network', 'ETHEREUM'],
+      /^ETHEREUM has no section in BURSAR_NETWORKS_FILE$/,
+    ],
     ['to disable nobody', ['account', 'disable', NOBODY], new RegExp(`^there is no account ${NOBODY}$`)],
     ['to enable nobody', ['account', 'enable', NOBODY], new RegExp(`^there is no account ${NOBODY}$`)],
     ['to disable what is no id', ['account', 'disable', 'x'], /must be a UUID\.$/],

@@ -18,6 +18,7 @@ import type { Transfer } from '../ledger/records/transfer.ts'
 import { verify } from '../ledger/verify.ts'
 import { creditDepositsOn } from '../transfers/credit-deposits.ts'
 import { resumeAfterReorganisation } from '../transfers/deposit-reorganisations.ts'
+import { creditSaidDeposit, rescanDeposits } from '../transfers/recover-deposits.ts'
 import { bloomMayHave } from './evm-bloom.ts'
 import { evmAdapter, type EvmConfig } from './evm.ts'
 import type { NetworkAdapter, Networks } from './networks.ts'
@@ -275,6 +276,55 @@ describe('a second node', () => {
     expect(await depositsOf(customer)).toEqual([])
     expect(await recorded()).toMatchObject([{ state: 'WAITING', reason: 'NODES_DISAGREE' }])
     expect(await frozen()).toEqual(['NETWORK NODES_DISAGREE'])
+  })
+})
+
+describe('for an operator', () => {
+  test('a rescan credits what was missed, and nothing twice', async () => {
+    const adapter = adapterOf()
+    const { customer, address } = await newPlace(adapter)
+    await give(address, 'ETH', '0.3')
+    const from = await anvil.chain.getBlockNumber()
+    await mine()
+    expect(await rounds(adapter)).toBe(1)
+    await give(address, 'USDG', '7')
+    await mine()
+    const to = (await anvil.chain.getBlockNumber()) - BigInt(CONFIRMATIONS) + 1n
+    // As if this had been read by a node that did not have it.
+    await service.db.query('update network_cursors set cursor = $1', [await adapter.cursorAt!(to)])
+    expect(await rounds(adapter)).toBe(0)
+    const rescan = () => rescanDeposits(service, 'ETHEREUM', adapter, from, to)
+    expect(await rescan()).toEqual({ network: 'ETHEREUM', found: 1, credited: 1 })
+    expect(await rescan()).toEqual({ network: 'ETHEREUM', found: 0, credited: 0 })
+    expect((await depositsOf(customer)).sort()).toEqual(['0.3 ETH', '7 USDG'])
+    await expect(rescanDeposits(service, 'ETHEREUM', adapter, to + 1n, to + 1n)).rejects.toThrow(
+      'is not 3 blocks deep yet',
+    )
+  })
+
+  test('what a contract paid while it ran is credited once, as much as the address has received', async () => {
+    const adapter = adapterOf()
+    const { customer, address } = await newPlace(adapter)
+    // PUSH20 of the address, and SELFDESTRUCT: what the contract is made with goes there.
+    const data: Hex = `0x73${address.slice(2).toLowerCase()}ff`
+    const hash = await anvil.chain.sendTransaction({ chain: null, data, value: parseAmount('3', 18)! })
+    await mine()
+    expect(await rounds(adapter)).toBe(0)
+    const said = { crypto_tx_hash: hash, address, asset: 'ETH', amount: '3' }
+    const credit = (changes = {}) => creditSaidDeposit(service, 'ETHEREUM', adapter, { ...said, ...changes })
+    await expect(credit({ amount: '3.1' })).rejects.toThrow('has received 3 ETH in the block of')
+    await expect(credit({ address: USDG })).rejects.toThrow('is no deposit address that was given out')
+    expect(await credit()).toMatchObject({ type: 'CRYPTO_DEPOSIT', status: 'COMPLETED', amount: '3' })
+    await expect(credit()).rejects.toThrow('before')
+    expect(await depositsOf(customer)).toEqual(['3 ETH'])
+    // It is held, and will be swept.
+    const { rowCount } = await service.db.query('select from evm_holdings where address = $1', [address])
+    expect(rowCount).toBe(1)
+    const plain = await give(address, 'ETH', '1')
+    await mine()
+    await rounds(adapter)
+    await expect(credit({ crypto_tx_hash: plain, amount: '1' })).rejects.toThrow('was found by reading')
+    expect((await verify(service.db)).disagreements).toEqual([])
   })
 })
 

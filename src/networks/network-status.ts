@@ -44,6 +44,8 @@ export interface NetworkReport {
   frozen: { reason: string; detail: string; since: string }[]
   /** Those that wait: why, how many, and since when the first of them. */
   waiting: { reason: string; count: number; since: string }[]
+  /** Deposits that are not credited, or were credited and are gone (REORGANISED): why, how many, and since when. */
+  uncredited: { reason: string; count: number; since: string }[]
 }
 
 /** Reports on the networks that are configured (`bursar networks status`). */
@@ -59,7 +61,7 @@ async function report(
   crypto_network: CryptoNetwork,
   { adapter, confirmations, lowMark }: Reported,
 ): Promise<NetworkReport> {
-  const [status, custody, fees, in_flight, leaving, waiting, frozen] = await Promise.all([
+  const [status, custody, fees, in_flight, leaving, waiting, frozen, uncredited] = await Promise.all([
     adapter.status!().catch((error: Error) => error),
     sumsOf(db, `custody:${crypto_network}`),
     feesOn(db, crypto_network),
@@ -67,8 +69,9 @@ async function report(
     leavingOn(db, crypto_network),
     waitingOn(db, crypto_network),
     freezesOn(db, crypto_network),
+    uncreditedOn(db, crypto_network),
   ])
-  const about = { crypto_network, confirmations, fees, in_flight, waiting, frozen }
+  const about = { crypto_network, confirmations, fees, in_flight, waiting, frozen, uncredited }
   if (status instanceof Error) {
     const unknown = [...custody].map(([asset, minor]) => {
       const in_custody = formatAmount(minor, decimalsOf(asset))
@@ -199,4 +202,18 @@ async function freezesOn(db: Database, network: CryptoNetwork): Promise<NetworkR
     [network],
   )
   return rows
+}
+
+async function uncreditedOn(db: Database, network: CryptoNetwork): Promise<NetworkReport['uncredited']> {
+  const { rows } = await db.query<{ reason: string; count: string; since: string }>(
+    `
+    select case state when 'REORGANISED' then state else coalesce(reason, 'NEW') end as reason, count(*),
+           min(found_at) as since
+    from incoming_transfers
+    where network = $1 and state in ('WAITING', 'REORGANISED')
+    group by 1
+    order by since`,
+    [network],
+  )
+  return rows.map(({ reason, count, since }) => ({ reason, count: Number(count), since }))
 }

@@ -27,6 +27,8 @@ export interface DepositRound {
   credited: number
   /** There is more to read at once. */
   isBehind: boolean
+  /** Deposits that began to wait in this round, by why. Small ones are none of them. */
+  waiting: ReadonlyMap<WaitingReason, number>
 }
 
 /**
@@ -60,13 +62,14 @@ export async function creditDepositsOn(
   network: CryptoNetwork,
   adapter: NetworkAdapter,
 ): Promise<DepositRound> {
-  if (await isReorganised(context.db, network)) return { credited: 0, isBehind: false }
+  const waiting = new Map<WaitingReason, number>()
+  if (await isReorganised(context.db, network)) return { credited: 0, isBehind: false, waiting }
   const failures: unknown[] = []
   const failed = (error: unknown) => void failures.push(error)
   const isBehind = await readOn(context.db, network, adapter).catch(failed)
-  const credited = await creditWaiting(context, network, adapter).catch(failed)
+  const credited = await creditWaiting(context, network, adapter, waiting).catch(failed)
   if (failures.length > 0) throw failures[0]
-  return { credited: credited ?? 0, isBehind: isBehind ?? false }
+  return { credited: credited ?? 0, isBehind: isBehind ?? false, waiting }
 }
 
 // ---------------------------------------------------------------------------------------------- reading
@@ -144,11 +147,12 @@ async function creditWaiting(
   context: Crediting,
   network: CryptoNetwork,
   adapter: NetworkAdapter,
+  begunToWait: Map<WaitingReason, number>,
 ): Promise<number> {
   let credited = 0
   for (let page = 1; page <= PAGES_MAX; page++) {
     const due = await selectDue(context.db, network, PAGE)
-    if (due.length > 0) credited += await creditSome(context, network, adapter, due)
+    if (due.length > 0) credited += await creditSome(context, network, adapter, due, begunToWait)
     if (due.length < PAGE) break
   }
   return credited
@@ -159,6 +163,7 @@ async function creditSome(
   network: CryptoNetwork,
   adapter: NetworkAdapter,
   due: IncomingTransfer[],
+  begunToWait: Map<WaitingReason, number>,
 ): Promise<number> {
   const { db, ledger, settings } = context
   const { agreed, doubted } = await verified(db, network, adapter, due)
@@ -188,6 +193,10 @@ async function creditSome(
   )
   await markCredited(db, done)
   await keepWaiting(db, waiting)
+  for (const { incoming, reason } of waiting) {
+    if (reason !== 'BELOW_MINIMUM' && incoming.attempts === 0)
+      begunToWait.set(reason, (begunToWait.get(reason) ?? 0) + 1)
+  }
   return done.filter(({ isNew }) => isNew).length
 }
 
