@@ -12,12 +12,15 @@ import { generateLastStatements } from './statements/generate-statements.ts'
 import { creditDepositsOn, readable } from './transfers/credit-deposits.ts'
 import { settleWithdrawals, type EndedWithdrawal } from './transfers/settle-withdrawals.ts'
 import { sweepDepositAddresses } from './transfers/sweep-deposit-addresses.ts'
+import { watchCustody, type Suspicions } from './transfers/watch-custody.ts'
 
 const FAILURE_PAUSE_MS = 1_000
 /** How often it reads the networks for deposits. */
 const DEPOSITS_EVERY_MS = 1_000
 /** How often it sweeps deposit addresses. A step waits for blocks, and each look costs the node some requests. */
 const SWEEPS_EVERY_MS = 10_000
+/** How often it holds what real networks have against what the ledgers have in custody there. */
+const CUSTODY_EVERY_MS = 60_000
 /** How often it looks whether a month has ended. */
 const STATEMENTS_EVERY_MS = 60_000
 
@@ -112,6 +115,15 @@ export function startWorker(options: {
     }
   }
 
+  async function custody(): Promise<void> {
+    const suspicions: Suspicions = new Map()
+    // A sandbox credits what never came over a chain.
+    while (settings.mode === 'live' && !stopping.signal.aborted) {
+      await round('custody', watchCustody(db, networks, suspicions))
+      await rest(CUSTODY_EVERY_MS)
+    }
+  }
+
   const rest = (ms: number) => pause(ms, undefined, { signal: stopping.signal }).catch(() => undefined)
 
   async function payouts(some: Networks, startsOrchestrations: boolean): Promise<void> {
@@ -139,6 +151,7 @@ export function startWorker(options: {
     ...[inDatabase, ...real].filter(canSweep).map(sweeps),
     statements(),
     quotes(),
+    custody(),
   ])
   return {
     async stop() {

@@ -285,6 +285,38 @@ test('a newer schema, work that nobody does, a node that is away and an issuer t
   ])
 })
 
+test('in live mode, a network whose deposits one node alone decides, and one of too few confirmations', async () => {
+  const own = await ownFolder()
+  const path = join(own, 'networks.json')
+  const write = (confirmations: number) =>
+    writeFile(
+      path,
+      JSON.stringify({
+        ETHEREUM: {
+          adapter: 'evm',
+          rpc_url: 'http://127.0.0.1:1',
+          hot_wallet_key: { env: 'HOT_WALLET_KEY' },
+          confirmations,
+          fee_ceiling: '100',
+        },
+      }),
+    )
+  const environment = {
+    DATABASE_URL: database.url,
+    BURSAR_MODE: 'live',
+    BURSAR_NETWORKS_FILE: path,
+    HOT_WALLET_KEY: '11'.repeat(32),
+  }
+  await write(12)
+  expectFound((await doctor(environment)).found, [
+    /^WARN networks: ETHEREUM: deposits are believed of one node$/,
+  ])
+  await write(11)
+  expectFound((await doctor(environment)).found, [
+    /^FAIL networks: .*ETHEREUM\.confirmations must be at least 12 in live mode$/,
+  ])
+})
+
 test('an empty database of a superuser', async () => {
   await asAdmin('create database doctor_empty')
   atEnd(() => asAdmin('drop database doctor_empty with (force)'))

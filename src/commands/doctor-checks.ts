@@ -354,7 +354,21 @@ async function networks(settings: Settings, db: Database | undefined): Promise<V
     )
   }
   const opened = await openNetworks(settings, db)
-  return [...(await networkReports(db, opened)).map(networkVerdict), ...keysToLeaveOut(settings, opened)]
+  const trusting = [...opened].flatMap(([name, { hasSecondNode }]) =>
+    mode === 'live' && hasSecondNode === false
+      ? [
+          warn(
+            `${name}: deposits are believed of one node`,
+            'name a second one in verify_rpc_url (docs/networks.md)',
+          ),
+        ]
+      : [],
+  )
+  return [
+    ...(await networkReports(db, opened)).map(networkVerdict),
+    ...trusting,
+    ...keysToLeaveOut(settings, opened),
+  ]
 }
 
 /** Private keys in a process that clients reach, though a process that nobody reaches could have them alone. */

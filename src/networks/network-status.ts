@@ -2,6 +2,7 @@ import { formatAmount, parseAmount, parseStoredAmount } from '../assets/amount.t
 import { decimalsOf, findAsset, NETWORKS, type CryptoNetwork } from '../assets/catalogue.ts'
 import type { Database } from '../db/database.ts'
 import type { ConfiguredNetwork, Depth } from './configured.ts'
+import type { NetworkAdapter } from './networks.ts'
 
 /** What a report needs to know of a network. */
 export type Reported = Pick<ConfiguredNetwork, 'adapter' | 'confirmations' | 'lowMark'>
@@ -110,7 +111,7 @@ async function report(
  * What is signed and not posted yet: it may have left, or not. Beside it goes what each one may cost, for which the
  * fee that customers pay stands. Sweeps of deposit addresses cost that alone.
  */
-async function leavingOn(db: Database, network: CryptoNetwork): Promise<Map<string, bigint>> {
+async function leavingOn(db: Database, network: CryptoNetwork, feeFactor = 1n): Promise<Map<string, bigint>> {
   const { gasAsset } = NETWORKS[network]
   const { rows } = await db.query<{ asset: string; amount: string; count: string }>(
     `
@@ -131,7 +132,44 @@ async function leavingOn(db: Database, network: CryptoNetwork): Promise<Map<stri
   )
   const count = rows.reduce((sum, one) => sum + BigInt(one.count), 0n)
   const fee = parseAmount(findAsset(gasAsset)!.networks[network]!.fee, decimalsOf(gasAsset))!
-  return leaving.set(gasAsset, (leaving.get(gasAsset) ?? 0n) + count * fee)
+  return leaving.set(gasAsset, (leaving.get(gasAsset) ?? 0n) + count * fee * feeFactor)
+}
+
+/** What transactions under way may cost beyond the schedule's fee, before their fees are taken for missing custody. */
+const FEE_SPIKE_MAX = 50n
+
+/** An asset of which less is held on a network than the ledgers have in custody there. Amounts are decimal strings. */
+export interface CustodyShortage {
+  asset: string
+  held: string
+  in_custody: string
+}
+
+/**
+ * The assets of which less is held than is in custody, what is under way allowed for. The ledgers are read before the
+ * chain and after it, and what is short must be so by both: a payment that ended in between was in one of the two.
+ */
+export async function custodyShortages(
+  db: Database,
+  network: CryptoNetwork,
+  adapter: NetworkAdapter,
+): Promise<CustodyShortage[]> {
+  const ledgers = async () => ({
+    custody: await sumsOf(db, `custody:${network}`),
+    leaving: await leavingOn(db, network, FEE_SPIKE_MAX),
+  })
+  const before = await ledgers()
+  const { held: all } = await adapter.status!()
+  const after = await ledgers()
+  return [...after.custody].flatMap(([asset, owed]) => {
+    const decimals = decimalsOf(asset)
+    const held = parseAmount(all[asset] ?? '0', decimals)!
+    const isShort = [before, after].every(
+      ({ custody, leaving }) => held + (leaving.get(asset) ?? 0n) < (custody.get(asset) ?? 0n),
+    )
+    if (!isShort) return []
+    return [{ asset, held: formatAmount(held, decimals), in_custody: formatAmount(owed, decimals) }]
+  })
 }
 
 type AccountOnNetwork = `custody:${CryptoNetwork}` | `network_fees:${CryptoNetwork}`

@@ -8,7 +8,7 @@ import { hurry } from '../../test/work-off.ts'
 import type { TestCustomer, TestService } from '../../test/support.ts'
 import { openDatabase } from '../db/database.ts'
 import { Ledger, type View } from '../ledger/ledger.ts'
-import type { DepositAddress } from '../ledger/records/deposit-address.ts'
+import { ADDRESSES_PER_PROFILE_MAX, type DepositAddress } from '../ledger/records/deposit-address.ts'
 import type { Transfer } from '../ledger/records/transfer.ts'
 import { verify } from '../ledger/verify.ts'
 import type { Arrival, DepositScan, NetworkAdapter, Networks } from '../networks/networks.ts'
@@ -328,4 +328,21 @@ test('what is withdrawn to a deposit address over a simulated network arrives th
   await service.db.query('update simulated_chain set arrives = null')
   await creditDeposits(service)
   expect((await transfersOf(to)).map(({ amount }) => amount)).toEqual(['10', '11', '12'])
+})
+
+test('a profile has a limited number of deposit addresses', async () => {
+  const customer = await newCustomer(service)
+  const first = await giveAddress(customer)
+  await service.db.query(
+    `insert into deposit_addresses (customer_id, id, profile_id, crypto_network, address, conversion_target_asset, created_at)
+     select customer_id, gen_random_uuid(), profile_id, crypto_network, 'copy ' || n, conversion_target_asset, created_at
+     from deposit_addresses cross join generate_series(2, $2) as n
+     where id = $1`,
+    [first.id, ADDRESSES_PER_PROFILE_MAX],
+  )
+  const asked = { profile_id: customer.profile_id, crypto_network: 'ETHEREUM' }
+  expect(await customer.call('POST', '/v2/transfer/deposit-addresses', asked)).toMatchObject({
+    status: 400,
+    body: { detail: `profile_id ${customer.profile_id} has 10000 deposit addresses, the most there may be` },
+  })
 })

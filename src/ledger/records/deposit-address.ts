@@ -84,6 +84,7 @@ export async function insertDepositAddress(
   const known = await selectByRefId(db, customerId, body.ref_id)
   if (known !== undefined) throw problem.alreadyExists('ref_id', depositAddressToWire(known))
   await requireMayDeposit(db, customerId, body)
+  await requireRoom(db, customerId, body.profile_id)
   for (const network of compatibleNetworks(body.crypto_network)) await beginReading(db, networks, network)
   const now = await readClock(db)
   const id = newId(now)
@@ -117,6 +118,20 @@ export async function insertDepositAddress(
     const first = await selectByRefId(db, customerId, body.ref_id)
     throw problem.alreadyExists('ref_id', depositAddressToWire(first!))
   }
+}
+
+/** Most deposit addresses of a profile: each costs a sweep of its own. A few requests at once may make it a few more. */
+export const ADDRESSES_PER_PROFILE_MAX = 10_000
+
+async function requireRoom(db: Queryable, customerId: string, profileId: string): Promise<void> {
+  const { rowCount } = await db.query(
+    'select from deposit_addresses where customer_id = $1 and profile_id = $2 offset $3 limit 1',
+    [customerId, profileId, ADDRESSES_PER_PROFILE_MAX - 1],
+  )
+  if (rowCount! > 0)
+    throw problem.badRequest(
+      `profile_id ${profileId} has ${ADDRESSES_PER_PROFILE_MAX} deposit addresses, the most there may be`,
+    )
 }
 
 /** Whatever comes to the address from now on is to be found, by a worker that may run for the first time then. */
