@@ -1,6 +1,6 @@
 -- The schema that the migrations make, as PostgreSQL's catalogues tell it. For readers: nothing runs this file.
 -- `npm run schema` writes it, and a test compares it with a freshly migrated database.
--- Where no grants are shown, the owner may do all, and nobody else anything.
+-- Where no grants are shown, the owner may do all. What the service's role may do: src/db/privileges.ts.
 
 create table account_members (
   customer_id uuid not null,

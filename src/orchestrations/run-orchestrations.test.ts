@@ -744,7 +744,7 @@ describe('the money stays on the profile', () => {
     const world = await newWorld()
     const rule = await newRule(world, ruleOf({ destination_asset: 'USD', destination: BANK }))
     const { id } = await startedBy(world, await wire(world, memoOf(rule), '5'))
-    await service.db.query(`update fiat_accounts set status = 'REJECTED' where customer_id = $1`, [
+    await service.owner.query(`update fiat_accounts set status = 'REJECTED' where customer_id = $1`, [
       world.customer.customer_id,
     ])
     await finish()
@@ -982,7 +982,7 @@ test("one customer's mistake holds up no other", async () => {
     }
     const { customer_id } = broken.customer
     const open = `customer_id = $1 and destination_transfer_id is null`
-    await service.db.query(`update orchestrations set destination = '{"crypto": null}' where ${open}`, [
+    await service.owner.query(`update orchestrations set destination = '{"crypto": null}' where ${open}`, [
       customer_id,
     ])
     await expect(runOrchestrations(service.db, contextWith(service.networks))).rejects.toThrow(
@@ -993,7 +993,7 @@ test("one customer's mistake holds up no other", async () => {
       expect(destination_transfer === undefined).toBe(world === broken)
     }
     const repaired = await destinationOf(broken, ETHEREUM)
-    await service.db.query(`update orchestrations set destination = $2 where ${open}`, [
+    await service.owner.query(`update orchestrations set destination = $2 where ${open}`, [
       customer_id,
       repaired,
     ])

@@ -158,7 +158,7 @@ test('an address that two records give to different profiles is credited to neit
   const [customer, other] = [await newCustomer(service), await newCustomer(service)]
   const { address } = await giveAddress(customer)
   const copied = await giveAddress(other)
-  await service.db.query('update deposit_addresses set address = $1 where id = $2', [address, copied.id])
+  await service.owner.query('update deposit_addresses set address = $1 where id = $2', [address, copied.id])
   const { networks } = networkOf([arrivalAt(address)])
   expect(await creditDeposits({ ...service, networks })).toBe(0)
   expect(await waitingAt(address)).toMatchObject([
@@ -264,7 +264,7 @@ test('it sets off the rule that waits at the address', async () => {
 })
 
 test('on the simulated networks, a withdrawal to an address that was given out arrives there, once', async () => {
-  await service.db.query('delete from network_cursors')
+  await service.owner.query('delete from network_cursors')
   const [from, to] = [await newCustomer(service), await newCustomer(service)]
   await fund(from, '100')
   const { address } = await giveAddress(to)
