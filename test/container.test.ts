@@ -296,6 +296,7 @@ describe('compose.yaml', () => {
       /^postgres:\/\/bursar_owner:\$\{DATABASE_OWNER_PASSWORD:\?[^}]*\}@postgres:5432\/bursar$/,
     )
     expect(Object.keys(SETTINGS)).toEqual(expect.arrayContaining(Object.keys(migrate!.environment)))
+    expect(migrate!.environment.BURSAR_MODE).toBe(apis[0]![1].environment.BURSAR_MODE)
     for (const [, api] of apis) {
       expect(api.depends_on).toMatchObject({ migrate: { condition: 'service_completed_successfully' } })
       expect(JSON.stringify(api)).not.toContain('bursar_owner')
