@@ -151,9 +151,9 @@ export async function startTestService(
 }
 /** The key that signs the tokens of a service on this database, and what it publishes. */
 export async function signerOf(db: Database) {
-  const { signer, jwks, close } = await openSigningKeys(db, MASTER_KEYS)
-  close()
-  return { ...signer, jwks }
+  const keys = await openSigningKeys(db, MASTER_KEYS)
+  keys.close()
+  return { ...keys.signer, jwks: keys.jwks }
 }
 export type TestService = Awaited<ReturnType<typeof startTestService>>
 
