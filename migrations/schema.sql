@@ -379,12 +379,10 @@ create table orchestrations (
   metadata jsonb,
   created_at timestamp with time zone not null,
   updated_at timestamp with time zone not null,
-  hops smallint not null default 0,
   constraint orchestrations_pkey PRIMARY KEY (customer_id, id),
   constraint orchestrations_ref_id UNIQUE (customer_id, ref_id),
   constraint orchestrations_completed CHECK (status <> 'COMPLETED'::text OR destination_transfer_id IS NOT NULL),
   constraint orchestrations_failed CHECK ((status = 'FAILED'::text) = (fail_reason IS NOT NULL)),
-  constraint orchestrations_hops CHECK (hops >= 0),
   constraint orchestrations_source_amount CHECK (source_amount > 0::numeric),
   constraint orchestrations_status CHECK (status = ANY (ARRAY['PROCESSING'::text, 'COMPLETED'::text, 'FAILED'::text]))
 );

@@ -584,6 +584,26 @@ describe('a conversion', () => {
   })
 })
 
+test('a rule may not pay an address of its own customer, which would start it again and again', async () => {
+  const world = await newWorld()
+  const profile_id = world.profiles[0]!
+  const { address } = await post<{ address: string }>(world, '/v2/transfer/deposit-addresses', {
+    profile_id,
+    crypto_network: 'ETHEREUM',
+  })
+  const asked = {
+    ref_id: randomUUID(),
+    profile_id,
+    source_asset: 'USDG',
+    destination_asset: 'USDG',
+    source: { profile: { profile_id } },
+    destination: { crypto: { network: 'ETHEREUM', address: address.toLowerCase() } },
+  }
+  const refused = await world.customer.call('POST', RULES, asked)
+  expect(refused.status).toBe(400)
+  expect(refused.body.detail).toContain('destination.crypto.address is a deposit address of this customer')
+})
+
 test('a deposit of another asset than the rule is for starts nothing', async () => {
   const world = await newWorld()
   const spec = { source_asset: 'USDG', destination_asset: 'USD', destination: BANK }
