@@ -150,7 +150,6 @@ create table evm_holdings (
   asset text not null,
   balance numeric not null,
   stale_at timestamp with time zone,
-  unattributed numeric not null default 0,
   constraint evm_holdings_pkey PRIMARY KEY (customer_id, network, address, asset)
 );
 CREATE INDEX evm_holdings_held ON evm_holdings USING btree (network, asset, balance) WHERE balance > 0::numeric;

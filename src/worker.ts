@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import type { CryptoNetwork } from './assets/catalogue.ts'
@@ -60,6 +61,8 @@ export function startWorker(options: {
 }): Worker {
   const { db, ledger, networks, settings, log, meter } = options
   const stopping = new AbortController()
+  // Each loop listens while it rests, and each real network has loops of its own.
+  setMaxListeners(0, stopping.signal)
   /** A round of a loop: what it gives, or undefined when it failed. */
   async function round<T>(loop: Loop, work: Promise<T>): Promise<T | undefined> {
     try {

@@ -398,7 +398,12 @@ describe('completion', () => {
       ['statements', 'pay', '--p'],
       ['prices', 'import', '--market', 'SOL'],
     ]
-    expect(await complete(lines)).toEqual(['statements', 'create list disable help', '--period', 'SOLEUR'])
+    expect(await complete(lines)).toEqual([
+      'statements',
+      'create list disable enable help',
+      '--period',
+      'SOLEUR',
+    ])
   })
 
   test.each([

@@ -30,7 +30,7 @@ export function databaseCommands(program: Command): void {
   program
     .command('verify')
     .description(
-      'recompute every balance and zero-sum from the ledger entries, and compare what was signed with what was asked for and, with the master key, accepted; exit code 1 when something disagrees',
+      'recompute every balance and zero-sum from the ledger entries, and compare signed withdrawals with what was asked for and accepted; exit code 1 if one disagrees',
     )
     .option('--json', 'print JSON')
     .action(({ json }: { json?: true }) =>
