@@ -51,6 +51,7 @@ import { createFiatAccount } from './transfers/create-fiat-account.ts'
 import { createFiatDepositInstructions } from './transfers/create-fiat-deposit-instructions.ts'
 import { createFiatWithdrawal } from './transfers/create-fiat-withdrawal.ts'
 import { createInternalTransfer } from './transfers/create-internal-transfer.ts'
+import { cancelTransfer } from './transfers/cancel-transfer.ts'
 import { getTransfer } from './transfers/get-transfer.ts'
 import { listDepositAddresses } from './transfers/list-deposit-addresses.ts'
 import { listFiatDepositInstructions } from './transfers/list-fiat-deposit-instructions.ts'
@@ -79,6 +80,7 @@ export const OPERATIONS: readonly Operation[] = [
   listAccounts,
   getTransfer,
   listTransfers,
+  cancelTransfer,
   createInternalTransfer,
   createDepositAddress,
   listDepositAddresses,

@@ -4,10 +4,8 @@ import { openDatabase, type Database, type Limits } from './db/database.ts'
 import { EmbeddedPostgres } from './db/embedded-postgres.ts'
 import { blame, type Settings } from './settings.ts'
 
-export interface Connected {
+interface Connected {
   db: Database
-  /** The address of the same database for the role that owns the schema, where one is known. For migrating only. */
-  ownerUrl: () => Promise<string | undefined>
   /** Another pool on the same database. */
   open: (max: number, limits: Limits) => Database
   /** Ends all pools, and stops what was started. */
@@ -46,14 +44,13 @@ export async function connect(
     return pool
   }
   const db = open(max, limits)
-  const ownerUrl = async () => (embedded === undefined ? settings.migrationsDatabaseUrl : embedded.ownerUrl())
   const close = async () => {
     await Promise.all(pools.map((pool) => pool.end()))
     await embedded?.stop()
   }
   try {
     await db.query('select').catch(blame('DATABASE_URL'))
-    return { db, open, ownerUrl, close }
+    return { db, open, close }
   } catch (error) {
     await close()
     throw error

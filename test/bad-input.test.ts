@@ -80,6 +80,8 @@ type Records = Record<
   | 'address_of_second'
   | 'fiat_account'
   | 'transfer'
+  | 'cancellable'
+  | 'deposit'
   | 'rule'
   | 'rule_of_second'
   | 'orchestration',
@@ -105,6 +107,7 @@ const TYPED_PROBLEMS = [
   'identity-verification-required',
   'disabled',
   'already-exists',
+  'not-cancellable',
 ]
 
 const NOBODYS = '0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f'
@@ -114,11 +117,11 @@ beforeAll(async () => {
   service = await startTestService()
   const customer = await newCustomer(service)
   const other = await newCustomer(service)
-  for (const each of [customer, other]) await fund(each, '1013')
+  for (const each of [customer, other]) await fund(each, '1024')
   const used = await made(customer, QUOTES, quoteOf({}))
   const expired = await made(customer, QUOTES, quoteOf({}))
-  await service.owner.query('update fee_quotes set expires_at = created_at where id = $1', [expired.id])
-  // Takes 10 and the fee of 1, and two orchestrations of 1, so that 1000 USD are left.
+  await service.db.query('update fee_quotes set expires_at = created_at where id = $1', [expired.id])
+  // Takes 10 and the fee of 1 twice, and two orchestrations of 1, so that 1000 USD are left.
   const own = await recordsOf(customer, { fee_id: used.id })
   const rejected = await made(customer, FIAT_ACCOUNTS, fiatAccountOf(REJECTED_ACCOUNT_NUMBER))
   world = {
@@ -175,10 +178,21 @@ async function recordsOf(by: TestCustomer, withdrawal: object = {}): Promise<Rec
     address_of_second: await made(by, ADDRESSES, onSecond),
     fiat_account: await made(by, FIAT_ACCOUNTS, { ...fiatAccountOf('1'), ref_id }),
     transfer: await made(by, WITHDRAWALS, withdrawalOf(by, { ref_id, ...withdrawal })),
+    cancellable: await made(by, WITHDRAWALS, withdrawalOf(by)),
+    deposit: await depositOf(by),
     rule: rule as Record<string, unknown>,
     rule_of_second: rule_of_second as Record<string, unknown>,
     orchestration: await made(by, ORCHESTRATIONS, orchestrationOf(by, { ref_id, ...toPyusd })),
   }
+}
+
+/** What `fund` has credited. */
+async function depositOf({ call }: TestCustomer): Promise<Record<string, unknown>> {
+  const { body } = await call<{ items: [Record<string, unknown>] }>(
+    'GET',
+    '/v2/transfer/transfers?type=WIRE_DEPOSIT',
+  )
+  return body.items[0]
 }
 
 /** An account is DENIED with its identity; a DISABLED one has a flag of its own, and an identity that is not. */
@@ -709,6 +723,19 @@ const quote = (
   () => ({ body: { fee_id: world.quotes[which], ...body } }),
   () => refusal(world.quotes[which]),
 ]
+const cancelOf = (id: string) => `/v2/transfer/transfers/${id}/cancel`
+const NOT_CANCELLABLE: Row = [
+  'a deposit',
+  () => ({ path: cancelOf(own('deposit')()) }),
+  () =>
+    typed(
+      409,
+      'not-cancellable',
+      { id: own('deposit')(), status: 'COMPLETED' },
+      own('deposit')(),
+      'is no withdrawal',
+    ),
+]
 const UNKNOWN_PARAMETER: Row[] = [['?x=1', { query: 'x=1' }, bad('x')]]
 const nobodys = (path: string): Row[] => [["nobody's id", { path }, notFound(NOBODYS)]]
 const profileOf = ({ profile_id }: { profile_id: string }) => ({ profile: { profile_id } })
@@ -1142,6 +1169,35 @@ const CASES: Record<string, Case> = {
     good: () => ({ path: `/v2/transfer/transfers/${idOf(world.own.transfer)}` }),
     rows: pathId((id) => `/v2/transfer/transfers/${id}`, 'transfer', others('transfer')),
     order: [UNKNOWN_PARAMETER, nobodys(`/v2/transfer/transfers/${NOBODYS}`)],
+  },
+
+  'POST /v2/transfer/transfers/:id/cancel': {
+    good: () => ({ path: cancelOf(own('cancellable')()) }),
+    rows: [
+      ...pathId(cancelOf, 'transfer', others('cancellable')),
+      ...['{"reason":"x"}', '[]', 'null', '"x"', '5'].map((body): Row => [
+        `the body ${body}`,
+        raw(body),
+        bad('the body must be empty, or an empty JSON object'),
+      ]),
+      ['a body that is not JSON', raw('{'), bad('the body is not valid JSON')],
+      [
+        'a body of another type',
+        raw('{}', { 'content-type': 'text/plain' }),
+        { status: 415, detail: ['application/json'] },
+      ],
+      [
+        'a body that is too large',
+        raw(`{}${' '.repeat(BODY_LIMIT)}`),
+        { status: 413, detail: [`${BODY_LIMIT}`] },
+      ],
+      NOT_CANCELLABLE,
+    ],
+    order: [
+      UNKNOWN_PARAMETER,
+      [['a body with a field', raw('{"reason":"x"}'), bad('the body must be empty')]],
+      [...nobodys(cancelOf(NOBODYS)), NOT_CANCELLABLE],
+    ],
   },
 
   'GET /v2/transfer/transfers': {
@@ -2706,6 +2762,17 @@ const ACCEPTED: Accepted[] = [
     'an upper-case id',
     () => ({ path: `${url}/${own(kind)().toUpperCase()}` }),
     () => ({ id: own(kind)() }),
+  ]),
+  ...(
+    [
+      ['an empty object, and an upper-case id', raw('{}')],
+      ['a content type with no body', raw('')],
+    ] as const
+  ).map(([what, change]): Accepted => [
+    'POST /v2/transfer/transfers/:id/cancel',
+    `a second time, with ${what}`,
+    () => ({ ...change, path: cancelOf(own('cancellable')().toUpperCase()) }),
+    () => ({ id: own('cancellable')(), status: 'FAILED' }),
   ]),
   ...['', '{', '[1]', 'x'.repeat(BODY_LIMIT + 1)].map((body): Accepted => [
     `DELETE ${RULES}/:id`,

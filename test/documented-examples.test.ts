@@ -11,6 +11,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { BODY_LIMIT, OPERATIONS } from '../src/app.ts'
 import { credentialsFile, type SandboxCredentials } from '../src/demo/credentials.ts'
 import { EXAMPLE } from '../src/http/example-records.ts'
+import { cancelTransfer } from '../src/transfers/cancel-transfer.ts'
 import { cloneDatabase, spawnBursar, type BursarProcess, type TestDatabase } from './support.ts'
 
 interface Media {
@@ -149,15 +150,18 @@ describe.each(OPERATIONS.map((operation) => [`${operation.method} ${operation.ur
   (_, operation) => {
     const place = placeOf(operation)
 
+    // What the demo has made has ended: there is nothing to cancel, and the example shows the refusal.
+    const works = operation === cancelTransfer ? 409 : 200
+
     test('every example works, and a second time is refused only for its ref_id', async () => {
       const calls = examplesOf(place)
       expect(calls.length).toBeGreaterThan(0)
-      for (const call of calls) expect(await send(place, call)).toMatchObject({ status: 200 })
+      for (const call of calls) expect(await send(place, call)).toMatchObject({ status: works })
       for (const call of calls) {
         const again = await send(place, call)
         const text = JSON.stringify(call.body ?? null)
         const once = operation.method === 'POST' && /"(ref_id|nickname)":/.test(text)
-        expect(again.status).toBe(once ? 409 : 200)
+        expect(again.status).toBe(once ? 409 : works)
       }
     })
 

@@ -77,17 +77,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     ...SHARED,
     'settings',
   ],
-  worker: [
-    'statements',
-    'transfers',
-    'orchestrations',
-    'metrics',
-    'networks',
-    'db',
-    'settings',
-    'ledger',
-    'assets',
-  ],
+  worker: ['statements', 'transfers', 'orchestrations', 'metrics', 'networks', 'db', 'settings', 'ledger'],
   demo: [
     'statements',
     'assets',

@@ -246,7 +246,8 @@ describe.each(each)('%s', (_, operation) => {
     expect(operationId).toMatch(/^[a-z][A-Za-z]+$/)
     expect(summary).toBe(operation.summary)
     expect(tags).toEqual([operation.tag])
-    expect(security).toEqual([{ oauth2: [operation.scope] }])
+    const scopes = [operation.scope, operation.alternativeScope ?? []].flat()
+    expect(security).toEqual(scopes.map((scope) => ({ oauth2: [scope] })))
     const declared = { ...operation.params?.properties, ...operation.query?.properties }
     expect(parameters.map(({ name }) => name).sort()).toEqual(Object.keys(declared).sort())
     for (const { name, description = '' } of parameters) expect(description, name).toMatch(/\w \w.*\.$/)
@@ -255,7 +256,7 @@ describe.each(each)('%s', (_, operation) => {
   test('documents its success and every kind of problem, each with an example', () => {
     const { responses } = documented(operation)
     const always = ['200', '400', '401', '403', '500', '503']
-    const withBody = operation.body ? ['413', '415'] : []
+    const withBody = operation.body || operation.method === 'POST' ? ['413', '415'] : []
     expect(Object.keys(responses)).toEqual(expect.arrayContaining([...always, ...withBody]))
     const validate = validatorOf('components', 'schemas', 'Problem')
     for (const [status, { description, content }] of Object.entries(responses)) {
@@ -439,6 +440,11 @@ describe('replies are what the document says', () => {
     'GET /v2/transfer/transfers/:id': async () => {
       const { body } = await customer.call<{ items: { id: string }[] }>('GET', '/v2/transfer/transfers')
       return body.items.map(({ id }) => [`/v2/transfer/transfers/${id}`])
+    },
+    'POST /v2/transfer/transfers/:id/cancel': async () => {
+      const { body } = await customer.call<{ id: string }>('POST', WITHDRAWALS, withdrawalOf(customer))
+      const path = `/v2/transfer/transfers/${body.id}/cancel`
+      return [[path], [path, {}]]
     },
     'GET /v2/transfer/transfers': async () => [
       ['/v2/transfer/transfers'],

@@ -184,3 +184,29 @@ test('what is disabled by command is refused by each of two processes, within se
   expect((await bursar('customer', 'enable', customer_id)).code).toBe(0)
   await expect.poll(statuses, soon).toEqual([200, 200])
 })
+
+test('a withdrawal is cancelled by command, once, and the log has who did it', async () => {
+  const { customer_id, profile_id } = await createCustomer(database.db, 'Acme')
+  await credit(new Ledger(database.db), { customer_id, profile_id }, 'USD', '100')
+  const service = await spawnBursar({ DATABASE_URL: database.url, BURSAR_WORKER: 'false' })
+  atEnd(() => service.end('SIGTERM'))
+  const client = await createApiClient(database.db, customer_id, SCOPES)
+  const call = await remoteCaller(service.address, client)
+  const made = await call('POST', '/v2/transfer/crypto-withdrawals', withdrawalOf({ profile_id } as never))
+  const id = made.body.id as string
+  await bursar('freeze', 'customer', customer_id)
+  const cancelled = await bursar('withdrawal', 'cancel', id, '--json')
+  expect({ ...cancelled, stdout: JSON.parse(cancelled.stdout) as object }).toMatchObject({
+    code: 0,
+    stdout: { customer_id, transfer_id: id, changed: true },
+    log: [{ msg: 'cancelled a withdrawal', user: userInfo().username, transfer_id: id }],
+  })
+  expect(await bursar('withdrawal', 'cancel', id)).toMatchObject({
+    code: 0,
+    stdout: `Withdrawal ${id} is cancelled, and its total is back on the profile.\n`,
+    log: [],
+  })
+  expect((await call('GET', `/v2/transfer/transfers/${id}`)).body).toMatchObject({ status: 'FAILED' })
+  const balance = await call('GET', `/v2/profiles/${profile_id}/balances/USD`)
+  expect(balance.body).toMatchObject({ available: '100' })
+})

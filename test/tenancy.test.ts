@@ -271,6 +271,7 @@ const REQUESTS: Record<string, (marks: Marks, by: TestCustomer) => Request[]> = 
     [`/v2/profiles/${profile_id}/balances/NOPE`],
   ],
   [`GET ${TRANSFERS}/:id`]: ({ transfer_id }) => [[`${TRANSFERS}/${transfer_id}`]],
+  [`POST ${TRANSFERS}/:id/cancel`]: ({ transfer_id }) => [[`${TRANSFERS}/${transfer_id}/cancel`]],
   [`GET ${TRANSFERS}`]: ({ transfer_id, profile_id, ref_id, crypto_tx_hash, ...marks }) => [
     [`${TRANSFERS}?ids=${transfer_id}`],
     [`${TRANSFERS}?identity_ids=${marks.identity_id}`],
@@ -568,7 +569,7 @@ describe('values that must be unique are so within a customer only:', () => {
 
   test('a memo_id: the deposit is credited to the customer whose token it came with', async () => {
     // Memos are random, so that two alike must be made by hand.
-    await service.owner.query('update fiat_deposit_instructions set memo_id = $1 where id = any ($2)', [
+    await service.db.query('update fiat_deposit_instructions set memo_id = $1 where id = any ($2)', [
       'BOTHHAVETHISMEMO',
       [owners.instructions_id, strangers.instructions_id],
     ])
@@ -585,7 +586,7 @@ describe('values that must be unique are so within a customer only:', () => {
   test('an address: so is what is sent to it, and sets off the rules of that customer alone', async () => {
     // Addresses are random, so that two alike must be made by hand.
     const crypto_address = '0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed'
-    await service.owner.query('update deposit_addresses set address = $1 where id = any ($2)', [
+    await service.db.query('update deposit_addresses set address = $1 where id = any ($2)', [
       crypto_address,
       [owners.address_id, strangers.address_id],
     ])

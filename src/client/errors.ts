@@ -1,4 +1,4 @@
-/** The refusals that a program may want to tell apart (https://<server>/problems/<slug> explains the last ten). */
+/** The refusals that a program may want to tell apart (https://<server>/problems/<slug> explains the last eleven). */
 export type ProblemSlug =
   | 'bad-request'
   | 'unauthorized'
@@ -22,6 +22,7 @@ export type ProblemSlug =
   | 'identity-verification-required'
   | 'disabled'
   | 'already-exists'
+  | 'not-cancellable'
 
 /** What this client throws of its own. Everything else that it throws is the reason of an aborted signal. */
 export class BursarError extends Error {

@@ -15,6 +15,8 @@ const POSTS: Record<PathOf<'post'>, 'REF_ID' | 'HARMLESS' | 'ONCE'> = {
   '/v2/identity/accounts': 'REF_ID',
   '/v2/orchestration/rules': 'REF_ID',
   '/v2/orchestration/orchestrations': 'REF_ID',
+  // A repeat answers the record of the first.
+  '/v2/transfer/transfers/{id}/cancel': 'HARMLESS',
   // A quote binds nobody.
   '/v2/transfer/fees/crypto-withdrawal': 'HARMLESS',
   // These take no ref_id: the first would credit twice, the second could not tell whose the nickname is.

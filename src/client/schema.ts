@@ -359,6 +359,26 @@ export interface paths {
     patch?: never
     trace?: never
   }
+  '/v2/transfer/transfers/{id}/cancel': {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    get?: never
+    put?: never
+    /**
+     * Cancel Transfer
+     * @description Cancels a PENDING withdrawal that is not signed yet: it is FAILED with the secondary status CUSTOMER_REJECTED, and its total is back on the profile. A signed withdrawal may be paid already and cannot be cancelled. Crypto withdrawals take the scope `transfer:write_crypto_withdrawal`, wires `transfer:write_fiat_withdrawal`. Repeating a cancel answers the same record.
+     */
+    post: operations['cancelTransfer']
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
   '/v2/transfer/internal': {
     parameters: {
       query?: never
@@ -3174,6 +3194,32 @@ export interface operations {
             /** @description Absent on the last page. */
             next_page_cursor?: string
           }
+        }
+      }
+    }
+  }
+  cancelTransfer: {
+    parameters: {
+      query?: never
+      header?: never
+      path: {
+        /**
+         * @description Transfer id, of a withdrawal.
+         * @example 0192f3a4-0000-7000-8000-000000000009
+         */
+        id: string
+      }
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          'application/json': components['schemas']['Transfer']
         }
       }
     }

@@ -1,12 +1,13 @@
 import { InvalidArgumentError, Option, type Command } from 'commander'
-import { transaction } from '../db/database.ts'
+import { tookTooLong, transaction } from '../db/database.ts'
 import { openMasterKeys } from '../keys/master-keys.ts'
 import { sealWithdrawal, WithdrawalMacs } from '../ledger/withdrawal-macs.ts'
 import { networkReports, type NetworkReport } from '../networks/network-status.ts'
 import { openNetworks } from '../serve.ts'
+import { cancelForOperator } from '../transfers/cancel-withdrawal.ts'
 import { markWithdrawalPaid } from '../transfers/mark-withdrawal-paid.ts'
 import { resolveWithdrawal } from '../transfers/resolve-withdrawal.ts'
-import { EXIT, uuid, withDatabase } from './command-line.ts'
+import { EXIT, logOperator, uuid, withDatabase } from './command-line.ts'
 import { print } from './output.ts'
 
 /** `bursar networks` and `bursar withdrawal`. */
@@ -70,6 +71,24 @@ export function networkCommands(program: Command): void {
     )
 
   withdrawal
+    .command('cancel')
+    .description(
+      'cancel a withdrawal that is not signed: it ends FAILED, and its total is back on the profile; also of a frozen customer',
+    )
+    .argument('<transfer_id>', 'withdrawal', uuid)
+    .option('--json', 'print JSON')
+    .action((id: string, { json }: { json?: true }) =>
+      withDatabase(async (db, settings) => {
+        const cancelled = await cancelForOperator(db, id).catch((error: unknown) => {
+          if (tookTooLong(error)) throw new Error(`a worker holds withdrawal ${id} just now; try again`)
+          throw error
+        })
+        if (cancelled.changed) logOperator(settings, 'cancelled a withdrawal', { ...cancelled })
+        print(json ? cancelled : `Withdrawal ${id} is cancelled, and its total is back on the profile.`)
+      }),
+    )
+
+  withdrawal
     .command('mark-paid')
     .description(
       'say which transaction of the hot wallet has paid a withdrawal that this database has not signed, as after restoring a backup; the worker follows it, and pays nothing more',
@@ -124,7 +143,7 @@ function evidenceText(text: string): string {
 }
 
 /** Reads the hash of a transaction of either family. For commander. */
-export function transactionHash(text: string): string {
+function transactionHash(text: string): string {
   if (!/^(0x)?[0-9a-f]{64}$/i.test(text)) throw new InvalidArgumentError('must be 64 hexadecimal digits.')
   return text.toLowerCase()
 }
@@ -148,8 +167,5 @@ function textOf(report: NetworkReport): string {
     ...report.frozen.map(({ reason, detail, since }) => `  FROZEN since ${since} (${reason}): ${detail}`),
     `  in flight: ${flights.length === 0 ? 'nothing' : flights.join(', ')}`,
     ...waiting.map(({ reason, count, since }) => `  ${count} waiting since ${since}: ${reason}`),
-    ...report.uncredited.map(
-      ({ reason, count, since }) => `  ${count} deposits not credited since ${since}: ${reason}`,
-    ),
   ].join('\n')
 }

@@ -1,12 +1,13 @@
 import { statSync } from 'node:fs'
 import { InvalidArgumentError, Option, type Command } from 'commander'
+import { prepareDatabase } from '../deployment.ts'
 import { followExchange, type FollowRound } from '../markets/follow-exchange.ts'
 import { importPrices, type ImportResult } from '../markets/import-prices.ts'
 import { MARKETS, type Market } from '../markets/markets.ts'
 import { priceStatus } from '../markets/price-status.ts'
 import { LAYOUT_NAMES, type LayoutName } from '../markets/read-price-file.ts'
 import { COVERS_MINUTES_MAX } from '../markets/write-prices.ts'
-import { withDatabase, withMigratedDatabase } from './command-line.ts'
+import { withDatabase } from './command-line.ts'
 import { print, progress, table } from './output.ts'
 
 /** `bursar prices`. */
@@ -34,7 +35,8 @@ export function priceCommands(program: Command): void {
     .option('--again', 'import a file that was imported before, over what came after it')
     .option('--json', 'print JSON')
     .action((file: string, options: ImportArguments) =>
-      withMigratedDatabase(async (db) => {
+      withDatabase(async (db, settings) => {
+        await prepareDatabase(db, settings)
         const bar = progress(statSync(file, { throwIfNoEntry: false })?.size ?? 0, { quiet: options.json })
         try {
           const result = await importPrices(db, {
@@ -62,7 +64,8 @@ export function priceCommands(program: Command): void {
     .option('--once', 'once through all markets, and no longer')
     .option('--json', 'print a line of JSON for each round')
     .action((options: FollowArguments) =>
-      withMigratedDatabase(async (db) => {
+      withDatabase(async (db, settings) => {
+        await prepareDatabase(db, settings)
         const stopping = new AbortController()
         for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => stopping.abort())
         await followExchange(db, {

@@ -122,6 +122,11 @@ export function tookTooLong(error: unknown): boolean {
   return code === QUERY_CANCELED || code === LOCK_NOT_AVAILABLE
 }
 
+const DEADLOCK_DETECTED = '40P01'
+
+/** Whether the database ended a transaction that waited for others in a ring: it changed nothing, and may be tried again. */
+export const deadlocked = (error: unknown): boolean => (error as { code?: string }).code === DEADLOCK_DETECTED
+
 const CONNECTION_LOST = new Set([
   '08000',
   '08003',

@@ -12,7 +12,7 @@ function guarded(scopes = ['transfer:read_transfer']) {
   const verify = vi.fn((token: string) =>
     Promise.resolve({ customerId: 'c', clientId: token.slice(0, 8), scopes, expiresAt }),
   )
-  const guard = authenticator({ verify, isTrusted: () => true }, EVERYBODY)('transfer:read_transfer')
+  const guard = authenticator({ verify, isTrusted: () => true }, EVERYBODY)(['transfer:read_transfer'])
   const ask = (authorization: string) => guard({ headers: { authorization } } as FastifyRequest)
   return { verify, ask }
 }

@@ -36,7 +36,7 @@ export interface Standing {
 }
 
 /**
- * Gives the hook that asks for a bearer token with a scope (spec section 5, RFC 6750). A process checks a token's
+ * Gives the hook that asks for a bearer token with one of these scopes (spec section 5, RFC 6750). A process checks a token's
  * signature once a minute, its expiry and whether its key is still good each time.
  */
 export function authenticator(
@@ -45,7 +45,7 @@ export function authenticator(
     isTrusted: (verified: Verified) => boolean
   },
   standing: Standing,
-): (scope: Scope) => (request: FastifyRequest) => Promise<void> {
+): (scopes: readonly Scope[]) => (request: FastifyRequest) => Promise<void> {
   // By the hash of the token: an entry has the same size however the header was written. Node 20 takes 1.5 us for the
   // hash and the look-up, as much as for a look-up by the whole header.
   const verified = new LRUCache<string, Verified & { until: number }>({
@@ -90,20 +90,14 @@ export function authenticator(
     return caller
   }
 
-  return (scope) => async (request) => {
+  return (scopes) => async (request) => {
     const now = Date.now()
     const caller = await callerOf(request.headers.authorization, now)
     if (caller.expiresAt * 1000 <= now) throw invalidToken('the access token has expired')
     standing.requireEnabled(caller)
     request.caller = caller
-    if (!request.caller.scopes.includes(scope)) {
-      const found = request.caller.scopes.join(' ')
-      throw problem.forbidden(
-        `the access token lacks a scope: required ${scope}, found ${found === '' ? 'none' : found}`,
-        { required_scope: scope, found_scopes: [...request.caller.scopes] },
-        { 'www-authenticate': `Bearer realm="bursar", error="insufficient_scope", scope="${scope}"` },
-      )
-    }
+    if (!scopes.some((scope) => caller.scopes.includes(scope)))
+      throw problem.missingScope(scopes, caller.scopes)
   }
 }
 

@@ -26,12 +26,14 @@ export function mount(
   { requireScope, requests, lists, standing }: Guards,
   operation: Operation,
 ): void {
-  const { method, url, scope, params, query, body, reply, example, run } = operation
+  const { method, url, scope, alternativeScope, params, query, body, reply, example, run } = operation
   const commaParameters = Object.entries(query?.properties ?? {})
     .filter(([, schema]) => (schema as { commas?: boolean }).commas)
     .map(([name]) => name)
 
   const isList = query !== undefined && 'page_cursor' in query.properties
+  const scopes = alternativeScope === undefined ? [scope] : [scope, alternativeScope]
+  const takesNoBody = method === 'POST' && body === undefined
   const late = () => problem.unavailable(lateDetail(operation))
 
   const route: RouteOptions = {
@@ -42,7 +44,7 @@ export function mount(
       tags: [operation.tag],
       summary: operation.summary,
       ...(operation.description && { description: operation.description }),
-      security: [{ oauth2: [scope] }],
+      security: scopes.map((one) => ({ oauth2: [one] })),
       ...(params && { params: shared(app, withExample(params, example?.params)) }),
       querystring: shared(app, withExample(query ?? NO_PARAMETERS, example?.query)),
       ...(body && { body: shared(app, { ...body, [NAMED_EXAMPLES]: namedExamples(example?.bodies) }) }),
@@ -53,10 +55,12 @@ export function mount(
     },
     onRequest: [
       requests.refuseWhenFull,
-      requireScope(scope),
+      requireScope(scopes),
       ...(operation.takesMoney ? [async () => standing.requireKnown()] : []),
       ...(method === 'DELETE' && body === undefined ? [ignoreBody] : []),
+      ...(takesNoBody ? [ignoreTypeOfNothing] : []),
     ],
+    ...(takesNoBody && { preHandler: requireEmptyBody }),
     ...(commaParameters.length > 0 && { preValidation: splitCommas(commaParameters) }),
     config: { counts: 'operation' },
     // Written out: spreading the context took 2 % of a request.
@@ -69,6 +73,7 @@ export function mount(
           body,
           customerId: caller.customerId,
           clientId: caller.clientId,
+          scopes: caller.scopes,
           db: context.db,
           ledger: context.ledger,
           networks: context.networks,
@@ -116,6 +121,20 @@ const namedExamples = (bodies: Record<string, unknown> = {}) =>
 /** What takes no body ignores one, as a GET does: some clients send a content type with every request. */
 async function ignoreBody({ headers }: FastifyRequest): Promise<void> {
   for (const name of ['content-type', 'content-length', 'transfer-encoding']) delete headers[name]
+}
+
+/** Some clients send a content type with every POST: without a body, it says nothing. */
+async function ignoreTypeOfNothing({ headers }: FastifyRequest): Promise<void> {
+  const { 'content-length': length = '0', 'transfer-encoding': encoding } = headers
+  if (length === '0' && encoding === undefined) delete headers['content-type']
+}
+
+/** A POST that takes no body may have an empty object, and nothing that would be ignored. */
+async function requireEmptyBody({ body }: FastifyRequest): Promise<void> {
+  if (body === undefined) return
+  if (typeof body === 'object' && body !== null && !Array.isArray(body) && Object.keys(body).length === 0)
+    return
+  throw problem.badRequest('the body must be empty, or an empty JSON object')
 }
 
 /** `status=A,B` is `status=A&status=B` where values cannot hold a comma. */

@@ -109,7 +109,9 @@ function complete(document: ApiDocument, options: Issuer): object {
   const operations = Object.values(document.paths).flatMap((path) => Object.values(path))
   const used = new Set(operations.flatMap(({ tags }) => tags))
   const grants = (scope: string) =>
-    operations.filter(({ security }) => security[0]!.oauth2.includes(scope)).map(({ summary }) => summary)
+    operations
+      .filter(({ security }) => security.some(({ oauth2 }) => oauth2.includes(scope)))
+      .map(({ summary }) => summary)
   const scopes = SCOPES.map((scope) => [scope, grants(scope).join(', ')] as const)
   return {
     ...document,
@@ -148,10 +150,10 @@ const WITH_BODY: ProblemSlug[] = ['payload-too-large', 'unsupported-media-type']
 
 /** The refusals of an operation, by status, with an example for each kind. */
 export function problemResponses(
-  { body, problems = [] }: Operation,
+  { method, body, problems = [] }: Operation,
   baseUrl: string,
 ): Record<number, object> {
-  const slugs = [...ALWAYS, ...(body ? WITH_BODY : []), ...problems]
+  const slugs = [...ALWAYS, ...(body || method === 'POST' ? WITH_BODY : []), ...problems]
   const byStatus = new Map<number, ProblemSlug[]>()
   for (const slug of new Set(slugs)) {
     const { status } = PROBLEMS[slug]

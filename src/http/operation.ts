@@ -33,6 +33,7 @@ export interface Request<P, Q, B> extends Context {
   body: Part<B>
   customerId: string
   clientId: string
+  scopes: readonly string[]
 }
 
 /** The parts of an example request. Ids are those of `EXAMPLE`, which the demo's own take the place of. */
@@ -47,6 +48,8 @@ interface Definition<P, Q, B, R> {
   method: 'GET' | 'POST' | 'PUT' | 'DELETE'
   url: string
   scope: Scope
+  /** Another scope that is as good; `run` checks which of the two the record takes. */
+  alternativeScope?: Scope
   tag: Tag
   summary: string
   description?: string

@@ -5,10 +5,7 @@ import { problem, type Problem, type ProblemSlug } from './problems.ts'
 export const PROBLEM_EXAMPLES: Record<ProblemSlug, Problem> = {
   'bad-request': problem.badRequest('limit must be at most 1000'),
   unauthorized: problem.unauthorized('the Authorization header is missing', 'Bearer realm="bursar"'),
-  forbidden: problem.forbidden(
-    'the access token lacks a scope: required funding:read_profile, found transfer:read_transfer',
-    { required_scope: 'funding:read_profile', found_scopes: ['transfer:read_transfer'] },
-  ),
+  forbidden: problem.missingScope(['funding:read_profile'], ['transfer:read_transfer']),
   'not-found': problem.notFound('profile', EXAMPLE.profile_id),
   'method-not-allowed': problem.methodNotAllowed('DELETE', 'GET, HEAD, POST'),
   'request-timeout': problem.requestTimeout(),
@@ -50,6 +47,10 @@ export const PROBLEM_EXAMPLES: Record<ProblemSlug, Problem> = {
     ref_id: 'payout-2026-0001',
     status: 'COMPLETED',
   }),
+  'not-cancellable': problem.notCancellable(
+    { id: EXAMPLE.transfer_id, status: 'PENDING' },
+    'is signed: it may be paid already',
+  ),
 }
 
 /** What the members of `meta` are, of the problems that have a page. */
@@ -82,5 +83,6 @@ export const PROBLEM_META: Partial<Record<ProblemSlug, Record<string, string>>> 
     current_status: 'Its status.',
   },
   disabled: { id: 'The account, identity or fiat account.', status: 'Its status.' },
+  'not-cancellable': { id: 'The transfer.', status: 'Its status.' },
   'already-exists': { existing: 'The whole record that exists, as its own operation answers it.' },
 }

@@ -82,6 +82,12 @@ const kinds = {
     explanation:
       'A record with this `ref_id` (or another value that must be unique) exists. `meta.existing` holds it as it is now. After a lost answer, this is how to find out that the first request succeeded.',
   },
+  'not-cancellable': {
+    status: 409,
+    title: 'Not cancellable',
+    explanation:
+      'The transfer is no withdrawal, has ended, or is signed: then it may be paid already, although it is PENDING. Nothing was changed. `meta` holds its id and status.',
+  },
 } as const satisfies Record<string, ProblemKind>
 
 export const PROBLEMS: Record<ProblemSlug, ProblemKind> = kinds
@@ -125,8 +131,15 @@ export const problem = {
   badRequest: (detail: string) => new Problem('bad-request', detail),
   unauthorized: (detail: string, wwwAuthenticate: string) =>
     new Problem('unauthorized', detail, undefined, { 'www-authenticate': wwwAuthenticate }),
-  forbidden: (detail: string, meta?: Record<string, unknown>, headers?: Record<string, string>) =>
-    new Problem('forbidden', detail, meta, headers),
+  forbidden: (detail: string) => new Problem('forbidden', detail),
+  /** One of `required` would do. `meta` and the challenge name the first. */
+  missingScope: (required: readonly string[], found: readonly string[]) =>
+    new Problem(
+      'forbidden',
+      `the access token lacks a scope: required ${required.join(' or ')}, found ${found.length === 0 ? 'none' : found.join(' ')}`,
+      { required_scope: required[0], found_scopes: [...found] },
+      { 'www-authenticate': `Bearer realm="bursar", error="insufficient_scope", scope="${required[0]}"` },
+    ),
   notFound: (what: string, id?: string) =>
     new Problem('not-found', id === undefined ? `${what} not found` : `${what} ${id} not found`),
   methodNotAllowed: (method: string, allow: string) =>
@@ -218,4 +231,6 @@ export const problem = {
   ) => new Problem('disabled', `${what} ${id} is ${status}: nothing can be withdrawn for it`, { id, status }),
   alreadyExists: (field: string, existing: unknown) =>
     new Problem('already-exists', `a record with this ${field} exists; meta.existing holds it`, { existing }),
+  notCancellable: (meta: { id: string; status: string }, why: string) =>
+    new Problem('not-cancellable', `transfer ${meta.id} ${why}`, meta),
 }

@@ -51,13 +51,13 @@ export class TokenBuckets {
 
 /** The hook that asks for a token with a scope, and then for the client's rate. None without a limit. */
 export function withRateLimit(
-  requireScope: (scope: Scope) => (request: FastifyRequest) => Promise<void>,
+  requireScope: (scopes: readonly Scope[]) => (request: FastifyRequest) => Promise<void>,
   { perSecond, burst }: { perSecond: number; burst: number },
-): (scope: Scope) => (request: FastifyRequest) => Promise<void> {
+): (scopes: readonly Scope[]) => (request: FastifyRequest) => Promise<void> {
   if (perSecond === 0) return requireScope
   const buckets = new TokenBuckets({ perSecond, burst })
-  return (scope) => {
-    const authenticate = requireScope(scope)
+  return (scopes) => {
+    const authenticate = requireScope(scopes)
     return async (request) => {
       await authenticate(request)
       const { customerId, clientId } = request.caller

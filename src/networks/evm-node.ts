@@ -32,7 +32,6 @@ export interface Block {
   hash: Hex
   parentHash: Hex
   baseFeePerGas?: Hex
-  logsBloom?: Hex
   transactions: { hash: Hex; from: Hex; to: Hex | null; value: Hex }[]
 }
 

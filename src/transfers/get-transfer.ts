@@ -1,4 +1,5 @@
 import { Type } from 'typebox'
+import type { Queryable } from '../db/database.ts'
 import { EXAMPLE } from '../http/example-records.ts'
 import { Uuid } from '../http/fields.ts'
 import { operation } from '../http/operation.ts'
@@ -17,13 +18,16 @@ export const getTransfer = operation({
   example: { params: { id: EXAMPLE.transfer_id } },
   reply: Transfer,
   problems: ['not-found'],
-  async run({ params, customerId, db }) {
-    const { rows } = await db.query<TransferRow>({
-      name: 'get transfer',
-      text: `select ${TRANSFER_COLUMNS} from transfers t where t.customer_id = $1 and t.id = $2`,
-      values: [customerId, params.id],
-    })
-    if (rows[0] === undefined) throw problem.notFound('transfer', params.id)
-    return transferToWire(rows[0])
-  },
+  run: ({ params, customerId, db }) => readTransfer(db, customerId, params.id),
 })
+
+/** The customer's transfer. Throws not-found. */
+export async function readTransfer(db: Queryable, customerId: string, id: string): Promise<Transfer> {
+  const { rows } = await db.query<TransferRow>({
+    name: 'get transfer',
+    text: `select ${TRANSFER_COLUMNS} from transfers t where t.customer_id = $1 and t.id = $2`,
+    values: [customerId, id],
+  })
+  if (rows[0] === undefined) throw problem.notFound('transfer', id)
+  return transferToWire(rows[0])
+}

@@ -7,7 +7,6 @@ import {
   DEPOSIT_ADDRESS_COLUMNS,
   DepositAddress,
   depositAddressToWire,
-  type DepositAddressRow,
 } from '../ledger/records/deposit-address.ts'
 
 /** Lists the customer's deposit addresses, by creation time (design sections 5 and 6). */
@@ -32,7 +31,7 @@ export const listDepositAddresses = operation({
     { additionalProperties: false },
   ),
   reply: listReply(DepositAddress),
-  run: ({ query, customerId, db, networks }) =>
+  run: ({ query, customerId, db }) =>
     listByCreation(db, customerId, query, {
       list: 'deposit-addresses',
       select: `select ${DEPOSIT_ADDRESS_COLUMNS} from deposit_addresses`,
@@ -43,6 +42,6 @@ export const listDepositAddresses = operation({
         ['address = any (?)', query.addresses],
         ['crypto_network = any (?)', query.crypto_networks],
       ],
-      toWire: (row: DepositAddressRow) => depositAddressToWire(networks, row),
+      toWire: depositAddressToWire,
     }),
 })

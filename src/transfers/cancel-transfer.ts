@@ -1,0 +1,48 @@
+import { Type } from 'typebox'
+import { EXAMPLE } from '../http/example-records.ts'
+import { Uuid } from '../http/fields.ts'
+import { operation } from '../http/operation.ts'
+import { problem } from '../http/problems.ts'
+import type { Scope } from '../http/scopes.ts'
+import { Transfer, type Transfer as Record } from '../ledger/records/transfer.ts'
+import { cancelWithdrawal, NotCancellable } from './cancel-withdrawal.ts'
+import { readTransfer } from './get-transfer.ts'
+
+/** The types that can be cancelled, with the scope that creates and cancels each. */
+const SCOPE_OF: Partial<{ [type in Record['type']]: Scope }> = {
+  CRYPTO_WITHDRAWAL: 'transfer:write_crypto_withdrawal',
+  WIRE_WITHDRAWAL: 'transfer:write_fiat_withdrawal',
+}
+
+/**
+ * Cancels a withdrawal that is not signed (ARCHITECTURE, "Life of a withdrawal"), also of a frozen profile or over a frozen
+ * network. A repeat answers the same record.
+ */
+export const cancelTransfer = operation({
+  method: 'POST',
+  url: '/v2/transfer/transfers/:id/cancel',
+  scope: 'transfer:write_crypto_withdrawal',
+  alternativeScope: 'transfer:write_fiat_withdrawal',
+  tag: 'Transfers',
+  summary: 'Cancel Transfer',
+  description:
+    'Cancels a PENDING withdrawal that is not signed yet: it is FAILED with the secondary status CUSTOMER_REJECTED, and its total is back on the profile. A signed withdrawal may be paid already and cannot be cancelled. Crypto withdrawals take the scope `transfer:write_crypto_withdrawal`, wires `transfer:write_fiat_withdrawal`. Repeating a cancel answers the same record.',
+  params: Type.Object({ id: Uuid('Transfer id, of a withdrawal.') }),
+  // The demo's transfer has ended: it shows the refusal.
+  example: { params: { id: EXAMPLE.transfer_id } },
+  reply: Transfer,
+  problems: ['not-found', 'not-cancellable'],
+  async run({ params, customerId, scopes, db }) {
+    const { id, type, status } = await readTransfer(db, customerId, params.id)
+    const scope = SCOPE_OF[type]
+    if (scope === undefined) throw problem.notCancellable({ id, status }, 'is no withdrawal')
+    if (!scopes.includes(scope)) throw problem.missingScope([scope], scopes)
+    try {
+      await cancelWithdrawal(db, { customer_id: customerId, transfer_id: id }, 'client')
+    } catch (error) {
+      if (!(error instanceof NotCancellable)) throw error
+      throw problem.notCancellable({ id, status: error.status }, error.why)
+    }
+    return readTransfer(db, customerId, id)
+  },
+})
