@@ -43,6 +43,3 @@ alter table network_cursors add column leased_until timestamptz;
 -- reader needs no cursor, which was a time, and missed what was written after the clock had moved. Null: not known yet.
 alter table simulated_chain add column arrives boolean;
 create index simulated_chain_arrives on simulated_chain (crypto_network) where arrives is not false;
-
--- What lies at a deposit address beyond all that was found to come in there: paid by a contract while it ran.
-alter table evm_holdings add column unattributed numeric not null default 0;

@@ -11,7 +11,3 @@ create table resolved_withdrawals (
   primary key (customer_id, transfer_id),
   constraint resolved_withdrawals_outcome check (outcome in ('PAID', 'NOT_PAID'))
 );
-
--- How many orchestrations by rules led to this one: a withdrawal of one may be the deposit that starts the next.
-alter table orchestrations add column hops smallint not null default 0;
-alter table orchestrations add constraint orchestrations_hops check (hops >= 0);

@@ -1,6 +1,6 @@
 -- The schema that the migrations make, as PostgreSQL's catalogues tell it. For readers: nothing runs this file.
 -- `npm run schema` writes it, and a test compares it with a freshly migrated database.
--- Where no grants are shown, the owner may do all, and nobody else anything.
+-- Where no grants are shown, the owner may do all. What the service's role may do: src/db/privileges.ts.
 
 create table account_members (
   customer_id uuid not null,
@@ -150,7 +150,6 @@ create table evm_holdings (
   asset text not null,
   balance numeric not null,
   stale_at timestamp with time zone,
-  unattributed numeric not null default 0,
   constraint evm_holdings_pkey PRIMARY KEY (customer_id, network, address, asset)
 );
 CREATE INDEX evm_holdings_held ON evm_holdings USING btree (network, asset, balance) WHERE balance > 0::numeric;
@@ -379,12 +378,10 @@ create table orchestrations (
   metadata jsonb,
   created_at timestamp with time zone not null,
   updated_at timestamp with time zone not null,
-  hops smallint not null default 0,
   constraint orchestrations_pkey PRIMARY KEY (customer_id, id),
   constraint orchestrations_ref_id UNIQUE (customer_id, ref_id),
   constraint orchestrations_completed CHECK (status <> 'COMPLETED'::text OR destination_transfer_id IS NOT NULL),
   constraint orchestrations_failed CHECK ((status = 'FAILED'::text) = (fail_reason IS NOT NULL)),
-  constraint orchestrations_hops CHECK (hops >= 0),
   constraint orchestrations_source_amount CHECK (source_amount > 0::numeric),
   constraint orchestrations_status CHECK (status = ANY (ARRAY['PROCESSING'::text, 'COMPLETED'::text, 'FAILED'::text]))
 );

@@ -4,8 +4,10 @@ import { openDatabase, type Database, type Limits } from './db/database.ts'
 import { EmbeddedPostgres } from './db/embedded-postgres.ts'
 import { blame, type Settings } from './settings.ts'
 
-interface Connected {
+export interface Connected {
   db: Database
+  /** The address of the same database for the role that owns the schema, where one is known. For migrating only. */
+  ownerUrl: () => Promise<string | undefined>
   /** Another pool on the same database. */
   open: (max: number, limits: Limits) => Database
   /** Ends all pools, and stops what was started. */
@@ -44,13 +46,14 @@ export async function connect(
     return pool
   }
   const db = open(max, limits)
+  const ownerUrl = async () => (embedded === undefined ? settings.migrationsDatabaseUrl : embedded.ownerUrl())
   const close = async () => {
     await Promise.all(pools.map((pool) => pool.end()))
     await embedded?.stop()
   }
   try {
     await db.query('select').catch(blame('DATABASE_URL'))
-    return { db, open, close }
+    return { db, open, ownerUrl, close }
   } catch (error) {
     await close()
     throw error

@@ -16,10 +16,15 @@ type Asked = Pick<Settings, 'mode' | 'baseUrl' | 'oauthIssuer'>
 /** Held while a database is stamped. */
 const ADVISORY_LOCK = 7_311_015
 
-/** What the database says that it belongs to; undefined while it says nothing, or has no schema that could. */
+/**
+ * What the database says that it belongs to; undefined while it says nothing, or has no schema that could, or none that
+ * the service's role may read: then there is something to migrate first.
+ */
 export async function readStamp(db: Queryable): Promise<Stamp | undefined> {
-  const found = await db.query<{ there: boolean }>(`select to_regclass('deployment') is not null as there`)
-  if (!found.rows[0]!.there) return undefined
+  const found = await db.query<{ readable: boolean | null }>(
+    `select has_table_privilege(to_regclass('deployment'), 'select') as readable`,
+  )
+  if (found.rows[0]!.readable !== true) return undefined
   const { rows } = await db.query<Stamp>('select mode, issuer, stamped_at from deployment')
   return rows[0]
 }
@@ -42,8 +47,8 @@ export const otherMode = ({ mode, stamped_at }: Stamp): string =>
  * has left unstamped is stamped by `serve` alone, because a command is easily run without the service's settings.
  * Gives the names of the migrations that ran. Throws `SettingsError` when the database belongs to the other mode.
  */
-export async function prepareDatabase(db: Database, asked: Settings): Promise<string[]> {
-  const applied = await upgrade(db, asked)
+export async function prepareDatabase(db: Database, asked: Settings, ownerUrl?: string): Promise<string[]> {
+  const applied = await upgrade(db, asked, ownerUrl)
   await transaction(db, async (tx) => {
     await lock(tx)
     await requireMode(tx, asked.mode)

@@ -50,6 +50,7 @@ const GROUPS: [names: string[], load: () => Promise<Group>][] = [
   [['networks', 'withdrawal'], async () => (await import('./commands/networks.ts')).networkCommands],
   [['keys'], async () => (await import('./commands/keys.ts')).keyCommands],
   [['freeze', 'unfreeze'], async () => (await import('./commands/freezes.ts')).freezeCommands],
+  [['deposits'], async () => (await import('./commands/deposits.ts')).depositCommands],
   [['prices'], async () => (await import('./commands/prices.ts')).priceCommands],
 ]
 

@@ -5,6 +5,7 @@ import type { Logger } from 'pino'
 import { buildApp } from './app.ts'
 import { connect } from './connect.ts'
 import type { Database } from './db/database.ts'
+import { faultsOfRole } from './db/privileges.ts'
 import type { SandboxCredentials } from './demo/credentials.ts'
 import { demoRecords } from './demo/demo-records.ts'
 import { makeDemo } from './demo/make-demo.ts'
@@ -54,18 +55,19 @@ export async function serve(settings: Settings, { log, dropped }: Log): Promise<
   const {
     db: background,
     open,
+    ownerUrl,
     close: disconnect,
   } = await connect(settings, log, { max: share, limits: { idleInTransactionMs: BACKGROUND_IDLE_MS_MAX } })
   let metricsServer: MetricsServer | undefined
   try {
     const masterKeys = await openMasterKeys(settings)
-    const applied = await upgrade(background, settings)
+    const applied = await upgrade(background, settings, await ownerUrl())
     if (applied.length > 0) log.info({ applied }, 'migrated')
     await requireMode(background, settings.mode)
     const reencrypted = await reencryptSigningKeys(background, masterKeys)
     if (reencrypted > 0)
       log.info({ keys: reencrypted }, 'signing keys are encrypted with the current master key')
-    await warnOfChangeableEntries(background, log)
+    for (const { says, advice } of await faultsOfRole(background)) log.warn(`${says}; ${advice}`)
     if (settings.mode === 'live' && process.getuid?.() === 0)
       log.warn('this process runs as root: run it as an ordinary user')
     for (const { says, advice } of plainTransports(settings)) log.warn(`${says}; ${advice}`)
@@ -252,21 +254,6 @@ async function requireChains(
       log.warn({ err: error }, `the node of ${network} has not said which chain it is on`)
     }
   }
-}
-
-/** Entries are append-only by privilege, which a superuser does not feel, and a restore may have left out. */
-async function warnOfChangeableEntries(db: Database, log: Logger): Promise<void> {
-  const { rows } = await db.query<{ superuser: boolean; changeable: boolean }>(
-    `select rolsuper as superuser, has_table_privilege('entries', 'update, delete, truncate') as changeable
-     from pg_roles
-     where rolname = current_user`,
-  )
-  const { superuser, changeable } = rows[0]!
-  if (!changeable) return
-  const [why, what] = superuser
-    ? ['is a superuser', 'use an ordinary role']
-    : ['may update or delete entries', 'docs/backup.md tells how to revoke that']
-  log.warn(`the database role ${why}: nothing keeps it from changing ledger entries; ${what}`)
 }
 
 /** The base URL, which is the token issuer, must be known before the API listens. */

@@ -38,6 +38,10 @@ export const SETTINGS = {
     default: undefined,
     desc: 'PostgreSQL 15 or newer to use instead of the embedded one',
   }),
+  BURSAR_MIGRATIONS_DATABASE_URL: postgres({
+    default: undefined,
+    desc: 'the same database for the role that owns the schema, for bursar migrate (default: DATABASE_URL, one role for both)',
+  }),
   HOST: host({ default: '127.0.0.1', desc: 'address the API listens on' }),
   PORT: wholeNumber(0, 65535)({ default: 8080, desc: 'port the API listens on; 0 picks a free one' }),
   BURSAR_DATA_DIR: str({
@@ -175,6 +179,7 @@ export const SETTINGS = {
 
 export interface Settings {
   databaseUrl: string | undefined
+  migrationsDatabaseUrl: string | undefined
   host: string
   port: number
   dataDir: string
@@ -237,6 +242,7 @@ export function readSettings(environment: Record<string, string | undefined>): S
   if (complaints.length > 0) throw new SettingsError(complaints.join('\n'))
   return {
     databaseUrl: env.DATABASE_URL,
+    migrationsDatabaseUrl: env.BURSAR_MIGRATIONS_DATABASE_URL,
     host: env.HOST,
     port: env.PORT,
     dataDir: resolve(env.BURSAR_DATA_DIR),

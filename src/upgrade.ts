@@ -1,5 +1,5 @@
 import type { Database } from './db/database.ts'
-import { migrate, type DataSteps } from './db/migrate.ts'
+import { bringUpToDate, type DataSteps } from './db/migrate.ts'
 import { openMasterKeys, type MasterKeys } from './keys/master-keys.ts'
 import { sealPending } from './ledger/withdrawal-macs.ts'
 import { encryptPlainKeys } from './oauth/signing-keys.ts'
@@ -7,11 +7,12 @@ import type { Settings } from './settings.ts'
 
 /**
  * Brings the database up to date: its schema, and what of its content needs the master key, which is asked for only
- * where there is such content. Gives the names of the migrations that ran. Throws as `migrate` does, and `SettingsError`.
+ * where there is such content. `ownerUrl` is the address for the role that owns the schema, where the service's does not. Gives the names of the migrations that ran. Throws as `migrate` does, and `SettingsError`.
  */
-export const upgrade = (db: Database, settings: Settings): Promise<string[]> =>
-  migrate(
+export const upgrade = (db: Database, settings: Settings, ownerUrl?: string): Promise<string[]> =>
+  bringUpToDate(
     db,
+    ownerUrl,
     dataSteps(() => openMasterKeys(settings)),
   )
 

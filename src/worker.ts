@@ -1,5 +1,7 @@
+import { setMaxListeners } from 'node:events'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Logger } from 'pino'
+import type { CryptoNetwork } from './assets/catalogue.ts'
 import type { Database } from './db/database.ts'
 import { deleteExpiredQuotes } from './ledger/fee-quotes.ts'
 import type { Ledger } from './ledger/ledger.ts'
@@ -8,15 +10,18 @@ import type { Network, NetworkAdapter, Networks } from './networks/networks.ts'
 import { runOrchestrations } from './orchestrations/run-orchestrations.ts'
 import type { Settings } from './settings.ts'
 import { generateLastStatements } from './statements/generate-statements.ts'
-import { creditDeposits } from './transfers/credit-deposits.ts'
+import { creditDepositsOn, readable } from './transfers/credit-deposits.ts'
 import { settleWithdrawals, type EndedWithdrawal } from './transfers/settle-withdrawals.ts'
 import { sweepDepositAddresses } from './transfers/sweep-deposit-addresses.ts'
+import { watchCustody, type Suspicions } from './transfers/watch-custody.ts'
 
 const FAILURE_PAUSE_MS = 1_000
 /** How often it reads the networks for deposits. */
 const DEPOSITS_EVERY_MS = 1_000
 /** How often it sweeps deposit addresses. A step waits for blocks, and each look costs the node some requests. */
 const SWEEPS_EVERY_MS = 10_000
+/** How often it holds what real networks have against what the ledgers have in custody there. */
+const CUSTODY_EVERY_MS = 60_000
 /** How often it looks whether a month has ended. */
 const STATEMENTS_EVERY_MS = 60_000
 
@@ -56,6 +61,8 @@ export function startWorker(options: {
 }): Worker {
   const { db, ledger, networks, settings, log, meter } = options
   const stopping = new AbortController()
+  // Each loop listens while it rests, and each real network has loops of its own.
+  setMaxListeners(0, stopping.signal)
   /** A round of a loop: what it gives, or undefined when it failed. */
   async function round<T>(loop: Loop, work: Promise<T>): Promise<T | undefined> {
     try {
@@ -86,10 +93,13 @@ export function startWorker(options: {
     }
   }
 
-  async function deposits(some: Networks): Promise<void> {
+  // Each network by itself, so that a node that hangs delays no other; without rest while there is more to read.
+  async function deposits(network: CryptoNetwork, adapter: NetworkAdapter): Promise<void> {
     while (!stopping.signal.aborted) {
-      await round('deposits', creditDeposits({ db, ledger, networks: some, settings }))
-      await rest(DEPOSITS_EVERY_MS)
+      const result = await round('deposits', creditDepositsOn({ db, ledger, settings }, network, adapter))
+      for (const [reason, count] of result?.waiting ?? [])
+        log.warn({ network, reason, count }, 'deposits wait: bursar deposits list')
+      if (result?.isBehind !== true) await rest(DEPOSITS_EVERY_MS)
     }
   }
 
@@ -105,6 +115,15 @@ export function startWorker(options: {
     while (!stopping.signal.aborted) {
       await round('quotes', deleteExpiredQuotes(db))
       await rest(QUOTES_EVERY_MS)
+    }
+  }
+
+  async function custody(): Promise<void> {
+    const suspicions: Suspicions = new Map()
+    // A sandbox credits what never came over a chain.
+    while (settings.mode === 'live' && !stopping.signal.aborted) {
+      await round('custody', watchCustody(db, networks, suspicions))
+      await rest(CUSTODY_EVERY_MS)
     }
   }
 
@@ -131,10 +150,11 @@ export function startWorker(options: {
   const running = Promise.all([
     payouts(inDatabase, true),
     ...real.map((network) => payouts(network, false)),
-    ...[inDatabase, ...real].map(deposits),
+    ...readable(networks).map(([network, adapter]) => deposits(network, adapter)),
     ...[inDatabase, ...real].filter(canSweep).map(sweeps),
     statements(),
     quotes(),
+    custody(),
   ])
   return {
     async stop() {

@@ -160,11 +160,23 @@ describe.skipIf(POSTGRES_PROGRAMS === undefined)('made under load', () => {
   const PASSWORD = 'correct-horse'
   /** What a new server needs before a dump is restored. */
   const CREATE = [
+    `create role bursar_owner login password '${PASSWORD}'`,
     `create role bursar login password '${PASSWORD}'`,
-    `create database bursar owner bursar template template0 encoding 'UTF8' locale 'C'`,
+    `create database bursar owner bursar_owner template template0 encoding 'UTF8' locale 'C'`,
   ]
-  const urlOn = ({ port }: InstalledPostgres, name = 'bursar') =>
-    `postgres://bursar:${PASSWORD}@127.0.0.1:${port}/${name}`
+  const urlOn = ({ port }: InstalledPostgres, role = 'bursar') =>
+    `postgres://${role}:${PASSWORD}@127.0.0.1:${port}/bursar`
+  const ownerUrlOn = (server: InstalledPostgres) => urlOn(server, 'bursar_owner')
+
+  /** `bursar migrate` as the owner. */
+  const migrate = (server: InstalledPostgres) =>
+    promisify(execFile)(process.execPath, [...PROGRAM, 'migrate'], {
+      env: {
+        ...ENVIRONMENT,
+        DATABASE_URL: urlOn(server),
+        BURSAR_MIGRATIONS_DATABASE_URL: ownerUrlOn(server),
+      },
+    })
 
   let dataDir: string
   let credentials: SandboxCredentials
@@ -193,6 +205,7 @@ describe.skipIf(POSTGRES_PROGRAMS === undefined)('made under load', () => {
     await source.end('SIGINT')
     await source.launch()
     for (const statement of CREATE) await source.query(statement)
+    await migrate(source)
     const service = await spawnBursar({ ...SETTINGS, DATABASE_URL: urlOn(source), BURSAR_DATA_DIR: dataDir })
     try {
       credentials = await readCredentials(dataDir)
@@ -206,7 +219,7 @@ describe.skipIf(POSTGRES_PROGRAMS === undefined)('made under load', () => {
       await source.run('pg_basebackup', ['--pgdata', base, '--checkpoint=fast', '--wal-method=stream'])
       await clients.go(200)
       before = [...clients.acknowledged.values()]
-      await source.run('pg_dump', ['--format=custom', '--file', dump, urlOn(source)])
+      await source.run('pg_dump', ['--format=custom', '--file', dump, ownerUrlOn(source)])
       // Or else it would not have been under load.
       expect(clients.acknowledged.size).toBeGreaterThan(before.length)
       await clients.go(200)
@@ -234,7 +247,10 @@ describe.skipIf(POSTGRES_PROGRAMS === undefined)('made under load', () => {
 
   /** Tables, constraints, indexes and privileges. Newer ones begin with a random word. */
   const schemaOf = async (server: InstalledPostgres) =>
-    (await server.run('pg_dump', ['--schema-only', urlOn(server)])).replaceAll(/^\\(un)?restrict .*$/gm, '')
+    (await server.run('pg_dump', ['--schema-only', ownerUrlOn(server)])).replaceAll(
+      /^\\(un)?restrict .*$/gm,
+      '',
+    )
 
   /** An empty server, as docs/backup.md sets it up, removed at the end of the test. */
   async function emptyServer(): Promise<InstalledPostgres> {
@@ -250,7 +266,7 @@ describe.skipIf(POSTGRES_PROGRAMS === undefined)('made under load', () => {
       '--single-transaction',
       ...options,
       '--dbname',
-      urlOn(server),
+      ownerUrlOn(server),
       dump,
     ])
 
@@ -259,6 +275,8 @@ describe.skipIf(POSTGRES_PROGRAMS === undefined)('made under load', () => {
     await restore(server)
     const environment = { DATABASE_URL: urlOn(server), BURSAR_DATA_DIR: dataDir }
     await verify(environment)
+    expect(await schemaOf(server)).toBe(schema)
+    await migrate(server)
     expect(await schemaOf(server)).toBe(schema)
 
     // The dump is from the past, and some were on their way.
@@ -277,19 +295,21 @@ describe.skipIf(POSTGRES_PROGRAMS === undefined)('made under load', () => {
     await start(environment)
     await requirePaidOnce(server)
     await verify(environment)
-    expect(cautious.log()).not.toContain('nothing keeps it from changing ledger entries')
+    expect(cautious.log()).not.toContain('the database role')
   })
 
-  test('a dump that is restored without its privileges is whole, but the service warns of it', async () => {
+  test('a dump that is restored without its privileges starts no service; migrating mends it', async () => {
     const server = await emptyServer()
     await restore(server, '--no-privileges')
     expect(await schemaOf(server)).not.toBe(schema)
-    const service = await start({
-      DATABASE_URL: urlOn(server),
-      BURSAR_DATA_DIR: dataDir,
-      BURSAR_WORKER: 'false',
-    })
-    expect(service.log()).toContain('nothing keeps it from changing ledger entries')
+    const environment = { DATABASE_URL: urlOn(server), BURSAR_DATA_DIR: dataDir, BURSAR_WORKER: 'false' }
+    await expect(start(environment)).rejects.toThrow(
+      /may not read the schema's version: run "bursar migrate"/,
+    )
+    await migrate(server)
+    expect(await schemaOf(server)).toBe(schema)
+    const service = await start(environment)
+    expect(service.log()).not.toContain('the database role')
   })
 
   test('a base backup and the archived log have everything that was acknowledged', async () => {

@@ -120,7 +120,7 @@ beforeAll(async () => {
   for (const each of [customer, other]) await fund(each, '1024')
   const used = await made(customer, QUOTES, quoteOf({}))
   const expired = await made(customer, QUOTES, quoteOf({}))
-  await service.db.query('update fee_quotes set expires_at = created_at where id = $1', [expired.id])
+  await service.owner.query('update fee_quotes set expires_at = created_at where id = $1', [expired.id])
   // Takes 10 and the fee of 1 twice, and two orchestrations of 1, so that 1000 USD are left.
   const own = await recordsOf(customer, { fee_id: used.id })
   const rejected = await made(customer, FIAT_ACCOUNTS, fiatAccountOf(REJECTED_ACCOUNT_NUMBER))

@@ -21,9 +21,9 @@ import { readSettings, SETTINGS, SettingsError } from '../src/settings.ts'
 import { setRewardRate } from '../src/statements/reward-rates.ts'
 import { move } from './history.ts'
 import {
-  asAdmin,
   atEnd,
   cloneDatabase,
+  createDatabase,
   everyTable,
   MASTER_KEY,
   PROGRAM,
@@ -248,6 +248,7 @@ test.each<[string, string[], RegExp]>([
 describe('settings', () => {
   const BAD: Record<keyof typeof SETTINGS, string[]> = {
     DATABASE_URL: ['secret-word', 'http://secret-word@host/db', 'postgres://'],
+    BURSAR_MIGRATIONS_DATABASE_URL: ['secret-word', 'mysql://secret-word@host/db'],
     HOST: ['not a host', 'http://127.0.0.1'],
     PORT: ['http', '-1', '65536', '80.5', '1e3', '0x50'],
     BURSAR_DATA_DIR: [], // Any text names a folder; one that cannot be made is told when it is needed, see below.
@@ -288,7 +289,7 @@ describe('settings', () => {
       const read = () => readSettings({ [name]: value })
       expect(read).toThrow(SettingsError)
       expect(read).toThrow(new RegExp(`^${name}: [^\n]+$`))
-      if (name === 'DATABASE_URL') expect(read).not.toThrow('secret-word')
+      if (name.endsWith('DATABASE_URL')) expect(read).not.toThrow('secret-word')
     },
   )
 
@@ -361,19 +362,32 @@ describe('settings', () => {
 })
 
 describe('migrate', () => {
-  test('brings an empty database up to date, once', async () => {
-    const url = new URL(database.url)
-    const empty = `${url.pathname.slice(1)}_empty`
-    await asAdmin(`create database ${empty} owner ${url.username}`)
-    atEnd(() => asAdmin(`drop database ${empty} with (force)`))
-    url.pathname = `/${empty}`
-    const environment = { DATABASE_URL: url.href }
+  test('brings an empty database up to date, once, as its owner; the service works on it', async () => {
+    const empty = await createDatabase()
+    atEnd(empty.drop)
+    const alone = { DATABASE_URL: empty.url }
+    const environment = { ...alone, BURSAR_MIGRATIONS_DATABASE_URL: empty.ownerUrl }
     const files = (await readdir(join(ROOT, 'migrations'))).filter((name) => /^\d+\.do\./.test(name)).sort()
     expect(files.length).toBeGreaterThan(0)
 
+    // What the service's role cannot do, a start does not either.
+    for (const command of ['migrate', 'serve'])
+      expectRefused(await bursar([command], { ...alone, PORT: '0' }), [
+        /^the schema is at version 0, this program needs \d+, .*: run "bursar migrate" with BURSAR_MIGRATIONS_DATABASE_URL/,
+      ])
     expect(await json(['migrate'], environment)).toEqual({ applied: files })
     expect(await json(['migrate'], environment)).toEqual({ applied: [] })
-    expect((await bursar(['migrate'], environment)).stdout).toBe('The schema is up to date.\n')
+    expect((await bursar(['migrate'], alone)).stdout).toBe('The schema is up to date.\n')
+
+    // The commands that write, as the service's role.
+    const { customer_id } = await json<{ customer_id: string }>(
+      ['customer', 'create', '--name', 'Acme'],
+      alone,
+    )
+    await json(['client', 'create', '--customer', customer_id, '--scopes', 'all'], alone)
+    await json(['rewards', 'rate', 'set', '--from', '2026-01-01', '--rate', '0.04'], alone)
+    await json(['statements', 'generate', '--period', '2026-01'], alone)
+    expect(await json(['verify'], alone)).toMatchObject({ clean: true, customers: 1 })
   })
 })
 
@@ -611,6 +625,16 @@ describe('accounts and withdrawals', () => {
       'to resolve a withdrawal without evidence',
       ['withdrawal', 'resolve', NOBODY, '--outcome', 'paid', '--evidence', ' '],
       /must be 1 to 1000 characters\.$/,
+    ],
+    [
+      'to rescan a network that is none',
+      ['deposits', 'rescan', '--network', 'DOGE', '--from', '1', '--to', '2'],
+      /must be one of BITCOIN, .*XLAYER\.$/,
+    ],
+    [
+      'to resume a network that is not configured',
+      ['deposits', 'resume', '--network', 'ETHEREUM'],
+      /^ETHEREUM has no section in BURSAR_NETWORKS_FILE$/,
     ],
     ['to disable nobody', ['account', 'disable', NOBODY], new RegExp(`^there is no account ${NOBODY}$`)],
     ['to enable nobody', ['account', 'enable', NOBODY], new RegExp(`^there is no account ${NOBODY}$`)],

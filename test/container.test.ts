@@ -211,6 +211,9 @@ interface ComposeService {
   expose?: string[]
   ports?: string[]
   stop_grace_period: string
+  depends_on?: Record<string, { condition: string }> | string[]
+  command?: string[]
+  restart: string
   healthcheck?: { test: string[] }
 }
 interface Compose {
@@ -223,7 +226,7 @@ const compose = parse(read('compose.yaml'), { merge: true }) as Compose
 const services = Object.entries(compose.services)
 const namesOf = (networks: ComposeService['networks']) =>
   Array.isArray(networks) ? networks : Object.keys(networks)
-const apis = services.filter(([, { image }]) => image === 'bursar')
+const apis = services.filter(([name, { image }]) => image === 'bursar' && name !== 'migrate')
 
 describe('compose.yaml', () => {
   test.each(services)(
@@ -262,26 +265,51 @@ describe('compose.yaml', () => {
     expect(environment.BURSAR_MODE).toBe('${BURSAR_MODE:-sandbox}')
   })
 
-  test('the database is reached by the API processes only, as a role that is no superuser', () => {
+  test('the database is reached by the API processes and what migrates it only, as roles that are no superusers', () => {
     expect(compose.networks.database!.internal).toBe(true)
     const reaching = services
       .filter(([, { networks }]) => namesOf(networks).includes('database'))
       .map(([name]) => name)
-    expect(reaching).toEqual(['postgres', ...apis.map(([name]) => name)])
+    expect(reaching).toEqual(['postgres', 'migrate', ...apis.map(([name]) => name)])
     const { environment } = compose.services.postgres!
     const url = String(apis[0]![1].environment.DATABASE_URL)
     expect(url).toMatch(/^postgres:\/\/bursar:\$\{DATABASE_PASSWORD:\?[^}]*\}@postgres:5432\/bursar$/)
     expect(environment.POSTGRES_USER).toBe('postgres')
-    expect(read('ops/postgres/create-bursar.sh')).toMatch(/^create role bursar login password :'password';$/m)
+    const script = read('ops/postgres/create-bursar.sh')
+    expect(script).toMatch(/^create role bursar login password :'password';$/m)
+    expect(script).toMatch(/^create role bursar_owner login password :'owner_password';$/m)
+    expect(script).toMatch(/^create database bursar owner bursar_owner /m)
     for (const [name, { ports }] of services)
       expect([name, ports === undefined]).toEqual([name, name !== 'proxy'])
+  })
+
+  test('what migrates runs first, once, and alone knows the role that owns the schema', () => {
+    const { migrate } = compose.services
+    expect(migrate).toMatchObject({
+      image: 'bursar',
+      command: ['migrate'],
+      restart: 'no',
+      networks: ['database'],
+    })
+    expect(migrate!.environment.DATABASE_URL).toBe(apis[0]![1].environment.DATABASE_URL)
+    expect(migrate!.environment.BURSAR_MIGRATIONS_DATABASE_URL).toMatch(
+      /^postgres:\/\/bursar_owner:\$\{DATABASE_OWNER_PASSWORD:\?[^}]*\}@postgres:5432\/bursar$/,
+    )
+    expect(Object.keys(SETTINGS)).toEqual(expect.arrayContaining(Object.keys(migrate!.environment)))
+    expect(migrate!.environment.BURSAR_MODE).toBe(apis[0]![1].environment.BURSAR_MODE)
+    for (const [, api] of apis) {
+      expect(api.depends_on).toMatchObject({ migrate: { condition: 'service_completed_successfully' } })
+      expect(JSON.stringify(api)).not.toContain('bursar_owner')
+    }
   })
 
   test('no secret is in it, and .env.example has every variable that must be set', () => {
     const text = read('compose.yaml')
     const example = read('.env.example')
     const required = [...text.matchAll(/\$\{(\w+):\?/g)].map(([, name]) => name!)
-    expect(new Set(required)).toEqual(new Set(['POSTGRES_PASSWORD', 'DATABASE_PASSWORD']))
+    expect(new Set(required)).toEqual(
+      new Set(['POSTGRES_PASSWORD', 'DATABASE_PASSWORD', 'DATABASE_OWNER_PASSWORD']),
+    )
     for (const name of required) expect(example).toMatch(new RegExp(`^${name}=$`, 'm'))
     const variables = [...text.matchAll(/\$\{(\w+)/g)].map(([, name]) => name)
     for (const [, name] of example.matchAll(/^(\w+)=/gm)) expect(variables).toContain(name)
@@ -291,7 +319,7 @@ describe('compose.yaml', () => {
   test('what the documentation adds to go live has a master key from a file, and settings that there are', () => {
     const [, text] = /## Going live[^]*?```yaml\n([^]*?)```/.exec(read('docs/container.md'))!
     const custom = { tag: '!override', collection: 'seq' as const, resolve: (value: unknown) => value }
-    const live = parse(text!, { merge: true, customTags: [custom as never] }) as {
+    const live = parse(text!, { merge: true, customTags: [custom] }) as {
       services: Record<string, { environment?: Record<string, string>; secrets?: string[] }>
       secrets: Record<string, { file: string }>
     }

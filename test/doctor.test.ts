@@ -115,6 +115,7 @@ test('what is well is told so, and nothing is changed', async () => {
     expect.stringMatching(/^OK database: PostgreSQL \d+\S* answers, database test_\w+, role bursar$/),
     expect.stringMatching(/^OK schema: version \d+, up to date$/),
     `OK mode: live, with the token issuer ${service.address}`,
+    'OK database role: it owns nothing, and may change no ledger entry',
     expect.stringMatching(
       new RegExp(
         `^WARN clients: some have scopes of the sandbox, transfer:write_sandbox_fiat_deposit: ${client.client_id}$`,
@@ -279,9 +280,41 @@ test('a newer schema, work that nobody does, a node that is away and an issuer t
     /^FAIL networks: LITECOIN: .*127\.0\.0\.1:1/,
     /^FAIL tokens: .* says that it is http:\/\/other\.example$/,
   ])
-  await broken.db.query(`insert into schema_version (version, name) values (999, 'later')`)
+  await broken.owner.query(`insert into schema_version (version, name) values (999, 'later')`)
   expectFound((await doctor(environment)).found, [
     /^FAIL schema: at version 999, this program only knows \d+$/,
+  ])
+})
+
+test('in live mode, a network whose deposits one node alone decides, and one of too few confirmations', async () => {
+  const own = await ownFolder()
+  const path = join(own, 'networks.json')
+  const write = (confirmations: number) =>
+    writeFile(
+      path,
+      JSON.stringify({
+        ETHEREUM: {
+          adapter: 'evm',
+          rpc_url: 'http://127.0.0.1:1',
+          hot_wallet_key: { env: 'HOT_WALLET_KEY' },
+          confirmations,
+          fee_ceiling: '100',
+        },
+      }),
+    )
+  const environment = {
+    DATABASE_URL: database.url,
+    BURSAR_MODE: 'live',
+    BURSAR_NETWORKS_FILE: path,
+    HOT_WALLET_KEY: '11'.repeat(32),
+  }
+  await write(12)
+  expectFound((await doctor(environment)).found, [
+    /^WARN networks: ETHEREUM: deposits are believed of one node$/,
+  ])
+  await write(11)
+  expectFound((await doctor(environment)).found, [
+    /^FAIL networks: .*ETHEREUM\.confirmations must be at least 12 in live mode$/,
   ])
 })
 
@@ -292,10 +325,23 @@ test('an empty database of a superuser', async () => {
   url.pathname = '/doctor_empty'
   const { found } = await doctor({ DATABASE_URL: url.href, BURSAR_MODE: 'live' })
   expectFound(found, [
-    /^WARN database: the role \S+ is a superuser/,
+    /^WARN database role: the database role \S+ is a superuser: nothing keeps it from changing ledger entries$/,
     /^WARN schema: there is none yet$/,
     /^OK worker: there is no work$/,
     /^WARN networks: none is configured: withdrawals are refused$/,
+  ])
+})
+
+test('a role that owns the schema, one that was given more, and one that lacks something', async () => {
+  const own = await cloneDatabase()
+  atEnd(own.drop)
+  expectFound((await doctor({ DATABASE_URL: own.ownerUrl })).found, [
+    /^WARN database role: the database role bursar_owner owns the schema: nothing keeps it from changing ledger entries$/,
+  ])
+  await own.owner.query('grant update on entries to bursar; revoke insert on transfers from bursar')
+  expectFound((await doctor({ DATABASE_URL: own.url })).found, [
+    /^WARN database role: the database role bursar may change ledger entries: nothing keeps it/,
+    /^FAIL database role: the database role bursar lacks insert on transfers$/,
   ])
 })
 
@@ -352,7 +398,12 @@ describe('completion', () => {
       ['statements', 'pay', '--p'],
       ['prices', 'import', '--market', 'SOL'],
     ]
-    expect(await complete(lines)).toEqual(['statements', 'create list disable help', '--period', 'SOLEUR'])
+    expect(await complete(lines)).toEqual([
+      'statements',
+      'create list disable enable help',
+      '--period',
+      'SOLEUR',
+    ])
   })
 
   test.each([

@@ -11,13 +11,16 @@ import type { TestProject } from 'vitest/node'
 import { openDatabase } from '../src/db/database.ts'
 import { EmbeddedPostgres } from '../src/db/embedded-postgres.ts'
 import { migrate } from '../src/db/migrate.ts'
+import { undeclaredTables } from '../src/db/privileges.ts'
 
 declare module 'vitest' {
   interface ProvidedContext {
     /** May make and drop databases. */
     adminUrl: string
-    /** An ordinary role's address of the migrated template. */
+    /** The address of the migrated template for the service's role. */
     templateUrl: string
+    /** The same for the role that owns it. */
+    templateOwnerUrl: string
   }
 }
 
@@ -44,28 +47,44 @@ export default async function setup(project: TestProject): Promise<() => Promise
   await buildWhatIsNewer()
   const given = process.env.TEST_DATABASE_URL
   const server = given === undefined || given === '' ? await embeddedServer() : await givenServer(given)
-  const template = new URL(server.adminUrl)
-  template.username = server.role
-  template.password = server.password
-  template.pathname = `/${server.template}`
+  const addressOf = ({ name, password }: TestRole) => {
+    const url = new URL(server.adminUrl)
+    url.username = name
+    url.password = password
+    url.pathname = `/${server.template}`
+    return url.href
+  }
   await asAdmin(server.adminUrl, async (admin) => {
     // Nobody kills this server: the tests that kill one have their own, which waits for its disk.
-    await admin.query(`alter role ${server.role} set synchronous_commit = off`)
-    await admin.query(`create database ${server.template} owner ${server.role}`)
+    for (const { name } of [server.service, server.owner])
+      await admin.query(`alter role ${name} set synchronous_commit = off`)
+    await admin.query(`create database ${server.template} owner ${server.owner.name}`)
   })
-  const db = openDatabase(template.href, { max: 1, onError: () => undefined })
-  await migrate(db, new Map())
-  await db.end()
+  const owner = openDatabase(addressOf(server.owner), { max: 1, onError: () => undefined })
+  await migrate(owner, server.service.name, new Map())
+  const [undeclared] = await undeclaredTables(owner)
+  await owner.end()
+  if (undeclared !== undefined) {
+    await server.stop()
+    throw new Error(`table ${undeclared} is not in src/db/privileges.ts: say what the service may do`)
+  }
   project.provide('adminUrl', server.adminUrl)
-  project.provide('templateUrl', template.href)
+  project.provide('templateUrl', addressOf(server.service))
+  project.provide('templateOwnerUrl', addressOf(server.owner))
   return server.stop
+}
+
+interface TestRole {
+  name: string
+  password: string
 }
 
 interface TestServer {
   adminUrl: string
-  /** The ordinary role that owns the databases of the tests. */
-  role: string
-  password: string
+  /** The service's role, as which the tests run: so they show that its privileges suffice. */
+  service: TestRole
+  /** The role that owns the databases of the tests. */
+  owner: TestRole
   /** The name of the database that is cloned. */
   template: string
   stop: () => Promise<void>
@@ -74,11 +93,14 @@ interface TestServer {
 async function embeddedServer(): Promise<TestServer> {
   const dataDir = await mkdtemp(join(tmpdir(), 'bursar-test-'))
   const postgres = await EmbeddedPostgres.start({ dataDir, log: () => undefined })
-  const { username, password } = new URL(postgres.url)
+  const roleOf = (address: string): TestRole => {
+    const { username, password } = new URL(address)
+    return { name: username, password }
+  }
   return {
     adminUrl: postgres.adminUrl,
-    role: username,
-    password,
+    service: roleOf(postgres.url),
+    owner: roleOf(await postgres.ownerUrl()),
     template: 'template',
     async stop() {
       await postgres.stop()
@@ -88,26 +110,30 @@ async function embeddedServer(): Promise<TestServer> {
 }
 
 /**
- * The server that TEST_DATABASE_URL names, as a superuser. Role and template have names of their own, so that several
- * runs may share it, and are removed at the end with all that the role owns.
+ * The server that TEST_DATABASE_URL names, as a superuser. Roles and template have names of their own, so that several
+ * runs may share it, and are removed at the end with all that the owner has.
  */
 async function givenServer(adminUrl: string): Promise<TestServer> {
-  const role = `bursar_test_${randomBytes(6).toString('hex')}`
-  const password = randomBytes(12).toString('hex')
-  await asAdmin(adminUrl, (admin) => admin.query(`create role ${role} login password '${password}'`))
+  const name = `bursar_test_${randomBytes(6).toString('hex')}`
+  const newRole = (role: string): TestRole => ({ name: role, password: randomBytes(12).toString('hex') })
+  const [service, owner] = [newRole(name), newRole(`${name}_owner`)]
+  await asAdmin(adminUrl, async (admin) => {
+    for (const role of [service, owner])
+      await admin.query(`create role ${role.name} login password '${role.password}'`)
+  })
   return {
     adminUrl,
-    role,
-    password,
-    template: role,
+    service,
+    owner,
+    template: name,
     stop: () =>
       asAdmin(adminUrl, async (admin) => {
         const { rows } = await admin.query<{ name: string }>(
           'select datname as name from pg_database where datdba = $1::regrole',
-          [role],
+          [owner.name],
         )
         for (const { name } of rows) await admin.query(`drop database ${name} with (force)`)
-        await admin.query(`drop role ${role}`)
+        for (const role of [service, owner]) await admin.query(`drop role ${role.name}`)
       }),
   }
 }

@@ -77,7 +77,17 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     ...SHARED,
     'settings',
   ],
-  worker: ['statements', 'transfers', 'orchestrations', 'metrics', 'networks', 'db', 'settings', 'ledger'],
+  worker: [
+    'statements',
+    'transfers',
+    'orchestrations',
+    'metrics',
+    'networks',
+    'db',
+    'settings',
+    'ledger',
+    'assets',
+  ],
   demo: [
     'statements',
     'assets',

@@ -160,7 +160,7 @@ test('two processes follow a key that is made, signs, and is retired', async () 
   await json(['keys', 'retire', later.id])
   for (const address of [one, other])
     await expect.poll(() => published(address), READ_AGAIN).toEqual([now.id])
-  await database.db.query(`delete from signing_keys where id = 'forged'`)
+  await database.owner.query(`delete from signing_keys where id = 'forged'`)
 })
 
 describe('the database', () => {
@@ -280,13 +280,14 @@ async function databaseAt(version: number): Promise<{ db: Database; url: string 
 
 describe('a database of an older version', () => {
   test('has its key encrypted by the migration, and the tokens of before stay good', async () => {
-    const { db } = await databaseAt(16)
+    const { db, url } = await databaseAt(16)
     const { privateKey } = await generateKeyPair('RS256', { extractable: true })
     await db.query(`insert into signing_keys (id, private_jwk, created_at) values ('before', $1, now())`, [
       await exportJWK(privateKey),
     ])
     await migrate(
       db,
+      new URL(url).username,
       dataSteps(async () => MASTER_KEYS),
     )
     const { id, jwks } = await signerOf(db)

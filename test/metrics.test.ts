@@ -132,7 +132,7 @@ test('withdrawals are told of from their creation to their end, and so is what p
   expect(await waiting('frozen')).toBe(1)
   expect(await valueOf('bursar_frozen', { kind: 'NETWORK', reason: 'OPERATOR' })).toBe(1)
   await unfreeze(database.db, { kind: 'NETWORK', network: 'BITCOIN' })
-  await database.db.query(`delete from broadcasts where network = 'BITCOIN'`)
+  await database.owner.query(`delete from broadcasts where network = 'BITCOIN'`)
 })
 
 test('batches, the worker, connections and the process are told of', async () => {

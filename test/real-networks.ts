@@ -229,7 +229,7 @@ export async function networksFile(
 /** The service on real networks, with a worker that is healthy. Close it in `afterAll`. */
 export async function startRealService(world: World) {
   const file = await networksFile([world])
-  const { url, db, drop } = await cloneDatabase()
+  const { url, db, ownerUrl, owner, drop } = await cloneDatabase()
   const settings = testSettings({})
   const ledger = new Ledger(db)
   const configured = await configuredNetworks(file.path, file.environment, db, settings.mode)
@@ -247,6 +247,8 @@ export async function startRealService(world: World) {
   return {
     url,
     db,
+    ownerUrl,
+    owner,
     app,
     ledger,
     networks,

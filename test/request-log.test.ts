@@ -177,14 +177,14 @@ test('nor of tokens, wrong secrets, unknown paths and what cannot be read', asyn
 })
 
 test('nor of what fails: PostgreSQL repeats the row in its error, the log does not', async () => {
-  const { db } = service
-  await db.query('alter table identities add constraint broken check (ref_id is null) not valid')
+  const { owner } = service
+  await owner.query('alter table identities add constraint broken check (ref_id is null) not valid')
   const failed = await customer.call('POST', '/v2/identity/identities', {
     ...bodyOf('/v2/identity/identities'),
     ref_id: 'another-person',
   })
   expect(failed.status).toBe(500)
-  await db.query('alter table identities drop constraint broken')
+  await owner.query('alter table identities drop constraint broken')
   const line = lines().find(({ err }) => err !== undefined)!
   expect(line).toMatchObject({ level: 50, client_id: customer.client_id, route: '/v2/identity/identities' })
   expect(line.reqId).toBe((failed.body.meta as { request_id: string }).request_id)

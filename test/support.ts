@@ -27,36 +27,65 @@ import { readSettings, type Settings } from '../src/settings.ts'
 
 /** A database of its own: a clone of the migrated template. */
 export interface TestDatabase {
+  /** For the service's role, as everything that is tested runs. */
   url: string
   db: Database
-  /** Closes the pool and drops the database. */
+  /** For the role that owns the schema: what a test does that the service may not (src/db/privileges.ts). */
+  ownerUrl: string
+  owner: Database
+  /** Closes the pools and drops the database. */
   drop: () => Promise<void>
 }
 
 export async function cloneDatabase(max = 10): Promise<TestDatabase> {
-  const name = `test_${randomBytes(8).toString('hex')}`
-  const url = new URL(inject('templateUrl'))
-  await asAdmin(`create database ${name} template ${url.pathname.slice(1)} owner ${url.username}`)
-  url.pathname = `/${name}`
-  const db = openDatabase(url.href, { max, onError: () => undefined })
+  const { url, ownerUrl, drop } = await createDatabase(new URL(inject('templateUrl')).pathname.slice(1))
+  const [db, owner] = [
+    openDatabase(url, { max, onError: () => undefined }),
+    openDatabase(ownerUrl, { max: 2, onError: () => undefined }),
+  ]
   return {
-    url: url.href,
+    url,
     db,
+    ownerUrl,
+    owner,
     async drop() {
-      await db.end()
-      await asAdmin(`drop database ${name} with (force)`)
+      await Promise.all([db.end(), owner.end()])
+      await drop()
     },
   }
 }
 
-/** Runs a statement as a superuser, in the database of this address or the server's own. */
-export async function asAdmin(statement: string, of?: string): Promise<void> {
+/** A database of the owner's role, empty unless there is a template for it. */
+export async function createDatabase(template?: string) {
+  const name = `test_${randomBytes(8).toString('hex')}`
+  const addressOf = (address: string) => {
+    const url = new URL(address)
+    url.pathname = `/${name}`
+    return url.href
+  }
+  const ownerUrl = addressOf(inject('templateOwnerUrl'))
+  const { username } = new URL(ownerUrl)
+  const like = template === undefined ? '' : `template ${template}`
+  await asAdmin([
+    `create database ${name} owner ${username} ${like}`,
+    // The privileges on a database itself are not cloned with it.
+    `revoke temporary on database ${name} from public`,
+  ])
+  return {
+    url: addressOf(inject('templateUrl')),
+    ownerUrl,
+    drop: () => asAdmin(`drop database ${name} with (force)`),
+  }
+}
+
+/** Runs statements as a superuser, in the database of this address or the server's own. */
+export async function asAdmin(statements: string | string[], of?: string): Promise<void> {
   const url = new URL(inject('adminUrl'))
   if (of !== undefined) url.pathname = new URL(of).pathname
   const admin = new pg.Client({ connectionString: url.href })
   await admin.connect()
   try {
-    await admin.query(statement)
+    for (const statement of [statements].flat()) await admin.query(statement)
   } finally {
     await admin.end()
   }
@@ -85,7 +114,7 @@ export async function startTestService(
   { baseUrl = BASE_URL, log = pino({ level: 'silent' }) }: { baseUrl?: string; log?: Logger } = {},
 ) {
   const settings = testSettings(environment)
-  const { url, db, drop } = await cloneDatabase()
+  const { url, db, ownerUrl, owner, drop } = await cloneDatabase()
   const ledger = new Ledger(db, { macs: new WithdrawalMacs(MASTER_KEYS) })
   const networks: Networks =
     settings.mode === 'sandbox'
@@ -107,6 +136,8 @@ export async function startTestService(
   return {
     url,
     db,
+    ownerUrl,
+    owner,
     app,
     ledger,
     networks,
@@ -120,9 +151,9 @@ export async function startTestService(
 }
 /** The key that signs the tokens of a service on this database, and what it publishes. */
 export async function signerOf(db: Database) {
-  const { signer, jwks, close } = await openSigningKeys(db, MASTER_KEYS)
-  close()
-  return { ...signer, jwks }
+  const keys = await openSigningKeys(db, MASTER_KEYS)
+  keys.close()
+  return { ...keys.signer, jwks: keys.jwks }
 }
 export type TestService = Awaited<ReturnType<typeof startTestService>>
 

@@ -569,7 +569,7 @@ describe('values that must be unique are so within a customer only:', () => {
 
   test('a memo_id: the deposit is credited to the customer whose token it came with', async () => {
     // Memos are random, so that two alike must be made by hand.
-    await service.db.query('update fiat_deposit_instructions set memo_id = $1 where id = any ($2)', [
+    await service.owner.query('update fiat_deposit_instructions set memo_id = $1 where id = any ($2)', [
       'BOTHHAVETHISMEMO',
       [owners.instructions_id, strangers.instructions_id],
     ])
@@ -586,7 +586,7 @@ describe('values that must be unique are so within a customer only:', () => {
   test('an address: so is what is sent to it, and sets off the rules of that customer alone', async () => {
     // Addresses are random, so that two alike must be made by hand.
     const crypto_address = '0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed'
-    await service.db.query('update deposit_addresses set address = $1 where id = any ($2)', [
+    await service.owner.query('update deposit_addresses set address = $1 where id = any ($2)', [
       crypto_address,
       [owners.address_id, strangers.address_id],
     ])

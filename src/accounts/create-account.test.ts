@@ -216,13 +216,13 @@ describe('refused, and nothing of it is left:', () => {
   test.each(['account_members', 'profiles'])('when %s takes no row', async (table) => {
     const before = await everyTable(service.db)
     const account = { identity_id: ids[0], ref_id: randomUUID(), members: [{ identity_id: ids[1] }] }
-    await service.db.query(`alter table ${table} add constraint closed check (false) not valid`)
+    await service.owner.query(`alter table ${table} add constraint closed check (false) not valid`)
     try {
       const answer = await customer.call('POST', ACCOUNTS, { account, create_profile: true })
       expect(answer.status).toBe(500)
       expect(await everyTable(service.db)).toEqual(before)
     } finally {
-      await service.db.query(`alter table ${table} drop constraint closed`)
+      await service.owner.query(`alter table ${table} drop constraint closed`)
     }
     await made({ account, create_profile: true })
   })

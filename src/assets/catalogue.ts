@@ -4,6 +4,8 @@
  * Contract addresses are those of the public main networks, as the issuers and the common token lists publish them.
  */
 
+import { formatAmount, parseAmount } from './amount.ts'
+
 /** The CryptoNetwork enumeration of the API (spec 2.2). */
 export const CRYPTO_NETWORKS = [
   'BITCOIN',
@@ -30,26 +32,59 @@ export interface NetworkFacts {
   /** EVM only: the chain id (EIP-155) of the main network and of its test network. */
   chainId?: number
   testChainId?: number
+  /** The fewest confirmations that live mode takes, where there is an adapter for real networks. */
+  liveConfirmations?: number
 }
 
 /** The facts of every network (spec 2.2). */
 export const NETWORKS: Readonly<Record<CryptoNetwork, NetworkFacts>> = {
-  BITCOIN: { family: 'bitcoin', gasAsset: 'BTC' },
-  ETHEREUM: { family: 'evm', gasAsset: 'ETH', chainId: 1, testChainId: 11155111 /* Sepolia */ },
-  BITCOIN_CASH: { family: 'bitcoin', gasAsset: 'BCH' },
-  LITECOIN: { family: 'bitcoin', gasAsset: 'LTC' },
+  BITCOIN: { family: 'bitcoin', gasAsset: 'BTC', liveConfirmations: 2 },
+  ETHEREUM: {
+    family: 'evm',
+    gasAsset: 'ETH',
+    chainId: 1,
+    testChainId: 11155111 /* Sepolia */,
+    liveConfirmations: 12,
+  },
+  BITCOIN_CASH: { family: 'bitcoin', gasAsset: 'BCH', liveConfirmations: 6 },
+  LITECOIN: { family: 'bitcoin', gasAsset: 'LTC', liveConfirmations: 6 },
   SOLANA: { family: 'solana', gasAsset: 'SOL' },
-  POLYGON_POS: { family: 'evm', gasAsset: 'POL', chainId: 137, testChainId: 80002 /* Amoy */ },
-  BASE: { family: 'evm', gasAsset: 'ETH', chainId: 8453, testChainId: 84532 /* Base Sepolia */ },
+  POLYGON_POS: {
+    family: 'evm',
+    gasAsset: 'POL',
+    chainId: 137,
+    testChainId: 80002 /* Amoy */,
+    liveConfirmations: 64,
+  },
+  BASE: {
+    family: 'evm',
+    gasAsset: 'ETH',
+    chainId: 8453,
+    testChainId: 84532 /* Base Sepolia */,
+    liveConfirmations: 10,
+  },
   ARBITRUM_ONE: {
     family: 'evm',
     gasAsset: 'ETH',
     chainId: 42161,
     testChainId: 421614 /* Arbitrum Sepolia */,
+    liveConfirmations: 10,
   },
   STELLAR: { family: 'stellar', gasAsset: 'XLM' },
-  INK: { family: 'evm', gasAsset: 'ETH', chainId: 57073, testChainId: 763373 /* Ink Sepolia */ },
-  XLAYER: { family: 'evm', gasAsset: 'OKB', chainId: 196, testChainId: 1952 /* X Layer testnet */ },
+  INK: {
+    family: 'evm',
+    gasAsset: 'ETH',
+    chainId: 57073,
+    testChainId: 763373 /* Ink Sepolia */,
+    liveConfirmations: 10,
+  },
+  XLAYER: {
+    family: 'evm',
+    gasAsset: 'OKB',
+    chainId: 196,
+    testChainId: 1952 /* X Layer testnet */,
+    liveConfirmations: 10,
+  },
 }
 
 /** An asset as it exists on one network, with the withdrawal fee and limits there, in decimal strings of the asset. */
@@ -153,6 +188,20 @@ export function decimalsOf(symbol: string): number {
   const asset = findAsset(symbol)
   if (asset === undefined) throw new Error(`no asset ${symbol} in the catalogue`)
   return asset.decimals
+}
+
+/**
+ * The smallest deposit that is credited by itself, a decimal string of the asset: what brings it to the hot wallet should be
+ * worth it. A token takes two transactions for that, gas for its address and the transfer, so it is five withdrawal
+ * fees, for the network's own asset two; never less than the smallest withdrawal. Zero where the network has no such asset.
+ */
+export function minimumDepositOf(symbol: string, network: CryptoNetwork): string {
+  const { decimals, networks } = findAsset(symbol) ?? { decimals: 0, networks: {} }
+  const listed = networks[network]
+  if (listed === undefined) return '0'
+  const [fee, minimum] = [listed.fee, listed.minimum].map((text) => parseAmount(text, decimals)!)
+  const fees = fee! * (listed.contractAddress === undefined ? 2n : 5n)
+  return formatAmount(fees > minimum! ? fees : minimum!, decimals)
 }
 
 function fiat(symbol: string, name: string, sandboxPriceUsd: string): Asset {

@@ -2,10 +2,10 @@ import { AssertionError } from 'node:assert'
 import { userInfo } from 'node:os'
 import { InvalidArgumentError, type Command } from 'commander'
 import { pino } from 'pino'
-import { connect } from '../connect.ts'
+import { connect, type Connected } from '../connect.ts'
 import type { Database } from '../db/database.ts'
 import { UUID } from '../db/ids.ts'
-import { requireMode } from '../deployment.ts'
+import { prepareDatabase, requireMode } from '../deployment.ts'
 import { logOptions, openLog, STANDARD_ERROR } from '../log.ts'
 import { readSettings, type Settings } from '../settings.ts'
 
@@ -59,18 +59,33 @@ function userName(): string {
  * Runs a command on the database, which is disconnected from (and stopped, if this started it) in the end. Throws
  * `SettingsError` when the database belongs to the other mode.
  */
-export async function withDatabase(work: (db: Database, settings: Settings) => Promise<void>): Promise<void> {
+export const withDatabase = (work: (db: Database, settings: Settings) => Promise<void>): Promise<void> =>
+  connected(({ db }, settings) => work(db, settings))
+
+/**
+ * The same, once the schema is up to date: for the commands that write, which may be the first that a database sees. The
+ * work is done as the service's role; `applied` names the migrations that ran.
+ */
+export const withMigratedDatabase = (
+  work: (db: Database, settings: Settings, applied: string[]) => void | Promise<void>,
+): Promise<void> =>
+  connected(async (database, settings) => {
+    const applied = await prepareDatabase(database.db, settings, await database.ownerUrl())
+    await work(database.db, settings, applied)
+  })
+
+async function connected(work: (database: Connected, settings: Settings) => Promise<void>): Promise<void> {
   const settings = { ...readSettings(process.env) }
   const { log } = openLog({
     ...settings,
     logLevel: settings.logLevel === 'info' ? 'warn' : settings.logLevel,
   })
-  const { db, close } = await connect(settings, log)
+  const database = await connect(settings, log)
   try {
-    await requireMode(db, settings.mode)
-    await work(db, settings)
+    await requireMode(database.db, settings.mode)
+    await work(database, settings)
   } finally {
-    await close()
+    await database.close()
   }
 }
 
@@ -81,13 +96,16 @@ const BUGS = [TypeError, ReferenceError, RangeError, SyntaxError, AssertionError
 const REASONS_MAX = 10
 
 const UNDEFINED_TABLE = '42P01'
+const INSUFFICIENT_PRIVILEGE = '42501'
 
 /** An error is told by its message. Its stack is for our own mistakes, and for who asks for it. */
 export function fail(error: unknown): never {
   const plain = error instanceof Error && !BUGS.some((bug) => error instanceof bug)
   const asked = ['debug', 'trace'].includes(process.env.BURSAR_LOG_LEVEL ?? '')
-  if ((error as { code?: string }).code === UNDEFINED_TABLE)
-    console.error('The schema is not there: bursar migrate')
+  const { code } = error as { code?: string }
+  if (code === UNDEFINED_TABLE) console.error('The schema is not there: bursar migrate')
+  if (code === INSUFFICIENT_PRIVILEGE)
+    console.error("The service's database role lacks a privilege: bursar migrate, then bursar doctor")
   console.error(plain && !asked ? error.message : error)
   if (plain && !asked && error instanceof AggregateError)
     for (const { message } of (error.errors as Error[]).slice(0, REASONS_MAX)) console.error(`- ${message}`)

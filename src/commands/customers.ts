@@ -3,12 +3,18 @@ import { setAccountDisabled } from '../accounts/set-account-disabled.ts'
 import { createCustomer } from '../customers/create-customer.ts'
 import { listCustomers } from '../customers/list-customers.ts'
 import { transaction } from '../db/database.ts'
-import { prepareDatabase } from '../deployment.ts'
 import { SCOPES, scopesOf, type Scope } from '../http/scopes.ts'
 import { freeze, unfreeze } from '../ledger/records/freezes.ts'
 import type { Settings } from '../settings.ts'
 import { createApiClient, disableApiClient, enableApiClient, listApiClients } from '../oauth/api-clients.ts'
-import { EXIT, logOperator, requireCustomer, uuid, withDatabase } from './command-line.ts'
+import {
+  EXIT,
+  logOperator,
+  requireCustomer,
+  uuid,
+  withDatabase,
+  withMigratedDatabase,
+} from './command-line.ts'
 import { signingEnds, STILL_SIGNING } from './freezes.ts'
 import { print, table } from './output.ts'
 
@@ -24,8 +30,7 @@ export function customerCommands(program: Command): void {
     .requiredOption('--name <name>', 'name of the customer')
     .option('--json', 'print JSON')
     .action(({ name, json }: { name: string; json?: true }) =>
-      withDatabase(async (db, settings) => {
-        await prepareDatabase(db, settings)
+      withMigratedDatabase(async (db) => {
         const made = await transaction(db, (tx) => createCustomer(tx, name))
         print(json ? made : `customer_id: ${made.customer_id}\nprofile_id:  ${made.profile_id}`)
       }),
@@ -95,9 +100,8 @@ export function customerCommands(program: Command): void {
     .requiredOption('--scopes <scopes>', `comma-separated, or "all": ${SCOPES.join(', ')}`, scopes)
     .option('--json', 'print JSON')
     .action((options: { customer: string; scopes: Scope[] | 'all'; json?: true }) =>
-      withDatabase(async (db, settings) => {
+      withMigratedDatabase(async (db, settings) => {
         const granted = grantable(options.scopes, settings.mode)
-        await prepareDatabase(db, settings)
         await requireCustomer(db, options.customer)
         const made = await createApiClient(db, options.customer, granted)
         print(options.json ? made : `client_id:     ${made.client_id}\nclient_secret: ${made.client_secret}`)

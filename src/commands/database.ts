@@ -1,12 +1,12 @@
 import { InvalidArgumentError, type Command } from 'commander'
 import type { Database } from '../db/database.ts'
-import { changeIssuer, prepareDatabase, readStamp } from '../deployment.ts'
+import { changeIssuer, readStamp } from '../deployment.ts'
 import { findMasterKeys } from '../keys/master-keys.ts'
 import { verify } from '../ledger/verify.ts'
 import { WithdrawalMacs } from '../ledger/withdrawal-macs.ts'
 import { configuredTokens } from '../networks/configured.ts'
 import { blame } from '../settings.ts'
-import { EXIT, withDatabase } from './command-line.ts'
+import { EXIT, withDatabase, withMigratedDatabase } from './command-line.ts'
 import { print, progress } from './output.ts'
 
 /** `bursar migrate`, `bursar verify` and `bursar deployment`. */
@@ -16,8 +16,7 @@ export function databaseCommands(program: Command): void {
     .description('bring the database schema up to date')
     .option('--json', 'print JSON')
     .action(({ json }: { json?: true }) =>
-      withDatabase(async (db, settings) => {
-        const applied = await prepareDatabase(db, settings)
+      withMigratedDatabase(async (_db, _settings, applied) => {
         print(
           json
             ? { applied }
@@ -31,7 +30,7 @@ export function databaseCommands(program: Command): void {
   program
     .command('verify')
     .description(
-      'recompute every balance and zero-sum from the ledger entries, and compare what was signed with what was asked for and, with the master key, accepted; exit code 1 when something disagrees',
+      'recompute every balance and zero-sum from the ledger entries, and compare signed withdrawals with what was asked for and accepted; exit code 1 if one disagrees',
     )
     .option('--json', 'print JSON')
     .action(({ json }: { json?: true }) =>

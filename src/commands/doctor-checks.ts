@@ -5,6 +5,7 @@ import { dirname } from 'node:path'
 import { openDatabase, type Database } from '../db/database.ts'
 import { findEmbedded } from '../db/embedded-postgres.ts'
 import { schemaVersions } from '../db/migrate.ts'
+import { faultsOfRole } from '../db/privileges.ts'
 import { credentialsFile } from '../demo/credentials.ts'
 import { issuerOf, otherMode, readStamp, sandboxTraces, wasSandbox } from '../deployment.ts'
 import { SANDBOX_SCOPES } from '../http/scopes.ts'
@@ -89,6 +90,7 @@ export async function examine(settings: Settings, version: string): Promise<Find
     if (db !== undefined && answers) {
       await look('schema', 'bursar migrate', () => schema(db))
       await look('mode', 'set BURSAR_MODE to the mode of the database', () => mode(db, settings))
+      await look('database role', 'bursar migrate', () => databaseRole(db))
       await look('clients', 'bursar client list', () => clients(db, settings))
       await look('clock', 'let both machines keep the time by NTP', () => clock(db))
       await look('worker', 'bursar serve', () => worker(db, settings))
@@ -151,53 +153,43 @@ async function dataFolder({ dataDir, databaseUrl, mode }: Settings): Promise<Ver
   return found
 }
 
-async function database(db: Database): Promise<Verdict[]> {
+async function database(db: Database): Promise<Verdict> {
   const { rows } = await db.query<{
     version: string
     number: number
     role: string
-    superuser: boolean
     name: string
   }>(
     `select current_setting('server_version') as version, current_setting('server_version_num')::integer as number,
-            current_user as role, current_database() as name,
-            (select rolsuper from pg_roles where rolname = current_user) as superuser`,
+            current_user as role, current_database() as name`,
   )
-  const { version, number, role, superuser, name } = rows[0]!
+  const { version, number, role, name } = rows[0]!
   const about = `PostgreSQL ${version} answers, database ${name}, role ${role}`
-  const found =
-    number < POSTGRES_VERSION_MIN * 10_000
-      ? failed(`${about}: too old`, `use PostgreSQL ${POSTGRES_VERSION_MIN} or newer`)
-      : ok(about)
-  if (!superuser) return [found]
-  const advice = 'use an ordinary role'
-  return [
-    found,
-    warn(`the role ${role} is a superuser: nothing keeps it from changing ledger entries`, advice),
-  ]
+  return number < POSTGRES_VERSION_MIN * 10_000
+    ? failed(`${about}: too old`, `use PostgreSQL ${POSTGRES_VERSION_MIN} or newer`)
+    : ok(about)
 }
 
 async function schema(db: Database): Promise<Verdict> {
   const { current, known } = await schemaVersions(db)
   if (current === 0) return warn('there is none yet', 'bursar migrate makes it, and so does bursar serve')
   if (current < known)
-    return warn(
-      `at version ${current}, this program knows ${known}`,
-      'bursar migrate, and so does bursar serve',
-    )
+    return warn(`at version ${current}, this program knows ${known}`, 'bursar migrate brings it up to date')
   if (current > known)
     return failed(`at version ${current}, this program only knows ${known}`, 'update this program')
-  const { rows } = await db.query<{ changeable: boolean; superuser: boolean }>(
-    `select has_table_privilege('entries', 'update, delete, truncate') as changeable, rolsuper as superuser
-     from pg_roles where rolname = current_user`,
+  return ok(`version ${current}, up to date`)
+}
+
+/** Whether the service's role may do what it needs, and nothing else: src/db/privileges.ts. */
+async function databaseRole(db: Database): Promise<Verdict | Verdict[]> {
+  const { current, known } = await schemaVersions(db)
+  const faults = await faultsOfRole(db)
+  // Before migrations have run, their privileges are not there either.
+  const found = current < known ? faults.filter(({ kind }) => kind === 'EXCESS') : faults
+  if (found.length === 0) return ok('it owns nothing, and may change no ledger entry')
+  return found.map(({ kind, says, advice }) =>
+    kind === 'MISSING' ? failed(says, advice) : warn(says, advice),
   )
-  const { changeable, superuser } = rows[0]!
-  return changeable && !superuser
-    ? warn(
-        `version ${current}, and its role may change ledger entries`,
-        'docs/backup.md tells how to revoke that',
-      )
-    : ok(`version ${current}, up to date`)
 }
 
 /** Whether the database belongs to this mode and issuer, as `serve` would find them. */
@@ -354,7 +346,21 @@ async function networks(settings: Settings, db: Database | undefined): Promise<V
     )
   }
   const opened = await openNetworks(settings, db)
-  return [...(await networkReports(db, opened)).map(networkVerdict), ...keysToLeaveOut(settings, opened)]
+  const trusting = [...opened].flatMap(([name, { hasSecondNode }]) =>
+    mode === 'live' && hasSecondNode === false
+      ? [
+          warn(
+            `${name}: deposits are believed of one node`,
+            'name a second one in verify_rpc_url (docs/networks.md)',
+          ),
+        ]
+      : [],
+  )
+  return [
+    ...(await networkReports(db, opened)).map(networkVerdict),
+    ...trusting,
+    ...keysToLeaveOut(settings, opened),
+  ]
 }
 
 /** Private keys in a process that clients reach, though a process that nobody reaches could have them alone. */

@@ -6,8 +6,7 @@ import {
   rotateSigningKeys,
   type SigningKeySummary,
 } from '../oauth/signing-keys.ts'
-import { upgrade } from '../upgrade.ts'
-import { uuid, withDatabase } from './command-line.ts'
+import { uuid, withDatabase, withMigratedDatabase } from './command-line.ts'
 import { print, table } from './output.ts'
 
 /** `bursar keys`. */
@@ -43,8 +42,7 @@ export function keyCommands(program: Command): void {
     .option('--now', 'let it sign at once, as when the old key has leaked')
     .option('--json', 'print JSON')
     .action(({ now = false, json }: { now?: boolean; json?: true }) =>
-      withDatabase(async (db, settings) => {
-        await upgrade(db, settings)
+      withMigratedDatabase(async (db, settings) => {
         const made = await rotateSigningKeys(db, await openMasterKeys(settings), { now })
         if (json) return print(made)
         const { id, signs_from } = made

@@ -143,7 +143,7 @@ function evidenceText(text: string): string {
 }
 
 /** Reads the hash of a transaction of either family. For commander. */
-function transactionHash(text: string): string {
+export function transactionHash(text: string): string {
   if (!/^(0x)?[0-9a-f]{64}$/i.test(text)) throw new InvalidArgumentError('must be 64 hexadecimal digits.')
   return text.toLowerCase()
 }
@@ -167,5 +167,8 @@ function textOf(report: NetworkReport): string {
     ...report.frozen.map(({ reason, detail, since }) => `  FROZEN since ${since} (${reason}): ${detail}`),
     `  in flight: ${flights.length === 0 ? 'nothing' : flights.join(', ')}`,
     ...waiting.map(({ reason, count, since }) => `  ${count} waiting since ${since}: ${reason}`),
+    ...report.uncredited.map(
+      ({ reason, count, since }) => `  ${count} deposits not credited since ${since}: ${reason}`,
+    ),
   ].join('\n')
 }

@@ -1,13 +1,12 @@
 import { statSync } from 'node:fs'
 import { InvalidArgumentError, Option, type Command } from 'commander'
-import { prepareDatabase } from '../deployment.ts'
 import { followExchange, type FollowRound } from '../markets/follow-exchange.ts'
 import { importPrices, type ImportResult } from '../markets/import-prices.ts'
 import { MARKETS, type Market } from '../markets/markets.ts'
 import { priceStatus } from '../markets/price-status.ts'
 import { LAYOUT_NAMES, type LayoutName } from '../markets/read-price-file.ts'
 import { COVERS_MINUTES_MAX } from '../markets/write-prices.ts'
-import { withDatabase } from './command-line.ts'
+import { withDatabase, withMigratedDatabase } from './command-line.ts'
 import { print, progress, table } from './output.ts'
 
 /** `bursar prices`. */
@@ -35,8 +34,7 @@ export function priceCommands(program: Command): void {
     .option('--again', 'import a file that was imported before, over what came after it')
     .option('--json', 'print JSON')
     .action((file: string, options: ImportArguments) =>
-      withDatabase(async (db, settings) => {
-        await prepareDatabase(db, settings)
+      withMigratedDatabase(async (db) => {
         const bar = progress(statSync(file, { throwIfNoEntry: false })?.size ?? 0, { quiet: options.json })
         try {
           const result = await importPrices(db, {
@@ -64,8 +62,7 @@ export function priceCommands(program: Command): void {
     .option('--once', 'once through all markets, and no longer')
     .option('--json', 'print a line of JSON for each round')
     .action((options: FollowArguments) =>
-      withDatabase(async (db, settings) => {
-        await prepareDatabase(db, settings)
+      withMigratedDatabase(async (db) => {
         const stopping = new AbortController()
         for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => stopping.abort())
         await followExchange(db, {

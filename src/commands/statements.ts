@@ -1,7 +1,6 @@
 import { InvalidArgumentError, type Command } from 'commander'
 import { Temporal } from 'temporal-polyfill'
 import { parseAmount } from '../assets/amount.ts'
-import { prepareDatabase } from '../deployment.ts'
 import { explainStatement } from '../statements/explain-statement.ts'
 import { everyStatement } from '../statements/every-statement.ts'
 import { generateStatements, type OnStart } from '../statements/generate-statements.ts'
@@ -9,7 +8,7 @@ import { payStatements } from '../statements/pay-statements.ts'
 import { periodOf, type Period } from '../statements/period.ts'
 import { listRewardRates, setRewardRate } from '../statements/reward-rates.ts'
 import { RATE_DECIMALS, type Derivation } from '../statements/reward.ts'
-import { EXIT, requireCustomer, uuid, withDatabase } from './command-line.ts'
+import { EXIT, requireCustomer, uuid, withDatabase, withMigratedDatabase } from './command-line.ts'
 import { print, progress, table, type Progress } from './output.ts'
 
 interface Which {
@@ -31,8 +30,7 @@ export function statementCommands(program: Command): void {
     .option('--customer <id>', 'only for this customer', uuid)
     .option('--json', 'print JSON')
     .action(({ period, customer, json }: Which & { period: Period }) =>
-      withDatabase(async (db, settings) => {
-        await prepareDatabase(db, settings)
+      withMigratedDatabase(async (db) => {
         if (customer !== undefined) await requireCustomer(db, customer)
         const generated = await withBar(json, (onStart) => generateStatements(db, period, customer, onStart))
         if (json) return print({ generated })
@@ -48,8 +46,7 @@ export function statementCommands(program: Command): void {
     .option('--customer <id>', 'only for this customer', uuid)
     .option('--json', 'print JSON')
     .action(({ period, customer, json }: Which) =>
-      withDatabase(async (db, settings) => {
-        await prepareDatabase(db, settings)
+      withMigratedDatabase(async (db) => {
         if (customer !== undefined) await requireCustomer(db, customer)
         const paid = await withBar(json, (onStart) =>
           payStatements(db, { period, customerId: customer }, onStart),
@@ -120,8 +117,7 @@ export function statementCommands(program: Command): void {
     .requiredOption('--rate <rate>', 'annual rate from 0 to 1: 0.0376 is 3.76 %', rewardRate)
     .option('--json', 'print JSON')
     .action(({ from, rate, json }: { from: string; rate: string; json?: true }) =>
-      withDatabase(async (db, settings) => {
-        await prepareDatabase(db, settings)
+      withMigratedDatabase(async (db) => {
         const set = await setRewardRate(db, from, rate)
         print(json ? set : `The rate is ${set.rate} from ${set.effective_from} on.`)
       }),

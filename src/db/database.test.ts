@@ -3,11 +3,11 @@ import { atEnd, cloneDatabase } from '../../test/support.ts'
 import { openDatabase } from './database.ts'
 
 test('connections plan as the service needs it, whatever the database is set to', async () => {
-  const { url, db, drop } = await cloneDatabase(1)
+  const { url, owner, drop } = await cloneDatabase(1)
   atEnd(drop)
   const name = new URL(url).pathname.slice(1)
   for (const setting of ['enable_seqscan = on', 'jit = on', `timezone = 'Asia/Tokyo'`])
-    await db.query(`alter database ${name} set ${setting}`)
+    await owner.query(`alter database ${name} set ${setting}`)
   const fresh = openDatabase(url, { max: 1, onError: () => undefined })
   const { rows } = await fresh
     .query(

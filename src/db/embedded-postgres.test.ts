@@ -10,7 +10,10 @@ import { fileURLToPath } from 'node:url'
 import { Client } from 'pg'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { choosePlacement, findObstacle, runAs, serverUser, type OsUser } from './embedded-placement.ts'
+import { openDatabase } from './database.ts'
 import { EmbeddedPostgres } from './embedded-postgres.ts'
+import { bringUpToDate } from './migrate.ts'
+import { faultsOfRole } from './privileges.ts'
 
 /*
  * Invariants: what was committed is there after every kind of end; one data folder has one server; the last process
@@ -77,8 +80,13 @@ async function query(url: string, ...statements: string[]): Promise<Row[]> {
   }
 }
 
-/** Commits a row, to be asked for after whatever follows. */
-const deposit = (url: string) => query(url, 'create table deposit as select 42 as amount')
+/** Commits a row, to be asked for after whatever follows. Takes the server, or its owner's address. */
+const deposit = async (server: EmbeddedPostgres | string) =>
+  query(
+    typeof server === 'string' ? server : await server.ownerUrl(),
+    'create table deposit as select 42 as amount',
+    'grant select on deposit to bursar',
+  )
 const readDeposit = (url: string) => query(url, 'select amount from deposit')
 const DEPOSIT = [{ amount: 42 }]
 
@@ -107,7 +115,7 @@ function spawnBursar(options: { user?: OsUser; then?: string } = {}) {
     const { EmbeddedPostgres } = await import(process.env.MODULE)
     const dataDir = process.env.DATA_DIR
     const server = await EmbeddedPostgres.start({ dataDir, log: (message) => console.log('log ' + message) })
-    console.log('url ' + server.url)
+    console.log('url ' + server.url + ' ' + (await server.ownerUrl()))
     ${options.then ?? "process.stdin.resume().once('end', () => server.stop())"}`
   const child = spawn(process.execPath, ['--input-type=module', '-e', script], {
     cwd: PROJECT,
@@ -123,21 +131,22 @@ function spawnBursar(options: { user?: OsUser; then?: string } = {}) {
   })
   children.push(child)
   const exit = once(child, 'exit').then(([code, signal]: (number | string | null)[]) => code ?? signal)
-  const url = new Promise<string>((resolve, reject) => {
+  const addresses = new Promise<string[]>((resolve, reject) => {
     createInterface(child.stdout).on('line', (line) => {
       if (line.startsWith('log ')) logged.push(line.slice(4))
-      if (line.startsWith('url ')) resolve(line.slice(4))
+      if (line.startsWith('url ')) resolve(line.slice(4).split(' '))
     })
     let errors = ''
     child.stderr.on('data', (chunk: Buffer) => (errors += chunk.toString()))
     void exit.then((reason) => reject(new Error(`the child process ended with ${reason}: ${errors}`)))
   })
-  url.catch(() => {}) // not every test asks for it
-  return { child, url, exit }
+  const [url, ownerUrl] = [0, 1].map((place) => addresses.then((all) => all[place]!))
+  for (const one of [url!, ownerUrl!]) one.catch(() => {}) // not every test asks for it
+  return { child, url: url!, ownerUrl: ownerUrl!, exit }
 }
 
 describe('a data folder of its own', () => {
-  it('is made at the first start, for an application that is no superuser', async () => {
+  it('is made at the first start, for a service that owns nothing, by a role that is no superuser', async () => {
     const server = await start()
     const [facts] = await query(
       server.url,
@@ -147,17 +156,26 @@ describe('a data folder of its own', () => {
               current_setting('listen_addresses') as addresses
        from pg_roles, pg_database where rolname = current_user and datname = current_database()`,
     )
+    const ownerUrl = await server.ownerUrl()
+    const [owner] = await query(
+      ownerUrl,
+      `select rolname as role, rolsuper or rolcreaterole or rolcreatedb as mighty from pg_roles
+       where rolname = current_user`,
+    )
+    expect(owner).toEqual({ role: 'bursar_owner', mighty: false })
+    expect(await server.ownerUrl()).toBe(ownerUrl)
     expect(facts).toEqual({
       role: 'bursar',
       mighty: false,
-      owner: 'bursar',
+      owner: 'bursar_owner',
       encoding: 'UTF8',
       collation: 'C',
       fsync: 'on',
       synchronous_commit: 'on',
       addresses: '127.0.0.1',
     })
-    await expect(query(server.url.replace(/:[0-9a-f]{48}@/, ':guess@'), 'select')).rejects.toThrow(/password/)
+    for (const url of [server.url, ownerUrl])
+      await expect(query(url.replace(/:[0-9a-f]+@/, ':guess@'), 'select')).rejects.toThrow(/password/)
     for (const secret of ['postgres/bursar-passwords.json', 'postgres.log']) {
       expect((await fs.stat(join(dataDir, secret))).mode & 0o777).toBe(0o600)
     }
@@ -171,7 +189,7 @@ describe('a data folder of its own', () => {
 
   it('keeps its data over a restart, which is fast', async () => {
     const first = await start()
-    await deposit(first.url)
+    await deposit(first)
     const pid = await postmasterPid()
     await first.stop()
     expect(isAlive(pid)).toBe(false)
@@ -192,7 +210,7 @@ describe('a data folder of its own', () => {
     await once(taker, 'listening')
     const third = await start().finally(() => taker.close())
     expect(third.url).not.toBe(first.url)
-    await deposit(third.url)
+    await deposit(third)
   })
 
   it('is repaired when the first start was killed during initdb', async () => {
@@ -205,15 +223,46 @@ describe('a data folder of its own', () => {
     expect(await exit).toBe('SIGKILL')
     expect(existsSync(join(dataDir, 'postgres'))).toBe(false)
 
-    await deposit((await start()).url)
+    await deposit(await start())
     expect((await fs.readdir(dataDir)).sort()).toEqual(['postgres', 'postgres.log'])
   })
 
-  it('is repaired when the first start was killed before the role and the database were made', async () => {
+  it('is repaired when the first start was killed before the roles and the database were made', async () => {
     const first = await start()
-    await query(first.adminUrl, 'drop database bursar', 'drop role bursar')
+    await query(first.adminUrl, 'drop database bursar', 'drop role bursar', 'drop role bursar_owner')
     await first.stop()
-    await deposit((await start()).url)
+    await deposit(await start())
+  })
+
+  it('that is older than the role of the owner is handed over to it, and the service keeps its privileges', async () => {
+    const first = await start()
+    // As it was made before: one role for both.
+    await query(first.adminUrl, 'alter database bursar owner to bursar', 'drop role bursar_owner')
+    const service = openDatabase(first.url, { max: 2, onError: () => undefined })
+    expect((await bringUpToDate(service, undefined, new Map())).length).toBeGreaterThan(0)
+    await service.query(`insert into customers values (gen_random_uuid(), 'Acme', now())`)
+    expect((await faultsOfRole(service)).map(({ says }) => says)).toEqual([
+      'the database role bursar owns the schema: nothing keeps it from changing ledger entries',
+    ])
+    await service.end()
+    await first.stop()
+
+    const second = await start()
+    const later = openDatabase(second.url, { max: 2, onError: () => undefined })
+    try {
+      expect(await bringUpToDate(later, await second.ownerUrl(), new Map())).toEqual([])
+      expect(await faultsOfRole(later)).toEqual([])
+      expect((await later.query('select name from customers')).rows).toEqual([{ name: 'Acme' }])
+      const owned = await later.query(
+        `select distinct pg_get_userbyid(relowner) as owner from pg_class where relnamespace = 'public'::regnamespace`,
+      )
+      expect(owned.rows).toEqual([{ owner: 'bursar_owner' }])
+      await expect(later.query('update entries set amount = 1')).rejects.toMatchObject({
+        code: '42501',
+      })
+    } finally {
+      await later.end()
+    }
   })
 
   it('that cannot be used is refused with the reason and a way out', async () => {
@@ -230,7 +279,7 @@ describe('a data folder of its own', () => {
 describe('a server that dies', () => {
   it('comes back at the same address with all that was committed', async () => {
     const server = await start()
-    await deposit(server.url)
+    await deposit(server)
     // A busy backend outlives its postmaster and keeps the shared memory, which no new server may touch.
     const busy = `do 'begin while clock_timestamp() < now() + interval ''1 s'' loop end loop; end'`
     query(server.url, busy).catch(() => {})
@@ -272,7 +321,7 @@ describe('a server that dies', () => {
   it('is brought back by those who are left when the process that had started it is killed too', async () => {
     const starter = spawnBursar()
     const url = await starter.url
-    await deposit(url)
+    await deposit(await starter.ownerUrl)
     const guest = await start()
     expect(guest.url).toBe(url)
     starter.child.kill('SIGKILL')
@@ -285,8 +334,8 @@ describe('a server that dies', () => {
 
 describe('a process that dies', () => {
   it('leaves a server that the next start takes over', async () => {
-    const { child, url, exit } = spawnBursar()
-    await deposit(await url)
+    const { child, ownerUrl, exit } = spawnBursar()
+    await deposit(await ownerUrl)
     const pid = await postmasterPid()
     child.kill('SIGKILL')
     await exit
@@ -299,8 +348,8 @@ describe('a process that dies', () => {
   })
 
   it('together with its server leaves a stale postmaster.pid, whose pid another program may have', async () => {
-    const { child, url, exit } = spawnBursar()
-    await deposit(await url)
+    const { child, ownerUrl, exit } = spawnBursar()
+    await deposit(await ownerUrl)
     child.kill('SIGKILL')
     await exit
     const pid = await postmasterPid()
@@ -353,7 +402,7 @@ describe('as root', () => {
     dataDir = join(folder, 'closed/data')
     await fs.mkdir(dirname(dataDir), { mode: 0o700 })
     const first = await start()
-    await deposit(first.url)
+    await deposit(first)
     expect(logged[0]).toMatch(
       /^Root cannot run PostgreSQL, \w+ can: its data is in .*\/fallback\/[0-9a-f]{12}, /,
     )
@@ -368,7 +417,7 @@ describe('as root', () => {
   it('an empty folder that was made for it is opened just enough', async ({ skip }) => {
     skip(!isRoot, 'needs root')
     await fs.mkdir(dataDir, { mode: 0o700 })
-    await deposit((await start()).url)
+    await deposit(await start())
     expect((await fs.stat(dataDir)).mode & 0o777).toBe(0o711)
     expect((await fs.readdir(dataDir)).sort()).toEqual(['postgres', 'postgres.log'])
   })
@@ -399,7 +448,7 @@ describe('as root', () => {
     skip(findObstacle(PROJECT, user) !== undefined, `${user.name} cannot reach the project`)
     await fs.chown(folder, user.uid, user.gid)
     const ordinary = spawnBursar({ user })
-    await deposit(await ordinary.url)
+    await deposit(await ordinary.ownerUrl)
     ordinary.child.stdin.end()
     expect(await ordinary.exit).toBe(0)
     expect((await fs.stat(dataDir)).mode & 0o777).toBe(0o700)

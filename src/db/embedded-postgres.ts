@@ -1,5 +1,5 @@
 import { execFile, spawn, type ChildProcess } from 'node:child_process'
-import { randomInt } from 'node:crypto'
+import { createHmac, randomInt } from 'node:crypto'
 import { open, readFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -73,7 +73,7 @@ type Guard = Client & { ref(): void; unref(): void }
  * A data folder belongs to one machine or container: that lock does not reach further.
  */
 export class EmbeddedPostgres {
-  /** For the application: the role `bursar`, no superuser, owner of the database `bursar`. */
+  /** For the service: the role `bursar`, which owns nothing, on the database `bursar`. */
   readonly url: string
   /** Superuser on the database `postgres`: for tests that make databases, never for the application. */
   readonly adminUrl: string
@@ -153,6 +153,36 @@ export class EmbeddedPostgres {
     } finally {
       await guard.end()
     }
+  }
+
+  /**
+   * For migrating only: the role `bursar_owner`, no superuser, owner of the database `bursar`. Hands over a database that
+   * the service's role owns: one that was made before there was this role.
+   */
+  async ownerUrl(): Promise<string> {
+    const { passwords } = this.#cluster
+    const admin = new Client({ connectionString: this.adminUrl })
+    await admin.connect()
+    try {
+      await admin.query('select pg_advisory_lock($1)', [PROVISION_LOCK])
+      const { rows } = await admin.query<{ owner: string }>(
+        `select pg_get_userbyid(datdba) as owner from pg_database where datname = 'bursar'`,
+      )
+      if (rows[0]?.owner === 'bursar') await this.#handOver()
+    } finally {
+      await admin.end()
+    }
+    return `postgres://bursar_owner:${ownerPassword(passwords)}@127.0.0.1:${this.#port}/bursar`
+  }
+
+  /** Makes the owner's what the service's role owns in the database `bursar`, and that database. */
+  async #handOver(): Promise<void> {
+    const url = new URL(this.adminUrl)
+    url.pathname = '/bursar'
+    const admin = new Client({ connectionString: url.href })
+    await admin.connect()
+    await admin.query('reassign owned by bursar to bursar_owner').finally(() => admin.end())
+    this.#log('Handed the database over from the role bursar to bursar_owner')
   }
 
   /** The guard's end is how an exit is noticed: at once, by every process, whoever started the server. */
@@ -355,7 +385,7 @@ async function connectGuard({ data, passwords }: Cluster, port: number): Promise
   try {
     await guard.connect()
     await guard.query('select pg_advisory_lock_shared($1)', [ATTACHED_LOCK])
-    await provision(guard, passwords.bursar)
+    await provision(guard, passwords)
     return guard
   } catch (error) {
     guard.end().catch(() => {})
@@ -371,16 +401,28 @@ async function connectGuard({ data, passwords }: Cluster, port: number): Promise
   }
 }
 
-/** Makes the application's role and database where they are missing. */
-async function provision(guard: Guard, password: string): Promise<void> {
+/** Makes the roles of the service and of the schema's owner, and the database, where they are missing. */
+async function provision(guard: Guard, passwords: Passwords): Promise<void> {
   await guard.query('select pg_advisory_lock($1)', [PROVISION_LOCK])
-  const { rows } = await guard.query<{ role: boolean; database: boolean }>(
-    `select exists (select from pg_roles where rolname = 'bursar') as role,
+  const { rows } = await guard.query<{ service: boolean; owner: boolean; database: boolean }>(
+    `select exists (select from pg_roles where rolname = 'bursar') as service,
+            exists (select from pg_roles where rolname = 'bursar_owner') as owner,
             exists (select from pg_database where datname = 'bursar') as database`,
   )
-  if (!rows[0]?.role) await guard.query(`create role bursar login password ${guard.escapeLiteral(password)}`)
-  if (!rows[0]?.database) await guard.query('create database bursar owner bursar')
+  const create = (role: string, password: string) =>
+    guard.query(`create role ${role} login password ${guard.escapeLiteral(password)}`)
+  if (!rows[0]?.service) await create('bursar', passwords.bursar)
+  if (!rows[0]?.owner) await create('bursar_owner', ownerPassword(passwords))
+  if (!rows[0]?.database) await guard.query('create database bursar owner bursar_owner')
   await guard.query('select pg_advisory_unlock($1)', [PROVISION_LOCK])
+}
+
+/**
+ * The password of the schema's owner follows from the superuser's, which may do all that the owner may: so the file of the
+ * passwords is never written again, also where the data is older than that role.
+ */
+function ownerPassword({ superuser }: Passwords): string {
+  return createHmac('sha256', superuser).update('bursar_owner').digest('hex')
 }
 
 /** Detaches; true when nobody else is attached, and nobody can attach before the server is stopped. */

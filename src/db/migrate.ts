@@ -1,6 +1,7 @@
 import { fileURLToPath } from 'node:url'
 import Postgrator from 'postgrator'
-import { transaction, type Database, type Transaction } from './database.ts'
+import { openDatabase, transaction, type Database, type Transaction } from './database.ts'
+import { applyPrivileges, faultsOfRole, PRIVILEGES } from './privileges.ts'
 
 const MIGRATIONS = fileURLToPath(new URL('../../migrations/*.sql', import.meta.url))
 const ADVISORY_LOCK = 7_311_001
@@ -9,13 +10,27 @@ const ADVISORY_LOCK = 7_311_001
 export type DataSteps = ReadonlyMap<number, (tx: Transaction) => Promise<void>>
 
 /**
- * Brings the schema up to date: numbered, forward-only SQL files, all in one transaction. Processes that start
- * together wait for each other. Throws when the database is newer than this program, or a file was changed
- * after it ran. Gives the names of what ran.
+ * Brings the schema up to date as the role that owns it: numbered, forward-only SQL files, and the privileges of the
+ * service's role (privileges.ts), all in one transaction. Processes that start together wait for each other. Throws
+ * when the database is newer than this program, a file was changed after it ran, or the tables are another role's.
+ * Gives the names of what ran.
  */
-export async function migrate(db: Database, steps: DataSteps): Promise<string[]> {
-  return transaction(db, async (tx) => {
+export async function migrate(owner: Database, serviceRole: string, steps: DataSteps): Promise<string[]> {
+  return transaction(owner, async (tx) => {
     await tx.query('select pg_advisory_xact_lock($1)', [ADVISORY_LOCK])
+    const { rows } = await tx.query<{ role: string; others: string }>(
+      `select distinct current_user as role, pg_get_userbyid(relowner) as others
+       from pg_class
+       where relnamespace = 'public'::regnamespace and relname = any ($1) and not pg_has_role(relowner, 'usage')`,
+      [Object.keys(PRIVILEGES)],
+    )
+    if (rows[0] !== undefined) {
+      const { role, others } = rows[0]
+      throw new Error(
+        `the tables belong to the database role ${others}, not to ${role}: as a superuser, in this database, ` +
+          `"reassign owned by ${others} to ${role}" hands them over (docs/database-roles.md)`,
+      )
+    }
     const postgrator = new Postgrator({
       migrationPattern: MIGRATIONS,
       driver: 'pg',
@@ -24,8 +39,7 @@ export async function migrate(db: Database, steps: DataSteps): Promise<string[]>
     })
     const known = await postgrator.getMaxVersion()
     const current = await postgrator.getDatabaseVersion()
-    if (current > known)
-      throw new Error(`the database is at version ${current}, this program knows ${known}: update it`)
+    if (current > known) throw newerDatabase(current, known)
     const applied: Postgrator.Migration[] = []
     for (const [version, step] of [...steps].sort(([a], [b]) => a - b)) {
       if (version <= current) continue
@@ -33,8 +47,59 @@ export async function migrate(db: Database, steps: DataSteps): Promise<string[]>
       await step(tx)
     }
     applied.push(...(await postgrator.migrate()))
+    await applyPrivileges(tx, serviceRole)
     return applied.map((migration) => migration.filename.split('/').at(-1)!)
   })
+}
+
+const newerDatabase = (current: number, known: number) =>
+  new Error(`the database is at version ${current}, this program knows ${known}: update it`)
+
+/**
+ * Brings the schema up to date for the service: by way of `ownerUrl`, the address of the same database as the role that
+ * owns the schema; without one by the service's role itself, if that owns the schema. Gives the names of what ran.
+ * Throws when something is left to do that neither may.
+ */
+export async function bringUpToDate(
+  service: Database,
+  ownerUrl: string | undefined,
+  steps: DataSteps,
+): Promise<string[]> {
+  const { rows } = await service.query<{ role: string; owns: boolean }>(`
+    select current_user as role,
+           coalesce((select pg_has_role(relowner, 'usage') from pg_class where oid = to_regclass('public.schema_version')),
+                    has_schema_privilege('public', 'create')) as owns`)
+  const { role, owns } = rows[0]!
+  if (ownerUrl === undefined) {
+    if (owns) return migrate(service, role, steps)
+    await requireUpToDate(service, MIGRATE_AS_OWNER)
+    return []
+  }
+  const owner = openDatabase(ownerUrl, { max: 1, onError: () => undefined })
+  const applied = await migrate(owner, role, steps).finally(() => owner.end())
+  await requireUpToDate(service, 'DATABASE_URL and BURSAR_MIGRATIONS_DATABASE_URL must name one database')
+  return applied
+}
+
+const MIGRATE_AS_OWNER =
+  'run "bursar migrate" with BURSAR_MIGRATIONS_DATABASE_URL, the address for the role that owns the schema'
+
+/** Throws, with what to do about it, when the service's role cannot work with the schema as it is. */
+async function requireUpToDate(service: Database, advice: string): Promise<void> {
+  const { rows } = await service.query<{ role: string; reads: boolean | null }>(
+    `select current_user as role, has_table_privilege(to_regclass('public.schema_version'), 'select') as reads`,
+  )
+  const { role, reads } = rows[0]!
+  if (reads === false)
+    throw new Error(`the database role ${role} may not read the schema's version: ${advice}`)
+  const { current, known } = await schemaVersions(service)
+  if (current > known) throw newerDatabase(current, known)
+  if (current < known)
+    throw new Error(
+      `the schema is at version ${current}, this program needs ${known}, and the database role ${role} does not own it: ${advice}`,
+    )
+  const missing = (await faultsOfRole(service)).find(({ kind }) => kind === 'MISSING')
+  if (missing !== undefined) throw new Error(`${missing.says}: ${advice}`)
 }
 
 /** How far the schema of the database is, and how far this program knows one. Changes nothing. */
@@ -42,10 +107,10 @@ export async function schemaVersions(db: Database): Promise<{ current: number; k
   return transaction(
     db,
     async (tx) => {
-      const found = await tx.query<{ there: boolean }>(
+      const { rows: found } = await tx.query<{ there: boolean }>(
         `select to_regclass('schema_version') is not null as there`,
       )
-      const { rows } = found.rows[0]!.there
+      const { rows } = found[0]!.there
         ? await tx.query<{ version: string | null }>('select max(version) as version from schema_version')
         : { rows: [] }
       const known = await new Postgrator({ migrationPattern: MIGRATIONS, driver: 'pg' }).getMaxVersion()

@@ -6,6 +6,8 @@ import { addressGroup } from './address-group.ts'
 
 /** Most connections of clients to this process, where it may have so many descriptors. */
 const CONNECTIONS_MAX = 20_000
+/** Fewer than these are too few for a service that many clients use, and a line of the log says so. */
+const CONNECTIONS_FEW = 2_000
 /** Beyond them, for who asks after the health of this process: this machine and the trusted proxies. */
 const CONNECTIONS_RESERVED = 32
 /** Descriptors that are not for clients: files, the log, metrics, nodes, exchanges; the database's come on top. */
@@ -63,7 +65,7 @@ export class Connections {
     server.on('connection', (socket: Watched) => this.#opened(socket))
     const sweep = setInterval(() => this.#endIdle(), SWEEP_EVERY_MS).unref()
     server.once('close', () => clearInterval(sweep))
-    if (this.#max < CONNECTIONS_MAX)
+    if (this.#max < CONNECTIONS_FEW)
       this.#options.log.warn(
         `at most ${this.#max} connections of clients: the limit of open files (ulimit -n) allows no more`,
       )

@@ -10,12 +10,12 @@ test('a client has 16 turns until it has read the answers; others do not wait fo
   const replies = Array.from({ length: 40 }, newReply)
   const begun: number[] = []
   const refused: number[] = []
-  replies.forEach((reply, n) =>
-    turns.take('one', reply).then(
+  replies.forEach((reply, n) => {
+    void turns.take('one', reply).then(
       () => begun.push(n),
       () => refused.push(n),
-    ),
-  )
+    )
+  })
   const settled = () => new Promise((resolve) => setImmediate(resolve))
   await settled()
   expect(begun).toHaveLength(16)

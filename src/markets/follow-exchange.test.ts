@@ -82,9 +82,9 @@ test('a market without real prices gets hours, then minutes, then what has ended
 })
 
 test('after a round that broke off between hours and minutes, the next one brings the minutes', async () => {
-  const { db } = database
+  const { db, owner } = database
   const followAnew = async (failing: number) => {
-    await db.query('truncate price_minutes, price_points')
+    await owner.query('truncate price_minutes, price_points')
     Object.assign(kraken, { failing, failingOf: 'interval=1', lateMinutes: 0 })
     if (failing > 0) {
       await expect(follow()).rejects.toThrow('503')

@@ -33,7 +33,7 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true })
 })
 beforeEach(async () => {
-  await database.db.query('truncate price_minutes, price_points, price_imports')
+  await database.owner.query('truncate price_minutes, price_points, price_imports')
   await database.db.query('update markets set source = null')
 })
 
@@ -102,7 +102,7 @@ test('files that overlap, in any order and more than once, leave what one sorted
         if (piece.length > 0) await importText(csv(piece.reverse()), { market: other, again: true })
       }
       expect(await contentOf(other)).toEqual(await contentOf(one))
-      await database.db.query('truncate price_minutes, price_points')
+      await database.owner.query('truncate price_minutes, price_points')
     }),
     { seed: SEED, numRuns: 30 },
   )
@@ -128,7 +128,7 @@ test('candles of different lengths, in any order, leave the finest of each minut
   ]
   const seen = new Set<string>()
   for (const order of orders) {
-    await database.db.query('truncate price_minutes, price_points')
+    await database.owner.query('truncate price_minutes, price_points')
     for (const index of order) {
       const [text, intervalMinutes] = files[index]!
       await importText(text, { intervalMinutes, again: true })
@@ -220,7 +220,7 @@ describe('layouts', () => {
   ])('%s', async (_name, text, options, expected) => {
     await importText(text, options)
     expect(await minutesOf()).toEqual(expected)
-    await database.db.query('truncate price_minutes, price_points')
+    await database.owner.query('truncate price_minutes, price_points')
     await importText(gzipSync(text), { ...options, again: true })
     expect(await minutesOf()).toEqual(expected)
   })
@@ -418,7 +418,7 @@ describe('a file whose last record had not ended', () => {
   ])('%s, and whose import died after each of its batches, loses nothing', async (_name, rows) => {
     const text = csv(rows)
     for (const batches of [1, 2]) {
-      await database.db.query('truncate price_minutes, price_points, price_imports')
+      await database.owner.query('truncate price_minutes, price_points, price_imports')
       const path = join(folder, `${randomUUID()}.csv`)
       await writeFile(path, text)
       const importAt = (db: Database) => importPrices(db, { path, market: MARKET, intervalMinutes: 60 })

@@ -62,6 +62,16 @@ const DEFINITIONS = {
     help: 'Time since a network was last read for deposits.',
     labelNames: ['network'],
   },
+  uncredited: {
+    name: 'bursar_deposits_uncredited',
+    help: 'Deposits that were found and are not credited, and why; REORGANISED: that were credited and are gone.',
+    labelNames: ['network', 'reason'],
+  },
+  uncreditedOldest: {
+    name: 'bursar_deposits_uncredited_oldest_seconds',
+    help: 'Since when the first of them was found.',
+    labelNames: ['network', 'reason'],
+  },
   balances: {
     name: 'bursar_ledger_profiles_total',
     help: 'What the profiles of all customers hold together, in units of the asset.',
@@ -128,6 +138,7 @@ const readSamples = (db: Database): Promise<Samples> =>
       return {
         ...(await broadcasts(tx)),
         ...(await orchestrations(tx)),
+        ...(await uncredited(tx)),
         deposits: await rowsOf(
           tx,
           `select network, extract(epoch from clock_timestamp() - updated_at) as value from network_cursors`,
@@ -235,6 +246,24 @@ async function orchestrations(tx: Transaction): Promise<Samples> {
     orchestrations: rows.map(({ step, count }) => ({ labels: { step }, value: Number(count) })),
     orchestrationsOldest: rows.map(({ step, age }) => ({ labels: { step }, value: Number(age) })),
   }
+}
+
+// Each part has a partial index of its own.
+async function uncredited(tx: Transaction): Promise<Samples> {
+  const { rows } = await tx.query<{ network: string; reason: string; count: string; age: string }>(`
+    select network, coalesce(reason, 'NEW') as reason, count(*) as count,
+           extract(epoch from clock_timestamp() - min(found_at)) as age
+    from incoming_transfers
+    where state = 'WAITING'
+    group by 1, 2
+    union all
+    select network, 'REORGANISED', count(*), extract(epoch from clock_timestamp() - min(found_at))
+    from incoming_transfers
+    where state = 'REORGANISED'
+    group by 1`)
+  const of = (value: 'count' | 'age') =>
+    rows.map((row) => ({ labels: { network: row.network, reason: row.reason }, value: Number(row[value]) }))
+  return { uncredited: of('count'), uncreditedOldest: of('age') }
 }
 
 /** Rows as samples. A gauge is a floating-point number, whatever the ledger's amounts are: it is for looking at. */

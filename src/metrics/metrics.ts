@@ -9,7 +9,8 @@ const REQUEST_SECONDS = [0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.
 const BATCH_SIZES = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512]
 
 /** What the worker does in rounds. */
-export type Loop = 'orchestrations' | 'settlement' | 'deposits' | 'sweeps' | 'statements' | 'quotes'
+export type Loop =
+  'orchestrations' | 'settlement' | 'deposits' | 'sweeps' | 'statements' | 'quotes' | 'custody'
 
 /** Is told of the worker's rounds, and of each withdrawal that ended. */
 export interface WorkerMeter {

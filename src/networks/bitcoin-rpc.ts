@@ -47,6 +47,8 @@ export interface BitcoinRpc {
 
 // A list of everything since a block that is a year old takes seconds; nothing that is well takes this long.
 const TIMEOUT_MS = 30_000
+/** Largest reply that is read: a list of 100,000 transactions is some 60 MB. */
+const REPLY_BYTES_MAX = 128 * 1024 * 1024
 /** Most calls in one request. */
 const BATCH_MAX = 100
 
@@ -74,8 +76,9 @@ export function bitcoinRpc({ rpcUrl, rpcUser, rpcPassword, wallet }: BitcoinRpcC
         signal: AbortSignal.timeout(TIMEOUT_MS),
       })
       status = reply.status
-      text = await reply.text()
+      text = await textOf(reply)
     } catch (error) {
+      if (error instanceof TooLarge) throw unreachable(error.message)
       throw unreachable(`does not answer: ${causeOf(error)}`)
     }
     if (status === 401 || status === 403) throw unreachable('refuses this user and password')
@@ -111,6 +114,20 @@ export function bitcoinRpc({ rpcUrl, rpcUser, rpcPassword, wallet }: BitcoinRpcC
       return results as (T | RpcError)[]
     },
   }
+}
+
+class TooLarge extends Error {}
+
+/** The text of a reply, which is let go of once it is larger than what is read. */
+async function textOf(reply: Response): Promise<string> {
+  const chunks: Uint8Array[] = []
+  let bytes = 0
+  for await (const chunk of reply.body ?? []) {
+    bytes += (chunk as Uint8Array).length
+    if (bytes > REPLY_BYTES_MAX) throw new TooLarge(`answers with more than ${REPLY_BYTES_MAX} bytes`)
+    chunks.push(chunk as Uint8Array)
+  }
+  return Buffer.concat(chunks).toString('utf8')
 }
 
 function urlOf(rpcUrl: string): URL {

@@ -666,7 +666,7 @@ describe.skipIf(!HAS_LITECOIND)('over a Litecoin node', () => {
     /** Signed and broadcast after the backup that the database is restored from. */
     async function forget(transfers: Transfer[]): Promise<void> {
       const ids = [transfers.map(({ id }) => id)]
-      await service.db.query('delete from broadcasts where transfer_id = any ($1)', ids)
+      await service.owner.query('delete from broadcasts where transfer_id = any ($1)', ids)
     }
 
     test('may have paid a withdrawal: nothing is signed, until it is said which', async () => {
@@ -738,7 +738,7 @@ describe.skipIf(!HAS_LITECOIND)('over a Litecoin node', () => {
       await work()
       const [{ crypto_tx_hash: hash }] = [await kept(paid[0]!)]
       await forget(paid)
-      await service.db.query('delete from network_transactions where crypto_tx_hash = $1', [hash])
+      await service.owner.query('delete from network_transactions where crypto_tx_hash = $1', [hash])
       await node.mine(1)
       for (const one of paid) {
         await work()
@@ -773,7 +773,7 @@ describe.skipIf(!HAS_LITECOIND)('over a Litecoin node', () => {
       expect(await waitingReasons([created])).toEqual([
         expect.stringMatching(/^the node does not know block abab.*, which it had/),
       ])
-      await service.db.query('delete from wallet_checks')
+      await service.owner.query('delete from wallet_checks')
       await settle([created])
       await requireAtRest()
     })

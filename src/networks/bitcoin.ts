@@ -11,6 +11,7 @@ import type {
   Arrival,
   BroadcastAnswer,
   BroadcastWithdrawal,
+  DepositScan,
   NetworkAdapter,
   NetworkFee,
   PaidWithdrawal,
@@ -871,9 +872,15 @@ export function bitcoinAdapter(
    * The wallet's transactions behind a block ('': all), and the block at the depth. When the chain has left that block, the
    * node goes back to where it forked; when it does not even know the block, it gives everything.
    */
-  async function since(block: string): Promise<{ transactions: Listed[]; lastblock: string }> {
+  async function since(
+    block: string,
+  ): Promise<{ transactions: Listed[]; removed?: Listed[]; lastblock: string }> {
     const list = (from: string) =>
-      rpc.call<{ transactions: Listed[]; lastblock: string }>('listsinceblock', from, depth)
+      rpc.call<{ transactions: Listed[]; removed?: Listed[]; lastblock: string }>(
+        'listsinceblock',
+        from,
+        depth,
+      )
     return list(block).catch((error: unknown) => {
       if (error instanceof RpcError && error.code === BLOCK_NOT_FOUND) return list('')
       throw error
@@ -1038,10 +1045,27 @@ export function bitcoinAdapter(
    * so that no deposit is missed that came before the first look. The cursor is the block at the depth: all at or
    * below it has been given.
    */
-  async function arrivals(cursor: string | null): Promise<{ cursor: string; arrivals: Arrival[] }> {
+  async function arrivals(cursor: string | null): Promise<DepositScan> {
     // What was simulated before has left a cursor of another kind.
-    const { transactions, lastblock } = await since(cursor !== null && BLOCK_HASH.test(cursor) ? cursor : '')
-    return { cursor: lastblock, arrivals: transactions.flatMap(arrivalOf) }
+    const from = cursor !== null && BLOCK_HASH.test(cursor) ? cursor : ''
+    const { transactions, removed = [], lastblock } = await since(from)
+    // Those of blocks that the chain has left, at the depth: they were given before. Deep in new blocks they may stay.
+    const gone = removed.flatMap(({ category, txid, vout, confirmations }) =>
+      category === 'receive' && vout !== undefined && Number(confirmations) < depth
+        ? [{ crypto_tx_hash: txid, crypto_tx_index: vout }]
+        : [],
+    )
+    return {
+      cursor: lastblock,
+      arrivals: transactions.flatMap(arrivalOf),
+      ...(gone.length > 0 && { removed: gone }),
+    }
+  }
+
+  /** What came in since a block; up to which one the node cannot be told. */
+  async function arrivalsIn(first: bigint): Promise<Arrival[]> {
+    const before = first <= 1n ? '' : await rpc.call<string>('getblockhash', Number(first - 1n))
+    return (await since(before)).transactions.flatMap(arrivalOf)
   }
 
   /** Mined coins have other categories, and change is not listed. */
@@ -1074,6 +1098,7 @@ export function bitcoinAdapter(
     paidBy,
     newDepositAddress,
     arrivals,
+    arrivalsIn,
     estimateFee,
     /**
      * Held is the wallet's trusted balance: outputs in a block and its own change in the mempool, locked or not. When

@@ -28,6 +28,17 @@ export function requireChainId(network: CryptoNetwork, chainId: number, mode: Mo
     )
 }
 
+/** What an adapter does only on the chain of its mode. */
+const NEEDS_CHAIN = [
+  'sign',
+  'replace',
+  'paidBy',
+  'newDepositAddress',
+  'arrivals',
+  'estimateFee',
+  'status',
+] as const
+
 /**
  * An adapter of the Bitcoin family that asks its node which chain it is on, once, before anything is signed, given out or
  * read. What is signed is broadcast and followed all the same.
@@ -50,23 +61,15 @@ export function onChainOf(
       )
     isRight = true
   }
-  /** The method, asked behind the chain; absent where the adapter has none. */
-  function behindChain<A extends unknown[], T>(method: ((...asked: A) => Promise<T>) | undefined) {
-    if (method === undefined) return undefined
-    return async (...asked: A): Promise<T> => {
+  const guarded = NEEDS_CHAIN.flatMap((name) => {
+    const method = adapter[name]?.bind(adapter) as ((...asked: unknown[]) => Promise<unknown>) | undefined
+    if (method === undefined) return []
+    const afterCheck = async (...asked: unknown[]) => {
       await requireChain()
       return method(...asked)
     }
-  }
-  const guarded = {
-    sign: behindChain(adapter.sign),
-    replace: behindChain(adapter.replace),
-    paidBy: behindChain(adapter.paidBy),
-    newDepositAddress: behindChain(adapter.newDepositAddress),
-    arrivals: behindChain(adapter.arrivals),
-    estimateFee: behindChain(adapter.estimateFee),
-    status: behindChain(adapter.status),
-  }
-  const present = Object.fromEntries(Object.entries(guarded).filter(([, method]) => method !== undefined))
-  return { adapter: { ...adapter, ...(present as Partial<NetworkAdapter>) }, requireChain }
+    return [[name, afterCheck] as const]
+  })
+  const checked = Object.fromEntries(guarded) as Partial<NetworkAdapter>
+  return { adapter: { ...adapter, ...checked }, requireChain }
 }

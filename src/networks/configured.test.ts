@@ -207,6 +207,26 @@ describe('what is wrong is told with its section and field:', () => {
       litecoin({ rpc_url: `http://u:${PASSWORD}@node` }),
       /^LITECOIN.rpc_url must be .* without a user/,
     ],
+    [
+      "a minimum deposit of another network's asset",
+      litecoin({ minimum_deposit: { ETH: '1' } }),
+      /^LITECOIN.minimum_deposit.ETH is no asset of LITECOIN$/,
+    ],
+    [
+      'a minimum deposit of too many decimals',
+      litecoin({ minimum_deposit: { LTC: '0.000000001' } }),
+      /^LITECOIN.minimum_deposit.LTC has more than 8 decimals$/,
+    ],
+    [
+      'an amount to verify without a second node',
+      ethereum({ verify_above: { ETH: '1' } }),
+      /^ETHEREUM.verify_above needs verify_rpc_url$/,
+    ],
+    [
+      'a second node of another kind',
+      ethereum({ verify_rpc_url: 'ftp://provider-key' }),
+      /^ETHEREUM.verify_rpc_url must be an http or https URL/,
+    ],
     ['a secret that is none', litecoin({ rpc_password: PASSWORD }), /^LITECOIN.rpc_password must be object$/],
     ['a key in the file', ethereum({ hot_wallet_key: KEY }), /^ETHEREUM.hot_wallet_key must be object$/],
     [

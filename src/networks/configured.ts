@@ -5,7 +5,14 @@ import type { Hex } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
 import { getAddress } from 'viem/utils'
 import { parseAmount } from '../assets/amount.ts'
-import { CRYPTO_NETWORKS, decimalsOf, NETWORKS, type CryptoNetwork } from '../assets/catalogue.ts'
+import {
+  CRYPTO_NETWORKS,
+  decimalsOf,
+  findAsset,
+  minimumDepositOf,
+  NETWORKS,
+  type CryptoNetwork,
+} from '../assets/catalogue.ts'
 import type { Database } from '../db/database.ts'
 import { bitcoinAdapter } from './bitcoin.ts'
 import { bitcoinRpc } from './bitcoin-rpc.ts'
@@ -41,6 +48,8 @@ const shared = {
   low_mark: Type.Optional(Decimal),
   /** How much a quoted fee is above what the node estimates, in percent. */
   fee_margin: Type.Optional(Decimal),
+  /** By asset: smaller deposits wait until those at their address come to it together. Else the catalogue's. */
+  minimum_deposit: Type.Optional(Type.Record(Type.String(), Decimal)),
 }
 const FEE_MARGIN = '20'
 
@@ -90,6 +99,10 @@ const EvmSection = Type.Object(
     sweep_fee_ceiling: Type.Optional(Decimal),
     /** Amounts by asset, from which on it is swept whatever part of them the sweep costs. */
     sweep_minimum: Type.Optional(Type.Record(Type.String(), Decimal)),
+    /** A second, independent node, which must agree before a deposit is credited. */
+    verify_rpc_url: Type.Optional(Type.Union([Type.String({ minLength: 1 }), Secret])),
+    /** By asset, from which amount on; from the first unit on, where an asset is not named. */
+    verify_above: Type.Optional(Type.Record(Type.String(), Decimal)),
   },
   { additionalProperties: false },
 )
@@ -118,6 +131,8 @@ export interface ConfiguredNetwork {
   privateKeys: string[]
   /** The public extended key that deposit addresses are derived from, where there is one. */
   depositPublicKey: string | undefined
+  /** Whether a second node verifies deposits; undefined where the family has no such thing. */
+  hasSecondNode?: boolean | undefined
 }
 
 /**
@@ -137,19 +152,31 @@ export async function configuredNetworks(
     const network = networkOf(name)
     const secret = (field: string, where: Secret) => readSecret(`${name}.${field}`, where, environment)
     const connected = await connect(network, section, secret, db, { mode, ...use })
-    const { confirmations, low_mark, fee_margin = FEE_MARGIN } = section as Static<typeof EvmSection>
+    const {
+      confirmations,
+      low_mark,
+      fee_margin = FEE_MARGIN,
+      minimum_deposit = {},
+    } = section as Static<typeof EvmSection>
+    requireAmounts(`${network}.minimum_deposit`, network, minimum_deposit)
+    if (mode === 'live') requireLiveConfirmations(network, confirmations)
     networks.set(network, {
       ...connected,
       adapter: {
         ...connected.adapter,
         feeMargin: fee_margin,
         carriesNoMemo: true,
+        minimumDeposit: (asset) => minimum_deposit[asset] ?? minimumDepositOf(asset, network),
         ...(mode === 'sandbox' && { paysDepositsOnly: true }),
       },
       confirmations,
       lowMark: low_mark,
       privateKeys: connected.privateKeys ?? [],
       depositPublicKey: connected.depositPublicKey,
+      hasSecondNode:
+        NETWORKS[network].family === 'evm'
+          ? (section as Static<typeof EvmSection>).verify_rpc_url !== undefined
+          : undefined,
     })
   }
   return networks
@@ -166,6 +193,25 @@ export async function configuredTokens(path: string): Promise<TokenAddresses> {
       section?.tokens === undefined ? [] : [[networkOf(name), section.tokens] as const],
     ),
   )
+}
+
+/**
+ * Live mode takes no fewer confirmations than the catalogue says: a reorganisation deeper than them costs what was
+ * credited. A safe or finalized block is deep enough. Throws with the field.
+ */
+function requireLiveConfirmations(network: CryptoNetwork, confirmations: Depth): void {
+  const { liveConfirmations = 1 } = NETWORKS[network]
+  if (typeof confirmations === 'number' && confirmations < liveConfirmations)
+    throw new Error(`${network}.confirmations must be at least ${liveConfirmations} in live mode`)
+}
+
+/** Amounts by asset, of assets that the network carries. */
+function requireAmounts(field: string, network: CryptoNetwork, amounts: Record<string, string>): void {
+  for (const [asset, amount] of Object.entries(amounts)) {
+    if (findAsset(asset)?.networks[network] === undefined)
+      throw new Error(`${field}.${asset} is no asset of ${network}`)
+    requireAmount(`${field}.${asset}`, amount, decimalsOf(asset))
+  }
 }
 
 function readSections(content: string): Record<string, unknown> {
@@ -229,6 +275,10 @@ async function connect(
   }
   const { rpc_url, chain_id, deposit_key, confirmations, fee_ceiling, tokens, first_nonce } =
     section as Static<typeof EvmSection>
+  const { verify_rpc_url, verify_above } = section as Static<typeof EvmSection>
+  if (verify_rpc_url === undefined && verify_above !== undefined)
+    throw new Error(`${network}.verify_above needs verify_rpc_url`)
+  requireAmounts(`${network}.verify_above`, network, verify_above ?? {})
   requireCeiling(network, fee_ceiling, GWEI_DECIMALS)
   at(`${network}.tokens`, () => tokensOf(network, tokens ?? {}))
   const sweepConfig = sweepConfigOf(network, section as Static<typeof EvmSection>)
@@ -251,6 +301,12 @@ async function connect(
       firstNonce: first_nonce,
       maxInFlight: (section as Static<typeof EvmSection>).max_in_flight,
       ...sweepConfig,
+      ...(verify_rpc_url !== undefined && {
+        verify: {
+          rpcUrl: await urlOf(network, verify_rpc_url, secret, 'verify_rpc_url'),
+          above: verify_above ?? {},
+        },
+      }),
     },
     db,
   )
@@ -318,11 +374,16 @@ function requireCeiling(network: CryptoNetwork, text: string, decimals: number):
 }
 
 /** It may hold a key or a password, and is not shown. */
-async function urlOf(network: CryptoNetwork, where: string | Secret, secret: SecretOf): Promise<string> {
-  const text = typeof where === 'string' ? where : await secret('rpc_url', where)
+async function urlOf(
+  network: CryptoNetwork,
+  where: string | Secret,
+  secret: SecretOf,
+  field = 'rpc_url',
+): Promise<string> {
+  const text = typeof where === 'string' ? where : await secret(field, where)
   const { protocol, username, password } = URL.canParse(text) ? new URL(text) : ({} as Partial<URL>)
   if (!/^https?:$/.test(protocol ?? '') || username || password)
-    throw new Error(`${network}.rpc_url must be an http or https URL without a user and password in it`)
+    throw new Error(`${network}.${field} must be an http or https URL without a user and password in it`)
   return text
 }
 

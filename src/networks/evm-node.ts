@@ -32,6 +32,7 @@ export interface Block {
   hash: Hex
   parentHash: Hex
   baseFeePerGas?: Hex
+  logsBloom?: Hex
   transactions: { hash: Hex; from: Hex; to: Hex | null; value: Hex }[]
 }
 

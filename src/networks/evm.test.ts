@@ -768,7 +768,7 @@ test('what a wallet has paid without the database knowing is said to be a withdr
   const [first, second] = await Promise.all(paid.map(kept))
   await wallet.chain.waitForTransactionReceipt({ hash: second!.crypto_tx_hash })
   // The database is restored from a backup that was made before.
-  await service.db.query('delete from broadcasts where transfer_id = any ($1)', [paid.map(({ id }) => id)])
+  await service.owner.query('delete from broadcasts where transfer_id = any ($1)', [paid.map(({ id }) => id)])
   await service.db.query('update evm_nonces set next_nonce = 1 where address = $1', [
     wallet.hotWallet.address,
   ])
@@ -1495,7 +1495,7 @@ describe('deposits', () => {
 
   test('of which several come to one address in a block, and in several blocks of one read, are each credited once', async () => {
     const [customer, wallet] = [await newCustomer(service), await newWallet('ETHEREUM', {})]
-    await service.db.query('delete from network_cursors')
+    await service.owner.query('delete from network_cursors')
     const address = await newDepositAddress(customer, wallet)
     const amounts = ['0.1', '0.2', '0.3', '0.4']
     const [first, second, ...others] = amounts
@@ -1530,7 +1530,7 @@ describe('deposits', () => {
 
 test('what the hot wallet sends to a deposit address is credited if it is a withdrawal, else it is gas of ours', async () => {
   const [customer, wallet] = [await newCustomer(service), await newWallet('ETHEREUM', { ETH: '5' })]
-  await service.db.query('delete from network_cursors')
+  await service.owner.query('delete from network_cursors')
   const address = await newDepositAddress(customer, wallet)
   // As a top-up that was signed after the backup that this database is restored from.
   const client = createWalletClient({ account: wallet.hotWallet, transport: http(wallet.config.rpcUrl) })
@@ -1551,7 +1551,7 @@ test('what the hot wallet sends to a deposit address is credited if it is a with
 test('what comes before anybody has read the network is credited, too', async () => {
   const [customer, wallet] = [await newCustomer(service), await newWallet('ETHEREUM', {})]
   // As after a switch from the simulation, whose cursor says nothing about this chain.
-  await service.db.query(`delete from network_cursors`)
+  await service.owner.query(`delete from network_cursors`)
   await service.db.query(`insert into network_cursors values ('ETHEREUM', '7', now())`)
   const address = await newDepositAddress(customer, wallet)
   await give('ETHEREUM', address, 'ETH', '0.25')
@@ -1560,7 +1560,7 @@ test('what comes before anybody has read the network is credited, too', async ()
   expect(body).toMatchObject({ available: '0.25' })
 
   // Without a beginning there is no address, and so nothing to lose.
-  await service.db.query(`delete from network_cursors`)
+  await service.owner.query(`delete from network_cursors`)
   const { rpcUrl: _, ...rest } = wallet.config
   const down = evmAdapter('ETHEREUM', { ...rest, rpcUrl: 'http://127.0.0.1:1' }, service.db)
   await withNetworks(new Map([['ETHEREUM', down]]), async () => {
@@ -1666,7 +1666,7 @@ async function requireSwept(wallet: Wallet, funds: Record<string, string>, custo
 
 describe('sweeping', () => {
   // What the addresses of other tests hold is not this test's.
-  const forget = () => service.db.query('delete from evm_holdings')
+  const forget = () => service.owner.query('delete from evm_holdings')
   beforeEach(forget)
   afterEach(forget)
 
@@ -1797,7 +1797,7 @@ describe('sweeping', () => {
       await newWallet('ETHEREUM', { ETH: '3' }, AT_ANY_COST),
     ]
     const { chain, config, hotWallet } = wallet
-    await service.db.query('delete from network_cursors')
+    await service.owner.query('delete from network_cursors')
     await creditAll(wallet)
     const pools = [1, 2].map(() => openDatabase(service.url, { max: 4, onError: () => undefined }))
     atEnd(async () => void (await Promise.all(pools.map((pool) => pool.end()))))

@@ -1,9 +1,10 @@
 import type { Hex } from 'viem'
 import { getAddress, hexToBigInt, hexToNumber, parseGwei } from 'viem/utils'
-import { NETWORKS, type CryptoNetwork } from '../assets/catalogue.ts'
+import { parseAmount } from '../assets/amount.ts'
+import { decimalsOf, NETWORKS, type CryptoNetwork } from '../assets/catalogue.ts'
 import type { Database, Transaction } from '../db/database.ts'
-import { arrivals, beginning, isCursor, NATIVE_INDEX } from './evm-arrivals.ts'
-import { at, evmNode, headOf, NodeError, says, type Call, type Receipt } from './evm-node.ts'
+import { beginning, depositReader, isCursor, NATIVE_INDEX } from './evm-arrivals.ts'
+import { at, evmNode, headOf, NodeError, says, type Call, type EvmNode, type Receipt } from './evm-node.ts'
 import { DestinationRefused, NodeFailure } from './node-failure.ts'
 import { closePurse, openPurse, spend, takeNote, type Purse } from './evm-nonces.ts'
 import { sweepTermsOf, type SweepConfig } from './evm-sweep-worth.ts'
@@ -36,7 +37,15 @@ import {
   type EvmSigner,
   type Fees,
   type LoggedTransfer,
+  type Token,
 } from './evm-transactions.ts'
+import {
+  checkCredited,
+  cursorAt,
+  newestInChain,
+  requireReceived,
+  verifyDeposits,
+} from './evm-deposit-checks.ts'
 import { depositKeysOf, type DepositKey } from './evm-deposit-keys.ts'
 import type {
   BroadcastAnswer,
@@ -79,6 +88,11 @@ export interface EvmConfig extends SweepConfig {
   stuckAfterMs?: number
   /** What the hot wallet made before this nonce was looked at, and is not Bursar's to know. */
   firstNonce?: number
+  /**
+   * A second, independent node: what it does not say, too, is not credited, from these amounts on (decimal strings by
+   * asset; an asset that is not named: every amount).
+   */
+  verify?: { rpcUrl: string; above: Record<string, string> }
 }
 
 const POLL_MS = 2_000
@@ -95,6 +109,7 @@ export function evmAdapter(network: CryptoNetwork, config: EvmConfig, db: Databa
   const chain = chainOf(network, config)
   const keys = config.depositKey && depositKeysOf(config.depositKey)
   const follower = hotWalletFollower(chain)
+  const deposits = depositReader(db, chain)
   return {
     pollMs: config.pollMs ?? POLL_MS,
     signsAlone: true,
@@ -110,7 +125,13 @@ export function evmAdapter(network: CryptoNetwork, config: EvmConfig, db: Databa
     refusesDestination: (address) => refusesDestination(chain, address),
     paidBy: (tx, withdrawal, hash) => paidBy(tx, chain, withdrawal, hash),
     status: () => status(db, chain),
-    arrivals: (cursor) => arrivals(db, chain, cursor),
+    arrivals: (cursor) => deposits.arrivals(cursor),
+    arrivalsIn: (first, last) => deposits.arrivalsIn(first, last),
+    verifyDeposits: (found) => verifyDeposits(chain, found),
+    requireReceived: (customerId, arrival) => requireReceived(db, chain, customerId, arrival),
+    checkCredited: (credited) => checkCredited(chain, credited),
+    newestInChain: (cursors) => newestInChain(chain, cursors),
+    cursorAt: (block) => cursorAt(chain, block),
     beginning: async (cursor) => (isCursor(cursor) ? undefined : beginning(chain)),
     ...(keys !== undefined && {
       newDepositAddress: async (_network, id) => keys.newAddress(id),
@@ -129,8 +150,9 @@ function chainOf(network: CryptoNetwork, config: EvmConfig): EvmChain {
     throw new Error('confirmations must be at least 1')
   const node = evmNode(config.rpcUrl)
   const expected = config.chainId ?? chainId
-  let isReady = false
   const tokens = tokensOf(network, config.tokens ?? {})
+  const { verify } = config
+  let isReady = false
   const feeCeiling = parseGwei(config.maxFeePerGasCeiling)
   return {
     network,
@@ -150,10 +172,46 @@ function chainOf(network: CryptoNetwork, config: EvmConfig): EvmChain {
       const found = hexToNumber(await node.call<Hex>('eth_chainId'))
       if (found !== expected)
         throw new NodeFailure(`the node of ${network} is on chain ${found}, not ${expected}`)
+      await requireDecimals(network, node, tokens)
       isReady = true
     },
+    ...(verify !== undefined && {
+      verify: {
+        node: evmNode(verify.rpcUrl),
+        above: (asset: string) => parseAmount(verify.above[asset] ?? '0', decimalsOf(asset))!,
+      },
+    }),
   }
 }
+
+/**
+ * Throws where a token's contract counts in other units than the catalogue says: amounts would be wrong by powers of
+ * ten. An address without code, as test networks have for most tokens, moves nothing and is passed over.
+ */
+async function requireDecimals(
+  network: CryptoNetwork,
+  node: EvmNode,
+  tokens: ReadonlyMap<string, Token>,
+): Promise<void> {
+  const listed = [...tokens]
+  const answers = await node.each<Hex>(
+    listed.map(([, { address }]) => ['eth_call', { to: address, data: DECIMALS_CALL }, 'latest'] as const),
+  )
+  for (const [index, [asset, { address, decimals }]] of listed.entries()) {
+    const answer = answers[index]!
+    if (answer instanceof NodeError && !says(answer, 'reverted')) throw answer
+    if (answer === '0x') continue
+    const found = answer instanceof NodeError ? undefined : hexToBigInt(answer)
+    if (found !== BigInt(decimals))
+      throw new NodeFailure(
+        `${network} is not used: the contract of ${asset} at ${address} ` +
+          `${found === undefined ? 'does not tell its decimals' : `has ${found} decimals`}, and the catalogue has ${decimals}`,
+      )
+  }
+}
+
+/** decimals(), as ERC-20 has it. */
+const DECIMALS_CALL = '0x313ce567'
 
 // ---------------------------------------------------------------------------------------------- sign
 

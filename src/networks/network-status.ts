@@ -2,6 +2,7 @@ import { formatAmount, parseAmount, parseStoredAmount } from '../assets/amount.t
 import { decimalsOf, findAsset, NETWORKS, type CryptoNetwork } from '../assets/catalogue.ts'
 import type { Database } from '../db/database.ts'
 import type { ConfiguredNetwork, Depth } from './configured.ts'
+import type { NetworkAdapter } from './networks.ts'
 
 /** What a report needs to know of a network. */
 export type Reported = Pick<ConfiguredNetwork, 'adapter' | 'confirmations' | 'lowMark'>
@@ -44,6 +45,8 @@ export interface NetworkReport {
   frozen: { reason: string; detail: string; since: string }[]
   /** Those that wait: why, how many, and since when the first of them. */
   waiting: { reason: string; count: number; since: string }[]
+  /** Deposits that are not credited, or were credited and are gone (REORGANISED): why, how many, and since when. */
+  uncredited: { reason: string; count: number; since: string }[]
 }
 
 /** Reports on the networks that are configured (`bursar networks status`). */
@@ -59,7 +62,7 @@ async function report(
   crypto_network: CryptoNetwork,
   { adapter, confirmations, lowMark }: Reported,
 ): Promise<NetworkReport> {
-  const [status, custody, fees, in_flight, leaving, waiting, frozen] = await Promise.all([
+  const [status, custody, fees, in_flight, leaving, waiting, frozen, uncredited] = await Promise.all([
     adapter.status!().catch((error: Error) => error),
     sumsOf(db, `custody:${crypto_network}`),
     feesOn(db, crypto_network),
@@ -67,8 +70,9 @@ async function report(
     leavingOn(db, crypto_network),
     waitingOn(db, crypto_network),
     freezesOn(db, crypto_network),
+    uncreditedOn(db, crypto_network),
   ])
-  const about = { crypto_network, confirmations, fees, in_flight, waiting, frozen }
+  const about = { crypto_network, confirmations, fees, in_flight, waiting, frozen, uncredited }
   if (status instanceof Error) {
     const unknown = [...custody].map(([asset, minor]) => {
       const in_custody = formatAmount(minor, decimalsOf(asset))
@@ -107,7 +111,7 @@ async function report(
  * What is signed and not posted yet: it may have left, or not. Beside it goes what each one may cost, for which the
  * fee that customers pay stands. Sweeps of deposit addresses cost that alone.
  */
-async function leavingOn(db: Database, network: CryptoNetwork): Promise<Map<string, bigint>> {
+async function leavingOn(db: Database, network: CryptoNetwork, feeFactor = 1n): Promise<Map<string, bigint>> {
   const { gasAsset } = NETWORKS[network]
   const { rows } = await db.query<{ asset: string; amount: string; count: string }>(
     `
@@ -128,7 +132,44 @@ async function leavingOn(db: Database, network: CryptoNetwork): Promise<Map<stri
   )
   const count = rows.reduce((sum, one) => sum + BigInt(one.count), 0n)
   const fee = parseAmount(findAsset(gasAsset)!.networks[network]!.fee, decimalsOf(gasAsset))!
-  return leaving.set(gasAsset, (leaving.get(gasAsset) ?? 0n) + count * fee)
+  return leaving.set(gasAsset, (leaving.get(gasAsset) ?? 0n) + count * fee * feeFactor)
+}
+
+/** What transactions under way may cost beyond the schedule's fee, before their fees are taken for missing custody. */
+const FEE_SPIKE_MAX = 50n
+
+/** An asset of which less is held on a network than the ledgers have in custody there. Amounts are decimal strings. */
+export interface CustodyShortage {
+  asset: string
+  held: string
+  in_custody: string
+}
+
+/**
+ * The assets of which less is held than is in custody, what is under way allowed for. The ledgers are read before the
+ * chain and after it, and what is short must be so by both: a payment that ended in between was in one of the two.
+ */
+export async function custodyShortages(
+  db: Database,
+  network: CryptoNetwork,
+  adapter: NetworkAdapter,
+): Promise<CustodyShortage[]> {
+  const ledgers = async () => ({
+    custody: await sumsOf(db, `custody:${network}`),
+    leaving: await leavingOn(db, network, FEE_SPIKE_MAX),
+  })
+  const before = await ledgers()
+  const { held: all } = await adapter.status!()
+  const after = await ledgers()
+  return [...after.custody].flatMap(([asset, owed]) => {
+    const decimals = decimalsOf(asset)
+    const held = parseAmount(all[asset] ?? '0', decimals)!
+    const isShort = [before, after].every(
+      ({ custody, leaving }) => held + (leaving.get(asset) ?? 0n) < (custody.get(asset) ?? 0n),
+    )
+    if (!isShort) return []
+    return [{ asset, held: formatAmount(held, decimals), in_custody: formatAmount(owed, decimals) }]
+  })
 }
 
 type AccountOnNetwork = `custody:${CryptoNetwork}` | `network_fees:${CryptoNetwork}`
@@ -199,4 +240,18 @@ async function freezesOn(db: Database, network: CryptoNetwork): Promise<NetworkR
     [network],
   )
   return rows
+}
+
+async function uncreditedOn(db: Database, network: CryptoNetwork): Promise<NetworkReport['uncredited']> {
+  const { rows } = await db.query<{ reason: string; count: string; since: string }>(
+    `
+    select case state when 'REORGANISED' then state else coalesce(reason, 'NEW') end as reason, count(*),
+           min(found_at) as since
+    from incoming_transfers
+    where network = $1 and state in ('WAITING', 'REORGANISED')
+    group by 1
+    order by since`,
+    [network],
+  )
+  return rows.map(({ reason, count, since }) => ({ reason, count: Number(count), since }))
 }

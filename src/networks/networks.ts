@@ -124,6 +124,18 @@ export interface DepositScan {
   keep?(tx: Transaction): Promise<void>
 }
 
+/**
+ * Whether a deposit that was found may be credited. WAITS: it cannot be told now, perhaps because the second node does not
+ * answer. DISAGREES: the second node says something else.
+ */
+export type DepositVerdict =
+  | { verdict: 'AGREES' }
+  | { verdict: 'WAITS'; detail: string; secondNode?: true }
+  | { verdict: 'DISAGREES'; detail: string }
+
+/** Where a credited deposit is after a reorganisation: in its block, in another one that is deep enough, or nowhere. */
+export type CreditedStanding = 'THERE' | 'MOVED' | 'GONE'
+
 /** The chain has taken back blocks that were read for deposits: deeper than `confirmations`. */
 export class ChainReorganised extends Error {}
 
@@ -222,6 +234,18 @@ export interface NetworkAdapter {
    * was given may be given again. Throws ChainReorganised when the chain has taken back blocks that were read before.
    */
   arrivals?(cursor: string | null): Promise<DepositScan>
+  /** What has come in within these blocks. Throws when the last of them is not deep enough. */
+  arrivalsIn?(first: bigint, last: bigint): Promise<Arrival[]>
+  /** Holds deposits that were found against other evidence, before they are credited. Absent: they are believed. */
+  verifyDeposits?(found: Arrival[]): Promise<DepositVerdict[]>
+  /** Throws an Error unless this has come in, for an operator who says that it has and that no read can find it. */
+  requireReceived?(customerId: string, arrival: Arrival): Promise<void>
+  /** After a reorganisation: where credited deposits are now. */
+  checkCredited?(deposits: Arrival[]): Promise<CreditedStanding[]>
+  /** The first of these cursors whose block is in the chain. */
+  newestInChain?(cursors: string[]): Promise<string | undefined>
+  /** The cursor that says that everything up to this block was read. */
+  cursorAt?(block: bigint): Promise<string>
   /**
    * The least that is credited of an asset, a decimal string: smaller deposits wait until those at their address come to
    * it together. Absent: everything is credited.

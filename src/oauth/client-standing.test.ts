@@ -65,7 +65,7 @@ test("a disabled customer's tokens are refused, and it gets no new ones", async 
 
 test('a token of a client that is not there is refused', async () => {
   const customer = await newCustomer(service)
-  await service.db.query('delete from api_clients where id = $1', [customer.client_id])
+  await service.owner.query('delete from api_clients where id = $1', [customer.client_id])
   const { status, body } = await customer.call('GET', '/v2/profiles')
   expect([status, body.detail]).toEqual([401, 'the access token names an API client that does not exist'])
 })

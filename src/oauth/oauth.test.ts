@@ -494,7 +494,7 @@ describe('the token endpoint refuses', () => {
   test('everybody when something of ours is broken, without a word about the secret', async () => {
     const broken = await listen()
     atEnd(() => broken.service.close().catch(() => undefined))
-    await broken.service.db.query('drop table api_clients cascade')
+    await broken.service.owner.query('drop table api_clients cascade')
     const linesBefore = logged.length
     const reply = await fetch(`${broken.baseUrl}/oauth2/token`, {
       method: 'POST',

@@ -92,8 +92,8 @@ export const createOrchestrationRule = operation({
         rule: await transaction(db, async (tx) => {
           await requireNew(tx, customerId, 'ref_id', [body.ref_id])
           await requireRecords(tx, customerId, body, destination)
-          const known = await withAddressId(tx, customerId, destination)
-          return insertRule(tx, networks, customerId, { ...body, destination: known })
+          requireElsewhere(await withAddressId(tx, customerId, destination))
+          return insertRule(tx, networks, customerId, { ...body, destination })
         }),
       }
     } catch (error) {
@@ -107,6 +107,14 @@ export const createOrchestrationRule = operation({
     }
   },
 })
+
+/** A rule that pays the customer's own address can start itself again, and each round costs a network fee. */
+function requireElsewhere({ crypto }: KnownDestination): void {
+  if (crypto?.address_id !== undefined)
+    throw problem.badRequest(
+      "destination.crypto.address is a deposit address of this customer: name destination.profile, which costs no network's fee",
+    )
+}
 
 /** The source must be one that its asset can come in at. */
 function requireSource(
@@ -179,7 +187,7 @@ export async function insertRule(
   tx: Transaction,
   networks: Networks,
   customerId: string,
-  rule: Omit<Body, 'destination'> & { destination: KnownDestination },
+  rule: Omit<Body, 'destination'> & { destination: Destination },
 ): Promise<OrchestrationRule> {
   const { source, sourceId } = await makeSource(tx, networks, customerId, rule)
   const now = await readClock(tx)

@@ -580,20 +580,20 @@ describe.each(SEEN)('reads no more than it must of 20,000 records, with statisti
 
   beforeAll(async () => {
     crowded = await startTestService()
-    const { db } = crowded
-    await db.query('alter table orchestrations set (autovacuum_enabled = off)')
+    const { db, owner } = crowded
+    await owner.query('alter table orchestrations set (autovacuum_enabled = off)')
     tenant = await newCustomer(crowded)
     own = [tenant.profile_id, await newProfile(tenant), await newProfile(tenant)]
     const made = await newRules(tenant, own)
     ruleIds = made.map(({ id }) => id)
     await makeOrchestrations(crowded, tenant, own, made, 2)
-    if (seen === 'its first records') await db.query('analyze orchestrations')
+    if (seen === 'its first records') await owner.query('analyze orchestrations')
     records = manyRecords()
     await db.query(
       'insert into orchestrations select * from json_populate_recordset(null::orchestrations, $1)',
       [JSON.stringify(records)],
     )
-    if (seen === 'all of it') await db.query('analyze orchestrations')
+    if (seen === 'all of it') await owner.query('analyze orchestrations')
   })
   afterAll(() => crowded.close())
 

@@ -584,6 +584,26 @@ describe('a conversion', () => {
   })
 })
 
+test('a rule may not pay an address of its own customer, which would start it again and again', async () => {
+  const world = await newWorld()
+  const profile_id = world.profiles[0]!
+  const { address } = await post<{ address: string }>(world, '/v2/transfer/deposit-addresses', {
+    profile_id,
+    crypto_network: 'ETHEREUM',
+  })
+  const asked = {
+    ref_id: randomUUID(),
+    profile_id,
+    source_asset: 'USDG',
+    destination_asset: 'USDG',
+    source: { profile: { profile_id } },
+    destination: { crypto: { network: 'ETHEREUM', address: address.toLowerCase() } },
+  }
+  const refused = await world.customer.call('POST', RULES, asked)
+  expect(refused.status).toBe(400)
+  expect(refused.body.detail).toContain('destination.crypto.address is a deposit address of this customer')
+})
+
 test('a deposit of another asset than the rule is for starts nothing', async () => {
   const world = await newWorld()
   const spec = { source_asset: 'USDG', destination_asset: 'USD', destination: BANK }
@@ -744,7 +764,7 @@ describe('the money stays on the profile', () => {
     const world = await newWorld()
     const rule = await newRule(world, ruleOf({ destination_asset: 'USD', destination: BANK }))
     const { id } = await startedBy(world, await wire(world, memoOf(rule), '5'))
-    await service.db.query(`update fiat_accounts set status = 'REJECTED' where customer_id = $1`, [
+    await service.owner.query(`update fiat_accounts set status = 'REJECTED' where customer_id = $1`, [
       world.customer.customer_id,
     ])
     await finish()
@@ -982,7 +1002,7 @@ test("one customer's mistake holds up no other", async () => {
     }
     const { customer_id } = broken.customer
     const open = `customer_id = $1 and destination_transfer_id is null`
-    await service.db.query(`update orchestrations set destination = '{"crypto": null}' where ${open}`, [
+    await service.owner.query(`update orchestrations set destination = '{"crypto": null}' where ${open}`, [
       customer_id,
     ])
     await expect(runOrchestrations(service.db, contextWith(service.networks))).rejects.toThrow(
@@ -993,7 +1013,7 @@ test("one customer's mistake holds up no other", async () => {
       expect(destination_transfer === undefined).toBe(world === broken)
     }
     const repaired = await destinationOf(broken, ETHEREUM)
-    await service.db.query(`update orchestrations set destination = $2 where ${open}`, [
+    await service.owner.query(`update orchestrations set destination = $2 where ${open}`, [
       customer_id,
       repaired,
     ])

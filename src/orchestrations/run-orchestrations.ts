@@ -76,8 +76,8 @@ async function costsOf(
   customerId: string,
   context: Pick<Context, 'networks' | 'settings'>,
 ): Promise<Costs> {
-  const asked = [...context.networks].flatMap(([network, { estimateFee }]) =>
-    estimateFee === undefined ? [] : [network],
+  const asked = [...context.networks].flatMap(([network, adapter]) =>
+    adapter.estimateFee === undefined ? [] : [network],
   )
   if (asked.length === 0) return new Map()
   const { rows } = await db.query<Pick<Orchestration, 'destination_asset' | 'destination'>>(

@@ -39,21 +39,21 @@ interface World extends TestDatabase {
 
 async function newWorld(now = '2029-01-01T00:00:00Z'): Promise<World> {
   const database = await cloneDatabase()
-  const { db } = database
-  // Ours is found before PostgreSQL's, on this connection and on all that are opened after it.
+  const { owner } = database
+  // Ours is found before PostgreSQL's, on all connections that are opened after this.
   const path = 'set search_path = clock, pg_catalog, public'
-  await db.query(`
+  await owner.query(`
     create schema clock;
+    grant usage on schema clock to public;
     create table clock.setting (at timestamptz not null);
     create sequence clock.readings minvalue 0;
-    create function clock.clock_timestamp() returns timestamptz language sql volatile as $$
+    create function clock.clock_timestamp() returns timestamptz language sql volatile security definer as $$
       select coalesce((select at + nextval('clock.readings') * interval '1 microsecond' from clock.setting),
                       pg_catalog.clock_timestamp())
     $$;
-    alter database ${new URL(database.url).pathname.slice(1)} ${path};
-    ${path}`)
+    alter database ${new URL(database.url).pathname.slice(1)} ${path}`)
   const setClock = async (at: string) => {
-    await db.query(`
+    await owner.query(`
       delete from clock.setting;
       select setval('clock.readings', 0, false);
       insert into clock.setting values ('${at}')`)

@@ -2,6 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { connectionLost, transaction, type Database, type Transaction } from '../db/database.ts'
 import { newId, readClock } from '../db/ids.ts'
 import { lastPeriod, type Period } from './period.ts'
+import { holdRewardRates } from './reward-rates.ts'
 import { rewardOf, type Day } from './reward.ts'
 import { PRODUCT, REWARD_ASSET, STATEMENT_TYPE } from './statement.ts'
 
@@ -165,8 +166,7 @@ async function generate(tx: Transaction, customerId: string, period: Period): Pr
     [customerId, ref_id],
   )
   if (rowCount === 0) return undefined
-  // No rate is being set: each that was set before now is there to be read, now and when this is explained.
-  await tx.query('lock table reward_rates in share mode')
+  await holdRewardRates(tx)
   const { text: now } = await readClock(tx)
   const { total } = rewardOf(await selectDays(tx, customerId, period, now))
   await tx.query(

@@ -212,7 +212,7 @@ test('that fails for one customer holds up no other', async () => {
   const customers = [await newCreditor(['2024-01']), await newCreditor(['2024-01'])]
   const generated = await Promise.all(customers.map(statementsOf))
   const setType = (type: string) =>
-    service.db.query('update profiles set type = $2 where id = $1', [customers[0]!.profile_id, type])
+    service.owner.query('update profiles set type = $2 where id = $1', [customers[0]!.profile_id, type])
   await setType('NORMAL')
   await expect(payStatements(service.db)).rejects.toThrow(/^1 statements were not paid$/)
   expect(await statementsOf(customers[0]!)).toEqual(generated[0])

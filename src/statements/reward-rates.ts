@@ -1,4 +1,4 @@
-import type { Queryable } from '../db/database.ts'
+import type { Queryable, Transaction } from '../db/database.ts'
 
 export interface RewardRate {
   /** YYYY-MM-DD, UTC: the first day it is in force. */
@@ -8,14 +8,26 @@ export interface RewardRate {
   set_at: string
 }
 
+const ADVISORY_LOCK = 7_311_004
+
+/**
+ * Has rates that are being set wait until this transaction ends, and waits for those: each that was set before now is
+ * there to be read, now and when a statement is explained. No lock on the table: that takes the right to update it.
+ */
+export async function holdRewardRates(tx: Transaction): Promise<void> {
+  await tx.query('select pg_advisory_xact_lock_shared($1)', [ADVISORY_LOCK])
+}
+
 /** Sets the annual rate of the reward from a day on, until the day of the next one. Earlier settings stay on record. */
 export async function setRewardRate(db: Queryable, effectiveFrom: string, rate: string): Promise<RewardRate> {
-  // One statement, so that the clock is read behind its lock on the table: generating waits for that.
+  // One statement, in which the clock is read behind the lock: generating waits for that.
   const { rows } = await db.query<RewardRate>(
     `
-    insert into reward_rates (effective_from, set_at, rate) values ($1, clock_timestamp(), $2)
+    with locked as materialized (select pg_advisory_xact_lock($3))
+    insert into reward_rates (effective_from, set_at, rate)
+    select $1::date, clock_timestamp(), $2::numeric from locked
     returning effective_from::text, set_at, trim_scale(rate)::text as rate`,
-    [effectiveFrom, rate],
+    [effectiveFrom, rate, ADVISORY_LOCK],
   )
   return rows[0]!
 }

@@ -8,7 +8,7 @@ import { hurry } from '../../test/work-off.ts'
 import type { TestCustomer, TestService } from '../../test/support.ts'
 import { openDatabase } from '../db/database.ts'
 import { Ledger, type View } from '../ledger/ledger.ts'
-import type { DepositAddress } from '../ledger/records/deposit-address.ts'
+import { ADDRESSES_PER_PROFILE_MAX, type DepositAddress } from '../ledger/records/deposit-address.ts'
 import type { Transfer } from '../ledger/records/transfer.ts'
 import { verify } from '../ledger/verify.ts'
 import type { Arrival, DepositScan, NetworkAdapter, Networks } from '../networks/networks.ts'
@@ -158,7 +158,7 @@ test('an address that two records give to different profiles is credited to neit
   const [customer, other] = [await newCustomer(service), await newCustomer(service)]
   const { address } = await giveAddress(customer)
   const copied = await giveAddress(other)
-  await service.db.query('update deposit_addresses set address = $1 where id = $2', [address, copied.id])
+  await service.owner.query('update deposit_addresses set address = $1 where id = $2', [address, copied.id])
   const { networks } = networkOf([arrivalAt(address)])
   expect(await creditDeposits({ ...service, networks })).toBe(0)
   expect(await waitingAt(address)).toMatchObject([
@@ -264,7 +264,7 @@ test('it sets off the rule that waits at the address', async () => {
 })
 
 test('on the simulated networks, a withdrawal to an address that was given out arrives there, once', async () => {
-  await service.db.query('delete from network_cursors')
+  await service.owner.query('delete from network_cursors')
   const [from, to] = [await newCustomer(service), await newCustomer(service)]
   await fund(from, '100')
   const { address } = await giveAddress(to)
@@ -328,4 +328,21 @@ test('what is withdrawn to a deposit address over a simulated network arrives th
   await service.db.query('update simulated_chain set arrives = null')
   await creditDeposits(service)
   expect((await transfersOf(to)).map(({ amount }) => amount)).toEqual(['10', '11', '12'])
+})
+
+test('a profile has a limited number of deposit addresses', async () => {
+  const customer = await newCustomer(service)
+  const first = await giveAddress(customer)
+  await service.db.query(
+    `insert into deposit_addresses (customer_id, id, profile_id, crypto_network, address, conversion_target_asset, created_at)
+     select customer_id, gen_random_uuid(), profile_id, crypto_network, 'copy ' || n, conversion_target_asset, created_at
+     from deposit_addresses cross join generate_series(2, $2) as n
+     where id = $1`,
+    [first.id, ADDRESSES_PER_PROFILE_MAX],
+  )
+  const asked = { profile_id: customer.profile_id, crypto_network: 'ETHEREUM' }
+  expect(await customer.call('POST', '/v2/transfer/deposit-addresses', asked)).toMatchObject({
+    status: 400,
+    body: { detail: `profile_id ${customer.profile_id} has 10000 deposit addresses, the most there may be` },
+  })
 })

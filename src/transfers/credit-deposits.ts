@@ -4,8 +4,11 @@ import { transaction, violatedConstraint, type Database } from '../db/database.t
 import type { Context } from '../http/operation.ts'
 import { deposit } from '../ledger/movements/deposit.ts'
 import { notionalUsd, usdPrices } from '../ledger/usd-prices.ts'
-import type { NetworkAdapter } from '../networks/networks.ts'
+import { freeze } from '../ledger/records/freezes.ts'
+import { ChainReorganised, type NetworkAdapter } from '../networks/networks.ts'
+import { isReorganised, stopForReorganisation, takeBack } from './deposit-reorganisations.ts'
 import {
+  arrivalOf,
   clearMinimum,
   keepWaiting,
   markCredited,
@@ -24,6 +27,8 @@ export interface DepositRound {
   credited: number
   /** There is more to read at once. */
   isBehind: boolean
+  /** Deposits that began to wait in this round, by why. Small ones are none of them. */
+  waiting: ReadonlyMap<WaitingReason, number>
 }
 
 /**
@@ -57,12 +62,14 @@ export async function creditDepositsOn(
   network: CryptoNetwork,
   adapter: NetworkAdapter,
 ): Promise<DepositRound> {
+  const waiting = new Map<WaitingReason, number>()
+  if (await isReorganised(context.db, network)) return { credited: 0, isBehind: false, waiting }
   const failures: unknown[] = []
   const failed = (error: unknown) => void failures.push(error)
   const isBehind = await readOn(context.db, network, adapter).catch(failed)
-  const credited = await creditWaiting(context, network, adapter).catch(failed)
+  const credited = await creditWaiting(context, network, adapter, waiting).catch(failed)
   if (failures.length > 0) throw failures[0]
-  return { credited: credited ?? 0, isBehind: isBehind ?? false }
+  return { credited: credited ?? 0, isBehind: isBehind ?? false, waiting }
 }
 
 // ---------------------------------------------------------------------------------------------- reading
@@ -72,11 +79,14 @@ const LEASE_SECONDS = 30
 
 /** Reads a network on from its cursor, unless another worker does. Gives whether there is more to read at once. */
 async function readOn(db: Database, network: CryptoNetwork, adapter: NetworkAdapter): Promise<boolean> {
+  if (adapter.arrivals === undefined) return false
   const lease = await takeLease(db, network)
   if (lease === undefined) return false
   try {
     // No transaction is open meanwhile: nodes may take long, and connections are few.
-    const scan = await adapter.arrivals!(lease.cursor)
+    const scan = await adapter.arrivals(lease.cursor)
+    // Before the cursor moves on: what is taken back is said once.
+    if (scan.removed !== undefined) await takeBack(db, network, scan.removed)
     await transaction(db, async (tx) => {
       const { rowCount } = await tx.query(
         `
@@ -96,6 +106,7 @@ async function readOn(db: Database, network: CryptoNetwork, adapter: NetworkAdap
     return scan.isBehind ?? false
   } catch (error) {
     await db.query('update network_cursors set leased_until = null where network = $1', [network])
+    if (error instanceof ChainReorganised) await stopForReorganisation(db, network, adapter, error.message)
     throw error
   }
 }
@@ -136,11 +147,12 @@ async function creditWaiting(
   context: Crediting,
   network: CryptoNetwork,
   adapter: NetworkAdapter,
+  begunToWait: Map<WaitingReason, number>,
 ): Promise<number> {
   let credited = 0
   for (let page = 1; page <= PAGES_MAX; page++) {
     const due = await selectDue(context.db, network, PAGE)
-    if (due.length > 0) credited += await creditSome(context, network, adapter, due)
+    if (due.length > 0) credited += await creditSome(context, network, adapter, due, begunToWait)
     if (due.length < PAGE) break
   }
   return credited
@@ -151,20 +163,23 @@ async function creditSome(
   network: CryptoNetwork,
   adapter: NetworkAdapter,
   due: IncomingTransfer[],
+  begunToWait: Map<WaitingReason, number>,
 ): Promise<number> {
   const { db, ledger, settings } = context
+  const { agreed, doubted } = await verified(db, network, adapter, due)
   const minimumOf = adapter.minimumDeposit?.bind(adapter)
   const { cleared, below } =
-    minimumOf === undefined ? { cleared: due, below: [] } : await clearMinimum(db, due, minimumOf)
+    minimumOf === undefined ? { cleared: agreed, below: [] } : await clearMinimum(db, agreed, minimumOf)
   const owners = await selectOwners(db, network, cleared)
   const prices = await usdPrices(db, settings.mode === 'sandbox')
   const done: { incoming: IncomingTransfer; transfer_id: string; isNew: boolean }[] = []
-  const waiting: { incoming: IncomingTransfer; reason: WaitingReason; detail: string }[] = below.map(
-    (incoming) => {
+  const waiting = [
+    ...doubted,
+    ...below.map((incoming): Waiting => {
       const detail = `below the minimum deposit of ${minimumOf!(incoming.asset)} ${incoming.asset}`
       return { incoming, reason: 'BELOW_MINIMUM', detail }
-    },
-  )
+    }),
+  ]
   // Together, so that the ledger posts those of a customer in one transaction.
   await Promise.all(
     cleared.map(async (incoming) => {
@@ -178,7 +193,45 @@ async function creditSome(
   )
   await markCredited(db, done)
   await keepWaiting(db, waiting)
+  for (const { incoming, reason } of waiting) {
+    if (reason !== 'BELOW_MINIMUM' && incoming.attempts === 0)
+      begunToWait.set(reason, (begunToWait.get(reason) ?? 0) + 1)
+  }
   return done.filter(({ isNew }) => isNew).length
+}
+
+interface Waiting {
+  incoming: IncomingTransfer
+  reason: WaitingReason
+  detail: string
+}
+
+/** Holds deposits against more than the answer that found them. Where two nodes disagree, payouts over the network stop. */
+async function verified(
+  db: Database,
+  network: CryptoNetwork,
+  adapter: NetworkAdapter,
+  due: IncomingTransfer[],
+): Promise<{ agreed: IncomingTransfer[]; doubted: Waiting[] }> {
+  if (adapter.verifyDeposits === undefined) return { agreed: due, doubted: [] }
+  // What a simulation of the network left has no block, and no node can tell of it.
+  const onChain = due.filter(({ block_number }) => block_number !== null)
+  const verdicts = await adapter.verifyDeposits(onChain.map(arrivalOf))
+  const agreed = due.filter(({ block_number }) => block_number === null)
+  const doubted: Waiting[] = []
+  for (const [index, incoming] of onChain.entries()) {
+    const verdict = verdicts[index]!
+    if (verdict.verdict === 'AGREES') {
+      agreed.push(incoming)
+      continue
+    }
+    const { detail } = verdict
+    const isDisagreement = verdict.verdict === 'DISAGREES'
+    if (isDisagreement) await freeze(db, { kind: 'NETWORK', network }, 'NODES_DISAGREE', detail)
+    const reason = isDisagreement ? 'NODES_DISAGREE' : verdict.secondNode === true ? 'SECOND_NODE' : 'FAILED'
+    doubted.push({ incoming, reason, detail })
+  }
+  return { agreed, doubted }
 }
 
 /** Whose an address is. It is nobody's to decide where two records say different things. */

@@ -22,7 +22,7 @@ import { momentAt, newId } from '../db/ids.ts'
 import { insertDepositAddress, type DepositAddress } from '../ledger/records/deposit-address.ts'
 import { addressFromBytes, canonicalAddress } from '../networks/addresses.ts'
 import { depositKeysOf } from '../networks/evm-deposit-keys.ts'
-import type { Network, NetworkAdapter } from '../networks/networks.ts'
+import type { Network, NetworkAdapter, Networks } from '../networks/networks.ts'
 
 const ADDRESSES = '/v2/transfer/deposit-addresses'
 const EVM: CryptoNetwork[] = ['ETHEREUM', 'POLYGON_POS', 'BASE', 'ARBITRUM_ONE', 'INK', 'XLAYER']
@@ -230,6 +230,19 @@ test('in live mode no network is connected: none is given, and there are none', 
   } finally {
     await live.close()
   }
+})
+
+test('an address names the networks that are read here, and a simulated one no real one', async () => {
+  const { db, networks } = service
+  const [ethereum, base, ink] = (['ETHEREUM', 'BASE', 'INK'] as const).map((name) => networks.get(name)!)
+  const some: Networks = new Map([
+    ['ETHEREUM', ethereum!],
+    ['BASE', { ...base!, asksNode: true }],
+    ['INK', ink!],
+  ])
+  const { customer_id, profile_id } = customer
+  const given = await insertDepositAddress(db, some, customer_id, { profile_id, crypto_network: 'INK' })
+  expect(given.compatible_crypto_networks).toEqual(['ETHEREUM', 'INK'])
 })
 
 describe('the list', () => {

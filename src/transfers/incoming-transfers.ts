@@ -1,4 +1,4 @@
-import { parseAmount, parseStoredAmount } from '../assets/amount.ts'
+import { formatAmount, parseAmount, parseStoredAmount } from '../assets/amount.ts'
 import { decimalsOf, findAsset, type CryptoNetwork } from '../assets/catalogue.ts'
 import { transaction, type Database, type Queryable, type Transaction } from '../db/database.ts'
 import { readClock } from '../db/ids.ts'
@@ -316,3 +316,117 @@ async function clearPlace(
 }
 
 const idOf = ({ crypto_tx_hash, crypto_tx_index }: IncomingTransfer) => `${crypto_tx_hash} ${crypto_tx_index}`
+
+// ---------------------------------------------------------------------------------------------- reorganisations
+
+/** A recorded deposit that a reorganisation may concern. */
+export type InBlock = IncomingTransfer & { state: 'WAITING' | 'CREDITED'; transfer_id: string | null }
+
+/** What was found in blocks below a number, newest block first. */
+export async function selectNewest(
+  db: Queryable,
+  network: CryptoNetwork,
+  below: bigint | null,
+  limit: number,
+): Promise<InBlock[]> {
+  const { rows } = await db.query<InBlock>(
+    `
+    select ${COLUMNS}, state, transfer_id
+    from incoming_transfers
+    where network = $1 and state in ('WAITING', 'CREDITED') and block_number is not null
+      and ($2::bigint is null or block_number < $2)
+    order by block_number desc
+    limit $3`,
+    [network, below?.toString() ?? null, limit],
+  )
+  return rows
+}
+
+/** Credited deposits of these transactions. */
+export async function selectCredited(
+  db: Queryable,
+  network: CryptoNetwork,
+  hashes: readonly string[],
+): Promise<InBlock[]> {
+  if (hashes.length === 0) return []
+  const { rows } = await db.query<InBlock>(
+    `
+    select ${COLUMNS}, state, transfer_id
+    from incoming_transfers
+    where network = $1 and state = 'CREDITED' and crypto_tx_hash = any ($2)`,
+    [network, hashes],
+  )
+  return rows
+}
+
+/** Says of a credited deposit that the chain took its block back. */
+export async function markReorganised(
+  db: Queryable,
+  incoming: IncomingTransfer,
+  detail: string,
+): Promise<void> {
+  await db.query(
+    `
+    update incoming_transfers set state = 'REORGANISED', detail = $5
+    where customer_id = $1 and network = $2 and crypto_tx_hash = $3 and crypto_tx_index = $4 and state = 'CREDITED'`,
+    [...keyOf(incoming), detail],
+  )
+}
+
+/** Forgets what was found in a block that is gone and was not credited: it is found again where it is now. */
+export async function forget(db: Queryable, incoming: IncomingTransfer): Promise<void> {
+  await db.query(
+    `
+    delete from incoming_transfers
+    where customer_id = $1 and network = $2 and crypto_tx_hash = $3 and crypto_tx_index = $4 and state = 'WAITING'`,
+    keyOf(incoming),
+  )
+}
+
+/** A recorded deposit as a network's adapter knows it. */
+export const arrivalOf = (incoming: IncomingTransfer): Arrival => ({
+  address: incoming.address,
+  asset: incoming.asset,
+  amount: formatAmount(minorOf(incoming), decimalsOf(incoming.asset)),
+  crypto_tx_hash: incoming.crypto_tx_hash,
+  crypto_tx_index: incoming.crypto_tx_index,
+  ...(incoming.block_number !== null && {
+    block: { number: BigInt(incoming.block_number), hash: incoming.block_hash! },
+  }),
+})
+
+// ---------------------------------------------------------------------------------------------- for operators
+
+/** A deposit that is not credited, or was credited and is gone. */
+export interface ListedDeposit extends Pick<
+  IncomingTransfer,
+  'customer_id' | 'network' | 'crypto_tx_hash' | 'crypto_tx_index' | 'address' | 'asset' | 'amount'
+> {
+  state: 'WAITING' | 'REORGANISED'
+  /** Null: it is about to be credited. */
+  reason: WaitingReason | null
+  detail: string | null
+  transfer_id: string | null
+  found_at: string
+}
+
+/** What is not credited, or is gone, oldest first; of one network, where it is named. */
+export async function selectUncredited(
+  db: Queryable,
+  network: CryptoNetwork | null,
+  state: ListedDeposit['state'] | null,
+  limit: number,
+): Promise<ListedDeposit[]> {
+  const { rows } = await db.query<ListedDeposit>(
+    `
+    select customer_id, network, crypto_tx_hash, crypto_tx_index, address, asset, amount, state, reason, detail,
+           transfer_id, found_at
+    from incoming_transfers
+    where state in ('WAITING', 'REORGANISED') and ($1::text is null or network = $1)
+      and ($2::text is null or state = $2)
+    order by found_at, crypto_tx_hash, crypto_tx_index
+    limit $3`,
+    [network, state, limit],
+  )
+  return rows
+}

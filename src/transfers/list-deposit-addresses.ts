@@ -7,6 +7,7 @@ import {
   DEPOSIT_ADDRESS_COLUMNS,
   DepositAddress,
   depositAddressToWire,
+  type DepositAddressRow,
 } from '../ledger/records/deposit-address.ts'
 
 /** Lists the customer's deposit addresses, by creation time (design sections 5 and 6). */
@@ -31,7 +32,7 @@ export const listDepositAddresses = operation({
     { additionalProperties: false },
   ),
   reply: listReply(DepositAddress),
-  run: ({ query, customerId, db }) =>
+  run: ({ query, customerId, db, networks }) =>
     listByCreation(db, customerId, query, {
       list: 'deposit-addresses',
       select: `select ${DEPOSIT_ADDRESS_COLUMNS} from deposit_addresses`,
@@ -42,6 +43,6 @@ export const listDepositAddresses = operation({
         ['address = any (?)', query.addresses],
         ['crypto_network = any (?)', query.crypto_networks],
       ],
-      toWire: depositAddressToWire,
+      toWire: (row: DepositAddressRow) => depositAddressToWire(networks, row),
     }),
 })

@@ -44,12 +44,24 @@ export type DepositAddressRow = Omit<DepositAddress, Absent | 'compatible_crypto
 export const DEPOSIT_ADDRESS_COLUMNS = `id, customer_id, profile_id, crypto_network, address, conversion_target_asset,
   ref_id, identity_id, account_id, metadata, created_at`
 
-export const depositAddressToWire = (row: DepositAddressRow): DepositAddress => ({
+export const depositAddressToWire = (networks: Networks, row: DepositAddressRow): DepositAddress => ({
   ...(Object.fromEntries(Object.entries(row).filter(([, value]) => value !== null)) as DepositAddressRow & {
     [K in Absent]: NonNullable<DepositAddressRow[K]>
   }),
-  compatible_crypto_networks: compatibleNetworks(row.crypto_network),
+  compatible_crypto_networks: readNetworks(networks, row.crypto_network),
 })
+
+/**
+ * Of the networks on which an address can be paid, those that this deployment reads. A simulated address has no key, so
+ * that it is never named for a real network, nor the other way round.
+ */
+function readNetworks(networks: Networks, network: CryptoNetwork): CryptoNetwork[] {
+  const own = networks.get(network)
+  return compatibleNetworks(network).filter((other) => {
+    const adapter = networks.get(other)
+    return adapter?.arrivals !== undefined && adapter.asksNode === own?.asksNode
+  })
+}
 
 /** The networks on which an address of this one can be paid: EVM networks share their addresses. */
 export const compatibleNetworks = (network: CryptoNetwork): CryptoNetwork[] =>
@@ -82,9 +94,10 @@ export async function insertDepositAddress(
     throw problem.unavailable(`crypto_network ${body.crypto_network} is not connected: it gives no addresses`)
   }
   const known = await selectByRefId(db, customerId, body.ref_id)
-  if (known !== undefined) throw problem.alreadyExists('ref_id', depositAddressToWire(known))
+  if (known !== undefined) throw problem.alreadyExists('ref_id', depositAddressToWire(networks, known))
   await requireMayDeposit(db, customerId, body)
-  for (const network of compatibleNetworks(body.crypto_network)) await beginReading(db, networks, network)
+  await requireRoom(db, customerId, body.profile_id)
+  for (const network of readNetworks(networks, body.crypto_network)) await beginReading(db, networks, network)
   const now = await readClock(db)
   const id = newId(now)
   const { address, derivation } = await adapter.newDepositAddress(body.crypto_network, id)
@@ -110,13 +123,27 @@ export async function insertDepositAddress(
         derivation,
       ],
     )
-    return depositAddressToWire(rows[0]!)
+    return depositAddressToWire(networks, rows[0]!)
   } catch (error) {
     if (violatedConstraint(error) !== 'deposit_addresses_ref_id') throw error
     // Another request with the same ref_id was first.
     const first = await selectByRefId(db, customerId, body.ref_id)
-    throw problem.alreadyExists('ref_id', depositAddressToWire(first!))
+    throw problem.alreadyExists('ref_id', depositAddressToWire(networks, first!))
   }
+}
+
+/** Most deposit addresses of a profile: each costs a sweep of its own. A few requests at once may make it a few more. */
+export const ADDRESSES_PER_PROFILE_MAX = 10_000
+
+async function requireRoom(db: Queryable, customerId: string, profileId: string): Promise<void> {
+  const { rowCount } = await db.query(
+    'select from deposit_addresses where customer_id = $1 and profile_id = $2 offset $3 limit 1',
+    [customerId, profileId, ADDRESSES_PER_PROFILE_MAX - 1],
+  )
+  if (rowCount! > 0)
+    throw problem.badRequest(
+      `profile_id ${profileId} has ${ADDRESSES_PER_PROFILE_MAX} deposit addresses, the most there may be`,
+    )
 }
 
 /** Whatever comes to the address from now on is to be found, by a worker that may run for the first time then. */

@@ -1,0 +1,345 @@
+/*
+ * What holds of the two database roles:
+ * 1. as the service's role nothing that changes or removes a ledger entry, or lifts what keeps from it, succeeds;
+ * 2. every table has its line in PRIVILEGES, and every privilege there is one that a statement in src needs;
+ * 3. `migrate` leaves the service's role just that, whatever it had before, and writes nothing where that is so already;
+ * 4. what is wrong with a role is told, and a start without what it needs ends with what to do about it.
+ */
+import { randomBytes } from 'node:crypto'
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { asAdmin, atEnd, cloneDatabase, createDatabase, everyTable } from '../../test/support.ts'
+import type { TestDatabase } from '../../test/support.ts'
+import { openDatabase, transaction, type Database } from './database.ts'
+import { bringUpToDate, migrate } from './migrate.ts'
+import { differences, faultsOfRole, PRIVILEGES, undeclaredTables } from './privileges.ts'
+
+let database: TestDatabase
+beforeAll(async () => {
+  database = await cloneDatabase()
+})
+afterAll(() => database.drop())
+
+const role = () => new URL(database.url).username
+const ownerRole = () => new URL(database.ownerUrl).username
+
+function open(url: string): Database {
+  const db = openDatabase(url, { max: 2, onError: () => undefined })
+  atEnd(() => db.end())
+  return db
+}
+
+const saysOf = async (db: Database) => (await faultsOfRole(db)).map(({ kind, says }) => `${kind} ${says}`)
+
+describe("as the service's role", () => {
+  test.each([
+    ['update entries set amount = 0', 'denied'],
+    ['update entries set created_at = created_at where false', 'denied'],
+    ['delete from entries', 'denied'],
+    ['truncate entries', 'denied'],
+    [`merge into entries e using (select 1) on true when matched then delete`, 'denied'],
+    ['select * from entries for update', 'denied'],
+    [`do 'begin lock table entries in access exclusive mode; end'`, 'denied'],
+    ['drop table entries cascade', 'must be owner'],
+    ['drop schema public cascade', 'must be owner'],
+    ['alter table entries disable trigger all', 'must be owner'],
+    ['alter table entries drop constraint entries_amount', 'must be owner'],
+    ['alter table entries owner to current_user', 'must be owner'],
+    ['alter table entries rename to more', 'must be owner'],
+    [
+      'create trigger t before insert on entries execute function suppress_redundant_updates_trigger()',
+      'denied',
+    ],
+    ['create rule r as on insert to entries do instead nothing', 'must be owner'],
+    ['create policy p on entries', 'must be owner'],
+    ['create index on entries (amount)', 'must be owner'],
+    [`create function f() returns int language sql as 'select 1'`, 'denied'],
+    ['create table more (id int)', 'denied'],
+    ['create temporary table entries (id int)', 'denied'],
+    ['create schema more', 'denied'],
+    ['create role more', 'denied'],
+    ['create extension dblink', 'denied'],
+    ['set session_replication_role = replica', 'denied'],
+    ['alter role current_user superuser', 'denied'],
+    ['update pg_class set relacl = null', 'denied'],
+    ['update transfers set destination_address = amount', 'denied'],
+    ['update transfers set amount = 1', 'denied'],
+    ['delete from transfers', 'denied'],
+    ['delete from balances', 'denied'],
+    ['delete from broadcasts', 'denied'],
+    ['update api_clients set scopes = scopes', 'denied'],
+    ['update deposit_addresses set address = address', 'denied'],
+    ['update reward_rates set rate = 1', 'denied'],
+    ['delete from replaced_transactions', 'denied'],
+    ['insert into schema_version values (999)', 'denied'],
+  ])('%s is refused: %s', async (statement, reason) => {
+    const before = await everyTable(database.db)
+    await expect(database.db.query(statement)).rejects.toMatchObject({
+      code: '42501',
+      message: expect.stringContaining(reason) as string,
+    })
+    expect(await everyTable(database.db)).toEqual(before)
+  })
+
+  test('set role, set session authorization and reassigning to itself are refused', async () => {
+    for (const statement of [
+      `set role ${ownerRole()}`,
+      `set session authorization ${ownerRole()}`,
+      `reassign owned by ${ownerRole()} to ${role()}`,
+      `grant ${ownerRole()} to ${role()}`,
+    ])
+      await expect(database.db.query(statement)).rejects.toMatchObject({ code: '42501' })
+  })
+
+  // PostgreSQL refuses a grant of what is not one's own with a warning where one has some other privilege.
+  test.each([
+    'grant update, delete, truncate on entries to current_user',
+    'revoke all on entries from public',
+  ])('%s changes nothing', async (statement) => {
+    const may = async (): Promise<unknown> =>
+      (await database.owner.query(`select relacl::text as acl from pg_class where oid = 'entries'::regclass`))
+        .rows
+    const before = await may()
+    await database.db.query(statement).catch((error: { code: string }) => expect(error.code).toBe('42501'))
+    expect(await may()).toEqual(before)
+    await expect(database.db.query('delete from entries')).rejects.toMatchObject({ code: '42501' })
+  })
+
+  test('nothing is wrong with it', async () => {
+    expect(await faultsOfRole(database.db)).toEqual([])
+  })
+})
+
+describe('PRIVILEGES', () => {
+  test('has a line for every table, and no other', async () => {
+    const undeclared = await undeclaredTables(database.db)
+    expect(undeclared, 'not in src/db/privileges.ts: say what the service may do').toEqual([])
+    const { rows } = await database.db.query<{ name: string }>(
+      `select relname as name from pg_class where relnamespace = 'public'::regnamespace and relkind = 'r'`,
+    )
+    expect(Object.keys(PRIVILEGES).sort()).toEqual(rows.map(({ name }) => name).sort())
+  })
+
+  const SRC = fileURLToPath(new URL('..', import.meta.url))
+  const sources = readdirSync(SRC, { recursive: true, encoding: 'utf8' })
+    .filter((file) => file.endsWith('.ts') && !file.endsWith('.test.ts') && file !== 'db/privileges.ts')
+    // Without SQL's own constants, whose quotes look like the end of a statement.
+    .map((file) => ({ file, text: readFileSync(join(SRC, file), 'utf8').replaceAll(/'[A-Z_]+'/g, '0') }))
+
+  /** What only a migration's own step does, which runs as the owner (src/upgrade.ts). */
+  const WHILE_MIGRATING = ['update (private_jwk) on signing_keys']
+
+  /** What the statements in src need, as `insert on entries`, with the file that has each. */
+  function needed(): Map<string, string> {
+    const found = new Map<string, string>()
+    const tables = Object.keys(PRIVILEGES).join('|')
+    /** The columns that a list of assignments begins with: up to where, from, returning or the statement's end. */
+    const columnsOf = (assignments: string) => {
+      const until = /^[^]*?(?=\b(?:where|returning)\b|\bfrom\s+(?:\w+\b(?!\s*\.)|\()|[`;']\s*[,)\n]|$)/.exec(
+        assignments,
+      )![0]
+      return [...until.matchAll(/(?:^|,)\s*(\w+)\s*=(?!=)/g)].map(([, column]) => column!)
+    }
+    for (const { file, text } of sources) {
+      const note = (what: string) => found.set(what, file)
+      for (const [, table] of text.matchAll(new RegExp(`\\binsert into (${tables})\\b`, 'g')))
+        note(`insert on ${table}`)
+      for (const [, table] of text.matchAll(new RegExp(`\\bdelete from (${tables})\\b`, 'g')))
+        note(`delete on ${table}`)
+      for (const [, table, rest] of text.matchAll(
+        new RegExp(
+          `\\bupdate (${tables})\\b(?:\\s+(?:as\\s+)?(?!set\\b)\\w+)?\\s+set\\s+(?=([^]{0,900}))`,
+          'g',
+        ),
+      ))
+        for (const column of columnsOf(rest!)) note(`update (${column}) on ${table}`)
+      for (const [, table, rest] of text.matchAll(
+        new RegExp(
+          `\\binsert into (${tables})\\b(?:(?!\\binsert into\\b)[^])*?\\bdo update\\s+set\\s+(?=([^]{0,900}))`,
+          'g',
+        ),
+      ))
+        for (const column of columnsOf(rest!)) note(`update (${column}) on ${table}`)
+    }
+    return found
+  }
+
+  test('has what the statements in src need, and nothing that none of them does', () => {
+    const declared = Object.entries(PRIVILEGES).flatMap(
+      ([table, { insert, update = [], delete: deletes }]) => [
+        ...(insert ? [`insert on ${table}`] : []),
+        ...update.map((column) => `update (${column}) on ${table}`),
+        ...(deletes ? [`delete on ${table}`] : []),
+      ],
+    )
+    const wanted = needed()
+    const lacking = [...wanted].filter(
+      ([what]) => !declared.includes(what) && !WHILE_MIGRATING.includes(what),
+    )
+    expect(
+      lacking.map(([what, file]) => `${what}, which src/${file} does, is not in src/db/privileges.ts`),
+    ).toEqual([])
+    const idle = declared.filter((what) => !wanted.has(what))
+    expect(idle, 'no statement in src needs this').toEqual([])
+  })
+
+  test('lets nobody change what has happened', () => {
+    for (const table of ['entries', 'replaced_transactions', 'resolved_withdrawals', 'reward_rates'])
+      expect(PRIVILEGES[table], table).toEqual({ insert: true })
+    // What is removed is no record: a quote that nobody used, a freeze that is lifted, prices of a simulation.
+    const removing = Object.entries(PRIVILEGES).flatMap(([table, may]) => (may.delete ? table : []))
+    expect(removing).toEqual(['fee_quotes', 'freezes', 'price_minutes', 'price_points'])
+  })
+})
+
+describe('migrate', () => {
+  test('takes away what is not declared, gives what is missing, and then writes nothing', async () => {
+    const { db, owner, drop } = await cloneDatabase()
+    atEnd(drop)
+    for (const statement of [
+      `grant update, delete on entries to ${role()}`,
+      `grant update on transfers to ${role()} with grant option`,
+      'grant delete on balances to public',
+      `grant update (name) on customers to ${role()}`,
+      'grant create on schema public to public',
+      `revoke insert on transfers from ${role()}`,
+      `revoke update (state) on broadcasts from ${role()}`,
+    ])
+      await owner.query(statement)
+    expect(await saysOf(db)).toEqual([
+      `EXCESS the database role ${role()} may make tables or schemas`,
+      expect.stringMatching(
+        /^EXCESS .* may change ledger entries: nothing keeps it from changing ledger entries$/,
+      ),
+      `MISSING the database role ${role()} lacks update (state) on broadcasts, insert on transfers`,
+    ])
+    await expect(bringUpToDate(db, undefined, new Map())).rejects.toThrow(
+      /lacks update \(state\) on broadcasts, insert on transfers: run "bursar migrate" with BURSAR_MIGRATIONS_DATABASE_URL/,
+    )
+    expect(await migrate(owner, role(), new Map())).toEqual([])
+    expect(await differences(db, role())).toEqual([])
+    expect(await faultsOfRole(db)).toEqual([])
+
+    const written = async () => {
+      const { rows } = await owner.query<{ xmin: string }>(
+        `select xmin::text from pg_class where relnamespace = 'public'::regnamespace order by oid`,
+      )
+      return rows
+    }
+    const before = await written()
+    await migrate(owner, role(), new Map())
+    expect(await written()).toEqual(before)
+  })
+
+  test('of a table without a line gives nothing on it', async () => {
+    await expect(
+      transaction(database.owner, async (tx) => {
+        await tx.query('create table more (id int primary key)')
+        expect(await undeclaredTables(tx)).toEqual(['more'])
+        const { rows } = await tx.query(
+          `select has_table_privilege($1, 'more', 'select, insert, update, delete') as may`,
+          [role()],
+        )
+        expect(rows).toEqual([{ may: false }])
+        throw new Error('undone')
+      }),
+    ).rejects.toThrow('undone')
+  })
+
+  test('of a database whose tables belong to another role says how they are handed over, and changes nothing', async () => {
+    const { db, ownerUrl, drop } = await cloneDatabase()
+    atEnd(drop)
+    const name = `test_${randomBytes(6).toString('hex')}`
+    await asAdmin(`create role ${name} login password 'p'`)
+    atEnd(() => asAdmin(`drop role ${name}`))
+    const url = new URL(ownerUrl)
+    url.username = name
+    url.password = 'p'
+    await expect(bringUpToDate(db, url.href, new Map())).rejects.toThrow(
+      new RegExp(
+        `the tables belong to the database role ${ownerRole()}, not to ${name}: .*reassign owned by`,
+      ),
+    )
+    expect(await faultsOfRole(db)).toEqual([])
+  })
+
+  test('by an owner makes the schema of an empty database, which the service alone cannot', async () => {
+    const { url, ownerUrl, drop } = await createDatabase()
+    const db = openDatabase(url, { max: 2, onError: () => undefined })
+    atEnd(async () => {
+      await db.end()
+      await drop()
+    })
+    await expect(bringUpToDate(db, undefined, new Map())).rejects.toThrow(
+      /^the schema is at version 0, this program needs \d+, and the database role \w+ does not own it: run "bursar migrate" with BURSAR_MIGRATIONS_DATABASE_URL/,
+    )
+    expect((await bringUpToDate(db, ownerUrl, new Map())).length).toBeGreaterThan(0)
+    expect(await bringUpToDate(db, ownerUrl, new Map())).toEqual([])
+    expect(await bringUpToDate(db, undefined, new Map())).toEqual([])
+    expect(await faultsOfRole(db)).toEqual([])
+    expect(await differences(db, role())).toEqual([])
+  })
+
+  test('by the owner of another database is told', async () => {
+    const [ours, other] = [await createDatabase(), await cloneDatabase()]
+    atEnd(async () => {
+      await other.drop()
+      await ours.drop()
+    })
+    await expect(bringUpToDate(open(ours.url), other.ownerUrl, new Map())).rejects.toThrow(
+      'DATABASE_URL and BURSAR_MIGRATIONS_DATABASE_URL must name one database',
+    )
+  })
+
+  test('with one role for both goes on as before: that role may change entries again only after it says so', async () => {
+    const { ownerUrl, drop } = await createDatabase()
+    const db = openDatabase(ownerUrl, { max: 2, onError: () => undefined })
+    atEnd(async () => {
+      await db.end()
+      await drop()
+    })
+    expect((await bringUpToDate(db, undefined, new Map())).length).toBeGreaterThan(0)
+    await expect(db.query('delete from entries')).rejects.toMatchObject({ code: '42501' })
+    expect(await saysOf(db)).toEqual([
+      `EXCESS the database role ${ownerRole()} owns the schema: nothing keeps it from changing ledger entries`,
+    ])
+    // As a dump that is restored without its privileges.
+    await db.query('grant update, delete, truncate on entries to current_user')
+    await bringUpToDate(db, undefined, new Map())
+    await expect(db.query('delete from entries')).rejects.toMatchObject({ code: '42501' })
+  })
+})
+
+describe('a role is told to be more than the service when it', () => {
+  test.each([
+    ['is a superuser', (name: string) => `alter role ${name} superuser`, /is a superuser: nothing keeps it/],
+    ['may make roles', (name: string) => `alter role ${name} createrole`, /may make roles/],
+    [
+      'is a member of the owner',
+      (name: string) => `grant ${ownerRole()} to ${name}`,
+      /owns the schema: nothing keeps it/,
+    ],
+    ['writes all data', (name: string) => `grant pg_write_all_data to ${name}`, /may change ledger entries/],
+  ])('%s', async (_, statement, says) => {
+    const { ownerUrl, drop } = await cloneDatabase()
+    const name = `test_${randomBytes(6).toString('hex')}`
+    const owner = openDatabase(ownerUrl, { max: 1, onError: () => undefined })
+    await asAdmin(`create role ${name} login password 'p'`)
+    await migrate(owner, name, new Map())
+    await owner.end()
+    const url = new URL(ownerUrl)
+    url.username = name
+    url.password = 'p'
+    const db = openDatabase(url.href, { max: 1, onError: () => undefined })
+    atEnd(async () => {
+      await db.end()
+      await drop()
+      await asAdmin(`drop role ${name}`)
+    })
+    expect(await faultsOfRole(db)).toEqual([])
+    await asAdmin(statement(name))
+    expect(await saysOf(db)).toEqual([expect.stringMatching(says)])
+  })
+})

@@ -1,0 +1,305 @@
+import type { Queryable } from './database.ts'
+
+/** What the service's role may do with one table, besides reading it. */
+interface TablePrivileges {
+  insert?: true
+  /** The columns that it may update, and no others. */
+  update?: readonly string[]
+  delete?: true
+}
+
+/**
+ * What the service's role may do with each table: the whole of it. `migrate` grants this, and revokes what else the role
+ * has. Another role owns the tables, so no statement of the service can give it more (ARCHITECTURE.md, "Two roles").
+ *
+ * A new table needs its line here, and a new column that is updated its name: tests run as the service's role.
+ * A privilege that is taken away is missed by processes of the older version until they have stopped: take it away
+ * in the release after the one that stopped needing it.
+ */
+export const PRIVILEGES: Readonly<Record<string, TablePrivileges>> = {
+  account_members: { insert: true },
+  accounts: { insert: true, update: ['user_disabled', 'admin_disabled', 'updated_at'] },
+  api_clients: { insert: true, update: ['disabled_at'] },
+  balances: { insert: true, update: ['available', 'version', 'updated_at'] },
+  broadcasts: {
+    insert: true,
+    update: [
+      'state',
+      'raw_transaction',
+      'crypto_tx_hash',
+      'due_at',
+      'waiting_reason',
+      'waiting_since',
+      'leased_until',
+      'crypto_tx_index',
+    ],
+  },
+  customers: { insert: true },
+  deployment: { insert: true, update: ['mode', 'issuer', 'stamped_at'] },
+  deposit_addresses: { insert: true },
+  entries: { insert: true },
+  evm_holdings: { insert: true, update: ['balance', 'stale_at'] },
+  evm_nonces: { insert: true, update: ['next_nonce', 'noted_nonces'] },
+  evm_sweeps: {
+    insert: true,
+    update: [
+      'amount',
+      'state',
+      'raw_transaction',
+      'crypto_tx_hash',
+      'replaced',
+      'network_fee',
+      'signed_at',
+      'lost_since',
+      'ended_at',
+    ],
+  },
+  // Those that expired unused.
+  fee_quotes: { insert: true, update: ['transfer_id'], delete: true },
+  fiat_accounts: { insert: true },
+  fiat_deposit_instructions: { insert: true },
+  freezes: { insert: true, delete: true },
+  identities: { insert: true, update: ['status', 'user_disabled', 'admin_disabled', 'updated_at'] },
+  incoming_transfers: {
+    insert: true,
+    update: [
+      'state',
+      'reason',
+      'detail',
+      'cleared',
+      'block_number',
+      'block_hash',
+      'attempts',
+      'due_at',
+      'transfer_id',
+    ],
+  },
+  markets: { update: ['source'] },
+  network_cursors: { insert: true, update: ['cursor', 'updated_at', 'earlier', 'leased_until'] },
+  network_transactions: { insert: true },
+  orchestration_rules: { insert: true, update: ['status', 'updated_at'] },
+  orchestrations: {
+    insert: true,
+    update: ['destination_transfer_id', 'fail_reason', 'status', 'updated_at'],
+  },
+  price_imports: { insert: true, update: ['name', 'records', 'finished', 'updated_at'] },
+  // Simulated prices are removed by the first real one.
+  price_minutes: { insert: true, update: ['covers_minutes', 'second', 'price'], delete: true },
+  price_points: { insert: true, update: ['minutes', 'sum', 'counts'], delete: true },
+  profiles: { insert: true },
+  replaced_transactions: { insert: true },
+  reward_rates: { insert: true },
+  schema_version: {},
+  resolved_withdrawals: { insert: true },
+  signing_keys: { insert: true, update: ['encrypted_jwk', 'retired_at'] },
+  simulated_chain: { insert: true, update: ['broadcast_at', 'dropped_at', 'arrives'] },
+  statements: {
+    insert: true,
+    update: ['status', 'total_amount_owed', 'amount_paid', 'transfer_id', 'generated_at', 'paid_at'],
+  },
+  transfers: {
+    insert: true,
+    update: [
+      'status',
+      'updated_at',
+      'mac',
+      'secondary_status',
+      'status_details',
+      'crypto_tx_hash',
+      'crypto_tx_index',
+    ],
+  },
+  wallet_checks: { insert: true, update: ['checked_block', 'updated_at'] },
+}
+
+/** The tables of the schema `public` that have no line in `PRIVILEGES`. */
+export async function undeclaredTables(db: Queryable): Promise<string[]> {
+  const { rows } = await db.query<{ name: string }>(
+    `select relname as name from pg_class
+     where relnamespace = 'public'::regnamespace and relkind in ('r', 'p') and relname <> all ($1)
+     order by 1`,
+    [Object.keys(PRIVILEGES)],
+  )
+  return rows.map(({ name }) => name)
+}
+
+/** A privilege on a table, as people read it: `insert on entries`, `update (status) on transfers`. */
+const privilege = (table: string, what: string, column?: string) =>
+  column === undefined ? `${what} on ${table}` : `${what} (${column}) on ${table}`
+
+function declared(table: string, { insert, update = [], delete: deletes }: TablePrivileges): string[] {
+  return [
+    privilege(table, 'select'),
+    ...(insert ? [privilege(table, 'insert')] : []),
+    ...update.map((column) => privilege(table, 'update', column)),
+    ...(deletes ? [privilege(table, 'delete')] : []),
+  ]
+}
+
+interface Difference {
+  table: string
+  /** Declared, and not there. */
+  missing: string[]
+  /** There, to the role or to everybody, and not declared. */
+  excess: string[]
+}
+
+/**
+ * Where what was granted to a role differs from `PRIVILEGES`, by table. Reads the grants themselves, so an owner, a
+ * superuser or a member of another role may do more: `faultsOfRole` says that.
+ */
+export async function differences(db: Queryable, role: string): Promise<Difference[]> {
+  const { rows } = await db.query<{ table: string; what: string; column: string | null }>(
+    `
+    select c.relname as table, lower(a.privilege_type) || case when is_grantable then ' with grant option' else '' end as what,
+           null as column
+    from pg_class c, aclexplode(c.relacl) a
+    where c.relnamespace = 'public'::regnamespace and c.relname = any ($2)
+      and a.grantee in (0, $1::text::regrole) and a.grantee <> c.relowner
+    union
+    select c.relname, lower(a.privilege_type) || case when is_grantable then ' with grant option' else '' end, t.attname
+    from pg_class c
+    join pg_attribute t on t.attrelid = c.oid, aclexplode(t.attacl) a
+    where c.relnamespace = 'public'::regnamespace and c.relname = any ($2)
+      and a.grantee in (0, $1::text::regrole) and a.grantee <> c.relowner`,
+    [quoted(role), Object.keys(PRIVILEGES)],
+  )
+  return Object.entries(PRIVILEGES).flatMap(([table, privileges]) => {
+    const wanted = new Set(declared(table, privileges))
+    const there = new Set(
+      rows
+        .filter((row) => row.table === table)
+        .map(({ what, column }) => privilege(table, what, column ?? undefined)),
+    )
+    const missing = [...wanted].filter((one) => !there.has(one))
+    const excess = [...there].filter((one) => !wanted.has(one))
+    return missing.length + excess.length === 0 ? [] : { table, missing, excess }
+  })
+}
+
+/** As SQL writes a name. */
+const quoted = (name: string) => `"${name.replaceAll('"', '""')}"`
+
+/**
+ * Gives the service's role what `PRIVILEGES` says, and nothing else: run by the role that owns the tables, in its
+ * transaction. Where both are one role, entries alone are taken from it, as far as that goes with an owner. What is right
+ * already is not written again, so that a start disturbs no running process.
+ */
+export async function applyPrivileges(owner: Queryable, role: string): Promise<void> {
+  const { rows } = await owner.query<{
+    is_owner: boolean
+    database: string
+    changes_entries: boolean
+    owns_database: boolean
+    owns_schema: boolean
+    temporary: boolean
+    creates: boolean
+    uses: boolean
+  }>(
+    `
+    select current_user = $1 as is_owner, d.datname as database,
+           has_table_privilege('entries', 'update, delete, truncate') as changes_entries,
+           pg_has_role(d.datdba, 'usage') as owns_database, pg_has_role(n.nspowner, 'usage') as owns_schema,
+           has_database_privilege($1, d.oid, 'temporary, create') as temporary,
+           has_schema_privilege($1, n.oid, 'create') as creates, has_schema_privilege($1, n.oid, 'usage') as uses
+    from pg_database d, pg_namespace n
+    where d.datname = current_database() and n.nspname = 'public'`,
+    [role],
+  )
+  const { is_owner, database, changes_entries, owns_database, owns_schema, temporary, creates, uses } =
+    rows[0]!
+  if (changes_entries)
+    await owner.query('revoke update, delete, truncate on entries from public, current_user')
+  if (is_owner) return
+  const to = quoted(role)
+  // A table of its own, even a temporary one, could stand before one of ours in the search path.
+  if (temporary && owns_database)
+    await owner.query(`revoke temporary, create on database ${quoted(database)} from public, ${to}`)
+  if (creates && owns_schema) await owner.query(`revoke create on schema public from public, ${to}`)
+  if (!uses) await owner.query(`grant usage on schema public to ${to}`)
+  for (const { table } of await differences(owner, role)) {
+    const { insert, update = [], delete: deletes } = PRIVILEGES[table]!
+    const whole = ['select', ...(insert ? ['insert'] : []), ...(deletes ? ['delete'] : [])]
+    await owner.query(`revoke all on ${quoted(table)} from public, ${to} cascade`)
+    await owner.query(`grant ${whole.join(', ')} on ${quoted(table)} to ${to}`)
+    if (update.length > 0)
+      await owner.query(`grant update (${update.map(quoted).join(', ')}) on ${quoted(table)} to ${to}`)
+  }
+}
+
+/** What a role should not be able to do, or should be and is not. */
+export interface RoleFault {
+  kind: 'MISSING' | 'EXCESS'
+  says: string
+  advice: string
+}
+
+const TWO_ROLES = 'let another role own the schema (docs/database-roles.md)'
+const UNGUARDED = 'nothing keeps it from changing ledger entries'
+
+/**
+ * What is wrong with the role that this connection has, if it is to be the service's: whether it is the owner too, or a
+ * superuser, or may otherwise do what `PRIVILEGES` does not say. Empty when all is well.
+ */
+export async function faultsOfRole(db: Queryable): Promise<RoleFault[]> {
+  const { rows } = await db.query<{
+    role: string
+    superuser: boolean
+    owns_tables: boolean
+    owns_database: boolean
+    makes_roles: boolean
+    makes_objects: boolean
+    changes_entries: boolean | null
+  }>(
+    `
+    select rolname as role, rolsuper as superuser, rolcreaterole as makes_roles,
+           exists (select from pg_class c
+                   where relnamespace = 'public'::regnamespace and relname = any ($1)
+                     and pg_has_role(c.relowner, 'member')) as owns_tables,
+           pg_has_role(d.datdba, 'member') or pg_has_role(n.nspowner, 'member') as owns_database,
+           has_schema_privilege(n.oid, 'create') or has_database_privilege(d.oid, 'temporary, create') as makes_objects,
+           has_table_privilege(e.oid, 'update, delete, truncate')
+             or has_any_column_privilege(e.oid, 'update') as changes_entries
+    from pg_roles, pg_database d, pg_namespace n
+    left join pg_class e on e.oid = to_regclass('public.entries')
+    where rolname = current_user and d.datname = current_database() and n.nspname = 'public'`,
+    [Object.keys(PRIVILEGES)],
+  )
+  const { role, ...may } = rows[0]!
+  const excess = (says: string, advice: string): RoleFault => ({
+    kind: 'EXCESS',
+    says: `the database role ${role} ${says}`,
+    advice,
+  })
+  if (may.superuser) return [excess(`is a superuser: ${UNGUARDED}`, 'use an ordinary role')]
+  const creator = may.makes_roles ? [excess('may make roles', `alter role ${role} nocreaterole`)] : []
+  if (may.owns_tables) return [excess(`owns the schema: ${UNGUARDED}`, TWO_ROLES), ...creator]
+  if (may.owns_database) return [excess(`owns the database: it may drop the ledger`, TWO_ROLES), ...creator]
+  const found = await differences(db, role)
+  const missing = found.flatMap((one) => one.missing)
+  const granted = found.flatMap((one) => one.excess)
+  const migrate = 'bursar migrate as the role that owns the schema (docs/database-roles.md)'
+  return [
+    ...creator,
+    ...(may.makes_objects ? [excess('may make tables or schemas', migrate)] : []),
+    ...(may.changes_entries ? [excess(`may change ledger entries: ${UNGUARDED}`, migrate)] : []),
+    ...(granted.length > 0 && !may.changes_entries ? [excess(`has ${someOf(granted)}`, migrate)] : []),
+    ...(missing.length > 0
+      ? [
+          {
+            kind: 'MISSING' as const,
+            says: `the database role ${role} lacks ${someOf(missing)}`,
+            advice: migrate,
+          },
+        ]
+      : []),
+  ]
+}
+
+const NAMED_MAX = 3
+
+/** The first of them, and how many more there are. */
+function someOf(privileges: string[]): string {
+  const named = privileges.slice(0, NAMED_MAX).join(', ')
+  return privileges.length <= NAMED_MAX ? named : `${named} and ${privileges.length - NAMED_MAX} more`
+}

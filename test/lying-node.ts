@@ -1,0 +1,61 @@
+/* A node that answers as another one does, but for what a test makes it say. */
+import { once } from 'node:events'
+import type { AddressInfo } from 'node:net'
+import { createServer } from 'node:http'
+import { text } from 'node:stream/consumers'
+
+interface Call {
+  id: number
+  method: string
+  params: unknown[]
+}
+/** What a node answers to a call. */
+export interface Answer {
+  id?: number
+  result?: unknown
+  error?: { code: number; message: string }
+}
+
+/** Starts one in front of a node. `lie` gives another answer, or undefined for the true one. */
+export async function startLyingNode(rpcUrl: string) {
+  const state: {
+    /** Another answer to a call. */
+    lie: (call: Call, answer: Answer) => Answer | undefined
+    /** Largest reply in bytes; beyond it the answer is HTTP 413. */
+    bytesMax: number
+    /** Called for each request. */
+    requests: number
+  } = { lie: () => undefined, bytesMax: Infinity, requests: 0 }
+  const server = createServer((request, reply) => {
+    void (async () => {
+      state.requests += 1
+      const body = await text(request)
+      const forwarded = await fetch(rpcUrl, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body,
+      })
+      const calls = [JSON.parse(body)].flat() as Call[]
+      const answers = [await forwarded.json()].flat() as Answer[]
+      const told = answers.map((answer) => {
+        const call = calls.find(({ id }) => id === answer.id)!
+        const lie = state.lie(call, answer)
+        return lie === undefined ? answer : { jsonrpc: '2.0', id: answer.id, ...lie }
+      })
+      const sent = JSON.stringify(told)
+      if (sent.length > state.bytesMax) return reply.writeHead(413).end()
+      return reply.writeHead(200, { 'content-type': 'application/json' }).end(sent)
+    })().catch(() => reply.writeHead(502).end())
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  return Object.assign(state, {
+    rpcUrl: `http://127.0.0.1:${port}`,
+    tellTheTruth: () => Object.assign(state, { lie: () => undefined, bytesMax: Infinity }),
+    async stop() {
+      server.closeAllConnections()
+      server.close()
+      await once(server, 'close')
+    },
+  })
+}
