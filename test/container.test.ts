@@ -323,14 +323,20 @@ describe('compose.yaml', () => {
       services: Record<string, { environment?: Record<string, string>; secrets?: string[] }>
       secrets: Record<string, { file: string }>
     }
-    const serving = Object.values(live.services).filter(({ environment }) => environment !== undefined)
-    expect(serving.map(({ environment }) => environment!.BURSAR_WORKER)).toEqual(['false', 'false', 'true'])
+    const serving = Object.entries(live.services).filter(
+      ([name, { environment }]) => name !== 'migrate' && environment !== undefined,
+    )
+    expect(serving.map(([, { environment }]) => environment!.BURSAR_WORKER)).toEqual([
+      'false',
+      'false',
+      'true',
+    ])
     const keys = (name: string) =>
       live.services[name]!.secrets!.filter((one) => /ethereum-(key|.*mnemonic)/.test(one))
     expect([keys('api-1'), keys('api-2')]).toEqual([[], []])
     expect(keys('worker')).toEqual(['ethereum-key', 'ethereum-deposit-mnemonic'])
     expect(live.services.worker!.environment!.HOST).toBe('127.0.0.1')
-    for (const { environment, secrets } of serving) {
+    for (const [, { environment, secrets }] of serving) {
       expect(Object.keys(SETTINGS)).toEqual(expect.arrayContaining(Object.keys(environment!)))
       expect(environment!.BURSAR_MASTER_KEY_FILE).toBe('/run/secrets/master-key')
       expect(secrets).toContain('master-key')

@@ -151,7 +151,7 @@ describe('what waits for PostgreSQL', () => {
 
   /** Does the work while another session holds a lock. */
   const locked = <T>(statement: string, work: (tx: Transaction) => Promise<T>): Promise<T> =>
-    transaction(database.db, async (tx) => {
+    transaction(database.owner, async (tx) => {
       await tx.query(statement)
       return work(tx)
     })
@@ -277,13 +277,13 @@ test('movements of all customers beyond the most that may wait are refused, and 
 })
 
 test('a movement that waited too long for its batch is refused, and is not made', async () => {
-  const { db, drop } = await cloneDatabase()
+  const { db, owner, drop } = await cloneDatabase()
   atEnd(drop)
   const { customer_id, profile_id } = await createCustomer(db, 'Test')
   const ledger = new Ledger(db, { waitMsMax: 300 })
   const deposit = () => credit(ledger, { customer_id, profile_id }, 'USD', '1')
   await deposit()
-  const { first, second } = await transaction(db, async (tx) => {
+  const { first, second } = await transaction(owner, async (tx) => {
     await tx.query('lock table balances in access exclusive mode')
     const first = deposit()
     await pause(50)

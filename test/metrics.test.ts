@@ -84,7 +84,7 @@ test('requests are counted by route, method and status, whatever is in their pat
 
 test('withdrawals are told of from their creation to their end, and so is what profiles hold', async () => {
   expect(await valueOf('bursar_ledger_profiles_total', { asset: 'USD' })).toBe(1234.56)
-  await transaction(database.db, async (tx) => {
+  await transaction(database.owner, async (tx) => {
     // The worker cannot begin.
     await tx.query('lock table broadcasts in row exclusive mode')
     await tx.query('lock table broadcasts in share mode')

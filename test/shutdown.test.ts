@@ -148,7 +148,7 @@ test('what waits for the database is answered first; idle and slow clients do no
   slower.socket.write('GET /health/live HTTP/1.1\r\nHo')
   const waiting = new Connection(process.address)
   let end: Promise<void>
-  const began = await transaction(database.db, async (tx) => {
+  const began = await transaction(database.owner, async (tx) => {
     await tx.query('lock table balances in access exclusive mode')
     waiting.socket.write(requestOf(token, 'waiting'))
     await pause(300)
@@ -188,7 +188,7 @@ test('with a delay it says that it will stop, and serves on until then', async (
 test('what does not end in time is given up, with exit code 1', async () => {
   const { process, token } = await start({ BURSAR_SHUTDOWN_TIMEOUT_MS: '1000' })
   const waiting = new Connection(process.address)
-  await transaction(database.db, async (tx) => {
+  await transaction(database.owner, async (tx) => {
     await tx.query('lock table balances in access exclusive mode')
     waiting.socket.write(requestOf(token, 'given up'))
     await pause(300)

@@ -1421,6 +1421,12 @@ async function readOn({ adapter }: Wallet, cursor: string): Promise<{ cursor: st
   throw new Error('the chain has no end')
 }
 
+/** The block of a transaction, as a deposit has it. */
+async function blockOf({ chain }: Wallet, hash?: Hex) {
+  const { blockNumber, blockHash } = await chain.getTransactionReceipt({ hash: hash! })
+  return { block: { number: blockNumber, hash: blockHash } }
+}
+
 describe('deposits', () => {
   test('of the native asset and of tokens are given at their depth, the same each time they are read', async () => {
     const [customer, wallet] = [
@@ -1446,12 +1452,14 @@ describe('deposits', () => {
     await chain.mine({ blocks: 30 })
     const { arrivals, cursor } = await readOn(wallet, start)
     const [nativeHash, tokenHash, linkHash, elsewhereHash] = hashes
-    const at0 = (crypto_tx_hash?: string) => ({ crypto_tx_hash, crypto_tx_index: '0' })
+    const at0 = async (crypto_tx_hash?: Hex) => {
+      return { crypto_tx_hash, crypto_tx_index: '0', ...(await blockOf(wallet, crypto_tx_hash)) }
+    }
     expect(arrivals.sort((a, b) => (a.amount < b.amount ? -1 : 1))).toEqual([
-      { address: first, asset: 'ETH', amount: '1.000000000000000007', ...at0(nativeHash) },
-      { address: second, asset: 'USDG', amount: '2.000001', ...at0(tokenHash) },
-      { address: first, asset: 'LINK', amount: '3.000000000000000001', ...at0(linkHash) },
-      { address: elsewhere, asset: 'ETH', amount: '4', ...at0(elsewhereHash) },
+      { address: first, asset: 'ETH', amount: '1.000000000000000007', ...(await at0(nativeHash)) },
+      { address: second, asset: 'USDG', amount: '2.000001', ...(await at0(tokenHash)) },
+      { address: first, asset: 'LINK', amount: '3.000000000000000001', ...(await at0(linkHash)) },
+      { address: elsewhere, asset: 'ETH', amount: '4', ...(await at0(elsewhereHash)) },
     ])
     const again = await readOn(wallet, start)
     expect(again.arrivals.sort((a, b) => (a.amount < b.amount ? -1 : 1))).toEqual(arrivals)
@@ -1476,7 +1484,14 @@ describe('deposits', () => {
     }
     const { arrivals } = await readOn(wallet, cursor)
     expect(arrivals).toEqual([
-      { address, asset: 'ETH', amount: '2', crypto_tx_hash: kept, crypto_tx_index: '0' },
+      {
+        address,
+        asset: 'ETH',
+        amount: '2',
+        crypto_tx_hash: kept,
+        crypto_tx_index: '0',
+        ...(await blockOf(wallet, kept)),
+      },
     ])
   })
 
@@ -1489,7 +1504,14 @@ describe('deposits', () => {
     await settleAll(wallet)
     const { crypto_tx_hash } = await read(customer, paid)
     expect((await readOn(wallet, cursor)).arrivals).toEqual([
-      { address, asset: 'ETH', amount: '1', crypto_tx_hash, crypto_tx_index: '0' },
+      {
+        address,
+        asset: 'ETH',
+        amount: '1',
+        crypto_tx_hash,
+        crypto_tx_index: '0',
+        ...(await blockOf(wallet, crypto_tx_hash as Hex)),
+      },
     ])
   })
 
