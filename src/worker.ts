@@ -33,7 +33,7 @@ export interface Worker {
   stop(): Promise<void>
 }
 
-const canSweep = (networks: Networks) => [...networks.values()].some(({ sweep }) => sweep !== undefined)
+const canSweep = (networks: Networks) => [...networks.values()].some((adapter) => adapter.sweep !== undefined)
 
 /** The networks of each loop: those that are simulated in the database together, and each real one alone. */
 function loopsOf(networks: Networks): [inDatabase: Networks, real: Networks[]] {

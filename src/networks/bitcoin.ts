@@ -979,7 +979,7 @@ export function bitcoinAdapter(
     const fee = perKvb(rates.current, size)
     // Nodes take nothing that pays less for being relayed again. What pays about the current fee stays.
     if (perKvb(rates.current, BigInt(vsize)) < paid + perKvb(rates.step, size)) return undefined
-    const amounts = old.outputs.map(({ amount }) => amount)
+    const amounts = old.outputs.map(({ amount }: { amount: bigint }) => amount)
     let missing = fee - paid
     for (const index of change) {
       const most = amounts[index]! - CHANGE_MIN

@@ -43,8 +43,8 @@ afterEach(async () => {
   node.tellTheTruth()
   second.tellTheTruth()
   await service.db.query('delete from freezes')
-  await service.db.query('delete from network_cursors')
-  await service.db.query('delete from incoming_transfers')
+  await service.owner.query('delete from network_cursors')
+  await service.owner.query('delete from incoming_transfers')
 })
 
 const adapterOf = (changes: Partial<EvmConfig> = {}): NetworkAdapter =>
@@ -189,8 +189,8 @@ describe('tokens', () => {
 test('a bloom filter is read as the chain writes it', async () => {
   await give(privateKeyToAccount(generatePrivateKey()).address, 'USDG', '1')
   const { logsBloom } = await anvil.chain.getBlock()
-  expect(bloomMayHave(logsBloom!, USDG)).toBe(true)
-  expect(bloomMayHave(logsBloom!, '0x00000000000000000000000000000000000000aa')).toBe(false)
+  expect(bloomMayHave(logsBloom, USDG)).toBe(true)
+  expect(bloomMayHave(logsBloom, '0x00000000000000000000000000000000000000aa')).toBe(false)
 })
 
 test('what is too large to be read together is read by halves, and goes on', async () => {
@@ -381,7 +381,7 @@ describe('a reorganisation deeper than the confirmations', () => {
         method: 'eth_getRawTransactionByHash',
         params: [hash],
       } as never)
-      bytes.push(raw as Hex)
+      bytes.push(raw)
     }
     await mine(4)
     expect(await rounds(adapter)).toBe(2)
@@ -400,7 +400,7 @@ describe('a reorganisation deeper than the confirmations', () => {
     expect(await frozen()).toEqual(['NETWORK REORGANISATION'])
     expect(await recorded()).toMatchObject([{ state: 'REORGANISED' }, { state: 'REORGANISED' }])
     // As if they were counted otherwise where they were read first.
-    await service.db.query(
+    await service.owner.query(
       `update incoming_transfers set crypto_tx_index = '5' where asset = 'USDG' and state = 'REORGANISED'`,
     )
     await resumeAfterReorganisation(service.db, 'ETHEREUM', adapter)

@@ -671,7 +671,7 @@ describe('over a node', () => {
     let asked = 0
     const look = async () => {
       asked += 1
-      const { rows } = await service.db.query(
+      const { rows } = await service.db.query<{ query: string }>(
         `select query from pg_stat_activity
          where datname = current_database() and pid <> pg_backend_pid() and state like 'idle in transaction%'`,
       )
