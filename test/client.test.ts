@@ -553,7 +553,7 @@ describe('what it knows of the API', () => {
       const kind = new RegExp(
         `'${url.replace(/:(\w+)/g, '\\{$1\\}').replaceAll('/', '\\/')}': '(\\w+)'`,
       ).exec(known)
-      const properties = body!.properties as Record<string, { properties?: object }>
+      const properties = (body?.properties ?? {}) as Record<string, { properties?: object }>
       const takes = 'ref_id' in properties || 'ref_id' in (properties.account?.properties ?? {})
       expect([url, kind?.[1] === 'REF_ID']).toEqual([url, takes])
     }

@@ -73,6 +73,7 @@ export const PRIVILEGES: Readonly<Record<string, TablePrivileges>> = {
       'due_at',
       'transfer_id',
     ],
+    delete: true,
   },
   markets: { update: ['source'] },
   network_cursors: { insert: true, update: ['cursor', 'updated_at', 'earlier', 'leased_until'] },
