@@ -258,9 +258,10 @@ test('a process is ready while requests have all database connections, and not w
   let taken = await takeAll()
   const answers = await Promise.all(Array.from({ length: 50 }, ready))
   expect(new Set(answers)).toEqual(new Set([200]))
-  // One question is with the database, not fifty.
-  expect(service.db.waitingCount).toBe(1)
+  // One question about health is with the database, not fifty; once a second there is one about disabled clients.
+  const { waitingCount } = service.db
   for (const connection of taken) connection.release()
+  expect([1, 2]).toContain(waitingCount)
 
   const other = await listening()
   taken = await Promise.all(Array.from({ length: other.db.options.max }, () => other.db.connect()))
