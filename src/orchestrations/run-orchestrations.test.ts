@@ -1618,8 +1618,10 @@ class Play {
     const profileId = this.world.profiles[profile]!
     const taken = source.kind === 'profile' && this.model.activeRule(profileId, source_asset) !== undefined
     const answer = await createRule(this.world, spec)
-    expect({ spec, ...answer }).toMatchObject({ status: taken ? 409 : 200 })
-    if (taken) return
+    // A rule with an address of its own is for who may deposit.
+    const isBarred = source.kind === 'crypto' && this.model.isBarred(holdersOf(profile))
+    expect({ spec, ...answer }).toMatchObject({ status: taken ? 409 : isBarred ? 403 : 200 })
+    if (taken || isBarred) return
     const { id, source: made } = answer.body.rule
     const sourceId = made.fiat?.deposit_instructions_id ?? made.crypto?.address_id ?? profileId
     this.model.rules.push({ id, spec, sourceId, active: true })
