@@ -1,6 +1,6 @@
 import { formatAmount, parseStoredAmount } from '../assets/amount.ts'
 import { decimalsOf } from '../assets/catalogue.ts'
-import { arrayLiteral, type Transaction } from '../db/database.ts'
+import { arrayLiteral, inOrder, type Transaction } from '../db/database.ts'
 
 export interface BalanceKey {
   profile_id: string
@@ -24,7 +24,7 @@ export interface BalanceRow extends BalanceKey {
   account_id: string | null
 }
 
-type LockedRow = BalanceRow & { now: string; frozen: string[] | null }
+type LockedRow = BalanceRow & { now: string }
 
 const keyOf = (profile_id: string, asset: string) => `${profile_id}/${asset}`
 
@@ -39,15 +39,13 @@ export async function lockBalances(
   keys: BalanceKey[],
 ): Promise<{ rows: BalanceRow[]; clock: string; frozen: string[] }> {
   const sorted = distinct(keys)
-  const { rows } = await tx.query<LockedRow>({
-    name: 'lock balances',
-    // Lateral, so that it can only be one index look-up per key, in their order. The clock is in the select list,
-    // so that it is read when the row of that key is locked.
-    text: `
-      select locked.*, clock_timestamp() as now, (
-        select array_agg(subject) from freezes
-        where kind in ('CUSTOMER', 'PROFILE') and split_part(subject, '/', 1) = $1::uuid::text
-      ) as frozen
+  const [{ rows }, { rows: frozen }] = await inOrder([
+    tx.query<LockedRow>({
+      name: 'lock balances',
+      // Lateral, so that it can only be one index look-up per key, in their order. The clock is in the select list,
+      // so that it is read when the row of that key is locked.
+      text: `
+      select locked.*, clock_timestamp() as now
       from (values (0)) one_row
       left join (
         select b.*
@@ -61,14 +59,25 @@ export async function lockBalances(
           for update
         ) b
       ) locked on true`,
-    values: [
-      customerId,
-      arrayLiteral(sorted.map((key) => key.profile_id)),
-      arrayLiteral(sorted.map((key) => key.asset)),
-    ],
-  })
-  const { now, frozen } = rows.at(-1)!
-  return { rows: rows.filter((row) => row.profile_id !== null), clock: now, frozen: frozen ?? [] }
+      values: [
+        customerId,
+        arrayLiteral(sorted.map((key) => key.profile_id)),
+        arrayLiteral(sorted.map((key) => key.asset)),
+      ],
+    }),
+    tx.query<{ subject: string }>({
+      name: 'freezes of a customer',
+      text: `
+      select subject from freezes
+      where kind in ('CUSTOMER', 'PROFILE') and split_part(subject, '/', 1) = $1`,
+      values: [customerId],
+    }),
+  ])
+  return {
+    rows: rows.filter((row) => row.profile_id !== null),
+    clock: rows.at(-1)!.now,
+    frozen: frozen.map(({ subject }) => subject),
+  }
 }
 
 /** Each key once, in key order. */
