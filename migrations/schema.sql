@@ -80,6 +80,7 @@ create table broadcasts (
 );
 CREATE INDEX broadcasts_crypto_tx_hash ON broadcasts USING btree (network, crypto_tx_hash) WHERE network = ANY (ARRAY['BITCOIN'::text, 'LITECOIN'::text, 'BITCOIN_CASH'::text]);
 CREATE INDEX broadcasts_due ON broadcasts USING btree (customer_id, network, due_at) WHERE due_at IS NOT NULL;
+CREATE INDEX broadcasts_ended ON broadcasts USING btree (network, created_at) WHERE state = 'DONE'::text AND raw_transaction IS NOT NULL AND (network = ANY (ARRAY['ETHEREUM'::text, 'POLYGON_POS'::text, 'BASE'::text, 'ARBITRUM_ONE'::text, 'INK'::text, 'XLAYER'::text]));
 
 create table customers (
   id uuid not null,
@@ -187,6 +188,7 @@ create table evm_sweeps (
   constraint evm_sweeps_kind CHECK (kind = ANY (ARRAY['TOP_UP'::text, 'SWEEP'::text])),
   constraint evm_sweeps_state CHECK (state = ANY (ARRAY['SIGNED'::text, 'BROADCAST'::text, 'DONE'::text, 'FAILED'::text, 'VOID'::text]))
 );
+CREATE INDEX evm_sweeps_ended ON evm_sweeps USING btree (network, created_at) WHERE kind = 'TOP_UP'::text AND (state = ANY (ARRAY['DONE'::text, 'FAILED'::text]));
 CREATE INDEX evm_sweeps_of_address ON evm_sweeps USING btree (customer_id, network, address);
 CREATE INDEX evm_sweeps_of_network ON evm_sweeps USING btree (network) WHERE state = ANY (ARRAY['SIGNED'::text, 'BROADCAST'::text]);
 CREATE UNIQUE INDEX evm_sweeps_under_way ON evm_sweeps USING btree (customer_id, network, address) WHERE state = ANY (ARRAY['SIGNED'::text, 'BROADCAST'::text]);

@@ -32,6 +32,7 @@ test('a node that hangs delays no other network: not its withdrawals, nor its de
     sign: hang('sign'),
     arrivals: hang('arrivals'),
     sweep: hang('sweep'),
+    rebroadcastTakenBack: hang('rebroadcastTakenBack'),
   }
   const networks: Networks = new Map([...service.networks, ['ETHEREUM', ethereum] as const])
   const worker = startWorker({
@@ -59,7 +60,10 @@ test('a node that hangs delays no other network: not its withdrawals, nor its de
       return body.id
     }
     await withdraw('ETH', 'ETHEREUM', '0x52908400098527886E0F7030069857D2E4169EE7')
-    await vi.waitFor(() => expect([...asked].sort()).toEqual(['arrivals', 'sign', 'sweep']), 20_000)
+    await vi.waitFor(
+      () => expect([...asked].sort()).toEqual(['arrivals', 'rebroadcastTakenBack', 'sign', 'sweep']),
+      20_000,
+    )
     // To an address of Bursar: it must leave over LITECOIN, and be read and credited there.
     const id = await withdraw('LTC', 'LITECOIN', place.address)
     await vi.waitFor(async () => {

@@ -20,6 +20,8 @@ const FAILURE_PAUSE_MS = 1_000
 const DEPOSITS_EVERY_MS = 1_000
 /** How often it sweeps deposit addresses. A step waits for blocks, and each look costs the node some requests. */
 const SWEEPS_EVERY_MS = 10_000
+/** How often it asks real networks whether they still have what was made. */
+const REBROADCASTS_EVERY_MS = 10_000
 /** How often it holds what real networks have against what the ledgers have in custody there. */
 const CUSTODY_EVERY_MS = 60_000
 /** How often it looks whether a month has ended. */
@@ -111,6 +113,26 @@ export function startWorker(options: {
     }
   }
 
+  /** Beside all else, and on a frozen network too: it signs nothing. */
+  async function rebroadcasts(network: Network, adapter: NetworkAdapter): Promise<void> {
+    let before = new Set<number>()
+    let told = ''
+    while (!stopping.signal.aborted) {
+      const lost = await round('rebroadcasts', adapter.rebroadcastTakenBack!())
+      if (lost !== undefined) {
+        // A backend that lags seems to have lost some: told is what two looks in a row say.
+        const still = lost.filter(({ nonce }) => before.has(nonce))
+        before = new Set(lost.map(({ nonce }) => nonce))
+        meter?.takenBack(network, still.length)
+        const nonces = still.map(({ nonce }) => nonce).join()
+        if (still.length > 0 && nonces !== told)
+          log.error({ network, transactions: still }, 'the chain has taken back transactions that had ended')
+        told = nonces
+      }
+      await rest(REBROADCASTS_EVERY_MS)
+    }
+  }
+
   async function quotes(): Promise<void> {
     while (!stopping.signal.aborted) {
       await round('quotes', deleteExpiredQuotes(db))
@@ -150,6 +172,9 @@ export function startWorker(options: {
   const running = Promise.all([
     payouts(inDatabase, true),
     ...real.map((network) => payouts(network, false)),
+    ...[...networks]
+      .filter(([, adapter]) => adapter.rebroadcastTakenBack !== undefined)
+      .map(([network, adapter]) => rebroadcasts(network, adapter)),
     ...readable(networks).map(([network, adapter]) => deposits(network, adapter)),
     ...[inDatabase, ...real].filter(canSweep).map(sweeps),
     statements(),

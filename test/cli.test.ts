@@ -612,6 +612,11 @@ describe('accounts and withdrawals', () => {
       /must be 64 hexadecimal digits\.$/,
     ],
     [
+      'to send a withdrawal again that is unknown',
+      ['withdrawal', 'resend', NOBODY],
+      new RegExp(`^there is no withdrawal ${NOBODY}$`),
+    ],
+    [
       'to resolve a withdrawal that is unknown',
       ['withdrawal', 'resolve', NOBODY, '--outcome', 'paid', '--evidence', 'x'],
       new RegExp(`^there is no withdrawal ${NOBODY} that was signed$`),

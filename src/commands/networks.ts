@@ -3,9 +3,11 @@ import { tookTooLong, transaction } from '../db/database.ts'
 import { openMasterKeys } from '../keys/master-keys.ts'
 import { sealWithdrawal, WithdrawalMacs } from '../ledger/withdrawal-macs.ts'
 import { networkReports, type NetworkReport } from '../networks/network-status.ts'
+import type { TakenBack } from '../networks/networks.ts'
 import { openNetworks } from '../serve.ts'
 import { cancelForOperator } from '../transfers/cancel-withdrawal.ts'
 import { markWithdrawalPaid } from '../transfers/mark-withdrawal-paid.ts'
+import { resendWithdrawal } from '../transfers/resend-withdrawal.ts'
 import { resolveWithdrawal } from '../transfers/resolve-withdrawal.ts'
 import { EXIT, logOperator, uuid, withDatabase } from './command-line.ts'
 import { print } from './output.ts'
@@ -35,7 +37,7 @@ export function networkCommands(program: Command): void {
   networks
     .command('status')
     .description(
-      'what they hold against what the ledger says is in custody, what is in flight and what waits; exit code 1 when one does not answer, is frozen or holds too little',
+      'what they hold against what the ledger says is in custody, what is in flight and what waits; exit code 1 when one does not answer, is frozen, holds too little or has lost transactions',
     )
     .option('--json', 'print JSON')
     .action(({ json }: { json?: true }) =>
@@ -108,6 +110,27 @@ export function networkCommands(program: Command): void {
     )
 
   withdrawal
+    .command('resend')
+    .description(
+      'broadcast the kept bytes of a completed withdrawal again, whose transaction its chain has taken back; nothing is signed',
+    )
+    .argument('<transfer_id>', 'withdrawal', uuid)
+    .option('--json', 'print JSON')
+    .action((id: string, { json }: { json?: true }) =>
+      withDatabase(async (db, settings) => {
+        const real = await openNetworks(settings, db)
+        const adapters = new Map([...real].map(([network, { adapter }]) => [network, adapter]))
+        const resent = await resendWithdrawal(db, adapters, id)
+        logOperator(settings, 'sent the transaction of a withdrawal again', { ...resent })
+        print(
+          json
+            ? resent
+            : `Transaction ${resent.crypto_tx_hash} of withdrawal ${id} was broadcast again on ${resent.crypto_network}.`,
+        )
+      }),
+    )
+
+  withdrawal
     .command('resolve')
     .description(
       'say whether a withdrawal was paid of which its network tells something that only a person can judge: paid completes it, not-paid refunds it',
@@ -148,8 +171,32 @@ export function transactionHash(text: string): string {
   return text.toLowerCase()
 }
 
-const isWrong = ({ reachable, below_low_mark, frozen, custody }: NetworkReport) =>
-  !reachable || below_low_mark || frozen.length > 0 || custody.some(({ short }) => short)
+const isWrong = ({ reachable, below_low_mark, frozen, custody, taken_back }: NetworkReport) =>
+  !reachable ||
+  below_low_mark ||
+  frozen.length > 0 ||
+  taken_back.length > 0 ||
+  custody.some(({ short }) => short)
+
+/** A transaction that the chain does not have any more, and what is done about it. */
+function takenBackText({ nonce, crypto_tx_hash, transfer_id, top_up, refunded }: TakenBack): string {
+  const what =
+    transfer_id !== undefined
+      ? `withdrawal ${transfer_id}`
+      : top_up !== undefined
+        ? `gas for ${top_up}`
+        : 'not known here'
+  const next =
+    refunded === true
+      ? 'it was refunded, and is not broadcast again'
+      : crypto_tx_hash === undefined
+        ? 'nothing is kept to broadcast'
+        : 'the worker broadcasts it again'
+  return `  NOT IN THE CHAIN ANY MORE: nonce ${nonce} (${what}): ${next}`
+}
+
+/** Most transactions that are shown by themselves. */
+const TAKEN_BACK_SHOWN = 10
 
 function textOf(report: NetworkReport): string {
   const { crypto_network, reachable, error, height, confirmations, custody, in_flight, waiting } = report
@@ -165,6 +212,10 @@ function textOf(report: NetworkReport): string {
     ),
     ...(report.below_low_mark ? ['  THE HOT WALLET IS BELOW ITS LOW MARK'] : []),
     ...report.frozen.map(({ reason, detail, since }) => `  FROZEN since ${since} (${reason}): ${detail}`),
+    ...report.taken_back.slice(0, TAKEN_BACK_SHOWN).map(takenBackText),
+    ...(report.taken_back.length > TAKEN_BACK_SHOWN
+      ? [`  and ${report.taken_back.length - TAKEN_BACK_SHOWN} more transactions`]
+      : []),
     `  in flight: ${flights.length === 0 ? 'nothing' : flights.join(', ')}`,
     ...waiting.map(({ reason, count, since }) => `  ${count} waiting since ${since}: ${reason}`),
     ...report.uncredited.map(

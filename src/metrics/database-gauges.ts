@@ -162,6 +162,7 @@ const REASONS = [
   ['fee', `the network's fee`],
   ['fee', 'gas costs'],
   ['node', 'the node'],
+  ['taken_back', 'the chain does not have '],
   ['frozen', 'everything is frozen'],
   ['frozen', 'network '],
   ['frozen', 'customer '],

@@ -10,12 +10,21 @@ const BATCH_SIZES = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512]
 
 /** What the worker does in rounds. */
 export type Loop =
-  'orchestrations' | 'settlement' | 'deposits' | 'sweeps' | 'statements' | 'quotes' | 'custody'
+  | 'orchestrations'
+  | 'settlement'
+  | 'rebroadcasts'
+  | 'deposits'
+  | 'sweeps'
+  | 'statements'
+  | 'quotes'
+  | 'custody'
 
 /** Is told of the worker's rounds, and of each withdrawal that ended. */
 export interface WorkerMeter {
   round(loop: Loop, succeeded: boolean): void
   withdrawalEnded(network: string, status: string): void
+  /** How many ended transactions of the hot wallet the chain does not have any more. */
+  takenBack(network: string, count: number): void
 }
 
 /** What is measured beside what the meters are told: read when somebody asks. */
@@ -90,12 +99,19 @@ export class Metrics {
       labelNames: ['network', 'status'],
       registers,
     })
+    const takenBack = new Gauge({
+      name: 'bursar_transactions_taken_back',
+      help: 'Transactions of the hot wallet that had ended and that the chain does not have any more.',
+      labelNames: ['network'],
+      registers,
+    })
     this.worker = {
       round(loop, succeeded) {
         rounds.inc({ loop, outcome: succeeded ? 'succeeded' : 'failed' })
         if (succeeded) lastRound.set({ loop }, Date.now() / 1000)
       },
       withdrawalEnded: (network, status) => ended.inc({ network, status }),
+      takenBack: (network, count) => takenBack.set({ network }, count),
     }
   }
 

@@ -28,6 +28,7 @@ import { deposit } from '../ledger/movements/deposit.ts'
 import type { Transfer } from '../ledger/records/transfer.ts'
 import { verify } from '../ledger/verify.ts'
 import { markWithdrawalPaid } from '../transfers/mark-withdrawal-paid.ts'
+import { resendWithdrawal } from '../transfers/resend-withdrawal.ts'
 import { settleWithdrawals } from '../transfers/settle-withdrawals.ts'
 import { bitcoinAdapter, type BitcoinConfig } from './bitcoin.ts'
 import { networkReports } from './network-status.ts'
@@ -207,6 +208,26 @@ describe.skipIf(!HAS_LITECOIND)('over a Litecoin node', () => {
     expect(await mempool()).toEqual([])
     await settle([created])
     expect(await kept(created)).toEqual({ ...before, state: 'DONE' })
+    await requirePaid(await read(customer, created), '1', address)
+    await requireAtRest()
+  })
+
+  test('a completed withdrawal that a deep reorganisation removed is sent again from its kept bytes', async () => {
+    const customer = await newDepositor(['5'])
+    const address = await node.newAddress()
+    const created = await withdraw(customer, '1', address)
+    await settle([created])
+    const { crypto_tx_hash: hash } = await read(customer, created)
+    const resend = () => resendWithdrawal(service.db, networksOf(adapter()), created.id)
+    await expect(resend()).rejects.toThrow(new RegExp(`^the chain has ${hash!}, \\d+ blocks deep$`))
+    const { blockhash } = await node.bursar.call<{ blockhash: string }>('gettransaction', hash)
+    await node.miner.call('invalidateblock', blockhash)
+    await node.restart()
+    expect(await mempool()).toEqual([])
+    expect(await resend()).toMatchObject({ transfer_id: created.id, crypto_tx_hash: hash })
+    expect(await mempool()).toEqual([hash])
+    await expect(resend()).rejects.toThrow(`the node has ${hash!}, and it waits for a block`)
+    await node.mine(DEPTH)
     await requirePaid(await read(customer, created), '1', address)
     await requireAtRest()
   })

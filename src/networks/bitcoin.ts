@@ -12,6 +12,7 @@ import type {
   BroadcastAnswer,
   BroadcastWithdrawal,
   DepositScan,
+  EndedTransaction,
   NetworkAdapter,
   NetworkFee,
   PaidWithdrawal,
@@ -697,6 +698,27 @@ export function bitcoinAdapter(
     })
   }
 
+  /**
+   * For a withdrawal that was completed and whose block was taken back. The transaction may have been thrown out of the
+   * mempool since; it pays the same withdrawals by the same outputs as before.
+   */
+  async function resend({ raw_transaction, crypto_tx_hash, replaced }: EndedTransaction): Promise<void> {
+    const hashes = [crypto_tx_hash, ...replaced]
+    for (const [index, { transaction, confirmations, inMempool }] of (await whereabouts(hashes)).entries()) {
+      const hash = hashes[index]!
+      if (confirmations > 0) throw new Error(`the chain has ${hash}, ${confirmations} blocks deep`)
+      if (inMempool) throw new Error(`the node has ${hash}, and it waits for a block`)
+      if (confirmations < 0 && hash === crypto_tx_hash)
+        throw new Error(
+          `${hash} can never be made: the chain has ${transaction!.walletconflicts.join(', ')} in its place`,
+        )
+    }
+    const [sent] = await rpc.batch<string>([
+      ['sendrawtransaction', raw_transaction.toString('hex'), dialect.anyFee],
+    ])
+    if (sent instanceof RpcError) throw new Error(`the node does not take it: ${sent.message}`)
+  }
+
   async function progress(withdrawals: BroadcastWithdrawal[]): Promise<Progress[]> {
     const byHash = new Map(withdrawals.map((one) => [one.crypto_tx_hash, one]))
     const now = await whereabouts([...byHash.keys()])
@@ -1096,6 +1118,7 @@ export function bitcoinAdapter(
     progress,
     ...(dialect.isReplaceable && { replace, stuckAfterMs: config.stuckAfterMs ?? STUCK_AFTER_MS }),
     paidBy,
+    resend,
     newDepositAddress,
     arrivals,
     arrivalsIn,

@@ -33,6 +33,7 @@ const NEEDS_CHAIN = [
   'sign',
   'replace',
   'paidBy',
+  'resend',
   'newDepositAddress',
   'arrivals',
   'estimateFee',

@@ -2,7 +2,8 @@ import type { Hex } from 'viem'
 import { hexToBigInt } from 'viem/utils'
 import type { Transaction } from '../db/database.ts'
 import { at, headOf, NodeError } from './evm-node.ts'
-import { amountIn, balancesAt, feeMax, isOurs, parse, type EvmChain } from './evm-transactions.ts'
+import { bytesUnderWay, lostReason, noncesBetween, transactionsOf } from './evm-taken-back.ts'
+import { amountIn, balancesAt, feeMax, parse, type EvmChain } from './evm-transactions.ts'
 
 /** What the hot wallet has left for one transaction more. Its amounts go down as transactions are decided. */
 export interface Purse {
@@ -30,15 +31,7 @@ export interface Purse {
  */
 export async function openPurse(tx: Transaction, chain: EvmChain, assets: Iterable<string>): Promise<Purse> {
   const { next: kept, noted } = await lockNonce(tx, chain)
-  const { rows } = await tx.query<{ raw_transaction: Buffer }>(
-    `
-    select raw_transaction from broadcasts
-    where network = $1 and due_at is not null and state in ('SIGNED', 'BROADCAST')
-    union all
-    select raw_transaction from evm_sweeps
-    where network = $1 and kind = 'TOP_UP' and state in ('SIGNED', 'BROADCAST')`,
-    [chain.network],
-  )
+  const signed = await bytesUnderWay(tx, chain)
   const { address } = chain.hotWallet
   const block = await headOf(chain.node)
   const wanted = [...new Set([chain.gasAsset, ...assets])]
@@ -60,29 +53,25 @@ export async function openPurse(tx: Transaction, chain: EvmChain, assets: Iterab
   const left = new Map(wanted.map((asset, index) => [asset, balances[index]!]))
   const assetAt = new Map([...chain.tokens].map(([asset, token]) => [token.address.toLowerCase(), asset]))
   const underWay = new Set<number>()
-  for (const { raw_transaction } of rows) {
-    if (!isOurs(raw_transaction)) continue
-    const transaction = parse(raw_transaction)
+  for (const raw of signed) {
+    const transaction = parse(raw)
     if (transaction.nonce < made) continue
     underWay.add(transaction.nonce)
     spend(left, chain.gasAsset, transaction.value + feeMax(transaction))
     if (transaction.data === undefined) continue
     spend(left, assetAt.get(transaction.to.toLowerCase()) ?? '', amountIn(transaction.data))
   }
-  const expected = Array.from({ length: Math.max(0, kept - made) }, (_, index) => made + index)
-  const lost = expected.find((nonce) => !underWay.has(nonce))
-  const unknown = Array.from({ length: Math.max(0, sent - kept) }, (_, index) => kept + index).filter(
-    (nonce) => !noted.has(nonce),
-  )
+  const lost = noncesBetween(made, kept).filter((nonce) => !underWay.has(nonce))
+  const unknown = noncesBetween(kept, sent).filter((nonce) => !noted.has(nonce))
   const [first] = unknown
   const gap =
     typeof syncing === 'object' && !(syncing instanceof NodeError)
       ? 'the node is catching up with its chain'
       : first !== undefined
         ? unknownTo(first, unknown.length - 1, sent)
-        : lost === undefined
+        : lost.length === 0
           ? undefined
-          : lostBy(lost)
+          : lostReason(await transactionsOf(tx, chain, lost))
   return { block, nonce: kept, left, inFlight: underWay.size, gap }
 }
 
@@ -91,9 +80,6 @@ const unknownTo = (first: number, others: number, sent: number) =>
   `the wallet has sent transactions that this database does not know, of nonce ${first}` +
   `${others > 0 ? ` and ${others} more` : ''}: it was restored from an older backup, or the wallet is used elsewhere; ` +
   `'bursar withdrawal mark-paid' says what was paid, first_nonce ${sent} that all the others were looked at`
-
-const lostBy = (nonce: number) =>
-  `nonce ${nonce} of the hot wallet was used, and the node does not know of it: it is behind, or on another chain`
 
 /** Takes units of an asset out of what is left. */
 export function spend(left: Map<string, bigint>, asset: string, units: bigint): void {

@@ -32,8 +32,10 @@ import type { Transfer } from '../ledger/records/transfer.ts'
 import { freeze, unfreeze } from '../ledger/records/freezes.ts'
 import { verify } from '../ledger/verify.ts'
 import { creditDeposits } from '../transfers/credit-deposits.ts'
+import { cancelForOperator } from '../transfers/cancel-withdrawal.ts'
 import { markWithdrawalPaid } from '../transfers/mark-withdrawal-paid.ts'
 import { resolveWithdrawal, type Resolution } from '../transfers/resolve-withdrawal.ts'
+import { resendWithdrawal } from '../transfers/resend-withdrawal.ts'
 import { settleWithdrawals } from '../transfers/settle-withdrawals.ts'
 import { isFrozen, postSweep } from '../transfers/sweep-deposit-addresses.ts'
 import { evmAdapter, type EvmConfig } from './evm.ts'
@@ -186,7 +188,7 @@ async function onLedger(customers: TestCustomer[], account: string, asset: strin
 
 /** Every transaction that the chain has made for a wallet, in order. */
 async function madeBy({ chain, hotWallet, since }: Wallet) {
-  const head = await chain.getBlockNumber()
+  const head = await chain.getBlockNumber({ cacheTime: 0 })
   const numbers = Array.from({ length: Number(head - since) + 1 }, (_, index) => since + BigInt(index))
   const blocks = await Promise.all(
     numbers.map((blockNumber) => chain.getBlock({ blockNumber, includeTransactions: true })),
@@ -723,6 +725,183 @@ describe('the node forgets a transaction:', () => {
     await settleAll(wallet)
     const made = await requireAgreement(wallet, funds, [customer])
     expect(made.map(({ hash }) => hash)).toEqual(before.map(({ crypto_tx_hash }) => crypto_tx_hash))
+  })
+})
+
+describe('the chain takes back what had ended, deeper than the confirmations:', () => {
+  const reorganise = ({ chain }: Wallet, depth: number) =>
+    chain.request({ method: 'anvil_reorg', params: [depth, []] } as never)
+
+  /** A wallet that has paid three withdrawals, in blocks of their own, which are all COMPLETED. */
+  async function paidWallet(changes: Partial<EvmConfig> = {}) {
+    const [customer, wallet] = [
+      await newCustomer(service),
+      await newWallet('ETHEREUM', { ETH: '5', USDG: '10' }, changes),
+    ]
+    await wallet.chain.mine({ blocks: 3 })
+    const paid: Transfer[] = []
+    for (const asset of ['ETH', 'USDG', 'ETH']) paid.push(await withdraw(customer, 'ETHEREUM', asset, '1'))
+    await settleAll(wallet)
+    const hashes = await Promise.all(paid.map(async (one) => (await read(customer, one)).crypto_tx_hash))
+    const { blockNumber } = await wallet.chain.getTransactionReceipt({ hash: hashes[0] as Hex })
+    const depth = Number((await wallet.chain.getBlockNumber({ cacheTime: 0 })) - blockNumber) + 1
+    const lose = async () => {
+      await reorganise(wallet, depth)
+      expect(await madeBy(wallet)).toEqual([])
+    }
+    return { customer, wallet, paid, hashes, lose }
+  }
+
+  test('the same bytes go out again, on a frozen network too, and then the network goes on', async () => {
+    const { customer, wallet, paid, hashes, lose } = await paidWallet()
+    await lose()
+    await freeze(service.db, { kind: 'NETWORK', network: 'ETHEREUM' }, 'REORGANISATION', 'blocks are gone')
+    atEnd(() => unfreeze(service.db, { kind: 'NETWORK', network: 'ETHEREUM' }).then(() => undefined))
+    const gone = paid.map(({ id }, nonce) => ({ nonce, crypto_tx_hash: hashes[nonce], transfer_id: id }))
+    expect((await wallet.adapter.status!()).takenBack).toEqual(gone)
+    expect(await wallet.adapter.rebroadcastTakenBack!()).toEqual(gone)
+    await wallet.chain.waitForTransactionReceipt({ hash: hashes[2] as Hex })
+    expect(await wallet.adapter.rebroadcastTakenBack!()).toEqual([])
+    expect(await wallet.adapter.status!()).not.toHaveProperty('takenBack')
+    expect((await madeBy(wallet)).map(({ hash }) => hash)).toEqual(hashes)
+    await unfreeze(service.db, { kind: 'NETWORK', network: 'ETHEREUM' })
+    const next = await withdraw(customer, 'ETHEREUM', 'ETH', '1')
+    await settleAll(wallet)
+    expect((await read(customer, next)).status).toBe('COMPLETED')
+    expect((await madeBy(wallet)).map(({ nonce }) => nonce)).toEqual([0, 1, 2, 3])
+    for (const { destination_address, asset } of paid)
+      expect(await balance('ETHEREUM', destination_address as Hex, asset)).toBe(
+        parseAmount('1', decimalsOf(asset)),
+      )
+  })
+
+  test('until then nothing is signed, and the reason names what the chain has lost', async () => {
+    const { customer, wallet, paid, lose } = await paidWallet()
+    await lose()
+    const created = await withdraw(customer, 'ETHEREUM', 'ETH', '1')
+    await step(wallet)
+    expect(await waitingReasons([created])).toEqual([
+      `the chain does not have nonce 0 of the hot wallet any more, of withdrawal ${paid[0]!.id}, and 2 more: ` +
+        'the node is behind, or blocks were taken back; the same bytes are broadcast again',
+    ])
+    await wallet.adapter.rebroadcastTakenBack!()
+    await settleAll(wallet)
+    expect((await read(customer, created)).status).toBe('COMPLETED')
+  })
+
+  test('of several transactions of a nonce, the one that was made goes out again', async () => {
+    const [customer, wallet] = [
+      await newCustomer(service),
+      await newWallet('ETHEREUM', { ETH: '5' }, { stuckAfterMs: 0 }),
+    ]
+    await wallet.chain.mine({ blocks: 3 })
+    const created = await withdraw(customer, 'ETHEREUM', 'ETH', '1')
+    await withoutMining(wallet, async () => {
+      await step(wallet)
+      const first = await kept(created)
+      await wallet.chain.setNextBlockBaseFeePerGas({ baseFeePerGas: parseGwei('40') })
+      await wallet.chain.mine({ blocks: 1 })
+      const broadcast = () => Promise.reject(new Error('the network does not answer'))
+      await step({ networks: new Map([['ETHEREUM', { ...wallet.adapter, broadcast }]]) as Networks })
+      await calm(wallet)
+      await wallet.chain.sendRawTransaction({ serializedTransaction: toHex(first.raw_transaction) })
+      await wallet.chain.mine({ blocks: 1 })
+      await settleAll(wallet)
+    })
+    const { crypto_tx_hash: made } = await read(customer, created)
+    expect((await kept(created)).crypto_tx_hash).not.toBe(made)
+    const { blockNumber } = await wallet.chain.getTransactionReceipt({ hash: made as Hex })
+    await reorganise(wallet, Number((await wallet.chain.getBlockNumber({ cacheTime: 0 })) - blockNumber) + 1)
+    await calm(wallet)
+    expect(await wallet.adapter.rebroadcastTakenBack!()).toEqual([
+      { nonce: 0, crypto_tx_hash: made, transfer_id: created.id },
+    ])
+    // The same nonce cannot be made by another one beside it.
+    expect(await wallet.chain.waitForTransactionReceipt({ hash: made as Hex })).toMatchObject({
+      status: 'success',
+      from: wallet.hotWallet.address.toLowerCase(),
+    })
+  })
+
+  test('what was reverted and refunded is never broadcast again, since it might pay this time', async () => {
+    const [customer, wallet] = [
+      await newCustomer(service),
+      await newWallet('ETHEREUM', { ETH: '1', USDG: '10' }),
+    ]
+    await wallet.chain.mine({ blocks: 3 })
+    const destination_address = newAddress()
+    const refunded = await withdraw(customer, 'ETHEREUM', 'USDG', '1', destination_address)
+    await withoutMining(wallet, async () => {
+      await step(wallet)
+      await setOnToken('setBlocked', [destination_address, true], { first: true })
+    })
+    const { crypto_tx_hash } = await kept(refunded)
+    await settleAll(wallet)
+    expect((await read(customer, refunded)).status).toBe('FAILED')
+    const { blockNumber } = await wallet.chain.getTransactionReceipt({ hash: crypto_tx_hash })
+    await reorganise(wallet, Number((await wallet.chain.getBlockNumber({ cacheTime: 0 })) - blockNumber) + 1)
+    expect(await wallet.adapter.rebroadcastTakenBack!()).toEqual([
+      { nonce: 0, crypto_tx_hash, transfer_id: refunded.id, refunded: true },
+    ])
+    await wallet.chain.mine({ blocks: 1 })
+    expect(await balance('ETHEREUM', destination_address, 'USDG')).toBe(0n)
+    const created = await withdraw(customer, 'ETHEREUM', 'ETH', '0.1')
+    await step(wallet)
+    expect(await waitingReasons([created])).toEqual([
+      expect.stringContaining('send another transaction with that nonce from the hot wallet (0 to itself)'),
+    ])
+    const client = createWalletClient({ account: wallet.hotWallet, transport: http(wallet.config.rpcUrl) })
+    await client.sendTransaction({ chain: null, to: wallet.hotWallet.address, value: 0n })
+    await settleAll(wallet)
+    expect((await read(customer, created)).status).toBe('COMPLETED')
+    await expect(resendWithdrawal(service.db, wallet.networks, refunded.id)).rejects.toThrow(
+      `withdrawal ${refunded.id} is FAILED and was refunded: sending it again might pay it, too`,
+    )
+  })
+
+  test('an operator sends one again, unless the chain has it or it is not completed', async () => {
+    const { customer, wallet, paid, hashes, lose } = await paidWallet()
+    const resend = (id: string) => resendWithdrawal(service.db, wallet.networks, id)
+    const first = paid[0]!.id
+    await expect(resend(first)).rejects.toThrow(`the chain has ${hashes[0]!} in block `)
+    await lose()
+    await withoutMining(wallet, async () => {
+      expect(await resend(first)).toEqual({
+        customer_id: customer.customer_id,
+        transfer_id: first,
+        crypto_network: 'ETHEREUM',
+        crypto_tx_hash: hashes[0],
+      })
+      await expect(resend(first)).rejects.toThrow(`the node has ${hashes[0]!}, and it waits for a block`)
+    })
+    await wallet.chain.waitForTransactionReceipt({ hash: hashes[0] as Hex })
+    expect((await madeBy(wallet)).map(({ hash }) => hash)).toEqual([hashes[0]])
+    // Somebody has used the nonce of the next for something else.
+    const client = createWalletClient({ account: wallet.hotWallet, transport: http(wallet.config.rpcUrl) })
+    const hash = await client.sendTransaction({ chain: null, to: newAddress(), value: 1n })
+    await wallet.chain.waitForTransactionReceipt({ hash })
+    await expect(resend(paid[1]!.id)).rejects.toThrow(/^another transaction of 0x\w+ has nonce 1, so that/)
+    await expect(resendWithdrawal(service.db, new Map(), paid[2]!.id)).rejects.toThrow(
+      'is no real network here',
+    )
+    const waiting = await withdraw(customer, 'ETHEREUM', 'ETH', '1')
+    await expect(resend(waiting.id)).rejects.toThrow('is PENDING: the worker broadcasts it until it is made')
+    await cancelForOperator(service.db, waiting.id)
+    await expect(resend(randomUUID())).rejects.toThrow('there is no withdrawal')
+    const { raw_transaction } = await kept(paid[2]!)
+    const keep = (bytes: Buffer | string | null) =>
+      service.db.query('update broadcasts set raw_transaction = $2 where transfer_id = $1', [
+        paid[2]!.id,
+        bytes,
+      ])
+    atEnd(() => keep(raw_transaction).then(() => undefined))
+    // Of an older version, which did not keep it.
+    await keep(null)
+    await expect(resend(paid[2]!.id)).rejects.toThrow(
+      `the bytes of transaction ${hashes[2]!} are not kept here`,
+    )
+    await keep('{}')
+    await expect(resend(paid[2]!.id)).rejects.toThrow('was paid over the simulation of ETHEREUM')
   })
 })
 

@@ -9,6 +9,7 @@ import { DestinationRefused, NodeFailure } from './node-failure.ts'
 import { closePurse, openPurse, spend, takeNote, type Purse } from './evm-nonces.ts'
 import { sweepTermsOf, type SweepConfig } from './evm-sweep-worth.ts'
 import { sweep, unswept } from './evm-sweeps.ts'
+import { lostTransactions, rebroadcastTakenBack, resend } from './evm-taken-back.ts'
 import { hotWalletFollower, type HotWalletFollower } from './evm-confirmations.ts'
 import {
   amountIn,
@@ -124,6 +125,8 @@ export function evmAdapter(network: CryptoNetwork, config: EvmConfig, db: Databa
     estimateFee: (asset, destination) => estimateFee(chain, asset, destination),
     refusesDestination: (address) => refusesDestination(chain, address),
     paidBy: (tx, withdrawal, hash) => paidBy(tx, chain, withdrawal, hash),
+    resend: (ended) => resend(chain, ended),
+    rebroadcastTakenBack: () => rebroadcastTakenBack(db, chain),
     status: () => status(db, chain),
     arrivals: (cursor) => deposits.arrivals(cursor),
     arrivalsIn: (first, last) => deposits.arrivalsIn(first, last),
@@ -584,13 +587,14 @@ async function status(db: Database, chain: EvmChain): Promise<NetworkStatus> {
   const block = await headOf(chain.node)
   const assets = [chain.gasAsset, ...chain.tokens.keys()]
   const { address } = chain.hotWallet
-  const [balances, elsewhere] = await Promise.all([
+  const [balances, elsewhere, lost] = await Promise.all([
     balancesAt(
       chain,
       block,
       assets.map((asset) => ({ address, asset })),
     ),
     unswept(db, chain, block),
+    lostTransactions(db, chain),
   ])
   const amounts = (besides: ReadonlyMap<string, bigint>) =>
     Object.fromEntries(
@@ -598,5 +602,11 @@ async function status(db: Database, chain: EvmChain): Promise<NetworkStatus> {
         return [asset, offChain(chain, asset, balances[index]! + (besides.get(asset) ?? 0n))] as const
       }),
     )
-  return { height: Number(block), held: amounts(elsewhere), hotWallet: amounts(new Map()) }
+  const takenBack = lost.map(({ raw_transaction: _, ...one }) => one)
+  return {
+    height: Number(block),
+    held: amounts(elsewhere),
+    hotWallet: amounts(new Map()),
+    ...(takenBack.length > 0 && { takenBack }),
+  }
 }

@@ -2,7 +2,7 @@ import { formatAmount, parseAmount, parseStoredAmount } from '../assets/amount.t
 import { decimalsOf, findAsset, NETWORKS, type CryptoNetwork } from '../assets/catalogue.ts'
 import type { Database } from '../db/database.ts'
 import type { ConfiguredNetwork, Depth } from './configured.ts'
-import type { NetworkAdapter } from './networks.ts'
+import type { NetworkAdapter, TakenBack } from './networks.ts'
 
 /** What a report needs to know of a network. */
 export type Reported = Pick<ConfiguredNetwork, 'adapter' | 'confirmations' | 'lowMark'>
@@ -45,6 +45,8 @@ export interface NetworkReport {
   frozen: { reason: string; detail: string; since: string }[]
   /** Those that wait: why, how many, and since when the first of them. */
   waiting: { reason: string; count: number; since: string }[]
+  /** What the hot wallet had made and the chain does not have any more; the worker broadcasts it again. */
+  taken_back: TakenBack[]
   /** Deposits that are not credited, or were credited and are gone (REORGANISED): why, how many, and since when. */
   uncredited: { reason: string; count: number; since: string }[]
 }
@@ -78,7 +80,8 @@ async function report(
       const in_custody = formatAmount(minor, decimalsOf(asset))
       return { asset, held: '?', in_custody, difference: '?', short: false }
     })
-    return { ...about, reachable: false, error: status.message, custody: unknown, below_low_mark: false }
+    const unreached = { reachable: false, error: status.message, below_low_mark: false, taken_back: [] }
+    return { ...about, ...unreached, custody: unknown }
   }
   const { gasAsset } = NETWORKS[crypto_network]
   const minorOf = (amounts: Record<string, string>, asset: string) =>
@@ -89,6 +92,7 @@ async function report(
     ...about,
     reachable: true,
     height: status.height,
+    taken_back: status.takenBack ?? [],
     custody: assets.map((asset) => {
       const decimals = decimalsOf(asset)
       const [held, owed] = [minorOf(all, asset), custody.get(asset) ?? 0n]

@@ -42,6 +42,27 @@ export type BroadcastWithdrawal = Withdrawal &
 /** One that was paid where this database does not know of it, with the transaction that is kept for it here, if any. */
 export type PaidWithdrawal = Withdrawal & { raw_transaction: Buffer | null }
 
+/** The transaction that has made a withdrawal, as it is kept. */
+export interface EndedTransaction extends SignedTransaction {
+  /** The hashes of the withdrawal's other transactions: one of them may be in the chain instead. */
+  replaced: string[]
+}
+
+/** A transaction of the hot wallet that had ended, and that the chain does not have any more. */
+export interface TakenBack {
+  nonce: number
+  /** Absent where no kept transaction has the nonce. */
+  crypto_tx_hash?: string
+  /** The withdrawal that it made. */
+  transfer_id?: string
+  /** Or the deposit address that it brought gas to. */
+  top_up?: string
+  /** The withdrawal had failed, and was refunded: its bytes are never broadcast again, since they might pay this time. */
+  refunded?: true
+  /** Why the node does not take it now. */
+  refusal?: string
+}
+
 /** Why a withdrawal cannot be made, for good. */
 export interface Refusal {
   secondary_status?: SecondaryStatus
@@ -176,6 +197,8 @@ export interface NetworkStatus {
   held: Record<string, string>
   /** Of that, what the hot wallet has; absent where it is all. */
   hotWallet?: Record<string, string>
+  /** What had ended and the chain does not have any more. */
+  takenBack?: TakenBack[]
 }
 
 /**
@@ -205,6 +228,16 @@ export interface NetworkAdapter {
    * why it is not the withdrawal's, or that the one which is kept for it may be made beside it.
    */
   paidBy?(tx: Transaction, withdrawal: PaidWithdrawal, hash: string): Promise<SignedTransaction>
+  /**
+   * Broadcasts the kept bytes of a completed withdrawal again, for an operator. Throws an Error that says why not: the
+   * chain has it, or it can never be made.
+   */
+  resend?(ended: EndedTransaction): Promise<void>
+  /**
+   * Broadcasts again what the hot wallet had made and the chain has taken back, from the kept bytes. It signs nothing, so
+   * that it is done on a frozen network, too. Gives all that is taken back, in the order of the nonces.
+   */
+  rebroadcastTakenBack?(): Promise<TakenBack[]>
   /** How long to wait before asking for progress again, or before signing again what had to wait. */
   pollMs: number
   /** Nothing outside of this database is moved: the sandbox's networks and its bank. */
