@@ -515,11 +515,13 @@ create table statements (
   generated_at timestamp with time zone,
   paid_at timestamp with time zone,
   created_at timestamp with time zone not null,
+  reward_method text,
   constraint statements_pkey PRIMARY KEY (customer_id, id),
   constraint statements_ref_id UNIQUE (customer_id, ref_id),
   constraint statements_customer_id_fkey FOREIGN KEY (customer_id) REFERENCES customers(id),
   constraint statements_generated CHECK ((status = 'STATEMENT_STATUS_INITIATED'::text) = (generated_at IS NULL) AND (generated_at IS NULL) = (total_amount_owed IS NULL) AND (generated_at IS NULL) = (amount_paid IS NULL)),
   constraint statements_paid CHECK ((status = 'STATEMENT_STATUS_PAID'::text) = (paid_at IS NOT NULL) AND (paid_at IS NULL OR amount_paid = total_amount_owed)),
+  constraint statements_reward_method CHECK (reward_method IS NULL OR reward_method = 'TIME_WEIGHTED'::text),
   constraint statements_status CHECK (status = ANY (ARRAY['STATEMENT_STATUS_INITIATED'::text, 'STATEMENT_STATUS_GENERATED'::text, 'STATEMENT_STATUS_PAID'::text]))
 );
 CREATE INDEX statements_id ON statements USING btree (id);

@@ -692,13 +692,13 @@ describe('statements and rewards', () => {
     await setRewardRate(db, '2024-01-01', '0.05')
     await setRewardRate(db, '2024-02-16', '0.0376')
     const { customer_id, profile_id } = await createCustomer(db, 'Holder')
-    const at = momentAt('2024-02-12T23:59:59.999999Z')
+    const at = momentAt('2024-02-12T12:00:00.000000Z')
     await move(db, customer_id, at, { to: profile_id, minor: 1_000_000_000n })
     const ref_id = `USDG_REWARDS-${customer_id}-2024-02`
 
     const generate = ['statements', 'generate', '--period', '2024-02']
     expect(await json([...generate, '--customer', customer_id], environment)).toEqual({
-      generated: [{ customer_id, ref_id, total_amount: '1.990136' }],
+      generated: [{ customer_id, ref_id, total_amount: '1.921643' }],
     })
     expect(await said(...generate)).toBe('0 statements generated for 2024-02.\n')
     expect(await said('statements', 'generate', '--period', '2024-03')).toBe(
@@ -709,27 +709,24 @@ describe('statements and rewards', () => {
     const { id } = rows[0]!
     const table = (await said('statements', 'explain', id)).split('\n')
     expect(table.slice(0, 2)).toEqual([
-      '       day  balance    rate  balance x rate  reward (/ 365)',
-      '2024-02-01        0    0.05               0               0',
+      '       day  average balance    rate  reward (/ 365)',
+      '2024-02-01                0    0.05               0',
     ])
     expect(table.slice(11)).toEqual([
-      '2024-02-11        0    0.05               0               0',
-      ...['12', '13', '14', '15'].map(
-        (day) => `2024-02-${day}     1000    0.05              50  0.136986301369`,
-      ),
-      ...Array.from(
-        { length: 14 },
-        (_, n) => `2024-02-${n + 16}     1000  0.0376            37.6   0.10301369863`,
-      ),
+      '2024-02-11                0    0.05               0',
+      '2024-02-12              500    0.05  0.068493150684',
+      ...['13', '14', '15'].map((day) => `2024-02-${day}             1000    0.05  0.136986301369`),
+      ...Array.from({ length: 14 }, (_, n) => `2024-02-${n + 16}             1000  0.0376   0.10301369863`),
       '',
-      'sum of balance x rate    726.4',
-      'by 365, rounded down     1.990136',
-      'the statement states     1.990136',
+      'sum of balance x seconds x rate        60600960',
+      'by 86,400 s and 365 days, rounded down 1.921643',
+      'the statement states                   1.921643',
       '',
     ])
     expect(await json(['statements', 'explain', id], environment)).toMatchObject({
-      statement: { id, ref_id, status: 'STATEMENT_STATUS_GENERATED', metadata: { total_amount: '1.990136' } },
-      derivation: { total: '1.990136', products: '726.4' },
+      statement: { id, ref_id, status: 'STATEMENT_STATUS_GENERATED', metadata: { total_amount: '1.921643' } },
+      method: 'TIME_WEIGHTED',
+      derivation: { total: '1.921643', products: '60600960' },
     })
 
     const pay = ['statements', 'pay']
@@ -742,13 +739,13 @@ describe('statements and rewards', () => {
         statement_id: id,
         ref_id,
         period: '2024-02',
-        total_amount_owed: '1.990136',
+        total_amount_owed: '1.921643',
         amount_paid: '0',
       },
     ])
     expect(await said('statements', 'list', '--period', '2024-02', '--customer', customer_id)).toBe(
       `statement_id                          customer_id                           period   status     asset      owed  paid\n` +
-        `${id}  ${customer_id}  2024-02  GENERATED  USDG   1.990136     0\n`,
+        `${id}  ${customer_id}  2024-02  GENERATED  USDG   1.921643     0\n`,
     )
     expect(await json([...pay, '--period', '2024-02'], environment)).toEqual({
       paid: [
@@ -756,7 +753,7 @@ describe('statements and rewards', () => {
           customer_id,
           statement_id: id,
           ref_id,
-          amount_paid: '1.990136',
+          amount_paid: '1.921643',
           transfer_id: expect.stringMatching(UUID) as string,
         },
       ],
@@ -771,7 +768,7 @@ describe('statements and rewards', () => {
     const differs = await bursar(['statements', 'explain', id], environment)
     expect(differs).toMatchObject({ code: 1, stderr: '' })
     expect(differs.stdout).toMatch(
-      /\nby 365, rounded down {5}1\.990136\nthe statement states {5}2 {2}WHICH DIFFERS\n$/,
+      /\nby 86,400 s and 365 days, rounded down 1\.921643\nthe statement states {19}2  WHICH DIFFERS\n$/,
     )
   })
 

@@ -7,7 +7,7 @@ import { generateStatements, type OnStart } from '../statements/generate-stateme
 import { payStatements } from '../statements/pay-statements.ts'
 import { periodOf, type Period } from '../statements/period.ts'
 import { listRewardRates, setRewardRate } from '../statements/reward-rates.ts'
-import { RATE_DECIMALS, type Derivation } from '../statements/reward.ts'
+import { RATE_DECIMALS, type Derivation, type RewardMethod } from '../statements/reward.ts'
 import { EXIT, requireCustomer, uuid, withDatabase, withMigratedDatabase } from './command-line.ts'
 import { print, progress, table, type Progress } from './output.ts'
 
@@ -97,9 +97,9 @@ export function statementCommands(program: Command): void {
       withDatabase(async (db) => {
         const explained = await explainStatement(db, id)
         if (explained === undefined) throw new Error(`there is no generated statement ${id}`)
-        const { statement, derivation } = explained
+        const { statement, method, derivation } = explained
         const stated = statement.metadata!.total_amount
-        print(json ? { statement, derivation } : derivationTable(derivation, stated))
+        print(json ? { statement, method, derivation } : derivationTable(derivation, method, stated))
         if (derivation.total !== stated) process.exitCode = EXIT.failed
       }),
     )
@@ -175,17 +175,26 @@ function rewardRate(text: string): string {
   return text
 }
 
+const BALANCE_OF: Record<RewardMethod, string> = {
+  TIME_WEIGHTED: 'average balance',
+  END_OF_DAY: 'balance at 24:00',
+}
+
 /** A derivation for people. */
-function derivationTable({ days, products, total }: Derivation, stated: string): string {
+function derivationTable(
+  { days, products, total }: Derivation,
+  method: RewardMethod,
+  stated: string,
+): string {
   const lines = table(
-    ['>day', '>balance', '>rate', '>balance x rate', '>reward (/ 365)'],
-    days.map(({ day, balance, rate, product, reward }) => [day, balance, rate, product, reward]),
+    ['>day', `>${BALANCE_OF[method]}`, '>rate', '>reward (/ 365)'],
+    days.map(({ day, average_balance, rate, reward }) => [day, average_balance, rate, reward]),
   )
   return [
     lines,
     '',
-    `sum of balance x rate    ${products}`,
-    `by 365, rounded down     ${total}`,
-    `the statement states     ${stated}${stated === total ? '' : '  WHICH DIFFERS'}`,
+    `sum of balance x seconds x rate        ${products}`,
+    `by 86,400 s and 365 days, rounded down ${total}`,
+    `the statement states                   ${stated}${stated === total ? '' : '  WHICH DIFFERS'}`,
   ].join('\n')
 }

@@ -96,7 +96,15 @@ export const PRIVILEGES: Readonly<Record<string, TablePrivileges>> = {
   simulated_chain: { insert: true, update: ['broadcast_at', 'dropped_at', 'arrives'] },
   statements: {
     insert: true,
-    update: ['status', 'total_amount_owed', 'amount_paid', 'transfer_id', 'generated_at', 'paid_at'],
+    update: [
+      'status',
+      'total_amount_owed',
+      'amount_paid',
+      'transfer_id',
+      'generated_at',
+      'paid_at',
+      'reward_method',
+    ],
   },
   transfers: {
     insert: true,

@@ -2,7 +2,8 @@
  * What holds of the statements of a period, whatever moved before, in and after it, and whatever the rates were:
  * 1. a statement states what a replay of every movement in memory comes to, exact and rounded down once: never more
  *    than the exact value, and less by less than 0.000001;
- * 2. what explains it derives just that, day by day, also after the rates of those days were set anew;
+ * 2. what explains it derives just that, day by day, also after the rates of those days were set anew; a statement of an
+ *    earlier version, by the balance at each day's end, too;
  * 3. all that was moved by the period's end counts, also what is committed after it;
  * 4. once GENERATED it stays as it is, whoever generates again, how many at once, and wherever they crash;
  * 5. a refusal changes nothing.
@@ -25,7 +26,7 @@ import { explainStatement } from './explain-statement.ts'
 import { generateLastStatements, generateStatements } from './generate-statements.ts'
 import { periodOf, type Period } from './period.ts'
 import { setRewardRate } from './reward-rates.ts'
-import type { Derivation } from './reward.ts'
+import type { Derivation, RewardMethod } from './reward.ts'
 import { STATEMENT_COLUMNS, type StatementRow } from './statement.ts'
 
 // ---------------------------------------------------------------------------------------------- the world
@@ -128,8 +129,8 @@ interface Setting {
   rate: bigint
 }
 
-/** Balances have 6 decimals and rates 10. By 365, and in units of 6 decimals again. */
-const UNIT = 365n * 10n ** 10n
+/** Balances have 6 decimals, seconds 6 and rates 10. By the seconds of a year, and in units of 6 decimals again. */
+const UNIT = 365n * 86_400n * 10n ** 16n
 
 const DAY_MS = 86_400_000
 /** The first day of a month, or of so many months later, as days since 1970. */
@@ -137,6 +138,8 @@ const firstDayOf = (name: string, later = 0) => {
   const [year, month] = name.split('-').map(Number)
   return Date.UTC(year!, month! - 1 + later, 1) / DAY_MS
 }
+/** A moment as microseconds since 1970. */
+const microsOf = (at: string) => BigInt(Date.parse(`${at.slice(0, 23)}Z`)) * 1000n + BigInt(at.slice(23, 26))
 const dayText = (day: number) => new Date(day * DAY_MS).toISOString().slice(0, 10)
 /** A decimal number without needless zeros. */
 const decimal = (value: bigint, decimals: number) => {
@@ -148,7 +151,12 @@ const decimal = (value: bigint, decimals: number) => {
  * What a statement must state and how it is derived, from all movements there ever were of a customer and all settings
  * in their order; undefined for a customer that held nothing by the period's end. Moments of one form sort as text.
  */
-function replay(movements: Movement[], settings: Setting[], name: string): Derivation | undefined {
+function replay(
+  movements: Movement[],
+  settings: Setting[],
+  name: string,
+  method: RewardMethod = 'TIME_WEIGHTED',
+): Derivation | undefined {
   const [first, next] = [firstDayOf(name), firstDayOf(name, 1)]
   const rewarded = movements.filter(({ asset }) => asset === 'USDG')
   if (!rewarded.some(({ at }) => at < dayText(next))) return undefined
@@ -156,28 +164,33 @@ function replay(movements: Movement[], settings: Setting[], name: string): Deriv
   const days = []
   for (let place = first; place < next; place++) {
     const day = dayText(place)
-    let balance = 0n
+    const [begin, end] = [BigInt(place * DAY_MS) * 1000n, BigInt((place + 1) * DAY_MS) * 1000n]
+    // What each movement adds for the time from it, or the day's begin, to the day's end.
+    let balanceMicros = 0n
     for (const { at, from, to, minor } of rewarded) {
-      if (at > `${day}T23:59:59.999999Z`) continue
-      if (from !== undefined) balance -= minor
-      if (to !== undefined) balance += minor
+      const moved = microsOf(at)
+      if (moved >= end) continue
+      const weight = method === 'END_OF_DAY' ? end - begin : end - (moved < begin ? begin : moved)
+      if (from !== undefined) balanceMicros -= minor * weight
+      if (to !== undefined) balanceMicros += minor * weight
     }
     let inForce: Setting | undefined
     for (const setting of settings) {
       if (setting.day <= day && (inForce === undefined || setting.day >= inForce.day)) inForce = setting
     }
     const rate = inForce?.rate ?? 0n
-    const product = balance * rate
+    const product = balanceMicros * rate
     products += product
     days.push({
       day,
-      balance: decimal(balance, 6),
+      balance_seconds: decimal(balanceMicros, 12),
+      average_balance: decimal(balanceMicros / 86_400n, 12),
       rate: decimal(rate, 10),
-      product: decimal(product, 16),
-      reward: decimal(product / (365n * 10n ** 4n), 12),
+      product: decimal(product, 22),
+      reward: decimal(product / (365n * 86_400n * 10n ** 10n), 12),
     })
   }
-  return { days, products: decimal(products, 16), total: decimal(products / UNIT, 6) }
+  return { days, products: decimal(products, 22), total: decimal(products / UNIT, 6) }
 }
 
 /** Invariant 1, of what was stated: the sum of the products is the exact value times 365. */
@@ -186,7 +199,7 @@ function requireRoundedDown(stated: string, products: string): void {
     const [whole, fraction = ''] = text.split('.')
     return BigInt(whole! + fraction.padEnd(decimals, '0'))
   }
-  const shortfall = units(products, 16) - units(stated, 6) * UNIT
+  const shortfall = units(products, 22) - units(stated, 6) * UNIT
   expect(shortfall >= 0n && shortfall < UNIT).toBe(true)
 }
 
@@ -328,18 +341,20 @@ describe('a statement', () => {
 
   /** Gives how many statements state something. */
   async function requireReplayed(
-    { db }: World,
+    { db, owner }: World,
     name: string,
     movements: Movement[][],
     settings: Setting[],
     later: Setting[],
   ): Promise<number> {
     const expected = new Map<string, Derivation>()
+    const endOfDay = new Map<string, Derivation | undefined>()
     for (const own of movements) {
       const holder = await newHolder(db, PROFILES)
       await post(db, holder, own)
       const derivation = replay(own, settings, name)
       if (derivation !== undefined) expected.set(holder.customer_id, derivation)
+      endOfDay.set(holder.customer_id, replay(own, settings, name, 'END_OF_DAY'))
     }
     await setRates(db, settings)
 
@@ -360,10 +375,21 @@ describe('a statement', () => {
     const done = await everyTable(db)
     const statements = await statementsOf(db)
     for (const { id, customer_id, total_amount_owed } of statements) {
-      const { derivation } = (await explainStatement(db, id))!
-      expect(derivation).toEqual(expected.get(customer_id))
+      const { method, derivation } = (await explainStatement(db, id))!
+      expect({ method, derivation }).toEqual({
+        method: 'TIME_WEIGHTED',
+        derivation: expected.get(customer_id),
+      })
       requireRoundedDown(total_amount_owed!, derivation.products)
     }
+    // As an earlier version has left them.
+    await owner.query('update statements set reward_method = null')
+    for (const { id, customer_id } of statements)
+      expect(await explainStatement(db, id)).toMatchObject({
+        method: 'END_OF_DAY',
+        derivation: endOfDay.get(customer_id),
+      })
+    await owner.query(`update statements set reward_method = 'TIME_WEIGHTED'`)
     expect(await generateStatements(db, period)).toEqual([])
     expect(await everyTable(db)).toEqual(done)
     return statements.filter(({ total_amount_owed }) => total_amount_owed !== '0').length
@@ -392,31 +418,34 @@ describe('a statement', () => {
     ['2024-02', '2023-02-03T12:00:00.000000Z', '29'],
     ['2024-02', '2024-01-31T23:59:59.999999Z', '29'],
     ['2024-02', '2024-02-01T00:00:00.000000Z', '29'],
-    ['2024-02', '2024-02-01T23:59:59.999999Z', '29'],
+    ['2024-02', '2024-02-01T23:59:59.999999Z', '28'],
+    ['2024-02', '2024-02-01T06:00:00.000000Z', '28.75'],
+    ['2024-02', '2024-02-01T23:59:59.000000Z', '28.000011'],
     ['2024-02', '2024-02-02T00:00:00.000000Z', '28'],
-    ['2024-02', '2024-02-28T23:59:59.999999Z', '2'],
+    ['2024-02', '2024-02-28T23:59:59.999999Z', '1'],
     ['2024-02', '2024-02-29T00:00:00.000000Z', '1'],
-    ['2024-02', '2024-02-29T23:59:59.999999Z', '1'],
+    ['2024-02', '2024-02-29T23:59:59.999999Z', '0'],
     ['2024-02', '2024-03-01T00:00:00.000000Z', undefined],
     ['2025-02', '2025-01-31T23:59:59.999999Z', '28'],
-    ['2025-02', '2025-02-28T23:59:59.999999Z', '1'],
+    ['2025-02', '2025-02-28T23:59:59.999999Z', '0'],
     ['2025-02', '2025-03-01T00:00:00.000000Z', undefined],
     ['2028-02', '2028-01-31T23:59:59.999999Z', '29'],
-    ['2028-02', '2028-02-29T23:59:59.999999Z', '1'],
-    ['2023-12', '2023-12-31T23:59:59.999999Z', '1'],
+    ['2028-02', '2028-02-29T23:59:59.999999Z', '0'],
+    ['2023-12', '2023-12-31T23:59:59.999999Z', '0'],
     ['2023-12', '2024-01-01T00:00:00.000000Z', undefined],
     ['2024-01', '2023-12-31T23:59:59.999999Z', '31'],
-  ])('of %s counts the days at whose end there is what came at %s', async (name, at, total) => {
+  ])('of %s counts the time from when money came, at %s', async (name, at, total) => {
     expect(await statedFor(world.db, name, [deposit(at)])).toBe(total)
   })
 
   test.each([
     ['2024-01-31T23:59:59.999999Z', '0'],
-    ['2024-02-01T23:59:59.999999Z', '0'],
+    ['2024-02-01T12:00:00.000000Z', '0.5'],
+    ['2024-02-01T23:59:59.999999Z', '0.999999'],
     ['2024-02-02T00:00:00.000000Z', '1'],
-    ['2024-02-29T23:59:59.999999Z', '28'],
+    ['2024-02-29T23:59:59.999999Z', '28.999999'],
     ['2024-03-01T00:00:00.000000Z', '29'],
-  ])('of 2024-02 counts the days before what was there left at %s', async (at, total) => {
+  ])('of 2024-02 counts the time until money left, at %s', async (at, total) => {
     const left: Movement = { at, from: 0, asset: 'USDG', minor: HELD }
     expect(await statedFor(world.db, '2024-02', [deposit('2024-01-05T00:00:00.000000Z'), left])).toBe(total)
   })
@@ -429,6 +458,16 @@ describe('a statement', () => {
       return times < 0n ? { at, from: 0, asset: 'USDG', minor } : deposit(at, minor)
     })
     expect(await statedFor(world.db, '2024-02', movements)).toBe('29')
+  })
+
+  test('earns nothing worth having with a second a day', async () => {
+    const seconds = Array.from({ length: 29 }, (_, n) => `2024-02-${String(n + 1).padStart(2, '0')}`)
+    const movements = seconds.flatMap((day): Movement[] => [
+      deposit(`${day}T23:59:59.000000Z`),
+      { at: `${day}T23:59:59.999999Z`, from: 0, asset: 'USDG', minor: HELD },
+    ])
+    // 29 times 0.999999 s, where a day is 1.
+    expect(await statedFor(world.db, '2024-02', movements)).toBe('0.000335')
   })
 
   test.each([
@@ -496,7 +535,7 @@ describe('a statement', () => {
       expect(await generateStatements(db, period, customer_id)).toEqual([])
     const ref_id = `USDG_REWARDS-${holder.customer_id}-2028-02`
     expect(await generateStatements(db, period)).toEqual([
-      { customer_id: holder.customer_id, ref_id, total_amount: '30' },
+      { customer_id: holder.customer_id, ref_id, total_amount: '29.166666' },
     ])
     const statements = await statementsOf(db)
     expect(statements).toEqual([
@@ -508,7 +547,7 @@ describe('a statement', () => {
         product: 'USDG_REWARDS',
         status: 'STATEMENT_STATUS_GENERATED',
         asset: 'USDG',
-        total_amount_owed: '30',
+        total_amount_owed: '29.166666',
         amount_paid: '0',
         period_start: '2028-02-01T00:00:00.000000Z',
         period_end: '2028-02-29T23:59:59.999999Z',
@@ -560,6 +599,8 @@ describe('what is under way when the period ends', () => {
   const PERIOD = month('2027-05')
   const LAST = '2027-05-31T23:59:59.999999Z'
   const minor = 365_000_000n
+  /** So much that the last microsecond of the period earns 1. */
+  const earnsInAMicrosecond = minor * 86_400_000_000n
 
   /** A transaction of somebody else, who may not come to its end. */
   async function open(db: Database) {
@@ -600,7 +641,7 @@ describe('what is under way when the period ends', () => {
       }
       await setClock(LAST)
       const { tx, end } = await open(db)
-      const moveNow = await openMovement(tx, customer_id, undefined, { to, minor })
+      const moveNow = await openMovement(tx, customer_id, undefined, { to, minor: earnsInAMicrosecond })
       if (stage === 'posted') expect((await moveNow()).text).toBe(LAST)
 
       await setClock(PERIOD.next)
@@ -739,7 +780,7 @@ describe('the month that ended last', () => {
     })
     await expect
       .poll(() => statedIn(db, month('2028-02')), { timeout: 10_000 })
-      .toEqual(new Map([[customer_id, '25']]))
+      .toEqual(new Map([[customer_id, '24.5']]))
     await worker.stop()
   })
 })

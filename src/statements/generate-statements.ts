@@ -3,7 +3,7 @@ import { connectionLost, transaction, type Database, type Transaction } from '..
 import { newId, readClock } from '../db/ids.ts'
 import { lastPeriod, type Period } from './period.ts'
 import { holdRewardRates } from './reward-rates.ts'
-import { rewardOf, type Day } from './reward.ts'
+import { rewardOf, SECONDS_OF_A_DAY, type Day, type RewardMethod } from './reward.ts'
 import { PRODUCT, REWARD_ASSET, STATEMENT_TYPE } from './statement.ts'
 
 export interface Generated {
@@ -168,11 +168,12 @@ async function generate(tx: Transaction, customerId: string, period: Period): Pr
   if (rowCount === 0) return undefined
   await holdRewardRates(tx)
   const { text: now } = await readClock(tx)
-  const { total } = rewardOf(await selectDays(tx, customerId, period, now))
+  const { total } = rewardOf(await selectDays(tx, customerId, period, 'TIME_WEIGHTED', now))
   await tx.query(
     `
     update statements
-    set status = 'STATEMENT_STATUS_GENERATED', generated_at = $3, total_amount_owed = $4, amount_paid = 0
+    set status = 'STATEMENT_STATUS_GENERATED', generated_at = $3, total_amount_owed = $4, amount_paid = 0,
+        reward_method = 'TIME_WEIGHTED'
     where customer_id = $1 and ref_id = $2`,
     [customerId, ref_id, now, total],
   )
@@ -180,16 +181,21 @@ async function generate(tx: Transaction, customerId: string, period: Period): Pr
 }
 
 /**
- * Each day of a period: what all profiles held at its end, from the ledger's entries, and the rate in force, as it was
- * set by `asOf`. A profile's balance before the period is one look-up; then what the period's entries changed is added
- * up, day by day. So the time this takes grows with the changes in the period and not with the history before it.
+ * Each day of a period: the balance of all profiles over the day, from the ledger's entries, and the rate in force, as it
+ * was set by `asOf`. A profile's balance before the period is one look-up; then the changes in the period are added up, day
+ * by day, each for the seconds of its day that it was there. So the time this takes grows with the changes in the period
+ * and not with the history before it.
  */
 export async function selectDays(
   tx: Transaction,
   customerId: string,
   period: Pick<Period, 'start' | 'next'>,
+  method: RewardMethod,
   asOf: string,
 ): Promise<Day[]> {
+  // Of a change at this moment, the seconds of its day that count. A PostgreSQL interval has microseconds, so they are exact.
+  const seconds =
+    method === 'TIME_WEIGHTED' ? `extract(epoch from at::date + 1 - at)` : `${SECONDS_OF_A_DAY}::numeric`
   const { rows } = await tx.query<Day>(
     `
     with held as (
@@ -206,10 +212,10 @@ export async function selectDays(
         limit 1
       ) last
     ), changes as (
-      select (e.created_at at time zone 'UTC')::date as day, sum(e.amount) as amount
+      select at::date as day, sum(amount) as amount, sum(amount * ${seconds}) as weighted
       from held
       cross join lateral (
-        select created_at, amount
+        select created_at at time zone 'UTC' as at, amount
         from entries
         where customer_id = $1 and profile_id = held.profile_id and asset = $2 and profile_id is not null
           and created_at >= $3 and created_at < $4
@@ -221,7 +227,10 @@ export async function selectDays(
                              '1 day')::date as day
     )
     select d.day::text,
-           trim_scale(opening.balance + coalesce(sum(c.amount) over (order by d.day), 0))::text as balance,
+           trim_scale(
+             (opening.balance + coalesce(sum(c.amount) over (order by d.day) - coalesce(c.amount, 0), 0)) * ${SECONDS_OF_A_DAY}
+             + coalesce(c.weighted, 0)
+           )::text as balance_seconds,
            coalesce((
              select trim_scale(r.rate)::text
              from reward_rates r

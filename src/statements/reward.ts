@@ -1,48 +1,63 @@
 import { strict as assert } from 'node:assert'
 import { formatAmount, parseAmount } from '../assets/amount.ts'
 
-/** One day of a period: what was held at its end, and the annual rate in force. Decimal strings. */
+/**
+ * Which balance of a day earns the reward. TIME_WEIGHTED: its average from 00:00 to 24:00 UTC. END_OF_DAY: its last one, which
+ * a client could have for a microsecond a day; statements of earlier versions have it.
+ */
+export type RewardMethod = 'TIME_WEIGHTED' | 'END_OF_DAY'
+
+/** One day of a period, and the annual rate in force. Decimal strings. */
 export interface Day {
   /** YYYY-MM-DD, UTC. */
   day: string
-  balance: string
+  /** The balance times the seconds it was held, summed over the day: its average times 86,400. Exact. */
+  balance_seconds: string
   rate: string
 }
 
 /** Where a reward comes from, in decimal strings that are exact unless they say so. */
 export interface Derivation {
-  /** `product` is balance times rate; `reward` is that by 365, cut off after 12 decimals. */
-  days: (Day & { product: string; reward: string })[]
+  /**
+   * `average_balance` is balance_seconds by 86,400, and `reward` that times the rate by 365; both are cut off after 12
+   * decimals. `product` is balance_seconds times rate.
+   */
+  days: (Day & { average_balance: string; product: string; reward: string })[]
   /** The sum of the products. */
   products: string
-  /** The sum of the products by 365, rounded down to 6 decimals: what the statement states. */
+  /** The sum of the products by 86,400 and 365, rounded down to 6 decimals: what the statement states. */
   total: string
 }
 
 export const RATE_DECIMALS = 10
 const BALANCE_DECIMALS = 6
-const PRODUCT_DECIMALS = RATE_DECIMALS + BALANCE_DECIMALS
-const REWARD_DECIMALS = 12
+/** Seconds have 6 decimals: the database's clock counts microseconds. */
+const BALANCE_SECONDS_DECIMALS = BALANCE_DECIMALS + 6
+const PRODUCT_DECIMALS = RATE_DECIMALS + BALANCE_SECONDS_DECIMALS
+const SHOWN_DECIMALS = 12
 const TOTAL_DECIMALS = 6
-const DAYS_OF_A_YEAR = 365n
+export const SECONDS_OF_A_DAY = 86_400n
+const SECONDS_OF_A_YEAR = 365n * SECONDS_OF_A_DAY
 
 /**
- * The reward of a period (design section 5, "Statements"): each day's balance times its rate, summed, by 365 (in leap
- * years too), rounded down once, at the end. So it never exceeds the exact value, nor falls short of it by a unit.
+ * The reward of a period (design section 5, "Statements"): each day's average balance times its rate, summed, by 365 (in
+ * leap years too), rounded down once, at the end. So it never exceeds the exact value, nor falls short of it by a unit.
  */
 export function rewardOf(days: Day[]): Derivation {
-  const products = days.map(
-    ({ balance, rate }) => exact(balance, BALANCE_DECIMALS) * exact(rate, RATE_DECIMALS),
-  )
-  const sum = products.reduce((total, product) => total + product, 0n)
+  const derived = days.map((day) => {
+    const balanceSeconds = exact(day.balance_seconds, BALANCE_SECONDS_DECIMALS)
+    return { day, balanceSeconds, product: balanceSeconds * exact(day.rate, RATE_DECIMALS) }
+  })
+  const sum = derived.reduce((total, { product }) => total + product, 0n)
   return {
-    days: days.map((day, index) => ({
+    days: derived.map(({ day, balanceSeconds, product }) => ({
       ...day,
-      product: formatAmount(products[index]!, PRODUCT_DECIMALS),
-      reward: formatAmount(perDay(products[index]!, REWARD_DECIMALS), REWARD_DECIMALS),
+      average_balance: formatAmount(balanceSeconds / SECONDS_OF_A_DAY, BALANCE_SECONDS_DECIMALS),
+      product: formatAmount(product, PRODUCT_DECIMALS),
+      reward: formatAmount(byYear(product, SHOWN_DECIMALS), SHOWN_DECIMALS),
     })),
     products: formatAmount(sum, PRODUCT_DECIMALS),
-    total: formatAmount(perDay(sum, TOTAL_DECIMALS), TOTAL_DECIMALS),
+    total: formatAmount(byYear(sum, TOTAL_DECIMALS), TOTAL_DECIMALS),
   }
 }
 
@@ -52,6 +67,6 @@ function exact(text: string, decimals: number): bigint {
   return value
 }
 
-/** A product by 365, cut off: bigint division rounds down what is not negative. */
-const perDay = (product: bigint, decimals: number): bigint =>
-  product / (DAYS_OF_A_YEAR * 10n ** BigInt(PRODUCT_DECIMALS - decimals))
+/** A product by the seconds of a year, cut off: bigint division rounds down what is not negative. */
+const byYear = (product: bigint, decimals: number): bigint =>
+  product / (SECONDS_OF_A_YEAR * 10n ** BigInt(PRODUCT_DECIMALS - decimals))
