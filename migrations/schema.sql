@@ -78,7 +78,7 @@ create table broadcasts (
   constraint broadcasts_signed CHECK ((state = ANY (ARRAY['HELD'::text, 'DONE'::text])) OR crypto_tx_hash IS NOT NULL),
   constraint broadcasts_state CHECK (state = ANY (ARRAY['HELD'::text, 'SIGNED'::text, 'BROADCAST'::text, 'DONE'::text]))
 );
-CREATE INDEX broadcasts_crypto_tx_hash ON broadcasts USING btree (network, crypto_tx_hash) WHERE network = ANY (ARRAY['BITCOIN'::text, 'LITECOIN'::text, 'BITCOIN_CASH'::text]);
+CREATE INDEX broadcasts_crypto_tx_hash ON broadcasts USING btree (network, crypto_tx_hash) WHERE crypto_tx_hash IS NOT NULL;
 CREATE INDEX broadcasts_due ON broadcasts USING btree (customer_id, network, due_at) WHERE due_at IS NOT NULL;
 CREATE INDEX broadcasts_ended ON broadcasts USING btree (network, created_at) WHERE state = 'DONE'::text AND raw_transaction IS NOT NULL AND (network = ANY (ARRAY['ETHEREUM'::text, 'POLYGON_POS'::text, 'BASE'::text, 'ARBITRUM_ONE'::text, 'INK'::text, 'XLAYER'::text]));
 
@@ -380,6 +380,7 @@ create table orchestrations (
   metadata jsonb,
   created_at timestamp with time zone not null,
   updated_at timestamp with time zone not null,
+  hops smallint not null default 0,
   constraint orchestrations_pkey PRIMARY KEY (customer_id, id),
   constraint orchestrations_ref_id UNIQUE (customer_id, ref_id),
   constraint orchestrations_completed CHECK (status <> 'COMPLETED'::text OR destination_transfer_id IS NOT NULL),
@@ -449,6 +450,7 @@ create table replaced_transactions (
   replaced_at timestamp with time zone not null,
   constraint replaced_transactions_pkey PRIMARY KEY (customer_id, transfer_id, crypto_tx_hash)
 );
+CREATE INDEX replaced_transactions_crypto_tx_hash ON replaced_transactions USING btree (crypto_tx_hash);
 
 create table resolved_withdrawals (
   customer_id uuid not null,

@@ -21,6 +21,7 @@ import { matchingRule, selectActiveRules, type OrchestrationRule } from './recor
 import {
   insertOrchestrations,
   selectOrchestrationsByRefId,
+  type NewOrchestration,
   type Orchestration,
 } from './records/orchestration.ts'
 import { selectTransfersByRefId, type NewTransfer, type Transfer } from './records/transfer.ts'
@@ -49,7 +50,7 @@ export interface Decision extends Posted {
   /** The other side of an internal transfer. */
   counterpart?: Posted | undefined
   /** What it sets off, or is a part of. */
-  orchestration?: Orchestration | undefined
+  orchestration?: NewOrchestration | undefined
 }
 
 /** One request to move money. */
@@ -296,7 +297,7 @@ async function attemptBatch(
     rule: (sourceIds, asset) => matchingRule(rules, sourceIds, asset),
   }
   const posted: Posted[] = []
-  const orchestrations: Orchestration[] = []
+  const orchestrations: NewOrchestration[] = []
   const outcomes = movements.map((movement): Outcome => {
     try {
       requireNew(movement.ref_id, existing)

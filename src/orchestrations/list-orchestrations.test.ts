@@ -615,6 +615,7 @@ describe.each(SEEN)('reads no more than it must of 20,000 records, with statisti
         ...(rare === 3 && { fail_reason: 'test' }),
         ...(rare >= 3 || rare < 0 ? { orchestration_rule_id: ruleIds[rare === 6 ? 3 : 0] } : {}),
         destination_transfer_id: randomUUID(),
+        hops: 0,
         source: {},
         destination: {},
         created_at,

@@ -41,6 +41,7 @@ import { addressFromBytes } from '../networks/addresses.ts'
 import { MAGIC_OUTCOMES, magicAccountNumber, magicAddress } from '../networks/magic-addresses.ts'
 import type { MagicOutcome } from '../networks/magic-addresses.ts'
 import type { Networks } from '../networks/networks.ts'
+import { creditDeposits } from '../transfers/credit-deposits.ts'
 import { settleWithdrawals } from '../transfers/settle-withdrawals.ts'
 import { CLAIM_MAX, runOrchestrations } from './run-orchestrations.ts'
 
@@ -602,6 +603,50 @@ test('a rule may not pay an address of its own customer, which would start it ag
   const refused = await world.customer.call('POST', RULES, asked)
   expect(refused.status).toBe(400)
   expect(refused.body.detail).toContain('destination.crypto.address is a deposit address of this customer')
+})
+
+test('rules of two customers that pay each other come to an end', async () => {
+  const [one, other] = [await newWorld(), await newWorld()]
+  const network = 'SOLANA'
+  const depositAddress = async (world: World) => {
+    const asked = { profile_id: world.profiles[0]!, crypto_network: network }
+    return (await post<{ address: string }>(world, '/v2/transfer/deposit-addresses', asked)).address
+  }
+  const addresses = [await depositAddress(one), await depositAddress(other)] as const
+  for (const [world, address] of [
+    [one, addresses[1]],
+    [other, addresses[0]],
+  ] as const)
+    await post(world, RULES, {
+      ref_id: randomUUID(),
+      profile_id: world.profiles[0]!,
+      source_asset: 'USDG',
+      destination_asset: 'USDG',
+      source: { profile: { profile_id: world.profiles[0]! } },
+      destination: { crypto: { network, address } },
+    })
+  await deposit(one, 0, 'USDG', '100', { crypto_network: network, crypto_address: addresses[0] })
+
+  const listed = async (world: World) =>
+    (await get<{ items: Orchestration[] }>(world, `${ORCHESTRATIONS}?order=ASC`)).items
+  await expect
+    .poll(
+      async () => {
+        await finish()
+        await creditDeposits(service)
+        return [...(await listed(one)), ...(await listed(other))].map(({ status }) => status)
+      },
+      { timeout: 30_000 },
+    )
+    .toContain('FAILED')
+  const [first, second] = [await listed(one), await listed(other)]
+  expect(first.map(({ status }) => status)).toEqual(['COMPLETED', 'COMPLETED'])
+  expect(second.map(({ status }) => status)).toEqual(['COMPLETED', 'FAILED'])
+  expect(second[1]!.fail_reason!.detail).toMatch(/^the deposit has come through 3 orchestrations already/)
+  // The money of the last deposit stays.
+  expect(await balancesOf(one)).toEqual({})
+  expect(await balancesOf(other)).toEqual({ '0 USDG': second[1]!.source_amount })
+  await Promise.all([requireSound(one), requireSound(other), requireClean()])
 })
 
 test('a deposit of another asset than the rule is for starts nothing', async () => {

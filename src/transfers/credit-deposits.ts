@@ -3,8 +3,10 @@ import { findAsset, type CryptoNetwork } from '../assets/catalogue.ts'
 import { transaction, violatedConstraint, type Database } from '../db/database.ts'
 import type { Context } from '../http/operation.ts'
 import { deposit } from '../ledger/movements/deposit.ts'
-import { notionalUsd, usdPrices } from '../ledger/usd-prices.ts'
 import { freeze } from '../ledger/records/freezes.ts'
+import { selectOrchestratedPayments } from '../ledger/records/orchestration.ts'
+import { notionalUsd, usdPrices, type UsdPrices } from '../ledger/usd-prices.ts'
+import { canonicalAddress } from '../networks/addresses.ts'
 import { ChainReorganised, type NetworkAdapter } from '../networks/networks.ts'
 import { isReorganised, stopForReorganisation, takeBack } from './deposit-reorganisations.ts'
 import {
@@ -172,6 +174,7 @@ async function creditSome(
     minimumOf === undefined ? { cleared: agreed, below: [] } : await clearMinimum(db, agreed, minimumOf)
   const owners = await selectOwners(db, network, cleared)
   const prices = await usdPrices(db, settings.mode === 'sandbox')
+  const hops = await hopsOf(db, network, cleared)
   const done: { incoming: IncomingTransfer; transfer_id: string; isNew: boolean }[] = []
   const waiting = [
     ...doubted,
@@ -185,7 +188,8 @@ async function creditSome(
     cleared.map(async (incoming) => {
       try {
         const owner = theOwner(owners.get(incoming.address))
-        done.push({ incoming, ...(await credit({ db, ledger }, adapter, incoming, owner, prices)) })
+        const terms = { owner, prices, hops: hops.get(incoming) ?? 0 }
+        done.push({ incoming, ...(await credit({ db, ledger }, adapter, incoming, terms)) })
       } catch (error) {
         waiting.push({ incoming, reason: 'FAILED', detail: (error as Error).message })
       }
@@ -243,13 +247,33 @@ function theOwner(owners: Owner[] | undefined): Owner {
   return owner
 }
 
+/** How many orchestrations of this platform deposits have come through, for those that one of them has paid. */
+async function hopsOf(
+  db: Database,
+  network: CryptoNetwork,
+  deposits: IncomingTransfer[],
+): Promise<ReadonlyMap<IncomingTransfer, number>> {
+  const hashes = deposits.map(({ crypto_tx_hash }) => crypto_tx_hash)
+  const payments = hashes.length === 0 ? [] : await selectOrchestratedPayments(db, network, hashes)
+  const canonical = (address: string) => canonicalAddress(network, address, { testNetworks: true })
+  const hops = new Map<IncomingTransfer, number>()
+  for (const incoming of deposits) {
+    const own = payments.filter(
+      ({ crypto_tx_hash, destination_address }) =>
+        crypto_tx_hash === incoming.crypto_tx_hash &&
+        canonical(destination_address) === canonical(incoming.address),
+    )
+    if (own.length > 0) hops.set(incoming, Math.max(...own.map((payment) => payment.hops)))
+  }
+  return hops
+}
+
 /** Credits a deposit; gives its transfer, also when it was credited before. */
 async function credit(
   { db, ledger }: Pick<Context, 'db' | 'ledger'>,
   { isSimulated }: Pick<NetworkAdapter, 'isSimulated'>,
   { network, asset, amount, address, crypto_tx_hash, crypto_tx_index }: IncomingTransfer,
-  owner: Owner,
-  prices: Awaited<ReturnType<typeof usdPrices>>,
+  { owner, prices, hops }: { owner: Owner; prices: UsdPrices; hops: number },
 ): Promise<{ transfer_id: string; isNew: boolean }> {
   const known = findAsset(asset)
   if (known === undefined) throw new Error(`${asset} is not in the catalogue any more`)
@@ -261,6 +285,7 @@ async function credit(
     minor,
     arrivedAt: isSimulated ? `simulated:${network}` : `custody:${network}`,
     place: owner,
+    hops,
     convertToUsd: owner.conversion_target_asset === 'USD',
     record: {
       crypto_network: network,

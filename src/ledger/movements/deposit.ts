@@ -3,7 +3,7 @@ import { decimalsOf } from '../../assets/catalogue.ts'
 import { convertible, inUnitsOf, onProfileAs } from '../conversion.ts'
 import { onPlatform, type PlatformAccount } from '../entries.ts'
 import type { Decision, Movement, View } from '../ledger.ts'
-import type { Orchestration } from '../records/orchestration.ts'
+import type { NewOrchestration } from '../records/orchestration.ts'
 import { destinationOf, sourceOf, type OrchestrationRule } from '../records/orchestration-rule.ts'
 import type { Transfer } from '../records/transfer.ts'
 
@@ -18,6 +18,8 @@ export interface Deposit {
   arrivedAt: PlatformAccount
   /** What owns the memo or the address that it was sent with: whose these are, the transfer's too. */
   place: DepositPlace | undefined
+  /** How many orchestrations of this platform it has come through. */
+  hops?: number
   /** Credit it as USD, if it is a platform stablecoin and whole cents. */
   convertToUsd?: boolean
   /** What else its record shows. */
@@ -42,6 +44,12 @@ export interface DepositPlace {
   account_id?: string | null | undefined
   metadata?: Record<string, string> | null | undefined
 }
+
+/**
+ * Most orchestrations in a chain, each paying the deposit address that starts the next. Two rules that pay each other's
+ * address would go round for ever, and each round costs the platform network fees.
+ */
+export const HOPS_MAX = 3
 
 /**
  * Credits a deposit (spec 2.1): COMPLETED at once. Where an orchestration rule waits for it, at its own place or on
@@ -96,7 +104,7 @@ export function credited(
       onPlatform(arrived.arrivedAt, asset, -minor),
       ...onProfileAs(profile_id, balanceAsset, minor, asset),
     ],
-    orchestration: rule && orchestrationOf(rule, transfer),
+    orchestration: rule && orchestrationOf(rule, transfer, arrived.hops ?? 0),
   }
 }
 
@@ -106,15 +114,18 @@ function balanceAssetOf({ asset, minor, convertToUsd }: Deposit): string {
   return converts ? 'USD' : asset
 }
 
-/** The orchestration that a deposit sets off. Its id is the deposit's group_id. */
-function orchestrationOf(rule: OrchestrationRule, transfer: Transfer): Orchestration {
+/** The orchestration that a deposit sets off, FAILED after too many hops. Its id is the deposit's group_id. */
+function orchestrationOf(rule: OrchestrationRule, transfer: Transfer, hops: number): NewOrchestration {
+  const endless = hops >= HOPS_MAX
   return {
     id: transfer.group_id!,
     customer_id: rule.customer_id,
     profile_id: rule.profile_id,
     identity_id: transfer.identity_id,
     account_id: transfer.account_id,
-    status: 'PROCESSING',
+    status: endless ? 'FAILED' : 'PROCESSING',
+    ...(endless && { fail_reason: { detail: ENDLESS } }),
+    hops,
     source_asset: rule.source_asset,
     destination_asset: rule.destination_asset,
     source_amount: transfer.total,
@@ -127,3 +138,5 @@ function orchestrationOf(rule: OrchestrationRule, transfer: Transfer): Orchestra
     updated_at: transfer.updated_at,
   }
 }
+
+const ENDLESS = `the deposit has come through ${HOPS_MAX} orchestrations already, and starts no other: it stays on the profile`

@@ -1,4 +1,5 @@
 import { Type, type Static } from 'typebox'
+import type { CryptoNetwork } from '../../assets/catalogue.ts'
 import type { Queryable, Transaction } from '../../db/database.ts'
 import { Amount, AssetSymbol, Metadata, Network, RefId, Text, Timestamp, Uuid } from '../../http/fields.ts'
 
@@ -72,6 +73,12 @@ export const Orchestration = Type.Object(
 )
 export type Orchestration = Static<typeof Orchestration>
 
+/** An orchestration that is to be written. */
+export interface NewOrchestration extends Orchestration {
+  /** How many orchestrations its deposit has come through (default: 0). */
+  hops?: number
+}
+
 type Linked = 'source_transfer' | 'destination_transfer' | 'fail_reason'
 /** A row of `orchestrations`: the record, nulls for what is absent, links and reason without their wrapping. */
 export type OrchestrationRow = { [K in keyof Omit<Orchestration, Linked>]: Orchestration[K] } & {
@@ -124,7 +131,7 @@ export async function selectOrchestrationsByRefId(
 export async function insertOrchestrations(
   tx: Transaction,
   customerId: string,
-  orchestrations: Orchestration[],
+  orchestrations: NewOrchestration[],
 ): Promise<void> {
   if (orchestrations.length === 0) return
   // In the order of the unique key: two processes that insert the same ref_ids wait for each other, not in a ring.
@@ -134,16 +141,18 @@ export async function insertOrchestrations(
     text: `
       insert into orchestrations (customer_id, id, profile_id, identity_id, account_id, ref_id, source_asset,
                                   destination_asset, source_amount, source_transfer_id, destination_transfer_id,
-                                  source, destination, orchestration_rule_id, status, metadata, created_at,
-                                  updated_at)
+                                  source, destination, orchestration_rule_id, status, fail_reason, hops, metadata,
+                                  created_at, updated_at)
       select $1, id, profile_id, identity_id, account_id, ref_id, source_asset, destination_asset, source_amount,
              (source_transfer ->> 'transfer_id')::uuid, (destination_transfer ->> 'transfer_id')::uuid,
-             source, destination, orchestration_rule_id, status, metadata, created_at, updated_at
+             source, destination, orchestration_rule_id, status, fail_reason ->> 'detail', coalesce(hops, 0), metadata,
+             created_at, updated_at
       from json_to_recordset($2) as new (id uuid, profile_id uuid, identity_id uuid, account_id uuid, ref_id text,
                                          source_asset text, destination_asset text, source_amount numeric,
                                          source_transfer jsonb, destination_transfer jsonb, source jsonb,
-                                         destination jsonb, orchestration_rule_id uuid, status text, metadata jsonb,
-                                         created_at timestamptz, updated_at timestamptz)`,
+                                         destination jsonb, orchestration_rule_id uuid, status text, fail_reason jsonb,
+                                         hops smallint, metadata jsonb, created_at timestamptz,
+                                         updated_at timestamptz)`,
     values: [customerId, JSON.stringify(sorted)],
   })
 }
@@ -179,4 +188,35 @@ export async function endOrchestrations(
       where o.ctid = e.place`,
     values: [customerId, now, JSON.stringify(ended)],
   })
+}
+
+/** A payment by an orchestration: the transaction, whom it pays, and how many orchestrations the money has come through. */
+export interface OrchestratedPayment {
+  crypto_tx_hash: string
+  destination_address: string
+  hops: number
+}
+
+/** The payments among these transactions of a network that orchestrations have made, whichever customer's they are. */
+export async function selectOrchestratedPayments(
+  db: Queryable,
+  network: CryptoNetwork,
+  hashes: string[],
+): Promise<OrchestratedPayment[]> {
+  const { rows } = await db.query<OrchestratedPayment>(
+    `
+    select sent.crypto_tx_hash, t.destination_address, o.hops + 1 as hops
+    from (
+      select customer_id, transfer_id, crypto_tx_hash
+      from broadcasts
+      where network = $1 and crypto_tx_hash = any ($2)
+      union all
+      select customer_id, transfer_id, crypto_tx_hash from replaced_transactions where crypto_tx_hash = any ($2)
+    ) sent
+    join transfers t on t.customer_id = sent.customer_id and t.id = sent.transfer_id
+    join orchestrations o on o.customer_id = t.customer_id and o.id = t.group_id
+    where t.crypto_network = $1`,
+    [network, hashes],
+  )
+  return rows
 }
