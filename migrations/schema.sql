@@ -36,6 +36,14 @@ create table accounts (
 CREATE INDEX accounts_id ON accounts USING btree (id);
 CREATE INDEX accounts_identity ON accounts USING btree (customer_id, identity_id, id);
 
+create table acknowledged_transactions (
+  network text not null,
+  crypto_tx_hash text not null,
+  id uuid not null,
+  acknowledged_at timestamp with time zone not null,
+  constraint acknowledged_transactions_pkey PRIMARY KEY (network, crypto_tx_hash)
+);
+
 create table api_clients (
   customer_id uuid not null,
   id uuid not null,

@@ -48,6 +48,7 @@ const GROUPS: [names: string[], load: () => Promise<Group>][] = [
   [['identity'], async () => (await import('./commands/identities.ts')).identityCommands],
   [['statements', 'rewards'], async () => (await import('./commands/statements.ts')).statementCommands],
   [['networks', 'withdrawal'], async () => (await import('./commands/networks.ts')).networkCommands],
+  [['treasury', 'wallet'], async () => (await import('./commands/treasury.ts')).treasuryCommands],
   [['keys'], async () => (await import('./commands/keys.ts')).keyCommands],
   [['freeze', 'unfreeze'], async () => (await import('./commands/freezes.ts')).freezeCommands],
   [['deposits'], async () => (await import('./commands/deposits.ts')).depositCommands],

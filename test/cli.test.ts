@@ -203,6 +203,15 @@ describe('help', () => {
     ['bursar client enable', ['client', 'enable'], ['<client_id>', '--json']],
     ['bursar customer disable', ['customer', 'disable'], ['<customer_id>', '--json']],
     ['bursar freeze', ['freeze'], ['customer', 'profile', 'network', 'all', 'list']],
+    ['bursar treasury', ['treasury'], ['send', 'list', 'cancel']],
+    [
+      'bursar treasury send',
+      ['treasury', 'send'],
+      ['--network <network>', '--asset', '--amount', '--to <address>', '--reference', '--json'],
+    ],
+    ['bursar wallet', ['wallet'], ['consolidate', 'acknowledge']],
+    ['bursar wallet consolidate', ['wallet', 'consolidate'], ['--max-fee-rate <amount>', '--json']],
+    ['bursar wallet acknowledge', ['wallet', 'acknowledge'], ['--tx-hash <hash>', '--json']],
     ['bursar account', ['account'], ['disable', 'enable']],
     ['bursar account disable', ['account', 'disable'], ['<account_id>', '--user', '--json']],
     ['bursar account enable', ['account', 'enable'], ['<account_id>', '--user', '--json']],
@@ -635,6 +644,21 @@ describe('accounts and withdrawals', () => {
       'to rescan a network that is none',
       ['deposits', 'rescan', '--network', 'DOGE', '--from', '1', '--to', '2'],
       /must be one of BITCOIN, .*XLAYER\.$/,
+    ],
+    [
+      'to send to cold storage without a reference',
+      ['treasury', 'send', '--network', 'LITECOIN', '--asset', 'LTC', '--amount', '1', '--to', 'x'],
+      /required option '--reference <text>' not specified$/,
+    ],
+    [
+      'to acknowledge a transaction of a network that is not configured',
+      ['wallet', 'acknowledge', '--network', 'LITECOIN', '--tx-hash', '0'.repeat(64)],
+      /^LITECOIN has no section in BURSAR_NETWORKS_FILE$/,
+    ],
+    [
+      'to cancel a treasury transfer that is unknown',
+      ['treasury', 'cancel', NOBODY],
+      new RegExp(`^there is no treasury transfer ${NOBODY}$`),
     ],
     [
       'to resume a network that is not configured',

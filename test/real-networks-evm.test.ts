@@ -7,6 +7,7 @@
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import {
   dieEverywhere,
+  dieInTreasury,
   evmWorld,
   prepare,
   startRealService,
@@ -51,4 +52,11 @@ test('a worker that dies between any two steps loses nothing and pays nothing tw
             (select count(*) from broadcasts) + (select count(*) from evm_sweeps where kind = 'TOP_UP') as kept`,
   )
   expect(rows).toEqual([{ next: String(made), kept: String(made) }])
+})
+
+test('a worker that dies while it moves coins to cold storage moves them once', async () => {
+  await prepare(service, world, { asset: 'ETH', amount: '5' })
+  await workToTheEnd(service, world)
+  const places = await dieInTreasury(service, world, { asset: 'ETH', amount: '0.010000000000000003' })
+  expect(places.length).toBeGreaterThan(5)
 })

@@ -8,6 +8,7 @@ import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { HAS_LITECOIND } from './litecoin-node.ts'
 import {
   dieEverywhere,
+  dieInTreasury,
   litecoinWorld,
   prepare,
   startRealService,
@@ -49,5 +50,12 @@ describe.skipIf(!HAS_LITECOIND)('on Litecoin', () => {
       'commit',
     ])
       expect(places.some((place) => place.includes(step))).toBe(true)
+  })
+
+  test('a worker that dies while it moves coins to cold storage moves them once', async () => {
+    for (let coins = 1; coins <= 4; coins++) await prepare(service, world, { asset: 'LTC', amount: '2' })
+    await workToTheEnd(service, world)
+    const places = await dieInTreasury(service, world, { asset: 'LTC', amount: '0.10000003' })
+    expect(places.length).toBeGreaterThan(5)
   })
 })

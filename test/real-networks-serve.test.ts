@@ -14,6 +14,8 @@ import { createCustomer } from '../src/customers/create-customer.ts'
 import { SCOPES } from '../src/http/scopes.ts'
 import { Ledger } from '../src/ledger/ledger.ts'
 import { deposit } from '../src/ledger/movements/deposit.ts'
+import type { TreasuryTransfer } from '../src/ledger/records/treasury.ts'
+import { verify } from '../src/ledger/verify.ts'
 import type { Transfer } from '../src/ledger/records/transfer.ts'
 import type { NetworkReport } from '../src/networks/network-status.ts'
 import { createApiClient } from '../src/oauth/api-clients.ts'
@@ -90,6 +92,15 @@ describe.each([
     ])) as [string, string, [number | null]]
     expect(errors).toBe('')
     return { code, said }
+  }
+  async function command(args: string[]): Promise<{ code: number | null; said: string; errors: string }> {
+    const child = spawn(process.execPath, [...PROGRAM, ...args], { env: { ...ENVIRONMENT, ...environment } })
+    const [said, errors, [code]] = (await Promise.all([
+      text(child.stdout),
+      text(child.stderr),
+      once(child, 'close'),
+    ])) as [string, string, [number | null]]
+    return { code, said, errors }
   }
   async function reported(): Promise<{ code: number | null; report: NetworkReport }> {
     const child = spawn(process.execPath, [...PROGRAM, 'networks', 'status', '--json'], {
@@ -232,6 +243,70 @@ describe.each([
         expect(report.custody.find((one) => one.asset === asset)!.difference).toBe('0')
         expect(code).toBe(0)
       })
+    },
+  )
+
+  test.skipIf(skipped)(
+    'commands move coins to cold storage and back, once, and the running worker does it',
+    async () => {
+      const cold = await world.newAddress()
+      const order = [
+        'treasury',
+        'send',
+        '--network',
+        world.network,
+        '--asset',
+        asset,
+        '--amount',
+        '0.2',
+        '--to',
+        cold,
+      ]
+      const [first, again] = [
+        await command([...order, '--reference', 'cold 1', '--json']),
+        await command([...order, '--reference', 'cold 1', '--json']),
+      ]
+      expect(first.code).toBe(0)
+      const { id } = JSON.parse(first.said) as { id: string }
+      expect(JSON.parse(first.said)).toMatchObject({ is_new: true, status: 'PENDING', amount: '0.2' })
+      expect(JSON.parse(again.said)).toMatchObject({ is_new: false, id })
+      expect(first.errors).toMatch(/"msg":"ordered a treasury transfer"/)
+      const listed = async () =>
+        (
+          JSON.parse((await command(['treasury', 'list', '--json'])).said) as {
+            transfers: TreasuryTransfer[]
+          }
+        ).transfers
+      await until(async () => expect(await listed()).toMatchObject([{ id, status: 'COMPLETED' }]))
+      const [{ crypto_tx_hash: hash }] = (await listed()) as [TreasuryTransfer]
+      expect(await world.received(cold, asset)).toMatchObject([{ hash, amount: '0.2' }])
+      expect((await command(['treasury', 'list'])).said).toContain('cold 1')
+      expect((await status()).said).toContain('in cold storage 0.2')
+
+      for (const [args, reason] of [
+        [[...order, '--reference', ''], 'reference must have 1 to 100 characters'],
+        [['treasury', 'cancel', id], `withdrawal ${id} is COMPLETED`],
+        [['wallet', 'acknowledge', '--network', world.network, '--tx-hash', hash!], `${hash} is known`],
+        [
+          ['wallet', 'consolidate', '--network', world.network],
+          world.network === 'LITECOIN' ? 'there is nothing to merge' : 'has no coins to merge',
+        ],
+      ] as const) {
+        const refused = await command([...args])
+        expect([args, refused.code, refused.errors]).toEqual([args, 1, expect.stringContaining(reason)])
+      }
+
+      const back = await world.pay(await hotWallet(), asset, '0.2')
+      await mine(world.mining)
+      const acknowledge = ['wallet', 'acknowledge', '--network', world.network, '--tx-hash', back.hash]
+      expect((await command(acknowledge)).said).toContain(`0.2 ${asset} from cold storage`)
+      expect((await command(acknowledge)).said).toBe(`${back.hash} was acknowledged before.\n`)
+      const { report } = await reported()
+      expect(report.custody.find((one) => one.asset === asset)).toMatchObject({
+        difference: '0',
+        in_cold: '0',
+      })
+      expect((await verify(database.db)).disagreements).toEqual([])
     },
   )
 

@@ -3,6 +3,7 @@
  * workers that die at any step they are told.
  */
 import { spawn } from 'node:child_process'
+import { randomInt, randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -20,9 +21,11 @@ import { decimalsOf, type CryptoNetwork } from '../src/assets/catalogue.ts'
 import { Ledger } from '../src/ledger/ledger.ts'
 import type { Transfer } from '../src/ledger/records/transfer.ts'
 import { verify } from '../src/ledger/verify.ts'
+import { WithdrawalMacs } from '../src/ledger/withdrawal-macs.ts'
 import { configuredNetworks } from '../src/networks/configured.ts'
 import { networkReports } from '../src/networks/network-status.ts'
 import type { Networks } from '../src/networks/networks.ts'
+import { orderTreasurySend } from '../src/transfers/treasury.ts'
 import { deployToken, startAnvil, TOKEN_ABI } from './anvil.ts'
 import { LitecoinNode } from './litecoin-node.ts'
 import {
@@ -493,32 +496,78 @@ const PLACES_MAX = 500
 /** The whole ledger is held against the chain after so many deaths: one that did harm is among the last ones. */
 const AGREEMENT_EVERY = 10
 
-/**
- * Turn after turn, each with customers of its own: a worker dies at the next place, a healthy one does the rest, and
- * then everything is held against the chain. Ends with the worker that does not die. Gives the places.
- */
+/** `dieAtEachPlace` with customers of its own for each turn, who deposit and withdraw. */
 export async function dieEverywhere(service: RealService, world: World, turn: Turn): Promise<string[]> {
+  let now = await prepare(service, world, turn.deposit)
+  await workToTheEnd(service, world)
+  return dieAtEachPlace(service, world, async () => {
+    const [its, next] = [now, await prepare(service, world, turn.deposit)]
+    const orders = await order(world, its, turn)
+    now = next
+    return () => requireDone(world, its, orders, turn)
+  })
+}
+
+/** What signs and follows is the same code as for withdrawals, which die everywhere. */
+const TREASURY_PLACES_EVERY = process.env.TEST_EVERY_STEP === undefined ? 3 : 1
+
+/** `dieAtEachPlace` with a treasury transfer for each turn, which is ordered again once it has ended. */
+export function dieInTreasury(
+  service: RealService,
+  world: World,
+  { asset, amount }: { asset: string; amount: string },
+): Promise<string[]> {
+  const { db, networks } = service
+  const adapter = networks.get(world.network)!
+  const macs = new WithdrawalMacs(MASTER_KEYS)
+  return dieAtEachPlace(
+    service,
+    world,
+    async () => {
+      const destination_address = await world.newAddress()
+      const send = { network: world.network, asset, amount, destination_address, reference: randomUUID() }
+      const { transfer } = await orderTreasurySend({ db, macs }, adapter, send)
+      return async () => {
+        const again = await orderTreasurySend({ db, macs }, adapter, send)
+        expect(again).toMatchObject({ is_new: false, transfer: { id: transfer.id, status: 'COMPLETED' } })
+        const arrived = await world.received(destination_address, asset)
+        expect(arrived).toMatchObject([{ hash: again.transfer.crypto_tx_hash, amount }])
+      }
+    },
+    TREASURY_PLACES_EVERY,
+  )
+}
+
+/**
+ * Turn after turn: a worker dies at the next place, a healthy one does the rest, and then everything is held against the
+ * chain. `begin` orders what a turn is about, and gives what must hold in its end. Ends with the worker that does not die.
+ * Gives the places. `every`: only each so many-th of them, from one that is drawn.
+ */
+async function dieAtEachPlace(
+  service: RealService,
+  world: World,
+  begin: () => Promise<() => Promise<void>>,
+  every = 1,
+): Promise<string[]> {
   const workers = await killedWorkers(service, world)
   const places: string[] = []
+  const first = randomInt(every)
   try {
-    let now = await prepare(service, world, turn.deposit)
-    await workToTheEnd(service, world)
     for (let turns = 1; turns <= PLACES_MAX; turns++) {
-      const next = await prepare(service, world, turn.deposit)
-      const orders = await order(world, now, turn)
-      const place = await workers.run(places.length)
+      const requireIts = await begin()
+      const at = first + places.length * every
+      const place = await workers.run(at)
       try {
         await requireNoLocks(service)
         if (place !== undefined) await workToTheEnd(service, world)
-        await requireDone(world, now, orders, turn)
+        await requireIts()
         await requireAtRest(service, world)
         if (turns % AGREEMENT_EVERY === 0 || place === undefined) await requireAgreement(service, world)
       } catch (error) {
-        throw new Error(`after a worker that died ${places.length}: ${place}`, { cause: error })
+        throw new Error(`after a worker that died at ${at}: ${place}`, { cause: error })
       }
       if (place === undefined) return places
       places.push(place)
-      now = next
     }
     throw new Error('the worker has more places to die at than is believed')
   } finally {

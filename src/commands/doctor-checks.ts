@@ -16,6 +16,7 @@ import { listSigningKeys } from '../oauth/signing-keys.ts'
 import { openNetworks } from '../serve.ts'
 import type { Settings } from '../settings.ts'
 import { plainTransports } from '../transport-security.ts'
+import { PAYOUT_TYPES } from '../ledger/records/treasury.ts'
 
 /** What `bursar doctor` looks at. Nothing here starts, makes or changes anything. */
 
@@ -286,7 +287,7 @@ const DUE = `
     select due_at from broadcasts where due_at < clock_timestamp() and waiting_reason is null
     union all
     select t.created_at from transfers t
-    where t.status = 'PENDING' and t.type in ('CRYPTO_WITHDRAWAL', 'WIRE_WITHDRAWAL')
+    where t.status = 'PENDING' and t.type in ${PAYOUT_TYPES}
       and not exists (select from broadcasts b where b.customer_id = t.customer_id and b.transfer_id = t.id)
     union all
     select created_at from orchestrations o

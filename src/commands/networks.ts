@@ -204,8 +204,8 @@ function textOf(report: NetworkReport): string {
   return [
     `${crypto_network}: ${reachable ? `at height ${height}, ${typeof confirmations === 'number' ? `${confirmations} confirmations` : `confirmed when ${confirmations}`}` : `NOT REACHABLE: ${error}`}`,
     ...custody.map(
-      ({ asset, held, hot_wallet, in_custody, difference, short }) =>
-        `  ${asset}: holds ${held}${hot_wallet === undefined ? '' : ` (the hot wallet ${hot_wallet})`}, in custody ${in_custody}, difference ${difference}${short ? ': TOO LITTLE' : ''}`,
+      ({ asset, held, hot_wallet, in_custody, in_cold, difference, short }) =>
+        `  ${asset}: holds ${held}${hot_wallet === undefined ? '' : ` (the hot wallet ${hot_wallet})`}, in custody ${in_custody}${in_cold === undefined ? '' : `, in cold storage ${in_cold}`}, difference ${difference}${short ? ': TOO LITTLE' : ''}`,
     ),
     ...report.fees.map(
       ({ asset, collected, paid }) => `  fees in ${asset}: collected ${collected}, paid ${paid}`,

@@ -51,6 +51,12 @@ export function idsAt(createdAt: Moment): () => string {
   return () => newId(createdAt, sequence++)
 }
 
+/**
+ * The platform itself, as the owner of transfers and entries. It is no customer: it has no row in `customers`, no
+ * clients and no profiles, so no token can read or make its records.
+ */
+export const PLATFORM_ID = '00000000-0000-0000-0000-000000000000'
+
 /** What an id looks like. */
 export const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
 

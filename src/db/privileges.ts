@@ -18,6 +18,7 @@ interface TablePrivileges {
  */
 export const PRIVILEGES: Readonly<Record<string, TablePrivileges>> = {
   account_members: { insert: true },
+  acknowledged_transactions: { insert: true },
   accounts: { insert: true, update: ['user_disabled', 'admin_disabled', 'updated_at'] },
   api_clients: { insert: true, update: ['disabled_at'] },
   balances: { insert: true, update: ['available', 'version', 'updated_at'] },

@@ -8,6 +8,9 @@ import { decimalsOf, type CryptoNetwork } from '../assets/catalogue.ts'
 export type PlatformAccount =
   | `in_flight:${CryptoNetwork | 'WIRE'}`
   | `custody:${CryptoNetwork}`
+  // What the platform keeps off its hot wallets: what was moved there less what came back. More came back than was moved
+  // there where the platform has put in money of its own.
+  | `cold:${CryptoNetwork}`
   // What the sandbox's networks hold: invented, and never custody of a real network of the same name.
   | `simulated:${CryptoNetwork}`
   // What transactions have really cost; against `fees`, what was made or lost on them.
@@ -43,13 +46,14 @@ export const onPlatform = (account: PlatformAccount, asset: string, amount: bigi
 
 /**
  * What happened to a transfer; or SWEPT: a transaction that moves what lies at deposit addresses has ended. Each event
- * is posted once: it is part of the entries' primary key.
+ * is posted once: it is part of the entries' primary key. SETTLED is also the event of a transaction that an operator
+ * has acknowledged.
  */
 export type LedgerEvent = 'CREATED' | 'SETTLED' | 'REFUNDED' | 'SWEPT'
 
 /** One ledger transaction: the entries of one event of one transfer, zero-sum per asset. */
 export interface Posting {
-  /** Of SWEPT, the id of the sweep. */
+  /** Of SWEPT, the id of the sweep; of an acknowledged transaction, its id. */
   transfer_id: string
   event: LedgerEvent
   entries: Entry[]
@@ -59,6 +63,12 @@ export interface Posting {
 export const networkFeeEntries = (network: CryptoNetwork, asset: string, fee: bigint): Entry[] => [
   onPlatform(`network_fees:${network}`, asset, -fee),
   onPlatform(`custody:${network}`, asset, fee),
+]
+
+/** Money of the platform that has left a network's hot wallet; negative: that has come in to it. */
+export const coldEntries = (network: CryptoNetwork, asset: string, left: bigint): Entry[] => [
+  onPlatform(`cold:${network}`, asset, -left),
+  onPlatform(`custody:${network}`, asset, left),
 ]
 
 /** Throws an assertion unless the assets exist and the entries sum to zero for each. */

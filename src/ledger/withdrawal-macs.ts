@@ -1,4 +1,5 @@
 import { createHmac, createSecretKey, timingSafeEqual, type KeyObject } from 'node:crypto'
+import { PAYOUT_TYPES, WITHDRAWAL_TYPES } from './records/treasury.ts'
 import type { Queryable, Transaction } from '../db/database.ts'
 import type { MasterKey, MasterKeys } from '../keys/master-keys.ts'
 import { canonicalAddress } from '../networks/addresses.ts'
@@ -245,7 +246,7 @@ export async function sealPending(tx: Transaction, openMasterKeys: () => Promise
   for (;;) {
     const { rows } = await tx.query<AcceptedRow>(
       `${selectAccepted()}
-       where t.status = 'PENDING' and t.type in ('CRYPTO_WITHDRAWAL', 'WIRE_WITHDRAWAL') and t.mac is null
+       where t.status = 'PENDING' and t.type in ${WITHDRAWAL_TYPES} and t.mac is null
        limit ${PAGE}`,
     )
     if (rows.length === 0) return
@@ -267,7 +268,7 @@ export async function sealPending(tx: Transaction, openMasterKeys: () => Promise
 export async function sealWithdrawal(tx: Transaction, macs: WithdrawalMacs, id: string): Promise<Accepted> {
   const { rows } = await tx.query<AcceptedRow & { open: boolean }>(
     `${selectAccepted(IS_OPEN)}
-     where t.id = $1 and t.type in ('CRYPTO_WITHDRAWAL', 'WIRE_WITHDRAWAL')
+     where t.id = $1 and t.type in ${PAYOUT_TYPES}
      for update of t`,
     [id],
   )
@@ -297,7 +298,7 @@ export async function notAccepted(
   for (;;) {
     const { rows } = await db.query<AcceptedRow>(
       `${selectAccepted()}
-       where t.customer_id = $1 and t.id > $2 and t.type in ('CRYPTO_WITHDRAWAL', 'WIRE_WITHDRAWAL')
+       where t.customer_id = $1 and t.id > $2 and t.type in ${PAYOUT_TYPES}
          and (t.mac is not null or t.status = 'PENDING'
               or t.created_at > (select run_at from schema_version where version = 18))
        order by t.id

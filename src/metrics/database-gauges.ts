@@ -1,5 +1,6 @@
 import { Gauge, type Registry } from 'prom-client'
 import { transaction, type Database, type Transaction } from '../db/database.ts'
+import { PAYOUT_TYPES } from '../ledger/records/treasury.ts'
 
 /** The gauges of records are read anew at most this often, and never for more than a tenth of the time. */
 const FRESH_MS = 5_000
@@ -184,7 +185,7 @@ const NOT_BEGUN = `
          extract(epoch from clock_timestamp() - min(t.created_at)) as age,
          extract(epoch from clock_timestamp() - min(t.created_at)) as overdue
   from transfers t
-  where t.status = 'PENDING' and t.type in ('CRYPTO_WITHDRAWAL', 'WIRE_WITHDRAWAL')
+  where t.status = 'PENDING' and t.type in ${PAYOUT_TYPES}
     and not exists (select from broadcasts b where b.customer_id = t.customer_id and b.transfer_id = t.id)
   group by 1`
 

@@ -3,6 +3,8 @@ export interface Coin {
   outpoint: string
   amount: bigint
   vbytes: number
+  /** Whether the transaction that made it is in a block. */
+  isMined: boolean
 }
 
 /** A withdrawal as an output. */
@@ -18,12 +20,18 @@ export interface Plan<P extends Payment> {
   change: bigint[]
 }
 
+/** How a transaction is put together. */
 export interface PlanLimits {
   /** Minor units for 1,000 virtual bytes. */
   rate: bigint
   /** What a script of change takes. */
   changeScriptBytes: number
+  /** It merges coins: it spends the smallest first, and its change is one coin. */
+  consolidates?: boolean
 }
+
+/** So many of the largest coins are left out of a consolidation, so that withdrawals are paid meanwhile. */
+const COINS_KEPT = 10
 
 /** Nodes relay no transaction above 100,000 virtual bytes. */
 const VBYTES_MAX = 90_000
@@ -59,12 +67,39 @@ export function spendableAtOnce(coins: readonly Coin[]): { amount: bigint; count
   return { amount, count }
 }
 
+/**
+ * The coins that one consolidation merges: the smallest that one transaction may spend, without those that are not worth
+ * what it costs to spend them at the rate, and without the `COINS_KEPT` largest. `amount` is what is left of them, in one
+ * coin, at that rate.
+ */
+export function consolidationOf(
+  coins: readonly Coin[],
+  rate: bigint,
+  outputScriptBytes: number,
+): { coins: Coin[]; amount: bigint; fee: bigint } {
+  const chosen: Coin[] = []
+  let [value, vbytes] = [0n, OVERHEAD_VBYTES + outputVbytes(outputScriptBytes)]
+  const candidates = largestFirst(worthSpending(coins, rate)).slice(COINS_KEPT).reverse()
+  for (const coin of candidates) {
+    if (vbytes + coin.vbytes > VBYTES_MAX) break
+    chosen.push(coin)
+    value += coin.amount
+    vbytes += coin.vbytes
+  }
+  const fee = feeOf(rate, vbytes)
+  return { coins: chosen, amount: value - fee, fee }
+}
+
+/** Those that are worth more than it costs to spend them. */
+export const worthSpending = (coins: readonly Coin[], rate: bigint): Coin[] =>
+  coins.filter(({ amount, vbytes }) => amount > feeOf(rate, vbytes))
+
 const largestFirst = (coins: readonly Coin[]): Coin[] =>
   [...coins].sort((a, b) => (a.amount < b.amount ? 1 : a.amount > b.amount ? -1 : 0))
 
 /**
- * Builds a transaction up, a payment at a time, from the largest coins: these are the fewest inputs. `add` gives whether
- * the coins and the size allow the payment beside those before it.
+ * Builds a transaction up, a payment at a time, from the largest coins: these are the fewest inputs. A consolidation takes
+ * the smallest instead. `add` gives whether the coins and the size allow the payment beside those before it.
  */
 export class Batch<P extends Payment> {
   readonly #coins: Coin[]
@@ -76,7 +111,7 @@ export class Batch<P extends Payment> {
   #due = 0n
 
   constructor(coins: readonly Coin[], limits: PlanLimits) {
-    this.#coins = largestFirst(coins)
+    this.#coins = limits.consolidates ? largestFirst(coins).reverse() : largestFirst(coins)
     this.#limits = limits
   }
 
@@ -114,7 +149,8 @@ export class Batch<P extends Payment> {
     const coins = this.#coins.slice(0, this.#taken)
     const left = this.#value - this.#due - this.#fee(this.#vbytes)
     const perChange = this.#fee(outputVbytes(this.#limits.changeScriptBytes))
-    const wanted = BigInt(Math.max(1, COINS_WANTED - (this.#coins.length - this.#taken)))
+    const missing = this.#limits.consolidates ? 1 : COINS_WANTED - (this.#coins.length - this.#taken)
+    const wanted = BigInt(Math.max(1, missing))
     const affordable = left / (SPLIT_MIN + perChange)
     const count = affordable < 1n ? 1n : affordable < wanted ? affordable : wanted
     const amount = left - count * perChange

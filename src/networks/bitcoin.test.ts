@@ -17,6 +17,7 @@ import { Failures } from '../../test/failures.ts'
 import { HAS_LITECOIND, LitecoinNode } from '../../test/litecoin-node.ts'
 import {
   credit,
+  MASTER_KEYS,
   newCustomer,
   startTestService,
   type TestCustomer,
@@ -26,10 +27,21 @@ import { formatAmount, parseAmount, parseStoredAmount } from '../assets/amount.t
 import { openDatabase, transaction, violatedConstraint, type Database } from '../db/database.ts'
 import { deposit } from '../ledger/movements/deposit.ts'
 import type { Transfer } from '../ledger/records/transfer.ts'
+import { freeze } from '../ledger/records/freezes.ts'
+import { PLATFORM_ID } from '../ledger/records/treasury.ts'
 import { verify } from '../ledger/verify.ts'
+import { signOnlyAccepted, WithdrawalMacs } from '../ledger/withdrawal-macs.ts'
+import { cancelForOperator } from '../transfers/cancel-withdrawal.ts'
 import { markWithdrawalPaid } from '../transfers/mark-withdrawal-paid.ts'
 import { resendWithdrawal } from '../transfers/resend-withdrawal.ts'
 import { settleWithdrawals } from '../transfers/settle-withdrawals.ts'
+import {
+  acknowledgeTransaction,
+  cancelTreasuryTransfer,
+  orderConsolidation,
+  orderTreasurySend,
+  type TreasurySend,
+} from '../transfers/treasury.ts'
 import { bitcoinAdapter, type BitcoinConfig } from './bitcoin.ts'
 import { networkReports } from './network-status.ts'
 import type { Arrival, Network, NetworkAdapter, Networks, Withdrawal } from './networks.ts'
@@ -152,6 +164,21 @@ describe.skipIf(!HAS_LITECOIND)('over a Litecoin node', () => {
     }
     // The whole fee is posted: custody is what the wallet has.
     await requireAtRest()
+    // Bytes that several share are held against what each asked for.
+    const [{ transfer }] = created as [(typeof created)[0]]
+    const redirect = (address: string) =>
+      service.owner.query('update transfers set destination_address = $2 where id = $1', [
+        transfer.id,
+        address,
+      ])
+    await redirect(await node.newAddress())
+    expect((await verify(service.db)).disagreements).toMatchObject([
+      {
+        rule: 'every signed transaction pays what was asked for',
+        detail: expect.stringContaining(`transfer ${transfer.id}`) as string,
+      },
+    ])
+    await redirect(transfer.destination_address!)
   })
 
   test('a withdrawal waits while the fee is above its ceiling', async () => {
@@ -977,7 +1004,229 @@ describe.skipIf(!HAS_LITECOIND)('over a Litecoin node', () => {
       expect(await locks()).toEqual([])
     })
   })
+
+  // -------------------------------------------------------------------------------------------- treasury
+
+  describe('what the platform moves for itself', () => {
+    beforeAll(async () => {
+      coldAddress = await node.newAddress()
+      await emptyWallet()
+      gap = await custodyGap()
+    })
+    /** What the wallet has beyond custody, which tests before have left. */
+    let gap: bigint
+    async function custodyGap(): Promise<bigint> {
+      const { rows } = await service.db.query<{ sum: string }>(
+        `select coalesce(sum(amount), 0) as sum from entries where account = 'custody:LITECOIN'`,
+      )
+      return minorOf(await node.bursar.call<string>('getbalance')) + minorOf(rows[0]!.sum)
+    }
+    /** Nothing is locked, and the ledger has moved as the wallet has. */
+    async function requireSameGap(): Promise<void> {
+      expect(inCoin(await custodyGap())).toBe(inCoin(gap))
+      expect(await locks()).toEqual([])
+      expect((await verify(service.db)).disagreements).toEqual([])
+    }
+    const signing = () => networksOf(signOnlyAccepted(adapter(), MACS))
+
+    test('goes to cold storage once, behind what customers withdraw, and its entries say so', async () => {
+      const customer = await newDepositor(['3', '3'])
+      const { transfer } = await orderSend({ reference: 'cold 1' })
+      expect(transfer).toMatchObject({ status: 'PENDING', amount: '1.2', reference: 'cold 1', state: null })
+      const created = await withdraw(customer, '0.5', await node.newAddress())
+      await work(signing())
+      const [ours, theirs] = [await kept(transfer), await kept(created)]
+      expect(ours.crypto_tx_hash).not.toBe(theirs.crypto_tx_hash)
+      // Ordered again with the same reference, it is the same.
+      for (const amount of ['1.2', '1.20'])
+        expect(await orderSend({ reference: 'cold 1', amount })).toMatchObject({
+          is_new: false,
+          transfer: { id: transfer.id },
+        })
+      await settle([created])
+      await settle([transfer])
+      expect(await received(coldAddress)).toMatchObject([{ txid: ours.crypto_tx_hash, amount: '1.2' }])
+      expect([await sumOf('cold'), (await orderSend({ reference: 'cold 1' })).transfer.status]).toEqual([
+        '-1.2',
+        'COMPLETED',
+      ])
+      const [report] = await networkReports(
+        service.db,
+        new Map([['LITECOIN', { adapter: adapter(), confirmations: DEPTH, lowMark: undefined }]]),
+      )
+      expect(report!.custody).toMatchObject([{ asset: 'LTC', in_cold: '1.2', difference: inCoin(gap) }])
+      await requireSameGap()
+    })
+
+    test('is refused where it would not leave, is more than there is, or is another of the same reference', async () => {
+      const own = await adapter().newDepositAddress('LITECOIN', randomUUID())
+      const owner = await newCustomer(service)
+      const given = await owner.call<{ address: string }>('POST', '/v2/transfer/deposit-addresses', {
+        profile_id: owner.profile_id,
+        crypto_network: 'LITECOIN',
+      })
+      for (const [changes, reason] of [
+        [{ destination_address: own.address }, /^to: .* is of the hot wallet of LITECOIN itself$/],
+        [{ destination_address: given.body.address }, /^to: .* is a deposit address$/],
+        [{ destination_address: 'rltc1qnonsense' }, /^to: rltc1qnonsense is no address of LITECOIN$/],
+        [{ amount: '1000000' }, /^amount: the hot wallet of LITECOIN has [0-9.]+ LTC$/],
+        [{ amount: '0' }, /^amount must be above 0, with at most 8 decimals$/],
+        [{ amount: '0.000000001' }, /^amount must be above 0/],
+        [{ asset: 'ETH' }, /^asset ETH is not on LITECOIN$/],
+        [{ reference: ' ' }, /^reference must have 1 to 100 characters$/],
+        [
+          { reference: 'cold 1', amount: '1.3' },
+          /^reference cold 1 is of another transfer: its amount is 1.2, not 1.3$/,
+        ],
+      ] as const)
+        await expect(orderSend(changes), JSON.stringify(changes)).rejects.toThrow(reason)
+      const { rowCount } = await service.db.query('select from transfers where customer_id = $1', [
+        PLATFORM_ID,
+      ])
+      expect(rowCount).toBe(1)
+    })
+
+    test('is not signed on a frozen network, nor while a withdrawal waits for the hot wallet, and can be cancelled', async () => {
+      const { transfer } = await orderSend({ amount: '0.4' })
+      await freeze(service.db, { kind: 'NETWORK', network: 'LITECOIN' }, 'OPERATOR', 'looking')
+      await work(signing())
+      expect(await waitingReasons([transfer])).toEqual([expect.stringContaining('looking')])
+      await service.db.query('delete from freezes')
+
+      const customer = await newCustomer(service)
+      await credit(service.ledger, customer, 'LTC', '1000')
+      const large = await withdraw(customer, '900', await node.newAddress())
+      await work(signing())
+      await work(signing())
+      expect(await waitingReasons([transfer])).toEqual(["customers' withdrawals wait for the hot wallet"])
+      expect(await locks()).toEqual([])
+
+      expect(await cancelTreasuryTransfer(service.db, transfer.id)).toMatchObject({ changed: true })
+      expect(await cancelTreasuryTransfer(service.db, transfer.id)).toMatchObject({ changed: false })
+      await expect(cancelTreasuryTransfer(service.db, large.id)).rejects.toThrow(
+        'there is no treasury transfer',
+      )
+      await cancelForOperator(service.db, large.id)
+      const { rowCount } = await service.db.query('select from entries where transfer_id = $1', [transfer.id])
+      expect(rowCount).toBe(0)
+      expect(await received(coldAddress)).toHaveLength(1)
+    })
+
+    test('is not signed once its amount or destination was changed in the database', async () => {
+      const { transfer } = await orderSend({ amount: '0.2' })
+      await service.owner.query('update transfers set destination_address = $2 where id = $1', [
+        transfer.id,
+        await node.newAddress(),
+      ])
+      await work(signing())
+      expect(await waitingReasons([transfer])).toEqual([expect.stringContaining('its MAC does not match')])
+      await cancelTreasuryTransfer(service.db, transfer.id)
+    })
+
+    test('merges the smallest coins into one, for no more than it may cost', async () => {
+      await newDepositor([...Array<string>(10).fill('1'), ...Array<string>(30).fill('0.05')])
+      const before = await coins()
+      const { held } = await adapter().status()
+      await expect(consolidate('x')).rejects.toThrow('the fee rate must be an amount of LTC')
+      const { transfer } = await consolidate('0.00005')
+      expect(await consolidate()).toMatchObject({ is_new: false, transfer: { id: transfer.id } })
+      setFees('0.00006')
+      await work(signing())
+      expect(await waitingReasons([transfer])).toEqual([
+        "the network's fee is 0.00006 LTC for a kvB, and the consolidation pays 0.00005 LTC at most",
+      ])
+      setFees('0.00004')
+      await work(signing())
+      await work(signing())
+      // It is replaced for no more than it may cost.
+      setFees('0.00006')
+      await node.restart(['-mempoolreplacement=1'])
+      await work(hasty())
+      const { crypto_tx_hash } = await kept(transfer)
+      proxy.answer = undefined
+      await settle([transfer])
+      expect((await kept(transfer)).crypto_tx_hash).toBe(crypto_tx_hash)
+      const after = await coins()
+      expect(after.length).toBeLessThanOrEqual(10 + 2)
+      expect(before.length).toBeGreaterThanOrEqual(40)
+      const cost = minorOf(held.LTC!) - minorOf((await adapter().status()).held.LTC!)
+      expect(cost).toBeGreaterThan(0n)
+      expect(after.map(({ amount }) => inCoin(minorOf(amount)))).toContain(transfer.amount)
+      await requireSameGap()
+      await expect(consolidate()).rejects.toThrow('there is nothing to merge')
+    })
+
+    test('by hand holds up the wallet until it is acknowledged, and is posted as the chain tells it', async () => {
+      const customer = await newDepositor(['4', '4'])
+      const hash = await node.pay(node.bursar, { [coldAddress]: '1.5' })
+      const created = await withdraw(customer, '1', await node.newAddress())
+      await work()
+      expect(await waitingReasons([created])).toEqual([
+        expect.stringContaining(`the wallet has sent ${hash}`),
+      ])
+      await expect(acknowledge(hash)).rejects.toThrow(`${hash} has 0 confirmations, and needs ${DEPTH}`)
+      await expect(acknowledge('0'.repeat(64))).rejects.toThrow('has no transaction')
+      await node.mine(DEPTH)
+      const { fee } = await node.bursar.call<{ fee: string }>('gettransaction', hash)
+      expect(await acknowledge(hash)).toMatchObject({
+        is_new: true,
+        moved: [{ asset: 'LTC', amount: '-1.5' }],
+        networkFee: { asset: 'LTC', amount: inCoin(-minorOf(fee)) },
+      })
+      expect(await acknowledge(hash)).toMatchObject({ is_new: false })
+      expect(await sumOf('cold')).toBe('-2.7')
+      await expect(markWithdrawalPaid(service.db, networksOf(adapter()), created.id, hash)).rejects.toThrow(
+        "was acknowledged as the platform's own",
+      )
+      await settle([created])
+      const { crypto_tx_hash } = await kept(created)
+      await expect(acknowledge(crypto_tx_hash)).rejects.toThrow('is known')
+      await requireSameGap()
+
+      // What comes back is acknowledged too; a deposit is not.
+      const { address } = await adapter().newDepositAddress('LITECOIN', randomUUID())
+      const back = await node.pay(node.miner, { [address]: '0.7' })
+      await node.mine(DEPTH)
+      expect(await acknowledge(back)).toMatchObject({ moved: [{ asset: 'LTC', amount: '0.7' }] })
+      expect(await sumOf('cold')).toBe('-2')
+      await requireSameGap()
+    })
+  })
 })
+
+// ---------------------------------------------------------------------------------------------- treasury
+
+const MACS = new WithdrawalMacs(MASTER_KEYS)
+
+const orderSend = (changes: Partial<TreasurySend> = {}) => {
+  const send = {
+    network: 'LITECOIN',
+    asset: 'LTC',
+    amount: '1.2',
+    reference: randomUUID(),
+    ...changes,
+  } as const
+  return orderTreasurySend({ db: service.db, macs: MACS }, adapter(), {
+    destination_address: coldAddress,
+    ...send,
+  })
+}
+let coldAddress: string
+
+const consolidate = (maxFeeRate?: string) =>
+  orderConsolidation({ db: service.db, macs: MACS }, adapter(), 'LITECOIN', maxFeeRate)
+const acknowledge = (hash: string) => acknowledgeTransaction(service.db, adapter(), 'LITECOIN', hash)
+
+/** What the platform's ledger has of an account of the network. */
+async function sumOf(account: string): Promise<string> {
+  const { rows } = await service.db.query<{ sum: string }>(
+    'select coalesce(sum(amount), 0) as sum from entries where customer_id = $1 and account = $2',
+    [PLATFORM_ID, `${account}:LITECOIN`],
+  )
+  return inCoin(minorOf(rows[0]!.sum))
+}
+
+const coins = () => node.bursar.call<{ amount: string }[]>('listunspent', 0)
 
 // ---------------------------------------------------------------------------------------------- Bursar
 
@@ -1021,7 +1270,7 @@ async function work(networks = networksOf(adapter()), db: Database = service.db)
 const ROUNDS_MAX = 60
 
 /** The worker and the miner, until the withdrawals have ended. */
-async function settle(transfers: Transfer[]): Promise<void> {
+async function settle(transfers: { id: string }[]): Promise<void> {
   for (let round = 1; round <= ROUNDS_MAX; round++) {
     await work()
     const { rowCount } = await service.db.query(
@@ -1056,7 +1305,7 @@ async function available(customer: TestCustomer): Promise<string> {
   return (await customer.call<{ available: string }>('GET', path)).body.available
 }
 
-async function kept({ id }: Transfer) {
+async function kept({ id }: { id: string }) {
   const { rows } = await service.db.query<{
     state: string
     raw_transaction: Buffer | null
@@ -1065,7 +1314,7 @@ async function kept({ id }: Transfer) {
   return rows[0]!
 }
 
-async function waitingReasons(transfers: Transfer[]): Promise<(string | null)[]> {
+async function waitingReasons(transfers: { id: string }[]): Promise<(string | null)[]> {
   const { rows } = await service.db.query<{ transfer_id: string; waiting_reason: string | null }>(
     'select transfer_id, waiting_reason from broadcasts where transfer_id = any ($1)',
     [transfers.map(({ id }) => id)],

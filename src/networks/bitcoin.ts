@@ -4,15 +4,28 @@ import { RawOldTx, RawTx } from '@scure/btc-signer/script.js'
 import { formatAmount, parseAmount, parseStoredAmount } from '../assets/amount.ts'
 import { NETWORKS } from '../assets/catalogue.ts'
 import type { Database, Transaction } from '../db/database.ts'
+import { PLATFORM_ID } from '../db/ids.ts'
 import { canonicalAddress } from './addresses.ts'
-import { Batch, CHANGE_MIN, inputVbytes, spendableAtOnce, type Coin, type Payment } from './bitcoin-batch.ts'
+import {
+  Batch,
+  CHANGE_MIN,
+  consolidationOf,
+  inputVbytes,
+  spendableAtOnce,
+  worthSpending,
+  type Coin,
+  type Payment,
+  type PlanLimits,
+} from './bitcoin-batch.ts'
 import { bitcoinRpc, RpcError, type BitcoinRpcConfig, type RpcCall } from './bitcoin-rpc.ts'
 import type {
   Arrival,
   BroadcastAnswer,
   BroadcastWithdrawal,
+  ConsolidationPlan,
   DepositScan,
   EndedTransaction,
+  MovedOnChain,
   NetworkAdapter,
   NetworkFee,
   PaidWithdrawal,
@@ -48,6 +61,8 @@ const POLL_MS = 5_000
 const STUCK_AFTER_MS = 3_600_000
 /** Most withdrawals that one transaction pays. */
 const PAYMENTS_MAX = 250
+/** A consolidation merges so many coins at least. */
+const CONSOLIDATED_MIN = 2
 /** Most transactions that are made and tried, before one is signed that the node would take. */
 const TRIES_MAX = 12
 /** A withdrawal that has waited so long for the hot wallet keeps what it needs: no younger one takes it. */
@@ -171,6 +186,8 @@ interface Unspent {
 
 interface WalletTransaction {
   txid: string
+  /** What the wallet has more for it, without the fee: negative for what it sends to others. */
+  amount: string
   hex: string
   blockhash?: string
   confirmations: string
@@ -302,6 +319,7 @@ export function bitcoinAdapter(
         outpoint: outpointOf(output),
         amount: minorOf(output.amount),
         vbytes: inputVbytes(output.scriptPubKey),
+        isMined: Number(output.confirmations) > 0,
       })),
       shallow: free.filter(isShallow).reduce((sum, { amount }) => sum + minorOf(amount), 0n),
       unsentChange: kept
@@ -394,8 +412,8 @@ export function bitcoinAdapter(
   }
 
   /**
-   * Those of these hashes that are no withdrawal's, whatever replaced it. One that an operator marked as a withdrawal's is
-   * known when all that it pays is accounted for.
+   * Those of these hashes that are no withdrawal's, whatever replaced it, and that no operator has acknowledged. One that an
+   * operator marked as a withdrawal's is known when all that it pays is accounted for.
    */
   async function unknownOf(tx: Transaction, hashes: string[]): Promise<string[]> {
     if (hashes.length === 0) return []
@@ -406,6 +424,10 @@ export function bitcoinAdapter(
       union
       select crypto_tx_hash from replaced_transactions where crypto_tx_hash = any ($1)`,
       [hashes],
+    )
+    const acknowledged = await tx.query<{ crypto_tx_hash: string }>(
+      'select crypto_tx_hash from acknowledged_transactions where network = $1 and crypto_tx_hash = any ($2)',
+      [network, hashes],
     )
     const partly = await tx.query<{ crypto_tx_hash: string }>(
       `
@@ -419,6 +441,7 @@ export function bitcoinAdapter(
     )
     const known = new Set(rows.map(({ crypto_tx_hash }) => crypto_tx_hash))
     for (const { crypto_tx_hash } of partly.rows) known.delete(crypto_tx_hash)
+    for (const { crypto_tx_hash } of acknowledged.rows) known.add(crypto_tx_hash)
     return hashes.filter((hash) => !known.has(hash))
   }
 
@@ -440,7 +463,8 @@ export function bitcoinAdapter(
 
   /**
    * Pays as many as it can with one transaction, in their order. What does not fit, or cannot be paid now, waits with the
-   * reason, and its profile's later ones behind it.
+   * reason, and its profile's later ones behind it. A consolidation has a transaction of its own, where nothing else is to be
+   * signed.
    */
   async function sign(tx: Transaction, withdrawals: Withdrawal[]): Promise<Signing[]> {
     const strange = await sentElsewhere(tx)
@@ -452,10 +476,79 @@ export function bitcoinAdapter(
       return withdrawals.map(() => waits(reason))
     }
     const signings = new Map<Withdrawal, Signing>()
-    const payable = await payableOf(withdrawals, signings)
-    const chosen = choose(payable, coins, rate, await longestWaiting(tx), signings)
-    await signSome(chosen, coins, rate, signings)
+    const payouts = withdrawals.filter((one) => feeMaxOf(one) === undefined)
+    const consolidations = withdrawals.filter((one) => feeMaxOf(one) !== undefined)
+    if (payouts.length > 0) {
+      const payable = await payableOf(payouts, signings)
+      const chosen = choose(payable, coins, rate, await longestWaiting(tx), signings)
+      const limits = { rate, changeScriptBytes: dialect.changeScriptBytes }
+      await signSome(chosen, coins.ready, limits, signings)
+    } else await signConsolidation(consolidations[0]!, coins, rate, signings)
+    for (const one of consolidations)
+      if (!signings.has(one)) signings.set(one, waits('another transaction is signed first'))
     return withdrawals.map((withdrawal) => signings.get(withdrawal)!)
+  }
+
+  /**
+   * Merges the wallet's smallest coins into one. It was planned for the most that it may pay, so that at a lower rate the
+   * same coins do, and what is left is change.
+   */
+  async function signConsolidation(
+    withdrawal: Withdrawal,
+    { ready }: Coins,
+    rate: bigint,
+    signings: Map<Withdrawal, Signing>,
+  ): Promise<void> {
+    const most = feeMaxOf(withdrawal)!
+    if (rate > most) {
+      const reason = `the network's fee is ${inCoin(rate)} for a kvB, and the consolidation pays ${inCoin(most)} at most`
+      signings.set(withdrawal, waits(reason))
+      return
+    }
+    const payable = await payableOf([withdrawal], signings)
+    const coins = mergeable(ready, most)
+    const limits = { rate, changeScriptBytes: dialect.changeScriptBytes, consolidates: true }
+    if (payable.some((one) => !new Batch<Payable>(coins, limits).add(one)))
+      signings.set(withdrawal, waits('coins that it was to merge are spent: cancel it, and order another'))
+    else await signSome(payable, coins, limits, signings)
+  }
+
+  /** Coins in blocks: what is merged is one large transaction, and should wait for no other. */
+  const mergeable = (ready: readonly Coin[], rate: bigint): Coin[] =>
+    worthSpending(ready, rate).filter(({ isMined }) => isMined)
+
+  /** Of a consolidation. */
+  const feeMaxOf = ({ consolidation_fee_max }: Withdrawal): bigint | undefined =>
+    consolidation_fee_max == null ? undefined : minorOf(consolidation_fee_max)
+
+  /** Plans to merge coins. From here to the commit, nobody else signs. */
+  async function planConsolidation(
+    tx: Transaction,
+    maxFeeRate: string | undefined,
+  ): Promise<ConsolidationPlan> {
+    const asked = maxFeeRate === undefined ? ceiling! : parseAmount(maxFeeRate, DECIMALS)
+    if (asked === undefined || asked <= 0n) throw new Error(`the fee rate must be an amount of ${coin}`)
+    const strange = await sentElsewhere(tx)
+    if (strange !== undefined) throw new Error(strange)
+    const rate = smaller(asked, ceiling!)
+    const { ready } = await reconcileLocks(tx)
+    const { coins, amount, fee } = consolidationOf(mergeable(ready, rate), rate, dialect.changeScriptBytes)
+    if (coins.length < CONSOLIDATED_MIN)
+      throw new Error(
+        `the wallet has ${ready.length} coins to spend, of which the largest stay as they are: there is nothing to merge`,
+      )
+    if (amount < CHANGE_MIN)
+      throw new Error(
+        `merging ${coins.length} coins may cost ${inCoin(fee)}, and they hold ${inCoin(amount + fee)}`,
+      )
+    const { address } = await newDepositAddress()
+    return {
+      destination_address: address,
+      amount: formatAmount(amount, DECIMALS),
+      coins: coins.length,
+      fee_max: formatAmount(fee, DECIMALS),
+      max_fee_rate: formatAmount(rate, DECIMALS),
+    }
   }
 
   /** Those whose address the node knows to pay; the others are refused. */
@@ -489,7 +582,7 @@ export function bitcoinAdapter(
       from broadcasts b
       join transfers t on t.customer_id = b.customer_id and t.id = b.transfer_id
       where b.network = $1 and b.state = 'HELD' and b.due_at is not null and t.status = 'PENDING'
-        and b.waiting_reason like 'the hot wallet has %'
+        and t.customer_id <> '${PLATFORM_ID}' and b.waiting_reason like 'the hot wallet has %'
         and b.waiting_since < clock_timestamp() - make_interval(secs => $2::float8 / 1000)
       order by t.id
       limit 1`,
@@ -535,7 +628,7 @@ export function bitcoinAdapter(
     const also = [
       there > amount && once.count < ready.length
         ? `; it is in ${ready.length} coins, of which one transaction can spend ${once.count}, and these hold ` +
-          `${inCoin(once.amount)}: consolidate them`
+          `${inCoin(once.amount)}: 'bursar wallet consolidate' merges them`
         : '',
       unsentChange > 0n
         ? `; ${inCoin(unsentChange)} more are change of transactions that are not sent yet`
@@ -554,8 +647,8 @@ export function bitcoinAdapter(
    */
   async function signSome(
     chosen: Payable[],
-    coins: Coins,
-    rate: bigint,
+    coins: readonly Coin[],
+    limits: PlanLimits,
     signings: Map<Withdrawal, Signing>,
   ): Promise<void> {
     const left: Payable[][] = [chosen]
@@ -563,7 +656,7 @@ export function bitcoinAdapter(
     for (let tries = 1; tries <= TRIES_MAX && left.length > 0; tries++) {
       const some = left.shift()!
       if (some.length === 0) continue
-      const made = await signOne(some, coins, rate)
+      const made = await signOne(some, coins, limits)
       if ('signed' in made) {
         for (const [index, { withdrawal }] of made.paid.entries()) {
           const crypto_tx_index = String(index)
@@ -589,10 +682,10 @@ export function bitcoinAdapter(
   /** Signs a transaction that pays all of these, in their order, before its change. Throws RpcError, with nothing locked. */
   async function signOne(
     some: Payable[],
-    coins: Coins,
-    rate: bigint,
+    coins: readonly Coin[],
+    limits: PlanLimits,
   ): Promise<{ signed: SignedTransaction; paid: Payable[] } | { reason: string; ofAll: boolean }> {
-    const batch = new Batch<Payable>(coins.ready, { rate, changeScriptBytes: dialect.changeScriptBytes })
+    const batch = new Batch<Payable>(coins, limits)
     const paid = some.filter((one) => batch.add(one))
     const plan = batch.plan()
     const scripts = await changeScripts(plan.change.length)
@@ -891,6 +984,71 @@ export function bitcoinAdapter(
   }
 
   /**
+   * What a transaction of the wallet has moved that an operator says is the platform's own. Outputs that withdrawals are
+   * marked as paid by are theirs, and so is their part of the fee. Deposits in it are deposits.
+   */
+  async function movedBy(tx: Transaction, hash: string): Promise<MovedOnChain> {
+    const [transaction] = await inWallet([hash])
+    if (transaction === undefined) throw new Error(`the wallet of ${network} has no transaction ${hash}`)
+    const { fee, confirmations } = transaction
+    if (Number(confirmations) < depth)
+      throw new Error(`${hash} has ${confirmations} confirmations, and needs ${depth}`)
+    if ((await unknownOf(tx, [hash])).length === 0)
+      throw new Error(`${hash} is known: it is a withdrawal's, or of the platform's own`)
+    if (fee === undefined) return { moved: await broughtBy(tx, transaction) }
+    if (minorOf(fee) > 0n) throw new Error(`only a part of what ${hash} spends is the wallet's`)
+    const { rows } = await tx.query<{ crypto_tx_index: string; amount: string }>(
+      `
+      select b.crypto_tx_index, t.amount
+      from broadcasts b
+      join transfers t on t.customer_id = b.customer_id and t.id = b.transfer_id
+      where b.network = '${network}' and b.crypto_tx_hash = $1`,
+      [hash],
+    )
+    const all = sent(transaction)
+    const paid = rows.reduce((sum, { amount }) => sum + minorOf(amount), 0n)
+    const theirs = rows.reduce(
+      (sum, { crypto_tx_index }) =>
+        sum + partOf(-minorOf(fee), { of: all.length, rank: all.indexOf(crypto_tx_index) }),
+      0n,
+    )
+    // Negative: what all others than the wallet have got.
+    const left = minorOf(transaction.amount) + paid
+    return {
+      moved: left === 0n ? [] : [{ asset: coin, amount: formatAmount(left, DECIMALS) }],
+      networkFee: { asset: coin, amount: formatAmount(-minorOf(fee) - theirs, DECIMALS) },
+    }
+  }
+
+  /** What somebody else's transaction has brought to the wallet, beside deposits. Throws an Error when that is nothing. */
+  async function broughtBy(
+    tx: Transaction,
+    { txid, details }: WalletTransaction,
+  ): Promise<MovedOnChain['moved']> {
+    const received = details.flatMap(({ category, address, amount }) =>
+      category === 'receive' ? [{ address: canonical(address ?? '') ?? '', amount: minorOf(amount) }] : [],
+    )
+    const { rows } = await tx.query<{ address: string }>(
+      'select address from deposit_addresses where address = any ($1)',
+      [received.map(({ address }) => address)],
+    )
+    const deposits = new Set(rows.map(({ address }) => address))
+    const brought = received
+      .filter(({ address }) => !deposits.has(address))
+      .reduce((sum, { amount }) => sum + amount, 0n)
+    if (brought === 0n)
+      throw new Error(
+        `${txid} has brought nothing to the hot wallet but deposits, which are credited by themselves`,
+      )
+    return [{ asset: coin, amount: formatAmount(brought, DECIMALS) }]
+  }
+
+  async function isOwnAddress(address: string): Promise<boolean> {
+    const { ismine } = await rpc.call<{ ismine: boolean }>('getaddressinfo', address)
+    return ismine
+  }
+
+  /**
    * The wallet's transactions behind a block ('': all), and the block at the depth. When the chain has left that block, the
    * node goes back to where it forked; when it does not even know the block, it gives everything.
    */
@@ -976,6 +1134,8 @@ export function bitcoinAdapter(
     rates: { current: bigint; step: bigint },
   ): Promise<SignedTransaction | undefined> {
     const { raw_transaction, crypto_tx_hash } = together[0]!
+    // Only a consolidation has a maximum of its own.
+    const most = smaller(ceiling!, feeMaxOf(together[0]!) ?? ceiling!)
     const old = RawTx.decode(raw_transaction)
     if (!old.inputs.every(({ sequence }) => sequence <= REPLACEABLE_SEQUENCE_MAX)) return undefined
     const hex = raw_transaction.toString('hex')
@@ -1010,7 +1170,7 @@ export function bitcoinAdapter(
       amounts[index]! -= taken
       missing -= taken
     }
-    if (rates.current > ceiling! || missing > 0n) return undefined
+    if (rates.current > most || missing > 0n) return undefined
     const unsigned = RawOldTx.encode({
       version: old.version,
       inputs: old.inputs.map((input) => ({ ...input, finalScriptSig: new Uint8Array() })),
@@ -1119,6 +1279,9 @@ export function bitcoinAdapter(
     ...(dialect.isReplaceable && { replace, stuckAfterMs: config.stuckAfterMs ?? STUCK_AFTER_MS }),
     paidBy,
     resend,
+    movedBy,
+    isOwnAddress,
+    planConsolidation,
     newDepositAddress,
     arrivals,
     arrivalsIn,
@@ -1152,7 +1315,7 @@ function elsewhere(stranger: Stranger, others: Stranger[]): string {
   return (
     `the wallet has sent ${stranger.txid}${others.length > 0 ? ` and ${others.length} more` : ''}, which this ` +
     `database does not know: it was restored from an older backup, or the wallet is used elsewhere; ` +
-    `'bursar withdrawal mark-paid' says what was paid, first_height ` +
+    `'bursar withdrawal mark-paid' says what was paid, 'bursar wallet acknowledge' what was the platform's own, first_height ` +
     `${top === Infinity ? '(once all are in blocks)' : top + 1} that all was looked at`
   )
 }

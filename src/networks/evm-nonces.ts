@@ -79,7 +79,7 @@ export async function openPurse(tx: Transaction, chain: EvmChain, assets: Iterab
 const unknownTo = (first: number, others: number, sent: number) =>
   `the wallet has sent transactions that this database does not know, of nonce ${first}` +
   `${others > 0 ? ` and ${others} more` : ''}: it was restored from an older backup, or the wallet is used elsewhere; ` +
-  `'bursar withdrawal mark-paid' says what was paid, first_nonce ${sent} that all the others were looked at`
+  `'bursar withdrawal mark-paid' says what was paid, 'bursar wallet acknowledge' what was the platform's own, first_nonce ${sent} that all the others were looked at`
 
 /** Takes units of an asset out of what is left. */
 export function spend(left: Map<string, bigint>, asset: string, units: bigint): void {

@@ -22,7 +22,7 @@ import {
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import { Failures } from '../../test/failures.ts'
 import { deployToken, startAnvil, TOKEN_ABI, type Anvil } from '../../test/anvil.ts'
-import { atEnd, credit, newCustomer, startTestService } from '../../test/support.ts'
+import { atEnd, credit, MASTER_KEYS, newCustomer, startTestService } from '../../test/support.ts'
 import type { TestCustomer, TestService } from '../../test/support.ts'
 import { formatAmount, parseAmount, parseStoredAmount } from '../assets/amount.ts'
 import { decimalsOf, type CryptoNetwork } from '../assets/catalogue.ts'
@@ -30,7 +30,9 @@ import { openDatabase, type Database } from '../db/database.ts'
 import { insertDepositAddress } from '../ledger/records/deposit-address.ts'
 import type { Transfer } from '../ledger/records/transfer.ts'
 import { freeze, unfreeze } from '../ledger/records/freezes.ts'
+import { PLATFORM_ID } from '../ledger/records/treasury.ts'
 import { verify } from '../ledger/verify.ts'
+import { signOnlyAccepted, WithdrawalMacs } from '../ledger/withdrawal-macs.ts'
 import { creditDeposits } from '../transfers/credit-deposits.ts'
 import { cancelForOperator } from '../transfers/cancel-withdrawal.ts'
 import { markWithdrawalPaid } from '../transfers/mark-withdrawal-paid.ts'
@@ -38,6 +40,7 @@ import { resolveWithdrawal, type Resolution } from '../transfers/resolve-withdra
 import { resendWithdrawal } from '../transfers/resend-withdrawal.ts'
 import { settleWithdrawals } from '../transfers/settle-withdrawals.ts'
 import { isFrozen, postSweep } from '../transfers/sweep-deposit-addresses.ts'
+import { acknowledgeTransaction, orderConsolidation, orderTreasurySend } from '../transfers/treasury.ts'
 import { evmAdapter, type EvmConfig } from './evm.ts'
 import { parse } from './evm-transactions.ts'
 import { depositKeysOf } from './evm-deposit-keys.ts'
@@ -931,6 +934,133 @@ test('a wallet that has made what the database does not know pays nothing before
   await settleAll(lookedAt(3))
   for (const one of created) expect((await read(customer, one)).status).toBe('COMPLETED')
   expect((await madeBy(wallet)).map(({ nonce }) => nonce)).toEqual([0, 1, 2, 3])
+})
+
+// The network's ledger of the platform itself is one: other wallets' entries are in no test but these.
+describe('what the platform moves for itself', () => {
+  const PLATFORM = { customer_id: PLATFORM_ID } as TestCustomer
+  const macs = new WithdrawalMacs(MASTER_KEYS)
+  const orderSend = (
+    { network, adapter }: Wallet,
+    asset: string,
+    amount: string,
+    to: string,
+    reference = to,
+  ) =>
+    orderTreasurySend({ db: service.db, macs }, adapter, {
+      network,
+      asset,
+      amount,
+      destination_address: to,
+      reference,
+    })
+  const inCold = async (network: CryptoNetwork) => {
+    const { rows } = await service.db.query<{ asset: string; sum: string }>(
+      'select asset, sum(amount) from entries where account = $1 group by asset',
+      [`cold:${network}`],
+    )
+    return Object.fromEntries(
+      rows.map(({ asset, sum }) => [
+        asset,
+        formatAmount(parseStoredAmount(sum, decimalsOf(asset)), decimalsOf(asset)),
+      ]),
+    )
+  }
+
+  test('goes to cold storage once, the native asset and tokens, behind what customers withdraw', async () => {
+    const funds = { ETH: '5', USDG: '50' }
+    const [customer, unsigned] = [await newCustomer(service), await newWallet('ETHEREUM', funds)]
+    const adapter = signOnlyAccepted(unsigned.adapter, macs)
+    const wallet: Wallet = { ...unsigned, adapter, networks: new Map([['ETHEREUM', adapter]]) }
+    const [cold, coldTokens] = [newAddress(), newAddress()]
+    const ordered = [
+      await orderSend(wallet, 'ETH', '1.5', cold),
+      await orderSend(wallet, 'USDG', '20.5', coldTokens),
+    ].map(({ transfer }) => transfer)
+    // As it is written is no matter.
+    expect(await orderSend(wallet, 'USDG', '20.500', coldTokens.toLowerCase(), coldTokens)).toMatchObject({
+      is_new: false,
+      transfer: { id: ordered[1]!.id },
+    })
+    const created = await withdraw(customer, 'ETHEREUM', 'ETH', '1')
+    await settleAll(wallet)
+    expect(await balance('ETHEREUM', cold, 'ETH')).toBe(15n * 10n ** 17n)
+    expect(await balance('ETHEREUM', coldTokens, 'USDG')).toBe(20_500_000n)
+    expect((await read(customer, created)).status).toBe('COMPLETED')
+    expect(await inCold('ETHEREUM')).toEqual({ ETH: '-1.5', USDG: '-20.5' })
+    const made = await requireAgreement(wallet, funds, [customer, PLATFORM])
+    expect(getAddress(made[0]!.to!)).toBe(getAddress(created.destination_address!))
+    expect((await orderSend(wallet, 'ETH', '1.5', cold)).transfer).toMatchObject({
+      status: 'COMPLETED',
+      crypto_tx_hash: made.find(({ to }) => getAddress(to!) === cold)!.hash,
+    })
+  })
+
+  test('is refused where it would be lost, or is more than there is', async () => {
+    const [customer, wallet] = [await newCustomer(service), await newWallet('ETHEREUM', { ETH: '5' })]
+    const deposit = await newDepositAddress(customer, wallet)
+    for (const [asset, amount, to, reason] of [
+      ['ETH', '1', deposit, `to: ${deposit} is a deposit address`],
+      ['ETH', '1', wallet.hotWallet.address, 'to: it is the wallet that withdrawals are paid from'],
+      ['USDG', '1', tokens.get('ETHEREUM')!.USDG!, 'to: it is the contract of USDG'],
+      ['ETH', '1', '0x1', 'to: 0x1 is no address of ETHEREUM'],
+      ['ETH', '5.1', newAddress(), 'amount: the hot wallet of ETHEREUM has 5 ETH'],
+    ] as const)
+      await expect(orderSend(wallet, asset, amount, to)).rejects.toThrow(reason)
+    const consolidation = orderConsolidation({ db: service.db, macs }, wallet.adapter, 'ETHEREUM', undefined)
+    await expect(consolidation).rejects.toThrow('the hot wallet of ETHEREUM has no coins to merge')
+  })
+
+  test('by hand holds up the wallet until it is acknowledged, and is posted as the chain tells it', async () => {
+    const funds = { ETH: '5', USDG: '50' }
+    const [customer, wallet] = [await newCustomer(service), await newWallet('INK', funds)]
+    const { chain, hotWallet, adapter } = wallet
+    const client = createWalletClient({ account: hotWallet, transport: http(wallet.config.rpcUrl) })
+    const acknowledge = (hash: string) => acknowledgeTransaction(service.db, adapter, 'INK', hash)
+    const [cold, token] = [newAddress(), tokens.get('INK')!.USDG!]
+    const deposit = await newDepositAddress(customer, wallet)
+    const move = { chain: null, address: token, abi: TOKEN_ABI, functionName: 'transfer' } as const
+    const coins = await client.sendTransaction({ chain: null, to: cold, value: 10n ** 18n })
+    await expect(acknowledge(coins)).rejects.toThrow(`${coins} is not confirmed yet`)
+    const moved = await client.writeContract({ ...move, args: [cold, 7_000_000n] })
+    const kept = await client.sendTransaction({ chain: null, to: deposit, value: 10n ** 15n })
+    const created = await withdraw(customer, 'INK', 'ETH', '1')
+    await chain.mine({ blocks: CONFIRMATIONS })
+    await step(wallet)
+    expect(await waitingReasons([created])).toEqual([expect.stringContaining('of nonce 0 and 2 more')])
+    const cost = async (hash: Hex) => {
+      const { gasUsed, effectiveGasPrice } = await chain.getTransactionReceipt({ hash })
+      return { asset: 'ETH', amount: formatAmount(gasUsed * effectiveGasPrice, 18) }
+    }
+    for (const [hash, what] of [
+      [moved, [{ asset: 'USDG', amount: '-7' }]],
+      [coins, [{ asset: 'ETH', amount: '-1' }]],
+      // It is still held: at an address of ours.
+      [kept, []],
+    ] as const) {
+      expect(await acknowledge(hash)).toMatchObject({
+        is_new: true,
+        moved: what,
+        networkFee: await cost(hash),
+      })
+      expect(await acknowledge(hash)).toMatchObject({ is_new: false })
+    }
+    await settleAll(wallet)
+    await expect(acknowledge((await read(customer, created)).crypto_tx_hash!)).rejects.toThrow('is known')
+    await expect(acknowledge(toHex(1n, { size: 32 }))).rejects.toThrow('has no transaction')
+
+    // What comes back is acknowledged too; what goes elsewhere is not.
+    const back = await give('INK', hotWallet.address, 'USDG', '3')
+    const elsewhere = await give('INK', deposit, 'ETH', '1')
+    await chain.mine({ blocks: CONFIRMATIONS })
+    expect(await acknowledge(back)).toMatchObject({ moved: [{ asset: 'USDG', amount: '3' }] })
+    await expect(acknowledge(elsewhere)).rejects.toThrow('moves nothing of the hot wallet')
+    expect(await inCold('INK')).toEqual({ ETH: '-1', USDG: '-4' })
+    const fees = -(await onLedger([customer, PLATFORM], 'network_fees:INK', 'ETH'))
+    expect(await balance('INK', hotWallet.address, 'ETH')).toBe(3n * 10n ** 18n - 10n ** 15n - fees)
+    expect(await onLedger([PLATFORM], 'custody:INK', 'USDG')).toBe(4_000_000n)
+    expect((await verify(service.db, { tokens })).disagreements).toEqual([])
+  })
 })
 
 test('what a wallet has paid without the database knowing is said to be a withdrawal of its own', async () => {

@@ -47,6 +47,7 @@ import {
   requireReceived,
   verifyDeposits,
 } from './evm-deposit-checks.ts'
+import { movedBy } from './evm-moved.ts'
 import { depositKeysOf, type DepositKey } from './evm-deposit-keys.ts'
 import type {
   BroadcastAnswer,
@@ -124,6 +125,7 @@ export function evmAdapter(network: CryptoNetwork, config: EvmConfig, db: Databa
     stuckAfterMs: config.stuckAfterMs ?? STUCK_AFTER_MS,
     estimateFee: (asset, destination) => estimateFee(chain, asset, destination),
     refusesDestination: (address) => refusesDestination(chain, address),
+    movedBy: (tx, hash) => movedBy(tx, chain, hash),
     paidBy: (tx, withdrawal, hash) => paidBy(tx, chain, withdrawal, hash),
     resend: (ended) => resend(chain, ended),
     rebroadcastTakenBack: () => rebroadcastTakenBack(db, chain),

@@ -1,6 +1,7 @@
 import { formatAmount, parseAmount, parseStoredAmount } from '../assets/amount.ts'
 import { decimalsOf, findAsset, NETWORKS, type CryptoNetwork } from '../assets/catalogue.ts'
 import type { Database } from '../db/database.ts'
+import { PLATFORM_ID } from '../db/ids.ts'
 import type { ConfiguredNetwork, Depth } from './configured.ts'
 import type { NetworkAdapter, TakenBack } from './networks.ts'
 
@@ -14,6 +15,8 @@ export interface Custody {
   /** Of that, what the hot wallet has; absent where it is all. */
   hot_wallet?: string
   in_custody: string
+  /** What the platform keeps in cold storage, by its ledger: beside custody. Absent where it never moved any. */
+  in_cold?: string
   /** What is held beyond custody; negative: what is missing. */
   difference: string
   /** Whether more is missing than what is signed, and not posted yet, may have taken. */
@@ -64,9 +67,10 @@ async function report(
   crypto_network: CryptoNetwork,
   { adapter, confirmations, lowMark }: Reported,
 ): Promise<NetworkReport> {
-  const [status, custody, fees, in_flight, leaving, waiting, frozen, uncredited] = await Promise.all([
+  const [status, custody, cold, fees, in_flight, leaving, waiting, frozen, uncredited] = await Promise.all([
     adapter.status!().catch((error: Error) => error),
     sumsOf(db, `custody:${crypto_network}`),
+    coldOn(db, crypto_network),
     feesOn(db, crypto_network),
     inFlight(db, crypto_network),
     leavingOn(db, crypto_network),
@@ -75,10 +79,14 @@ async function report(
     uncreditedOn(db, crypto_network),
   ])
   const about = { crypto_network, confirmations, fees, in_flight, waiting, frozen, uncredited }
+  const inCold = (asset: string) => {
+    const minor = cold.get(asset)
+    return minor !== undefined && { in_cold: formatAmount(minor, decimalsOf(asset)) }
+  }
   if (status instanceof Error) {
     const unknown = [...custody].map(([asset, minor]) => {
       const in_custody = formatAmount(minor, decimalsOf(asset))
-      return { asset, held: '?', in_custody, difference: '?', short: false }
+      return { asset, held: '?', in_custody, ...inCold(asset), difference: '?', short: false }
     })
     const unreached = { reachable: false, error: status.message, below_low_mark: false, taken_back: [] }
     return { ...about, ...unreached, custody: unknown }
@@ -87,7 +95,7 @@ async function report(
   const minorOf = (amounts: Record<string, string>, asset: string) =>
     parseAmount(amounts[asset] ?? '0', decimalsOf(asset))!
   const { held: all, hotWallet } = status
-  const assets = [...new Set([...Object.keys(status.held), ...custody.keys()])].sort()
+  const assets = [...new Set([...Object.keys(status.held), ...custody.keys(), ...cold.keys()])].sort()
   return {
     ...about,
     reachable: true,
@@ -101,6 +109,7 @@ async function report(
         held: formatAmount(held, decimals),
         ...(hotWallet && { hot_wallet: formatAmount(minorOf(hotWallet, asset), decimals) }),
         in_custody: formatAmount(owed, decimals),
+        ...inCold(asset),
         difference: formatAmount(held - owed, decimals),
         short: held + (leaving.get(asset) ?? 0n) < owed,
       }
@@ -121,7 +130,7 @@ async function leavingOn(db: Database, network: CryptoNetwork, feeFactor = 1n): 
     `
     select asset, sum(amount) as amount, count(*)
     from (
-      select t.asset, t.amount
+      select t.asset, case when t.type = 'TREASURY_CONSOLIDATION' then 0 else t.amount end as amount
       from broadcasts b
       join transfers t on t.customer_id = b.customer_id and t.id = b.transfer_id
       where b.network = $1 and b.state in ('SIGNED', 'BROADCAST')
@@ -188,6 +197,15 @@ async function sumsOf(db: Database, account: AccountOnNetwork): Promise<Map<stri
     where account = $1 and (account like 'custody:%' or account like 'network_fees:%')
     group by asset having sum(amount) <> 0`,
     [account],
+  )
+  return new Map(rows.map(({ asset, amount }) => [asset, parseStoredAmount(amount, decimalsOf(asset))]))
+}
+
+/** What the platform has moved off a network's hot wallet, less what came back. All of it is in the platform's own ledger. */
+async function coldOn(db: Database, network: CryptoNetwork): Promise<Map<string, bigint>> {
+  const { rows } = await db.query<{ asset: string; amount: string }>(
+    `select asset, -sum(amount) as amount from entries where customer_id = $1 and account = $2 group by asset`,
+    [PLATFORM_ID, `cold:${network}`],
   )
   return new Map(rows.map(({ asset, amount }) => [asset, parseStoredAmount(amount, decimalsOf(asset))]))
 }

@@ -21,6 +21,11 @@ export interface Withdrawal {
   /** For a wire: where the rest of what the bank needs is kept. */
   fiat_account_id: string | null
   memo: string | null
+  /**
+   * Of a consolidation, which merges coins of the hot wallet into one at its own `destination_address`: the most that it
+   * pays for 1,000 virtual bytes, a decimal string. Absent or null for what pays somebody.
+   */
+  consolidation_fee_max?: string | null
 }
 
 /** A signed transaction (or wire): kept in the database before it leaves, so that a crash repeats the same bytes. */
@@ -117,6 +122,26 @@ export type Progress =
       crypto_tx_index?: string
       networkFee?: NetworkFee
     }
+
+/** What a transaction in the chain has moved into or out of the hot wallet, and what it has cost the platform. */
+export interface MovedOnChain {
+  /** By asset; decimal strings, negative for what has left. What stays at addresses of ours is not among them. */
+  moved: { asset: string; amount: string }[]
+  /** Absent where somebody else has paid it. */
+  networkFee?: NetworkFee
+}
+
+/** Which coins a consolidation would merge. Amounts are decimal strings. */
+export interface ConsolidationPlan {
+  /** The address of the hot wallet that gets the one coin. */
+  destination_address: string
+  amount: string
+  coins: number
+  /** Most that it costs. */
+  fee_max: string
+  /** For 1,000 virtual bytes: the asked rate, or the fee ceiling where that is lower. */
+  max_fee_rate: string
+}
 
 /** Something that has come in: at one of our addresses, deep enough in the chain to stay. */
 export interface Arrival {
@@ -238,6 +263,19 @@ export interface NetworkAdapter {
    * that it is done on a frozen network, too. Gives all that is taken back, in the order of the nonces.
    */
   rebroadcastTakenBack?(): Promise<TakenBack[]>
+  /**
+   * What a transaction has moved that an operator says is the platform's own, made by hand or before a backup was restored.
+   * From then on the hot wallet is not held up by it: what is written for that in `tx` (a nonce) is kept with it. Throws an
+   * Error where it is known already, moves nothing of the hot wallet, or is not confirmed.
+   */
+  movedBy?(tx: Transaction, hash: string): Promise<MovedOnChain>
+  /** Whether an address, in its canonical spelling, is one of the hot wallet's, or otherwise the node's own. */
+  isOwnAddress?(address: string): Promise<boolean>
+  /**
+   * Plans to merge the smallest coins of the hot wallet, for at most this rate. Nobody may sign meanwhile. Throws an Error
+   * where there are too few of them.
+   */
+  planConsolidation?(tx: Transaction, maxFeeRate: string | undefined): Promise<ConsolidationPlan>
   /** How long to wait before asking for progress again, or before signing again what had to wait. */
   pollMs: number
   /** Nothing outside of this database is moved: the sandbox's networks and its bank. */

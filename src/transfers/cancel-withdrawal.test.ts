@@ -253,7 +253,8 @@ describe('at the moment of signing', () => {
     )
     const kept = { state: 'SIGNED', raw_transaction: null, kept: true }
     expect(rows).toEqual([kept, kept])
-    // The simulated chain knows no such transaction: nobody settles them.
+    // The simulated chain knows no such transaction, and its bytes pay one withdrawal only: nobody settles them.
+    await service.owner.query('delete from network_transactions')
     await service.db.query('update broadcasts set due_at = null where transfer_id = any ($1)', [ids])
   })
 })

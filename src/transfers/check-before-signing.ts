@@ -5,6 +5,7 @@ import { Problem } from '../http/problems.ts'
 import { Balances } from '../ledger/balances.ts'
 import { OwnCustody, readSignable } from '../ledger/own-custody.ts'
 import { describeFreeze, freezesOfSigning, type Freeze } from '../ledger/records/freezes.ts'
+import { PLATFORM_ID } from '../ledger/records/treasury.ts'
 import { Holders, type Holder } from '../ledger/records/holders.ts'
 import type { Network, NetworkAdapter, Refusal, Withdrawal } from '../networks/networks.ts'
 
@@ -12,7 +13,7 @@ import type { Network, NetworkAdapter, Refusal, Withdrawal } from '../networks/n
 export type SigningDecision =
   { outcome: 'SIGN' } | { outcome: 'WAITS'; reason: string } | { outcome: 'REFUSED'; refusal: Refusal }
 
-type Claimed = Pick<Withdrawal, 'transfer_id' | 'asset' | 'amount'>
+type Claimed = Pick<Withdrawal, 'transfer_id' | 'asset' | 'amount' | 'consolidation_fee_max'>
 
 /** A withdrawal as its transfer and its profile name whose money it takes. */
 interface Held extends Holder {
@@ -32,6 +33,7 @@ export async function checkBeforeSigning(
   claimed: readonly Claimed[],
   { paysDepositsOnly }: Pick<NetworkAdapter, 'paysDepositsOnly'>,
 ): Promise<Map<string, SigningDecision>> {
+  if (customer_id === PLATFORM_ID) return checkTreasury(tx, network, claimed)
   const transferIds = claimed.map(({ transfer_id }) => transfer_id)
   const withdrawals = await selectHeld(tx, customer_id, transferIds)
   const profileIds = [...new Set(withdrawals.map(({ profile_id }) => profile_id))]
@@ -58,6 +60,37 @@ export async function checkBeforeSigning(
         withdrawal.transfer_id,
         reason === undefined ? { outcome: 'SIGN' } : { outcome: 'WAITS', reason },
       ]
+    }),
+  )
+}
+
+/**
+ * Of the platform's own transfers: nothing is signed on a frozen network, and nothing goes to cold storage while a
+ * customer's withdrawal waits for the hot wallet. A consolidation may be what that withdrawal waits for.
+ */
+async function checkTreasury(
+  tx: Transaction,
+  network: Network,
+  claimed: readonly Claimed[],
+): Promise<Map<string, SigningDecision>> {
+  const [freeze] = await freezesOfSigning(tx, { network })
+  const { rowCount: waiting } = await tx.query(
+    `
+    select from broadcasts
+    where network = $1 and customer_id <> $2 and state = 'HELD' and due_at is not null
+      and waiting_reason like 'the hot wallet has %'
+    limit 1`,
+    [network, PLATFORM_ID],
+  )
+  const reasonFor = ({ consolidation_fee_max }: Claimed) => {
+    if (freeze !== undefined) return describeFreeze(freeze)
+    const isSend = (consolidation_fee_max ?? null) === null
+    return isSend && waiting !== 0 ? "customers' withdrawals wait for the hot wallet" : undefined
+  }
+  return new Map(
+    claimed.map((one) => {
+      const reason = reasonFor(one)
+      return [one.transfer_id, reason === undefined ? { outcome: 'SIGN' } : { outcome: 'WAITS', reason }]
     }),
   )
 }

@@ -1,4 +1,5 @@
 import { transaction, type Database, type Transaction } from '../db/database.ts'
+import { OWNERS, PAYOUT_TYPES } from '../ledger/records/treasury.ts'
 import type { Network, Networks, PaidWithdrawal } from '../networks/networks.ts'
 import { CLAIMED, ITS_TRANSFER, signAlone, withCanonicalAddress } from './claim-withdrawals.ts'
 import { keepReplaced, keepTransactions } from './record-steps.ts'
@@ -35,6 +36,7 @@ export async function markWithdrawalPaid(
     const adapter = networks.get(network)
     if (adapter?.paidBy === undefined) throw new Error(`${network} is no real network here`)
     await signAlone(tx, network)
+    await requireNotAcknowledged(tx, network, hash)
     const paid = await adapter.paidBy(tx, withdrawal, hash)
     const { raw_transaction, crypto_tx_hash, crypto_tx_index = null } = paid
     // Where a transaction pays several, the adapter has found an output that is no other's.
@@ -59,6 +61,15 @@ export async function markWithdrawalPaid(
   })
 }
 
+/** What is in the platform's ledger as its own has paid no withdrawal. */
+async function requireNotAcknowledged(tx: Transaction, network: Network, hash: string): Promise<void> {
+  const { rowCount } = await tx.query(
+    'select from acknowledged_transactions where network = $1 and crypto_tx_hash = $2',
+    [network, hash],
+  )
+  if (rowCount !== 0) throw new Error(`${hash} was acknowledged as the platform's own`)
+}
+
 /** Holds the withdrawal against workers, whether or not one has begun it. */
 async function claim(tx: Transaction, transferId: string): Promise<Found> {
   const missing = () => new Error(`there is no withdrawal ${transferId}`)
@@ -66,9 +77,9 @@ async function claim(tx: Transaction, transferId: string): Promise<Found> {
   const { rows: owners } = await tx.query<{ customer_id: string }>(
     `
     select t.customer_id
-    from customers c
+    from ${OWNERS} c
     cross join lateral (select customer_id, type from transfers where customer_id = c.id and id = $1) t
-    where t.type in ('CRYPTO_WITHDRAWAL', 'WIRE_WITHDRAWAL')`,
+    where t.type in ${PAYOUT_TYPES}`,
     [transferId],
   )
   const customerId = owners[0]?.customer_id
@@ -106,13 +117,13 @@ async function requireFree(
   const { rows } = await tx.query<{ id: string }>(
     `
     select t.id
-    from customers c
+    from ${OWNERS} c
     cross join lateral (
       select transfer_id from broadcasts where customer_id = c.id and network = $1 and crypto_tx_hash = $2
       union
       select transfer_id from replaced_transactions where customer_id = c.id and crypto_tx_hash = $2
       union
-      select id from transfers where customer_id = c.id and crypto_tx_hash = $2 and type = 'CRYPTO_WITHDRAWAL'
+      select id from transfers where customer_id = c.id and crypto_tx_hash = $2 and type in ${PAYOUT_TYPES}
     ) taken
     join transfers t on t.customer_id = c.id and t.id = taken.transfer_id
     where t.id <> $3 and t.amount = $4 and lower(t.destination_address) = lower($5)`,

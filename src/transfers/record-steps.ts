@@ -2,6 +2,7 @@ import { parseAmount, parseStoredAmount } from '../assets/amount.ts'
 import { decimalsOf } from '../assets/catalogue.ts'
 import type { Transaction } from '../db/database.ts'
 import {
+  coldEntries,
   networkFeeEntries,
   onPlatform,
   type Entry,
@@ -10,6 +11,7 @@ import {
 } from '../ledger/entries.ts'
 import { LedgerTransaction } from '../ledger/post.ts'
 import { endOrchestrations, type EndedTransfer } from '../ledger/records/orchestration.ts'
+import { PLATFORM_ID } from '../ledger/records/treasury.ts'
 import type { SecondaryStatus, StatusDetails } from '../ledger/records/transfer.ts'
 import type { Network, NetworkFee, SignedTransaction, Withdrawal } from '../networks/networks.ts'
 import { isSimulated } from '../networks/simulated.ts'
@@ -78,11 +80,18 @@ function endOf({ withdrawal: { transfer_id }, transfer }: Step): EndedTransfer {
   return { transfer_id, status: 'FAILED', detail: `the destination transfer failed: ${reason}` }
 }
 
-/** In flight to custody (for a wire, to the bank; in a simulation, to its own): the money has left. */
+/**
+ * In flight to custody (for a wire, to the bank; in a simulation, to its own): the money has left. The platform's own goes
+ * from custody to cold storage; what it consolidates stays in custody.
+ */
 function settlement(step: Step): Posting {
   const { withdrawal } = step
-  const { transfer_id, asset, network } = withdrawal
+  const { customer_id, transfer_id, asset, network, consolidation_fee_max = null } = withdrawal
   const amount = parseAmount(withdrawal.amount, decimalsOf(asset))!
+  if (customer_id === PLATFORM_ID && network !== 'WIRE') {
+    const moved = consolidation_fee_max === null ? coldEntries(network, asset, amount) : []
+    return { transfer_id, event: 'SETTLED', entries: [...moved, ...feeEntries(step)] }
+  }
   const entries = [
     onPlatform(`in_flight:${network}`, asset, -amount),
     onPlatform(leftFrom(withdrawal), asset, amount),
@@ -104,7 +113,10 @@ function feeEntries({ withdrawal: { network }, networkFee }: Step): Entry[] {
   return networkFeeEntries(network, asset, parseAmount(amount, decimalsOf(asset))!)
 }
 
-/** The creation's entries turned around: the profile gets back its total, in the asset that was debited. */
+/**
+ * The creation's entries turned around: the profile gets back its total, in the asset that was debited. What the platform
+ * moves for itself has none.
+ */
 async function refunds(tx: Transaction, customerId: string, steps: Step[]): Promise<Posting[]> {
   if (steps.length === 0) return []
   const { rows } = await tx.query<Omit<Entry, 'amount'> & { transfer_id: string; amount: string }>({

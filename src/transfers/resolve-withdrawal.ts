@@ -1,4 +1,5 @@
 import { transaction, type Database, type Transaction } from '../db/database.ts'
+import { OWNERS } from '../ledger/records/treasury.ts'
 import type { BroadcastWithdrawal, Network, Networks, Progress } from '../networks/networks.ts'
 import { CLAIMED, ITS_TRANSFER, withCanonicalAddress, type State } from './claim-withdrawals.ts'
 import { record, type Step } from './record-steps.ts'
@@ -78,7 +79,7 @@ async function claim(tx: Transaction, transferId: string): Promise<Kept> {
   const { rows } = await tx.query<Omit<Kept, 'replaced'>>(
     `
     select kept.*
-    from customers c
+    from ${OWNERS} c
     cross join lateral (
       ${CLAIMED.replaceAll('$1', 'c.id')}, t.status, b.state, b.raw_transaction, b.crypto_tx_hash
       from (select * from broadcasts where customer_id = c.id and transfer_id = $1 for update) b

@@ -1,5 +1,6 @@
 import { connectionLost, transaction, type Database, type Transaction } from '../db/database.ts'
 import { freezesOfSigning } from '../ledger/records/freezes.ts'
+import { PLATFORM_ID } from '../ledger/records/treasury.ts'
 import { NodeFailure, NodeRefusal } from '../networks/node-failure.ts'
 import type {
   BroadcastAnswer,
@@ -195,12 +196,16 @@ async function settleOverNode(
   await adapter.ready?.().catch((error: unknown) => {
     if (!(error instanceof NodeFailure)) throw error
   })
-  let toSign = customersOf(work.filter(({ state }) => state === 'NEW' || state === 'HELD'))
+  const waiting = customersOf(work.filter(({ state }) => state === 'NEW' || state === 'HELD'))
   const until = performance.now() + SIGN_MS_MAX
-  while (toSign.length > 0 && performance.now() < until) {
-    const { claimed, signedFor } = await signBatch(round, network, toSign, at, adapter)
-    toSign = claimed
-    await followAll(round, network, signedFor, adapter)
+  const isPlatform = (customerId: string) => customerId === PLATFORM_ID
+  // Customers come first, and what the platform moves for itself shares no transaction with them.
+  for (let toSign of [waiting.filter((one) => !isPlatform(one)), waiting.filter(isPlatform)]) {
+    while (toSign.length > 0 && performance.now() < until) {
+      const { claimed, signedFor } = await signBatch(round, network, toSign, at, adapter)
+      toSign = claimed
+      await followAll(round, network, signedFor, adapter)
+    }
   }
   await followAll(
     round,
