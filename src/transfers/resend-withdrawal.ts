@@ -1,5 +1,6 @@
 import { NETWORKS } from '../assets/catalogue.ts'
 import type { Database, Queryable } from '../db/database.ts'
+import { OWNERS, PAYOUT_TYPES } from '../ledger/records/treasury.ts'
 import type { EndedTransaction, Network, Networks } from '../networks/networks.ts'
 import { isSimulated } from '../networks/simulated.ts'
 
@@ -58,12 +59,12 @@ async function find(db: Queryable, transferId: string): Promise<Found> {
   const { rows } = await db.query<Found>(
     `
     select t.*
-    from customers c
+    from ${OWNERS} c
     cross join lateral (
       select customer_id, type, status, coalesce(crypto_network, 'WIRE') as network, crypto_tx_hash
       from transfers where customer_id = c.id and id = $1
     ) t
-    where t.type in ('CRYPTO_WITHDRAWAL', 'WIRE_WITHDRAWAL')`,
+    where t.type in ${PAYOUT_TYPES}`,
     [transferId],
   )
   if (rows[0] === undefined) throw new Error(`there is no withdrawal ${transferId}`)
