@@ -138,7 +138,8 @@ export async function orderConsolidation(
   network: CryptoNetwork,
   maxFeeRate: string | undefined,
 ): Promise<Ordered> {
-  if (adapter.planConsolidation === undefined) throw new Error(`the hot wallet of ${network} has no coins to merge`)
+  if (adapter.planConsolidation === undefined)
+    throw new Error(`the hot wallet of ${network} has no coins to merge`)
   return transaction(db, async (tx) => {
     await signAlone(tx, network)
     const { rows } = await tx.query<{ id: string }>(
