@@ -69,6 +69,24 @@ create table balances (
   constraint balances_not_negative CHECK (available >= 0::numeric)
 ) with (fillfactor=50);
 
+create table bank_wires (
+  asset text not null,
+  direction text not null,
+  bank_reference text not null,
+  kind text not null,
+  amount numeric not null,
+  transfer_id uuid not null,
+  memo_id text,
+  returned_transfer_id uuid,
+  recorded_by text not null,
+  recorded_at timestamp with time zone not null,
+  constraint bank_wires_pkey PRIMARY KEY (asset, direction, bank_reference),
+  constraint bank_wires_returned UNIQUE (returned_transfer_id),
+  constraint bank_wires_transfer UNIQUE (transfer_id),
+  constraint bank_wires_amount CHECK (amount > 0::numeric),
+  constraint bank_wires_kind CHECK (direction = 'OUT'::text AND kind = 'SENT'::text AND memo_id IS NULL AND returned_transfer_id IS NULL OR direction = 'IN'::text AND kind = 'DEPOSIT'::text AND memo_id IS NOT NULL AND returned_transfer_id IS NULL OR direction = 'IN'::text AND kind = 'RETURN'::text AND memo_id IS NULL AND returned_transfer_id IS NOT NULL)
+);
+
 create table broadcasts (
   customer_id uuid not null,
   transfer_id uuid not null,

@@ -51,6 +51,7 @@ const GROUPS: [names: string[], load: () => Promise<Group>][] = [
   [['treasury', 'wallet'], async () => (await import('./commands/treasury.ts')).treasuryCommands],
   [['keys'], async () => (await import('./commands/keys.ts')).keyCommands],
   [['freeze', 'unfreeze'], async () => (await import('./commands/freezes.ts')).freezeCommands],
+  [['wire'], async () => (await import('./commands/wires.ts')).wireCommands],
   [['deposits'], async () => (await import('./commands/deposits.ts')).depositCommands],
   [['prices'], async () => (await import('./commands/prices.ts')).priceCommands],
 ]

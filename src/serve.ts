@@ -18,10 +18,12 @@ import type { Log } from './log.ts'
 import { startSimulation } from './markets/simulate-prices.ts'
 import { Metrics } from './metrics/metrics.ts'
 import { serveMetrics, type MetricsServer } from './metrics/metrics-server.ts'
-import type { Networks } from './networks/networks.ts'
+import type { NetworkAdapter, Networks } from './networks/networks.ts'
 import type { CryptoNetwork } from './assets/catalogue.ts'
 import { WrongChain } from './networks/chain-of-mode.ts'
+import { readBankAccount } from './networks/bank-account.ts'
 import { configuredNetworks, type ConfiguredNetwork } from './networks/configured.ts'
+import { manualWires } from './networks/manual-wires.ts'
 import { afterSimulation, simulatedNetworks } from './networks/simulated.ts'
 import { reencryptSigningKeys } from './oauth/signing-keys.ts'
 import { blame, type Settings } from './settings.ts'
@@ -197,10 +199,11 @@ async function openMetrics(
   }
 }
 
-/** The real networks that are configured; in the sandbox all others, and the bank, are simulated. */
+/** The real networks and the bank that are configured; in the sandbox all others, and the bank, are simulated. */
 async function networksOf(settings: Settings, db: Database, log: Logger): Promise<Networks> {
   const real = await openNetworks(settings, db)
   await requireChains(real, log)
+  const bank = await openBank(settings)
   const simulated: Networks =
     settings.mode === 'sandbox'
       ? simulatedNetworks(db, {
@@ -211,7 +214,18 @@ async function networksOf(settings: Settings, db: Database, log: Logger): Promis
   const ofReal = [...real].map(([network, { adapter }]) => {
     return [network, afterSimulation(adapter, simulated.get(network))] as const
   })
-  return new Map([...simulated, ...ofReal])
+  return new Map([...simulated, ...ofReal, ...(bank === undefined ? [] : [['WIRE', bank] as const])])
+}
+
+/**
+ * The bank of live mode, whose wires a person sends; undefined where the settings name no account. Throws `SettingsError`
+ * for what is wrong in the file.
+ */
+export async function openBank({ mode, bankFile }: Settings): Promise<NetworkAdapter | undefined> {
+  if (bankFile === undefined) return undefined
+  const refuse = blame('BURSAR_BANK_FILE')
+  if (mode === 'sandbox') refuse(new Error("a bank account is for live mode: a sandbox's bank is simulated"))
+  return manualWires(await readBankAccount(bankFile).catch(refuse))
 }
 
 /** Withdrawals of each already told of are told of no more. */

@@ -74,6 +74,10 @@ export const SETTINGS = {
     default: undefined,
     desc: 'JSON file with a section for each real network (docs/networks.md); in sandbox mode the others are simulated',
   }),
+  BURSAR_BANK_FILE: str({
+    default: undefined,
+    desc: 'JSON file with the bank account that customers send wires to, in live mode (docs/live-without-a-bank-interface.md); without it fiat is refused',
+  }),
   BURSAR_SIMULATED_CONFIRMATION_MS: wholeNumber(
     0,
     3_600_000,
@@ -190,6 +194,7 @@ export interface Settings {
   worker: boolean
   workerIntervalMs: number
   networksFile: string | undefined
+  bankFile: string | undefined
   simulatedConfirmationMs: number
   simulatedHoldMs: number
   simulatedPriceDays: number
@@ -253,6 +258,7 @@ export function readSettings(environment: Record<string, string | undefined>): S
     worker: env.BURSAR_WORKER,
     workerIntervalMs: env.BURSAR_WORKER_INTERVAL_MS,
     networksFile: env.BURSAR_NETWORKS_FILE,
+    bankFile: env.BURSAR_BANK_FILE,
     simulatedConfirmationMs: env.BURSAR_SIMULATED_CONFIRMATION_MS,
     simulatedHoldMs: env.BURSAR_SIMULATED_HOLD_MS,
     simulatedPriceDays: env.BURSAR_SIMULATED_PRICE_DAYS,

@@ -268,6 +268,7 @@ describe('settings', () => {
     BURSAR_WORKER: ['maybe', '2'],
     BURSAR_WORKER_INTERVAL_MS: ['9', '60001', '1s'],
     BURSAR_NETWORKS_FILE: [], // Any text names a file; one that cannot be read is told when it is needed.
+    BURSAR_BANK_FILE: [], // The same.
     BURSAR_SIMULATED_CONFIRMATION_MS: ['-1', '3600001'],
     BURSAR_SIMULATED_HOLD_MS: ['-1', '3600001'],
     BURSAR_SIMULATED_PRICE_DAYS: ['-1', '91'],

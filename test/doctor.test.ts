@@ -9,6 +9,7 @@ import { text } from 'node:stream/consumers'
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
 import { createCustomer } from '../src/customers/create-customer.ts'
 import { SCOPES } from '../src/http/scopes.ts'
+import { WAITS_FOR_OPERATOR } from '../src/networks/manual-wires.ts'
 import { createApiClient } from '../src/oauth/api-clients.ts'
 import {
   asAdmin,
@@ -126,6 +127,7 @@ test('what is well is told so, and nothing is changed', async () => {
     'OK freezes: nothing is frozen',
     `OK keys: master key ${MASTER_KEYS.current.id}`,
     'WARN networks: none is configured: withdrawals are refused',
+    'OK bank: none: deposit instructions and fiat withdrawals are refused',
     'OK transport: what leaves this machine is encrypted',
     'OK limits: clients and addresses have limits',
     `OK port: Bursar answers at 127.0.0.1:${environment.PORT}`,
@@ -158,6 +160,40 @@ test('a master key that is missing, lies open or is another one', async () => {
   const { stdout, found } = await doctor({ ...live, BURSAR_MASTER_KEY: MASTER_KEY })
   expect(stdout).not.toContain(MASTER_KEY)
   expectFound(found, [/^OK keys: /])
+})
+
+test('a bank account with faults, and wires that nobody has sent for more than a day', async () => {
+  const own = await ownFolder()
+  const file = join(own, 'bank.json')
+  const address = { country: 'US', address1: '1 Main Street', city: 'Springfield' }
+  const account = {
+    ...{ account_number: '000123456789', account_owner: 'Acme', account_owner_address: address },
+    ...{ bank_name: 'First Example Bank', bank_address: address },
+  }
+  const about = async (content: object, mode = 'live') => {
+    await writeFile(file, JSON.stringify(content))
+    const environment = { DATABASE_URL: database.url, BURSAR_MODE: mode, BURSAR_BANK_FILE: file }
+    return (await doctor(environment)).found.filter((line) => / bank: /.test(line))
+  }
+  expect(await about({ ...account, account_owner: ' ', routing_numbers: { ABA: '1' } })).toEqual([
+    'FAIL bank: account_owner must not be blank; routing_numbers.ABA must be 9 digits with a right check digit',
+  ])
+  const good = { ...account, routing_numbers: { ABA: '021000021' } }
+  expect(await about(good)).toEqual([
+    'OK bank: wires come to the account of Acme at First Example Bank; 0 are to be sent, 0 are taken and not marked',
+  ])
+  expect(await about(good, 'sandbox')).toEqual([
+    "FAIL bank: a bank account is for live mode: a sandbox's bank is simulated",
+  ])
+  await database.owner.query(
+    `insert into broadcasts (customer_id, transfer_id, network, state, created_at, due_at, waiting_reason)
+     select gen_random_uuid(), gen_random_uuid(), 'WIRE', 'HELD', now() - interval '30 hours', now() + interval '1 hour', $1`,
+    [WAITS_FOR_OPERATOR],
+  )
+  atEnd(async () => void (await database.owner.query("delete from broadcasts where network = 'WIRE'")))
+  expect(await about(good)).toEqual([
+    'WARN bank: 1 are to be sent, 0 are taken and not marked, the oldest for 30 hours',
+  ])
 })
 
 test('keys of wallets in a process that clients reach, and the public one to put in their place', async () => {

@@ -9,6 +9,7 @@ const SNAPSHOT = fileURLToPath(new URL('../migrations/schema.sql', import.meta.u
 /** Tables that belong to no customer: customers themselves, and what the deployment or the outside world owns. */
 const NOT_TENANT_OWNED = [
   'acknowledged_transactions',
+  'bank_wires',
   'customers',
   'deployment',
   'evm_nonces',

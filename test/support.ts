@@ -21,6 +21,7 @@ import { WithdrawalMacs } from '../src/ledger/withdrawal-macs.ts'
 import type { Transfer } from '../src/ledger/records/transfer.ts'
 import type { Networks } from '../src/networks/networks.ts'
 import { simulatedNetworks } from '../src/networks/simulated.ts'
+import { openBank } from '../src/serve.ts'
 import { createApiClient } from '../src/oauth/api-clients.ts'
 import { openSigningKeys } from '../src/oauth/signing-keys.ts'
 import { readSettings, type Settings } from '../src/settings.ts'
@@ -122,7 +123,7 @@ export async function startTestService(
           confirmationMs: settings.simulatedConfirmationMs,
           holdMs: settings.simulatedHoldMs,
         })
-      : new Map()
+      : new Map((await bankOf(settings)).map((bank) => ['WIRE', bank]))
   if (signingKey !== undefined)
     await db.query(
       `insert into signing_keys (id, encrypted_jwk, created_at, signs_from)
@@ -149,6 +150,12 @@ export async function startTestService(
     },
   }
 }
+
+const bankOf = async (settings: Settings) => {
+  const bank = await openBank(settings)
+  return bank === undefined ? [] : [bank]
+}
+
 /** The key that signs the tokens of a service on this database, and what it publishes. */
 export async function signerOf(db: Database) {
   const keys = await openSigningKeys(db, MASTER_KEYS)

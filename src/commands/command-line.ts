@@ -40,6 +40,12 @@ export function logOperator(settings: Settings, did: string, on: Record<string, 
   pino(options, pino.destination({ dest: STANDARD_ERROR, sync: true })).info({ ...operator(), ...on }, did)
 }
 
+/** The person who runs a command, by the name on the operating system: for records that say who did it. */
+export const operatorName = (): string => {
+  const { user, sudo_user } = operator()
+  return sudo_user ?? user
+}
+
 /** The user that runs this program; behind sudo also the one who asked for it. */
 function operator(): { user: string; sudo_user?: string } {
   const { SUDO_USER } = process.env

@@ -13,8 +13,9 @@ import { findMasterKeys, HOW_TO_MAKE_ONE, masterKeyFile } from '../keys/master-k
 import { describeFreeze, selectFreezes } from '../ledger/records/freezes.ts'
 import { networkReports, type NetworkReport } from '../networks/network-status.ts'
 import { listSigningKeys } from '../oauth/signing-keys.ts'
-import { openNetworks } from '../serve.ts'
+import { openBank, openNetworks } from '../serve.ts'
 import type { Settings } from '../settings.ts'
+import { summariseOpenWires } from '../transfers/outgoing-wires.ts'
 import { plainTransports } from '../transport-security.ts'
 import { PAYOUT_TYPES } from '../ledger/records/treasury.ts'
 
@@ -102,6 +103,11 @@ export async function examine(settings: Settings, version: string): Promise<Find
     )
     await look('networks', 'mend the file that BURSAR_NETWORKS_FILE names (docs/networks.md)', () =>
       networks(settings, answers ? db : undefined),
+    )
+    await look(
+      'bank',
+      'mend the file that BURSAR_BANK_FILE names (docs/live-without-a-bank-interface.md)',
+      () => bank(settings, answers ? db : undefined),
     )
   } finally {
     await db?.end()
@@ -362,6 +368,24 @@ async function networks(settings: Settings, db: Database | undefined): Promise<V
     ...trusting,
     ...keysToLeaveOut(settings, opened),
   ]
+}
+
+/** How long a wire may wait for an operator. */
+const WIRE_SECONDS_WARN = 86_400
+
+/** The account that customers send wires to, and the wires that wait for a person. */
+async function bank(settings: Settings, db: Database | undefined): Promise<Verdict> {
+  const adapter = await openBank(settings)
+  if (settings.mode === 'sandbox') return ok('simulated')
+  const account = adapter?.bankAccount
+  if (account === undefined) return ok('none: deposit instructions and fiat withdrawals are refused')
+  const says = `wires come to the account of ${account.account_owner} at ${account.bank_name}`
+  if (db === undefined || (await schemaVersions(db)).current === 0) return ok(says)
+  const { ready, taken, oldest_seconds } = await summariseOpenWires(db)
+  const open = `${ready} are to be sent, ${taken} are taken and not marked`
+  return oldest_seconds > WIRE_SECONDS_WARN
+    ? warn(`${open}, the oldest for ${Math.floor(oldest_seconds / 3600)} hours`, 'bursar wire list')
+    : ok(`${says}; ${open}`)
 }
 
 /** Private keys in a process that clients reach, though a process that nobody reaches could have them alone. */

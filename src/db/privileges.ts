@@ -22,6 +22,7 @@ export const PRIVILEGES: Readonly<Record<string, TablePrivileges>> = {
   accounts: { insert: true, update: ['user_disabled', 'admin_disabled', 'updated_at'] },
   api_clients: { insert: true, update: ['disabled_at'] },
   balances: { insert: true, update: ['available', 'version', 'updated_at'] },
+  bank_wires: { insert: true },
   broadcasts: {
     insert: true,
     update: [

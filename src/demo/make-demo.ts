@@ -8,6 +8,7 @@ import { SCOPES } from '../http/scopes.ts'
 import { insertIdentity } from '../identities/create-identity.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import { deposit } from '../ledger/movements/deposit.ts'
+import { requireBankAccount } from '../ledger/movements/fiat-withdrawal.ts'
 import { insertFiatAccount } from '../ledger/records/fiat-account.ts'
 import { insertInstructions, type InstructionsRow } from '../ledger/records/fiat-deposit-instructions.ts'
 import { createApiClient } from '../oauth/api-clients.ts'
@@ -46,7 +47,10 @@ export async function makeDemo(
     const { customer_id, profile_id } = await createCustomer(tx, DEMO.name, firstMoment(months))
     await makeHistory(tx, { customer_id, profile_id }, months)
     const client = await createApiClient(tx, customer_id, SCOPES)
-    const instructions = await insertInstructions(tx, customer_id, { profile_id, fiat_network: 'WIRE' })
+    const instructions = await insertInstructions(tx, requireBankAccount(networks), customer_id, {
+      profile_id,
+      fiat_network: 'WIRE',
+    })
     const person_details = { first_name: 'Ada', last_name: 'Example' }
     const identity = await insertIdentity(
       tx,

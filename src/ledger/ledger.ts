@@ -16,6 +16,7 @@ import type { BalanceKey } from './balances.ts'
 import type { Entry, Posting } from './entries.ts'
 import { consumeQuotes, lockQuotes, type FeeQuote } from './fee-quotes.ts'
 import { LedgerTransaction } from './post.ts'
+import { insertBankWires, type NewBankWire } from './records/bank-wires.ts'
 import { Holders, type Holder } from './records/holders.ts'
 import { matchingRule, selectActiveRules, type OrchestrationRule } from './records/orchestration-rule.ts'
 import {
@@ -51,6 +52,8 @@ export interface Decision extends Posted {
   counterpart?: Posted | undefined
   /** What it sets off, or is a part of. */
   orchestration?: NewOrchestration | undefined
+  /** The wire that an operator records with its transfer. */
+  bankWire?: NewBankWire
 }
 
 /** One request to move money. */
@@ -298,12 +301,13 @@ async function attemptBatch(
   }
   const posted: Posted[] = []
   const orchestrations: NewOrchestration[] = []
+  const bankWires: NewBankWire[] = []
   const outcomes = movements.map((movement): Outcome => {
     try {
       requireNew(movement.ref_id, existing)
       requireNew(movement.orchestration_ref_id, started)
       const decision = movement.decide(view)
-      const { transfer, orchestration } = decision
+      const { transfer, orchestration, bankWire } = decision
       const quote = movement.fee_id === undefined ? undefined : quotes.get(movement.fee_id)
       assert(
         (movement.fee_id === undefined) === (quote === undefined),
@@ -313,6 +317,7 @@ async function attemptBatch(
       posted.push(...sidesOf(decision))
       if (movement.ref_id !== undefined) existing.set(movement.ref_id, transfer)
       if (quote !== undefined) quote.transfer_id = transfer.id
+      if (bankWire !== undefined) bankWires.push(bankWire)
       if (orchestration !== undefined) {
         orchestrations.push(orchestration)
         if (orchestration.ref_id !== undefined) started.set(orchestration.ref_id, orchestration)
@@ -332,6 +337,7 @@ async function attemptBatch(
       ledger.write(posted, macs),
       consumeQuotes(tx, customerId, quotes),
       insertOrchestrations(tx, customerId, orchestrations),
+      insertBankWires(tx, bankWires),
       tx.query('commit'),
     ])
   }

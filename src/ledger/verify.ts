@@ -121,6 +121,22 @@ const RULES: Record<string, string> = {
     join entries e on e.customer_id = $1 and e.transfer_id = t.id and e.account = 'internal'
     where t.customer_id = $1
     group by t.group_id, e.asset having sum(e.amount) <> 0 or count(distinct t.id) <> 2`,
+  'every wire that the bank shows is what its transfer says': `
+    select format('transfer %s (%s, %s, %s %s): the bank shows %s %s %s, %s', t.id, t.type, t.status, t.amount, t.asset,
+                  w.kind, w.amount, w.asset, w.bank_reference) as detail
+    from transfers t
+    join bank_wires w on w.transfer_id = t.id
+    where t.customer_id = $1
+      and (t.type, t.status, t.asset, t.amount)
+          is distinct from (case w.direction when 'OUT' then 'WIRE_WITHDRAWAL' else 'WIRE_DEPOSIT' end, 'COMPLETED',
+                            w.asset, w.amount)`,
+  'every wire that an operator took and that is completed has its reference of the bank': `
+    select format('transfer %s', t.id) as detail
+    from transfers t
+    join broadcasts b on b.customer_id = $1 and b.transfer_id = t.id
+    where t.customer_id = $1 and t.type = 'WIRE_WITHDRAWAL' and t.status = 'COMPLETED'
+      and substring(b.raw_transaction from 1 for 5) = convert_to('wire ', 'UTF8')
+      and not exists (select from bank_wires w where w.transfer_id = t.id and w.kind = 'SENT')`,
   'every orchestration ends as its destination transfer does': `
     select format('orchestration %s is %s, its transfer %s is %s', o.id, o.status, o.destination_transfer_id, t.status)
       as detail
@@ -182,7 +198,13 @@ const SIGNED = `
              select f.fiat_network_instructions -> 'wire' ->> 'account_number'
              from fiat_accounts f
              where f.customer_id = $1 and f.id = t.fiat_account_id
-           ), '') as destination_address
+           ), '') as destination_address,
+           (
+             select jsonb_build_object('fiat_account_owner', f.fiat_account_owner,
+                                       'fiat_network_instructions', f.fiat_network_instructions)
+             from fiat_accounts f
+             where f.customer_id = $1 and f.id = t.fiat_account_id
+           ) as payee
     from transfers t
     where t.customer_id = $1 and t.id > $2 and t.type in ${PAYOUT_TYPES}
     order by t.id

@@ -170,6 +170,8 @@ const REASONS = [
   ['frozen', 'profile '],
   ['standing', 'account '],
   ['standing', 'identity '],
+  ['wire_to_take', 'an operator is to send it'],
+  ['wire_taken', 'an operator has taken it'],
 ] as const
 
 // The partial index on due_at holds those that have not ended, and only those.

@@ -2,6 +2,7 @@ import type { CryptoNetwork } from '../assets/catalogue.ts'
 import type { Transaction } from '../db/database.ts'
 import type { SecondaryStatus, StatusDetails } from '../ledger/records/transfer.ts'
 import type { UsdPrices } from '../ledger/usd-prices.ts'
+import type { BankAccount } from './bank-account.ts'
 
 export type { UsdPrices }
 
@@ -298,6 +299,13 @@ export interface NetworkAdapter {
   ready?(): Promise<void>
   /** A new address of this network that only Bursar can spend from, for the record with this id. A bank has none. */
   newDepositAddress?(network: CryptoNetwork, id: string): Promise<NewAddress>
+  /** Of a bank: the platform's own account there, which customers send wires to. */
+  bankAccount?: BankAccount
+  /** Of a bank: the field that it cannot pay an account without, as a path below `wire`, where that is missing. */
+  missingOfAccount?(wire: {
+    account_number?: string
+    routing_details?: { routing_number?: string }
+  }): string | undefined
   /** Of a bank: whether it would pay to this account. */
   acceptsAccount?(accountNumber: string): Promise<boolean>
   /**

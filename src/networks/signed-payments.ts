@@ -5,6 +5,7 @@ import { parseAmount } from '../assets/amount.ts'
 import { findAsset, NETWORKS, type CryptoNetwork } from '../assets/catalogue.ts'
 import { canonicalAddress, outputScriptOf } from './addresses.ts'
 import { isOurs, parse } from './evm-transactions.ts'
+import { readOrder } from './manual-wires.ts'
 import type { Network } from './networks.ts'
 
 /** What a withdrawal asks for, and the bytes that were signed for it. */
@@ -18,6 +19,8 @@ export interface SignedPayment {
   /** An address as the client sent it; for a wire, the bank's account number. */
   destination_address: string
   raw_transaction: Buffer
+  /** Of a wire: the bank account that it pays, as it is on record. */
+  payee?: unknown
 }
 
 /** Contracts of tokens by network and asset, where they are not the catalogue's: on test networks. */
@@ -31,7 +34,7 @@ export function disagreementOf(payment: SignedPayment, tokens: TokenAddresses): 
   const { raw_transaction: raw, network } = payment
   try {
     if (raw[0] === OPENING_BRACE) return simulated(payment)
-    if (network === 'WIRE') return 'its bytes are no message of a bank that is known'
+    if (network === 'WIRE') return wire(payment)
     const { family } = NETWORKS[network]
     if (family === 'evm') return evm(payment, network, tokens)
     if (family === 'bitcoin') return bitcoin(payment, network)
@@ -54,6 +57,19 @@ function simulated(payment: SignedPayment): string | undefined {
   return wrong.length === 0
     ? undefined
     : `signed ${wrong.map((name) => `${name} ${String(signed[name])} for ${wanted[name]}`).join(', ')}`
+}
+
+/** What the operator who took a wire was shown. */
+function wire({ raw_transaction, payee, ...payment }: SignedPayment): string | undefined {
+  const order = readOrder(raw_transaction)
+  if (order === undefined) return 'its bytes are no message of a bank that is known'
+  const shown = JSON.stringify(order.payee)
+  return differences([
+    ...(['customer_id', 'transfer_id', 'asset', 'amount'] as const).map(
+      (name): [string, unknown, unknown] => [name, order[name], payment[name]],
+    ),
+    ['payee', shown, JSON.stringify(payee)],
+  ])
 }
 
 const canonical = ({ destination_address }: SignedPayment, network: CryptoNetwork): string =>

@@ -3,6 +3,7 @@ import { base58 } from '@scure/base'
 import { CRYPTO_NETWORKS, NETWORKS, type CryptoNetwork } from '../assets/catalogue.ts'
 import type { Database, Queryable } from '../db/database.ts'
 import { addressFromBytes } from './addresses.ts'
+import { SANDBOX_ACCOUNT } from './bank-account.ts'
 import {
   magicOutcome,
   magicWireOutcome,
@@ -39,7 +40,7 @@ export function simulatedNetworks(db: Database, options: SimulatedOptions): Netw
       const read = () => arrivals(db, network, options.confirmationMs)
       return [network, { ...adapter, arrivals: read }] as const
     }),
-    ['WIRE', adapter],
+    ['WIRE', { ...adapter, bankAccount: SANDBOX_ACCOUNT }],
   ])
 }
 

@@ -6,7 +6,7 @@ import { AssetSymbol, RefId, Text, Uuid } from '../http/fields.ts'
 import { operation, type Context } from '../http/operation.ts'
 import { problem } from '../http/problems.ts'
 import { carriedBy } from '../ledger/movements/crypto-withdrawal.ts'
-import { requireWires } from '../ledger/movements/fiat-withdrawal.ts'
+import { requireBankAccount, requireWires } from '../ledger/movements/fiat-withdrawal.ts'
 import { requireConvertible, requireDestination } from '../ledger/movements/payout.ts'
 import { insertDepositAddress } from '../ledger/records/deposit-address.ts'
 import { requirePayable, selectFiatAccounts } from '../ledger/records/fiat-account.ts'
@@ -166,7 +166,9 @@ async function makeSource(
   { source: { crypto, fiat }, profile_id }: Pick<Body, 'source' | 'profile_id'>,
 ): Promise<{ source: OrchestrationRule['source']; sourceId: string }> {
   if (fiat !== undefined) {
-    const { id, memo_id } = await insertInstructions(tx, customerId, { profile_id, fiat_network: 'WIRE' })
+    const account = requireBankAccount(networks)
+    const asked = { profile_id, fiat_network: 'WIRE' } as const
+    const { id, memo_id } = await insertInstructions(tx, account, customerId, asked)
     const made = { deposit_instructions_id: id, memo_id, network: 'WIRE' as const }
     return { source: { fiat: { ...fiat, ...made } }, sourceId: id }
   }

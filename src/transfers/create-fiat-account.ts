@@ -59,7 +59,11 @@ export const createFiatAccount = operation({
       )
     }
     const bank = requireBank(networks)
-    const accepted = await bank.acceptsAccount?.(body.fiat_network_instructions.wire.account_number ?? '')
+    const { wire } = body.fiat_network_instructions
+    const missing = bank.missingOfAccount?.(wire)
+    if (missing !== undefined)
+      throw problem.badRequest(`fiat_network_instructions.wire.${missing} is required to send a wire`)
+    const accepted = await bank.acceptsAccount?.(wire.account_number ?? '')
     return insertFiatAccount(db, customerId, { ...body, status: accepted ? 'APPROVED' : 'REJECTED' })
   },
 })

@@ -2,7 +2,7 @@ import { Type } from 'typebox'
 import { EXAMPLE } from '../http/example-records.ts'
 import { Metadata, RefId, Uuid } from '../http/fields.ts'
 import { operation } from '../http/operation.ts'
-import { requireBank } from '../ledger/movements/fiat-withdrawal.ts'
+import { requireBankAccount } from '../ledger/movements/fiat-withdrawal.ts'
 import {
   FiatDepositInstructions,
   insertInstructions,
@@ -47,7 +47,7 @@ export const createFiatDepositInstructions = operation({
   reply: FiatDepositInstructions,
   problems: ['not-found', 'already-exists', 'unavailable'],
   async run({ body, customerId, db, networks }) {
-    requireBank(networks)
-    return instructionsToWire(await insertInstructions(db, customerId, body))
+    const account = requireBankAccount(networks)
+    return instructionsToWire(await insertInstructions(db, account, customerId, body), account)
   },
 })

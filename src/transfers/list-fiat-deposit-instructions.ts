@@ -3,10 +3,12 @@ import { EXAMPLE } from '../http/example-records.ts'
 import { Filter, FilterValue, FilterWithoutCommas } from '../http/fields.ts'
 import { listByCreation, listReply, pageParameters, timeBounds, uuidsOf } from '../http/lists.ts'
 import { operation } from '../http/operation.ts'
+import { requireBankAccount } from '../ledger/movements/fiat-withdrawal.ts'
 import {
   FiatDepositInstructions,
   INSTRUCTIONS_COLUMNS,
   instructionsToWire,
+  type InstructionsRow,
 } from '../ledger/records/fiat-deposit-instructions.ts'
 
 /** Lists the customer's deposit instructions, by creation time (design sections 5 and 6). */
@@ -29,7 +31,8 @@ export const listFiatDepositInstructions = operation({
     { additionalProperties: false },
   ),
   reply: listReply(FiatDepositInstructions),
-  run: ({ query, customerId, db }) =>
+  problems: ['unavailable'],
+  run: ({ query, customerId, db, networks }) =>
     listByCreation(db, customerId, query, {
       list: 'fiat-deposit-instructions',
       select: `select ${INSTRUCTIONS_COLUMNS} from fiat_deposit_instructions`,
@@ -38,6 +41,6 @@ export const listFiatDepositInstructions = operation({
         ['profile_id = any (?::uuid[])', uuidsOf(query.profile_ids)],
         ['ref_id = any (?)', query.ref_ids],
       ],
-      toWire: instructionsToWire,
+      toWire: (row: InstructionsRow) => instructionsToWire(row, requireBankAccount(networks)),
     }),
 })

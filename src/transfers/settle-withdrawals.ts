@@ -363,8 +363,11 @@ function forOneRound(adapter: NetworkAdapter): NetworkAdapter {
 
 // ---------------------------------------------------------------------------------------------- what is asked
 
-/** Reviews what is new, and signs it and what waited, to be kept by this transaction. */
-async function reviewedAndSigned(
+/**
+ * Reviews what is new, and signs it and what waited, to be kept by this transaction. Each is signed only as its customer
+ * stands now (`checkBeforeSigning`).
+ */
+export async function reviewedAndSigned(
   tx: Transaction,
   network: Network,
   claimed: Claimed[],

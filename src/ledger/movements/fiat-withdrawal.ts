@@ -1,6 +1,7 @@
 import { formatAmount, parseAmount } from '../../assets/amount.ts'
 import { decimalsOf } from '../../assets/catalogue.ts'
 import { problem } from '../../http/problems.ts'
+import type { BankAccount } from '../../networks/bank-account.ts'
 import type { NetworkAdapter, Networks } from '../../networks/networks.ts'
 import { amountOrTotal } from './crypto-withdrawal.ts'
 import { onProfileAs } from '../conversion.ts'
@@ -48,6 +49,13 @@ export function requireBank(networks: Networks): NetworkAdapter {
   const bank = networks.get('WIRE')
   if (bank === undefined) throw problem.unavailable('fiat_network WIRE is not connected to a bank')
   return bank
+}
+
+/** The platform's account that customers send wires to. Throws unavailable where no bank is connected. */
+export function requireBankAccount(networks: Networks): BankAccount {
+  const { bankAccount } = requireBank(networks)
+  if (bankAccount === undefined) throw problem.unavailable('fiat_network WIRE has no account for deposits')
+  return bankAccount
 }
 
 type Asked = Partial<

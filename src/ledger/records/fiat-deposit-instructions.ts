@@ -5,6 +5,7 @@ import { newId, readClock } from '../../db/ids.ts'
 import { Wire } from '../../http/bank-wire.ts'
 import { Metadata, RefId, Timestamp, Uuid } from '../../http/fields.ts'
 import { problem } from '../../http/problems.ts'
+import { routingOf, type BankAccount } from '../../networks/bank-account.ts'
 import { requireHolders } from './holders.ts'
 import { requireProfile } from './profile.ts'
 
@@ -43,36 +44,23 @@ export type InstructionsRow = Pick<FiatDepositInstructions, Stored> & {
   [K in Absent]: FiatDepositInstructions[K] | null
 } & { routing_number_type: 'ABA' | 'SWIFT' }
 
-/** The sandbox's bank. The routing number is the example one that banks' own documents use. */
-const BANK_ADDRESS = {
-  country: 'US',
-  address1: '1 Sandbox Plaza',
-  city: 'New York',
-  province: 'NY',
-  zip_code: '10001',
-}
-const ROUTING_NUMBER = { ABA: '021000021', SWIFT: 'BRSRUS33XXX' }
-
-export function instructionsToWire({
-  routing_number_type,
-  ...row
-}: InstructionsRow): FiatDepositInstructions {
+/** Instructions with the account that wires go to now, which may be another than when they were made. */
+export function instructionsToWire(
+  { routing_number_type, ...row }: InstructionsRow,
+  account: BankAccount,
+): FiatDepositInstructions {
   const present = Object.fromEntries(Object.entries(row).filter(([, value]) => value !== null))
+  const { account_number, account_owner, account_owner_address, bank_name, bank_address } = account
   return {
     ...(present as Pick<FiatDepositInstructions, Stored>),
     fiat_network_instructions: {
       wire: {
-        account_number: '000123456789',
-        fiat_account_owner_address: BANK_ADDRESS,
-        routing_details: {
-          routing_number_type,
-          routing_number: ROUTING_NUMBER[routing_number_type],
-          bank_name: 'Bursar Sandbox Bank',
-          bank_address: BANK_ADDRESS,
-        },
+        account_number,
+        fiat_account_owner_address: account_owner_address,
+        routing_details: { ...routingOf(account, routing_number_type), bank_name, bank_address },
       },
     },
-    fiat_account_owner: { institution_details: { name: 'Bursar Sandbox' } },
+    fiat_account_owner: { institution_details: { name: account_owner } },
   }
 }
 
@@ -86,14 +74,23 @@ export interface NewInstructions {
   metadata?: Record<string, string>
 }
 
-/** Makes instructions for a profile. Throws not-found for the records they name, already-exists for the ref_id. */
+/**
+ * Makes instructions for a profile. Throws not-found for the records they name, already-exists for the ref_id, bad-request
+ * for a kind of routing number that the account does not have.
+ */
 export async function insertInstructions(
   db: Queryable,
+  account: BankAccount,
   customerId: string,
   body: NewInstructions,
 ): Promise<InstructionsRow> {
+  const { routing_number_type } = routingOf(account, body.routing_number_type)
+  if (body.routing_number_type !== undefined && body.routing_number_type !== routing_number_type)
+    throw problem.badRequest(
+      `routing_number_type ${body.routing_number_type} is none that the bank account has: it must be ${routing_number_type}`,
+    )
   const known = await selectByRefId(db, customerId, body.ref_id)
-  if (known !== undefined) throw problem.alreadyExists('ref_id', instructionsToWire(known))
+  if (known !== undefined) throw problem.alreadyExists('ref_id', instructionsToWire(known, account))
   await requireProfile(db, customerId, body.profile_id)
   await requireHolders(db, customerId, body)
   const now = await readClock(db)
@@ -111,7 +108,7 @@ export async function insertInstructions(
         body.profile_id,
         newMemoId(),
         body.fiat_network,
-        body.routing_number_type ?? 'ABA',
+        routing_number_type,
         body.ref_id,
         body.metadata,
         body.identity_id,
@@ -123,7 +120,7 @@ export async function insertInstructions(
     if (violatedConstraint(error) !== 'fiat_deposit_instructions_ref_id') throw error
     // Another request with the same ref_id was first.
     const first = await selectByRefId(db, customerId, body.ref_id)
-    throw problem.alreadyExists('ref_id', instructionsToWire(first!))
+    throw problem.alreadyExists('ref_id', instructionsToWire(first!, account))
   }
 }
 

@@ -1,0 +1,783 @@
+/*
+ * What holds of wires that a person records and sends, in live mode:
+ * 1. a wire that arrived is credited once, by the bank's reference, whoever types it however often;
+ * 2. a wire is taken by one operator or cancelled, never both; only what is taken is sent or failed, and that once;
+ * 3. what may not be paid now (freezes, standing, a MAC that does not match) is not taken;
+ * 4. what is refused changes nothing, and `verify` finds nothing.
+ */
+import { Command } from 'commander'
+import { randomUUID } from 'node:crypto'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import {
+  credit,
+  entriesOf,
+  everyTable,
+  MASTER_KEY,
+  MASTER_KEYS,
+  newCustomer,
+  startTestService,
+  testSettings,
+  type TestCustomer,
+  type TestService,
+} from '../../test/support.ts'
+import { freeze, unfreeze } from '../ledger/records/freezes.ts'
+import type { FiatAccount } from '../ledger/records/fiat-account.ts'
+import type { FiatDepositInstructions } from '../ledger/records/fiat-deposit-instructions.ts'
+import type { Transfer } from '../ledger/records/transfer.ts'
+import { verify } from '../ledger/verify.ts'
+import { WithdrawalMacs } from '../ledger/withdrawal-macs.ts'
+import type { WireOrder } from '../networks/manual-wires.ts'
+import { runOrchestrations } from '../orchestrations/run-orchestrations.ts'
+import { openBank } from '../serve.ts'
+import { cancelWithdrawal } from '../transfers/cancel-withdrawal.ts'
+import { takeWire, type OpenWire } from '../transfers/outgoing-wires.ts'
+import { recordWireDeposit } from '../transfers/record-wires.ts'
+import { settleWithdrawals } from '../transfers/settle-withdrawals.ts'
+import { wireCommands } from './wires.ts'
+
+const BANK = {
+  account_number: '40702810',
+  account_owner: 'Acme Payments Inc',
+  account_owner_address: { country: 'US', address1: '1 Main Street', city: 'Springfield' },
+  bank_name: 'First Example Bank',
+  bank_address: { country: 'US', address1: '2 Main Street', city: 'Springfield' },
+  routing_numbers: { ABA: '021000021' },
+}
+const PAYEE = {
+  account_number: '000987654321',
+  routing_details: {
+    routing_number_type: 'ABA',
+    routing_number: '011401533',
+    bank_name: 'Second Example Bank',
+  },
+  intermediary: { bank_name: 'Third Example Bank' },
+}
+
+let folder: string
+let service: TestService
+let customer: TestCustomer
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'bursar-wires-'))
+  await writeFile(join(folder, 'bank.json'), JSON.stringify(BANK))
+  service = await startTestService({ BURSAR_MODE: 'live', BURSAR_BANK_FILE: join(folder, 'bank.json') })
+  customer = await newCustomer(service)
+})
+afterAll(async () => {
+  const macs = new WithdrawalMacs(MASTER_KEYS)
+  expect((await verify(service.db, { macs })).disagreements).toEqual([])
+  await service.close()
+  await rm(folder, { recursive: true })
+})
+
+/** Runs a command in this process. Gives what it prints, as JSON unless `text` is asked for. */
+async function said(args: string[], format: 'json' | 'text' = 'json'): Promise<string> {
+  const lines: string[] = []
+  const note = (line: string) => void lines.push(line)
+  const spies = [
+    vi.spyOn(console, 'log').mockImplementation(note),
+    vi.spyOn(console, 'error').mockImplementation(note),
+  ]
+  vi.stubEnv('DATABASE_URL', service.url).stubEnv('BURSAR_MODE', 'live').stubEnv('BURSAR_LOG_LEVEL', 'silent')
+  vi.stubEnv('BURSAR_MASTER_KEY', MASTER_KEY)
+  try {
+    const program = new Command().exitOverride().configureOutput({ writeErr: () => undefined })
+    wireCommands(program)
+    await program.parseAsync(['wire', ...args, ...(format === 'json' ? ['--json'] : [])], { from: 'user' })
+  } finally {
+    vi.unstubAllEnvs()
+    for (const spy of spies) spy.mockRestore()
+  }
+  return lines.join('\n')
+}
+const bursar = async <T>(...args: string[]) => JSON.parse(await said(args)) as T
+
+/** Refused with this message, and nothing has changed. */
+async function expectRefused(args: string[], message: RegExp): Promise<void> {
+  const before = await everyTable(service.db)
+  await expect(said(args)).rejects.toThrow(message)
+  expect(await everyTable(service.db)).toEqual(before)
+}
+
+interface Recorded {
+  changed: boolean
+  transfer: Transfer
+}
+const recordDeposit = (memo: string, amount: string, reference: string) =>
+  bursar<Recorded>('record-deposit', '--memo', memo, '--amount', amount, '--bank-reference', reference)
+
+async function newInstructions(changes: object = {}): Promise<FiatDepositInstructions> {
+  const { profile_id } = customer
+  const body = { profile_id, fiat_network: 'WIRE', ...changes }
+  const answer = await customer.call<FiatDepositInstructions>('POST', INSTRUCTIONS, body)
+  expect(answer).toMatchObject({ status: 200 })
+  return answer.body
+}
+const INSTRUCTIONS = '/v2/transfer/fiat-deposit-instructions'
+
+async function newProfile(amount = '100', asset = 'USD'): Promise<string> {
+  const { body } = await customer.call('POST', '/v2/profiles', { nickname: randomUUID() })
+  const profile_id = String(body.id)
+  if (amount !== '0') await credit(service.ledger, { ...customer, profile_id }, asset, amount)
+  return profile_id
+}
+
+async function available(profile_id: string, asset = 'USD'): Promise<string> {
+  const { body } = await customer.call('GET', `/v2/profiles/${profile_id}/balances/${asset}`)
+  return String(body.available)
+}
+
+async function newFiatAccount(wire: object = PAYEE): Promise<FiatAccount> {
+  const answer = await customer.call<FiatAccount>('POST', '/v2/transfer/fiat-accounts', {
+    fiat_account_owner: { person_details: { first_name: 'Ada', last_name: 'Lovelace' } },
+    fiat_network_instructions: { wire },
+  })
+  expect(answer).toMatchObject({ status: 200 })
+  return answer.body
+}
+
+/** A wire of 40 USD from a profile with 100. */
+async function newWire(changes: object = {}): Promise<Transfer> {
+  const { id: fiat_account_id } = await newFiatAccount()
+  const answer = await customer.call<Transfer>('POST', '/v2/transfer/fiat-withdrawals', {
+    ...{ profile_id: await newProfile(), asset: 'USD', fiat_account_id, amount: '40', memo: 'Invoice 1041' },
+    ...changes,
+  })
+  expect(answer).toMatchObject({ status: 200, body: { status: 'PENDING' } })
+  return answer.body
+}
+
+const read = async ({ id }: { id: string }) =>
+  (await customer.call<Transfer>('GET', `/v2/transfer/transfers/${id}`)).body
+
+/** What the worker does meanwhile, until nothing moves. */
+async function work(): Promise<void> {
+  for (let round = 1; round <= 5; round++) {
+    await service.owner.query('update broadcasts set due_at = clock_timestamp() where due_at is not null')
+    await settleWithdrawals(service.db, service.networks)
+  }
+}
+
+const listed = async ({ id }: { id: string }) =>
+  (await bursar<{ wires: OpenWire[] }>('list')).wires.find(({ transfer_id }) => transfer_id === id)
+
+interface Taken {
+  wires: WireOrder[]
+  refused: { transfer_id: string; reason: string }[]
+}
+async function take(...ids: string[]): Promise<Taken> {
+  const taken = await bursar<Taken>('take', ...ids)
+  expect(process.exitCode).toBe(taken.refused.length > 0 ? 1 : undefined)
+  process.exitCode = undefined
+  return taken
+}
+
+async function taken(wire?: Transfer): Promise<Transfer> {
+  const made = wire ?? (await newWire())
+  expect(await take(made.id)).toMatchObject({ wires: [{ transfer_id: made.id }], refused: [] })
+  return made
+}
+
+async function notTaken({ id }: { id: string }, reason: RegExp): Promise<void> {
+  const { broadcasts: _, ...before } = await everyTable(service.db)
+  expect(await take(id)).toEqual({
+    wires: [],
+    refused: [{ transfer_id: id, reason: expect.stringMatching(reason) as string }],
+  })
+  const { broadcasts: __, ...after } = await everyTable(service.db)
+  expect(after).toEqual(before)
+}
+
+const newReference = () => randomUUID().toUpperCase()
+const cancel = ({ id }: { id: string }) => customer.call('POST', `/v2/transfer/transfers/${id}/cancel`)
+
+// ---------------------------------------------------------------------------------------------- instructions
+
+describe('deposit instructions', () => {
+  test("have the operator's account and a memo of their own", async () => {
+    const [one, other] = [await newInstructions(), await newInstructions({ routing_number_type: 'ABA' })]
+    expect(one.memo_id).not.toBe(other.memo_id)
+    const account = {
+      fiat_network_instructions: {
+        wire: {
+          account_number: BANK.account_number,
+          fiat_account_owner_address: BANK.account_owner_address,
+          routing_details: {
+            routing_number_type: 'ABA',
+            routing_number: BANK.routing_numbers.ABA,
+            bank_name: BANK.bank_name,
+            bank_address: BANK.bank_address,
+          },
+        },
+      },
+      fiat_account_owner: { institution_details: { name: BANK.account_owner } },
+    }
+    expect(one).toMatchObject(account)
+    const list = await customer.call<{ items: object[] }>('GET', `${INSTRUCTIONS}?ids=${one.id}`)
+    expect(list.body.items).toEqual([one])
+  })
+
+  test('for a kind of routing number that the account does not have are refused', async () => {
+    const before = await everyTable(service.db)
+    const { profile_id } = customer
+    const body = { profile_id, fiat_network: 'WIRE', routing_number_type: 'SWIFT' }
+    expect(await customer.call('POST', INSTRUCTIONS, body)).toMatchObject({
+      status: 400,
+      body: { detail: 'routing_number_type SWIFT is none that the bank account has: it must be ABA' },
+    })
+    expect(await everyTable(service.db)).toEqual(before)
+  })
+
+  test('are refused while there is no account, and a sandbox takes none', async () => {
+    const without = await startTestService({ BURSAR_MODE: 'live' })
+    const { call, profile_id } = await newCustomer(without)
+    for (const [method, url, body] of [
+      ['POST', INSTRUCTIONS, { profile_id, fiat_network: 'WIRE' }],
+      [
+        'POST',
+        '/v2/transfer/fiat-accounts',
+        {
+          fiat_account_owner: { institution_details: { name: 'A' } },
+          fiat_network_instructions: { wire: PAYEE },
+        },
+      ],
+    ] as const)
+      expect(await call(method, url, body)).toMatchObject({
+        status: 503,
+        body: { detail: 'fiat_network WIRE is not connected to a bank' },
+      })
+    await without.close()
+    const bankFile = join(folder, 'bank.json')
+    await expect(openBank(testSettings({ BURSAR_BANK_FILE: bankFile }))).rejects.toThrow(
+      "BURSAR_BANK_FILE: a bank account is for live mode: a sandbox's bank is simulated",
+    )
+    const missing = testSettings({ BURSAR_MODE: 'live', BURSAR_BANK_FILE: `${bankFile}.not` })
+    await expect(openBank(missing)).rejects.toThrow(/^BURSAR_BANK_FILE: \S+ cannot be read \(ENOENT\)$/)
+  })
+})
+
+// ---------------------------------------------------------------------------------------------- what arrives
+
+describe('a wire that arrived', () => {
+  test('is credited as the sandbox credits one, once, also typed another way', async () => {
+    const profile_id = await newProfile('0')
+    const { memo_id } = await newInstructions({ profile_id, metadata: { order: '1041' } })
+    const reference = newReference()
+    const first = await recordDeposit(memo_id, '250.50', reference)
+    expect(first).toEqual({
+      changed: true,
+      transfer: {
+        id: expect.any(String) as string,
+        customer_id: customer.customer_id,
+        profile_id,
+        type: 'WIRE_DEPOSIT',
+        direction: 'CREDIT',
+        status: 'COMPLETED',
+        asset: 'USD',
+        balance_asset: 'USD',
+        amount: '250.5',
+        fee: '0',
+        total: '250.5',
+        memo: memo_id,
+        metadata: { order: '1041' },
+        created_at: expect.any(String) as string,
+        updated_at: expect.any(String) as string,
+      },
+    })
+    expect(await entriesOf(service.db, first.transfer.id)).toEqual([
+      'CREATED bank USD -250.5',
+      'CREATED profile USD 250.5',
+    ])
+    const before = await everyTable(service.db)
+    const spaced = `${memo_id.slice(0, 4).toLowerCase()} ${memo_id.slice(4, 8)}-${memo_id.slice(8)}`
+    for (const again of [
+      await recordDeposit(memo_id, '250.50', reference),
+      await recordDeposit(spaced, '0250.5', ` ${reference.toLowerCase()} `),
+    ])
+      expect(again).toEqual({ ...first, changed: false })
+    expect(await everyTable(service.db)).toEqual(before)
+    expect(await available(profile_id)).toBe('250.5')
+  })
+
+  test('is credited once, however many record it at once', async () => {
+    const profile_id = await newProfile('0')
+    const { memo_id: memo } = await newInstructions({ profile_id })
+    const wire = { memo, amount: '10', bank_reference: newReference(), operator: 'ada' }
+    const all = await Promise.all(Array.from({ length: 8 }, () => recordWireDeposit(service, wire)))
+    expect(all.filter(({ changed }) => changed)).toHaveLength(1)
+    expect(new Set(all.map(({ transfer }) => transfer.id)).size).toBe(1)
+    expect(await available(profile_id)).toBe('10')
+  })
+
+  test('with another amount or memo than before is refused', async () => {
+    const [one, other] = [await newInstructions(), await newInstructions()]
+    const reference = newReference()
+    await recordDeposit(one.memo_id, '10', reference)
+    const recorded = new RegExp(
+      `^the bank reference ${reference} was recorded at 20.* as a deposit with memo ${one.memo_id} of 10 USD$`,
+    )
+    for (const [memo, amount] of [
+      [one.memo_id, '10.01'],
+      [other.memo_id, '10'],
+    ])
+      await expectRefused(
+        ['record-deposit', '--memo', memo!, '--amount', amount!, '--bank-reference', reference],
+        recorded,
+      )
+  })
+
+  test.each([
+    [
+      'a memo that nobody has',
+      ['--memo', 'NOBODYHASTHIS000', '--amount', '1'],
+      /^--memo: no deposit instructions have the memo NOBODYHASTHIS000$/,
+    ],
+    ['nothing', ['--memo', 'A', '--amount', '0'], /^--amount must be above 0, with at most 2 decimals$/],
+    ['three decimals', ['--memo', 'A', '--amount', '1.001'], /must be an amount with at most two decimals/],
+    ['less than nothing', ['--memo', 'A', '--amount', '-1'], /must be an amount with at most two decimals/],
+    [
+      'too many digits',
+      ['--memo', 'A', '--amount', '1'.repeat(41)],
+      /must be an amount with at most two decimals/,
+    ],
+    ['no amount', ['--memo', 'A'], /required option '--amount/],
+  ])('is refused: %s', async (_, args, message) => {
+    await expectRefused(['record-deposit', ...args, '--bank-reference', newReference()], message)
+  })
+
+  test.each(['', ' ', '-A', 'A;B', 'A'.repeat(65)])('is refused with the reference %j', async (reference) => {
+    const { memo_id } = await newInstructions()
+    const args = ['record-deposit', '--memo', memo_id, '--amount', '1', '--bank-reference', reference]
+    await expectRefused(args, /must have 1 to 64 letters, digits and/)
+  })
+
+  test('sets off the rule that waits for its memo', async () => {
+    const [profile_id, to] = [await newProfile('0'), await newProfile('0')]
+    const rule = await customer.call<{ rule: { source: { fiat: { memo_id: string } } } }>(
+      'POST',
+      '/v2/orchestration/rules',
+      {
+        ...{ ref_id: randomUUID(), profile_id, source_asset: 'USD', destination_asset: 'USDG' },
+        ...{ source: { fiat: { network: 'WIRE' } }, destination: { profile: { profile_id: to } } },
+      },
+    )
+    expect(rule).toMatchObject({ status: 200 })
+    const { transfer } = await recordDeposit(rule.body.rule.source.fiat.memo_id, '70', newReference())
+    expect(transfer.group_id).toBeDefined()
+    await runOrchestrations(service.db, { ...service, macs: service.ledger.macs })
+    expect([await available(profile_id), await available(to, 'USDG')]).toEqual(['0', '70'])
+  })
+})
+
+// ---------------------------------------------------------------------------------------------- what is sent
+
+describe('a wire that is to be sent', () => {
+  test('waits until an operator takes it, is shown then, and is completed when it is marked as sent', async () => {
+    const wire = await newWire()
+    expect(await listed(wire)).toMatchObject({ state: 'WAITING', detail: null })
+    await work()
+    expect(await listed(wire)).toEqual({
+      transfer_id: wire.id,
+      customer_id: customer.customer_id,
+      profile_id: wire.profile_id,
+      amount: '40',
+      asset: 'USD',
+      state: 'READY',
+      detail: null,
+      payee: 'Ada Lovelace',
+      account_number: '...4321',
+      created_at: wire.created_at,
+    })
+    const { wires } = await take(wire.id)
+    expect(wires).toEqual([
+      {
+        customer_id: customer.customer_id,
+        transfer_id: wire.id,
+        asset: 'USD',
+        amount: '40',
+        memo: 'Invoice 1041',
+        fiat_account_id: wire.fiat_account_id,
+        payee: {
+          fiat_account_owner: { person_details: { first_name: 'Ada', last_name: 'Lovelace' } },
+          fiat_network_instructions: { wire: PAYEE },
+        },
+        taken_by: expect.any(String) as string,
+        taken_at: expect.any(String) as string,
+      },
+    ])
+    await work()
+    const { taken_by, taken_at } = wires[0]!
+    expect(await listed(wire)).toMatchObject({ state: 'TAKEN', detail: `by ${taken_by} at ${taken_at}` })
+    expect(await bursar('show', wire.id)).toEqual(wires[0])
+    expect(await read(wire)).toMatchObject({ status: 'PENDING' })
+
+    const reference = newReference()
+    const sent = {
+      customer_id: customer.customer_id,
+      transfer_id: wire.id,
+      status: 'COMPLETED',
+      bank_reference: reference,
+    }
+    expect(await bursar('mark-sent', wire.id, '--bank-reference', reference)).toEqual({
+      ...sent,
+      changed: true,
+    })
+    expect(await read(wire)).toMatchObject({ status: 'COMPLETED' })
+    expect(await entriesOf(service.db, wire.id)).toEqual([
+      'CREATED profile USD -40',
+      'CREATED in_flight:WIRE USD 40',
+      'SETTLED in_flight:WIRE USD -40',
+      'SETTLED bank USD 40',
+    ])
+    expect(await listed(wire)).toBeUndefined()
+
+    const before = await everyTable(service.db)
+    expect(await bursar('mark-sent', wire.id, '--bank-reference', reference.toLowerCase())).toEqual({
+      ...sent,
+      changed: false,
+    })
+    await work()
+    expect(await everyTable(service.db)).toEqual(before)
+    await expectRefused(
+      ['mark-sent', wire.id, '--bank-reference', 'OTHER'],
+      new RegExp(`was sent with the bank reference ${reference}$`),
+    )
+    await expectRefused(['mark-failed', wire.id, '--reason', 'x'], /^wire \S+ is COMPLETED already$/)
+    await notTaken(wire, /^wire \S+ is COMPLETED already$/)
+  })
+
+  test('can be taken by an operator alone: nobody else may, nor cancel it', async () => {
+    const wire = await taken()
+    await notTaken(wire, /^wire \S+ was taken by \S+ at 20\S+, who may have sent it: bursar wire show$/)
+    await work()
+    await notTaken(wire, /^wire \S+ was taken by /)
+    expect(await cancel(wire)).toMatchObject({
+      status: 409,
+      body: { detail: expect.stringContaining('may be paid already') as string },
+    })
+    expect(await read(wire)).toMatchObject({ status: 'PENDING' })
+  })
+
+  test('is refunded in full when it is marked as failed, once', async () => {
+    const wire = await taken()
+    await work()
+    expect(await available(wire.profile_id)).toBe('60')
+    const failed = {
+      customer_id: customer.customer_id,
+      transfer_id: wire.id,
+      status: 'FAILED',
+      reason: 'account closed',
+    }
+    expect(await bursar('mark-failed', wire.id, '--reason', 'account closed')).toEqual({
+      ...failed,
+      changed: true,
+    })
+    expect(await read(wire)).toMatchObject({
+      status: 'FAILED',
+      status_details: {
+        invalid_destination_address: {
+          message: 'the wire was not paid: account closed',
+          destination_address: PAYEE.account_number,
+        },
+      },
+    })
+    expect(await available(wire.profile_id)).toBe('100')
+    const before = await entriesOf(service.db, wire.id)
+    expect(await bursar('mark-failed', wire.id, '--reason', 'other')).toEqual({ ...failed, changed: false })
+    await work()
+    expect(await entriesOf(service.db, wire.id)).toEqual(before)
+    expect(await read(wire)).toMatchObject({ status: 'FAILED' })
+    await expectRefused(['mark-sent', wire.id, '--bank-reference', 'LATE'], /^wire \S+ is FAILED already$/)
+  })
+
+  test('gives back what it was converted from, and its orchestration fails, when it is marked as failed', async () => {
+    const profile_id = await newProfile('100', 'USDG')
+    const { id: bank_account_id } = await newFiatAccount()
+    const answer = await customer.call<{ id: string; destination_transfer: { transfer_id: string } }>(
+      'POST',
+      '/v2/orchestration/orchestrations',
+      {
+        ...{
+          ref_id: randomUUID(),
+          source: { profile: { profile_id } },
+          source_asset: 'USDG',
+          destination_asset: 'USD',
+        },
+        ...{ source_amount: '33.33', destination: { fiat: { fiat_account_id: bank_account_id } } },
+      },
+    )
+    expect(answer).toMatchObject({ status: 200 })
+    const { transfer_id: id } = answer.body.destination_transfer
+    await take(id)
+    expect(await available(profile_id, 'USDG')).toBe('66.67')
+    await bursar('mark-failed', id, '--reason', 'no such account')
+    expect(await available(profile_id, 'USDG')).toBe('100')
+    const path = `/v2/orchestration/orchestrations/${answer.body.id}`
+    expect((await customer.call('GET', path)).body).toMatchObject({
+      status: 'FAILED',
+      fail_reason: { detail: 'the destination transfer failed: the wire was not paid: no such account' },
+    })
+  })
+
+  test('must be taken before anything is said of it', async () => {
+    const wire = await newWire()
+    for (const worked of [false, true]) {
+      if (worked) await work()
+      for (const args of [
+        ['mark-sent', wire.id, '--bank-reference', 'X'],
+        ['mark-failed', wire.id, '--reason', 'x'],
+      ])
+        await expectRefused(
+          args,
+          /^nobody has taken wire \S+: bursar wire take, or bursar withdrawal cancel$/,
+        )
+      await expectRefused(['show', wire.id], /^nobody has taken wire \S+: bursar wire take$/)
+    }
+    expect(await cancel(wire)).toMatchObject({ status: 200, body: { status: 'FAILED' } })
+    await notTaken(wire, /^wire \S+ is FAILED already: the client cancelled it before it was signed$/)
+  })
+
+  test('has a reference of its own', async () => {
+    const [one, other] = [await taken(), await taken()]
+    const reference = newReference()
+    await bursar('mark-sent', one.id, '--bank-reference', reference)
+    await expectRefused(
+      ['mark-sent', other.id, '--bank-reference', reference],
+      new RegExp(`^the bank reference ${reference} is that of wire ${one.id}$`),
+    )
+    // A wire that comes in may have the reference of one that went out.
+    const { memo_id } = await newInstructions()
+    expect(await recordDeposit(memo_id, '1', reference)).toMatchObject({ changed: true })
+  })
+
+  test('is taken by one, however many try, and never also cancelled', async () => {
+    const macs = service.ledger.macs!
+    for (let attempt = 1; attempt <= 12; attempt++) {
+      const wire = await newWire()
+      if (attempt % 2 === 0) await work()
+      const { customer_id } = customer
+      const tries = ['ada', 'bob', 'eve'].map((operator) => takeWire(service.db, macs, wire.id, operator))
+      const [cancelling, ...taking] = await Promise.allSettled([
+        cancelWithdrawal(service.db, { customer_id, transfer_id: wire.id }, 'client'),
+        ...tries,
+        work(),
+      ])
+      const wins = taking.slice(0, -1).filter(({ status }) => status === 'fulfilled').length
+      const isCancelled = cancelling.status === 'fulfilled'
+      expect(wins).toBe(isCancelled ? 0 : 1)
+      expect(await read(wire)).toMatchObject({ status: isCancelled ? 'FAILED' : 'PENDING' })
+      expect(await available(wire.profile_id)).toBe(isCancelled ? '100' : '60')
+    }
+  })
+
+  test('is not taken while it is frozen, or its identity is not approved', async () => {
+    const { customer_id } = customer
+    const wire = await newWire()
+    const { profile_id } = wire
+    for (const [target, message] of [
+      [
+        { kind: 'PROFILE', customer_id, profile_id },
+        /^wire \S+ may not be sent: profile \S+ is frozen \(OPERATOR\): look into it$/,
+      ],
+      [{ kind: 'CUSTOMER', customer_id }, /may not be sent: customer \S+ is frozen/],
+      [{ kind: 'NETWORK', network: 'WIRE' }, /may not be sent: network WIRE is frozen/],
+      [{ kind: 'ALL' }, /may not be sent: everything is frozen/],
+    ] as const) {
+      await freeze(service.db, target, 'OPERATOR', 'look into it')
+      await notTaken(wire, message)
+      await work()
+      expect(await listed(wire)).toMatchObject({
+        state: 'WAITING',
+        detail: expect.stringMatching(/ is frozen /) as string,
+      })
+      await unfreeze(service.db, target)
+    }
+    const person_details = { first_name: 'Ada', last_name: 'Lovelace' }
+    const identity = await customer.call('POST', '/v2/identity/identities', {
+      ref_id: randomUUID(),
+      person_details,
+    })
+    const identity_id = String(identity.body.id)
+    const setStatus = (status: string) =>
+      service.db.query('update identities set status = $2 where id = $1', [identity_id, status])
+    await setStatus('APPROVED')
+    const named = await newWire({ identity_id })
+    await setStatus('DENIED')
+    await notTaken(named, /may not be sent: identity \S+ is DENIED/)
+    await setStatus('APPROVED')
+    await taken(named)
+    await work()
+    await taken(wire)
+  })
+
+  test('is not taken when its bank account was changed in the database since it was accepted', async () => {
+    const wire = await newWire()
+    const set = (account_number: string) =>
+      service.owner.query(
+        `update fiat_accounts set fiat_network_instructions = jsonb_set(fiat_network_instructions, '{wire,account_number}', to_jsonb($2::text)) where id = $1`,
+        [wire.fiat_account_id, account_number],
+      )
+    await set('666')
+    await notTaken(wire, /may not be sent: not what was accepted: it was changed since it was accepted/)
+    await set(PAYEE.account_number)
+    await taken(wire)
+    // What was shown then is compared with what is on record, too.
+    await set('666')
+    const { disagreements } = await verify(service.db)
+    expect(disagreements).toEqual([
+      expect.objectContaining({ rule: 'every signed transaction pays what was asked for' }),
+    ])
+    await set(PAYEE.account_number)
+  })
+
+  test('shows what a client wrote without letting it write on the screen', async () => {
+    const wire = await newWire({
+      fiat_account_id: (
+        await newFiatAccount({
+          ...PAYEE,
+          account_number: '12\u001b[2K\n34\u202e56',
+          bank: { branch: 'Main\rStreet' },
+        })
+      ).id,
+    })
+    const text = await said(['take', wire.id], 'text')
+    expect(text).toContain('account_number: ')
+    expect(text).toContain('12\ufffd[2K\ufffd34\ufffd56')
+    expect(text).toContain('Main\ufffdStreet')
+    expect(text).toMatch(/^amount: +40 USD$/m)
+    expect(text).not.toMatch(/[\u001b\u202e\r]/)
+    const list = await said(['list'], 'text')
+    expect(list).not.toMatch(/[\u001b\u202e\r]/)
+  })
+
+  test('takes several, and tells of those that it could not', async () => {
+    const [one, other, cancelled] = [await newWire(), await newWire(), await newWire()]
+    await cancel(cancelled)
+    const { wires, refused } = await take(one.id, cancelled.id, other.id, one.id.toUpperCase())
+    expect(wires.map(({ transfer_id }) => transfer_id)).toEqual([one.id, other.id])
+    expect(refused).toEqual([
+      { transfer_id: cancelled.id, reason: expect.stringContaining('is FAILED already') as string },
+    ])
+  })
+
+  test('needs a bank account that says where the money is to go', async () => {
+    for (const [wire, field] of [
+      [{}, 'account_number'],
+      [{ account_number: ' ' }, 'account_number'],
+      [{ account_number: '1' }, 'routing_details.routing_number'],
+    ] as const) {
+      const before = await everyTable(service.db)
+      const answer = await customer.call('POST', '/v2/transfer/fiat-accounts', {
+        fiat_account_owner: { institution_details: { name: 'Acme' } },
+        fiat_network_instructions: { wire },
+      })
+      expect(answer).toMatchObject({
+        status: 400,
+        body: { detail: `fiat_network_instructions.wire.${field} is required to send a wire` },
+      })
+      expect(await everyTable(service.db)).toEqual(before)
+    }
+  })
+
+  test.each(['take', 'show', 'mark-sent', 'mark-failed', 'record-return'])('is not: %s', async (command) => {
+    const options =
+      {
+        ...{ 'mark-sent': ['--bank-reference', 'X'], 'mark-failed': ['--reason', 'x'] },
+        'record-return': ['--amount', '1', '--bank-reference', 'X'],
+      }[command] ?? []
+    const id = randomUUID()
+    if (command === 'take') await notTaken({ id }, /^there is no withdrawal /)
+    else await expectRefused([command, id, ...options], /^there is no withdrawal /)
+    await expectRefused([command, 'ada', ...options], /must be a UUID/)
+  })
+})
+
+// ---------------------------------------------------------------------------------------------- what comes back
+
+describe('a wire that came back', () => {
+  async function sent(): Promise<Transfer> {
+    const wire = await taken()
+    await bursar('mark-sent', wire.id, '--bank-reference', newReference())
+    return wire
+  }
+  const back = ({ id }: { id: string }, amount: string, reference: string) => [
+    'record-return',
+    id,
+    '--amount',
+    amount,
+    '--bank-reference',
+    reference,
+  ]
+
+  test("is credited once, less the bank's fee, and stays COMPLETED", async () => {
+    const wire = await sent()
+    // A rule for all deposits to the profile must not send it out again.
+    await customer.call('POST', '/v2/orchestration/rules', {
+      ...{
+        ref_id: randomUUID(),
+        profile_id: wire.profile_id,
+        source_asset: 'USD',
+        destination_asset: 'USDG',
+      },
+      ...{ source: { profile: { profile_id: wire.profile_id } } },
+      destination: { profile: { profile_id: await newProfile('0') } },
+    })
+    const reference = newReference()
+    const first = await bursar<Recorded>(...back(wire, '38.5', reference))
+    expect(first).toMatchObject({
+      changed: true,
+      transfer: {
+        type: 'WIRE_DEPOSIT',
+        status: 'COMPLETED',
+        amount: '38.5',
+        memo: `return of ${wire.id}`,
+        profile_id: wire.profile_id,
+      },
+    })
+    expect(first.transfer.group_id).toBeUndefined()
+    expect(await read(wire)).toMatchObject({ status: 'COMPLETED' })
+    expect(await available(wire.profile_id)).toBe('98.5')
+    const before = await everyTable(service.db)
+    expect(await bursar(...back(wire, '38.50', reference))).toEqual({ ...first, changed: false })
+    expect(await everyTable(service.db)).toEqual(before)
+    await expectRefused(back(wire, '1', reference), /was recorded at .* as a return of \S+ of 38\.5 USD$/)
+    await expectRefused(back(wire, '1', newReference()), /came back already, with the bank reference/)
+    const { memo_id } = await newInstructions()
+    await expectRefused(
+      ['record-deposit', '--memo', memo_id, '--amount', '38.5', '--bank-reference', reference],
+      /was recorded at .* as a return of/,
+    )
+  })
+
+  test('is refused when it was not sent, or for more', async () => {
+    await expectRefused(back(await newWire(), '40', newReference()), /is no wire that was marked as sent$/)
+    await expectRefused(
+      back(await sent(), '40.01', newReference()),
+      /^--amount is above what was sent: 40 USD$/,
+    )
+  })
+})
+
+test('verify finds a wire whose transfer says something else, and a sent one without a reference', async () => {
+  const wire = await taken()
+  await bursar('mark-sent', wire.id, '--bank-reference', newReference())
+  for (const [change, undo, rule] of [
+    [
+      'update bank_wires set amount = amount + 1 where transfer_id = $1',
+      'update bank_wires set amount = amount - 1 where transfer_id = $1',
+      'every wire that the bank shows is what its transfer says',
+    ],
+    [
+      `update bank_wires set transfer_id = ('f' || substr($1::text, 2))::uuid where transfer_id = $1::uuid`,
+      `update bank_wires set transfer_id = $1::uuid where transfer_id = ('f' || substr($1::text, 2))::uuid`,
+      'every wire that an operator took and that is completed has its reference of the bank',
+    ],
+  ] as const) {
+    await service.owner.query(change, [wire.id])
+    const { disagreements } = await verify(service.db)
+    await service.owner.query(undo, [wire.id])
+    expect(disagreements).toEqual([expect.objectContaining({ rule })])
+  }
+})

@@ -1,0 +1,117 @@
+import { readFile } from 'node:fs/promises'
+import { Ajv, type ErrorObject } from 'ajv'
+import { Type, type Static } from 'typebox'
+
+/** The platform's own bank account: where customers' wires go to. In live mode from a JSON file, `BURSAR_BANK_FILE`. */
+
+const Line = Type.String({ minLength: 1, maxLength: 200, pattern: '\\S' })
+const Address = Type.Object(
+  {
+    /** ISO 3166-1, two letters. */
+    country: Type.String({ pattern: '^[A-Z]{2}$' }),
+    address1: Line,
+    address2: Type.Optional(Line),
+    city: Line,
+    province: Type.Optional(Line),
+    zip_code: Type.Optional(Line),
+  },
+  { additionalProperties: false },
+)
+
+const BankAccount = Type.Object(
+  {
+    /** An account number or an IBAN. */
+    account_number: Type.String({ pattern: '^[A-Za-z0-9][A-Za-z0-9 -]{2,38}[A-Za-z0-9]$' }),
+    account_owner: Line,
+    account_owner_address: Address,
+    bank_name: Line,
+    bank_address: Address,
+    routing_numbers: Type.Object(
+      {
+        ABA: Type.Optional(Type.String({ pattern: '^[0-9]{9}$' })),
+        /** A BIC (ISO 9362). */
+        SWIFT: Type.Optional(Type.String({ pattern: '^[A-Z]{6}[A-Z0-9]{2}([A-Z0-9]{3})?$' })),
+      },
+      { additionalProperties: false, minProperties: 1 },
+    ),
+  },
+  { additionalProperties: false },
+)
+export type BankAccount = Static<typeof BankAccount>
+export type RoutingNumberType = keyof BankAccount['routing_numbers']
+
+const SANDBOX_ADDRESS = {
+  country: 'US',
+  address1: '1 Sandbox Plaza',
+  city: 'New York',
+  province: 'NY',
+  zip_code: '10001',
+}
+
+/** The sandbox's bank. The routing number is the example one that banks' own documents use. */
+export const SANDBOX_ACCOUNT: BankAccount = {
+  account_number: '000123456789',
+  account_owner: 'Bursar Sandbox',
+  account_owner_address: SANDBOX_ADDRESS,
+  bank_name: 'Bursar Sandbox Bank',
+  bank_address: SANDBOX_ADDRESS,
+  routing_numbers: { ABA: '021000021', SWIFT: 'BRSRUS33XXX' },
+}
+
+/** The routing number of this type, or of the other one where the account does not have it (any more). */
+export function routingOf(
+  { routing_numbers }: BankAccount,
+  wanted: RoutingNumberType = 'ABA',
+): { routing_number_type: RoutingNumberType; routing_number: string } {
+  const routing_number_type =
+    routing_numbers[wanted] !== undefined ? wanted : wanted === 'ABA' ? 'SWIFT' : 'ABA'
+  return { routing_number_type, routing_number: routing_numbers[routing_number_type]! }
+}
+
+const ajv = new Ajv({ allErrors: true, strict: true, strictTypes: false })
+
+/** What a field must be, where its pattern would not tell people. */
+const MUST_BE: Record<string, string> = {
+  account_number: 'must have 4 to 40 letters, digits, spaces or dashes',
+  country: 'must be two capital letters (ISO 3166-1), as US',
+  ABA: 'must be 9 digits with a right check digit',
+  SWIFT: 'must be a BIC of 8 or 11 capital letters and digits (ISO 9362)',
+  routing_numbers: 'must be an object with ABA, SWIFT or both',
+}
+
+/** Reads the file. Throws an Error that has a line for each field that is wrong, and names it. */
+export async function readBankAccount(path: string): Promise<BankAccount> {
+  const content = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
+    throw new Error(`${path} cannot be read (${error.code})`)
+  })
+  let account: unknown
+  try {
+    account = JSON.parse(content)
+  } catch {
+    throw new Error(`${path} is not JSON`)
+  }
+  const complaints = ajv.validate(BankAccount, account)
+    ? checkDigits(account as BankAccount)
+    : (ajv.errors ?? []).map(complaint)
+  if (complaints.length > 0) throw new Error([...new Set(complaints)].join('; '))
+  return account as BankAccount
+}
+
+const checkDigits = ({ routing_numbers: { ABA } }: BankAccount): string[] =>
+  ABA === undefined || isRoutingNumber(ABA) ? [] : [`routing_numbers.ABA ${MUST_BE.ABA}`]
+
+const WEIGHTS = [3, 7, 1, 3, 7, 1, 3, 7, 1]
+
+/** Whether the ninth digit is the check digit of the others, as the American Bankers Association defines it. */
+const isRoutingNumber = (digits: string): boolean =>
+  [...digits].reduce((sum, digit, index) => sum + Number(digit) * WEIGHTS[index]!, 0) % 10 === 0
+
+function complaint({ instancePath, keyword, params, message }: ErrorObject): string {
+  const path = instancePath.split('/').slice(1)
+  const named = params as { missingProperty?: string; additionalProperty?: string }
+  if (keyword === 'required') return `${[...path, named.missingProperty].join('.')} is required`
+  if (keyword === 'additionalProperties')
+    return `${[...path, named.additionalProperty].join('.')} is not a known field`
+  if (path.length === 0) return 'it must be a JSON object'
+  return `${path.join('.')} ${MUST_BE[path.at(-1)!] ?? (keyword === 'pattern' ? 'must not be blank' : message)}`
+}
