@@ -6,15 +6,23 @@ import { authenticator } from './authenticate.ts'
 /** Nobody is disabled. */
 const EVERYBODY = { requireEnabled: () => undefined, requireKnown: () => undefined }
 
-/** A guard over tokens that are all good, and how often it had a signature checked. */
+/** A guard over tokens that are all good, and how often it had a signature checked. Each `connect` is a connection. */
 function guarded(scopes = ['transfer:read_transfer']) {
+  let isTrusted = true
   const expiresAt = Math.floor(Date.now() / 1000) + 3_600
   const verify = vi.fn((token: string) =>
     Promise.resolve({ customerId: 'c', clientId: token.slice(0, 8), scopes, expiresAt }),
   )
-  const guard = authenticator({ verify, isTrusted: () => true }, EVERYBODY)(['transfer:read_transfer'])
-  const ask = (authorization: string) => guard({ headers: { authorization } } as FastifyRequest)
-  return { verify, ask }
+  const guard = authenticator({ verify, isTrusted: () => isTrusted }, EVERYBODY)(['transfer:read_transfer'])
+  const connect = () => {
+    const raw = { socket: {} }
+    return async (authorization: string) => {
+      const request = { raw, headers: { authorization } } as FastifyRequest
+      await guard(request)
+      return request.caller.clientId
+    }
+  }
+  return { verify, connect, ask: connect(), distrust: () => (isTrusted = false) }
 }
 
 test('a token is checked once, however many spaces stand before it', async () => {
@@ -22,6 +30,22 @@ test('a token is checked once, however many spaces stand before it', async () =>
   for (let spaces = 1; spaces <= 60; spaces++) await ask(`Bearer${' '.repeat(spaces)}abc`)
   await ask('bearer abc')
   expect(verify).toHaveBeenCalledTimes(1)
+})
+
+test('each request is of its own token, also where others use the connection', async () => {
+  const { verify, ask, connect } = guarded()
+  for (const token of ['one', 'two', 'two', 'one', 'one']) expect(await ask(`Bearer ${token}`)).toBe(token)
+  expect(await connect()('Bearer two')).toBe('two')
+  expect(verify).toHaveBeenCalledTimes(2)
+})
+
+test('a token whose key is retired is checked again, on the connection that used it, too', async () => {
+  const { verify, ask, distrust } = guarded()
+  await ask('Bearer abc')
+  distrust()
+  await ask('Bearer abc')
+  await ask('Bearer abc')
+  expect(verify).toHaveBeenCalledTimes(3)
 })
 
 test('a token is checked again after a minute', async () => {
