@@ -167,6 +167,7 @@ create table entries (
   constraint entries_profile CHECK ((account = 'profile'::text) = (profile_id IS NOT NULL) AND (profile_id IS NULL) = (balance_after IS NULL) AND (profile_id IS NULL) = (version IS NULL))
 );
 CREATE INDEX entries_balance_history ON entries USING btree (customer_id, profile_id, asset, created_at, version) WHERE profile_id IS NOT NULL;
+CREATE INDEX entries_network_fees ON entries USING btree (account, created_at) WHERE account ~~ 'network_fees:%'::text;
 CREATE INDEX entries_on_networks ON entries USING btree (account, asset) INCLUDE (amount) WHERE account ~~ 'custody:%'::text OR account ~~ 'network_fees:%'::text;
 grant insert, references, select, trigger on entries to owner;
 
@@ -206,6 +207,7 @@ create table evm_sweeps (
   created_at timestamp with time zone not null,
   signed_at timestamp with time zone not null,
   ended_at timestamp with time zone,
+  audit_block bigint,
   lost_since timestamp with time zone,
   constraint evm_sweeps_pkey PRIMARY KEY (customer_id, id),
   constraint evm_sweeps_amount CHECK (amount > 0::numeric),
@@ -214,6 +216,7 @@ create table evm_sweeps (
   constraint evm_sweeps_kind CHECK (kind = ANY (ARRAY['TOP_UP'::text, 'SWEEP'::text])),
   constraint evm_sweeps_state CHECK (state = ANY (ARRAY['SIGNED'::text, 'BROADCAST'::text, 'DONE'::text, 'FAILED'::text, 'VOID'::text]))
 );
+CREATE INDEX evm_sweeps_audit ON evm_sweeps USING btree (network, audit_block) WHERE audit_block IS NOT NULL;
 CREATE INDEX evm_sweeps_ended ON evm_sweeps USING btree (network, created_at) WHERE kind = 'TOP_UP'::text AND (state = ANY (ARRAY['DONE'::text, 'FAILED'::text]));
 CREATE INDEX evm_sweeps_of_address ON evm_sweeps USING btree (customer_id, network, address);
 CREATE INDEX evm_sweeps_of_network ON evm_sweeps USING btree (network) WHERE state = ANY (ARRAY['SIGNED'::text, 'BROADCAST'::text]);
@@ -327,13 +330,14 @@ create table incoming_transfers (
   due_at timestamp with time zone not null,
   constraint incoming_transfers_pkey PRIMARY KEY (customer_id, network, crypto_tx_hash, crypto_tx_index),
   constraint incoming_transfers_amount CHECK (amount > 0::numeric),
-  constraint incoming_transfers_credited CHECK ((state = 'WAITING'::text) = (transfer_id IS NULL)),
+  constraint incoming_transfers_credited CHECK ((state = ANY (ARRAY['WAITING'::text, 'UNATTRIBUTED'::text])) = (transfer_id IS NULL)),
   constraint incoming_transfers_reason CHECK ((reason = ANY (ARRAY['FAILED'::text, 'BELOW_MINIMUM'::text, 'SECOND_NODE'::text, 'NODES_DISAGREE'::text])) AND state = 'WAITING'::text OR reason IS NULL),
-  constraint incoming_transfers_state CHECK (state = ANY (ARRAY['WAITING'::text, 'CREDITED'::text, 'REORGANISED'::text]))
+  constraint incoming_transfers_state CHECK (state = ANY (ARRAY['WAITING'::text, 'CREDITED'::text, 'REORGANISED'::text, 'UNATTRIBUTED'::text]))
 );
 CREATE INDEX incoming_transfers_at ON incoming_transfers USING btree (customer_id, network, address, asset);
 CREATE INDEX incoming_transfers_blocks ON incoming_transfers USING btree (network, block_number) WHERE state = 'CREDITED'::text;
 CREATE INDEX incoming_transfers_reorganised ON incoming_transfers USING btree (network) WHERE state = 'REORGANISED'::text;
+CREATE INDEX incoming_transfers_unattributed ON incoming_transfers USING btree (network) WHERE state = 'UNATTRIBUTED'::text;
 CREATE INDEX incoming_transfers_waiting ON incoming_transfers USING btree (network, due_at) WHERE state = 'WAITING'::text;
 
 create table markets (
@@ -352,6 +356,19 @@ create table network_cursors (
   earlier text[] not null default '{}'::text[],
   leased_until timestamp with time zone,
   constraint network_cursors_pkey PRIMARY KEY (network)
+);
+
+create table network_fee_checks (
+  network text not null,
+  counted_from timestamp with time zone not null,
+  constraint network_fee_checks_pkey PRIMARY KEY (network)
+);
+
+create table network_genesis (
+  network text not null,
+  block_hash text not null,
+  recorded_at timestamp with time zone not null,
+  constraint network_genesis_pkey PRIMARY KEY (network)
 );
 
 create table network_transactions (

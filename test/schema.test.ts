@@ -16,6 +16,8 @@ const NOT_TENANT_OWNED = [
   'freezes',
   'markets',
   'network_cursors',
+  'network_fee_checks',
+  'network_genesis',
   'network_transactions',
   'price_imports',
   'price_minutes',

@@ -44,8 +44,8 @@ const NEEDS_CHAIN = [
 ] as const
 
 /**
- * An adapter of the Bitcoin family that asks its node which chain it is on, once, before anything is signed, given out or
- * read. What is signed is broadcast and followed all the same.
+ * An adapter of the Bitcoin family that asks its node which chain it is on, once and after each failure, before anything is
+ * signed, given out or read. What is signed is broadcast and followed all the same.
  */
 export function onChainOf(
   mode: Mode,
@@ -70,7 +70,11 @@ export function onChainOf(
     if (method === undefined) return []
     const afterCheck = async (...asked: unknown[]) => {
       await requireChain()
-      return method(...asked)
+      return method(...asked).catch((error: unknown) => {
+        // Behind its address there may be another node by then.
+        if (error instanceof NodeFailure) isRight = false
+        throw error
+      })
     }
     return [[name, afterCheck] as const]
   })

@@ -135,6 +135,9 @@ async function requireInChain(chain: EvmChain, cursor: string): Promise<void> {
   for (let asked = 0; ; asked++) {
     const [block] = await headersAt(chain, [number])
     if (cursorOf(block!) === cursor) return
+    // A node of another chain has other blocks, too.
+    chain.doubt()
+    await chain.ready()
     if (asked === CONFIRMATIONS_OF_REORGANISATION) throw rearranged(chain, cursor, block!.hash)
     await pause(CONFIRM_AFTER_MS)
   }

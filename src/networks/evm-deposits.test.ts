@@ -9,7 +9,13 @@ import { getAddress, type Hex } from 'viem'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { deployToken, startAnvil, TOKEN_ABI, type Anvil } from '../../test/anvil.ts'
 import { startLyingNode, type Answer } from '../../test/lying-node.ts'
-import { newCustomer, startTestService, type TestCustomer, type TestService } from '../../test/support.ts'
+import {
+  credit,
+  newCustomer,
+  startTestService,
+  type TestCustomer,
+  type TestService,
+} from '../../test/support.ts'
 import { hurry } from '../../test/work-off.ts'
 import { parseAmount } from '../assets/amount.ts'
 import { selectFreezes } from '../ledger/records/freezes.ts'
@@ -18,6 +24,7 @@ import type { Transfer } from '../ledger/records/transfer.ts'
 import { verify } from '../ledger/verify.ts'
 import { creditDepositsOn } from '../transfers/credit-deposits.ts'
 import { resumeAfterReorganisation } from '../transfers/deposit-reorganisations.ts'
+import { settleWithdrawals } from '../transfers/settle-withdrawals.ts'
 import { creditSaidDeposit, rescanDeposits } from '../transfers/recover-deposits.ts'
 import { bloomMayHave } from './evm-bloom.ts'
 import { evmAdapter, type EvmConfig } from './evm.ts'
@@ -278,6 +285,99 @@ describe('a second node', () => {
     expect(await depositsOf(customer)).toEqual([])
     expect(await recorded()).toMatchObject([{ state: 'WAITING', reason: 'NODES_DISAGREE' }])
     expect(await frozen()).toEqual(['NETWORK NODES_DISAGREE'])
+  })
+})
+
+describe('a node that is of another chain by now', () => {
+  const onChain5: typeof node.lie = ({ method }) => (method === 'eth_chainId' ? { result: '0x5' } : undefined)
+  const WRONG = 'the node of ETHEREUM is on chain 5, not 1'
+
+  test('is asked for its chain again after a failure, before anything else is believed', async () => {
+    const adapter = adapterOf()
+    const { customer, address } = await newPlace(adapter)
+    await rounds(adapter)
+    node.bytesMax = 0
+    await expect(round(adapter)).rejects.toThrow('the node does not answer: HTTP 413')
+    node.tellTheTruth()
+    node.lie = onChain5
+    await give(address, 'ETH', '1')
+    await mine()
+    await expect(round(adapter)).rejects.toThrow(WRONG)
+    await expect(adapter.sign(undefined as never, [])).rejects.toThrow(WRONG)
+    await expect(adapter.status!()).rejects.toThrow(WRONG)
+    node.tellTheTruth()
+    expect(await rounds(adapter)).toBe(1)
+    expect(await depositsOf(customer)).toEqual(['1 ETH'])
+  })
+
+  test('is asked again before other blocks are taken for a reorganisation', async () => {
+    const adapter = adapterOf()
+    await newPlace(adapter)
+    await rounds(adapter)
+    node.lie = (call, answer) =>
+      call.method === 'eth_getBlockByNumber' && answer.result !== null
+        ? { result: { ...(answer.result as object), hash: `0x${'ab'.repeat(32)}` } }
+        : onChain5(call, answer)
+    await expect(round(adapter)).rejects.toThrow(WRONG)
+    expect(await frozen()).toEqual([])
+  })
+
+  test('with the same chain id is known by its first block, which the database remembers', async () => {
+    await rounds(adapterOf())
+    node.lie = ({ method, params: [number] }, { result }) =>
+      method === 'eth_getBlockByNumber' && number === '0x0'
+        ? { result: { ...(result as object), hash: `0x${'cd'.repeat(32)}` } }
+        : undefined
+    const says = `the node of ETHEREUM is on another chain 1: its first block is 0x${'cd'.repeat(32)}, and was 0x`
+    await expect(adapterOf().status!()).rejects.toThrow(says)
+    await expect(adapterOf().sign(undefined as never, [])).rejects.toThrow(says)
+    // One that keeps no old blocks cannot tell, and is used.
+    node.lie = ({ method, params: [number] }) =>
+      method === 'eth_getBlockByNumber' && number === '0x0' ? { result: null } : undefined
+    expect((await adapterOf().status!()).height).toBeGreaterThan(0)
+  })
+
+  test('is the reason that a withdrawal waits for, and not a nonce that it does not know', async () => {
+    const hotWallet = privateKeyToAccount(generatePrivateKey())
+    await give(hotWallet.address, 'ETH', '5')
+    const adapter = adapterOf({ hotWallet, pollMs: 10 })
+    const networks: Networks = new Map([['ETHEREUM', adapter]])
+    const customer = await newCustomer(service)
+    await credit(service.ledger, customer, 'ETH', '10')
+    const settle = async () => {
+      await service.db.query('update broadcasts set due_at = clock_timestamp() where due_at is not null')
+      await settleWithdrawals(service.db, networks)
+    }
+    const withdraw = async () => {
+      const { body } = await customer.call<Transfer>('POST', '/v2/transfer/crypto-withdrawals', {
+        profile_id: customer.profile_id,
+        asset: 'ETH',
+        amount: '1',
+        crypto_network: 'ETHEREUM',
+        destination_address: privateKeyToAccount(generatePrivateKey()).address,
+      })
+      return body.id
+    }
+    const reason = async (id: string) =>
+      (
+        await service.db.query<{ waiting_reason: string | null }>(
+          'select waiting_reason from broadcasts where transfer_id = $1',
+          [id],
+        )
+      ).rows[0]?.waiting_reason
+    await withdraw()
+    await settle()
+    await mine()
+    await settle()
+    // The other chain has none of the wallet's transactions.
+    node.lie = (call, answer) =>
+      call.method === 'eth_getTransactionCount' ? { result: '0x0' } : onChain5(call, answer)
+    const waiting = await withdraw()
+    await settle()
+    expect(await reason(waiting)).toBe(WRONG)
+    node.tellTheTruth()
+    await settle()
+    expect(await reason(waiting)).toBeNull()
   })
 })
 

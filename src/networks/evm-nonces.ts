@@ -64,6 +64,11 @@ export async function openPurse(tx: Transaction, chain: EvmChain, assets: Iterab
   const lost = noncesBetween(made, kept).filter((nonce) => !underWay.has(nonce))
   const unknown = noncesBetween(kept, sent).filter((nonce) => !noted.has(nonce))
   const [first] = unknown
+  // A node of another chain knows other nonces: then that is the reason, and nothing else.
+  if (lost.length > 0 || first !== undefined) {
+    chain.doubt()
+    await chain.ready()
+  }
   const gap =
     typeof syncing === 'object' && !(syncing instanceof NodeError)
       ? 'the node is catching up with its chain'

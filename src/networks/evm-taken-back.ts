@@ -36,6 +36,11 @@ export async function lostTransactions(db: Database, chain: EvmChain): Promise<L
 export async function rebroadcastTakenBack(db: Database, chain: EvmChain): Promise<TakenBack[]> {
   await chain.ready()
   const lost = await lostTransactions(db, chain)
+  if (lost.length > 0) {
+    // A node of another chain knows other nonces.
+    chain.doubt()
+    await chain.ready()
+  }
   const bytes = lost.flatMap(({ raw_transaction, crypto_tx_hash }) =>
     raw_transaction === undefined ? [] : [{ raw_transaction, crypto_tx_hash: crypto_tx_hash!, replaced: [] }],
   )

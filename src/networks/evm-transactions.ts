@@ -90,6 +90,8 @@ export interface EvmChain {
   maxInFlight: number
   /** Throws unless the node is of the chain that it should be. Before anything is signed, read or broadcast. */
   ready(): Promise<void>
+  /** Has `ready` ask again: a node of another chain would answer so. */
+  doubt(): void
   /** The second node, and from which amount on, in minor units of the asset, it must agree. */
   verify?: { node: EvmNode; above: (asset: string) => bigint }
 }

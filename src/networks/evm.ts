@@ -1,11 +1,11 @@
 import type { Hex } from 'viem'
-import { getAddress, hexToBigInt, hexToNumber, parseGwei } from 'viem/utils'
+import { getAddress, hexToBigInt, parseGwei } from 'viem/utils'
 import { parseAmount } from '../assets/amount.ts'
 import { decimalsOf, NETWORKS, type CryptoNetwork } from '../assets/catalogue.ts'
 import type { Database, Transaction } from '../db/database.ts'
 import { beginning, depositReader, isCursor, NATIVE_INDEX } from './evm-arrivals.ts'
-import { at, evmNode, headOf, NodeError, says, type Call, type EvmNode, type Receipt } from './evm-node.ts'
-import { DestinationRefused, NodeFailure } from './node-failure.ts'
+import { at, evmNode, headOf, NodeError, says, type Call, type Receipt } from './evm-node.ts'
+import { DestinationRefused } from './node-failure.ts'
 import { closePurse, openPurse, spend, takeNote, type Purse } from './evm-nonces.ts'
 import { sweepTermsOf, type SweepConfig } from './evm-sweep-worth.ts'
 import { sweep, unswept } from './evm-sweeps.ts'
@@ -38,7 +38,6 @@ import {
   type EvmSigner,
   type Fees,
   type LoggedTransfer,
-  type Token,
 } from './evm-transactions.ts'
 import {
   checkCredited,
@@ -48,6 +47,7 @@ import {
   verifyDeposits,
 } from './evm-deposit-checks.ts'
 import { movedBy } from './evm-moved.ts'
+import { chainIdentity, doubtAfterFailures } from './evm-identity.ts'
 import { depositKeysOf, type DepositKey } from './evm-deposit-keys.ts'
 import type {
   BroadcastAnswer,
@@ -108,15 +108,18 @@ const IN_FLIGHT_MAX = 64
  * that the chain makes one of them. Nothing that is signed is ever reported as refused.
  */
 export function evmAdapter(network: CryptoNetwork, config: EvmConfig, db: Database): NetworkAdapter {
-  const chain = chainOf(network, config)
+  const chain = chainOf(network, config, db)
   const keys = config.depositKey && depositKeysOf(config.depositKey)
   const follower = hotWalletFollower(chain)
   const deposits = depositReader(db, chain)
-  return {
+  return doubtAfterFailures<NetworkAdapter>(chain, {
     pollMs: config.pollMs ?? POLL_MS,
     signsAlone: true,
     asksNode: true,
-    ready: async () => void (await headOf(chain.node)),
+    async ready() {
+      await headOf(chain.node)
+      await chain.ready()
+    },
     review: () => ({ verdict: 'PASS' }),
     sign: (tx, withdrawals) => sign(tx, chain, withdrawals),
     broadcast: (withdrawals) => broadcast(chain, withdrawals),
@@ -144,10 +147,10 @@ export function evmAdapter(network: CryptoNetwork, config: EvmConfig, db: Databa
     ...(keys?.canSign && {
       sweep: (round) => sweep(db, chain, keys, round),
     }),
-  }
+  })
 }
 
-function chainOf(network: CryptoNetwork, config: EvmConfig): EvmChain {
+function chainOf(network: CryptoNetwork, config: EvmConfig, db: Database): EvmChain {
   const { family, gasAsset, chainId = 0 } = NETWORKS[network]
   if (family !== 'evm') throw new Error(`${network} is no EVM network`)
   const { confirmations } = config
@@ -157,7 +160,6 @@ function chainOf(network: CryptoNetwork, config: EvmConfig): EvmChain {
   const expected = config.chainId ?? chainId
   const tokens = tokensOf(network, config.tokens ?? {})
   const { verify } = config
-  let isReady = false
   const feeCeiling = parseGwei(config.maxFeePerGasCeiling)
   return {
     network,
@@ -172,14 +174,7 @@ function chainOf(network: CryptoNetwork, config: EvmConfig): EvmChain {
     stuckAfterMs: config.stuckAfterMs ?? STUCK_AFTER_MS,
     firstNonce: config.firstNonce ?? 0,
     maxInFlight: config.maxInFlight ?? IN_FLIGHT_MAX,
-    async ready() {
-      if (isReady) return
-      const found = hexToNumber(await node.call<Hex>('eth_chainId'))
-      if (found !== expected)
-        throw new NodeFailure(`the node of ${network} is on chain ${found}, not ${expected}`)
-      await requireDecimals(network, node, tokens)
-      isReady = true
-    },
+    ...chainIdentity(network, expected, node, tokens, db),
     ...(verify !== undefined && {
       verify: {
         node: evmNode(verify.rpcUrl),
@@ -188,35 +183,6 @@ function chainOf(network: CryptoNetwork, config: EvmConfig): EvmChain {
     }),
   }
 }
-
-/**
- * Throws where a token's contract counts in other units than the catalogue says: amounts would be wrong by powers of
- * ten. An address without code, as test networks have for most tokens, moves nothing and is passed over.
- */
-async function requireDecimals(
-  network: CryptoNetwork,
-  node: EvmNode,
-  tokens: ReadonlyMap<string, Token>,
-): Promise<void> {
-  const listed = [...tokens]
-  const answers = await node.each<Hex>(
-    listed.map(([, { address }]) => ['eth_call', { to: address, data: DECIMALS_CALL }, 'latest'] as const),
-  )
-  for (const [index, [asset, { address, decimals }]] of listed.entries()) {
-    const answer = answers[index]!
-    if (answer instanceof NodeError && !says(answer, 'reverted')) throw answer
-    if (answer === '0x') continue
-    const found = answer instanceof NodeError ? undefined : hexToBigInt(answer)
-    if (found !== BigInt(decimals))
-      throw new NodeFailure(
-        `${network} is not used: the contract of ${asset} at ${address} ` +
-          `${found === undefined ? 'does not tell its decimals' : `has ${found} decimals`}, and the catalogue has ${decimals}`,
-      )
-  }
-}
-
-/** decimals(), as ERC-20 has it. */
-const DECIMALS_CALL = '0x313ce567'
 
 // ---------------------------------------------------------------------------------------------- sign
 
