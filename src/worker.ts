@@ -13,6 +13,7 @@ import { generateLastStatements } from './statements/generate-statements.ts'
 import { creditDepositsOn, readable } from './transfers/credit-deposits.ts'
 import { settleWithdrawals, type EndedWithdrawal } from './transfers/settle-withdrawals.ts'
 import { sweepDepositAddresses } from './transfers/sweep-deposit-addresses.ts'
+import { watchNetworkFees } from './transfers/watch-network-fees.ts'
 import { watchCustody, type Suspicions } from './transfers/watch-custody.ts'
 
 const FAILURE_PAUSE_MS = 1_000
@@ -24,6 +25,8 @@ const SWEEPS_EVERY_MS = 10_000
 const REBROADCASTS_EVERY_MS = 10_000
 /** How often it holds what real networks have against what the ledgers have in custody there. */
 const CUSTODY_EVERY_MS = 60_000
+/** How often it holds what a real network's transactions cost against the fees taken, at most. */
+const NETWORK_FEES_EVERY_MS = 60_000
 /** How often it looks whether a month has ended. */
 const STATEMENTS_EVERY_MS = 60_000
 
@@ -151,8 +154,24 @@ export function startWorker(options: {
 
   const rest = (ms: number) => pause(ms, undefined, { signal: stopping.signal }).catch(() => undefined)
 
+  /** Before anything is signed, once a minute. */
+  async function networkFees(some: Networks): Promise<void> {
+    for (const [network, adapter] of some) {
+      if (network === 'WIRE') continue
+      const simulatedPrices = settings.mode === 'sandbox'
+      const detail = await round('network_fees', watchNetworkFees(db, network, adapter, { simulatedPrices }))
+      if (detail !== undefined)
+        log.error({ network, detail }, 'network fees: payouts over the network are frozen')
+    }
+  }
+
   async function payouts(some: Networks, startsOrchestrations: boolean): Promise<void> {
+    let feesDueAt = 0
     while (!stopping.signal.aborted) {
+      if (performance.now() >= feesDueAt) {
+        await networkFees(some)
+        feesDueAt = performance.now() + NETWORK_FEES_EVERY_MS
+      }
       const started = startsOrchestrations
         ? await round('orchestrations', runOrchestrations(db, { networks, settings, macs: ledger.macs }))
         : 0

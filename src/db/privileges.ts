@@ -79,7 +79,7 @@ export const PRIVILEGES: Readonly<Record<string, TablePrivileges>> = {
   },
   markets: { update: ['source'] },
   network_cursors: { insert: true, update: ['cursor', 'updated_at', 'earlier', 'leased_until'] },
-  network_fee_checks: {},
+  network_fee_checks: { insert: true, update: ['counted_from'] },
   network_genesis: { insert: true },
   network_transactions: { insert: true },
   orchestration_rules: { insert: true, update: ['status', 'updated_at'] },

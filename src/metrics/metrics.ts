@@ -17,6 +17,7 @@ export type Loop =
   | 'sweeps'
   | 'statements'
   | 'quotes'
+  | 'network_fees'
   | 'custody'
 
 /** Is told of the worker's rounds, and of each withdrawal that ended. */

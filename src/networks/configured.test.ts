@@ -92,6 +92,12 @@ test('a file is read, with its secrets from the environment and from files', asy
   const { adapter } = networks.get('ETHEREUM')!
   expect(adapter).toHaveProperty('sweep')
   expect(adapter).toHaveProperty('feeMargin', '20')
+  const feesLoss = async (changes = {}) => (await read(litecoin(changes))).get('LITECOIN')!.adapter.feesLoss
+  expect(await feesLoss()).toEqual({ factor: '3', minimum: '1' })
+  expect(await feesLoss({ fees_loss_factor: '1.5', fees_loss_minimum: '20' })).toEqual({
+    factor: '1.5',
+    minimum: '20',
+  })
   expect((await read(litecoin({ fee_margin: '7.5' }))).get('LITECOIN')!.adapter.feeMargin).toBe('7.5')
   expect((await adapter.newDepositAddress!('ETHEREUM', randomUUID())).address).toMatch(/^0x/)
   // Without a key for them there are no deposit addresses.
@@ -147,6 +153,16 @@ describe('a process without the worker', () => {
 
 describe('what is wrong is told with its section and field:', () => {
   test.each<[string, unknown, RegExp]>([
+    [
+      'a factor of the fees below 1',
+      litecoin({ fees_loss_factor: '0.5' }),
+      /^LITECOIN.fees_loss_factor must be at least 1$/,
+    ],
+    [
+      'a least loss with too many decimals',
+      litecoin({ fees_loss_minimum: '0.123456789' }),
+      /^LITECOIN.fees_loss_minimum has more than 8 decimals$/,
+    ],
     ['a fee margin below 0', ethereum({ fee_margin: '-1' }), /^ETHEREUM.fee_margin must match pattern/],
     [
       'a fee margin finer than it is counted',

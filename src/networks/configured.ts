@@ -4,7 +4,7 @@ import { Type, type Static } from 'typebox'
 import type { Hex } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
 import { getAddress } from 'viem/utils'
-import { parseAmount } from '../assets/amount.ts'
+import { formatAmount, parseAmount } from '../assets/amount.ts'
 import {
   CRYPTO_NETWORKS,
   decimalsOf,
@@ -22,7 +22,7 @@ import { depositKeysOf, type DepositKey } from './evm-deposit-keys.ts'
 import { sweepTermsOf, type SweepConfig } from './evm-sweep-worth.ts'
 import { tokensOf, type EvmSigner } from './evm-transactions.ts'
 import { NodeFailure } from './node-failure.ts'
-import { FEE_MARGIN_DECIMALS, type NetworkAdapter } from './networks.ts'
+import { FEE_MARGIN_DECIMALS, FEES_FACTOR_DECIMALS, type NetworkAdapter } from './networks.ts'
 import type { TokenAddresses } from './signed-payments.ts'
 
 /**
@@ -48,10 +48,17 @@ const shared = {
   low_mark: Type.Optional(Decimal),
   /** How much a quoted fee is above what the node estimates, in percent. */
   fee_margin: Type.Optional(Decimal),
+  /** Payouts stop when a day's transactions cost more than so many times the fees that withdrawals paid. */
+  fees_loss_factor: Type.Optional(Decimal),
+  /** And at least so much more, in the network's own asset. */
+  fees_loss_minimum: Type.Optional(Decimal),
   /** By asset: smaller deposits wait until those at their address come to it together. Else the catalogue's. */
   minimum_deposit: Type.Optional(Type.Record(Type.String(), Decimal)),
 }
 const FEE_MARGIN = '20'
+const FEES_LOSS_FACTOR = '3'
+/** The least loss that stops payouts, in withdrawal fees of the schedule in the network's own asset. */
+const FEES_LOSS_MINIMUM_FEES = 1_000n
 
 const BitcoinSection = Type.Object(
   {
@@ -166,6 +173,7 @@ export async function configuredNetworks(
         ...connected.adapter,
         feeMargin: fee_margin,
         carriesNoMemo: true,
+        feesLoss: feesLossOf(network, section as Static<typeof EvmSection>),
         minimumDeposit: (asset) => minimum_deposit[asset] ?? minimumDepositOf(asset, network),
         ...(mode === 'sandbox' && { paysDepositsOnly: true }),
       },
@@ -212,6 +220,22 @@ function requireAmounts(field: string, network: CryptoNetwork, amounts: Record<s
       throw new Error(`${field}.${asset} is no asset of ${network}`)
     requireAmount(`${field}.${asset}`, amount, decimalsOf(asset))
   }
+}
+
+/** When a day's network fees stop payouts. Throws with the field. */
+function feesLossOf(
+  network: CryptoNetwork,
+  { fees_loss_factor = FEES_LOSS_FACTOR, fees_loss_minimum }: Static<typeof EvmSection>,
+): NonNullable<NetworkAdapter['feesLoss']> {
+  const { gasAsset } = NETWORKS[network]
+  const decimals = decimalsOf(gasAsset)
+  const factor = requireAmount(`${network}.fees_loss_factor`, fees_loss_factor, FEES_FACTOR_DECIMALS)
+  if (factor < 10n ** BigInt(FEES_FACTOR_DECIMALS))
+    throw new Error(`${network}.fees_loss_factor must be at least 1`)
+  const fee = parseAmount(findAsset(gasAsset)!.networks[network]!.fee, decimals)!
+  const minimum = fees_loss_minimum ?? formatAmount(fee * FEES_LOSS_MINIMUM_FEES, decimals)
+  requireAmount(`${network}.fees_loss_minimum`, minimum, decimals)
+  return { factor: fees_loss_factor, minimum }
 }
 
 function readSections(content: string): Record<string, unknown> {

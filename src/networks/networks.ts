@@ -351,12 +351,19 @@ export interface NetworkAdapter {
   carriesNoMemo?: true
   /** How much more is charged for it, in percent: a decimal string. */
   feeMargin?: string
+  /**
+   * Payouts stop when a day's transactions have cost more than so many times the fees that withdrawals paid, and at least
+   * `minimum` of the network's own asset more. Decimal strings.
+   */
+  feesLoss?: { factor: string; minimum: string }
   /** Throws when the node does not answer. */
   status?(): Promise<NetworkStatus>
 }
 
 /** Of a fee margin, in percent. */
 export const FEE_MARGIN_DECIMALS = 4
+/** Of the factor of `feesLoss`. */
+export const FEES_FACTOR_DECIMALS = 4
 
 /** The adapter of each network that withdrawals can go over; none means that they are refused with 503. */
 export type Networks = ReadonlyMap<Network, NetworkAdapter>
