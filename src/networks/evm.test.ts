@@ -2197,7 +2197,8 @@ describe('sweeping', () => {
   async function newHolding(customer: TestCustomer, wallet: Wallet, amounts: Record<string, string>) {
     const address = await newDepositAddress(customer, wallet)
     for (const [asset, amount] of Object.entries(amounts)) {
-      await give('ETHEREUM', address, asset, amount)
+      const hash = await give('ETHEREUM', address, asset, amount)
+      await wallet.chain.waitForTransactionReceipt({ hash })
       await service.db.query(
         `insert into evm_holdings (customer_id, network, address, asset, balance, stale_at)
          values ($1, 'ETHEREUM', $2, $3, 0, clock_timestamp())`,
