@@ -21,6 +21,7 @@ import { readSettings, SETTINGS, SettingsError } from '../src/settings.ts'
 import { setRewardRate } from '../src/statements/reward-rates.ts'
 import { move } from './history.ts'
 import {
+  asAdmin,
   atEnd,
   cloneDatabase,
   createDatabase,
@@ -400,6 +401,24 @@ describe('migrate', () => {
     expect(await json(['verify'], alone)).toMatchObject({ clean: true, customers: 1 })
   })
 })
+
+test.each(['verify', 'verify --json', 'customer list'])(
+  'a database without a connection to spare says so: %s',
+  async (command) => {
+    const own = await createDatabase(new URL(inject('templateUrl')).pathname.slice(1))
+    atEnd(own.drop)
+    const name = new URL(own.url).pathname.slice(1)
+    await asAdmin(`alter database ${name} connection limit 0`)
+    const run = () => bursar(command.split(' '), { DATABASE_URL: own.url })
+    expectRefused(await run(), [
+      /^The database takes no more connections: lower BURSAR_DATABASE_CONNECTIONS of the running processes, or raise its limit$/,
+      new RegExp(`^DATABASE_URL: too many connections for database "${name}"$`),
+    ])
+    // One is enough.
+    await asAdmin(`alter database ${name} connection limit 1`)
+    expect(await run()).toMatchObject({ code: 0, stderr: '' })
+  },
+)
 
 describe('customers and clients', () => {
   interface Customer {

@@ -1,3 +1,6 @@
+import { execFileSync } from 'node:child_process'
+import { existsSync, readdirSync } from 'node:fs'
+import { Agent, request } from 'node:http'
 import { connect, type AddressInfo } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
@@ -249,6 +252,86 @@ describe('what waits for PostgreSQL', () => {
     expect(process.log()).toContain('too many requests are under way')
   })
 })
+
+/** Linux tells how many files and sockets a process has open; `prlimit` changes how many it may have. */
+const PROCESSES = '/proc'
+
+function canLimitDescriptors(): boolean {
+  try {
+    execFileSync('prlimit', ['--version'], { stdio: 'ignore' })
+    return existsSync(`${PROCESSES}/self/fd`)
+  } catch {
+    return false
+  }
+}
+
+test.runIf(canLimitDescriptors())(
+  'a process that may open nothing more answers on the connections that it has, with 503 where it needs another one, and recovers',
+  async () => {
+    const { url, db, drop } = await cloneDatabase()
+    atEnd(drop)
+    const { customer_id, profile_id } = await createCustomer(db, 'Test')
+    const client = await createApiClient(db, customer_id, SCOPES)
+    await credit(new Ledger(db), { customer_id, profile_id }, 'USD', '1000')
+    const bursar = await spawnBursar({ DATABASE_URL: url, BURSAR_WORKER: 'false' })
+    atEnd(() => bursar.end('SIGTERM'))
+    const token = await fetch(`${bursar.address}/oauth2/token`, {
+      method: 'POST',
+      body: new URLSearchParams({ grant_type: 'client_credentials', ...client }),
+    })
+    const { access_token } = (await token.json()) as { access_token: string }
+    const kept = new Agent({ keepAlive: true, maxSockets: 8 })
+    atEnd(async () => kept.destroy())
+
+    /** The status, or the code of the error that ends the connection. */
+    const statusOf = (path: string, { body, agent = kept }: { body?: object; agent?: Agent | false } = {}) =>
+      new Promise<number | string | undefined>((resolve) => {
+        const asked = request(`${bursar.address}${path}`, {
+          agent,
+          method: body === undefined ? 'GET' : 'POST',
+          headers: { authorization: `Bearer ${access_token}`, 'content-type': 'application/json' },
+        })
+        asked.on('response', (answer) => answer.resume().on('end', () => resolve(answer.statusCode)))
+        asked.on('error', (error: NodeJS.ErrnoException) => resolve(error.code))
+        asked.end(body === undefined ? undefined : JSON.stringify(body))
+      })
+    const all = (count: number, ask: (n: number) => Promise<number | string | undefined>) =>
+      Promise.all(Array.from({ length: count }, (_, n) => ask(n)))
+    const withdraw = (n: number) => {
+      const body = withdrawalOf({ profile_id } as never, { ref_id: `few-${n}`, amount: '10' })
+      return statusOf(WITHDRAWALS, { body })
+    }
+    const mayOpen = (descriptors: number) =>
+      execFileSync('prlimit', ['--pid', String(bursar.pid), `--nofile=${descriptors}:`])
+
+    expect(new Set(await all(8, () => statusOf('/health/live')))).toEqual(new Set([200]))
+    mayOpen(readdirSync(`${PROCESSES}/${bursar.pid}/fd`).length)
+    // One of those that were open may have been closed since: these take its place.
+    const { port } = new URL(bursar.address)
+    const others = Array.from({ length: 5 }, () =>
+      connect(Number(port), '127.0.0.1').on('error', () => undefined),
+    )
+    atEnd(async () => others.forEach((socket) => socket.destroy()))
+    await pause(200)
+    expect(new Set(await all(16, () => statusOf('/health/live')))).toEqual(new Set([200]))
+    expect(new Set(await all(3, () => statusOf('/health/live', { agent: false })))).toEqual(
+      new Set(['ECONNRESET']),
+    )
+    const reads = new Set(await all(50, () => statusOf('/v2/profiles')))
+    const moves = await all(20, withdraw)
+    expect([200, 503]).toEqual(expect.arrayContaining([...reads, ...moves]))
+    expect(reads).toContain(503)
+
+    mayOpen(4_096)
+    await expect.poll(() => statusOf('/health/ready', { agent: false })).toBe(200)
+    // What was refused was not done, and what was done is done once.
+    const again = await all(20, withdraw)
+    expect(again).toEqual(moves.map((status) => (status === 200 ? 409 : 200)))
+    expect(new Set(await all(50, () => statusOf('/v2/profiles', { agent: false })))).toEqual(new Set([200]))
+    const { rows } = await db.query('select count(*)::int from transfers where ref_id is not null')
+    expect(rows).toEqual([{ count: 20 }])
+  },
+)
 
 test('movements of all customers beyond the most that may wait are refused, and told of', async () => {
   const { db, drop } = await cloneDatabase()

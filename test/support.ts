@@ -314,6 +314,7 @@ const START_MS_MAX = 30_000
 
 export interface BursarProcess {
   address: string
+  pid: number
   /** What it has logged so far. */
   log: () => string
   /** Sends the signal, if it still runs, and waits for its end. */
@@ -345,6 +346,7 @@ export async function spawnBursar(environment: Record<string, string>): Promise<
   if (typeof line !== 'string') throw new Error(`Bursar did not start:\n${log}`)
   return {
     address: (JSON.parse(line) as { address: string }).address,
+    pid: child.pid!,
     log: () => log,
     async end(signal) {
       if (!hasEnded()) child.kill(signal)

@@ -103,16 +103,22 @@ const REASONS_MAX = 10
 
 const UNDEFINED_TABLE = '42P01'
 const INSUFFICIENT_PRIVILEGE = '42501'
+const TOO_MANY_CONNECTIONS = '53300'
 
 /** An error is told by its message. Its stack is for our own mistakes, and for who asks for it. */
 export function fail(error: unknown): never {
   const plain = error instanceof Error && !BUGS.some((bug) => error instanceof bug)
   const asked = ['debug', 'trace'].includes(process.env.BURSAR_LOG_LEVEL ?? '')
-  const { code } = error as { code?: string }
+  // What a setting is blamed for has the database's own error as its cause.
+  const { code = (error as { cause?: { code?: string } }).cause?.code } = error as { code?: string }
   if (code === UNDEFINED_TABLE) console.error('The schema is not there: bursar migrate')
   if (code === INSUFFICIENT_PRIVILEGE)
     console.error("The service's database role lacks a privilege: bursar migrate, then bursar doctor")
-  console.error(plain && !asked ? error.message : error)
+  if (code === TOO_MANY_CONNECTIONS)
+    console.error(
+      'The database takes no more connections: lower BURSAR_DATABASE_CONNECTIONS of the running processes, or raise its limit',
+    )
+  console.error(plain && !asked ? error.message || String(code ?? error.name) : error)
   if (plain && !asked && error instanceof AggregateError)
     for (const { message } of (error.errors as Error[]).slice(0, REASONS_MAX)) console.error(`- ${message}`)
   process.exit(EXIT.failed)

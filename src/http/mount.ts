@@ -73,6 +73,7 @@ export function mount(
           customerId: caller.customerId,
           clientId: caller.clientId,
           scopes: caller.scopes,
+          requireCaller: () => standing.requireEnabled(caller),
           db: context.db,
           ledger: context.ledger,
           networks: context.networks,

@@ -34,6 +34,8 @@ export interface Request<P, Q, B> extends Context {
   customerId: string
   clientId: string
   scopes: readonly string[]
+  /** Throws the 401 problem once the caller is disabled. For what waits before it moves money. */
+  requireCaller: () => void
 }
 
 /** The parts of an example request. Ids are those of `EXAMPLE`, which the demo's own take the place of. */

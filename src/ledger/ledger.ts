@@ -65,6 +65,8 @@ export interface Movement {
   fee_id?: string | undefined
   /** Whose money it takes, where it takes any. */
   holder?: Holder
+  /** Throws the refusal of a caller that may no longer move money: it may have been disabled while the movement waited. */
+  requireCaller?: () => void
   /** The places that its money comes in at, where an orchestration rule may wait for it. */
   source_ids?: string[]
   /** The ref_id of the orchestration that it starts. */
@@ -304,6 +306,7 @@ async function attemptBatch(
   const bankWires: NewBankWire[] = []
   const outcomes = movements.map((movement): Outcome => {
     try {
+      movement.requireCaller?.()
       requireNew(movement.ref_id, existing)
       requireNew(movement.orchestration_ref_id, started)
       const decision = movement.decide(view)

@@ -14,7 +14,7 @@ import {
   withdrawalOf,
   type TestService,
 } from '../../test/support.ts'
-import { openDatabase, type Database } from '../db/database.ts'
+import { openDatabase, transaction, type Database } from '../db/database.ts'
 import { freeze, unfreeze } from '../ledger/records/freezes.ts'
 import { createApiClient, disableApiClient, enableApiClient } from './api-clients.ts'
 import { ClientStanding, STALE_MS_MAX } from './client-standing.ts'
@@ -47,6 +47,57 @@ test("a disabled client's tokens are refused, another client's are not, and they
 
   await enableApiClient(service.db, customer.client_id)
   await expect.poll(() => withdraw(), SOON).toBe(200)
+})
+
+test('a movement that waits while its client is disabled is not made, and holds up no other', async () => {
+  const customer = await newCustomer(service)
+  await credit(service.ledger, customer, 'USD', '100000')
+  const { body: to } = await customer.call('POST', '/v2/profiles', { nickname: 'to' })
+  const { body: account } = await customer.call('POST', '/v2/transfer/fiat-accounts', {
+    fiat_account_owner: { institution_details: { name: 'Acme' } },
+    fiat_network_instructions: { wire: { account_number: '1' } },
+  })
+  const { profile_id } = customer
+  const requests = [
+    ['/v2/transfer/crypto-withdrawals', withdrawalOf(customer)],
+    [
+      '/v2/transfer/fiat-withdrawals',
+      { profile_id, asset: 'USD', amount: '10', fiat_account_id: account.id },
+    ],
+    [
+      '/v2/transfer/internal',
+      { from_profile_id: profile_id, to_profile_id: to.id, asset: 'USD', amount: '10' },
+    ],
+    [
+      '/v2/orchestration/orchestrations',
+      {
+        ...{ ref_id: 'o', source_asset: 'USD', destination_asset: 'USDG', source_amount: '10' },
+        ...{ source: { profile: { profile_id } }, destination: { profile: { profile_id: to.id } } },
+      },
+    ],
+  ] as const
+  const other = await createApiClient(service.db, customer.customer_id, ['transfer:write_crypto_withdrawal'])
+  const byOther = caller(service.app, await fetchToken(service.app, other))
+  // Everything waits for the balance.
+  const [waiting, others] = await transaction(service.owner, async (tx) => {
+    await tx.query('select from balances where profile_id = $1 for update', [profile_id])
+    const all = requests.map(([url, body]) => customer.call('POST', url, body))
+    const others = byOther('POST', '/v2/transfer/crypto-withdrawals', withdrawalOf(customer))
+    await disableApiClient(service.db, customer.client_id)
+    await expect.poll(async () => (await customer.call('GET', '/v2/profiles')).status, SOON).toBe(401)
+    return [all, [others]]
+  })
+  for (const answer of await Promise.all(waiting))
+    expect(answer).toMatchObject({
+      status: 401,
+      body: { detail: 'the API client of the access token is disabled' },
+    })
+  expect((await others[0]!).status).toBe(200)
+  const { rows } = await service.db.query(
+    'select type, amount from transfers where customer_id = $1 and direction = $2',
+    [customer.customer_id, 'DEBIT'],
+  )
+  expect(rows).toEqual([{ type: 'CRYPTO_WITHDRAWAL', amount: '10' }])
 })
 
 test("a disabled customer's tokens are refused, and it gets no new ones", async () => {

@@ -78,7 +78,7 @@ export const createOrchestration = operation({
     'already-exists',
     'unavailable',
   ],
-  async run({ body, customerId, db, ledger, networks, settings }) {
+  async run({ body, customerId, requireCaller, db, ledger, networks, settings }) {
     const { profile_id } = body.source.profile
     const destination = destinationOf(
       await withAddressId(db, customerId, body.destination ?? { profile: { profile_id } }),
@@ -99,6 +99,7 @@ export const createOrchestration = operation({
     await ledger.submit(customerId, {
       orchestration_ref_id: body.ref_id,
       holder: order,
+      requireCaller,
       balances: payout.balances,
       decide(view) {
         const id = view.newId()

@@ -125,7 +125,7 @@ export const createCryptoWithdrawal = operation({
     'already-exists',
     'unavailable',
   ],
-  async run({ body, customerId, db, ledger, networks, settings }) {
+  async run({ body, customerId, requireCaller, db, ledger, networks, settings }) {
     const terms = termsOf(body, { networks, settings })
     requireMemo(body, networks)
     const balanceAsset = balanceAssetOf(body, terms)
@@ -147,6 +147,7 @@ export const createCryptoWithdrawal = operation({
       ref_id: body.ref_id,
       fee_id: body.fee_id,
       holder: body,
+      requireCaller,
       balances: [{ profile_id: body.profile_id, asset: balanceAsset }],
       decide(view) {
         view.requireHolder(body)

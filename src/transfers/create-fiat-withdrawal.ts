@@ -55,13 +55,14 @@ export const createFiatWithdrawal = operation({
     'already-exists',
     'unavailable',
   ],
-  async run({ body, customerId, db, ledger, networks }) {
+  async run({ body, customerId, requireCaller, db, ledger, networks }) {
     const minor = wireAmount(body, networks)
     const { profile_id, asset, fiat_account_id } = body
     const fiatAccounts = await selectFiatAccounts(db, customerId, [fiat_account_id])
     return ledger.submit(customerId, {
       ref_id: body.ref_id,
       holder: body,
+      requireCaller,
       balances: [{ profile_id, asset }],
       decide(view) {
         view.requireHolder(body)

@@ -50,7 +50,7 @@ export const createInternalTransfer = operation({
     'insufficient-funds',
     'already-exists',
   ],
-  async run({ body, customerId, ledger }) {
+  async run({ body, customerId, requireCaller, ledger }) {
     const { from_profile_id, to_profile_id, amount } = body
     if (from_profile_id === to_profile_id) {
       throw problem.badRequest('to_profile_id must be another profile than from_profile_id')
@@ -65,6 +65,7 @@ export const createInternalTransfer = operation({
     return ledger.submit(customerId, {
       ref_id: body.ref_id,
       holder: { profile_id: from_profile_id },
+      requireCaller,
       balances: [
         { profile_id: from_profile_id, asset: symbol },
         { profile_id: to_profile_id, asset: symbol },
