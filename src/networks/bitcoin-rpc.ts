@@ -49,6 +49,23 @@ export interface BitcoinRpc {
 const TIMEOUT_MS = 30_000
 /** Largest reply that is read: a list of 100,000 transactions is some 60 MB. */
 const REPLY_BYTES_MAX = 128 * 1024 * 1024
+/** These list what a wallet has. */
+const LISTS = new Set(['listsinceblock', 'listunspent', 'listlockunspent'])
+/** A transaction of 100,000 virtual bytes is 0.8 MB in hexadecimal at most, and decoded some 2 MB. */
+const TRANSACTION_BYTES_MAX = 8 * 1024 * 1024
+const TRANSACTIONS = new Set(['gettransaction', 'decoderawtransaction', 'signrawtransactionwithwallet'])
+/** Any other answer is a few values: `getblockchaininfo` has some 2 kB. */
+const ANSWER_BYTES_MAX = 64 * 1024
+
+/** The largest reply that is read to calls: all their answers are in one. */
+export function replyBytesMax(calls: readonly RpcCall[]): number {
+  let bytes = 0
+  for (const [method] of calls) {
+    if (LISTS.has(method)) return REPLY_BYTES_MAX
+    bytes += TRANSACTIONS.has(method) ? TRANSACTION_BYTES_MAX : ANSWER_BYTES_MAX
+  }
+  return Math.min(bytes, REPLY_BYTES_MAX)
+}
 /** Most calls in one request. */
 const BATCH_MAX = 100
 
@@ -66,7 +83,7 @@ export function bitcoinRpc({ rpcUrl, rpcUser, rpcPassword, wallet }: BitcoinRpcC
   const authorization = `Basic ${Buffer.from(`${rpcUser}:${rpcPassword}`).toString('base64')}`
   const unreachable = (why: string) => new NodeUnreachable(url.host, why)
 
-  async function post(body: unknown): Promise<unknown> {
+  async function post(body: unknown, calls: readonly RpcCall[]): Promise<unknown> {
     let status: number, text: string
     try {
       const reply = await fetch(url, {
@@ -76,7 +93,7 @@ export function bitcoinRpc({ rpcUrl, rpcUser, rpcPassword, wallet }: BitcoinRpcC
         signal: AbortSignal.timeout(TIMEOUT_MS),
       })
       status = reply.status
-      text = await textOf(reply)
+      text = await textOf(reply, replyBytesMax(calls))
     } catch (error) {
       if (error instanceof TooLarge) throw unreachable(error.message)
       throw unreachable(`does not answer: ${causeOf(error)}`)
@@ -98,7 +115,7 @@ export function bitcoinRpc({ rpcUrl, rpcUser, rpcPassword, wallet }: BitcoinRpcC
 
   return {
     async call<T>(...[method, ...params]: RpcCall): Promise<T> {
-      const result = resultOf((await post({ id: 0, method, params })) as Reply, method)
+      const result = resultOf((await post({ id: 0, method, params }, [[method, ...params]])) as Reply, method)
       if (result instanceof RpcError) throw result
       return result as T
     },
@@ -106,7 +123,8 @@ export function bitcoinRpc({ rpcUrl, rpcUser, rpcPassword, wallet }: BitcoinRpcC
       const results: unknown[] = []
       for (let start = 0; start < calls.length; start += BATCH_MAX) {
         const some = calls.slice(start, start + BATCH_MAX)
-        const replies = await post(some.map(([method, ...params], id) => ({ id, method, params })))
+        const body = some.map(([method, ...params], id) => ({ id, method, params }))
+        const replies = await post(body, some)
         if (!Array.isArray(replies)) throw unreachable('gives one reply to many calls')
         const byId = new Map((replies as Reply[]).map((reply) => [reply.id, reply]))
         results.push(...some.map(([method], id) => resultOf(byId.get(String(id)), method)))
@@ -119,12 +137,12 @@ export function bitcoinRpc({ rpcUrl, rpcUser, rpcPassword, wallet }: BitcoinRpcC
 class TooLarge extends Error {}
 
 /** The text of a reply, which is let go of once it is larger than what is read. */
-async function textOf(reply: Response): Promise<string> {
+async function textOf(reply: Response, bytesMax: number): Promise<string> {
   const chunks: Uint8Array[] = []
   let bytes = 0
   for await (const chunk of reply.body ?? []) {
     bytes += (chunk as Uint8Array).length
-    if (bytes > REPLY_BYTES_MAX) throw new TooLarge(`answers with more than ${REPLY_BYTES_MAX} bytes`)
+    if (bytes > bytesMax) throw new TooLarge(`answers with more than ${bytesMax} bytes`)
     chunks.push(chunk as Uint8Array)
   }
   return Buffer.concat(chunks).toString('utf8')
