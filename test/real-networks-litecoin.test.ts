@@ -5,7 +5,7 @@
  * 3. nothing stays locked: no output in the wallet, no lock in the database, nothing in flight.
  */
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
-import { HAS_LITECOIND } from './litecoin-node.ts'
+import { HAS_LITECOIND } from './bitcoin-node.ts'
 import {
   dieEverywhere,
   dieInTreasury,

@@ -19,7 +19,7 @@ import { verify } from '../src/ledger/verify.ts'
 import type { Transfer } from '../src/ledger/records/transfer.ts'
 import type { NetworkReport } from '../src/networks/network-status.ts'
 import { createApiClient } from '../src/oauth/api-clients.ts'
-import { HAS_LITECOIND } from './litecoin-node.ts'
+import { HAS_LITECOIND } from './bitcoin-node.ts'
 import { evmWorld, litecoinWorld, networksFile, type World } from './real-networks.ts'
 import {
   atEnd,

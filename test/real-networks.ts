@@ -27,7 +27,7 @@ import { networkReports } from '../src/networks/network-status.ts'
 import type { Networks } from '../src/networks/networks.ts'
 import { orderTreasurySend } from '../src/transfers/treasury.ts'
 import { deployToken, startAnvil, TOKEN_ABI } from './anvil.ts'
-import { LitecoinNode } from './litecoin-node.ts'
+import { BitcoinNode, type NodeProgram } from './bitcoin-node.ts'
 import {
   cloneDatabase,
   ENVIRONMENT,
@@ -142,22 +142,25 @@ export async function evmWorld(network: CryptoNetwork = 'ETHEREUM') {
 }
 
 /** Litecoin Core on regtest. */
-export async function litecoinWorld() {
-  const node = await LitecoinNode.start()
+export const litecoinWorld = () => bitcoinWorld('LITECOIN')
+
+/** A network of Bitcoin's family on regtest; its node is Litecoin Core unless another program is given. */
+export async function bitcoinWorld(network: 'LITECOIN' | 'BITCOIN', program?: NodeProgram) {
+  const node = await BitcoinNode.start(program)
   const { rpcUrl, rpcUser, rpcPassword, wallet } = node.config
   const coinbase = await node.newAddress()
   const world: World = {
-    network: 'LITECOIN',
+    network,
     section: {
       adapter: 'bitcoin-core',
       rpc_url: rpcUrl,
       rpc_user: rpcUser,
-      rpc_password: { env: 'LITECOIN_PASSWORD' },
+      rpc_password: { env: 'RPC_PASSWORD' },
       wallet,
       confirmations: 1,
       fee_ceiling: '0.01',
     },
-    secrets: { LITECOIN_PASSWORD: rpcPassword },
+    secrets: { RPC_PASSWORD: rpcPassword },
     mining: {
       url: `${rpcUrl}/wallet/miner`,
       authorization: `Basic ${btoa(`${rpcUser}:${rpcPassword}`)}`,
@@ -204,7 +207,7 @@ interface Detail {
   amount: string
 }
 
-async function outputOf(node: LitecoinNode, hash: string, address: string): Promise<string> {
+async function outputOf(node: BitcoinNode, hash: string, address: string): Promise<string> {
   const { details } = await node.miner.call<{ details: Detail[] }>('gettransaction', hash)
   return details.find((one) => one.category === 'send' && one.address === address)!.vout
 }

@@ -14,7 +14,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { inspect } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { Failures } from '../../test/failures.ts'
-import { HAS_LITECOIND, LitecoinNode } from '../../test/litecoin-node.ts'
+import { HAS_LITECOIND, BitcoinNode } from '../../test/bitcoin-node.ts'
 import {
   credit,
   MASTER_KEYS,
@@ -52,14 +52,14 @@ const minorOf = (text: string) => parseStoredAmount(text, DECIMALS)
 const inCoin = (minor: bigint) => formatAmount(minor, DECIMALS)
 
 let service: TestService
-let node: LitecoinNode
+let node: BitcoinNode
 let proxy: Proxy
 
 if (!HAS_LITECOIND) console.warn('skipped: src/networks/bitcoin.test.ts needs litecoind on the PATH')
 
 describe.skipIf(!HAS_LITECOIND)('over a Litecoin node', () => {
   beforeAll(async () => {
-    ;[service, node] = await Promise.all([startTestService(), LitecoinNode.start()])
+    ;[service, node] = await Promise.all([startTestService(), BitcoinNode.start()])
     proxy = await startProxy(node.config.rpcUrl)
   })
   afterAll(async () => {

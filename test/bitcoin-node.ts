@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { once } from 'node:events'
 import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net'
-import { tmpdir } from 'node:os'
+import { homedir, tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { bitcoinRpc, type BitcoinRpc, type BitcoinRpcConfig } from '../src/networks/bitcoin-rpc.ts'
@@ -14,21 +14,46 @@ export const HAS_LITECOIND = (process.env.PATH ?? '')
   .split(delimiter)
   .some((folder) => folder !== '' && existsSync(join(folder, 'litecoind')))
 
+/** The program of a node of Bitcoin's family, and the options that it needs beside those of all. */
+export interface NodeProgram {
+  path: string
+  options: string[]
+}
+
+/** Litecoin Core. */
+const LITECOIND: NodeProgram = {
+  path: 'litecoind',
+  // From block 432 on, a block on regtest would need somebody who moves coins into the extension block.
+  options: ['-vbparams=mweb:9999999999:9999999999'],
+}
+
+const knots = join(
+  process.env.XDG_CACHE_HOME ?? join(homedir(), '.cache'),
+  'bursar',
+  'bitcoin-knots',
+  'bitcoind',
+)
+
+/** Bitcoin Knots, where test/bitcoin-knots.sh has unpacked it. */
+export const KNOTS: NodeProgram | undefined = existsSync(knots) ? { path: knots, options: [] } : undefined
+
 const START_MS_MAX = 30_000
 const STOP_MS_MAX = 20_000
 
-/** A Litecoin Core node on a chain of its own (regtest), with a wallet that mines and Bursar's wallet. */
-export class LitecoinNode {
+/** A node of Bitcoin's family on a chain of its own (regtest), with a wallet that mines and Bursar's wallet. */
+export class BitcoinNode {
   /** As Bursar is given it. */
   readonly config: Required<BitcoinRpcConfig>
   readonly bursar: BitcoinRpc
   readonly miner: BitcoinRpc
+  readonly #program: NodeProgram
   readonly #folder: string
   readonly #port: number
   readonly #door: Door
   #process: ChildProcess | undefined
 
-  private constructor(folder: string, port: number, door: Door) {
+  private constructor(program: NodeProgram, folder: string, port: number, door: Door) {
+    this.#program = program
     this.#folder = folder
     this.#port = port
     this.#door = door
@@ -43,10 +68,10 @@ export class LitecoinNode {
   }
 
   /** Starts a node whose miner has coins to spend. Stop it in `afterAll`. */
-  static async start(): Promise<LitecoinNode> {
-    const folder = await mkdtemp(join(tmpdir(), 'bursar-litecoin-'))
+  static async start(program = LITECOIND): Promise<BitcoinNode> {
+    const folder = await mkdtemp(join(tmpdir(), 'bursar-bitcoin-'))
     const port = await freePort()
-    const node = new LitecoinNode(folder, port, await openDoor(port))
+    const node = new BitcoinNode(program, folder, port, await openDoor(port))
     await node.#run([])
     for (const wallet of ['bursar', 'miner']) await node.miner.call('createwallet', wallet)
     // Mined coins can be spent 100 blocks later.
@@ -57,7 +82,7 @@ export class LitecoinNode {
   async #run(options: string[]): Promise<void> {
     const { rpcUser, rpcPassword } = this.config
     const child = spawn(
-      'litecoind',
+      this.#program.path,
       [
         '-regtest',
         `-datadir=${this.#folder}`,
@@ -69,14 +94,13 @@ export class LitecoinNode {
         `-rpcuser=${rpcUser}`,
         `-rpcpassword=${rpcPassword}`,
         '-fallbackfee=0.0001',
-        // From block 432 on, a block on regtest would need somebody who moves coins into the extension block.
-        '-vbparams=mweb:9999999999:9999999999',
         // The mempool lives as long as the process, and no wallet fills it again: a restart drops what is in it.
         '-persistmempool=0',
         '-walletbroadcast=0',
         // Fewer keys than usual: both wallets are read at every start.
         '-keypool=20',
         '-printtoconsole=0',
+        ...this.#program.options,
         ...options,
       ],
       { stdio: 'ignore' },
@@ -90,7 +114,7 @@ export class LitecoinNode {
       if (await this.miner.call('getblockcount').then(Boolean, () => false)) return
       await pause(50)
     }
-    throw new Error(`litecoind does not start (exit code ${child.exitCode})`)
+    throw new Error(`${this.#program.path} does not start (exit code ${child.exitCode})`)
   }
 
   /** Stops the node and starts it again: it has forgotten the wallets' locks, and what was in its mempool. */
@@ -135,7 +159,7 @@ export class LitecoinNode {
   }
 
   /** An address of the miner: outside of Bursar. */
-  newAddress(type: 'bech32' | 'legacy' | 'p2sh-segwit' = 'bech32'): Promise<string> {
+  newAddress(type: 'bech32' | 'bech32m' | 'legacy' | 'p2sh-segwit' = 'bech32'): Promise<string> {
     return this.miner.call('getnewaddress', '', type)
   }
 }
