@@ -4,7 +4,6 @@ import { RawOldTx, RawTx } from '@scure/btc-signer/script.js'
 import { formatAmount, parseAmount, parseStoredAmount } from '../assets/amount.ts'
 import { NETWORKS } from '../assets/catalogue.ts'
 import type { Database, Transaction } from '../db/database.ts'
-import { PLATFORM_ID } from '../db/ids.ts'
 import { canonicalAddress } from './addresses.ts'
 import {
   Batch,
@@ -18,6 +17,7 @@ import {
   type PlanLimits,
 } from './bitcoin-batch.ts'
 import { bitcoinRpc, RpcError, type BitcoinRpcConfig, type RpcCall } from './bitcoin-rpc.ts'
+import { longestWaiting, type Reserved } from './longest-waiting.ts'
 import type {
   Arrival,
   BroadcastAnswer,
@@ -65,8 +65,6 @@ const PAYMENTS_MAX = 250
 const CONSOLIDATED_MIN = 2
 /** Most transactions that are made and tried, before one is signed that the node would take. */
 const TRIES_MAX = 12
-/** A withdrawal that has waited so long for the hot wallet keeps what it needs: no younger one takes it. */
-const RESERVE_AFTER_MS = 1_800_000
 /** Inputs with a higher sequence cannot be replaced (BIP 125). */
 const REPLACEABLE_SEQUENCE_MAX = 0xffff_fffd
 const FINAL_SEQUENCE = 0xffff_ffff
@@ -210,12 +208,6 @@ const ALONE: Share = { of: 1, rank: 0 }
 
 /** What a transaction is to pay a withdrawal. */
 type Destined = Pick<Withdrawal, 'transfer_id' | 'amount' | 'destination_address'>
-
-/** A withdrawal that the hot wallet's coins are kept for. */
-interface Reserved {
-  transfer_id: string
-  amount: bigint
-}
 
 /** Where a transaction is: in the wallet or not, how deep (below 0: how deep what conflicts with it is), waiting for a block. */
 interface Whereabouts {
@@ -480,7 +472,8 @@ export function bitcoinAdapter(
     const consolidations = withdrawals.filter((one) => feeMaxOf(one) !== undefined)
     if (payouts.length > 0) {
       const payable = await payableOf(payouts, signings)
-      const chosen = choose(payable, coins, rate, await longestWaiting(tx), signings)
+      const [reserved] = await longestWaiting(tx, network, config.reserveAfterMs)
+      const chosen = choose(payable, coins, rate, reserved, signings)
       const limits = { rate, changeScriptBytes: dialect.changeScriptBytes }
       await signSome(chosen, coins.ready, limits, signings)
     } else await signConsolidation(consolidations[0]!, coins, rate, signings)
@@ -574,24 +567,6 @@ export function bitcoinAdapter(
     })
   }
 
-  /** The withdrawal that has waited for the hot wallet for so long that no younger one may take from it. */
-  async function longestWaiting(tx: Transaction): Promise<Reserved | undefined> {
-    const { rows } = await tx.query<{ transfer_id: string; amount: string }>(
-      `
-      select t.id as transfer_id, t.amount
-      from broadcasts b
-      join transfers t on t.customer_id = b.customer_id and t.id = b.transfer_id
-      where b.network = $1 and b.state = 'HELD' and b.due_at is not null and t.status = 'PENDING'
-        and t.customer_id <> '${PLATFORM_ID}' and b.waiting_reason like 'the hot wallet has %'
-        and b.waiting_since < clock_timestamp() - make_interval(secs => $2::float8 / 1000)
-      order by t.id
-      limit 1`,
-      [network, config.reserveAfterMs ?? RESERVE_AFTER_MS],
-    )
-    const [oldest] = rows
-    return oldest && { transfer_id: oldest.transfer_id, amount: minorOf(oldest.amount) }
-  }
-
   /** Those that one transaction can pay, in their order; the others wait. */
   function choose(
     payable: Payable[],
@@ -609,9 +584,9 @@ export function bitcoinAdapter(
       const isYounger = reserved !== undefined && transfer_id > reserved.transfer_id
       const reason = waiting.has(profile_id)
         ? 'an earlier withdrawal of the profile waits'
-        : isYounger && there < batch.due + amount + reserved.amount
+        : isYounger && there < batch.due + amount + minorOf(reserved.amount)
           ? `the hot wallet has ${inCoin(there - batch.due)} to spend, for which withdrawal ${reserved.transfer_id} ` +
-            `has waited too long: ${inCoin(reserved.amount)} of it are kept for that one`
+            `has waited too long: ${inCoin(minorOf(reserved.amount))} of it are kept for that one`
           : batch.add(one)
             ? undefined
             : shortOf(amount, there - batch.due, coins)

@@ -82,6 +82,8 @@ export interface EvmChain {
   /** Most that is offered for a unit of gas, in wei. */
   feeCeiling: bigint
   stuckAfterMs: number
+  /** How long a withdrawal waits for the hot wallet before no younger one is paid from it. */
+  reserveAfterMs?: number | undefined
   /** When a deposit address is worth sweeping. */
   sweeps: SweepTerms
   /** What the hot wallet made before this nonce is known to be somebody else's. */

@@ -411,6 +411,38 @@ describe('the hot wallet is short', () => {
     expect(made.slice(1).map(({ hash }) => hash)).toEqual(hashes.map(({ crypto_tx_hash }) => crypto_tx_hash))
   })
 
+  test('a large withdrawal that has waited long keeps what there is from younger ones, and nothing of the tokens', async () => {
+    const [first, second] = [await newCustomer(service), await newCustomer(service)]
+    const wallet = await newWallet('ETHEREUM', { ETH: '3', USDG: '10' }, { reserveAfterMs: 0 })
+    const patient = evmAdapter('ETHEREUM', { ...wallet.config, reserveAfterMs: 600_000 }, service.db)
+    const large = await withdraw(first, 'ETHEREUM', 'ETH', '5')
+    await step(wallet)
+    const early = await withdraw(second, 'ETHEREUM', 'ETH', '1')
+    await step({ networks: new Map([['ETHEREUM', patient]]) })
+    expect((await kept(early)).state).toBe('BROADCAST')
+    const small = await withdraw(second, 'ETHEREUM', 'ETH', '1')
+    await step(wallet)
+    expect(await waitingReasons([small])).toEqual([
+      expect.stringMatching(
+        new RegExp(
+          `^the hot wallet has 1\\.\\d+ ETH left, for which withdrawal ${large.id} has waited too long: ` +
+            '5\\.\\d+ ETH of it are kept for that one$',
+        ),
+      ),
+    ])
+    const tokens = await withdraw(await newCustomer(service), 'ETHEREUM', 'USDG', '2')
+    await step(wallet)
+    expect((await kept(tokens)).state).toBe('BROADCAST')
+    // A refill that does for the large one, and not for both.
+    const hash = await give('ETHEREUM', wallet.hotWallet.address, 'ETH', '3.5')
+    await wallet.chain.waitForTransactionReceipt({ hash })
+    await step(wallet)
+    expect((await kept(large)).state).toBe('BROADCAST')
+    expect((await kept(small)).state).toBe('HELD')
+    await give('ETHEREUM', wallet.hotWallet.address, 'ETH', '1')
+    await settleAll(wallet)
+  })
+
   test('of gas, or of what is signed and not yet made', async () => {
     const customer = await newCustomer(service)
     const wallet = await newWallet('ETHEREUM', { ETH: '1.5', USDG: '10' })

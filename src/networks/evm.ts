@@ -7,6 +7,7 @@ import { beginning, depositReader, isCursor, NATIVE_INDEX } from './evm-arrivals
 import { at, evmNode, headOf, NodeError, says, type Call, type Receipt } from './evm-node.ts'
 import { DestinationRefused } from './node-failure.ts'
 import { closePurse, openPurse, spend, takeNote, type Purse } from './evm-nonces.ts'
+import { longestWaiting, type Reserved } from './longest-waiting.ts'
 import { sweepTermsOf, type SweepConfig } from './evm-sweep-worth.ts'
 import { sweep, unswept } from './evm-sweeps.ts'
 import { lostTransactions, rebroadcastTakenBack, resend } from './evm-taken-back.ts'
@@ -88,6 +89,8 @@ export interface EvmConfig extends SweepConfig {
   pollMs?: number
   /** A transaction that is neither made nor dropped for so long gets higher fees, if its own are below the current. */
   stuckAfterMs?: number
+  /** How long a withdrawal waits for the hot wallet before no younger one is paid from it. */
+  reserveAfterMs?: number
   /** What the hot wallet made before this nonce was looked at, and is not Bursar's to know. */
   firstNonce?: number
   /**
@@ -172,6 +175,7 @@ function chainOf(network: CryptoNetwork, config: EvmConfig, db: Database): EvmCh
     feeCeiling,
     sweeps: sweepTermsOf(network, tokens, feeCeiling, config),
     stuckAfterMs: config.stuckAfterMs ?? STUCK_AFTER_MS,
+    reserveAfterMs: config.reserveAfterMs,
     firstNonce: config.firstNonce ?? 0,
     maxInFlight: config.maxInFlight ?? IN_FLIGHT_MAX,
     ...chainIdentity(network, expected, node, tokens, db),
@@ -200,10 +204,10 @@ async function sign(tx: Transaction, chain: EvmChain, withdrawals: Withdrawal[])
   // Only what the wallet can pay is put to the node: it says of anything else that it would revert.
   const tentative = new Map(purse.left)
   const noRoom = roomOf(chain, purse)
-  const payable = inTurn(
-    withdrawals,
-    (withdrawal) => noRoom() ?? pay(chain, tentative, fees, withdrawal, PLAIN_GAS),
-  )
+  const reserved = await longestWaiting(tx, chain.network, chain.reserveAfterMs)
+  const payFrom = (left: Purse['left'], withdrawal: Withdrawal, gas: bigint) =>
+    keptForOlder(chain, left, fees, withdrawal, reserved) ?? pay(chain, left, fees, withdrawal, gas)
+  const payable = inTurn(withdrawals, (withdrawal) => noRoom() ?? payFrom(tentative, withdrawal, PLAIN_GAS))
   const estimates = await estimated(
     chain,
     purse.block,
@@ -214,7 +218,7 @@ async function sign(tx: Transaction, chain: EvmChain, withdrawals: Withdrawal[])
     const estimate = estimates.get(withdrawal)
     if (estimate === undefined) return payable[index]
     if ('outcome' in estimate) return estimate
-    const short = pay(chain, purse.left, fees, withdrawal, estimate.gas)
+    const short = payFrom(purse.left, withdrawal, estimate.gas)
     if (short === undefined) decided.set(withdrawal, estimate.gas)
     return short
   })
@@ -291,6 +295,35 @@ function pay(
     return { outcome: 'WAITS', reason }
   }
   for (const [what, needs] of needed) spend(left, what, needs)
+  return undefined
+}
+
+/**
+ * Whether a withdrawal may not be paid from what is left, because an older one has waited for it for too long. Only its amount
+ * is held back, not its gas: else one large withdrawal of the native asset would hold up those of every token.
+ */
+function keptForOlder(
+  chain: EvmChain,
+  left: Purse['left'],
+  fees: Fees,
+  { transfer_id, asset, amount }: Withdrawal,
+  reserved: readonly Reserved[],
+): Signing | undefined {
+  const there = left.get(asset)!
+  let kept = 0n
+  for (const older of reserved) {
+    if (older.transfer_id >= transfer_id) continue
+    const isToken = !isNative(chain, older.asset)
+    if (older.asset === asset) kept += onChain(chain, asset, older.amount)
+    if (asset === chain.gasAsset)
+      kept += feeMax({ gas: isToken ? TOKEN_GAS : PLAIN_GAS, maxFeePerGas: fees.offer })
+    if (kept === 0n || there >= kept + onChain(chain, asset, amount)) continue
+    const text = (units: bigint) => `${offChain(chain, asset, units)} ${asset}`
+    const reason =
+      `the hot wallet has ${text(there)} left, for which withdrawal ${older.transfer_id} has waited too long: ` +
+      `${text(kept)} of it are kept for that one`
+    return { outcome: 'WAITS', reason }
+  }
   return undefined
 }
 

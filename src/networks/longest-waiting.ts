@@ -1,0 +1,38 @@
+import type { Transaction } from '../db/database.ts'
+import { PLATFORM_ID } from '../ledger/records/treasury.ts'
+import type { Network } from './networks.ts'
+
+/** A withdrawal that has waited so long for the hot wallet keeps what it needs: no younger one takes it. */
+export const RESERVE_AFTER_MS = 1_800_000
+
+/** A withdrawal that the hot wallet's money is kept for. */
+export interface Reserved {
+  transfer_id: string
+  asset: string
+  /** A decimal string. */
+  amount: string
+}
+
+/**
+ * The oldest withdrawal of each asset that has waited for the hot wallet for so long that no younger one may take from it what
+ * it needs. Without that, a large one would wait for ever behind small ones: they take each refill before it is enough.
+ * The platform's own moves are never among them.
+ */
+export async function longestWaiting(
+  tx: Transaction,
+  network: Network,
+  reserveAfterMs = RESERVE_AFTER_MS,
+): Promise<Reserved[]> {
+  const { rows } = await tx.query<Reserved>(
+    `
+    select distinct on (t.asset) t.id as transfer_id, t.asset, t.amount
+    from broadcasts b
+    join transfers t on t.customer_id = b.customer_id and t.id = b.transfer_id
+    where b.network = $1 and b.state = 'HELD' and b.due_at is not null and t.status = 'PENDING'
+      and t.customer_id <> '${PLATFORM_ID}' and b.waiting_reason like 'the hot wallet has %'
+      and b.waiting_since < clock_timestamp() - make_interval(secs => $2::float8 / 1000)
+    order by t.asset, t.id`,
+    [network, reserveAfterMs],
+  )
+  return rows
+}
