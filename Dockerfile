@@ -6,16 +6,18 @@ FROM ${NODE_IMAGE} AS build
 WORKDIR /app
 # Sources change more often than dependencies: these layers are made anew only with the lock file.
 COPY package.json package-lock.json ./
+COPY client/package.json client/
 RUN npm ci --omit=optional --ignore-scripts --no-audit --no-fund
 COPY tsconfig*.json ./
 COPY src src
-RUN npm run build
+RUN npm run build:server
 
 FROM ${NODE_IMAGE} AS dependencies
 WORKDIR /app
 COPY package.json package-lock.json ./
-# Without the optional packages: those are the embedded PostgreSQL's programs.
-RUN npm ci --omit=dev --omit=optional --ignore-scripts --no-audit --no-fund
+COPY client/package.json client/
+# Without the client, which is a package of its own. Without the optional packages: those are the embedded PostgreSQL's programs.
+RUN npm ci --workspaces=false --omit=dev --omit=optional --ignore-scripts --no-audit --no-fund
 
 FROM ${NODE_IMAGE}
 ARG VERSION=0.1.0

@@ -2,7 +2,7 @@ import { defineConfig } from 'vitest/config'
 
 export default defineConfig({
   test: {
-    include: ['src/**/*.test.ts', 'test/**/*.test.ts'],
+    include: ['src/**/*.test.ts', 'client/*.test.ts', 'test/**/*.test.ts'],
     globalSetup: 'test/global-setup.ts',
     reporters: ['default', 'test/skipped-reporter.ts'],
     testTimeout: 60_000,

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startTestService, type TestService } from './support.ts'
 
 // The client's types are made from the document that the service itself answers.
-const FILE = fileURLToPath(new URL('../src/client/schema.ts', import.meta.url))
+const FILE = fileURLToPath(new URL('../client/src/schema.ts', import.meta.url))
 
 const HEADER = `/**
  * What the API takes and answers, made from its OpenAPI document by openapi-typescript. \`npm run client-schema\` writes
@@ -21,7 +21,7 @@ afterAll(() => service.close())
 
 type Documented = OpenAPI3 & { paths: Record<string, Record<string, { responses: Record<string, unknown> }>> }
 
-test('src/client/schema.ts is what the API says of itself', async () => {
+test('client/src/schema.ts is what the API says of itself', async () => {
   const document = (await service.app.inject('/openapi.json')).json<Documented>()
   for (const operation of Object.values(document.paths).flatMap((path) => Object.values(path)))
     operation.responses = { 200: operation.responses['200'] }

@@ -1,15 +1,15 @@
 import { execFile } from 'node:child_process'
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import { createClient, type Client } from 'bursar/client'
+import { createClient, type Client } from '@bursar/client'
 import ts from 'typescript'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { cloneDatabase, DESTINATION, spawnBursar, type BursarProcess, type TestDatabase } from './support.ts'
 
-// A sandbox as somebody starts it, used as somebody uses it: a real process with its demo, through `bursar/client`.
+// A sandbox as somebody starts it, used as somebody uses it: a real process with its demo, through `@bursar/client`.
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
 const WITHDRAWALS = '/v2/transfer/crypto-withdrawals'
@@ -143,12 +143,13 @@ test('a day of prices is there, in pages', async () => {
   expect(times).toEqual([...new Set(times)].sort())
 })
 
-test('the example of docs/client.md compiles against what is published, and runs', async () => {
-  const [, example] = /```ts\n([^]*?)```/.exec(await readFile(join(ROOT, 'docs/client.md'), 'utf8'))!
-  // In the package's own folder, so that its name means what `exports` says; without the paths of tsconfig.json.
-  const file = join(ROOT, 'dist', `example-${process.pid}.mts`)
-  await writeFile(file, example!)
+test('the client installs from its tarball alone, and the example of its page compiles and runs', async () => {
+  const [, example] = /```ts\n([^]*?)```/.exec(await readFile(join(ROOT, 'client/README.md'), 'utf8'))!
+  const project = await mkdtemp(join(tmpdir(), 'bursar-integrator-'))
   try {
+    await installClient(project)
+    const file = join(project, 'example.mts')
+    await writeFile(file, example!)
     const host = ts.createCompilerHost({})
     const program = ts.createProgram(
       [file],
@@ -168,21 +169,37 @@ test('the example of docs/client.md compiles against what is published, and runs
       .map(({ messageText }) => ts.flattenDiagnosticMessageText(messageText, '\n'))
     expect(told).toEqual([])
     const published = program.getSourceFiles().map(({ fileName }) => fileName)
-    expect(published).toContain(join(ROOT, 'dist/client/index.d.ts'))
-    const emitted = file.replace(/\.mts$/, '.mjs')
+    expect(published).toContain(join(project, 'node_modules/@bursar/client/dist/index.d.ts'))
     program.emit()
-    try {
-      const { stdout } = await promisify(execFile)(process.execPath, [emitted], {
-        env: { PATH: process.env.PATH, CREDENTIALS: JSON.stringify(demo) },
-      })
-      expect(stdout).toMatch(
-        /^[\d.]+ USD are there\n25 USDP are PENDING\n20\S+ CRYPTO_WITHDRAWAL 26 PENDING\n/,
-      )
-      expect(stdout).toMatch(/ WIRE_DEPOSIT 250 COMPLETED\n/)
-    } finally {
-      await rm(emitted, { force: true })
-    }
+    const { stdout } = await promisify(execFile)(process.execPath, [join(project, 'example.mjs')], {
+      env: { PATH: process.env.PATH, CREDENTIALS: JSON.stringify(demo) },
+    })
+    expect(stdout).toMatch(
+      /^[\d.]+ USD are there\n25 USDP are PENDING\nnow they are COMPLETED\n20\S+ CRYPTO_WITHDRAWAL 26 COMPLETED\n/,
+    )
+    expect(stdout).toMatch(/ WIRE_DEPOSIT 250 COMPLETED\n/)
   } finally {
-    await rm(file, { force: true })
+    await rm(project, { recursive: true, force: true })
   }
 })
+
+/** Unpacks the client's tarball into a project, beside the packages that it declares and nothing else. */
+async function installClient(project: string): Promise<void> {
+  const packed = await promisify(execFile)(
+    'npm',
+    ['pack', '-w', 'client', '--ignore-scripts', '--json', '--pack-destination', project],
+    { cwd: ROOT },
+  )
+  const [{ filename, files }] = JSON.parse(packed.stdout) as [{ filename: string; files: { path: string }[] }]
+  for (const { path } of files)
+    expect(path).toMatch(/^(LICENSE|README\.md|package\.json|dist\/[\w-]+\.(js|d\.ts|js\.map))$/)
+  const folder = join(project, 'node_modules/@bursar/client')
+  await mkdir(folder, { recursive: true })
+  await promisify(execFile)('tar', ['-xf', join(project, filename), '--strip-components=1', '-C', folder])
+  const { dependencies } = JSON.parse(await readFile(join(folder, 'package.json'), 'utf8')) as {
+    dependencies: Record<string, string>
+  }
+  expect(Object.keys(dependencies)).toEqual(['openapi-fetch'])
+  for (const name of ['openapi-fetch', 'openapi-typescript-helpers'])
+    await symlink(join(ROOT, 'node_modules', name), join(project, 'node_modules', name))
+}

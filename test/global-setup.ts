@@ -31,15 +31,20 @@ const ROOT = fileURLToPath(new URL('..', import.meta.url))
  * are newer.
  */
 async function buildWhatIsNewer(): Promise<void> {
-  const built = statSync(join(ROOT, 'dist/main.js'), { throwIfNoEntry: false })?.mtimeMs ?? 0
-  const sources = readdirSync(join(ROOT, 'src'), { recursive: true, withFileTypes: true })
-  const isNewer = sources.some(
+  const build = (...args: string[]) => promisify(execFile)('npm', ['run', ...args], { cwd: ROOT })
+  if (isNewer('src', 'dist/main.js')) await build('build:server')
+  if (isNewer('client/src', 'client/dist/index.js')) await build('build', '-w', 'client')
+}
+
+/** Whether a source in the folder is newer than what was built of them. */
+function isNewer(folder: string, built: string): boolean {
+  const builtAt = statSync(join(ROOT, built), { throwIfNoEntry: false })?.mtimeMs ?? 0
+  return readdirSync(join(ROOT, folder), { recursive: true, withFileTypes: true }).some(
     (file) =>
       file.isFile() &&
       !file.name.endsWith('.test.ts') &&
-      statSync(join(file.parentPath, file.name)).mtimeMs > built,
+      statSync(join(file.parentPath, file.name)).mtimeMs > builtAt,
   )
-  if (isNewer) await promisify(execFile)('npm', ['run', 'build'], { cwd: ROOT })
 }
 
 /** One PostgreSQL for all test files, with one migrated database that each of them clones. */

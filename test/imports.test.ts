@@ -127,9 +127,6 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   keys: ['settings'],
   settings: [],
   log: [],
-
-  // Runs elsewhere: in other people's programs, and in browsers.
-  client: [],
 }
 
 /**

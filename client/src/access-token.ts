@@ -1,5 +1,5 @@
 import { BursarProblem } from './errors.ts'
-import { orAborted, retryAfterMs, sendAgain, type Retries } from './send-again.ts'
+import { orAborted, sendAgain, type Retries } from './send-again.ts'
 
 /** A new token is fetched this long before the old one ends, or when a fifth of its life is left, if that is later. */
 const REFRESH_BEFORE_MS = 60_000
@@ -47,8 +47,7 @@ export function tokenSource(options: {
     )
     const body = (await response.json().catch(() => undefined)) as
       { access_token?: unknown; expires_in?: unknown } | undefined
-    if (!response.ok || typeof body?.access_token !== 'string')
-      throw new BursarProblem(response.status, body, retryAfterMs(response))
+    if (!response.ok || typeof body?.access_token !== 'string') throw new BursarProblem(response, body)
     const lifeMs = Number(body.expires_in) * 1000
     held = {
       token: body.access_token,

@@ -2,19 +2,23 @@ import { readdirSync, readFileSync } from 'node:fs'
 import type { AddressInfo } from 'node:net'
 import {
   BursarProblem,
+  BursarTimeout,
   BursarUnreachable,
   createClient,
   type Client,
   type ClientOptions,
   type ListPath,
+  type ProblemMeta,
   type ProblemSlug,
-} from 'bursar/client'
+  type Transfer,
+} from '@bursar/client'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { OPERATIONS } from '../src/app.ts'
 import { transaction } from '../src/db/database.ts'
-import type { ProblemSlug as ServiceSlug } from '../src/http/problems.ts'
+import type { problem, ProblemSlug as ServiceSlug } from '../src/http/problems.ts'
 import { lockMarket, writePrices } from '../src/markets/write-prices.ts'
-import { startLossyProxy } from './lossy-proxy.ts'
+import { settleWithdrawals } from '../src/transfers/settle-withdrawals.ts'
+import { startLossyProxy } from '../test/lossy-proxy.ts'
 import {
   atEnd,
   fund,
@@ -23,7 +27,7 @@ import {
   withdrawalOf,
   type TestCustomer,
   type TestService,
-} from './support.ts'
+} from '../test/support.ts'
 
 // The typed client as a program has it, by the package's name, against the real service over HTTP.
 
@@ -443,6 +447,7 @@ test('a refusal has its slug, status, detail and facts', async () => {
     slug: 'insufficient-funds',
     title: 'Insufficient funds',
     meta: { asset: 'USD', available: '1000', needed: '5001' },
+    requestId: expect.stringMatching(/./) as string,
     refId: expect.stringMatching(/^[0-9a-f-]{36}$/) as string,
   })
   expect(refused.message).toBe(`Insufficient funds: ${refused.detail}`)
@@ -451,6 +456,49 @@ test('a refusal has its slug, status, detail and facts', async () => {
     status: 404,
     slug: 'not-found',
   })
+})
+
+test('a refusal says which it is, and with that what its facts are', async () => {
+  const refused = await problemOf(client.post(WITHDRAWALS, { body: body({ amount: '5000' }) }))
+  expect(refused.is('expired')).toBe(false)
+  if (!refused.is('insufficient-funds')) throw refused
+  const { available, needed }: { available: string; needed: string } = refused.meta
+  expect({ available, needed }).toEqual({ available: '1000', needed: '5001' })
+})
+
+describe('waiting for a transfer', () => {
+  const withdraw = () => client.post(WITHDRAWALS, { body: body() })
+
+  test('gives it when it has ended', async () => {
+    const transfer = await withdraw()
+    const waiting = client.waitFor(transfer, { everyMs: 20 })
+    await expect
+      .poll(async () => {
+        await service.db.query('update broadcasts set due_at = clock_timestamp() where due_at is not null')
+        await settleWithdrawals(service.db, service.networks)
+        return (await client.get('/v2/transfer/transfers/{id}', { params: { path: transfer } })).status
+      })
+      .toBe('COMPLETED')
+    const ended: Transfer = await waiting
+    expect(ended).toMatchObject({ id: transfer.id, status: 'COMPLETED' })
+  })
+
+  test('ends when it takes too long, or is aborted, and the transfer goes on', async () => {
+    const transfer = await withdraw()
+    const late = client.waitFor(transfer, { everyMs: 10, timeoutMs: 50 })
+    await expect(late).rejects.toBeInstanceOf(BursarTimeout)
+    await expect(late).rejects.toMatchObject({ refId: transfer.ref_id })
+    const { signal, abort } = aborting()
+    const waiting = client.waitFor(transfer, { signal })
+    abort()
+    await expect(waiting).rejects.toThrow('enough')
+    await expect(client.waitFor({ id: crypto.randomUUID() })).rejects.toMatchObject({ slug: 'not-found' })
+  })
+
+  function aborting() {
+    const controller = new AbortController()
+    return { signal: controller.signal, abort: () => controller.abort(new Error('enough')) }
+  }
 })
 
 test('what answers and is not Bursar is no answer', async () => {
@@ -545,8 +593,25 @@ describe('what it knows of the API', () => {
     expect(same).toBe(true)
   })
 
+  test('and so are their facts', () => {
+    type Facts<M> = M extends (...given: infer G) => unknown ? Extract<G[number], object> : never
+    type Told = {
+      'exceed-precision': Facts<typeof problem.exceedPrecision>
+      'below-min-withdraw-limit': Facts<typeof problem.belowMinimum>
+      'exceed-max-withdraw-limit': Facts<typeof problem.aboveMaximum>
+      'unsupported-address': Facts<typeof problem.unsupportedAddress>
+      'unsupported-network': Facts<typeof problem.unsupportedNetwork>
+      'insufficient-funds': Facts<typeof problem.insufficientFunds>
+      expired: Facts<typeof problem.expired>
+      'not-cancellable': Facts<typeof problem.notCancellable>
+    }
+    const told = (meta: Told): Pick<ProblemMeta, keyof Told> => meta
+    const known = (meta: Pick<ProblemMeta, keyof Told>): Told => meta
+    expect([told, known]).toHaveLength(2)
+  })
+
   test('what takes a ref_id is given one, and nothing else is', async () => {
-    const known = readFileSync(new URL('../src/client/ref-ids.ts', import.meta.url), 'utf8')
+    const known = readFileSync(new URL('./src/ref-ids.ts', import.meta.url), 'utf8')
     const posts = OPERATIONS.filter(({ method }) => method === 'POST')
     expect(posts.length).toBeGreaterThan(10)
     for (const { url, body } of posts) {
@@ -560,7 +625,7 @@ describe('what it knows of the API', () => {
   })
 
   test('it runs where there is no Node: it imports nothing but openapi-fetch and itself', () => {
-    const folder = new URL('../dist/client/', import.meta.url)
+    const folder = new URL('./dist/', import.meta.url)
     const files = readdirSync(folder).filter((name) => name.endsWith('.js'))
     expect(files).toContain('index.js')
     for (const name of files) {

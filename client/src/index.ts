@@ -1,15 +1,38 @@
 import createFetchClient from 'openapi-fetch'
 import { tokenSource } from './access-token.ts'
-import { BursarProblem, BursarUnreachable } from './errors.ts'
+import { BursarProblem, BursarTimeout, BursarUnreachable } from './errors.ts'
 import type { Item, ListPath, Method, PathOf, Reply, Rest } from './operations.ts'
 import { prepare } from './ref-ids.ts'
-import type { paths } from './schema.ts'
-import { RETRIES, retryAfterMs, sendAgain, type Retries } from './send-again.ts'
+import type { components, paths } from './schema.ts'
+import { pause, RETRIES, sendAgain, type Retries } from './send-again.ts'
 
-export { BursarError, BursarProblem, BursarUnreachable, type ProblemSlug } from './errors.ts'
+export {
+  BursarError,
+  BursarProblem,
+  BursarTimeout,
+  BursarUnreachable,
+  type ProblemMeta,
+  type ProblemSlug,
+} from './errors.ts'
 export type { Init, Item, ListPath, Method, PathOf, Reply } from './operations.ts'
 export type { Retries } from './send-again.ts'
 export type { components, operations, paths } from './schema.ts'
+
+/** The records of the API. */
+type Records = components['schemas']
+export type Account = Records['Account']
+export type Balance = Records['Balance']
+export type DepositAddress = Records['DepositAddress']
+export type FiatAccount = Records['FiatAccount']
+export type FiatDepositInstructions = Records['FiatDepositInstructions']
+export type HistoricalPrice = Records['HistoricalPrice']
+export type Identity = Records['Identity']
+export type Market = Records['Market']
+export type Orchestration = Records['Orchestration']
+export type OrchestrationRule = Records['OrchestrationRule']
+export type Profile = Records['Profile']
+export type Statement = Records['Statement']
+export type Transfer = Records['Transfer']
 
 export interface ClientOptions {
   /** Where the API is, without `/v2`. */
@@ -42,7 +65,21 @@ export interface Client {
   each<P extends ListPath>(path: P, ...rest: Rest<P, 'get'>): AsyncGenerator<Item<P>, void>
   /** The pages of a list as they are answered. */
   pages<P extends ListPath>(path: P, ...rest: Rest<P, 'get'>): AsyncGenerator<Reply<P, 'get'>, void>
+  /** Waits until a transfer has ended, and gives it: COMPLETED or FAILED. Throws `BursarTimeout` while it is PENDING. */
+  waitFor(transfer: Pick<Transfer, 'id'>, waiting?: Waiting): Promise<Transfer>
 }
+
+/** How `waitFor` waits. */
+export interface Waiting {
+  /** Longest that it waits in all (default: 10 minutes). */
+  timeoutMs?: number
+  /** Pause before the transfer is read again (default: a second). */
+  everyMs?: number
+  signal?: AbortSignal | null
+}
+
+const WAIT_MS = 600_000
+const READ_EVERY_MS = 1_000
 
 /** Makes a client. Nothing is asked of the service before the first call. */
 export function createClient(options: ClientOptions): Client {
@@ -99,7 +136,7 @@ export function createClient(options: ClientOptions): Client {
         throw new BursarUnreachable(`what answers is not Bursar: ${thrown.message}`, refId, thrown)
       })
     if (response.ok) return data
-    const problem = new BursarProblem(response.status, error, retryAfterMs(response), refId)
+    const problem = new BursarProblem(response, error, refId)
     // The answer to an attempt was lost, and that attempt was carried out: here is what it made.
     const made = repeated && problem.slug === 'already-exists' ? replyOf(problem.meta.existing) : undefined
     if (made !== undefined) return made
@@ -120,6 +157,22 @@ export function createClient(options: ClientOptions): Client {
     for await (const page of pages(path, init)) yield* itemsOf(page)
   }
 
+  async function waitFor(
+    { id }: Pick<Transfer, 'id'>,
+    { timeoutMs = WAIT_MS, everyMs = READ_EVERY_MS, signal }: Waiting = {},
+  ): Promise<Transfer> {
+    const deadline = performance.now() + timeoutMs
+    for (;;) {
+      const init = { params: { path: { id } }, signal }
+      const transfer = (await call('get', '/v2/transfer/transfers/{id}', init)) as Transfer
+      if (transfer.status !== 'PENDING') return transfer
+      const leftMs = deadline - performance.now()
+      if (leftMs <= 0)
+        throw new BursarTimeout(`transfer ${id} is still PENDING after ${timeoutMs} ms`, transfer.ref_id)
+      await pause(Math.min(everyMs, leftMs), signal)
+    }
+  }
+
   const caller = (method: Method) => (path: string, init?: Record<string, unknown>) =>
     call(method, path, init)
   return {
@@ -129,6 +182,7 @@ export function createClient(options: ClientOptions): Client {
     delete: caller('delete'),
     pages,
     each,
+    waitFor,
   } as unknown as Client
 }
 

@@ -24,6 +24,26 @@ export type ProblemSlug =
   | 'already-exists'
   | 'not-cancellable'
 
+/** What `meta` holds, by slug, of the refusals that have facts beside their words. */
+export interface ProblemMeta {
+  'exceed-precision': { asset: string; decimals: number }
+  'below-min-withdraw-limit': { asset: string; minimum: string }
+  'exceed-max-withdraw-limit': { asset: string; maximum: string }
+  'unsupported-address': { destination_address: string; crypto_network: string }
+  'unsupported-network': { asset: string; crypto_network: string; supported: string[] }
+  'insufficient-funds': { profile_id: string; asset: string; available: string; needed: string }
+  expired: { fee_id: string }
+  'identity-verification-required': {
+    ref_path: 'identity_id' | 'account_id' | 'profile_id'
+    identity_id: string
+    current_status: string
+  }
+  disabled: { id: string; status: string }
+  /** The record that has the `ref_id`, as it is now. */
+  'already-exists': { existing: unknown }
+  'not-cancellable': { id: string; status: string }
+}
+
 /** What this client throws of its own. Everything else that it throws is the reason of an aborted signal. */
 export class BursarError extends Error {
   /** The `ref_id` that a refused or lost POST was sent with, given or made: what finds its record later. */
@@ -44,12 +64,15 @@ export class BursarProblem extends BursarError {
   readonly title: string
   /** What is wrong: the field and the rule. */
   readonly detail: string
-  /** Facts, by slug: of `insufficient-funds` for one what is available and needed. */
+  /** Facts, by slug: `is` gives their types. */
   readonly meta: Readonly<Record<string, unknown>>
+  /** The id of the request in the service's log, where the service has answered. */
+  readonly requestId: string | undefined
   /** How long to wait before the same request again, where the service says. */
   readonly retryAfterMs: number | undefined
 
-  constructor(status: number, body: unknown, retryAfterMs?: number, refId?: string) {
+  constructor(response: Response, body: unknown, refId?: string) {
+    const { status } = response
     const problem = (typeof body === 'object' && body !== null ? body : {}) as Record<string, unknown>
     const text = (name: string) => (typeof problem[name] === 'string' ? problem[name] : undefined)
     // The token endpoint's errors are { error, error_description }. What comes from a proxy may be anything.
@@ -61,7 +84,15 @@ export class BursarProblem extends BursarError {
     this.title = title
     this.detail = detail
     this.meta = typeof problem.meta === 'object' && problem.meta !== null ? { ...problem.meta } : {}
-    this.retryAfterMs = retryAfterMs
+    this.requestId = response.headers.get('x-request-id') ?? undefined
+    this.retryAfterMs = retryAfterMs(response)
+  }
+
+  /** Whether it is this refusal: `if (error.is('insufficient-funds')) error.meta.available`. */
+  is<S extends keyof ProblemMeta>(
+    slug: S,
+  ): this is this & { readonly slug: S; readonly meta: Readonly<ProblemMeta[S]> } {
+    return this.slug === slug
   }
 }
 
@@ -69,6 +100,19 @@ export class BursarProblem extends BursarError {
 function slugOf(type: string | undefined, title: string): string {
   if (type !== undefined && type !== 'about:blank') return type.slice(type.lastIndexOf('/') + 1)
   return title.toLowerCase().replaceAll(' ', '-')
+}
+
+/** `Retry-After`: seconds, or a date; in milliseconds from now. */
+export function retryAfterMs(response: Response | undefined): number | undefined {
+  const value = response?.headers.get('retry-after')
+  if (value === null || value === undefined) return undefined
+  const ms = /^\d+$/.test(value) ? Number(value) * 1000 : Date.parse(value) - Date.now()
+  return Number.isNaN(ms) ? undefined : Math.max(ms, 0)
+}
+
+/** A transfer is still PENDING after the time that `waitFor` was given. It goes on: wait again, or look later. */
+export class BursarTimeout extends BursarError {
+  override readonly name = 'BursarTimeout'
 }
 
 /**

@@ -1,4 +1,4 @@
-import { BursarError, BursarUnreachable } from './errors.ts'
+import { BursarError, BursarUnreachable, retryAfterMs } from './errors.ts'
 
 /** How often and how long the same request is sent again. */
 export interface Retries {
@@ -90,15 +90,8 @@ function backoffMs(sent: number, { pauseMs, pauseMsMax }: Retries): number {
   return Math.min(pauseMs * 2 ** (sent - 1), pauseMsMax) * (1 - Math.random() / 2)
 }
 
-/** `Retry-After`: seconds, or a date. */
-export function retryAfterMs(response: Response | undefined): number | undefined {
-  const value = response?.headers.get('retry-after')
-  if (value === null || value === undefined) return undefined
-  const ms = /^\d+$/.test(value) ? Number(value) * 1000 : Date.parse(value) - Date.now()
-  return Number.isNaN(ms) ? undefined : Math.max(ms, 0)
-}
-
-async function pause(ms: number, signal: AbortSignal | null | undefined): Promise<void> {
+/** Waits, but no longer than until the signal. */
+export async function pause(ms: number, signal: AbortSignal | null | undefined): Promise<void> {
   let timer: ReturnType<typeof setTimeout> | undefined
   try {
     await orAborted(new Promise((resolve) => (timer = setTimeout(resolve, ms))), signal)
