@@ -373,6 +373,49 @@ describe('a destination that the token refuses', () => {
     expect(await balance('ETHEREUM', wallet.hotWallet.address, 'USDG')).toBe(10_000_000n)
   })
 
+  test('no: a token that takes a fee would deliver less, and the withdrawal waits until it does not', async () => {
+    const funds = { ETH: '1', USDG: '10' }
+    const [customer, wallet] = [await newCustomer(service), await newWallet('ETHEREUM', funds)]
+    await setOnToken('setFeePercent', [5n])
+    const created = await withdraw(customer, 'ETHEREUM', 'USDG', '2')
+    const native = await withdraw(await newCustomer(service), 'ETHEREUM', 'ETH', '0.1')
+    await step(wallet)
+    expect(await waitingReasons([created, native])).toEqual([
+      'USDG would deliver 1.9 of 2: it takes a fee from transfers',
+      null,
+    ])
+    expect((await madeBy(wallet)).length).toBeLessThan(2)
+    await setOnToken('setFeePercent', [0n])
+    await settleAll(wallet)
+    expect(await read(customer, created)).toMatchObject({ status: 'COMPLETED' })
+    expect(await balance('ETHEREUM', created.destination_address as Hex, 'USDG')).toBe(2_000_000n)
+  })
+
+  test('a node that cannot simulate is asked for the answer of the transfer alone, and is asked so once', async () => {
+    const funds = { ETH: '1', USDG: '10' }
+    const [customer, wallet] = [await newCustomer(service), await newWallet('ETHEREUM', funds)]
+    const destination_address = newAddress()
+    await setOnToken('setBlocked', [destination_address, true])
+    const refused = await withdraw(customer, 'ETHEREUM', 'USDG', '1', destination_address)
+    const paid = await withdraw(customer, 'ETHEREUM', 'USDG', '2')
+    let asked = 0
+    const error = { code: -32601, message: 'the method eth_simulateV1 does not exist' }
+    await withReplies('"eth_simulateV1"', { error }, async () => {
+      await settleAll(wallet)
+    })
+    expect(await read(customer, refused)).toMatchObject({ status: 'FAILED' })
+    expect(await read(customer, paid)).toMatchObject({ status: 'COMPLETED' })
+    const real = globalThis.fetch
+    const spy = vi.spyOn(globalThis, 'fetch').mockImplementation((url, request) => {
+      if (typeof request?.body === 'string' && request.body.includes('eth_simulateV1')) asked += 1
+      return real(url, request)
+    })
+    await withdraw(customer, 'ETHEREUM', 'USDG', '2')
+    await settleAll(wallet).finally(() => spy.mockRestore())
+    expect(asked).toBe(0)
+    await requireAgreement(wallet, funds, [customer])
+  })
+
   test('no: a paused token refuses everybody, and the withdrawal waits', async () => {
     const funds = { ETH: '1', USDG: '10' }
     const [customer, wallet] = [await newCustomer(service), await newWallet('ETHEREUM', funds)]

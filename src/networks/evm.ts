@@ -7,6 +7,7 @@ import { beginning, depositReader, isCursor, NATIVE_INDEX } from './evm-arrivals
 import { at, evmNode, headOf, NodeError, says, type Call, type Receipt } from './evm-node.ts'
 import { DestinationRefused } from './node-failure.ts'
 import { closePurse, openPurse, spend, takeNote, type Purse } from './evm-nonces.ts'
+import { tryTransfers, type Trial } from './evm-simulation.ts'
 import { longestWaiting, type Reserved } from './longest-waiting.ts'
 import { sweepTermsOf, type SweepConfig } from './evm-sweep-worth.ts'
 import { sweep, unswept } from './evm-sweeps.ts'
@@ -347,15 +348,18 @@ async function estimated(
     return { from, ...move, value: toQuantity(value) }
   }
   const move = (withdrawal: Withdrawal) => moveTo(withdrawal.destination_address, withdrawal)
-  const gas = await chain.node.each<Hex>(
+  // A token may refuse by answering false instead of reverting, and one that takes a fee delivers less than was sent.
+  const { trials, answers: gas } = await tryTransfers(
+    chain,
+    block,
+    withdrawals.map((withdrawal) => {
+      const { asset, destination_address } = withdrawal
+      return { asset, recipient: destination_address as Hex, call: move(withdrawal) }
+    }),
     withdrawals.map((withdrawal) => ['eth_estimateGas', move(withdrawal), at(block)] as const),
   )
-  // A token may refuse by answering false instead of reverting.
-  const tried = await chain.node.each<Hex>(
-    withdrawals.map((withdrawal) => ['eth_call', move(withdrawal), at(block)] as const),
-  )
   const outcomes = withdrawals.map((_, index): NodeError | 'REFUSED' | bigint => {
-    const [estimate, answer] = [gas[index]!, tried[index]!]
+    const [estimate, { answer }] = [gas[index]!, trials[index]!]
     const error = [estimate, answer].find((one) => one instanceof NodeError)
     if (error !== undefined) return says(error, 'reverted') ? 'REFUSED' : error
     return saysNo(answer as Hex) ? 'REFUSED' : gasWithRoom(hexToBigInt(estimate as Hex))
@@ -398,6 +402,8 @@ async function estimated(
         const why = `a transfer to it takes ${outcome} gas, and ${most} are the most that is paid`
         return [withdrawal, { outcome: 'REFUSED', refusal: refusalOf(withdrawal, why) }]
       }
+      const less = outcome === 'REFUSED' ? undefined : deliversLess(chain, withdrawal, trials[index]!)
+      if (less !== undefined) return [withdrawal, { outcome: 'WAITS', reason: less }]
       if (outcome !== 'REFUSED') return [withdrawal, { gas: outcome }]
       if (faulty.has(withdrawal)) {
         const reason = `${withdrawal.asset} refuses every transfer of the hot wallet`
@@ -410,6 +416,16 @@ async function estimated(
 }
 
 /** The boolean false. A call of an account without code, and a token that answers nothing, say 0x. */
+/** Why a token's transfer is not paid: the customer would get less than the withdrawal's amount. */
+function deliversLess(
+  chain: EvmChain,
+  { asset, amount }: Withdrawal,
+  { arrives }: Trial,
+): string | undefined {
+  if (arrives === undefined || arrives >= onChain(chain, asset, amount)) return undefined
+  return `${asset} would deliver ${offChain(chain, asset, arrives)} of ${amount}: it takes a fee from transfers`
+}
+
 const saysNo = (answer: Hex) => /^0x0{64}$/.test(answer)
 const toQuantity = (value: bigint): Hex => `0x${value.toString(16)}`
 
