@@ -1,7 +1,7 @@
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
-import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { chmod, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { createServer, type AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join, relative } from 'node:path'
@@ -341,13 +341,20 @@ describe('settings', () => {
     const folder = await temporaryFolder()
     atEnd(() => rm(folder, { recursive: true, force: true }))
     const PORT = await takenPort()
-    const ended = await bursar(['serve'], { PORT, DATABASE_URL: undefined, BURSAR_DATA_DIR: folder })
+    // As root, the server's own user has to reach it.
+    await chmod(folder, 0o755)
+    const made = join(folder, 'data')
+    const ended = await bursar(['serve'], { PORT, DATABASE_URL: undefined, BURSAR_DATA_DIR: made })
     expectRefused(ended, [new RegExp(`^PORT: .*in use.*:${PORT}$`)])
     // It had been started, and has removed the file with its process id.
-    expect(await readdir(folder)).toContain('postgres')
-    expect(existsSync(join(folder, 'postgres', 'PG_VERSION'))).toBe(true)
-    expect(existsSync(join(folder, 'postgres', 'postmaster.pid'))).toBe(false)
-    expect(existsSync(join(folder, 'sandbox-credentials.json'))).toBe(false)
+    expect(await readdir(made)).toContain('postgres')
+    expect(existsSync(join(made, 'postgres', 'PG_VERSION'))).toBe(true)
+    expect(existsSync(join(made, 'postgres', 'postmaster.pid'))).toBe(false)
+    expect(existsSync(join(made, 'sandbox-credentials.json'))).toBe(false)
+    // Nobody else can look into it; as root, the server's own user passes through it.
+    const modeOf = async (path: string) => (await stat(path)).mode & 0o777
+    expect(await modeOf(made)).toBe(process.getuid!() === 0 ? 0o711 : 0o700)
+    expect(await modeOf(join(made, 'postgres'))).toBe(0o700)
   })
 
   test('a port in use leaves no connection to the database and nothing in it', async () => {
@@ -506,8 +513,18 @@ describe('customers and clients', () => {
       customer_id: customer.customer_id,
       name: 'Acme',
       created_at: at,
+      disabled_at: null,
       profiles: 1,
     })
+    const gone = await json<Customer>(['customer', 'create', '--name', 'Gone'], environment)
+    const disabled = async () =>
+      (
+        await json<{ customers: Record<string, unknown>[] }>(['customer', 'list'], environment)
+      ).customers.find(({ customer_id }) => customer_id === gone.customer_id)!.disabled_at
+    await json(['customer', 'disable', gone.customer_id], environment)
+    expect(await disabled()).toEqual(at)
+    await json(['customer', 'enable', gone.customer_id], environment)
+    expect(await disabled()).toBeNull()
     const list = ['client', 'list', '--customer', customer.customer_id]
     const { clients } = await json<{ clients: Record<string, unknown>[] }>(list, environment)
     expect(clients.at(-1)).toEqual({
@@ -523,7 +540,7 @@ describe('customers and clients', () => {
     expect(text).toContain(`${made.client_id}  ${customer.customer_id}  20`)
     expect(JSON.stringify(clients) + text).not.toMatch(/secret/)
     const { stdout } = await bursar(['customer', 'list'], environment)
-    expect(stdout).toMatch(/^customer_id +name +created_at +clients +profiles\n/)
+    expect(stdout).toMatch(/^customer_id +name +created_at +disabled_at +clients +profiles\n/)
     expect(stdout).toContain(`${customer.customer_id}  Acme`)
     expect(stdout + text).not.toMatch(/[\u001b┌│]/)
   })

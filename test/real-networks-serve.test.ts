@@ -15,6 +15,7 @@ import { SCOPES } from '../src/http/scopes.ts'
 import { Ledger } from '../src/ledger/ledger.ts'
 import { deposit } from '../src/ledger/movements/deposit.ts'
 import type { TreasuryTransfer } from '../src/ledger/records/treasury.ts'
+import { freeze } from '../src/ledger/records/freezes.ts'
 import { verify } from '../src/ledger/verify.ts'
 import type { Transfer } from '../src/ledger/records/transfer.ts'
 import type { NetworkReport } from '../src/networks/network-status.ts'
@@ -309,6 +310,68 @@ describe.each([
       expect((await verify(database.db)).disagreements).toEqual([])
     },
   )
+
+  test.skipIf(skipped)('deposits are listed, read again and gone on with, by commands', async () => {
+    const { network } = world
+    const json = async <T>(...args: string[]) => {
+      const { code, said, errors } = await command(['deposits', ...args, '--json'])
+      expect([args[0], code, errors]).toEqual([args[0], 0, ''])
+      return JSON.parse(said) as T
+    }
+    expect(await json('list')).toEqual({ deposits: [] })
+    const waiting = {
+      ...{
+        customer_id,
+        network,
+        crypto_tx_hash: 'aa',
+        crypto_tx_index: '0',
+        address: 'here',
+        asset,
+        amount: '2',
+      },
+      ...{ state: 'WAITING', reason: 'FAILED', detail: null, cleared: false, attempts: 1 },
+    }
+    await database.owner.query(
+      `insert into incoming_transfers (${Object.keys(waiting).join(', ')}, found_at, due_at)
+       values (${Object.keys(waiting)
+         .map((_, index) => `$${index + 1}`)
+         .join(', ')}, now(), now())`,
+      Object.values(waiting),
+    )
+    // No record has such an address: the worker says so.
+    const NO_ADDRESS = 'its deposit address is not there any more'
+    await until(async () => expect(await json('list')).toMatchObject({ deposits: [{ detail: NO_ADDRESS }] }))
+    const listed = { ...waiting, detail: NO_ADDRESS, found_at: expect.stringMatching(/^20.*Z$/) as string }
+    const { cleared: _, attempts: __, ...shown } = listed
+    for (const args of [['--waiting'], ['--network', network], []])
+      expect(await json<{ deposits: object[] }>('list', ...args)).toMatchObject({ deposits: [shown] })
+    expect(await json('list', '--reorganised')).toEqual({ deposits: [] })
+    expect((await command(['deposits', 'list'])).said).toMatch(
+      / 2 \S+  to here  by aa: FAILED \(its deposit address is not there any more\)\n$/,
+    )
+    await database.owner.query('delete from incoming_transfers where crypto_tx_hash = $1', ['aa'])
+
+    await mine(world.mining)
+    const { report } = await reported()
+    const to = String(report.height! - (report.confirmations as number))
+    const range = ['--network', network, '--from', '1', '--to', to]
+    expect(await json('rescan', ...range)).toEqual({ network, found: 0, credited: 0 })
+
+    const nothing = await command(['deposits', 'resume', '--network', network, '--json'])
+    expect([nothing.code, nothing.said]).toEqual([1, ''])
+    await freeze(database.db, { kind: 'NETWORK', network }, 'REORGANISATION', 'as if')
+    expect(await json('resume', '--network', network)).toEqual({
+      network,
+      cursor: world.network === 'LITECOIN' ? null : (expect.stringMatching(/^\d+:0x/) as string),
+      gone: [],
+    })
+    expect((await reported()).report.frozen).toEqual([])
+
+    const said = ['--tx-hash', '0'.repeat(64), '--address', 'nowhere', '--asset', asset, '--amount', '1']
+    const credit = await command(['deposits', 'credit', '--network', network, ...said, '--json'])
+    expect([credit.code, credit.said]).toEqual([1, ''])
+    expect(credit.errors).toMatch(/nowhere is no address of|has no deposits that reading cannot find/)
+  })
 
   test.skipIf(skipped)('a node that does not answer is told with exit code 1', async () => {
     const gone = await networksFile([

@@ -4,10 +4,14 @@
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { OPERATIONS } from '../src/app.ts'
+import type { Scope } from '../src/http/scopes.ts'
+import { createApiClient } from '../src/oauth/api-clients.ts'
 import {
   approve,
+  caller,
   DESTINATION,
   everyTable,
+  fetchToken,
   fund,
   insertStatements,
   newCustomer,
@@ -556,6 +560,38 @@ describe('values that must be unique are so within a customer only:', () => {
       expect(again).toMatchObject({ status: 409, body: { meta: { existing: rule ?? record } } })
     }
   })
+
+  test.each<[Scope, string, (marks: Marks) => object]>([
+    ['identity:write_identity', IDENTITIES, () => ({ person_details: PERSON })],
+    ['transfer:write_fiat_account', FIAT_ACCOUNTS, () => FIAT_ACCOUNT],
+    [
+      'transfer:write_internal_transfer',
+      INTERNAL,
+      ({ profile_id, second_profile_id }) => ({
+        ...{ asset: 'USD', amount: '1', from_profile_id: profile_id, to_profile_id: second_profile_id },
+      }),
+    ],
+  ])(
+    'a client that has %s alone finds out by a 409 what its customer has under the ref_id',
+    async (scope, url, bodyOf) => {
+      // That is the contract, and shows nothing of another customer (ARCHITECTURE, "A 409 for a taken ref_id").
+      for (const [customer, marks] of [
+        [owner, owners],
+        [stranger, strangers],
+      ] as const) {
+        const body = { ...bodyOf(marks), ref_id: `write only ${scope}` }
+        const record = await made(customer, url, body)
+        const client = await createApiClient(service.db, customer.customer_id, [scope])
+        const call = caller(service.app, await fetchToken(service.app, client))
+        expect(await call('POST', url, body)).toMatchObject({
+          status: 409,
+          body: { meta: { existing: record } },
+        })
+        expect((await call('GET', `/v2/transfer/transfers`)).status).toBe(403)
+        expect((await call('GET', IDENTITIES)).status).toBe(403)
+      }
+    },
+  )
 
   test('the nickname of a profile', async () => {
     const nickname = BOTH

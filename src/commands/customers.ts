@@ -44,11 +44,14 @@ export function customerCommands(program: Command): void {
       withDatabase(async (db) => {
         const customers = await listCustomers(db)
         if (json) return print({ customers })
-        const columns = ['customer_id', 'name', 'created_at', '>clients', '>profiles']
+        const columns = ['customer_id', 'name', 'created_at', 'disabled_at', '>clients', '>profiles']
         print(
           table(
             columns,
-            customers.map((one) => [one.customer_id, one.name, one.created_at, one.clients, one.profiles]),
+            customers.map((one) => [
+              ...[one.customer_id, one.name, one.created_at, one.disabled_at],
+              ...[one.clients, one.profiles],
+            ]),
           ),
         )
       }),

@@ -4,6 +4,8 @@ export interface CustomerSummary {
   customer_id: string
   name: string
   created_at: string
+  /** Null while it is not disabled (`bursar customer disable`). */
+  disabled_at: string | null
   /** API clients that are not disabled. */
   clients: number
   profiles: number
@@ -13,6 +15,8 @@ export interface CustomerSummary {
 export async function listCustomers(db: Queryable): Promise<CustomerSummary[]> {
   const { rows } = await db.query<CustomerSummary>(`
     select c.id as customer_id, c.name, c.created_at,
+           (select f.created_at from freezes f
+            where f.kind = 'CUSTOMER' and f.subject = c.id::text and f.reason = 'DISABLED') as disabled_at,
            (select count(*)::integer from api_clients a where a.customer_id = c.id and a.disabled_at is null) as clients,
            (select count(*)::integer from profiles p where p.customer_id = c.id) as profiles
     from customers c
