@@ -1,9 +1,18 @@
 import { defineConfig } from 'vitest/config'
+import { projectOf, PROJECTS, testFiles } from './test/projects.ts'
+
+const files = testFiles().map((file) => ({ file, project: projectOf(file) }))
 
 export default defineConfig({
   test: {
-    include: ['src/**/*.test.ts', 'client/*.test.ts', 'test/**/*.test.ts'],
-    globalSetup: 'test/global-setup.ts',
+    projects: PROJECTS.map((name) => ({
+      extends: true as const,
+      test: {
+        name,
+        include: files.flatMap(({ file, project }) => (project === name ? [file] : [])),
+        ...(name !== 'unit' && { globalSetup: 'test/global-setup.ts' }),
+      },
+    })),
     reporters: ['default', 'test/skipped-reporter.ts'],
     testTimeout: 60_000,
     hookTimeout: 60_000,

@@ -47,9 +47,34 @@ function isNewer(folder: string, built: string): boolean {
   )
 }
 
-/** One PostgreSQL for all test files, with one migrated database that each of them clones. */
+/** What the kinds of tests of one run share: they are set up at once, each by a call of its own. */
+interface Shared {
+  built?: Promise<void>
+  database?: Promise<
+    Pick<TestServer, 'adminUrl' | 'stop'> & { templateUrl: string; templateOwnerUrl: string }
+  >
+  users: number
+}
+const KEY = Symbol.for('bursar: what the tests share')
+const shared = ((globalThis as { [KEY]?: Shared })[KEY] ??= { users: 0 })
+
+/** One PostgreSQL for all test files, with one migrated database that each of them clones; and the built program. */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
-  await buildWhatIsNewer()
+  if (project.name !== 'database') await (shared.built ??= buildWhatIsNewer())
+  shared.users += 1
+  const { adminUrl, templateUrl, templateOwnerUrl, stop } = await (shared.database ??= migratedTemplate())
+  project.provide('adminUrl', adminUrl)
+  project.provide('templateUrl', templateUrl)
+  project.provide('templateOwnerUrl', templateOwnerUrl)
+  return async () => {
+    shared.users -= 1
+    if (shared.users > 0) return
+    delete shared.database
+    await stop()
+  }
+}
+
+async function migratedTemplate() {
   const given = process.env.TEST_DATABASE_URL
   const server = given === undefined || given === '' ? await embeddedServer() : await givenServer(given)
   const addressOf = ({ name, password }: TestRole) => {
@@ -73,10 +98,8 @@ export default async function setup(project: TestProject): Promise<() => Promise
     await server.stop()
     throw new Error(`table ${undeclared} is not in src/db/privileges.ts: say what the service may do`)
   }
-  project.provide('adminUrl', server.adminUrl)
-  project.provide('templateUrl', addressOf(server.service))
-  project.provide('templateOwnerUrl', addressOf(server.owner))
-  return server.stop
+  const { adminUrl, stop } = server
+  return { adminUrl, stop, templateUrl: addressOf(server.service), templateOwnerUrl: addressOf(server.owner) }
 }
 
 interface TestRole {

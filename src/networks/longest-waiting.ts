@@ -1,5 +1,5 @@
 import type { Transaction } from '../db/database.ts'
-import { PLATFORM_ID } from '../ledger/records/treasury.ts'
+import { PLATFORM_ID } from '../db/ids.ts'
 import type { Network } from './networks.ts'
 
 /** A withdrawal that has waited so long for the hot wallet keeps what it needs: no younger one takes it. */

@@ -1,0 +1,45 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+/**
+ * The kinds of test files, by what they need; `npx vitest run --project unit` runs one kind.
+ * unit: nothing but Node. database: a PostgreSQL. program: also the built program. chains: also nodes of real chains.
+ */
+export const PROJECTS = ['unit', 'database', 'program', 'chains'] as const
+export type ProjectName = (typeof PROJECTS)[number]
+
+/** Each kind by what its files, or the test modules that they import, name. The first that fits is the file's. */
+const NEEDS: [ProjectName, RegExp][] = [
+  ['chains', /@foundry-rs\/anvil|litecoind|bitcoind|\banvil\b/],
+  ['program', /\bPROGRAM\b|\bspawnBursar\b|\.\/dist\/|'npm'/],
+  ['database', /\bcloneDatabase\b|\bstartTestService\b|\bEmbeddedPostgres\b/],
+]
+
+/** Imports of modules that only tests use: those of the program say nothing of what a test needs. */
+const IMPORT =
+  /from '(\.[^']*\/(?:support|anvil|bitcoin-node|real-networks|killed-worker|chromium|installed-postgres)\.ts)'/g
+
+/** Which kind a test file is. */
+export function projectOf(file: string): ProjectName {
+  const text = readFileSync(file, 'utf8')
+  // The support for all of them names everything: what a file takes from it says what it needs.
+  const imported = [...text.matchAll(IMPORT)]
+    .map(([, path]) => join(dirname(file), path!))
+    .filter((path) => !path.endsWith('/support.ts'))
+    .map(projectOf)
+  const own = NEEDS.find(([, pattern]) => pattern.test(text))?.[0] ?? 'unit'
+  return [own, ...imported].reduce((most, kind) =>
+    PROJECTS.indexOf(kind) > PROJECTS.indexOf(most) ? kind : most,
+  )
+}
+
+const ROOT = fileURLToPath(new URL('..', import.meta.url))
+
+/** All test files, as absolute paths. */
+export const testFiles = (): string[] =>
+  ['src', 'client', 'test'].flatMap((folder) =>
+    readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' })
+      .filter((name) => name.endsWith('.test.ts') && !name.includes('node_modules'))
+      .map((name) => join(ROOT, folder, name)),
+  )
