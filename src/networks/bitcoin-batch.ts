@@ -26,6 +26,8 @@ export interface PlanLimits {
   rate: bigint
   /** What a script of change takes. */
   changeScriptBytes: number
+  /** What it pays beside its own fee, for transactions that it waits for and that pay too little. */
+  lift?: bigint
   /** It merges coins: it spends the smallest first, and its change is one coin. */
   consolidates?: boolean
 }
@@ -141,14 +143,14 @@ export class Batch<P extends Payment> {
   }
 
   #fee(vbytes: number): bigint {
-    return feeOf(this.#limits.rate, vbytes)
+    return feeOf(this.#limits.rate, vbytes) + (this.#limits.lift ?? 0n)
   }
 
   /** With its change, in several coins where the wallet has few left. */
   plan(): Plan<P> {
     const coins = this.#coins.slice(0, this.#taken)
     const left = this.#value - this.#due - this.#fee(this.#vbytes)
-    const perChange = this.#fee(outputVbytes(this.#limits.changeScriptBytes))
+    const perChange = feeOf(this.#limits.rate, outputVbytes(this.#limits.changeScriptBytes))
     const missing = this.#limits.consolidates ? 1 : COINS_WANTED - (this.#coins.length - this.#taken)
     const wanted = BigInt(Math.max(1, missing))
     const affordable = left / (SPLIT_MIN + perChange)

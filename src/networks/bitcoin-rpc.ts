@@ -53,7 +53,12 @@ const REPLY_BYTES_MAX = 128 * 1024 * 1024
 const LISTS = new Set(['listsinceblock', 'listunspent', 'listlockunspent'])
 /** A transaction of 100,000 virtual bytes is 0.8 MB in hexadecimal at most, and decoded some 2 MB. */
 const TRANSACTION_BYTES_MAX = 8 * 1024 * 1024
-const TRANSACTIONS = new Set(['gettransaction', 'decoderawtransaction', 'signrawtransactionwithwallet'])
+const TRANSACTIONS = new Set([
+  'gettransaction',
+  'decoderawtransaction',
+  'signrawtransactionwithwallet',
+  'getmempoolancestors',
+])
 /** Any other answer is a few values: `getblockchaininfo` has some 2 kB. */
 const ANSWER_BYTES_MAX = 64 * 1024
 

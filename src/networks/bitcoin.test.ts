@@ -974,11 +974,52 @@ describe.skipIf(!HAS_LITECOIND)('over a Litecoin node', () => {
       setFees(dear)
       await work(hasty())
       expect((await kept(created)).crypto_tx_hash).toBe(before[0]!.crypto_tx_hash)
-      expect((await kept(behind)).crypto_tx_hash).not.toBe(before[1]!.crypto_tx_hash)
+      const last = (await kept(behind)).crypto_tx_hash
+      expect(last).not.toBe(before[1]!.crypto_tx_hash)
+      // It pays for both: miners take neither without the other.
+      await work(hasty())
+      const { ancestorcount, ancestorsize, fees } = await pooled(last)
+      expect(ancestorcount).toBe('2')
+      const wanted = minorOf(dear) * BigInt(ancestorsize)
+      expect(minorOf(fees.ancestor) * 1_000n).toBeGreaterThanOrEqual(wanted)
+      expect(minorOf(fees.ancestor) * 1_000n).toBeLessThan((wanted * 11n) / 10n)
+      // Then it stays.
+      await work(hasty())
+      expect((await kept(behind)).crypto_tx_hash).toBe(last)
       proxy.answer = undefined
       await settle([created, behind])
       await settle([await withdraw(customer, '1', await node.newAddress())])
       expect(await locks()).toEqual([])
+    })
+
+    test('what is signed on the change of what pays too little pays for that, too, and is not paid for twice', async () => {
+      await node.restart()
+      await emptyWallet()
+      const customer = await newDepositor(['5'])
+      setFees(cheap)
+      const created = [await withdraw(customer, '1', await node.newAddress())]
+      await work()
+      await work()
+      setFees(dear)
+      const atRate = (vbytes: string) => (minorOf(dear) * BigInt(vbytes)) / 1_000n
+      const next = async () => {
+        created.push(await withdraw(customer, '0.5', await node.newAddress()))
+        await work()
+        await work()
+        return pooled((await kept(created.at(-1)!)).crypto_tx_hash)
+      }
+      const { ancestorcount, ancestorsize, fees } = await next()
+      expect(ancestorcount).toBe('2')
+      expect(minorOf(fees.ancestor)).toBeGreaterThanOrEqual(atRate(ancestorsize))
+      expect(minorOf(fees.ancestor)).toBeLessThan((atRate(ancestorsize) * 11n) / 10n)
+      // The next one, on another coin of the same change, owes nothing any more.
+      const second = await next()
+      expect(second.ancestorcount).toBe('2')
+      expect(minorOf(second.fees.base)).toBeLessThan((atRate(second.vsize) * 11n) / 10n)
+      proxy.answer = undefined
+      await settle(created)
+      expect(await locks()).toEqual([])
+      await node.restart(['-mempoolreplacement=1'])
     })
 
     test('nothing is signed on the change of what is replaced', async () => {
@@ -1394,6 +1435,13 @@ async function newDepositor(amounts: string[]): Promise<TestCustomer> {
 
 const locks = () => node.bursar.call<unknown[]>('listlockunspent')
 const mempool = () => node.bursar.call<string[]>('getrawmempool')
+const pooled = (hash: string) =>
+  node.bursar.call<{
+    vsize: string
+    ancestorcount: string
+    ancestorsize: string
+    fees: { base: string; ancestor: string }
+  }>('getmempoolentry', hash)
 
 interface Received {
   txid: string

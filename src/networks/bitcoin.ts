@@ -14,6 +14,7 @@ import {
   worthSpending,
   type Coin,
   type Payment,
+  type Plan,
   type PlanLimits,
 } from './bitcoin-batch.ts'
 import { bitcoinRpc, RpcError, type BitcoinRpcConfig, type RpcCall } from './bitcoin-rpc.ts'
@@ -65,6 +66,8 @@ const PAYMENTS_MAX = 250
 const CONSOLIDATED_MIN = 2
 /** Most transactions that are made and tried, before one is signed that the node would take. */
 const TRIES_MAX = 12
+/** Most times that coins are chosen anew, because those that were chosen are change of what pays too little. */
+const LIFT_TRIES_MAX = 3
 /** Inputs with a higher sequence cannot be replaced (BIP 125). */
 const REPLACEABLE_SEQUENCE_MAX = 0xffff_fffd
 const FINAL_SEQUENCE = 0xffff_ffff
@@ -170,6 +173,13 @@ interface KeptTransaction {
 /** A withdrawal that the node would pay. */
 interface Payable extends Payment {
   withdrawal: Withdrawal
+}
+
+/** A transaction in the mempool. What is behind it counts it, too. */
+interface PooledTransaction {
+  vsize: string
+  descendantsize: string
+  fees: { base: string; descendant: string }
 }
 
 interface Unspent {
@@ -290,7 +300,7 @@ export function bitcoinAdapter(
     // Until the replacement is broadcast, the wallet would spend the change of the one that it replaces.
     const replaced = await tx.query<{ crypto_tx_hash: string }>(REPLACED, [network])
     const gone = new Set(replaced.rows.map(({ crypto_tx_hash }) => crypto_tx_hash))
-    const isTaken = (outpoint: Outpoint) => taken.has(outpoint) || gone.has(outpoint.split(':')[0]!)
+    const isTaken = (outpoint: Outpoint) => taken.has(outpoint) || gone.has(hashIn(outpoint))
     const locked = await rpc.call<{ txid: string; vout: string }[]>('listlockunspent')
     await setLocks(
       'unlock',
@@ -660,9 +670,7 @@ export function bitcoinAdapter(
     coins: readonly Coin[],
     limits: PlanLimits,
   ): Promise<{ signed: SignedTransaction; paid: Payable[] } | { reason: string; ofAll: boolean }> {
-    const batch = new Batch<Payable>(coins, limits)
-    const paid = some.filter((one) => batch.add(one))
-    const plan = batch.plan()
+    const { plan, paid } = await planned(some, coins, limits)
     const scripts = await changeScripts(plan.change.length)
     const unsigned = RawOldTx.encode({
       version: 2,
@@ -705,6 +713,59 @@ export function bitcoinAdapter(
     }
     await setLocks('lock', inputs)
     return { signed: { raw_transaction, crypto_tx_hash: txid, payments: paid.length }, paid }
+  }
+
+  /** Chooses the coins, with the fee that those of them need which are change of what pays too little. */
+  async function planned(
+    some: Payable[],
+    coins: readonly Coin[],
+    limits: PlanLimits,
+  ): Promise<{ plan: Plan<Payable>; paid: Payable[] }> {
+    let lift = 0n
+    for (let tries = 1; ; tries++) {
+      const batch = new Batch<Payable>(coins, { ...limits, lift })
+      const paid = some.filter((one) => batch.add(one))
+      const plan = batch.plan()
+      const unmined = plan.coins.filter(({ isMined }) => !isMined).map(({ outpoint }) => hashIn(outpoint))
+      const missing = await missingFee(unmined, limits.rate)
+      // What is paid for them may take another coin, whose transaction may lack something, too.
+      if (missing <= lift || tries === LIFT_TRIES_MAX || paid.length === 0) return { plan, paid }
+      lift = missing
+    }
+  }
+
+  /**
+   * What these transactions in the mempool, and those that they wait for, lack at a rate, but for those that a transaction
+   * behind them has paid for already. It adds to `lifted` all that it looked at, and passes over what is there. Nodes of
+   * networks without replacements make blocks without looking at what is behind a transaction: nothing is lacking there.
+   */
+  async function missingFee(
+    hashes: readonly string[],
+    rate: bigint,
+    lifted = new Set<string>(),
+  ): Promise<bigint> {
+    if (!dialect.isReplaceable || hashes.length === 0) return 0n
+    const parents = [...new Set(hashes)]
+    const pooled = await rpc.batch<PooledTransaction>(parents.map((hash) => ['getmempoolentry', hash]))
+    const below = await rpc.batch<Record<string, PooledTransaction>>(
+      parents.map((hash) => ['getmempoolancestors', hash, true]),
+    )
+    const all = new Map<string, PooledTransaction>()
+    for (const [index, hash] of parents.entries()) {
+      const entry = known(pooled[index]!)
+      // It was mined, or dropped, in between.
+      if (entry === undefined) continue
+      all.set(hash, entry)
+      for (const [ancestor, its] of Object.entries(known(below[index]!) ?? {})) all.set(ancestor, its)
+    }
+    let missing = 0n
+    for (const [hash, { vsize, descendantsize, fees }] of all) {
+      if (lifted.has(hash)) continue
+      lifted.add(hash)
+      const lack = perKvb(rate, BigInt(vsize)) - minorOf(fees.base)
+      if (lack > 0n && minorOf(fees.descendant) < perKvb(rate, BigInt(descendantsize))) missing += lack
+    }
+    return missing
   }
 
   /** Scripts of new addresses for change. */
@@ -1076,6 +1137,9 @@ export function bitcoinAdapter(
    * The same inputs and the same payment, and less change. The wallet's own `psbtbumpfee` may add inputs and send other
    * outputs, and `bumpfee` broadcasts what nobody has kept; this one spends exactly what the other spends, so that
    * whichever is made, the other can never be.
+   *
+   * One whose change is spent is not replaced, since all that spends it could never be made. The last of such a chain is,
+   * and pays for those before it: nodes choose what they mine by what it pays together with all that it waits for.
    */
   async function replace(
     tx: Transaction,
@@ -1086,10 +1150,10 @@ export function bitcoinAdapter(
     // What is signed on the change of one that is replaced could never be made.
     const parents = new Set(
       (await keptTransactions(tx)).flatMap(({ raw_transaction }) =>
-        decode(raw_transaction).inputs.map((outpoint) => outpoint.split(':')[0]!),
+        decode(raw_transaction).inputs.map(hashIn),
       ),
     )
-    const rates = { current: rate, step: minorOf(incrementalfee) }
+    const rates = { current: rate, step: minorOf(incrementalfee), lifted: new Set<string>() }
     const replacements = new Map<string, SignedTransaction | undefined>()
     for (const { crypto_tx_hash } of withdrawals) {
       if (replacements.has(crypto_tx_hash)) continue
@@ -1106,7 +1170,7 @@ export function bitcoinAdapter(
   /** Of the transaction that pays these, which are all that it pays. */
   async function replacement(
     together: BroadcastWithdrawal[],
-    rates: { current: bigint; step: bigint },
+    rates: { current: bigint; step: bigint; lifted: Set<string> },
   ): Promise<SignedTransaction | undefined> {
     const { raw_transaction, crypto_tx_hash } = together[0]!
     // Only a consolidation has a maximum of its own.
@@ -1133,10 +1197,17 @@ export function bitcoinAdapter(
     const paid = (await spentBy(decode(raw_transaction).inputs)) - sumOf(old.outputs)
     // A signature may be a byte longer than the last one.
     const size = BigInt(vsize) + BigInt(old.inputs.length)
-    const fee = perKvb(rates.current, size)
-    // Nodes take nothing that pays less for being relayed again. What pays about the current fee stays.
-    if (perKvb(rates.current, BigInt(vsize)) < paid + perKvb(rates.step, size)) return undefined
     const amounts = old.outputs.map(({ amount }: { amount: bigint }) => amount)
+    const there = change.reduce((sum, index) => sum + larger(amounts[index]! - CHANGE_MIN, 0n), 0n)
+    const own = perKvb(rates.current, size)
+    const parents = decode(raw_transaction).inputs.map(hashIn)
+    const looked = new Set(rates.lifted)
+    const lift = await missingFee(parents, rates.current, looked)
+    // Where the change does not do for both, its own fee comes first.
+    const lifts = own + lift - paid <= there
+    const fee = lifts ? own + lift : own
+    // Nodes take nothing that pays less for being relayed again. What pays about the current fee stays.
+    if (fee - own + perKvb(rates.current, BigInt(vsize)) < paid + perKvb(rates.step, size)) return undefined
     let missing = fee - paid
     for (const index of change) {
       const most = amounts[index]! - CHANGE_MIN
@@ -1160,6 +1231,7 @@ export function bitcoinAdapter(
       dialect.anyFee,
     )
     if (!test!.allowed) return undefined
+    if (lifts) for (const hash of looked) rates.lifted.add(hash)
     const shared = together[0]!.crypto_tx_index !== undefined
     return {
       raw_transaction: bumped,
@@ -1279,6 +1351,7 @@ export function bitcoinAdapter(
 const perKvb = (rate: bigint, vbytes: bigint): bigint => (rate * vbytes + 999n) / 1000n
 const sumOf = (outputs: readonly { amount: bigint }[]) =>
   outputs.reduce((sum, { amount }) => sum + amount, 0n)
+const larger = (one: bigint, other: bigint): bigint => (one > other ? one : other)
 const smaller = (one: bigint, other: bigint): bigint => (one < other ? one : other)
 
 const waits = (reason: string): Signing => ({ outcome: 'WAITS', reason })
@@ -1337,6 +1410,8 @@ function estimateOf(reply: unknown): bigint | undefined {
 
 const minorOf = (amount: string): bigint => parseStoredAmount(amount, DECIMALS)
 const outpointOf = ({ txid, vout }: { txid: string; vout: string }): Outpoint => `${txid}:${vout}`
+
+const hashIn = (outpoint: Outpoint): string => outpoint.split(':')[0]!
 
 /** What a raw transaction says: its hash, the outputs that it spends, and the amounts that it pays. */
 function decode(raw: Buffer): { txid: string; inputs: Outpoint[]; outputs: bigint[] } {
