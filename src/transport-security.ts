@@ -3,7 +3,8 @@ import type { Settings } from './settings.ts'
 /** sslmode values of a database address with which nobody in between can read or pretend (docs/operating.md). */
 const VERIFIED = new Set(['require', 'verify-ca', 'verify-full'])
 
-const isHere = (host: string) =>
+/** Whether a host is this machine. */
+export const isHere = (host: string): boolean =>
   host === '' ||
   host === 'localhost' ||
   host.endsWith('.localhost') ||

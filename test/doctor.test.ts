@@ -250,9 +250,13 @@ test('live mode without TLS, and without limits', async () => {
     BURSAR_MODE: 'live',
     BURSAR_DOCS: 'true',
     BURSAR_RATE_LIMIT_PER_SECOND: '0',
+    BURSAR_CONNECTIONS_PER_ADDRESS: '0',
+    BURSAR_TOKEN_FAILURES_PER_MINUTE: '0',
   })
   expectFound(open.found, [
     /^WARN limits: no client has a rate limit/,
+    /^WARN limits: failed token requests have no limit$/,
+    /^WARN limits: an address may take all connections$/,
     /^WARN limits: \/docs is served to everybody$/,
     /^WARN limits: all requests seem to come from the proxy/,
   ])
@@ -260,6 +264,26 @@ test('live mode without TLS, and without limits', async () => {
     /^WARN transport: BURSAR_BASE_URL begins with http: clients send their secrets and tokens unencrypted$/,
     /^WARN transport: the database is on another machine \(192\.0\.2\.1\), and DATABASE_URL asks for no TLS$/,
   ])
+})
+
+test('in live mode, an embedded PostgreSQL, proxies that are everybody and few open files', async () => {
+  const args = [process.execPath, ...PROGRAM, 'doctor', '--json']
+  const { stdout } = await run('sh', ['-c', 'ulimit -n 512 && exec "$@"', 'sh', ...args], {
+    BURSAR_DATA_DIR: await ownFolder(),
+    BURSAR_MODE: 'live',
+    BURSAR_BASE_URL: 'https://127.0.0.1:1',
+    BURSAR_TRUSTED_PROXIES: '10.0.0.1,0.0.0.0/0',
+    PORT: '0',
+  })
+  const { checks } = JSON.parse(stdout) as Report
+  expectFound(
+    checks.map(({ result, check, says }) => `${result} ${check}: ${says}`),
+    [
+      /^WARN database: the embedded PostgreSQL is not there yet: .*; it is for sandboxes$/,
+      /^WARN limits: every address is a trusted proxy: limits by address hold for nobody$/,
+      /^WARN limits: the limit of open files of this shell leaves 360 connections for clients$/,
+    ],
+  )
 })
 
 test('a database that is down hides nothing else that is wrong', async () => {
@@ -353,6 +377,62 @@ test('in live mode, a network whose deposits one node alone decides, and one of 
     /^FAIL networks: .*ETHEREUM\.confirmations must be at least 12 in live mode$/,
   ])
 })
+
+test('in live mode, nodes that say the same or can be changed on their way, open files and no minimum', async () => {
+  const own = await ownFolder()
+  const [path, key] = [join(own, 'networks.json'), join(own, 'key')]
+  await writeFile(key, '11'.repeat(32), { mode: 0o644 })
+  const section = {
+    ...{ adapter: 'evm', rpc_url: 'http://192.0.2.1:1/secret-word', verify_rpc_url: { env: 'VERIFY' } },
+    ...{
+      hot_wallet_key: { file: key },
+      confirmations: 12,
+      fee_ceiling: '100',
+      minimum_deposit: { ETH: '0.0' },
+    },
+  }
+  await writeFile(path, JSON.stringify({ ETHEREUM: section }))
+  const live = { DATABASE_URL: database.url, BURSAR_MODE: 'live', BURSAR_NETWORKS_FILE: path }
+  const { found, stdout } = await doctor({ ...live, VERIFY: 'https://192.0.2.1:1/other' })
+  expect(stdout).not.toMatch(/secret-word|1111/)
+  expectFound(found, [
+    /^WARN networks: ETHEREUM: verify_rpc_url is at the host of rpc_url: one that lies does so twice$/,
+    /^WARN networks: ETHEREUM: rpc_url is on another machine and begins with http: /,
+    /^WARN networks: ETHEREUM: others may read \S+key, which holds hot_wallet_key$/,
+    /^WARN networks: ETHEREUM: every deposit of ETH is credited, also one that costs more than it brings$/,
+  ])
+  expect(found.filter((line) => line.includes('verify_rpc_url is on another machine'))).toEqual([])
+})
+
+test('a sandbox with a main network', async () => {
+  const path = join(await ownFolder(), 'networks.json')
+  const section = { adapter: 'evm', rpc_url: 'http://127.0.0.1:1', confirmations: 12, fee_ceiling: '100' }
+  await writeFile(path, JSON.stringify({ ETHEREUM: { ...section, hot_wallet_key: { env: 'HOT' } } }))
+  const node = await stranger(() => ({ result: { chain: 'main' }, error: null, id: 0 }))
+  const litecoin = {
+    ...{ adapter: 'bitcoin-core', rpc_url: node, rpc_user: 'u', rpc_password: { env: 'HOT' } },
+    ...{ confirmations: 6, fee_ceiling: '0.001' },
+  }
+  const environment = {
+    DATABASE_URL: (await sandbox()).url,
+    BURSAR_NETWORKS_FILE: path,
+    HOT: '11'.repeat(32),
+  }
+  expectFound((await doctor(environment)).found, [
+    /^FAIL networks: ETHEREUM\.chain_id: 1 is the main network of ETHEREUM, and a sandbox's money is invented/,
+  ])
+  await writeFile(path, JSON.stringify({ LITECOIN: litecoin }))
+  expectFound((await doctor(environment)).found, [
+    /^FAIL networks: LITECOIN: the node of LITECOIN is on the main network, and a sandbox's money is invented: /,
+  ])
+})
+
+/** A database that belongs to no mode yet. */
+async function sandbox() {
+  const own = await cloneDatabase(2)
+  atEnd(own.drop)
+  return own
+}
 
 test('an empty database of a superuser', async () => {
   await asAdmin('create database doctor_empty')

@@ -8,6 +8,7 @@ import { schemaVersions } from '../db/migrate.ts'
 import { faultsOfRole } from '../db/privileges.ts'
 import { credentialsFile } from '../demo/credentials.ts'
 import { issuerOf, otherMode, readStamp, sandboxTraces, wasSandbox } from '../deployment.ts'
+import { CONNECTIONS_FEW, connectionsMax, descriptorsMax } from '../http/connections.ts'
 import { SANDBOX_SCOPES } from '../http/scopes.ts'
 import { findMasterKeys, HOW_TO_MAKE_ONE, masterKeyFile } from '../keys/master-keys.ts'
 import { describeFreeze, selectFreezes } from '../ledger/records/freezes.ts'
@@ -16,7 +17,7 @@ import { listSigningKeys } from '../oauth/signing-keys.ts'
 import { openBank, openNetworks } from '../serve.ts'
 import type { Settings } from '../settings.ts'
 import { summariseOpenWires } from '../transfers/outgoing-wires.ts'
-import { plainTransports } from '../transport-security.ts'
+import { isHere, plainTransports } from '../transport-security.ts'
 import { PAYOUT_TYPES } from '../ledger/records/treasury.ts'
 
 /** What `bursar doctor` looks at. Nothing here starts, makes or changes anything. */
@@ -71,12 +72,15 @@ export async function examine(settings: Settings, version: string): Promise<Find
     await look('database', 'start Bursar as the user that the data belongs to', async () => {
       const embedded = await findEmbedded(settings.dataDir)
       url = embedded?.url
-      if (embedded === undefined) return ok('the embedded PostgreSQL is not there yet: bursar serve makes it')
-      return ok(
-        url === undefined
-          ? `the embedded PostgreSQL does not run now, bursar serve starts it; its data is in ${embedded.data}`
-          : `the embedded PostgreSQL runs, its data is in ${embedded.data}`,
-      )
+      const says =
+        embedded === undefined
+          ? 'the embedded PostgreSQL is not there yet: bursar serve makes it'
+          : url === undefined
+            ? `the embedded PostgreSQL does not run now, bursar serve starts it; its data is in ${embedded.data}`
+            : `the embedded PostgreSQL runs, its data is in ${embedded.data}`
+      return settings.mode === 'sandbox'
+        ? ok(says)
+        : warn(`${says}; it is for sandboxes`, 'name a PostgreSQL of your own in DATABASE_URL')
     })
   }
   const db = url === undefined ? undefined : openDatabase(url, doctorPool)
@@ -353,21 +357,52 @@ async function networks(settings: Settings, db: Database | undefined): Promise<V
     )
   }
   const opened = await openNetworks(settings, db)
-  const trusting = [...opened].flatMap(([name, { hasSecondNode }]) =>
-    mode === 'live' && hasSecondNode === false
-      ? [
-          warn(
-            `${name}: deposits are believed of one node`,
-            'name a second one in verify_rpc_url (docs/networks.md)',
-          ),
-        ]
-      : [],
-  )
+  const unsafe = mode === 'live' ? await unsafeNetworks(opened) : []
   return [
     ...(await networkReports(db, opened)).map(networkVerdict),
-    ...trusting,
+    ...unsafe,
     ...keysToLeaveOut(settings, opened),
   ]
+}
+
+/** What a file may say that puts real money at risk, though it works. */
+async function unsafeNetworks(opened: Awaited<ReturnType<typeof openNetworks>>): Promise<Verdict[]> {
+  const found: Verdict[] = []
+  for (const [name, { hasSecondNode, nodes, secretFiles, withoutMinimum }] of opened) {
+    if (hasSecondNode === false)
+      found.push(
+        warn(
+          `${name}: deposits are believed of one node`,
+          'name a second one in verify_rpc_url (docs/networks.md)',
+        ),
+      )
+    if (nodes.length > 1 && new Set(nodes.map(({ host }) => host)).size === 1)
+      found.push(
+        warn(
+          `${name}: verify_rpc_url is at the host of rpc_url: one that lies does so twice`,
+          'name a node of another operator in verify_rpc_url (docs/networks.md)',
+        ),
+      )
+    for (const { field, protocol, hostname } of nodes)
+      if (protocol === 'http:' && !isHere(hostname))
+        found.push(
+          warn(
+            `${name}: ${field} is on another machine and begins with http: what it says can be changed on its way`,
+            `begin ${field} with https`,
+          ),
+        )
+    for (const { field, path } of secretFiles)
+      if (((await stat(path)).mode & 0o077) !== 0)
+        found.push(warn(`${name}: others may read ${path}, which holds ${field}`, `chmod 600 ${path}`))
+    if (withoutMinimum.length > 0)
+      found.push(
+        warn(
+          `${name}: every deposit of ${withoutMinimum.join(', ')} is credited, also one that costs more than it brings`,
+          'leave minimum_deposit out, or above 0 (docs/networks.md)',
+        ),
+      )
+  }
+  return found
 }
 
 /** How long a wire may wait for an operator. */
@@ -437,7 +472,8 @@ function transport(settings: Settings): Verdict[] {
 }
 
 /** Settings of a live deployment that leave it open to who wants to keep others out (docs/operating.md, "Limits"). */
-function limits({ rateLimitPerSecond, docs, baseUrl, trustedProxies }: Settings): Verdict[] {
+function limits(settings: Settings): Verdict[] {
+  const { rateLimitPerSecond, docs, baseUrl, trustedProxies } = settings
   const found: Verdict[] = []
   if (rateLimitPerSecond === 0)
     found.push(
@@ -446,7 +482,30 @@ function limits({ rateLimitPerSecond, docs, baseUrl, trustedProxies }: Settings)
         'set BURSAR_RATE_LIMIT_PER_SECOND',
       ),
     )
+  if (settings.tokenFailuresPerMinute === 0)
+    found.push(
+      warn('failed token requests have no limit', 'set BURSAR_TOKEN_FAILURES_PER_MINUTE, or leave it out'),
+    )
+  if (settings.connectionsPerAddress === 0)
+    found.push(
+      warn('an address may take all connections', 'set BURSAR_CONNECTIONS_PER_ADDRESS, or leave it out'),
+    )
+  const connections = connectionsMax(settings.databaseConnections, descriptorsMax())
+  if (connections < CONNECTIONS_FEW)
+    found.push(
+      warn(
+        `the limit of open files of this shell leaves ${connections} connections for clients`,
+        'raise it for the service (ulimit -n)',
+      ),
+    )
   if (docs) found.push(warn('/docs is served to everybody', 'leave BURSAR_DOCS out'))
+  if (trustedProxies?.split(',').some((one) => one.trim().endsWith('/0')) === true)
+    found.push(
+      warn(
+        'every address is a trusted proxy: limits by address hold for nobody',
+        'name the proxy alone in BURSAR_TRUSTED_PROXIES',
+      ),
+    )
   // Bursar itself speaks no TLS, so there is a proxy.
   if (baseUrl?.startsWith('https:') === true && trustedProxies === undefined)
     found.push(

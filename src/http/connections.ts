@@ -7,7 +7,7 @@ import { addressGroup } from './address-group.ts'
 /** Most connections of clients to this process, where it may have so many descriptors. */
 const CONNECTIONS_MAX = 20_000
 /** Fewer than these are too few for a service that many clients use, and a line of the log says so. */
-const CONNECTIONS_FEW = 2_000
+export const CONNECTIONS_FEW = 2_000
 /** Beyond them, for who asks after the health of this process: this machine and the trusted proxies. */
 const CONNECTIONS_RESERVED = 32
 /** Descriptors that are not for clients: files, the log, metrics, nodes, exchanges; the database's come on top. */
@@ -151,7 +151,7 @@ export const connectionsMax = (databaseConnections: number, descriptors: number)
   )
 
 /** How many files and sockets this process may have open, where the system says (Linux). */
-function descriptorsMax(): number {
+export function descriptorsMax(): number {
   try {
     const [, soft] = /^Max open files +(\d+)/m.exec(readFileSync('/proc/self/limits', 'utf8')) ?? []
     return soft === undefined ? Infinity : Number(soft)

@@ -140,6 +140,12 @@ export interface ConfiguredNetwork {
   depositPublicKey: string | undefined
   /** Whether a second node verifies deposits; undefined where the family has no such thing. */
   hasSecondNode?: boolean | undefined
+  /** Where the nodes are, by the field that names them; without what may be secret in an address. */
+  nodes: { field: string; protocol: string; host: string; hostname: string }[]
+  /** The files that secrets were read from, by their fields. */
+  secretFiles: { field: string; path: string }[]
+  /** Assets of which every deposit is credited, however small: `minimum_deposit` is 0. */
+  withoutMinimum: string[]
 }
 
 /**
@@ -157,7 +163,11 @@ export async function configuredNetworks(
   const networks = new Map<CryptoNetwork, ConfiguredNetwork>()
   for (const [name, section] of Object.entries(sections)) {
     const network = networkOf(name)
-    const secret = (field: string, where: Secret) => readSecret(`${name}.${field}`, where, environment)
+    const secretFiles = new Map<string, string>()
+    const secret = (field: string, where: Secret) => {
+      if ('file' in where) secretFiles.set(field, where.file)
+      return readSecret(`${name}.${field}`, where, environment)
+    }
     const connected = await connect(network, section, secret, db, { mode, ...use })
     const {
       confirmations,
@@ -185,6 +195,11 @@ export async function configuredNetworks(
         NETWORKS[network].family === 'evm'
           ? (section as Static<typeof EvmSection>).verify_rpc_url !== undefined
           : undefined,
+      nodes: await nodesOf(network, section as Static<typeof EvmSection>, secret),
+      secretFiles: [...secretFiles].map(([field, path]) => ({ field, path })),
+      withoutMinimum: Object.entries(minimum_deposit).flatMap(([asset, amount]) =>
+        requireAmount(`${network}.minimum_deposit`, amount, decimalsOf(asset)) === 0n ? [asset] : [],
+      ),
     })
   }
   return networks
@@ -409,6 +424,21 @@ async function urlOf(
   if (!/^https?:$/.test(protocol ?? '') || username || password)
     throw new Error(`${network}.${field} must be an http or https URL without a user and password in it`)
   return text
+}
+
+async function nodesOf(
+  network: CryptoNetwork,
+  section: Pick<Static<typeof EvmSection>, 'rpc_url' | 'verify_rpc_url'>,
+  secret: SecretOf,
+): Promise<ConfiguredNetwork['nodes']> {
+  const nodes: ConfiguredNetwork['nodes'] = []
+  for (const field of ['rpc_url', 'verify_rpc_url'] as const) {
+    const where = section[field]
+    if (where === undefined) continue
+    const { protocol, host, hostname } = new URL(await urlOf(network, where, secret, field))
+    nodes.push({ field, protocol, host, hostname })
+  }
+  return nodes
 }
 
 /** What is wrong with a key is said without it. */
