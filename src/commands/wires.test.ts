@@ -33,7 +33,7 @@ import type { WireOrder } from '../networks/manual-wires.ts'
 import { runOrchestrations } from '../orchestrations/run-orchestrations.ts'
 import { openBank } from '../serve.ts'
 import { cancelWithdrawal } from '../transfers/cancel-withdrawal.ts'
-import { takeWire, type OpenWire } from '../transfers/outgoing-wires.ts'
+import { markWireFailed, markWireSent, takeWire, type OpenWire } from '../transfers/outgoing-wires.ts'
 import { recordWireDeposit } from '../transfers/record-wires.ts'
 import { settleWithdrawals } from '../transfers/settle-withdrawals.ts'
 import { wireCommands } from './wires.ts'
@@ -569,6 +569,29 @@ describe('a wire that is to be sent', () => {
       expect(wins).toBe(isCancelled ? 0 : 1)
       expect(await read(wire)).toMatchObject({ status: isCancelled ? 'FAILED' : 'PENDING' })
       expect(await available(wire.profile_id)).toBe(isCancelled ? '100' : '60')
+    }
+  })
+
+  test('ends once, whoever says what at the same time', async () => {
+    for (let attempt = 1; attempt <= 4; attempt++) {
+      const [wire, other] = [await taken(), await taken()]
+      const reference = newReference()
+      const [sent, failed] = await Promise.allSettled([
+        markWireSent(service.db, wire.id, reference, 'ada'),
+        markWireFailed(service.db, wire.id, 'not sent', 'bob'),
+      ])
+      expect([sent, failed].filter(({ status }) => status === 'fulfilled')).toHaveLength(1)
+      const isSent = sent.status === 'fulfilled'
+      expect(await read(wire)).toMatchObject({ status: isSent ? 'COMPLETED' : 'FAILED' })
+      expect(await available(wire.profile_id)).toBe(isSent ? '60' : '100')
+
+      const third = await taken()
+      const both = await Promise.allSettled(
+        [other, third].map(({ id }) => markWireSent(service.db, id, `SAME-${reference}`, 'ada')),
+      )
+      expect(both.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected'])
+      const refused = both.find((one) => one.status === 'rejected')!
+      expect(String(refused.reason)).toMatch(/the bank reference SAME-\S+ is that of /)
     }
   })
 

@@ -91,7 +91,7 @@ export async function readBankAccount(path: string): Promise<BankAccount> {
     throw new Error(`${path} is not JSON`)
   }
   const complaints = ajv.validate(BankAccount, account)
-    ? checkDigits(account as BankAccount)
+    ? checkDigits(account)
     : (ajv.errors ?? []).map(complaint)
   if (complaints.length > 0) throw new Error([...new Set(complaints)].join('; '))
   return account as BankAccount
