@@ -10,6 +10,7 @@ import type { Network, NetworkAdapter, Networks } from './networks/networks.ts'
 import { runOrchestrations } from './orchestrations/run-orchestrations.ts'
 import type { Settings } from './settings.ts'
 import { generateLastStatements } from './statements/generate-statements.ts'
+import { auditSweeps } from './transfers/audit-sweeps.ts'
 import { creditDepositsOn, readable } from './transfers/credit-deposits.ts'
 import { settleWithdrawals, type EndedWithdrawal } from './transfers/settle-withdrawals.ts'
 import { sweepDepositAddresses } from './transfers/sweep-deposit-addresses.ts'
@@ -112,6 +113,15 @@ export function startWorker(options: {
   async function sweeps(some: Networks): Promise<void> {
     while (!stopping.signal.aborted) {
       await round('sweeps', sweepDepositAddresses({ db, networks: some, settings }))
+      for (const [network, adapter] of some) {
+        if (network === 'WIRE' || adapter.sweep === undefined) continue
+        const unattributed = (await round('sweeps', auditSweeps(db, network))) ?? []
+        for (const { customer_id, asset, crypto_tx_hash } of unattributed)
+          log.error(
+            { customer_id, network, asset, crypto_tx_hash },
+            'what was swept is in no deposit: bursar deposits list --unattributed',
+          )
+      }
       await rest(SWEEPS_EVERY_MS)
     }
   }

@@ -22,15 +22,16 @@ export function depositCommands(program: Command): void {
   deposits
     .command('list')
     .description(
-      `the deposits that are not credited, and why, and those that a reorganisation took back (${LIST_MAX} at most)`,
+      `the deposits that are not credited, and why, those that a reorganisation took back, and what was swept and no deposit was found for (${LIST_MAX} at most)`,
     )
     .option('--network <network>', 'only of this network', network)
     .option('--waiting', 'only those that are not credited')
     .option('--reorganised', 'only those that were credited and are gone')
+    .option('--unattributed', 'only what was swept and no deposit was found for')
     .option('--json', 'print JSON')
-    .action((options: { network?: CryptoNetwork; waiting?: true; reorganised?: true; json?: true }) =>
+    .action((options: ListOptions) =>
       withDatabase(async (db) => {
-        const state = options.waiting ? 'WAITING' : options.reorganised ? 'REORGANISED' : null
+        const state = stateOf(options)
         const listed = await selectUncredited(db, options.network ?? null, state, LIST_MAX)
         if (options.json) print({ deposits: listed })
         else
@@ -111,6 +112,20 @@ export function depositCommands(program: Command): void {
     )
 }
 
+interface ListOptions {
+  network?: CryptoNetwork
+  waiting?: true
+  reorganised?: true
+  unattributed?: true
+  json?: true
+}
+
+function stateOf({ waiting, reorganised, unattributed }: ListOptions): ListedDeposit['state'] | null {
+  if (waiting) return 'WAITING'
+  if (reorganised) return 'REORGANISED'
+  return unattributed ? 'UNATTRIBUTED' : null
+}
+
 /** Runs a command on a real network of the file. Throws an Error when it has no section there. */
 const onNetwork = (
   name: CryptoNetwork,
@@ -145,5 +160,9 @@ function block(text: string): bigint {
 
 const textOf = (one: ListedDeposit) =>
   `${one.found_at}  ${one.network}  ${one.amount} ${one.asset}  to ${one.address}  by ${one.crypto_tx_hash}: ` +
-  (one.state === 'REORGANISED' ? 'CREDITED AND GONE' : (one.reason ?? 'about to be credited')) +
+  (one.state === 'REORGANISED'
+    ? 'CREDITED AND GONE'
+    : one.state === 'UNATTRIBUTED'
+      ? 'SWEPT, NO DEPOSIT FOUND'
+      : (one.reason ?? 'about to be credited')) +
   (one.detail === null ? '' : ` (${one.detail})`)

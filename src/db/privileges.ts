@@ -54,6 +54,7 @@ export const PRIVILEGES: Readonly<Record<string, TablePrivileges>> = {
       'signed_at',
       'lost_since',
       'ended_at',
+      'audit_block',
     ],
   },
   // Those that expired unused.

@@ -65,7 +65,7 @@ const DEFINITIONS = {
   },
   uncredited: {
     name: 'bursar_deposits_uncredited',
-    help: 'Deposits that were found and are not credited, and why; REORGANISED: that were credited and are gone.',
+    help: 'Deposits that were found and are not credited, and why; REORGANISED: that were credited and are gone; UNATTRIBUTED: what was swept and no deposit was found for.',
     labelNames: ['network', 'reason'],
   },
   uncreditedOldest: {
@@ -264,6 +264,11 @@ async function uncredited(tx: Transaction): Promise<Samples> {
     select network, 'REORGANISED', count(*), extract(epoch from clock_timestamp() - min(found_at))
     from incoming_transfers
     where state = 'REORGANISED'
+    group by 1
+    union all
+    select network, 'UNATTRIBUTED', count(*), extract(epoch from clock_timestamp() - min(found_at))
+    from incoming_transfers
+    where state = 'UNATTRIBUTED'
     group by 1`)
   const of = (value: 'count' | 'age') =>
     rows.map((row) => ({ labels: { network: row.network, reason: row.reason }, value: Number(row[value]) }))

@@ -6,7 +6,7 @@
  */
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import { getAddress, type Hex } from 'viem'
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { deployToken, startAnvil, TOKEN_ABI, type Anvil } from '../../test/anvil.ts'
 import { startLyingNode, type Answer } from '../../test/lying-node.ts'
 import {
@@ -22,12 +22,16 @@ import { selectFreezes } from '../ledger/records/freezes.ts'
 import { insertDepositAddress } from '../ledger/records/deposit-address.ts'
 import type { Transfer } from '../ledger/records/transfer.ts'
 import { verify } from '../ledger/verify.ts'
+import { auditSweeps } from '../transfers/audit-sweeps.ts'
 import { creditDepositsOn } from '../transfers/credit-deposits.ts'
 import { resumeAfterReorganisation } from '../transfers/deposit-reorganisations.ts'
 import { settleWithdrawals } from '../transfers/settle-withdrawals.ts'
+import { selectUncredited } from '../transfers/incoming-transfers.ts'
 import { creditSaidDeposit, rescanDeposits } from '../transfers/recover-deposits.ts'
+import { sweepDepositAddresses } from '../transfers/sweep-deposit-addresses.ts'
 import { bloomMayHave } from './evm-bloom.ts'
 import { evmAdapter, type EvmConfig } from './evm.ts'
+import { networkReports } from './network-status.ts'
 import type { NetworkAdapter, Networks } from './networks.ts'
 
 const CONFIRMATIONS = 3
@@ -427,6 +431,133 @@ describe('for an operator', () => {
     await rounds(adapter)
     await expect(credit({ crypto_tx_hash: plain, amount: '1' })).rejects.toThrow('was found by reading')
     expect((await verify(service.db)).disagreements).toEqual([])
+  })
+})
+
+describe('what is swept beyond the deposits that were found', () => {
+  // What the other tests have left at their addresses is not swept.
+  beforeEach(() => service.owner.query('delete from evm_holdings').then(() => undefined))
+
+  const auditAt = async (address: string) =>
+    (await auditSweeps(service.db, 'ETHEREUM')).filter((one) => one.address === address)
+
+  /** Sweeps all that lies at deposit addresses, and reads on until it is deep. */
+  async function sweepAll(adapter: NetworkAdapter): Promise<void> {
+    const networks: Networks = new Map([['ETHEREUM', adapter]])
+    for (let round = 1; round <= 10; round++) {
+      const steps = await sweepDepositAddresses({ ...service, networks })
+      await mine()
+      await rounds(adapter)
+      if (steps === 0 && round > 3) return
+    }
+  }
+
+  test('is told of, and stays so until an operator credits it', async () => {
+    const adapter = adapterOf()
+    const { customer, address } = await newPlace(adapter)
+    const data: Hex = `0x73${address.slice(2).toLowerCase()}ff`
+    const hash = await anvil.chain.sendTransaction({ chain: null, data, value: parseAmount('3', 18)! })
+    await give(address, 'ETH', '0.5')
+    await mine()
+    await rounds(adapter)
+    expect(await depositsOf(customer)).toEqual(['0.5 ETH'])
+    const networks: Networks = new Map([['ETHEREUM', adapter]])
+    for (let count = 1; count <= 2; count++) {
+      await sweepDepositAddresses({ ...service, networks })
+      // Deposits are not read up to the sweep: one of them may be among what it moved.
+      expect(await auditAt(address)).toEqual([])
+      await mine()
+    }
+    await rounds(adapter)
+    const { customer_id } = customer
+    const place = { customer_id, network: 'ETHEREUM', address, asset: 'ETH' }
+    expect(await auditAt(address)).toEqual([
+      { ...place, amount: '3', crypto_tx_hash: expect.stringMatching(/^0x/) as string },
+    ])
+    expect(await auditAt(address)).toEqual([])
+    const unattributed = async () =>
+      (await selectUncredited(service.db, 'ETHEREUM', 'UNATTRIBUTED', 10)).map(({ amount, asset }) => [
+        Number(amount),
+        asset,
+      ])
+    expect(await unattributed()).toEqual([[3, 'ETH']])
+    const [report] = await networkReports(
+      service.db,
+      new Map([['ETHEREUM', { adapter, confirmations: 3, lowMark: undefined }]]),
+    )
+    expect(report!.uncredited).toMatchObject([{ reason: 'UNATTRIBUTED', count: 1 }])
+    // It is never credited by itself.
+    expect(await rounds(adapter)).toBe(0)
+
+    // A part of it came with this transaction.
+    const credit = (amount: string) =>
+      creditSaidDeposit(service, 'ETHEREUM', adapter, { crypto_tx_hash: hash, address, asset: 'ETH', amount })
+    await credit('2.75')
+    expect(await unattributed()).toEqual([[0.25, 'ETH']])
+    await expect(credit('2.75')).rejects.toThrow('before')
+    // Another deposit that lies there says nothing about what was swept before.
+    await give(address, 'ETH', '2')
+    await mine()
+    expect(await rounds(adapter)).toBe(1)
+    expect(await unattributed()).toEqual([[0.25, 'ETH']])
+    await sweepAll(adapter)
+    expect(await auditAt(address)).toMatchObject([{ amount: '0.25' }])
+    expect(await unattributed()).toEqual([[0.25, 'ETH']])
+    expect((await depositsOf(customer)).sort()).toEqual(['0.5 ETH', '2 ETH', '2.75 ETH'])
+    expect((await verify(service.db)).disagreements).toEqual([])
+  })
+
+  test('is nothing where all was found: tokens, their gas, and what is left of it', async () => {
+    const hotWallet = privateKeyToAccount(generatePrivateKey())
+    await give(hotWallet.address, 'ETH', '1')
+    const adapter = adapterOf({ hotWallet })
+    const { address } = await newPlace(adapter)
+    await give(address, 'USDG', '5000')
+    await give(address, 'ETH', '1')
+    await mine()
+    expect(await rounds(adapter)).toBe(2)
+    await sweepAll(adapter)
+    await give(address, 'USDG', '4000')
+    await mine()
+    await rounds(adapter)
+    await sweepAll(adapter)
+    const { rows } = await service.db.query<{ kind: string; asset: string }>(
+      `select kind, asset from evm_sweeps where address = $1 and state = 'DONE' order by id`,
+      [address],
+    )
+    expect(rows.map(({ kind, asset }) => `${kind} ${asset}`)).toEqual(
+      expect.arrayContaining(['SWEEP USDG', 'SWEEP ETH', 'TOP_UP ETH']),
+    )
+    expect(await auditAt(address)).toEqual([])
+    const { rowCount } = await service.db.query(
+      'select from evm_sweeps where address = $1 and audit_block is not null',
+      [address],
+    )
+    expect(rowCount).toBe(0)
+    expect(await recorded()).toMatchObject([
+      { state: 'CREDITED' },
+      { state: 'CREDITED' },
+      { state: 'CREDITED' },
+    ])
+  })
+
+  test('may be a deposit that no read found: a rescan credits it, and it is unattributed no more', async () => {
+    const adapter = adapterOf()
+    const { customer, address } = await newPlace(adapter)
+    await give(address, 'ETH', '0.75')
+    const from = await anvil.chain.getBlockNumber({ cacheTime: 0 })
+    await mine()
+    const to = (await anvil.chain.getBlockNumber({ cacheTime: 0 })) - BigInt(CONFIRMATIONS) + 1n
+    // As if this had been read by a node that did not have it.
+    await service.db.query('update network_cursors set cursor = $1', [await adapter.cursorAt!(to)])
+    await give(address, 'ETH', '1')
+    await mine()
+    expect(await rounds(adapter)).toBe(1)
+    await sweepAll(adapter)
+    expect(await auditAt(address)).toMatchObject([{ amount: '0.75' }])
+    expect(await rescanDeposits(service, 'ETHEREUM', adapter, from, to)).toMatchObject({ credited: 1 })
+    expect(await selectUncredited(service.db, 'ETHEREUM', 'UNATTRIBUTED', 10)).toEqual([])
+    expect((await depositsOf(customer)).sort()).toEqual(['0.75 ETH', '1 ETH'])
   })
 })
 

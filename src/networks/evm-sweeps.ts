@@ -247,7 +247,7 @@ async function end(
     db,
     chain,
     one,
-    { state, from: 'BROADCAST', hash: made, amount },
+    { state, from: 'BROADCAST', hash: made, amount, block: hexToBigInt(receipt.blockNumber) },
     feePaid(chain, receipt),
     round,
   )
@@ -259,13 +259,15 @@ interface SweepEnd {
   hash: string
   /** Null where it is as planned. */
   amount: string | null
+  /** The block that made it. */
+  block?: bigint
 }
 
 async function endAs(
   db: Database,
   chain: EvmChain,
   one: Sweep,
-  { state, from, hash, amount }: SweepEnd,
+  { state, from, hash, amount, block }: SweepEnd,
   networkFee: NetworkFee,
   { post }: SweepRound,
 ): Promise<boolean> {
@@ -275,9 +277,13 @@ async function endAs(
       `
       update evm_sweeps
       set state = $3, crypto_tx_hash = $4, network_fee = $5, amount = coalesce($6, amount),
-          ended_at = clock_timestamp()
+          ended_at = clock_timestamp(), audit_block = $8
       where customer_id = $1 and id = $2 and state = $7`,
-      [one.customer_id, one.id, state, hash, networkFee.amount, amount, from],
+      [
+        ...[one.customer_id, one.id, state, hash, networkFee.amount, amount, from],
+        // What it moved is held against the deposits once they are read up to there (`audit-sweeps.ts`).
+        one.kind === 'SWEEP' && state === 'DONE' ? block?.toString() : null,
+      ],
     )
     if (rowCount === 0) return false
     await tx.query(

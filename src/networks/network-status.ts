@@ -50,7 +50,7 @@ export interface NetworkReport {
   waiting: { reason: string; count: number; since: string }[]
   /** What the hot wallet had made and the chain does not have any more; the worker broadcasts it again. */
   taken_back: TakenBack[]
-  /** Deposits that are not credited, or were credited and are gone (REORGANISED): why, how many, and since when. */
+  /** Deposits that are not credited, were credited and are gone (REORGANISED), or were swept and not found (UNATTRIBUTED): why, how many, and since when. */
   uncredited: { reason: string; count: number; since: string }[]
 }
 
@@ -267,10 +267,10 @@ async function freezesOn(db: Database, network: CryptoNetwork): Promise<NetworkR
 async function uncreditedOn(db: Database, network: CryptoNetwork): Promise<NetworkReport['uncredited']> {
   const { rows } = await db.query<{ reason: string; count: string; since: string }>(
     `
-    select case state when 'REORGANISED' then state else coalesce(reason, 'NEW') end as reason, count(*),
+    select case state when 'WAITING' then coalesce(reason, 'NEW') else state end as reason, count(*),
            min(found_at) as since
     from incoming_transfers
-    where network = $1 and state in ('WAITING', 'REORGANISED')
+    where network = $1 and state in ('WAITING', 'REORGANISED', 'UNATTRIBUTED')
     group by 1
     order by since`,
     [network],

@@ -395,14 +395,111 @@ export const arrivalOf = (incoming: IncomingTransfer): Arrival => ({
   }),
 })
 
+// ---------------------------------------------------------------------------------------------- swept and not found
+
+/** An asset at a deposit address. */
+export interface AtAddress {
+  customer_id: string
+  network: CryptoNetwork
+  address: string
+  asset: string
+}
+
+/**
+ * What is recorded to have come in there as deposits, in minor units: credited or waiting, up to a block, if one is given. One
+ * deposit may have two rows, where a reorganisation gave it another index.
+ */
+export async function sumAtAddress(db: Queryable, place: AtAddress, block: string | null): Promise<bigint> {
+  const { rows } = await db.query<{ sum: string }>(
+    `
+    select coalesce(sum(amount), 0) as sum
+    from (
+      select distinct on (coalesce(transfer_id::text, crypto_tx_hash || ' ' || crypto_tx_index)) amount
+      from incoming_transfers
+      where customer_id = $1 and network = $2 and address = $3 and asset = $4 and state in ('WAITING', 'CREDITED')
+        and ($5::bigint is null or block_number is null or block_number <= $5)
+    ) deposits`,
+    [place.customer_id, place.network, place.address, place.asset, block],
+  )
+  return parseStoredAmount(rows[0]!.sum, decimalsOf(place.asset))
+}
+
+/** The places on a network where something was swept and no deposit was found for it. */
+export async function selectUnattributed(
+  db: Queryable,
+  network: CryptoNetwork,
+): Promise<(AtAddress & { amount: string; crypto_tx_hash: string })[]> {
+  const { rows } = await db.query<AtAddress & { amount: string; crypto_tx_hash: string }>(
+    `
+    select customer_id, network, address, asset, amount, crypto_tx_hash
+    from incoming_transfers
+    where network = $1 and state = 'UNATTRIBUTED'`,
+    [network],
+  )
+  return rows
+}
+
+/**
+ * Says how much was swept from an address by this transaction, at last, and no deposit was found for: in the place of what was said
+ * before. Nothing, where it is 0.
+ */
+export async function recordUnattributed(
+  tx: Transaction,
+  { customer_id, network, address, asset }: AtAddress,
+  { amount, crypto_tx_hash }: { amount: bigint; crypto_tx_hash: string },
+): Promise<void> {
+  const place = [customer_id, network, address, asset]
+  await tx.query(
+    `delete from incoming_transfers
+     where customer_id = $1 and network = $2 and address = $3 and asset = $4 and state = 'UNATTRIBUTED'`,
+    place,
+  )
+  if (amount <= 0n) return
+  const now = await readClock(tx)
+  await tx.query(
+    `
+    insert into incoming_transfers (customer_id, network, address, asset, crypto_tx_hash, crypto_tx_index, amount,
+                                    state, detail, cleared, attempts, found_at, due_at)
+    values ($1, $2, $3, $4, $5, $6, $7, 'UNATTRIBUTED', $8, false, 0, $9, $9)`,
+    [
+      ...place,
+      ...[crypto_tx_hash, `swept-${asset}`, formatAmount(amount, decimalsOf(asset)), UNATTRIBUTED, now.text],
+    ],
+  )
+}
+
+const UNATTRIBUTED =
+  "no deposit was found for it: look for a contract's payment to the address, and credit it with bursar deposits credit"
+
+/** Records a deposit that an operator has credited. */
+export async function recordSaid(
+  db: Queryable,
+  { customer_id, network, address, asset }: AtAddress,
+  { amount, crypto_tx_hash, crypto_tx_index }: Pick<Arrival, 'amount' | 'crypto_tx_hash' | 'crypto_tx_index'>,
+  transferId: string,
+): Promise<void> {
+  const now = await readClock(db)
+  await db.query(
+    `
+    insert into incoming_transfers (customer_id, network, crypto_tx_hash, crypto_tx_index, address, asset, amount,
+                                    state, cleared, transfer_id, attempts, found_at, due_at)
+    values ($1, $2, $3, $4, $5, $6, $7, 'CREDITED', true, $8, 0, $9, $9)
+    on conflict (customer_id, network, crypto_tx_hash, crypto_tx_index) do nothing`,
+    [
+      ...[customer_id, network, crypto_tx_hash, crypto_tx_index, address, asset, amount],
+      ...[transferId, now.text],
+    ],
+  )
+}
+
 // ---------------------------------------------------------------------------------------------- for operators
 
-/** A deposit that is not credited, or was credited and is gone. */
+/** A deposit that is not credited, or was credited and is gone; or what was swept and no deposit was found for. */
 export interface ListedDeposit extends Pick<
   IncomingTransfer,
   'customer_id' | 'network' | 'crypto_tx_hash' | 'crypto_tx_index' | 'address' | 'asset' | 'amount'
 > {
-  state: 'WAITING' | 'REORGANISED'
+  state: 'WAITING' | 'REORGANISED' | 'UNATTRIBUTED'
   /** Null: it is about to be credited. */
   reason: WaitingReason | null
   detail: string | null
@@ -422,7 +519,7 @@ export async function selectUncredited(
     select customer_id, network, crypto_tx_hash, crypto_tx_index, address, asset, amount, state, reason, detail,
            transfer_id, found_at
     from incoming_transfers
-    where state in ('WAITING', 'REORGANISED') and ($1::text is null or network = $1)
+    where state in ('WAITING', 'REORGANISED', 'UNATTRIBUTED') and ($1::text is null or network = $1)
       and ($2::text is null or state = $2)
     order by found_at, crypto_tx_hash, crypto_tx_index
     limit $3`,

@@ -7,8 +7,9 @@ import type { Transfer } from '../ledger/records/transfer.ts'
 import { notionalUsd, usdPrices } from '../ledger/usd-prices.ts'
 import { canonicalAddress } from '../networks/addresses.ts'
 import type { NetworkAdapter } from '../networks/networks.ts'
+import { takingFromUnattributed } from './audit-sweeps.ts'
 import { creditDepositsOn } from './credit-deposits.ts'
-import { recordIncoming, selectOwners } from './incoming-transfers.ts'
+import { recordIncoming, recordSaid, selectOwners } from './incoming-transfers.ts'
 
 /** What an operator does about deposits that were missed. */
 
@@ -34,15 +35,18 @@ export async function rescanDeposits(
   to: bigint,
 ): Promise<Rescan> {
   if (adapter.arrivalsIn === undefined) throw new Error(`${network} is no real network that can be read here`)
+  const arrivalsIn = adapter.arrivalsIn.bind(adapter)
   if (from > to) throw new Error('--from must not be after --to')
-  let found = 0
-  for (let first = from; first <= to; first += BLOCKS) {
-    const last = first + BLOCKS - 1n < to ? first + BLOCKS - 1n : to
-    const arrivals = await adapter.arrivalsIn(first, last)
-    found += (await transaction(context.db, (tx) => recordIncoming(tx, network, arrivals))).found
-  }
-  const { credited } = await creditDepositsOn(context, network, { ...adapter, arrivals: undefined })
-  return { network, found, credited }
+  return takingFromUnattributed(context.db, network, async () => {
+    let found = 0
+    for (let first = from; first <= to; first += BLOCKS) {
+      const last = first + BLOCKS - 1n < to ? first + BLOCKS - 1n : to
+      const arrivals = await arrivalsIn(first, last)
+      found += (await transaction(context.db, (tx) => recordIncoming(tx, network, arrivals))).found
+    }
+    const { credited } = await creditDepositsOn(context, network, { ...adapter, arrivals: undefined })
+    return { network, found, credited }
+  })
 }
 
 /** A deposit that an operator has looked up, because no read can find it. */
@@ -79,13 +83,14 @@ export async function creditSaidDeposit(
   const [owner] = owners
   if (owner === undefined) throw new Error(`${address} is no deposit address that was given out`)
   if (owners.length > 1) throw new Error(`${address} is the deposit address of more than one record`)
+  const crypto_tx_index = `internal-${asset}-${address}`
   const { rowCount } = await db.query(
     `select from incoming_transfers
-     where customer_id = $1 and network = $2 and crypto_tx_hash = $3 and address = $4 and asset = $5`,
-    [owner.customer_id, network, crypto_tx_hash, address, asset],
+     where customer_id = $1 and network = $2 and crypto_tx_hash = $3 and address = $4 and asset = $5
+       and crypto_tx_index <> $6 and state <> 'UNATTRIBUTED'`,
+    [owner.customer_id, network, crypto_tx_hash, address, asset, crypto_tx_index],
   )
   if (rowCount! > 0) throw new Error(`${crypto_tx_hash} was found by reading: it is credited by itself`)
-  const crypto_tx_index = `internal-${asset}-${address}`
   await adapter.requireReceived(owner.customer_id, {
     address,
     asset,
@@ -110,7 +115,12 @@ export async function creditSaidDeposit(
     },
   })
   try {
-    return await ledger.submit(owner.customer_id, movement)
+    const transfer = await ledger.submit(owner.customer_id, movement)
+    const place = { customer_id: owner.customer_id, network, address, asset }
+    await takingFromUnattributed(db, network, () =>
+      recordSaid(db, place, { amount, crypto_tx_hash, crypto_tx_index }, transfer.id),
+    )
+    return transfer
   } catch (error) {
     if (violatedConstraint(error) !== 'transfers_arrival') throw error
     throw new Error(`${crypto_tx_hash} was credited to ${address} in ${asset} before`)
