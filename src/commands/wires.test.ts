@@ -6,12 +6,14 @@
  * 4. what is refused changes nothing, and `verify` finds nothing.
  */
 import { Command } from 'commander'
+import { Registry } from 'prom-client'
 import { randomUUID } from 'node:crypto'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import {
+  atEnd,
   credit,
   entriesOf,
   everyTable,
@@ -29,7 +31,9 @@ import type { FiatDepositInstructions } from '../ledger/records/fiat-deposit-ins
 import type { Transfer } from '../ledger/records/transfer.ts'
 import { verify } from '../ledger/verify.ts'
 import { WithdrawalMacs } from '../ledger/withdrawal-macs.ts'
+import { databaseGauges } from '../metrics/database-gauges.ts'
 import type { WireOrder } from '../networks/manual-wires.ts'
+import type { Network, NetworkAdapter } from '../networks/networks.ts'
 import { runOrchestrations } from '../orchestrations/run-orchestrations.ts'
 import { openBank } from '../serve.ts'
 import { cancelWithdrawal } from '../transfers/cancel-withdrawal.ts'
@@ -259,6 +263,16 @@ describe('deposit instructions', () => {
 })
 
 // ---------------------------------------------------------------------------------------------- what arrives
+
+test('instructions are not shown without the account that they are about', async () => {
+  const { id } = await newInstructions()
+  const networks = service.networks as Map<Network, NetworkAdapter>
+  const bank = networks.get('WIRE')!
+  networks.delete('WIRE')
+  atEnd(async () => void networks.set('WIRE', bank))
+  expect((await customer.call('GET', `${INSTRUCTIONS}?ids=${id}`)).status).toBe(503)
+  expect((await customer.call('GET', `${INSTRUCTIONS}?ids=${customer.profile_id}`)).status).toBe(200)
+})
 
 describe('a wire that arrived', () => {
   test('is credited as the sandbox credits one, once, also typed another way', async () => {
@@ -592,6 +606,20 @@ describe('a wire that is to be sent', () => {
       expect(both.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected'])
       const refused = both.find((one) => one.status === 'rejected')!
       expect(String(refused.reason)).toMatch(/the bank reference SAME-\S+ is that of /)
+    }
+  })
+
+  test('is counted by what it waits for', async () => {
+    const registry = new Registry()
+    databaseGauges(registry, service.db)
+    await taken()
+    await newWire()
+    await work()
+    const metrics = await registry.metrics()
+    for (const reason of ['wire_to_take', 'wire_taken']) {
+      const labels = `\\{network="WIRE",reason="${reason}"\\}`
+      expect(metrics).toMatch(new RegExp(`^bursar_withdrawals_waiting${labels} [1-9]`, 'm'))
+      expect(metrics).toMatch(new RegExp(`^bursar_withdrawals_waiting_oldest_seconds${labels} \\d`, 'm'))
     }
   })
 
