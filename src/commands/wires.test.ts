@@ -25,6 +25,8 @@ import {
   type TestCustomer,
   type TestService,
 } from '../../test/support.ts'
+import { problem } from '../http/problems.ts'
+import type { Ledger } from '../ledger/ledger.ts'
 import { freeze, unfreeze } from '../ledger/records/freezes.ts'
 import type { FiatAccount } from '../ledger/records/fiat-account.ts'
 import type { FiatDepositInstructions } from '../ledger/records/fiat-deposit-instructions.ts'
@@ -323,6 +325,18 @@ describe('a wire that arrived', () => {
     expect(all.filter(({ changed }) => changed)).toHaveLength(1)
     expect(new Set(all.map(({ transfer }) => transfer.id)).size).toBe(1)
     expect(await available(profile_id)).toBe('10')
+  })
+
+  test('whose record may be lost with the database is to be said again', async () => {
+    const { memo_id: memo } = await newInstructions()
+    const wire = { memo, amount: '10', bank_reference: newReference(), operator: 'ada' }
+    const away = { submit: () => Promise.reject(problem.unavailable('the database went away')) }
+    const { db } = service
+    await expect(recordWireDeposit({ db, ledger: away as unknown as Ledger }, wire)).rejects.toThrow(
+      'whether the wire was recorded is not known; say it again, it is recorded once',
+    )
+    expect(await recordWireDeposit(service, wire)).toMatchObject({ changed: true })
+    expect(await recordWireDeposit(service, wire)).toMatchObject({ changed: false })
   })
 
   test('with another amount or memo than before is refused', async () => {

@@ -2,6 +2,7 @@ import { formatAmount, parseAmount } from '../assets/amount.ts'
 import { decimalsOf } from '../assets/catalogue.ts'
 import { violatedConstraint, type Queryable } from '../db/database.ts'
 import type { Context } from '../http/operation.ts'
+import { Problem } from '../http/problems.ts'
 import { credited, deposit, type DepositPlace } from '../ledger/movements/deposit.ts'
 import { WIRE_ASSET } from '../ledger/movements/fiat-withdrawal.ts'
 import type { Movement } from '../ledger/ledger.ts'
@@ -130,6 +131,11 @@ async function recordOnce(
     const constraint = violatedConstraint(error)
     if (constraint === 'bank_wires_returned')
       throw returnedBefore((await findReturnOf(db, said.returned_transfer_id!))!)
+    if (error instanceof Problem && error.slug === 'unavailable')
+      throw new Error(
+        'the database went away: whether the wire was recorded is not known; say it again, it is recorded once',
+        { cause: error },
+      )
     if (constraint !== 'bank_wires_pkey') throw error
     // Another operator was first.
     return recordedBefore(db, customerId, said, (await findBankWire(db, { ...said, asset: WIRE_ASSET }))!)
