@@ -135,6 +135,36 @@ test('withdrawals are told of from their creation to their end, and so is what p
   await database.owner.query(`delete from broadcasts where network = 'BITCOIN'`)
 })
 
+test('deposits that are not credited are told of, by why', async () => {
+  const insert = (state: string, reason: string | null, transferId: string | null, age: string) =>
+    database.db.query(
+      `insert into incoming_transfers (customer_id, network, crypto_tx_hash, crypto_tx_index, address, asset, amount, state,
+                                       reason, cleared, transfer_id, attempts, found_at, due_at)
+       select id, 'BASE', gen_random_uuid()::text, '0', 'somewhere', 'ETH', 1, $1, $2, false, $3, 0, now() - $4::interval,
+              now() + interval '1 hour'
+       from customers`,
+      [state, reason, transferId, age],
+    )
+  await insert('WAITING', 'SECOND_NODE', null, '1 hour')
+  await insert('WAITING', 'SECOND_NODE', null, '2 hours')
+  await insert('WAITING', null, null, '1 minute')
+  await insert('REORGANISED', null, profile_id, '1 day')
+  await insert('UNATTRIBUTED', null, null, '3 hours')
+  await insert('CREDITED', null, profile_id, '1 hour')
+  const count = (reason: string) => valueOf('bursar_deposits_uncredited', { network: 'BASE', reason })
+  await expect.poll(() => count('SECOND_NODE'), { timeout: 20_000, interval: 500 }).toBe(2)
+  expect(await count('NEW')).toBe(1)
+  expect(await count('REORGANISED')).toBe(1)
+  expect(await count('UNATTRIBUTED')).toBe(1)
+  expect(await count('CREDITED')).toBeUndefined()
+  const oldest = await valueOf('bursar_deposits_uncredited_oldest_seconds', {
+    network: 'BASE',
+    reason: 'SECOND_NODE',
+  })
+  expect(Math.round(oldest! / 3600)).toBe(2)
+  await database.owner.query(`delete from incoming_transfers where network = 'BASE'`)
+})
+
 test('batches, the worker, connections and the process are told of', async () => {
   expect(await valueOf('bursar_ledger_batch_movements_count')).toBeGreaterThan(0)
   expect(

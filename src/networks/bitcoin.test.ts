@@ -26,12 +26,15 @@ import {
 import { formatAmount, parseAmount, parseStoredAmount } from '../assets/amount.ts'
 import { openDatabase, transaction, violatedConstraint, type Database } from '../db/database.ts'
 import { deposit } from '../ledger/movements/deposit.ts'
+import { insertDepositAddress } from '../ledger/records/deposit-address.ts'
 import type { Transfer } from '../ledger/records/transfer.ts'
-import { freeze } from '../ledger/records/freezes.ts'
+import { freeze, selectFreezes, unfreeze } from '../ledger/records/freezes.ts'
 import { PLATFORM_ID } from '../ledger/records/treasury.ts'
 import { verify } from '../ledger/verify.ts'
 import { signOnlyAccepted, WithdrawalMacs } from '../ledger/withdrawal-macs.ts'
 import { cancelForOperator } from '../transfers/cancel-withdrawal.ts'
+import { creditDepositsOn } from '../transfers/credit-deposits.ts'
+import { resumeAfterReorganisation } from '../transfers/deposit-reorganisations.ts'
 import { markWithdrawalPaid } from '../transfers/mark-withdrawal-paid.ts'
 import { resendWithdrawal } from '../transfers/resend-withdrawal.ts'
 import { settleWithdrawals } from '../transfers/settle-withdrawals.ts'
@@ -577,6 +580,46 @@ describe.skipIf(!HAS_LITECOIND)('over a Litecoin node', () => {
     await node.mine(DEPTH)
     await creditArrivals()
     expect(await available(customer)).toBe('0.5')
+    await requireAtRest()
+  })
+
+  test('a credited deposit that a deep reorganisation removed is listed, and is credited once when it comes again', async () => {
+    const networks = networksOf(adapter())
+    const customer = await newCustomer(service)
+    const { customer_id, profile_id } = customer
+    const place = { profile_id, crypto_network: 'LITECOIN' } as const
+    const { address } = await insertDepositAddress(service.db, networks, customer_id, place)
+    const read = () => creditDepositsOn(service, 'LITECOIN', adapter())
+    const states = async () =>
+      (
+        await service.db.query<{ state: string }>('select state from incoming_transfers where address = $1', [
+          address,
+        ])
+      ).rows.map(({ state }) => state)
+    const frozen = async () =>
+      (await selectFreezes(service.db)).map(({ kind, reason }) => `${kind} ${reason}`).sort()
+    await read()
+    await node.pay(node.miner, { [address]: '0.5' })
+    const [block] = await node.mine(DEPTH)
+    await read()
+    expect(await available(customer)).toBe('0.5')
+    expect(await states()).toEqual(['CREDITED'])
+    await node.miner.call('invalidateblock', block)
+    for (let blocks = 0; blocks <= DEPTH; blocks++) await node.mineEmpty()
+    await read()
+    expect(await states()).toEqual(['REORGANISED'])
+    expect(await frozen()).toEqual(['NETWORK REORGANISATION', 'PROFILE REORGANISATION'])
+    // Its money is not taken back: an operator decides, and reading stands still until then.
+    expect(await available(customer)).toBe('0.5')
+    await node.mine(DEPTH)
+    await read()
+    expect(await states()).toEqual(['REORGANISED'])
+    await resumeAfterReorganisation(service.db, 'LITECOIN', adapter())
+    await read()
+    expect(await states()).toEqual(['CREDITED'])
+    expect(await available(customer)).toBe('0.5')
+    expect(await frozen()).toEqual(['PROFILE REORGANISATION'])
+    await unfreeze(service.db, { kind: 'PROFILE', customer_id, profile_id })
     await requireAtRest()
   })
 

@@ -1,4 +1,4 @@
-import { Buffer } from 'node:buffer'
+import type { Buffer } from 'node:buffer'
 import { recoverTransactionAddress, type Hex } from 'viem'
 import { bytesToHex, getAddress, hexToBigInt } from 'viem/utils'
 import type { Database, Queryable } from '../db/database.ts'

@@ -880,7 +880,7 @@ describe('the chain takes back what had ended, deeper than the confirmations:', 
       await wallet.chain.setNextBlockBaseFeePerGas({ baseFeePerGas: parseGwei('40') })
       await wallet.chain.mine({ blocks: 1 })
       const broadcast = () => Promise.reject(new Error('the network does not answer'))
-      await step({ networks: new Map([['ETHEREUM', { ...wallet.adapter, broadcast }]]) as Networks })
+      await step({ networks: new Map([['ETHEREUM', { ...wallet.adapter, broadcast }]]) })
       await calm(wallet)
       await wallet.chain.sendRawTransaction({ serializedTransaction: toHex(first.raw_transaction) })
       await wallet.chain.mine({ blocks: 1 })

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { magicAddress } from '../networks/magic-addresses.ts'
 import {
   atEnd,
+  credit,
   fund,
   newCustomer,
   startTestService,
@@ -46,6 +47,34 @@ test('the record that is answered is the one that is kept', async () => {
   })
   const read = await customer.call('GET', `/v2/transfer/transfers/${String(created.body.id)}`)
   expect(read.body).toEqual(created.body)
+})
+
+test('a memo on STELLAR has at most the 28 bytes that its transactions carry, and not characters', async () => {
+  await credit(service.ledger, customer, 'XLM', '100')
+  const order = (memo: string) =>
+    customer.call(
+      'POST',
+      URL,
+      withdrawalOf(customer, {
+        asset: 'XLM',
+        balance_asset: 'XLM',
+        amount: '2',
+        crypto_network: 'STELLAR',
+        destination_address: 'GA7QYNF7SOWQ3GLR2BGMZEHXAVIRZA4KVWLTJJFC7MGXUA74P7UJVSGZ',
+        memo,
+      }),
+    )
+  for (const memo of ['x'.repeat(28), 'ü'.repeat(14)])
+    expect(await order(memo)).toMatchObject({ status: 200, body: { memo } })
+  for (const memo of ['x'.repeat(29), `${'ü'.repeat(14)}x`])
+    expect(await order(memo)).toMatchObject({
+      status: 400,
+      body: { detail: 'memo is longer than the 28 bytes that STELLAR carries' },
+    })
+  // Another network takes it.
+  expect((await customer.call('POST', URL, withdrawalOf(customer, { memo: 'x'.repeat(29) }))).status).toBe(
+    200,
+  )
 })
 
 test("in live mode the sandbox's magic addresses are refused: nobody has their keys", async () => {
