@@ -33,6 +33,7 @@ type Group = (program: Command) => void
 /** The groups of commands, by the names that begin a command line; what one needs is loaded when it is asked for. */
 const GROUPS: [names: string[], load: () => Promise<Group>][] = [
   [['serve'], async () => (await import('./commands/serve.ts')).serveCommand],
+  [['api'], async () => (await import('./commands/api.ts')).apiCommand],
   [
     ['doctor'],
     async () => {

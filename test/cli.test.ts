@@ -25,10 +25,12 @@ import {
   atEnd,
   cloneDatabase,
   createDatabase,
+  endOf,
   everyTable,
   MASTER_KEY,
   PROGRAM,
   withdrawalOf,
+  type Ended,
   type TestDatabase,
 } from './support.ts'
 
@@ -72,21 +74,9 @@ function start(args: string[], environment: Environment = {}): ChildProcess {
   })
 }
 
-interface Ended {
-  code: number | null
-  stdout: string
-  stderr: string
-}
-
 /** Runs a command to its end. */
 async function bursar(args: string[], environment: Environment = {}): Promise<Ended> {
-  const child = start(args, environment)
-  const [stdout, stderr, [code]] = await Promise.all([
-    text(child.stdout!),
-    text(child.stderr!),
-    once(child, 'close') as Promise<[number | null]>,
-  ])
-  return { code, stdout, stderr }
+  return endOf(start(args, environment))
 }
 
 /** Without the lines of the log that say who did what. */

@@ -2,12 +2,9 @@
  * What holds of a database and its mode: it belongs to the one that it was stamped with; whatever opens it in the other
  * mode is refused, says what to do and changes nothing; and what a sandbox has left in a database is never taken for real.
  */
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { text } from 'node:stream/consumers'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { createCustomer } from '../src/customers/create-customer.ts'
 import type { Database } from '../src/db/database.ts'
@@ -15,15 +12,7 @@ import { makeDemo } from '../src/demo/make-demo.ts'
 import { changeIssuer, prepareDatabase, readStamp, requireMode, stampDatabase } from '../src/deployment.ts'
 import { Ledger } from '../src/ledger/ledger.ts'
 import { simulatedNetworks } from '../src/networks/simulated.ts'
-import {
-  atEnd,
-  cloneDatabase,
-  ENVIRONMENT,
-  everyTable,
-  PROGRAM,
-  spawnBursar,
-  testSettings,
-} from './support.ts'
+import { atEnd, cloneDatabase, everyTable, runBursar, spawnBursar, testSettings, toldIn } from './support.ts'
 
 vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 })
 
@@ -194,14 +183,9 @@ describe('the program', () => {
   })
 
   async function bursar(args: string[], environment: Record<string, string> = {}) {
-    const child = spawn(process.execPath, [...PROGRAM, ...args], {
-      env: { ...ENVIRONMENT, DATABASE_URL: database.url, BURSAR_DATA_DIR: folder, PORT: '0', ...environment },
-      stdio: ['ignore', 'pipe', 'pipe'],
-      timeout: 30_000,
-    })
-    const [out, err] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'close')])
-    const told = err.split('\n').filter((line) => !/^({"level"|$)/.test(line))
-    return { code: child.exitCode, out, told }
+    const own = { DATABASE_URL: database.url, BURSAR_DATA_DIR: folder, PORT: '0' }
+    const ended = await runBursar(args, { ...own, ...environment })
+    return { code: ended.code, out: ended.stdout, told: toldIn(ended) }
   }
 
   test('every kind of command that opens a live database is refused in sandbox mode', async () => {

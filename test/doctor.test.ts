@@ -5,7 +5,6 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { text } from 'node:stream/consumers'
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
 import { createCustomer } from '../src/customers/create-customer.ts'
 import { SCOPES } from '../src/http/scopes.ts'
@@ -15,6 +14,7 @@ import {
   asAdmin,
   atEnd,
   cloneDatabase,
+  endOf,
   ENVIRONMENT,
   everyTable,
   MASTER_KEY,
@@ -39,17 +39,13 @@ afterAll(async () => {
 })
 
 async function run(command: string, args: string[], environment: Record<string, string> = {}) {
-  const child = spawn(command, args, {
-    env: { ...ENVIRONMENT, ...environment },
-    stdio: ['ignore', 'pipe', 'pipe'],
-    timeout: 55_000,
-  })
-  const [stdout, stderr, [code]] = await Promise.all([
-    text(child.stdout),
-    text(child.stderr),
-    once(child, 'close') as Promise<[number | null]>,
-  ])
-  return { code, stdout, stderr }
+  return endOf(
+    spawn(command, args, {
+      env: { ...ENVIRONMENT, ...environment },
+      stdio: ['ignore', 'pipe', 'pipe'],
+      timeout: 55_000,
+    }),
+  )
 }
 
 const bursar = (args: string[], environment: Record<string, string> = {}) =>

@@ -6,8 +6,15 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { createClient, type Client } from '@bursar/client'
 import ts from 'typescript'
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { cloneDatabase, DESTINATION, spawnBursar, type BursarProcess, type TestDatabase } from './support.ts'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import {
+  cloneDatabase,
+  DESTINATION,
+  runBursar,
+  spawnBursar,
+  type BursarProcess,
+  type TestDatabase,
+} from './support.ts'
 
 // A sandbox as somebody starts it, used as somebody uses it: a real process with its demo, through `@bursar/client`.
 
@@ -112,6 +119,67 @@ test('a wire with the memo of a rule sets off an orchestration, to its end', asy
     destination_asset: 'USDP',
   })
   await expect.poll(orchestrations, SETTLED).toEqual([completed('50'), completed('100')])
+})
+
+describe('bursar api', () => {
+  const api = (args: string[], environment: Record<string, string> = {}) =>
+    runBursar(['api', ...args], { BURSAR_DATA_DIR: folder, ...environment })
+
+  test('calls with the credentials of the sandbox, and their members by name', async () => {
+    const before = Number(await usd())
+    const body =
+      '{"amount":"1.5","asset":"USD","memo_id":"{memo_id}","fiat_network_instructions":{"wire":{}}}'
+    expect(await api(['post', '/v2/sandbox/fiat-deposits', body])).toEqual({
+      code: 0,
+      stdout: '{}\n',
+      stderr: '',
+    })
+    const { code, stdout } = await api(['GET', '/v2/profiles/{profile_id}/balances/USD'])
+    expect({ code, ...(JSON.parse(stdout) as object) }).toEqual({
+      code: 0,
+      asset: 'USD',
+      available: String(before + 1.5),
+      trading: '0',
+    })
+    const file = join(folder, 'sandbox-credentials.json')
+    const elsewhere = { BURSAR_DATA_DIR: join(folder, 'elsewhere') }
+    const query = '/v2/statements?customer_id={customer_id}&limit=1'
+    expect(JSON.parse((await api(['GET', query, '--credentials', file], elsewhere)).stdout)).toMatchObject({
+      statements: [{ customer_id: demo.customer_id }],
+    })
+  })
+
+  test('prints a refusal, with exit code 1', async () => {
+    const refused = await api(['GET', '/v2/profiles/{client_secret}'])
+    expect(refused.code).toBe(1)
+    expect(JSON.parse(refused.stdout)).toMatchObject({ status: 400, title: 'Bad request' })
+    expect(refused.stdout).not.toContain(demo.client_secret)
+  })
+
+  test.each([
+    [['FETCH', '/v2/profiles'], 2, /must be one of GET, POST, PUT, DELETE/],
+    [['GET', 'https://elsewhere.example/'], 2, /must be a path that begins with one slash/],
+    [['GET', '//elsewhere.example/'], 2, /must be a path that begins with one slash/],
+    [['POST', '/v2/profiles', '{'], 2, /must be JSON/],
+    [['GET', '/', '--credentials', 'nowhere.json'], 1, /^there are no credentials in .*nowhere\.json/],
+  ])('is told what is wrong: %o', async (args, code, message) => {
+    const ended = await api(args)
+    expect({ ...ended, stdout: '' }).toEqual({
+      code,
+      stdout: '',
+      stderr: expect.stringMatching(message) as string,
+    })
+  })
+
+  test('says so when nothing answers', async () => {
+    const file = join(folder, 'stopped.json')
+    await writeFile(file, JSON.stringify({ ...demo, token_url: 'http://127.0.0.1:1/oauth2/token' }))
+    expect(await api(['GET', '/v2/profiles', '--credentials', file])).toEqual({
+      code: 1,
+      stdout: '',
+      stderr: `${demo.base_url} does not answer: is Bursar running? bursar serve\n`,
+    })
+  })
 })
 
 test('the account and the statements of the last three months are there', async () => {

@@ -1,10 +1,7 @@
-import { spawn } from 'node:child_process'
 import { randomBytes, randomUUID } from 'node:crypto'
-import { once } from 'node:events'
 import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import { exportJWK, generateKeyPair, importJWK, SignJWT, type JWK } from 'jose'
 import pg from 'pg'
@@ -24,11 +21,10 @@ import {
   cloneDatabase,
   credit,
   DESTINATION,
-  ENVIRONMENT,
   MASTER_KEY,
   MASTER_KEYS,
-  PROGRAM,
   remoteCaller,
+  runBursar,
   signerOf,
   spawnBursar,
   type TestDatabase,
@@ -55,17 +51,7 @@ afterAll(async () => {
 const settings = () => ({ DATABASE_URL: database.url, BURSAR_DATA_DIR: folder, BURSAR_MODE: 'live' })
 
 async function bursar(args: string[], environment: Record<string, string> = {}) {
-  const child = spawn(process.execPath, [...PROGRAM, ...args], {
-    env: { ...ENVIRONMENT, ...settings(), PORT: '0', BURSAR_METRICS_PORT: '0', ...environment },
-    stdio: ['ignore', 'pipe', 'pipe'],
-    timeout: 55_000,
-  })
-  const [stdout, stderr, [code]] = await Promise.all([
-    text(child.stdout),
-    text(child.stderr),
-    once(child, 'close') as Promise<[number | null]>,
-  ])
-  return { code, stdout, stderr }
+  return runBursar(args, { ...settings(), PORT: '0', BURSAR_METRICS_PORT: '0', ...environment })
 }
 
 async function json<T>(args: string[]): Promise<T> {

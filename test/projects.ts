@@ -12,7 +12,7 @@ export type ProjectName = (typeof PROJECTS)[number]
 /** Each kind by what its files, or the test modules that they import, name. The first that fits is the file's. */
 const NEEDS: [ProjectName, RegExp][] = [
   ['chains', /@foundry-rs\/anvil|litecoind|bitcoind|\banvil\b/],
-  ['program', /\bPROGRAM\b|\bspawnBursar\b|\.\/dist\/|'npm'/],
+  ['program', /\bPROGRAM\b|\b(?:spawn|run)Bursar\b|\.\/dist\/|'npm'/],
   ['database', /\bcloneDatabase\b|\bstartTestService\b|\bEmbeddedPostgres\b/],
 ]
 

@@ -28,7 +28,9 @@ import {
   ENVIRONMENT,
   PROGRAM,
   remoteCaller,
+  runBursar,
   spawnBursar,
+  toldIn,
   type BursarProcess,
   type RemoteCaller,
   type TestDatabase,
@@ -83,16 +85,9 @@ describe.each([
   async function status(
     changes: Record<string, string> = {},
   ): Promise<{ code: number | null; said: string }> {
-    const child = spawn(process.execPath, [...PROGRAM, 'networks', 'status'], {
-      env: { ...ENVIRONMENT, ...environment, ...changes },
-    })
-    const [said, errors, [code]] = (await Promise.all([
-      text(child.stdout),
-      text(child.stderr),
-      once(child, 'close'),
-    ])) as [string, string, [number | null]]
-    expect(errors).toBe('')
-    return { code, said }
+    const { code, stdout, stderr } = await runBursar(['networks', 'status'], { ...environment, ...changes })
+    expect(stderr).toBe('')
+    return { code, said: stdout }
   }
   async function command(args: string[]): Promise<{ code: number | null; said: string; errors: string }> {
     const child = spawn(process.execPath, [...PROGRAM, ...args], { env: { ...ENVIRONMENT, ...environment } })
@@ -104,14 +99,8 @@ describe.each([
     return { code, said, errors }
   }
   async function reported(): Promise<{ code: number | null; report: NetworkReport }> {
-    const child = spawn(process.execPath, [...PROGRAM, 'networks', 'status', '--json'], {
-      env: { ...ENVIRONMENT, ...environment },
-    })
-    const [said, [code]] = (await Promise.all([text(child.stdout), once(child, 'close')])) as [
-      string,
-      [number | null],
-    ]
-    const { networks } = JSON.parse(said) as { networks: NetworkReport[] }
+    const { code, stdout } = await runBursar(['networks', 'status', '--json'], environment)
+    const { networks } = JSON.parse(stdout) as { networks: NetworkReport[] }
     expect(networks).toHaveLength(1)
     return { code, report: networks[0]! }
   }
@@ -415,21 +404,9 @@ test('a file that is wrong stops the start with a line that names the setting, s
   const database = await cloneDatabase()
   atEnd(database.drop)
   const run = async (args: string[], BURSAR_NETWORKS_FILE: string) => {
-    const child = spawn(process.execPath, [...PROGRAM, ...args], {
-      env: {
-        ...ENVIRONMENT,
-        ...file.environment,
-        DATABASE_URL: database.url,
-        PORT: '0',
-        BURSAR_NETWORKS_FILE,
-      },
-    })
-    const [out, errors] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'close')])
-    return {
-      code: child.exitCode,
-      out,
-      told: errors.split('\n').filter((line) => !/^({"level"|$)/.test(line)),
-    }
+    const own = { DATABASE_URL: database.url, PORT: '0', BURSAR_NETWORKS_FILE }
+    const ended = await runBursar(args, { ...file.environment, ...own })
+    return { code: ended.code, out: ended.stdout, told: toldIn(ended) }
   }
   for (const args of [['serve'], ['networks', 'status']]) {
     expect(await run(args, file.path)).toEqual({
@@ -516,10 +493,7 @@ test('no secret is logged or told, whatever the node does', async () => {
   // Deposits are read and swept.
   await vi.waitFor(() => expect(failures).toBeGreaterThan(12), PATIENCE)
   await bursar.end('SIGTERM')
-  const child = spawn(process.execPath, [...PROGRAM, 'networks', 'status'], {
-    env: { ...ENVIRONMENT, ...environment },
-  })
-  const [out, err] = await Promise.all([text(child.stdout), text(child.stderr)])
+  const { stdout: out, stderr: err } = await runBursar(['networks', 'status'], environment)
   expect(out.match(/NOT REACHABLE/g)).toHaveLength(2)
   const said = [bursar.log(), out, err].join('\n')
   expect(said).toContain('a round of the worker failed')

@@ -1,9 +1,6 @@
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir, userInfo } from 'node:os'
 import { join } from 'node:path'
-import { text } from 'node:stream/consumers'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createCustomer } from '../src/customers/create-customer.ts'
 import { SCOPES } from '../src/http/scopes.ts'
@@ -13,10 +10,11 @@ import {
   atEnd,
   cloneDatabase,
   credit,
-  ENVIRONMENT,
-  PROGRAM,
+  loggedIn,
   remoteCaller,
+  runBursar,
   spawnBursar,
+  toldIn,
   withdrawalOf,
   type TestDatabase,
 } from './support.ts'
@@ -36,24 +34,8 @@ afterAll(async () => {
 
 /** Runs a command: its output, what it tells people on standard error, and the lines of its log. */
 async function bursar(...args: string[]) {
-  const child = spawn(process.execPath, [...PROGRAM, ...args], {
-    env: { ...ENVIRONMENT, DATABASE_URL: database.url, BURSAR_DATA_DIR: folder, PORT: '0' },
-    stdio: ['ignore', 'pipe', 'pipe'],
-    timeout: 55_000,
-  })
-  const [stdout, stderr, [code]] = await Promise.all([
-    text(child.stdout),
-    text(child.stderr),
-    once(child, 'close') as Promise<[number | null]>,
-  ])
-  const lines = stderr.split('\n').filter((line) => line !== '')
-  const isLog = (line: string) => line.startsWith('{"level"')
-  return {
-    code,
-    stdout,
-    told: lines.filter((line) => !isLog(line)),
-    log: lines.filter(isLog).map((line) => JSON.parse(line) as Record<string, unknown>),
-  }
+  const ended = await runBursar(args, { DATABASE_URL: database.url, BURSAR_DATA_DIR: folder, PORT: '0' })
+  return { code: ended.code, stdout: ended.stdout, told: toldIn(ended), log: loggedIn(ended) }
 }
 
 test('freezes are made, listed, found by doctor and lifted, and the log has who did it', async () => {

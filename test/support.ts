@@ -1,8 +1,9 @@
-import { spawn } from 'node:child_process'
+import { spawn, type ChildProcess } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer, type AddressInfo } from 'node:net'
 import { createInterface } from 'node:readline'
+import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import type { FastifyInstance, InjectOptions } from 'fastify'
 import pg from 'pg'
@@ -309,6 +310,50 @@ export const ENVIRONMENT = {
   TMPDIR: process.env.TMPDIR,
   BURSAR_MASTER_KEY: MASTER_KEY,
 }
+
+/** How a process ended, and what it said until then. */
+export interface Ended {
+  /** Null when a signal ended it. */
+  code: number | null
+  stdout: string
+  stderr: string
+}
+
+/** Waits for the end of a process whose output is a pipe. */
+export async function endOf(child: ChildProcess): Promise<Ended> {
+  const [stdout, stderr, [code]] = await Promise.all([
+    text(child.stdout!),
+    text(child.stderr!),
+    once(child, 'close') as Promise<[number | null]>,
+  ])
+  return { code, stdout, stderr }
+}
+
+const COMMAND_MS_MAX = 55_000
+
+/** Runs a command of the program to its end. It has no settings but these. */
+export const runBursar = (
+  args: string[],
+  environment: Record<string, string | undefined> = {},
+): Promise<Ended> =>
+  endOf(
+    spawn(process.execPath, [...PROGRAM, ...args], {
+      env: { ...ENVIRONMENT, ...environment },
+      stdio: ['ignore', 'pipe', 'pipe'],
+      timeout: COMMAND_MS_MAX,
+    }),
+  )
+
+/** The lines of standard error that are for people: without those of the log, which are JSON. */
+export const toldIn = ({ stderr }: Ended): string[] =>
+  stderr.split('\n').filter((line) => line !== '' && !line.startsWith('{"level"'))
+
+/** The lines of standard error that are the log's. */
+export const loggedIn = ({ stderr }: Ended): Record<string, unknown>[] =>
+  stderr
+    .split('\n')
+    .filter((line) => line.startsWith('{"level"'))
+    .map((line) => JSON.parse(line) as Record<string, unknown>)
 
 const START_MS_MAX = 30_000
 

@@ -3,7 +3,6 @@ import { once } from 'node:events'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import { Command, type CommanderError } from 'commander'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -11,6 +10,7 @@ import { startFakeKraken } from '../../test/exchange.ts'
 import {
   atEnd,
   cloneDatabase,
+  endOf,
   ENVIRONMENT,
   PROGRAM,
   spawnBursar,
@@ -44,13 +44,7 @@ function start(args: string[]) {
 }
 
 async function bursar(...args: string[]) {
-  const child = start(args)
-  const [stdout, stderr, [code]] = await Promise.all([
-    text(child.stdout),
-    text(child.stderr),
-    once(child, 'close') as Promise<[number | null]>,
-  ])
-  return { code, stdout, stderr }
+  return endOf(start(args))
 }
 
 async function json<T>(...args: string[]): Promise<T> {

@@ -35,6 +35,19 @@ export async function followBaseUrl(path: string, baseUrl: string): Promise<void
   await writeCredentials(path, { ...credentials, ...addresses(baseUrl) })
 }
 
+/** Reads credentials that a sandbox has written. Throws when there are none in the file. */
+export async function openCredentials(path: string): Promise<SandboxCredentials> {
+  const content = await readFile(path, 'utf8').catch((cause: Error) => {
+    throw new Error(
+      `there are no credentials in ${path}: a sandbox writes them when it starts (bursar serve)`,
+      {
+        cause,
+      },
+    )
+  })
+  return readCredentials(path, content)
+}
+
 function readCredentials(path: string, content: string): SandboxCredentials {
   try {
     return JSON.parse(content) as SandboxCredentials
