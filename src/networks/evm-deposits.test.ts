@@ -4,6 +4,7 @@
  * 2. a deposit that cannot be credited waits with the reason, and holds up no other;
  * 3. what a reorganisation took back is listed, and pays nothing out until an operator has decided.
  */
+import { inspect } from 'node:util'
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import { getAddress, type Hex } from 'viem'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
@@ -17,7 +18,7 @@ import {
   type TestService,
 } from '../../test/support.ts'
 import { hurry } from '../../test/work-off.ts'
-import { parseAmount } from '../assets/amount.ts'
+import { formatAmount, parseAmount } from '../assets/amount.ts'
 import { selectFreezes } from '../ledger/records/freezes.ts'
 import { insertDepositAddress } from '../ledger/records/deposit-address.ts'
 import type { Transfer } from '../ledger/records/transfer.ts'
@@ -598,6 +599,46 @@ describe('a reorganisation deeper than the confirmations', () => {
       'nothing to resume',
     )
     expect((await verify(service.db)).disagreements).toEqual([])
+  })
+
+  test('that took sweeps back: their bytes bring the coins again once an operator goes on', async () => {
+    await service.owner.query('delete from evm_holdings')
+    const hotWallet = privateKeyToAccount(generatePrivateKey())
+    const adapter = adapterOf({ hotWallet })
+    const { address } = await newPlace(adapter)
+    await give(address, 'ETH', '2')
+    await mine(4)
+    expect(await rounds(adapter)).toBe(1)
+    const before = await anvil.chain.getBlockNumber({ cacheTime: 0 })
+    const networks: Networks = new Map([['ETHEREUM', adapter]])
+    const sweepOnce = () => sweepDepositAddresses({ ...service, networks })
+    for (let count = 1; count <= 3; count++) {
+      await sweepOnce()
+      await mine()
+    }
+    await rounds(adapter)
+    const at = (who: Hex) => anvil.chain.getBalance({ address: who })
+    const swept = await at(hotWallet.address)
+    expect(await at(address)).toBe(0n)
+    const { rows } = await service.db.query<{ crypto_tx_hash: Hex }>(
+      `select crypto_tx_hash from evm_sweeps where address = $1 and state = 'DONE'`,
+      [address],
+    )
+    await reorganise(Number((await anvil.chain.getBlockNumber({ cacheTime: 0 })) - before))
+    await mine(3)
+    expect(await at(hotWallet.address)).toBe(0n)
+    await expect(round(adapter)).rejects.toThrow('rearranged')
+    await resumeAfterReorganisation(service.db, 'ETHEREUM', adapter)
+    const failure = await sweepOnce().catch((error: unknown) => error)
+    expect(inspect(failure, { depth: 5 })).toContain('the same bytes were broadcast again')
+    await anvil.chain.waitForTransactionReceipt({ hash: rows[0]!.crypto_tx_hash })
+    expect(await at(address)).toBe(0n)
+    // Another block has another base fee, and a sweep pays all that it offers.
+    expect(await at(hotWallet.address)).toBe(swept)
+    await sweepOnce()
+    expect((await adapter.status!()).held.ETH).toBe(formatAmount(swept, 18))
+    const { rowCount } = await service.db.query('select from evm_sweeps where address = $1', [address])
+    expect(rowCount).toBe(1)
   })
 
   test('whose transactions come again in other blocks, under other indexes, credits none of them twice', async () => {

@@ -42,6 +42,8 @@ const REFRESH_MS_MAX = 5_000
 const LOST_SECONDS = 300
 /** What a token's transfer takes at least: addresses that hold less than this is worth are not looked at. */
 const TOKEN_GAS_MIN = 45_000n
+/** Most sweeps of one address whose bytes are broadcast again. */
+const SWEEPS_AGAIN_MAX = 20
 /** Most transactions under way that one call follows. */
 const UNDER_WAY_MAX = 1_000
 
@@ -589,17 +591,26 @@ async function swept(
   plan: Plan,
 ): Promise<SignedTransaction> {
   const nonce = hexToNumber(await chain.node.call<Hex>('eth_getTransactionCount', signer.address, 'latest'))
-  const { rows } = await tx.query<{ raw_transaction: Buffer }>(
+  const { rows } = await tx.query<SignedTransaction>(
     `
-    select raw_transaction from evm_sweeps
+    select raw_transaction, crypto_tx_hash from evm_sweeps
     where customer_id = $1 and network = $2 and address = $3 and kind = 'SWEEP' and state in ('DONE', 'FAILED')
     order by id desc
-    limit 1`,
+    limit ${SWEEPS_AGAIN_MAX}`,
     [customer_id, chain.network, address],
   )
-  const last = rows[0] === undefined ? -1 : parse(rows[0].raw_transaction).nonce
-  if (nonce <= last)
-    throw new Error(`the node is behind: it says nonce ${nonce} of ${address} is free, which swept before`)
+  const used = rows.filter(({ raw_transaction }) => parse(raw_transaction).nonce >= nonce)
+  if (used.length > 0) {
+    // Where the chain has taken them back, their bytes bring the coins again; a node that only lags has them already.
+    await send(
+      chain,
+      used.map((one) => ({ ...one, replaced: [] })),
+    )
+    throw new Error(
+      `the node is behind: it says nonce ${nonce} of ${address} is free, which swept before; or blocks were taken back: ` +
+        `the same bytes were broadcast again`,
+    )
+  }
   return signed(signer, transactionOf(chain, plan, chain.hotWallet.address, nonce))
 }
 

@@ -1,5 +1,5 @@
 import type { CryptoNetwork } from '../assets/catalogue.ts'
-import { transaction, type Database, type Queryable } from '../db/database.ts'
+import { transaction, type Database, type Queryable, type Transaction } from '../db/database.ts'
 import { freeze, unfreeze } from '../ledger/records/freezes.ts'
 import type { DepositScan, NetworkAdapter } from '../networks/networks.ts'
 import {
@@ -136,9 +136,26 @@ export async function resumeAfterReorganisation(
         [network, cursor],
       )
     await unfreeze(tx, { kind: 'NETWORK', network }, 'REORGANISATION')
+    await readBalancesAgain(tx, network)
   })
   return cursor
 }
+
+/** Sweeps may have been taken back, too: what lies at addresses that were swept lately is read anew, and swept again. */
+async function readBalancesAgain(tx: Transaction, network: CryptoNetwork): Promise<void> {
+  await tx.query(
+    `
+    update evm_holdings h set stale_at = clock_timestamp()
+    where h.network = $1 and exists (
+      select from evm_sweeps s
+      where s.customer_id = h.customer_id and s.network = h.network and s.address = h.address
+        and s.ended_at > clock_timestamp() - make_interval(hours => $2))`,
+    [network, SWEPT_LATELY_HOURS],
+  )
+}
+
+/** Longer than an operator takes to decide about a reorganisation. */
+const SWEPT_LATELY_HOURS = 168
 
 async function cursorToResume(
   db: Database,
