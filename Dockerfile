@@ -6,8 +6,7 @@ FROM ${NODE_IMAGE} AS build
 WORKDIR /app
 # Sources change more often than dependencies: these layers are made anew only with the lock file.
 COPY package.json package-lock.json ./
-COPY client/package.json client/
-RUN npm ci --omit=optional --ignore-scripts --no-audit --no-fund
+RUN npm ci --omit=optional --workspaces=false --ignore-scripts --no-audit --no-fund
 COPY tsconfig*.json ./
 COPY src src
 RUN npm run build:server
@@ -15,9 +14,8 @@ RUN npm run build:server
 FROM ${NODE_IMAGE} AS dependencies
 WORKDIR /app
 COPY package.json package-lock.json ./
-COPY client/package.json client/
-# Without the client, which is a package of its own. Without the optional packages: those are the embedded PostgreSQL's programs.
-RUN npm ci --workspaces=false --omit=dev --omit=optional --ignore-scripts --no-audit --no-fund
+# Without the optional packages, which are the embedded PostgreSQL's programs, and without the client, which is no part of the service.
+RUN npm ci --omit=dev --omit=optional --workspaces=false --ignore-scripts --no-audit --no-fund
 
 FROM ${NODE_IMAGE}
 ARG VERSION=0.1.0
