@@ -6,6 +6,7 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
+import { networkVerdict } from '../src/commands/doctor-checks.ts'
 import { createCustomer } from '../src/customers/create-customer.ts'
 import { SCOPES } from '../src/http/scopes.ts'
 import { WAITS_FOR_OPERATOR } from '../src/networks/manual-wires.ts'
@@ -529,5 +530,26 @@ describe('completion', () => {
 
   test('for another shell it is refused', async () => {
     expect(await bursar(['completion', 'ksh'])).toMatchObject({ code: 2, stdout: '' })
+  })
+})
+
+test('transactions that a chain has taken back are a WARN', () => {
+  const report = {
+    crypto_network: 'ETHEREUM' as const,
+    reachable: true,
+    height: 7,
+    confirmations: 12,
+    custody: [],
+    fees: [],
+    below_low_mark: false,
+    in_flight: {},
+    frozen: [],
+    waiting: [],
+    uncredited: [],
+  }
+  expect(networkVerdict({ ...report, taken_back: [] })).toMatchObject({ result: 'OK' })
+  expect(networkVerdict({ ...report, taken_back: [{ nonce: 4 }, { nonce: 5 }] })).toMatchObject({
+    result: 'WARN',
+    says: 'ETHEREUM: the chain does not have 2 transactions any more that had ended',
   })
 })

@@ -449,8 +449,9 @@ function keysToLeaveOut(
 }
 const LOOPBACK = ['127.0.0.1', '::1', 'localhost']
 
-function networkVerdict(report: NetworkReport): Verdict {
-  const { crypto_network: name, reachable, error, height, below_low_mark, custody } = report
+/** What there is to say of one network that was asked. */
+export function networkVerdict(report: NetworkReport): Verdict {
+  const { crypto_network: name, reachable, error, height, below_low_mark, custody, taken_back } = report
   if (!reachable)
     return failed(`${name}: ${error}`, `start its node, or mend its section of BURSAR_NETWORKS_FILE`)
   const missing = custody.find(({ short }) => short)
@@ -458,6 +459,11 @@ function networkVerdict(report: NetworkReport): Verdict {
     return failed(
       `${name}: ${missing.difference.slice(1)} ${missing.asset} are missing of what is in custody`,
       'bursar networks status; send them to the hot wallet',
+    )
+  if (taken_back.length > 0)
+    return warn(
+      `${name}: the chain does not have ${taken_back.length} transactions any more that had ended`,
+      'bursar networks status; the worker broadcasts them again',
     )
   if (below_low_mark) return warn(`${name}: the hot wallet is below its low mark`, 'send some to it')
   return ok(`${name}: the node answers, at height ${height}`)
