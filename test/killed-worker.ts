@@ -6,8 +6,8 @@
  * are: before the first step, after each reply to one that may have written, and before each step that is sent while
  * such a one is under way. With TEST_EVERY_STEP, also behind those that read.
  *
- * It says READY, reads the number of the place from standard input, and works. If it comes to the end, it says how many
- * places there were.
+ * It says READY, reads the number of the place from standard input, or words of the first step to die at, and works. If it
+ * comes to the end, it says how many places there were.
  */
 import { writeSync } from 'node:fs'
 import { createInterface } from 'node:readline'
@@ -21,6 +21,7 @@ import { hurry, mine, workOff, type Mining } from './work-off.ts'
 
 let places = 0
 let diesAt = Infinity
+let diesIn = ''
 let writing = 0
 let counts = false
 
@@ -29,9 +30,11 @@ const READ =
 const mayWrite = (step: string) => process.env.TEST_EVERY_STEP !== undefined || !READ.test(step)
 
 function place(what: string, step: string): void {
-  if (!counts || places++ !== diesAt) return
+  if (!counts) return
+  const shown = step.trim().replaceAll(/\s+/g, ' ').slice(0, 100)
+  if (places++ !== diesAt && !(diesIn !== '' && shown.includes(diesIn))) return
   // Not through a stream: what that holds would die, too.
-  writeSync(1, `DIES ${what} ${step.trim().replaceAll(/\s+/g, ' ').slice(0, 100)}\n`)
+  writeSync(1, `DIES ${what} ${shown}\n`)
   process.kill(process.pid, 'SIGKILL')
 }
 
@@ -92,7 +95,8 @@ await db.query('select')
 const lines = createInterface(process.stdin)
 console.log('READY')
 const [line] = (await once(lines, 'line')) as [string]
-diesAt = Number(line)
+if (/^[0-9]+$/.test(line)) diesAt = Number(line)
+else diesIn = line
 counts = true
 await workOff({ db, ledger: new Ledger(db), networks, settings: readSettings({}) }, () =>
   uncounted(async () => {

@@ -37,19 +37,18 @@ describe.skipIf(!HAS_LITECOIND)('on Litecoin', () => {
     // Coins enough that not each withdrawal waits for another's change.
     for (let coins = 1; coins <= 4; coins++) await prepare(service, world, { asset: 'LTC', amount: '2' })
     await workToTheEnd(service, world)
-    const places = await dieEverywhere(service, world, {
-      deposit: { asset: 'LTC', amount: '0.5' },
-      withdrawal: { asset: 'LTC', amount: '0.30000007' },
-      rule: { asset: 'LTC', amount: '0.20000001' },
-    })
-    for (const step of [
-      'lockunspent',
-      'network_transactions',
-      'sendrawtransaction',
-      'update broadcasts',
-      'commit',
-    ])
-      expect(places.join('\n')).toContain(step)
+    const steps = ['lockunspent', 'network_transactions', 'sendrawtransaction', 'update broadcasts', 'commit']
+    const places = await dieEverywhere(
+      service,
+      world,
+      {
+        deposit: { asset: 'LTC', amount: '0.5' },
+        withdrawal: { asset: 'LTC', amount: '0.30000007' },
+        rule: { asset: 'LTC', amount: '0.20000001' },
+      },
+      steps,
+    )
+    for (const step of steps) expect(places.join('\n')).toContain(step)
   })
 
   test('a worker that dies while it moves coins to cold storage moves them once', async () => {

@@ -366,8 +366,8 @@ export async function killedWorkers(service: RealService, world: World) {
   }
   const waiting = Array.from({ length: WAITING }, start)
   return {
-    /** Has one work until it dies at a place. Gives the place; undefined when it came to its end before. */
-    async run(place: number): Promise<string | undefined> {
+    /** Has one work until it dies at a place, or at a step with these words. Gives the place; undefined when it came to its end. */
+    async run(place: number | string): Promise<string | undefined> {
       const { child, ended, output, errors } = waiting.shift()!
       waiting.push(start())
       child.stdin.write(`${place}\n`)
@@ -500,15 +500,25 @@ const PLACES_MAX = 500
 const AGREEMENT_EVERY = 10
 
 /** `dieAtEachPlace` with customers of its own for each turn, who deposit and withdraw. */
-export async function dieEverywhere(service: RealService, world: World, turn: Turn): Promise<string[]> {
+export async function dieEverywhere(
+  service: RealService,
+  world: World,
+  turn: Turn,
+  steps: string[],
+): Promise<string[]> {
   let now = await prepare(service, world, turn.deposit)
   await workToTheEnd(service, world)
-  return dieAtEachPlace(service, world, async () => {
-    const [its, next] = [now, await prepare(service, world, turn.deposit)]
-    const orders = await order(world, its, turn)
-    now = next
-    return () => requireDone(world, its, orders, turn)
-  })
+  return dieAtEachPlace(
+    service,
+    world,
+    async () => {
+      const [its, next] = [now, await prepare(service, world, turn.deposit)]
+      const orders = await order(world, its, turn)
+      now = next
+      return () => requireDone(world, its, orders, turn)
+    },
+    { steps },
+  )
 }
 
 /** What signs and follows is the same code as for withdrawals, which die everywhere. */
@@ -537,28 +547,32 @@ export function dieInTreasury(
         expect(arrived).toMatchObject([{ hash: again.transfer.crypto_tx_hash, amount }])
       }
     },
-    TREASURY_PLACES_EVERY,
+    { every: TREASURY_PLACES_EVERY },
   )
 }
 
 /**
  * Turn after turn: a worker dies at the next place, a healthy one does the rest, and then everything is held against the
  * chain. `begin` orders what a turn is about, and gives what must hold in its end. Ends with the worker that does not die.
- * Gives the places. `every`: only each so many-th of them, from one that is drawn.
+ * Gives the places. `every`: only each so many-th of them, from one that is drawn. `steps`: words of steps that it must have
+ * died at: which step has which number may differ from turn to turn, so that the numbers may pass over one.
  */
 async function dieAtEachPlace(
   service: RealService,
   world: World,
   begin: () => Promise<() => Promise<void>>,
-  every = 1,
+  { every = 1, steps = [] }: { every?: number; steps?: string[] },
 ): Promise<string[]> {
   const workers = await killedWorkers(service, world)
   const places: string[] = []
   const first = randomInt(every)
+  let isOver = false
   try {
     for (let turns = 1; turns <= PLACES_MAX; turns++) {
+      const missing = isOver ? steps.find((words) => !places.join('\n').includes(words)) : undefined
+      if (isOver && missing === undefined) return places
+      const at = missing ?? first + places.length * every
       const requireIts = await begin()
-      const at = first + places.length * every
       const place = await workers.run(at)
       try {
         await requireNoLocks(service)
@@ -569,8 +583,9 @@ async function dieAtEachPlace(
       } catch (error) {
         throw new Error(`after a worker that died at ${at}: ${place}`, { cause: error })
       }
-      if (place === undefined) return places
-      places.push(place)
+      if (place === undefined && isOver) throw new Error(`no worker comes to ${at}`)
+      if (place === undefined) isOver = true
+      else places.push(place)
     }
     throw new Error('the worker has more places to die at than is believed')
   } finally {
