@@ -1,4 +1,5 @@
 import { pino, type Logger } from 'pino'
+import type { LogFormat } from './settings.ts'
 
 /** Lines are written together once there are so many characters of them, and otherwise after this time. */
 const CHUNK = 16_000
@@ -20,10 +21,18 @@ export interface Log {
 }
 
 /**
- * JSON lines on standard error: standard output is for people and for `--json`. They are written behind the back of
+ * Lines on standard error: standard output is for people and for `--json`. They are written behind the back of
  * what logs them, at the latest when the process exits; only SIGKILL loses the last tenth of a second.
  */
-export function openLog({ logLevel }: { logLevel: string }): Log {
+export async function openLog({
+  logLevel,
+  logFormat,
+}: {
+  logLevel: string
+  logFormat: LogFormat
+}): Promise<Log> {
+  const isText = logFormat === 'text' || (logFormat === 'auto' && process.stderr.isTTY)
+  const written = isText ? await readable() : (line: string) => line
   let dropped = 0
   const file = pino.destination({ dest: STANDARD_ERROR, sync: false, maxLength: UNWRITTEN_BYTES_MAX })
   file.on('drop', (lines: string) => (dropped += lines.split('\n').length - 1))
@@ -45,13 +54,24 @@ export function openLog({ logLevel }: { logLevel: string }): Log {
   process.on('exit', flushSync)
   const log = pino(logOptions(logLevel), {
     write(line: string) {
-      chunk += line
+      chunk += written(line)
       if (chunk.length >= CHUNK) flush()
     },
     // A fatal line is followed by the end of the process.
     flushSync,
   } as pino.DestinationStream)
   return { log, dropped: () => dropped }
+}
+
+/** What makes a line of JSON one for people: the time of day, the level, the message, and the rest behind it. */
+async function readable(): Promise<(line: string) => string> {
+  const { prettyFactory } = await import('pino-pretty')
+  return prettyFactory({
+    colorize: process.stderr.isTTY && !process.env.NO_COLOR,
+    translateTime: 'SYS:HH:MM:ss',
+    ignore: 'pid,hostname',
+    singleLine: true,
+  }) as (line: string) => string
 }
 
 const DEPTH_MAX = 3

@@ -2,6 +2,10 @@ import { isIP } from 'node:net'
 import { resolve } from 'node:path'
 import { bool, cleanEnv, host, makeValidator, str } from 'envalid'
 
+/** How lines of the log are written: as JSON for programs, or as text for people. `auto` is text on a terminal, and else JSON. */
+const LOG_FORMATS = ['auto', 'json', 'text'] as const
+export type LogFormat = (typeof LOG_FORMATS)[number]
+
 const wholeNumber = (min: number, max: number) =>
   makeValidator<number>((text) => {
     const value = /^\d+$/.test(text) ? Number(text) : NaN
@@ -176,7 +180,12 @@ export const SETTINGS = {
   BURSAR_LOG_LEVEL: str({
     choices: ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const,
     default: 'info',
-    desc: 'what is logged, as JSON lines on standard error',
+    desc: 'what is logged, on standard error',
+  }),
+  BURSAR_LOG_FORMAT: str({
+    choices: LOG_FORMATS,
+    default: 'auto',
+    desc: 'json: a line of JSON each; text: for people; auto: text on a terminal, and else json',
   }),
   BURSAR_LOG_REQUESTS: bool({ default: true, desc: 'whether each request is a line of the log' }),
 }
@@ -216,6 +225,7 @@ export interface Settings {
   metricsHost: string
   metricsPort: number | undefined
   logLevel: string
+  logFormat: LogFormat
   logRequests: boolean
 }
 
@@ -280,6 +290,7 @@ export function readSettings(environment: Record<string, string | undefined>): S
     metricsHost: env.BURSAR_METRICS_HOST,
     metricsPort: env.BURSAR_METRICS_PORT,
     logLevel: env.BURSAR_LOG_LEVEL,
+    logFormat: env.BURSAR_LOG_FORMAT,
     logRequests: env.BURSAR_LOG_REQUESTS,
   }
 }

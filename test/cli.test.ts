@@ -281,6 +281,7 @@ describe('settings', () => {
     BURSAR_METRICS_HOST: ['not a host', 'http://127.0.0.1'],
     BURSAR_METRICS_PORT: ['metrics', '-1', '65536'],
     BURSAR_LOG_LEVEL: ['loud', 'INFO'],
+    BURSAR_LOG_FORMAT: ['pretty', 'TEXT'],
     BURSAR_LOG_REQUESTS: ['maybe', '2'],
   }
 
@@ -1095,8 +1096,13 @@ describe('serve', () => {
     const file = join(folder, 'sandbox-credentials.json')
     const session = curlSession(relative(ROOT, file))
     await expect.poll(() => stdout, { timeout: 20_000 }).toContain(session)
-    expect(stdout).toMatch(/^Bursar is ready at http:\/\/127\.0\.0\.1:\d+ \(sandbox mode\)\n/)
-    expect(stdout).toContain(`credentials are in ${file}`)
+    const [first, ...rest] = stdout.split('\n')
+    const [, address] = /^Bursar is ready at (http:\/\/127\.0\.0\.1:\d+) \(sandbox mode\)$/.exec(first!)!
+    expect(rest.slice(0, 3)).toEqual([
+      `  API reference  ${address}/docs`,
+      `  credentials    ${relative(ROOT, file)}`,
+      '  stop           Ctrl+C',
+    ])
     const { client_secret } = JSON.parse(
       await readFile(join(folder, 'sandbox-credentials.json'), 'utf8'),
     ) as {
@@ -1105,6 +1111,23 @@ describe('serve', () => {
     expect(stdout).not.toContain(client_secret)
     child.kill('SIGINT')
     expect(await closed).toEqual([0, null])
+  })
+
+  test('logs text for people where it is asked to, and JSON into a pipe', async () => {
+    const own = await cloneDatabase()
+    atEnd(own.drop)
+    for (const [format, line] of [
+      ['text', /^\[\d\d:\d\d:\d\d\] WARN: .*\n/],
+      ['auto', /^\{"level":40,/],
+    ] as const) {
+      const environment = { DATABASE_URL: own.ownerUrl, BURSAR_LOG_FORMAT: format, PORT: '0' }
+      const child = start(['serve'], environment)
+      const ended = endOf(child)
+      // The owner's role is one to warn of.
+      await once(child.stdout!, 'data')
+      child.kill('SIGTERM')
+      expect((await ended).stderr).toMatch(line)
+    }
   })
 
   test('stops in order when it is told to while it starts, with the embedded PostgreSQL', async () => {

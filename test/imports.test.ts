@@ -126,7 +126,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   /** The master keys: how they are given, and what is derived from them. */
   keys: ['settings'],
   settings: [],
-  log: [],
+  log: ['settings'],
 }
 
 /**

@@ -82,7 +82,7 @@ export const withMigratedDatabase = (
 
 async function connected(work: (database: Connected, settings: Settings) => Promise<void>): Promise<void> {
   const settings = { ...readSettings(process.env) }
-  const { log } = openLog({
+  const { log } = await openLog({
     ...settings,
     logLevel: settings.logLevel === 'info' ? 'warn' : settings.logLevel,
   })

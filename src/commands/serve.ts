@@ -5,7 +5,7 @@ import { credentialsFile } from '../demo/credentials.ts'
 import { curlSession } from '../demo/curl-session.ts'
 import { openLog } from '../log.ts'
 import { serve } from '../serve.ts'
-import { readSettings, SETTINGS } from '../settings.ts'
+import { readSettings, SETTINGS, type Settings } from '../settings.ts'
 import { fail } from './command-line.ts'
 import { print } from './output.ts'
 
@@ -18,7 +18,7 @@ export function serveCommand(program: Command): void {
     .addHelpText('after', () => `\n${settingsHelp()}`)
     .action(async ({ json }: { json?: true }) => {
       const settings = readSettings(process.env)
-      const starting = serve(settings, openLog(settings))
+      const starting = openLog(settings).then((log) => serve(settings, log))
       stopOnSignal(async () => (await starting).close())
       const service = await starting
       const file = credentialsFile(settings.dataDir)
@@ -32,13 +32,29 @@ export function serveCommand(program: Command): void {
           ...(mode === 'sandbox' && existsSync(file) && { credentials_file: file }),
         })
       } else {
-        console.log(`Bursar is ready at ${service.address} (${settings.mode} mode)`)
+        console.log(
+          banner(service.address, settings, existsSync(file) ? relative(process.cwd(), file) : undefined),
+        )
         if (service.demo !== undefined) {
-          console.log(`\nA demo customer was made; its credentials are in ${file}. To try it, paste:`)
+          console.log('\nA demo customer was made. To try it, paste:')
           console.log(curlSession(relative(process.cwd(), file)))
         }
       }
     })
+}
+
+/** What somebody who has started the service needs next. */
+function banner(address: string, { mode, docs }: Settings, credentials: string | undefined): string {
+  const lines = [
+    ...(docs ? [['API reference', `${address}/docs`]] : []),
+    ...(mode === 'sandbox' && credentials !== undefined ? [['credentials', credentials]] : []),
+    ['stop', 'Ctrl+C'],
+  ]
+  const width = Math.max(...lines.map(([name]) => name!.length))
+  return [
+    `Bursar is ready at ${address} (${mode} mode)`,
+    ...lines.map(([name, says]) => `  ${name!.padEnd(width)}  ${says!}`),
+  ].join('\n')
 }
 
 function settingsHelp(): string {
