@@ -422,8 +422,12 @@ describe('for an operator', () => {
     await expect(credit({ amount: '3.1' })).rejects.toThrow('has received 3 ETH in the block of')
     await expect(credit({ address: USDG })).rejects.toThrow('is no deposit address that was given out')
     expect(await credit()).toMatchObject({ type: 'CRYPTO_DEPOSIT', status: 'COMPLETED', amount: '3' })
+    // As if the process had ended between the credit and its record.
+    await service.owner.query('delete from incoming_transfers where crypto_tx_hash = $1', [hash])
     await expect(credit()).rejects.toThrow('before')
     expect(await depositsOf(customer)).toEqual(['3 ETH'])
+    const recorded = `select from incoming_transfers where crypto_tx_hash = $1 and state = 'CREDITED'`
+    expect((await service.db.query(recorded, [hash])).rowCount).toBe(1)
     // It is held, and will be swept.
     const { rowCount } = await service.db.query('select from evm_holdings where address = $1', [address])
     expect(rowCount).toBe(1)

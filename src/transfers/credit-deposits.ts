@@ -259,8 +259,9 @@ async function hopsOf(
   const hops = new Map<IncomingTransfer, number>()
   for (const incoming of deposits) {
     const own = payments.filter(
-      ({ crypto_tx_hash, destination_address }) =>
+      ({ crypto_tx_hash, crypto_tx_index, destination_address }) =>
         crypto_tx_hash === incoming.crypto_tx_hash &&
+        (crypto_tx_index === null || crypto_tx_index === incoming.crypto_tx_index) &&
         canonical(destination_address) === canonical(incoming.address),
     )
     if (own.length > 0) hops.set(incoming, Math.max(...own.map((payment) => payment.hops)))
@@ -300,12 +301,22 @@ async function credit(
   } catch (error) {
     if (violatedConstraint(error) !== 'transfers_arrival') throw error
   }
+  const transfer_id = await creditedAs(db, owner.customer_id, { network, crypto_tx_hash, crypto_tx_index })
+  return { transfer_id, isNew: false }
+}
+
+/** The id of the transfer that credits a deposit, which there must be. */
+export async function creditedAs(
+  db: Database,
+  customerId: string,
+  deposit: Pick<IncomingTransfer, 'network' | 'crypto_tx_hash' | 'crypto_tx_index'>,
+): Promise<string> {
   const { rows } = await db.query<{ id: string }>(
     `
     select id from transfers
     where customer_id = $1 and crypto_network = $2 and crypto_tx_hash = $3 and crypto_tx_index = $4
       and type = 'CRYPTO_DEPOSIT'`,
-    [owner.customer_id, network, crypto_tx_hash, crypto_tx_index],
+    [customerId, deposit.network, deposit.crypto_tx_hash, deposit.crypto_tx_index],
   )
-  return { transfer_id: rows[0]!.id, isNew: false }
+  return rows[0]!.id
 }

@@ -8,7 +8,7 @@ import { notionalUsd, usdPrices } from '../ledger/usd-prices.ts'
 import { canonicalAddress } from '../networks/addresses.ts'
 import type { NetworkAdapter } from '../networks/networks.ts'
 import { takingFromUnattributed } from './audit-sweeps.ts'
-import { creditDepositsOn } from './credit-deposits.ts'
+import { creditDepositsOn, creditedAs } from './credit-deposits.ts'
 import { recordIncoming, recordSaid, selectOwners } from './incoming-transfers.ts'
 
 /** What an operator does about deposits that were missed. */
@@ -114,15 +114,24 @@ export async function creditSaidDeposit(
       notional_value: notionalUsd(minor, known, await usdPrices(db, settings.mode === 'sandbox')),
     },
   })
-  try {
-    const transfer = await ledger.submit(owner.customer_id, movement)
-    const place = { customer_id: owner.customer_id, network, address, asset }
-    await takingFromUnattributed(db, network, () =>
-      recordSaid(db, place, { amount, crypto_tx_hash, crypto_tx_index }, transfer.id),
+  const { customer_id } = owner
+  const record = (transferId: string) =>
+    takingFromUnattributed(db, network, () =>
+      recordSaid(
+        db,
+        { customer_id, network, address, asset },
+        { amount, crypto_tx_hash, crypto_tx_index },
+        transferId,
+      ),
     )
+  try {
+    const transfer = await ledger.submit(customer_id, movement)
+    await record(transfer.id)
     return transfer
   } catch (error) {
     if (violatedConstraint(error) !== 'transfers_arrival') throw error
-    throw new Error(`${crypto_tx_hash} was credited to ${address} in ${asset} before`)
   }
+  // This process may have ended between the credit and its record.
+  await record(await creditedAs(db, customer_id, { network, crypto_tx_hash, crypto_tx_index }))
+  throw new Error(`${crypto_tx_hash} was credited to ${address} in ${asset} before`)
 }

@@ -193,6 +193,8 @@ export async function endOrchestrations(
 /** A payment by an orchestration: the transaction, whom it pays, and how many orchestrations the money has come through. */
 export interface OrchestratedPayment {
   crypto_tx_hash: string
+  /** Which output it is, of a transaction that makes several payments; else null. */
+  crypto_tx_index: string | null
   destination_address: string
   hops: number
 }
@@ -205,13 +207,13 @@ export async function selectOrchestratedPayments(
 ): Promise<OrchestratedPayment[]> {
   const { rows } = await db.query<OrchestratedPayment>(
     `
-    select sent.crypto_tx_hash, t.destination_address, o.hops + 1 as hops
+    select sent.crypto_tx_hash, sent.crypto_tx_index, t.destination_address, o.hops + 1 as hops
     from (
-      select customer_id, transfer_id, crypto_tx_hash
+      select customer_id, transfer_id, crypto_tx_hash, crypto_tx_index
       from broadcasts
       where network = $1 and crypto_tx_hash = any ($2)
       union all
-      select customer_id, transfer_id, crypto_tx_hash from replaced_transactions where crypto_tx_hash = any ($2)
+      select customer_id, transfer_id, crypto_tx_hash, null from replaced_transactions where crypto_tx_hash = any ($2)
     ) sent
     join transfers t on t.customer_id = sent.customer_id and t.id = sent.transfer_id
     join orchestrations o on o.customer_id = t.customer_id and o.id = t.group_id
