@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process'
-import { readFileSync } from 'node:fs'
 import { createServer, type AddressInfo } from 'node:net'
 import { once } from 'node:events'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { expect, test } from 'vitest'
@@ -17,18 +17,12 @@ async function freePort(): Promise<string> {
   return String(port)
 }
 
-test('what README says about a local anvil works as it stands there', { timeout: 120_000 }, async () => {
-  const readme = readFileSync(new URL('../README.md', import.meta.url), 'utf8')
-  const block = [...readme.matchAll(/^```sh\n(.*?)^```$/gms)]
-    .map(([, code]) => code!)
-    .find((code) => code.includes('bin/anvil'))!
-  // Its ports may be taken here, and what is tested is what stands in src.
-  const own = block
-    .replaceAll('8081', await freePort())
-    .replaceAll('8545', await freePort())
-    .replaceAll('node dist/main.js', 'node --import tsx src/main.ts')
-  expect(own).not.toMatch(/8081|8545|dist/)
-  const { stdout, stderr } = await promisify(execFile)('bash', ['-c', own], { cwd: ROOT, env: ENVIRONMENT })
+test('the example on a local anvil works as it stands there', { timeout: 120_000 }, async () => {
+  const script = join(ROOT, 'examples/withdraw-on-anvil.sh')
+  const ports = { PORT: await freePort(), CHAIN_PORT: await freePort() }
+  const { stdout, stderr } = await promisify(execFile)('bash', [script], {
+    env: { ...ENVIRONMENT, ...ports },
+  })
   expect(stderr).toBe('')
   const lines = stdout.split('\n')
   const behind = (said: string) => lines[lines.findIndex((line) => line.startsWith(said)) + 1]!
