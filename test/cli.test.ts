@@ -202,7 +202,11 @@ describe('help', () => {
     ],
     ['bursar wallet', ['wallet'], ['consolidate', 'acknowledge']],
     ['bursar wallet consolidate', ['wallet', 'consolidate'], ['--max-fee-rate <amount>', '--json']],
-    ['bursar wallet acknowledge', ['wallet', 'acknowledge'], ['--tx-hash <hash>', '--json']],
+    [
+      'bursar wallet acknowledge',
+      ['wallet', 'acknowledge'],
+      ['--tx-hash <hash>', '--not-a-withdrawal', '--json'],
+    ],
     ['bursar account', ['account'], ['disable', 'enable']],
     ['bursar account disable', ['account', 'disable'], ['<account_id>', '--user', '--json']],
     ['bursar account enable', ['account', 'enable'], ['<account_id>', '--user', '--json']],

@@ -159,11 +159,28 @@ export function treasuryCommands(program: Command): void {
     )
     .requiredOption('--network <network>', 'network', networkName)
     .requiredOption('--tx-hash <hash>', 'transaction', transactionHash)
+    .option(
+      '--not-a-withdrawal',
+      'it has paid none of the withdrawals that ask for its amount and address: these are paid beside it',
+    )
     .option('--json', 'print JSON')
-    .action((options: { network: CryptoNetwork; txHash: string; json?: true }) =>
+    .action((options: { network: CryptoNetwork; txHash: string; notAWithdrawal?: true; json?: true }) =>
       onNetwork(options.network, async ({ db, settings }, adapter) => {
-        const said = await acknowledgeTransaction(db, adapter, options.network, options.txHash)
-        if (said.is_new) logOperator(settings, 'acknowledged a transaction', { ...said })
+        const said = await acknowledgeTransaction(db, adapter, options.network, options.txHash, {
+          paysNoWithdrawal: options.notAWithdrawal === true,
+        })
+        const { not_paid = [], ...posted } = said
+        if (said.is_new) logOperator(settings, 'acknowledged a transaction', posted)
+        if (not_paid.length > 0)
+          logOperator(
+            settings,
+            'said that a transaction has not paid withdrawals of its amount and address',
+            {
+              crypto_network: options.network,
+              crypto_tx_hash: options.txHash,
+              transfer_ids: not_paid,
+            },
+          )
         print(options.json ? said : acknowledgedText(said))
       }),
     )

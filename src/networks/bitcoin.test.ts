@@ -1275,6 +1275,37 @@ describe.skipIf(!HAS_LITECOIND)('over a Litecoin node', () => {
       expect(await sumOf('cold')).toBe('-2')
       await requireSameGap()
     })
+
+    test('is not what pays a pending withdrawal, unless an operator says that it does not', async () => {
+      const customer = await newDepositor(['2', '2', '2'])
+      const [address, other] = [await node.newAddress(), await node.newAddress()]
+      const created = [await withdraw(customer, '0.3', address), await withdraw(customer, '0.4', other)]
+      // A Bursar of before the backup has paid both, and somebody the first once more.
+      const hash = await node.pay(node.bursar, { [address]: '0.3', [other]: '0.4' })
+      const again = await node.pay(node.bursar, { [address]: '0.3' })
+      await node.mine(DEPTH)
+      const [first, second] = created.map(({ id }) => id)
+      await expect(acknowledge(hash)).rejects.toThrow(
+        `${hash} pays 0.3 LTC to ${address}, as withdrawal ${first!} asks, which is PENDING (and 1 more like it): ` +
+          `'bursar withdrawal mark-paid ${first!} --tx-hash ${hash}' says`,
+      )
+      await markWithdrawalPaid(service.db, networksOf(adapter()), first!, hash)
+      // The output of the first is its own now, and the other one is still to be said of.
+      await expect(acknowledge(hash)).rejects.toThrow(`as withdrawal ${second!} asks, which is PENDING: `)
+      await markWithdrawalPaid(service.db, networksOf(adapter()), second!, hash)
+      // Also while it is signed.
+      await expect(acknowledge(again)).rejects.toThrow(`as withdrawal ${first!} asks, which is PENDING: `)
+      expect(await acknowledge(again, { paysNoWithdrawal: true })).toMatchObject({
+        moved: [{ asset: 'LTC', amount: '-0.3' }],
+        not_paid: [first],
+      })
+      await settle(created)
+      for (const one of created)
+        expect(await read(customer, one)).toMatchObject({ status: 'COMPLETED', crypto_tx_hash: hash })
+      expect(await received(address)).toHaveLength(2)
+      expect(await received(other)).toHaveLength(1)
+      await requireSameGap()
+    })
   })
 })
 
@@ -1299,7 +1330,8 @@ let coldAddress: string
 
 const consolidate = (maxFeeRate?: string) =>
   orderConsolidation({ db: service.db, macs: MACS }, adapter(), 'LITECOIN', maxFeeRate)
-const acknowledge = (hash: string) => acknowledgeTransaction(service.db, adapter(), 'LITECOIN', hash)
+const acknowledge = (hash: string, said?: { paysNoWithdrawal: boolean }) =>
+  acknowledgeTransaction(service.db, adapter(), 'LITECOIN', hash, said)
 
 /** What the platform's ledger has of an account of the network. */
 async function sumOf(account: string): Promise<string> {

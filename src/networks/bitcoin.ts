@@ -1031,7 +1031,7 @@ export function bitcoinAdapter(
       throw new Error(`${hash} has ${confirmations} confirmations, and needs ${depth}`)
     if ((await unknownOf(tx, [hash])).length === 0)
       throw new Error(`${hash} is known: it is a withdrawal's, or of the platform's own`)
-    if (fee === undefined) return { moved: await broughtBy(tx, transaction) }
+    if (fee === undefined) return { moved: await broughtBy(tx, transaction), payments: [] }
     if (minorOf(fee) > 0n) throw new Error(`only a part of what ${hash} spends is the wallet's`)
     const { rows } = await tx.query<{ crypto_tx_index: string; amount: string }>(
       `
@@ -1050,7 +1050,15 @@ export function bitcoinAdapter(
     )
     // Negative: what all others than the wallet have got.
     const left = minorOf(transaction.amount) + paid
+    const taken = new Set(rows.map(({ crypto_tx_index }) => crypto_tx_index))
+    const free = transaction.details.filter(({ category, vout }) => category === 'send' && !taken.has(vout))
     return {
+      payments: free.flatMap(({ address, amount }) => {
+        const to = address === undefined ? undefined : canonical(address)
+        return to === undefined
+          ? []
+          : { asset: coin, amount: formatAmount(-minorOf(amount), DECIMALS), address: to }
+      }),
       moved: left === 0n ? [] : [{ asset: coin, amount: formatAmount(left, DECIMALS) }],
       networkFee: { asset: coin, amount: formatAmount(-minorOf(fee) - theirs, DECIMALS) },
     }

@@ -3,7 +3,15 @@ import { getAddress, hexToBigInt, hexToNumber } from 'viem/utils'
 import type { Transaction } from '../db/database.ts'
 import { standingsOf } from './evm-confirmations.ts'
 import { takeNote } from './evm-nonces.ts'
-import { addressIn, feePaid, offChain, TRANSFER_TOPIC, type EvmChain } from './evm-transactions.ts'
+import {
+  addressIn,
+  feePaid,
+  isOurs,
+  offChain,
+  parse,
+  TRANSFER_TOPIC,
+  type EvmChain,
+} from './evm-transactions.ts'
 import type { Receipt } from './evm-node.ts'
 import type { MovedOnChain } from './networks.ts'
 
@@ -27,8 +35,8 @@ interface Move {
 /**
  * What a transaction has moved that an operator says is the platform's own: the native asset by its value, and the
  * configured tokens by their logs. What a contract pays on while it runs is in neither. A nonce of the hot wallet is noted,
- * so that the wallet signs on. Throws an Error where the transaction is known, is not confirmed, or moves nothing of the
- * hot wallet.
+ * so that the wallet signs on. Throws an Error where the transaction is known, is not confirmed, moves nothing of the hot
+ * wallet, or has the nonce of a kept transaction that has not ended.
  */
 export async function movedBy(tx: Transaction, chain: EvmChain, hash: string): Promise<MovedOnChain> {
   await chain.ready()
@@ -58,8 +66,48 @@ export async function movedBy(tx: Transaction, chain: EvmChain, hash: string): P
     .map(([asset, units]) => ({ asset, amount: offChain(chain, asset, units) }))
   const isPaidByUs = own.has(getAddress(found.from))
   if (moved.length === 0 && !isPaidByUs) throw new Error(`${hash} moves nothing of the hot wallet`)
-  if (getAddress(found.from) === hotWallet) await takeNote(tx, chain, hexToNumber(found.nonce))
-  return { moved, ...(isPaidByUs && { networkFee: feePaid(chain, receipt) }) }
+  if (getAddress(found.from) === hotWallet) {
+    const nonce = hexToNumber(found.nonce)
+    await requireNotUnderWay(tx, chain, { hash, nonce })
+    await takeNote(tx, chain, nonce)
+  }
+  const payments = moves.map(({ to, asset, units }) => ({
+    asset,
+    amount: offChain(chain, asset, units),
+    address: to,
+  }))
+  return { moved, payments, ...(isPaidByUs && { networkFee: feePaid(chain, receipt) }) }
+}
+
+/**
+ * Throws an Error where the nonce is that of a kept transaction that has not ended. Only one of the two can be made: what
+ * the other one did is the kept one's end.
+ */
+async function requireNotUnderWay(
+  tx: Transaction,
+  { network }: EvmChain,
+  { hash, nonce }: { hash: string; nonce: number },
+): Promise<void> {
+  const { rows } = await tx.query<{ transfer_id: string | null; raw_transaction: Buffer }>(
+    `
+    select transfer_id, raw_transaction from broadcasts
+    where network = $1 and due_at is not null and state in ('SIGNED', 'BROADCAST')
+    union all
+    select null, raw_transaction from evm_sweeps
+    where network = $1 and kind = 'TOP_UP' and state in ('SIGNED', 'BROADCAST')`,
+    [network],
+  )
+  const underWay = rows.find(
+    ({ raw_transaction }) => isOurs(raw_transaction) && parse(raw_transaction).nonce === nonce,
+  )
+  if (underWay === undefined) return
+  const { transfer_id } = underWay
+  throw new Error(
+    transfer_id === null
+      ? `${hash} has nonce ${nonce}, with which gas for sweeping is under way: wait until that has ended`
+      : `${hash} has nonce ${nonce}, which is that of withdrawal ${transfer_id}, and that has not ended: ` +
+          `'bursar withdrawal mark-paid ${transfer_id} --tx-hash ${hash}' says that it was paid so`,
+  )
 }
 
 async function isKnown(tx: Transaction, { network }: EvmChain, hash: string): Promise<boolean> {

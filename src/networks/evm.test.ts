@@ -1136,6 +1136,72 @@ describe('what the platform moves for itself', () => {
     expect(await onLedger([PLATFORM], 'custody:INK', 'USDG')).toBe(4_000_000n)
     expect((await verify(service.db, { tokens })).disagreements).toEqual([])
   })
+
+  test.each(['ETH', 'USDG'] as const)(
+    'is not what pays a pending withdrawal, unless an operator says that it does not: %s',
+    async (asset) => {
+      const funds = { ETH: '5', USDG: '50' }
+      const [customer, wallet] = [await newCustomer(service), await newWallet('INK', funds)]
+      const { chain, hotWallet, adapter } = wallet
+      const client = createWalletClient({ account: hotWallet, transport: http(wallet.config.rpcUrl) })
+      const to = newAddress()
+      const pay = () =>
+        asset === 'ETH'
+          ? client.sendTransaction({ chain: null, to, value: 10n ** 18n })
+          : client.writeContract({
+              chain: null,
+              address: tokens.get('INK')!.USDG!,
+              abi: TOKEN_ABI,
+              functionName: 'transfer',
+              args: [to, 1_000_000n],
+            })
+      const created = await withdraw(customer, 'INK', asset, '1', to)
+      // A Bursar of before the backup has made both of them.
+      const [lost, another] = [await pay(), await pay()]
+      await chain.mine({ blocks: CONFIRMATIONS })
+      const acknowledge = (hash: string, paysNoWithdrawal = false) =>
+        acknowledgeTransaction(service.db, adapter, 'INK', hash, { paysNoWithdrawal })
+      await expect(acknowledge(lost)).rejects.toThrow(
+        `${lost} pays 1 ${asset} to ${to}, as withdrawal ${created.id} asks, which is PENDING: ` +
+          `'bursar withdrawal mark-paid ${created.id} --tx-hash ${lost}' says`,
+      )
+      expect(await acknowledge(another, true)).toMatchObject({ is_new: true, not_paid: [created.id] })
+      await step(wallet)
+      expect(await waitingReasons([created])).toEqual([expect.stringContaining('of nonce 0')])
+      await markWithdrawalPaid(service.db, wallet.networks, created.id, lost)
+      await settleAll(wallet)
+      expect(await read(customer, created)).toMatchObject({ status: 'COMPLETED', crypto_tx_hash: lost })
+      expect(await balance('INK', to, asset)).toBe(asset === 'ETH' ? 2n * 10n ** 18n : 2_000_000n)
+      expect((await verify(service.db, { tokens })).disagreements).toEqual([])
+    },
+  )
+
+  test('is not what was made with the nonce of a withdrawal that has not ended', async () => {
+    const [customer, wallet] = [await newCustomer(service), await newWallet('INK', { ETH: '5' })]
+    const { chain, hotWallet, adapter } = wallet
+    const created = await withdraw(customer, 'INK', 'ETH', '1')
+    await signOnly(wallet)
+    const client = createWalletClient({ account: hotWallet, transport: http(wallet.config.rpcUrl) })
+    const value = 10n ** 18n
+    const paid = await client.sendTransaction({
+      chain: null,
+      to: created.destination_address as Hex,
+      value,
+      nonce: 0,
+      maxFeePerGas: parseGwei('60'),
+    })
+    await chain.mine({ blocks: CONFIRMATIONS })
+    for (const paysNoWithdrawal of [false, true])
+      await expect(
+        acknowledgeTransaction(service.db, adapter, 'INK', paid, { paysNoWithdrawal }),
+      ).rejects.toThrow(
+        `${paid} has nonce 0, which is that of withdrawal ${created.id}, and that has not ended: ` +
+          `'bursar withdrawal mark-paid ${created.id} --tx-hash ${paid}' says`,
+      )
+    await markWithdrawalPaid(service.db, wallet.networks, created.id, paid)
+    await settleAll(wallet)
+    expect(await read(customer, created)).toMatchObject({ status: 'COMPLETED', crypto_tx_hash: paid })
+  })
 })
 
 test('what a wallet has paid without the database knowing is said to be a withdrawal of its own', async () => {

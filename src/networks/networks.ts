@@ -124,10 +124,20 @@ export type Progress =
       networkFee?: NetworkFee
     }
 
+/** One payment of a transaction in the chain: an output, its value or a token's log. The amount is a decimal string. */
+export interface PaymentOnChain {
+  asset: string
+  amount: string
+  /** In its canonical spelling. */
+  address: string
+}
+
 /** What a transaction in the chain has moved into or out of the hot wallet, and what it has cost the platform. */
 export interface MovedOnChain {
   /** By asset; decimal strings, negative for what has left. What stays at addresses of ours is not among them. */
   moved: { asset: string; amount: string }[]
+  /** Each payment in it that is not yet a withdrawal's, whoever gets it. */
+  payments: PaymentOnChain[]
   /** Absent where somebody else has paid it. */
   networkFee?: NetworkFee
 }
@@ -267,7 +277,8 @@ export interface NetworkAdapter {
   /**
    * What a transaction has moved that an operator says is the platform's own, made by hand or before a backup was restored.
    * From then on the hot wallet is not held up by it: what is written for that in `tx` (a nonce) is kept with it. Throws an
-   * Error where it is known already, moves nothing of the hot wallet, or is not confirmed.
+   * Error where it is known already, moves nothing of the hot wallet, is not confirmed, or has the nonce of a kept
+   * transaction that has not ended.
    */
   movedBy?(tx: Transaction, hash: string): Promise<MovedOnChain>
   /** Whether an address, in its canonical spelling, is one of the hot wallet's, or otherwise the node's own. */

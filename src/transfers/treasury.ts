@@ -1,4 +1,4 @@
-import { formatAmount, parseAmount } from '../assets/amount.ts'
+import { formatAmount, parseAmount, parseStoredAmount } from '../assets/amount.ts'
 import { decimalsOf, findAsset, NETWORKS, type CryptoNetwork } from '../assets/catalogue.ts'
 import {
   transaction,
@@ -18,7 +18,7 @@ import {
 } from '../ledger/records/treasury.ts'
 import type { WithdrawalMacs } from '../ledger/withdrawal-macs.ts'
 import { canonicalAddress } from '../networks/addresses.ts'
-import type { MovedOnChain, NetworkAdapter } from '../networks/networks.ts'
+import type { MovedOnChain, NetworkAdapter, PaymentOnChain } from '../networks/networks.ts'
 import { signAlone } from './claim-withdrawals.ts'
 import { cancelWithdrawal } from './cancel-withdrawal.ts'
 
@@ -234,25 +234,29 @@ export async function selectTreasuryTransfers(
 // ---------------------------------------------------------------------------------------------- by hand
 
 /** A transaction that an operator has acknowledged. */
-export interface Acknowledged extends Partial<MovedOnChain> {
+export interface Acknowledged extends Partial<Pick<MovedOnChain, 'moved' | 'networkFee'>> {
   id: string
   crypto_network: CryptoNetwork
   crypto_tx_hash: string
   /** It was acknowledged before: nothing has changed now, and what it moved is not read again. */
   is_new: boolean
+  /** Withdrawals that are not paid, of which the transaction pays amount and address, and which the operator says it did not pay. */
+  not_paid?: string[]
 }
 
 /**
  * Takes a transaction that was made outside of Bursar for the platform's own: what it moved out of the hot wallet goes to
  * cold storage in the ledger, what it brought comes from there, and its fee is posted. The hot wallet is not held up by it any
- * more. What pays a withdrawal is `markWithdrawalPaid`'s. Saying it again changes nothing. Throws an Error where the
- * transaction is known, is not confirmed, or moves nothing of the hot wallet.
+ * more. What pays a withdrawal is `markWithdrawalPaid`'s: it is refused while a PENDING withdrawal has the amount and address
+ * of one of its payments, unless `paysNoWithdrawal` says that it is not that one's. Saying it again changes nothing. Throws
+ * an Error where the transaction is known, is not confirmed, moves nothing of the hot wallet, or may have paid a withdrawal.
  */
 export async function acknowledgeTransaction(
   db: Database,
   adapter: NetworkAdapter,
   network: CryptoNetwork,
   hash: string,
+  { paysNoWithdrawal = false }: { paysNoWithdrawal?: boolean } = {},
 ): Promise<Acknowledged> {
   if (adapter.movedBy === undefined) throw new Error(`${network} is no real network here`)
   return transaction(db, async (tx) => {
@@ -263,7 +267,9 @@ export async function acknowledgeTransaction(
       [network, hash],
     )
     if (rows[0] !== undefined) return { id: rows[0].id, ...about, is_new: false }
-    const { moved, networkFee } = await adapter.movedBy!(tx, hash)
+    const { moved, payments, networkFee } = await adapter.movedBy!(tx, hash)
+    const unpaid = await unpaidLike(tx, network, hash, payments)
+    if (unpaid.length > 0 && !paysNoWithdrawal) throw new Error(alikeText(hash, unpaid))
     const ledger = await LedgerTransaction.open(tx, PLATFORM_ID, [])
     const id = newId(ledger.now)
     await tx.query(
@@ -283,6 +289,57 @@ export async function acknowledgeTransaction(
     ]
     ledger.post({ transfer_id: id, event: 'SETTLED', entries })
     await ledger.write()
-    return { id, ...about, moved, ...(networkFee && { networkFee }), is_new: true }
+    return {
+      id,
+      ...about,
+      moved,
+      ...(networkFee && { networkFee }),
+      is_new: true,
+      ...(unpaid.length > 0 && { not_paid: unpaid.map(({ id }) => id) }),
+    }
   })
 }
+
+/** A transfer out of the hot wallet that has not ended. */
+interface Unpaid {
+  id: string
+  asset: string
+  amount: string
+  destination_address: string
+}
+
+/** The PENDING withdrawals and sends to cold storage, signed or not, that ask for one of these payments. */
+async function unpaidLike(
+  tx: Transaction,
+  network: CryptoNetwork,
+  hash: string,
+  payments: readonly PaymentOnChain[],
+): Promise<Unpaid[]> {
+  if (payments.length === 0) return []
+  const { rows } = await tx.query<Unpaid>(
+    `
+    select t.id, t.asset, t.amount, t.destination_address
+    from transfers t
+    left join broadcasts b on b.customer_id = t.customer_id and b.transfer_id = t.id
+    where t.status = 'PENDING' and t.type in ('CRYPTO_WITHDRAWAL', 'TREASURY_SEND') and t.crypto_network = $1
+      and t.amount = any ($2::numeric[])
+      -- One that is marked as paid by it has an output of its own.
+      and b.crypto_tx_hash is distinct from $3
+    order by t.id`,
+    [network, payments.map(({ amount }) => amount), hash],
+  )
+  const canonical = (address: string) => canonicalAddress(network, address, { testNetworks: true }) ?? address
+  return rows.filter(({ asset, amount, destination_address }) =>
+    payments.some(
+      (one) =>
+        one.asset === asset &&
+        parseAmount(one.amount, decimalsOf(asset)) === parseStoredAmount(amount, decimalsOf(asset)) &&
+        one.address === canonical(destination_address),
+    ),
+  )
+}
+
+const alikeText = (hash: string, [first, ...others]: Unpaid[]) =>
+  `${hash} pays ${first!.amount} ${first!.asset} to ${first!.destination_address}, as withdrawal ${first!.id} asks, which is PENDING` +
+  `${others.length > 0 ? ` (and ${others.length} more like it)` : ''}: ` +
+  `'bursar withdrawal mark-paid ${first!.id} --tx-hash ${hash}' says that it has paid that one, --not-a-withdrawal that it has paid none`
