@@ -131,8 +131,11 @@ const SAID = {
   known: /already known|already imported|already in (?:the )?(?:mem|tx)?pool|known transaction|alreadyknown/i,
   /** The offered fee is too low for now, or too little above that of the one it would replace. */
   feeTooLow: /underpriced|(?:max fee per gas|fee ?cap|gas price)[^.]*(?:less than|below|too low)|feetoolow/i,
-  /** The contract refuses. */
-  reverted: /revert/i,
+  /** The contract refuses, or breaks off: an instruction that there is not, a jump to nowhere, a stack that is too small. */
+  reverted:
+    /revert|invalid ?(?:fe)?opcode|opcode ?not ?found|(?:invalid|bad) ?jump|stack ?(?:under|over)flow/i,
+  /** It takes more gas than it was given. */
+  outOfGas: /out ?of ?gas|gas (?:required|spent) exceed/i,
 } as const
 
 export const says = (error: NodeError, what: keyof typeof SAID): boolean => SAID[what].test(error.message)

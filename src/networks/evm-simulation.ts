@@ -7,7 +7,7 @@ import { balanceCall, type EvmChain } from './evm-transactions.ts'
 export interface Move {
   asset: string
   recipient: Hex
-  call: { from: Hex; to: Hex; value: Hex; data?: Hex | undefined }
+  call: { from: Hex; to: Hex; value: Hex; data?: Hex | undefined; gas: Hex }
 }
 
 /** What a transfer would do: what its call answers, or the refusal; and how many units would arrive, where the node tells. */
@@ -58,8 +58,8 @@ export async function tryTransfers(
 /** What the recipient holds, the transfer, and what it holds then. */
 function simulation(chain: EvmChain, { asset, recipient, call }: Move, block: bigint): Call {
   const [, balance] = balanceCall(chain, asset, recipient, block)
-  const { from, to, value, data } = call
-  const transfer = { from, to, value, ...(data !== undefined && { input: data }) }
+  const { from, to, value, data, gas } = call
+  const transfer = { from, to, value, gas, ...(data !== undefined && { input: data }) }
   const { to: token, data: input } = balance as { to: Hex; data: Hex }
   const read = { from, to: token, input }
   return ['eth_simulateV1', { blockStateCalls: [{ calls: [read, transfer, read] }] }, at(block)]

@@ -1290,12 +1290,55 @@ test('code at the destination does not run for gas that the platform pays', asyn
     status: 'FAILED',
     status_details: {
       invalid_destination_address: {
-        message: expect.stringMatching(/takes \d{7} gas, and 121000 are the most that is paid$/) as string,
+        message: expect.stringMatching(/takes more than 121000 gas, the most that is paid$/) as string,
       },
     },
   })
   await requireAgreement(wallet, funds, [customer])
 })
+
+test('destinations that never return hold up nobody: their trials have a limit of gas', async () => {
+  const funds = { ETH: '30', USDG: '10' }
+  const [attacker, victim] = [await newCustomer(service), await newCustomer(service)]
+  const wallet = await newWallet('ETHEREUM', funds)
+  const trap = newAddress()
+  // keccak256 of memory, again and again.
+  await wallet.chain.setCode({ address: trap, bytecode: '0x5b6180006000205060005600' })
+  const traps: Transfer[] = []
+  for (let order = 1; order <= 50; order++)
+    traps.push(await withdraw(attacker, 'ETHEREUM', 'ETH', '0.01', trap))
+  const paid = await withdraw(victim, 'ETHEREUM', 'ETH', '0.1')
+  await step(wallet)
+  expect((await kept(paid)).state).toBe('BROADCAST')
+  for (const one of traps)
+    expect(await read(attacker, one)).toMatchObject({
+      status: 'FAILED',
+      status_details: {
+        invalid_destination_address: {
+          message: expect.stringMatching(/takes more than 121000 gas, the most that is paid$/) as string,
+        },
+      },
+    })
+  await settleAll(wallet)
+  await requireAgreement(wallet, funds, [attacker, victim])
+})
+
+test.each([
+  ['reverts', '0x3a15600757600080fd5b00'],
+  ['breaks off', '0x3a15600657fe5b00'],
+])(
+  'a destination that %s only where gas has a price is refused before it is signed for',
+  async (_, bytecode) => {
+    const funds = { ETH: '5' }
+    const [customer, wallet] = [await newCustomer(service), await newWallet('ETHEREUM', funds)]
+    const address = newAddress()
+    await wallet.chain.setCode({ address, bytecode: bytecode as Hex })
+    const created = await withdraw(customer, 'ETHEREUM', 'ETH', '1', address)
+    await step(wallet)
+    expect(await read(customer, created)).toMatchObject({ status: 'FAILED' })
+    expect(await requireAgreement(wallet, funds, [customer])).toEqual([])
+  },
+)
 
 test('while its node is catching up, nothing is signed', async () => {
   const [customer, wallet] = [await newCustomer(service), await newWallet('ETHEREUM', { ETH: '5' })]
@@ -1551,7 +1594,7 @@ describe('a quoted fee', () => {
         expect(status).toBe(400)
         expect(body.type).toMatch(/unsupported-address$/)
         expect(body.detail).toMatch(
-          /^destination_address is not paid to: a transfer to it takes \d{7} gas, and 121000 are the most/,
+          /^destination_address is not paid to: a transfer to it takes more than 121000 gas, the most that is paid/,
         )
       }
       const feeTo = async (destination_address: string) =>

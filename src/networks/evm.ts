@@ -211,7 +211,8 @@ async function sign(tx: Transaction, chain: EvmChain, withdrawals: Withdrawal[])
   const payable = inTurn(withdrawals, (withdrawal) => noRoom() ?? payFrom(tentative, withdrawal, PLAIN_GAS))
   const estimates = await estimated(
     chain,
-    purse.block,
+    purse,
+    fees,
     withdrawals.filter((_, index) => payable[index] === undefined),
   )
   const decided = new Map<Withdrawal, bigint>()
@@ -330,24 +331,53 @@ function keptForOlder(
 
 /**
  * Most gas that the code of a destination may take, beside the transfer's own. Wallets that are contracts take some 10,000
- * to 60,000; what takes more is a computation that the hot wallet would pay for.
+ * to 60,000; a destination that takes more is a computation that the hot wallet would pay for.
  */
 const CODE_GAS_MAX = 100_000n
+
+/**
+ * The limit of each trial and estimate, and of each transaction: without it a node would spend its own limit (50 million gas
+ * and more) on a destination that never returns, and 50 such in one request take longer than the node may. `own` is the
+ * estimate of a transfer to the hot wallet itself: on some rollups gas pays for publishing, too.
+ */
+function gasMostOf(chain: EvmChain, asset: string, own: Hex | NodeError): bigint {
+  const typical = isNative(chain, asset) ? PLAIN_GAS : TOKEN_GAS
+  const estimate = own instanceof NodeError ? 0n : gasWithRoom(hexToBigInt(own))
+  return (estimate > typical ? estimate : typical) + CODE_GAS_MAX
+}
+
+const takesTooMuch = (most: bigint) => `a transfer to it takes more than ${most} gas, the most that is paid`
 
 /** How much gas a withdrawal takes; or that the node says it would fail, for good or for now. */
 type Estimate = { gas: bigint } | Signing
 
 async function estimated(
   chain: EvmChain,
-  block: bigint,
+  { block, left }: Pick<Purse, 'block' | 'left'>,
+  fees: Fees,
   withdrawals: Withdrawal[],
 ): Promise<Map<Withdrawal, Estimate>> {
   const from = chain.hotWallet.address
-  const moveTo = (to: string, { asset, amount }: Withdrawal) => {
+  const assets = [...new Set(withdrawals.map(({ asset }) => asset))]
+  const owns = await chain.node.each<Hex>(
+    assets.map((asset) => {
+      const { value, ...call } = transferOf(chain, asset, from, 0n)
+      return ['eth_estimateGas', { from, ...call, value: toQuantity(value) }, at(block)] as const
+    }),
+  )
+  const ownOf = new Map(assets.map((asset, index) => [asset, owns[index]!]))
+  const mostOf = ({ asset }: Withdrawal) => gasMostOf(chain, asset, ownOf.get(asset)!)
+  const moveTo = (to: string, withdrawal: Withdrawal) => {
+    const { asset, amount } = withdrawal
     const { value, ...move } = transferOf(chain, asset, to as Hex, onChain(chain, asset, amount))
-    return { from, ...move, value: toQuantity(value) }
+    return { from, ...move, value: toQuantity(value), gas: toQuantity(mostOf(withdrawal)) }
   }
   const move = (withdrawal: Withdrawal) => moveTo(withdrawal.destination_address, withdrawal)
+  // The price that the transaction will have: a contract can refuse every price but none, and would take the estimate in.
+  const price = {
+    maxFeePerGas: toQuantity(fees.offer),
+    maxPriorityFeePerGas: toQuantity(fees.tip < fees.offer ? fees.tip : fees.offer),
+  }
   // A token may refuse by answering false instead of reverting, and one that takes a fee delivers less than was sent.
   const { trials, answers: gas } = await tryTransfers(
     chain,
@@ -356,17 +386,47 @@ async function estimated(
       const { asset, destination_address } = withdrawal
       return { asset, recipient: destination_address as Hex, call: move(withdrawal) }
     }),
-    withdrawals.map((withdrawal) => ['eth_estimateGas', move(withdrawal), at(block)] as const),
+    withdrawals.map(
+      (withdrawal) => ['eth_estimateGas', { ...move(withdrawal), ...price }, at(block)] as const,
+    ),
   )
-  const outcomes = withdrawals.map((_, index): NodeError | 'REFUSED' | bigint => {
-    const [estimate, { answer }] = [gas[index]!, trials[index]!]
-    const error = [estimate, answer].find((one) => one instanceof NodeError)
-    if (error !== undefined) return says(error, 'reverted') ? 'REFUSED' : error
-    return saysNo(answer as Hex) ? 'REFUSED' : gasWithRoom(hexToBigInt(estimate as Hex))
+  // At a price a node lets a call have no more gas than the wallet can pay. Too little says nothing of the destination.
+  const canPayMost = (withdrawal: Withdrawal) => {
+    const { asset, amount } = withdrawal
+    const value = isNative(chain, asset) ? onChain(chain, asset, amount) : 0n
+    return left.get(chain.gasAsset)! >= value + feeMax({ gas: mostOf(withdrawal), maxFeePerGas: fees.offer })
+  }
+  const unpriced = withdrawals.flatMap((withdrawal, index) => {
+    const answer = gas[index]!
+    const isDoubted = answer instanceof NodeError && !says(answer, 'reverted') && !canPayMost(withdrawal)
+    return isDoubted ? [{ withdrawal, index }] : []
   })
+  const again = await chain.node.each<Hex>(
+    unpriced.map(({ withdrawal }) => ['eth_estimateGas', move(withdrawal), at(block)] as const),
+  )
+  for (const [place, { index }] of unpriced.entries()) gas[index] = again[place]!
+  const outcomes = withdrawals.map((withdrawal, index): NodeError | 'REFUSED' | 'TOO_MUCH' | bigint => {
+    const [estimate, { answer }] = [gas[index]!, trials[index]!]
+    const errors = [estimate, answer].filter((one) => one instanceof NodeError)
+    const ranOut = errors.find((error) => says(error, 'outOfGas'))
+    const [error] = errors
+    // Where a plain transfer cannot be estimated, the limit itself may be too low.
+    if (
+      ranOut !== undefined &&
+      isNative(chain, withdrawal.asset) &&
+      ownOf.get(withdrawal.asset) instanceof NodeError
+    )
+      return ranOut
+    if (ranOut !== undefined) return 'TOO_MUCH'
+    if (error !== undefined) return says(error, 'reverted') ? 'REFUSED' : error
+    if (saysNo(answer as Hex)) return 'REFUSED'
+    const needed = gasWithRoom(hexToBigInt(estimate as Hex))
+    return needed < mostOf(withdrawal) ? needed : mostOf(withdrawal)
+  })
+  const isRefused = (index: number) => outcomes[index] === 'REFUSED' || outcomes[index] === 'TOO_MUCH'
   // A token that is paused, or that has blocked the wallet itself, says nothing about the destination.
   const doubted = withdrawals.filter(
-    (withdrawal, index) => outcomes[index] === 'REFUSED' && !isNative(chain, withdrawal.asset),
+    (withdrawal, index) => isRefused(index) && !isNative(chain, withdrawal.asset),
   )
   const toItself = await chain.node.each<Hex>(
     doubted.map((withdrawal) => ['eth_call', moveTo(from, withdrawal), at(block)] as const),
@@ -377,45 +437,30 @@ async function estimated(
       return answer instanceof NodeError || saysNo(answer)
     }),
   )
-  // On some rollups gas pays for publishing too, so that a plain transfer may take as much.
-  const dear = withdrawals.filter((_, index) => {
-    const outcome = outcomes[index]!
-    return typeof outcome === 'bigint' && outcome > CODE_GAS_MAX
-  })
-  const plain = await chain.node.each<Hex>(
-    dear.map((withdrawal) => ['eth_estimateGas', moveTo(from, withdrawal), at(block)] as const),
-  )
-  const gasMost = new Map(
-    dear.map((withdrawal, index) => {
-      const gas = plain[index]!
-      return [withdrawal, CODE_GAS_MAX + (gas instanceof NodeError ? 0n : gasWithRoom(hexToBigInt(gas)))]
-    }),
-  )
   return new Map(
     withdrawals.map((withdrawal, index): [Withdrawal, Estimate] => {
       const outcome = outcomes[index]!
       if (outcome instanceof NodeError) {
         return [withdrawal, { outcome: 'WAITS', reason: `the node cannot estimate it: ${outcome.message}` }]
       }
-      const most = gasMost.get(withdrawal)
-      if (typeof outcome === 'bigint' && most !== undefined && outcome > most) {
-        const why = `a transfer to it takes ${outcome} gas, and ${most} are the most that is paid`
-        return [withdrawal, { outcome: 'REFUSED', refusal: refusalOf(withdrawal, why) }]
+      if (typeof outcome === 'bigint') {
+        const less = deliversLess(chain, withdrawal, trials[index]!)
+        return [withdrawal, less === undefined ? { gas: outcome } : { outcome: 'WAITS', reason: less }]
       }
-      const less = outcome === 'REFUSED' ? undefined : deliversLess(chain, withdrawal, trials[index]!)
-      if (less !== undefined) return [withdrawal, { outcome: 'WAITS', reason: less }]
-      if (outcome !== 'REFUSED') return [withdrawal, { gas: outcome }]
       if (faulty.has(withdrawal)) {
         const reason = `${withdrawal.asset} refuses every transfer of the hot wallet`
         return [withdrawal, { outcome: 'WAITS', reason }]
       }
-      const refusal = refusalOf(withdrawal, 'the network would revert a transfer to the destination address')
+      const why =
+        outcome === 'TOO_MUCH'
+          ? takesTooMuch(mostOf(withdrawal))
+          : 'the network would revert a transfer to the destination address'
+      const refusal = refusalOf(withdrawal, why)
       return [withdrawal, { outcome: 'REFUSED', refusal }]
     }),
   )
 }
 
-/** The boolean false. A call of an account without code, and a token that answers nothing, say 0x. */
 /** Why a token's transfer is not paid: the customer would get less than the withdrawal's amount. */
 function deliversLess(
   chain: EvmChain,
@@ -426,6 +471,7 @@ function deliversLess(
   return `${asset} would deliver ${offChain(chain, asset, arrives)} of ${amount}: it takes a fee from transfers`
 }
 
+/** The boolean false. A call of an account without code, and a token that answers nothing, say 0x. */
 const saysNo = (answer: Hex) => /^0x0{64}$/.test(answer)
 const toQuantity = (value: bigint): Hex => `0x${value.toString(16)}`
 
@@ -565,26 +611,27 @@ const TOKEN_GAS = 65_000n
 async function estimateFee(chain: EvmChain, asset: string, destination?: string): Promise<NetworkFee> {
   await chain.ready()
   const from = chain.hotWallet.address
-  const move = (to: Hex, units: bigint): Call => {
+  const estimate = (to: Hex, units: bigint, limit?: bigint): Call => {
     const { value, ...call } = transferOf(chain, asset, to, units)
-    return ['eth_estimateGas', { from, ...call, value: toQuantity(value) }]
+    const gas = limit === undefined ? {} : { gas: toQuantity(limit) }
+    return ['eth_estimateGas', { from, ...call, value: toQuantity(value), ...gas }]
   }
-  const calls = [move(from, 0n), ...(destination === undefined ? [] : [move(destination as Hex, 1n)])]
-  const [fees, publishing, [toItself, toIt]] = await Promise.all([
+  const [fees, publishing, [toItself]] = await Promise.all([
     feesNow(chain),
     publishingFee(chain),
-    chain.node.each<Hex>(calls),
+    chain.node.each<Hex>([estimate(from, 0n)]),
   ])
-  const gasOf = (estimate: Hex | NodeError | undefined) =>
-    estimate === undefined || estimate instanceof NodeError ? 0n : hexToBigInt(estimate)
+  const most = gasMostOf(chain, asset, toItself!)
+  const [toIt] =
+    destination === undefined ? [] : await chain.node.each<Hex>([estimate(destination as Hex, 1n, most)])
+  const isOwnKnown = !(toItself instanceof NodeError)
+  if (isOwnKnown && toIt instanceof NodeError && says(toIt, 'outOfGas'))
+    throw new DestinationRefused(takesTooMuch(most))
+  const gasOf = (answer: Hex | NodeError | undefined) =>
+    answer === undefined || answer instanceof NodeError ? 0n : hexToBigInt(answer)
   // A destination that cannot be estimated now (the wallet is empty, the token is paused) is taken for a typical one.
   const [own, needed] = [gasOf(toItself), gasOf(toIt)]
   const typical = isNative(chain, asset) ? PLAIN_GAS : TOKEN_GAS
-  const most = (own > typical ? own : typical) + CODE_GAS_MAX
-  if (needed > most)
-    throw new DestinationRefused(
-      `a transfer to it takes ${needed} gas, and ${most} are the most that is paid`,
-    )
   const larger = needed > own ? needed : own
   const gas = larger > typical ? gasWithRoom(larger) : typical
   return { asset: chain.gasAsset, amount: offChain(chain, chain.gasAsset, gas * fees.current + publishing) }
