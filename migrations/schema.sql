@@ -108,6 +108,13 @@ CREATE INDEX broadcasts_crypto_tx_hash ON broadcasts USING btree (network, crypt
 CREATE INDEX broadcasts_due ON broadcasts USING btree (customer_id, network, due_at) WHERE due_at IS NOT NULL;
 CREATE INDEX broadcasts_ended ON broadcasts USING btree (network, created_at) WHERE state = 'DONE'::text AND raw_transaction IS NOT NULL AND (network = ANY (ARRAY['ETHEREUM'::text, 'POLYGON_POS'::text, 'BASE'::text, 'ARBITRUM_ONE'::text, 'INK'::text, 'XLAYER'::text]));
 
+create table customer_fee_checks (
+  customer_id uuid not null,
+  network text not null,
+  counted_from timestamp with time zone not null,
+  constraint customer_fee_checks_pkey PRIMARY KEY (customer_id, network)
+);
+
 create table customers (
   id uuid not null,
   name text not null,
@@ -218,8 +225,10 @@ create table evm_sweeps (
 );
 CREATE INDEX evm_sweeps_audit ON evm_sweeps USING btree (network, audit_block) WHERE audit_block IS NOT NULL;
 CREATE INDEX evm_sweeps_ended ON evm_sweeps USING btree (network, created_at) WHERE kind = 'TOP_UP'::text AND (state = ANY (ARRAY['DONE'::text, 'FAILED'::text]));
+CREATE INDEX evm_sweeps_hash ON evm_sweeps USING btree (network, crypto_tx_hash);
 CREATE INDEX evm_sweeps_of_address ON evm_sweeps USING btree (customer_id, network, address);
 CREATE INDEX evm_sweeps_of_network ON evm_sweeps USING btree (network) WHERE state = ANY (ARRAY['SIGNED'::text, 'BROADCAST'::text]);
+CREATE INDEX evm_sweeps_replaced ON evm_sweeps USING gin (replaced) WHERE replaced <> '{}'::text[];
 CREATE UNIQUE INDEX evm_sweeps_under_way ON evm_sweeps USING btree (customer_id, network, address) WHERE state = ANY (ARRAY['SIGNED'::text, 'BROADCAST'::text]);
 
 create table fee_quotes (

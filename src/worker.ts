@@ -169,9 +169,18 @@ export function startWorker(options: {
     for (const [network, adapter] of some) {
       if (network === 'WIRE') continue
       const simulatedPrices = settings.mode === 'sandbox'
-      const detail = await round('network_fees', watchNetworkFees(db, network, adapter, { simulatedPrices }))
-      if (detail !== undefined)
-        log.error({ network, detail }, 'network fees: payouts over the network are frozen')
+      const found = await round('network_fees', watchNetworkFees(db, network, adapter, { simulatedPrices }))
+      if (found === undefined) continue
+      const { frozen, unpriced } = found
+      if (unpriced.length > 0)
+        log.warn({ network, assets: unpriced }, 'network fees: fees without a price count for nothing')
+      for (const { target, detail } of frozen)
+        if (target.kind === 'CUSTOMER')
+          log.error(
+            { network, customer_id: target.customer_id, detail },
+            'network fees: the customer is frozen, whose withdrawals the network reverted',
+          )
+        else log.error({ network, detail }, 'network fees: payouts over the network are frozen')
     }
   }
 

@@ -36,6 +36,7 @@ export const PRIVILEGES: Readonly<Record<string, TablePrivileges>> = {
       'crypto_tx_index',
     ],
   },
+  customer_fee_checks: { insert: true, update: ['counted_from'] },
   customers: { insert: true },
   deployment: { insert: true, update: ['mode', 'issuer', 'stamped_at'] },
   deposit_addresses: { insert: true },

@@ -110,6 +110,7 @@ async function requireNotUnderWay(
   )
 }
 
+/** Nobody signs meanwhile, so each part has an index: sweeps are many, and never deleted. */
 async function isKnown(tx: Transaction, { network }: EvmChain, hash: string): Promise<boolean> {
   const { rowCount } = await tx.query(
     `
@@ -117,7 +118,8 @@ async function isKnown(tx: Transaction, { network }: EvmChain, hash: string): Pr
     union all select from replaced_transactions r
       join broadcasts b on b.customer_id = r.customer_id and b.transfer_id = r.transfer_id
       where b.network = $1 and r.crypto_tx_hash = $2
-    union all select from evm_sweeps where network = $1 and (crypto_tx_hash = $2 or $2 = any (replaced))
+    union all select from evm_sweeps where network = $1 and crypto_tx_hash = $2
+    union all select from evm_sweeps where network = $1 and replaced <> '{}' and replaced @> array[$2]
     union all select from acknowledged_transactions where network = $1 and crypto_tx_hash = $2`,
     [network, hash],
   )

@@ -1,9 +1,17 @@
 import { randomUUID } from 'node:crypto'
 import { pino } from 'pino'
 import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest'
-import { atEnd, credit, newCustomer, startTestService, type TestService } from '../../test/support.ts'
+import {
+  atEnd,
+  credit,
+  newCustomer,
+  startTestService,
+  type TestCustomer,
+  type TestService,
+} from '../../test/support.ts'
 import { hurry } from '../../test/work-off.ts'
 import { transaction } from '../db/database.ts'
+import { PLATFORM_ID } from '../db/ids.ts'
 import type { CryptoNetwork } from '../assets/catalogue.ts'
 import { selectFreezes, unfreeze } from '../ledger/records/freezes.ts'
 import type { Transfer } from '../ledger/records/transfer.ts'
@@ -25,14 +33,19 @@ const DESTINATIONS = {
   ETHEREUM: '0x52908400098527886E0F7030069857D2E4169EE7',
 }
 
-/** Withdraws over a network whose transactions cost so much of its own asset. */
+const REVERTED = {
+  status_details: { invalid_destination_address: { message: 'reverted', destination_address: '' } },
+}
+
+/** Withdraws over a network whose transactions cost so much of its own asset, and which may revert them. */
 async function withdraw(
   network: keyof typeof DESTINATIONS,
   asset: string,
   count: number,
   cost: string,
-): Promise<void> {
-  const customer = await newCustomer(service)
+  { fails = false, customer: of = undefined as TestCustomer | undefined } = {},
+): Promise<TestCustomer> {
+  const customer = of ?? (await newCustomer(service))
   await credit(service.ledger, customer, asset, '1000')
   for (let order = 1; order <= count; order++) {
     const { status } = await customer.call<Transfer>('POST', '/v2/transfer/crypto-withdrawals', {
@@ -50,13 +63,18 @@ async function withdraw(
     ...simulated,
     progress: async (withdrawals) =>
       (await simulated.progress(withdrawals)).map((one) =>
-        one.state === 'CONFIRMED' ? { ...one, networkFee: { asset: gasAsset, amount: cost } } : one,
+        one.state !== 'CONFIRMED'
+          ? one
+          : fails
+            ? { state: 'FAILED', refusal: REVERTED, networkFee: { asset: gasAsset, amount: cost } }
+            : { ...one, networkFee: { asset: gasAsset, amount: cost } },
       ),
   }
   for (let round = 1; round <= 4; round++) {
     await hurry(service.db)
     await settleWithdrawals(service.db, new Map([[network, costly]]))
   }
+  return customer
 }
 
 /** A sweep that has cost so much. */
@@ -67,8 +85,12 @@ const swept = (network: CryptoNetwork, asset: string, amount: string) =>
     ),
   )
 
-const watch = (network: CryptoNetwork, factor: string, minimum: string, simulatedPrices = true) =>
+const watchAll = (network: CryptoNetwork, factor: string, minimum: string, simulatedPrices = true) =>
   watchNetworkFees(service.db, network, { feesLoss: { factor, minimum } }, { simulatedPrices })
+
+/** Why the network was frozen just now. */
+const watch = async (network: CryptoNetwork, factor: string, minimum: string) =>
+  (await watchAll(network, factor, minimum)).frozen.find(({ target }) => target.kind === 'NETWORK')?.detail
 
 const frozen = async () =>
   (await selectFreezes(service.db)).map(({ kind, subject, reason }) => `${kind} ${subject} ${reason}`)
@@ -106,18 +128,69 @@ test('what was spent while it was stopped is not held against it either', async 
   expect(await frozen()).toEqual([])
 })
 
-test('fees in other assets count by the newest prices; sweeps cost, too; without a price that is told', async () => {
+test('fees in other assets count by the newest prices; sweeps cost, too', async () => {
   // Two fees of 1 USDG; ETH is 3,500 USD, so that 0.001 of it cost 3.50.
   await withdraw('ETHEREUM', 'USDG', 2, '0.0005')
   expect(await watch('ETHEREUM', '2', '0.0001')).toBeUndefined()
   await swept('ETHEREUM', 'ETH', '0.001')
   expect(await watch('ETHEREUM', '3.6', '0.0001')).toBeUndefined()
-  await expect(watch('ETHEREUM', '3.4', '0.0001', false)).rejects.toThrow(
-    'the fees of ETHEREUM are not compared with its costs: market history has no price of ETH',
-  )
   expect(await watch('ETHEREUM', '3.4', '0.0001')).toMatch(
     /^transactions have cost 0.002 ETH .* paid 2 USDG in fees: more than 3.4 times/,
   )
+})
+
+test('a fee without a price counts for nothing, and is told: the stop is not off', async () => {
+  await unfreeze(service.db, { kind: 'NETWORK', network: 'ETHEREUM' })
+  await withdraw('ETHEREUM', 'USDG', 1, '0.0003')
+  expect(await watchAll('ETHEREUM', '2', '0.0003', true)).toEqual({ frozen: [], unpriced: [] })
+  expect(await watchAll('ETHEREUM', '2', '0.0003', false)).toEqual({
+    frozen: [
+      {
+        target: { kind: 'NETWORK', network: 'ETHEREUM' },
+        detail:
+          'transactions have cost 0.0003 ETH within 24 hours, and the withdrawals among them paid 1 USDG in fees: ' +
+          'more than 2 times as much (fees_loss_factor); USDG counted for nothing, without a price',
+      },
+    ],
+    unpriced: ['USDG'],
+  })
+})
+
+test('failed withdrawals of one customer freeze that customer, once for the same money, and never the network', async () => {
+  await unfreeze(service.db, { kind: 'NETWORK', network: 'ETHEREUM' })
+  const customer = await withdraw('ETHEREUM', 'USDG', 2, '0.01', { fails: true })
+  const target = { kind: 'CUSTOMER' as const, customer_id: customer.customer_id }
+  const detail =
+    'withdrawals over ETHEREUM that the network reverted have cost 0.02 ETH within 24 hours: ' +
+    'at least 0.02 ETH (fees_loss_minimum)'
+  expect(await watchAll('ETHEREUM', '3', '0.02')).toEqual({ frozen: [{ target, detail }], unpriced: [] })
+  expect(await frozen()).toEqual([`CUSTOMER ${customer.customer_id} NETWORK_FEES`])
+  expect((await watchAll('ETHEREUM', '3', '0.001')).frozen).toEqual([])
+  // An operator has seen it.
+  await unfreeze(service.db, target, 'NETWORK_FEES')
+  expect((await watchAll('ETHEREUM', '3', '0.001')).frozen).toEqual([])
+  expect(await frozen()).toEqual([])
+  // What is spent from then on counts.
+  await withdraw('ETHEREUM', 'USDG', 1, '0.01', { fails: true, customer })
+  expect((await watchAll('ETHEREUM', '3', '0.01')).frozen).toMatchObject([{ target }])
+})
+
+test('what failed withdrawals of several customers cost, each below the minimum, counts for the network', async () => {
+  for (let order = 1; order <= 2; order++) await withdraw('ETHEREUM', 'USDG', 1, '0.01', { fails: true })
+  expect(await watch('ETHEREUM', '3', '0.02')).toMatch(/^transactions have cost 0.02 ETH .* paid nothing/)
+  expect(await frozen()).toEqual(['NETWORK ETHEREUM NETWORK_FEES'])
+})
+
+test('what the platform moves for itself does not count', async () => {
+  await transaction(service.db, (tx) =>
+    postSweep(tx, {
+      customer_id: PLATFORM_ID,
+      id: randomUUID(),
+      network: 'INK',
+      networkFee: { asset: 'ETH', amount: '1' },
+    }),
+  )
+  expect(await watch('INK', '3', '0.1')).toBeUndefined()
 })
 
 test('what is older than a day does not count', async () => {
