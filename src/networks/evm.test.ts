@@ -247,7 +247,7 @@ const waitingReasons = async (transfers: Transfer[]) => {
   return transfers.map(({ id }) => reasons.get(id))
 }
 
-const kept = async ({ id }: Transfer) => {
+const kept = async ({ id }: { id: string }) => {
   const { rows } = await service.db.query<{ state: string; crypto_tx_hash: Hex; raw_transaction: Buffer }>(
     'select state, crypto_tx_hash, raw_transaction from broadcasts where transfer_id = $1',
     [id],
@@ -1069,6 +1069,24 @@ describe('what the platform moves for itself', () => {
       status: 'COMPLETED',
       crypto_tx_hash: made.find(({ to }) => getAddress(to!) === cold)!.hash,
     })
+  })
+
+  test('goes out again with its kept bytes, once the chain has taken it back', async () => {
+    const wallet = await newWallet('ETHEREUM', { ETH: '3' })
+    const { chain, networks } = wallet
+    const cold = newAddress()
+    const { transfer } = await orderSend(wallet, 'ETH', '1', cold)
+    const resend = () => resendWithdrawal(service.db, networks, transfer.id)
+    await expect(resend()).rejects.toThrow(`withdrawal ${transfer.id} is PENDING`)
+    const before = await chain.snapshot()
+    await settleAll(wallet)
+    const { crypto_tx_hash: hash } = await kept(transfer)
+    await expect(resend()).rejects.toThrow(`the chain has ${hash}`)
+    await chain.revert({ id: before })
+    expect(await balance('ETHEREUM', cold, 'ETH')).toBe(0n)
+    expect(await resend()).toMatchObject({ transfer_id: transfer.id, crypto_tx_hash: hash })
+    await chain.waitForTransactionReceipt({ hash })
+    expect(await balance('ETHEREUM', cold, 'ETH')).toBe(10n ** 18n)
   })
 
   test('is refused where it would be lost, or is more than there is', async () => {

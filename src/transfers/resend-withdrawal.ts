@@ -31,7 +31,7 @@ export async function resendWithdrawal(
   transferId: string,
 ): Promise<ResentWithdrawal> {
   const { customer_id, type, status, network, crypto_tx_hash } = await find(db, transferId)
-  if (type !== 'CRYPTO_WITHDRAWAL' || network === 'WIRE')
+  if (type === 'WIRE_WITHDRAWAL' || network === 'WIRE')
     throw new Error(`withdrawal ${transferId} is a wire, which goes over no chain`)
   if (status === 'FAILED')
     throw new Error(`withdrawal ${transferId} is FAILED and was refunded: sending it again might pay it, too`)
