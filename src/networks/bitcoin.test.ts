@@ -1065,6 +1065,81 @@ describe.skipIf(!HAS_LITECOIND)('over a Litecoin node', () => {
       await node.restart(['-mempoolreplacement=1'])
     })
 
+    test.each([false, true])(
+      'what pays too little is not paid for again, whatever a stranger puts behind it (a stranger: %s)',
+      async (isPinned) => {
+        await node.restart()
+        await emptyWallet()
+        const [customer, stranger] = [await newDepositor(['5']), await newCustomer(service)]
+        await credit(service.ledger, stranger, 'LTC', '10')
+        setFees(cheap)
+        const trap = await node.newAddress()
+        const created = [await withdraw(stranger, '0.01', trap)]
+        for (let n = 0; n < 60; n++) created.push(await withdraw(customer, '0.002', await node.newAddress()))
+        await work()
+        await work()
+        const parent = (await kept(created[0]!)).crypto_tx_hash
+        expect((await kept(created.at(-1)!)).crypto_tx_hash).toBe(parent)
+        if (isPinned) {
+          const [theirs] = await received(trap)
+          const outputs: Record<string, string> = {}
+          for (let n = 0; n < 150; n++) outputs[await node.newAddress()] = '0.00006'
+          const spent = [{ txid: parent, vout: Number(theirs!.vout) }]
+          const raw = await node.miner.call<string>('createrawtransaction', spent, outputs)
+          const { hex } = await node.miner.call<{ hex: string }>('signrawtransactionwithwallet', raw)
+          await node.miner.call('sendrawtransaction', hex, 0)
+        }
+        const large = await pooled(parent)
+        const lifts: bigint[] = []
+        const base = minorOf('0.0005')
+        for (let n = 0n; n < 6n; n++) {
+          // A little dearer each time.
+          const rate = base + n * (base / 100n)
+          setFees(formatAmount(rate, 8))
+          created.push(await withdraw(customer, '0.002', await node.newAddress()))
+          await work()
+          await work()
+          const { vsize, fees } = await pooled((await kept(created.at(-1)!)).crypto_tx_hash)
+          // Beside its own fee.
+          lifts.push(minorOf(fees.base) - (rate * BigInt(vsize)) / 1_000n)
+        }
+        const whole = (base * BigInt(large.vsize)) / 1_000n - minorOf(large.fees.base)
+        expect(lifts[0]).toBeGreaterThanOrEqual(whole)
+        // A hundredth more is paid for as often, and change that is too small; not all of it again.
+        const again = lifts.slice(1)
+        expect(Math.max(...again.map(Number))).toBeLessThan(Number(whole) / 5)
+        expect(Number(again.reduce((sum, one) => sum + one))).toBeLessThan(Number(whole) / 2)
+        proxy.answer = undefined
+        await settle(created)
+        expect(await locks()).toEqual([])
+        await node.restart(['-mempoolreplacement=1'])
+      },
+    )
+
+    test('what cannot pay for what it waits for, too, pays for itself', async () => {
+      await node.restart()
+      await emptyWallet()
+      const customer = await newDepositor(['0.132'])
+      await credit(service.ledger, customer, 'LTC', '10')
+      setFees(cheap)
+      const created: Transfer[] = []
+      for (let n = 0; n < 60; n++) created.push(await withdraw(customer, '0.00203', await node.newAddress()))
+      await work()
+      await work()
+      setFees('0.003')
+      created.push(await withdraw(customer, '0.006', await node.newAddress()))
+      await work()
+      await work()
+      expect(await waitingReasons([created.at(-1)!])).toEqual([null])
+      const { ancestorcount, vsize, fees } = await pooled((await kept(created.at(-1)!)).crypto_tx_hash)
+      expect(ancestorcount).toBe('2')
+      expect(minorOf(fees.base)).toBeGreaterThanOrEqual((minorOf('0.003') * BigInt(vsize)) / 1_000n)
+      proxy.answer = undefined
+      await settle(created)
+      expect(await locks()).toEqual([])
+      await node.restart(['-mempoolreplacement=1'])
+    })
+
     test('nothing is signed on the change of what is replaced', async () => {
       await emptyWallet()
       const customer = await newDepositor(['5'])

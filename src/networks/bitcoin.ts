@@ -66,6 +66,8 @@ const PAYMENTS_MAX = 250
 const CONSOLIDATED_MIN = 2
 /** Most transactions that are made and tried, before one is signed that the node would take. */
 const TRIES_MAX = 12
+/** The rates that so many of the newest transactions have paid up to are remembered. */
+const REMEMBERED_MAX = 1_000
 /** Most times that coins are chosen anew, because those that were chosen are change of what pays too little. */
 const LIFT_TRIES_MAX = 3
 /** Inputs with a higher sequence cannot be replaced (BIP 125). */
@@ -159,7 +161,11 @@ interface Coins {
   shallow: bigint
   /** Change of what is signed and not broadcast. */
   unsentChange: bigint
+  /** The hashes of what is signed and has not ended. */
+  kept: ReadonlySet<string>
 }
+
+interface SigningLimits extends PlanLimits, Pick<Coins, 'kept'> {}
 
 /** A transaction that is signed and has not ended. */
 interface KeptTransaction {
@@ -175,11 +181,11 @@ interface Payable extends Payment {
   withdrawal: Withdrawal
 }
 
-/** A transaction in the mempool. What is behind it counts it, too. */
+/** A transaction in the mempool. What it waits for counts it, too. */
 interface PooledTransaction {
   vsize: string
-  descendantsize: string
-  fees: { base: string; descendant: string }
+  ancestorsize: string
+  fees: { base: string; ancestor: string }
 }
 
 interface Unspent {
@@ -263,6 +269,9 @@ export function bitcoinAdapter(
   assert(ceiling !== undefined && ceiling > 0n, `the fee ceiling of ${network} is no amount of ${coin}`)
   assert(Number.isInteger(depth) && depth >= 1, `the confirmations of ${network} are no depth`)
 
+  /** By a transaction's hash, the rate up to which it and those before it have paid for what they wait for. */
+  const paidUpTo = new Map<string, bigint>()
+
   const canonical = (address: string) => canonicalAddress(network, address, { testNetworks: true })
   const inCoin = (minor: bigint) => `${formatAmount(minor, DECIMALS)} ${coin}`
 
@@ -328,6 +337,7 @@ export function bitcoinAdapter(
         .filter(({ unsent, payments }) => unsent && payments !== undefined)
         .flatMap(({ raw_transaction, payments }) => decode(raw_transaction).outputs.slice(payments))
         .reduce((sum, amount) => sum + amount, 0n),
+      kept: new Set(kept.map(({ crypto_tx_hash }) => crypto_tx_hash)),
     }
   }
 
@@ -484,7 +494,7 @@ export function bitcoinAdapter(
       const payable = await payableOf(payouts, signings)
       const [reserved] = await longestWaiting(tx, network, config.reserveAfterMs)
       const chosen = choose(payable, coins, rate, reserved, signings)
-      const limits = { rate, changeScriptBytes: dialect.changeScriptBytes }
+      const limits = { rate, changeScriptBytes: dialect.changeScriptBytes, kept: coins.kept }
       await signSome(chosen, coins.ready, limits, signings)
     } else await signConsolidation(consolidations[0]!, coins, rate, signings)
     for (const one of consolidations)
@@ -498,7 +508,7 @@ export function bitcoinAdapter(
    */
   async function signConsolidation(
     withdrawal: Withdrawal,
-    { ready }: Coins,
+    { ready, kept }: Coins,
     rate: bigint,
     signings: Map<Withdrawal, Signing>,
   ): Promise<void> {
@@ -510,7 +520,7 @@ export function bitcoinAdapter(
     }
     const payable = await payableOf([withdrawal], signings)
     const coins = mergeable(ready, most)
-    const limits = { rate, changeScriptBytes: dialect.changeScriptBytes, consolidates: true }
+    const limits = { rate, changeScriptBytes: dialect.changeScriptBytes, consolidates: true, kept }
     if (payable.some((one) => !new Batch<Payable>(coins, limits).add(one)))
       signings.set(withdrawal, waits('coins that it was to merge are spent: cancel it, and order another'))
     else await signSome(payable, coins, limits, signings)
@@ -633,7 +643,7 @@ export function bitcoinAdapter(
   async function signSome(
     chosen: Payable[],
     coins: readonly Coin[],
-    limits: PlanLimits,
+    limits: SigningLimits,
     signings: Map<Withdrawal, Signing>,
   ): Promise<void> {
     const left: Payable[][] = [chosen]
@@ -668,9 +678,10 @@ export function bitcoinAdapter(
   async function signOne(
     some: Payable[],
     coins: readonly Coin[],
-    limits: PlanLimits,
+    limits: SigningLimits,
   ): Promise<{ signed: SignedTransaction; paid: Payable[] } | { reason: string; ofAll: boolean }> {
-    const { plan, paid } = await planned(some, coins, limits)
+    const { plan, paid, lifts } = await planned(some, coins, limits)
+    if (paid.length === 0) return { reason: 'the hot wallet has too little for its fee', ofAll: true }
     const scripts = await changeScripts(plan.change.length)
     const unsigned = RawOldTx.encode({
       version: 2,
@@ -712,37 +723,56 @@ export function bitcoinAdapter(
       return { reason, ofAll: /fee|chain|mempool|missing|conflict/i.test(reason) }
     }
     await setLocks('lock', inputs)
+    if (lifts) rememberPaid(txid, limits.rate)
     return { signed: { raw_transaction, crypto_tx_hash: txid, payments: paid.length }, paid }
   }
 
-  /** Chooses the coins, with the fee that those of them need which are change of what pays too little. */
+  /** Forgets the oldest. */
+  function rememberPaid(hash: string, rate: bigint): void {
+    const [oldest] = paidUpTo.keys()
+    if (paidUpTo.size >= REMEMBERED_MAX && oldest !== undefined) paidUpTo.delete(oldest)
+    paidUpTo.set(hash, rate)
+  }
+
+  /**
+   * Chooses the coins, with the fee that those of them need which are change of what pays too little. Where the wallet has
+   * too little for that, it pays its own fee only and waits with the others: `lifts` says whether it pays all.
+   */
   async function planned(
     some: Payable[],
     coins: readonly Coin[],
-    limits: PlanLimits,
-  ): Promise<{ plan: Plan<Payable>; paid: Payable[] }> {
-    let lift = 0n
-    for (let tries = 1; ; tries++) {
+    limits: SigningLimits,
+  ): Promise<{ plan: Plan<Payable>; paid: Payable[]; lifts: boolean }> {
+    const plannedWith = (lift: bigint) => {
       const batch = new Batch<Payable>(coins, { ...limits, lift })
       const paid = some.filter((one) => batch.add(one))
-      const plan = batch.plan()
+      return { plan: batch.plan(), paid }
+    }
+    let lift = 0n
+    for (let tries = 1; ; tries++) {
+      const { plan, paid } = plannedWith(lift)
+      if (paid.length === 0) return { ...plannedWith(0n), lifts: false }
       const unmined = plan.coins.filter(({ isMined }) => !isMined).map(({ outpoint }) => hashIn(outpoint))
-      const missing = await missingFee(unmined, limits.rate)
+      const missing = await missingFee(unmined, limits)
       // What is paid for them may take another coin, whose transaction may lack something, too.
-      if (missing <= lift || tries === LIFT_TRIES_MAX || paid.length === 0) return { plan, paid }
+      if (missing <= lift || tries === LIFT_TRIES_MAX) return { plan, paid, lifts: missing <= lift }
       lift = missing
     }
   }
 
   /**
-   * What these transactions in the mempool, and those that they wait for, lack at a rate, but for those that a transaction
-   * behind them has paid for already. It adds to `lifted` all that it looked at, and passes over what is there. Nodes of
-   * networks without replacements make blocks without looking at what is behind a transaction: nothing is lacking there.
+   * What these transactions in the mempool, and those that they wait for, lack at a rate. What a transaction of ours behind
+   * one of them has paid for it already is not lacking: up to the rate of that transaction with all that it waits for, or up
+   * to the rate that it is remembered for. What strangers put behind it changes nothing. That of one that is to be
+   * replaced (`but`) does not count, nor what is remembered: others may rely on what it pays.
+   *
+   * It adds to `lifted` all that it looked at, and passes over what is there. Nodes of networks without replacements make
+   * blocks without looking at what is behind a transaction: nothing is lacking there.
    */
   async function missingFee(
     hashes: readonly string[],
-    rate: bigint,
-    lifted = new Set<string>(),
+    { rate, kept }: Pick<SigningLimits, 'rate' | 'kept'>,
+    { lifted = new Set<string>(), but }: { lifted?: Set<string>; but?: string } = {},
   ): Promise<bigint> {
     if (!dialect.isReplaceable || hashes.length === 0) return 0n
     const parents = [...new Set(hashes)]
@@ -758,14 +788,22 @@ export function bitcoinAdapter(
       all.set(hash, entry)
       for (const [ancestor, its] of Object.entries(known(below[index]!) ?? {})) all.set(ancestor, its)
     }
-    let missing = 0n
-    for (const [hash, { vsize, descendantsize, fees }] of all) {
-      if (lifted.has(hash)) continue
-      lifted.add(hash)
-      const lack = perKvb(rate, BigInt(vsize)) - minorOf(fees.base)
-      if (lack > 0n && minorOf(fees.descendant) < perKvb(rate, BigInt(descendantsize))) missing += lack
-    }
-    return missing
+    const cheap = [...all].filter(
+      ([hash, { vsize, fees }]) => !lifted.has(hash) && minorOf(fees.base) < perKvb(rate, BigInt(vsize)),
+    )
+    for (const hash of all.keys()) lifted.add(hash)
+    const behind = await rpc.batch<Record<string, PooledTransaction>>(
+      cheap.map(([hash]) => ['getmempooldescendants', hash, true]),
+    )
+    return cheap.reduce((missing, [, { vsize, fees }], index) => {
+      const paidRates = Object.entries(known(behind[index]!) ?? {}).map(([hash, { ancestorsize, fees }]) => {
+        if (hash === but || !kept.has(hash)) return 0n
+        const together = (minorOf(fees.ancestor) * 1_000n) / BigInt(ancestorsize)
+        return larger(together, but === undefined ? (paidUpTo.get(hash) ?? 0n) : 0n)
+      })
+      const paid = perKvb(paidRates.reduce(larger, 0n), BigInt(vsize))
+      return missing + larger(perKvb(rate, BigInt(vsize)) - larger(paid, minorOf(fees.base)), 0n)
+    }, 0n)
   }
 
   /** Scripts of new addresses for change. */
@@ -1156,12 +1194,10 @@ export function bitcoinAdapter(
     const rate = await feeRate()
     const { incrementalfee } = await rpc.call<{ incrementalfee: string }>('getnetworkinfo')
     // What is signed on the change of one that is replaced could never be made.
-    const parents = new Set(
-      (await keptTransactions(tx)).flatMap(({ raw_transaction }) =>
-        decode(raw_transaction).inputs.map(hashIn),
-      ),
-    )
-    const rates = { current: rate, step: minorOf(incrementalfee), lifted: new Set<string>() }
+    const all = await keptTransactions(tx)
+    const parents = new Set(all.flatMap(({ raw_transaction }) => decode(raw_transaction).inputs.map(hashIn)))
+    const kept = new Set(all.map(({ crypto_tx_hash }) => crypto_tx_hash))
+    const rates = { current: rate, step: minorOf(incrementalfee), lifted: new Set<string>(), kept }
     const replacements = new Map<string, SignedTransaction | undefined>()
     for (const { crypto_tx_hash } of withdrawals) {
       if (replacements.has(crypto_tx_hash)) continue
@@ -1178,7 +1214,7 @@ export function bitcoinAdapter(
   /** Of the transaction that pays these, which are all that it pays. */
   async function replacement(
     together: BroadcastWithdrawal[],
-    rates: { current: bigint; step: bigint; lifted: Set<string> },
+    rates: { current: bigint; step: bigint; lifted: Set<string>; kept: ReadonlySet<string> },
   ): Promise<SignedTransaction | undefined> {
     const { raw_transaction, crypto_tx_hash } = together[0]!
     // Only a consolidation has a maximum of its own.
@@ -1210,7 +1246,8 @@ export function bitcoinAdapter(
     const own = perKvb(rates.current, size)
     const parents = decode(raw_transaction).inputs.map(hashIn)
     const looked = new Set(rates.lifted)
-    const lift = await missingFee(parents, rates.current, looked)
+    const atRate = { rate: rates.current, kept: rates.kept }
+    const lift = await missingFee(parents, atRate, { lifted: looked, but: crypto_tx_hash })
     // Where the change does not do for both, its own fee comes first.
     const lifts = own + lift - paid <= there
     const fee = lifts ? own + lift : own
