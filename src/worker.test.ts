@@ -1,10 +1,24 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { pino } from 'pino'
-import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest'
 import { credit, newCustomer, startTestService, type TestService } from '../test/support.ts'
+import { deposit } from './ledger/movements/deposit.ts'
+import { selectFreezes } from './ledger/records/freezes.ts'
 import type { Transfer } from './ledger/records/transfer.ts'
 import type { NetworkAdapter, Networks } from './networks/networks.ts'
 import { startWorker } from './worker.ts'
+
+/** How long a rest of a minute takes: a test may shorten those of the loops that look once a minute. */
+const minute = vi.hoisted(() => ({ ms: 60_000 }))
+vi.mock('node:timers/promises', async (importOriginal) => {
+  const timers = await importOriginal<typeof import('node:timers/promises')>()
+  const setTimeout: typeof timers.setTimeout = (ms, value, options) =>
+    timers.setTimeout(ms === 60_000 ? minute.ms : ms, value, options)
+  return { ...timers, setTimeout }
+})
+afterEach(() => {
+  minute.ms = 60_000
+})
 
 let service: TestService
 beforeAll(async () => {
@@ -77,4 +91,68 @@ test('a node that hangs delays no other network: not its withdrawals, nor its de
     hanging.abort()
     await worker.stop()
   }
+})
+
+/** Runs a worker in this mode until the expectations hold. */
+async function runUntil(
+  mode: 'live' | 'sandbox',
+  networks: Networks,
+  expectations: () => Promise<void>,
+): Promise<void> {
+  const worker = startWorker({
+    db: service.db,
+    ledger: service.ledger,
+    networks,
+    settings: { ...service.settings, mode },
+    log: pino({ level: 'silent' }),
+  })
+  try {
+    await vi.waitFor(expectations, 10_000)
+  } finally {
+    await worker.stop()
+  }
+}
+
+test('in live mode, a network that holds less than is in custody is frozen', async () => {
+  minute.ms = 20
+  const { customer_id, profile_id } = await newCustomer(service)
+  const arrived = {
+    profile_id,
+    type: 'CRYPTO_DEPOSIT',
+    asset: 'BTC',
+    minor: 200_000_000n,
+    arrivedAt: 'custody:BITCOIN',
+    place: { id: crypto.randomUUID() },
+    record: { crypto_network: 'BITCOIN' },
+  } as const
+  await service.ledger.submit(customer_id, deposit(customer_id, arrived))
+  let looks = 0
+  const bitcoin: NetworkAdapter = {
+    ...service.networks.get('BITCOIN')!,
+    status: async () => {
+      looks += 1
+      return { height: 1, held: { BTC: '1' } }
+    },
+  }
+  await runUntil('live', new Map([['BITCOIN', bitcoin]]), async () => {
+    expect(await selectFreezes(service.db)).toMatchObject([
+      { kind: 'NETWORK', subject: 'BITCOIN', reason: 'CUSTODY_SHORT' },
+    ])
+  })
+  expect(looks).toBeGreaterThanOrEqual(2)
+})
+
+test('a fee quote that expired unused is deleted, and an open one is not', async () => {
+  const { customer_id } = await newCustomer(service)
+  const { rows } = await service.db.query<{ id: string }>(
+    `insert into fee_quotes (customer_id, id, created_at, expires_at, asset, crypto_network, destination_address, fee, amount)
+     select $1, gen_random_uuid(), now(), now() + hours * interval '1 hour', 'USDP', 'ETHEREUM', 'x', 1, 1
+     from unnest(array[-2, 1]) as hours
+     returning id`,
+    [customer_id],
+  )
+  await runUntil('sandbox', new Map(), async () => {
+    const left = await service.db.query('select id from fee_quotes where customer_id = $1', [customer_id])
+    expect(left.rows).toEqual([{ id: rows[1]!.id }])
+  })
 })

@@ -99,6 +99,10 @@ test('a file is read, with its secrets from the environment and from files', asy
     minimum: '20',
   })
   expect((await read(litecoin({ fee_margin: '7.5' }))).get('LITECOIN')!.adapter.feeMargin).toBe('7.5')
+  const minimum = async (changes = {}) =>
+    (await read(litecoin(changes))).get('LITECOIN')!.adapter.minimumDeposit!('LTC')
+  expect([await minimum(), await minimum({ minimum_deposit: { LTC: '0.5' } })]).toEqual(['0.002', '0.5'])
+  expect([...networks.values()].map((network) => network.adapter.carriesNoMemo)).toEqual([true, true])
   expect((await adapter.newDepositAddress!('ETHEREUM', randomUUID())).address).toMatch(/^0x/)
   // Without a key for them there are no deposit addresses.
   const without = await read(ethereum({ deposit_key: undefined, low_mark: undefined }))
