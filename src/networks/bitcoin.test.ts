@@ -1140,6 +1140,29 @@ describe.skipIf(!HAS_LITECOIND)('over a Litecoin node', () => {
       await node.restart(['-mempoolreplacement=1'])
     })
 
+    test('a withdrawal of more coins than one transaction can spend waits, and the reason names the consolidation', async () => {
+      await emptyWallet()
+      const customer = await newCustomer(service)
+      await credit(service.ledger, customer, 'LTC', '15')
+      // A wallet of 1,400 coins takes the node minutes to make, so its list of them is written here.
+      const listed = Array.from({ length: 1_400 }, (_, index) => ({
+        txid: index.toString(16).padStart(64, '0'),
+        ...{ vout: 0, amount: 0.01, confirmations: DEPTH, spendable: true, safe: true },
+        scriptPubKey: `0014${'00'.repeat(20)}`,
+      }))
+      proxy.answer = (calls) =>
+        calls.includes('"listunspent"') ? JSON.stringify({ id: 0, result: listed, error: null }) : undefined
+      const created = await withdraw(customer, '13.5', await node.newAddress())
+      await work()
+      proxy.answer = undefined
+      expect(await waitingReasons([created])).toEqual([
+        "the hot wallet has 14 LTC to spend, and 13.5 LTC and the fee are needed; it is in 1400 coins, of which one transaction can spend 1323, and these hold 13.23 LTC: 'bursar wallet consolidate' merges them",
+      ])
+      expect(await locks()).toEqual([])
+      await newDepositor(['14'])
+      await settle([created])
+    })
+
     test('nothing is signed on the change of what is replaced', async () => {
       await emptyWallet()
       const customer = await newDepositor(['5'])
