@@ -401,6 +401,36 @@ test('in live mode, nodes that say the same or can be changed on their way, open
   expect(found.filter((line) => line.includes('verify_rpc_url is on another machine'))).toEqual([])
 })
 
+test('in live mode, limits of a network that are set out of reach, and those that are just within', async () => {
+  const path = join(await ownFolder(), 'networks.json')
+  const section = {
+    ...{ adapter: 'evm', rpc_url: 'http://127.0.0.1:1', verify_rpc_url: 'http://127.0.0.1:2' },
+    ...{ hot_wallet_key: { env: 'HOT' }, confirmations: 12, fee_ceiling: '100' },
+  }
+  const environment = {
+    ...{ DATABASE_URL: database.url, BURSAR_MODE: 'live' },
+    ...{ BURSAR_NETWORKS_FILE: path, HOT: '11'.repeat(32) },
+  }
+  const about = async (limits: object) => {
+    await writeFile(path, JSON.stringify({ ETHEREUM: { ...section, ...limits } }))
+    return (await doctor(environment)).found.filter((line) => line.includes('stop nothing'))
+  }
+  const high = {
+    ...{ fees_loss_factor: '20.1', fees_loss_minimum: '10.01', sweep_cost_max: '100' },
+    verify_above: { ETH: '3000.1', LINK: '5' },
+  }
+  expect(await about(high)).toEqual([
+    'WARN networks: ETHEREUM: limits are set so high that they stop nothing: fees_loss_factor is 20.1, above 20; ' +
+      'fees_loss_minimum is 10.01, above 10 ETH; sweep_cost_max is 100, above 99.9999 %; ' +
+      'verify_above.ETH is 3000.1, above the largest withdrawal, 3000',
+  ])
+  const within = {
+    ...{ fees_loss_factor: '20', fees_loss_minimum: '10', sweep_cost_max: '99.9' },
+    verify_above: { ETH: '3000' },
+  }
+  expect(await about(within)).toEqual([])
+})
+
 test('a sandbox with a main network', async () => {
   const path = join(await ownFolder(), 'networks.json')
   const section = { adapter: 'evm', rpc_url: 'http://127.0.0.1:1', confirmations: 12, fee_ceiling: '100' }

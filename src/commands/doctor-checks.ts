@@ -368,7 +368,7 @@ async function networks(settings: Settings, db: Database | undefined): Promise<V
 /** What a file may say that puts real money at risk, though it works. */
 async function unsafeNetworks(opened: Awaited<ReturnType<typeof openNetworks>>): Promise<Verdict[]> {
   const found: Verdict[] = []
-  for (const [name, { hasSecondNode, nodes, secretFiles, withoutMinimum }] of opened) {
+  for (const [name, { hasSecondNode, nodes, secretFiles, withoutMinimum, outOfReach }] of opened) {
     if (hasSecondNode === false)
       found.push(
         warn(
@@ -399,6 +399,13 @@ async function unsafeNetworks(opened: Awaited<ReturnType<typeof openNetworks>>):
         warn(
           `${name}: every deposit of ${withoutMinimum.join(', ')} is credited, also one that costs more than it brings`,
           'leave minimum_deposit out, or above 0 (docs/networks.md)',
+        ),
+      )
+    if (outOfReach.length > 0)
+      found.push(
+        warn(
+          `${name}: limits are set so high that they stop nothing: ${outOfReach.join('; ')}`,
+          'lower them, or leave them out (docs/networks.md)',
         ),
       )
   }

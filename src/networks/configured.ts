@@ -19,7 +19,7 @@ import { bitcoinRpc } from './bitcoin-rpc.ts'
 import { onChainOf, requireChainId, type Mode } from './chain-of-mode.ts'
 import { evmAdapter } from './evm.ts'
 import { depositKeysOf, type DepositKey } from './evm-deposit-keys.ts'
-import { sweepTermsOf, type SweepConfig } from './evm-sweep-worth.ts'
+import { PERCENT_DECIMALS, sweepTermsOf, type SweepConfig } from './evm-sweep-worth.ts'
 import { tokensOf, type EvmSigner } from './evm-transactions.ts'
 import { NodeFailure } from './node-failure.ts'
 import { FEE_MARGIN_DECIMALS, FEES_FACTOR_DECIMALS, type NetworkAdapter } from './networks.ts'
@@ -146,6 +146,8 @@ export interface ConfiguredNetwork {
   secretFiles: { field: string; path: string }[]
   /** Assets of which every deposit is credited, however small: `minimum_deposit` is 0. */
   withoutMinimum: string[]
+  /** Limits that are set so far out that they stop nothing: each setting with its value, and the rule. */
+  outOfReach: string[]
 }
 
 /**
@@ -200,6 +202,7 @@ export async function configuredNetworks(
       withoutMinimum: Object.entries(minimum_deposit).flatMap(([asset, amount]) =>
         requireAmount(`${network}.minimum_deposit`, amount, decimalsOf(asset)) === 0n ? [asset] : [],
       ),
+      outOfReach: limitsOutOfReach(network, section as Static<typeof EvmSection>),
     })
   }
   return networks
@@ -242,15 +245,59 @@ function feesLossOf(
   network: CryptoNetwork,
   { fees_loss_factor = FEES_LOSS_FACTOR, fees_loss_minimum }: Static<typeof EvmSection>,
 ): NonNullable<NetworkAdapter['feesLoss']> {
-  const { gasAsset } = NETWORKS[network]
-  const decimals = decimalsOf(gasAsset)
+  const decimals = decimalsOf(NETWORKS[network].gasAsset)
   const factor = requireAmount(`${network}.fees_loss_factor`, fees_loss_factor, FEES_FACTOR_DECIMALS)
   if (factor < 10n ** BigInt(FEES_FACTOR_DECIMALS))
     throw new Error(`${network}.fees_loss_factor must be at least 1`)
-  const fee = parseAmount(findAsset(gasAsset)!.networks[network]!.fee, decimals)!
-  const minimum = fees_loss_minimum ?? formatAmount(fee * FEES_LOSS_MINIMUM_FEES, decimals)
+  const minimum = fees_loss_minimum ?? formatAmount(feesLossMinimumOf(network), decimals)
   requireAmount(`${network}.fees_loss_minimum`, minimum, decimals)
   return { factor: fees_loss_factor, minimum }
+}
+
+/** Minor units of the network's own asset, where the section names none. */
+function feesLossMinimumOf(network: CryptoNetwork): bigint {
+  const { gasAsset } = NETWORKS[network]
+  const { fee } = findAsset(gasAsset)!.networks[network]!
+  return parseAmount(fee, decimalsOf(gasAsset))! * FEES_LOSS_MINIMUM_FEES
+}
+
+/** A factor above this is no limit: withdrawals that cost 20 times their fees are a loss that a person should look at. */
+const FEES_LOSS_FACTOR_HIGH = 20n
+/** How many times the minimum that holds unless one is given. */
+const FEES_LOSS_MINIMUM_HIGH = 10n
+/** Percent: such a sweep costs as much as it moves. */
+const SWEEP_COST_HIGH = 100n
+
+/**
+ * The limits of a section that is read already, which stop nothing at their values. `verify_above` is too high above the
+ * largest withdrawal of the asset: a forged deposit of that much can leave at once.
+ */
+function limitsOutOfReach(
+  network: CryptoNetwork,
+  { fees_loss_factor, fees_loss_minimum, sweep_cost_max, verify_above = {} }: Static<typeof EvmSection>,
+): string[] {
+  const { gasAsset } = NETWORKS[network]
+  const largest = (asset: string) => findAsset(asset)!.networks[network]!.maximum
+  const leastLoss = feesLossMinimumOf(network) * FEES_LOSS_MINIMUM_HIGH
+  const found: string[] = []
+  const look = (field: string, value: string | undefined, decimals: number, most: bigint, rule: string) => {
+    if (value !== undefined && parseAmount(value, decimals)! > most)
+      found.push(`${field} is ${value}, above ${rule}`)
+  }
+  const whole = (count: bigint, decimals: number) => count * 10n ** BigInt(decimals)
+  const factorMost = whole(FEES_LOSS_FACTOR_HIGH, FEES_FACTOR_DECIMALS)
+  look('fees_loss_factor', fees_loss_factor, FEES_FACTOR_DECIMALS, factorMost, `${FEES_LOSS_FACTOR_HIGH}`)
+  const gasDecimals = decimalsOf(gasAsset)
+  const leastLossText = `${formatAmount(leastLoss, gasDecimals)} ${gasAsset}`
+  look('fees_loss_minimum', fees_loss_minimum, gasDecimals, leastLoss, leastLossText)
+  const costMost = whole(SWEEP_COST_HIGH, PERCENT_DECIMALS) - 1n
+  look('sweep_cost_max', sweep_cost_max, PERCENT_DECIMALS, costMost, '99.9999 %')
+  for (const [asset, amount] of Object.entries(verify_above)) {
+    const decimals = decimalsOf(asset)
+    const most = parseAmount(largest(asset), decimals)!
+    look(`verify_above.${asset}`, amount, decimals, most, `the largest withdrawal, ${largest(asset)}`)
+  }
+  return found
 }
 
 function readSections(content: string): Record<string, unknown> {

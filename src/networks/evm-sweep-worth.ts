@@ -23,7 +23,8 @@ export interface SweepConfig {
 }
 
 const COST_MAX_PERCENT = '5'
-const PERCENT_DECIMALS = 4
+/** Of `sweep_cost_max`. */
+export const PERCENT_DECIMALS = 4
 const WHOLE = 100n * 10n ** BigInt(PERCENT_DECIMALS)
 
 /** Reads the terms. Throws an Error that names the field and the rule. */
