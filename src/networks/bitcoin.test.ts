@@ -1144,7 +1144,7 @@ describe.skipIf(!HAS_LITECOIND)('over a Litecoin node', () => {
       await emptyWallet()
       const customer = await newCustomer(service)
       await credit(service.ledger, customer, 'LTC', '15')
-      // A wallet of 1,400 coins takes the node minutes to make, so its list of them is written here.
+      // The list of coins is written here, which spares the node from making 1,400 of them.
       const listed = Array.from({ length: 1_400 }, (_, index) => ({
         txid: index.toString(16).padStart(64, '0'),
         ...{ vout: 0, amount: 0.01, confirmations: DEPTH, spendable: true, safe: true },
