@@ -125,8 +125,8 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   assets: [],
   /** The master keys: how they are given, and what is derived from them. */
   keys: ['settings'],
-  settings: [],
   log: ['settings'],
+  settings: [],
 }
 
 /**

@@ -37,6 +37,8 @@ test("an operator's day is as its page tells it", { timeout: 120_000 }, async ()
     .split('\n')
     .flatMap((line) => (line === '' ? [] : (JSON.parse(line) as { msg: string }).msg))
   expect(done).toEqual([
+    'created a customer',
+    'created a client',
     'identity approve',
     'recorded a wire that arrived',
     'took a wire',

@@ -348,6 +348,10 @@ export const runBursar = (
 export const toldIn = ({ stderr }: Ended): string[] =>
   stderr.split('\n').filter((line) => line !== '' && !line.startsWith('{"level"'))
 
+/** Standard error without the lines of the log that say who did what. */
+export const withoutOperators = (stderr: string): string =>
+  stderr.replaceAll(/^{"level":30,.*"user":".*}\n/gm, '')
+
 /** The lines of standard error that are the log's. */
 export const loggedIn = ({ stderr }: Ended): Record<string, unknown>[] =>
   stderr

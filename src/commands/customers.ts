@@ -30,8 +30,9 @@ export function customerCommands(program: Command): void {
     .requiredOption('--name <name>', 'name of the customer')
     .option('--json', 'print JSON')
     .action(({ name, json }: { name: string; json?: true }) =>
-      withMigratedDatabase(async (db) => {
+      withMigratedDatabase(async (db, settings) => {
         const made = await transaction(db, (tx) => createCustomer(tx, name))
+        logOperator(settings, 'created a customer', made)
         print(json ? made : `customer_id: ${made.customer_id}\nprofile_id:  ${made.profile_id}`)
       }),
     )
@@ -107,6 +108,12 @@ export function customerCommands(program: Command): void {
         const granted = grantable(options.scopes, settings.mode)
         await requireCustomer(db, options.customer)
         const made = await createApiClient(db, options.customer, granted)
+        const { client_id } = made
+        logOperator(settings, 'created a client', {
+          client_id,
+          customer_id: options.customer,
+          scopes: granted,
+        })
         print(options.json ? made : `client_id:     ${made.client_id}\nclient_secret: ${made.client_secret}`)
       }),
     )

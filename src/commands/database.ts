@@ -6,7 +6,7 @@ import { verify } from '../ledger/verify.ts'
 import { WithdrawalMacs } from '../ledger/withdrawal-macs.ts'
 import { configuredTokens } from '../networks/configured.ts'
 import { blame } from '../settings.ts'
-import { EXIT, withDatabase, withMigratedDatabase } from './command-line.ts'
+import { EXIT, logOperator, withDatabase, withMigratedDatabase } from './command-line.ts'
 import { print, progress } from './output.ts'
 
 /** `bursar migrate`, `bursar verify` and `bursar deployment`. */
@@ -82,8 +82,9 @@ export function databaseCommands(program: Command): void {
     .argument('<url>', 'BURSAR_BASE_URL from now on, or BURSAR_OAUTH_ISSUER', issuerUrl)
     .option('--json', 'print JSON')
     .action((url: string, { json }: { json?: true }) =>
-      withDatabase(async (db) => {
+      withDatabase(async (db, settings) => {
         const stamp = await changeIssuer(db, url)
+        logOperator(settings, 'changed the issuer', { issuer: stamp.issuer })
         print(json ? stamp : `The issuer is ${stamp.issuer} from the next start on.`)
       }),
     )

@@ -8,7 +8,7 @@ import type { Settings } from '../settings.ts'
 import { resumeAfterReorganisation } from '../transfers/deposit-reorganisations.ts'
 import { selectUncredited, type ListedDeposit } from '../transfers/incoming-transfers.ts'
 import { creditSaidDeposit, rescanDeposits } from '../transfers/recover-deposits.ts'
-import { withDatabase } from './command-line.ts'
+import { logOperator, withDatabase } from './command-line.ts'
 import { print } from './output.ts'
 import { transactionHash } from './networks.ts'
 
@@ -52,6 +52,7 @@ export function depositCommands(program: Command): void {
       onNetwork(options.network, async (context, adapter) => {
         const result = await rescanDeposits(context, options.network, adapter, options.from, options.to)
         const { found, credited } = result
+        logOperator(context.settings, 'read blocks for deposits again', { ...result, ...blocksOf(options) })
         print(options.json ? result : `Found ${found} deposits that were missed, credited ${credited}.`)
       }),
     )
@@ -69,8 +70,12 @@ export function depositCommands(program: Command): void {
     )
     .option('--json', 'print JSON')
     .action((options: { network: CryptoNetwork; fromBlock?: bigint; json?: true }) =>
-      onNetwork(options.network, async ({ db }, adapter) => {
+      onNetwork(options.network, async ({ db, settings }, adapter) => {
         const cursor = await resumeAfterReorganisation(db, options.network, adapter, options.fromBlock)
+        logOperator(settings, 'let a network go on after a reorganisation', {
+          network: options.network,
+          cursor,
+        })
         const gone = await selectUncredited(db, options.network, 'REORGANISED', LIST_MAX)
         if (options.json) return print({ network: options.network, cursor, gone })
         print(`${options.network} goes on${cursor === null ? '' : ` behind block ${cursor.split(':')[0]!}`}.`)
@@ -103,6 +108,7 @@ export function depositCommands(program: Command): void {
           const { address, asset, amount, txHash: crypto_tx_hash } = options
           const said = { address, asset, amount, crypto_tx_hash }
           const transfer = await creditSaidDeposit(context, options.network, adapter, said)
+          logOperator(context.settings, 'credited a deposit', { transfer_id: transfer.id, ...said })
           print(
             options.json
               ? transfer
@@ -111,6 +117,9 @@ export function depositCommands(program: Command): void {
         }),
     )
 }
+
+/** The blocks of a rescan, as text: JSON has no bigint. */
+const blocksOf = ({ from, to }: { from: bigint; to: bigint }) => ({ from: String(from), to: String(to) })
 
 interface ListOptions {
   network?: CryptoNetwork

@@ -6,7 +6,7 @@ import {
   rotateSigningKeys,
   type SigningKeySummary,
 } from '../oauth/signing-keys.ts'
-import { uuid, withDatabase, withMigratedDatabase } from './command-line.ts'
+import { logOperator, uuid, withDatabase, withMigratedDatabase } from './command-line.ts'
 import { print, table } from './output.ts'
 
 /** `bursar keys`. */
@@ -44,6 +44,7 @@ export function keyCommands(program: Command): void {
     .action(({ now = false, json }: { now?: boolean; json?: true }) =>
       withMigratedDatabase(async (db, settings) => {
         const made = await rotateSigningKeys(db, await openMasterKeys(settings), { now })
+        logOperator(settings, 'made a signing key', { id: made.id, signs_from: made.signs_from })
         if (json) return print(made)
         const { id, signs_from } = made
         print(`Signing key ${id} signs new tokens from ${signs_from} on.`)
@@ -61,8 +62,9 @@ export function keyCommands(program: Command): void {
     .argument('<id>', 'signing key', uuid)
     .option('--json', 'print JSON')
     .action((id: string, { json }: { json?: true }) =>
-      withDatabase(async (db) => {
+      withDatabase(async (db, settings) => {
         const retired = await retireSigningKey(db, id)
+        if (retired) logOperator(settings, 'retired a signing key', { id })
         if (json) return print({ id, retired })
         print(retired ? `Signing key ${id} is retired.` : `Signing key ${id} was retired before.`)
       }),

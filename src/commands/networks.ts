@@ -63,6 +63,7 @@ export function networkCommands(program: Command): void {
       withDatabase(async (db, settings) => {
         const macs = new WithdrawalMacs(await openMasterKeys(settings))
         const sealed = await transaction(db, (tx) => sealWithdrawal(tx, macs, id))
+        logOperator(settings, 'sealed a withdrawal', { transfer_id: id, customer_id: sealed.customer_id })
         if (json) return print(sealed)
         const { customer_id, profile_id, asset, amount, network, destination, memo } = sealed
         print(`Withdrawal ${id} of customer ${customer_id}, profile ${profile_id}, is sealed:`)
@@ -103,6 +104,7 @@ export function networkCommands(program: Command): void {
         const real = await openNetworks(settings, db)
         const adapters = new Map([...real].map(([network, { adapter }]) => [network, adapter]))
         const marked = await markWithdrawalPaid(db, adapters, id, txHash)
+        logOperator(settings, 'marked a withdrawal as paid', { transfer_id: id, crypto_tx_hash: txHash })
         print(
           json ? marked : `Withdrawal ${id} is paid by ${marked.crypto_tx_hash} on ${marked.crypto_network}.`,
         )
@@ -151,6 +153,7 @@ export function networkCommands(program: Command): void {
           const adapters = new Map([...real].map(([network, { adapter }]) => [network, adapter]))
           const decision = outcome === 'paid' ? 'PAID' : 'NOT_PAID'
           const resolved = await resolveWithdrawal(db, adapters, id, decision, evidence)
+          logOperator(settings, 'resolved a withdrawal', { transfer_id: id, outcome: decision, evidence })
           print(json ? resolved : `Withdrawal ${id} is ${resolved.status}.`)
         }),
     )

@@ -8,7 +8,14 @@ import { payStatements } from '../statements/pay-statements.ts'
 import { periodOf, type Period } from '../statements/period.ts'
 import { listRewardRates, setRewardRate } from '../statements/reward-rates.ts'
 import { RATE_DECIMALS, type Derivation, type RewardMethod } from '../statements/reward.ts'
-import { EXIT, requireCustomer, uuid, withDatabase, withMigratedDatabase } from './command-line.ts'
+import {
+  EXIT,
+  logOperator,
+  requireCustomer,
+  uuid,
+  withDatabase,
+  withMigratedDatabase,
+} from './command-line.ts'
 import { print, progress, table, type Progress } from './output.ts'
 
 interface Which {
@@ -30,9 +37,11 @@ export function statementCommands(program: Command): void {
     .option('--customer <id>', 'only for this customer', uuid)
     .option('--json', 'print JSON')
     .action(({ period, customer, json }: Which & { period: Period }) =>
-      withMigratedDatabase(async (db) => {
+      withMigratedDatabase(async (db, settings) => {
         if (customer !== undefined) await requireCustomer(db, customer)
         const generated = await withBar(json, (onStart) => generateStatements(db, period, customer, onStart))
+        if (generated.length > 0)
+          logOperator(settings, 'generated statements', { period: period.name, count: generated.length })
         if (json) return print({ generated })
         for (const { ref_id, total_amount } of generated) print(`${ref_id}  ${total_amount} USDG`)
         print(`${generated.length} statements generated for ${period.name}.`)
@@ -46,11 +55,13 @@ export function statementCommands(program: Command): void {
     .option('--customer <id>', 'only for this customer', uuid)
     .option('--json', 'print JSON')
     .action(({ period, customer, json }: Which) =>
-      withMigratedDatabase(async (db) => {
+      withMigratedDatabase(async (db, settings) => {
         if (customer !== undefined) await requireCustomer(db, customer)
         const paid = await withBar(json, (onStart) =>
           payStatements(db, { period, customerId: customer }, onStart),
         )
+        if (paid.length > 0)
+          logOperator(settings, 'paid statements', { statement_ids: paid.map((one) => one.statement_id) })
         if (json) return print({ paid })
         for (const { ref_id, amount_paid } of paid) print(`${ref_id}  ${amount_paid} USDG`)
         print(`${paid.length} statements paid.`)
@@ -117,8 +128,9 @@ export function statementCommands(program: Command): void {
     .requiredOption('--rate <rate>', 'annual rate from 0 to 1: 0.0376 is 3.76 %', rewardRate)
     .option('--json', 'print JSON')
     .action(({ from, rate, json }: { from: string; rate: string; json?: true }) =>
-      withMigratedDatabase(async (db) => {
+      withMigratedDatabase(async (db, settings) => {
         const set = await setRewardRate(db, from, rate)
+        logOperator(settings, 'set the reward rate', { ...set })
         print(json ? set : `The rate is ${set.rate} from ${set.effective_from} on.`)
       }),
     )

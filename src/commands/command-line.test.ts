@@ -1,0 +1,37 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { expect, test } from 'vitest'
+
+/** Commands that change no record. `migrate` and `serve` log what they do by themselves, `api` is a client's request. */
+const CHANGES_NOTHING = new Set([
+  ...['api', 'completion', 'doctor', 'explain', 'list', 'migrate', 'serve', 'show', 'status', 'verify'],
+  // Their records are prices, which say where they come from.
+  ...['follow', 'import'],
+  // Prints a public key.
+  'deposit-key',
+  // Names of groups.
+  ...['account', 'client', 'customer', 'deployment', 'deposits', 'freeze', 'identity', 'keys', 'networks'],
+  ...['prices', 'rate', 'rewards', 'statements', 'treasury', 'wallet', 'wire', 'withdrawal'],
+])
+
+test('each command that changes a record writes who did it to the log', () => {
+  const folder = new URL('.', import.meta.url)
+  const files = readdirSync(folder).filter((name) => name.endsWith('.ts') && !name.endsWith('.test.ts'))
+  const silent = files.flatMap((file) => {
+    const text = readFileSync(new URL(file, folder), 'utf8')
+    // Functions that commands call and that log: the last one that begins before each call of the log.
+    const helpers = [...text.matchAll(/logOperator\(/g)].flatMap(({ index }) => {
+      const before = [...text.slice(0, index).matchAll(/^ {0,2}(?:async )?(?:function|const) (\w+)/gm)]
+      return before.at(-1)?.[1] ?? []
+    })
+    const [, ...commands] = text.split(/\.command\((?=['`\n])/)
+    return commands
+      .map((command) => ({ name: /^\s*['`]([\w$-]+)/.exec(command)?.[1] ?? '', command }))
+      .filter(({ name }) => !CHANGES_NOTHING.has(name))
+      .filter(
+        ({ command }) =>
+          !command.includes('logOperator(') && !helpers.some((name) => command.includes(`${name}(`)),
+      )
+      .map(({ name }) => `${file}: ${name}`)
+  })
+  expect(silent).toEqual([])
+})
