@@ -486,6 +486,73 @@ describe('the hot wallet is short', () => {
     await settleAll(wallet)
   })
 
+  test.each([
+    ['reverts', '0x60006000fd'],
+    ['never returns', '0x5b6180006000205060005600'],
+  ])('a destination that %s keeps nothing: it is refused as soon as it would', async (_, bytecode) => {
+    const wallet = await newWallet('ETHEREUM', { ETH: '3' }, { reserveAfterMs: 0 })
+    const [attacker, victim] = [await newCustomer(service), await newCustomer(service)]
+    const trap = newAddress()
+    await wallet.chain.setCode({ address: trap, bytecode: bytecode as Hex })
+    const large = await withdraw(attacker, 'ETHEREUM', 'ETH', '5', trap)
+    await step(wallet)
+    const small = await withdraw(victim, 'ETHEREUM', 'ETH', '0.1')
+    await step(wallet)
+    expect(await read(attacker, large)).toMatchObject({
+      status: 'FAILED',
+      status_details: { invalid_destination_address: { destination_address: trap } },
+    })
+    expect((await kept(small)).state).toBe('BROADCAST')
+    await settleAll(wallet)
+    await requireAgreement(wallet, { ETH: '3' }, [attacker, victim])
+  })
+
+  test('one keeps what there is for a day at most, and by how long it was short: not frozen, nor behind another', async () => {
+    const [first, second, third] = [
+      await newCustomer(service),
+      await newCustomer(service),
+      await newCustomer(service),
+    ]
+    const wallet = await newWallet('ETHEREUM', { ETH: '3' }, { reserveAfterMs: 60_000 })
+    const age = (one: Transfer, seconds: number) =>
+      service.db.query(
+        'update broadcasts set waiting_since = waiting_since - make_interval(secs => $2) where transfer_id = $1',
+        [one.id, seconds],
+      )
+    const target = { kind: 'CUSTOMER', customer_id: first.customer_id } as const
+    const large = await withdraw(first, 'ETHEREUM', 'ETH', '5')
+    await freeze(service.db, target, 'OPERATOR', 'a test')
+    await step(wallet)
+    await age(large, 61)
+    await unfreeze(service.db, target)
+    await step(wallet)
+    expect(await waitingReasons([large])).toEqual([expect.stringContaining('the withdrawal needs')])
+    const early = await withdraw(second, 'ETHEREUM', 'ETH', '0.1')
+    await step(wallet)
+    expect((await kept(early)).state).toBe('BROADCAST')
+    await age(large, 61)
+    const held = await withdraw(second, 'ETHEREUM', 'ETH', '0.1')
+    const next = await withdraw(third, 'ETHEREUM', 'ETH', '4')
+    await step(wallet)
+    expect(await waitingReasons([held, next])).toEqual(
+      [0, 1].map(() => expect.stringContaining(`${large.id} has waited too long`) as string),
+    )
+    await age(next, 61)
+    await age(large, 86_400)
+    await step(wallet)
+    expect((await kept(held)).state).toBe('BROADCAST')
+    expect(await waitingReasons([next])).toEqual([expect.stringContaining('the withdrawal needs')])
+    const last = await withdraw(second, 'ETHEREUM', 'ETH', '0.1')
+    await step(wallet)
+    expect((await kept(last)).state).toBe('BROADCAST')
+    await age(next, 61)
+    const after = await withdraw(second, 'ETHEREUM', 'ETH', '0.1')
+    await step(wallet)
+    expect(await waitingReasons([after])).toEqual([expect.stringContaining(`${next.id} has waited too long`)])
+    await give('ETHEREUM', wallet.hotWallet.address, 'ETH', '10')
+    await settleAll(wallet)
+  })
+
   test('of gas, or of what is signed and not yet made', async () => {
     const customer = await newCustomer(service)
     const wallet = await newWallet('ETHEREUM', { ETH: '1.5', USDG: '10' })

@@ -205,10 +205,16 @@ async function sign(tx: Transaction, chain: EvmChain, withdrawals: Withdrawal[])
   // Only what the wallet can pay is put to the node: it says of anything else that it would revert.
   const tentative = new Map(purse.left)
   const noRoom = roomOf(chain, purse)
-  const reserved = await longestWaiting(tx, chain.network, chain.reserveAfterMs)
+  const longest = await longestWaiting(tx, chain.network, chain.reserveAfterMs)
+  const refused = await refusedOf(chain, purse, fees, longest)
+  const reserved = longest.filter(({ transfer_id }) => !refused.has(transfer_id))
   const payFrom = (left: Purse['left'], withdrawal: Withdrawal, gas: bigint) =>
     keptForOlder(chain, left, fees, withdrawal, reserved) ?? pay(chain, left, fees, withdrawal, gas)
-  const payable = inTurn(withdrawals, (withdrawal) => noRoom() ?? payFrom(tentative, withdrawal, PLAIN_GAS))
+  const payable = inTurn(
+    withdrawals,
+    (withdrawal) =>
+      refused.get(withdrawal.transfer_id) ?? noRoom() ?? payFrom(tentative, withdrawal, PLAIN_GAS),
+  )
   const estimates = await estimated(
     chain,
     purse,
@@ -348,6 +354,75 @@ function gasMostOf(chain: EvmChain, asset: string, own: Hex | NodeError): bigint
 
 const takesTooMuch = (most: bigint) => `a transfer to it takes more than ${most} gas, the most that is paid`
 
+/** What a transfer of nothing to the hot wallet itself takes, by asset. */
+async function ownEstimates(
+  chain: EvmChain,
+  block: bigint,
+  moved: readonly { asset: string }[],
+): Promise<Map<string, Hex | NodeError>> {
+  const from = chain.hotWallet.address
+  const assets = [...new Set(moved.map(({ asset }) => asset))]
+  const owns = await chain.node.each<Hex>(
+    assets.map((asset) => {
+      const { value, ...call } = transferOf(chain, asset, from, 0n)
+      return ['eth_estimateGas', { from, ...call, value: toQuantity(value) }, at(block)] as const
+    }),
+  )
+  return new Map(assets.map((asset, index) => [asset, owns[index]!]))
+}
+
+/** The price that the transaction will have: a contract can refuse every price but none, and would take the estimate in. */
+const priceOf = ({ offer, tip }: Fees) => ({
+  maxFeePerGas: toQuantity(offer),
+  maxPriorityFeePerGas: toQuantity(tip < offer ? tip : offer),
+})
+
+/**
+ * Of the withdrawals that are about to keep the hot wallet's money, those that would be refused once it is enough. The node
+ * tries the native asset as if the wallet had enough (a state override of eth_call, which a node may not have), and a token
+ * with what there is of it. Without that, a withdrawal to a contract that reverts would hold up everybody's, and never be paid.
+ */
+async function refusedOf(
+  chain: EvmChain,
+  { block, left }: Pick<Purse, 'block' | 'left'>,
+  fees: Fees,
+  reserved: readonly Reserved[],
+): Promise<Map<string, Signing>> {
+  const from = chain.hotWallet.address
+  const known = reserved.filter(({ asset }) => left.has(asset))
+  if (known.length === 0) return new Map()
+  const ownOf = await ownEstimates(chain, block, known)
+  const mostOf = ({ asset }: Reserved) => gasMostOf(chain, asset, ownOf.get(asset)!)
+  const trialOf = (one: Reserved, to: Hex): Call => {
+    const [asked, there] = [onChain(chain, one.asset, one.amount), left.get(one.asset)!]
+    const most = there < 0n ? 0n : there
+    const units = isNative(chain, one.asset) || asked < most ? asked : most
+    const { value, ...call } = transferOf(chain, one.asset, to, units)
+    const move = { from, ...call, value: toQuantity(value), gas: toQuantity(mostOf(one)) }
+    const enough = value + feeMax({ gas: mostOf(one), maxFeePerGas: fees.offer })
+    const override = { [from]: { balance: toQuantity(enough) } }
+    return ['eth_call', { ...move, ...priceOf(fees) }, at(block), override]
+  }
+  const answers = await chain.node.each<Hex>(
+    known.flatMap((one) => [trialOf(one, one.destination_address as Hex), trialOf(one, from)]),
+  )
+  return new Map(
+    known.flatMap((one, index): [string, Signing][] => {
+      const [toIt, toItself] = [answers[2 * index]!, answers[2 * index + 1]!]
+      // What fails to the wallet itself, too, says nothing about the destination.
+      if (toItself instanceof NodeError || saysNo(toItself)) return []
+      const ranOut = toIt instanceof NodeError && says(toIt, 'outOfGas')
+      if (ranOut && ownOf.get(one.asset) instanceof NodeError) return []
+      const reverts = toIt instanceof NodeError ? says(toIt, 'reverted') : saysNo(toIt)
+      if (!ranOut && !reverts) return []
+      const why = ranOut ? takesTooMuch(mostOf(one)) : WOULD_REVERT
+      return [[one.transfer_id, { outcome: 'REFUSED', refusal: refusalOf(one, why) }]]
+    }),
+  )
+}
+
+const WOULD_REVERT = 'the network would revert a transfer to the destination address'
+
 /** How much gas a withdrawal takes; or that the node says it would fail, for good or for now. */
 type Estimate = { gas: bigint } | Signing
 
@@ -358,14 +433,7 @@ async function estimated(
   withdrawals: Withdrawal[],
 ): Promise<Map<Withdrawal, Estimate>> {
   const from = chain.hotWallet.address
-  const assets = [...new Set(withdrawals.map(({ asset }) => asset))]
-  const owns = await chain.node.each<Hex>(
-    assets.map((asset) => {
-      const { value, ...call } = transferOf(chain, asset, from, 0n)
-      return ['eth_estimateGas', { from, ...call, value: toQuantity(value) }, at(block)] as const
-    }),
-  )
-  const ownOf = new Map(assets.map((asset, index) => [asset, owns[index]!]))
+  const ownOf = await ownEstimates(chain, block, withdrawals)
   const mostOf = ({ asset }: Withdrawal) => gasMostOf(chain, asset, ownOf.get(asset)!)
   const moveTo = (to: string, withdrawal: Withdrawal) => {
     const { asset, amount } = withdrawal
@@ -373,11 +441,7 @@ async function estimated(
     return { from, ...move, value: toQuantity(value), gas: toQuantity(mostOf(withdrawal)) }
   }
   const move = (withdrawal: Withdrawal) => moveTo(withdrawal.destination_address, withdrawal)
-  // The price that the transaction will have: a contract can refuse every price but none, and would take the estimate in.
-  const price = {
-    maxFeePerGas: toQuantity(fees.offer),
-    maxPriorityFeePerGas: toQuantity(fees.tip < fees.offer ? fees.tip : fees.offer),
-  }
+  const price = priceOf(fees)
   // A token may refuse by answering false instead of reverting, and one that takes a fee delivers less than was sent.
   const { trials, answers: gas } = await tryTransfers(
     chain,
@@ -451,10 +515,7 @@ async function estimated(
         const reason = `${withdrawal.asset} refuses every transfer of the hot wallet`
         return [withdrawal, { outcome: 'WAITS', reason }]
       }
-      const why =
-        outcome === 'TOO_MUCH'
-          ? takesTooMuch(mostOf(withdrawal))
-          : 'the network would revert a transfer to the destination address'
+      const why = outcome === 'TOO_MUCH' ? takesTooMuch(mostOf(withdrawal)) : WOULD_REVERT
       const refusal = refusalOf(withdrawal, why)
       return [withdrawal, { outcome: 'REFUSED', refusal }]
     }),
@@ -475,7 +536,10 @@ function deliversLess(
 const saysNo = (answer: Hex) => /^0x0{64}$/.test(answer)
 const toQuantity = (value: bigint): Hex => `0x${value.toString(16)}`
 
-const refusalOf = ({ destination_address }: Withdrawal, message: string): Refusal => ({
+const refusalOf = (
+  { destination_address }: Pick<Withdrawal, 'destination_address'>,
+  message: string,
+): Refusal => ({
   status_details: { invalid_destination_address: { message, destination_address } },
 })
 

@@ -5,17 +5,30 @@ import type { Network } from './networks.ts'
 /** A withdrawal that has waited so long for the hot wallet keeps what it needs: no younger one takes it. */
 export const RESERVE_AFTER_MS = 1_800_000
 
+/**
+ * So long a withdrawal keeps the hot wallet's money at most; then it waits like any other, and the next oldest keeps what it
+ * needs. An operator has had a day to fill the wallet, and one customer's withdrawal shall not stop an asset for ever.
+ */
+export const RESERVE_FOR_MS = 86_400_000
+
+/**
+ * The reasons of adapters that say that the wallet has too little for this very withdrawal; as a regular expression of
+ * PostgreSQL. What waits behind another withdrawal, or for another's sake, is not short itself.
+ */
+export const OWN_SHORTAGE = '^the hot wallet has .*(, the withdrawal needs | and the fee are needed)'
+
 /** A withdrawal that the hot wallet's money is kept for. */
 export interface Reserved {
   transfer_id: string
   asset: string
   /** A decimal string. */
   amount: string
+  destination_address: string
 }
 
 /**
  * The oldest withdrawal of each asset that has waited for the hot wallet for so long that no younger one may take from it what
- * it needs. Without that, a large one would wait for ever behind small ones: they take each refill before it is enough.
+ * it needs, for `RESERVE_FOR_MS` at most. Without that, a large one would wait for ever behind small ones: they take each refill before it is enough.
  * The platform's own moves are never among them.
  */
 export async function longestWaiting(
@@ -25,12 +38,13 @@ export async function longestWaiting(
 ): Promise<Reserved[]> {
   const { rows } = await tx.query<Reserved>(
     `
-    select distinct on (t.asset) t.id as transfer_id, t.asset, t.amount
+    select distinct on (t.asset) t.id as transfer_id, t.asset, t.amount, t.destination_address
     from broadcasts b
     join transfers t on t.customer_id = b.customer_id and t.id = b.transfer_id
     where b.network = $1 and b.state = 'HELD' and b.due_at is not null and t.status = 'PENDING'
-      and t.customer_id <> '${PLATFORM_ID}' and b.waiting_reason like 'the hot wallet has %'
+      and t.customer_id <> '${PLATFORM_ID}' and b.waiting_reason ~ '${OWN_SHORTAGE}'
       and b.waiting_since < clock_timestamp() - make_interval(secs => $2::float8 / 1000)
+      and b.waiting_since > clock_timestamp() - make_interval(secs => ($2::float8 + ${RESERVE_FOR_MS}) / 1000)
     order by t.asset, t.id`,
     [network, reserveAfterMs],
   )

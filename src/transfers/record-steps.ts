@@ -14,6 +14,7 @@ import { endOrchestrations, type EndedTransfer } from '../ledger/records/orchest
 import { PLATFORM_ID } from '../ledger/records/treasury.ts'
 import type { SecondaryStatus, StatusDetails } from '../ledger/records/transfer.ts'
 import type { Network, NetworkFee, SignedTransaction, Withdrawal } from '../networks/networks.ts'
+import { OWN_SHORTAGE } from '../networks/longest-waiting.ts'
 import { isSimulated } from '../networks/simulated.ts'
 import type { Claimed, State } from './claim-withdrawals.ts'
 
@@ -205,8 +206,11 @@ async function updateBroadcasts(tx: Transaction, customerId: string, steps: Step
           crypto_tx_index = coalesce(s.crypto_tx_index, b.crypto_tx_index),
           due_at = clock_timestamp() + make_interval(secs => s.due_in_ms::float8 / 1000),
           waiting_reason = s.waiting_reason,
-          waiting_since = case when s.waiting_reason is not null
-                               then coalesce(b.waiting_since, clock_timestamp()) end
+          -- It keeps the hot wallet's money by how long that is too little, and not by how long it was frozen before.
+          waiting_since = case when s.waiting_reason is null then null
+                               when s.waiting_reason ~ '${OWN_SHORTAGE}' and b.waiting_reason !~ '${OWN_SHORTAGE}'
+                               then clock_timestamp()
+                               else coalesce(b.waiting_since, clock_timestamp()) end
       from (
         select *, (select ctid from broadcasts where customer_id = $1 and transfer_id = s.transfer_id) as place
         from unnest($2::uuid[], $3::text[], $4::bytea[], $5::text[], $6::int[], $7::text[], $8::text[], $9::text[], $10::text[])
