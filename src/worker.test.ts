@@ -1,24 +1,12 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { pino } from 'pino'
-import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { credit, newCustomer, startTestService, type TestService } from '../test/support.ts'
 import { deposit } from './ledger/movements/deposit.ts'
 import { selectFreezes } from './ledger/records/freezes.ts'
 import type { Transfer } from './ledger/records/transfer.ts'
 import type { NetworkAdapter, Networks } from './networks/networks.ts'
 import { startWorker } from './worker.ts'
-
-/** How long a rest of a minute takes: a test may shorten those of the loops that look once a minute. */
-const minute = vi.hoisted(() => ({ ms: 60_000 }))
-vi.mock('node:timers/promises', async (importOriginal) => {
-  const timers = await importOriginal<typeof import('node:timers/promises')>()
-  const setTimeout: typeof timers.setTimeout = (ms, value, options) =>
-    timers.setTimeout(ms === 60_000 ? minute.ms : ms, value, options)
-  return { ...timers, setTimeout }
-})
-afterEach(() => {
-  minute.ms = 60_000
-})
 
 let service: TestService
 beforeAll(async () => {
@@ -105,6 +93,7 @@ async function runUntil(
     networks,
     settings: { ...service.settings, mode },
     log: pino({ level: 'silent' }),
+    custodyEveryMs: 20,
   })
   try {
     await vi.waitFor(expectations, 10_000)
@@ -114,7 +103,6 @@ async function runUntil(
 }
 
 test('in live mode, a network that holds less than is in custody is frozen', async () => {
-  minute.ms = 20
   const { customer_id, profile_id } = await newCustomer(service)
   const arrived = {
     profile_id,

@@ -64,8 +64,10 @@ export function startWorker(options: {
   settings: Settings
   log: Logger
   meter?: WorkerMeter
+  /** Rest between two looks at the custody of real networks. */
+  custodyEveryMs?: number
 }): Worker {
-  const { db, ledger, networks, settings, log, meter } = options
+  const { db, ledger, networks, settings, log, meter, custodyEveryMs = CUSTODY_EVERY_MS } = options
   const stopping = new AbortController()
   // Each loop listens while it rests, and each real network has loops of its own.
   setMaxListeners(0, stopping.signal)
@@ -158,7 +160,7 @@ export function startWorker(options: {
     // A sandbox credits what never came over a chain.
     while (settings.mode === 'live' && !stopping.signal.aborted) {
       await round('custody', watchCustody(db, networks, suspicions))
-      await rest(CUSTODY_EVERY_MS)
+      await rest(custodyEveryMs)
     }
   }
 
