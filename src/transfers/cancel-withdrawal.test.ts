@@ -286,10 +286,22 @@ test('of cancelling and settling at once, each withdrawal sees one', { timeout: 
   // More than one reason not to sign, so that some are cancelled while they are HELD.
   const target = { kind: 'CUSTOMER', customer_id: customer.customer_id } as const
   await freeze(service.db, target, 'OPERATOR', 'a leak')
-  const thaw = new Promise((resolve) => setTimeout(resolve, 150)).then(() => unfreeze(service.db, target))
+  // The first third meets the freeze, the last third comes after a withdrawal was signed: both outcomes are seen, however
+  // busy the machine.
+  const [thawsAt, waitsFrom] = [ids.length / 3, (2 * ids.length) / 3]
+  const signed = async () =>
+    (
+      await service.db.query(
+        `select from broadcasts where transfer_id = any ($1) and state in ('SIGNED', 'BROADCAST', 'DONE')
+           and crypto_tx_hash is not null`,
+        [ids],
+      )
+    ).rowCount
   const outcomes = await Promise.all(
     ids.map(async (id, index) => {
       await new Promise((resolve) => setTimeout(resolve, index * 5))
+      if (index === thawsAt) await unfreeze(service.db, target)
+      if (index >= waitsFrom) await expect.poll(signed, { timeout: 30_000 }).toBeGreaterThan(0)
       // The client and the operator at once.
       const path = `/v2/transfer/transfers/${id}/cancel`
       const [byOperator, byClient] = await Promise.all([
@@ -302,7 +314,6 @@ test('of cancelling and settling at once, each withdrawal sees one', { timeout: 
       return { byOperator, byClient }
     }),
   )
-  await thaw
   isOver = true
   await Promise.all(workers)
   await settle(10)
