@@ -32,6 +32,7 @@ import {
   withdrawalOf,
   type Ended,
   type TestDatabase,
+  toldIn,
   withoutOperators,
 } from './support.ts'
 
@@ -88,15 +89,11 @@ async function json<T = Record<string, unknown>>(args: string[], environment: En
   return JSON.parse(stdout) as T
 }
 
-/** What is said to people: standard error without the log, which is JSON lines. */
-const told = ({ stderr }: Ended) =>
-  stderr.split('\n').filter((line) => line !== '' && !line.startsWith('{"level"'))
-
 /** What failed exits with 1; a command line that makes no sense, which is told as `error: …`, with 2. */
 function expectRefused(ended: Ended, lines: RegExp[]): void {
   const usage = ended.stderr.startsWith('error: ')
   expect(ended).toMatchObject({ code: usage ? 2 : 1, stdout: '' })
-  expect(told(ended)).toEqual(lines.map((line) => expect.stringMatching(line) as string))
+  expect(toldIn(ended)).toEqual(lines.map((line) => expect.stringMatching(line) as string))
 }
 
 interface Ready {

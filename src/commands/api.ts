@@ -34,7 +34,7 @@ Example:
       const filled = (text: string) => fill(text, credentials)
       const token = await accessToken(credentials)
       const { base_url } = credentials
-      const answer = await ask(base_url, new URL(filled(to), base_url), {
+      const answer = await ask(base_url, new URL(`${base_url}${filled(to)}`), {
         method: verb,
         headers: {
           authorization: `Bearer ${token}`,
