@@ -21,16 +21,8 @@ import { EmbeddedPostgres } from '../src/db/embedded-postgres.ts'
 import { credentialsFile, type SandboxCredentials } from '../src/demo/credentials.ts'
 import type { Transfer } from '../src/ledger/records/transfer.ts'
 import { magicAddress, type MagicOutcome } from '../src/networks/magic-addresses.ts'
-import {
-  atEnd,
-  BASE_URL,
-  DESTINATION,
-  ENVIRONMENT,
-  PROGRAM,
-  remoteCaller,
-  SEED,
-  spawnBursar,
-} from './support.ts'
+import { SEED } from './seed.ts'
+import { atEnd, BASE_URL, DESTINATION, ENVIRONMENT, PROGRAM, remoteCaller, spawnBursar } from './support.ts'
 import type { BursarProcess, RemoteCaller } from './support.ts'
 
 vi.setConfig({ testTimeout: 120_000, hookTimeout: 60_000 })

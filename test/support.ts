@@ -503,8 +503,5 @@ export async function emptier({ url, db }: TestDatabase): Promise<() => Promise<
   }
 }
 
-/** Random seed for a property test, printed when it fails (TEST_SEED repeats it). */
-export const SEED = Number(process.env.TEST_SEED ?? randomBytes(4).readInt32BE())
-
 /** Runs at the end of the test, however it ends. */
 export const atEnd = (work: () => Promise<void>) => onTestFinished(work)

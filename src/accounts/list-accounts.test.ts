@@ -5,13 +5,8 @@
 import { randomUUID } from 'node:crypto'
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
-import {
-  newCustomer,
-  SEED,
-  startTestService,
-  type TestCustomer,
-  type TestService,
-} from '../../test/support.ts'
+import { SEED } from '../../test/seed.ts'
+import { newCustomer, startTestService, type TestCustomer, type TestService } from '../../test/support.ts'
 import { momentAt, newId } from '../db/ids.ts'
 import type { Account } from './account.ts'
 

@@ -7,7 +7,8 @@
  */
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { cloneDatabase, SEED, type TestDatabase } from '../../test/support.ts'
+import { SEED } from '../../test/seed.ts'
+import { cloneDatabase, type TestDatabase } from '../../test/support.ts'
 import { firstIdAt, newId, readClock, type Moment } from './ids.ts'
 
 let database: TestDatabase

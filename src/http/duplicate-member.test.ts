@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { SEED } from '../../test/support.ts'
+import { SEED } from '../../test/seed.ts'
+
 import { duplicateMember } from './duplicate-member.ts'
 
 const found = (text: string) => duplicateMember(text, JSON.parse(text))

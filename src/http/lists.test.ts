@@ -7,7 +7,8 @@
 import { createHash } from 'node:crypto'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { SEED } from '../../test/support.ts'
+import { SEED } from '../../test/seed.ts'
+
 import { UUID } from '../db/ids.ts'
 import { pageOf, pageReply, MICROS, timeRange } from './lists.ts'
 import { Problem } from './problems.ts'

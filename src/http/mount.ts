@@ -1,6 +1,7 @@
 import type { FastifyInstance, FastifyRequest, onRequestHookHandler, RouteOptions } from 'fastify'
 import { Type, type TObject, type TSchema } from 'typebox'
-import type { authenticator, Standing } from './authenticate.ts'
+import { hookOf, type Authenticate, type Standing } from './authenticate.ts'
+import type { Scope } from './scopes.ts'
 import { problemResponses } from './openapi.ts'
 import type { Context, Operation } from './operation.ts'
 import { problem } from './problems.ts'
@@ -12,7 +13,7 @@ const NO_PARAMETERS = Type.Object({}, { additionalProperties: false })
 
 /** What stands before an operation. */
 export interface Guards {
-  requireScope: ReturnType<typeof authenticator>
+  requireScope: (scopes: readonly Scope[]) => Authenticate
   requests: Requests
   /** Of each client. */
   lists: Turns
@@ -55,7 +56,7 @@ export function mount(
     },
     onRequest: [
       requests.refuseWhenFull,
-      requireScope(scopes),
+      hookOf(requireScope(scopes)),
       ...(operation.takesMoney ? [requireKnown(standing)] : []),
       ...(method === 'DELETE' && body === undefined ? [ignoreBody] : []),
       ...(takesNoBody ? [ignoreTypeOfNothing] : []),

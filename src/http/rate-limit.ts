@@ -1,5 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 import { LRUCache } from 'lru-cache'
+import type { Authenticate } from './authenticate.ts'
 import { problem } from './problems.ts'
 import type { Scope } from './scopes.ts'
 
@@ -49,21 +50,24 @@ export class TokenBuckets {
   }
 }
 
-/** The hook that asks for a token with a scope, and then for the client's rate. None without a limit. */
+/** Asks for a token with a scope, and then for the client's rate. Without a limit, for the token alone. */
 export function withRateLimit(
-  requireScope: (scopes: readonly Scope[]) => (request: FastifyRequest) => Promise<void>,
+  requireScope: (scopes: readonly Scope[]) => Authenticate,
   { perSecond, burst }: { perSecond: number; burst: number },
-): (scopes: readonly Scope[]) => (request: FastifyRequest) => Promise<void> {
+): (scopes: readonly Scope[]) => Authenticate {
   if (perSecond === 0) return requireScope
   const buckets = new TokenBuckets({ perSecond, burst })
+  const requireRate = ({ caller: { customerId, clientId } }: FastifyRequest): undefined => {
+    const seconds = buckets.take(`${customerId} ${clientId}`)
+    if (seconds > 0)
+      throw problem.tooManyRequests(`this client may make ${perSecond} requests a second`, seconds)
+    return undefined
+  }
   return (scopes) => {
     const authenticate = requireScope(scopes)
-    return async (request) => {
-      await authenticate(request)
-      const { customerId, clientId } = request.caller
-      const seconds = buckets.take(`${customerId} ${clientId}`)
-      if (seconds > 0)
-        throw problem.tooManyRequests(`this client may make ${perSecond} requests a second`, seconds)
+    return (request) => {
+      const waiting = authenticate(request)
+      return waiting === undefined ? requireRate(request) : waiting.then(() => requireRate(request))
     }
   }
 }

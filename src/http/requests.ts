@@ -191,7 +191,9 @@ export class Requests {
     const status = reply.raw.writableEnded ? reply.statusCode : CLIENT_CLOSED_REQUEST
     const milliseconds = reply.elapsedTime
     meter?.(request.method, url, status, milliseconds)
-    log?.info(
+    // The line costs more than to ask for it.
+    if (log?.isLevelEnabled('info') !== true) return
+    log.info(
       {
         reqId: request.id,
         client_id: (request.caller as typeof request.caller | undefined)?.clientId,

@@ -4,13 +4,8 @@
  */
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import {
-  newCustomer,
-  SEED,
-  startTestService,
-  type TestCustomer,
-  type TestService,
-} from '../../test/support.ts'
+import { SEED } from '../../test/seed.ts'
+import { newCustomer, startTestService, type TestCustomer, type TestService } from '../../test/support.ts'
 import { momentAt, newId } from '../db/ids.ts'
 import type { Identity } from './identity.ts'
 

@@ -6,7 +6,8 @@
  */
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { SEED } from '../../test/support.ts'
+import { SEED } from '../../test/seed.ts'
+
 import { formatAmount, parseAmount } from '../assets/amount.ts'
 import { ASSETS, decimalsOf } from '../assets/catalogue.ts'
 import { convertible, inUnitsOf, onProfileAs } from './conversion.ts'

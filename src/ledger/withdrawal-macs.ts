@@ -1,6 +1,7 @@
-import { createHmac, createSecretKey, timingSafeEqual, type KeyObject } from 'node:crypto'
+import { timingSafeEqual } from 'node:crypto'
 import { PAYOUT_TYPES, WITHDRAWAL_TYPES } from './records/treasury.ts'
 import type { Queryable, Transaction } from '../db/database.ts'
+import { HmacSha256 } from '../keys/hmac-sha256.ts'
 import type { MasterKey, MasterKeys } from '../keys/master-keys.ts'
 import { canonicalAddress } from '../networks/addresses.ts'
 import type { Network, NetworkAdapter, Signing, Withdrawal } from '../networks/networks.ts'
@@ -33,8 +34,8 @@ const MAC_LENGTH = 22
 
 export class WithdrawalMacs {
   #masterKeys: MasterKeys
-  #current: { id: string; key: KeyObject }
-  #keys = new Map<string, KeyObject>()
+  #current: { id: string; key: HmacSha256 }
+  #keys = new Map<string, HmacSha256>()
 
   constructor(masterKeys: MasterKeys) {
     this.#masterKeys = masterKeys
@@ -42,7 +43,7 @@ export class WithdrawalMacs {
     this.#keys.set(this.#current.id, this.#current.key)
   }
 
-  /** The MAC of a new withdrawal; of a wire with the bank account that it pays. Takes about 2 us. */
+  /** The MAC of a new withdrawal; of a wire with the bank account that it pays. */
   make(transfer: Transfer, payee: FiatAccount | undefined): string {
     const { customer_id, id, profile_id, asset, amount, crypto_network, memo = null } = transfer
     return this.makeOf({
@@ -73,7 +74,7 @@ export class WithdrawalMacs {
       : 'it was changed since it was accepted, or never was: its MAC does not match'
   }
 
-  #find(id: string): KeyObject | undefined {
+  #find(id: string): HmacSha256 | undefined {
     const known = this.#keys.get(id)
     if (known !== undefined) return known
     const masterKey = this.#masterKeys.find(id)
@@ -84,16 +85,13 @@ export class WithdrawalMacs {
   }
 }
 
-const keyOf = (masterKey: MasterKey): KeyObject => createSecretKey(masterKey.derive('withdrawals'))
+const keyOf = (masterKey: MasterKey) => new HmacSha256(masterKey.derive('withdrawals'))
 
-/**
- * No two withdrawals have the same text: JSON tells where a member ends. 2.6 us of CPU on a busy machine; 4.4 where the
- * digest is a Buffer.
- */
-function macOf(key: KeyObject, accepted: Accepted): string {
+/** No two withdrawals have the same text: JSON tells where a member ends. */
+function macOf(key: HmacSha256, accepted: Accepted): string {
   const { customer_id, id, profile_id, asset, amount, network, destination, memo } = accepted
   const text = JSON.stringify([customer_id, id, profile_id, asset, amount, network, destination, memo])
-  return createHmac('sha256', key).update(text).digest('base64url').slice(0, MAC_LENGTH)
+  return key.of(text).slice(0, MAC_LENGTH)
 }
 
 /** A bank account as it is in the database: another account number or owner is another payee. */

@@ -7,13 +7,8 @@
  */
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import {
-  newCustomer,
-  SEED,
-  startTestService,
-  type TestCustomer,
-  type TestService,
-} from '../../test/support.ts'
+import { SEED } from '../../test/seed.ts'
+import { newCustomer, startTestService, type TestCustomer, type TestService } from '../../test/support.ts'
 import { transaction } from '../db/database.ts'
 import { microsToTimestamp } from '../http/lists.ts'
 import { INCREMENT_MINUTES, INCREMENTS, type Increment } from './increments.ts'

@@ -12,10 +12,10 @@ import { setTimeout as pause } from 'node:timers/promises'
 import fc from 'fast-check'
 import { Temporal } from 'temporal-polyfill'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { SEED } from '../../test/seed.ts'
 import {
   DESTINATION,
   newCustomer,
-  SEED,
   startTestService,
   type TestCustomer,
   type TestService,

@@ -14,6 +14,7 @@ import fc from 'fast-check'
 import { pino } from 'pino'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { Failures, type Failure } from '../../test/failures.ts'
+import { SEED } from '../../test/seed.ts'
 import {
   approve,
   atEnd,
@@ -22,7 +23,6 @@ import {
   everyTable,
   MASTER_KEYS,
   newCustomer,
-  SEED,
   startTestService,
 } from '../../test/support.ts'
 import type { Answer, TestCustomer, TestService } from '../../test/support.ts'

@@ -11,13 +11,8 @@ import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { Failures } from '../../test/failures.ts'
 import { move } from '../../test/history.ts'
-import {
-  newCustomer,
-  SEED,
-  startTestService,
-  type TestCustomer,
-  type TestService,
-} from '../../test/support.ts'
+import { SEED } from '../../test/seed.ts'
+import { newCustomer, startTestService, type TestCustomer, type TestService } from '../../test/support.ts'
 import { momentAt, newId } from '../db/ids.ts'
 import { generateStatements } from './generate-statements.ts'
 import { payStatements } from './pay-statements.ts'

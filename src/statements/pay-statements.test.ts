@@ -9,12 +9,12 @@ import fc from 'fast-check'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { Failures, type Failure } from '../../test/failures.ts'
 import { move } from '../../test/history.ts'
+import { SEED } from '../../test/seed.ts'
 import {
   credit,
   entriesOf,
   everyTable,
   newCustomer,
-  SEED,
   startTestService,
   type TestCustomer,
   type TestService,

@@ -9,6 +9,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import fc from 'fast-check'
 import { pino } from 'pino'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { SEED } from '../../test/seed.ts'
 import {
   approve,
   BASE_URL,
@@ -18,7 +19,6 @@ import {
   everyTable,
   MASTER_KEYS,
   newCustomer,
-  SEED,
   startTestService,
   type TestCustomer,
   type TestService,

@@ -8,11 +8,11 @@
 import { randomUUID } from 'node:crypto'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { SEED } from '../../test/seed.ts'
 import {
   approve,
   everyTable,
   newCustomer,
-  SEED,
   startTestService,
   type TestCustomer,
   type TestService,
