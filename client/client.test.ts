@@ -15,9 +15,9 @@ import {
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { OPERATIONS } from '../src/app.ts'
 import { transaction } from '../src/db/database.ts'
-import type { problem, ProblemSlug as ServiceSlug } from '../src/http/problems.ts'
+import type { problem, ProblemSlug as ServiceSlug } from '../src/contract/problems.ts'
 import { lockMarket, writePrices } from '../src/markets/write-prices.ts'
-import { settleWithdrawals } from '../src/transfers/settle-withdrawals.ts'
+import { settleWithdrawals } from '../src/settlement/settle-withdrawals.ts'
 import { startLossyProxy } from '../test/lossy-proxy.ts'
 import {
   atEnd,
@@ -625,7 +625,7 @@ describe('what it knows of the API', () => {
   })
 
   test('it runs where there is no Node: it imports nothing but openapi-fetch and itself', () => {
-    const folder = new URL('./dist/', import.meta.url)
+    const folder = new URL('./dist', import.meta.url)
     const files = readdirSync(folder).filter((name) => name.endsWith('.js'))
     expect(files).toContain('index.js')
     for (const name of files) {

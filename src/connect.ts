@@ -1,7 +1,7 @@
 import { mkdir } from 'node:fs/promises'
 import type { Logger } from 'pino'
 import { openDatabase, type Database, type Limits } from './db/database.ts'
-import { EmbeddedPostgres } from './db/embedded-postgres.ts'
+import { EmbeddedPostgres } from './db/embedded/server.ts'
 import { blame, type Settings } from './settings.ts'
 
 export interface Connected {

@@ -1,7 +1,7 @@
 import type { Database } from './db/database.ts'
 import { bringUpToDate, type DataSteps } from './db/migrate.ts'
 import { openMasterKeys, type MasterKeys } from './keys/master-keys.ts'
-import { sealPending } from './ledger/withdrawal-macs.ts'
+import { sealPending } from './movements/withdrawal-macs.ts'
 import { encryptPlainKeys } from './oauth/signing-keys.ts'
 import type { Settings } from './settings.ts'
 

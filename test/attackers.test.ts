@@ -9,7 +9,7 @@ import { afterEach, describe, expect, test, vi } from 'vitest'
 import { createCustomer } from '../src/customers/create-customer.ts'
 import type { Database } from '../src/db/database.ts'
 import { Connections, connectionsMax } from '../src/http/connections.ts'
-import { SCOPES } from '../src/http/scopes.ts'
+import { SCOPES } from '../src/contract/scopes.ts'
 import { createApiClient } from '../src/oauth/api-clients.ts'
 import {
   asAdmin,

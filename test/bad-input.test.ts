@@ -7,8 +7,8 @@ import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { setAccountDisabled } from '../src/accounts/set-account-disabled.ts'
 import { BODY_LIMIT, OPERATIONS } from '../src/app.ts'
 import type { Operation } from '../src/http/operation.ts'
-import { SCOPES } from '../src/http/scopes.ts'
-import { REJECTED_ACCOUNT_NUMBER } from '../src/networks/magic-addresses.ts'
+import { SCOPES } from '../src/contract/scopes.ts'
+import { REJECTED_ACCOUNT_NUMBER } from '../src/networks/simulated/magic-addresses.ts'
 import type { SigningKeys } from '../src/oauth/signing-keys.ts'
 import {
   approve,

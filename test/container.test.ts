@@ -17,7 +17,7 @@ import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { parse } from 'yaml'
 import { credentialsFile, type SandboxCredentials } from '../src/demo/credentials.ts'
 import { curlSession } from '../src/demo/curl-session.ts'
-import type { Transfer } from '../src/ledger/records/transfer.ts'
+import type { Transfer } from '../src/ledger/transfer.ts'
 import { SETTINGS } from '../src/settings.ts'
 import {
   atEnd,

@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url'
 import { chromium, type BrowserContext, type Locator, type Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { credentialsFile, type SandboxCredentials } from '../src/demo/credentials.ts'
-import { SCOPES } from '../src/http/scopes.ts'
+import { SCOPES } from '../src/contract/scopes.ts'
 import { CHROMIUM, CHROMIUM_ARGS, HAS_CHROMIUM } from './chromium.ts'
 import {
   cloneDatabase,

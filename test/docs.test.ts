@@ -7,7 +7,7 @@ import {
   magicAccountNumber,
   magicAddress,
   REJECTED_ACCOUNT_NUMBER,
-} from '../src/networks/magic-addresses.ts'
+} from '../src/networks/simulated/magic-addresses.ts'
 
 const read = (file: string) => readFileSync(new URL(`../${file}`, import.meta.url), 'utf8')
 

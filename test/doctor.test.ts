@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
 import { networkVerdict } from '../src/commands/doctor-checks.ts'
 import { createCustomer } from '../src/customers/create-customer.ts'
-import { SCOPES } from '../src/http/scopes.ts'
+import { SCOPES } from '../src/contract/scopes.ts'
 import { WAITS_FOR_OPERATOR } from '../src/networks/manual-wires.ts'
 import { createApiClient } from '../src/oauth/api-clients.ts'
 import {

@@ -10,7 +10,7 @@ import ajvFormats from 'ajv-formats'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { BODY_LIMIT, OPERATIONS } from '../src/app.ts'
 import { credentialsFile, type SandboxCredentials } from '../src/demo/credentials.ts'
-import { EXAMPLE } from '../src/http/example-records.ts'
+import { EXAMPLE } from '../src/contract/example-records.ts'
 import { cancelTransfer } from '../src/transfers/cancel-transfer.ts'
 import { cloneDatabase, spawnBursar, type BursarProcess, type TestDatabase } from './support.ts'
 

@@ -1,5 +1,5 @@
 import type { Database } from '../src/db/database.ts'
-import type { NetworkAdapter, Networks } from '../src/networks/networks.ts'
+import type { NetworkAdapter, Networks } from '../src/networks/network.ts'
 
 /** Whether the worker dies before it takes a step, or after it took it and before it hears of it. */
 export type Failure = 'BEFORE' | 'AFTER'

@@ -9,7 +9,7 @@ import { promisify } from 'node:util'
 import pg from 'pg'
 import type { TestProject } from 'vitest/node'
 import { openDatabase } from '../src/db/database.ts'
-import { EmbeddedPostgres } from '../src/db/embedded-postgres.ts'
+import { EmbeddedPostgres } from '../src/db/embedded/server.ts'
 import { migrate } from '../src/db/migrate.ts'
 import { undeclaredTables } from '../src/db/privileges.ts'
 

@@ -3,7 +3,7 @@ import { decimalsOf } from '../src/assets/catalogue.ts'
 import { transaction, type Database, type Transaction } from '../src/db/database.ts'
 import { idsAt, type Moment } from '../src/db/ids.ts'
 import { onPlatform, onProfile } from '../src/ledger/entries.ts'
-import { LedgerTransaction } from '../src/ledger/post.ts'
+import { LedgerTransaction } from '../src/ledger/ledger-transaction.ts'
 
 /** Money that comes to a profile, leaves one, or goes from one to another, through the ledger. */
 export interface Moved {

@@ -6,8 +6,8 @@ import { describe, expect, test } from 'vitest'
 
 const SRC = fileURLToPath(new URL('../src', import.meta.url))
 
-/** What the resources share. */
-const SHARED = ['ledger', 'networks', 'http', 'db', 'assets', 'keys']
+/** What the resources stand on. */
+const SHARED = ['movements', 'records', 'ledger', 'networks', 'http', 'contract', 'db', 'assets', 'keys']
 
 /**
  * What each part of src may import: a folder, or a file that stands in src itself. Imports point down this table
@@ -17,25 +17,20 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   // The program: the command line, the service, the demo that a sandbox starts with.
   main: ['commands'],
   commands: [
-    'markets',
-    'statements',
-    'assets',
     'serve',
     'upgrade',
     'connect',
     'deployment',
-    'log',
     'demo',
+    'markets',
+    'statements',
     'customers',
     'accounts',
     'identities',
-    'transfers',
     'oauth',
-    'ledger',
-    'networks',
-    'http',
-    'db',
-    'keys',
+    'settlement',
+    ...SHARED,
+    'log',
     'settings',
     'transport-security',
   ],
@@ -44,27 +39,25 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     'connect',
     'deployment',
     'app',
-    'markets',
     'worker',
     'metrics',
     'demo',
+    'markets',
     'oauth',
-    'ledger',
-    'networks',
-    'http',
-    'db',
-    'keys',
-    'settings',
-    'assets',
+    ...SHARED,
     'log',
+    'settings',
     'transport-security',
   ],
   'transport-security': ['settings'],
-  connect: ['db', 'settings'],
   deployment: ['upgrade', 'db', 'settings'],
-  upgrade: ['oauth', 'ledger', 'db', 'keys', 'settings'],
+  upgrade: ['oauth', 'movements', 'db', 'keys', 'settings'],
+  connect: ['db', 'settings'],
   app: [
     'transfers',
+    'deposit-addresses',
+    'fiat-accounts',
+    'fiat-deposit-instructions',
     'orchestrations',
     'statements',
     'markets',
@@ -77,35 +70,24 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     ...SHARED,
     'settings',
   ],
-  worker: [
-    'statements',
-    'transfers',
-    'orchestrations',
-    'metrics',
-    'networks',
-    'db',
-    'settings',
-    'ledger',
-    'assets',
-  ],
+  worker: ['statements', 'orchestrations', 'settlement', 'metrics', ...SHARED, 'settings'],
   demo: [
-    'statements',
-    'assets',
-    'accounts',
-    'identities',
     'orchestrations',
-    'oauth',
+    'statements',
+    'identities',
+    'accounts',
     'customers',
-    'ledger',
-    'http',
-    'db',
+    'oauth',
+    ...SHARED,
     'settings',
   ],
-
-  metrics: ['ledger', 'http', 'db'],
+  metrics: ['records', 'http', 'contract', 'db'],
 
   // The resources.
-  transfers: SHARED,
+  transfers: ['settlement', ...SHARED],
+  'deposit-addresses': SHARED,
+  'fiat-accounts': SHARED,
+  'fiat-deposit-instructions': SHARED,
   orchestrations: SHARED,
   statements: SHARED,
   sandbox: SHARED,
@@ -117,10 +99,17 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   health: SHARED,
   customers: SHARED,
 
-  // What they share.
-  ledger: ['networks', 'http', 'db', 'assets', 'keys'],
-  networks: ['db', 'assets'],
-  http: ['db', 'assets'],
+  // What the worker does to the outside world, and requests to move money.
+  settlement: SHARED,
+  movements: ['records', 'ledger', 'networks', 'contract', 'db', 'assets', 'keys'],
+  records: ['ledger', 'networks', 'contract', 'db', 'assets'],
+  /** Double entry and nothing else. */
+  ledger: ['contract', 'db', 'assets'],
+  networks: ['contract', 'db', 'assets'],
+  /** The mechanism only: it knows no asset, bank or orchestration. */
+  http: ['contract', 'db'],
+  /** The words of the API: fields, problems, scopes. */
+  contract: ['assets'],
   db: [],
   assets: [],
   /** The master keys: how they are given, and what is derived from them. */
@@ -135,7 +124,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
  */
 const MAY_IMPORT_TYPES_OF: Record<string, readonly string[]> = {
   'http/operation.ts': ['ledger', 'networks', 'settings'],
-  'networks/networks.ts': ['ledger'],
+  'networks/network.ts': ['ledger'],
 }
 
 interface Import {
@@ -261,18 +250,20 @@ describe('it sees', () => {
     [`let a: import('../app.ts').A`, true],
     [`import {\n  a,\n  b,\n} from '../app.ts'`, false],
   ])('%s', (source, typeOnly) => {
-    expect(importsOf('ledger/post.ts', source)).toEqual([{ from: 'ledger/post.ts', to: 'app.ts', typeOnly }])
+    expect(importsOf('ledger/ledger-transaction.ts', source)).toEqual([
+      { from: 'ledger/ledger-transaction.ts', to: 'app.ts', typeOnly },
+    ])
   })
 
   test('imports against the direction', () => {
     const edge = (from: string, to: string, typeOnly = false) => violation({ from, to, typeOnly })
     expect(edge('transfers/get-transfer.ts', 'profiles/profile.ts')).toBeDefined()
     expect(edge('profiles/profile.ts', 'app.ts', true)).toBeDefined()
-    expect(edge('db/database.ts', 'http/problems.ts')).toBeDefined()
-    expect(edge('http/operation.ts', 'ledger/ledger.ts')).toBeDefined()
-    expect(edge('http/operation.ts', 'ledger/ledger.ts', true)).toBeUndefined()
-    expect(edge('http/mount.ts', 'ledger/ledger.ts', true)).toBeDefined()
-    expect(edge('ledger/post.ts', 'ledger/entries.ts')).toBeUndefined()
+    expect(edge('db/database.ts', 'contract/problems.ts')).toBeDefined()
+    expect(edge('http/operation.ts', 'movements/ledger.ts')).toBeDefined()
+    expect(edge('http/operation.ts', 'movements/ledger.ts', true)).toBeUndefined()
+    expect(edge('http/mount.ts', 'movements/ledger.ts', true)).toBeDefined()
+    expect(edge('ledger/ledger-transaction.ts', 'ledger/entries.ts')).toBeUndefined()
     expect(edge('new-resource/get.ts', 'db/database.ts')).toBeDefined()
   })
 

@@ -8,7 +8,7 @@ import { delimiter, join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import pg from 'pg'
-import { ENVIRONMENT, runAs, serverUser } from '../src/db/embedded-placement.ts'
+import { ENVIRONMENT, runAs, serverUser } from '../src/db/embedded/placement.ts'
 import { freePort } from './support.ts'
 
 const DEBIAN = '/usr/lib/postgresql'

@@ -3,12 +3,12 @@
  * version of the same program, and takes no replacements. test/bitcoin-knots.sh makes the node.
  */
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
-import type { Transfer } from '../src/ledger/records/transfer.ts'
-import { WithdrawalMacs } from '../src/ledger/withdrawal-macs.ts'
-import { bitcoinAdapter } from '../src/networks/bitcoin.ts'
-import type { Networks } from '../src/networks/networks.ts'
-import { settleWithdrawals } from '../src/transfers/settle-withdrawals.ts'
-import { acknowledgeTransaction, orderConsolidation, orderTreasurySend } from '../src/transfers/treasury.ts'
+import type { Transfer } from '../src/ledger/transfer.ts'
+import { WithdrawalMacs } from '../src/movements/withdrawal-macs.ts'
+import { bitcoinAdapter } from '../src/networks/bitcoin/adapter.ts'
+import type { Networks } from '../src/networks/network.ts'
+import { settleWithdrawals } from '../src/settlement/settle-withdrawals.ts'
+import { acknowledgeTransaction, orderConsolidation, orderTreasurySend } from '../src/settlement/treasury.ts'
 import { KNOTS } from './bitcoin-node.ts'
 import {
   bitcoinWorld,

@@ -3,8 +3,8 @@ import { tmpdir, userInfo } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createCustomer } from '../src/customers/create-customer.ts'
-import { SCOPES } from '../src/http/scopes.ts'
-import { Ledger } from '../src/ledger/ledger.ts'
+import { SCOPES } from '../src/contract/scopes.ts'
+import { Ledger } from '../src/movements/ledger.ts'
 import { createApiClient } from '../src/oauth/api-clients.ts'
 import {
   atEnd,

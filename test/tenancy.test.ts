@@ -4,7 +4,7 @@
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { OPERATIONS } from '../src/app.ts'
-import type { Scope } from '../src/http/scopes.ts'
+import type { Scope } from '../src/contract/scopes.ts'
 import { createApiClient } from '../src/oauth/api-clients.ts'
 import {
   approve,

@@ -1,11 +1,11 @@
 import { runOrchestrations } from '../src/orchestrations/run-orchestrations.ts'
 import type { Database } from '../src/db/database.ts'
-import type { Ledger } from '../src/ledger/ledger.ts'
-import type { Networks } from '../src/networks/networks.ts'
+import type { Ledger } from '../src/movements/ledger.ts'
+import type { Networks } from '../src/networks/network.ts'
 import type { Settings } from '../src/settings.ts'
-import { creditDeposits } from '../src/transfers/credit-deposits.ts'
-import { settleWithdrawals } from '../src/transfers/settle-withdrawals.ts'
-import { sweepDepositAddresses } from '../src/transfers/sweep-deposit-addresses.ts'
+import { creditDeposits } from '../src/settlement/credit-deposits.ts'
+import { settleWithdrawals } from '../src/settlement/settle-withdrawals.ts'
+import { sweepDepositAddresses } from '../src/settlement/sweep-deposit-addresses.ts'
 
 /** A request that makes a block. */
 export interface Mining {

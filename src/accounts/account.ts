@@ -1,8 +1,8 @@
 import { Type, type Static } from 'typebox'
 import type { Queryable } from '../db/database.ts'
-import { Metadata, RefId, Text, Timestamp, Uuid } from '../http/fields.ts'
-import { problem } from '../http/problems.ts'
-import { accountSummary, STATUSES, type Flags, type Status } from '../ledger/records/holders.ts'
+import { Metadata, RefId, Text, Timestamp, Uuid } from '../contract/fields.ts'
+import { problem } from '../contract/problems.ts'
+import { accountSummary, STATUSES, type Flags, type Status } from '../records/holders.ts'
 
 export const AccountType = Type.Enum(
   ['BROKERAGE', 'TRADITIONAL_IRA', 'ROTH_IRA', 'SEP_IRA', 'FINANCIAL_ADVISOR'],

@@ -9,7 +9,7 @@ import {
   type TestCustomer,
   type TestService,
 } from '../../test/support.ts'
-import { SCOPES } from '../http/scopes.ts'
+import { SCOPES } from '../contract/scopes.ts'
 import { createApiClient } from '../oauth/api-clients.ts'
 import type { Account } from './account.ts'
 

@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
-import { EXAMPLE } from '../http/example-records.ts'
-import { Filter, FilterValue, FilterWithoutCommas } from '../http/fields.ts'
+import { EXAMPLE } from '../contract/example-records.ts'
+import { Filter, FilterValue, FilterWithoutCommas } from '../contract/fields.ts'
 import { listByCreation, listReply, pageParameters, timeBounds, uuidsOf } from '../http/lists.ts'
 import { operation } from '../http/operation.ts'
 import { Account, accountToWire, SELECT_ACCOUNTS } from './account.ts'

@@ -1,5 +1,5 @@
 import type { Queryable } from '../db/database.ts'
-import type { Flags } from '../ledger/records/holders.ts'
+import type { Flags } from '../records/holders.ts'
 import { accountToWire, requireAccount, type Account } from './account.ts'
 
 /**

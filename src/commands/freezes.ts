@@ -12,7 +12,7 @@ import {
   type Freeze,
   type FreezeReason,
   type FreezeTarget,
-} from '../ledger/records/freezes.ts'
+} from '../records/freezes.ts'
 import type { Settings } from '../settings.ts'
 import { EXIT, logOperator, requireCustomer, uuid, withDatabase } from './command-line.ts'
 import { print, table } from './output.ts'

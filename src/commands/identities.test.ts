@@ -12,7 +12,7 @@ import {
   type TestCustomer,
   type TestService,
 } from '../../test/support.ts'
-import { Holders } from '../ledger/records/holders.ts'
+import { Holders } from '../records/holders.ts'
 import { Balances } from '../ledger/balances.ts'
 import { identityCommands } from './identities.ts'
 

@@ -2,7 +2,7 @@ import { Option, type Command } from 'commander'
 import { everyIdentity, IDENTITIES_MAX } from '../identities/every-identity.ts'
 import type { Identity } from '../identities/identity.ts'
 import { setIdentityStatus } from '../identities/set-identity-status.ts'
-import { STATUSES, type Status } from '../ledger/records/holders.ts'
+import { STATUSES, type Status } from '../records/holders.ts'
 import { logOperator, requireCustomer, uuid, withDatabase } from './command-line.ts'
 import { print, table } from './output.ts'
 

@@ -2,9 +2,9 @@ import { InvalidArgumentError, type Command } from 'commander'
 import { CRYPTO_NETWORKS, type CryptoNetwork } from '../assets/catalogue.ts'
 import { tookTooLong, type Database } from '../db/database.ts'
 import { openMasterKeys } from '../keys/master-keys.ts'
-import type { TreasuryTransfer } from '../ledger/records/treasury.ts'
-import { WithdrawalMacs } from '../ledger/withdrawal-macs.ts'
-import type { NetworkAdapter } from '../networks/networks.ts'
+import type { TreasuryTransfer } from '../records/treasury.ts'
+import { WithdrawalMacs } from '../movements/withdrawal-macs.ts'
+import type { NetworkAdapter } from '../networks/network.ts'
 import { openNetworks } from '../serve.ts'
 import type { Settings } from '../settings.ts'
 import {
@@ -14,7 +14,7 @@ import {
   orderTreasurySend,
   selectTreasuryTransfers,
   type Acknowledged,
-} from '../transfers/treasury.ts'
+} from '../settlement/treasury.ts'
 import { logOperator, uuid, withDatabase } from './command-line.ts'
 import { transactionHash } from './networks.ts'
 import { print, table } from './output.ts'

@@ -1,10 +1,10 @@
 import { InvalidArgumentError, type Command } from 'commander'
-import { AMOUNT_LENGTH_MAX } from '../http/fields.ts'
+import { AMOUNT_LENGTH_MAX } from '../contract/fields.ts'
 import { tookTooLong, type Database } from '../db/database.ts'
 import { openMasterKeys } from '../keys/master-keys.ts'
-import { Ledger } from '../ledger/ledger.ts'
-import { bankReference } from '../ledger/records/bank-wires.ts'
-import { WithdrawalMacs } from '../ledger/withdrawal-macs.ts'
+import { Ledger } from '../movements/ledger.ts'
+import { bankReference } from '../records/bank-wires.ts'
+import { WithdrawalMacs } from '../movements/withdrawal-macs.ts'
 import type { WireOrder } from '../networks/manual-wires.ts'
 import type { Settings } from '../settings.ts'
 import {
@@ -15,8 +15,8 @@ import {
   readTakenWire,
   takeWire,
   WIRES_MAX,
-} from '../transfers/outgoing-wires.ts'
-import { recordWireDeposit, recordWireReturn, type RecordedWire } from '../transfers/record-wires.ts'
+} from '../settlement/outgoing-wires.ts'
+import { recordWireDeposit, recordWireReturn, type RecordedWire } from '../settlement/record-wires.ts'
 import { EXIT, logOperator, operatorName, uuid, withDatabase } from './command-line.ts'
 import { print, table } from './output.ts'
 

@@ -1,5 +1,5 @@
 import type { Queryable } from '../db/database.ts'
-import type { ExampleRecords } from '../http/example-records.ts'
+import type { ExampleRecords } from '../contract/example-records.ts'
 
 /** What the demo customer is called, and the ref_ids of its records. */
 export const DEMO = {

@@ -9,8 +9,8 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { Failures, type Failure } from '../../test/failures.ts'
 import { cloneDatabase, emptier, everyTable, type TestDatabase } from '../../test/support.ts'
 import type { Database } from '../db/database.ts'
-import { Ledger } from '../ledger/ledger.ts'
-import { simulatedNetworks } from '../networks/simulated.ts'
+import { Ledger } from '../movements/ledger.ts'
+import { simulatedNetworks } from '../networks/simulated/adapter.ts'
 import { makeDemo } from './make-demo.ts'
 
 let database: TestDatabase

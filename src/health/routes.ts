@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
 import type { Database } from '../db/database.ts'
-import { Problem, problem } from '../http/problems.ts'
+import { Problem, problem } from '../contract/problems.ts'
 import type { Requests } from '../http/requests.ts'
 
 /** How long the database may take for the answer at /health/ready. Load balancers wait for 3 s. */

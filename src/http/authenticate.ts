@@ -2,8 +2,8 @@ import { hash } from 'node:crypto'
 import type { FastifyRequest, onRequestHookHandler } from 'fastify'
 import { LRUCache } from 'lru-cache'
 import type { Caller } from './operation.ts'
-import { problem } from './problems.ts'
-import type { Scope } from './scopes.ts'
+import { problem } from '../contract/problems.ts'
+import type { Scope } from '../contract/scopes.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {

@@ -3,7 +3,7 @@ import type { FastifyInstance } from 'fastify'
 import { noSuchPath } from './errors.ts'
 import { keptText } from './kept-text.ts'
 import { JSON_TYPE, type ApiDocument } from './openapi.ts'
-import { SCOPES } from './scopes.ts'
+import { SCOPES } from '../contract/scopes.ts'
 
 /** Nothing from elsewhere, nothing inline, and no page that holds this one. */
 const POLICY = {

@@ -4,7 +4,7 @@ import type { ErrorObject } from 'ajv'
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { connectionLost, tookTooLong } from '../db/database.ts'
 import { problemPages } from './problem-pages.ts'
-import { Problem, problem } from './problems.ts'
+import { Problem, problem } from '../contract/problems.ts'
 import { describeSchemaError } from './validation.ts'
 
 const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE'] as const

@@ -11,7 +11,7 @@ import { SEED } from '../../test/seed.ts'
 
 import { UUID } from '../db/ids.ts'
 import { pageOf, pageReply, MICROS, timeRange } from './lists.ts'
-import { Problem } from './problems.ts'
+import { Problem } from '../contract/problems.ts'
 
 const runs = (numRuns: number) => ({ numRuns, seed: SEED })
 

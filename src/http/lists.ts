@@ -3,8 +3,8 @@ import { Temporal } from 'temporal-polyfill'
 import { Type, type TSchema } from 'typebox'
 import type { Queryable } from '../db/database.ts'
 import { firstIdAt, UUID } from '../db/ids.ts'
-import { Timestamp } from './fields.ts'
-import { problem } from './problems.ts'
+import { Timestamp } from '../contract/fields.ts'
+import { problem } from '../contract/problems.ts'
 
 /** Lists (design section 5, "Lists"): filters on time, keyset pages, cursors tied to their filters. */
 

@@ -1,13 +1,13 @@
 import swagger from '@fastify/swagger'
 import type { FastifyInstance } from 'fastify'
 import { Type } from 'typebox'
-import { withRecords, type ExampleRecords } from './example-records.ts'
+import { withRecords, type ExampleRecords } from '../contract/example-records.ts'
 import { keptText } from './kept-text.ts'
 import type { Operation } from './operation.ts'
-import { PROBLEM_EXAMPLES } from './problem-examples.ts'
-import { PROBLEMS, type ProblemSlug } from './problems.ts'
-import { SCOPES } from './scopes.ts'
-import { TAGS, type Tag } from './tags.ts'
+import { PROBLEM_EXAMPLES } from '../contract/problem-examples.ts'
+import { PROBLEMS, type ProblemSlug } from '../contract/problems.ts'
+import { SCOPES } from '../contract/scopes.ts'
+import { TAGS, type Tag } from '../contract/tags.ts'
 import { OWN_KEYWORDS } from './validation.ts'
 
 /** The body of every refusal (RFC 9457). */

@@ -1,11 +1,11 @@
 import type { Static, TObject, TSchema } from 'typebox'
 import type { Database } from '../db/database.ts'
-import type { Ledger } from '../ledger/ledger.ts'
-import type { Networks } from '../networks/networks.ts'
+import type { Ledger } from '../movements/ledger.ts'
+import type { Networks } from '../networks/network.ts'
 import type { Settings } from '../settings.ts'
-import type { ProblemSlug } from './problems.ts'
-import type { Scope } from './scopes.ts'
-import type { Tag } from './tags.ts'
+import type { ProblemSlug } from '../contract/problems.ts'
+import type { Scope } from '../contract/scopes.ts'
+import type { Tag } from '../contract/tags.ts'
 
 /** What every operation can reach. */
 export interface Context {

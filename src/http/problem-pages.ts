@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify'
-import { PROBLEM_EXAMPLES, PROBLEM_META } from './problem-examples.ts'
-import { PROBLEMS, type ProblemKind, type ProblemSlug } from './problems.ts'
+import { PROBLEM_EXAMPLES, PROBLEM_META } from '../contract/problem-examples.ts'
+import { PROBLEMS, type ProblemKind, type ProblemSlug } from '../contract/problems.ts'
 
 const POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; frame-ancestors 'none'"
 

@@ -1,8 +1,8 @@
 import type { FastifyRequest } from 'fastify'
 import { LRUCache } from 'lru-cache'
 import type { Authenticate } from './authenticate.ts'
-import { problem } from './problems.ts'
-import type { Scope } from './scopes.ts'
+import { problem } from '../contract/problems.ts'
+import type { Scope } from '../contract/scopes.ts'
 
 /** Most callers that are remembered. Of more, the one that came last the longest ago begins anew. */
 const KEYS_MAX = 10_000

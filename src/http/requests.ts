@@ -9,7 +9,7 @@ import type {
 import type { Logger } from 'pino'
 import { addressGroup } from './address-group.ts'
 import { endConnection, noSuchPath } from './errors.ts'
-import { problem, type Problem } from './problems.ts'
+import { problem, type Problem } from '../contract/problems.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {

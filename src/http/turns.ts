@@ -1,5 +1,5 @@
 import type { FastifyReply } from 'fastify'
-import { problem } from './problems.ts'
+import { problem } from '../contract/problems.ts'
 
 /** How many lists a client may have under way, from reading the records until it has read the answer: 1 MiB each. */
 const TURNS_MAX = 16

@@ -5,7 +5,7 @@ import ajvKeywords from 'ajv-keywords'
 import fastJson from 'fast-json-stringify'
 import type { FastifyInstance, FastifySchemaCompiler, FastifySerializerCompiler } from 'fastify'
 import { duplicateMember } from './duplicate-member.ts'
-import { problem } from './problems.ts'
+import { problem } from '../contract/problems.ts'
 
 const options = {
   // The first error ends the check: with more, hostile input buys more work.

@@ -1,10 +1,10 @@
 import { Type, type Static } from 'typebox'
 import { violatedConstraint, type Queryable } from '../db/database.ts'
 import { newId, readClock } from '../db/ids.ts'
-import { Metadata, RefId } from '../http/fields.ts'
+import { Metadata, RefId } from '../contract/fields.ts'
 import { operation } from '../http/operation.ts'
-import { problem } from '../http/problems.ts'
-import type { Status } from '../ledger/records/holders.ts'
+import { problem } from '../contract/problems.ts'
+import type { Status } from '../records/holders.ts'
 import {
   Identity,
   IDENTITY_COLUMNS,

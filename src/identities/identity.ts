@@ -1,9 +1,9 @@
 import { Type, type Static } from 'typebox'
 import type { Queryable } from '../db/database.ts'
-import { Address } from '../http/bank-wire.ts'
-import { Free, Metadata, RefId, Text, Timestamp, Uuid } from '../http/fields.ts'
-import { problem } from '../http/problems.ts'
-import { identitySummary, STATUSES } from '../ledger/records/holders.ts'
+import { Address } from '../contract/bank-wire.ts'
+import { Free, Metadata, RefId, Text, Timestamp, Uuid } from '../contract/fields.ts'
+import { problem } from '../contract/problems.ts'
+import { identitySummary, STATUSES } from '../records/holders.ts'
 
 /** What is known of a person. Other members are kept. */
 export const PersonDetails = Type.Object(

@@ -1,8 +1,8 @@
 import { Type } from 'typebox'
-import { Filter, FilterValue, FilterWithoutCommas } from '../http/fields.ts'
+import { Filter, FilterValue, FilterWithoutCommas } from '../contract/fields.ts'
 import { listByCreation, listReply, pageParameters, timeBounds, uuidsOf } from '../http/lists.ts'
 import { operation } from '../http/operation.ts'
-import { identitySummary, STATUSES, type Status } from '../ledger/records/holders.ts'
+import { identitySummary, STATUSES, type Status } from '../records/holders.ts'
 import { Identity, IDENTITY_COLUMNS, identityToWire, SummaryStatus } from './identity.ts'
 
 /** Lists the customer's identities, by creation time (design sections 5 and 6). */

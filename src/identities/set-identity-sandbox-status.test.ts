@@ -8,7 +8,7 @@ import {
   type TestCustomer,
   type TestService,
 } from '../../test/support.ts'
-import { STATUSES } from '../ledger/records/holders.ts'
+import { STATUSES } from '../records/holders.ts'
 import type { Identity } from './identity.ts'
 
 const IDENTITIES = '/v2/identity/identities'

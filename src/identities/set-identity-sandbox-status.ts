@@ -1,8 +1,8 @@
 import { Type } from 'typebox'
-import { EXAMPLE } from '../http/example-records.ts'
-import { Uuid } from '../http/fields.ts'
+import { EXAMPLE } from '../contract/example-records.ts'
+import { Uuid } from '../contract/fields.ts'
 import { operation } from '../http/operation.ts'
-import { problem } from '../http/problems.ts'
+import { problem } from '../contract/problems.ts'
 import { Identity, IDENTITY_COLUMNS, identityToWire, type IdentityRow } from './identity.ts'
 
 /** Sets what an identity's verification came to, and its flags (design section 6). Any status may follow any. */

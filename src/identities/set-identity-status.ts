@@ -1,5 +1,5 @@
 import type { Queryable } from '../db/database.ts'
-import type { Status } from '../ledger/records/holders.ts'
+import type { Status } from '../records/holders.ts'
 import { identityToWire, requireIdentity, type Identity } from './identity.ts'
 
 /**

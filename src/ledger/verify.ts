@@ -1,8 +1,8 @@
 import { NETWORKS } from '../assets/catalogue.ts'
 import { disagreementOf, type SignedPayment, type TokenAddresses } from '../networks/signed-payments.ts'
 import { transaction, type Database, type Transaction } from '../db/database.ts'
-import { PAYOUT_TYPES, PLATFORM_ID, WITHDRAWAL_TYPES } from './records/treasury.ts'
-import { notAccepted, type WithdrawalMacs } from './withdrawal-macs.ts'
+import { PAYOUT_TYPES, PLATFORM_ID, WITHDRAWAL_TYPES } from '../records/treasury.ts'
+import { notAccepted, type WithdrawalMacs } from '../movements/withdrawal-macs.ts'
 
 /** Something that does not add up, in words and with where to look. */
 export interface Disagreement {

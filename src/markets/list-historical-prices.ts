@@ -1,9 +1,9 @@
 import { Type, type Static } from 'typebox'
 import type { Database } from '../db/database.ts'
-import { Timestamp } from '../http/fields.ts'
+import { Timestamp } from '../contract/fields.ts'
 import { microsOf, PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX } from '../http/lists.ts'
 import { operation } from '../http/operation.ts'
-import { problem } from '../http/problems.ts'
+import { problem } from '../contract/problems.ts'
 import {
   DAY,
   FOUR_WEEKS,

@@ -1,6 +1,6 @@
 import { Type, type Static } from 'typebox'
 import type { Queryable } from '../db/database.ts'
-import { Timestamp } from '../http/fields.ts'
+import { Timestamp } from '../contract/fields.ts'
 import { operation } from '../http/operation.ts'
 import { assetsOf, MARKETS, type Market } from './markets.ts'
 

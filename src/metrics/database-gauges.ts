@@ -1,6 +1,6 @@
 import { Gauge, type Registry } from 'prom-client'
 import { transaction, type Database, type Transaction } from '../db/database.ts'
-import { PAYOUT_TYPES } from '../ledger/records/treasury.ts'
+import { PAYOUT_TYPES } from '../records/treasury.ts'
 
 /** The gauges of records are read anew at most this often, and never for more than a tenth of the time. */
 const FRESH_MS = 5_000

@@ -6,7 +6,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { CRYPTO_NETWORKS, type CryptoNetwork, NETWORKS } from '../assets/catalogue.ts'
 import { addressFromBytes, canonicalAddress } from './addresses.ts'
-import { MAGIC_OUTCOMES, magicAddress, magicOutcome } from './magic-addresses.ts'
+import { MAGIC_OUTCOMES, magicAddress, magicOutcome } from './simulated/magic-addresses.ts'
 
 const LIVE = { testNetworks: false }
 const SANDBOX = { testNetworks: true }

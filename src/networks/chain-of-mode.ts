@@ -1,6 +1,6 @@
 import { NETWORKS, type CryptoNetwork } from '../assets/catalogue.ts'
-import type { BitcoinRpc } from './bitcoin-rpc.ts'
-import type { NetworkAdapter } from './networks.ts'
+import type { BitcoinRpc } from './bitcoin/rpc.ts'
+import type { NetworkAdapter } from './network.ts'
 import { NodeFailure } from './node-failure.ts'
 
 /**

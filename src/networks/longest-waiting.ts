@@ -1,6 +1,6 @@
 import type { Transaction } from '../db/database.ts'
 import { PLATFORM_ID } from '../db/ids.ts'
-import type { Network } from './networks.ts'
+import type { Network } from './network.ts'
 
 /** A withdrawal that has waited so long for the hot wallet keeps what it needs: no younger one takes it. */
 export const RESERVE_AFTER_MS = 1_800_000

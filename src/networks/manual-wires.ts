@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { Transaction } from '../db/database.ts'
 import type { BankAccount } from './bank-account.ts'
-import type { NetworkAdapter, Signing, Withdrawal } from './networks.ts'
+import type { NetworkAdapter, Signing, Withdrawal } from './network.ts'
 
 /**
  * Wires without an interface to a bank: a person types them into the bank and says what became of them. In the words of

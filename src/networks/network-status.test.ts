@@ -2,9 +2,9 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { credit, newCustomer, startTestService, type TestService } from '../../test/support.ts'
 import { formatAmount, parseAmount } from '../assets/amount.ts'
 import { findAsset } from '../assets/catalogue.ts'
-import { deposit } from '../ledger/movements/deposit.ts'
+import { deposit } from '../movements/deposit.ts'
 import { networkReports, type Reported } from './network-status.ts'
-import type { NetworkStatus } from './networks.ts'
+import type { NetworkStatus } from './network.ts'
 
 let service: TestService
 beforeAll(async () => {

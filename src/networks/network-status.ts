@@ -2,8 +2,8 @@ import { formatAmount, parseAmount, parseStoredAmount } from '../assets/amount.t
 import { decimalsOf, findAsset, NETWORKS, type CryptoNetwork } from '../assets/catalogue.ts'
 import type { Database } from '../db/database.ts'
 import { PLATFORM_ID } from '../db/ids.ts'
-import type { ConfiguredNetwork, Depth } from './configured.ts'
-import type { NetworkAdapter, TakenBack } from './networks.ts'
+import type { ConfiguredNetwork, Depth } from './open-networks.ts'
+import type { NetworkAdapter, TakenBack } from './network.ts'
 
 /** What a report needs to know of a network. */
 export type Reported = Pick<ConfiguredNetwork, 'adapter' | 'confirmations' | 'lowMark'>

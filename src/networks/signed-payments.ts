@@ -4,9 +4,9 @@ import { getAddress, parseAbi } from 'viem/utils'
 import { parseAmount } from '../assets/amount.ts'
 import { findAsset, NETWORKS, type CryptoNetwork } from '../assets/catalogue.ts'
 import { canonicalAddress, outputScriptOf } from './addresses.ts'
-import { isOurs, parse } from './evm-transactions.ts'
+import { isOurs, parse } from './evm/transactions.ts'
 import { readOrder } from './manual-wires.ts'
-import type { Network } from './networks.ts'
+import type { Network } from './network.ts'
 
 /** What a withdrawal asks for, and the bytes that were signed for it. */
 export interface SignedPayment {

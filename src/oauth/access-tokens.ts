@@ -3,7 +3,7 @@ import type { Database } from '../db/database.ts'
 import { invalidToken, type VerifyToken } from '../http/authenticate.ts'
 import { uuidsOf } from '../http/lists.ts'
 import type { Caller } from '../http/operation.ts'
-import { problem } from '../http/problems.ts'
+import { problem } from '../contract/problems.ts'
 import type { SigningKeys } from './signing-keys.ts'
 
 const CLOCK_TOLERANCE_SECONDS = 5

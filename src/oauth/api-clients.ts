@@ -2,7 +2,7 @@ import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
 import type { Queryable } from '../db/database.ts'
 import { newId, readClock } from '../db/ids.ts'
 import { uuidsOf } from '../http/lists.ts'
-import type { Scope } from '../http/scopes.ts'
+import type { Scope } from '../contract/scopes.ts'
 
 /** What a client authenticates with. The secret is shown once: only its hash is kept. */
 export interface ClientCredentials {

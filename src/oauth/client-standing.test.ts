@@ -15,7 +15,7 @@ import {
   type TestService,
 } from '../../test/support.ts'
 import { openDatabase, transaction, type Database } from '../db/database.ts'
-import { freeze, unfreeze } from '../ledger/records/freezes.ts'
+import { freeze, unfreeze } from '../records/freezes.ts'
 import { createApiClient, disableApiClient, enableApiClient } from './api-clients.ts'
 import { ClientStanding, STALE_MS_MAX } from './client-standing.ts'
 

@@ -3,7 +3,7 @@ import type { Logger } from 'pino'
 import type { Database } from '../db/database.ts'
 import { invalidToken, type Standing } from '../http/authenticate.ts'
 import type { Caller } from '../http/operation.ts'
-import { problem } from '../http/problems.ts'
+import { problem } from '../contract/problems.ts'
 
 /** How often each process reads which clients and customers are disabled. */
 const REFRESH_MS = 1_000

@@ -31,7 +31,7 @@ import {
 import type { TestService } from '../../test/support.ts'
 import { buildApp } from '../app.ts'
 import { createCustomer } from '../customers/create-customer.ts'
-import { SCOPES, type Scope } from '../http/scopes.ts'
+import { SCOPES, type Scope } from '../contract/scopes.ts'
 import { createApiClient, disableApiClient } from './api-clients.ts'
 
 // The whole conversation over real HTTP, as two clients hold it that nobody here wrote, and as one that means harm.

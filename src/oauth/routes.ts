@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import type { Database } from '../db/database.ts'
-import { SCOPES } from '../http/scopes.ts'
+import { SCOPES } from '../contract/scopes.ts'
 import type { AccessTokens } from './access-tokens.ts'
 import type { SigningKeys } from './signing-keys.ts'
 import { GRANT_TYPE, TOKEN_PATH, tokenEndpoint } from './token-endpoint.ts'

@@ -1,7 +1,7 @@
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Database } from '../db/database.ts'
 import { addressGroup } from '../http/address-group.ts'
-import { Problem } from '../http/problems.ts'
+import { Problem } from '../contract/problems.ts'
 import { TokenBuckets } from '../http/rate-limit.ts'
 import type { AccessTokens } from './access-tokens.ts'
 import { findApiClient, type ApiClient } from './api-clients.ts'

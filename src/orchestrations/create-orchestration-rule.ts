@@ -1,16 +1,16 @@
 import { Type, type Static } from 'typebox'
 import { transaction, violatedConstraint, type Database, type Transaction } from '../db/database.ts'
 import { newId, readClock } from '../db/ids.ts'
-import { EXAMPLE } from '../http/example-records.ts'
-import { AssetSymbol, RefId, Text, Uuid } from '../http/fields.ts'
+import { EXAMPLE } from '../contract/example-records.ts'
+import { AssetSymbol, RefId, Text, Uuid } from '../contract/fields.ts'
 import { operation, type Context } from '../http/operation.ts'
-import { problem } from '../http/problems.ts'
-import { carriedBy } from '../ledger/movements/crypto-withdrawal.ts'
-import { requireBankAccount, requireWires } from '../ledger/movements/fiat-withdrawal.ts'
-import { requireConvertible, requireDestination } from '../ledger/movements/payout.ts'
-import { insertDepositAddress } from '../ledger/records/deposit-address.ts'
-import { requirePayable, selectFiatAccounts } from '../ledger/records/fiat-account.ts'
-import { insertInstructions } from '../ledger/records/fiat-deposit-instructions.ts'
+import { problem } from '../contract/problems.ts'
+import { carriedBy } from '../movements/crypto-withdrawal.ts'
+import { requireBankAccount, requireWires } from '../movements/fiat-withdrawal.ts'
+import { requireConvertible, requireDestination } from '../movements/payout.ts'
+import { insertDepositAddress } from '../records/deposit-address.ts'
+import { requirePayable, selectFiatAccounts } from '../records/fiat-account.ts'
+import { insertInstructions } from '../records/fiat-deposit-instructions.ts'
 import {
   Destination,
   destinationOf,
@@ -21,9 +21,9 @@ import {
   withAddressId,
   type KnownDestination,
   type RuleRow,
-} from '../ledger/records/orchestration-rule.ts'
-import { requireProfile } from '../ledger/records/profile.ts'
-import type { Networks } from '../networks/networks.ts'
+} from '../records/orchestration-rule.ts'
+import { requireProfile } from '../records/profile.ts'
+import type { Networks } from '../networks/network.ts'
 
 const CreateOrchestrationRuleBody = Type.Object(
   {

@@ -1,14 +1,9 @@
 import { Type } from 'typebox'
-import { EXAMPLE } from '../http/example-records.ts'
-import { Uuid } from '../http/fields.ts'
+import { EXAMPLE } from '../contract/example-records.ts'
+import { Uuid } from '../contract/fields.ts'
 import { operation } from '../http/operation.ts'
-import { problem } from '../http/problems.ts'
-import {
-  OrchestrationRule,
-  RULE_COLUMNS,
-  ruleToWire,
-  type RuleRow,
-} from '../ledger/records/orchestration-rule.ts'
+import { problem } from '../contract/problems.ts'
+import { OrchestrationRule, RULE_COLUMNS, ruleToWire, type RuleRow } from '../records/orchestration-rule.ts'
 
 /**
  * Deletes a rule (design section 6): later deposits stay on the profile, what it has started goes on. The record

@@ -1,14 +1,14 @@
 import { Type } from 'typebox'
-import { EXAMPLE } from '../http/example-records.ts'
-import { Uuid } from '../http/fields.ts'
+import { EXAMPLE } from '../contract/example-records.ts'
+import { Uuid } from '../contract/fields.ts'
 import { operation } from '../http/operation.ts'
-import { problem } from '../http/problems.ts'
+import { problem } from '../contract/problems.ts'
 import {
   Orchestration,
   ORCHESTRATION_COLUMNS,
   orchestrationToWire,
   type OrchestrationRow,
-} from '../ledger/records/orchestration.ts'
+} from '../records/orchestration.ts'
 
 /** Reads one orchestration by id (design section 6). */
 export const getOrchestration = operation({

@@ -1,8 +1,8 @@
 import { Type } from 'typebox'
-import { Filter, FilterValue, FilterWithoutCommas } from '../http/fields.ts'
+import { Filter, FilterValue, FilterWithoutCommas } from '../contract/fields.ts'
 import { listByCreation, listReply, pageParameters, timeBounds, uuidsOf } from '../http/lists.ts'
 import { operation } from '../http/operation.ts'
-import { OrchestrationRule, RULE_COLUMNS, ruleToWire } from '../ledger/records/orchestration-rule.ts'
+import { OrchestrationRule, RULE_COLUMNS, ruleToWire } from '../records/orchestration-rule.ts'
 
 /** Lists the customer's rules, deleted ones too, by creation time (design sections 5 and 6). */
 export const listOrchestrationRules = operation({

@@ -22,9 +22,9 @@ import {
 } from '../../test/support.ts'
 import { momentAt, newId } from '../db/ids.ts'
 import { microsToTimestamp } from '../http/lists.ts'
-import type { Orchestration } from '../ledger/records/orchestration.ts'
-import { magicAddress } from '../networks/magic-addresses.ts'
-import { settleWithdrawals } from '../transfers/settle-withdrawals.ts'
+import type { Orchestration } from '../records/orchestration.ts'
+import { magicAddress } from '../networks/simulated/magic-addresses.ts'
+import { settleWithdrawals } from '../settlement/settle-withdrawals.ts'
 import { runOrchestrations } from './run-orchestrations.ts'
 
 const LIST = '/v2/orchestration/orchestrations'

@@ -1,8 +1,8 @@
 import { Type, type Static } from 'typebox'
 import type { Database } from '../db/database.ts'
 import { firstIdAt } from '../db/ids.ts'
-import { EXAMPLE } from '../http/example-records.ts'
-import { Filter, FilterValue } from '../http/fields.ts'
+import { EXAMPLE } from '../contract/example-records.ts'
+import { Filter, FilterValue } from '../contract/fields.ts'
 import {
   pageOf,
   pageParameters,
@@ -19,7 +19,7 @@ import {
   OrchestrationStatus,
   orchestrationToWire,
   type OrchestrationRow,
-} from '../ledger/records/orchestration.ts'
+} from '../records/orchestration.ts'
 
 const ListOrchestrationsQuery = Type.Object(
   {

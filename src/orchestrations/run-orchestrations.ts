@@ -2,23 +2,23 @@ import { strict as assert } from 'node:assert'
 import { connectionLost, transaction, type Database, type Transaction } from '../db/database.ts'
 import { idsAt } from '../db/ids.ts'
 import type { Context } from '../http/operation.ts'
-import { Problem } from '../http/problems.ts'
-import { applyDecision, sidesOf, wasRaced, type Decision } from '../ledger/ledger.ts'
-import { payoutCost } from '../ledger/estimated-fee.ts'
-import { payoutOf, routesOf, type Payout } from '../ledger/movements/payout.ts'
-import { OwnCustody, readOwnCustody } from '../ledger/own-custody.ts'
-import { LedgerTransaction } from '../ledger/post.ts'
-import { selectFiatAccounts } from '../ledger/records/fiat-account.ts'
-import { Holders } from '../ledger/records/holders.ts'
-import { usdPrices, type UsdPrices } from '../ledger/usd-prices.ts'
+import { Problem } from '../contract/problems.ts'
+import { applyDecision, sidesOf, wasRaced, type Decision } from '../movements/ledger.ts'
+import { payoutCost } from '../movements/estimated-fee.ts'
+import { payoutOf, routesOf, type Payout } from '../movements/payout.ts'
+import { OwnCustody, readOwnCustody } from '../movements/own-custody.ts'
+import { LedgerTransaction } from '../ledger/ledger-transaction.ts'
+import { selectFiatAccounts } from '../records/fiat-account.ts'
+import { Holders } from '../records/holders.ts'
+import { usdPrices, type UsdPrices } from '../records/usd-prices.ts'
 import {
   ORCHESTRATION_COLUMNS,
   orchestrationToWire,
   type Orchestration,
   type OrchestrationRow,
-} from '../ledger/records/orchestration.ts'
-import type { WithdrawalMacs } from '../ledger/withdrawal-macs.ts'
-import type { Networks } from '../networks/networks.ts'
+} from '../records/orchestration.ts'
+import type { WithdrawalMacs } from '../movements/withdrawal-macs.ts'
+import type { Networks } from '../networks/network.ts'
 
 /** Most orchestrations that one database transaction takes on. */
 export const CLAIM_MAX = 500

@@ -1,14 +1,14 @@
 import { Type } from 'typebox'
 import { violatedConstraint } from '../db/database.ts'
 import { operation } from '../http/operation.ts'
-import { problem } from '../http/problems.ts'
+import { problem } from '../contract/problems.ts'
 import {
   insertProfile,
   Profile,
   PROFILE_COLUMNS,
   profileToWire,
   type ProfileRow,
-} from '../ledger/records/profile.ts'
+} from '../records/profile.ts'
 
 /** Creates a profile (design section 6). Its nickname is unique among the customer's. */
 export const createProfile = operation({

@@ -1,10 +1,10 @@
 import { Type } from 'typebox'
 import { findAsset } from '../assets/catalogue.ts'
-import { EXAMPLE } from '../http/example-records.ts'
-import { AssetSymbol, Uuid } from '../http/fields.ts'
+import { EXAMPLE } from '../contract/example-records.ts'
+import { AssetSymbol, Uuid } from '../contract/fields.ts'
 import { operation } from '../http/operation.ts'
-import { problem } from '../http/problems.ts'
-import { requireProfile } from '../ledger/records/profile.ts'
+import { problem } from '../contract/problems.ts'
+import { requireProfile } from '../records/profile.ts'
 import { Balance, selectBalances } from './list-balances.ts'
 
 /** Reads a profile's balance of one asset (design section 6); an asset it never held is 0, an unknown one is 404. */

@@ -1,8 +1,8 @@
 import { Type } from 'typebox'
-import { EXAMPLE } from '../http/example-records.ts'
-import { Uuid } from '../http/fields.ts'
+import { EXAMPLE } from '../contract/example-records.ts'
+import { Uuid } from '../contract/fields.ts'
 import { operation } from '../http/operation.ts'
-import { Profile, profileToWire, requireProfile } from '../ledger/records/profile.ts'
+import { Profile, profileToWire, requireProfile } from '../records/profile.ts'
 
 /** Reads one profile by id (design section 6). */
 export const getProfile = operation({

@@ -2,10 +2,10 @@ import { Type } from 'typebox'
 import { formatAmount, parseStoredAmount } from '../assets/amount.ts'
 import { decimalsOf } from '../assets/catalogue.ts'
 import type { Database } from '../db/database.ts'
-import { EXAMPLE } from '../http/example-records.ts'
-import { Amount, AssetSymbol, Filter, Uuid } from '../http/fields.ts'
+import { EXAMPLE } from '../contract/example-records.ts'
+import { Amount, AssetSymbol, Filter, Uuid } from '../contract/fields.ts'
 import { operation } from '../http/operation.ts'
-import { requireProfile } from '../ledger/records/profile.ts'
+import { requireProfile } from '../records/profile.ts'
 
 /** A balance of a profile. */
 export const Balance = Type.Object(

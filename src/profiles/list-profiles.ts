@@ -1,8 +1,8 @@
 import { Type } from 'typebox'
-import { Filter, FilterValue } from '../http/fields.ts'
+import { Filter, FilterValue } from '../contract/fields.ts'
 import { listByCreation, listReply, pageParameters, timeBounds, uuidsOf } from '../http/lists.ts'
 import { operation } from '../http/operation.ts'
-import { Profile, PROFILE_COLUMNS, profileToWire } from '../ledger/records/profile.ts'
+import { Profile, PROFILE_COLUMNS, profileToWire } from '../records/profile.ts'
 
 /** Lists the customer's profiles, by creation time (design sections 5 and 6). */
 export const listProfiles = operation({

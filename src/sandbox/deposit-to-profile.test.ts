@@ -16,8 +16,8 @@ import {
   type TestService,
 } from '../../test/support.ts'
 import { ASSETS, CRYPTO_NETWORKS, NETWORKS, type CryptoNetwork } from '../assets/catalogue.ts'
-import type { DepositAddress } from '../ledger/records/deposit-address.ts'
-import type { Transfer } from '../ledger/records/transfer.ts'
+import type { DepositAddress } from '../records/deposit-address.ts'
+import type { Transfer } from '../ledger/transfer.ts'
 import { verify } from '../ledger/verify.ts'
 import { addressFromBytes } from '../networks/addresses.ts'
 

@@ -1,12 +1,12 @@
 import { Type } from 'typebox'
 import { parseAmount } from '../assets/amount.ts'
 import { decimalsOf } from '../assets/catalogue.ts'
-import { Wire } from '../http/bank-wire.ts'
-import { EXAMPLE } from '../http/example-records.ts'
-import { AMOUNT_LENGTH_MAX, Text } from '../http/fields.ts'
+import { Wire } from '../contract/bank-wire.ts'
+import { EXAMPLE } from '../contract/example-records.ts'
+import { AMOUNT_LENGTH_MAX, Text } from '../contract/fields.ts'
 import { operation } from '../http/operation.ts'
-import { problem } from '../http/problems.ts'
-import { deposit, type DepositPlace } from '../ledger/movements/deposit.ts'
+import { problem } from '../contract/problems.ts'
+import { deposit, type DepositPlace } from '../movements/deposit.ts'
 
 const InitiateFiatDepositBody = Type.Object(
   {

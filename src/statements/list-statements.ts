@@ -1,11 +1,11 @@
 import { Type } from 'typebox'
 import { UUID } from '../db/ids.ts'
 import { momentAt } from '../db/ids.ts'
-import { EXAMPLE } from '../http/example-records.ts'
-import { Filter, FilterValue, FilterWithoutCommas, LENGTH_MAX } from '../http/fields.ts'
+import { EXAMPLE } from '../contract/example-records.ts'
+import { Filter, FilterValue, FilterWithoutCommas, LENGTH_MAX } from '../contract/fields.ts'
 import { MICROS, microsToTimestamp, pageOf, pageParameters, pageReply, uuidsOf } from '../http/lists.ts'
 import { operation } from '../http/operation.ts'
-import { problem } from '../http/problems.ts'
+import { problem } from '../contract/problems.ts'
 import {
   Statement,
   STATEMENT_COLUMNS,

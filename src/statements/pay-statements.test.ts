@@ -22,7 +22,7 @@ import {
 import { formatAmount, parseAmount } from '../assets/amount.ts'
 import { openDatabase, type Database } from '../db/database.ts'
 import { momentAt } from '../db/ids.ts'
-import type { Transfer } from '../ledger/records/transfer.ts'
+import type { Transfer } from '../ledger/transfer.ts'
 import { verify } from '../ledger/verify.ts'
 import { generateStatements } from './generate-statements.ts'
 import { payStatements, type Paid } from './pay-statements.ts'

@@ -1,5 +1,5 @@
 import { Type, type Static } from 'typebox'
-import { Amount, AssetSymbol, Timestamp, Uuid } from '../http/fields.ts'
+import { Amount, AssetSymbol, Timestamp, Uuid } from '../contract/fields.ts'
 
 export const REWARD_ASSET = 'USDG'
 export const STATEMENT_TYPE = 'STATEMENT_TYPE_USDG_REWARD'

@@ -1,11 +1,11 @@
 import { Type } from 'typebox'
-import { EXAMPLE } from '../http/example-records.ts'
-import { Uuid } from '../http/fields.ts'
+import { EXAMPLE } from '../contract/example-records.ts'
+import { Uuid } from '../contract/fields.ts'
 import { operation } from '../http/operation.ts'
-import { problem } from '../http/problems.ts'
-import type { Scope } from '../http/scopes.ts'
-import { Transfer, type Transfer as Record } from '../ledger/records/transfer.ts'
-import { cancelWithdrawal, NotCancellable } from './cancel-withdrawal.ts'
+import { problem } from '../contract/problems.ts'
+import type { Scope } from '../contract/scopes.ts'
+import { Transfer, type Transfer as Record } from '../ledger/transfer.ts'
+import { cancelWithdrawal, NotCancellable } from '../settlement/cancel-withdrawal.ts'
 import { readTransfer } from './get-transfer.ts'
 
 /** The types that can be cancelled, with the scope that creates and cancels each. */

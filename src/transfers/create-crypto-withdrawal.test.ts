@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { magicAddress } from '../networks/magic-addresses.ts'
+import { magicAddress } from '../networks/simulated/magic-addresses.ts'
 import {
   atEnd,
   credit,

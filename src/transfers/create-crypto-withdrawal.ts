@@ -1,26 +1,26 @@
 import { Type, type Static } from 'typebox'
 import { parseAmount } from '../assets/amount.ts'
 import { decimalsOf, type CryptoNetwork } from '../assets/catalogue.ts'
-import { EXAMPLE } from '../http/example-records.ts'
-import { Amount, AssetSymbol, Free, Metadata, Network, RefId, Text, Uuid } from '../http/fields.ts'
+import { EXAMPLE } from '../contract/example-records.ts'
+import { Amount, AssetSymbol, Free, Metadata, Network, RefId, Text, Uuid } from '../contract/fields.ts'
 import { operation } from '../http/operation.ts'
-import { problem } from '../http/problems.ts'
-import { networkCost, requireFeeCovers } from '../ledger/estimated-fee.ts'
+import { problem } from '../contract/problems.ts'
+import { networkCost, requireFeeCovers } from '../movements/estimated-fee.ts'
 import { inUnitsOf } from '../ledger/conversion.ts'
-import type { FeeQuote } from '../ledger/fee-quotes.ts'
-import type { View } from '../ledger/ledger.ts'
-import { OwnCustody, readOwnCustody } from '../ledger/own-custody.ts'
+import type { FeeQuote } from '../records/fee-quotes.ts'
+import type { View } from '../movements/ledger.ts'
+import { OwnCustody, readOwnCustody } from '../movements/own-custody.ts'
 import {
   amountsAt,
   cryptoWithdrawal,
   scheduledFee,
   termsOf,
   type Terms,
-} from '../ledger/movements/crypto-withdrawal.ts'
-import { Transfer } from '../ledger/records/transfer.ts'
-import { usdPrices } from '../ledger/usd-prices.ts'
+} from '../movements/crypto-withdrawal.ts'
+import { Transfer } from '../ledger/transfer.ts'
+import { usdPrices } from '../records/usd-prices.ts'
 import { canonicalAddress } from '../networks/addresses.ts'
-import type { Networks } from '../networks/networks.ts'
+import type { Networks } from '../networks/network.ts'
 
 const Name = Text(200, 'Name.', 1)
 

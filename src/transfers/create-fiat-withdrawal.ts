@@ -1,10 +1,10 @@
 import { Type } from 'typebox'
-import { EXAMPLE } from '../http/example-records.ts'
-import { Amount, AssetSymbol, Metadata, RefId, Text, Uuid } from '../http/fields.ts'
+import { EXAMPLE } from '../contract/example-records.ts'
+import { Amount, AssetSymbol, Metadata, RefId, Text, Uuid } from '../contract/fields.ts'
 import { operation } from '../http/operation.ts'
-import { fiatWithdrawal, wireAmount } from '../ledger/movements/fiat-withdrawal.ts'
-import { requirePayable, selectFiatAccounts } from '../ledger/records/fiat-account.ts'
-import { Transfer } from '../ledger/records/transfer.ts'
+import { fiatWithdrawal, wireAmount } from '../movements/fiat-withdrawal.ts'
+import { requirePayable, selectFiatAccounts } from '../records/fiat-account.ts'
+import { Transfer } from '../ledger/transfer.ts'
 
 /** Sends fiat to a bank account by wire (design section 6): debits the profile and leaves the rest to the worker. */
 export const createFiatWithdrawal = operation({

@@ -1,12 +1,12 @@
 import { Type } from 'typebox'
 import { parseAmount } from '../assets/amount.ts'
 import { findAsset } from '../assets/catalogue.ts'
-import { EXAMPLE } from '../http/example-records.ts'
-import { Amount, AssetSymbol, Metadata, RefId, Text, Uuid } from '../http/fields.ts'
+import { EXAMPLE } from '../contract/example-records.ts'
+import { Amount, AssetSymbol, Metadata, RefId, Text, Uuid } from '../contract/fields.ts'
 import { operation } from '../http/operation.ts'
-import { problem } from '../http/problems.ts'
-import { internalTransfer } from '../ledger/movements/internal-transfer.ts'
-import { Transfer } from '../ledger/records/transfer.ts'
+import { problem } from '../contract/problems.ts'
+import { internalTransfer } from '../movements/internal-transfer.ts'
+import { Transfer } from '../ledger/transfer.ts'
 
 /** Moves money between two profiles (design section 6). Answers the debit; the credit shares its group_id. */
 export const createInternalTransfer = operation({

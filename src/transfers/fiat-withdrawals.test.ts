@@ -18,17 +18,17 @@ import {
   type TestCustomer,
   type TestService,
 } from '../../test/support.ts'
-import type { FiatAccount } from '../ledger/records/fiat-account.ts'
-import type { Transfer } from '../ledger/records/transfer.ts'
+import type { FiatAccount } from '../records/fiat-account.ts'
+import type { Transfer } from '../ledger/transfer.ts'
 import { verify } from '../ledger/verify.ts'
 import {
   MAGIC_OUTCOMES,
   magicAccountNumber,
   REJECTED_ACCOUNT_NUMBER,
   type MagicOutcome,
-} from '../networks/magic-addresses.ts'
-import type { Networks } from '../networks/networks.ts'
-import { settleWithdrawals } from './settle-withdrawals.ts'
+} from '../networks/simulated/magic-addresses.ts'
+import type { Networks } from '../networks/network.ts'
+import { settleWithdrawals } from '../settlement/settle-withdrawals.ts'
 
 const ACCOUNTS = '/v2/transfer/fiat-accounts'
 const WITHDRAWALS = '/v2/transfer/fiat-withdrawals'

@@ -1,10 +1,10 @@
 import { Type } from 'typebox'
 import type { Queryable } from '../db/database.ts'
-import { EXAMPLE } from '../http/example-records.ts'
-import { Uuid } from '../http/fields.ts'
+import { EXAMPLE } from '../contract/example-records.ts'
+import { Uuid } from '../contract/fields.ts'
 import { operation } from '../http/operation.ts'
-import { problem } from '../http/problems.ts'
-import { Transfer, TRANSFER_COLUMNS, transferToWire, type TransferRow } from '../ledger/records/transfer.ts'
+import { problem } from '../contract/problems.ts'
+import { Transfer, TRANSFER_COLUMNS, transferToWire, type TransferRow } from '../ledger/transfer.ts'
 
 /** Reads one transfer by id (design section 6). */
 export const getTransfer = operation({

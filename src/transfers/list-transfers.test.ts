@@ -10,7 +10,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { SEED } from '../../test/seed.ts'
 import { newCustomer, startTestService, type TestCustomer, type TestService } from '../../test/support.ts'
 import { momentAt, newId } from '../db/ids.ts'
-import type { Transfer } from '../ledger/records/transfer.ts'
+import type { Transfer } from '../ledger/transfer.ts'
 
 let service: TestService
 let customer: TestCustomer

@@ -1,8 +1,8 @@
 import { Type, type Static } from 'typebox'
 import { firstIdAt, momentAt, UUID } from '../db/ids.ts'
 import type { Database } from '../db/database.ts'
-import { EXAMPLE } from '../http/example-records.ts'
-import { Filter, FilterValue, FilterWithoutCommas } from '../http/fields.ts'
+import { EXAMPLE } from '../contract/example-records.ts'
+import { Filter, FilterValue, FilterWithoutCommas } from '../contract/fields.ts'
 import {
   listReply,
   microsToTimestamp,
@@ -24,7 +24,7 @@ import {
   transferToWire,
   TransferType,
   type TransferRow,
-} from '../ledger/records/transfer.ts'
+} from '../ledger/transfer.ts'
 
 const ListTransfersQuery = Type.Object(
   {

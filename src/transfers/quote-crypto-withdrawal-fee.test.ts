@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { atEnd, DESTINATION, newCustomer, startTestService } from '../../test/support.ts'
 import { OPEN_QUOTES_MAX } from './quote-crypto-withdrawal-fee.ts'
-import { deleteExpiredQuotes } from '../ledger/fee-quotes.ts'
+import { deleteExpiredQuotes } from '../records/fee-quotes.ts'
 
 const QUOTE = {
   asset: 'USDP',

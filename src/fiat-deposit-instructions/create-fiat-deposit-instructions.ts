@@ -1,0 +1,53 @@
+import { Type } from 'typebox'
+import { EXAMPLE } from '../contract/example-records.ts'
+import { Metadata, RefId, Uuid } from '../contract/fields.ts'
+import { operation } from '../http/operation.ts'
+import { requireBankAccount } from '../movements/fiat-withdrawal.ts'
+import {
+  FiatDepositInstructions,
+  insertInstructions,
+  instructionsToWire,
+  RoutingNumberType,
+} from '../records/fiat-deposit-instructions.ts'
+
+const CreateFiatDepositInstructionsBody = Type.Object(
+  {
+    profile_id: Uuid('Profile to credit.'),
+    fiat_network: Type.Enum(['WIRE'], { type: 'string', description: 'Fiat network.' }),
+    routing_number_type: Type.Optional(RoutingNumberType),
+    ref_id: Type.Optional(RefId),
+    identity_id: Type.Optional(Uuid('Identity that deposits.')),
+    account_id: Type.Optional(Uuid('Account that deposits.')),
+    metadata: Type.Optional(Metadata),
+  },
+  { additionalProperties: false },
+)
+
+/** Creates deposit instructions (design section 6); their memo_id attributes a wire to the profile. */
+export const createFiatDepositInstructions = operation({
+  method: 'POST',
+  url: '/v2/transfer/fiat-deposit-instructions',
+  scope: 'transfer:write_fiat_deposit_instructions',
+  tag: 'Transfers',
+  summary: 'Create Fiat Deposit Instructions',
+  description:
+    'Tells where to send a wire, and the memo_id that it must carry for the profile to be credited.',
+  body: CreateFiatDepositInstructionsBody,
+  example: {
+    bodies: {
+      'Wires to a profile': {
+        profile_id: EXAMPLE.profile_id,
+        fiat_network: 'WIRE',
+        routing_number_type: 'ABA',
+        ref_id: 'instructions-2026-0001',
+        metadata: { order: '1041' },
+      },
+    },
+  },
+  reply: FiatDepositInstructions,
+  problems: ['not-found', 'already-exists', 'unavailable'],
+  async run({ body, customerId, db, networks }) {
+    const account = requireBankAccount(networks)
+    return instructionsToWire(await insertInstructions(db, account, customerId, body), account)
+  },
+})

@@ -1,0 +1,169 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import { formatAmount, parseAmount } from '../assets/amount.ts'
+import { decimalsOf } from '../assets/catalogue.ts'
+import type { Queryable } from '../db/database.ts'
+import type { Context } from '../http/operation.ts'
+import { Problem, problem } from '../contract/problems.ts'
+import {
+  decimalsOfRoute,
+  routeOf,
+  scheduledFee,
+  type Route,
+  type Terms,
+  type WithdrawalRequest,
+} from './crypto-withdrawal.ts'
+import type { Orchestration } from '../records/orchestration.ts'
+import { newestUsdPrices, type UsdPrices } from '../records/usd-prices.ts'
+import {
+  FEE_MARGIN_DECIMALS,
+  type NetworkAdapter,
+  type NetworkFee,
+  type Networks,
+} from '../networks/network.ts'
+import { DestinationRefused, NodeFailure } from '../networks/node-failure.ts'
+
+/** What is paid from USD is whole cents (spec 4.1, balance_asset). */
+const CENT_DECIMALS = 2
+
+/** How long an estimate for a destination serves the withdrawals to it. Base fees change by an eighth each block. */
+const FRESH_MS = 10_000
+/** How long a withdrawal without a quote waits for its estimate, at most. */
+const WAIT_MS_MAX = 2_000
+/** Most destinations of a network that are remembered. */
+const REMEMBERED_MAX = 1_000
+
+/** By network, asset and destination: the estimate under way or given, and since when. */
+const estimates = new WeakMap<NetworkAdapter, Map<string, { since: number; cost: Promise<NetworkFee> }>>()
+
+/** The node's estimate for a destination, not older than this. One serves all who ask, so that a queue costs a node little. */
+function costTo(
+  adapter: NetworkAdapter,
+  asset: string,
+  destination: string,
+  ageMsMax: number,
+): Promise<NetworkFee> {
+  const known = estimates.get(adapter) ?? new Map<string, { since: number; cost: Promise<NetworkFee> }>()
+  estimates.set(adapter, known)
+  const [key, now] = [`${asset} ${destination}`, performance.now()]
+  const fresh = known.get(key)
+  if (fresh !== undefined && now - fresh.since < ageMsMax) return fresh.cost
+  const [oldest] = known.keys()
+  if (known.size >= REMEMBERED_MAX && oldest !== undefined) known.delete(oldest)
+  known.delete(key)
+  const cost = adapter.estimateFee!(asset, destination)
+  known.set(key, { since: now, cost })
+  return cost
+}
+
+/**
+ * The cost of a withdrawal to a destination on a real network now, in minor units of the asset withdrawn: the node's estimate
+ * and the network's margin, rounded up. Undefined where the network's fees are paid in an asset that has no price in this one.
+ * Throws unavailable when the node does not answer, and unsupported-address for a destination that is not paid to.
+ */
+export async function estimatedFee(
+  db: Queryable,
+  route: Route,
+  adapter: NetworkAdapter,
+  { crypto_network, destination_address }: Where,
+  sandbox: boolean,
+  { margin = adapter.feeMargin ?? '0', ageMsMax = 0 } = {},
+): Promise<bigint | undefined> {
+  const { symbol } = route.asset
+  const cost = await costTo(adapter, symbol, destination_address, ageMsMax).catch((error: unknown) => {
+    if (error instanceof DestinationRefused)
+      throw problem.unsupportedAddress(
+        'destination_address',
+        { destination_address, crypto_network },
+        error.message,
+      )
+    if (!(error instanceof NodeFailure)) throw error
+    throw problem.unavailable('the network cannot be asked for its fees now; try again', error)
+  })
+  const prices = cost.asset === symbol ? new Map([[symbol, 1n]]) : await newestUsdPrices(db, sandbox)
+  return feeFor(cost, margin, route, prices)
+}
+
+type Where = Pick<WithdrawalRequest, 'crypto_network' | 'destination_address'>
+
+/**
+ * The network's own cost of a withdrawal without a quote, in minor units of the asset withdrawn, without the margin.
+ * Undefined where it cannot be known: on a simulated network, without prices, or when the node does not answer in
+ * WAIT_MS_MAX; then the schedule's fee stands, as a node that is down must not stop withdrawals from being accepted.
+ * Throws unsupported-address for a destination that is not paid to.
+ */
+export async function networkCost(
+  db: Queryable,
+  route: Route,
+  networks: Networks,
+  where: Where,
+  sandbox: boolean,
+  margin = '0',
+): Promise<bigint | undefined> {
+  const adapter = networks.get(where.crypto_network)
+  if (adapter?.estimateFee === undefined) return undefined
+  const tooLong = new AbortController()
+  const limit = pause(WAIT_MS_MAX, undefined, { signal: tooLong.signal }).catch(() => undefined)
+  const estimate = estimatedFee(db, route, adapter, where, sandbox, { margin, ageMsMax: FRESH_MS }).catch(
+    (error: unknown) => {
+      if (error instanceof Problem && error.slug === 'unavailable') return undefined
+      throw error
+    },
+  )
+  return Promise.race([estimate, limit]).finally(() => tooLong.abort())
+}
+
+/**
+ * The network's own cost of an orchestration's payout: `networkCost` with the margin, since an orchestration can name no
+ * quote. Gives the problem for a destination that is not paid to; 0 where there is nothing to ask.
+ */
+export async function payoutCost(
+  db: Queryable,
+  { destination_asset, destination: { crypto } }: Pick<Orchestration, 'destination_asset' | 'destination'>,
+  { networks, settings }: Pick<Context, 'networks' | 'settings'>,
+): Promise<bigint | Problem> {
+  if (crypto === undefined || networks.get(crypto.network)?.estimateFee === undefined) return 0n
+  const where = { crypto_network: crypto.network, destination_address: crypto.address }
+  try {
+    const route = routeOf({ asset: destination_asset, ...where }, { networks, settings })
+    const margin = networks.get(crypto.network)!.feeMargin
+    return (await networkCost(db, route, networks, where, settings.mode === 'sandbox', margin)) ?? 0n
+  } catch (error) {
+    if (error instanceof Problem) return error
+    throw error
+  }
+}
+
+/**
+ * Throws bad-request when the schedule's fee does not cover the network's own cost for this destination: the client is not
+ * charged a fee that it has not seen, and the platform does not pay the difference. A quote has the fee that does.
+ */
+export function requireFeeCovers(cost: bigint | undefined, terms: Terms, { crypto_network }: Where): void {
+  const fee = scheduledFee(terms)
+  if (cost === undefined || cost <= fee) return
+  const { symbol, decimals } = terms.asset
+  const text = (minor: bigint) => `${formatAmount(minor, decimals)} ${symbol}`
+  throw problem.badRequest(
+    `fee_id must be given: the fee of ${text(fee)} does not cover the ${text(cost)} that ${crypto_network} takes now for ` +
+      'this destination; POST /v2/transfer/fees/crypto-withdrawal quotes one that does',
+  )
+}
+
+/** The same by these prices. */
+export function feeFor(
+  cost: NetworkFee,
+  margin: string,
+  { asset, carried }: Route,
+  prices: UsdPrices,
+): bigint | undefined {
+  const [costPrice, price] = [prices.get(cost.asset), prices.get(asset.symbol)]
+  if (costPrice === undefined || price === undefined) return undefined
+  const route = decimalsOfRoute({ asset, carried })
+  const decimals = asset.platformStablecoin ? Math.min(route, CENT_DECIMALS) : route
+  const whole = 100n * 10n ** BigInt(FEE_MARGIN_DECIMALS)
+  const charged =
+    parseAmount(cost.amount, decimalsOf(cost.asset))! * (whole + parseAmount(margin, FEE_MARGIN_DECIMALS)!)
+  const numerator = charged * costPrice * 10n ** BigInt(decimals)
+  const denominator = whole * price * 10n ** BigInt(decimalsOf(cost.asset))
+  const fee = (numerator + denominator - 1n) / denominator
+  return fee * 10n ** BigInt(asset.decimals - decimals)
+}

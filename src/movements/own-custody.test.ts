@@ -1,0 +1,181 @@
+/*
+ * What holds of a real network in a sandbox: whatever wires, conversions and simulated networks bring, no more of an asset
+ * leaves over it than has come in over it for the customer. Refused where it is asked for, and again where it is signed.
+ */
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import {
+  DESTINATION,
+  fund,
+  newCustomer,
+  startTestService,
+  withdrawalOf,
+  type TestCustomer,
+  type TestService,
+} from '../../test/support.ts'
+import { parseAmount } from '../assets/amount.ts'
+import { decimalsOf } from '../assets/catalogue.ts'
+import { transaction } from '../db/database.ts'
+import type { Network, NetworkAdapter } from '../networks/network.ts'
+import { runOrchestrations } from '../orchestrations/run-orchestrations.ts'
+import { checkBeforeSigning } from '../settlement/check-before-signing.ts'
+import { deposit } from './deposit.ts'
+
+const WITHDRAWALS = '/v2/transfer/crypto-withdrawals'
+
+let service: TestService
+let customer: TestCustomer
+beforeAll(async () => {
+  service = await startTestService()
+  // A network that is real, as the file of networks makes one in a sandbox.
+  const networks = service.networks as Map<Network, NetworkAdapter>
+  const { isSimulated: _, ...real } = networks.get('ETHEREUM')!
+  networks.set('ETHEREUM', { ...real, paysDepositsOnly: true })
+  customer = await newCustomer(service)
+  await fund(customer, '1000')
+})
+afterAll(() => service.close())
+
+/** Comes in over the real network. */
+const payIn = (asset: string, amount: string, { customer_id, profile_id } = customer) =>
+  service.ledger.submit(
+    customer_id,
+    deposit(customer_id, {
+      profile_id,
+      type: 'CRYPTO_DEPOSIT',
+      asset,
+      minor: parseAmount(amount, decimalsOf(asset))!,
+      arrivedAt: 'custody:ETHEREUM',
+      place: undefined,
+      record: { crypto_network: 'ETHEREUM', destination_address: DESTINATION },
+    }),
+  )
+
+const withdraw = (changes: object = {}, of = customer) =>
+  of.call('POST', WITHDRAWALS, withdrawalOf(of, { ...changes }))
+const refused = (available: string, needed: string, asset = 'USDP') => ({
+  status: 403,
+  body: {
+    type: expect.stringMatching(/insufficient-funds$/) as string,
+    detail: `ETHEREUM is a real network, and a sandbox pays no more over it than has come in over it for the customer: ${available} ${asset} are left and ${needed} are needed`,
+    meta: { profile_id: customer.profile_id, asset, available, needed },
+  },
+})
+
+test('a sandbox deposit comes over a simulated network only', async () => {
+  const url = `/v2/sandbox/profiles/${customer.profile_id}/deposit`
+  expect(
+    await customer.call('POST', url, { asset: 'ETH', amount: '1', crypto_network: 'ETHEREUM' }),
+  ).toMatchObject({
+    status: 400,
+    body: {
+      detail: expect.stringMatching(/^crypto_network ETHEREUM is a real network here: ETH comes/) as string,
+    },
+  })
+  // LINK is carried by no other network.
+  expect(await customer.call('POST', url, { asset: 'LINK', amount: '1' })).toMatchObject({
+    status: 400,
+    body: {
+      detail: expect.stringMatching(/^crypto_network ETHEREUM is a real network here: LINK comes/) as string,
+    },
+  })
+  const { body } = await customer.call('POST', url, { asset: 'ETH', amount: '1' })
+  const { rows } = await service.db.query('select account from entries where transfer_id = $1', [
+    body.activity_id,
+  ])
+  expect(rows).toContainEqual({ account: 'simulated:BASE' })
+})
+
+test('nothing that was simulated or wired leaves: not coins, not dollars, not by an orchestration', async () => {
+  expect(await withdraw()).toMatchObject(refused('0', '10'))
+  expect(await withdraw({ asset: 'ETH', balance_asset: 'ETH', amount: '0.5' })).toMatchObject(
+    refused('0', '0.5', 'ETH'),
+  )
+  const started = await customer.call('POST', '/v2/orchestration/orchestrations', {
+    ref_id: 'started',
+    source_asset: 'USD',
+    destination_asset: 'USDP',
+    source_amount: '10',
+    source: { profile: { profile_id: customer.profile_id } },
+    destination: { crypto: { network: 'ETHEREUM', address: DESTINATION } },
+  })
+  expect(started).toMatchObject(refused('0', '9'))
+
+  const { body } = await customer.call<{ rule: { id: string; source: { fiat: { memo_id: string } } } }>(
+    'POST',
+    '/v2/orchestration/rules',
+    {
+      ref_id: 'rule',
+      profile_id: customer.profile_id,
+      source_asset: 'USD',
+      destination_asset: 'USDP',
+      source: { fiat: { network: 'WIRE' } },
+      destination: { crypto: { network: 'ETHEREUM', address: DESTINATION } },
+    },
+  )
+  await customer.call('POST', '/v2/sandbox/fiat-deposits', {
+    amount: '50',
+    asset: 'USD',
+    memo_id: body.rule.source.fiat.memo_id,
+    fiat_network_instructions: { wire: {} },
+  })
+  expect(await runOrchestrations(service.db, service)).toBe(1)
+  const list = `/v2/orchestration/orchestrations?orchestration_rule_id=${body.rule.id}`
+  expect((await customer.call('GET', list)).body).toMatchObject({
+    items: [
+      { status: 'FAILED', fail_reason: { detail: expect.stringMatching(/^ETHEREUM is a real/) as string } },
+    ],
+  })
+})
+
+test('what has come in leaves, once, also as what it is converted from; and each customer has its own', async () => {
+  await payIn('USDP', '25')
+  const other = await newCustomer(service)
+  await fund(other, '100')
+  expect((await withdraw({}, other)).status).toBe(403)
+  expect((await withdraw({ ref_id: 'one', amount: '15' })).status).toBe(200)
+  expect(await withdraw({ amount: '10.01' })).toMatchObject(refused('10', '10.01'))
+  expect((await withdraw({ amount: '10', balance_asset: 'USDP' })).status).toBe(200)
+  expect(await withdraw({ amount: '1' })).toMatchObject(refused('0', '1'))
+  // A retry is told of its record, whatever is left.
+  expect((await withdraw({ ref_id: 'one', amount: '15' })).status).toBe(409)
+  // Over a simulated network, all may leave.
+  const solana = {
+    crypto_network: 'SOLANA',
+    destination_address: '4fYNw3dojWmQ4dXtSGE9epjRGy9pFSx62YypT7avPYvA',
+  }
+  expect((await withdraw({ amount: '100', ...solana })).status).toBe(200)
+})
+
+test('what was accepted beyond it is not signed, and says why', async () => {
+  const own = await newCustomer(service)
+  await fund(own, '100')
+  await payIn('USDP', '12', own)
+  const networks = service.networks as Map<Network, NetworkAdapter>
+  const limited = networks.get('ETHEREUM')!
+  // As a process accepts them that does not know yet of another's, or of the network's section.
+  const unlimited: NetworkAdapter = { ...limited }
+  delete unlimited.paysDepositsOnly
+  networks.set('ETHEREUM', unlimited)
+  const ids = []
+  for (const amount of ['10', '5', '2']) ids.push(String((await withdraw({ amount }, own)).body.id))
+  networks.set('ETHEREUM', limited)
+  const claimed = ids.map((transfer_id, n) => ({ transfer_id, asset: 'USDP', amount: ['10', '5', '2'][n]! }))
+  const work = { customer_id: own.customer_id, network: 'ETHEREUM' as const }
+  const decisions = await transaction(service.db, (tx) => checkBeforeSigning(tx, work, claimed, limited))
+  expect(ids.map((id) => decisions.get(id))).toEqual([
+    { outcome: 'SIGN' },
+    { outcome: 'WAITS', reason: expect.stringMatching(/2 USDP are left and 5 are needed$/) as string },
+    { outcome: 'SIGN' },
+  ])
+  // What is signed is taken.
+  await service.db.query(
+    `insert into broadcasts (customer_id, transfer_id, network, state, raw_transaction, crypto_tx_hash, created_at)
+     values ($1, $2, 'ETHEREUM', 'BROADCAST', '\\x02', '0x2', now())`,
+    [own.customer_id, ids[0]],
+  )
+  const later = await transaction(service.db, (tx) => checkBeforeSigning(tx, work, claimed.slice(1), limited))
+  expect([...later.values()].map(({ outcome }) => outcome)).toEqual(['WAITS', 'SIGN'])
+  expect([
+    ...(await transaction(service.db, (tx) => checkBeforeSigning(tx, work, claimed, unlimited))).values(),
+  ]).toEqual(ids.map(() => ({ outcome: 'SIGN' })))
+})

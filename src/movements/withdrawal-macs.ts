@@ -1,0 +1,313 @@
+import { timingSafeEqual } from 'node:crypto'
+import { PAYOUT_TYPES, WITHDRAWAL_TYPES } from '../records/treasury.ts'
+import type { Queryable, Transaction } from '../db/database.ts'
+import { HmacSha256 } from '../keys/hmac-sha256.ts'
+import type { MasterKey, MasterKeys } from '../keys/master-keys.ts'
+import { canonicalAddress } from '../networks/addresses.ts'
+import type { Network, NetworkAdapter, Signing, Withdrawal } from '../networks/network.ts'
+import type { FiatAccount } from '../records/fiat-account.ts'
+import type { Transfer } from '../ledger/transfer.ts'
+
+/**
+ * A MAC over what a withdrawal pays, made when it is accepted, with a key that is not in the database. It is checked when
+ * the withdrawal is signed: whoever may write to the database can neither redirect a withdrawal nor invent one.
+ */
+
+/** What the MAC of a withdrawal is over. Ids in lower case, the amount as a decimal string. */
+export interface Accepted {
+  customer_id: string
+  id: string
+  profile_id: string
+  asset: string
+  amount: string
+  network: Network
+  /** The address as the client sent it; for a wire the bank account, as `payeeOf` says it. */
+  destination: string
+  memo: string | null
+}
+
+/**
+ * A MAC is written `<id of the master key>.<base64url>`, with so many characters of it: 132 of the 256 bits of HMAC-SHA-256
+ * (RFC 2104, section 5).
+ */
+const MAC_LENGTH = 22
+
+export class WithdrawalMacs {
+  #masterKeys: MasterKeys
+  #current: { id: string; key: HmacSha256 }
+  #keys = new Map<string, HmacSha256>()
+
+  constructor(masterKeys: MasterKeys) {
+    this.#masterKeys = masterKeys
+    this.#current = { id: masterKeys.current.id, key: keyOf(masterKeys.current) }
+    this.#keys.set(this.#current.id, this.#current.key)
+  }
+
+  /** The MAC of a new withdrawal; of a wire with the bank account that it pays. */
+  make(transfer: Transfer, payee: FiatAccount | undefined): string {
+    const { customer_id, id, profile_id, asset, amount, crypto_network, memo = null } = transfer
+    return this.makeOf({
+      customer_id,
+      id,
+      profile_id: profile_id.toLowerCase(),
+      asset,
+      amount,
+      network: crypto_network ?? 'WIRE',
+      destination: payee === undefined ? transfer.destination_address! : payeeOf(payee),
+      memo,
+    })
+  }
+
+  makeOf(accepted: Accepted): string {
+    const { id, key } = this.#current
+    return `${id}.${macOf(key, accepted)}`
+  }
+
+  /** What is wrong with a withdrawal that has this MAC; undefined when it is what was accepted. */
+  objectionTo(accepted: Accepted, mac: string | null): string | undefined {
+    if (mac === null) return 'it has no MAC: it was not accepted by a Bursar with the master key'
+    const [, keyId = '', text = ''] = /^([0-9a-f]{8})\.([A-Za-z0-9_-]{22})$/.exec(mac) ?? []
+    const key = this.#find(keyId)
+    if (key === undefined) return `its MAC needs master key ${keyId || 'unknown'}, which is not given`
+    return timingSafeEqual(Buffer.from(macOf(key, accepted)), Buffer.from(text))
+      ? undefined
+      : 'it was changed since it was accepted, or never was: its MAC does not match'
+  }
+
+  #find(id: string): HmacSha256 | undefined {
+    const known = this.#keys.get(id)
+    if (known !== undefined) return known
+    const masterKey = this.#masterKeys.find(id)
+    if (masterKey === undefined) return undefined
+    const key = keyOf(masterKey)
+    this.#keys.set(id, key)
+    return key
+  }
+}
+
+const keyOf = (masterKey: MasterKey) => new HmacSha256(masterKey.derive('withdrawals'))
+
+/** No two withdrawals have the same text: JSON tells where a member ends. */
+function macOf(key: HmacSha256, accepted: Accepted): string {
+  const { customer_id, id, profile_id, asset, amount, network, destination, memo } = accepted
+  const text = JSON.stringify([customer_id, id, profile_id, asset, amount, network, destination, memo])
+  return key.of(text).slice(0, MAC_LENGTH)
+}
+
+/** A bank account as it is in the database: another account number or owner is another payee. */
+const payeeOf = ({ id, fiat_account_owner, fiat_network_instructions }: Payee): string =>
+  JSON.stringify([id, fiat_account_owner, fiat_network_instructions])
+type Payee = Pick<FiatAccount, 'id' | 'fiat_account_owner' | 'fiat_network_instructions'>
+
+/** Whether a new transfer is a withdrawal, which has a MAC. */
+export const isWithdrawal = ({ type, status }: Transfer): boolean =>
+  status === 'PENDING' && (type === 'CRYPTO_WITHDRAWAL' || type === 'WIRE_WITHDRAWAL')
+
+// ---------------------------------------------------------------------------------------------- in the database
+
+/** A withdrawal as its row has it, with the bank account of a wire. */
+interface AcceptedRow {
+  customer_id: string
+  id: string
+  profile_id: string
+  asset: string
+  amount: string
+  network: Network
+  destination_address: string | null
+  memo: string | null
+  mac: string | null
+  fiat_account_id: string | null
+  fiat_account_owner: Payee['fiat_account_owner'] | null
+  fiat_network_instructions: Payee['fiat_network_instructions'] | null
+}
+
+const selectAccepted = (also = '') => `
+  select ${also} t.customer_id, t.id, t.profile_id, t.asset, t.amount, coalesce(t.crypto_network, 'WIRE') as network,
+         t.destination_address, t.memo, t.mac, t.fiat_account_id, f.fiat_account_owner, f.fiat_network_instructions
+  from transfers t
+  left join fiat_accounts f on f.customer_id = t.customer_id and f.id = t.fiat_account_id`
+
+/** Whether nothing is signed for it yet. */
+const IS_OPEN = `
+  t.status = 'PENDING' and not exists (
+    select from broadcasts b
+    where b.customer_id = t.customer_id and b.transfer_id = t.id and b.crypto_tx_hash is not null
+  ) as open,`
+
+function acceptedOf(row: AcceptedRow): Accepted {
+  const { customer_id, id, profile_id, asset, network, memo, fiat_account_id } = row
+  return {
+    customer_id,
+    id,
+    profile_id,
+    asset,
+    amount: withoutZeros(row.amount),
+    network,
+    destination:
+      fiat_account_id === null
+        ? (row.destination_address ?? '')
+        : payeeOf({
+            id: fiat_account_id,
+            fiat_account_owner: row.fiat_account_owner!,
+            fiat_network_instructions: row.fiat_network_instructions!,
+          }),
+    memo,
+  }
+}
+
+/** PostgreSQL's `numeric` may have zeros at the end that the decimal string did not have. */
+const withoutZeros = (amount: string) => (amount.includes('.') ? amount.replace(/\.?0+$/, '') : amount)
+
+/** Is told of a withdrawal that is not signed because it is not what was accepted. */
+export type OnObjection = (withdrawal: Withdrawal, objection: string) => void
+
+/** How the reason begins with which such a withdrawal waits. */
+export const NOT_ACCEPTED = 'not what was accepted'
+
+/**
+ * The adapter, which signs only what was accepted. The rest waits with the reason, and is never refunded by itself: somebody
+ * has to find out who changed it. What is compared is what the adapter is given to sign.
+ */
+export function signOnlyAccepted(
+  adapter: NetworkAdapter,
+  macs: WithdrawalMacs,
+  onObjection: OnObjection = () => undefined,
+): NetworkAdapter {
+  return {
+    ...adapter,
+    async sign(tx, withdrawals) {
+      const objections = await objectionsTo(tx, macs, withdrawals)
+      const accepted = withdrawals.filter((_, index) => objections[index] === undefined)
+      const signings = accepted.length === 0 ? [] : await adapter.sign(tx, accepted)
+      let next = 0
+      return withdrawals.map((withdrawal, index): Signing => {
+        const objection = objections[index]
+        if (objection === undefined) return signings[next++]!
+        onObjection(withdrawal, objection)
+        return { outcome: 'WAITS', reason: `${NOT_ACCEPTED}: ${objection}` }
+      })
+    },
+  }
+}
+
+/** For each of the withdrawals, as they are to be signed, what is wrong with it. */
+async function objectionsTo(
+  tx: Transaction,
+  macs: WithdrawalMacs,
+  withdrawals: readonly Withdrawal[],
+): Promise<(string | undefined)[]> {
+  const rows = new Map<string, AcceptedRow>()
+  for (const customerId of new Set(withdrawals.map(({ customer_id }) => customer_id))) {
+    const ids = withdrawals.filter((one) => one.customer_id === customerId).map((one) => one.transfer_id)
+    const found = await tx.query<AcceptedRow>(
+      `${selectAccepted()} where t.customer_id = $1 and t.id = any ($2::uuid[])`,
+      [customerId, ids],
+    )
+    for (const row of found.rows) rows.set(`${customerId} ${row.id}`, row)
+  }
+  return withdrawals.map((withdrawal) => {
+    const row = rows.get(`${withdrawal.customer_id} ${withdrawal.transfer_id}`)
+    if (row === undefined) return 'there is no such withdrawal'
+    return macs.objectionTo(acceptedOf(row), row.mac) ?? differenceOf(withdrawal, row)
+  })
+}
+
+/** Whether what is to be signed is what the row says: it was read before, and may have been another then. */
+function differenceOf(withdrawal: Withdrawal, row: AcceptedRow): string | undefined {
+  const destination =
+    row.fiat_account_id === null
+      ? (row.destination_address ?? '')
+      : (row.fiat_network_instructions!.wire.account_number ?? '')
+  const isSame =
+    withdrawal.profile_id === row.profile_id &&
+    withdrawal.network === row.network &&
+    withdrawal.asset === row.asset &&
+    withdrawal.amount === row.amount &&
+    withdrawal.memo === row.memo &&
+    withdrawal.fiat_account_id === row.fiat_account_id &&
+    (withdrawal.destination_address === destination ||
+      (row.network !== 'WIRE' &&
+        withdrawal.destination_address ===
+          canonicalAddress(row.network, destination, { testNetworks: true })))
+  return isSame ? undefined : 'it was changed while it was being signed'
+}
+
+/** Most rows that one statement reads. */
+const PAGE = 10_000
+
+/**
+ * The step of migration 018: gives a MAC to the withdrawals that are PENDING then, as they are. It happens once, in the
+ * migration's transaction. Asks for the master keys if there are any such withdrawals.
+ */
+export async function sealPending(tx: Transaction, openMasterKeys: () => Promise<MasterKeys>): Promise<void> {
+  let macs: WithdrawalMacs | undefined
+  for (;;) {
+    const { rows } = await tx.query<AcceptedRow>(
+      `${selectAccepted()}
+       where t.status = 'PENDING' and t.type in ${WITHDRAWAL_TYPES} and t.mac is null
+       limit ${PAGE}`,
+    )
+    if (rows.length === 0) return
+    macs ??= new WithdrawalMacs(await openMasterKeys())
+    for (const row of rows) {
+      await tx.query('update transfers set mac = $3 where customer_id = $1 and id = $2', [
+        row.customer_id,
+        row.id,
+        macs.makeOf(acceptedOf(row)),
+      ])
+    }
+  }
+}
+
+/**
+ * For an operator who has looked at a withdrawal and says that it is right as it is now: gives it a new MAC. Throws unless
+ * there is such a withdrawal, PENDING and not signed.
+ */
+export async function sealWithdrawal(tx: Transaction, macs: WithdrawalMacs, id: string): Promise<Accepted> {
+  const { rows } = await tx.query<AcceptedRow & { open: boolean }>(
+    `${selectAccepted(IS_OPEN)}
+     where t.id = $1 and t.type in ${PAYOUT_TYPES}
+     for update of t`,
+    [id],
+  )
+  const [row] = rows
+  if (row === undefined) throw new Error(`there is no withdrawal ${id}`)
+  if (!row.open) throw new Error(`withdrawal ${id} is signed, or has ended`)
+  const accepted = acceptedOf(row)
+  await tx.query('update transfers set mac = $3 where customer_id = $1 and id = $2', [
+    row.customer_id,
+    id,
+    macs.makeOf(accepted),
+  ])
+  return accepted
+}
+
+/**
+ * The customer's withdrawals that are not what was accepted, with what is wrong. Those that had ended before there were
+ * MACs have none, and are left out.
+ */
+export async function notAccepted(
+  db: Queryable,
+  customerId: string,
+  macs: WithdrawalMacs,
+): Promise<{ id: string; objection: string }[]> {
+  const found: { id: string; objection: string }[] = []
+  let after = '00000000-0000-0000-0000-000000000000'
+  for (;;) {
+    const { rows } = await db.query<AcceptedRow>(
+      `${selectAccepted()}
+       where t.customer_id = $1 and t.id > $2 and t.type in ${PAYOUT_TYPES}
+         and (t.mac is not null or t.status = 'PENDING'
+              or t.created_at > (select run_at from schema_version where version = 18))
+       order by t.id
+       limit ${PAGE}`,
+      [customerId, after],
+    )
+    for (const row of rows) {
+      const objection = macs.objectionTo(acceptedOf(row), row.mac)
+      if (objection !== undefined) found.push({ id: row.id, objection })
+    }
+    if (rows.length < PAGE) return found
+    after = rows.at(-1)!.id
+  }
+}

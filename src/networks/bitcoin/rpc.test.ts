@@ -1,0 +1,64 @@
+import { once } from 'node:events'
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { Readable } from 'node:stream'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { bitcoinRpc, NodeUnreachable, replyBytesMax, type BitcoinRpc } from './rpc.ts'
+
+const MIB = 1024 * 1024
+/** More than a client may keep reading, and little enough for a test. */
+const ENDLESS_BYTES = 32 * MIB
+
+let server: Server
+let rpc: BitcoinRpc
+/** How long the string is that the node answers each call with, and how much of it was sent. */
+let answerBytes = 0
+let sentBytes = 0
+
+function* answer(): Generator<string> {
+  const chunk = 'x'.repeat(64 * 1024)
+  yield '{"id":"0","error":null,"result":"'
+  for (let sent = 0; sent < answerBytes;) {
+    const part = chunk.slice(0, answerBytes - sent)
+    sent += part.length
+    sentBytes = sent
+    yield part
+  }
+  yield '"}'
+}
+
+beforeAll(async () => {
+  server = createServer((request, reply) => {
+    request.resume().once('end', () => {
+      Readable.from(answer()).pipe(reply)
+    })
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  rpc = bitcoinRpc({ rpcUrl: `http://127.0.0.1:${port}`, rpcUser: 'bursar', rpcPassword: 'secret' })
+})
+afterAll(() => server.close())
+
+test.each([
+  ['getblockchaininfo', 64 * 1024],
+  ['getnetworkinfo', 64 * 1024],
+  ['testmempoolaccept', 64 * 1024],
+  ['gettransaction', 8 * MIB],
+])('of an answer to %s no more than %i bytes are read', async (method, most) => {
+  answerBytes = most - 1024
+  expect(await rpc.call<string>(method)).toHaveLength(answerBytes)
+  answerBytes = ENDLESS_BYTES
+  const failure = await rpc.call(method).catch((error: unknown) => error)
+  expect(failure).toBeInstanceOf(NodeUnreachable)
+  expect((failure as Error).message).toMatch(new RegExp(`answers with more than ${most} bytes$`))
+  // What is beyond is in buffers between the two, and not all of it.
+  expect(sentBytes).toBeLessThan(most + 16 * MIB)
+})
+
+test('a list may be as long as a wallet has transactions, and a request of many calls has room for each', async () => {
+  answerBytes = 24 * MIB
+  expect(await rpc.call<string>('listsinceblock')).toHaveLength(answerBytes)
+  expect(replyBytesMax([['getblockcount'], ['getbalance']])).toBe(2 * 64 * 1024)
+  expect(replyBytesMax([['getblockcount'], ['listunspent']])).toBe(128 * MIB)
+  expect(replyBytesMax(Array.from({ length: 100 }, () => ['gettransaction', 'x'] as const))).toBe(128 * MIB)
+})

@@ -1,0 +1,168 @@
+import { parse } from 'lossless-json'
+import { NodeFailure, NodeRefusal } from '../node-failure.ts'
+
+/** Where a node is, and who may use its wallet. */
+export interface BitcoinRpcConfig {
+  rpcUrl: string
+  rpcUser: string
+  rpcPassword: string
+  /** Which of the node's wallets; none when it has one only. */
+  wallet?: string | undefined
+}
+
+/** The node has answered, and says no. */
+export class RpcError extends NodeRefusal {
+  readonly method: string
+  readonly code: number
+  /** In the node's words. */
+  readonly reason: string
+
+  constructor(method: string, code: number, reason: string) {
+    super(`${method}: ${reason} (${code})`)
+    this.name = 'RpcError'
+    this.method = method
+    this.code = code
+    this.reason = reason
+  }
+}
+
+/** The node does not answer, or not as a node does. What was asked of it may have been done all the same. */
+export class NodeUnreachable extends NodeFailure {
+  constructor(host: string, why: string) {
+    super(`the node at ${host} ${why}`)
+    this.name = 'NodeUnreachable'
+  }
+}
+
+/** A method's name and its parameters. Amounts among them are strings. */
+export type RpcCall = readonly [method: string, ...params: unknown[]]
+
+/** Calls to a node of the Bitcoin Core family. In replies every number is its text, as the node has written it. */
+export interface BitcoinRpc {
+  /** Throws RpcError when the node refuses, NodeUnreachable when it does not answer. */
+  call<T>(...call: RpcCall): Promise<T>
+  /** Many calls in few requests: a result or a refusal for each, in their order. Throws NodeUnreachable. */
+  batch<T>(calls: readonly RpcCall[]): Promise<(T | RpcError)[]>
+}
+
+// A list of everything since a block that is a year old takes seconds; nothing that is well takes this long.
+const TIMEOUT_MS = 30_000
+/** Largest reply that is read: a list of 100,000 transactions is some 60 MB. */
+const REPLY_BYTES_MAX = 128 * 1024 * 1024
+/** These list what a wallet has. */
+const LISTS = new Set(['listsinceblock', 'listunspent', 'listlockunspent'])
+/** A transaction of 100,000 virtual bytes is 0.8 MB in hexadecimal at most, and decoded some 2 MB. */
+const TRANSACTION_BYTES_MAX = 8 * 1024 * 1024
+const TRANSACTIONS = new Set([
+  'gettransaction',
+  'decoderawtransaction',
+  'signrawtransactionwithwallet',
+  'getmempoolancestors',
+])
+/** Any other answer is a few values: `getblockchaininfo` has some 2 kB. */
+const ANSWER_BYTES_MAX = 64 * 1024
+
+/** The largest reply that is read to calls: all their answers are in one. */
+export function replyBytesMax(calls: readonly RpcCall[]): number {
+  let bytes = 0
+  for (const [method] of calls) {
+    if (LISTS.has(method)) return REPLY_BYTES_MAX
+    bytes += TRANSACTIONS.has(method) ? TRANSACTION_BYTES_MAX : ANSWER_BYTES_MAX
+  }
+  return Math.min(bytes, REPLY_BYTES_MAX)
+}
+/** Most calls in one request. */
+const BATCH_MAX = 100
+
+interface Reply {
+  id: string | null
+  result: unknown
+  error: { code: string; message: string } | null
+}
+
+/** Talks JSON-RPC with a node, over HTTP with a user and password. Neither is ever in an error. */
+export function bitcoinRpc({ rpcUrl, rpcUser, rpcPassword, wallet }: BitcoinRpcConfig): BitcoinRpc {
+  const url = urlOf(rpcUrl)
+  if (wallet !== undefined)
+    url.pathname = `${url.pathname.replace(/\/$/, '')}/wallet/${encodeURIComponent(wallet)}`
+  const authorization = `Basic ${Buffer.from(`${rpcUser}:${rpcPassword}`).toString('base64')}`
+  const unreachable = (why: string) => new NodeUnreachable(url.host, why)
+
+  async function post(body: unknown, calls: readonly RpcCall[]): Promise<unknown> {
+    let status: number, text: string
+    try {
+      const reply = await fetch(url, {
+        method: 'POST',
+        headers: { authorization, 'content-type': 'application/json' },
+        body: JSON.stringify(body),
+        signal: AbortSignal.timeout(TIMEOUT_MS),
+      })
+      status = reply.status
+      text = await textOf(reply, replyBytesMax(calls))
+    } catch (error) {
+      if (error instanceof TooLarge) throw unreachable(error.message)
+      throw unreachable(`does not answer: ${causeOf(error)}`)
+    }
+    if (status === 401 || status === 403) throw unreachable('refuses this user and password')
+    try {
+      // Amounts are written as JSON numbers: as text they stay exact.
+      return parse(text, undefined, (number) => number)
+    } catch {
+      throw unreachable(`answers ${status}, with something else than JSON`)
+    }
+  }
+
+  function resultOf(reply: Reply | undefined, method: string): unknown {
+    if (reply?.error) return new RpcError(method, Number(reply.error.code), reply.error.message)
+    if (reply?.result === undefined) throw unreachable(`gives no reply to ${method}`)
+    return reply.result
+  }
+
+  return {
+    async call<T>(...[method, ...params]: RpcCall): Promise<T> {
+      const result = resultOf((await post({ id: 0, method, params }, [[method, ...params]])) as Reply, method)
+      if (result instanceof RpcError) throw result
+      return result as T
+    },
+    async batch<T>(calls: readonly RpcCall[]): Promise<(T | RpcError)[]> {
+      const results: unknown[] = []
+      for (let start = 0; start < calls.length; start += BATCH_MAX) {
+        const some = calls.slice(start, start + BATCH_MAX)
+        const body = some.map(([method, ...params], id) => ({ id, method, params }))
+        const replies = await post(body, some)
+        if (!Array.isArray(replies)) throw unreachable('gives one reply to many calls')
+        const byId = new Map((replies as Reply[]).map((reply) => [reply.id, reply]))
+        results.push(...some.map(([method], id) => resultOf(byId.get(String(id)), method)))
+      }
+      return results as (T | RpcError)[]
+    },
+  }
+}
+
+class TooLarge extends Error {}
+
+/** The text of a reply, which is let go of once it is larger than what is read. */
+async function textOf(reply: Response, bytesMax: number): Promise<string> {
+  const chunks: Uint8Array[] = []
+  let bytes = 0
+  for await (const chunk of reply.body ?? []) {
+    bytes += (chunk as Uint8Array).length
+    if (bytes > bytesMax) throw new TooLarge(`answers with more than ${bytesMax} bytes`)
+    chunks.push(chunk as Uint8Array)
+  }
+  return Buffer.concat(chunks).toString('utf8')
+}
+
+function urlOf(rpcUrl: string): URL {
+  const url = URL.canParse(rpcUrl) ? new URL(rpcUrl) : undefined
+  // Not shown: whoever writes a password into it would find it in the log.
+  if (url === undefined || url.username !== '' || url.password !== '')
+    throw new Error('the RPC URL must be a URL without a user and password in it')
+  return url
+}
+
+/** What `fetch` says of a failure is 'fetch failed'; its cause says more. */
+function causeOf(error: unknown): string {
+  const { name, message, cause } = error as Error & { cause?: { code?: string; message?: string } }
+  return cause?.code ?? cause?.message ?? (name === 'TimeoutError' ? `${TIMEOUT_MS} ms have passed` : message)
+}

@@ -1,0 +1,126 @@
+import type { Hex } from 'viem'
+import { hexToBigInt, hexToNumber } from 'viem/utils'
+import type { CryptoNetwork } from '../../assets/catalogue.ts'
+import type { Database } from '../../db/database.ts'
+import { NodeError, says, type Block, type EvmNode } from './node.ts'
+import type { EvmChain, Token } from './transactions.ts'
+import { NodeFailure } from '../node-failure.ts'
+
+/**
+ * Which chain a node is of: by the chain id, by the hash of its first block, which is recorded in the database at the first
+ * answer, and by the decimals of the tokens' contracts. It is asked once, and again whenever there was a failure or an
+ * answer that a node of another chain would give.
+ */
+export function chainIdentity(
+  network: CryptoNetwork,
+  chainId: number,
+  node: EvmNode,
+  tokens: ReadonlyMap<string, Token>,
+  db: Database,
+): Pick<EvmChain, 'ready' | 'doubt'> {
+  let isKnown = false
+  let genesis: string | undefined
+
+  async function requireChain(): Promise<void> {
+    const [found, first] = await node.each<unknown>([['eth_chainId'], ['eth_getBlockByNumber', '0x0', false]])
+    if (found instanceof NodeError) throw found
+    if (hexToNumber(found as Hex) !== chainId)
+      throw new NodeFailure(`the node of ${network} is on chain ${hexToNumber(found as Hex)}, not ${chainId}`)
+    // Nodes that keep no old blocks cannot tell.
+    if (first === null || first instanceof NodeError) return
+    const { hash } = first as Block
+    genesis ??= await recorded(db, network, hash)
+    if (hash !== genesis)
+      throw new NodeFailure(
+        `the node of ${network} is on another chain ${chainId}: its first block is ${hash}, and was ${genesis} when this ` +
+          `database first used the network`,
+      )
+  }
+
+  return {
+    async ready() {
+      if (isKnown) return
+      await requireChain()
+      await requireDecimals(network, node, tokens)
+      isKnown = true
+    },
+    doubt() {
+      isKnown = false
+    },
+  }
+}
+
+/** The hash of the network's first block: this one, unless another was recorded before. */
+async function recorded(db: Database, network: CryptoNetwork, hash: string): Promise<string> {
+  const read = async () => {
+    const { rows } = await db.query<{ block_hash: string }>(
+      'select block_hash from network_genesis where network = $1',
+      [network],
+    )
+    return rows[0]?.block_hash
+  }
+  const known = await read()
+  if (known !== undefined) return known
+  await db.query(
+    `
+    insert into network_genesis (network, block_hash, recorded_at) values ($1, $2, clock_timestamp())
+    on conflict (network) do nothing`,
+    [network, hash],
+  )
+  return (await read()) ?? hash
+}
+
+/**
+ * Throws where a token's contract counts in other units than the catalogue says: amounts would be wrong by powers of
+ * ten. An address without code, as test networks have for most tokens, moves nothing and is passed over.
+ */
+async function requireDecimals(
+  network: CryptoNetwork,
+  node: EvmNode,
+  tokens: ReadonlyMap<string, Token>,
+): Promise<void> {
+  const listed = [...tokens]
+  const answers = await node.each<Hex>(
+    listed.map(([, { address }]) => ['eth_call', { to: address, data: DECIMALS_CALL }, 'latest'] as const),
+  )
+  for (const [index, [asset, { address, decimals }]] of listed.entries()) {
+    const answer = answers[index]!
+    if (answer instanceof NodeError && !says(answer, 'reverted')) throw answer
+    if (answer === '0x') continue
+    const found = answer instanceof NodeError ? undefined : hexToBigInt(answer)
+    if (found !== BigInt(decimals))
+      throw new NodeFailure(
+        `${network} is not used: the contract of ${asset} at ${address} ` +
+          `${found === undefined ? 'does not tell its decimals' : `has ${found} decimals`}, and the catalogue has ${decimals}`,
+      )
+  }
+}
+
+/** decimals(), as ERC-20 has it. */
+const DECIMALS_CALL = '0x313ce567'
+
+/**
+ * With each call that fails for the node's sake followed by asking anew which chain it is on: behind an address there may
+ * be another node by then. So the next call tells the right reason, before anything else is believed or signed.
+ */
+export function doubtAfterFailures<Adapter extends object>(
+  { doubt }: Pick<EvmChain, 'doubt'>,
+  adapter: Adapter,
+): Adapter {
+  const watched = Object.entries(adapter).map(([name, value]: [string, unknown]) => {
+    if (typeof value !== 'function') return [name, value]
+    const call = (...asked: unknown[]) => {
+      const answer = (value as (...asked: unknown[]) => unknown)(...asked)
+      if (!(answer instanceof Promise)) return answer
+      return answer.catch((error: unknown) => {
+        if (isOfNode(error)) doubt()
+        throw error
+      })
+    }
+    return [name, call]
+  })
+  return Object.fromEntries(watched) as Adapter
+}
+
+const isOfNode = (error: unknown): boolean =>
+  error instanceof NodeFailure || (error instanceof AggregateError && error.errors.some(isOfNode))

@@ -1,0 +1,209 @@
+import { getAddress, hexToBigInt } from 'viem/utils'
+import type { Hex } from 'viem'
+import { parseStoredAmount } from '../../assets/amount.ts'
+import { decimalsOf } from '../../assets/catalogue.ts'
+import { headersAt, NATIVE_INDEX, noteHoldings } from './deposit-scan.ts'
+import type { Database } from '../../db/database.ts'
+import { confirmedHead, depthText } from './confirmations.ts'
+import { at, type EvmNode, type Receipt } from './node.ts'
+import { addressIn, balancesAt, logIndexOf, offChain, TRANSFER_TOPIC, type EvmChain } from './transactions.ts'
+import type { Arrival, CreditedStanding, DepositVerdict } from '../network.ts'
+import { NodeFailure } from '../node-failure.ts'
+
+/** Holds deposits that were found against more than the answer that found them, and finds those that are gone. */
+
+const AGREES: DepositVerdict = { verdict: 'AGREES' }
+
+/**
+ * Whether each deposit is what it seemed: by its transaction's receipt, and above the amount that the configuration names
+ * by a second node, whose chain must have the same block at the depth and the same transfer in it.
+ */
+export async function verifyDeposits(chain: EvmChain, found: readonly Arrival[]): Promise<DepositVerdict[]> {
+  await chain.ready()
+  const receipts = await receiptsOf(chain.node, found)
+  const verdicts: DepositVerdict[] = []
+  for (const [index, arrival] of found.entries()) {
+    const objection = objectionOf(chain, arrival, receipts[index]!)
+    verdicts.push(
+      objection === undefined
+        ? await byTheSecondNode(chain, arrival)
+        : { verdict: 'WAITS', detail: `the node ${objection}` },
+    )
+  }
+  return verdicts
+}
+
+const receiptsOf = (node: EvmNode, found: readonly Arrival[]) =>
+  node.all<Receipt | null>(
+    found.map(({ crypto_tx_hash }) => ['eth_getTransactionReceipt', crypto_tx_hash] as const),
+  )
+
+/** What a receipt has against a deposit; undefined where it says the same. */
+function objectionOf(chain: EvmChain, arrival: Arrival, receipt: Receipt | null): string | undefined {
+  const { crypto_tx_hash: hash, crypto_tx_index: index, block } = arrival
+  if (receipt === null) return `has no receipt of ${hash}`
+  if (receipt.blockHash !== block?.hash) return `has ${hash} in block ${receipt.blockHash} now`
+  if (hexToBigInt(receipt.status) !== 1n) return `says that ${hash} was reverted`
+  const token = chain.tokens.get(arrival.asset)
+  if (token === undefined) return undefined
+  const log = receipt.logs.find(
+    (one) => logIndexOf(one) === index && getAddress(one.address) === token.address,
+  )
+  const [event, , recipient] = log?.topics ?? []
+  const isSame =
+    event === TRANSFER_TOPIC &&
+    recipient !== undefined &&
+    addressIn(recipient) === arrival.address &&
+    isAmount(chain, arrival, hexToBigInt(log!.data))
+  return isSame ? undefined : `has no such log in the receipt of ${hash}`
+}
+
+const isAmount = (chain: EvmChain, { asset, amount }: Arrival, units: bigint) =>
+  minorOf(asset, offChain(chain, asset, units)) === minorOf(asset, amount)
+
+const minorOf = (asset: string, amount: string) => parseStoredAmount(amount, decimalsOf(asset))
+
+/** A second node that is behind or does not answer is waited for; one that says something else stops the network. */
+async function byTheSecondNode(chain: EvmChain, arrival: Arrival): Promise<DepositVerdict> {
+  const { verify, confirmations } = chain
+  if (verify === undefined || minorOf(arrival.asset, arrival.amount) < verify.above(arrival.asset))
+    return AGREES
+  const { number, hash } = arrival.block!
+  const waits = (why: string): DepositVerdict => ({
+    verdict: 'WAITS',
+    detail: `the second node ${why}`,
+    secondNode: true,
+  })
+  try {
+    const found = hexToBigInt(await verify.node.call<Hex>('eth_chainId'))
+    if (found !== BigInt(chain.chainId)) return waits(`is on chain ${found}, not ${chain.chainId}`)
+    const confirmed = await confirmedHead({ node: verify.node, confirmations })
+    if (confirmed < number) return waits(`has confirmed block ${confirmed}, and not yet ${number}`)
+    const block = await verify.node.call<{ hash: Hex; transactions: Hex[] } | null>(
+      'eth_getBlockByNumber',
+      at(number),
+      false,
+    )
+    if (block === null) return waits(`does not have block ${number}`)
+    const differs = (what: string): DepositVerdict => ({
+      verdict: 'DISAGREES',
+      detail: `the second node ${what}, for a deposit of ${arrival.amount} ${arrival.asset} by ${arrival.crypto_tx_hash}`,
+    })
+    if (block.hash !== hash) return differs(`has ${block.hash} as block ${number}, not ${hash}`)
+    if (!block.transactions.includes(arrival.crypto_tx_hash as Hex))
+      return differs(`has no such transaction in block ${number}`)
+    const [[receipt], transaction] = await Promise.all([
+      receiptsOf(verify.node, [arrival]),
+      verify.node.call<{ to: Hex | null; value: Hex } | null>(
+        'eth_getTransactionByHash',
+        arrival.crypto_tx_hash,
+      ),
+    ])
+    // The transaction is in its block: the rest of it is only a matter of time.
+    if (receipt === null || transaction === null)
+      return waits(`has no receipt of ${arrival.crypto_tx_hash} yet`)
+    const objection = objectionOf(chain, arrival, receipt!)
+    if (objection !== undefined) return differs(objection)
+    const isSame =
+      chain.tokens.has(arrival.asset) ||
+      (transaction.to !== null &&
+        getAddress(transaction.to) === arrival.address &&
+        isAmount(chain, arrival, hexToBigInt(transaction.value)))
+    return isSame ? AGREES : differs('has another amount or recipient')
+  } catch (error) {
+    if (error instanceof NodeFailure) return waits(`cannot tell: ${error.message}`)
+    throw error
+  }
+}
+
+// ---------------------------------------------------------------------------------------------- reorganisations
+
+/**
+ * Whether credited deposits are still in the chain. MOVED: their transaction is in another block, deep enough; GONE: it
+ * is not, or did something else there.
+ */
+export async function checkCredited(
+  chain: EvmChain,
+  deposits: readonly Arrival[],
+): Promise<CreditedStanding[]> {
+  await chain.ready()
+  const numbers = [...new Set(deposits.flatMap(({ block }) => block?.number ?? []))]
+  const deep = await confirmedHead(chain)
+  const reached = numbers.filter((number) => number <= deep)
+  const headers = await headersAt(chain, reached)
+  const hashAt = new Map(reached.map((number, index) => [number, headers[index]!.hash]))
+  const left = deposits.filter(({ block }) => block !== undefined && hashAt.get(block.number) !== block.hash)
+  const receipts = await receiptsOf(chain.node, left)
+  const standings = new Map(
+    left.map((deposit, index): [Arrival, CreditedStanding] => {
+      const receipt = receipts[index]!
+      if (receipt === null || hexToBigInt(receipt.blockNumber) > deep) return [deposit, 'GONE']
+      const block = { number: hexToBigInt(receipt.blockNumber), hash: receipt.blockHash }
+      const isThere =
+        deposit.crypto_tx_index === NATIVE_INDEX && !chain.tokens.has(deposit.asset)
+          ? objectionOf(chain, { ...deposit, block }, receipt) === undefined
+          : // Logs are counted through their block: in another one its index may be another.
+            receipt.logs.some(
+              (log) =>
+                objectionOf(chain, { ...deposit, block, crypto_tx_index: logIndexOf(log) }, receipt) ===
+                undefined,
+            )
+      return [deposit, isThere ? 'MOVED' : 'GONE']
+    }),
+  )
+  return deposits.map((deposit) => standings.get(deposit) ?? 'THERE')
+}
+
+/** The newest of these cursors whose block is in the chain. */
+export async function newestInChain(
+  chain: EvmChain,
+  cursors: readonly string[],
+): Promise<string | undefined> {
+  await chain.ready()
+  const deep = await confirmedHead(chain)
+  const known = cursors.filter((cursor) => numberOf(cursor) <= deep)
+  const headers = await headersAt(chain, known.map(numberOf))
+  return known.find((cursor, index) => cursor.endsWith(`:${headers[index]!.hash}`))
+}
+
+const numberOf = (cursor: string) => BigInt(cursor.slice(0, cursor.indexOf(':')))
+
+/** The cursor that says that this block was read, and nothing after it. */
+export async function cursorAt(chain: EvmChain, block: bigint): Promise<string> {
+  await chain.ready()
+  const [header] = await headersAt(chain, [block])
+  return `${block}:${header!.hash}`
+}
+
+// ---------------------------------------------------------------------------------------------- said by an operator
+
+/**
+ * Throws an Error unless the transaction brought at least this to the address: by what the address held in its block
+ * and in the one before, since a transfer that a contract makes while it runs is in no transaction and no log. Notes that
+ * the address is to be swept.
+ */
+export async function requireReceived(
+  db: Database,
+  chain: EvmChain,
+  customerId: string,
+  { crypto_tx_hash: hash, address, asset, amount }: Arrival,
+): Promise<void> {
+  await chain.ready()
+  if (asset !== chain.gasAsset && !chain.tokens.has(asset))
+    throw new Error(`${chain.network} does not carry ${asset}`)
+  const receipt = await chain.node.call<Receipt | null>('eth_getTransactionReceipt', hash)
+  if (receipt === null) throw new Error(`the node has no receipt of ${hash}`)
+  if (hexToBigInt(receipt.status) !== 1n) throw new Error(`${hash} was reverted: it moved nothing`)
+  const block = hexToBigInt(receipt.blockNumber)
+  if (block > (await confirmedHead(chain)))
+    throw new Error(`${hash} is not confirmed yet (${depthText(chain.confirmations)})`)
+  const place = [{ address: address as Hex, asset }]
+  const [[before], [after]] = await Promise.all([
+    balancesAt(chain, block - 1n, place),
+    balancesAt(chain, block, place),
+  ])
+  const received = offChain(chain, asset, after! > before! ? after! - before! : 0n)
+  if (minorOf(asset, received) < minorOf(asset, amount))
+    throw new Error(`${address} has received ${received} ${asset} in the block of ${hash}, and not ${amount}`)
+  await noteHoldings(db, chain, [{ customer_id: customerId, address, asset }])
+}

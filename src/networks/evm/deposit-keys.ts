@@ -1,0 +1,88 @@
+import assert from 'node:assert/strict'
+import { ECDH } from 'node:crypto'
+import { bytesToHex } from 'viem/utils'
+import { HDKey, mnemonicToAccount, privateKeyToAccount, publicKeyToAddress } from 'viem/accounts'
+import { UUID } from '../../db/ids.ts'
+import type { EvmSigner } from './transactions.ts'
+import type { NewAddress } from '../network.ts'
+
+/**
+ * What deposit addresses are derived from: the words of a mnemonic (BIP-39), or an extended key (BIP-32). A public one
+ * gives the same addresses as its private one, and signs for none of them.
+ */
+export type DepositKey = { mnemonic: string } | { extendedKey: string }
+
+/** Below the mnemonic's seed, Ethereum's account (BIP-44). An extended key is taken as it is. */
+const ACCOUNT_PATH = "m/44'/60'/0'"
+/** A component's own bits: the highest of 32 would make it hardened. */
+const COMPONENT_BITS = 31
+/** What the 128 bits of an id take. */
+const COMPONENTS = 5
+
+/** Makes deposit addresses and finds the keys to them again. */
+export interface DepositKeys {
+  /** Whether they are private: without, nothing can be swept. */
+  canSign: boolean
+  /** The public extended key at the same place, for processes that only give out addresses. */
+  publicKey: string
+  /**
+   * The address of the record with this id (a UUID), at the path that the id spells: whoever has the key and the id,
+   * which the client was told, finds it again, also after a backup was restored that is older than the address.
+   * `derivation` is the key's fingerprint and the path below it: `3442193e/0/211262755/1819407610/503362774/2089655823`.
+   */
+  newAddress(id: string): NewAddress
+  /**
+   * Who signs for an address; undefined when it was derived from another key, or only public keys are here. Takes any
+   * path: those of older addresses are random, of two components. Throws when it is not the address's.
+   */
+  signerOf(address: string, derivation: string): EvmSigner | undefined
+}
+
+/** Keys are derived when they are needed, and kept nowhere. */
+export function depositKeysOf(source: DepositKey): DepositKeys {
+  const root = rootOf(source)
+  const fingerprint = root.fingerprint.toString(16).padStart(8, '0')
+  const canSign = root.privateKey !== null
+  const keyAt = (path: number[]) => path.reduce((key, index) => key.deriveChild(index), root)
+  return {
+    canSign,
+    publicKey: root.publicExtendedKey,
+    newAddress(id) {
+      const path = pathOf(id)
+      return { address: addressOf(keyAt(path).publicKey!), derivation: [fingerprint, ...path].join('/') }
+    },
+    signerOf(address, derivation) {
+      const [of, ...path] = derivation.split('/')
+      if (of !== fingerprint || !canSign) return undefined
+      const account = privateKeyToAccount(bytesToHex(keyAt(path.map(Number)).privateKey!))
+      if (account.address !== address) throw new Error(`${address} is not derived at ${derivation}`)
+      return account
+    },
+  }
+}
+
+/** The id as a number, in digits to the base of 2^31, the highest first: no two ids share a path. */
+function pathOf(id: string): number[] {
+  assert(UUID.test(id), `${id} is no id to derive an address from`)
+  const bits = BigInt(`0x${id.replaceAll('-', '')}`)
+  return Array.from({ length: COMPONENTS }, (_, place) =>
+    Number(BigInt.asUintN(COMPONENT_BITS, bits >> BigInt(COMPONENT_BITS * (COMPONENTS - 1 - place)))),
+  )
+}
+
+/** The address of a public key, which BIP-32 has in its compressed form. */
+const addressOf = (publicKey: Uint8Array) =>
+  publicKeyToAddress(
+    `0x${ECDH.convertKey(publicKey, 'secp256k1', undefined, 'hex', 'uncompressed') as string}`,
+  )
+
+/** What is wrong with a key is said without it. */
+function rootOf(source: DepositKey): HDKey {
+  try {
+    return 'mnemonic' in source
+      ? mnemonicToAccount(source.mnemonic, { path: ACCOUNT_PATH }).getHdKey()
+      : HDKey.fromExtendedKey(source.extendedKey)
+  } catch {
+    throw new Error('the deposit key is no mnemonic or extended key')
+  }
+}

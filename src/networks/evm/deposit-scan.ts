@@ -1,0 +1,318 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import { getAddress, hexToBigInt } from 'viem/utils'
+import type { Hex } from 'viem'
+import { CRYPTO_NETWORKS, NETWORKS } from '../../assets/catalogue.ts'
+import type { Database } from '../../db/database.ts'
+import { bloomMayHave } from './bloom.ts'
+import { confirmedHead, depthText } from './confirmations.ts'
+import { at, type Block, type Log, type Receipt } from './node.ts'
+import { addressIn, logIndexOf, offChain, TRANSFER_TOPIC, type EvmChain } from './transactions.ts'
+import { ChainReorganised, type Arrival, type DepositScan } from '../network.ts'
+import { NodeFailure } from '../node-failure.ts'
+
+/** Most blocks that are read together: 20 full blocks of Ethereum are some 10 MB of JSON. */
+const BLOCKS_MAX = 20n
+/** From 20 blocks to one in halves, and the one. */
+const ATTEMPTS_MAX = 6
+/** A block that seems to be gone is asked for again, so often and after so long: one backend may be on a fork. */
+const CONFIRMATIONS_OF_REORGANISATION = 2
+const CONFIRM_AFTER_MS = 1_000
+
+/**
+ * What a native transfer has for a log index. It collides with no log: a transfer to an account that has no code runs
+ * nothing that could write one of a token.
+ */
+export const NATIVE_INDEX = '0'
+
+/** A movement in a block, to an address that may be ours. */
+type Movement = Arrival & { native: boolean; /** Of a native one. */ from?: string }
+
+/** Reads a chain for deposits. */
+export interface DepositReader {
+  /**
+   * What has arrived at deposit addresses in blocks that are deep enough to stay. The cursor is the last block that was
+   * read, as `<number>:<hash>`. Throws ChainReorganised when that block is gone: then more blocks were rearranged than
+   * `confirmations` allows for, and what was credited from them must be looked at by somebody.
+   *
+   * Native transfers are those that a transaction itself makes. What a contract pays out while it runs is in no
+   * transaction's value, and is not seen. Top-ups of gas for sweeping are our own and are left out.
+   */
+  arrivals(cursor: string | null): Promise<DepositScan>
+  /** What has arrived in these blocks. Throws when the last of them is not deep enough. */
+  arrivalsIn(first: bigint, last: bigint): Promise<Arrival[]>
+}
+
+/** A reader of one chain. It remembers how many blocks the node could give at once. */
+export function depositReader(db: Database, chain: EvmChain): DepositReader {
+  let size = BLOCKS_MAX
+
+  /** Reads blocks from `first` on, by halves as many when the node fails: a reply may be too large, or take too long. */
+  async function readFrom(first: bigint, last: bigint) {
+    for (let attempt = 1; attempt <= ATTEMPTS_MAX; attempt++) {
+      const end = first + size - 1n < last ? first + size - 1n : last
+      try {
+        const blocks = await blocksAt(chain, first, end)
+        const movements = [...nativeIn(chain, blocks), ...(await tokensIn(chain, blocks))]
+        const arrivals = await ours(db, chain, movements)
+        size = size * 2n < BLOCKS_MAX ? size * 2n : BLOCKS_MAX
+        return { blocks, arrivals }
+      } catch (error) {
+        if (!(error instanceof NodeFailure) || end === first) throw error
+        size = (end - first + 1n) / 2n
+      }
+    }
+    throw new NodeFailure(`the node of ${chain.network} does not give block ${first}`)
+  }
+
+  return {
+    async arrivals(cursor) {
+      if (!isCursor(cursor)) return { cursor: await beginning(chain), arrivals: [] }
+      await chain.ready()
+      const deep = await confirmedHead(chain)
+      const read = BigInt(cursor.slice(0, cursor.indexOf(':')))
+      await requireInChain(chain, cursor)
+      if (deep <= read) return { cursor, arrivals: [] }
+      const { blocks, arrivals } = await readFrom(read + 1n, deep)
+      requireLinked([cursor, ...blocks.map(cursorOf)], blocks)
+      const last = blocks.at(-1)!
+      return { cursor: cursorOf(last), arrivals, isBehind: hexToBigInt(last.number) < deep }
+    },
+    async arrivalsIn(first, last) {
+      await chain.ready()
+      const deep = await confirmedHead(chain)
+      if (last > deep)
+        throw new Error(
+          `block ${last} of ${chain.network} is not confirmed yet (${depthText(chain.confirmations)})`,
+        )
+      const arrivals: Arrival[] = []
+      for (let next = first; next <= last;) {
+        const part = await readFrom(next, last)
+        requireLinked([undefined, ...part.blocks.map(cursorOf)], part.blocks)
+        arrivals.push(...part.arrivals)
+        next += BigInt(part.blocks.length)
+      }
+      return arrivals
+    },
+  }
+}
+
+/** Where reading begins: the newest block that is deep enough. There are no addresses before it is kept. */
+export async function beginning(chain: EvmChain): Promise<string> {
+  await chain.ready()
+  const deep = await confirmedHead(chain)
+  const [block] = await headersAt(chain, [deep])
+  return cursorOf(block!)
+}
+
+/** What was simulated before has left a cursor of another kind. */
+export const isCursor = (cursor: string | null): cursor is string => cursor !== null && CURSOR.test(cursor)
+const CURSOR = /^\d+:0x[0-9a-f]{64}$/
+const cursorOf = ({ number, hash }: Pick<Block, 'number' | 'hash'>) => `${hexToBigInt(number)}:${hash}`
+
+async function blocksAt(chain: EvmChain, first: bigint, last: bigint): Promise<Block[]> {
+  const numbers = Array.from({ length: Number(last - first) + 1 }, (_, index) => first + BigInt(index))
+  return all<Block>(chain, numbers, true)
+}
+
+/** Blocks without their transactions. */
+export const headersAt = (chain: EvmChain, numbers: readonly bigint[]) =>
+  all<Omit<Block, 'transactions'>>(chain, numbers, false)
+
+async function all<T>({ node }: EvmChain, numbers: readonly bigint[], full: boolean): Promise<T[]> {
+  const blocks = await node.all<T | null>(
+    numbers.map((number) => ['eth_getBlockByNumber', at(number), full] as const),
+  )
+  return blocks.map((block, index) => {
+    if (block === null)
+      throw new NodeFailure(`the node has no block ${numbers[index]!}: it is behind, or on another chain`)
+    return block
+  })
+}
+
+/** Throws ChainReorganised unless the block of a cursor is in the chain, asked more than once. */
+async function requireInChain(chain: EvmChain, cursor: string): Promise<void> {
+  const number = BigInt(cursor.slice(0, cursor.indexOf(':')))
+  for (let asked = 0; ; asked++) {
+    const [block] = await headersAt(chain, [number])
+    if (cursorOf(block!) === cursor) return
+    // A node of another chain has other blocks, too.
+    chain.doubt()
+    await chain.ready()
+    if (asked === CONFIRMATIONS_OF_REORGANISATION) throw rearranged(chain, cursor, block!.hash)
+    await pause(CONFIRM_AFTER_MS)
+  }
+}
+
+/** Two backends that are on different forks give blocks that do not follow on each other: they are asked again. */
+function requireLinked(before: readonly (string | undefined)[], blocks: readonly Block[]): void {
+  for (const [index, { number, parentHash }] of blocks.entries()) {
+    if (before[index]?.endsWith(parentHash) === false)
+      throw new NodeFailure(
+        `the node gave a block ${hexToBigInt(number)} that does not follow on the last one`,
+      )
+  }
+}
+
+function rearranged({ network, confirmations }: EvmChain, cursor: string, now: Hex): Error {
+  const [number, hash] = cursor.split(':')
+  return new ChainReorganised(
+    `${network} has rearranged its blocks deeper than ${depthText(confirmations)}: block ${number!} was ` +
+      `${hash!} when it was read, and is ${now} now`,
+  )
+}
+
+function nativeIn(chain: EvmChain, blocks: Block[]): Movement[] {
+  return blocks.flatMap(({ number, hash: blockHash, transactions }) =>
+    transactions.flatMap(({ hash, from, to, value }): Movement[] => {
+      if (to === null || hexToBigInt(value) === 0n) return []
+      const amount = offChain(chain, chain.gasAsset, hexToBigInt(value))
+      const place = { crypto_tx_hash: hash, crypto_tx_index: NATIVE_INDEX }
+      return [
+        {
+          from: getAddress(from),
+          address: getAddress(to),
+          asset: chain.gasAsset,
+          amount,
+          ...place,
+          block: { number: hexToBigInt(number), hash: blockHash },
+          native: true,
+        },
+      ]
+    }),
+  )
+}
+
+/**
+ * Asked by the block's hash: a backend that does not have the block refuses then, where a range of numbers would get
+ * the answer that there is nothing. A block whose bloom filter rules the tokens out is not asked for.
+ */
+async function tokensIn(chain: EvmChain, blocks: Block[]): Promise<Movement[]> {
+  const assetAt = new Map([...chain.tokens].map(([asset, { address }]) => [address, asset]))
+  const addresses = [...assetAt.keys()]
+  const asked = blocks.filter((block) => mayHaveTransfers(block, addresses))
+  const logs = await chain.node.all<Log[]>(
+    asked.map(
+      ({ hash }) =>
+        ['eth_getLogs', { blockHash: hash, address: addresses, topics: [TRANSFER_TOPIC] }] as const,
+    ),
+  )
+  return asked.flatMap(({ number, hash }, index) =>
+    logs[index]!.flatMap((log): Movement[] => {
+      if (log.blockHash !== hash)
+        throw new NodeFailure('the node tells of a log in another block than asked for')
+      const [, , recipient] = log.topics
+      const units = hexToBigInt(log.data)
+      const asset = assetAt.get(getAddress(log.address))
+      if (recipient === undefined || units === 0n || asset === undefined) return []
+      return [
+        {
+          address: addressIn(recipient),
+          asset,
+          amount: offChain(chain, asset, units),
+          crypto_tx_hash: log.transactionHash,
+          crypto_tx_index: logIndexOf(log),
+          block: { number: hexToBigInt(number), hash },
+          native: false,
+        },
+      ]
+    }),
+  )
+}
+
+/** Some chains leave the filter empty though there are logs: it rules something out only where it has anything. */
+function mayHaveTransfers({ logsBloom, transactions }: Block, tokens: readonly Hex[]): boolean {
+  // No address at all would be every address.
+  if (tokens.length === 0 || transactions.length === 0) return false
+  if (logsBloom === undefined || /^0x0*$/.test(logsBloom)) return true
+  return bloomMayHave(logsBloom, TRANSFER_TOPIC) && tokens.some((token) => bloomMayHave(logsBloom, token))
+}
+
+const EVM_NETWORKS = CRYPTO_NETWORKS.filter((network) => NETWORKS[network].family === 'evm')
+
+/** Those that arrive at addresses that we have the keys to, noted for sweeping. An address is good for every network. */
+async function ours(db: Database, chain: EvmChain, movements: Movement[]): Promise<Arrival[]> {
+  if (movements.length === 0) return []
+  const { rows } = await db.query<{ customer_id: string; address: string; top_ups: Hex[] }>(
+    `
+    select d.customer_id, d.address, array(
+      select unnest(s.crypto_tx_hash || s.replaced)
+      from evm_sweeps s
+      where s.customer_id = d.customer_id and s.network = $3 and s.address = d.address and s.kind = 'TOP_UP'
+    ) as top_ups
+    from deposit_addresses d
+    where d.address = any ($1::text[]) and d.crypto_network = any ($2::text[]) and d.derivation is not null`,
+    [[...new Set(movements.map(({ address }) => address))], EVM_NETWORKS, chain.network],
+  )
+  const owners = new Map(rows.map((row) => [row.address, row]))
+  const topUps = new Set(rows.flatMap(({ top_ups }) => top_ups))
+  const arrived = await withoutOwn(
+    db,
+    chain,
+    movements.filter(
+      ({ address, crypto_tx_hash }) => owners.has(address) && !topUps.has(crypto_tx_hash as Hex),
+    ),
+  )
+  const made = await succeeded(chain, arrived)
+  const found = arrived.filter(({ native, crypto_tx_hash }) => !native || made.has(crypto_tx_hash))
+  await noteHoldings(
+    db,
+    chain,
+    found.map(({ address, asset }) => ({ customer_id: owners.get(address)!.customer_id, address, asset })),
+  )
+  return found.map(({ native: _, from: __, ...arrival }) => arrival)
+}
+
+/** Notes that these places hold something new, so that their balances are read and swept. */
+export async function noteHoldings(
+  db: Database,
+  { network }: EvmChain,
+  places: readonly { customer_id: string; address: string; asset: string }[],
+): Promise<void> {
+  await db.query(
+    `
+    insert into evm_holdings (customer_id, network, address, asset, balance, stale_at)
+    -- The statement's time: clock_timestamp() differs for each row, so that distinct would leave several of a place.
+    select distinct customer_id, $4, address, asset, 0, statement_timestamp()
+    from unnest($1::uuid[], $2::text[], $3::text[]) as found (customer_id, address, asset)
+    on conflict (customer_id, network, address, asset) do update set stale_at = excluded.stale_at`,
+    [
+      places.map(({ customer_id }) => customer_id),
+      places.map(({ address }) => address),
+      places.map(({ asset }) => asset),
+      network,
+    ],
+  )
+}
+
+/**
+ * Without what the hot wallet has sent as no withdrawal that is known: gas for sweeping, which a database that was
+ * restored from an older backup does not know of.
+ */
+async function withoutOwn(db: Database, chain: EvmChain, movements: Movement[]): Promise<Movement[]> {
+  const own = movements.filter(({ from }) => from === getAddress(chain.hotWallet.address))
+  if (own.length === 0) return movements
+  const { rows } = await db.query<{ crypto_tx_hash: string }>(
+    `
+    select crypto_tx_hash from broadcasts where network = $1 and crypto_tx_hash = any ($2)
+    union all
+    select crypto_tx_hash from replaced_transactions where crypto_tx_hash = any ($2)`,
+    [chain.network, own.map(({ crypto_tx_hash }) => crypto_tx_hash)],
+  )
+  const known = new Set(rows.map(({ crypto_tx_hash }) => crypto_tx_hash))
+  return movements.filter((one) => !own.includes(one) || known.has(one.crypto_tx_hash))
+}
+
+/** The transactions that did what they say: one that was reverted is in its block, too. */
+async function succeeded({ node }: EvmChain, movements: Movement[]): Promise<Set<string>> {
+  const hashes = movements.flatMap(({ native, crypto_tx_hash }) => (native ? [crypto_tx_hash] : []))
+  const receipts = await node.all<Receipt | null>(
+    hashes.map((hash) => ['eth_getTransactionReceipt', hash] as const),
+  )
+  return new Set(
+    hashes.filter((hash, index) => {
+      const receipt = receipts[index]
+      if (receipt === null) throw new NodeFailure(`the node has no receipt of ${hash}`)
+      return hexToBigInt(receipt!.status) === 1n
+    }),
+  )
+}

@@ -1,0 +1,687 @@
+/*
+ * What holds of deposits on an EVM network, whatever a node answers:
+ * 1. what came in is credited once, and nothing that did not;
+ * 2. a deposit that cannot be credited waits with the reason, and holds up no other;
+ * 3. what a reorganisation took back is listed, and pays nothing out until an operator has decided.
+ */
+import { inspect } from 'node:util'
+import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
+import { getAddress, type Hex } from 'viem'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { deployToken, startAnvil, TOKEN_ABI, type Anvil } from '../../../test/anvil.ts'
+import { startLyingNode, type Answer } from '../../../test/lying-node.ts'
+import {
+  credit,
+  newCustomer,
+  startTestService,
+  type TestCustomer,
+  type TestService,
+} from '../../../test/support.ts'
+import { hurry } from '../../../test/work-off.ts'
+import { formatAmount, parseAmount } from '../../assets/amount.ts'
+import { selectFreezes } from '../../records/freezes.ts'
+import { insertDepositAddress } from '../../records/deposit-address.ts'
+import type { Transfer } from '../../ledger/transfer.ts'
+import { verify } from '../../ledger/verify.ts'
+import { auditSweeps } from '../../settlement/audit-sweeps.ts'
+import { creditDepositsOn } from '../../settlement/credit-deposits.ts'
+import { resumeAfterReorganisation } from '../../settlement/deposit-reorganisations.ts'
+import { settleWithdrawals } from '../../settlement/settle-withdrawals.ts'
+import { selectUncredited } from '../../settlement/incoming-transfers.ts'
+import { creditSaidDeposit, rescanDeposits } from '../../settlement/recover-deposits.ts'
+import { sweepDepositAddresses } from '../../settlement/sweep-deposit-addresses.ts'
+import { bloomMayHave } from './bloom.ts'
+import { evmAdapter, type EvmConfig } from './adapter.ts'
+import { networkReports } from '../network-status.ts'
+import type { NetworkAdapter, Networks } from '../network.ts'
+
+const CONFIRMATIONS = 3
+
+let service: TestService
+let anvil: Anvil
+let node: Awaited<ReturnType<typeof startLyingNode>>
+let second: Awaited<ReturnType<typeof startLyingNode>>
+let USDG: Hex
+beforeAll(async () => {
+  ;[service, anvil] = await Promise.all([startTestService(), startAnvil(1)])
+  USDG = await deployToken(anvil, 6)
+  ;[node, second] = [await startLyingNode(anvil.rpcUrl), await startLyingNode(anvil.rpcUrl)]
+})
+afterAll(async () => {
+  await Promise.all([node?.stop(), second?.stop(), anvil?.stop()])
+  await service.close()
+})
+afterEach(async () => {
+  node.tellTheTruth()
+  second.tellTheTruth()
+  await service.db.query('delete from freezes')
+  await service.owner.query('delete from network_cursors')
+  await service.owner.query('delete from incoming_transfers')
+})
+
+const adapterOf = (changes: Partial<EvmConfig> = {}): NetworkAdapter =>
+  evmAdapter(
+    'ETHEREUM',
+    {
+      rpcUrl: node.rpcUrl,
+      hotWallet: privateKeyToAccount(generatePrivateKey()),
+      depositKey: { mnemonic: 'legal winner thank year wave sausage worth useful legal winner thank yellow' },
+      confirmations: CONFIRMATIONS,
+      maxFeePerGasCeiling: '100',
+      tokens: { USDG },
+      ...changes,
+    },
+    service.db,
+  )
+
+/** A customer's new address, read from here on. */
+async function newPlace(adapter = adapterOf()): Promise<{ customer: TestCustomer; address: Hex }> {
+  const customer = await newCustomer(service)
+  const networks: Networks = new Map([['ETHEREUM', adapter]])
+  const { customer_id, profile_id } = customer
+  const asked = { profile_id, crypto_network: 'ETHEREUM' } as const
+  const { address } = await insertDepositAddress(service.db, networks, customer_id, asked)
+  return { customer, address: address as Hex }
+}
+
+const give = (to: Hex, asset: 'ETH' | 'USDG', amount: string): Promise<Hex> =>
+  asset === 'ETH'
+    ? anvil.chain.sendTransaction({ chain: null, to, value: parseAmount(amount, 18)! })
+    : anvil.chain.writeContract({
+        chain: null,
+        address: USDG,
+        abi: TOKEN_ABI,
+        functionName: 'mint',
+        args: [to, parseAmount(amount, 6)!],
+      })
+
+const mine = (blocks = CONFIRMATIONS) => anvil.chain.mine({ blocks })
+
+/** A round of the worker, with everything due. */
+async function round(adapter: NetworkAdapter) {
+  await hurry(service.db)
+  return creditDepositsOn(service, 'ETHEREUM', adapter)
+}
+
+/** Rounds until there is nothing more to read. */
+async function rounds(adapter: NetworkAdapter): Promise<number> {
+  let credited = 0
+  for (let count = 1; count <= 50; count++) {
+    const { credited: some, isBehind } = await round(adapter)
+    credited += some
+    if (!isBehind) return credited
+  }
+  throw new Error('reading does not come to an end')
+}
+
+const depositsOf = async (customer: TestCustomer) =>
+  (await customer.call<{ items: Transfer[] }>('GET', '/v2/transfer/transfers?order=ASC')).body.items.map(
+    ({ asset, amount }) => `${amount} ${asset}`,
+  )
+
+const recorded = async () =>
+  (
+    await service.db.query<{ state: string; reason: string | null; detail: string | null; amount: string }>(
+      'select state, reason, detail, amount from incoming_transfers order by amount',
+    )
+  ).rows
+
+const frozen = async () =>
+  (await selectFreezes(service.db)).map(({ kind, reason }) => `${kind} ${reason}`).sort()
+
+const nothing = (answer: Answer): Answer => ({ ...answer, result: [] })
+
+describe('tokens', () => {
+  test('are asked for by the hash of the block, so that a backend without it cannot say that there is nothing', async () => {
+    const adapter = adapterOf()
+    const { customer, address } = await newPlace(adapter)
+    await give(address, 'USDG', '10')
+    await mine()
+    // A load balancer asked another backend, which has not these blocks yet.
+    node.lie = ({ method, params: [filter] }, answer) => {
+      if (method !== 'eth_getLogs') return undefined
+      return 'blockHash' in (filter as object)
+        ? { error: { code: -32000, message: 'unknown block' } }
+        : nothing(answer)
+    }
+    await expect(round(adapter)).rejects.toThrow('unknown block')
+    node.tellTheTruth()
+    expect(await rounds(adapter)).toBe(1)
+    expect(await depositsOf(customer)).toEqual(['10 USDG'])
+  })
+
+  test('that one answer invents are not credited, and hold up no other deposit', async () => {
+    const adapter = adapterOf()
+    const { customer, address } = await newPlace(adapter)
+    await give(address, 'USDG', '10')
+    await mine()
+    node.lie = ({ method }, answer) => {
+      const logs = answer.result as { data: Hex; logIndex: Hex }[]
+      if (method !== 'eth_getLogs' || logs.length === 0) return undefined
+      const invented = { ...logs[0]!, data: `0x${'0'.repeat(48)}000048c273950000`, logIndex: '0x7' }
+      return { result: [...logs, invented] }
+    }
+    expect(await rounds(adapter)).toBe(1)
+    expect(await depositsOf(customer)).toEqual(['10 USDG'])
+    expect(await recorded()).toMatchObject([
+      { state: 'CREDITED' },
+      { state: 'WAITING', reason: 'FAILED', detail: expect.stringContaining('no such log') as string },
+    ])
+  })
+
+  test('are not asked for in blocks whose bloom filter rules them out', async () => {
+    const adapter = adapterOf()
+    const { address } = await newPlace(adapter)
+    const other = await deployToken(anvil, 6)
+    await mine()
+    await rounds(adapter)
+    let asked = 0
+    node.lie = ({ method }) => void (asked += method === 'eth_getLogs' ? 1 : 0)
+    const mint = { abi: TOKEN_ABI, functionName: 'mint', args: [address, 5n] } as const
+    await anvil.chain.writeContract({ chain: null, address: other, ...mint })
+    await mine()
+    expect(await rounds(adapter)).toBe(0)
+    expect(asked).toBe(0)
+    await give(address, 'USDG', '2')
+    await mine()
+    expect(await rounds(adapter)).toBe(1)
+    expect(asked).toBe(1)
+  })
+
+  test('whose contract has other decimals than the catalogue refuse the network', async () => {
+    const wrong = await deployToken(anvil, 18)
+    const adapter = adapterOf({ tokens: { USDG: wrong } })
+    const says = `ETHEREUM is not used: the contract of USDG at ${getAddress(wrong)} has 18 decimals, and the catalogue has 6`
+    await expect(adapter.arrivals!('1:0x' + '0'.repeat(64))).rejects.toThrow(says)
+    await expect(adapter.status!()).rejects.toThrow(says)
+    await expect(adapter.sign(undefined as never, [])).rejects.toThrow(says)
+  })
+})
+
+test('a bloom filter is read as the chain writes it', async () => {
+  await give(privateKeyToAccount(generatePrivateKey()).address, 'USDG', '1')
+  const { logsBloom } = await anvil.chain.getBlock()
+  expect(bloomMayHave(logsBloom, USDG)).toBe(true)
+  expect(bloomMayHave(logsBloom, '0x00000000000000000000000000000000000000aa')).toBe(false)
+})
+
+test('what is too large to be read together is read by halves, and goes on', async () => {
+  const adapter = adapterOf()
+  // So that no block of the tests before, which may be larger, is read.
+  await mine()
+  const { customer, address } = await newPlace(adapter)
+  for (let count = 1; count <= 12; count++) await give(address, 'ETH', `0.${String(count).padStart(2, '0')}`)
+  await mine()
+  // Two blocks are too many for it.
+  node.bytesMax = 5_000
+  expect(await rounds(adapter)).toBe(12)
+  expect(await depositsOf(customer)).toHaveLength(12)
+})
+
+test('while it is behind there is more to read at once', async () => {
+  const adapter = adapterOf()
+  const { customer, address } = await newPlace(adapter)
+  await give(address, 'ETH', '0.1')
+  await mine(50)
+  expect((await round(adapter)).isBehind).toBe(true)
+  await rounds(adapter)
+  expect((await round(adapter)).isBehind).toBe(false)
+  expect(await depositsOf(customer)).toEqual(['0.1 ETH'])
+})
+
+describe('a second node', () => {
+  const above = { ETH: '1', USDG: '100' }
+  const both = () => adapterOf({ verify: { rpcUrl: second.rpcUrl, above } })
+
+  test('is asked from the amount on, and what it says too is credited', async () => {
+    const adapter = both()
+    const { customer, address } = await newPlace(adapter)
+    await give(address, 'ETH', '0.5')
+    await give(address, 'USDG', '99')
+    await mine()
+    second.requests = 0
+    expect(await rounds(adapter)).toBe(2)
+    expect(second.requests).toBe(0)
+    await give(address, 'ETH', '1')
+    await give(address, 'USDG', '100')
+    await mine()
+    expect(await rounds(adapter)).toBe(2)
+    expect(second.requests).toBeGreaterThan(0)
+    expect((await depositsOf(customer)).sort()).toEqual(['0.5 ETH', '1 ETH', '100 USDG', '99 USDG'])
+    expect(await frozen()).toEqual([])
+  })
+
+  test('that is behind or silent is waited for, and smaller deposits are not', async () => {
+    const adapter = both()
+    const { customer, address } = await newPlace(adapter)
+    await give(address, 'ETH', '2')
+    await give(address, 'ETH', '0.5')
+    await mine()
+    second.bytesMax = 0
+    expect(await rounds(adapter)).toBe(1)
+    expect(await recorded()).toMatchObject([{ state: 'CREDITED' }, { reason: 'SECOND_NODE' }])
+    second.tellTheTruth()
+    second.lie = ({ method }) => (method === 'eth_blockNumber' ? { result: '0x1' } : undefined)
+    expect(await rounds(adapter)).toBe(0)
+    expect(await depositsOf(customer)).toEqual(['0.5 ETH'])
+    second.tellTheTruth()
+    expect(await rounds(adapter)).toBe(1)
+    expect(await depositsOf(customer)).toEqual(['0.5 ETH', '2 ETH'])
+    expect(await frozen()).toEqual([])
+  })
+
+  test.each([
+    [
+      'another block',
+      'eth_getBlockByNumber',
+      (result: object) => ({ ...result, hash: `0x${'ab'.repeat(32)}` }),
+    ],
+    ['a block without it', 'eth_getBlockByNumber', (result: object) => ({ ...result, transactions: [] })],
+    ['another amount', 'eth_getTransactionByHash', (result: object) => ({ ...result, value: '0x1' })],
+    ['that it was reverted', 'eth_getTransactionReceipt', (result: object) => ({ ...result, status: '0x0' })],
+  ])('that has %s: it is not credited, and payouts over the network stop', async (_, lies, told) => {
+    const adapter = both()
+    const { customer, address } = await newPlace(adapter)
+    await give(address, 'ETH', '2')
+    await mine()
+    second.lie = ({ method }, { result }) =>
+      method === lies ? { result: told(result as object) } : undefined
+    expect(await rounds(adapter)).toBe(0)
+    expect(await depositsOf(customer)).toEqual([])
+    expect(await recorded()).toMatchObject([{ state: 'WAITING', reason: 'NODES_DISAGREE' }])
+    expect(await frozen()).toEqual(['NETWORK NODES_DISAGREE'])
+  })
+})
+
+describe('a node that is of another chain by now', () => {
+  const onChain5: typeof node.lie = ({ method }) => (method === 'eth_chainId' ? { result: '0x5' } : undefined)
+  const WRONG = 'the node of ETHEREUM is on chain 5, not 1'
+
+  test('is asked for its chain again after a failure, before anything else is believed', async () => {
+    const adapter = adapterOf()
+    const { customer, address } = await newPlace(adapter)
+    await rounds(adapter)
+    node.bytesMax = 0
+    await expect(round(adapter)).rejects.toThrow('the node does not answer: HTTP 413')
+    node.tellTheTruth()
+    node.lie = onChain5
+    await give(address, 'ETH', '1')
+    await mine()
+    await expect(round(adapter)).rejects.toThrow(WRONG)
+    await expect(adapter.sign(undefined as never, [])).rejects.toThrow(WRONG)
+    await expect(adapter.status!()).rejects.toThrow(WRONG)
+    node.tellTheTruth()
+    expect(await rounds(adapter)).toBe(1)
+    expect(await depositsOf(customer)).toEqual(['1 ETH'])
+  })
+
+  test('is asked again before other blocks are taken for a reorganisation', async () => {
+    const adapter = adapterOf()
+    await newPlace(adapter)
+    await rounds(adapter)
+    node.lie = (call, answer) =>
+      call.method === 'eth_getBlockByNumber' && answer.result !== null
+        ? { result: { ...(answer.result as object), hash: `0x${'ab'.repeat(32)}` } }
+        : onChain5(call, answer)
+    await expect(round(adapter)).rejects.toThrow(WRONG)
+    expect(await frozen()).toEqual([])
+  })
+
+  test('with the same chain id is known by its first block, which the database remembers', async () => {
+    await rounds(adapterOf())
+    node.lie = ({ method, params: [number] }, { result }) =>
+      method === 'eth_getBlockByNumber' && number === '0x0'
+        ? { result: { ...(result as object), hash: `0x${'cd'.repeat(32)}` } }
+        : undefined
+    const says = `the node of ETHEREUM is on another chain 1: its first block is 0x${'cd'.repeat(32)}, and was 0x`
+    await expect(adapterOf().status!()).rejects.toThrow(says)
+    await expect(adapterOf().sign(undefined as never, [])).rejects.toThrow(says)
+    // One that keeps no old blocks cannot tell, and is used.
+    node.lie = ({ method, params: [number] }) =>
+      method === 'eth_getBlockByNumber' && number === '0x0' ? { result: null } : undefined
+    expect((await adapterOf().status!()).height).toBeGreaterThan(0)
+  })
+
+  test('is the reason that a withdrawal waits for, and not a nonce that it does not know', async () => {
+    const hotWallet = privateKeyToAccount(generatePrivateKey())
+    await give(hotWallet.address, 'ETH', '5')
+    const adapter = adapterOf({ hotWallet, pollMs: 10 })
+    const networks: Networks = new Map([['ETHEREUM', adapter]])
+    const customer = await newCustomer(service)
+    await credit(service.ledger, customer, 'ETH', '10')
+    const settle = async () => {
+      await service.db.query('update broadcasts set due_at = clock_timestamp() where due_at is not null')
+      await settleWithdrawals(service.db, networks)
+    }
+    const withdraw = async () => {
+      const { body } = await customer.call<Transfer>('POST', '/v2/transfer/crypto-withdrawals', {
+        profile_id: customer.profile_id,
+        asset: 'ETH',
+        amount: '1',
+        crypto_network: 'ETHEREUM',
+        destination_address: privateKeyToAccount(generatePrivateKey()).address,
+      })
+      return body.id
+    }
+    const reason = async (id: string) =>
+      (
+        await service.db.query<{ waiting_reason: string | null }>(
+          'select waiting_reason from broadcasts where transfer_id = $1',
+          [id],
+        )
+      ).rows[0]?.waiting_reason
+    await withdraw()
+    await settle()
+    await mine()
+    await settle()
+    // The other chain has none of the wallet's transactions.
+    node.lie = (call, answer) =>
+      call.method === 'eth_getTransactionCount' ? { result: '0x0' } : onChain5(call, answer)
+    const waiting = await withdraw()
+    await settle()
+    expect(await reason(waiting)).toBe(WRONG)
+    node.tellTheTruth()
+    await settle()
+    expect(await reason(waiting)).toBeNull()
+  })
+})
+
+describe('for an operator', () => {
+  test('a rescan credits what was missed, and nothing twice', async () => {
+    const adapter = adapterOf()
+    const { customer, address } = await newPlace(adapter)
+    await give(address, 'ETH', '0.3')
+    const from = await anvil.chain.getBlockNumber()
+    await mine()
+    expect(await rounds(adapter)).toBe(1)
+    await give(address, 'USDG', '7')
+    await mine()
+    const to = (await anvil.chain.getBlockNumber()) - BigInt(CONFIRMATIONS) + 1n
+    // As if this had been read by a node that did not have it.
+    await service.db.query('update network_cursors set cursor = $1', [await adapter.cursorAt!(to)])
+    expect(await rounds(adapter)).toBe(0)
+    const rescan = () => rescanDeposits(service, 'ETHEREUM', adapter, from, to)
+    expect(await rescan()).toEqual({ network: 'ETHEREUM', found: 1, credited: 1 })
+    expect(await rescan()).toEqual({ network: 'ETHEREUM', found: 0, credited: 0 })
+    expect((await depositsOf(customer)).sort()).toEqual(['0.3 ETH', '7 USDG'])
+    await expect(rescanDeposits(service, 'ETHEREUM', adapter, to + 1n, to + 1n)).rejects.toThrow(
+      'is not confirmed yet (3 confirmations)',
+    )
+  })
+
+  test('what a contract paid while it ran is credited once, as much as the address has received', async () => {
+    const adapter = adapterOf()
+    const { customer, address } = await newPlace(adapter)
+    // PUSH20 of the address, and SELFDESTRUCT: what the contract is made with goes there.
+    const data: Hex = `0x73${address.slice(2).toLowerCase()}ff`
+    const hash = await anvil.chain.sendTransaction({ chain: null, data, value: parseAmount('3', 18)! })
+    await mine()
+    expect(await rounds(adapter)).toBe(0)
+    const said = { crypto_tx_hash: hash, address, asset: 'ETH', amount: '3' }
+    const credit = (changes = {}) => creditSaidDeposit(service, 'ETHEREUM', adapter, { ...said, ...changes })
+    await expect(credit({ amount: '3.1' })).rejects.toThrow('has received 3 ETH in the block of')
+    await expect(credit({ address: USDG })).rejects.toThrow('is no deposit address that was given out')
+    expect(await credit()).toMatchObject({ type: 'CRYPTO_DEPOSIT', status: 'COMPLETED', amount: '3' })
+    // As if the process had ended between the credit and its record.
+    await service.owner.query('delete from incoming_transfers where crypto_tx_hash = $1', [hash])
+    await expect(credit()).rejects.toThrow('before')
+    expect(await depositsOf(customer)).toEqual(['3 ETH'])
+    const recorded = `select from incoming_transfers where crypto_tx_hash = $1 and state = 'CREDITED'`
+    expect((await service.db.query(recorded, [hash])).rowCount).toBe(1)
+    // It is held, and will be swept.
+    const { rowCount } = await service.db.query('select from evm_holdings where address = $1', [address])
+    expect(rowCount).toBe(1)
+    const plain = await give(address, 'ETH', '1')
+    await mine()
+    await rounds(adapter)
+    await expect(credit({ crypto_tx_hash: plain, amount: '1' })).rejects.toThrow('was found by reading')
+    expect((await verify(service.db)).disagreements).toEqual([])
+  })
+})
+
+describe('what is swept beyond the deposits that were found', () => {
+  // What the other tests have left at their addresses is not swept.
+  beforeEach(() => service.owner.query('delete from evm_holdings').then(() => undefined))
+
+  const auditAt = async (address: string) =>
+    (await auditSweeps(service.db, 'ETHEREUM')).filter((one) => one.address === address)
+
+  /** Sweeps all that lies at deposit addresses, and reads on until it is deep. */
+  async function sweepAll(adapter: NetworkAdapter): Promise<void> {
+    const networks: Networks = new Map([['ETHEREUM', adapter]])
+    for (let round = 1; round <= 10; round++) {
+      const steps = await sweepDepositAddresses({ ...service, networks })
+      await mine()
+      await rounds(adapter)
+      if (steps === 0 && round > 3) return
+    }
+  }
+
+  test('is told of, and stays so until an operator credits it', async () => {
+    const adapter = adapterOf()
+    const { customer, address } = await newPlace(adapter)
+    const data: Hex = `0x73${address.slice(2).toLowerCase()}ff`
+    const hash = await anvil.chain.sendTransaction({ chain: null, data, value: parseAmount('3', 18)! })
+    await give(address, 'ETH', '0.5')
+    await mine()
+    await rounds(adapter)
+    expect(await depositsOf(customer)).toEqual(['0.5 ETH'])
+    const networks: Networks = new Map([['ETHEREUM', adapter]])
+    for (let count = 1; count <= 2; count++) {
+      await sweepDepositAddresses({ ...service, networks })
+      // Deposits are not read up to the sweep: one of them may be among what it moved.
+      expect(await auditAt(address)).toEqual([])
+      await mine()
+    }
+    await rounds(adapter)
+    const { customer_id } = customer
+    const place = { customer_id, network: 'ETHEREUM', address, asset: 'ETH' }
+    expect(await auditAt(address)).toEqual([
+      { ...place, amount: '3', crypto_tx_hash: expect.stringMatching(/^0x/) as string },
+    ])
+    expect(await auditAt(address)).toEqual([])
+    const unattributed = async () =>
+      (await selectUncredited(service.db, 'ETHEREUM', 'UNATTRIBUTED', 10)).map(({ amount, asset }) => [
+        Number(amount),
+        asset,
+      ])
+    expect(await unattributed()).toEqual([[3, 'ETH']])
+    const [report] = await networkReports(
+      service.db,
+      new Map([['ETHEREUM', { adapter, confirmations: 3, lowMark: undefined }]]),
+    )
+    expect(report!.uncredited).toMatchObject([{ reason: 'UNATTRIBUTED', count: 1 }])
+    // It is never credited by itself.
+    expect(await rounds(adapter)).toBe(0)
+
+    // A part of it came with this transaction.
+    const credit = (amount: string) =>
+      creditSaidDeposit(service, 'ETHEREUM', adapter, { crypto_tx_hash: hash, address, asset: 'ETH', amount })
+    await credit('2.75')
+    expect(await unattributed()).toEqual([[0.25, 'ETH']])
+    await expect(credit('2.75')).rejects.toThrow('before')
+    // Another deposit that lies there says nothing about what was swept before.
+    await give(address, 'ETH', '2')
+    await mine()
+    expect(await rounds(adapter)).toBe(1)
+    expect(await unattributed()).toEqual([[0.25, 'ETH']])
+    await sweepAll(adapter)
+    expect(await auditAt(address)).toMatchObject([{ amount: '0.25' }])
+    expect(await unattributed()).toEqual([[0.25, 'ETH']])
+    expect((await depositsOf(customer)).sort()).toEqual(['0.5 ETH', '2 ETH', '2.75 ETH'])
+    expect((await verify(service.db)).disagreements).toEqual([])
+  })
+
+  test('is nothing where all was found: tokens, their gas, and what is left of it', async () => {
+    const hotWallet = privateKeyToAccount(generatePrivateKey())
+    await give(hotWallet.address, 'ETH', '1')
+    const adapter = adapterOf({ hotWallet })
+    const { address } = await newPlace(adapter)
+    await give(address, 'USDG', '5000')
+    await give(address, 'ETH', '1')
+    await mine()
+    expect(await rounds(adapter)).toBe(2)
+    await sweepAll(adapter)
+    await give(address, 'USDG', '4000')
+    await mine()
+    await rounds(adapter)
+    await sweepAll(adapter)
+    const { rows } = await service.db.query<{ kind: string; asset: string }>(
+      `select kind, asset from evm_sweeps where address = $1 and state = 'DONE' order by id`,
+      [address],
+    )
+    expect(rows.map(({ kind, asset }) => `${kind} ${asset}`)).toEqual(
+      expect.arrayContaining(['SWEEP USDG', 'SWEEP ETH', 'TOP_UP ETH']),
+    )
+    expect(await auditAt(address)).toEqual([])
+    const { rowCount } = await service.db.query(
+      'select from evm_sweeps where address = $1 and audit_block is not null',
+      [address],
+    )
+    expect(rowCount).toBe(0)
+    expect(await recorded()).toMatchObject([
+      { state: 'CREDITED' },
+      { state: 'CREDITED' },
+      { state: 'CREDITED' },
+    ])
+  })
+
+  test('may be a deposit that no read found: a rescan credits it, and it is unattributed no more', async () => {
+    const adapter = adapterOf()
+    const { customer, address } = await newPlace(adapter)
+    await give(address, 'ETH', '0.75')
+    const from = await anvil.chain.getBlockNumber({ cacheTime: 0 })
+    await mine()
+    const to = (await anvil.chain.getBlockNumber({ cacheTime: 0 })) - BigInt(CONFIRMATIONS) + 1n
+    // As if this had been read by a node that did not have it.
+    await service.db.query('update network_cursors set cursor = $1', [await adapter.cursorAt!(to)])
+    await give(address, 'ETH', '1')
+    await mine()
+    expect(await rounds(adapter)).toBe(1)
+    await sweepAll(adapter)
+    expect(await auditAt(address)).toMatchObject([{ amount: '0.75' }])
+    expect(await rescanDeposits(service, 'ETHEREUM', adapter, from, to)).toMatchObject({ credited: 1 })
+    expect(await selectUncredited(service.db, 'ETHEREUM', 'UNATTRIBUTED', 10)).toEqual([])
+    expect((await depositsOf(customer)).sort()).toEqual(['0.75 ETH', '1 ETH'])
+  })
+})
+
+describe('a reorganisation deeper than the confirmations', () => {
+  /** Replaces the newest blocks by others, which have none of their transactions. */
+  const reorganise = (depth: number) =>
+    anvil.chain.request({ method: 'anvil_reorg', params: [depth, []] } as never)
+
+  test('stops the network, lists what is gone and freezes its profile, until an operator goes on', async () => {
+    const adapter = adapterOf()
+    const [kept, gone] = [await newPlace(adapter), await newPlace(adapter)]
+    await give(kept.address, 'ETH', '1')
+    await mine(10)
+    await rounds(adapter)
+    await give(gone.address, 'ETH', '50')
+    await mine(5)
+    expect(await rounds(adapter)).toBe(1)
+    await reorganise(8)
+    await mine(6)
+    await expect(round(adapter)).rejects.toThrow(
+      'ETHEREUM has rearranged its blocks deeper than 3 confirmations',
+    )
+    expect(await frozen()).toEqual(['NETWORK REORGANISATION', 'PROFILE REORGANISATION'])
+    const [profile] = (await selectFreezes(service.db)).filter(({ kind }) => kind === 'PROFILE')
+    expect(profile!.subject).toBe(`${gone.customer.customer_id}/${gone.customer.profile_id}`)
+    expect(await recorded()).toMatchObject([{ state: 'CREDITED' }, { state: 'REORGANISED', amount: '50' }])
+
+    // Reading has stopped, and is not tried again and again.
+    await give(kept.address, 'ETH', '0.25')
+    await mine()
+    expect(await rounds(adapter)).toBe(0)
+    expect(await resumeAfterReorganisation(service.db, 'ETHEREUM', adapter)).toMatch(/^\d+:0x/)
+    expect(await frozen()).toEqual(['PROFILE REORGANISATION'])
+    expect(await rounds(adapter)).toBe(1)
+    expect(await depositsOf(kept.customer)).toEqual(['1 ETH', '0.25 ETH'])
+    expect(await depositsOf(gone.customer)).toEqual(['50 ETH'])
+    await expect(resumeAfterReorganisation(service.db, 'ETHEREUM', adapter)).rejects.toThrow(
+      'nothing to resume',
+    )
+    expect((await verify(service.db)).disagreements).toEqual([])
+  })
+
+  test('that took sweeps back: their bytes bring the coins again once an operator goes on', async () => {
+    await service.owner.query('delete from evm_holdings')
+    const hotWallet = privateKeyToAccount(generatePrivateKey())
+    const adapter = adapterOf({ hotWallet })
+    const { address } = await newPlace(adapter)
+    await give(address, 'ETH', '2')
+    await mine(4)
+    expect(await rounds(adapter)).toBe(1)
+    const before = await anvil.chain.getBlockNumber({ cacheTime: 0 })
+    const networks: Networks = new Map([['ETHEREUM', adapter]])
+    const sweepOnce = () => sweepDepositAddresses({ ...service, networks })
+    for (let count = 1; count <= 3; count++) {
+      await sweepOnce()
+      await mine()
+    }
+    await rounds(adapter)
+    const at = (who: Hex) => anvil.chain.getBalance({ address: who })
+    const swept = await at(hotWallet.address)
+    expect(await at(address)).toBe(0n)
+    const { rows } = await service.db.query<{ crypto_tx_hash: Hex }>(
+      `select crypto_tx_hash from evm_sweeps where address = $1 and state = 'DONE'`,
+      [address],
+    )
+    await reorganise(Number((await anvil.chain.getBlockNumber({ cacheTime: 0 })) - before))
+    await mine(3)
+    expect(await at(hotWallet.address)).toBe(0n)
+    await expect(round(adapter)).rejects.toThrow('rearranged')
+    await resumeAfterReorganisation(service.db, 'ETHEREUM', adapter)
+    const failure = await sweepOnce().catch((error: unknown) => error)
+    expect(inspect(failure, { depth: 5 })).toContain('the same bytes were broadcast again')
+    await anvil.chain.waitForTransactionReceipt({ hash: rows[0]!.crypto_tx_hash })
+    expect(await at(address)).toBe(0n)
+    // Another block has another base fee, and a sweep pays all that it offers.
+    expect(await at(hotWallet.address)).toBe(swept)
+    await sweepOnce()
+    expect((await adapter.status!()).held.ETH).toBe(formatAmount(swept, 18))
+    const { rowCount } = await service.db.query('select from evm_sweeps where address = $1', [address])
+    expect(rowCount).toBe(1)
+  })
+
+  test('whose transactions come again in other blocks, under other indexes, credits none of them twice', async () => {
+    const adapter = adapterOf()
+    const { customer, address } = await newPlace(adapter)
+    await mine(5)
+    await rounds(adapter)
+    const bytes: Hex[] = []
+    for (const asset of ['USDG', 'ETH'] as const) {
+      const hash = await give(address, asset, '3')
+      const raw = await anvil.chain.request({
+        method: 'eth_getRawTransactionByHash',
+        params: [hash],
+      } as never)
+      bytes.push(raw)
+    }
+    await mine(4)
+    expect(await rounds(adapter)).toBe(2)
+    await reorganise(6)
+    // One with a log of its own comes before them in their block, so that their logs are counted from 1.
+    await anvil.chain.setAutomine(false)
+    try {
+      for (const serializedTransaction of bytes)
+        await anvil.chain.sendRawTransaction({ serializedTransaction })
+      await mine(1)
+    } finally {
+      await anvil.chain.setAutomine(true)
+    }
+    await mine(6)
+    await expect(round(adapter)).rejects.toThrow('rearranged')
+    expect(await frozen()).toEqual(['NETWORK REORGANISATION'])
+    expect(await recorded()).toMatchObject([{ state: 'REORGANISED' }, { state: 'REORGANISED' }])
+    // As if they were counted otherwise where they were read first.
+    await service.owner.query(
+      `update incoming_transfers set crypto_tx_index = '5' where asset = 'USDG' and state = 'REORGANISED'`,
+    )
+    await resumeAfterReorganisation(service.db, 'ETHEREUM', adapter)
+    expect(await rounds(adapter)).toBe(0)
+    expect((await depositsOf(customer)).sort()).toEqual(['3 ETH', '3 USDG'])
+    expect((await recorded()).map(({ state }) => state)).toEqual(['CREDITED', 'CREDITED', 'CREDITED'])
+  })
+})

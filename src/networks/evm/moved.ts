@@ -1,0 +1,147 @@
+import type { Hex } from 'viem'
+import { getAddress, hexToBigInt, hexToNumber } from 'viem/utils'
+import type { Transaction } from '../../db/database.ts'
+import { standingsOf } from './confirmations.ts'
+import { takeNote } from './nonces.ts'
+import { addressIn, feePaid, isOurs, offChain, parse, TRANSFER_TOPIC, type EvmChain } from './transactions.ts'
+import type { Receipt } from './node.ts'
+import type { MovedOnChain } from '../network.ts'
+
+/** A transaction, as a node tells of it. */
+interface Found {
+  from: Hex
+  /** Null where it makes a contract. */
+  to: Hex | null
+  value: Hex
+  nonce: Hex
+}
+
+/** One movement of an asset, in units of the chain. */
+interface Move {
+  from: Hex
+  to: Hex
+  asset: string
+  units: bigint
+}
+
+/**
+ * What a transaction has moved that an operator says is the platform's own: the native asset by its value, and the
+ * configured tokens by their logs. What a contract pays on while it runs is in neither. A nonce of the hot wallet is noted,
+ * so that the wallet signs on. Throws an Error where the transaction is known, is not confirmed, moves nothing of the hot
+ * wallet, or has the nonce of a kept transaction that has not ended.
+ */
+export async function movedBy(tx: Transaction, chain: EvmChain, hash: string): Promise<MovedOnChain> {
+  await chain.ready()
+  if (await isKnown(tx, chain, hash))
+    throw new Error(`${hash} is known: it is a withdrawal's, a sweep's or of the platform's own`)
+  const found = await chain.node.call<Found | null>('eth_getTransactionByHash', hash)
+  if (found === null) throw new Error(`the node of ${chain.network} has no transaction ${hash}`)
+  const sent = { raw_transaction: Buffer.alloc(0), crypto_tx_hash: hash, replaced: [] }
+  const [standing] = await standingsOf(chain, [sent])
+  if (standing!.state !== 'MINED' || !standing!.deep) throw new Error(`${hash} is not confirmed yet`)
+  const { receipt } = standing!
+  const moves = movesOf(chain, found, receipt)
+  const own = await ownAmong(tx, chain, [
+    getAddress(found.from),
+    ...moves.flatMap(({ from, to }) => [from, to]),
+  ])
+  const hotWallet = getAddress(chain.hotWallet.address)
+  const sums = new Map<string, bigint>()
+  for (const { from, to, asset, units } of moves) {
+    const isOut = own.has(from) && !own.has(to)
+    // What somebody else pays to a deposit address is a deposit.
+    const isIn = !own.has(from) && to === hotWallet
+    if (isOut || isIn) sums.set(asset, (sums.get(asset) ?? 0n) + (isOut ? -units : units))
+  }
+  const moved = [...sums]
+    .filter(([, units]) => units !== 0n)
+    .map(([asset, units]) => ({ asset, amount: offChain(chain, asset, units) }))
+  const isPaidByUs = own.has(getAddress(found.from))
+  if (moved.length === 0 && !isPaidByUs) throw new Error(`${hash} moves nothing of the hot wallet`)
+  if (getAddress(found.from) === hotWallet) {
+    const nonce = hexToNumber(found.nonce)
+    await requireNotUnderWay(tx, chain, { hash, nonce })
+    await takeNote(tx, chain, nonce)
+  }
+  const payments = moves.map(({ to, asset, units }) => ({
+    asset,
+    amount: offChain(chain, asset, units),
+    address: to,
+  }))
+  return { moved, payments, ...(isPaidByUs && { networkFee: feePaid(chain, receipt) }) }
+}
+
+/**
+ * Throws an Error where the nonce is that of a kept transaction that has not ended. Only one of the two can be made: what
+ * the other one did is the kept one's end.
+ */
+async function requireNotUnderWay(
+  tx: Transaction,
+  { network }: EvmChain,
+  { hash, nonce }: { hash: string; nonce: number },
+): Promise<void> {
+  const { rows } = await tx.query<{ transfer_id: string | null; raw_transaction: Buffer }>(
+    `
+    select transfer_id, raw_transaction from broadcasts
+    where network = $1 and due_at is not null and state in ('SIGNED', 'BROADCAST')
+    union all
+    select null, raw_transaction from evm_sweeps
+    where network = $1 and kind = 'TOP_UP' and state in ('SIGNED', 'BROADCAST')`,
+    [network],
+  )
+  const underWay = rows.find(
+    ({ raw_transaction }) => isOurs(raw_transaction) && parse(raw_transaction).nonce === nonce,
+  )
+  if (underWay === undefined) return
+  const { transfer_id } = underWay
+  throw new Error(
+    transfer_id === null
+      ? `${hash} has nonce ${nonce}, with which gas for sweeping is under way: wait until that has ended`
+      : `${hash} has nonce ${nonce}, which is that of withdrawal ${transfer_id}, and that has not ended: ` +
+          `'bursar withdrawal mark-paid ${transfer_id} --tx-hash ${hash}' says that it was paid so`,
+  )
+}
+
+/** Nobody signs meanwhile, so each part has an index: sweeps are many, and never deleted. */
+async function isKnown(tx: Transaction, { network }: EvmChain, hash: string): Promise<boolean> {
+  const { rowCount } = await tx.query(
+    `
+    select from broadcasts where network = $1 and crypto_tx_hash = $2
+    union all select from replaced_transactions r
+      join broadcasts b on b.customer_id = r.customer_id and b.transfer_id = r.transfer_id
+      where b.network = $1 and r.crypto_tx_hash = $2
+    union all select from evm_sweeps where network = $1 and crypto_tx_hash = $2
+    union all select from evm_sweeps where network = $1 and replaced <> '{}' and replaced @> array[$2]
+    union all select from acknowledged_transactions where network = $1 and crypto_tx_hash = $2`,
+    [network, hash],
+  )
+  return rowCount !== 0
+}
+
+/** Nothing, where the chain reverted it. */
+function movesOf(chain: EvmChain, { from, to, value }: Found, receipt: Receipt): Move[] {
+  if (hexToBigInt(receipt.status) !== 1n) return []
+  const units = hexToBigInt(value)
+  const native: Move[] =
+    to === null || units === 0n
+      ? []
+      : [{ from: getAddress(from), to: getAddress(to), asset: chain.gasAsset, units }]
+  const assetAt = new Map([...chain.tokens].map(([asset, { address }]) => [address.toLowerCase(), asset]))
+  const tokens = receipt.logs.flatMap(({ address, topics, data }): Move[] => {
+    const asset = assetAt.get(address.toLowerCase())
+    const [event, sender, recipient] = topics
+    if (asset === undefined || event !== TRANSFER_TOPIC || sender === undefined || recipient === undefined)
+      return []
+    return [{ from: addressIn(sender), to: addressIn(recipient), asset, units: hexToBigInt(data) }]
+  })
+  return [...native, ...tokens]
+}
+
+/** Of these addresses, the hot wallet and those that deposits are paid to. */
+async function ownAmong(tx: Transaction, chain: EvmChain, addresses: readonly Hex[]): Promise<Set<Hex>> {
+  const { rows } = await tx.query<{ address: Hex }>(
+    'select address from deposit_addresses where address = any ($1)',
+    [addresses],
+  )
+  return new Set([getAddress(chain.hotWallet.address), ...rows.map(({ address }) => address)])
+}

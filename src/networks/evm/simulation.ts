@@ -1,0 +1,91 @@
+import type { Hex } from 'viem'
+import { hexToBigInt } from 'viem/utils'
+import { at, NodeError, says, type Call, type EvmNode } from './node.ts'
+import { balanceCall, type EvmChain } from './transactions.ts'
+
+/** A transfer that is about to be signed. */
+export interface Move {
+  asset: string
+  recipient: Hex
+  call: { from: Hex; to: Hex; value: Hex; data?: Hex | undefined; gas: Hex }
+}
+
+/** What a transfer would do: what its call answers, or the refusal; and how many units would arrive, where the node tells. */
+export interface Trial {
+  answer: Hex | NodeError
+  arrives?: bigint
+}
+
+/** A block that eth_simulateV1 made up. */
+interface SimulatedBlock {
+  calls: { status: Hex; returnData: Hex; error?: { code: number; message: string } }[]
+}
+
+/** Nodes that have no eth_simulateV1: they are not asked for it again until the process starts anew. */
+const withoutSimulation = new WeakSet<EvmNode>()
+
+/**
+ * Has the node carry transfers out without making them. Of a token it is asked what the recipient holds before and after, in
+ * one call (eth_simulateV1): a token that takes a fee answers true and delivers less. A node that does not have that is
+ * asked for the answer alone (eth_call). `others` are asked in the same request, and answered in their order.
+ */
+export async function tryTransfers(
+  chain: EvmChain,
+  block: bigint,
+  moves: readonly Move[],
+  others: readonly Call[],
+): Promise<{ trials: Trial[]; answers: (Hex | NodeError)[] }> {
+  const simulates = (move: Move) => chain.tokens.has(move.asset) && !withoutSimulation.has(chain.node)
+  const plainCall = ({ call }: Move): Call => ['eth_call', call, at(block)]
+  const simulated = moves.map(simulates)
+  const all = await chain.node.each<unknown>([
+    ...moves.map((move, index) => (simulated[index] ? simulation(chain, move, block) : plainCall(move))),
+    ...others,
+  ])
+  const trials = moves.map((_, index): Trial | undefined => {
+    const answer = all[index]!
+    if (!simulated[index]) return { answer: answer as Hex | NodeError }
+    return answer instanceof NodeError ? undefined : trialOf(answer as SimulatedBlock[])
+  })
+  // Whatever it says about simulating, what it says of the call itself is what counts.
+  const again = moves.flatMap((move, index) => (trials[index] === undefined ? [{ move, index }] : []))
+  if (again.some(({ index }) => isUnknownMethod(all[index] as NodeError))) withoutSimulation.add(chain.node)
+  const calls = await chain.node.each<Hex>(again.map(({ move }) => plainCall(move)))
+  for (const [place, { index }] of again.entries()) trials[index] = { answer: calls[place]! }
+  return { trials: trials as Trial[], answers: all.slice(moves.length) as (Hex | NodeError)[] }
+}
+
+/** What the recipient holds, the transfer, and what it holds then. */
+function simulation(chain: EvmChain, { asset, recipient, call }: Move, block: bigint): Call {
+  const [, balance] = balanceCall(chain, asset, recipient, block)
+  const { from, to, value, data, gas } = call
+  const transfer = { from, to, value, gas, ...(data !== undefined && { input: data }) }
+  const { to: token, data: input } = balance as { to: Hex; data: Hex }
+  const read = { from, to: token, input }
+  return ['eth_simulateV1', { blockStateCalls: [{ calls: [read, transfer, read] }] }, at(block)]
+}
+
+/** Undefined where it is no simulation of three calls. */
+function trialOf(blocks: SimulatedBlock[]): Trial | undefined {
+  const [before, transfer, after] = blocks[0]?.calls ?? []
+  if (before === undefined || transfer === undefined || after === undefined) return undefined
+  if (hexToBigInt(transfer.status) !== 1n) {
+    const error = new NodeError(
+      'eth_simulateV1',
+      transfer.error ?? { code: 3, message: 'execution reverted' },
+    )
+    // Another failure than the contract's is asked about by eth_call.
+    return says(error, 'reverted') ? { answer: error } : undefined
+  }
+  const held = [before, after].map(({ status, returnData }) =>
+    hexToBigInt(status) === 1n && returnData !== '0x' ? hexToBigInt(returnData) : undefined,
+  )
+  const [held0, held1] = held
+  if (held0 === undefined || held1 === undefined) return { answer: transfer.returnData }
+  return { answer: transfer.returnData, arrives: held1 > held0 ? held1 - held0 : 0n }
+}
+
+const METHOD_NOT_FOUND = -32601
+
+const isUnknownMethod = ({ code, message }: NodeError): boolean =>
+  code === METHOD_NOT_FOUND || /method.*(not|un)|unsupported|unknown method/i.test(message)

@@ -1,0 +1,269 @@
+import type { Buffer } from 'node:buffer'
+import { recoverTransactionAddress, type Hex } from 'viem'
+import { bytesToHex, getAddress, hexToBigInt } from 'viem/utils'
+import type { Database, Queryable } from '../../db/database.ts'
+import { at, headOf, NodeError, type Block, type Receipt } from './node.ts'
+import { isOurs, parse, send, type EvmChain } from './transactions.ts'
+import type { EndedTransaction, TakenBack } from '../network.ts'
+import { NodeFailure } from '../node-failure.ts'
+
+/**
+ * What the hot wallet had made, and the chain has taken back: a reorganisation deeper than the confirmations removes
+ * transactions that have ended. Their bytes are kept, and broadcast again. Nothing here is signed, so it goes on while
+ * the network is frozen.
+ */
+
+/** Most transactions that one look broadcasts: nodes keep 64 of an account (geth). */
+const REBROADCAST_MAX = 64
+/** Most ended transactions that are read to find those of lost nonces, and how many at a time. */
+const LOOKED_AT_MAX = 100_000
+const PAGE = 1_000
+
+/** A transaction of the hot wallet that had ended, with its bytes; without them where they must not be made again. */
+export interface LostTransaction extends TakenBack {
+  raw_transaction: Buffer | undefined
+}
+
+/**
+ * The transactions that had ended and that the chain does not have any more, in the order of their nonces. A node that
+ * lags behind its chain seems to have lost some, too.
+ */
+export async function lostTransactions(db: Database, chain: EvmChain): Promise<LostTransaction[]> {
+  return transactionsOf(db, chain, await lostNonces(db, chain))
+}
+
+/** Broadcasts again what the chain has taken back, and gives all of it. */
+export async function rebroadcastTakenBack(db: Database, chain: EvmChain): Promise<TakenBack[]> {
+  await chain.ready()
+  const lost = await lostTransactions(db, chain)
+  if (lost.length > 0) {
+    // A node of another chain knows other nonces.
+    chain.doubt()
+    await chain.ready()
+  }
+  const bytes = lost.flatMap(({ raw_transaction, crypto_tx_hash }) =>
+    raw_transaction === undefined ? [] : [{ raw_transaction, crypto_tx_hash: crypto_tx_hash!, replaced: [] }],
+  )
+  const refusals = await send(chain, bytes.slice(0, REBROADCAST_MAX))
+  const refused = new Map(bytes.map(({ crypto_tx_hash }, index) => [crypto_tx_hash, refusals[index]?.reason]))
+  return lost.map(({ raw_transaction: _, ...one }) => {
+    const refusal = refused.get(one.crypto_tx_hash ?? '')
+    return { ...one, ...(refusal !== undefined && { refusal }) }
+  })
+}
+
+/** The nonces that the database knows as used, that are not under way, and that the chain has free. */
+async function lostNonces(db: Database, chain: EvmChain): Promise<number[]> {
+  const { address } = chain.hotWallet
+  const used = async () => {
+    const { rows } = await db.query<{ next_nonce: string }>(
+      'select next_nonce from evm_nonces where network = $1 and address = $2',
+      [chain.network, address],
+    )
+    return Number(rows[0]?.next_nonce ?? 0)
+  }
+  const made = async () =>
+    Number(hexToBigInt(await chain.node.call<Hex>('eth_getTransactionCount', address, 'latest')))
+  // Most of the time nothing is lost nor under way, and that is all there is to ask.
+  const next = await used()
+  if ((await made()) >= next) return []
+  // In this order: what ends in between is among those under way, or in the count.
+  const underWay = await noncesUnderWay(db, chain)
+  const first = await made()
+  return noncesBetween(first, next).filter((nonce) => !underWay.has(nonce))
+}
+
+/** The nonces from one to before the other. */
+export const noncesBetween = (first: number, end: number): number[] =>
+  Array.from({ length: Math.max(0, end - first) }, (_, index) => first + index)
+
+/** What is signed from the hot wallet and has not ended. */
+export async function bytesUnderWay(db: Queryable, { network }: EvmChain): Promise<Buffer[]> {
+  const { rows } = await db.query<{ raw_transaction: Buffer }>(
+    `
+    select raw_transaction from broadcasts
+    where network = $1 and due_at is not null and state in ('SIGNED', 'BROADCAST')
+    union all
+    select raw_transaction from evm_sweeps
+    where network = $1 and kind = 'TOP_UP' and state in ('SIGNED', 'BROADCAST')`,
+    [network],
+  )
+  return rows.map(({ raw_transaction }) => raw_transaction).filter(isOurs)
+}
+
+async function noncesUnderWay(db: Queryable, chain: EvmChain): Promise<Set<number>> {
+  return new Set((await bytesUnderWay(db, chain)).map((raw) => parse(raw).nonce))
+}
+
+// ---------------------------------------------------------------------------------------------- by their nonces
+
+interface Candidate {
+  customer_id: string
+  /** Of a withdrawal; null of gas for sweeping. */
+  transfer_id: string | null
+  address: string | null
+  crypto_tx_hash: string
+  raw_transaction: Buffer
+}
+
+/** The ended transactions of these nonces; of a nonce that none is known of, only the nonce. */
+export async function transactionsOf(
+  db: Queryable,
+  chain: EvmChain,
+  nonces: readonly number[],
+): Promise<LostTransaction[]> {
+  if (nonces.length === 0) return []
+  const wanted = new Set(nonces)
+  const found = new Map<number, LostTransaction>()
+  for (const endedAfter of [endedWithdrawals, endedTopUps]) {
+    let before: string | null = null
+    for (let looked = 0; looked < LOOKED_AT_MAX && found.size < wanted.size; looked += PAGE) {
+      const page: (Candidate & { created_at: string })[] = await endedAfter(db, chain, before)
+      for (const one of page) {
+        if (!isOurs(one.raw_transaction)) continue
+        const { nonce } = parse(one.raw_transaction)
+        if (!wanted.has(nonce) || found.has(nonce) || !(await isHotWallets(chain, one))) continue
+        found.set(nonce, await lostOf(db, nonce, one))
+      }
+      if (page.length < PAGE) break
+      before = page.at(-1)!.created_at
+    }
+  }
+  return nonces.map((nonce) => found.get(nonce) ?? { nonce, raw_transaction: undefined })
+}
+
+/** Another wallet may have signed: the configuration named another one then. */
+async function isHotWallets({ hotWallet }: EvmChain, { raw_transaction }: Candidate): Promise<boolean> {
+  return (await senderOf(raw_transaction)) === getAddress(hotWallet.address)
+}
+
+const senderOf = async (raw: Buffer): Promise<Hex> =>
+  getAddress(await recoverTransactionAddress({ serializedTransaction: bytesToHex(raw) as `0x02${string}` }))
+
+// With the network's name in it, as the indexes have it. Several of one microsecond are read again, which finds them all.
+async function endedWithdrawals(db: Queryable, { network }: EvmChain, before: string | null) {
+  const { rows } = await db.query<Candidate & { created_at: string }>(
+    `
+    select customer_id, transfer_id, null as address, crypto_tx_hash, raw_transaction, created_at
+    from broadcasts
+    where network = '${network}' and state = 'DONE' and raw_transaction is not null
+      and ($1::timestamptz is null or created_at <= $1)
+    order by created_at desc
+    limit ${PAGE}`,
+    [before],
+  )
+  return rows
+}
+
+async function endedTopUps(db: Queryable, { network }: EvmChain, before: string | null) {
+  const { rows } = await db.query<Candidate & { created_at: string }>(
+    `
+    select customer_id, null as transfer_id, address, crypto_tx_hash, raw_transaction, created_at
+    from evm_sweeps
+    where network = '${network}' and kind = 'TOP_UP' and state in ('DONE', 'FAILED')
+      and ($1::timestamptz is null or created_at <= $1)
+    order by created_at desc
+    limit ${PAGE}`,
+    [before],
+  )
+  return rows
+}
+
+/**
+ * A COMPLETED withdrawal is made again with the very bytes that were made. One that was reverted is refunded: its bytes
+ * might pay this time, and are left alone.
+ */
+async function lostOf(
+  db: Queryable,
+  nonce: number,
+  { customer_id, transfer_id, address, crypto_tx_hash, raw_transaction }: Candidate,
+): Promise<LostTransaction> {
+  // A gas transfer moves what stays in custody: whichever of its nonce is made.
+  if (transfer_id === null) return { nonce, crypto_tx_hash, top_up: address!, raw_transaction }
+  const { rows } = await db.query<{
+    status: string
+    crypto_tx_hash: string | null
+    raw_transaction: Buffer | null
+  }>(
+    `
+    select t.status, t.crypto_tx_hash, r.raw_transaction
+    from transfers t
+    left join replaced_transactions r
+      on r.customer_id = $1 and r.transfer_id = $2 and r.crypto_tx_hash = t.crypto_tx_hash
+    where t.customer_id = $1 and t.id = $2`,
+    [customer_id, transfer_id],
+  )
+  const [transfer] = rows
+  if (transfer?.status !== 'COMPLETED')
+    return { nonce, crypto_tx_hash, transfer_id, refunded: true, raw_transaction: undefined }
+  // One that it had replaced may be the one that was made.
+  if (transfer.raw_transaction !== null)
+    return {
+      nonce,
+      crypto_tx_hash: transfer.crypto_tx_hash!,
+      transfer_id,
+      raw_transaction: transfer.raw_transaction,
+    }
+  return { nonce, crypto_tx_hash, transfer_id, raw_transaction }
+}
+
+/** Why nothing is signed behind nonces that the chain has lost. */
+export function lostReason([first, ...others]: readonly TakenBack[]): string {
+  const { nonce, transfer_id, top_up, refunded } = first!
+  if (refunded === true)
+    return (
+      `the chain does not have nonce ${nonce} of the hot wallet any more, of withdrawal ${transfer_id!}, which failed and was ` +
+      `refunded: send another transaction with that nonce from the hot wallet (0 to itself), so that it can never be paid`
+    )
+  if (transfer_id === undefined && top_up === undefined)
+    return (
+      `nonce ${nonce} of the hot wallet was used, and neither the node nor this database knows by what: the node is behind, ` +
+      `or on another chain`
+    )
+  const what = transfer_id === undefined ? `gas for sweeping ${top_up!}` : `withdrawal ${transfer_id}`
+  return (
+    `the chain does not have nonce ${nonce} of the hot wallet any more, of ${what}` +
+    `${others.length > 0 ? `, and ${others.length} more` : ''}: the node is behind, or blocks were taken back; ` +
+    `the same bytes are broadcast again`
+  )
+}
+
+// ---------------------------------------------------------------------------------------------- one of them
+
+/**
+ * Broadcasts the bytes of an ended transaction again. Throws an Error when the chain has it, the node still waits to make
+ * it, or it can never be made because another transaction has its nonce; NodeFailure when the node cannot tell.
+ */
+export async function resend(chain: EvmChain, ended: EndedTransaction): Promise<void> {
+  await chain.ready()
+  const { raw_transaction, crypto_tx_hash, replaced } = ended
+  const [syncing] = await chain.node.each<unknown>([['eth_syncing']])
+  if (typeof syncing === 'object' && !(syncing instanceof NodeError))
+    throw new NodeFailure('the node is catching up with its chain: it cannot tell what the chain has')
+  for (const hash of [crypto_tx_hash, ...replaced]) {
+    const block = await canonicalBlockOf(chain, hash as Hex)
+    if (block !== undefined) throw new Error(`the chain has ${hash} in block ${block}`)
+    const known = await chain.node.call<{ blockHash: Hex | null } | null>('eth_getTransactionByHash', hash)
+    if (known !== null && known.blockHash === null)
+      throw new Error(`the node has ${hash}, and it waits for a block`)
+  }
+  const { nonce } = parse(raw_transaction)
+  const sender = await senderOf(raw_transaction)
+  const block = await headOf(chain.node)
+  const made = hexToBigInt(await chain.node.call<Hex>('eth_getTransactionCount', sender, at(block)))
+  if (made > BigInt(nonce))
+    throw new Error(
+      `another transaction of ${sender} has nonce ${nonce}, so that ${crypto_tx_hash} can never be made: look for it in an explorer`,
+    )
+  const [refusal] = await send(chain, [{ raw_transaction, crypto_tx_hash, replaced: [] }])
+  if (refusal !== undefined) throw new Error(refusal.reason)
+}
+
+/** The block of a transaction, if the canonical chain has that block. */
+async function canonicalBlockOf({ node }: EvmChain, hash: Hex): Promise<bigint | undefined> {
+  const receipt = await node.call<Receipt | null>('eth_getTransactionReceipt', hash)
+  if (receipt === null) return undefined
+  const number = hexToBigInt(receipt.blockNumber)
+  const block = await node.call<Block | null>('eth_getBlockByNumber', at(number), false)
+  return block?.hash === receipt.blockHash ? number : undefined
+}

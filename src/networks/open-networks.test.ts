@@ -1,0 +1,470 @@
+import { randomUUID } from 'node:crypto'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { createServer } from 'node:http'
+import { once } from 'node:events'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
+import {
+  english,
+  generateMnemonic,
+  generatePrivateKey,
+  mnemonicToAccount,
+  privateKeyToAccount,
+} from 'viem/accounts'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { atEnd } from '../../test/support.ts'
+import type { Database, Transaction } from '../db/database.ts'
+import { WrongChain } from './chain-of-mode.ts'
+import { configuredNetworks } from './open-networks.ts'
+import { signed, type EvmSigner, type EvmTransaction } from './evm/transactions.ts'
+
+// Nothing here asks the database or a node: what is wrong with a file is told before.
+const NO_DATABASE = {} as Database
+const NO_FILE = '/nowhere/key'
+
+const KEY = generatePrivateKey()
+const MNEMONIC = generateMnemonic(english)
+const PASSWORD = 'a-password-nobody-guesses'
+const ENVIRONMENT = {
+  KEY,
+  MNEMONIC,
+  PASSWORD,
+  URL_WITH_KEY: 'https://node.example/v3/provider-key',
+  NO_URL: 'provider-key',
+  EMPTY: ' ',
+  SHORT_KEY: KEY.slice(0, -2),
+  ZERO_KEY: `0x${'0'.repeat(64)}`,
+  PUBLIC_KEY: mnemonicToAccount(MNEMONIC).getHdKey().publicExtendedKey,
+}
+const SECRETS = [KEY.slice(2, -2), MNEMONIC, PASSWORD, 'provider-key', ENVIRONMENT.PUBLIC_KEY]
+
+const ADDRESS = privateKeyToAccount(KEY).address
+const ETHEREUM = {
+  adapter: 'evm',
+  rpc_url: { env: 'URL_WITH_KEY' },
+  hot_wallet_key: { env: 'KEY' },
+  deposit_key: { env: 'MNEMONIC' },
+  confirmations: 12,
+  fee_ceiling: '200',
+  low_mark: '2',
+}
+const LITECOIN = {
+  adapter: 'bitcoin-core',
+  rpc_url: 'http://127.0.0.1:9332',
+  rpc_user: 'bursar',
+  rpc_password: { env: 'PASSWORD' },
+  wallet: 'bursar',
+  confirmations: 6,
+  fee_ceiling: '0.001',
+  low_mark: '10',
+}
+
+let folder: string
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'bursar-configured-'))
+})
+afterAll(() => rm(folder, { recursive: true, force: true }))
+
+let files = 0
+async function fileOf(content: unknown): Promise<string> {
+  const path = join(folder, `networks-${files++}.json`)
+  await writeFile(path, typeof content === 'string' ? content : JSON.stringify(content))
+  return path
+}
+
+const read = async (content: unknown) =>
+  configuredNetworks(await fileOf(content), ENVIRONMENT, NO_DATABASE, 'live')
+const ethereum = (changes: object) => ({ ETHEREUM: { ...ETHEREUM, ...changes } })
+const litecoin = (changes: object) => ({ LITECOIN: { ...LITECOIN, ...changes } })
+
+test('a file is read, with its secrets from the environment and from files', async () => {
+  const key = join(folder, 'key')
+  await writeFile(key, `${KEY.slice(2)}\n`)
+  const networks = await read({ ...ethereum({ hot_wallet_key: { file: key } }), LITECOIN })
+  expect(
+    [...networks].map(([network, { confirmations, lowMark }]) => [network, confirmations, lowMark]),
+  ).toEqual([
+    ['ETHEREUM', 12, '2'],
+    ['LITECOIN', 6, '10'],
+  ])
+  const { adapter } = networks.get('ETHEREUM')!
+  expect(adapter).toHaveProperty('sweep')
+  expect(adapter).toHaveProperty('feeMargin', '20')
+  const feesLoss = async (changes = {}) => (await read(litecoin(changes))).get('LITECOIN')!.adapter.feesLoss
+  expect(await feesLoss()).toEqual({ factor: '3', minimum: '1' })
+  expect(await feesLoss({ fees_loss_factor: '1.5', fees_loss_minimum: '20' })).toEqual({
+    factor: '1.5',
+    minimum: '20',
+  })
+  expect((await read(litecoin({ fee_margin: '7.5' }))).get('LITECOIN')!.adapter.feeMargin).toBe('7.5')
+  const minimum = async (changes = {}) =>
+    (await read(litecoin(changes))).get('LITECOIN')!.adapter.minimumDeposit!('LTC')
+  expect([await minimum(), await minimum({ minimum_deposit: { LTC: '0.5' } })]).toEqual(['0.002', '0.5'])
+  expect([...networks.values()].map((network) => network.adapter.carriesNoMemo)).toEqual([true, true])
+  expect((await adapter.newDepositAddress!('ETHEREUM', randomUUID())).address).toMatch(/^0x/)
+  // Without a key for them there are no deposit addresses.
+  const without = await read(ethereum({ deposit_key: undefined, low_mark: undefined }))
+  expect(without.get('ETHEREUM')).toMatchObject({ confirmations: 12, lowMark: undefined })
+  expect(without.get('ETHEREUM')!.adapter).not.toHaveProperty('newDepositAddress')
+  // An extended key does as well as its mnemonic.
+  const { privateExtendedKey } = mnemonicToAccount(MNEMONIC).getHdKey()
+  const extended = join(folder, 'extended-key')
+  await writeFile(extended, privateExtendedKey)
+  const other = await read(ethereum({ deposit_key: { file: extended } }))
+  expect(other.get('ETHEREUM')!.adapter).toHaveProperty('newDepositAddress')
+})
+
+describe('a process without the worker', () => {
+  const ID = '0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f'
+  const watching = async (content: unknown, environment: Record<string, string> = ENVIRONMENT) => {
+    const networks = await configuredNetworks(await fileOf(content), environment, NO_DATABASE, 'live', {
+      signs: false,
+    })
+    return networks.get('ETHEREUM')!
+  }
+
+  test('needs no private key: it gives out the same addresses, and can neither sign nor sweep', async () => {
+    const worker = (await read(ethereum({ hot_wallet_address: ADDRESS }))).get('ETHEREUM')!
+    expect(worker.privateKeys).toEqual(['hot_wallet_key', 'deposit_key'])
+    const environment = { URL_WITH_KEY: ENVIRONMENT.URL_WITH_KEY, XPUB: worker.depositPublicKey! }
+    const section = { hot_wallet_key: undefined, hot_wallet_address: ADDRESS, deposit_key: { env: 'XPUB' } }
+    const api = await watching(ethereum(section), environment)
+    expect(api.privateKeys).toEqual([])
+    expect(api.adapter).not.toHaveProperty('sweep')
+    expect(worker.depositPublicKey).toMatch(/^xpub/)
+    for (const id of [ID, randomUUID(), '00000000-0000-7000-8000-000000000000']) {
+      const address = await api.adapter.newDepositAddress!('ETHEREUM', id)
+      expect(address).toEqual(await worker.adapter.newDepositAddress!('ETHEREUM', id))
+    }
+  })
+
+  test('does not read the key of a hot wallet whose address it is told', async () => {
+    const { privateKeys } = await watching(
+      ethereum({ hot_wallet_key: { file: NO_FILE }, hot_wallet_address: ADDRESS, deposit_key: undefined }),
+    )
+    expect(privateKeys).toEqual([])
+    await expect(watching(ethereum({ hot_wallet_key: undefined }))).rejects.toThrow(
+      /^ETHEREUM.hot_wallet_key is required$/,
+    )
+  })
+
+  test('that has the keys all the same is told apart', async () => {
+    expect((await watching(ethereum({}))).privateKeys).toEqual(['hot_wallet_key', 'deposit_key'])
+  })
+})
+
+describe('what is wrong is told with its section and field:', () => {
+  test.each<[string, unknown, RegExp]>([
+    [
+      'a factor of the fees below 1',
+      litecoin({ fees_loss_factor: '0.5' }),
+      /^LITECOIN.fees_loss_factor must be at least 1$/,
+    ],
+    [
+      'a least loss with too many decimals',
+      litecoin({ fees_loss_minimum: '0.123456789' }),
+      /^LITECOIN.fees_loss_minimum has more than 8 decimals$/,
+    ],
+    ['a fee margin below 0', ethereum({ fee_margin: '-1' }), /^ETHEREUM.fee_margin must match pattern/],
+    [
+      'a fee margin finer than it is counted',
+      litecoin({ fee_margin: '1.00001' }),
+      /^LITECOIN.fee_margin has more than 4 decimals$/,
+    ],
+    ['not JSON', PASSWORD, /^is not JSON: Unexpected token 'a'$/],
+    ['not JSON, cut off', `{"ETHEREUM": {"hot_wallet_key": "${KEY}`, /^is not JSON: .*at position \d+$/],
+    ['no object', [], /^must be a JSON object with a section for each network$/],
+    ['null', 'null', /^must be a JSON object with a section for each network$/],
+    ['an unknown network', { DOGECOIN: LITECOIN }, /^DOGECOIN is no network; there are BITCOIN, /],
+    ['a network without an adapter', { SOLANA: ETHEREUM }, /^SOLANA has no adapter for a real network yet$/],
+    ['another one', { STELLAR: ETHEREUM }, /^STELLAR has no adapter for a real network yet$/],
+    ['no section', { ETHEREUM: null }, /^ETHEREUM.adapter must be 'evm'$/],
+    ['no adapter', ethereum({ adapter: undefined }), /^ETHEREUM.adapter must be 'evm'$/],
+    ['the adapter of another family', { LITECOIN: ETHEREUM }, /^LITECOIN.adapter must be 'bitcoin-core'$/],
+    ['the same, the other way round', { BASE: LITECOIN }, /^BASE.adapter must be 'evm'$/],
+    ['an unknown field', ethereum({ fee_cieling: '1' }), /^ETHEREUM.fee_cieling is not a known field$/],
+    ['a field of the other family', litecoin({ chain_id: 1 }), /^LITECOIN.chain_id is not a known field$/],
+    ...Object.keys(ETHEREUM).flatMap((field): [string, unknown, RegExp][] =>
+      ['adapter', 'deposit_key', 'low_mark'].includes(field)
+        ? []
+        : [[`no ${field}`, ethereum({ [field]: undefined }), new RegExp(`^ETHEREUM.${field} is required$`)]],
+    ),
+    ...['rpc_user', 'rpc_password'].map((field): [string, unknown, RegExp] => [
+      `no ${field}`,
+      litecoin({ [field]: undefined }),
+      new RegExp(`^LITECOIN.${field} is required$`),
+    ]),
+    ['a number as ceiling', ethereum({ fee_ceiling: 200 }), /^ETHEREUM.fee_ceiling must be string$/],
+    ['no decimal', ethereum({ fee_ceiling: '2e2' }), /^ETHEREUM.fee_ceiling must match pattern/],
+    ['a negative one', litecoin({ fee_ceiling: '-1' }), /^LITECOIN.fee_ceiling must match pattern/],
+    ['nothing as ceiling', litecoin({ fee_ceiling: '0.0' }), /^LITECOIN.fee_ceiling must be above 0/],
+    [
+      'less than a wei',
+      ethereum({ fee_ceiling: '1.0123456789' }),
+      /^ETHEREUM.fee_ceiling has more than 9 decimals$/,
+    ],
+    [
+      'a low mark below a unit',
+      litecoin({ low_mark: '0.123456789' }),
+      /^LITECOIN.low_mark has more than 8 decimals$/,
+    ],
+    [
+      'no depth',
+      ethereum({ confirmations: 0 }),
+      /^ETHEREUM.confirmations must be a number from 1 to 10000, .safe. or .finalized.$/,
+    ],
+    ['half a block', litecoin({ confirmations: 1.5 }), /^LITECOIN.confirmations must be integer$/],
+    ['no URL', ethereum({ rpc_url: { env: 'NO_URL' } }), /^ETHEREUM.rpc_url must be an http or https URL/],
+    [
+      'a URL of another kind',
+      litecoin({ rpc_url: 'ftp://provider-key' }),
+      /^LITECOIN.rpc_url must be an http or https URL/,
+    ],
+    [
+      'a password in a URL',
+      litecoin({ rpc_url: `http://u:${PASSWORD}@node` }),
+      /^LITECOIN.rpc_url must be .* without a user/,
+    ],
+    [
+      "a minimum deposit of another network's asset",
+      litecoin({ minimum_deposit: { ETH: '1' } }),
+      /^LITECOIN.minimum_deposit.ETH is no asset of LITECOIN$/,
+    ],
+    [
+      'a minimum deposit of too many decimals',
+      litecoin({ minimum_deposit: { LTC: '0.000000001' } }),
+      /^LITECOIN.minimum_deposit.LTC has more than 8 decimals$/,
+    ],
+    [
+      'an amount to verify without a second node',
+      ethereum({ verify_above: { ETH: '1' } }),
+      /^ETHEREUM.verify_above needs verify_rpc_url$/,
+    ],
+    [
+      'a second node of another kind',
+      ethereum({ verify_rpc_url: 'ftp://provider-key' }),
+      /^ETHEREUM.verify_rpc_url must be an http or https URL/,
+    ],
+    ['a secret that is none', litecoin({ rpc_password: PASSWORD }), /^LITECOIN.rpc_password must be object$/],
+    ['a key in the file', ethereum({ hot_wallet_key: KEY }), /^ETHEREUM.hot_wallet_key must be object$/],
+    [
+      'a secret that is not there',
+      litecoin({ rpc_password: { env: 'NO' } }),
+      /^LITECOIN.rpc_password: NO is not in the environment$/,
+    ],
+    [
+      'an empty secret',
+      litecoin({ rpc_password: { env: 'EMPTY' } }),
+      /^LITECOIN.rpc_password: EMPTY is empty$/,
+    ],
+    [
+      'no such file',
+      ethereum({ hot_wallet_key: { file: NO_FILE } }),
+      /^ETHEREUM.hot_wallet_key: \/nowhere\/key cannot be read \(ENOENT\)$/,
+    ],
+    [
+      'a short key',
+      ethereum({ hot_wallet_key: { env: 'SHORT_KEY' } }),
+      /^ETHEREUM.hot_wallet_key is no private key of 32 bytes in hex$/,
+    ],
+    [
+      'a key that is none',
+      ethereum({ hot_wallet_key: { env: 'ZERO_KEY' } }),
+      /^ETHEREUM.hot_wallet_key is no private key/,
+    ],
+    [
+      'words as key',
+      ethereum({ hot_wallet_key: { env: 'MNEMONIC' } }),
+      /^ETHEREUM.hot_wallet_key is no private key/,
+    ],
+    [
+      'a key as words',
+      ethereum({ deposit_key: { env: 'KEY' } }),
+      /^ETHEREUM.deposit_key: the deposit key is no mnemonic or extended key$/,
+    ],
+    [
+      'a public key',
+      ethereum({ deposit_key: { env: 'PUBLIC_KEY' } }),
+      /^ETHEREUM.deposit_key: the deposit key is a public one, .* BURSAR_WORKER=false$/,
+    ],
+    [
+      'only the address of the hot wallet, where the worker signs',
+      ethereum({ hot_wallet_key: undefined, hot_wallet_address: ADDRESS }),
+      /^ETHEREUM.hot_wallet_key is required: without it only a process with BURSAR_WORKER=false can be$/,
+    ],
+    [
+      'the address of another wallet',
+      ethereum({ hot_wallet_address: `0x${'1'.repeat(40)}` }),
+      /^ETHEREUM.hot_wallet_address is not the address of hot_wallet_key: 0x/,
+    ],
+    [
+      'no address at all',
+      ethereum({ hot_wallet_address: '0x12' }),
+      /^ETHEREUM.hot_wallet_address must match/,
+    ],
+    [
+      'no token',
+      ethereum({ tokens: { DOGE: `0x${'1'.repeat(40)}` } }),
+      /^ETHEREUM.tokens: DOGE is no token of ETHEREUM in the catalogue$/,
+    ],
+    [
+      'a sweep that may cost nothing',
+      ethereum({ sweep_cost_max: '0' }),
+      /^ETHEREUM: sweep_cost_max must be above 0 and have at most 4 decimals$/,
+    ],
+    [
+      'a minimum of sweeping that fits no USDG',
+      ethereum({ sweep_minimum: { USDG: '0.0000001' } }),
+      /^ETHEREUM: sweep_minimum.USDG must be above 0 and within the asset's decimals$/,
+    ],
+    [
+      'a minimum of sweeping of an asset that the network has not',
+      ethereum({ sweep_minimum: { LTC: '1' } }),
+      /^ETHEREUM: sweep_minimum.LTC: ETHEREUM has no such asset$/,
+    ],
+    ['no address', ethereum({ tokens: { USDG: '0x12' } }), /^ETHEREUM.tokens.USDG must match pattern/],
+  ])('%s', async (_name, content, message) => {
+    const { message: told } = await read(content).then(
+      () => new Error('it is taken'),
+      (error: Error) => error,
+    )
+    expect(told).toMatch(message)
+    expect(told.split('\n')).toHaveLength(1)
+    for (const secret of SECRETS) expect(told).not.toContain(secret)
+  })
+
+  test('a file that is not there', async () => {
+    const path = join(folder, 'no-such-file.json')
+    await expect(configuredNetworks(path, ENVIRONMENT, NO_DATABASE, 'live')).rejects.toThrow(
+      /ENOENT.*no-such-file\.json/,
+    )
+  })
+})
+
+describe('a mode takes networks of its own only:', () => {
+  const inMode = async (content: unknown, mode: 'sandbox' | 'live') =>
+    configuredNetworks(await fileOf(content), ENVIRONMENT, NO_DATABASE, mode)
+
+  test.each<[string, unknown]>([
+    ['the main network by default', ethereum({})],
+    ['the main network, named', ethereum({ chain_id: 1 })],
+    ["another network's main network", ethereum({ chain_id: 8453 })],
+    ['a main network in the section of another', { BASE: { ...ETHEREUM, chain_id: 1 } }],
+  ])('a sandbox refuses %s', async (_, content) => {
+    await expect(inMode(content, 'sandbox')).rejects.toThrow(
+      /^(ETHEREUM|BASE)\.chain_id: \d+ is the main network of (ETHEREUM|BASE), and a sandbox's money is invented: /,
+    )
+  })
+
+  test('a sandbox takes a test network, and pays over it only what has come in over it', async () => {
+    for (const chain_id of [11155111, 31337]) {
+      const networks = await inMode(ethereum({ chain_id }), 'sandbox')
+      expect(networks.get('ETHEREUM')!.adapter).toMatchObject({ paysDepositsOnly: true })
+    }
+  })
+
+  test('live mode refuses a test network, and takes the main one', async () => {
+    for (const chain_id of [11155111, 31337, 8453])
+      await expect(inMode(ethereum({ chain_id }), 'live')).rejects.toThrow(
+        `ETHEREUM.chain_id: ${chain_id} is not the main network of ETHEREUM (1), which live mode needs`,
+      )
+    const networks = await inMode(ethereum({ chain_id: 1 }), 'live')
+    expect(networks.get('ETHEREUM')!.adapter).not.toHaveProperty('paysDepositsOnly')
+  })
+
+  /** A node of the Bitcoin family that tells its chain, and notes what else it is asked. */
+  async function nodeOn(chain: string) {
+    const asked: string[] = []
+    const node = createServer((request, reply) => {
+      void text(request).then((body) => {
+        const one = JSON.parse(body) as { id: unknown; method: string } | { id: unknown; method: string }[]
+        const answers = [one].flat().map(({ id, method }) => {
+          asked.push(method)
+          return { id, error: null, result: method === 'getblockchaininfo' ? { chain } : 'ltc1q' }
+        })
+        reply.end(JSON.stringify(Array.isArray(one) ? answers : answers[0]))
+      })
+    }).listen(0, '127.0.0.1')
+    await once(node, 'listening')
+    atEnd(async () => void node.close())
+    return { asked, rpc_url: `http://127.0.0.1:${(node.address() as AddressInfo).port}` }
+  }
+
+  test.each<['sandbox' | 'live', string, RegExp]>([
+    ['sandbox', 'main', /^the node of LITECOIN is on the main network, and a sandbox's money is invented/],
+    ['live', 'regtest', /^the node of LITECOIN is on the test network 'regtest', and live mode needs/],
+    ['live', 'test', /^the node of LITECOIN is on the test network 'test', and live mode needs/],
+  ])('in %s mode a node on %s signs, reads and gives out nothing', async (mode, chain, message) => {
+    const { asked, rpc_url } = await nodeOn(chain)
+    const { adapter, requireChain } = (await inMode(litecoin({ rpc_url }), mode)).get('LITECOIN')!
+    await expect(requireChain!()).rejects.toThrow(message)
+    for (const use of [
+      () => adapter.sign({} as Transaction, []),
+      () => adapter.replace!({} as Transaction, []),
+      () => adapter.newDepositAddress!('LITECOIN', randomUUID()),
+      () => adapter.arrivals!(null),
+      () => adapter.status!(),
+    ])
+      await expect(use()).rejects.toThrow(WrongChain)
+    expect(new Set(asked)).toEqual(new Set(['getblockchaininfo']))
+  })
+
+  test.each([
+    ['sandbox', 'regtest'],
+    ['live', 'main'],
+  ] as const)('in %s mode a node on %s is asked once which chain it is on', async (mode, chain) => {
+    const { asked, rpc_url } = await nodeOn(chain)
+    const { requireChain } = (await inMode(litecoin({ rpc_url }), mode)).get('LITECOIN')!
+    for (let time = 1; time <= 3; time++) await requireChain!()
+    expect(asked).toEqual(['getblockchaininfo'])
+  })
+})
+
+describe('a signer that is no private key', () => {
+  const TRANSACTION: EvmTransaction = {
+    type: 'eip1559',
+    chainId: 1,
+    nonce: 3,
+    to: '0x52908400098527886E0F7030069857D2E4169EE7',
+    value: 5n,
+    gas: 21_000n,
+    maxFeePerGas: 9n,
+    maxPriorityFeePerGas: 1n,
+  }
+  /** As a remote signer is: an address, and a call that takes its time. */
+  const remote = (change: Partial<EvmTransaction> = {}) => {
+    const { address, signTransaction } = privateKeyToAccount(KEY)
+    const asked: EvmTransaction[] = []
+    const signer: EvmSigner = {
+      address,
+      async signTransaction(transaction) {
+        asked.push(transaction)
+        await new Promise((resolve) => setTimeout(resolve, 5))
+        return signTransaction({ ...transaction, ...change })
+      },
+    }
+    return { signer, asked }
+  }
+
+  test('stands in', async () => {
+    const { signer, asked } = remote()
+    const { raw_transaction, crypto_tx_hash } = await signed(signer, TRANSACTION)
+    expect(asked).toEqual([TRANSACTION])
+    expect(await signed(privateKeyToAccount(KEY), TRANSACTION)).toEqual({ raw_transaction, crypto_tx_hash })
+  })
+
+  test.each<Partial<EvmTransaction>>([
+    { to: '0x0000000000000000000000000000000000000001' },
+    { value: 6n },
+    { nonce: 4 },
+    { chainId: 5 },
+    { gas: 22_000n },
+    { maxFeePerGas: 10n },
+    { maxPriorityFeePerGas: 2n },
+    { data: '0x01' },
+  ])('and is not believed when it changes %o', async (change) => {
+    await expect(signed(remote(change).signer, TRANSACTION)).rejects.toThrow('the signer changed the')
+  })
+})

@@ -1,0 +1,95 @@
+import { CRYPTO_NETWORKS, type CryptoNetwork } from '../../assets/catalogue.ts'
+import { addressFromBytes } from '../addresses.ts'
+
+/**
+ * What a withdrawal to a magic address runs into on the simulated networks (spec 2.1, `status_details` and
+ * `secondary_status`). An outcome's position is part of its addresses: append, never reorder.
+ *
+ * - INVALID_DESTINATION_ADDRESS, STALE_FEE_QUOTE, MISSING_TRUSTLINE, MAX_RENT_EXCEEDED: FAILED, with these
+ *   `status_details`.
+ * - TRAVEL_RULE_REJECTED, CUSTOMER_REJECTED: FAILED, with this `secondary_status`.
+ * - TRAVEL_RULE_INFO_REQUESTED, PENDING_CUSTOMER_APPROVAL: PENDING with this `secondary_status` for a while, then
+ *   like any other.
+ * - DROPPED_ONCE: the network forgets the transaction once, so that it must be broadcast again.
+ * - NEVER_CONFIRMS: stays PENDING.
+ */
+export const MAGIC_OUTCOMES = [
+  'INVALID_DESTINATION_ADDRESS',
+  'STALE_FEE_QUOTE',
+  'MISSING_TRUSTLINE',
+  'MAX_RENT_EXCEEDED',
+  'TRAVEL_RULE_REJECTED',
+  'CUSTOMER_REJECTED',
+  'TRAVEL_RULE_INFO_REQUESTED',
+  'PENDING_CUSTOMER_APPROVAL',
+  'DROPPED_ONCE',
+  'NEVER_CONFIRMS',
+] as const
+
+/** One of MAGIC_OUTCOMES. */
+export type MagicOutcome = (typeof MAGIC_OUTCOMES)[number]
+
+// Trust lines exist on Stellar alone, rent on Solana alone.
+const ONLY_ON: Partial<Record<MagicOutcome, CryptoNetwork>> = {
+  MISSING_TRUSTLINE: 'STELLAR',
+  MAX_RENT_EXCEEDED: 'SOLANA',
+}
+
+const ADDRESS_OF = new Map<string, string>()
+const OUTCOME_OF = new Map<string, MagicOutcome>()
+for (const network of CRYPTO_NETWORKS) {
+  for (const outcome of MAGIC_OUTCOMES) {
+    if ((ONLY_ON[outcome] ?? network) !== network) continue
+    const address = addressFromBytes(network, payload(outcome))
+    ADDRESS_OF.set(`${network} ${outcome}`, address)
+    OUTCOME_OF.set(`${network} ${address}`, outcome)
+  }
+}
+
+/**
+ * The address on a network that brings about this outcome in the sandbox (spec 2.1), in the form of the main
+ * network; undefined where the outcome does not exist. Real networks know these addresses too, but nobody has a key.
+ */
+export function magicAddress(network: CryptoNetwork, outcome: MagicOutcome): string | undefined {
+  return ADDRESS_OF.get(`${network} ${outcome}`)
+}
+
+/** The outcome that a canonical address stands for on the simulated networks (spec 2.1), if it is a magic one. */
+export function magicOutcome(network: CryptoNetwork, canonicalAddress: string): MagicOutcome | undefined {
+  return OUTCOME_OF.get(`${network} ${canonicalAddress}`)
+}
+
+/** What a wire can run into: the outcomes that have a meaning at a bank. */
+const AT_THE_BANK: readonly MagicOutcome[] = [
+  'INVALID_DESTINATION_ADDRESS',
+  'CUSTOMER_REJECTED',
+  'PENDING_CUSTOMER_APPROVAL',
+  'DROPPED_ONCE',
+  'NEVER_CONFIRMS',
+]
+
+/** The account number that the simulated bank refuses as a fiat account: it becomes REJECTED. */
+export const REJECTED_ACCOUNT_NUMBER = '900000000000'
+
+/** The account number that brings about this outcome for a wire in the sandbox; undefined where it has none. */
+export function magicAccountNumber(outcome: MagicOutcome): string | undefined {
+  if (!AT_THE_BANK.includes(outcome)) return undefined
+  return `9000000000${numberOf(outcome)}`
+}
+
+/** The outcome that an account number stands for at the simulated bank, if it is a magic one. */
+export function magicWireOutcome(accountNumber: string): MagicOutcome | undefined {
+  return AT_THE_BANK.find((outcome) => magicAccountNumber(outcome) === accountNumber)
+}
+
+// Readable in a hex dump: 'bursar sandbox 01', then zeros. The number stands within the 20 bytes that every kind
+// of address has room for.
+function payload(outcome: MagicOutcome): Uint8Array {
+  const bytes = new Uint8Array(32)
+  bytes.set(new TextEncoder().encode(`bursar sandbox ${numberOf(outcome)}`))
+  return bytes
+}
+
+function numberOf(outcome: MagicOutcome): string {
+  return String(MAGIC_OUTCOMES.indexOf(outcome) + 1).padStart(2, '0')
+}

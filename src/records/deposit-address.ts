@@ -1,0 +1,195 @@
+import { Type, type Static } from 'typebox'
+import { CRYPTO_NETWORKS, NETWORKS, type CryptoNetwork } from '../assets/catalogue.ts'
+import { violatedConstraint, type Queryable } from '../db/database.ts'
+import { newId, readClock } from '../db/ids.ts'
+import { Metadata, Network, RefId, Timestamp, Uuid } from '../contract/fields.ts'
+import { problem } from '../contract/problems.ts'
+import { canonicalAddress } from '../networks/addresses.ts'
+import type { Networks } from '../networks/network.ts'
+import { requireMayDeposit } from './holders.ts'
+
+export const ConversionTarget = Type.Enum(['NO_CONVERSION', 'USD'], {
+  type: 'string',
+  default: 'NO_CONVERSION',
+  description: 'What a deposit of a platform-issued stablecoin is credited as.',
+})
+
+/** An address that deposits to a profile are sent to (design section 6). */
+export const DepositAddress = Type.Object(
+  {
+    id: Uuid('Id of the address.'),
+    customer_id: Uuid('Customer.'),
+    profile_id: Uuid('Profile that is credited.'),
+    crypto_network: Network,
+    address: Type.String({ description: 'The address.' }),
+    compatible_crypto_networks: Type.Array(Network, {
+      description: 'Networks on which a deposit to this address is credited.',
+    }),
+    conversion_target_asset: ConversionTarget,
+    ref_id: Type.Optional(RefId),
+    identity_id: Type.Optional(Uuid('Identity that deposits.')),
+    account_id: Type.Optional(Uuid('Account that deposits.')),
+    metadata: Type.Optional(Metadata),
+    created_at: Timestamp('Creation time.'),
+  },
+  { $id: 'DepositAddress' },
+)
+export type DepositAddress = Static<typeof DepositAddress>
+
+type Absent = 'ref_id' | 'identity_id' | 'account_id' | 'metadata'
+export type DepositAddressRow = Omit<DepositAddress, Absent | 'compatible_crypto_networks'> & {
+  [K in Absent]: DepositAddress[K] | null
+}
+
+export const DEPOSIT_ADDRESS_COLUMNS = `id, customer_id, profile_id, crypto_network, address, conversion_target_asset,
+  ref_id, identity_id, account_id, metadata, created_at`
+
+export const depositAddressToWire = (networks: Networks, row: DepositAddressRow): DepositAddress => ({
+  ...(Object.fromEntries(Object.entries(row).filter(([, value]) => value !== null)) as DepositAddressRow & {
+    [K in Absent]: NonNullable<DepositAddressRow[K]>
+  }),
+  compatible_crypto_networks: readNetworks(networks, row.crypto_network),
+})
+
+/**
+ * Of the networks on which an address can be paid, those that this deployment reads. A simulated address has no key, so
+ * that it is never named for a real network, nor the other way round.
+ */
+function readNetworks(networks: Networks, network: CryptoNetwork): CryptoNetwork[] {
+  const own = networks.get(network)
+  return compatibleNetworks(network).filter((other) => {
+    const adapter = networks.get(other)
+    return adapter?.arrivals !== undefined && adapter.asksNode === own?.asksNode
+  })
+}
+
+/** The networks on which an address of this one can be paid: EVM networks share their addresses. */
+export const compatibleNetworks = (network: CryptoNetwork): CryptoNetwork[] =>
+  NETWORKS[network].family === 'evm'
+    ? CRYPTO_NETWORKS.filter((other) => NETWORKS[other].family === 'evm')
+    : [network]
+
+export interface NewDepositAddress {
+  profile_id: string
+  crypto_network: CryptoNetwork
+  conversion_target_asset?: DepositAddress['conversion_target_asset']
+  ref_id?: string
+  identity_id?: string
+  account_id?: string
+  metadata?: Record<string, string>
+}
+
+/**
+ * Makes an address for a profile. Throws unavailable where the network is not connected, already-exists for the
+ * ref_id, not-found for the records it names, and what a withdrawal is refused with for who may not take money out.
+ */
+export async function insertDepositAddress(
+  db: Queryable,
+  networks: Networks,
+  customerId: string,
+  body: NewDepositAddress,
+): Promise<DepositAddress> {
+  const adapter = networks.get(body.crypto_network)
+  if (adapter?.newDepositAddress === undefined) {
+    throw problem.unavailable(`crypto_network ${body.crypto_network} is not connected: it gives no addresses`)
+  }
+  const known = await selectByRefId(db, customerId, body.ref_id)
+  if (known !== undefined) throw problem.alreadyExists('ref_id', depositAddressToWire(networks, known))
+  await requireMayDeposit(db, customerId, body)
+  await requireRoom(db, customerId, body.profile_id)
+  for (const network of readNetworks(networks, body.crypto_network)) await beginReading(db, networks, network)
+  const now = await readClock(db)
+  const id = newId(now)
+  const { address, derivation } = await adapter.newDepositAddress(body.crypto_network, id)
+  try {
+    const { rows } = await db.query<DepositAddressRow>(
+      `
+      insert into deposit_addresses (customer_id, id, created_at, profile_id, crypto_network, address,
+                                     conversion_target_asset, ref_id, identity_id, account_id, metadata, derivation)
+      values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
+      returning ${DEPOSIT_ADDRESS_COLUMNS}`,
+      [
+        customerId,
+        id,
+        now.text,
+        body.profile_id,
+        body.crypto_network,
+        address,
+        body.conversion_target_asset ?? 'NO_CONVERSION',
+        body.ref_id,
+        body.identity_id,
+        body.account_id,
+        body.metadata,
+        derivation,
+      ],
+    )
+    return depositAddressToWire(networks, rows[0]!)
+  } catch (error) {
+    if (violatedConstraint(error) !== 'deposit_addresses_ref_id') throw error
+    // Another request with the same ref_id was first.
+    const first = await selectByRefId(db, customerId, body.ref_id)
+    throw problem.alreadyExists('ref_id', depositAddressToWire(networks, first!))
+  }
+}
+
+/** Most deposit addresses of a profile: each costs a sweep of its own. A few requests at once may make it a few more. */
+export const ADDRESSES_PER_PROFILE_MAX = 10_000
+
+async function requireRoom(db: Queryable, customerId: string, profileId: string): Promise<void> {
+  const { rowCount } = await db.query(
+    'select from deposit_addresses where customer_id = $1 and profile_id = $2 offset $3 limit 1',
+    [customerId, profileId, ADDRESSES_PER_PROFILE_MAX - 1],
+  )
+  if (rowCount! > 0)
+    throw problem.badRequest(
+      `profile_id ${profileId} has ${ADDRESSES_PER_PROFILE_MAX} deposit addresses, the most there may be`,
+    )
+}
+
+/** Whatever comes to the address from now on is to be found, by a worker that may run for the first time then. */
+async function beginReading(db: Queryable, networks: Networks, network: CryptoNetwork): Promise<void> {
+  const adapter = networks.get(network)
+  if (adapter?.beginning === undefined) return
+  const { rows } = await db.query<{ cursor: string }>(
+    'select cursor from network_cursors where network = $1',
+    [network],
+  )
+  const known = rows[0]?.cursor ?? null
+  const cursor = await adapter.beginning(known).catch((error: unknown) => {
+    throw problem.unavailable(`the node of ${network} does not answer; no address was given out`, error)
+  })
+  if (cursor === undefined) return
+  await db.query(
+    `
+    insert into network_cursors (network, cursor, updated_at) values ($1, $2, clock_timestamp())
+    on conflict (network) do update set cursor = excluded.cursor, updated_at = excluded.updated_at
+    where network_cursors.cursor = $3`,
+    [network, cursor, known],
+  )
+}
+
+async function selectByRefId(db: Queryable, customerId: string, refId: string | undefined) {
+  if (refId === undefined) return undefined
+  const { rows } = await db.query<DepositAddressRow>(
+    `select ${DEPOSIT_ADDRESS_COLUMNS} from deposit_addresses where customer_id = $1 and ref_id = $2`,
+    [customerId, refId],
+  )
+  return rows[0]
+}
+
+/** The customer's deposit address with this spelling of an address, on a network that it is good for. */
+export async function selectDepositAddress(
+  db: Queryable,
+  customerId: string,
+  network: CryptoNetwork,
+  address: string,
+): Promise<DepositAddressRow | undefined> {
+  const { rows } = await db.query<DepositAddressRow>(
+    `
+    select ${DEPOSIT_ADDRESS_COLUMNS}
+    from deposit_addresses
+    where customer_id = $1 and address = $2 and crypto_network = any ($3::text[])`,
+    [customerId, canonicalAddress(network, address, { testNetworks: true }), compatibleNetworks(network)],
+  )
+  return rows[0]
+}

@@ -1,0 +1,123 @@
+import { Type, type Static } from 'typebox'
+import { violatedConstraint, type Queryable } from '../db/database.ts'
+import { newId, readClock } from '../db/ids.ts'
+import { Wire } from '../contract/bank-wire.ts'
+import { Free, Metadata, RefId, Text, Timestamp, Uuid } from '../contract/fields.ts'
+import { problem } from '../contract/problems.ts'
+import { requireHolders } from './holders.ts'
+
+const Name = Text(200, 'Name.', 1)
+
+export const FiatAccountOwner = Type.Object(
+  {
+    person_details: Type.Optional(
+      Type.Object({ first_name: Name, last_name: Name }, { additionalProperties: true }),
+    ),
+    institution_details: Type.Optional(Type.Object({ name: Name }, { additionalProperties: true })),
+  },
+  {
+    ...Free,
+    minProperties: 1,
+    description:
+      'Whose bank account it is: person_details or institution_details. Other members are kept, 8 KiB at most in all.',
+  },
+)
+export const FiatNetworkInstructions = Type.Object(
+  { wire: Wire },
+  { additionalProperties: false, description: 'How the bank account is reached.' },
+)
+
+/** A bank account that fiat withdrawals go to (design section 6). */
+export const FiatAccount = Type.Object(
+  {
+    id: Uuid('Id of the fiat account.'),
+    customer_id: Uuid('Customer.'),
+    status: Type.Enum(['PENDING', 'APPROVED', 'REJECTED'], { type: 'string', description: 'Status.' }),
+    fiat_account_owner: FiatAccountOwner,
+    fiat_network_instructions: FiatNetworkInstructions,
+    ref_id: Type.Optional(RefId),
+    identity_id: Type.Optional(Uuid('Identity of the owner.')),
+    account_id: Type.Optional(Uuid('Account of the owner.')),
+    metadata: Type.Optional(Metadata),
+    created_at: Timestamp('Creation time.'),
+  },
+  { $id: 'FiatAccount' },
+)
+export type FiatAccount = Static<typeof FiatAccount>
+
+const FIAT_ACCOUNT_COLUMNS = `id, customer_id, status, fiat_account_owner, fiat_network_instructions, ref_id,
+  identity_id, account_id, metadata, created_at`
+
+type FiatAccountRow = { [K in keyof FiatAccount]: FiatAccount[K] | null }
+
+const toWire = (row: FiatAccountRow) =>
+  Object.fromEntries(Object.entries(row).filter(([, value]) => value !== null)) as FiatAccount
+
+/** Makes a fiat account. Throws already-exists for the ref_id, not-found for the records it names. */
+export async function insertFiatAccount(
+  db: Queryable,
+  customerId: string,
+  body: Omit<FiatAccount, 'id' | 'customer_id' | 'created_at'>,
+): Promise<FiatAccount> {
+  const known = await selectByRefId(db, customerId, body.ref_id)
+  if (known !== undefined) throw problem.alreadyExists('ref_id', known)
+  await requireHolders(db, customerId, body)
+  const now = await readClock(db)
+  try {
+    const { rows } = await db.query<FiatAccountRow>(
+      `
+      insert into fiat_accounts (customer_id, id, created_at, status, fiat_account_owner, fiat_network_instructions,
+                                 ref_id, identity_id, account_id, metadata)
+      values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
+      returning ${FIAT_ACCOUNT_COLUMNS}`,
+      [
+        customerId,
+        newId(now),
+        now.text,
+        body.status,
+        body.fiat_account_owner,
+        body.fiat_network_instructions,
+        body.ref_id,
+        body.identity_id,
+        body.account_id,
+        body.metadata,
+      ],
+    )
+    return toWire(rows[0]!)
+  } catch (error) {
+    if (violatedConstraint(error) !== 'fiat_accounts_ref_id') throw error
+    // Another request with the same ref_id was first.
+    throw problem.alreadyExists('ref_id', await selectByRefId(db, customerId, body.ref_id))
+  }
+}
+
+async function selectByRefId(db: Queryable, customerId: string, refId: string | undefined) {
+  if (refId === undefined) return undefined
+  const { rows } = await db.query<FiatAccountRow>(
+    `select ${FIAT_ACCOUNT_COLUMNS} from fiat_accounts where customer_id = $1 and ref_id = $2`,
+    [customerId, refId],
+  )
+  return rows[0] && toWire(rows[0])
+}
+
+/** The customer's fiat accounts with these ids, by id. */
+export async function selectFiatAccounts(
+  db: Queryable,
+  customerId: string,
+  ids: string[],
+): Promise<Map<string, FiatAccount>> {
+  if (ids.length === 0) return new Map()
+  const { rows } = await db.query<FiatAccountRow>(
+    `select ${FIAT_ACCOUNT_COLUMNS} from fiat_accounts where customer_id = $1 and id = any ($2::uuid[])`,
+    [customerId, ids],
+  )
+  return new Map(rows.map((row) => [row.id!, toWire(row)]))
+}
+
+/** A fiat account that can be paid. Throws not-found, or disabled when it was REJECTED. */
+export function requirePayable(accounts: ReadonlyMap<string, FiatAccount>, id: string): FiatAccount {
+  const account = accounts.get(id)
+  if (account === undefined) throw problem.notFound('fiat account', id)
+  if (account.status === 'REJECTED') throw problem.disabled('fiat account', id, account.status)
+  return account
+}

@@ -1,0 +1,140 @@
+import { randomInt } from 'node:crypto'
+import { Type, type Static } from 'typebox'
+import { violatedConstraint, type Queryable } from '../db/database.ts'
+import { newId, readClock } from '../db/ids.ts'
+import { Wire } from '../contract/bank-wire.ts'
+import { Metadata, RefId, Timestamp, Uuid } from '../contract/fields.ts'
+import { problem } from '../contract/problems.ts'
+import { routingOf, type BankAccount } from '../networks/bank-account.ts'
+import { requireHolders } from './holders.ts'
+import { requireProfile } from './profile.ts'
+
+export const RoutingNumberType = Type.Enum(['ABA', 'SWIFT'], {
+  type: 'string',
+  description: 'Kind of routing number.',
+})
+
+/** Instructions for a deposit by wire: whoever pays puts the memo_id on it, and the profile is credited. */
+export const FiatDepositInstructions = Type.Object(
+  {
+    id: Uuid('Id of the instructions.'),
+    customer_id: Uuid('Customer id.'),
+    profile_id: Uuid('Profile that is credited.'),
+    memo_id: Type.String({ pattern: '^[A-Z0-9]{16}$', description: 'Memo that the deposit must carry.' }),
+    status: Type.Enum(['VALID', 'DEPRECATED'], { type: 'string', description: 'Status.' }),
+    fiat_network: Type.Enum(['WIRE'], { type: 'string' }),
+    fiat_network_instructions: Type.Object({ wire: Wire }),
+    fiat_account_owner: Type.Object({ institution_details: Type.Object({ name: Type.String() }) }),
+    ref_id: Type.Optional(RefId),
+    identity_id: Type.Optional(Uuid('Identity that deposits.')),
+    account_id: Type.Optional(Uuid('Account that deposits.')),
+    metadata: Type.Optional(Metadata),
+    created_at: Timestamp('Creation time.'),
+  },
+  { $id: 'FiatDepositInstructions' },
+)
+export type FiatDepositInstructions = Static<typeof FiatDepositInstructions>
+
+export const INSTRUCTIONS_COLUMNS = `id, customer_id, profile_id, memo_id, status, fiat_network,
+  routing_number_type, ref_id, identity_id, account_id, metadata, created_at`
+
+type Stored = 'id' | 'customer_id' | 'profile_id' | 'memo_id' | 'status' | 'fiat_network' | 'created_at'
+type Absent = 'ref_id' | 'identity_id' | 'account_id' | 'metadata'
+export type InstructionsRow = Pick<FiatDepositInstructions, Stored> & {
+  [K in Absent]: FiatDepositInstructions[K] | null
+} & { routing_number_type: 'ABA' | 'SWIFT' }
+
+/** Instructions with the account that wires go to now, which may be another than when they were made. */
+export function instructionsToWire(
+  { routing_number_type, ...row }: InstructionsRow,
+  account: BankAccount,
+): FiatDepositInstructions {
+  const present = Object.fromEntries(Object.entries(row).filter(([, value]) => value !== null))
+  const { account_number, account_owner, account_owner_address, bank_name, bank_address } = account
+  return {
+    ...(present as Pick<FiatDepositInstructions, Stored>),
+    fiat_network_instructions: {
+      wire: {
+        account_number,
+        fiat_account_owner_address: account_owner_address,
+        routing_details: { ...routingOf(account, routing_number_type), bank_name, bank_address },
+      },
+    },
+    fiat_account_owner: { institution_details: { name: account_owner } },
+  }
+}
+
+export interface NewInstructions {
+  profile_id: string
+  fiat_network: 'WIRE'
+  routing_number_type?: 'ABA' | 'SWIFT'
+  ref_id?: string
+  identity_id?: string
+  account_id?: string
+  metadata?: Record<string, string>
+}
+
+/**
+ * Makes instructions for a profile. Throws not-found for the records they name, already-exists for the ref_id, bad-request
+ * for a kind of routing number that the account does not have.
+ */
+export async function insertInstructions(
+  db: Queryable,
+  account: BankAccount,
+  customerId: string,
+  body: NewInstructions,
+): Promise<InstructionsRow> {
+  const { routing_number_type } = routingOf(account, body.routing_number_type)
+  if (body.routing_number_type !== undefined && body.routing_number_type !== routing_number_type)
+    throw problem.badRequest(
+      `routing_number_type ${body.routing_number_type} is none that the bank account has: it must be ${routing_number_type}`,
+    )
+  const known = await selectByRefId(db, customerId, body.ref_id)
+  if (known !== undefined) throw problem.alreadyExists('ref_id', instructionsToWire(known, account))
+  await requireProfile(db, customerId, body.profile_id)
+  await requireHolders(db, customerId, body)
+  const now = await readClock(db)
+  try {
+    const { rows } = await db.query<InstructionsRow>(
+      `
+      insert into fiat_deposit_instructions (customer_id, id, created_at, profile_id, memo_id, status, fiat_network,
+                                             routing_number_type, ref_id, metadata, identity_id, account_id)
+      values ($1, $2, $3, $4, $5, 'VALID', $6, $7, $8, $9, $10, $11)
+      returning ${INSTRUCTIONS_COLUMNS}`,
+      [
+        customerId,
+        newId(now),
+        now.text,
+        body.profile_id,
+        newMemoId(),
+        body.fiat_network,
+        routing_number_type,
+        body.ref_id,
+        body.metadata,
+        body.identity_id,
+        body.account_id,
+      ],
+    )
+    return rows[0]!
+  } catch (error) {
+    if (violatedConstraint(error) !== 'fiat_deposit_instructions_ref_id') throw error
+    // Another request with the same ref_id was first.
+    const first = await selectByRefId(db, customerId, body.ref_id)
+    throw problem.alreadyExists('ref_id', instructionsToWire(first!, account))
+  }
+}
+
+async function selectByRefId(db: Queryable, customerId: string, refId: string | undefined) {
+  if (refId === undefined) return undefined
+  const { rows } = await db.query<InstructionsRow>(
+    `select ${INSTRUCTIONS_COLUMNS} from fiat_deposit_instructions where customer_id = $1 and ref_id = $2`,
+    [customerId, refId],
+  )
+  return rows[0]
+}
+
+const MEMO_ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789'
+const MEMO_LENGTH = 16
+
+const newMemoId = () =>
+  Array.from({ length: MEMO_LENGTH }, () => MEMO_ALPHABET[randomInt(MEMO_ALPHABET.length)]).join('')

@@ -1,0 +1,222 @@
+import { strict as assert } from 'node:assert'
+import type { Queryable } from '../db/database.ts'
+import { problem } from '../contract/problems.ts'
+import { Balances } from '../ledger/balances.ts'
+import { selectProfiles } from './profile.ts'
+
+/** What an identity's verification comes to, and an account's `summary_status` (spec 2.5). */
+export const STATUSES = ['PENDING', 'ERROR', 'APPROVED', 'DENIED', 'DISABLED'] as const
+export type Status = (typeof STATUSES)[number]
+
+export interface Flags {
+  user_disabled: boolean
+  admin_disabled: boolean
+}
+
+/** An identity's summary_status: DISABLED by either flag, else what its verification came to. */
+export const identitySummary = (identity: Flags & { status: Status }): Status =>
+  identity.user_disabled || identity.admin_disabled ? 'DISABLED' : identity.status
+
+/** An account's summary_status (spec 2.5): DISABLED by either of its own flags, else its primary identity's. */
+export const accountSummary = (account: Flags, identity: Flags & { status: Status }): Status =>
+  account.user_disabled || account.admin_disabled ? 'DISABLED' : identitySummary(identity)
+
+/** Whose money a movement takes: the profile's, for this account and identity, where they are named. */
+export interface Holder {
+  profile_id: string
+  account_id?: string | undefined
+  identity_id?: string | undefined
+}
+
+type Named = Pick<Holder, 'account_id' | 'identity_id'>
+
+/** What is known of the holders of some movements, read in the movements' own transaction. */
+export class Holders {
+  /** Each profile that exists, with its account's id. */
+  #profiles: ReadonlyMap<string, string | null>
+  #standing: Standing
+  #customerId: string
+  #frozen: ReadonlySet<string>
+
+  private constructor(
+    customerId: string,
+    frozen: ReadonlySet<string>,
+    profiles: ReadonlyMap<string, string | null>,
+    standing: Standing,
+  ) {
+    this.#customerId = customerId
+    this.#frozen = frozen
+    this.#profiles = profiles
+    this.#standing = standing
+  }
+
+  /** Reads which of these profiles exist, and the standing of these holders. A balance proves its profile. */
+  static async read(
+    db: Queryable,
+    customerId: string,
+    balances: Balances,
+    profileIds: string[],
+    holders: Holder[],
+  ): Promise<Holders> {
+    const unproven = new Set(profileIds.filter((id) => !balances.profiles.has(id)))
+    const others = await selectProfiles(db, customerId, [...unproven])
+    const profiles = others.size === 0 ? balances.profiles : new Map([...balances.profiles, ...others])
+    const accountIds = holders.flatMap(({ profile_id }) => profiles.get(profile_id) ?? [])
+    const standing = await readStanding(db, customerId, accountIds, holders)
+    return new Holders(customerId, balances.frozen, profiles, standing)
+  }
+
+  profileExists(profileId: string): boolean {
+    return this.#profiles.has(profileId)
+  }
+
+  /**
+   * Throws not-found for a profile, account or identity that is not there, in this order; bad-request for an account and an
+   * identity that do not belong together; disabled where the customer or profile is frozen, or the account, the profile's
+   * account or the identity is DISABLED; and identity-verification-required where its identity is not APPROVED.
+   */
+  require({ profile_id, account_id, identity_id }: Holder): void {
+    const profileAccount = this.#profiles.get(profile_id)
+    if (profileAccount === undefined) throw problem.notFound('profile', profile_id)
+    requireNamed(this.#standing, { account_id, identity_id })
+    this.#requireNotFrozen(profile_id)
+    this.#requireStanding(profileAccount, { account_id, identity_id })
+  }
+
+  /** The same for money that is to come in: a freeze stops none. */
+  requireMayDeposit({ profile_id, account_id, identity_id }: Holder): void {
+    const profileAccount = this.#profiles.get(profile_id)
+    if (profileAccount === undefined) throw problem.notFound('profile', profile_id)
+    requireNamed(this.#standing, { account_id, identity_id })
+    this.#requireStanding(profileAccount, { account_id, identity_id })
+  }
+
+  #requireStanding(profileAccount: string | null, { account_id, identity_id }: Named): void {
+    for (const [ref_path, id] of [
+      ['account_id', account_id],
+      ['profile_id', profileAccount],
+    ] as const) {
+      if (id == null) continue
+      const account = this.#standing.accounts.get(id)
+      assert(account !== undefined, 'a movement must name whose money it takes: only their standing is read')
+      if (account.summary === 'DISABLED') throw problem.disabled('account', id, 'DISABLED')
+      requireApproved(ref_path, account.identity_id, account.summary)
+    }
+    if (identity_id === undefined) return
+    const status = this.#standing.identities.get(identity_id)!
+    if (status === 'DISABLED') throw problem.disabled('identity', identity_id, status)
+    requireApproved('identity_id', identity_id, status)
+  }
+
+  /** Whether money may not leave the profile, because it or its customer is frozen. */
+  isFrozen(profileId: string): boolean {
+    return this.#frozen.has(this.#customerId) || this.#frozen.has(`${this.#customerId}/${profileId}`)
+  }
+
+  #requireNotFrozen(profileId: string): void {
+    if (!this.isFrozen(profileId)) return
+    if (this.#frozen.has(this.#customerId)) throw problem.disabled('customer', this.#customerId, 'FROZEN')
+    throw problem.disabled('profile', profileId, 'FROZEN')
+  }
+}
+
+function requireApproved(
+  ref_path: 'identity_id' | 'account_id' | 'profile_id',
+  identity_id: string,
+  current_status: Status,
+): void {
+  if (current_status !== 'APPROVED')
+    throw problem.identityVerificationRequired({ ref_path, identity_id, current_status })
+}
+
+/** The account and identity that a record names must exist (not-found), and belong together (bad-request). */
+export async function requireHolders(db: Queryable, customerId: string, named: Named): Promise<void> {
+  requireNamed(await readStanding(db, customerId, [], [named]), named)
+}
+
+/** Throws as `Holders.requireMayDeposit` does, for a record that is made outside of the ledger. */
+export async function requireMayDeposit(db: Queryable, customerId: string, holder: Holder): Promise<void> {
+  const holders = await Holders.read(db, customerId, new Balances([]), [holder.profile_id], [holder])
+  holders.requireMayDeposit(holder)
+}
+
+function requireNamed({ accounts, identities }: Standing, { account_id, identity_id }: Named): void {
+  const account = account_id === undefined ? undefined : accounts.get(account_id)
+  if (account_id !== undefined && account === undefined) throw problem.notFound('account', account_id)
+  if (identity_id === undefined) return
+  if (!identities.has(identity_id)) throw problem.notFound('identity', identity_id)
+  if (account !== undefined && account.identity_id !== identity_id && !account.members.includes(identity_id))
+    throw problem.badRequest(
+      `account_id ${account_id} is no account of identity_id ${identity_id}: it must be its own, or one that it is a member of`,
+    )
+}
+
+interface AccountStanding {
+  summary: Status
+  /** Its primary identity. */
+  identity_id: string
+  /** Of the identities that are asked about, its members. */
+  members: string[]
+}
+
+/** What is known of accounts and identities, by id. */
+interface Standing {
+  accounts: Map<string, AccountStanding>
+  /** Their summary_status. */
+  identities: Map<string, Status>
+}
+
+interface StandingRow {
+  id: string
+  /** The account's own flags, its identity and those members that are asked about; null for an identity. */
+  account: (Flags & Omit<AccountStanding, 'summary'>) | null
+  identity: Flags & { status: Status }
+}
+
+const NOBODY: Standing = { accounts: new Map(), identities: new Map() }
+
+async function readStanding(
+  db: Queryable,
+  customerId: string,
+  accountIds: string[],
+  named: Named[],
+): Promise<Standing> {
+  const accounts = [...new Set([...accountIds, ...named.flatMap(({ account_id }) => account_id ?? [])])]
+  const identities = [...new Set(named.flatMap(({ identity_id }) => identity_id ?? []))]
+  if (accounts.length === 0 && identities.length === 0) return NOBODY
+  const { rows } = await db.query<StandingRow>(
+    `
+    select a.id,
+           json_build_object(
+             'user_disabled', a.user_disabled, 'admin_disabled', a.admin_disabled, 'identity_id', a.identity_id,
+             'members', array(
+               select m.identity_id from account_members m
+               where m.customer_id = $1 and m.account_id = a.id and m.identity_id = any ($3::uuid[])
+             )
+           ) as account,
+           json_build_object('user_disabled', i.user_disabled, 'admin_disabled', i.admin_disabled,
+                             'status', i.status) as identity
+    from accounts a
+    join identities i on i.customer_id = $1 and i.id = a.identity_id
+    where a.customer_id = $1 and a.id = any ($2::uuid[])
+    union all
+    select i.id, null,
+           json_build_object('user_disabled', i.user_disabled, 'admin_disabled', i.admin_disabled,
+                             'status', i.status)
+    from identities i
+    where i.customer_id = $1 and i.id = any ($3::uuid[])`,
+    [customerId, accounts, identities],
+  )
+  return {
+    accounts: new Map(
+      rows.flatMap(({ id, account, identity }) =>
+        account === null ? [] : [[id, { ...account, summary: accountSummary(account, identity) }]],
+      ),
+    ),
+    identities: new Map(
+      rows.flatMap(({ id, account, identity }) =>
+        account === null ? [[id, identitySummary(identity)]] : [],
+      ),
+    ),
+  }
+}

@@ -1,0 +1,182 @@
+import { Type, type Static } from 'typebox'
+import type { Queryable, Transaction } from '../db/database.ts'
+import { AssetSymbol, Network, RefId, Text, Timestamp, Uuid } from '../contract/fields.ts'
+import { selectDepositAddress } from './deposit-address.ts'
+import { CryptoEnd, type Orchestration } from './orchestration.ts'
+
+export const FiatNetwork = Type.Enum(['WIRE'], { type: 'string', description: 'Fiat network.' })
+const AccountType = Text(50, 'Kind of bank account, as the client calls it.')
+const DestinationAddress = Type.String({
+  minLength: 1,
+  maxLength: 128,
+  description: 'Destination address.',
+  examples: ['0x52908400098527886E0F7030069857D2E4169EE7'],
+})
+const ProfileEnd = Type.Object(
+  { profile_id: Uuid('Profile.') },
+  { additionalProperties: false, description: 'A balance of a profile.' },
+)
+
+/** Where money goes, as clients ask for it. One of three. */
+export const Destination = Type.Object(
+  {
+    crypto: Type.Optional(
+      Type.Object({ address: DestinationAddress, network: Network }, { additionalProperties: false }),
+    ),
+    fiat: Type.Optional(
+      Type.Object(
+        {
+          fiat_account_id: Uuid('Fiat account to pay.'),
+          memo: Type.Optional(Text(256, 'Memo that goes with the money.')),
+        },
+        { additionalProperties: false },
+      ),
+    ),
+    profile: Type.Optional(ProfileEnd),
+  },
+  {
+    additionalProperties: false,
+    minProperties: 1,
+    maxProperties: 1,
+    description:
+      'Where the money goes: crypto, fiat or profile. Without it, it stays on the profile, converted.',
+  },
+)
+export type Destination = Static<typeof Destination>
+
+/** The same on record: it tells when the address is one of the customer's own. */
+const KnownDestination = Type.Object(
+  {
+    crypto: Type.Optional(CryptoEnd),
+    fiat: Destination.properties.fiat,
+    profile: Destination.properties.profile,
+  },
+  { minProperties: 1, maxProperties: 1, description: 'Where the money goes.' },
+)
+export type KnownDestination = Static<typeof KnownDestination>
+
+/** What sets a rule off, as clients ask for it. One of three. */
+export const RuleSource = Type.Object(
+  {
+    crypto: Type.Optional(Type.Object({ network: Network }, { additionalProperties: false })),
+    fiat: Type.Optional(
+      Type.Object(
+        { network: Type.Optional(FiatNetwork), account_type: Type.Optional(AccountType) },
+        { additionalProperties: false },
+      ),
+    ),
+    profile: Type.Optional(ProfileEnd),
+  },
+  {
+    additionalProperties: false,
+    minProperties: 1,
+    maxProperties: 1,
+    description:
+      'What sets the rule off: a deposit to an address (crypto) or with a memo (fiat) that is made for the rule, or any deposit to the profile.',
+  },
+)
+export type RuleSource = Static<typeof RuleSource>
+
+/** What a deposit sets off (design section 6). */
+export const OrchestrationRule = Type.Object(
+  {
+    id: Uuid('Rule id.'),
+    customer_id: Uuid('Customer.'),
+    ref_id: RefId,
+    profile_id: Uuid('Profile that the deposits are credited to.'),
+    status: Type.Enum(['ACTIVE', 'DELETED'], { type: 'string', description: 'Status.' }),
+    nickname: Type.Optional(Text(100, 'Name for people.')),
+    source_asset: AssetSymbol,
+    destination_asset: AssetSymbol,
+    source: Type.Object(
+      {
+        crypto: Type.Optional(
+          Type.Object({
+            address_id: Uuid("The rule's own deposit address."),
+            address: Type.String({ description: 'Address to deposit to.' }),
+            network: Network,
+          }),
+        ),
+        fiat: Type.Optional(
+          Type.Object({
+            deposit_instructions_id: Uuid("The rule's own deposit instructions."),
+            memo_id: Type.String({ description: 'Memo that a deposit must carry.' }),
+            network: FiatNetwork,
+            account_type: Type.Optional(AccountType),
+          }),
+        ),
+        profile: Type.Optional(ProfileEnd),
+      },
+      { minProperties: 1, maxProperties: 1, description: 'What sets the rule off.' },
+    ),
+    destination: KnownDestination,
+    created_at: Timestamp('Creation time.'),
+    updated_at: Timestamp('Last update time.'),
+  },
+  { $id: 'OrchestrationRule' },
+)
+export type OrchestrationRule = Static<typeof OrchestrationRule>
+
+export type RuleRow = Omit<OrchestrationRule, 'nickname'> & { nickname: string | null }
+
+export const RULE_COLUMNS = `id, customer_id, ref_id, profile_id, status, nickname, source_asset, destination_asset,
+  source, destination, created_at, updated_at`
+
+export const ruleToWire = ({ nickname, ...row }: RuleRow): OrchestrationRule => ({
+  ...row,
+  ...(nickname !== null && { nickname }),
+})
+
+/** The destination with the id of its address, if that is one of the customer's own deposit addresses. */
+export async function withAddressId(
+  db: Queryable,
+  customerId: string,
+  destination: Destination,
+): Promise<KnownDestination> {
+  if (destination.crypto === undefined) return destination
+  const { address, network } = destination.crypto
+  const own = await selectDepositAddress(db, customerId, network, address)
+  return own === undefined ? destination : { crypto: { ...destination.crypto, address_id: own.id } }
+}
+
+/** The active rules that wait at the places where these movements' money comes in, by place and asset. */
+export async function selectActiveRules(
+  tx: Transaction,
+  customerId: string,
+  movements: { source_ids?: string[] }[],
+): Promise<Map<string, OrchestrationRule>> {
+  const sourceIds = movements.flatMap(({ source_ids }) => source_ids ?? [])
+  if (sourceIds.length === 0) return new Map()
+  const { rows } = await tx.query<RuleRow & { source_id: string }>(
+    `
+    select ${RULE_COLUMNS}, source_id
+    from orchestration_rules
+    where customer_id = $1 and source_id = any ($2::uuid[]) and status = 'ACTIVE'`,
+    [customerId, [...new Set(sourceIds)]],
+  )
+  return new Map(rows.map(({ source_id, ...row }) => [ruleKey(source_id, row.source_asset), ruleToWire(row)]))
+}
+
+const ruleKey = (sourceId: string, asset: string) => `${sourceId}/${asset}`
+
+/** The rule of the first of these places that has one for the asset. */
+export function matchingRule(
+  rules: Map<string, OrchestrationRule>,
+  sourceIds: string[],
+  asset: string,
+): OrchestrationRule | undefined {
+  return sourceIds.map((id) => rules.get(ruleKey(id, asset))).find((rule) => rule !== undefined)
+}
+
+/** The source of an orchestration that this rule starts (spec 2.3). */
+export function sourceOf({ source: { crypto, fiat, profile } }: OrchestrationRule): Orchestration['source'] {
+  if (fiat === undefined) return { ...(crypto && { crypto }), ...(profile && { profile }) }
+  return { fiat: { deposit_instructions_id: fiat.deposit_instructions_id, memo: fiat.memo_id } }
+}
+
+/** A destination as an orchestration's record names it (spec 2.3). */
+export function destinationOf({ crypto, fiat, profile }: KnownDestination): Orchestration['destination'] {
+  if (fiat === undefined) return { ...(crypto && { crypto }), ...(profile && { profile }) }
+  const { fiat_account_id, memo } = fiat
+  return { fiat: { bank_account_id: fiat_account_id, ...(memo !== undefined && { memo }) } }
+}

@@ -1,0 +1,224 @@
+import { Type, type Static } from 'typebox'
+import type { CryptoNetwork } from '../assets/catalogue.ts'
+import type { Queryable, Transaction } from '../db/database.ts'
+import { Amount, AssetSymbol, Metadata, Network, RefId, Text, Timestamp, Uuid } from '../contract/fields.ts'
+
+export const OrchestrationStatus = Type.Enum(['PROCESSING', 'COMPLETED', 'FAILED'], {
+  type: 'string',
+  description: 'Status.',
+})
+
+const TransferLink = (description: string) =>
+  Type.Optional(Type.Object({ transfer_id: Uuid('Transfer id.') }, { description }))
+/** A blockchain address at the end of an orchestration. */
+export const CryptoEnd = Type.Object({
+  address_id: Type.Optional(Uuid("Id of the customer's own deposit address.")),
+  address: Type.String({ description: 'Crypto address.' }),
+  network: Network,
+})
+const ProfileEnd = Type.Object({ profile_id: Uuid('Profile.') })
+
+/** An automated movement from a source to a destination (spec 2.3). */
+export const Orchestration = Type.Object(
+  {
+    id: Uuid('Orchestration id.'),
+    profile_id: Uuid('Target profile: whose balance the money is taken from.'),
+    identity_id: Type.Optional(Uuid('Identity.')),
+    account_id: Type.Optional(Uuid('Account.')),
+    customer_id: Uuid('Customer.'),
+    ref_id: Type.Optional(RefId),
+    status: OrchestrationStatus,
+    source_asset: AssetSymbol,
+    destination_asset: AssetSymbol,
+    source_amount: Amount('Amount of the source asset.'),
+    source_transfer: TransferLink(
+      'The deposit that set it off, or what debits the profile that it was started from.',
+    ),
+    destination_transfer: TransferLink('The transfer to the destination, once it is made.'),
+    fail_reason: Type.Optional(
+      Type.Object({ detail: Type.String() }, { description: 'Why the orchestration failed.' }),
+    ),
+    source: Type.Object(
+      {
+        crypto: Type.Optional(CryptoEnd),
+        fiat: Type.Optional(
+          Type.Object({
+            deposit_instructions_id: Uuid('Deposit instructions.'),
+            memo: Type.String({ description: 'The memo_id of the deposit instructions.' }),
+          }),
+        ),
+        profile: Type.Optional(ProfileEnd),
+      },
+      { minProperties: 1, maxProperties: 1, description: 'Where the money comes from.' },
+    ),
+    destination: Type.Object(
+      {
+        crypto: Type.Optional(CryptoEnd),
+        fiat: Type.Optional(
+          Type.Object({
+            bank_account_id: Uuid('Fiat account that is paid.'),
+            memo: Type.Optional(Text(256, 'Memo that goes with the money.')),
+          }),
+        ),
+        profile: Type.Optional(ProfileEnd),
+      },
+      { minProperties: 1, maxProperties: 1, description: 'Where the money goes.' },
+    ),
+    orchestration_rule_id: Type.Optional(Uuid('Rule that initiated it.')),
+    metadata: Type.Optional(Metadata),
+    created_at: Timestamp('Creation time.'),
+    updated_at: Timestamp('Last update time.'),
+  },
+  { $id: 'Orchestration' },
+)
+export type Orchestration = Static<typeof Orchestration>
+
+/** An orchestration that is to be written. */
+export interface NewOrchestration extends Orchestration {
+  /** How many orchestrations its deposit has come through (default: 0). */
+  hops?: number
+}
+
+type Linked = 'source_transfer' | 'destination_transfer' | 'fail_reason'
+/** A row of `orchestrations`: the record, nulls for what is absent, links and reason without their wrapping. */
+export type OrchestrationRow = { [K in keyof Omit<Orchestration, Linked>]: Orchestration[K] } & {
+  source_transfer_id: string | null
+  destination_transfer_id: string | null
+  fail_reason: string | null
+}
+
+export const ORCHESTRATION_COLUMNS = `o.id, o.profile_id, o.identity_id, o.account_id, o.customer_id, o.ref_id, o.status,
+  o.source_asset, o.destination_asset, o.source_amount, o.source_transfer_id, o.destination_transfer_id,
+  o.fail_reason, o.source, o.destination, o.orchestration_rule_id, o.metadata, o.created_at, o.updated_at`
+
+/** The record as the contract writes it: absent fields are omitted. */
+export function orchestrationToWire({
+  source_transfer_id,
+  destination_transfer_id,
+  fail_reason,
+  ...row
+}: OrchestrationRow): Orchestration {
+  const present = Object.fromEntries(Object.entries(row).filter(([, value]) => value !== null))
+  return {
+    ...(present as Omit<Orchestration, Linked>),
+    ...(source_transfer_id !== null && { source_transfer: { transfer_id: source_transfer_id } }),
+    ...(destination_transfer_id !== null && {
+      destination_transfer: { transfer_id: destination_transfer_id },
+    }),
+    ...(fail_reason !== null && { fail_reason: { detail: fail_reason } }),
+  }
+}
+
+/** The orchestrations that movements want to start and that are there already, by ref_id. */
+export async function selectOrchestrationsByRefId(
+  tx: Queryable,
+  customerId: string,
+  movements: { orchestration_ref_id?: string }[],
+): Promise<Map<string, Orchestration>> {
+  const refIds = movements.flatMap(({ orchestration_ref_id }) => orchestration_ref_id ?? [])
+  if (refIds.length === 0) return new Map()
+  const { rows } = await tx.query<OrchestrationRow>(
+    `
+    select ${ORCHESTRATION_COLUMNS}
+    from orchestrations o
+    where o.customer_id = $1 and o.ref_id = any ($2::text[])`,
+    [customerId, refIds],
+  )
+  return new Map(rows.map((row) => [row.ref_id!, orchestrationToWire(row)]))
+}
+
+/** Writes new orchestrations, in the transaction of the movements that they come from. */
+export async function insertOrchestrations(
+  tx: Transaction,
+  customerId: string,
+  orchestrations: NewOrchestration[],
+): Promise<void> {
+  if (orchestrations.length === 0) return
+  // In the order of the unique key: two processes that insert the same ref_ids wait for each other, not in a ring.
+  const sorted = [...orchestrations].sort((a, b) => ((a.ref_id ?? '') < (b.ref_id ?? '') ? -1 : 1))
+  await tx.query({
+    name: 'start orchestrations',
+    text: `
+      insert into orchestrations (customer_id, id, profile_id, identity_id, account_id, ref_id, source_asset,
+                                  destination_asset, source_amount, source_transfer_id, destination_transfer_id,
+                                  source, destination, orchestration_rule_id, status, fail_reason, hops, metadata,
+                                  created_at, updated_at)
+      select $1, id, profile_id, identity_id, account_id, ref_id, source_asset, destination_asset, source_amount,
+             (source_transfer ->> 'transfer_id')::uuid, (destination_transfer ->> 'transfer_id')::uuid,
+             source, destination, orchestration_rule_id, status, fail_reason ->> 'detail', coalesce(hops, 0), metadata,
+             created_at, updated_at
+      from json_to_recordset($2) as new (id uuid, profile_id uuid, identity_id uuid, account_id uuid, ref_id text,
+                                         source_asset text, destination_asset text, source_amount numeric,
+                                         source_transfer jsonb, destination_transfer jsonb, source jsonb,
+                                         destination jsonb, orchestration_rule_id uuid, status text, fail_reason jsonb,
+                                         hops smallint, metadata jsonb, created_at timestamptz,
+                                         updated_at timestamptz)`,
+    values: [customerId, JSON.stringify(sorted)],
+  })
+}
+
+/** How a transfer ended. */
+export interface EndedTransfer {
+  transfer_id: string
+  status: 'COMPLETED' | 'FAILED'
+  /** Why it failed. */
+  detail?: string | undefined
+}
+
+/** Ends the orchestrations whose destination transfers have ended, in the transaction that ends those. */
+export async function endOrchestrations(
+  tx: Transaction,
+  customerId: string,
+  ended: EndedTransfer[],
+  now: string,
+): Promise<void> {
+  if (ended.length === 0) return
+  await tx.query({
+    text: `
+      update orchestrations o
+      set status = e.status, fail_reason = e.detail, updated_at = $2
+      from (
+        select *, (
+          select ctid from orchestrations
+          where customer_id = $1 and destination_transfer_id = e.transfer_id
+            and status = 'PROCESSING' and destination_transfer_id is not null
+        ) as place
+        from json_to_recordset($3) as e (transfer_id uuid, status text, detail text)
+      ) e
+      where o.ctid = e.place`,
+    values: [customerId, now, JSON.stringify(ended)],
+  })
+}
+
+/** A payment by an orchestration: the transaction, whom it pays, and how many orchestrations the money has come through. */
+export interface OrchestratedPayment {
+  crypto_tx_hash: string
+  /** Which output it is, of a transaction that makes several payments; else null. */
+  crypto_tx_index: string | null
+  destination_address: string
+  hops: number
+}
+
+/** The payments among these transactions of a network that orchestrations have made, whichever customer's they are. */
+export async function selectOrchestratedPayments(
+  db: Queryable,
+  network: CryptoNetwork,
+  hashes: string[],
+): Promise<OrchestratedPayment[]> {
+  const { rows } = await db.query<OrchestratedPayment>(
+    `
+    select sent.crypto_tx_hash, sent.crypto_tx_index, t.destination_address, o.hops + 1 as hops
+    from (
+      select customer_id, transfer_id, crypto_tx_hash, crypto_tx_index
+      from broadcasts
+      where network = $1 and crypto_tx_hash = any ($2)
+      union all
+      select customer_id, transfer_id, crypto_tx_hash, null from replaced_transactions where crypto_tx_hash = any ($2)
+    ) sent
+    join transfers t on t.customer_id = sent.customer_id and t.id = sent.transfer_id
+    join orchestrations o on o.customer_id = t.customer_id and o.id = t.group_id
+    where t.crypto_network = $1`,
+    [network, hashes],
+  )
+  return rows
+}

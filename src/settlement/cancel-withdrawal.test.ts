@@ -1,0 +1,472 @@
+/*
+ * A withdrawal is signed or refunded, never both, whether the canceller or the worker is first.
+ */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import {
+  atEnd,
+  caller,
+  credit,
+  fetchToken,
+  newCustomer,
+  startTestService,
+  withdrawalOf,
+  type TestCustomer,
+  type TestService,
+} from '../../test/support.ts'
+import { createApiClient } from '../oauth/api-clients.ts'
+import { openDatabase, transaction } from '../db/database.ts'
+import type { Scope } from '../contract/scopes.ts'
+import { freeze, unfreeze } from '../records/freezes.ts'
+import type { Transfer } from '../ledger/transfer.ts'
+import { verify } from '../ledger/verify.ts'
+import type { NetworkAdapter, Networks } from '../networks/network.ts'
+import { NodeRefusal } from '../networks/node-failure.ts'
+import { CANCELLED_BY, cancelForOperator, NotCancellable } from './cancel-withdrawal.ts'
+import { settleWithdrawals } from './settle-withdrawals.ts'
+
+let service: TestService
+beforeAll(async () => {
+  service = await startTestService()
+})
+afterAll(() => service.close())
+
+async function withdraw(customer: TestCustomer): Promise<Transfer> {
+  const { status, body } = await customer.call<Transfer>(
+    'POST',
+    '/v2/transfer/crypto-withdrawals',
+    withdrawalOf(customer),
+  )
+  expect({ status, body }).toMatchObject({ status: 200, body: { status: 'PENDING' } })
+  return body
+}
+const read = async (customer: TestCustomer, id: string) =>
+  (await customer.call<Transfer>('GET', `/v2/transfer/transfers/${id}`)).body
+const available = async (customer: TestCustomer) =>
+  (await customer.call(`GET`, `/v2/profiles/${customer.profile_id}/balances/USD`)).body.available
+
+async function settle(rounds = 5): Promise<void> {
+  for (let round = 1; round <= rounds; round++) {
+    await service.db.query('update broadcasts set due_at = clock_timestamp() where due_at is not null')
+    await settleWithdrawals(service.db, service.networks)
+  }
+}
+
+/** How many transactions of a withdrawal are on its network. */
+async function onChain(id: string): Promise<number> {
+  const { rowCount } = await service.db.query(
+    `select from simulated_chain where position(convert_to($1, 'UTF8') in raw_transaction) > 0`,
+    [id],
+  )
+  return rowCount!
+}
+const requireClean = async () => expect((await verify(service.db)).disagreements).toEqual([])
+
+test.each(['not begun', 'waiting for a freeze'])(
+  'one that is %s is refunded once, and never paid',
+  async (how) => {
+    const customer = await newCustomer(service)
+    await credit(service.ledger, customer, 'USD', '100')
+    const created = await withdraw(customer)
+    const target = { kind: 'CUSTOMER', customer_id: customer.customer_id } as const
+    if (how !== 'not begun') {
+      await freeze(service.db, target, 'OPERATOR', 'a leak')
+      await settle(2)
+    }
+    expect(await cancelForOperator(service.db, created.id)).toMatchObject({ changed: true })
+    const ended = await read(customer, created.id)
+    expect(ended).toEqual({
+      ...created,
+      status: 'FAILED',
+      secondary_status: CANCELLED_BY.operator,
+      updated_at: expect.any(String) as string,
+    })
+    expect(await available(customer)).toBe('100')
+    expect(await cancelForOperator(service.db, created.id)).toMatchObject({ changed: false })
+    await unfreeze(service.db, target)
+    await settle()
+    expect(await read(customer, created.id)).toEqual(ended)
+    expect([await available(customer), await onChain(created.id)]).toEqual(['100', 0])
+    await requireClean()
+  },
+)
+
+test('one that is signed, completed or failed otherwise is not cancelled, nor is what is no withdrawal', async () => {
+  const customer = await newCustomer(service)
+  const deposit = await credit(service.ledger, customer, 'USD', '100')
+  const signed = await withdraw(customer)
+  const broadcast = () => Promise.reject(new NodeRefusal('no'))
+  const deaf = [...service.networks].map(
+    ([network, adapter]) => [network, { ...adapter, broadcast }] as const,
+  )
+  await settleWithdrawals(service.db, new Map(deaf))
+  await expect(cancelForOperator(service.db, signed.id)).rejects.toThrow('is signed: it may be paid already')
+  await settle()
+  expect(await read(customer, signed.id)).toMatchObject({ status: 'COMPLETED' })
+  await expect(cancelForOperator(service.db, signed.id)).rejects.toThrow(`${signed.id} is COMPLETED`)
+  await service.db.query(`update transfers set status = 'FAILED' where id = $1`, [signed.id])
+  await expect(cancelForOperator(service.db, signed.id)).rejects.toThrow(`${signed.id} is FAILED`)
+  await service.db.query(`update transfers set status = 'COMPLETED' where id = $1`, [signed.id])
+  await expect(cancelForOperator(service.db, deposit.id)).rejects.toThrow('there is no withdrawal')
+  await expect(cancelForOperator(service.db, crypto.randomUUID())).rejects.toThrow('there is no withdrawal')
+  expect(await onChain(signed.id)).toBe(1)
+  await requireClean()
+})
+
+test('the orchestration that waits for it ends FAILED, with the money back', async () => {
+  const customer = await newCustomer(service)
+  await credit(service.ledger, customer, 'USD', '100')
+  const order = await customer.call<{ id: string; destination_transfer: { transfer_id: string } }>(
+    'POST',
+    '/v2/orchestration/orchestrations',
+    {
+      ref_id: 'order',
+      source_asset: 'USD',
+      destination_asset: 'USDP',
+      source_amount: '20',
+      source: { profile: { profile_id: customer.profile_id } },
+      destination: { crypto: { network: 'ETHEREUM', address: withdrawalOf(customer).destination_address } },
+    },
+  )
+  expect(order).toMatchObject({ status: 200, body: { status: 'PROCESSING' } })
+  await cancelForOperator(service.db, order.body.destination_transfer.transfer_id)
+  const { body } = await customer.call('GET', `/v2/orchestration/orchestrations/${order.body.id}`)
+  expect(body).toMatchObject({
+    status: 'FAILED',
+    fail_reason: { detail: `the destination transfer failed: ${CANCELLED_BY.operator.detail}` },
+  })
+  expect(await available(customer)).toBe('100')
+  await requireClean()
+})
+
+describe('at the moment of signing', () => {
+  const adapter = () => service.networks.get('ETHEREUM')!
+  const withEthereum = (calls: Partial<NetworkAdapter>): Networks =>
+    new Map([...service.networks, ['ETHEREUM', { ...adapter(), ...calls }] as const])
+  /** How it goes over a real network, and over one that is simulated in the database. */
+  const KINDS: [string, Partial<NetworkAdapter>][] = [
+    ['in the database', {}],
+    ['over a node', { asksNode: true, signsAlone: true }],
+  ]
+  const untilOneWaits = () =>
+    expect
+      .poll(async () => {
+        const { rowCount } = await service.db.query(
+          `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
+        )
+        return rowCount
+      })
+      .toBe(1)
+  const told = (cancelling: Promise<unknown>) =>
+    cancelling.then(
+      () => 'cancelled',
+      (error: unknown) => (error instanceof NotCancellable ? error.message : error),
+    )
+
+  test.each(
+    KINDS.flatMap(([how, kind]) =>
+      (['new', 'held'] as const).flatMap((state) =>
+        [false, true].map((dies) => ({ how, kind, state, dies })),
+      ),
+    ),
+  )('$how, one that is $state waits for the worker; which dies: $dies', async ({ kind, state, dies }) => {
+    const customer = await newCustomer(service)
+    await credit(service.ledger, customer, 'USD', '100')
+    const { id } = await withdraw(customer)
+    const target = { kind: 'CUSTOMER', customer_id: customer.customer_id } as const
+    if (state === 'held') {
+      await freeze(service.db, target, 'OPERATOR', 'a leak')
+      await settle(1)
+      await unfreeze(service.db, target)
+      await service.db.query('update broadcasts set due_at = clock_timestamp() where transfer_id = $1', [id])
+    }
+    let cancelling: Promise<unknown> | undefined
+    const sign: NetworkAdapter['sign'] = async (tx, withdrawals) => {
+      const signed = await adapter().sign(tx, withdrawals)
+      cancelling ??= told(cancelForOperator(service.db, id))
+      await untilOneWaits()
+      if (dies) throw new Error('the worker died here')
+      return signed
+    }
+    const round = settleWithdrawals(service.db, withEthereum({ ...kind, sign }))
+    await (dies ? expect(round).rejects.toThrow('steps of settlement failed') : round)
+    expect(await cancelling).toBe(dies ? 'cancelled' : `withdrawal ${id} is signed: it may be paid already`)
+    await settle()
+    expect(await read(customer, id)).toMatchObject({ status: dies ? 'FAILED' : 'COMPLETED' })
+    expect(await onChain(id)).toBe(dies ? 0 : 1)
+    expect((await available(customer)) === '100').toBe(dies)
+    await requireClean()
+  })
+
+  test.each(KINDS)('%s, a worker passes over what is being cancelled', async (_, kind) => {
+    const customer = await newCustomer(service)
+    await credit(service.ledger, customer, 'USD', '100')
+    const { id } = await withdraw(customer)
+    let cancelling: Promise<unknown> | undefined
+    await transaction(service.db, async (tx) => {
+      await tx.query('select from balances where customer_id = $1 for update', [customer.customer_id])
+      cancelling = told(cancelForOperator(service.db, id))
+      await untilOneWaits()
+      // It holds the withdrawal, and waits for the balance.
+      expect(await settleWithdrawals(service.db, withEthereum(kind))).toBe(0)
+    })
+    expect(await cancelling).toBe('cancelled')
+    await settle()
+    expect([await available(customer), await onChain(id)]).toEqual(['100', 0])
+    await requireClean()
+  })
+
+  test('of a transaction that pays several, none can be cancelled once its bytes are kept', async () => {
+    const customer = await newCustomer(service)
+    await credit(service.ledger, customer, 'USD', '100')
+    const ids: string[] = []
+    for (let made = 0; made < 3; made++) ids.push((await withdraw(customer)).id)
+    await cancelForOperator(service.db, ids[0]!)
+    let cancelling: Promise<unknown> | undefined
+    const batches: string[][] = []
+    const networks = withEthereum({
+      asksNode: true,
+      signsAlone: true,
+      paysMany: 10,
+      async sign(tx, withdrawals) {
+        batches.push(withdrawals.map(({ transfer_id }) => transfer_id))
+        cancelling = told(cancelForOperator(service.db, ids[1]!))
+        await untilOneWaits()
+        const [signed] = await adapter().sign(tx, withdrawals)
+        return withdrawals.map((_, index) => ({
+          ...(signed as Extract<typeof signed, { outcome: 'SIGNED' }>),
+          payments: withdrawals.length,
+          crypto_tx_index: String(index),
+        }))
+      },
+      broadcast: () => Promise.reject(new NodeRefusal('no')),
+      progress: async (withdrawals) => withdrawals.map(() => ({ state: 'UNKNOWN' })),
+    })
+    await settleWithdrawals(service.db, networks)
+    const signed = (id: string) => `withdrawal ${id} is signed: it may be paid already`
+    expect(batches).toEqual([ids.slice(1)])
+    expect(await cancelling).toBe(signed(ids[1]!))
+    expect(await told(cancelForOperator(service.db, ids[2]!))).toBe(signed(ids[2]!))
+    const { rows } = await service.db.query(
+      `select state, raw_transaction, crypto_tx_hash is not null as kept from broadcasts
+       where transfer_id = any ($1)`,
+      [ids.slice(1)],
+    )
+    const kept = { state: 'SIGNED', raw_transaction: null, kept: true }
+    expect(rows).toEqual([kept, kept])
+    // The simulated chain knows no such transaction, and its bytes pay one withdrawal only: nobody settles them.
+    await service.owner.query('delete from network_transactions')
+    await service.db.query('update broadcasts set due_at = null where transfer_id = any ($1)', [ids])
+  })
+})
+
+test('of cancelling and settling at once, each withdrawal sees one', { timeout: 120_000 }, async () => {
+  const customer = await newCustomer(service)
+  await credit(service.ledger, customer, 'USD', '10000')
+  const ids: string[] = []
+  for (let made = 0; made < 60; made++) ids.push((await withdraw(customer)).id)
+  const before = Number(await available(customer))
+  const pools = [1, 2].map(() => openDatabase(service.url, { max: 8, onError: () => undefined }))
+  for (const pool of pools) atEnd(() => pool.end())
+  const overNode: Networks = new Map(
+    [...service.networks].map(([network, adapter]) => [
+      network,
+      { ...adapter, asksNode: true, signsAlone: true },
+    ]),
+  )
+
+  let isOver = false
+  const workers = pools.map(async (pool, index) => {
+    while (!isOver) {
+      await pool.query(`
+        update broadcasts set due_at = clock_timestamp()
+        where transfer_id in (select transfer_id from broadcasts where due_at is not null for update skip locked)`)
+      await settleWithdrawals(pool, index === 0 ? service.networks : overNode)
+    }
+  })
+  // More than one reason not to sign, so that some are cancelled while they are HELD.
+  const target = { kind: 'CUSTOMER', customer_id: customer.customer_id } as const
+  await freeze(service.db, target, 'OPERATOR', 'a leak')
+  // The first third meets the freeze, the last third comes after a withdrawal was signed: both outcomes are seen, however
+  // busy the machine.
+  const [thawsAt, waitsFrom] = [ids.length / 3, (2 * ids.length) / 3]
+  const signed = async () =>
+    (
+      await service.db.query(
+        `select from broadcasts where transfer_id = any ($1) and state in ('SIGNED', 'BROADCAST', 'DONE')
+           and crypto_tx_hash is not null`,
+        [ids],
+      )
+    ).rowCount
+  const outcomes = await Promise.all(
+    ids.map(async (id, index) => {
+      await new Promise((resolve) => setTimeout(resolve, index * 5))
+      if (index === thawsAt) await unfreeze(service.db, target)
+      if (index >= waitsFrom) await expect.poll(signed, { timeout: 30_000 }).toBeGreaterThan(0)
+      // The client and the operator at once.
+      const path = `/v2/transfer/transfers/${id}/cancel`
+      const [byOperator, byClient] = await Promise.all([
+        cancelForOperator(pools[index % 2]!, id).then(
+          ({ changed }) => changed,
+          (error: unknown) => error,
+        ),
+        customer.call<Transfer>('POST', path),
+      ])
+      return { byOperator, byClient }
+    }),
+  )
+  isOver = true
+  await Promise.all(workers)
+  await settle(10)
+
+  let refunded = 0
+  for (const [index, id] of ids.entries()) {
+    const { status, secondary_status } = await read(customer, id)
+    const { byOperator, byClient } = outcomes[index]!
+    const paid = await onChain(id)
+    if (byClient.status === 200) {
+      refunded += 1
+      expect({ status, paid }).toEqual({ status: 'FAILED', paid: 0 })
+      expect(secondary_status).toEqual(CANCELLED_BY[byOperator === true ? 'operator' : 'client'])
+      expect(byClient.body.secondary_status).toEqual(secondary_status)
+      expect(typeof byOperator).toBe('boolean')
+    } else {
+      expect({ status, paid, answered: byClient.status }).toEqual({
+        status: 'COMPLETED',
+        paid: 1,
+        answered: 409,
+      })
+      expect(byOperator).toBeInstanceOf(NotCancellable)
+    }
+  }
+  expect(refunded).toBeGreaterThan(0)
+  expect(refunded).toBeLessThan(ids.length)
+  const { total } = await read(customer, ids[0]!)
+  expect(Number(await available(customer))).toBeCloseTo(before + refunded * Number(total), 6)
+  const { rows } = await service.db.query<{ most: number }>(
+    `select max(count)::int as most from (
+       select count(distinct event) from entries
+       where customer_id = $1 and transfer_id = any ($2) and event in ('SETTLED', 'REFUNDED') group by transfer_id
+     ) ends`,
+    [customer.customer_id, ids],
+  )
+  expect(rows).toEqual([{ most: 1 }])
+  await requireClean()
+})
+
+describe('POST /v2/transfer/transfers/{id}/cancel', () => {
+  const cancel = (customer: TestCustomer, id: string, body?: object) =>
+    customer.call<Transfer>('POST', `/v2/transfer/transfers/${id}/cancel`, body)
+  async function wire(customer: TestCustomer): Promise<Transfer> {
+    const account = await customer.call<{ id: string }>('POST', '/v2/transfer/fiat-accounts', {
+      fiat_account_owner: { institution_details: { name: 'Acme' } },
+      fiat_network_instructions: { wire: { account_number: '000987654321' } },
+    })
+    const { profile_id } = customer
+    const order = { profile_id, asset: 'USD', amount: '10', fiat_account_id: account.body.id }
+    return (await customer.call<Transfer>('POST', '/v2/transfer/fiat-withdrawals', order)).body
+  }
+
+  test.each([
+    ['a crypto withdrawal', withdraw],
+    ['a wire', wire],
+  ])('%s ends FAILED and is refunded; a repeat answers the same record', async (_, make) => {
+    const customer = await newCustomer(service)
+    await credit(service.ledger, customer, 'USD', '100')
+    const created = await make(customer)
+    const answer = await cancel(customer, created.id)
+    expect(answer).toMatchObject({
+      status: 200,
+      body: {
+        ...created,
+        status: 'FAILED',
+        secondary_status: CANCELLED_BY.client,
+        updated_at: expect.any(String) as string,
+      },
+    })
+    expect((await cancel(customer, created.id, {})).body).toEqual(answer.body)
+    expect(await read(customer, created.id)).toEqual(answer.body)
+    expect(await available(customer)).toBe('100')
+    await settle()
+    expect([await available(customer), await onChain(created.id)]).toEqual(['100', 0])
+    await requireClean()
+  })
+
+  test.each(['PROFILE', 'NETWORK'] as const)('also while its %s is frozen', async (kind) => {
+    const customer = await newCustomer(service)
+    await credit(service.ledger, customer, 'USD', '100')
+    const { id } = await withdraw(customer)
+    const { customer_id, profile_id } = customer
+    const target =
+      kind === 'PROFILE' ? { kind, customer_id, profile_id } : { kind, network: 'ETHEREUM' as const }
+    await freeze(service.db, target, 'OPERATOR', 'a leak')
+    try {
+      await settle(2)
+      expect(await cancel(customer, id)).toMatchObject({ status: 200, body: { status: 'FAILED' } })
+      expect(await available(customer)).toBe('100')
+    } finally {
+      await unfreeze(service.db, target)
+    }
+    await requireClean()
+  })
+
+  test('what is signed, has ended or is no withdrawal is refused with its status', async () => {
+    const customer = await newCustomer(service)
+    const deposit = await credit(service.ledger, customer, 'USD', '100')
+    const { id } = await withdraw(customer)
+    const refusal = (transferId: string, status: string, why: string) => ({
+      status: 409,
+      body: {
+        type: expect.stringMatching(/\/problems\/not-cancellable$/) as string,
+        detail: `transfer ${transferId} ${why}`,
+        meta: { id: transferId, status },
+      },
+    })
+    expect(await cancel(customer, deposit.id)).toMatchObject(
+      refusal(deposit.id, 'COMPLETED', 'is no withdrawal'),
+    )
+    const broadcast = () => Promise.reject(new NodeRefusal('no'))
+    await settleWithdrawals(
+      service.db,
+      new Map([...service.networks].map(([network, one]) => [network, { ...one, broadcast }])),
+    )
+    expect(await cancel(customer, id)).toMatchObject(
+      refusal(id, 'PENDING', 'is signed: it may be paid already'),
+    )
+    await settle()
+    expect(await cancel(customer, id)).toMatchObject(refusal(id, 'COMPLETED', 'is COMPLETED'))
+    expect(await onChain(id)).toBe(1)
+    await requireClean()
+  })
+
+  const callerWith = async ({ customer_id }: TestCustomer, scope: Scope) =>
+    caller(
+      service.app,
+      await fetchToken(service.app, await createApiClient(service.db, customer_id, [scope])),
+    )
+  test('either scope passes, and the one of its type is needed', async () => {
+    const customer = await newCustomer(service)
+    await credit(service.ledger, customer, 'USD', '100')
+    const made = { CRYPTO: await withdraw(customer), WIRE: await wire(customer) }
+    const SCOPE = {
+      CRYPTO: 'transfer:write_crypto_withdrawal',
+      WIRE: 'transfer:write_fiat_withdrawal',
+    } as const
+    const holders = {
+      CRYPTO: await callerWith(customer, SCOPE.CRYPTO),
+      WIRE: await callerWith(customer, SCOPE.WIRE),
+    }
+    for (const [type, other] of [
+      ['CRYPTO', 'WIRE'],
+      ['WIRE', 'CRYPTO'],
+    ] as const) {
+      const path = `/v2/transfer/transfers/${made[type].id}/cancel`
+      expect(await holders[other]('POST', path)).toMatchObject({
+        status: 403,
+        body: { meta: { required_scope: SCOPE[type], found_scopes: [SCOPE[other]] } },
+      })
+      expect(await read(customer, made[type].id)).toEqual(made[type])
+      expect(await holders[type]('POST', path)).toMatchObject({ status: 200, body: { status: 'FAILED' } })
+    }
+    expect(await available(customer)).toBe('100')
+  })
+})

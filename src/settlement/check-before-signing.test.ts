@@ -1,0 +1,214 @@
+/*
+ * What is PENDING and not signed can be stopped: a freeze, and the standing of its account or identity, are read again
+ * in the transaction that signs. What is stopped waits with the reason, moves no money, and goes on once it may.
+ */
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import {
+  credit,
+  newCustomer,
+  startTestService,
+  withdrawalOf,
+  type TestCustomer,
+  type TestService,
+} from '../../test/support.ts'
+import { setAccountDisabled } from '../accounts/set-account-disabled.ts'
+import { openDatabase, tookTooLong, transaction } from '../db/database.ts'
+import { freeze, freezesOfSigning, unfreeze, waitForSigning, type FreezeTarget } from '../records/freezes.ts'
+import { verify } from '../ledger/verify.ts'
+import { NodeRefusal } from '../networks/node-failure.ts'
+import { settleWithdrawals } from './settle-withdrawals.ts'
+
+const SOLANA = '4fYNw3dojWmQ4dXtSGE9epjRGy9pFSx62YypT7avPYvA'
+
+let service: TestService
+beforeAll(async () => {
+  service = await startTestService()
+})
+afterAll(() => service.close())
+afterEach(async () => {
+  await service.db.query('delete from freezes')
+})
+
+async function withdraw(customer: TestCustomer, changes: Record<string, unknown> = {}): Promise<string> {
+  await credit(
+    service.ledger,
+    { ...customer, profile_id: (changes.profile_id as string) ?? customer.profile_id },
+    'USD',
+    '20',
+  )
+  const { status, body } = await customer.call(
+    'POST',
+    '/v2/transfer/crypto-withdrawals',
+    withdrawalOf(customer, changes),
+  )
+  expect({ status, body }).toMatchObject({ status: 200, body: { status: 'PENDING' } })
+  return body.id as string
+}
+
+async function settle(rounds = 5): Promise<void> {
+  for (let round = 1; round <= rounds; round++) {
+    await service.db.query('update broadcasts set due_at = clock_timestamp() where due_at is not null')
+    await settleWithdrawals(service.db, service.networks)
+  }
+}
+
+/** How far a withdrawal is, why it waits, and how many transactions of it are on its network. */
+async function read(transferId: string) {
+  const { rows } = await service.db.query<{
+    status: string
+    waiting_reason: string | null
+    on_chain: number
+  }>(
+    `select t.status, b.waiting_reason,
+            (select count(*)::int from simulated_chain
+             where position(convert_to($1, 'UTF8') in raw_transaction) > 0) as on_chain
+     from transfers t left join broadcasts b on b.customer_id = t.customer_id and b.transfer_id = t.id
+     where t.id = $1::uuid`,
+    [transferId],
+  )
+  return rows[0]!
+}
+const stopped = (reason: string) => ({ status: 'PENDING', waiting_reason: reason, on_chain: 0 })
+const done = { status: 'COMPLETED', waiting_reason: null, on_chain: 1 }
+
+const targets: [
+  FreezeTarget['kind'],
+  (customer: TestCustomer) => FreezeTarget,
+  (customer: TestCustomer) => string,
+][] = [
+  ['ALL', () => ({ kind: 'ALL' }), () => 'everything is frozen (OPERATOR): a leak'],
+  [
+    'NETWORK',
+    () => ({ kind: 'NETWORK', network: 'ETHEREUM' }),
+    () => 'network ETHEREUM is frozen (OPERATOR): a leak',
+  ],
+  [
+    'CUSTOMER',
+    ({ customer_id }) => ({ kind: 'CUSTOMER', customer_id }),
+    ({ customer_id }) => `customer ${customer_id} is frozen (OPERATOR): a leak`,
+  ],
+  [
+    'PROFILE',
+    ({ customer_id, profile_id }) => ({ kind: 'PROFILE', customer_id, profile_id }),
+    ({ profile_id }) => `profile ${profile_id} is frozen (OPERATOR): a leak`,
+  ],
+]
+
+test.each(targets)(
+  'a freeze of %s stops what is not signed, and nothing else',
+  async (kind, targetOf, reasonOf) => {
+    const [customer, other] = [await newCustomer(service), await newCustomer(service)]
+    const profile = await customer.call<{ id: string }>('POST', '/v2/profiles', { nickname: 'Second' })
+    const mine = await withdraw(customer)
+    const others: Record<string, string> = {
+      NETWORK: await withdraw(customer, {
+        asset: 'USDG',
+        crypto_network: 'SOLANA',
+        destination_address: SOLANA,
+      }),
+      PROFILE: await withdraw(customer, { profile_id: profile.body.id }),
+      CUSTOMER: await withdraw(other),
+    }
+    const goesOn: Record<typeof kind, string[]> = {
+      ALL: [],
+      NETWORK: ['NETWORK'],
+      CUSTOMER: ['CUSTOMER'],
+      PROFILE: ['PROFILE', 'CUSTOMER'],
+    }
+    await freeze(service.db, targetOf(customer), 'OPERATOR', 'a leak')
+    await settle()
+    expect(await read(mine)).toEqual(stopped(reasonOf(customer)))
+    for (const [name, id] of Object.entries(others))
+      expect([name, (await read(id)).on_chain]).toEqual([name, goesOn[kind].includes(name) ? 1 : 0])
+
+    await unfreeze(service.db, targetOf(customer))
+    await settle()
+    for (const id of [mine, ...Object.values(others)]) expect(await read(id)).toEqual(done)
+    expect((await verify(service.db)).disagreements).toEqual([])
+  },
+)
+
+test('the standing of identity, account and profile is read again, and what it stops goes on when it is restored', async () => {
+  const customer = await newCustomer(service)
+  const identity = await customer.call<{ id: string }>('POST', '/v2/identity/identities', {
+    ref_id: 'ada',
+    person_details: { first_name: 'Ada', last_name: 'Example' },
+  })
+  expect(identity).toMatchObject({ status: 200 })
+  const identity_id = identity.body.id
+  const statusPath = `/v2/identity/identities/${identity_id}/sandbox-status`
+  await customer.call('PUT', statusPath, { status: 'APPROVED' })
+  const made = await customer.call<{ id: string; profile_id: string }>('POST', '/v2/identity/accounts', {
+    account: { ref_id: 'ada', identity_id },
+    create_profile: true,
+  })
+  expect(made).toMatchObject({ status: 200 })
+  const { id: account_id, profile_id } = made.body
+  const withdrawals = {
+    identity: await withdraw(customer, { identity_id }),
+    account: await withdraw(customer, { account_id }),
+    profile: await withdraw(customer, { profile_id }),
+  }
+  const nobody = await withdraw(customer)
+
+  await customer.call('PUT', statusPath, { status: 'DENIED' })
+  await settle()
+  expect(await read(nobody)).toEqual(done)
+  const denied = stopped(
+    `identity ${identity_id} is DENIED: nothing can be withdrawn for it, and it is given no deposit address, until it is APPROVED`,
+  )
+  for (const id of Object.values(withdrawals)) expect(await read(id)).toEqual(denied)
+
+  await customer.call('PUT', statusPath, { status: 'APPROVED' })
+  await setAccountDisabled(service.db, account_id, { admin_disabled: true })
+  await settle()
+  expect(await read(withdrawals.identity)).toEqual(done)
+  const disabled = stopped(`account ${account_id} is DISABLED: nothing can be withdrawn for it`)
+  expect([await read(withdrawals.account), await read(withdrawals.profile)]).toEqual([disabled, disabled])
+
+  await setAccountDisabled(service.db, account_id, { admin_disabled: false })
+  await settle()
+  expect([await read(withdrawals.account), await read(withdrawals.profile)]).toEqual([done, done])
+  expect((await verify(service.db)).disagreements).toEqual([])
+})
+
+test('a withdrawal that is signed is broadcast and completed, whatever is frozen meanwhile', async () => {
+  const customer = await newCustomer(service)
+  const signed = await withdraw(customer)
+  // The first claim signs, and broadcasts in the next: here the network takes nothing yet.
+  const broadcast = () => Promise.reject(new NodeRefusal('no'))
+  await settleWithdrawals(
+    service.db,
+    new Map([...service.networks].map(([network, adapter]) => [network, { ...adapter, broadcast }])),
+  )
+  const { rows } = await service.db.query('select state from broadcasts where transfer_id = $1', [signed])
+  expect(rows).toEqual([{ state: 'SIGNED' }])
+  await freeze(service.db, { kind: 'ALL' }, 'OPERATOR', 'a leak')
+  await settle()
+  expect(await read(signed)).toEqual(done)
+})
+
+test('a freeze can wait for the transactions that sign: those that began later see it', async () => {
+  const pool = openDatabase(service.url, { max: 3, onError: () => undefined })
+  try {
+    const signing = await pool.connect()
+    await signing.query('begin')
+    const target = { network: 'ETHEREUM' }
+    expect(await freezesOfSigning(signing, target)).toEqual([])
+    await freeze(pool, { kind: 'NETWORK', network: 'ETHEREUM' }, 'OPERATOR', 'a leak')
+    const waited = (ms: number) => transaction(pool, (tx) => waitForSigning(tx, ms))
+    const late = await waited(50).catch((error: unknown) => error)
+    expect(tookTooLong(late)).toBe(true)
+
+    let isOver = false
+    const waiting = waited(10_000).then(() => (isOver = true))
+    const later = transaction(pool, (tx) => freezesOfSigning(tx, target))
+    expect(isOver).toBe(false)
+    await signing.query('commit')
+    signing.release()
+    await waiting
+    expect(await later).toMatchObject([{ kind: 'NETWORK', subject: 'ETHEREUM', detail: 'a leak' }])
+  } finally {
+    await pool.end()
+  }
+})

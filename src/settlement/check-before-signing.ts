@@ -1,0 +1,135 @@
+import type { Transaction } from '../db/database.ts'
+import { parseAmount } from '../assets/amount.ts'
+import { decimalsOf, type CryptoNetwork } from '../assets/catalogue.ts'
+import { Problem } from '../contract/problems.ts'
+import { Balances } from '../ledger/balances.ts'
+import { OwnCustody, readSignable } from '../movements/own-custody.ts'
+import { describeFreeze, freezesOfSigning, type Freeze } from '../records/freezes.ts'
+import { PLATFORM_ID } from '../records/treasury.ts'
+import { Holders, type Holder } from '../records/holders.ts'
+import type { Network, NetworkAdapter, Refusal, Withdrawal } from '../networks/network.ts'
+
+/** Whether a withdrawal may be signed now: it may, it waits for the reason given, or it is refused and refunded. */
+export type SigningDecision =
+  { outcome: 'SIGN' } | { outcome: 'WAITS'; reason: string } | { outcome: 'REFUSED'; refusal: Refusal }
+
+type Claimed = Pick<Withdrawal, 'transfer_id' | 'asset' | 'amount' | 'consolidation_fee_max'>
+
+/** A withdrawal as its transfer and its profile name whose money it takes. */
+interface Held extends Holder {
+  transfer_id: string
+}
+
+/**
+ * Decides for each withdrawal whether it may be signed, in the transaction that keeps what is signed. What was true when
+ * it was accepted is read again: freezes, the standing of its account, its profile's account and its identity, and in a
+ * sandbox what has come in over a real network for its customer.
+ * None of these refuses a withdrawal for good, because each can be taken back: it waits, and can be cancelled. Gives a
+ * decision for each of `claimed`, by its transfer_id.
+ */
+export async function checkBeforeSigning(
+  tx: Transaction,
+  { customer_id, network }: { customer_id: string; network: Network },
+  claimed: readonly Claimed[],
+  { paysDepositsOnly }: Pick<NetworkAdapter, 'paysDepositsOnly'>,
+): Promise<Map<string, SigningDecision>> {
+  if (customer_id === PLATFORM_ID) return checkTreasury(tx, network, claimed)
+  const transferIds = claimed.map(({ transfer_id }) => transfer_id)
+  const withdrawals = await selectHeld(tx, customer_id, transferIds)
+  const profileIds = [...new Set(withdrawals.map(({ profile_id }) => profile_id))]
+  const freezes = await freezesOfSigning(tx, { network, customer_id, profile_ids: profileIds })
+  const holders = await Holders.read(tx, customer_id, new Balances([]), profileIds, withdrawals)
+  const isLimited = paysDepositsOnly === true && network !== 'WIRE'
+  const assets = claimed.map(({ asset }) => asset)
+  const ownCustody = new OwnCustody(
+    isLimited ? await readSignable(tx, customer_id, network, assets) : new Map(),
+  )
+  const amounts = new Map(claimed.map((one) => [one.transfer_id, one]))
+  const notPaidIn = ({ transfer_id, profile_id }: Held) => {
+    const { asset, amount } = amounts.get(transfer_id)!
+    const route = { crypto_network: network as CryptoNetwork, asset }
+    return refusalOf(() => ownCustody.take(profile_id, route, parseAmount(amount, decimalsOf(asset))!))
+  }
+  return new Map(
+    withdrawals.map((withdrawal) => {
+      const reason =
+        frozen(freezes, withdrawal) ??
+        barred(holders, withdrawal) ??
+        (isLimited ? notPaidIn(withdrawal) : undefined)
+      return [
+        withdrawal.transfer_id,
+        reason === undefined ? { outcome: 'SIGN' } : { outcome: 'WAITS', reason },
+      ]
+    }),
+  )
+}
+
+/**
+ * Of the platform's own transfers: nothing is signed on a frozen network, and nothing goes to cold storage while a
+ * customer's withdrawal waits for the hot wallet. A consolidation may be what that withdrawal waits for.
+ */
+async function checkTreasury(
+  tx: Transaction,
+  network: Network,
+  claimed: readonly Claimed[],
+): Promise<Map<string, SigningDecision>> {
+  const [freeze] = await freezesOfSigning(tx, { network })
+  const { rowCount: waiting } = await tx.query(
+    `
+    select from broadcasts
+    where network = $1 and customer_id <> $2 and state = 'HELD' and due_at is not null
+      and waiting_reason like 'the hot wallet has %'
+    limit 1`,
+    [network, PLATFORM_ID],
+  )
+  const reasonFor = ({ consolidation_fee_max }: Claimed) => {
+    if (freeze !== undefined) return describeFreeze(freeze)
+    const isSend = (consolidation_fee_max ?? null) === null
+    return isSend && waiting !== 0 ? "customers' withdrawals wait for the hot wallet" : undefined
+  }
+  return new Map(
+    claimed.map((one) => {
+      const reason = reasonFor(one)
+      return [one.transfer_id, reason === undefined ? { outcome: 'SIGN' } : { outcome: 'WAITS', reason }]
+    }),
+  )
+}
+
+async function selectHeld(tx: Transaction, customerId: string, transferIds: string[]): Promise<Held[]> {
+  const { rows } = await tx.query<{
+    transfer_id: string
+    profile_id: string
+    account_id: string | null
+    identity_id: string | null
+  }>(
+    `
+    select id as transfer_id, profile_id, account_id, identity_id
+    from transfers
+    where customer_id = $1 and id = any ($2::uuid[])
+    order by id`,
+    [customerId, transferIds],
+  )
+  return rows.map(({ account_id, identity_id, ...row }) => ({
+    ...row,
+    account_id: account_id ?? undefined,
+    identity_id: identity_id ?? undefined,
+  }))
+}
+
+function frozen(freezes: Freeze[], { profile_id }: Held): string | undefined {
+  const freeze = freezes.find(({ kind, subject }) => kind !== 'PROFILE' || subject.endsWith(`/${profile_id}`))
+  return freeze && describeFreeze(freeze)
+}
+
+const barred = (holders: Holders, withdrawal: Held) => refusalOf(() => holders.require(withdrawal))
+
+/** The refusal that a new withdrawal of the same holder would be answered with, in its words. */
+function refusalOf(check: () => void): string | undefined {
+  try {
+    check()
+    return undefined
+  } catch (error) {
+    if (error instanceof Problem) return error.detail
+    throw error
+  }
+}

@@ -1,0 +1,348 @@
+/*
+ * What has come in on a network is credited: once, however often it is read and by however many workers; nothing else
+ * is held up by what cannot be credited; and what Bursar itself sends to an address that it gave out arrives there.
+ */
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { fund, newCustomer, startTestService, withdrawalOf } from '../../test/support.ts'
+import { hurry } from '../../test/work-off.ts'
+import type { TestCustomer, TestService } from '../../test/support.ts'
+import { openDatabase } from '../db/database.ts'
+import { Ledger, type View } from '../movements/ledger.ts'
+import { ADDRESSES_PER_PROFILE_MAX, type DepositAddress } from '../records/deposit-address.ts'
+import type { Transfer } from '../ledger/transfer.ts'
+import { verify } from '../ledger/verify.ts'
+import type { Arrival, DepositScan, NetworkAdapter, Networks } from '../networks/network.ts'
+import { creditDeposits } from './credit-deposits.ts'
+import { settleWithdrawals } from './settle-withdrawals.ts'
+
+let service: TestService
+beforeAll(async () => {
+  service = await startTestService()
+})
+afterAll(() => service.close())
+
+/** A network that gives these arrivals every time, with a cursor that counts its calls. */
+function networkOf(arrivals: Arrival[]): { networks: Networks; cursors: (string | null)[] } {
+  const cursors: (string | null)[] = []
+  const read: NetworkAdapter['arrivals'] = async (cursor) => {
+    cursors.push(cursor)
+    return { cursor: String(Number(cursor ?? 0) + 1), arrivals }
+  }
+  const adapter = { ...service.networks.get('ETHEREUM')!, arrivals: read }
+  return { networks: new Map([['ETHEREUM', adapter]]), cursors }
+}
+
+const giveAddress = async (customer: TestCustomer, changes: object = {}) =>
+  (
+    await customer.call<DepositAddress>('POST', '/v2/transfer/deposit-addresses', {
+      profile_id: customer.profile_id,
+      crypto_network: 'ETHEREUM',
+      ...changes,
+    })
+  ).body
+
+let made = 0
+const arrivalAt = (address: string, changes: Partial<Arrival> = {}): Arrival => ({
+  address,
+  asset: 'USDP',
+  amount: '25.5',
+  crypto_tx_hash: `0x${String(++made).padStart(64, '0')}`,
+  crypto_tx_index: '0',
+  ...changes,
+})
+
+const transfersOf = async (customer: TestCustomer) =>
+  (await customer.call<{ items: Transfer[] }>('GET', '/v2/transfer/transfers?order=ASC')).body.items
+
+async function cursorOf(network: string): Promise<string | undefined> {
+  const text = 'select cursor from network_cursors where network = $1'
+  return (await service.db.query<{ cursor: string }>(text, [network])).rows[0]?.cursor
+}
+
+test('an arrival is credited to the profile of its address, with what the address says', async () => {
+  const customer = await newCustomer(service)
+  const place = await giveAddress(customer, { metadata: { order: '1041' } })
+  const arrival = arrivalAt(place.address, { crypto_tx_index: '7' })
+  const { networks } = networkOf([arrival])
+  expect(await creditDeposits({ ...service, networks })).toBe(1)
+  const { address: destination_address, asset, amount, crypto_tx_hash, crypto_tx_index } = arrival
+  expect(await transfersOf(customer)).toEqual([
+    expect.objectContaining({
+      type: 'CRYPTO_DEPOSIT',
+      direction: 'CREDIT',
+      status: 'COMPLETED',
+      profile_id: customer.profile_id,
+      crypto_network: 'ETHEREUM',
+      metadata: { order: '1041' },
+      notional_value: '25.5',
+      ...{ destination_address, asset, amount, crypto_tx_hash, crypto_tx_index },
+    }),
+  ])
+})
+
+test('however often a block is read, and by several workers at once, it is credited once', async () => {
+  const customer = await newCustomer(service)
+  const { address } = await giveAddress(customer)
+  const first = arrivalAt(address)
+  const arrivals = [first, { ...first, crypto_tx_index: '1' }, arrivalAt(address, { amount: '1' })]
+  const { networks, cursors } = networkOf(arrivals)
+  const other = openDatabase(service.url, { max: 4, onError: () => undefined })
+  try {
+    const contexts = [service.db, other].map((db) => {
+      return { db, ledger: new Ledger(db), networks, settings: service.settings }
+    })
+    const counts = await Promise.all([...contexts, ...contexts].map((context) => creditDeposits(context)))
+    await creditDeposits(contexts[1]!)
+    expect(counts.reduce((sum, count) => sum + count)).toBe(3)
+  } finally {
+    await other.end()
+  }
+  expect((await transfersOf(customer)).map(({ amount }) => amount).sort()).toEqual(['1', '25.5', '25.5'])
+  expect(cursors.length).toBeGreaterThan(1)
+  expect(await cursorOf('ETHEREUM')).toBe(String(Number(cursors.at(-1)) + 1))
+})
+
+test('what is nothing, of no known asset or at no known address is passed over', async () => {
+  const customer = await newCustomer(service)
+  const { address } = await giveAddress(customer)
+  const { networks } = networkOf([
+    arrivalAt(address, { amount: '0' }),
+    arrivalAt(address, { asset: 'SPAM' }),
+    arrivalAt('0x000000000000000000000000000000000000dEaD'),
+    arrivalAt(address, { amount: '5' }),
+  ])
+  expect(await creditDeposits({ ...service, networks })).toBe(1)
+  expect((await transfersOf(customer)).map(({ amount }) => amount)).toEqual(['5'])
+})
+
+/** What waits at an address, with why. */
+const waitingAt = async (address: string) =>
+  (
+    await service.db.query<{ amount: string; reason: string; detail: string }>(
+      `select amount, reason, detail from incoming_transfers
+       where address = $1 and state = 'WAITING' order by amount`,
+      [address],
+    )
+  ).rows
+
+test('one that cannot be credited waits in its record, holds up no other, and is credited later', async () => {
+  const customer = await newCustomer(service)
+  const { address } = await giveAddress(customer)
+  const before = await cursorOf('ETHEREUM')
+  const { networks } = networkOf([
+    arrivalAt(address, { amount: '7' }),
+    arrivalAt(address, { amount: '8' }),
+    arrivalAt(address, { amount: '9' }),
+  ])
+  const { ledger } = service
+  let failed = false
+  const broken = {
+    submit(...movement: Parameters<Ledger['submit']>) {
+      if (failed) return ledger.submit(...movement)
+      failed = true
+      return Promise.reject(new Error('not this time'))
+    },
+  } as Ledger
+  expect(await creditDeposits({ ...service, ledger: broken, networks })).toBe(2)
+  expect((await transfersOf(customer)).length).toBe(2)
+  expect(await cursorOf('ETHEREUM')).not.toBe(before)
+  expect(await waitingAt(address)).toMatchObject([{ reason: 'FAILED', detail: 'not this time' }])
+  await hurry(service.db)
+  // Nothing new has come in: the record alone is what is tried again.
+  expect(await creditDeposits({ ...service, ledger: broken, networks: networkOf([]).networks })).toBe(1)
+  expect((await transfersOf(customer)).map(({ amount }) => amount).sort()).toEqual(['7', '8', '9'])
+  expect(await waitingAt(address)).toEqual([])
+})
+
+test('an address that two records give to different profiles is credited to neither', async () => {
+  const [customer, other] = [await newCustomer(service), await newCustomer(service)]
+  const { address } = await giveAddress(customer)
+  const copied = await giveAddress(other)
+  await service.owner.query('update deposit_addresses set address = $1 where id = $2', [address, copied.id])
+  const { networks } = networkOf([arrivalAt(address)])
+  expect(await creditDeposits({ ...service, networks })).toBe(0)
+  expect(await waitingAt(address)).toMatchObject([
+    { reason: 'FAILED', detail: 'its deposit address belongs to more than one profile' },
+  ])
+  expect([...(await transfersOf(customer)), ...(await transfersOf(other))]).toEqual([])
+})
+
+test('small deposits are credited once they come to the minimum together, each once', async () => {
+  const customer = await newCustomer(service)
+  const [{ address }, elsewhere] = [await giveAddress(customer), await giveAddress(customer)]
+  const credited = async (...amounts: [string, string][]) => {
+    const { networks } = networkOf(amounts.map(([to, amount]) => arrivalAt(to, { amount })))
+    const adapter = { ...networks.get('ETHEREUM')!, minimumDeposit: () => '5' }
+    return creditDeposits({ ...service, networks: new Map([['ETHEREUM', adapter]]) })
+  }
+  expect(await credited([address, '2'], [elsewhere.address, '4.99'], [address, '2.5'])).toBe(0)
+  expect(await waitingAt(address)).toMatchObject([
+    { amount: '2', reason: 'BELOW_MINIMUM', detail: 'below the minimum deposit of 5 USDP' },
+    { amount: '2.5', reason: 'BELOW_MINIMUM' },
+  ])
+  await hurry(service.db)
+  expect(await credited()).toBe(0)
+  expect(await credited([address, '0.5'])).toBe(3)
+  expect((await transfersOf(customer)).map(({ amount }) => amount).sort()).toEqual(['0.5', '2', '2.5'])
+  // What comes after that begins anew, and what is above it waits for nothing.
+  expect(await credited([address, '1'], [elsewhere.address, '5'])).toBe(2)
+  expect(await waitingAt(address)).toMatchObject([{ amount: '1' }])
+  expect((await verify(service.db)).disagreements).toEqual([])
+})
+
+test('small deposits that came to the minimum are credited after a crash, though only some of them were', async () => {
+  const customer = await newCustomer(service)
+  const { address } = await giveAddress(customer)
+  const { networks } = networkOf([arrivalAt(address, { amount: '3' }), arrivalAt(address, { amount: '2' })])
+  const adapter = { ...networks.get('ETHEREUM')!, minimumDeposit: () => '5' }
+  const dying = {
+    submit(...[id, movement]: Parameters<Ledger['submit']>) {
+      const { amount } = movement.decide({
+        now: { micros: 0, text: '' },
+        newId: () => '',
+        rule: () => undefined,
+      } as unknown as View).transfer
+      return amount === '2' ? Promise.reject(new Error('died')) : service.ledger.submit(id, movement)
+    },
+  } as Ledger
+  const context = { ...service, networks: new Map([['ETHEREUM', adapter]]) as Networks }
+  expect(await creditDeposits({ ...context, ledger: dying })).toBe(1)
+  await hurry(service.db)
+  expect(await creditDeposits(context)).toBe(1)
+  expect((await transfersOf(customer)).map(({ amount }) => amount)).toEqual(['3', '2'])
+})
+
+test('a network that does not answer holds up no other', async () => {
+  const customer = await newCustomer(service)
+  const { address } = await giveAddress(customer)
+  const silent = {
+    ...service.networks.get('BASE')!,
+    arrivals: () => Promise.reject(new Error('no answer')),
+  }
+  const { networks } = networkOf([arrivalAt(address)])
+  await expect(
+    creditDeposits({ ...service, networks: new Map([['BASE', silent], ...networks]) }),
+  ).rejects.toThrow('1 networks')
+  expect(await transfersOf(customer)).toHaveLength(1)
+})
+
+test('a network that hangs delays no other', async () => {
+  const customer = await newCustomer(service)
+  const { address } = await giveAddress(customer)
+  let answer = () => undefined as void
+  const hanging = {
+    ...service.networks.get('BASE')!,
+    arrivals: () =>
+      new Promise<DepositScan>((resolve) => (answer = () => resolve({ cursor: '1', arrivals: [] }))),
+  }
+  const { networks } = networkOf([arrivalAt(address)])
+  const round = creditDeposits({ ...service, networks: new Map([['BASE', hanging], ...networks]) })
+  await expect.poll(() => transfersOf(customer)).toHaveLength(1)
+  answer()
+  expect(await round).toBe(1)
+})
+
+test('it sets off the rule that waits at the address', async () => {
+  const customer = await newCustomer(service)
+  const { body } = await customer.call<{ rule: { id: string; source: { crypto: { address: string } } } }>(
+    'POST',
+    '/v2/orchestration/rules',
+    {
+      ref_id: 'arrivals',
+      profile_id: customer.profile_id,
+      source_asset: 'USDP',
+      destination_asset: 'USD',
+      source: { crypto: { network: 'ETHEREUM' } },
+    },
+  )
+  const { networks } = networkOf([arrivalAt(body.rule.source.crypto.address)])
+  await creditDeposits({ ...service, networks })
+  const list = await customer.call<{ items: object[] }>('GET', '/v2/orchestration/orchestrations')
+  expect(list.body.items).toEqual([
+    expect.objectContaining({ orchestration_rule_id: body.rule.id, source_amount: '25.5' }),
+  ])
+})
+
+test('on the simulated networks, a withdrawal to an address that was given out arrives there, once', async () => {
+  await service.owner.query('delete from network_cursors')
+  const [from, to] = [await newCustomer(service), await newCustomer(service)]
+  await fund(from, '100')
+  const { address } = await giveAddress(to)
+  const sent = await from.call<Transfer>(
+    'POST',
+    '/v2/transfer/crypto-withdrawals',
+    withdrawalOf(from, { destination_address: address.toLowerCase(), amount: '40' }),
+  )
+  await expect
+    .poll(
+      async () => {
+        await settleWithdrawals(service.db, service.networks)
+        await creditDeposits(service)
+        return (await transfersOf(to)).map(({ type, amount }) => ({ type, amount }))
+      },
+      { timeout: 10_000 },
+    )
+    .toEqual([{ type: 'CRYPTO_DEPOSIT', amount: '40' }])
+  await creditDeposits(service)
+  // It may arrive a round before the withdrawal itself is told that it is confirmed.
+  await hurry(service.db)
+  await settleWithdrawals(service.db, service.networks)
+  const [arrived, ...others] = await transfersOf(to)
+  expect(others).toEqual([])
+  const { body } = await from.call<Transfer>('GET', `/v2/transfer/transfers/${sent.body.id}`)
+  expect(arrived!.crypto_tx_hash).toBe(body.crypto_tx_hash)
+  expect((await verify(service.db)).disagreements).toEqual([])
+})
+
+test('what is withdrawn to a deposit address over a simulated network arrives though the clock moves', async () => {
+  const [from, to] = [await newCustomer(service), await newCustomer(service)]
+  await fund(from, '100')
+  const { address } = await giveAddress(to)
+  const arrives = async (amount: string) => {
+    await from.call(
+      'POST',
+      '/v2/transfer/crypto-withdrawals',
+      withdrawalOf(from, { destination_address: address, amount }),
+    )
+    await expect
+      .poll(
+        async () => {
+          await settleWithdrawals(service.db, service.networks)
+          await creditDeposits(service)
+          return (await transfersOf(to)).map((one) => one.amount)
+        },
+        { timeout: 10_000 },
+      )
+      .toContain(amount)
+  }
+  await arrives('10')
+  // As if the clock had been an hour ahead when that was broadcast, and was set back since.
+  await service.db.query(`
+    update simulated_chain set broadcast_at = broadcast_at + interval '1 hour'`)
+  await arrives('11')
+  // As if the clock had been an hour behind when this was broadcast.
+  await service.db.query(`
+    update simulated_chain set broadcast_at = broadcast_at - interval '2 hours'`)
+  await arrives('12')
+  // As an earlier version left it: nobody knows what of it arrives.
+  await service.db.query('update simulated_chain set arrives = null')
+  await creditDeposits(service)
+  expect((await transfersOf(to)).map(({ amount }) => amount)).toEqual(['10', '11', '12'])
+})
+
+test('a profile has a limited number of deposit addresses', async () => {
+  const customer = await newCustomer(service)
+  const first = await giveAddress(customer)
+  await service.db.query(
+    `insert into deposit_addresses (customer_id, id, profile_id, crypto_network, address, conversion_target_asset, created_at)
+     select customer_id, gen_random_uuid(), profile_id, crypto_network, 'copy ' || n, conversion_target_asset, created_at
+     from deposit_addresses cross join generate_series(2, $2) as n
+     where id = $1`,
+    [first.id, ADDRESSES_PER_PROFILE_MAX],
+  )
+  const asked = { profile_id: customer.profile_id, crypto_network: 'ETHEREUM' }
+  expect(await customer.call('POST', '/v2/transfer/deposit-addresses', asked)).toMatchObject({
+    status: 400,
+    body: { detail: `profile_id ${customer.profile_id} has 10000 deposit addresses, the most there may be` },
+  })
+})

@@ -1,0 +1,322 @@
+import { parseStoredAmount } from '../assets/amount.ts'
+import { findAsset, type CryptoNetwork } from '../assets/catalogue.ts'
+import { transaction, violatedConstraint, type Database } from '../db/database.ts'
+import type { Context } from '../http/operation.ts'
+import { deposit } from '../movements/deposit.ts'
+import { freeze } from '../records/freezes.ts'
+import { selectOrchestratedPayments } from '../records/orchestration.ts'
+import { notionalUsd, usdPrices, type UsdPrices } from '../records/usd-prices.ts'
+import { canonicalAddress } from '../networks/addresses.ts'
+import { ChainReorganised, type NetworkAdapter } from '../networks/network.ts'
+import { isReorganised, stopForReorganisation, takeBack } from './deposit-reorganisations.ts'
+import {
+  arrivalOf,
+  clearMinimum,
+  keepWaiting,
+  markCredited,
+  recordIncoming,
+  selectDue,
+  selectOwners,
+  type IncomingTransfer,
+  type Owner,
+  type WaitingReason,
+} from './incoming-transfers.ts'
+
+type Crediting = Pick<Context, 'db' | 'ledger' | 'settings'>
+
+/** What a round on one network came to. */
+export interface DepositRound {
+  credited: number
+  /** There is more to read at once. */
+  isBehind: boolean
+  /** Deposits that began to wait in this round, by why. Small ones are none of them. */
+  waiting: ReadonlyMap<WaitingReason, number>
+}
+
+/**
+ * Credits what has come in at deposit addresses on the networks that can be read (spec 2.1, crypto deposits), each network by
+ * itself: a node that hangs delays no other network. Gives how many deposits it credited. Throws what failed, after all
+ * networks have ended.
+ */
+export async function creditDeposits(context: Crediting & Pick<Context, 'networks'>): Promise<number> {
+  const rounds = await Promise.allSettled(
+    readable(context.networks).map(([network, adapter]) => creditDepositsOn(context, network, adapter)),
+  )
+  const failures = rounds.flatMap((round) => (round.status === 'rejected' ? [round.reason as unknown] : []))
+  if (failures.length > 0)
+    throw new AggregateError(failures, `deposits on ${failures.length} networks were not read`)
+  return rounds.reduce((sum, round) => sum + (round.status === 'fulfilled' ? round.value.credited : 0), 0)
+}
+
+/** The networks that can be read for deposits. */
+export const readable = (networks: Context['networks']): [CryptoNetwork, NetworkAdapter][] =>
+  [...networks].flatMap(([network, adapter]): [CryptoNetwork, NetworkAdapter][] =>
+    network === 'WIRE' || adapter.arrivals === undefined ? [] : [[network, adapter]],
+  )
+
+/**
+ * Reads one network on from its cursor, and credits what it found and what has waited. What was found is recorded with the
+ * cursor; one deposit that cannot be credited waits in its record, and holds up neither the others nor the
+ * cursor. An output or log is credited once, which the database guarantees. Throws when the node does not answer.
+ */
+export async function creditDepositsOn(
+  context: Crediting,
+  network: CryptoNetwork,
+  adapter: NetworkAdapter,
+): Promise<DepositRound> {
+  const waiting = new Map<WaitingReason, number>()
+  if (await isReorganised(context.db, network)) return { credited: 0, isBehind: false, waiting }
+  const failures: unknown[] = []
+  const failed = (error: unknown) => void failures.push(error)
+  const isBehind = await readOn(context.db, network, adapter).catch(failed)
+  const credited = await creditWaiting(context, network, adapter, waiting).catch(failed)
+  if (failures.length > 0) throw failures[0]
+  return { credited: credited ?? 0, isBehind: isBehind ?? false, waiting }
+}
+
+// ---------------------------------------------------------------------------------------------- reading
+
+/** A worker that reads a network has it for so long; another one looks again then. */
+const LEASE_SECONDS = 30
+
+/** Reads a network on from its cursor, unless another worker does. Gives whether there is more to read at once. */
+async function readOn(db: Database, network: CryptoNetwork, adapter: NetworkAdapter): Promise<boolean> {
+  if (adapter.arrivals === undefined) return false
+  const lease = await takeLease(db, network)
+  if (lease === undefined) return false
+  try {
+    // No transaction is open meanwhile: nodes may take long, and connections are few.
+    const scan = await adapter.arrivals(lease.cursor)
+    // Before the cursor moves on: what is taken back is said once.
+    if (scan.removed !== undefined) await takeBack(db, network, scan.removed)
+    await transaction(db, async (tx) => {
+      const { rowCount } = await tx.query(
+        `
+        insert into network_cursors as c (network, cursor, updated_at) values ($1, $2, clock_timestamp())
+        on conflict (network) do update
+          set cursor = excluded.cursor, updated_at = excluded.updated_at, leased_until = null,
+              earlier = case when c.cursor = excluded.cursor then c.earlier
+                             else (array_prepend(c.cursor, c.earlier))[1:${EARLIER_MAX}] end
+          where c.cursor = $3`,
+        [network, scan.cursor, lease.cursor],
+      )
+      // Another worker was faster, and has recorded all of it.
+      if (rowCount === 0) return
+      await recordIncoming(tx, network, scan.arrivals)
+      await scan.keep?.(tx)
+    })
+    return scan.isBehind ?? false
+  } catch (error) {
+    await db.query('update network_cursors set leased_until = null where network = $1', [network])
+    if (error instanceof ChainReorganised) await stopForReorganisation(db, network, adapter, error.message)
+    throw error
+  }
+}
+
+/** So many cursors before the current one are kept. */
+const EARLIER_MAX = 64
+
+/**
+ * Takes a network for reading; undefined while another worker has it. A lease that ends later than one could is of a clock
+ * that was set back since, and holds nobody up.
+ */
+async function takeLease(
+  db: Database,
+  network: CryptoNetwork,
+): Promise<{ cursor: string | null } | undefined> {
+  const { rows } = await db.query<{ cursor: string }>(
+    `
+    update network_cursors set leased_until = clock_timestamp() + make_interval(secs => $2)
+    where network = $1 and (leased_until is null or leased_until <= clock_timestamp()
+                            or leased_until > clock_timestamp() + make_interval(secs => $2))
+    returning cursor`,
+    [network, LEASE_SECONDS],
+  )
+  if (rows[0] !== undefined) return rows[0]
+  const { rowCount } = await db.query('select from network_cursors where network = $1', [network])
+  return rowCount === 0 ? { cursor: null } : undefined
+}
+
+// ---------------------------------------------------------------------------------------------- crediting
+
+/** Most deposits that are credited together. */
+const PAGE = 200
+/** Most such pages in one round. */
+const PAGES_MAX = 50
+
+/** Credits what waits and is due. Gives how many it credited. */
+async function creditWaiting(
+  context: Crediting,
+  network: CryptoNetwork,
+  adapter: NetworkAdapter,
+  begunToWait: Map<WaitingReason, number>,
+): Promise<number> {
+  let credited = 0
+  for (let page = 1; page <= PAGES_MAX; page++) {
+    const due = await selectDue(context.db, network, PAGE)
+    if (due.length > 0) credited += await creditSome(context, network, adapter, due, begunToWait)
+    if (due.length < PAGE) break
+  }
+  return credited
+}
+
+async function creditSome(
+  context: Crediting,
+  network: CryptoNetwork,
+  adapter: NetworkAdapter,
+  due: IncomingTransfer[],
+  begunToWait: Map<WaitingReason, number>,
+): Promise<number> {
+  const { db, ledger, settings } = context
+  const { agreed, doubted } = await verified(db, network, adapter, due)
+  const minimumOf = adapter.minimumDeposit?.bind(adapter)
+  const { cleared, below } =
+    minimumOf === undefined ? { cleared: agreed, below: [] } : await clearMinimum(db, agreed, minimumOf)
+  const owners = await selectOwners(db, network, cleared)
+  const prices = await usdPrices(db, settings.mode === 'sandbox')
+  const hops = await hopsOf(db, network, cleared)
+  const done: { incoming: IncomingTransfer; transfer_id: string; isNew: boolean }[] = []
+  const waiting = [
+    ...doubted,
+    ...below.map((incoming): Waiting => {
+      const detail = `below the minimum deposit of ${minimumOf!(incoming.asset)} ${incoming.asset}`
+      return { incoming, reason: 'BELOW_MINIMUM', detail }
+    }),
+  ]
+  // Together, so that the ledger posts those of a customer in one transaction.
+  await Promise.all(
+    cleared.map(async (incoming) => {
+      try {
+        const owner = theOwner(owners.get(incoming.address))
+        const terms = { owner, prices, hops: hops.get(incoming) ?? 0 }
+        done.push({ incoming, ...(await credit({ db, ledger }, adapter, incoming, terms)) })
+      } catch (error) {
+        waiting.push({ incoming, reason: 'FAILED', detail: (error as Error).message })
+      }
+    }),
+  )
+  await markCredited(db, done)
+  await keepWaiting(db, waiting)
+  for (const { incoming, reason } of waiting) {
+    if (reason !== 'BELOW_MINIMUM' && incoming.attempts === 0)
+      begunToWait.set(reason, (begunToWait.get(reason) ?? 0) + 1)
+  }
+  return done.filter(({ isNew }) => isNew).length
+}
+
+interface Waiting {
+  incoming: IncomingTransfer
+  reason: WaitingReason
+  detail: string
+}
+
+/** Holds deposits against more than the answer that found them. Where two nodes disagree, payouts over the network stop. */
+async function verified(
+  db: Database,
+  network: CryptoNetwork,
+  adapter: NetworkAdapter,
+  due: IncomingTransfer[],
+): Promise<{ agreed: IncomingTransfer[]; doubted: Waiting[] }> {
+  if (adapter.verifyDeposits === undefined) return { agreed: due, doubted: [] }
+  // What a simulation of the network left has no block, and no node can tell of it.
+  const onChain = due.filter(({ block_number }) => block_number !== null)
+  const verdicts = await adapter.verifyDeposits(onChain.map(arrivalOf))
+  const agreed = due.filter(({ block_number }) => block_number === null)
+  const doubted: Waiting[] = []
+  for (const [index, incoming] of onChain.entries()) {
+    const verdict = verdicts[index]!
+    if (verdict.verdict === 'AGREES') {
+      agreed.push(incoming)
+      continue
+    }
+    const { detail } = verdict
+    const isDisagreement = verdict.verdict === 'DISAGREES'
+    if (isDisagreement) await freeze(db, { kind: 'NETWORK', network }, 'NODES_DISAGREE', detail)
+    const reason = isDisagreement ? 'NODES_DISAGREE' : verdict.secondNode === true ? 'SECOND_NODE' : 'FAILED'
+    doubted.push({ incoming, reason, detail })
+  }
+  return { agreed, doubted }
+}
+
+/** Whose an address is. It is nobody's to decide where two records say different things. */
+function theOwner(owners: Owner[] | undefined): Owner {
+  const [owner, ...others] = owners ?? []
+  if (owner === undefined) throw new Error('its deposit address is not there any more')
+  if (others.some(({ profile_id }) => profile_id !== owner.profile_id))
+    throw new Error('its deposit address belongs to more than one profile')
+  return owner
+}
+
+/** How many orchestrations of this platform deposits have come through, for those that one of them has paid. */
+async function hopsOf(
+  db: Database,
+  network: CryptoNetwork,
+  deposits: IncomingTransfer[],
+): Promise<ReadonlyMap<IncomingTransfer, number>> {
+  const hashes = deposits.map(({ crypto_tx_hash }) => crypto_tx_hash)
+  const payments = hashes.length === 0 ? [] : await selectOrchestratedPayments(db, network, hashes)
+  const canonical = (address: string) => canonicalAddress(network, address, { testNetworks: true })
+  const hops = new Map<IncomingTransfer, number>()
+  for (const incoming of deposits) {
+    const own = payments.filter(
+      ({ crypto_tx_hash, crypto_tx_index, destination_address }) =>
+        crypto_tx_hash === incoming.crypto_tx_hash &&
+        (crypto_tx_index === null || crypto_tx_index === incoming.crypto_tx_index) &&
+        canonical(destination_address) === canonical(incoming.address),
+    )
+    if (own.length > 0) hops.set(incoming, Math.max(...own.map((payment) => payment.hops)))
+  }
+  return hops
+}
+
+/** Credits a deposit; gives its transfer, also when it was credited before. */
+async function credit(
+  { db, ledger }: Pick<Context, 'db' | 'ledger'>,
+  { isSimulated }: Pick<NetworkAdapter, 'isSimulated'>,
+  { network, asset, amount, address, crypto_tx_hash, crypto_tx_index }: IncomingTransfer,
+  { owner, prices, hops }: { owner: Owner; prices: UsdPrices; hops: number },
+): Promise<{ transfer_id: string; isNew: boolean }> {
+  const known = findAsset(asset)
+  if (known === undefined) throw new Error(`${asset} is not in the catalogue any more`)
+  const minor = parseStoredAmount(amount, known.decimals)
+  const arrived = deposit(owner.customer_id, {
+    profile_id: owner.profile_id,
+    type: 'CRYPTO_DEPOSIT',
+    asset,
+    minor,
+    arrivedAt: isSimulated ? `simulated:${network}` : `custody:${network}`,
+    place: owner,
+    hops,
+    convertToUsd: owner.conversion_target_asset === 'USD',
+    record: {
+      crypto_network: network,
+      crypto_tx_hash,
+      crypto_tx_index,
+      destination_address: address,
+      notional_value: notionalUsd(minor, known, prices),
+    },
+  })
+  try {
+    return { transfer_id: (await ledger.submit(owner.customer_id, arrived)).id, isNew: true }
+  } catch (error) {
+    if (violatedConstraint(error) !== 'transfers_arrival') throw error
+  }
+  const transfer_id = await creditedAs(db, owner.customer_id, { network, crypto_tx_hash, crypto_tx_index })
+  return { transfer_id, isNew: false }
+}
+
+/** The id of the transfer that credits a deposit, which there must be. */
+export async function creditedAs(
+  db: Database,
+  customerId: string,
+  deposit: Pick<IncomingTransfer, 'network' | 'crypto_tx_hash' | 'crypto_tx_index'>,
+): Promise<string> {
+  const { rows } = await db.query<{ id: string }>(
+    `
+    select id from transfers
+    where customer_id = $1 and crypto_network = $2 and crypto_tx_hash = $3 and crypto_tx_index = $4
+      and type = 'CRYPTO_DEPOSIT'`,
+    [customerId, deposit.network, deposit.crypto_tx_hash, deposit.crypto_tx_index],
+  )
+  return rows[0]!.id
+}

@@ -1,0 +1,529 @@
+import { formatAmount, parseAmount, parseStoredAmount } from '../assets/amount.ts'
+import { decimalsOf, findAsset, type CryptoNetwork } from '../assets/catalogue.ts'
+import { transaction, type Database, type Queryable, type Transaction } from '../db/database.ts'
+import { readClock } from '../db/ids.ts'
+import { compatibleNetworks } from '../records/deposit-address.ts'
+import type { Arrival } from '../networks/network.ts'
+
+/**
+ * Every statement on `incoming_transfers`: what has come in at deposit addresses. A row is recorded with the cursor
+ * that read it, and credited after that; until then it waits, with the reason if there is one.
+ */
+
+/** Why a deposit is not credited. FAILED: crediting it failed, for the cause that `detail` names. */
+export type WaitingReason = 'FAILED' | 'BELOW_MINIMUM' | 'SECOND_NODE' | 'NODES_DISAGREE'
+
+/** A recorded deposit. */
+export interface IncomingTransfer {
+  customer_id: string
+  network: CryptoNetwork
+  crypto_tx_hash: string
+  crypto_tx_index: string
+  address: string
+  asset: string
+  /** A decimal string of the asset, as PostgreSQL writes numbers. */
+  amount: string
+  block_number: string | null
+  block_hash: string | null
+  cleared: boolean
+  attempts: number
+}
+
+/** What decides who is credited: the deposit address, with its profile. */
+export interface Owner {
+  id: string
+  customer_id: string
+  profile_id: string
+  identity_id: string | null
+  account_id: string | null
+  metadata: Record<string, string> | null
+  conversion_target_asset: 'NO_CONVERSION' | 'USD'
+}
+
+/** What is recorded of the arrivals: how many are new, and how many that were gone are in the chain again. */
+export interface Recorded {
+  found: number
+  returned: number
+}
+
+/**
+ * Records what has come in at addresses that were given out; anything else is passed over, because anybody may send
+ * anything to anywhere. What was recorded before stays as it is, unless the chain had taken it back: it is CREDITED
+ * again then, under its old index or a new one (logs are counted through their block, and a block that is made anew
+ * counts otherwise).
+ */
+export async function recordIncoming(
+  tx: Transaction,
+  network: CryptoNetwork,
+  arrivals: readonly Arrival[],
+): Promise<Recorded> {
+  const known = arrivals.filter(({ asset, amount }) => {
+    const decimals = findAsset(asset)?.decimals
+    return decimals !== undefined && (parseAmount(amount, decimals) ?? 0n) > 0n
+  })
+  const owners = await selectOwners(tx, network, known)
+  const ours = known.filter(({ address }) => owners.has(address))
+  if (ours.length === 0) return { found: 0, returned: 0 }
+  let returned = 0
+  const fresh: Arrival[] = []
+  const gone = await selectReorganised(tx, network, ours)
+  for (const arrival of ours) {
+    const same = gone.find((one) => isSameTransfer(one, arrival))
+    if (same === undefined) fresh.push(arrival)
+    else {
+      gone.splice(gone.indexOf(same), 1)
+      await restore(tx, same, arrival)
+      returned += 1
+    }
+  }
+  if (fresh.length === 0) return { found: 0, returned }
+  const now = await readClock(tx)
+  const { rowCount } = await tx.query(
+    `
+    insert into incoming_transfers (customer_id, network, crypto_tx_hash, crypto_tx_index, address, asset, amount,
+                                    block_number, block_hash, state, cleared, attempts, found_at, due_at)
+    select customer_id, $1, hash, index, address, asset, amount, block_number, block_hash, 'WAITING', false, 0, $2, $2
+    from unnest($3::uuid[], $4::text[], $5::text[], $6::text[], $7::text[], $8::numeric[], $9::bigint[], $10::text[])
+      as found (customer_id, hash, index, address, asset, amount, block_number, block_hash)
+    on conflict (customer_id, network, crypto_tx_hash, crypto_tx_index) do nothing`,
+    [
+      network,
+      now.text,
+      fresh.map(({ address }) => owners.get(address)![0]!.customer_id),
+      fresh.map(({ crypto_tx_hash }) => crypto_tx_hash),
+      fresh.map(({ crypto_tx_index }) => crypto_tx_index),
+      fresh.map(({ address }) => address),
+      fresh.map(({ asset }) => asset),
+      fresh.map(({ amount }) => amount),
+      fresh.map(({ block }) => block?.number.toString() ?? null),
+      fresh.map(({ block }) => block?.hash ?? null),
+    ],
+  )
+  return { found: rowCount!, returned }
+}
+
+interface Reorganised extends Pick<
+  IncomingTransfer,
+  'customer_id' | 'network' | 'crypto_tx_hash' | 'crypto_tx_index' | 'address' | 'asset' | 'amount'
+> {
+  transfer_id: string
+}
+
+const isSameTransfer = (one: Reorganised, arrival: Arrival) =>
+  one.crypto_tx_hash === arrival.crypto_tx_hash &&
+  one.address === arrival.address &&
+  one.asset === arrival.asset &&
+  minorOf(one) === minorOf(arrival)
+
+const minorOf = ({ asset, amount }: Pick<Arrival, 'asset' | 'amount'>) =>
+  parseStoredAmount(amount, decimalsOf(asset))
+
+async function selectReorganised(
+  tx: Transaction,
+  network: CryptoNetwork,
+  arrivals: Arrival[],
+): Promise<Reorganised[]> {
+  const { rows } = await tx.query<Reorganised>(
+    `
+    select customer_id, network, crypto_tx_hash, crypto_tx_index, address, asset, amount, transfer_id
+    from incoming_transfers
+    where network = $1 and state = 'REORGANISED' and crypto_tx_hash = any ($2)
+    for update`,
+    [network, arrivals.map(({ crypto_tx_hash }) => crypto_tx_hash)],
+  )
+  return rows
+}
+
+/** Its transaction is in the chain again. Under another index, a second row keeps that from being credited, too. */
+async function restore(tx: Transaction, gone: Reorganised, arrival: Arrival): Promise<void> {
+  const { customer_id, network, crypto_tx_hash, crypto_tx_index, transfer_id } = gone
+  const block = [arrival.block?.number.toString() ?? null, arrival.block?.hash ?? null]
+  await tx.query(
+    `
+    update incoming_transfers set state = 'CREDITED', detail = null, block_number = $5, block_hash = $6
+    where customer_id = $1 and network = $2 and crypto_tx_hash = $3 and crypto_tx_index = $4`,
+    [customer_id, network, crypto_tx_hash, crypto_tx_index, ...block],
+  )
+  if (arrival.crypto_tx_index === crypto_tx_index) return
+  const now = await readClock(tx)
+  await tx.query(
+    `
+    insert into incoming_transfers (customer_id, network, crypto_tx_hash, crypto_tx_index, address, asset, amount,
+                                    block_number, block_hash, state, cleared, transfer_id, attempts, found_at, due_at)
+    values ($1, $2, $3, $4, $5, $6, $7, $8, $9, 'CREDITED', true, $10, 0, $11, $11)
+    on conflict (customer_id, network, crypto_tx_hash, crypto_tx_index) do nothing`,
+    [
+      ...[customer_id, network, crypto_tx_hash, arrival.crypto_tx_index, arrival.address, arrival.asset],
+      ...[arrival.amount, ...block, transfer_id, now.text],
+    ],
+  )
+}
+
+/** The deposit addresses of these on a network, oldest first: more than one only where a record was tampered with. */
+export async function selectOwners(
+  db: Queryable,
+  network: CryptoNetwork,
+  places: readonly { address: string }[],
+): Promise<Map<string, Owner[]>> {
+  const owners = new Map<string, Owner[]>()
+  if (places.length === 0) return owners
+  const { rows } = await db.query<Owner & { address: string }>(
+    `
+    select address, id, customer_id, profile_id, identity_id, account_id, metadata, conversion_target_asset
+    from deposit_addresses
+    where address = any ($1::text[]) and crypto_network = any ($2::text[])
+    order by created_at, id`,
+    [[...new Set(places.map(({ address }) => address))], compatibleNetworks(network)],
+  )
+  for (const { address, ...owner } of rows) owners.set(address, [...(owners.get(address) ?? []), owner])
+  return owners
+}
+
+const COLUMNS = `customer_id, network, crypto_tx_hash, crypto_tx_index, address, asset, amount, block_number,
+  block_hash, cleared, attempts`
+
+/** What waits on a network and is due; all of it, where the clock was set back behind its time. */
+export async function selectDue(
+  db: Queryable,
+  network: CryptoNetwork,
+  limit: number,
+): Promise<IncomingTransfer[]> {
+  const { rows } = await db.query<IncomingTransfer>(
+    `
+    select ${COLUMNS}
+    from incoming_transfers
+    where network = $1 and state = 'WAITING'
+      and (due_at <= clock_timestamp() or due_at > clock_timestamp() + make_interval(secs => $3))
+    order by due_at, crypto_tx_hash, crypto_tx_index
+    limit $2`,
+    [network, limit, RETRY_SECONDS_MAX + 60],
+  )
+  return rows
+}
+
+/** A deposit that could not be credited is tried again after a second, two, four, and so on up to this. */
+const RETRY_SECONDS_MAX = 3_600
+
+/** Notes why deposits are not credited, and when the worker tries again. */
+export async function keepWaiting(
+  db: Queryable,
+  waiting: readonly { incoming: IncomingTransfer; reason: WaitingReason; detail: string }[],
+): Promise<void> {
+  const now = await readClock(db)
+  for (const { incoming, reason, detail } of waiting) {
+    // Small deposits are looked at when another comes; by themselves only because the minimum may have changed.
+    const seconds = reason === 'BELOW_MINIMUM' ? RETRY_SECONDS_MAX : 2 ** Math.min(incoming.attempts, 12)
+    await db.query(
+      `
+      update incoming_transfers
+      set reason = $5, detail = $6, attempts = attempts + 1, due_at = $7::timestamptz + $8::text::interval
+      where customer_id = $1 and network = $2 and crypto_tx_hash = $3 and crypto_tx_index = $4 and state = 'WAITING'`,
+      [...keyOf(incoming), reason, detail, now.text, `${Math.min(seconds, RETRY_SECONDS_MAX)} seconds`],
+    )
+  }
+}
+
+const keyOf = ({ customer_id, network, crypto_tx_hash, crypto_tx_index }: IncomingTransfer) => [
+  ...[customer_id, network, crypto_tx_hash, crypto_tx_index],
+]
+
+/** Says which CRYPTO_DEPOSIT credits each. */
+export async function markCredited(
+  db: Queryable,
+  credited: readonly { incoming: IncomingTransfer; transfer_id: string }[],
+): Promise<void> {
+  if (credited.length === 0) return
+  await db.query(
+    `
+    update incoming_transfers i
+    set state = 'CREDITED', transfer_id = done.transfer_id, reason = null, detail = null
+    from unnest($1::uuid[], $2::text[], $3::text[], $4::text[], $5::uuid[])
+      as done (customer_id, network, hash, index, transfer_id)
+    where i.customer_id = done.customer_id and i.network = done.network and i.crypto_tx_hash = done.hash
+      and i.crypto_tx_index = done.index and i.state = 'WAITING'`,
+    [
+      credited.map(({ incoming }) => incoming.customer_id),
+      credited.map(({ incoming }) => incoming.network),
+      credited.map(({ incoming }) => incoming.crypto_tx_hash),
+      credited.map(({ incoming }) => incoming.crypto_tx_index),
+      credited.map(({ transfer_id }) => transfer_id),
+    ],
+  )
+}
+
+/**
+ * Holds the deposits at each address and asset against the minimum: where these and the small ones that wait there come
+ * to it together, all of them are cleared, for good. Gives those that may be credited and those that are below it.
+ */
+export async function clearMinimum(
+  db: Database,
+  incoming: readonly IncomingTransfer[],
+  minimumOf: (asset: string) => string,
+): Promise<{ cleared: IncomingTransfer[]; below: IncomingTransfer[] }> {
+  const cleared = incoming.filter((one) => one.cleared)
+  const below: IncomingTransfer[] = []
+  const places = new Map<string, IncomingTransfer[]>()
+  for (const one of incoming) {
+    if (one.cleared) continue
+    const place = `${one.customer_id} ${one.address} ${one.asset}`
+    places.set(place, [...(places.get(place) ?? []), one])
+  }
+  for (const some of places.values()) {
+    const minimum = parseAmount(minimumOf(some[0]!.asset), decimalsOf(some[0]!.asset))!
+    const together = await transaction(db, (tx) => clearPlace(tx, some, minimum))
+    if (together === undefined) below.push(...some)
+    else cleared.push(...together)
+  }
+  return { cleared, below }
+}
+
+/** Clears what waits at one address of one asset; undefined when it is less than the minimum. */
+async function clearPlace(
+  tx: Transaction,
+  some: readonly IncomingTransfer[],
+  minimum: bigint,
+): Promise<IncomingTransfer[] | undefined> {
+  const [{ customer_id, network, address, asset }] = some as [IncomingTransfer]
+  const { rows } = await tx.query<IncomingTransfer & { reason: WaitingReason | null }>(
+    `
+    select ${COLUMNS}, reason
+    from incoming_transfers
+    where customer_id = $1 and network = $2 and address = $3 and asset = $4 and state = 'WAITING' and not cleared
+    order by crypto_tx_hash, crypto_tx_index
+    for update`,
+    [customer_id, network, address, asset],
+  )
+  const asked = new Set(some.map(idOf))
+  const together = rows.filter((row) => asked.has(idOf(row)) || row.reason === 'BELOW_MINIMUM')
+  const sum = together.reduce((total, { amount }) => total + parseStoredAmount(amount, decimalsOf(asset)), 0n)
+  if (sum < minimum) return undefined
+  const now = await readClock(tx)
+  await tx.query(
+    `
+    update incoming_transfers i
+    set cleared = true, reason = null, detail = null, due_at = $3
+    from unnest($4::text[], $5::text[]) as c (hash, index)
+    where i.customer_id = $1 and i.network = $2 and i.crypto_tx_hash = c.hash and i.crypto_tx_index = c.index`,
+    [
+      customer_id,
+      network,
+      now.text,
+      together.map(({ crypto_tx_hash }) => crypto_tx_hash),
+      together.map(({ crypto_tx_index }) => crypto_tx_index),
+    ],
+  )
+  return together
+}
+
+const idOf = ({ crypto_tx_hash, crypto_tx_index }: IncomingTransfer) => `${crypto_tx_hash} ${crypto_tx_index}`
+
+// ---------------------------------------------------------------------------------------------- reorganisations
+
+/** A recorded deposit that a reorganisation may concern. */
+export type InBlock = IncomingTransfer & { state: 'WAITING' | 'CREDITED'; transfer_id: string | null }
+
+/** What was found in blocks below a number, newest block first. */
+export async function selectNewest(
+  db: Queryable,
+  network: CryptoNetwork,
+  below: bigint | null,
+  limit: number,
+): Promise<InBlock[]> {
+  const { rows } = await db.query<InBlock>(
+    `
+    select ${COLUMNS}, state, transfer_id
+    from incoming_transfers
+    where network = $1 and state in ('WAITING', 'CREDITED') and block_number is not null
+      and ($2::bigint is null or block_number < $2)
+    order by block_number desc
+    limit $3`,
+    [network, below?.toString() ?? null, limit],
+  )
+  return rows
+}
+
+/** Credited deposits of these transactions. */
+export async function selectCredited(
+  db: Queryable,
+  network: CryptoNetwork,
+  hashes: readonly string[],
+): Promise<InBlock[]> {
+  if (hashes.length === 0) return []
+  const { rows } = await db.query<InBlock>(
+    `
+    select ${COLUMNS}, state, transfer_id
+    from incoming_transfers
+    where network = $1 and state = 'CREDITED' and crypto_tx_hash = any ($2)`,
+    [network, hashes],
+  )
+  return rows
+}
+
+/** Says of a credited deposit that the chain took its block back. */
+export async function markReorganised(
+  db: Queryable,
+  incoming: IncomingTransfer,
+  detail: string,
+): Promise<void> {
+  await db.query(
+    `
+    update incoming_transfers set state = 'REORGANISED', detail = $5
+    where customer_id = $1 and network = $2 and crypto_tx_hash = $3 and crypto_tx_index = $4 and state = 'CREDITED'`,
+    [...keyOf(incoming), detail],
+  )
+}
+
+/** Forgets what was found in a block that is gone and was not credited: it is found again where it is now. */
+export async function forget(db: Queryable, incoming: IncomingTransfer): Promise<void> {
+  await db.query(
+    `
+    delete from incoming_transfers
+    where customer_id = $1 and network = $2 and crypto_tx_hash = $3 and crypto_tx_index = $4 and state = 'WAITING'`,
+    keyOf(incoming),
+  )
+}
+
+/** A recorded deposit as a network's adapter knows it. */
+export const arrivalOf = (incoming: IncomingTransfer): Arrival => ({
+  address: incoming.address,
+  asset: incoming.asset,
+  amount: formatAmount(minorOf(incoming), decimalsOf(incoming.asset)),
+  crypto_tx_hash: incoming.crypto_tx_hash,
+  crypto_tx_index: incoming.crypto_tx_index,
+  ...(incoming.block_number !== null && {
+    block: { number: BigInt(incoming.block_number), hash: incoming.block_hash! },
+  }),
+})
+
+// ---------------------------------------------------------------------------------------------- swept and not found
+
+/** An asset at a deposit address. */
+export interface AtAddress {
+  customer_id: string
+  network: CryptoNetwork
+  address: string
+  asset: string
+}
+
+/**
+ * What is recorded to have come in there as deposits, in minor units: credited or waiting, up to a block, if one is given. One
+ * deposit may have two rows, where a reorganisation gave it another index.
+ */
+export async function sumAtAddress(db: Queryable, place: AtAddress, block: string | null): Promise<bigint> {
+  const { rows } = await db.query<{ sum: string }>(
+    `
+    select coalesce(sum(amount), 0) as sum
+    from (
+      select distinct on (coalesce(transfer_id::text, crypto_tx_hash || ' ' || crypto_tx_index)) amount
+      from incoming_transfers
+      where customer_id = $1 and network = $2 and address = $3 and asset = $4 and state in ('WAITING', 'CREDITED')
+        and ($5::bigint is null or block_number is null or block_number <= $5)
+    ) deposits`,
+    [place.customer_id, place.network, place.address, place.asset, block],
+  )
+  return parseStoredAmount(rows[0]!.sum, decimalsOf(place.asset))
+}
+
+/** The places on a network where something was swept and no deposit was found for it. */
+export async function selectUnattributed(
+  db: Queryable,
+  network: CryptoNetwork,
+): Promise<(AtAddress & { amount: string; crypto_tx_hash: string })[]> {
+  const { rows } = await db.query<AtAddress & { amount: string; crypto_tx_hash: string }>(
+    `
+    select customer_id, network, address, asset, amount, crypto_tx_hash
+    from incoming_transfers
+    where network = $1 and state = 'UNATTRIBUTED'`,
+    [network],
+  )
+  return rows
+}
+
+/**
+ * Says how much was swept from an address by this transaction, at last, and no deposit was found for: in the place of what was said
+ * before. Nothing, where it is 0.
+ */
+export async function recordUnattributed(
+  tx: Transaction,
+  { customer_id, network, address, asset }: AtAddress,
+  { amount, crypto_tx_hash }: { amount: bigint; crypto_tx_hash: string },
+): Promise<void> {
+  const place = [customer_id, network, address, asset]
+  await tx.query(
+    `delete from incoming_transfers
+     where customer_id = $1 and network = $2 and address = $3 and asset = $4 and state = 'UNATTRIBUTED'`,
+    place,
+  )
+  if (amount <= 0n) return
+  const now = await readClock(tx)
+  await tx.query(
+    `
+    insert into incoming_transfers (customer_id, network, address, asset, crypto_tx_hash, crypto_tx_index, amount,
+                                    state, detail, cleared, attempts, found_at, due_at)
+    values ($1, $2, $3, $4, $5, $6, $7, 'UNATTRIBUTED', $8, false, 0, $9, $9)`,
+    [
+      ...place,
+      ...[crypto_tx_hash, `swept-${asset}`, formatAmount(amount, decimalsOf(asset)), UNATTRIBUTED, now.text],
+    ],
+  )
+}
+
+const UNATTRIBUTED =
+  "no deposit was found for it: look for a contract's payment to the address, and credit it with bursar deposits credit"
+
+/** Records a deposit that an operator has credited. */
+export async function recordSaid(
+  db: Queryable,
+  { customer_id, network, address, asset }: AtAddress,
+  { amount, crypto_tx_hash, crypto_tx_index }: Pick<Arrival, 'amount' | 'crypto_tx_hash' | 'crypto_tx_index'>,
+  transferId: string,
+): Promise<void> {
+  const now = await readClock(db)
+  await db.query(
+    `
+    insert into incoming_transfers (customer_id, network, crypto_tx_hash, crypto_tx_index, address, asset, amount,
+                                    state, cleared, transfer_id, attempts, found_at, due_at)
+    values ($1, $2, $3, $4, $5, $6, $7, 'CREDITED', true, $8, 0, $9, $9)
+    on conflict (customer_id, network, crypto_tx_hash, crypto_tx_index) do nothing`,
+    [
+      ...[customer_id, network, crypto_tx_hash, crypto_tx_index, address, asset, amount],
+      ...[transferId, now.text],
+    ],
+  )
+}
+
+// ---------------------------------------------------------------------------------------------- for operators
+
+/** A deposit that is not credited, or was credited and is gone; or what was swept and no deposit was found for. */
+export interface ListedDeposit extends Pick<
+  IncomingTransfer,
+  'customer_id' | 'network' | 'crypto_tx_hash' | 'crypto_tx_index' | 'address' | 'asset' | 'amount'
+> {
+  state: 'WAITING' | 'REORGANISED' | 'UNATTRIBUTED'
+  /** Null: it is about to be credited. */
+  reason: WaitingReason | null
+  detail: string | null
+  transfer_id: string | null
+  found_at: string
+}
+
+/** What is not credited, or is gone, oldest first; of one network, where it is named. */
+export async function selectUncredited(
+  db: Queryable,
+  network: CryptoNetwork | null,
+  state: ListedDeposit['state'] | null,
+  limit: number,
+): Promise<ListedDeposit[]> {
+  const { rows } = await db.query<ListedDeposit>(
+    `
+    select customer_id, network, crypto_tx_hash, crypto_tx_index, address, asset, amount, state, reason, detail,
+           transfer_id, found_at
+    from incoming_transfers
+    where state in ('WAITING', 'REORGANISED', 'UNATTRIBUTED') and ($1::text is null or network = $1)
+      and ($2::text is null or state = $2)
+    order by found_at, crypto_tx_hash, crypto_tx_index
+    limit $3`,
+    [network, state, limit],
+  )
+  return rows
+}

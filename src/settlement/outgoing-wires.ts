@@ -1,0 +1,268 @@
+import { strict as assert } from 'node:assert'
+import { violatedConstraint, type Database, type Queryable, type Transaction } from '../db/database.ts'
+import { findBankWire, findBankWireOf, insertBankWires } from '../records/bank-wires.ts'
+import type { FiatAccount } from '../records/fiat-account.ts'
+import { signOnlyAccepted, type WithdrawalMacs } from '../movements/withdrawal-macs.ts'
+import {
+  readOrder,
+  TAKEN,
+  WAITS_FOR_OPERATOR,
+  wiresTakenBy,
+  type WireOrder,
+} from '../networks/manual-wires.ts'
+import { findWithdrawal, holdWithdrawal, type HeldWithdrawal } from './hold-withdrawal.ts'
+import { record } from './record-steps.ts'
+import { reviewedAndSigned } from './settle-withdrawals.ts'
+
+/** Wires that a person sends: what waits, who takes it, and what became of it (docs/live-without-a-bank-interface.md). */
+
+/** Most wires that are listed. */
+export const WIRES_MAX = 1_000
+
+/** A wire that has not ended. */
+export interface OpenWire {
+  transfer_id: string
+  customer_id: string
+  profile_id: string
+  amount: string
+  asset: string
+  /** READY: an operator may take it. WAITING: something stands in the way, or the worker has not looked at it yet. */
+  state: 'READY' | 'WAITING' | 'TAKEN'
+  /** Why it waits, or who has taken it. */
+  detail: string | null
+  payee: string
+  /** Its last four characters: the whole of it is shown to the operator who takes the wire. */
+  account_number: string
+  created_at: string
+}
+
+type OpenRow = Omit<OpenWire, 'state' | 'detail' | 'payee' | 'account_number'> &
+  Pick<FiatAccount, 'fiat_account_owner' | 'fiat_network_instructions'> & {
+    raw_transaction: Buffer | null
+    waiting_reason: string | null
+  }
+
+/** The wires that have not ended, oldest first, of all customers. */
+export async function listOpenWires(db: Queryable): Promise<OpenWire[]> {
+  const { rows } = await db.query<OpenRow>(`
+    select t.id as transfer_id, t.customer_id, t.profile_id, t.amount, t.asset, t.created_at, b.raw_transaction,
+           b.waiting_reason, f.fiat_account_owner, f.fiat_network_instructions
+    from transfers t
+    join fiat_accounts f on f.customer_id = t.customer_id and f.id = t.fiat_account_id
+    left join broadcasts b on b.customer_id = t.customer_id and b.transfer_id = t.id
+    where t.status = 'PENDING' and t.type = 'WIRE_WITHDRAWAL'
+    order by t.id
+    limit ${WIRES_MAX}`)
+  return rows.map((row) => {
+    const { raw_transaction, waiting_reason, fiat_account_owner, fiat_network_instructions, ...wire } = row
+    const order = readOrder(raw_transaction)
+    const { account_number = '' } = fiat_network_instructions.wire
+    return {
+      ...wire,
+      ...(order !== undefined
+        ? { state: 'TAKEN' as const, detail: `by ${order.taken_by} at ${order.taken_at}` }
+        : waiting_reason === WAITS_FOR_OPERATOR
+          ? { state: 'READY' as const, detail: null }
+          : { state: 'WAITING' as const, detail: waiting_reason }),
+      payee: ownerName(fiat_account_owner),
+      account_number: `...${account_number.slice(-4)}`,
+    }
+  })
+}
+
+/** Whose bank account it is. */
+export function ownerName(owner: Record<string, unknown>): string {
+  const { person_details, institution_details } = owner as FiatAccount['fiat_account_owner']
+  return (
+    institution_details?.name ??
+    [person_details?.first_name, person_details?.last_name].filter((name) => name !== undefined).join(' ')
+  )
+}
+
+/**
+ * Takes a wire, so that one operator sends it: what is given is to be typed into the bank. From here on it cannot be
+ * cancelled. It is checked as every withdrawal is before it is signed: freezes, the standing of its customer, its MAC.
+ * Throws an Error when it is taken already, by whomever, when it has ended, and with the reason where it may not be sent now.
+ */
+export async function takeWire(
+  db: Database,
+  macs: WithdrawalMacs,
+  transferId: string,
+  operator: string,
+): Promise<WireOrder> {
+  return holdWire(db, transferId, async (tx, held) => {
+    const { status, secondary_status: _, ...wire } = held
+    requireOpen(held)
+    const order = readOrder(held.raw_transaction)
+    if (order !== undefined)
+      throw new Error(
+        `wire ${transferId} was taken by ${order.taken_by} at ${order.taken_at}, who may have sent it: bursar wire show`,
+      )
+    assert(status === 'PENDING' && wire.state === 'HELD', 'an open wire is held until an operator takes it')
+    const adapter = signOnlyAccepted(wiresTakenBy(operator), macs)
+    const claimed = { ...wire, state: 'HELD' as const, replaced: [], age_ms: 0 }
+    const [step] = await reviewedAndSigned(tx, 'WIRE', [claimed], adapter)
+    const taken = readOrder(step!.signed?.raw_transaction ?? null)
+    if (taken === undefined) throw new Error(`wire ${transferId} may not be sent: ${step!.waitingReason}`)
+    await record(tx, wire.customer_id, [step!])
+    return taken
+  })
+}
+
+/** The order of a wire that an operator has taken. Throws an Error where none has. */
+export async function readTakenWire(db: Database, transferId: string): Promise<WireOrder> {
+  const { customer_id, transfer_id } = await findWithdrawal(db, transferId)
+  const { rows } = await db.query<{ raw_transaction: Buffer | null }>(
+    'select raw_transaction from broadcasts where customer_id = $1 and transfer_id = $2',
+    [customer_id, transfer_id],
+  )
+  const order = readOrder(rows[0]?.raw_transaction ?? null)
+  if (order === undefined) throw new Error(`nobody has taken wire ${transferId}: bursar wire take`)
+  return order
+}
+
+/** How a wire has ended. */
+export interface EndedWire {
+  customer_id: string
+  transfer_id: string
+  status: 'COMPLETED' | 'FAILED'
+  /** Of a wire that was sent. */
+  bank_reference?: string
+  /** Of a wire that was not: why. */
+  reason?: string
+  /** False when that had been said before: then nothing has changed now. */
+  changed: boolean
+}
+
+/**
+ * Completes a wire that an operator has taken and sent. Saying it again with the same reference changes nothing. Throws an
+ * Error when nobody has taken it, when it ended otherwise, and for a reference that is another wire's.
+ */
+export async function markWireSent(
+  db: Database,
+  transferId: string,
+  bank_reference: string,
+  operator: string,
+): Promise<EndedWire> {
+  return holdWire(db, transferId, async (tx, held): Promise<EndedWire> => {
+    const { status, secondary_status: _, ...wire } = held
+    const { customer_id, transfer_id, asset, amount } = wire
+    const ended = { customer_id, transfer_id, status: 'COMPLETED', bank_reference } as const
+    const known = await findBankWireOf(tx, transfer_id)
+    if (known !== undefined) {
+      if (known.bank_reference === bank_reference) return { ...ended, changed: false }
+      throw new Error(`wire ${transfer_id} was sent with the bank reference ${known.bank_reference}`)
+    }
+    requireOpen(held)
+    requireTaken(held)
+    assert(status === 'PENDING')
+    const other = await findBankWire(tx, { asset, kind: 'SENT', bank_reference })
+    if (other !== undefined) throw referenceTaken(bank_reference, other.transfer_id)
+    await insertBankWires(tx, [
+      { asset, kind: 'SENT', bank_reference, amount, transfer_id, recorded_by: operator },
+    ])
+    await record(tx, customer_id, [{ withdrawal: wire, state: 'DONE', transfer: { status: 'COMPLETED' } }])
+    return { ...ended, changed: true }
+  }).catch((error: unknown) => {
+    // Another operator was first with it, for another wire.
+    if (violatedConstraint(error) === 'bank_wires_pkey') throw referenceTaken(bank_reference)
+    throw error
+  })
+}
+
+const referenceTaken = (reference: string, transferId?: string) =>
+  new Error(
+    `the bank reference ${reference} is that of ${transferId === undefined ? 'another wire' : `wire ${transferId}`}`,
+  )
+
+/**
+ * Fails and refunds a wire that an operator has taken and that was not paid: in whole, since the bank kept it. The client
+ * reads the reason. Saying it again changes nothing. Throws an Error when nobody has taken it, and when it was sent.
+ */
+export async function markWireFailed(
+  db: Database,
+  transferId: string,
+  reason: string,
+  operator: string,
+): Promise<EndedWire> {
+  return holdWire(db, transferId, async (tx, held): Promise<EndedWire> => {
+    const { status, secondary_status: _, ...wire } = held
+    const { customer_id, transfer_id, destination_address } = wire
+    const ended = { customer_id, transfer_id, status: 'FAILED' } as const
+    const known = await failureOf(tx, held)
+    if (known !== undefined) return { ...ended, reason: known, changed: false }
+    requireOpen(held)
+    const { taken_by, taken_at } = requireTaken(held)
+    assert(status === 'PENDING')
+    const details = { message: `the wire was not paid: ${reason}`, destination_address }
+    const transfer = {
+      status: 'FAILED',
+      status_details: { invalid_destination_address: details },
+    } as const
+    await record(tx, customer_id, [{ withdrawal: wire, state: 'DONE', transfer }])
+    await tx.query(
+      `
+      insert into resolved_withdrawals (customer_id, transfer_id, outcome, evidence, reason, resolved_at)
+      values ($1, $2, 'NOT_PAID', $3, $4, clock_timestamp())`,
+      [customer_id, transfer_id, reason, `taken by ${taken_by} at ${taken_at}, marked failed by ${operator}`],
+    )
+    return { ...ended, reason, changed: true }
+  })
+}
+
+/** Why an operator failed it, if one did. */
+async function failureOf(
+  tx: Transaction,
+  { customer_id, transfer_id, status }: HeldWithdrawal,
+): Promise<string | undefined> {
+  if (status !== 'FAILED') return undefined
+  const { rows } = await tx.query<{ evidence: string }>(
+    'select evidence from resolved_withdrawals where customer_id = $1 and transfer_id = $2',
+    [customer_id, transfer_id],
+  )
+  return rows[0]?.evidence
+}
+
+async function holdWire<T>(
+  db: Database,
+  transferId: string,
+  work: (tx: Transaction, held: HeldWithdrawal) => Promise<T>,
+): Promise<T> {
+  return holdWithdrawal(db, await findWithdrawal(db, transferId), (tx, held) => {
+    if (held.network !== 'WIRE')
+      throw new Error(`withdrawal ${transferId} is no wire: it goes over ${held.network}`)
+    return work(tx, held)
+  })
+}
+
+function requireOpen({ transfer_id, status, secondary_status }: HeldWithdrawal): void {
+  if (status === 'PENDING') return
+  const why = secondary_status === null ? '' : `: ${secondary_status.detail}`
+  throw new Error(`wire ${transfer_id} is ${status} already${why}`)
+}
+
+function requireTaken({ transfer_id, raw_transaction }: HeldWithdrawal): WireOrder {
+  const order = readOrder(raw_transaction)
+  if (order !== undefined) return order
+  throw new Error(
+    raw_transaction === null
+      ? `nobody has taken wire ${transfer_id}: bursar wire take, or bursar withdrawal cancel`
+      : `wire ${transfer_id} was signed for another bank`,
+  )
+}
+
+/** Figures about wires that have not ended, for `bursar doctor`. */
+export async function summariseOpenWires(
+  db: Queryable,
+): Promise<{ ready: number; taken: number; oldest_seconds: number }> {
+  const { rows } = await db.query<{ ready: number; taken: number; oldest_seconds: number }>(
+    `
+    select count(*) filter (where waiting_reason = $1)::integer as ready,
+           count(*) filter (where starts_with(waiting_reason, $2))::integer as taken,
+           coalesce(extract(epoch from clock_timestamp() - min(created_at)), 0)::integer as oldest_seconds
+    from broadcasts
+    where due_at is not null and network = 'WIRE' and (waiting_reason = $1 or starts_with(waiting_reason, $2))`,
+    [WAITS_FOR_OPERATOR, TAKEN],
+  )
+  return rows[0]!
+}

@@ -1,0 +1,206 @@
+import { formatAmount, parseAmount } from '../assets/amount.ts'
+import { decimalsOf } from '../assets/catalogue.ts'
+import { violatedConstraint, type Queryable } from '../db/database.ts'
+import type { Context } from '../http/operation.ts'
+import { Problem } from '../contract/problems.ts'
+import { credited, deposit, type DepositPlace } from '../movements/deposit.ts'
+import { WIRE_ASSET } from '../movements/fiat-withdrawal.ts'
+import type { Movement } from '../movements/ledger.ts'
+import {
+  findBankWire,
+  findBankWireOf,
+  findReturnOf,
+  type BankWire,
+  type NewBankWire,
+} from '../records/bank-wires.ts'
+import type { Transfer } from '../ledger/transfer.ts'
+import { readTransfer } from '../transfers/get-transfer.ts'
+import { findWithdrawal } from './hold-withdrawal.ts'
+
+/** Wires that came in, as an operator reads them from the bank's statement. */
+
+type Recording = Pick<Context, 'db' | 'ledger'>
+
+/** A wire that came in, and the transfer that credits it. */
+export interface RecordedWire {
+  transfer: Transfer
+  /** False when it had been recorded before: then nothing has changed now. */
+  changed: boolean
+}
+
+/** What an operator reads from the bank's statement. */
+export interface SaidWire {
+  /** A decimal string, as the bank writes it. */
+  amount: string
+  /** As `bankReference` gives it. */
+  bank_reference: string
+  operator: string
+}
+
+/**
+ * Credits a wire to the profile whose deposit instructions own the memo, as Initiate Sandbox Fiat Deposit does (spec 4.4): it
+ * starts the orchestration that waits for it. The bank's reference lets it be credited once. Throws an Error that names the
+ * argument that is wrong: an unknown memo, an amount that is none, a reference that is recorded with another amount or memo.
+ */
+export async function recordWireDeposit(
+  { db, ledger }: Recording,
+  { memo, amount, bank_reference, operator }: SaidWire & { memo: string },
+): Promise<RecordedWire> {
+  const minor = minorOf(amount)
+  const place = await placeOf(db, memo)
+  const said: Said = { kind: 'DEPOSIT', bank_reference, amount: textOf(minor), memo_id: place.memo_id }
+  const { customer_id, profile_id } = place
+  const movement = deposit(customer_id, {
+    profile_id,
+    type: 'WIRE_DEPOSIT',
+    asset: WIRE_ASSET,
+    minor,
+    arrivedAt: 'bank',
+    place,
+    record: { memo: place.memo_id },
+  })
+  return recordOnce({ db, ledger }, customer_id, movement, said, operator)
+}
+
+/**
+ * Credits a wire that was sent and came back, in USD, to the profile that it was paid from, once. The withdrawal stays
+ * COMPLETED, because it was sent, and no orchestration starts, which could send it again. Less may come back than was
+ * sent. Throws an Error where the withdrawal was not sent by wire, came back already, or was for less.
+ */
+export async function recordWireReturn(
+  { db, ledger }: Recording,
+  { transfer_id: id, amount, bank_reference, operator }: SaidWire & { transfer_id: string },
+): Promise<RecordedWire> {
+  const minor = minorOf(amount)
+  const { customer_id, transfer_id } = await findWithdrawal(db, id)
+  const sent = await findBankWireOf(db, transfer_id)
+  if (sent === undefined) throw new Error(`withdrawal ${transfer_id} is no wire that was marked as sent`)
+  const said: Said = {
+    kind: 'RETURN',
+    bank_reference,
+    amount: textOf(minor),
+    returned_transfer_id: transfer_id,
+  }
+  const back = await findReturnOf(db, transfer_id)
+  if (back !== undefined && back.bank_reference !== bank_reference) throw returnedBefore(back)
+  if (minor > parseAmount(sent.amount, decimalsOf(WIRE_ASSET))!)
+    throw new Error(`--amount is above what was sent: ${sent.amount} ${sent.asset}`)
+  const { profile_id, identity_id, account_id, metadata } = await readTransfer(db, customer_id, transfer_id)
+  const arrived = {
+    profile_id,
+    type: 'WIRE_DEPOSIT',
+    asset: WIRE_ASSET,
+    minor,
+    arrivedAt: 'bank',
+    place: { id: transfer_id, identity_id, account_id, metadata },
+    record: { memo: `return of ${transfer_id}` },
+  } as const
+  const movement: Movement = {
+    balances: [{ profile_id, asset: WIRE_ASSET }],
+    decide: (view) => credited(customer_id, arrived, view),
+  }
+  return recordOnce({ db, ledger }, customer_id, movement, said, operator)
+}
+
+const returnedBefore = ({ returned_transfer_id, bank_reference }: BankWire) =>
+  new Error(`wire ${returned_transfer_id} came back already, with the bank reference ${bank_reference}`)
+
+type Said = Omit<NewBankWire, 'asset' | 'transfer_id' | 'recorded_by'>
+
+/** Moves the money and records the wire in one transaction, unless it is recorded already. */
+async function recordOnce(
+  { db, ledger }: Recording,
+  customerId: string,
+  movement: Movement,
+  said: Said,
+  recorded_by: string,
+): Promise<RecordedWire> {
+  const known = await findBankWire(db, { ...said, asset: WIRE_ASSET })
+  if (known !== undefined) return recordedBefore(db, customerId, said, known)
+  const recording: Movement = {
+    ...movement,
+    decide(view) {
+      const decision = movement.decide(view)
+      const transfer_id = decision.transfer.id
+      return { ...decision, bankWire: { ...said, asset: WIRE_ASSET, transfer_id, recorded_by } }
+    },
+  }
+  try {
+    return { transfer: await ledger.submit(customerId, recording), changed: true }
+  } catch (error) {
+    const constraint = violatedConstraint(error)
+    if (constraint === 'bank_wires_returned')
+      throw returnedBefore((await findReturnOf(db, said.returned_transfer_id!))!)
+    if (error instanceof Problem && error.slug === 'unavailable')
+      throw new Error(
+        'the database went away: whether the wire was recorded is not known; say it again, it is recorded once',
+        { cause: error },
+      )
+    if (constraint !== 'bank_wires_pkey') throw error
+    // Another operator was first.
+    return recordedBefore(db, customerId, said, (await findBankWire(db, { ...said, asset: WIRE_ASSET }))!)
+  }
+}
+
+async function recordedBefore(
+  db: Queryable,
+  customerId: string,
+  said: Said,
+  { kind, amount, memo_id, returned_transfer_id, transfer_id, bank_reference, recorded_at }: BankWire,
+): Promise<RecordedWire> {
+  const isSame =
+    kind === said.kind &&
+    minorOf(amount) === minorOf(said.amount) &&
+    memo_id === (said.memo_id ?? null) &&
+    returned_transfer_id === (said.returned_transfer_id ?? null)
+  if (!isSame) {
+    const what = kind === 'DEPOSIT' ? `a deposit with memo ${memo_id}` : `a return of ${returned_transfer_id}`
+    throw new Error(
+      `the bank reference ${bank_reference} was recorded at ${recorded_at} as ${what} of ${textOf(minorOf(amount))} ${WIRE_ASSET}`,
+    )
+  }
+  return { transfer: await readTransfer(db, customerId, transfer_id), changed: false }
+}
+
+/** In cents. Throws an Error for a text that is no amount of a wire. */
+function minorOf(amount: string): bigint {
+  const decimals = decimalsOf(WIRE_ASSET)
+  const minor = parseAmount(amount, decimals)
+  if (minor === undefined || minor === 0n)
+    throw new Error(`--amount must be above 0, with at most ${decimals} decimals`)
+  return minor
+}
+
+const textOf = (minor: bigint) => formatAmount(minor, decimalsOf(WIRE_ASSET))
+
+interface PlaceOfMemo extends DepositPlace {
+  customer_id: string
+  profile_id: string
+  memo_id: string
+}
+
+/** Most digits and letters of a memo, as banks print it, with spaces and dashes between. */
+const MEMO_LENGTH_MAX = 100
+
+/** Whose memo it is, in whatever way the bank prints it. */
+async function placeOf(db: Queryable, memo: string): Promise<PlaceOfMemo> {
+  const memo_id = memo.replace(/[\s-]+/g, '').toUpperCase()
+  const { rows } =
+    memo_id.length > MEMO_LENGTH_MAX
+      ? { rows: [] }
+      : await db.query<PlaceOfMemo>(
+          `
+          select i.*
+          from customers c
+          cross join lateral (
+            select id, customer_id, profile_id, memo_id, identity_id, account_id, metadata
+            from fiat_deposit_instructions
+            where customer_id = c.id and memo_id = $1
+          ) i
+          limit 2`,
+          [memo_id],
+        )
+  if (rows[0] === undefined) throw new Error(`--memo: no deposit instructions have the memo ${memo_id}`)
+  if (rows.length > 1) throw new Error(`--memo: more than one customer has the memo ${memo_id}`)
+  return rows[0]
+}

@@ -1,0 +1,137 @@
+import { parseAmount } from '../assets/amount.ts'
+import { findAsset, type CryptoNetwork } from '../assets/catalogue.ts'
+import { transaction, violatedConstraint } from '../db/database.ts'
+import type { Context } from '../http/operation.ts'
+import { deposit } from '../movements/deposit.ts'
+import type { Transfer } from '../ledger/transfer.ts'
+import { notionalUsd, usdPrices } from '../records/usd-prices.ts'
+import { canonicalAddress } from '../networks/addresses.ts'
+import type { NetworkAdapter } from '../networks/network.ts'
+import { takingFromUnattributed } from './audit-sweeps.ts'
+import { creditDepositsOn, creditedAs } from './credit-deposits.ts'
+import { recordIncoming, recordSaid, selectOwners } from './incoming-transfers.ts'
+
+/** What an operator does about deposits that were missed. */
+
+/** Blocks that are read and recorded together. */
+const BLOCKS = 100n
+
+/** What a rescan found that was not recorded before, and how many deposits the network was credited with in the end. */
+export interface Rescan {
+  network: CryptoNetwork
+  found: number
+  credited: number
+}
+
+/**
+ * Reads blocks again, and credits what was missed in them. What was recorded before is not credited again. Throws an
+ * Error when the network cannot be read, or the last of the blocks is not deep enough.
+ */
+export async function rescanDeposits(
+  context: Pick<Context, 'db' | 'ledger' | 'settings'>,
+  network: CryptoNetwork,
+  adapter: NetworkAdapter,
+  from: bigint,
+  to: bigint,
+): Promise<Rescan> {
+  if (adapter.arrivalsIn === undefined) throw new Error(`${network} is no real network that can be read here`)
+  const arrivalsIn = adapter.arrivalsIn.bind(adapter)
+  if (from > to) throw new Error('--from must not be after --to')
+  return takingFromUnattributed(context.db, network, async () => {
+    let found = 0
+    for (let first = from; first <= to; first += BLOCKS) {
+      const last = first + BLOCKS - 1n < to ? first + BLOCKS - 1n : to
+      const arrivals = await arrivalsIn(first, last)
+      found += (await transaction(context.db, (tx) => recordIncoming(tx, network, arrivals))).found
+    }
+    const { credited } = await creditDepositsOn(context, network, { ...adapter, arrivals: undefined })
+    return { network, found, credited }
+  })
+}
+
+/** A deposit that an operator has looked up, because no read can find it. */
+export interface SaidDeposit {
+  crypto_tx_hash: string
+  address: string
+  asset: string
+  /** A decimal string of the asset. */
+  amount: string
+}
+
+/**
+ * Credits a deposit that a contract made while it ran, as many smart wallets and exchanges pay: it is in no transaction and no
+ * log. The node must agree that the address holds so much more since that block. Recorded as CRYPTO_DEPOSIT under an
+ * index of its own, so that saying it twice credits it once. Throws an Error that says why it is not credited.
+ */
+export async function creditSaidDeposit(
+  { db, ledger, settings }: Pick<Context, 'db' | 'ledger' | 'settings'>,
+  network: CryptoNetwork,
+  adapter: NetworkAdapter,
+  said: SaidDeposit,
+): Promise<Transfer> {
+  if (adapter.requireReceived === undefined)
+    throw new Error(`${network} has no deposits that reading cannot find: use bursar deposits rescan`)
+  const { asset, amount, crypto_tx_hash } = said
+  const known = findAsset(asset)
+  const minor = known && parseAmount(amount, known.decimals)
+  if (known === undefined) throw new Error(`${asset} is no asset of the catalogue`)
+  if (minor === undefined || minor === 0n)
+    throw new Error(`--amount must be above 0, with at most ${known.decimals} decimals`)
+  const address = canonicalAddress(network, said.address, { testNetworks: true })
+  if (address === undefined) throw new Error(`${said.address} is no address of ${network}`)
+  const owners = (await selectOwners(db, network, [{ address }])).get(address) ?? []
+  const [owner] = owners
+  if (owner === undefined) throw new Error(`${address} is no deposit address that was given out`)
+  if (owners.length > 1) throw new Error(`${address} is the deposit address of more than one record`)
+  const crypto_tx_index = `internal-${asset}-${address}`
+  const { rowCount } = await db.query(
+    `select from incoming_transfers
+     where customer_id = $1 and network = $2 and crypto_tx_hash = $3 and address = $4 and asset = $5
+       and crypto_tx_index <> $6 and state <> 'UNATTRIBUTED'`,
+    [owner.customer_id, network, crypto_tx_hash, address, asset, crypto_tx_index],
+  )
+  if (rowCount! > 0) throw new Error(`${crypto_tx_hash} was found by reading: it is credited by itself`)
+  await adapter.requireReceived(owner.customer_id, {
+    address,
+    asset,
+    amount,
+    crypto_tx_hash,
+    crypto_tx_index,
+  })
+  const movement = deposit(owner.customer_id, {
+    profile_id: owner.profile_id,
+    type: 'CRYPTO_DEPOSIT',
+    asset,
+    minor,
+    arrivedAt: `custody:${network}`,
+    place: owner,
+    convertToUsd: owner.conversion_target_asset === 'USD',
+    record: {
+      crypto_network: network,
+      crypto_tx_hash,
+      crypto_tx_index,
+      destination_address: address,
+      notional_value: notionalUsd(minor, known, await usdPrices(db, settings.mode === 'sandbox')),
+    },
+  })
+  const { customer_id } = owner
+  const record = (transferId: string) =>
+    takingFromUnattributed(db, network, () =>
+      recordSaid(
+        db,
+        { customer_id, network, address, asset },
+        { amount, crypto_tx_hash, crypto_tx_index },
+        transferId,
+      ),
+    )
+  try {
+    const transfer = await ledger.submit(customer_id, movement)
+    await record(transfer.id)
+    return transfer
+  } catch (error) {
+    if (violatedConstraint(error) !== 'transfers_arrival') throw error
+  }
+  // This process may have ended between the credit and its record.
+  await record(await creditedAs(db, customer_id, { network, crypto_tx_hash, crypto_tx_index }))
+  throw new Error(`${crypto_tx_hash} was credited to ${address} in ${asset} before`)
+}

@@ -1,0 +1,103 @@
+import { NETWORKS } from '../assets/catalogue.ts'
+import type { Database, Queryable } from '../db/database.ts'
+import { OWNERS, PAYOUT_TYPES } from '../records/treasury.ts'
+import type { EndedTransaction, Network, Networks } from '../networks/network.ts'
+import { isSimulated } from '../networks/simulated/adapter.ts'
+
+/** A completed withdrawal whose transaction was broadcast again. */
+export interface ResentWithdrawal {
+  customer_id: string
+  transfer_id: string
+  crypto_network: Network
+  crypto_tx_hash: string
+}
+
+interface Found {
+  customer_id: string
+  type: string
+  status: string
+  network: Network
+  crypto_tx_hash: string | null
+}
+
+/**
+ * Broadcasts the kept bytes of a COMPLETED withdrawal again, because its chain has taken its transaction back: these bytes
+ * and no others, so that it is paid once whatever happens. Nothing in the database changes. Throws an Error when there is no
+ * such withdrawal, it is not completed, its bytes are not kept or are a simulation's, or the chain has it after all.
+ */
+export async function resendWithdrawal(
+  db: Database,
+  networks: Networks,
+  transferId: string,
+): Promise<ResentWithdrawal> {
+  const { customer_id, type, status, network, crypto_tx_hash } = await find(db, transferId)
+  if (type === 'WIRE_WITHDRAWAL' || network === 'WIRE')
+    throw new Error(`withdrawal ${transferId} is a wire, which goes over no chain`)
+  if (status === 'FAILED')
+    throw new Error(`withdrawal ${transferId} is FAILED and was refunded: sending it again might pay it, too`)
+  if (status !== 'COMPLETED')
+    throw new Error(`withdrawal ${transferId} is ${status}: the worker broadcasts it until it is made`)
+  const ended = await keptOf(db, customer_id, transferId, network, crypto_tx_hash)
+  if (ended === undefined)
+    throw new Error(`the bytes of transaction ${String(crypto_tx_hash)} are not kept here`)
+  if (isSimulated(ended))
+    throw new Error(`withdrawal ${transferId} was paid over the simulation of ${network}, which is no chain`)
+  const adapter = networks.get(network)
+  if (adapter?.resend === undefined)
+    throw new Error(`${network} (${NETWORKS[network].family}) is no real network here`)
+  await adapter.resend(ended)
+  return {
+    customer_id,
+    transfer_id: transferId,
+    crypto_network: network,
+    crypto_tx_hash: ended.crypto_tx_hash,
+  }
+}
+
+async function find(db: Queryable, transferId: string): Promise<Found> {
+  // Transfers are found by their customer; nobody says here whose it is.
+  const { rows } = await db.query<Found>(
+    `
+    select t.*
+    from ${OWNERS} c
+    cross join lateral (
+      select customer_id, type, status, coalesce(crypto_network, 'WIRE') as network, crypto_tx_hash
+      from transfers where customer_id = c.id and id = $1
+    ) t
+    where t.type in ${PAYOUT_TYPES}`,
+    [transferId],
+  )
+  if (rows[0] === undefined) throw new Error(`there is no withdrawal ${transferId}`)
+  return rows[0]
+}
+
+/** The transaction that was made: the last that was signed, or one that it had replaced. */
+async function keptOf(
+  db: Queryable,
+  customerId: string,
+  transferId: string,
+  network: Network,
+  made: string | null,
+): Promise<EndedTransaction | undefined> {
+  const { rows } = await db.query<{ crypto_tx_hash: string; raw_transaction: Buffer | null }>(
+    `
+    select b.crypto_tx_hash, coalesce(b.raw_transaction, n.raw_transaction) as raw_transaction
+    from broadcasts b
+    left join network_transactions n on n.network = $3 and n.crypto_tx_hash = b.crypto_tx_hash
+    where b.customer_id = $1 and b.transfer_id = $2 and b.crypto_tx_hash is not null
+    union all
+    select r.crypto_tx_hash, coalesce(r.raw_transaction, n.raw_transaction)
+    from replaced_transactions r
+    left join network_transactions n on n.network = $3 and n.crypto_tx_hash = r.crypto_tx_hash
+    where r.customer_id = $1 and r.transfer_id = $2`,
+    [customerId, transferId, network],
+  )
+  const kept = rows.find(({ crypto_tx_hash }) => crypto_tx_hash === made)
+  if (kept?.raw_transaction == null) return undefined
+  const others = rows.filter((one) => one !== kept).map(({ crypto_tx_hash }) => crypto_tx_hash)
+  return {
+    crypto_tx_hash: kept.crypto_tx_hash,
+    raw_transaction: kept.raw_transaction,
+    replaced: [...new Set(others)],
+  }
+}

@@ -1,0 +1,345 @@
+import { formatAmount, parseAmount, parseStoredAmount } from '../assets/amount.ts'
+import { decimalsOf, findAsset, NETWORKS, type CryptoNetwork } from '../assets/catalogue.ts'
+import {
+  transaction,
+  violatedConstraint,
+  type Database,
+  type Queryable,
+  type Transaction,
+} from '../db/database.ts'
+import { newId, readClock } from '../db/ids.ts'
+import { coldEntries, networkFeeEntries } from '../ledger/entries.ts'
+import { LedgerTransaction } from '../ledger/ledger-transaction.ts'
+import {
+  PLATFORM_ID,
+  type ConsolidationTerms,
+  type TreasuryTransfer,
+  type TreasuryType,
+} from '../records/treasury.ts'
+import type { WithdrawalMacs } from '../movements/withdrawal-macs.ts'
+import { canonicalAddress } from '../networks/addresses.ts'
+import type { MovedOnChain, NetworkAdapter, PaymentOnChain } from '../networks/network.ts'
+import { signAlone } from './lease.ts'
+import { cancelWithdrawal } from './cancel-withdrawal.ts'
+
+/** What an operator orders to be moved to cold storage. */
+export interface TreasurySend {
+  network: CryptoNetwork
+  asset: string
+  /** A decimal string. */
+  amount: string
+  destination_address: string
+  /** The operator's own name for it, under which it is done once. */
+  reference: string
+}
+
+/** A treasury transfer, and whether it was there before. */
+export interface Ordered {
+  transfer: TreasuryTransfer
+  is_new: boolean
+}
+
+/**
+ * Orders an amount to be moved from the hot wallet to cold storage: a transfer of the platform's own, which the worker signs
+ * and settles as it does withdrawals, behind the customers'. What the customers are owed stays as it is. Ordering it again
+ * with the same reference changes nothing. Throws an Error that names the field which is wrong.
+ */
+export async function orderTreasurySend(
+  { db, macs }: { db: Database; macs: WithdrawalMacs },
+  adapter: NetworkAdapter,
+  send: TreasurySend,
+): Promise<Ordered> {
+  const { network, asset, reference } = send
+  if (!/\S/.test(reference) || reference.length > REFERENCE_MAX)
+    throw new Error(`reference must have 1 to ${REFERENCE_MAX} characters`)
+  const listing = findAsset(asset)?.networks[network]
+  if (listing === undefined) throw new Error(`asset ${asset} is not on ${network}`)
+  const minor = parseAmount(send.amount, listing.decimals)
+  if (minor === undefined || minor <= 0n)
+    throw new Error(`amount must be above 0, with at most ${listing.decimals} decimals`)
+  const destination = canonicalAddress(network, send.destination_address, { testNetworks: true })
+  if (destination === undefined)
+    throw new Error(`to: ${send.destination_address} is no address of ${network}`)
+  const wanted = {
+    network,
+    asset,
+    amount: formatAmount(minor, listing.decimals),
+    destination_address: destination,
+  }
+  const before = await selectByReference(db, reference)
+  if (before !== undefined) return { transfer: sameAs(before, wanted), is_new: false }
+  await requireForeign(db, adapter, network, destination)
+  await requireHeld(adapter, network, asset, minor)
+  try {
+    return await transaction(db, async (tx) => {
+      const id = await insert(tx, macs, { type: 'TREASURY_SEND', reference, ...wanted })
+      return { transfer: (await selectTreasuryTransfer(tx, id))!, is_new: true }
+    })
+  } catch (error) {
+    if (violatedConstraint(error) !== 'transfers_ref_id') throw error
+    return { transfer: sameAs((await selectByReference(db, reference))!, wanted), is_new: false }
+  }
+}
+
+/** As long as a client's `ref_id` may be: they are in one column. */
+const REFERENCE_MAX = 100
+
+/** Throws an Error unless a transfer of the same reference moves the same. */
+function sameAs(before: TreasuryTransfer, wanted: Omit<TreasurySend, 'reference'>): TreasuryTransfer {
+  const was = { ...before, network: before.crypto_network }
+  const differing = (['network', 'asset', 'amount', 'destination_address'] as const).find(
+    (field) => was[field] !== wanted[field],
+  )
+  if (differing !== undefined)
+    throw new Error(
+      `reference ${before.reference} is of another transfer: its ${differing} is ${was[differing]}, not ${wanted[differing]}`,
+    )
+  return before
+}
+
+/** Throws an Error where an address is Bursar's own: what is sent there does not leave it, or is lost. */
+async function requireForeign(
+  db: Database,
+  adapter: NetworkAdapter,
+  network: CryptoNetwork,
+  address: string,
+): Promise<void> {
+  const refusal = adapter.refusesDestination?.(address)
+  if (refusal !== undefined) throw new Error(`to: ${refusal}`)
+  const { rowCount } = await db.query('select from deposit_addresses where address = $1 limit 1', [address])
+  if (rowCount !== 0) throw new Error(`to: ${address} is a deposit address`)
+  if (await adapter.isOwnAddress?.(address))
+    throw new Error(`to: ${address} is of the hot wallet of ${network} itself`)
+}
+
+/** Throws an Error where the hot wallet has less than the amount: a mistake in it is found before it is ordered. */
+async function requireHeld(
+  adapter: NetworkAdapter,
+  network: CryptoNetwork,
+  asset: string,
+  minor: bigint,
+): Promise<void> {
+  if (adapter.status === undefined) throw new Error(`${network} is no real network here`)
+  const { hotWallet, held } = await adapter.status()
+  const decimals = decimalsOf(asset)
+  const there = parseAmount((hotWallet ?? held)[asset] ?? '0', decimals)!
+  if (there < minor)
+    throw new Error(`amount: the hot wallet of ${network} has ${formatAmount(there, decimals)} ${asset}`)
+}
+
+/**
+ * Orders the wallet's smallest coins to be merged into one, for at most a fee rate (per 1,000 virtual bytes). One
+ * consolidation is under way at a time: while there is one, ordering another changes nothing. Throws an Error where the
+ * network has no coins or there are too few to merge.
+ */
+export async function orderConsolidation(
+  { db, macs }: { db: Database; macs: WithdrawalMacs },
+  adapter: NetworkAdapter,
+  network: CryptoNetwork,
+  maxFeeRate: string | undefined,
+): Promise<Ordered> {
+  if (adapter.planConsolidation === undefined)
+    throw new Error(`the hot wallet of ${network} has no coins to merge`)
+  return transaction(db, async (tx) => {
+    await signAlone(tx, network)
+    const { rows } = await tx.query<{ id: string }>(
+      `
+      select id from transfers
+      where customer_id = $1 and status = 'PENDING' and type = 'TREASURY_CONSOLIDATION' and crypto_network = $2`,
+      [PLATFORM_ID, network],
+    )
+    if (rows[0] !== undefined)
+      return { transfer: (await selectTreasuryTransfer(tx, rows[0].id))!, is_new: false }
+    const { amount, destination_address, max_fee_rate } = await adapter.planConsolidation!(tx, maxFeeRate)
+    const id = await insert(tx, macs, {
+      type: 'TREASURY_CONSOLIDATION',
+      reference: null,
+      network,
+      asset: NETWORKS[network].gasAsset,
+      amount,
+      destination_address,
+      metadata: { max_fee_rate },
+    })
+    return { transfer: (await selectTreasuryTransfer(tx, id))!, is_new: true }
+  })
+}
+
+/**
+ * Cancels a treasury transfer that is not signed. Cancelling it again changes nothing. Throws an Error when there is none,
+ * and as `cancelWithdrawal` does.
+ */
+export async function cancelTreasuryTransfer(db: Database, id: string): Promise<{ changed: boolean }> {
+  if ((await selectTreasuryTransfer(db, id)) === undefined)
+    throw new Error(`there is no treasury transfer ${id}`)
+  return cancelWithdrawal(db, { customer_id: PLATFORM_ID, transfer_id: id }, 'operator')
+}
+
+interface New extends Omit<TreasurySend, 'reference'> {
+  type: TreasuryType
+  reference: string | null
+  metadata?: ConsolidationTerms
+}
+
+/** Writes a transfer of the platform's own, with its MAC. None waits behind another: each is its own profile. */
+async function insert(tx: Transaction, macs: WithdrawalMacs, made: New): Promise<string> {
+  const { type, reference, network, asset, amount, destination_address, metadata = null } = made
+  const now = await readClock(tx)
+  const id = newId(now)
+  const ids = { customer_id: PLATFORM_ID, id, profile_id: id }
+  const mac = macs.makeOf({ ...ids, asset, amount, network, destination: destination_address, memo: null })
+  await tx.query(
+    `
+    insert into transfers (customer_id, id, profile_id, type, direction, status, asset, amount, fee, total, ref_id,
+                           crypto_network, destination_address, metadata, mac, created_at, updated_at)
+    values ($1, $2, $2, $3, 'DEBIT', 'PENDING', $4, $5, 0, $5, $6, $7, $8, $9, $10, $11, $11)`,
+    [PLATFORM_ID, id, type, asset, amount, reference, network, destination_address, metadata, mac, now.text],
+  )
+  return id
+}
+
+const SELECT = `
+  select t.id, t.type, t.ref_id as reference, t.crypto_network, t.asset, t.amount, t.destination_address, t.status,
+         b.state, coalesce(t.crypto_tx_hash, b.crypto_tx_hash) as crypto_tx_hash, b.waiting_reason, t.created_at
+  from transfers t
+  left join broadcasts b on b.customer_id = t.customer_id and b.transfer_id = t.id
+  where t.customer_id = '${PLATFORM_ID}'`
+
+/** A treasury transfer by its id; undefined where there is none. */
+export async function selectTreasuryTransfer(
+  db: Queryable,
+  id: string,
+): Promise<TreasuryTransfer | undefined> {
+  const { rows } = await db.query<TreasuryTransfer>(`${SELECT} and t.id = $1`, [id])
+  return rows[0]
+}
+
+async function selectByReference(db: Queryable, reference: string): Promise<TreasuryTransfer | undefined> {
+  const { rows } = await db.query<TreasuryTransfer>(`${SELECT} and t.ref_id = $1`, [reference])
+  return rows[0]
+}
+
+/** The newest treasury transfers, of one network or of all. */
+export async function selectTreasuryTransfers(
+  db: Queryable,
+  network: CryptoNetwork | null,
+  limit: number,
+): Promise<TreasuryTransfer[]> {
+  const { rows } = await db.query<TreasuryTransfer>(
+    `${SELECT} and ($1::text is null or t.crypto_network = $1) order by t.id desc limit $2`,
+    [network, limit],
+  )
+  return rows
+}
+
+// ---------------------------------------------------------------------------------------------- by hand
+
+/** A transaction that an operator has acknowledged. */
+export interface Acknowledged extends Partial<Pick<MovedOnChain, 'moved' | 'networkFee'>> {
+  id: string
+  crypto_network: CryptoNetwork
+  crypto_tx_hash: string
+  /** It was acknowledged before: nothing has changed now, and what it moved is not read again. */
+  is_new: boolean
+  /** Withdrawals that are not paid, of which the transaction pays amount and address, and which the operator says it did not pay. */
+  not_paid?: string[]
+}
+
+/**
+ * Takes a transaction that was made outside of Bursar for the platform's own: what it moved out of the hot wallet goes to
+ * cold storage in the ledger, what it brought comes from there, and its fee is posted. The hot wallet is not held up by it any
+ * more. What pays a withdrawal is `markWithdrawalPaid`'s: it is refused while a PENDING withdrawal has the amount and address
+ * of one of its payments, unless `paysNoWithdrawal` says that it is not that one's. Saying it again changes nothing. Throws
+ * an Error where the transaction is known, is not confirmed, moves nothing of the hot wallet, or may have paid a withdrawal.
+ */
+export async function acknowledgeTransaction(
+  db: Database,
+  adapter: NetworkAdapter,
+  network: CryptoNetwork,
+  hash: string,
+  { paysNoWithdrawal = false }: { paysNoWithdrawal?: boolean } = {},
+): Promise<Acknowledged> {
+  if (adapter.movedBy === undefined) throw new Error(`${network} is no real network here`)
+  return transaction(db, async (tx) => {
+    await signAlone(tx, network)
+    const about = { crypto_network: network, crypto_tx_hash: hash }
+    const { rows } = await tx.query<{ id: string }>(
+      'select id from acknowledged_transactions where network = $1 and crypto_tx_hash = $2',
+      [network, hash],
+    )
+    if (rows[0] !== undefined) return { id: rows[0].id, ...about, is_new: false }
+    const { moved, payments, networkFee } = await adapter.movedBy!(tx, hash)
+    const unpaid = await unpaidLike(tx, network, hash, payments)
+    if (unpaid.length > 0 && !paysNoWithdrawal) throw new Error(alikeText(hash, unpaid))
+    const ledger = await LedgerTransaction.open(tx, PLATFORM_ID, [])
+    const id = newId(ledger.now)
+    await tx.query(
+      `insert into acknowledged_transactions (network, crypto_tx_hash, id, acknowledged_at) values ($1, $2, $3, $4)`,
+      [network, hash, id, ledger.now.text],
+    )
+    const minorOf = (asset: string, amount: string) => {
+      const isNegative = amount.startsWith('-')
+      const minor = parseAmount(isNegative ? amount.slice(1) : amount, decimalsOf(asset))!
+      return isNegative ? -minor : minor
+    }
+    const entries = [
+      ...moved.flatMap(({ asset, amount }) => coldEntries(network, asset, -minorOf(asset, amount))),
+      ...(networkFee === undefined
+        ? []
+        : networkFeeEntries(network, networkFee.asset, minorOf(networkFee.asset, networkFee.amount))),
+    ]
+    ledger.post({ transfer_id: id, event: 'SETTLED', entries })
+    await ledger.write()
+    return {
+      id,
+      ...about,
+      moved,
+      ...(networkFee && { networkFee }),
+      is_new: true,
+      ...(unpaid.length > 0 && { not_paid: unpaid.map(({ id }) => id) }),
+    }
+  })
+}
+
+/** A transfer out of the hot wallet that has not ended. */
+interface Unpaid {
+  id: string
+  asset: string
+  amount: string
+  destination_address: string
+}
+
+/** The PENDING withdrawals and sends to cold storage, signed or not, that ask for one of these payments. */
+async function unpaidLike(
+  tx: Transaction,
+  network: CryptoNetwork,
+  hash: string,
+  payments: readonly PaymentOnChain[],
+): Promise<Unpaid[]> {
+  if (payments.length === 0) return []
+  const { rows } = await tx.query<Unpaid>(
+    `
+    select t.id, t.asset, t.amount, t.destination_address
+    from transfers t
+    left join broadcasts b on b.customer_id = t.customer_id and b.transfer_id = t.id
+    where t.status = 'PENDING' and t.type in ('CRYPTO_WITHDRAWAL', 'TREASURY_SEND') and t.crypto_network = $1
+      and t.amount = any ($2::numeric[])
+      -- One that is marked as paid by it has an output of its own.
+      and b.crypto_tx_hash is distinct from $3
+    order by t.id`,
+    [network, payments.map(({ amount }) => amount), hash],
+  )
+  const canonical = (address: string) => canonicalAddress(network, address, { testNetworks: true }) ?? address
+  return rows.filter(({ asset, amount, destination_address }) =>
+    payments.some(
+      (one) =>
+        one.asset === asset &&
+        parseAmount(one.amount, decimalsOf(asset)) === parseStoredAmount(amount, decimalsOf(asset)) &&
+        one.address === canonical(destination_address),
+    ),
+  )
+}
+
+const alikeText = (hash: string, [first, ...others]: Unpaid[]) =>
+  `${hash} pays ${first!.amount} ${first!.asset} to ${first!.destination_address}, as withdrawal ${first!.id} asks, which is PENDING` +
+  `${others.length > 0 ? ` (and ${others.length} more like it)` : ''}: ` +
+  `'bursar withdrawal mark-paid ${first!.id} --tx-hash ${hash}' says that it has paid that one, --not-a-withdrawal that it has paid none`
