@@ -10,9 +10,10 @@ import { Connections } from './http/connections.ts'
 import { docsPage } from './http/docs-page.ts'
 import { errorRoutes, refuseConnection, refuseOtherMethods, refuseUrl } from './http/errors.ts'
 import type { ExampleRecords } from './contract/example-records.ts'
-import { mount } from './http/mount.ts'
+import { mount, type Perform } from './http/mount.ts'
 import { openApi } from './http/openapi.ts'
-import type { Context, Operation } from './http/operation.ts'
+import type { Context } from './context.ts'
+import type { Operation, Request } from './http/operation.ts'
 import { withRateLimit } from './http/rate-limit.ts'
 import { Requests, type RequestMeter } from './http/requests.ts'
 import { Turns } from './http/turns.ts'
@@ -196,7 +197,22 @@ export async function buildApp({
     ttlSeconds: settings.tokenTtlSeconds,
     externalIssuer: settings.oauthIssuer,
   })
-  const context: Context = { db, ledger, networks, settings, baseUrl }
+  // Written out: spreading the context and the request took 2 % of a request.
+  const perform: Perform = (operation, request) =>
+    operation.run({
+      params: request.params,
+      query: request.query,
+      body: request.body,
+      customerId: request.customerId,
+      clientId: request.clientId,
+      scopes: request.scopes,
+      requireCaller: request.requireCaller,
+      db,
+      ledger,
+      networks,
+      settings,
+      baseUrl,
+    } satisfies Request & Context as never)
   const standing = await ClientStanding.start(background, log)
   app.addHook('onClose', () => standing.stop())
   const requireScope = withRateLimit(authenticator(tokens, standing), {
@@ -216,7 +232,7 @@ export async function buildApp({
   const lists = new Turns()
   for (const operation of OPERATIONS) {
     if (operation.sandboxOnly && settings.mode !== 'sandbox') continue
-    mount(app, context, { requireScope, requests, lists, standing }, operation)
+    mount(app, { requireScope, requests, lists, standing }, perform, operation, baseUrl)
   }
   refuseOtherMethods(app, baseUrl, [...routes])
   if (settings.docs) {

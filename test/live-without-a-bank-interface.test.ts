@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { verify } from '../src/ledger/verify.ts'
+import { verify } from '../src/verify/verify.ts'
 import { cloneDatabase, ENVIRONMENT, freePort, type TestDatabase } from './support.ts'
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))

@@ -20,7 +20,7 @@ import { formatAmount, parseAmount, parseStoredAmount } from '../src/assets/amou
 import { decimalsOf, type CryptoNetwork } from '../src/assets/catalogue.ts'
 import { Ledger } from '../src/movements/ledger.ts'
 import type { Transfer } from '../src/ledger/transfer.ts'
-import { verify } from '../src/ledger/verify.ts'
+import { verify } from '../src/verify/verify.ts'
 import { WithdrawalMacs } from '../src/movements/withdrawal-macs.ts'
 import { configuredNetworks } from '../src/networks/open-networks.ts'
 import { networkReports } from '../src/networks/network-status.ts'

@@ -2,7 +2,7 @@ import { Type, type Static } from 'typebox'
 import { transaction, violatedConstraint, type Queryable, type Transaction } from '../db/database.ts'
 import { newId, readClock } from '../db/ids.ts'
 import { EXAMPLE } from '../contract/example-records.ts'
-import { operation } from '../http/operation.ts'
+import { operation } from '../operation.ts'
 import { problem } from '../contract/problems.ts'
 import { insertProfile } from '../records/profile.ts'
 import {

@@ -1,7 +1,7 @@
 import { Type } from 'typebox'
 import { EXAMPLE } from '../contract/example-records.ts'
 import { Metadata, Network, RefId, Uuid } from '../contract/fields.ts'
-import { operation } from '../http/operation.ts'
+import { operation } from '../operation.ts'
 import { ConversionTarget, DepositAddress, insertDepositAddress } from '../records/deposit-address.ts'
 
 /** Creates a deposit address (design section 6): what is sent to it over its network is credited to the profile. */

@@ -2,7 +2,7 @@ import { Type } from 'typebox'
 import { EXAMPLE } from '../contract/example-records.ts'
 import { Filter, FilterValue, FilterWithoutCommas, Network } from '../contract/fields.ts'
 import { listByCreation, listReply, pageParameters, timeBounds, uuidsOf } from '../http/lists.ts'
-import { operation } from '../http/operation.ts'
+import { operation } from '../operation.ts'
 import {
   DEPOSIT_ADDRESS_COLUMNS,
   DepositAddress,

@@ -1,7 +1,7 @@
 import { Type } from 'typebox'
 import { EXAMPLE } from '../contract/example-records.ts'
 import { Metadata, RefId, Uuid } from '../contract/fields.ts'
-import { operation } from '../http/operation.ts'
+import { operation } from '../operation.ts'
 import { requireBankAccount } from '../movements/fiat-withdrawal.ts'
 import {
   FiatDepositInstructions,

@@ -2,7 +2,7 @@ import { Type } from 'typebox'
 import { EXAMPLE } from '../contract/example-records.ts'
 import { Filter, FilterValue, FilterWithoutCommas } from '../contract/fields.ts'
 import { listByCreation, listReply, pageParameters, timeBounds, uuidsOf } from '../http/lists.ts'
-import { operation } from '../http/operation.ts'
+import { operation } from '../operation.ts'
 import { requireBankAccount } from '../movements/fiat-withdrawal.ts'
 import {
   FiatDepositInstructions,

@@ -1,21 +1,7 @@
 import type { Static, TObject, TSchema } from 'typebox'
-import type { Database } from '../db/database.ts'
-import type { Ledger } from '../movements/ledger.ts'
-import type { Networks } from '../networks/network.ts'
-import type { Settings } from '../settings.ts'
 import type { ProblemSlug } from '../contract/problems.ts'
 import type { Scope } from '../contract/scopes.ts'
 import type { Tag } from '../contract/tags.ts'
-
-/** What every operation can reach. */
-export interface Context {
-  db: Database
-  ledger: Ledger
-  networks: Networks
-  settings: Settings
-  /** Where clients reach this service; also the token issuer. No slash at the end. */
-  baseUrl: string
-}
 
 /** Who asks: taken from the token, never from the request. */
 export interface Caller {
@@ -26,8 +12,8 @@ export interface Caller {
 
 type Part<S> = S extends TSchema ? Static<S> : undefined
 
-/** What `run` is given: the checked parts of the request, the caller's customer and the context. */
-export interface Request<P, Q, B> extends Context {
+/** What `run` is given of a request: its checked parts and who asks. */
+export interface Request<P = unknown, Q = unknown, B = unknown> {
   params: Part<P>
   query: Part<Q>
   body: Part<B>
@@ -46,7 +32,8 @@ export interface Example<P, Q, B> {
   bodies?: Record<string, Part<B>>
 }
 
-interface Definition<P, Q, B, R> {
+/** What an operation is declared with. `C` is what its `run` can reach beside the request. */
+export interface Definition<C, P, Q, B, R> {
   method: 'GET' | 'POST' | 'PUT' | 'DELETE'
   url: string
   scope: Scope
@@ -67,24 +54,11 @@ interface Definition<P, Q, B, R> {
   takesMoney?: boolean
   /** Where the operation exists only in sandbox mode. */
   sandboxOnly?: boolean
-  run: (request: Request<P, Q, B>) => Promise<R extends TSchema ? Static<R> : never>
+  run: (request: Request<P, Q, B> & C) => Promise<R extends TSchema ? Static<R> : never>
 }
 
 /** An operation as the app mounts it: data on the route, so that one test can walk them all. */
-export type Operation = Omit<Definition<TObject, TObject, TObject, TSchema>, 'run' | 'example'> & {
+export type Operation = Omit<Definition<unknown, TObject, TObject, TObject, TSchema>, 'run' | 'example'> & {
   example?: { params?: object; query?: object; bodies?: Record<string, unknown> }
-  run: (request: Request<never, never, never>) => Promise<unknown>
-}
-
-/**
- * Declares one operation: its route, scope, schemas and what it does. The schemas validate, serialise and
- * document; there is no second description of it anywhere.
- */
-export function operation<
-  P extends TObject | undefined = undefined,
-  Q extends TObject | undefined = undefined,
-  B extends TObject | undefined = undefined,
-  R extends TSchema = TSchema,
->(definition: Definition<P, Q, B, R>): Operation {
-  return definition
+  run: (request: never) => Promise<unknown>
 }

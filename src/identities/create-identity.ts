@@ -2,7 +2,7 @@ import { Type, type Static } from 'typebox'
 import { violatedConstraint, type Queryable } from '../db/database.ts'
 import { newId, readClock } from '../db/ids.ts'
 import { Metadata, RefId } from '../contract/fields.ts'
-import { operation } from '../http/operation.ts'
+import { operation } from '../operation.ts'
 import { problem } from '../contract/problems.ts'
 import type { Status } from '../records/holders.ts'
 import {

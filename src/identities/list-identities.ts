@@ -1,7 +1,7 @@
 import { Type } from 'typebox'
 import { Filter, FilterValue, FilterWithoutCommas } from '../contract/fields.ts'
 import { listByCreation, listReply, pageParameters, timeBounds, uuidsOf } from '../http/lists.ts'
-import { operation } from '../http/operation.ts'
+import { operation } from '../operation.ts'
 import { identitySummary, STATUSES, type Status } from '../records/holders.ts'
 import { Identity, IDENTITY_COLUMNS, identityToWire, SummaryStatus } from './identity.ts'
 

@@ -5,7 +5,6 @@ import { momentAt, type Moment } from '../db/ids.ts'
 import { Balances, lockBalances, MADE_BALANCES, UPDATED_BALANCES, type BalanceKey } from './balances.ts'
 import { requireBalanced, type Entry, type LedgerEvent, type Posting } from './entries.ts'
 import { NEW_TRANSFER_COLUMNS, transferColumns, type NewTransfer } from './transfer.ts'
-import { isWithdrawal, type WithdrawalMacs } from '../movements/withdrawal-macs.ts'
 
 /** The ledger inside one transaction: balances locked, movements applied in memory, then written at once. */
 export class LedgerTransaction {
@@ -96,13 +95,8 @@ export class LedgerTransaction {
   /**
    * Sends the one statement that writes it all, with the new transfers if there are any. It fails, and the
    * transaction with it, on any surprise; so the commit may be sent behind it without waiting.
-   * Withdrawals get their MACs from `macs`; one that is written without is never signed.
    */
-  async write(transfers: NewTransfer[] = [], macs?: WithdrawalMacs): Promise<void> {
-    if (macs !== undefined) {
-      for (const made of transfers)
-        if (isWithdrawal(made.transfer)) made.mac = macs.make(made.transfer, made.payee)
-    }
+  async write(transfers: NewTransfer[] = []): Promise<void> {
     const { made, updated, updatedCount } = this.balances.changes()
     await this.#tx.query({
       name: 'post',

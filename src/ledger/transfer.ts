@@ -1,7 +1,8 @@
 import { Type, type Static } from 'typebox'
 import { arrayLiteral, type Queryable } from '../db/database.ts'
 import { Amount, AssetSymbol, Metadata, Network, RefId, Text, Timestamp, Uuid } from '../contract/fields.ts'
-import type { FiatAccount } from '../records/fiat-account.ts'
+import { problem } from '../contract/problems.ts'
+import { SecondaryStatus, StatusDetails } from '../contract/transfer-status.ts'
 
 const TRANSFER_TYPES = [
   'INTERNAL_TRANSFER_DEBIT',
@@ -30,29 +31,6 @@ export const TransferStatus = Type.Enum(['PENDING', 'COMPLETED', 'FAILED'], {
   type: 'string',
   description: 'Status.',
 })
-export const SecondaryStatusName = Type.Enum(
-  ['TRAVEL_RULE_INFO_REQUESTED', 'TRAVEL_RULE_REJECTED', 'CUSTOMER_REJECTED', 'PENDING_CUSTOMER_APPROVAL'],
-  { type: 'string' },
-)
-
-export const SecondaryStatus = Type.Object(
-  { name: SecondaryStatusName, detail: Type.String() },
-  { description: 'Finer-grained explanation of the status.' },
-)
-export type SecondaryStatus = Static<typeof SecondaryStatus>
-
-const destination = { message: Type.String(), destination_address: Type.String() }
-export const StatusDetails = Type.Object(
-  {
-    missing_trustline: Type.Optional(Type.Object({ ...destination, asset: Type.String() })),
-    max_rent_exceeded: Type.Optional(Type.Object(destination)),
-    stale_fee_quote: Type.Optional(Type.Object({ message: Type.String() })),
-    invalid_destination_address: Type.Optional(Type.Object(destination)),
-  },
-  { maxProperties: 1, description: 'Why the transfer is in its state, where there is more to say.' },
-)
-export type StatusDetails = Static<typeof StatusDetails>
-
 /** The record of a money movement (spec 2.1). */
 export const Transfer = Type.Object(
   {
@@ -113,6 +91,17 @@ export function transferToWire({ beneficiary: _, ...row }: TransferRow): Transfe
 /** The columns of a transfer, for `select`. */
 export const TRANSFER_COLUMNS = [...Object.keys(Transfer.properties)].map((name) => `t.${name}`).join(', ')
 
+/** The customer's transfer. Throws not-found. */
+export async function readTransfer(db: Queryable, customerId: string, id: string): Promise<Transfer> {
+  const { rows } = await db.query<TransferRow>({
+    name: 'get transfer',
+    text: `select ${TRANSFER_COLUMNS} from transfers t where t.customer_id = $1 and t.id = $2`,
+    values: [customerId, id],
+  })
+  if (rows[0] === undefined) throw problem.notFound('transfer', id)
+  return transferToWire(rows[0])
+}
+
 /** The customer's transfers with these ref_ids, by ref_id. */
 export async function selectTransfersByRefId(
   db: Queryable,
@@ -135,9 +124,7 @@ export interface NewTransfer {
   transfer: Transfer
   /** As the client gave it; not part of the wire record. */
   beneficiary?: Record<string, unknown> | undefined
-  /** The bank account that a wire pays, which its MAC is over. */
-  payee?: FiatAccount | undefined
-  /** Of a withdrawal: the ledger makes it when it writes (movements/withdrawal-macs.ts). */
+  /** Of a withdrawal: the MAC over what it pays. One that is written without is never signed. */
   mac?: string | undefined
 }
 

@@ -2,7 +2,7 @@ import { Type, type Static } from 'typebox'
 import type { Database } from '../db/database.ts'
 import { Timestamp } from '../contract/fields.ts'
 import { microsOf, PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX } from '../http/lists.ts'
-import { operation } from '../http/operation.ts'
+import { operation } from '../operation.ts'
 import { problem } from '../contract/problems.ts'
 import {
   DAY,

@@ -1,7 +1,7 @@
 import { Type, type Static } from 'typebox'
 import type { Queryable } from '../db/database.ts'
 import { Timestamp } from '../contract/fields.ts'
-import { operation } from '../http/operation.ts'
+import { operation } from '../operation.ts'
 import { assetsOf, MARKETS, type Market } from './markets.ts'
 
 const MarketRecord = Type.Object(

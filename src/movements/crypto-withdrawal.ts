@@ -1,14 +1,20 @@
 import { formatAmount, parseAmount } from '../assets/amount.ts'
 import { findAsset, type Asset, type AssetOnNetwork, type CryptoNetwork } from '../assets/catalogue.ts'
-import type { Context } from '../http/operation.ts'
 import { problem } from '../contract/problems.ts'
 import { canonicalAddress } from '../networks/addresses.ts'
+import type { Networks } from '../networks/network.ts'
 import { magicOutcome } from '../networks/simulated/magic-addresses.ts'
 import { onProfileAs } from '../ledger/conversion.ts'
 import { onPlatform } from '../ledger/entries.ts'
 import type { Decision, View } from './ledger.ts'
 import type { Transfer } from '../ledger/transfer.ts'
-import { notionalUsd, type UsdPrices } from '../records/usd-prices.ts'
+import { notionalUsd, type UsdPrices } from '../assets/usd-value.ts'
+
+/** Where money can be sent: the networks that are connected, and whether the addresses of test networks are taken. */
+export interface Destinations {
+  networks: Networks
+  settings: { mode: 'sandbox' | 'live' }
+}
 
 /** What a withdrawal and the quote for one are asked with. */
 export interface WithdrawalRequest {
@@ -45,7 +51,7 @@ export type Route = Pick<Terms, 'asset' | 'carried'>
  */
 export function routeOf(
   request: Pick<WithdrawalRequest, 'asset' | 'crypto_network' | 'destination_address'>,
-  { networks, settings }: Pick<Context, 'networks' | 'settings'>,
+  { networks, settings }: Destinations,
   fields = FIELDS,
 ): Route {
   const { crypto_network, destination_address } = request
@@ -91,7 +97,7 @@ export const decimalsOfRoute = ({ asset, carried }: Route): number =>
  * Checks what needs no records, in the contract's order: amount or total, asset, network, address, precision.
  * Throws as `routeOf` does, bad-request or exceed-precision. Spec 4.1 and section 7.
  */
-export function termsOf(request: WithdrawalRequest, context: Pick<Context, 'networks' | 'settings'>): Terms {
+export function termsOf(request: WithdrawalRequest, context: Destinations): Terms {
   const { field, asked } = amountOrTotal(request)
   const route = routeOf(request, context)
   const { asset } = route

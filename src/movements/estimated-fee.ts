@@ -2,10 +2,10 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { formatAmount, parseAmount } from '../assets/amount.ts'
 import { decimalsOf } from '../assets/catalogue.ts'
 import type { Queryable } from '../db/database.ts'
-import type { Context } from '../http/operation.ts'
 import { Problem, problem } from '../contract/problems.ts'
 import {
   decimalsOfRoute,
+  type Destinations,
   routeOf,
   scheduledFee,
   type Route,
@@ -13,7 +13,8 @@ import {
   type WithdrawalRequest,
 } from './crypto-withdrawal.ts'
 import type { Orchestration } from '../records/orchestration.ts'
-import { newestUsdPrices, type UsdPrices } from '../records/usd-prices.ts'
+import type { UsdPrices } from '../assets/usd-value.ts'
+import { newestUsdPrices } from '../records/usd-prices.ts'
 import {
   FEE_MARGIN_DECIMALS,
   type NetworkAdapter,
@@ -119,7 +120,7 @@ export async function networkCost(
 export async function payoutCost(
   db: Queryable,
   { destination_asset, destination: { crypto } }: Pick<Orchestration, 'destination_asset' | 'destination'>,
-  { networks, settings }: Pick<Context, 'networks' | 'settings'>,
+  { networks, settings }: Destinations,
 ): Promise<bigint | Problem> {
   if (crypto === undefined || networks.get(crypto.network)?.estimateFee === undefined) return 0n
   const where = { crypto_network: crypto.network, destination_address: crypto.address }

@@ -28,7 +28,7 @@ import { onPlatform, onProfile, type Entry, type LedgerEvent } from '../ledger/e
 import { BATCH_MAX, Ledger, WAITING_MAX, type Decision, type Movement, type View } from './ledger.ts'
 import { LedgerTransaction } from '../ledger/ledger-transaction.ts'
 import { TRANSFER_COLUMNS, transferToWire, type Transfer, type TransferRow } from '../ledger/transfer.ts'
-import { verify } from '../ledger/verify.ts'
+import { verify } from '../verify/verify.ts'
 
 let database: TestDatabase
 let db: Database

@@ -26,7 +26,7 @@ import {
   type Orchestration,
 } from '../records/orchestration.ts'
 import { selectTransfersByRefId, type NewTransfer, type Transfer } from '../ledger/transfer.ts'
-import type { WithdrawalMacs } from './withdrawal-macs.ts'
+import { sealed, type Payee, type WithdrawalMacs } from './withdrawal-macs.ts'
 
 /** What a movement may ask while it decides: plain values, read before. */
 export interface View {
@@ -44,6 +44,8 @@ export interface View {
 /** A record to keep and the entries to post. */
 interface Posted extends NewTransfer {
   entries: Entry[]
+  /** The bank account that a wire pays, which its MAC is over. */
+  payee?: Payee | undefined
 }
 
 /** What a movement comes to. */
@@ -337,7 +339,7 @@ async function attemptBatch(
     await tx.query('rollback')
   } else {
     await inOrder([
-      ledger.write(posted, macs),
+      ledger.write(sealed(posted, macs)),
       consumeQuotes(tx, customerId, quotes),
       insertOrchestrations(tx, customerId, orchestrations),
       insertBankWires(tx, bankWires),

@@ -1,11 +1,10 @@
 import { formatAmount, parseAmount } from '../assets/amount.ts'
 import { decimalsOf, findAsset } from '../assets/catalogue.ts'
-import type { Context } from '../http/operation.ts'
 import { Problem, problem } from '../contract/problems.ts'
 import type { BalanceKey } from '../ledger/balances.ts'
 import { convertible, inUnitsOf } from '../ledger/conversion.ts'
 import type { Decision, View } from './ledger.ts'
-import type { UsdPrices } from '../records/usd-prices.ts'
+import type { UsdPrices } from '../assets/usd-value.ts'
 import type { OwnCustody } from './own-custody.ts'
 import { requirePayable, type FiatAccount } from '../records/fiat-account.ts'
 import type { Orchestration } from '../records/orchestration.ts'
@@ -14,6 +13,7 @@ import {
   carriedBy,
   cryptoWithdrawal,
   decimalsOfRoute,
+  type Destinations,
   routeOf,
   scheduledFee,
   termsOf,
@@ -72,7 +72,7 @@ export function requireConvertible(order: Pick<Order, 'source_asset' | 'destinat
  */
 export function requireDestination(
   order: Pick<Order, 'profile_id' | 'source_asset' | 'destination_asset' | 'destination'>,
-  context: Pick<Context, 'networks' | 'settings'>,
+  context: Destinations,
 ): void {
   const { destination_asset: asset, destination } = order
   const { crypto, profile } = destination
@@ -95,7 +95,7 @@ export function requireDestination(
  */
 export function payoutOf(
   order: Order,
-  context: Pick<Context, 'networks' | 'settings'>,
+  context: Destinations,
   rest: 'REFUSED' | 'STAYS',
   prices: UsdPrices,
   /** The network's own cost for the destination, in minor units, where it is known; or that it is not paid to. */

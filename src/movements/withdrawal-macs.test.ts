@@ -22,7 +22,7 @@ import { magicAddress } from '../networks/simulated/magic-addresses.ts'
 import { runOrchestrations } from '../orchestrations/run-orchestrations.ts'
 import { settleWithdrawals } from '../settlement/settle-withdrawals.ts'
 import { sealPending, sealWithdrawal, signOnlyAccepted, WithdrawalMacs } from './withdrawal-macs.ts'
-import { verify } from '../ledger/verify.ts'
+import { verify } from '../verify/verify.ts'
 
 /*
  * The attacker may write whatever he likes to the database, and does not have the master key. Nothing that he changes or

@@ -6,7 +6,7 @@ import type { MasterKey, MasterKeys } from '../keys/master-keys.ts'
 import { canonicalAddress } from '../networks/addresses.ts'
 import type { Network, NetworkAdapter, Signing, Withdrawal } from '../networks/network.ts'
 import type { FiatAccount } from '../records/fiat-account.ts'
-import type { Transfer } from '../ledger/transfer.ts'
+import type { NewTransfer, Transfer } from '../ledger/transfer.ts'
 
 /**
  * A MAC over what a withdrawal pays, made when it is accepted, with a key that is not in the database. It is checked when
@@ -44,7 +44,7 @@ export class WithdrawalMacs {
   }
 
   /** The MAC of a new withdrawal; of a wire with the bank account that it pays. */
-  make(transfer: Transfer, payee: FiatAccount | undefined): string {
+  make(transfer: Transfer, payee: Payee | undefined): string {
     const { customer_id, id, profile_id, asset, amount, crypto_network, memo = null } = transfer
     return this.makeOf({
       customer_id,
@@ -97,10 +97,20 @@ function macOf(key: HmacSha256, accepted: Accepted): string {
 /** A bank account as it is in the database: another account number or owner is another payee. */
 const payeeOf = ({ id, fiat_account_owner, fiat_network_instructions }: Payee): string =>
   JSON.stringify([id, fiat_account_owner, fiat_network_instructions])
-type Payee = Pick<FiatAccount, 'id' | 'fiat_account_owner' | 'fiat_network_instructions'>
+export type Payee = Pick<FiatAccount, 'id' | 'fiat_account_owner' | 'fiat_network_instructions'>
 
-/** Whether a new transfer is a withdrawal, which has a MAC. */
-export const isWithdrawal = ({ type, status }: Transfer): boolean =>
+/** These new transfers, with the MACs of the withdrawals among them. Without `macs` they are never signed. */
+export function sealed<T extends NewTransfer & { payee?: Payee | undefined }>(
+  made: T[],
+  macs: WithdrawalMacs | undefined,
+): T[] {
+  if (macs !== undefined) {
+    for (const one of made) if (isWithdrawal(one.transfer)) one.mac = macs.make(one.transfer, one.payee)
+  }
+  return made
+}
+
+const isWithdrawal = ({ type, status }: Transfer): boolean =>
   status === 'PENDING' && (type === 'CRYPTO_WITHDRAWAL' || type === 'WIRE_WITHDRAWAL')
 
 // ---------------------------------------------------------------------------------------------- in the database

@@ -1,10 +1,8 @@
 import type { CryptoNetwork } from '../assets/catalogue.ts'
 import type { Transaction } from '../db/database.ts'
-import type { SecondaryStatus, StatusDetails } from '../ledger/transfer.ts'
-import type { UsdPrices } from '../records/usd-prices.ts'
+import type { SecondaryStatus, StatusDetails } from '../contract/transfer-status.ts'
+import type { UsdPrices } from '../assets/usd-value.ts'
 import type { BankAccount } from './bank-account.ts'
-
-export type { UsdPrices }
 
 /** What withdrawals go over: a blockchain, or the bank's wires. */
 export type Network = CryptoNetwork | 'WIRE'

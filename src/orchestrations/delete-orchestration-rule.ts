@@ -1,7 +1,7 @@
 import { Type } from 'typebox'
 import { EXAMPLE } from '../contract/example-records.ts'
 import { Uuid } from '../contract/fields.ts'
-import { operation } from '../http/operation.ts'
+import { operation } from '../operation.ts'
 import { problem } from '../contract/problems.ts'
 import { OrchestrationRule, RULE_COLUMNS, ruleToWire, type RuleRow } from '../records/orchestration-rule.ts'
 

@@ -1,7 +1,7 @@
 import { Type } from 'typebox'
 import { Filter, FilterValue, FilterWithoutCommas } from '../contract/fields.ts'
 import { listByCreation, listReply, pageParameters, timeBounds, uuidsOf } from '../http/lists.ts'
-import { operation } from '../http/operation.ts'
+import { operation } from '../operation.ts'
 import { OrchestrationRule, RULE_COLUMNS, ruleToWire } from '../records/orchestration-rule.ts'
 
 /** Lists the customer's rules, deleted ones too, by creation time (design sections 5 and 6). */

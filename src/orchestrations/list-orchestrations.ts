@@ -12,7 +12,7 @@ import {
   uuidsOf,
   type Page,
 } from '../http/lists.ts'
-import { operation } from '../http/operation.ts'
+import { operation } from '../operation.ts'
 import {
   Orchestration,
   ORCHESTRATION_COLUMNS,

@@ -1,7 +1,7 @@
 import { strict as assert } from 'node:assert'
 import { connectionLost, transaction, type Database, type Transaction } from '../db/database.ts'
 import { idsAt } from '../db/ids.ts'
-import type { Context } from '../http/operation.ts'
+import type { Context } from '../context.ts'
 import { Problem } from '../contract/problems.ts'
 import { applyDecision, sidesOf, wasRaced, type Decision } from '../movements/ledger.ts'
 import { payoutCost } from '../movements/estimated-fee.ts'
@@ -10,14 +10,15 @@ import { OwnCustody, readOwnCustody } from '../movements/own-custody.ts'
 import { LedgerTransaction } from '../ledger/ledger-transaction.ts'
 import { selectFiatAccounts } from '../records/fiat-account.ts'
 import { Holders } from '../records/holders.ts'
-import { usdPrices, type UsdPrices } from '../records/usd-prices.ts'
+import type { UsdPrices } from '../assets/usd-value.ts'
+import { usdPrices } from '../records/usd-prices.ts'
 import {
   ORCHESTRATION_COLUMNS,
   orchestrationToWire,
   type Orchestration,
   type OrchestrationRow,
 } from '../records/orchestration.ts'
-import type { WithdrawalMacs } from '../movements/withdrawal-macs.ts'
+import { sealed, type WithdrawalMacs } from '../movements/withdrawal-macs.ts'
 import type { Networks } from '../networks/network.ts'
 
 /** Most orchestrations that one database transaction takes on. */
@@ -174,7 +175,7 @@ async function payOut(
 
   // Write.
   const made = outcomes.flatMap((outcome) => ('decision' in outcome ? sidesOf(outcome.decision) : []))
-  await ledger.write(made, context.macs)
+  await ledger.write(sealed(made, context.macs))
   await record(tx, customerId, ledger.now.text, claimed, outcomes)
   return orchestrations.length
 }

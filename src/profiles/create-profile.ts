@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
 import { violatedConstraint } from '../db/database.ts'
-import { operation } from '../http/operation.ts'
+import { operation } from '../operation.ts'
 import { problem } from '../contract/problems.ts'
 import {
   insertProfile,

@@ -1,7 +1,7 @@
 import { Type } from 'typebox'
 import { EXAMPLE } from '../contract/example-records.ts'
 import { Uuid } from '../contract/fields.ts'
-import { operation } from '../http/operation.ts'
+import { operation } from '../operation.ts'
 import { Profile, profileToWire, requireProfile } from '../records/profile.ts'
 
 /** Reads one profile by id (design section 6). */

@@ -4,7 +4,7 @@ import { decimalsOf } from '../assets/catalogue.ts'
 import type { Database } from '../db/database.ts'
 import { EXAMPLE } from '../contract/example-records.ts'
 import { Amount, AssetSymbol, Filter, Uuid } from '../contract/fields.ts'
-import { operation } from '../http/operation.ts'
+import { operation } from '../operation.ts'
 import { requireProfile } from '../records/profile.ts'
 
 /** A balance of a profile. */

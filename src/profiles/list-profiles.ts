@@ -1,7 +1,7 @@
 import { Type } from 'typebox'
 import { Filter, FilterValue } from '../contract/fields.ts'
 import { listByCreation, listReply, pageParameters, timeBounds, uuidsOf } from '../http/lists.ts'
-import { operation } from '../http/operation.ts'
+import { operation } from '../operation.ts'
 import { Profile, PROFILE_COLUMNS, profileToWire } from '../records/profile.ts'
 
 /** Lists the customer's profiles, by creation time (design sections 5 and 6). */

@@ -5,7 +5,8 @@ import { findAsset } from '../assets/catalogue.ts'
 import { openDatabase, transaction, type Queryable } from '../db/database.ts'
 import type { Market } from '../markets/markets.ts'
 import { lockMarket, writePrices } from '../markets/write-prices.ts'
-import { notionalUsd, usdPrices } from './usd-prices.ts'
+import { notionalUsd } from '../assets/usd-value.ts'
+import { usdPrices } from './usd-prices.ts'
 
 let service: TestService
 beforeAll(async () => {

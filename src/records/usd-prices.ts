@@ -1,12 +1,8 @@
-import { formatAmount, parseAmount } from '../assets/amount.ts'
-import { ASSETS, type Asset } from '../assets/catalogue.ts'
+import { parseAmount } from '../assets/amount.ts'
+import { ASSETS } from '../assets/catalogue.ts'
+import { PRICE_DECIMALS, type UsdPrices } from '../assets/usd-value.ts'
 import type { Queryable } from '../db/database.ts'
 
-/** What a whole unit of each asset is worth in USD, by its ticker, times 10^18. What has no price is not there. */
-export type UsdPrices = ReadonlyMap<string, bigint>
-
-const PRICE_DECIMALS = 18
-const CENT_DECIMALS = 2
 /** Older prices of market history are none: what is worked out by them would be of another day. */
 const PRICE_AGE_MAX_MINUTES = 1_440
 /** Prices are of minutes: read so often, they need no query for each transfer. */
@@ -61,12 +57,4 @@ export async function newestUsdPrices(db: Queryable, sandbox: boolean): Promise<
       return price === 0n ? [] : [[symbol, price] as const]
     }),
   )
-}
-
-/** USD value of an amount in minor units, in cents rounded down (spec 2.1); undefined where there is no price. */
-export function notionalUsd(minor: bigint, asset: Asset, prices: UsdPrices): string | undefined {
-  const price = prices.get(asset.symbol)
-  if (price === undefined) return undefined
-  const scale = 10n ** BigInt(asset.decimals + PRICE_DECIMALS - CENT_DECIMALS)
-  return formatAmount((minor * price) / scale, CENT_DECIMALS)
 }

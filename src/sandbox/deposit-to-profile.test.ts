@@ -18,7 +18,7 @@ import {
 import { ASSETS, CRYPTO_NETWORKS, NETWORKS, type CryptoNetwork } from '../assets/catalogue.ts'
 import type { DepositAddress } from '../records/deposit-address.ts'
 import type { Transfer } from '../ledger/transfer.ts'
-import { verify } from '../ledger/verify.ts'
+import { verify } from '../verify/verify.ts'
 import { addressFromBytes } from '../networks/addresses.ts'
 
 const A_UUID = expect.stringMatching(

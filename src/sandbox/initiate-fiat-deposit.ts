@@ -4,7 +4,7 @@ import { decimalsOf } from '../assets/catalogue.ts'
 import { Wire } from '../contract/bank-wire.ts'
 import { EXAMPLE } from '../contract/example-records.ts'
 import { AMOUNT_LENGTH_MAX, Text } from '../contract/fields.ts'
-import { operation } from '../http/operation.ts'
+import { operation } from '../operation.ts'
 import { problem } from '../contract/problems.ts'
 import { deposit, type DepositPlace } from '../movements/deposit.ts'
 

@@ -1,5 +1,5 @@
 import type { Database, Transaction } from '../db/database.ts'
-import type { SecondaryStatus } from '../ledger/transfer.ts'
+import type { SecondaryStatus } from '../contract/transfer-status.ts'
 import { findWithdrawal, holdWithdrawal, type HeldWithdrawal } from './hold-withdrawal.ts'
 import { record } from './record-steps.ts'
 

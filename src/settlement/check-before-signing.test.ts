@@ -14,7 +14,7 @@ import {
 import { setAccountDisabled } from '../accounts/set-account-disabled.ts'
 import { openDatabase, tookTooLong, transaction } from '../db/database.ts'
 import { freeze, freezesOfSigning, unfreeze, waitForSigning, type FreezeTarget } from '../records/freezes.ts'
-import { verify } from '../ledger/verify.ts'
+import { verify } from '../verify/verify.ts'
 import { NodeRefusal } from '../networks/node-failure.ts'
 import { settleWithdrawals } from './settle-withdrawals.ts'
 

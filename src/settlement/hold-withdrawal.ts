@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { deadlocked, tookTooLong, transaction, type Database, type Transaction } from '../db/database.ts'
-import type { SecondaryStatus } from '../ledger/transfer.ts'
+import type { SecondaryStatus } from '../contract/transfer-status.ts'
 import type { Withdrawal } from '../networks/network.ts'
 import { CLAIMED, ITS_TRANSFER, withCanonicalAddress, type State } from './lease.ts'
 

@@ -12,7 +12,7 @@ import {
 import { LedgerTransaction } from '../ledger/ledger-transaction.ts'
 import { endOrchestrations, type EndedTransfer } from '../records/orchestration.ts'
 import { PLATFORM_ID } from '../records/treasury.ts'
-import type { SecondaryStatus, StatusDetails } from '../ledger/transfer.ts'
+import type { SecondaryStatus, StatusDetails } from '../contract/transfer-status.ts'
 import type { Network, NetworkFee, SignedTransaction, Withdrawal } from '../networks/network.ts'
 import { OWN_SHORTAGE } from '../networks/longest-waiting.ts'
 import { isSimulated } from '../networks/simulated/adapter.ts'

@@ -1,7 +1,7 @@
 import { formatAmount, parseAmount } from '../assets/amount.ts'
 import { decimalsOf } from '../assets/catalogue.ts'
 import { violatedConstraint, type Queryable } from '../db/database.ts'
-import type { Context } from '../http/operation.ts'
+import type { Context } from '../context.ts'
 import { Problem } from '../contract/problems.ts'
 import { credited, deposit, type DepositPlace } from '../movements/deposit.ts'
 import { WIRE_ASSET } from '../movements/fiat-withdrawal.ts'
@@ -14,7 +14,7 @@ import {
   type NewBankWire,
 } from '../records/bank-wires.ts'
 import type { Transfer } from '../ledger/transfer.ts'
-import { readTransfer } from '../transfers/get-transfer.ts'
+import { readTransfer } from '../ledger/transfer.ts'
 import { findWithdrawal } from './hold-withdrawal.ts'
 
 /** Wires that came in, as an operator reads them from the bank's statement. */

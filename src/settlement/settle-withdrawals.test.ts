@@ -19,7 +19,7 @@ import { ASSETS, CRYPTO_NETWORKS, decimalsOf, NETWORKS } from '../assets/catalog
 import type { Asset, CryptoNetwork } from '../assets/catalogue.ts'
 import { openDatabase, type Database } from '../db/database.ts'
 import { TRANSFER_COLUMNS, transferToWire, type Transfer, type TransferRow } from '../ledger/transfer.ts'
-import { verify } from '../ledger/verify.ts'
+import { verify } from '../verify/verify.ts'
 import { addressFromBytes } from '../networks/addresses.ts'
 import {
   MAGIC_OUTCOMES,

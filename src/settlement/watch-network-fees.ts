@@ -3,7 +3,8 @@ import { decimalsOf, NETWORKS, type CryptoNetwork } from '../assets/catalogue.ts
 import { transaction, type Database, type Transaction } from '../db/database.ts'
 import { PLATFORM_ID } from '../db/ids.ts'
 import { freeze, type FreezeTarget } from '../records/freezes.ts'
-import { usdPrices, type UsdPrices } from '../records/usd-prices.ts'
+import type { UsdPrices } from '../assets/usd-value.ts'
+import { usdPrices } from '../records/usd-prices.ts'
 import { FEES_FACTOR_DECIMALS, type NetworkAdapter } from '../networks/network.ts'
 
 /** The time that is looked at. */

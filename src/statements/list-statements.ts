@@ -4,7 +4,7 @@ import { momentAt } from '../db/ids.ts'
 import { EXAMPLE } from '../contract/example-records.ts'
 import { Filter, FilterValue, FilterWithoutCommas, LENGTH_MAX } from '../contract/fields.ts'
 import { MICROS, microsToTimestamp, pageOf, pageParameters, pageReply, uuidsOf } from '../http/lists.ts'
-import { operation } from '../http/operation.ts'
+import { operation } from '../operation.ts'
 import { problem } from '../contract/problems.ts'
 import {
   Statement,

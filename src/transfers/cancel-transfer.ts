@@ -1,12 +1,12 @@
 import { Type } from 'typebox'
 import { EXAMPLE } from '../contract/example-records.ts'
 import { Uuid } from '../contract/fields.ts'
-import { operation } from '../http/operation.ts'
+import { operation } from '../operation.ts'
 import { problem } from '../contract/problems.ts'
 import type { Scope } from '../contract/scopes.ts'
 import { Transfer, type Transfer as Record } from '../ledger/transfer.ts'
 import { cancelWithdrawal, NotCancellable } from '../settlement/cancel-withdrawal.ts'
-import { readTransfer } from './get-transfer.ts'
+import { readTransfer } from '../ledger/transfer.ts'
 
 /** The types that can be cancelled, with the scope that creates and cancels each. */
 const SCOPE_OF: Partial<{ [type in Record['type']]: Scope }> = {

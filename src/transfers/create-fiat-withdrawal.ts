@@ -1,7 +1,7 @@
 import { Type } from 'typebox'
 import { EXAMPLE } from '../contract/example-records.ts'
 import { Amount, AssetSymbol, Metadata, RefId, Text, Uuid } from '../contract/fields.ts'
-import { operation } from '../http/operation.ts'
+import { operation } from '../operation.ts'
 import { fiatWithdrawal, wireAmount } from '../movements/fiat-withdrawal.ts'
 import { requirePayable, selectFiatAccounts } from '../records/fiat-account.ts'
 import { Transfer } from '../ledger/transfer.ts'

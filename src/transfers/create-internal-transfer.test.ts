@@ -29,7 +29,7 @@ import { decimalsOf } from '../assets/catalogue.ts'
 import { openDatabase } from '../db/database.ts'
 import { Ledger } from '../movements/ledger.ts'
 import type { Transfer } from '../ledger/transfer.ts'
-import { verify } from '../ledger/verify.ts'
+import { verify } from '../verify/verify.ts'
 
 const INTERNAL = '/v2/transfer/internal'
 const NOBODY = '0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f'

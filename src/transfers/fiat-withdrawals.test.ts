@@ -20,7 +20,7 @@ import {
 } from '../../test/support.ts'
 import type { FiatAccount } from '../records/fiat-account.ts'
 import type { Transfer } from '../ledger/transfer.ts'
-import { verify } from '../ledger/verify.ts'
+import { verify } from '../verify/verify.ts'
 import {
   MAGIC_OUTCOMES,
   magicAccountNumber,

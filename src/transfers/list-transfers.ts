@@ -15,9 +15,9 @@ import {
   uuidsOf,
   type Page,
 } from '../http/lists.ts'
-import { operation } from '../http/operation.ts'
+import { operation } from '../operation.ts'
+import { SecondaryStatusName } from '../contract/transfer-status.ts'
 import {
-  SecondaryStatusName,
   Transfer,
   TRANSFER_COLUMNS,
   TransferStatus,

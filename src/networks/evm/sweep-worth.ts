@@ -10,7 +10,7 @@ import {
   type SweepTerms,
   type Token,
 } from './transactions.ts'
-import type { UsdPrices } from '../network.ts'
+import type { UsdPrices } from '../../assets/usd-value.ts'
 
 /** When sweeping is worth its network fee, as a network's section says it. */
 export interface SweepConfig {

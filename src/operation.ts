@@ -1,0 +1,16 @@
+import type { TObject, TSchema } from 'typebox'
+import type { Context } from './context.ts'
+import type { Definition, Operation } from './http/operation.ts'
+
+/**
+ * Declares one operation: its route, scope, schemas and what it does. The schemas validate, serialise and
+ * document; there is no second description of it anywhere.
+ */
+export function operation<
+  P extends TObject | undefined = undefined,
+  Q extends TObject | undefined = undefined,
+  B extends TObject | undefined = undefined,
+  R extends TSchema = TSchema,
+>(definition: Definition<Context, P, Q, B, R>): Operation {
+  return definition
+}
