@@ -11,7 +11,7 @@ import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
 import { createCustomer } from '../src/customers/create-customer.ts'
 import { momentAt } from '../src/db/ids.ts'
-import { curlSession } from '../src/demo/curl-session.ts'
+import { firstSession } from '../src/demo/first-session.ts'
 import { makeDemo } from '../src/demo/make-demo.ts'
 import { SCOPES } from '../src/contract/scopes.ts'
 import { Ledger } from '../src/movements/ledger.ts'
@@ -1093,7 +1093,7 @@ describe('serve', () => {
     let stdout = ''
     child.stdout!.setEncoding('utf8').on('data', (chunk: string) => (stdout += chunk))
     const file = join(folder, 'sandbox-credentials.json')
-    const session = curlSession(relative(ROOT, file))
+    const session = firstSession(relative(ROOT, file))
     await expect.poll(() => stdout, { timeout: 20_000 }).toContain(session)
     const [first, ...rest] = stdout.split('\n')
     const [, address] = /^Bursar is ready at (http:\/\/127\.0\.0\.1:\d+) \(sandbox mode\)$/.exec(first!)!

@@ -16,7 +16,6 @@ import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { parse } from 'yaml'
 import { credentialsFile, type SandboxCredentials } from '../src/demo/credentials.ts'
-import { curlSession } from '../src/demo/curl-session.ts'
 import type { Transfer } from '../src/ledger/transfer.ts'
 import { SETTINGS } from '../src/settings.ts'
 import {
@@ -476,12 +475,12 @@ describe.skipIf(!HAS_CADDY)('two API processes behind the proxy', () => {
     await rm(dataDir, { recursive: true, force: true })
   })
 
-  test('the session of README works', async () => {
-    const session = curlSession(credentialsFile(dataDir))
-    const { stdout } = await promisify(execFile)('bash', ['-euc', session], { env: ENVIRONMENT })
-    expect(stdout).toMatch(
-      /"ref_id":"first-payout".*"status":"COMPLETED"|"status":"COMPLETED".*"ref_id":"first-payout"/,
-    )
+  test('examples/first-session.sh works', async () => {
+    const script = fileURLToPath(new URL('../examples/first-session.sh', import.meta.url))
+    const { stdout } = await promisify(execFile)('bash', [script], {
+      env: { ...ENVIRONMENT, CREDENTIALS: credentialsFile(dataDir) },
+    })
+    expect(stdout).toMatch(/"type":"CRYPTO_WITHDRAWAL".*"status":"COMPLETED".*"ref_id":"payout-\d+"/)
     expect(stdout).toContain('STATEMENT_STATUS_PAID')
     expect(credentials.base_url).toBe(baseUrl)
   })

@@ -1,7 +1,16 @@
-import { readFileSync } from 'node:fs'
-import { expect, test } from 'vitest'
+/**
+ * What the documents say of the program is so:
+ * 1. README shows the session that the console prints;
+ * 2. the page of operations has each operation of the API document, with its scope, and no other;
+ * 3. every magic destination is documented;
+ * 4. every relative link leads to a file, and to a heading of it; every file that the code names exists.
+ */
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { dirname, join, relative } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { describe, expect, test } from 'vitest'
 import { CRYPTO_NETWORKS } from '../src/assets/catalogue.ts'
-import { curlSession } from '../src/demo/curl-session.ts'
+import { firstSession } from '../src/demo/first-session.ts'
 import {
   MAGIC_OUTCOMES,
   magicAccountNumber,
@@ -9,12 +18,38 @@ import {
   REJECTED_ACCOUNT_NUMBER,
 } from '../src/networks/simulated/magic-addresses.ts'
 
-const read = (file: string) => readFileSync(new URL(`../${file}`, import.meta.url), 'utf8')
+const ROOT = fileURLToPath(new URL('..', import.meta.url))
+const read = (file: string) => readFileSync(join(ROOT, file), 'utf8')
+
+/** Files in these folders of the repository, as paths from its root. */
+const filesIn = (folders: string[], kind: RegExp): string[] =>
+  folders.flatMap((folder) =>
+    readdirSync(join(ROOT, folder), { recursive: folder !== '.', encoding: 'utf8' })
+      .filter((file) => kind.test(file) && !file.includes('node_modules') && !file.startsWith('dist/'))
+      .map((file) => join(folder, file)),
+  )
+const documents = filesIn(['.', 'docs', 'client'], /\.md$/)
 
 test('README shows the session that the console shows', () => {
-  const session = curlSession('.bursar/sandbox-credentials.json').trim().split('\n')
+  const session = firstSession('.bursar/sandbox-credentials.json').trim().split('\n')
   const readme = read('README.md')
   for (const line of session) expect(readme).toContain(line.trim())
+})
+
+test('the page of operations has every operation with its scope', () => {
+  const { paths } = JSON.parse(read('openapi.json')) as {
+    paths: Record<string, Record<string, { summary: string; security?: [{ oauth2: [string] }] }>>
+  }
+  const rows = Object.entries(paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(
+      ([method, { summary, security }]) =>
+        `| ${summary} | \`${method.toUpperCase()} ${path}\` | \`${security![0].oauth2[0]}\` |`,
+    ),
+  )
+  expect(rows.length).toBeGreaterThan(30)
+  const page = read('docs/reference/operations.md')
+  const shown = page.split('\n').filter((line) => / \| `(GET|POST|PUT|DELETE) \/v2\//.test(line))
+  expect(shown.toSorted()).toEqual(rows.toSorted())
 })
 
 test('every magic destination is documented', () => {
@@ -31,4 +66,51 @@ test('every magic destination is documented', () => {
     if (accountNumber !== undefined) expect(page).toContain(`| ${outcome} | \`${accountNumber}\` |`)
   }
   expect(page).toContain(REJECTED_ACCOUNT_NUMBER)
+})
+
+/** The anchors of a document's headings, as GitHub makes them. */
+const anchorsOf = (text: string): string[] =>
+  [...withoutBlocks(text).matchAll(/^#+ (.+)$/gm)].map(([, heading]) =>
+    heading!
+      .toLowerCase()
+      .replaceAll(/[^\p{L}\p{N}\s_-]/gu, '')
+      .replaceAll(/\s/g, '-'),
+  )
+
+const withoutBlocks = (text: string) => text.replaceAll(/```[^]*?```/g, '')
+
+/** The relative links of a document that lead nowhere. */
+function brokenLinks(file: string, text: string): string[] {
+  return [...withoutBlocks(text).matchAll(/\]\(([^)\s]+)\)/g)]
+    .map(([, link]) => link!)
+    .filter((link) => {
+      if (/^https?:/.test(link)) return false
+      const [path, anchor] = link.split('#')
+      const target = path === '' ? file : relative(ROOT, join(ROOT, dirname(file), path!))
+      if (!existsSync(join(ROOT, target))) return true
+      return anchor !== undefined && !anchorsOf(path === '' ? text : read(target)).includes(anchor)
+    })
+}
+
+describe('links', () => {
+  test.each(documents)('of %s lead somewhere', (file) => {
+    expect(brokenLinks(file, read(file))).toEqual([])
+  })
+
+  test('that lead nowhere are seen', () => {
+    const text = '# Exit codes\n[a](README.md) [b](gone.md) [c](#exit-codes) [d](#gone) [e](README.md#gone)'
+    expect(brokenLinks('ARCHITECTURE.md', text)).toEqual(['gone.md', '#gone', 'README.md#gone'])
+  })
+})
+
+test('documents that code names exist', () => {
+  const files = filesIn(['src', 'client', 'test', 'bench', 'ops'], /\.(ts|sh|yml|sql)$/)
+  const missing = files.flatMap((file) =>
+    [...read(file).matchAll(/\b(?:docs|examples)\/[\w./-]+\.(?:md|sh)\b|\b[A-Z]{5,}\.md\b/g)]
+      .map(([named]) => named)
+      .filter((named) => !existsSync(join(ROOT, named)))
+      .map((named) => `${file}: ${named}`),
+  )
+  expect(files.length).toBeGreaterThan(100)
+  expect(missing).toEqual([])
 })

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs'
 import { relative } from 'node:path'
 import type { Command } from 'commander'
 import { credentialsFile } from '../demo/credentials.ts'
-import { curlSession } from '../demo/curl-session.ts'
+import { firstSession } from '../demo/first-session.ts'
 import { openLog } from '../log.ts'
 import { serve } from '../serve.ts'
 import { readSettings, SETTINGS, type Settings } from '../settings.ts'
@@ -36,8 +36,8 @@ export function serveCommand(program: Command): void {
           banner(service.address, settings, existsSync(file) ? relative(process.cwd(), file) : undefined),
         )
         if (service.demo !== undefined) {
-          console.log('\nA demo customer was made. To try it, paste:')
-          console.log(curlSession(relative(process.cwd(), file)))
+          console.log('\nA demo customer was created. To try it, paste into another terminal:')
+          console.log(firstSession(relative(process.cwd(), file)))
         }
       }
     })
