@@ -24,5 +24,7 @@ export default defineConfig({
     // The files that a worker runs share its process and its modules: to load all of them anew for each took as long as
     // most of the files do (18 of them: 75 s of CPU, instead of 42). So a test puts back what it changes there.
     isolate: false,
+    // Transpiled modules stay in node_modules for the next run: a tenth of what the unit tests cost.
+    experimental: { fsModuleCache: true },
   },
 })

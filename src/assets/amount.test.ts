@@ -7,6 +7,7 @@
  */
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { runs } from '../../test/seed.ts'
 import { AMOUNT_PATTERN, formatAmount, parseAmount, parseStoredAmount } from './amount.ts'
 
 const digits = (maxLength: number) =>
@@ -49,7 +50,7 @@ describe('properties', () => {
       fc.property(amountText, decimals, (text, scale) => {
         expect(parseAmount(text, scale)).toBe(bruteForceMinor(text, scale))
       }),
-      { numRuns: 2000 },
+      runs(2_000),
     )
   })
 
@@ -62,7 +63,7 @@ describe('properties', () => {
         expect(parseStoredAmount(padded, scale)).toBe(minor)
         if (minor >= 0n) expect(parseAmount(text, scale)).toBe(minor)
       }),
-      { numRuns: 2000 },
+      runs(2_000),
     )
   })
 
@@ -71,7 +72,7 @@ describe('properties', () => {
       fc.property(minorUnits, decimals, (minor, scale) => {
         expect(formatAmount(minor, scale)).toMatch(/^(?:0|-?[1-9][0-9]*|-?(?:0|[1-9][0-9]*)\.[0-9]*[1-9])$/)
       }),
-      { numRuns: 2000 },
+      runs(2_000),
     )
   })
 
@@ -83,7 +84,7 @@ describe('properties', () => {
       fc.property(almostAmount, (text) => {
         expect(parseAmount(text, text.length) !== undefined).toBe(new RegExp(AMOUNT_PATTERN).test(text))
       }),
-      { numRuns: 5000 },
+      runs(5_000),
     )
   })
 })

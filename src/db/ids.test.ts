@@ -7,7 +7,7 @@
  */
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { SEED } from '../../test/seed.ts'
+import { runs } from '../../test/seed.ts'
 import { cloneDatabase, type TestDatabase } from '../../test/support.ts'
 import { firstIdAt, newId, readClock, type Moment } from './ids.ts'
 
@@ -31,7 +31,6 @@ const record = fc.record({ micros, place })
 const idOf = (made: { micros: number; place: number }) =>
   newId({ micros: made.micros, text: 'not read' }, made.place)
 
-const runs = (numRuns: number) => ({ numRuns, seed: SEED })
 const ascending = <T extends number | string>(a: T, b: T) => (a < b ? -1 : a > b ? 1 : 0)
 
 test('ids sort as (created_at, place)', () => {

@@ -7,13 +7,10 @@
 import { createHash } from 'node:crypto'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { SEED } from '../../test/seed.ts'
-
+import { runs, SEED } from '../../test/seed.ts'
 import { UUID } from '../db/ids.ts'
 import { pageOf, pageReply, MICROS, timeRange } from './lists.ts'
 import { Problem } from '../contract/problems.ts'
-
-const runs = (numRuns: number) => ({ numRuns, seed: SEED })
 
 describe('time ranges', () => {
   type Comparison = 'lt' | 'lte' | 'eq' | 'gte' | 'gt'

@@ -6,8 +6,7 @@
  */
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { SEED } from '../../test/seed.ts'
-
+import { runs } from '../../test/seed.ts'
 import { formatAmount, parseAmount } from '../assets/amount.ts'
 import { ASSETS, decimalsOf } from '../assets/catalogue.ts'
 import { convertible, inUnitsOf, onProfileAs } from './conversion.ts'
@@ -23,7 +22,7 @@ const anyMinor = fc
   .map(([digits, zeros]) => digits * 10n ** BigInt(zeros))
 const anyAsset = fc.constantFrom(...SYMBOLS)
 const anyCoin = fc.constantFrom(...USD_AND_ITS_COINS)
-const withSeed = { seed: SEED, numRuns: 2_000 }
+const withSeed = runs(2_000)
 
 /** The same, by way of the decimal string. */
 function byText(to: string, minor: bigint, from: string): bigint | undefined {

@@ -4,6 +4,7 @@
  */
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { runs } from '../../test/seed.ts'
 import { CRYPTO_NETWORKS, type CryptoNetwork, NETWORKS } from '../assets/catalogue.ts'
 import { addressFromBytes, canonicalAddress } from './addresses.ts'
 import { MAGIC_OUTCOMES, magicAddress, magicOutcome } from './simulated/magic-addresses.ts'
@@ -102,18 +103,21 @@ describe('known-good addresses', () => {
 describe('one character changed', () => {
   // Solana addresses carry no checksum: another valid character makes another valid address.
   test.each([...mainVectors, ...testVectors].filter(([network]) => network !== 'SOLANA'))(
-    '%s %s is refused with any one character replaced, dropped or doubled',
+    '%s %s is refused with one character replaced, dropped or doubled, at every place',
     (network, address) => {
       const alphabet = new Set(address)
+      const accepted: string[] = []
       for (let at = 0; at < address.length; at++) {
         const [before, after] = [address.slice(0, at), address.slice(at + 1)]
-        const others = [...alphabet, '0', '1', 'I', 'l', 'O', 'b'].filter((other) => other !== address[at])
+        // A quarter of the characters at each place, another quarter at the next.
+        const others = [...alphabet, '0', '1', 'I', 'l', 'O', 'b'].filter(
+          (other, index) => other !== address[at] && index % 4 === at % 4,
+        )
         const changed = [...others.map((other) => before + other + after), before + after]
         changed.push(before + address[at]! + address[at]! + after)
-        for (const text of changed) {
-          expect(canonicalAddress(network, text, SANDBOX), `${text}, character ${at}`).toBeUndefined()
-        }
+        accepted.push(...changed.filter((text) => canonicalAddress(network, text, SANDBOX) !== undefined))
       }
+      expect(accepted).toEqual([])
     },
   )
 
@@ -282,7 +286,7 @@ describe('hostile strings', () => {
         if (canonical !== undefined)
           expect(canonicalAddress(network, canonical, { testNetworks })).toBe(canonical)
       }),
-      { numRuns: 1000 },
+      runs(1_000),
     )
   })
 

@@ -13,8 +13,7 @@ import {
   mnemonicToAccount,
   privateKeyToAccount,
 } from 'viem/accounts'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { atEnd } from '../../test/support.ts'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import type { Database, Transaction } from '../db/database.ts'
 import { WrongChain } from './chain-of-mode.ts'
 import { configuredNetworks } from './open-networks.ts'
@@ -388,7 +387,7 @@ describe('a mode takes networks of its own only:', () => {
       })
     }).listen(0, '127.0.0.1')
     await once(node, 'listening')
-    atEnd(async () => void node.close())
+    onTestFinished(async () => void node.close())
     return { asked, rpc_url: `http://127.0.0.1:${(node.address() as AddressInfo).port}` }
   }
 

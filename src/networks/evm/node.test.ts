@@ -1,8 +1,7 @@
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { expect, test } from 'vitest'
-import { atEnd } from '../../../test/support.ts'
+import { expect, onTestFinished, test } from 'vitest'
 import { evmNode } from './node.ts'
 import { NodeFailure, NodeRefusal } from '../node-failure.ts'
 
@@ -25,7 +24,7 @@ test('of a reply without an end no more than the limit is read', async () => {
     more()
   }).listen(0, '127.0.0.1')
   await once(server, 'listening')
-  atEnd(async () => {
+  onTestFinished(async () => {
     server.closeAllConnections()
     server.close()
     await once(server, 'close')
