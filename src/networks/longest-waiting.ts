@@ -1,6 +1,6 @@
 import type { Transaction } from '../db/database.ts'
 import { PLATFORM_ID } from '../db/ids.ts'
-import type { Network } from './network.ts'
+import type { Network, Withdrawal } from './network.ts'
 
 /** A withdrawal that has waited so long for the hot wallet keeps what it needs: no younger one takes it. */
 export const RESERVE_AFTER_MS = 1_800_000
@@ -50,3 +50,39 @@ export async function longestWaiting(
   )
   return rows
 }
+
+/** What customers' withdrawals of an asset need that are not signed: their sum, a decimal string, and how many they are. */
+export interface Unsigned {
+  asset: string
+  amount: string
+  count: number
+}
+
+/** Whether a transfer goes to cold storage: the platform's own, and no consolidation. */
+export const isTreasurySend = ({
+  customer_id,
+  consolidation_fee_max,
+}: Pick<Withdrawal, 'customer_id' | 'consolidation_fee_max'>): boolean =>
+  customer_id === PLATFORM_ID && (consolidation_fee_max ?? null) === null
+
+/**
+ * By asset, the customers' PENDING withdrawals of the network that are not signed, for whatever reason: a send to cold storage
+ * leaves them what they need. What is signed has left the hot wallet already, as adapters count.
+ */
+export async function unsignedWithdrawals(tx: Transaction, network: Network): Promise<Unsigned[]> {
+  const { rows } = await tx.query<Unsigned>(
+    `
+    select t.asset, sum(t.amount) as amount, count(*)::int as count
+    from transfers t
+    left join broadcasts b on b.customer_id = t.customer_id and b.transfer_id = t.id
+    where t.status = 'PENDING' and t.type = 'CRYPTO_WITHDRAWAL' and t.crypto_network = $1
+      and t.customer_id <> '${PLATFORM_ID}' and (b.transfer_id is null or b.state = 'HELD')
+    group by t.asset`,
+    [network],
+  )
+  return rows
+}
+
+/** Why a send to cold storage waits. Both amounts with their unit. */
+export const neededByCustomers = (there: string, needed: string): string =>
+  `customers' withdrawals come first: the hot wallet has ${there} left, and those that are not signed need ${needed}`

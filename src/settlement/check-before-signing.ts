@@ -13,7 +13,7 @@ import type { Network, NetworkAdapter, Refusal, Withdrawal } from '../networks/n
 export type SigningDecision =
   { outcome: 'SIGN' } | { outcome: 'WAITS'; reason: string } | { outcome: 'REFUSED'; refusal: Refusal }
 
-type Claimed = Pick<Withdrawal, 'transfer_id' | 'asset' | 'amount' | 'consolidation_fee_max'>
+type Claimed = Pick<Withdrawal, 'transfer_id' | 'asset' | 'amount'>
 
 /** A withdrawal as its transfer and its profile name whose money it takes. */
 interface Held extends Holder {
@@ -65,8 +65,8 @@ export async function checkBeforeSigning(
 }
 
 /**
- * Of the platform's own transfers: nothing is signed on a frozen network, and nothing goes to cold storage while a
- * customer's withdrawal waits for the hot wallet. A consolidation may be what that withdrawal waits for.
+ * Of the platform's own transfers: nothing is signed on a frozen network. That a send to cold storage leaves customers what
+ * their withdrawals need is seen to by the adapter, which knows what the hot wallet has (`unsignedWithdrawals`).
  */
 async function checkTreasury(
   tx: Transaction,
@@ -74,25 +74,9 @@ async function checkTreasury(
   claimed: readonly Claimed[],
 ): Promise<Map<string, SigningDecision>> {
   const [freeze] = await freezesOfSigning(tx, { network })
-  const { rowCount: waiting } = await tx.query(
-    `
-    select from broadcasts
-    where network = $1 and customer_id <> $2 and state = 'HELD' and due_at is not null
-      and waiting_reason like 'the hot wallet has %'
-    limit 1`,
-    [network, PLATFORM_ID],
-  )
-  const reasonFor = ({ consolidation_fee_max }: Claimed) => {
-    if (freeze !== undefined) return describeFreeze(freeze)
-    const isSend = (consolidation_fee_max ?? null) === null
-    return isSend && waiting !== 0 ? "customers' withdrawals wait for the hot wallet" : undefined
-  }
-  return new Map(
-    claimed.map((one) => {
-      const reason = reasonFor(one)
-      return [one.transfer_id, reason === undefined ? { outcome: 'SIGN' } : { outcome: 'WAITS', reason }]
-    }),
-  )
+  const decision: SigningDecision =
+    freeze === undefined ? { outcome: 'SIGN' } : { outcome: 'WAITS', reason: describeFreeze(freeze) }
+  return new Map(claimed.map(({ transfer_id }) => [transfer_id, decision]))
 }
 
 async function selectHeld(tx: Transaction, customerId: string, transferIds: string[]): Promise<Held[]> {

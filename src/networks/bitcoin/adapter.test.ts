@@ -1284,7 +1284,11 @@ describe.skipIf(!HAS_LITECOIND)('over a Litecoin node', () => {
       const large = await withdraw(customer, '900', await node.newAddress())
       await work(signing())
       await work(signing())
-      expect(await waitingReasons([transfer])).toEqual(["customers' withdrawals wait for the hot wallet"])
+      expect(await waitingReasons([transfer])).toEqual([
+        expect.stringMatching(
+          /^customers' withdrawals come first: .* LTC left, and those that are not signed need 900 LTC$/,
+        ),
+      ])
       expect(await locks()).toEqual([])
 
       expect(await cancelTreasuryTransfer(service.db, transfer.id)).toMatchObject({ changed: true })
@@ -1406,6 +1410,43 @@ describe.skipIf(!HAS_LITECOIND)('over a Litecoin node', () => {
         expect(await read(customer, one)).toMatchObject({ status: 'COMPLETED', crypto_tx_hash: hash })
       expect(await received(address)).toHaveLength(2)
       expect(await received(other)).toHaveLength(1)
+      await requireSameGap()
+    })
+
+    test('leaves what is asked for by withdrawals that are not signed, though none of them is short', async () => {
+      await emptyWallet()
+      gap = await custodyGap()
+      const customer = await newDepositor(['3', '3'])
+      const sends = [await orderSend({ amount: '2.5' }), await orderSend({ amount: '1' })]
+      const [large, small] = sends.map(({ transfer }) => transfer)
+      const created = [
+        await withdraw(customer, '2', await node.newAddress()),
+        await withdraw(customer, '2', await node.newAddress()),
+      ]
+      await freeze(
+        service.db,
+        { kind: 'PROFILE', customer_id: customer.customer_id, profile_id: customer.profile_id },
+        'OPERATOR',
+        'looking',
+      )
+      await work(signing())
+      expect(await waitingReasons([large!])).toEqual([
+        "customers' withdrawals come first: the hot wallet has 6 LTC left, and those that are not signed need 4 LTC",
+      ])
+      await settle([small!])
+      expect(await kept(created[0]!)).toMatchObject({ state: 'HELD' })
+
+      await service.db.query('delete from freezes')
+      await settle(created)
+      // Nobody needs what is left, and it is not enough.
+      await work(signing())
+      expect(await waitingReasons([large!])).toEqual([
+        expect.stringMatching(
+          /^the hot wallet has 0\.99\d+ LTC to spend, and 2\.5 LTC and the fee are needed$/,
+        ),
+      ])
+      await newDepositor(['2'])
+      await settle([large!])
       await requireSameGap()
     })
   })

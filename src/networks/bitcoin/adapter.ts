@@ -18,7 +18,13 @@ import {
   type PlanLimits,
 } from './batch.ts'
 import { bitcoinRpc, RpcError, type BitcoinRpcConfig, type RpcCall } from './rpc.ts'
-import { longestWaiting, type Reserved } from '../longest-waiting.ts'
+import {
+  isTreasurySend,
+  longestWaiting,
+  neededByCustomers,
+  unsignedWithdrawals,
+  type Reserved,
+} from '../longest-waiting.ts'
 import type {
   Arrival,
   BroadcastAnswer,
@@ -493,7 +499,9 @@ export function bitcoinAdapter(
     if (payouts.length > 0) {
       const payable = await payableOf(payouts, signings)
       const [reserved] = await longestWaiting(tx, network, config.reserveAfterMs)
-      const chosen = choose(payable, coins, rate, reserved, signings)
+      const [unsigned] = payouts.some(isTreasurySend) ? await unsignedWithdrawals(tx, network) : []
+      const needed = unsigned === undefined ? 0n : minorOf(unsigned.amount)
+      const chosen = choose(payable, coins, { rate, reserved, needed }, signings)
       const limits = { rate, changeScriptBytes: dialect.changeScriptBytes, kept: coins.kept }
       await signSome(chosen, coins.ready, limits, signings)
     } else await signConsolidation(consolidations[0]!, coins, rate, signings)
@@ -587,12 +595,14 @@ export function bitcoinAdapter(
     })
   }
 
-  /** Those that one transaction can pay, in their order; the others wait. */
+  /**
+   * Those that one transaction can pay, in their order; the others wait. A send to cold storage leaves `needed`, which is what
+   * customers' withdrawals come to that are not signed.
+   */
   function choose(
     payable: Payable[],
     coins: Coins,
-    rate: bigint,
-    reserved: Reserved | undefined,
+    { rate, reserved, needed }: { rate: bigint; reserved: Reserved | undefined; needed: bigint },
     signings: Map<Withdrawal, Signing>,
   ): Payable[] {
     const there = coins.ready.reduce((sum, { amount }) => sum + amount, 0n)
@@ -607,9 +617,11 @@ export function bitcoinAdapter(
         : isYounger && there < batch.due + amount + minorOf(reserved.amount)
           ? `the hot wallet has ${inCoin(there - batch.due)} to spend, for which withdrawal ${reserved.transfer_id} ` +
             `has waited too long: ${inCoin(minorOf(reserved.amount))} of it are kept for that one`
-          : batch.add(one)
-            ? undefined
-            : shortOf(amount, there - batch.due, coins)
+          : needed > 0n && isTreasurySend(withdrawal) && there < batch.due + amount + needed
+            ? neededByCustomers(inCoin(there - batch.due), inCoin(needed))
+            : batch.add(one)
+              ? undefined
+              : shortOf(amount, there - batch.due, coins)
       if (reason === undefined) continue
       waiting.add(profile_id)
       signings.set(withdrawal, waits(reason))

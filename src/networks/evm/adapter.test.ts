@@ -1287,6 +1287,45 @@ describe('what the platform moves for itself', () => {
     await settleAll(wallet)
     expect(await read(customer, created)).toMatchObject({ status: 'COMPLETED', crypto_tx_hash: paid })
   })
+
+  test('leaves what is asked for by withdrawals that are not signed, though none of them is short', async () => {
+    // One after the other, so that the others wait while there is enough for each.
+    const [funds, limits] = [{ ETH: '5.1', USDG: '50' }, { maxInFlight: 1 }]
+    const [customer, unsigned] = [await newCustomer(service), await newWallet('INK', funds, limits)]
+    const adapter = signOnlyAccepted(unsigned.adapter, macs)
+    const wallet: Wallet = { ...unsigned, adapter, networks: new Map([['INK', adapter]]) }
+    const [cold, later] = [newAddress(), newAddress()]
+    const reason = async ({ id }: { id: string }) => (await waitingReasons([{ id } as Transfer]))[0]
+    const { transfer: large } = await orderSend(wallet, 'ETH', '2', cold)
+    const created: Transfer[] = []
+    for (const asset of ['ETH', 'ETH', 'ETH', 'ETH', 'USDG'])
+      created.push(await withdraw(customer, 'INK', asset, '1'))
+    await step(wallet)
+    expect(await reason(large)).toMatch(
+      /^customers' withdrawals come first: the hot wallet has 4\.0\d+ ETH left, and those that are not signed need 3\.0\d+ ETH$/,
+    )
+    expect(await reason(created[1]!)).toBe('1 transactions are in flight, the most at a time')
+    // A token's leaves them what they need, and so does this one.
+    const sent = [
+      await orderSend(wallet, 'USDG', '49', newAddress()),
+      await orderSend(wallet, 'ETH', '1', later),
+    ].map(({ transfer }) => transfer)
+    for (let round = 0; round < 20; round++) {
+      await step(wallet)
+      await wallet.chain.mine({ blocks: 1 })
+    }
+    for (const one of [...created, ...sent]) expect(await kept(one)).toMatchObject({ state: 'DONE' })
+    expect(await balance('INK', later, 'ETH')).toBe(10n ** 18n)
+    expect(await balance('INK', cold, 'ETH')).toBe(0n)
+    // Nobody needs what is left, and it is not enough.
+    expect(await reason(large)).toMatch(
+      /^the hot wallet has 0\.0\d+ ETH left, the withdrawal needs 2\.0\d+ ETH with its gas$/,
+    )
+    await give('INK', wallet.hotWallet.address, 'ETH', '2')
+    await settleAll(wallet)
+    expect(await balance('INK', cold, 'ETH')).toBe(2n * 10n ** 18n)
+    expect((await verify(service.db, { tokens })).disagreements).toEqual([])
+  })
 })
 
 test('what a wallet has paid without the database knowing is said to be a withdrawal of its own', async () => {

@@ -8,7 +8,14 @@ import { at, evmNode, headOf, NodeError, says, type Call, type Receipt } from '.
 import { DestinationRefused } from '../node-failure.ts'
 import { closePurse, openPurse, spend, takeNote, type Purse } from './nonces.ts'
 import { tryTransfers, type Trial } from './simulation.ts'
-import { longestWaiting, type Reserved } from '../longest-waiting.ts'
+import {
+  isTreasurySend,
+  longestWaiting,
+  neededByCustomers,
+  unsignedWithdrawals,
+  type Reserved,
+  type Unsigned,
+} from '../longest-waiting.ts'
 import { sweepTermsOf, type SweepConfig } from './sweep-worth.ts'
 import { sweep, unswept } from './sweeps.ts'
 import { lostTransactions, rebroadcastTakenBack, resend } from './taken-back.ts'
@@ -202,12 +209,15 @@ async function sign(tx: Transaction, chain: EvmChain, withdrawals: Withdrawal[])
   const longest = await longestWaiting(tx, chain.network, chain.reserveAfterMs)
   const refused = await refusedOf(chain, purse, fees, longest)
   const reserved = longest.filter(({ transfer_id }) => !refused.has(transfer_id))
+  const unsigned = withdrawals.some(isTreasurySend) ? await unsignedWithdrawals(tx, chain.network) : []
   const payFrom = (left: Purse['left'], withdrawal: Withdrawal, gas: bigint) =>
-    keptForOlder(chain, left, fees, withdrawal, reserved) ?? pay(chain, left, fees, withdrawal, gas)
+    keptForOlder(chain, left, fees, withdrawal, reserved) ??
+    keptForCustomers(chain, left, fees, withdrawal, unsigned) ??
+    pay(chain, left, fees, withdrawal, gas)
   const payable = inTurn(
     withdrawals,
     (withdrawal) =>
-      refused.get(withdrawal.transfer_id) ?? noRoom() ?? payFrom(tentative, withdrawal, PLAIN_GAS),
+      refused.get(withdrawal.transfer_id) ?? payFrom(tentative, withdrawal, PLAIN_GAS) ?? noRoom(),
   )
   const estimates = await estimated(
     chain,
@@ -248,8 +258,8 @@ async function sign(tx: Transaction, chain: EvmChain, withdrawals: Withdrawal[])
 }
 
 /**
- * Whether one more may be in flight, asked of each in order. What is refused or waits later in the same call leaves its place
- * empty until the next.
+ * Whether one more may be in flight, asked in order of each that the wallet can pay: one that waits for the wallet would hold
+ * its place in every call, and the others behind it for ever. One that the node refuses leaves its place empty until the next.
  */
 function roomOf({ maxInFlight }: EvmChain, { inFlight }: Purse): () => Signing | undefined {
   let free = maxInFlight - inFlight
@@ -327,6 +337,31 @@ function keptForOlder(
     return { outcome: 'WAITS', reason }
   }
   return undefined
+}
+
+/**
+ * Whether a send to cold storage would take what customers' withdrawals need that are not signed: their amounts, and the gas
+ * of all of them where it is of the asset that gas is paid in.
+ */
+function keptForCustomers(
+  chain: EvmChain,
+  left: Purse['left'],
+  fees: Fees,
+  send: Withdrawal,
+  unsigned: readonly Unsigned[],
+): Signing | undefined {
+  if (!isTreasurySend(send)) return undefined
+  const { asset } = send
+  let needed = 0n
+  for (const theirs of unsigned) {
+    if (theirs.asset === asset) needed += onChain(chain, asset, theirs.amount)
+    const gas = isNative(chain, theirs.asset) ? PLAIN_GAS : TOKEN_GAS
+    if (asset === chain.gasAsset) needed += BigInt(theirs.count) * feeMax({ gas, maxFeePerGas: fees.offer })
+  }
+  const there = left.get(asset)!
+  if (needed === 0n || there >= needed + onChain(chain, asset, send.amount)) return undefined
+  const text = (units: bigint) => `${offChain(chain, asset, units)} ${asset}`
+  return { outcome: 'WAITS', reason: neededByCustomers(text(there), text(needed)) }
 }
 
 /**
