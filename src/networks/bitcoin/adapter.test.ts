@@ -901,10 +901,10 @@ describe.skipIf(!HAS_LITECOIND)('over a Litecoin node', () => {
 
   describe('when somebody uses the wallet by hand', () => {
     /** A withdrawal with the wallet's only coin, which the wallet takes for free. */
-    async function forgotten(broadcastOnce: boolean) {
+    async function forgotten(broadcastOnce: boolean, to?: string) {
       await emptyWallet()
       const customer = await newDepositor(['5'])
-      const address = await node.newAddress()
+      const address = to ?? (await node.newAddress())
       const created = await withdraw(customer, '1', address)
       const failing = { ...adapter(), broadcast: () => Promise.reject(new Error('the node does not answer')) }
       await work(networksOf(broadcastOnce ? adapter() : failing)).catch(() => undefined)
@@ -943,6 +943,27 @@ describe.skipIf(!HAS_LITECOIND)('over a Litecoin node', () => {
         expect(await locks()).toEqual([])
       },
     )
+
+    test('a deposit address gets no deposit from it, unless it pays a withdrawal', async () => {
+      const customer = await newCustomer(service)
+      const address = await newAddress(customer)
+      // Somebody pays a withdrawal in the place of its own transaction, and pays the same address for nothing.
+      const { customer: payer, created } = await forgotten(true, address)
+      const from = Number(await node.bursar.call<string>('getblockcount'))
+      const hash = await node.pay(node.bursar, { [address]: '1' })
+      await settle([created])
+      expect(await read(payer, created)).toMatchObject({ status: 'COMPLETED', crypto_tx_hash: hash })
+      await node.pay(node.bursar, { [address]: '2' })
+      await node.mine(DEPTH)
+      await lookAtAll()
+      await settle([await withdraw(payer, '0.5', address)])
+
+      const amounts = (arrivals: Arrival[]) =>
+        arrivals.filter((one) => one.address === address).map(({ amount }) => amount)
+      expect(amounts(await adapter().arrivalsIn!(BigInt(from), BigInt(from)))).toEqual(['1', '0.5'])
+      await creditArrivals()
+      expect(await available(customer)).toBe('1.5')
+    })
   })
 
   describe('with one coin in the wallet', () => {

@@ -1343,7 +1343,7 @@ export function bitcoinAdapter(
     )
     return {
       cursor: lastblock,
-      arrivals: transactions.flatMap(arrivalOf),
+      arrivals: await depositsIn(transactions),
       ...(gone.length > 0 && { removed: gone }),
     }
   }
@@ -1351,7 +1351,60 @@ export function bitcoinAdapter(
   /** What came in since a block; up to which one the node cannot be told. */
   async function arrivalsIn(first: bigint): Promise<Arrival[]> {
     const before = first <= 1n ? '' : await rpc.call<string>('getblockhash', Number(first - 1n))
-    return (await since(before)).transactions.flatMap(arrivalOf)
+    return depositsIn((await since(before)).transactions)
+  }
+
+  /**
+   * What came in, without what the wallet itself has sent and this database does not know. Coins that somebody has moved by hand
+   * to a deposit address were in custody before: credited, they would be owed twice.
+   */
+  async function depositsIn(transactions: Listed[]): Promise<Arrival[]> {
+    const found = transactions.flatMap(arrivalOf)
+    const own = new Set(transactions.flatMap(({ category, txid }) => (category === 'send' ? txid : [])))
+    const doubted = new Set(
+      found.flatMap(({ crypto_tx_hash }) => (own.has(crypto_tx_hash) ? crypto_tx_hash : [])),
+    )
+    if (doubted.size === 0) return found
+    const isPayment = await knownPayments([...doubted])
+    return found.filter((one) => !doubted.has(one.crypto_tx_hash) || isPayment(one))
+  }
+
+  /**
+   * Tells of an output of these transactions, all of the wallet's, whether it is a payment that this database knows. A fee bump
+   * made by hand pays as what it conflicts with. Of a transaction that an operator said to have paid withdrawals, only their outputs are known.
+   */
+  async function knownPayments(
+    hashes: string[],
+  ): Promise<(output: Pick<Arrival, 'crypto_tx_hash' | 'crypto_tx_index'>) => boolean> {
+    const made = await ownPayments(hashes)
+    const others = hashes.filter((hash) => !made.has(hash))
+    const bumps = others.length === 0 ? [] : await inWallet(others)
+    const conflicts = bumps.flatMap(({ walletconflicts }) => walletconflicts)
+    const bumped = conflicts.length === 0 ? new Map() : await ownPayments(conflicts)
+    const replacing = new Set(
+      bumps.flatMap(({ txid, walletconflicts }) =>
+        walletconflicts.some((hash) => bumped.has(hash)) ? txid : [],
+      ),
+    )
+    return ({ crypto_tx_hash: hash, crypto_tx_index: index }) =>
+      replacing.has(hash) || made.get(hash) === 'ALL' || made.get(hash)?.includes(index) === true
+  }
+
+  /** By the hashes of those that are withdrawals' or the platform's, or were replaced: which outputs are payments. */
+  async function ownPayments(hashes: string[]): Promise<Map<string, 'ALL' | string[]>> {
+    const { rows } = await db.query<{ crypto_tx_hash: string; outputs: string[] | null }>(
+      `
+      select b.crypto_tx_hash,
+             case when bool_and(coalesce(n.kind, '') = 'MARKED') then array_agg(b.crypto_tx_index) end as outputs
+      from broadcasts b
+      left join network_transactions n on n.network = b.network and n.crypto_tx_hash = b.crypto_tx_hash
+      where b.network = '${network}' and b.crypto_tx_hash = any ($1)
+      group by b.crypto_tx_hash
+      union
+      select crypto_tx_hash, null from replaced_transactions where crypto_tx_hash = any ($1)`,
+      [hashes],
+    )
+    return new Map(rows.map(({ crypto_tx_hash, outputs }) => [crypto_tx_hash, outputs ?? 'ALL']))
   }
 
   /** Mined coins have other categories, and change is not listed. */

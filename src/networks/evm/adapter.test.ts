@@ -2167,16 +2167,26 @@ describe('deposits', () => {
   })
 })
 
-test('what the hot wallet sends to a deposit address is credited if it is a withdrawal, else it is gas of ours', async () => {
-  const [customer, wallet] = [await newCustomer(service), await newWallet('ETHEREUM', { ETH: '5' })]
+test('what the hot wallet sends to a deposit address is credited if it is a withdrawal, else it is our own', async () => {
+  const funds = { ETH: '5', USDG: '10' }
+  const [customer, wallet] = [await newCustomer(service), await newWallet('ETHEREUM', funds)]
   await service.owner.query('delete from network_cursors')
   const address = await newDepositAddress(customer, wallet)
   // As a top-up that was signed after the backup that this database is restored from.
   const client = createWalletClient({ account: wallet.hotWallet, transport: http(wallet.config.rpcUrl) })
   await client.sendTransaction({ chain: null, to: address, value: parseGwei('70000') })
-  const looked = evmAdapter('ETHEREUM', { ...wallet.config, firstNonce: 1 }, service.db)
+  // And tokens by hand.
+  const token = { address: tokens.get('ETHEREUM')!.USDG!, abi: TOKEN_ABI } as const
+  await client.writeContract({
+    chain: null,
+    ...token,
+    functionName: 'transfer',
+    args: [address, 3_000_000n],
+  })
+  const looked = evmAdapter('ETHEREUM', { ...wallet.config, firstNonce: 2 }, service.db)
   const networks: Networks = new Map([['ETHEREUM', looked]])
   await withdraw(customer, 'ETHEREUM', 'ETH', '0.5', address)
+  await withdraw(customer, 'ETHEREUM', 'USDG', '2', address)
   await settleAll({ ...wallet, networks })
   await creditAll({ ...wallet, networks })
   const { body } = await customer.call<{ items: Transfer[] }>(
@@ -2184,7 +2194,7 @@ test('what the hot wallet sends to a deposit address is credited if it is a with
     '/v2/transfer/transfers?type=CRYPTO_DEPOSIT',
   )
   const found = body.items.filter((one) => one.destination_address === address)
-  expect(found.map(({ amount }) => amount)).toEqual(['0.5'])
+  expect(found.map(({ asset, amount }) => `${amount} ${asset}`).sort()).toEqual(['0.5 ETH', '2 USDG'])
 })
 
 test('what comes before anybody has read the network is credited, too', async () => {

@@ -25,7 +25,7 @@ const CONFIRM_AFTER_MS = 1_000
 export const NATIVE_INDEX = '0'
 
 /** A movement in a block, to an address that may be ours. */
-type Movement = Arrival & { native: boolean; /** Of a native one. */ from?: string }
+type Movement = Arrival & { native: boolean; from: string }
 
 /** Reads a chain for deposits. */
 export interface DepositReader {
@@ -200,12 +200,13 @@ async function tokensIn(chain: EvmChain, blocks: Block[]): Promise<Movement[]> {
     logs[index]!.flatMap((log): Movement[] => {
       if (log.blockHash !== hash)
         throw new NodeFailure('the node tells of a log in another block than asked for')
-      const [, , recipient] = log.topics
+      const [, sender, recipient] = log.topics
       const units = hexToBigInt(log.data)
       const asset = assetAt.get(getAddress(log.address))
-      if (recipient === undefined || units === 0n || asset === undefined) return []
+      if (sender === undefined || recipient === undefined || units === 0n || asset === undefined) return []
       return [
         {
+          from: addressIn(sender),
           address: addressIn(recipient),
           asset,
           amount: offChain(chain, asset, units),
@@ -286,7 +287,7 @@ export async function noteHoldings(
 
 /**
  * Without what the hot wallet has sent as no withdrawal that is known: gas for sweeping, which a database that was
- * restored from an older backup does not know of.
+ * restored from an older backup does not know of, and what somebody has moved by hand, which was in custody before.
  */
 async function withoutOwn(db: Database, chain: EvmChain, movements: Movement[]): Promise<Movement[]> {
   const own = movements.filter(({ from }) => from === getAddress(chain.hotWallet.address))
