@@ -693,6 +693,9 @@ export interface components {
           message: string
           destination_address: string
         }
+        conflicting_transaction?: {
+          message: string
+        }
       }
       /**
        * @description Asset, by its ticker.

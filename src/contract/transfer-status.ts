@@ -18,6 +18,7 @@ export const StatusDetails = Type.Object(
     max_rent_exceeded: Type.Optional(Type.Object(destination)),
     stale_fee_quote: Type.Optional(Type.Object({ message: Type.String() })),
     invalid_destination_address: Type.Optional(Type.Object(destination)),
+    conflicting_transaction: Type.Optional(Type.Object({ message: Type.String() })),
   },
   { maxProperties: 1, description: 'Why the transfer is in its state, where there is more to say.' },
 )

@@ -919,13 +919,17 @@ describe.skipIf(!HAS_LITECOIND)('over a Litecoin node', () => {
       'a payment that can never be made is refunded (broadcast before: %s)',
       async (before) => {
         const { customer, created, address } = await forgotten(before)
-        await node.pay(node.bursar, { [await node.newAddress()]: '2' })
+        const hash = await node.pay(node.bursar, { [await node.newAddress()]: '2' })
         await node.mine(DEPTH - 1)
         await work()
         await work()
         expect(await read(customer, created)).toMatchObject({ status: 'PENDING' })
         await settle([created])
-        expect(await read(customer, created)).toMatchObject({ status: 'FAILED' })
+        const message = `transaction ${hash} has spent its coins, and pays nothing of it`
+        expect(await read(customer, created)).toMatchObject({
+          status: 'FAILED',
+          status_details: { conflicting_transaction: { message } },
+        })
         expect(await received(address)).toEqual([])
         expect(await available(customer)).toBe('5')
         expect(await locks()).toEqual([])

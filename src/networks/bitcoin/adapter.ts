@@ -982,7 +982,12 @@ export function bitcoinAdapter(
       const paid = await paidInstead(other, withdrawal)
       if (paid !== undefined) return paidWith(other, paid.vout, paid.share)
     }
-    return { state: 'FAILED', refusal: {} }
+    const spender = others.find(({ confirmations }) => Number(confirmations) >= depth)
+    const message =
+      spender === undefined
+        ? 'a transaction that its own spends from can never be made'
+        : `transaction ${spender.txid} has spent its coins, and pays nothing of it`
+    return { state: 'FAILED', refusal: { status_details: { conflicting_transaction: { message } } } }
   }
 
   /**
