@@ -1,5 +1,5 @@
 import type { Database } from './db/database.ts'
-import type { Ledger } from './movements/ledger.ts'
+import type { Ledger } from './movements/queue.ts'
 import type { Networks } from './networks/network.ts'
 import type { Settings } from './settings.ts'
 

@@ -12,7 +12,7 @@ import { makeDemo } from './demo/make-demo.ts'
 import { requireMode, stampDatabase } from './deployment.ts'
 import type { Requests } from './http/requests.ts'
 import { openMasterKeys } from './keys/master-keys.ts'
-import { Ledger } from './movements/ledger.ts'
+import { Ledger } from './movements/queue.ts'
 import {
   NOT_ACCEPTED,
   signOnlyAccepted,

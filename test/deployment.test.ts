@@ -10,7 +10,7 @@ import { createCustomer } from '../src/customers/create-customer.ts'
 import type { Database } from '../src/db/database.ts'
 import { makeDemo } from '../src/demo/make-demo.ts'
 import { changeIssuer, prepareDatabase, readStamp, requireMode, stampDatabase } from '../src/deployment.ts'
-import { Ledger } from '../src/movements/ledger.ts'
+import { Ledger } from '../src/movements/queue.ts'
 import { simulatedNetworks } from '../src/networks/simulated/adapter.ts'
 import { atEnd, cloneDatabase, everyTable, runBursar, spawnBursar, testSettings, toldIn } from './support.ts'
 

@@ -250,7 +250,7 @@ describe('it sees', () => {
     expect(edge('transfers/get-transfer.ts', 'profiles/profile.ts')).toBeDefined()
     expect(edge('profiles/profile.ts', 'app.ts', true)).toBeDefined()
     expect(edge('db/database.ts', 'contract/problems.ts')).toBeDefined()
-    expect(edge('http/mount.ts', 'movements/ledger.ts', true)).toBeDefined()
+    expect(edge('http/mount.ts', 'movements/queue.ts', true)).toBeDefined()
     expect(edge('ledger/ledger-transaction.ts', 'ledger/entries.ts')).toBeUndefined()
     expect(edge('new-resource/get.ts', 'db/database.ts')).toBeDefined()
   })

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { createCustomer } from '../src/customers/create-customer.ts'
 import { transaction } from '../src/db/database.ts'
 import { SCOPES } from '../src/contract/scopes.ts'
-import { Ledger } from '../src/movements/ledger.ts'
+import { Ledger } from '../src/movements/queue.ts'
 import { createApiClient } from '../src/oauth/api-clients.ts'
 import { atEnd, cloneDatabase, credit, spawnBursar, withdrawalOf, type TestDatabase } from './support.ts'
 

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createCustomer } from '../src/customers/create-customer.ts'
 import { SCOPES } from '../src/contract/scopes.ts'
-import { Ledger } from '../src/movements/ledger.ts'
+import { Ledger } from '../src/movements/queue.ts'
 import { createApiClient } from '../src/oauth/api-clients.ts'
 import {
   atEnd,

@@ -17,7 +17,7 @@ import { inOrder, openDatabase, type Database } from '../src/db/database.ts'
 import { SCOPES, type Scope } from '../src/contract/scopes.ts'
 import { onPlatform, onProfile } from '../src/ledger/entries.ts'
 import { masterKeysOf } from '../src/keys/master-keys.ts'
-import { Ledger } from '../src/movements/ledger.ts'
+import { Ledger } from '../src/movements/queue.ts'
 import { WithdrawalMacs } from '../src/movements/withdrawal-macs.ts'
 import type { Transfer } from '../src/ledger/transfer.ts'
 import type { Networks } from '../src/networks/network.ts'
@@ -241,14 +241,14 @@ export async function fund(
 }
 
 /** Brings an asset that no wire carries to a profile, as a deposit does. */
-export function credit(
+export async function credit(
   ledger: Ledger,
   { customer_id, profile_id }: { customer_id: string; profile_id: string },
   asset: string,
   amount: string,
 ): Promise<Transfer> {
   const minor = parseAmount(amount, decimalsOf(asset))!
-  return ledger.submit(customer_id, {
+  const { transfer } = await ledger.submit(customer_id, {
     balances: [{ profile_id, asset }],
     decide: ({ now, newId }) => ({
       transfer: {
@@ -269,6 +269,7 @@ export function credit(
       entries: [onPlatform('bank', asset, -minor), onProfile(profile_id, asset, minor)],
     }),
   })
+  return transfer
 }
 
 /** Verifies an identity, as the sandbox does: nobody who is not APPROVED takes money out. */

@@ -1,6 +1,6 @@
 import { runOrchestrations } from '../src/orchestrations/run-orchestrations.ts'
 import type { Database } from '../src/db/database.ts'
-import type { Ledger } from '../src/movements/ledger.ts'
+import type { Ledger } from '../src/movements/queue.ts'
 import type { Networks } from '../src/networks/network.ts'
 import type { Settings } from '../src/settings.ts'
 import { creditDeposits } from '../src/settlement/credit-deposits.ts'

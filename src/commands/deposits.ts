@@ -1,7 +1,7 @@
 import { InvalidArgumentError, type Command } from 'commander'
 import { CRYPTO_NETWORKS, type CryptoNetwork } from '../assets/catalogue.ts'
 import type { Database } from '../db/database.ts'
-import { Ledger } from '../movements/ledger.ts'
+import { Ledger } from '../movements/queue.ts'
 import type { NetworkAdapter } from '../networks/network.ts'
 import { openNetworks } from '../serve.ts'
 import type { Settings } from '../settings.ts'

@@ -52,7 +52,7 @@ async function mayWithdraw(identity_id: string): Promise<boolean> {
   const holder = { profile_id, identity_id }
   const holders = await Holders.read(service.db, customer_id, new Balances([]), [profile_id], [holder])
   try {
-    holders.require(holder)
+    holders.requireMayWithdraw(holder)
     return true
   } catch {
     return false

@@ -26,7 +26,7 @@ import {
   type TestService,
 } from '../../test/support.ts'
 import { problem } from '../contract/problems.ts'
-import type { Ledger } from '../movements/ledger.ts'
+import type { Ledger } from '../movements/queue.ts'
 import { freeze, unfreeze } from '../records/freezes.ts'
 import type { FiatAccount } from '../records/fiat-account.ts'
 import type { FiatDepositInstructions } from '../records/fiat-deposit-instructions.ts'

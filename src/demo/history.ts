@@ -1,9 +1,10 @@
 import { parseAmount } from '../assets/amount.ts'
 import { decimalsOf } from '../assets/catalogue.ts'
 import type { Database, Transaction } from '../db/database.ts'
-import { idsAt, momentAt, type Moment } from '../db/ids.ts'
-import { credited } from '../movements/deposit.ts'
-import { LedgerTransaction } from '../ledger/ledger-transaction.ts'
+import { momentAt, type Moment } from '../db/ids.ts'
+import type { Movement } from '../movements/decision.ts'
+import { credited, type Deposit } from '../movements/deposit.ts'
+import { post } from '../movements/post.ts'
 import { generateStatements } from '../statements/generate-statements.ts'
 import { payStatements } from '../statements/pay-statements.ts'
 import { lastPeriod, type Period } from '../statements/period.ts'
@@ -43,22 +44,21 @@ export async function makeHistory(
 ): Promise<void> {
   for (const [month, time, amount] of DEPOSITS) {
     const at = momentAt(`${months[month]!.name}-${time}Z`)
-    const ledger = await LedgerTransaction.open(tx, customer_id, [{ profile_id, asset: ASSET }], at)
-    const made = credited(
-      customer_id,
-      {
-        profile_id,
-        type: 'CRYPTO_DEPOSIT',
-        asset: ASSET,
-        minor: parseAmount(amount, decimalsOf(ASSET))!,
-        arrivedAt: 'simulated:INK',
-        place: undefined,
-        record: { crypto_network: 'INK', notional_value: amount },
-      },
-      { now: ledger.now, newId: idsAt(ledger.now) },
-    )
-    ledger.post({ transfer_id: made.transfer.id, event: 'CREATED', entries: made.entries })
-    await ledger.write([made])
+    const arrived: Deposit = {
+      profile_id,
+      type: 'CRYPTO_DEPOSIT',
+      asset: ASSET,
+      minor: parseAmount(amount, decimalsOf(ASSET))!,
+      arrivedAt: 'simulated:INK',
+      place: undefined,
+      record: { crypto_network: 'INK', notional_value: amount },
+    }
+    const movement: Movement = {
+      balances: [{ profile_id, asset: ASSET }],
+      decide: (view) => credited(customer_id, arrived, view),
+    }
+    const { outcomes } = await post(tx, customer_id, [movement], { at })
+    for (const outcome of outcomes) if ('refusal' in outcome) throw outcome.refusal
   }
   // Unless somebody was first.
   const rates = await listRewardRates(tx)

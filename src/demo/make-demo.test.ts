@@ -9,7 +9,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { Failures, type Failure } from '../../test/failures.ts'
 import { cloneDatabase, emptier, everyTable, type TestDatabase } from '../../test/support.ts'
 import type { Database } from '../db/database.ts'
-import { Ledger } from '../movements/ledger.ts'
+import { Ledger } from '../movements/queue.ts'
 import { simulatedNetworks } from '../networks/simulated/adapter.ts'
 import { makeDemo } from './make-demo.ts'
 

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client'
 import type { Database } from '../db/database.ts'
 import type { RequestMeter } from '../http/requests.ts'
-import type { LedgerMeter } from '../movements/ledger.ts'
+import type { LedgerMeter } from '../movements/queue.ts'
 import { databaseGauges } from './database-gauges.ts'
 
 const REQUEST_SECONDS = [0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30]

@@ -6,7 +6,7 @@ import type { Networks } from '../networks/network.ts'
 import { magicOutcome } from '../networks/simulated/magic-addresses.ts'
 import { onProfileAs } from '../ledger/conversion.ts'
 import { onPlatform } from '../ledger/entries.ts'
-import type { Decision, View } from './ledger.ts'
+import type { Decision, View } from './decision.ts'
 import type { Transfer } from '../ledger/transfer.ts'
 import { notionalUsd, type UsdPrices } from '../assets/usd-value.ts'
 

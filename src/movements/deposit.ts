@@ -2,9 +2,15 @@ import { formatAmount } from '../assets/amount.ts'
 import { decimalsOf } from '../assets/catalogue.ts'
 import { convertible, inUnitsOf, onProfileAs } from '../ledger/conversion.ts'
 import { onPlatform, type PlatformAccount } from '../ledger/entries.ts'
-import type { Decision, Movement, View } from './ledger.ts'
-import type { NewOrchestration } from '../records/orchestration.ts'
-import { destinationOf, sourceOf, type OrchestrationRule } from '../records/orchestration-rule.ts'
+import type { Decision, Movement, View } from './decision.ts'
+import { change, need } from '../records/need.ts'
+import { ORCHESTRATIONS, type NewOrchestration } from '../records/orchestration.ts'
+import {
+  ACTIVE_RULES,
+  destinationOf,
+  sourceOf,
+  type OrchestrationRule,
+} from '../records/orchestration-rule.ts'
 import type { Transfer } from '../ledger/transfer.ts'
 
 /** Money that has arrived for a profile, from outside. */
@@ -59,11 +65,11 @@ export const HOPS_MAX = 3
 export function deposit(customerId: string, arrived: Deposit): Movement {
   const { profile_id, place } = arrived
   const asset = balanceAssetOf(arrived)
-  const source_ids = [...(place === undefined ? [] : [place.id]), profile_id]
+  const coming = { source_ids: [...(place === undefined ? [] : [place.id]), profile_id], asset }
   return {
     balances: [{ profile_id, asset }],
-    source_ids,
-    decide: (view) => credited(customerId, arrived, view, view.rule(source_ids, asset)),
+    needs: [need(ACTIVE_RULES, coming)],
+    decide: (view) => credited(customerId, arrived, view, view.get(ACTIVE_RULES, coming)),
   }
 }
 
@@ -104,7 +110,7 @@ export function credited(
       onPlatform(arrived.arrivedAt, asset, -minor),
       ...onProfileAs(profile_id, balanceAsset, minor, asset),
     ],
-    orchestration: rule && orchestrationOf(rule, transfer, arrived.hops ?? 0),
+    changes: rule && [change(ORCHESTRATIONS, orchestrationOf(rule, transfer, arrived.hops ?? 0))],
   }
 }
 

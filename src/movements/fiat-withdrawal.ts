@@ -6,7 +6,7 @@ import type { NetworkAdapter, Networks } from '../networks/network.ts'
 import { amountOrTotal } from './crypto-withdrawal.ts'
 import { onProfileAs } from '../ledger/conversion.ts'
 import { onPlatform } from '../ledger/entries.ts'
-import type { Decision, View } from './ledger.ts'
+import type { Decision, View } from './decision.ts'
 import type { FiatAccount } from '../records/fiat-account.ts'
 import type { Transfer } from '../ledger/transfer.ts'
 

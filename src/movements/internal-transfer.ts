@@ -2,7 +2,7 @@ import { formatAmount } from '../assets/amount.ts'
 import { decimalsOf } from '../assets/catalogue.ts'
 import { onProfileAs } from '../ledger/conversion.ts'
 import { onPlatform, onProfile } from '../ledger/entries.ts'
-import type { Decision, View } from './ledger.ts'
+import type { Decision, View } from './decision.ts'
 import type { Transfer } from '../ledger/transfer.ts'
 
 type Asked = Partial<
@@ -61,7 +61,7 @@ export function internalTransfer(
       ...onProfileAs(from_profile_id, balanceAsset, -minor, asset),
       onPlatform('internal', asset, minor),
     ],
-    counterpart: {
+    otherLeg: {
       transfer: {
         ...side,
         id: creditId,

@@ -2,7 +2,9 @@ import { formatAmount, parseStoredAmount } from '../assets/amount.ts'
 import { decimalsOf, type CryptoNetwork } from '../assets/catalogue.ts'
 import type { Queryable } from '../db/database.ts'
 import { problem } from '../contract/problems.ts'
-import type { Networks } from '../networks/network.ts'
+import type { Network, Networks } from '../networks/network.ts'
+import { change, need, type Change, type Kind, type Known, type Need } from '../records/need.ts'
+import type { View } from './decision.ts'
 
 /**
  * What a customer may be paid over the real networks of a sandbox: no more than has come in for it over them. A sandbox's
@@ -16,41 +18,83 @@ interface Route {
 
 const keyOf = ({ crypto_network, asset }: Route) => `${crypto_network} ${asset}`
 
-/** What is left for each route that is limited, in minor units. */
-export type OwnCustodyRead = ReadonlyMap<string, bigint>
-
-const NOT_LIMITED: OwnCustodyRead = new Map()
-
-/** Reads what is left on those of the routes that are limited, which are none in live mode and over simulated networks. */
-export async function readOwnCustody(
-  db: Queryable,
-  customerId: string,
-  networks: Networks,
-  routes: Route[],
-): Promise<OwnCustodyRead> {
-  const limited = routes.filter(({ crypto_network }) => networks.get(crypto_network)?.paysDepositsOnly)
-  if (limited.length === 0) return NOT_LIMITED
-  const left = new Map<string, bigint>()
-  for (const route of limited) left.set(keyOf(route), await selectLeft(db, customerId, route, 'PENDING'))
-  return left
+/** What a withdrawal takes of it. */
+interface Taken extends Route {
+  minor: bigint
 }
 
-/**
- * Reads what may be signed on a limited network: what is signed and has not ended is taken, what waits is not. Exact for a
- * caller that alone signs on the network.
- */
-export async function readSignable(
-  db: Queryable,
-  customerId: string,
-  crypto_network: CryptoNetwork,
-  assets: string[],
-): Promise<OwnCustodyRead> {
-  const left = new Map<string, bigint>()
-  for (const asset of new Set(assets)) {
-    const route = { crypto_network, asset }
-    left.set(keyOf(route), await selectLeft(db, customerId, route, 'SIGNED'))
+/** What is left for each route, in minor units. */
+export class OwnCustody implements Known<Route, bigint, Taken> {
+  readonly #left: Map<string, bigint>
+
+  private constructor(left: Map<string, bigint>) {
+    this.#left = left
   }
-  return left
+
+  /**
+   * Reads what is left on these routes. PENDING: all withdrawals that have not ended are taken. SIGNED: those that are
+   * signed and have not ended; exact for a caller that alone signs on the network.
+   */
+  static async read(
+    db: Queryable,
+    customerId: string,
+    routes: readonly Route[],
+    taken: keyof typeof UNDER_WAY,
+  ): Promise<OwnCustody> {
+    const left = new Map<string, bigint>()
+    for (const route of new Map(routes.map((one) => [keyOf(one), one])).values())
+      left.set(keyOf(route), await selectLeft(db, customerId, route, taken))
+    return new OwnCustody(left)
+  }
+
+  get(route: Route): bigint | undefined {
+    return this.#left.get(keyOf(route))
+  }
+
+  note({ minor, ...route }: Taken): void {
+    this.#left.set(keyOf(route), this.get(route)! - minor)
+  }
+}
+
+/** What is left for the routes that are limited. */
+export const OWN_CUSTODY: Kind<Route, bigint, Taken> = {
+  read: (tx, customerId, routes) => OwnCustody.read(tx, customerId, routes, 'PENDING'),
+}
+
+/** Whether a customer is paid no more over the network than has come in: never in live mode or over simulated networks. */
+export const isLimited = (networks: Networks, network: Network): boolean =>
+  networks.get(network)?.paysDepositsOnly === true
+
+/** Throws insufficient-funds when less than this is left of a limited route. */
+export function requirePaidIn(profile_id: string, route: Route, left: bigint, minor: bigint): void {
+  if (left >= minor) return
+  const decimals = decimalsOf(route.asset)
+  throw problem.notPaidIn(route.crypto_network, {
+    profile_id,
+    asset: route.asset,
+    available: formatAmount(left > 0n ? left : 0n, decimals),
+    needed: formatAmount(minor, decimals),
+  })
+}
+
+/** The need of a movement that pays over these routes; none where they are not limited. */
+export const needsOf = (networks: Networks, route: Route): Need[] =>
+  isLimited(networks, route.crypto_network) ? [need(OWN_CUSTODY, route)] : []
+
+/**
+ * The change of a movement that pays this over a route which is limited; none where it is not. Throws insufficient-funds
+ * when less than this is left.
+ */
+export function takeOwnCustody(
+  view: Pick<View, 'get'>,
+  networks: Networks,
+  { profile_id, crypto_network, asset }: Route & { profile_id: string },
+  minor: bigint,
+): Change[] {
+  if (!isLimited(networks, crypto_network)) return []
+  const route = { crypto_network, asset }
+  requirePaidIn(profile_id, route, view.get(OWN_CUSTODY, route)!, minor)
+  return [change(OWN_CUSTODY, { ...route, minor })]
 }
 
 /** Which withdrawals count as gone. */
@@ -87,28 +131,4 @@ async function selectLeft(
     [customerId, crypto_network, asset],
   )
   return parseStoredAmount(rows[0]!.left, decimalsOf(asset))
-}
-
-/** Of some withdrawals that are decided in turn: what one takes, the next has not. */
-export class OwnCustody {
-  #left: Map<string, bigint>
-
-  constructor(read: OwnCustodyRead) {
-    this.#left = new Map(read)
-  }
-
-  /** Throws insufficient-funds when the route is limited and less than this is left of it. */
-  take(profile_id: string, route: Route, minor: bigint): void {
-    const left = this.#left.get(keyOf(route))
-    if (left === undefined) return
-    const decimals = decimalsOf(route.asset)
-    if (left < minor)
-      throw problem.notPaidIn(route.crypto_network, {
-        profile_id,
-        asset: route.asset,
-        available: formatAmount(left > 0n ? left : 0n, decimals),
-        needed: formatAmount(minor, decimals),
-      })
-    this.#left.set(keyOf(route), left - minor)
-  }
 }

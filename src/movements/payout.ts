@@ -3,10 +3,11 @@ import { decimalsOf, findAsset } from '../assets/catalogue.ts'
 import { Problem, problem } from '../contract/problems.ts'
 import type { BalanceKey } from '../ledger/balances.ts'
 import { convertible, inUnitsOf } from '../ledger/conversion.ts'
-import type { Decision, View } from './ledger.ts'
+import type { Decision, Movement, View } from './decision.ts'
 import type { UsdPrices } from '../assets/usd-value.ts'
-import type { OwnCustody } from './own-custody.ts'
-import { requirePayable, type FiatAccount } from '../records/fiat-account.ts'
+import { needsOf, takeOwnCustody } from './own-custody.ts'
+import { FIAT_ACCOUNTS, requirePayable } from '../records/fiat-account.ts'
+import { need } from '../records/need.ts'
 import type { Orchestration } from '../records/orchestration.ts'
 import {
   amountsAt,
@@ -35,21 +36,10 @@ export type Order = Pick<
   | 'metadata'
 >
 
-/** The networks and assets that some orders go out over, for `readOwnCustody`. */
-export const routesOf = (orders: Pick<Order, 'destination' | 'destination_asset'>[]) =>
-  orders.flatMap(({ destination: { crypto }, destination_asset: asset }) =>
-    crypto === undefined ? [] : { crypto_network: crypto.network, asset },
-  )
-
 /** The transfer to an orchestration's destination, as far as it can be told without records. */
-export interface Payout {
-  balances: BalanceKey[]
-  /** Throws not-found or disabled for the records that it needs. Funds are the caller's to check. */
-  decide: (
-    view: Pick<View, 'now' | 'newId' | 'profileExists' | 'requireHolder'>,
-    /** The orchestration's id, the fiat account that it pays to, if it is one, and what a sandbox's real networks may pay. */
-    known: { group_id: string; fiatAccounts: ReadonlyMap<string, FiatAccount>; ownCustody: OwnCustody },
-  ) => Decision
+export interface Payout extends Pick<Movement, 'balances' | 'holder' | 'needs'> {
+  /** Throws not-found or disabled for the records that it needs. `group_id` is the orchestration's id. */
+  decide: (view: View, group_id: string) => Decision
 }
 
 /** Throws bad-request unless there are such assets and one can be had for the other. */
@@ -91,12 +81,13 @@ export function requireDestination(
 /**
  * The destination transfer of an orchestration (design section 5): a crypto withdrawal, a wire or an internal
  * transfer, which converts what it debits. Throws as a withdrawal does for what is refused without a record.
- * What source or destination has no decimals for is refused, or left on the profile when `rest` says so.
+ * `remainder` says what happens to what source or destination has no decimals for: it rejects the order, or the profile
+ * keeps it.
  */
 export function payoutOf(
   order: Order,
   context: Destinations,
-  rest: 'REFUSED' | 'STAYS',
+  remainder: 'REJECT' | 'KEEP',
   prices: UsdPrices,
   /** The network's own cost for the destination, in minor units, where it is known; or that it is not paid to. */
   cost: bigint | Problem = 0n,
@@ -105,7 +96,7 @@ export function payoutOf(
   requireDestination(order, context)
   const { customer_id, profile_id, source_asset, destination_asset, destination } = order
   const { crypto, fiat, profile } = destination
-  const minor = payable(order, rest)
+  const minor = payable(order, remainder)
   const total = formatAmount(minor, decimalsOf(destination_asset))
   const balances: BalanceKey[] = [{ profile_id, asset: source_asset }]
   const record = {
@@ -122,30 +113,29 @@ export function payoutOf(
     // No quote can be named here: the fee is at least what the network takes.
     const scheduled = scheduledFee(terms)
     const amounts = amountsAt(cost > scheduled ? cost : scheduled, terms, 'source_amount')
+    const route = { profile_id, crypto_network, asset: destination_asset }
     return {
       balances,
-      decide(view, { group_id, ownCustody }) {
-        view.requireHolder(order)
-        ownCustody.take(profile_id, { crypto_network, asset: destination_asset }, amounts.amount)
+      holder: order,
+      needs: needsOf(context.networks, { crypto_network, asset: destination_asset }),
+      decide(view, group_id) {
+        const changes = takeOwnCustody(view, context.networks, route, amounts.amount)
         const asked = { ...record, group_id, destination_address, crypto_network }
-        return cryptoWithdrawal(customer_id, asked, {
-          terms,
-          amounts,
-          balanceAsset: source_asset,
-          view,
-          prices,
-        })
+        const how = { terms, amounts, balanceAsset: source_asset, view, prices }
+        return { ...cryptoWithdrawal(customer_id, asked, how), changes }
       },
     }
   }
 
   if (fiat !== undefined) {
     const minor = wireAmount({ asset: destination_asset, total }, context.networks, 'source_amount')
+    const { bank_account_id } = fiat
     return {
       balances,
-      decide(view, { group_id, fiatAccounts }) {
-        view.requireHolder(order)
-        const fiat_account = requirePayable(fiatAccounts, fiat.bank_account_id)
+      holder: order,
+      needs: [need(FIAT_ACCOUNTS, bank_account_id)],
+      decide(view, group_id) {
+        const fiat_account = requirePayable(view.get(FIAT_ACCOUNTS, bank_account_id), bank_account_id)
         const what = { fiat_account, memo: fiat.memo, minor, balanceAsset: source_asset }
         return fiatWithdrawal(customer_id, { ...record, group_id, ...what }, view)
       },
@@ -155,8 +145,8 @@ export function payoutOf(
   const to_profile_id = profile!.profile_id
   return {
     balances: [...balances, { profile_id: to_profile_id, asset: destination_asset }],
-    decide(view, { group_id }) {
-      view.requireHolder(order)
+    holder: order,
+    decide(view, group_id) {
       if (!view.profileExists(to_profile_id)) throw problem.notFound('profile', to_profile_id)
       const ends = { group_id, from_profile_id: profile_id, to_profile_id }
       const what = { asset: destination_asset, minor, balanceAsset: source_asset }
@@ -166,13 +156,13 @@ export function payoutOf(
 }
 
 /** The source amount, or what of it can go all the way, in minor units of the destination asset. */
-function payable(order: Order, rest: 'REFUSED' | 'STAYS'): bigint {
+function payable(order: Order, remainder: 'REJECT' | 'KEEP'): bigint {
   const { source_asset: asset, destination_asset, source_amount } = order
   const decimals = Math.min(decimalsOf(asset), decimalsAt(order))
   const sourceDecimals = decimalsOf(asset)
   const minor = parseAmount(source_amount, sourceDecimals)
   const unit = 10n ** BigInt(sourceDecimals - decimals)
-  if (minor === undefined || (rest === 'REFUSED' && minor % unit !== 0n))
+  if (minor === undefined || (remainder === 'REJECT' && minor % unit !== 0n))
     throw problem.exceedPrecision('source_amount', { asset, decimals })
   const whole = minor - (minor % unit)
   if (whole === 0n)

@@ -156,7 +156,8 @@ async function requireRecords(
   await requireProfile(tx, customerId, profile_id)
   if (profile !== undefined) await requireProfile(tx, customerId, profile.profile_id)
   if (fiat === undefined) return
-  requirePayable(await selectFiatAccounts(tx, customerId, [fiat.fiat_account_id]), fiat.fiat_account_id)
+  const accounts = await selectFiatAccounts(tx, customerId, [fiat.fiat_account_id])
+  requirePayable(accounts.get(fiat.fiat_account_id), fiat.fiat_account_id)
 }
 
 /** The rule's own deposit instructions or address, or its profile. */

@@ -5,11 +5,11 @@ import { EXAMPLE } from '../contract/example-records.ts'
 import { Amount, AssetSymbol, Metadata, RefId, Uuid } from '../contract/fields.ts'
 import { operation } from '../operation.ts'
 import { payoutCost } from '../movements/estimated-fee.ts'
-import { payoutOf, routesOf } from '../movements/payout.ts'
-import { OwnCustody, readOwnCustody } from '../movements/own-custody.ts'
-import { selectFiatAccounts } from '../records/fiat-account.ts'
+import { payoutOf } from '../movements/payout.ts'
+import { changeOf } from '../movements/decision.ts'
 import { Destination, destinationOf, withAddressId } from '../records/orchestration-rule.ts'
-import { Orchestration } from '../records/orchestration.ts'
+import { ORCHESTRATIONS, Orchestration } from '../records/orchestration.ts'
+import { change, need } from '../records/need.ts'
 import { usdPrices } from '../records/usd-prices.ts'
 
 const CreateOrchestrationBody = Type.Object(
@@ -86,26 +86,16 @@ export const createOrchestration = operation({
     const order = { ...body, customer_id: customerId, profile_id, destination }
     const prices = await usdPrices(db, settings.mode === 'sandbox')
     const cost = await payoutCost(db, order, { networks, settings })
-    const payout = payoutOf(order, { networks, settings }, 'REFUSED', prices, cost)
-
-    const bankAccount = destination.fiat?.bank_account_id
-    const fiatAccounts = await selectFiatAccounts(
-      db,
-      customerId,
-      bankAccount === undefined ? [] : [bankAccount],
-    )
-    const read = await readOwnCustody(db, customerId, networks, routesOf([order]))
-    let started: Orchestration | undefined
-    await ledger.submit(customerId, {
-      orchestration_ref_id: body.ref_id,
-      holder: order,
+    const payout = payoutOf(order, { networks, settings }, 'REJECT', prices, cost)
+    const decided = await ledger.submit(customerId, {
+      ...payout,
+      existing: body.ref_id === undefined ? undefined : need(ORCHESTRATIONS, body.ref_id),
       requireCaller,
-      balances: payout.balances,
       decide(view) {
         const id = view.newId()
-        const decision = payout.decide(view, { group_id: id, fiatAccounts, ownCustody: new OwnCustody(read) })
-        const { transfer, counterpart = { transfer } } = decision
-        started = {
+        const decision = payout.decide(view, id)
+        const { transfer, otherLeg = { transfer } } = decision
+        const started: Orchestration = {
           id,
           customer_id: customerId,
           profile_id,
@@ -117,16 +107,16 @@ export const createOrchestration = operation({
           destination_asset: body.destination_asset,
           source_amount: canonicalAmount(body.source_amount, decimalsOf(body.source_asset)),
           source_transfer: { transfer_id: transfer.id },
-          destination_transfer: { transfer_id: counterpart.transfer.id },
+          destination_transfer: { transfer_id: otherLeg.transfer.id },
           source: { profile: { profile_id } },
           destination,
           metadata: body.metadata,
           created_at: view.now.text,
           updated_at: view.now.text,
         }
-        return { ...decision, orchestration: started }
+        return { ...decision, changes: [...(decision.changes ?? []), change(ORCHESTRATIONS, started)] }
       },
     })
-    return started!
+    return changeOf(decided, ORCHESTRATIONS)!
   },
 })

@@ -1,15 +1,12 @@
 import { strict as assert } from 'node:assert'
 import { connectionLost, transaction, type Database, type Transaction } from '../db/database.ts'
-import { idsAt } from '../db/ids.ts'
 import type { Context } from '../context.ts'
 import { Problem } from '../contract/problems.ts'
-import { applyDecision, sidesOf, wasRaced, type Decision } from '../movements/ledger.ts'
 import { payoutCost } from '../movements/estimated-fee.ts'
-import { payoutOf, routesOf, type Payout } from '../movements/payout.ts'
-import { OwnCustody, readOwnCustody } from '../movements/own-custody.ts'
-import { LedgerTransaction } from '../ledger/ledger-transaction.ts'
-import { selectFiatAccounts } from '../records/fiat-account.ts'
-import { Holders } from '../records/holders.ts'
+import type { Movement, Outcome } from '../movements/decision.ts'
+import { payoutOf } from '../movements/payout.ts'
+import { post } from '../movements/post.ts'
+import { isRetryable } from '../movements/queue.ts'
 import type { UsdPrices } from '../assets/usd-value.ts'
 import { usdPrices } from '../records/usd-prices.ts'
 import {
@@ -18,7 +15,7 @@ import {
   type Orchestration,
   type OrchestrationRow,
 } from '../records/orchestration.ts'
-import { sealed, type WithdrawalMacs } from '../movements/withdrawal-macs.ts'
+import type { WithdrawalMacs } from '../movements/withdrawal-macs.ts'
 import type { Networks } from '../networks/network.ts'
 
 /** Most orchestrations that one database transaction takes on. */
@@ -32,9 +29,6 @@ interface Claimed {
 
 /** What payouts need. Without `macs`, the withdrawals that are made are never signed. */
 type PayoutContext = Pick<Context, 'networks' | 'settings'> & { macs?: WithdrawalMacs | undefined }
-
-/** What becomes of an orchestration: its destination transfer, or why there is none. */
-type Outcome = { decision: Decision } | { refusal: Problem }
 
 /**
  * Takes every orchestration that a deposit started on to its destination transfer (design section 5), with its
@@ -55,7 +49,7 @@ export async function runOrchestrations(db: Database, context: PayoutContext): P
     } catch (error) {
       if (connectionLost(error)) throw error
       // Another transaction was first, at a balance that both were to make: the next round finds it there.
-      if (!wasRaced(error)) failures.push(error)
+      if (!isRetryable(error)) failures.push(error)
     }
   }
   if (failures.length > 0) throw new AggregateError(failures, `${failures.length} payouts failed`)
@@ -135,69 +129,61 @@ async function payOut(
   const claimed = await claim(tx, customerId, context.networks)
   if (claimed.length === 0) return 0
   const orchestrations = claimed.map(({ orchestration }) => orchestration)
-  const payouts = orchestrations.map((orchestration) =>
-    attempt(() => payoutOf(orchestration, context, 'STAYS', prices, costs.get(placeOf(orchestration)))),
-  )
-
-  // Read.
-  const keys = payouts.flatMap((payout) => (payout instanceof Problem ? [] : payout.balances))
-  const ledger = await LedgerTransaction.open(tx, customerId, keys)
-  const profileIds = keys.map((key) => key.profile_id)
-  const holders = await Holders.read(tx, customerId, ledger.balances, profileIds, orchestrations)
-  // Frozen since the claim: the next round leaves them out.
-  if (orchestrations.some(({ profile_id }) => holders.isFrozen(profile_id))) return 0
-  const bankAccounts = orchestrations.flatMap(({ destination }) => destination.fiat?.bank_account_id ?? [])
-  const fiatAccounts = await selectFiatAccounts(tx, customerId, bankAccounts)
-
-  const routes = routesOf(orchestrations)
-  const ownCustody = new OwnCustody(await readOwnCustody(tx, customerId, context.networks, routes))
-
-  // Decide, each in turn: what one takes, the next has not.
-  const newId = idsAt(ledger.now)
-  const view = {
-    now: ledger.now,
-    newId,
-    profileExists: holders.profileExists.bind(holders),
-    requireHolder: holders.require.bind(holders),
-  }
-  const decide = ({ id }: Orchestration, payout: Payout): Outcome => {
-    const decision = attempt(() => {
-      const decided = payout.decide(view, { group_id: id, fiatAccounts, ownCustody })
-      applyDecision(ledger, payout.balances, decided)
-      return decided
-    })
-    return decision instanceof Problem ? { refusal: decision } : { decision }
-  }
-  const outcomes = orchestrations.map((orchestration, index): Outcome => {
-    const payout = payouts[index]!
-    return payout instanceof Problem ? { refusal: payout } : decide(orchestration, payout)
+  const movements = orchestrations.map((orchestration) => movementOf(orchestration, context, prices, costs))
+  const { outcomes, now } = await post(tx, customerId, movements, { macs: context.macs })
+  const ends = claimed.flatMap(({ place }, index) => {
+    const outcome = outcomes[index]!
+    if ('refusal' in outcome && !(outcome.refusal instanceof Problem)) throw outcome.refusal
+    // Frozen since the claim: it waits, as FAILED would be for good.
+    return isFrozen(outcome) ? [] : [{ place, ...endOf(outcome) }]
   })
-
-  // Write.
-  const made = outcomes.flatMap((outcome) => ('decision' in outcome ? sidesOf(outcome.decision) : []))
-  await ledger.write(sealed(made, context.macs))
-  await record(tx, customerId, ledger.now.text, claimed, outcomes)
-  return orchestrations.length
+  await record(tx, customerId, now.text, ends)
+  return ends.length
 }
 
-/** A refusal is an outcome here; anything else that is thrown is a mistake, and ends the transaction. */
-function attempt<T>(work: () => T): T | Problem {
+/** The destination transfer of an orchestration, or the refusal that it has without any record. */
+function movementOf(
+  orchestration: Orchestration,
+  context: PayoutContext,
+  prices: UsdPrices,
+  costs: Costs,
+): Movement {
   try {
-    return work()
-  } catch (error) {
-    if (error instanceof Problem) return error
-    throw error
+    const payout = payoutOf(orchestration, context, 'KEEP', prices, costs.get(placeOf(orchestration)))
+    return { ...payout, decide: (view) => payout.decide(view, orchestration.id) }
+  } catch (refusal) {
+    if (!(refusal instanceof Problem)) throw refusal
+    return {
+      balances: [],
+      decide: () => {
+        throw refusal
+      },
+    }
   }
+}
+
+const isFrozen = (outcome: Outcome): boolean =>
+  'refusal' in outcome &&
+  outcome.refusal instanceof Problem &&
+  outcome.refusal.slug === 'disabled' &&
+  outcome.refusal.meta?.status === 'FROZEN'
+
+/** What becomes of an orchestration: it follows its destination transfer, or has failed for a refusal. */
+function endOf(outcome: Outcome) {
+  if ('refusal' in outcome) return { status: 'FAILED', fail_reason: (outcome.refusal as Problem).detail }
+  const { transfer, otherLeg } = outcome.decision
+  return otherLeg === undefined
+    ? { status: 'PROCESSING', destination_transfer_id: transfer.id }
+    : { status: 'COMPLETED', destination_transfer_id: otherLeg.transfer.id }
 }
 
 async function record(
   tx: Transaction,
   customerId: string,
   now: string,
-  claimed: Claimed[],
-  outcomes: Outcome[],
+  ends: ({ place: string } & ReturnType<typeof endOf>)[],
 ): Promise<void> {
-  const changes = claimed.map(({ place }, index) => ({ place, ...changeOf(outcomes[index]!) }))
+  if (ends.length === 0) return
   const { rowCount } = await tx.query({
     name: 'record payouts',
     text: `
@@ -206,15 +192,7 @@ async function record(
           updated_at = $2
       from json_to_recordset($3) as c (place tid, status text, destination_transfer_id uuid, fail_reason text)
       where o.customer_id = $1 and o.ctid = c.place`,
-    values: [customerId, now, JSON.stringify(changes)],
+    values: [customerId, now, JSON.stringify(ends)],
   })
-  assert(rowCount === claimed.length, 'what is paid out is recorded, or it would be paid out again')
-}
-
-function changeOf(outcome: Outcome) {
-  if ('refusal' in outcome) return { status: 'FAILED', fail_reason: outcome.refusal.detail }
-  const { transfer, counterpart } = outcome.decision
-  return counterpart === undefined
-    ? { status: 'PROCESSING', destination_transfer_id: transfer.id }
-    : { status: 'COMPLETED', destination_transfer_id: counterpart.transfer.id }
+  assert(rowCount === ends.length, 'what is paid out is recorded, or it would be paid out again')
 }

@@ -1,4 +1,5 @@
 import type { Queryable } from '../db/database.ts'
+import type { Kind } from './need.ts'
 
 /**
  * Wires as the bank's statement of the platform's account shows them, which an operator records. The bank's reference is a
@@ -61,6 +62,12 @@ export async function insertBankWires(tx: Queryable, wires: readonly NewBankWire
       wires.map(({ recorded_by }) => recorded_by),
     ],
   )
+}
+
+/** The wires that an operator records with the movement that they make. */
+export const BANK_WIRES: Kind<never, never, NewBankWire> = {
+  read: () => Promise.reject(new Error('no movement is decided by a recorded wire')),
+  write: (tx, _customerId, wires) => insertBankWires(tx, wires),
 }
 
 const COLUMNS = `asset, kind, bank_reference, amount, transfer_id, memo_id, returned_transfer_id, recorded_by, recorded_at`

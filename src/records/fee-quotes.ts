@@ -1,4 +1,5 @@
-import type { Queryable, Transaction } from '../db/database.ts'
+import type { Queryable } from '../db/database.ts'
+import type { Kind } from './need.ts'
 
 /** A guaranteed fee (design section 6): good until it expires, for one withdrawal of at most the quoted amount. */
 export interface FeeQuote {
@@ -14,41 +15,39 @@ export interface FeeQuote {
   transfer_id: string | null
 }
 
-/** Reads and locks the quotes that movements name, in key order. */
-export async function lockQuotes(
-  tx: Transaction,
-  customerId: string,
-  movements: { fee_id?: string | undefined }[],
-): Promise<Map<string, FeeQuote>> {
-  const ids = movements.flatMap(({ fee_id }) => fee_id ?? [])
-  if (ids.length === 0) return new Map()
-  const { rows } = await tx.query<FeeQuote>({
-    text: `
+/** A withdrawal that used a quote. */
+interface UsedQuote {
+  id: string
+  transfer_id: string
+}
+
+/** Quotes by id. They are locked, so that each is used once. */
+export const FEE_QUOTES: Kind<string, FeeQuote, UsedQuote> = {
+  async read(tx, customerId, ids) {
+    const { rows } = await tx.query<FeeQuote>({
+      text: `
       select id, asset, crypto_network, destination_address, fee, amount, total, expires_at, transfer_id
       from fee_quotes
       where customer_id = $1 and id = any ($2::uuid[])
       order by id
       for update`,
-    values: [customerId, ids],
-  })
-  return new Map(rows.map((row) => [row.id, row]))
-}
-
-/** Marks the quotes that this batch used. */
-export async function consumeQuotes(
-  db: Queryable,
-  customerId: string,
-  quotes: Map<string, FeeQuote>,
-): Promise<void> {
-  const used = [...quotes.values()].filter((quote) => quote.transfer_id !== null)
-  if (used.length === 0) return
-  await db.query({
-    text: `
+      values: [customerId, ids],
+    })
+    const quotes = new Map(rows.map((row) => [row.id, row]))
+    return {
+      get: (id) => quotes.get(id),
+      note: ({ id, transfer_id }) => void quotes.set(id, { ...quotes.get(id)!, transfer_id }),
+    }
+  },
+  async write(tx, customerId, used) {
+    await tx.query({
+      text: `
       update fee_quotes q set transfer_id = used.transfer_id
       from unnest($2::uuid[], $3::uuid[]) as used (id, transfer_id)
       where q.customer_id = $1 and q.id = used.id and q.transfer_id is null`,
-    values: [customerId, used.map((quote) => quote.id), used.map((quote) => quote.transfer_id)],
-  })
+      values: [customerId, used.map(({ id }) => id), used.map(({ transfer_id }) => transfer_id)],
+    })
+  },
 }
 
 /** For how long an expired quote can still be told from one that never was. */

@@ -5,6 +5,7 @@ import { Wire } from '../contract/bank-wire.ts'
 import { Free, Metadata, RefId, Text, Timestamp, Uuid } from '../contract/fields.ts'
 import { problem } from '../contract/problems.ts'
 import { requireHolders } from './holders.ts'
+import type { Kind } from './need.ts'
 
 const Name = Text(200, 'Name.', 1)
 
@@ -104,7 +105,7 @@ async function selectByRefId(db: Queryable, customerId: string, refId: string | 
 export async function selectFiatAccounts(
   db: Queryable,
   customerId: string,
-  ids: string[],
+  ids: readonly string[],
 ): Promise<Map<string, FiatAccount>> {
   if (ids.length === 0) return new Map()
   const { rows } = await db.query<FiatAccountRow>(
@@ -114,9 +115,13 @@ export async function selectFiatAccounts(
   return new Map(rows.map((row) => [row.id!, toWire(row)]))
 }
 
-/** A fiat account that can be paid. Throws not-found, or disabled when it was REJECTED. */
-export function requirePayable(accounts: ReadonlyMap<string, FiatAccount>, id: string): FiatAccount {
-  const account = accounts.get(id)
+/** Fiat accounts by id. */
+export const FIAT_ACCOUNTS: Kind<string, FiatAccount> = {
+  read: (tx, customerId, ids) => selectFiatAccounts(tx, customerId, ids),
+}
+
+/** The fiat account, which can be paid. Throws not-found where there is none, or disabled when it was REJECTED. */
+export function requirePayable(account: FiatAccount | undefined, id: string): FiatAccount {
   if (account === undefined) throw problem.notFound('fiat account', id)
   if (account.status === 'REJECTED') throw problem.disabled('fiat account', id, account.status)
   return account

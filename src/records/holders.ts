@@ -75,7 +75,7 @@ export class Holders {
    * identity that do not belong together; disabled where the customer or profile is frozen, or the account, the profile's
    * account or the identity is DISABLED; and identity-verification-required where its identity is not APPROVED.
    */
-  require({ profile_id, account_id, identity_id }: Holder): void {
+  requireMayWithdraw({ profile_id, account_id, identity_id }: Holder): void {
     const profileAccount = this.#profiles.get(profile_id)
     if (profileAccount === undefined) throw problem.notFound('profile', profile_id)
     requireNamed(this.#standing, { account_id, identity_id })

@@ -1,5 +1,6 @@
 import { Type, type Static } from 'typebox'
-import type { Queryable, Transaction } from '../db/database.ts'
+import type { Queryable } from '../db/database.ts'
+import type { Kind } from './need.ts'
 import { AssetSymbol, Network, RefId, Text, Timestamp, Uuid } from '../contract/fields.ts'
 import { selectDepositAddress } from './deposit-address.ts'
 import { CryptoEnd, type Orchestration } from './orchestration.ts'
@@ -139,33 +140,31 @@ export async function withAddressId(
   return own === undefined ? destination : { crypto: { ...destination.crypto, address_id: own.id } }
 }
 
-/** The active rules that wait at the places where these movements' money comes in, by place and asset. */
-export async function selectActiveRules(
-  tx: Transaction,
-  customerId: string,
-  movements: { source_ids?: string[] }[],
-): Promise<Map<string, OrchestrationRule>> {
-  const sourceIds = movements.flatMap(({ source_ids }) => source_ids ?? [])
-  if (sourceIds.length === 0) return new Map()
-  const { rows } = await tx.query<RuleRow & { source_id: string }>(
-    `
+/** Where money comes in, the place before the profile, and in which asset. */
+interface Arrival {
+  source_ids: readonly string[]
+  asset: string
+}
+
+/** The active rule that waits for what comes in: that of the first place which has one for the asset. */
+export const ACTIVE_RULES: Kind<Arrival, OrchestrationRule> = {
+  async read(tx, customerId, arrivals) {
+    const { rows } = await tx.query<RuleRow & { source_id: string }>(
+      `
     select ${RULE_COLUMNS}, source_id
     from orchestration_rules
     where customer_id = $1 and source_id = any ($2::uuid[]) and status = 'ACTIVE'`,
-    [customerId, [...new Set(sourceIds)]],
-  )
-  return new Map(rows.map(({ source_id, ...row }) => [ruleKey(source_id, row.source_asset), ruleToWire(row)]))
-}
-
-const ruleKey = (sourceId: string, asset: string) => `${sourceId}/${asset}`
-
-/** The rule of the first of these places that has one for the asset. */
-export function matchingRule(
-  rules: Map<string, OrchestrationRule>,
-  sourceIds: string[],
-  asset: string,
-): OrchestrationRule | undefined {
-  return sourceIds.map((id) => rules.get(ruleKey(id, asset))).find((rule) => rule !== undefined)
+      [customerId, [...new Set(arrivals.flatMap(({ source_ids }) => source_ids))]],
+    )
+    const keyOf = (sourceId: string, asset: string) => `${sourceId}/${asset}`
+    const rules = new Map(
+      rows.map(({ source_id, ...row }) => [keyOf(source_id, row.source_asset), ruleToWire(row)]),
+    )
+    return {
+      get: ({ source_ids, asset }) =>
+        source_ids.map((id) => rules.get(keyOf(id, asset))).find((rule) => rule !== undefined),
+    }
+  },
 }
 
 /** The source of an orchestration that this rule starts (spec 2.3). */

@@ -1,6 +1,7 @@
 import { Type, type Static } from 'typebox'
 import type { CryptoNetwork } from '../assets/catalogue.ts'
 import type { Queryable, Transaction } from '../db/database.ts'
+import type { Kind } from './need.ts'
 import { Amount, AssetSymbol, Metadata, Network, RefId, Text, Timestamp, Uuid } from '../contract/fields.ts'
 
 export const OrchestrationStatus = Type.Enum(['PROCESSING', 'COMPLETED', 'FAILED'], {
@@ -109,36 +110,30 @@ export function orchestrationToWire({
   }
 }
 
-/** The orchestrations that movements want to start and that are there already, by ref_id. */
-export async function selectOrchestrationsByRefId(
-  tx: Queryable,
-  customerId: string,
-  movements: { orchestration_ref_id?: string }[],
-): Promise<Map<string, Orchestration>> {
-  const refIds = movements.flatMap(({ orchestration_ref_id }) => orchestration_ref_id ?? [])
-  if (refIds.length === 0) return new Map()
-  const { rows } = await tx.query<OrchestrationRow>(
-    `
+/** Orchestrations by ref_id, and those that start with a movement. */
+export const ORCHESTRATIONS: Kind<string, Orchestration, NewOrchestration> = {
+  async read(tx, customerId, refIds) {
+    const { rows } = await tx.query<OrchestrationRow>(
+      `
     select ${ORCHESTRATION_COLUMNS}
     from orchestrations o
     where o.customer_id = $1 and o.ref_id = any ($2::text[])`,
-    [customerId, refIds],
-  )
-  return new Map(rows.map((row) => [row.ref_id!, orchestrationToWire(row)]))
-}
-
-/** Writes new orchestrations, in the transaction of the movements that they come from. */
-export async function insertOrchestrations(
-  tx: Transaction,
-  customerId: string,
-  orchestrations: NewOrchestration[],
-): Promise<void> {
-  if (orchestrations.length === 0) return
-  // In the order of the unique key: two processes that insert the same ref_ids wait for each other, not in a ring.
-  const sorted = [...orchestrations].sort((a, b) => ((a.ref_id ?? '') < (b.ref_id ?? '') ? -1 : 1))
-  await tx.query({
-    name: 'start orchestrations',
-    text: `
+      [customerId, refIds],
+    )
+    const known = new Map<string, Orchestration>(rows.map((row) => [row.ref_id!, orchestrationToWire(row)]))
+    return {
+      get: (refId) => known.get(refId),
+      note: (started) => {
+        if (started.ref_id !== undefined) known.set(started.ref_id, started)
+      },
+    }
+  },
+  async write(tx, customerId, started) {
+    // In the order of the unique key: two processes that insert the same ref_ids wait for each other, not in a ring.
+    const sorted = [...started].sort((a, b) => ((a.ref_id ?? '') < (b.ref_id ?? '') ? -1 : 1))
+    await tx.query({
+      name: 'start orchestrations',
+      text: `
       insert into orchestrations (customer_id, id, profile_id, identity_id, account_id, ref_id, source_asset,
                                   destination_asset, source_amount, source_transfer_id, destination_transfer_id,
                                   source, destination, orchestration_rule_id, status, fail_reason, hops, metadata,
@@ -153,8 +148,9 @@ export async function insertOrchestrations(
                                          destination jsonb, orchestration_rule_id uuid, status text, fail_reason jsonb,
                                          hops smallint, metadata jsonb, created_at timestamptz,
                                          updated_at timestamptz)`,
-    values: [customerId, JSON.stringify(sorted)],
-  })
+      values: [customerId, JSON.stringify(sorted)],
+    })
+  },
 }
 
 /** How a transfer ended. */

@@ -69,7 +69,7 @@ export const depositToProfile = operation({
     await requireProfile(db, customerId, params.id)
 
     const arrived = { profile_id: params.id, asset: asset.symbol, minor }
-    const transfer = await ledger.submit(
+    const { transfer } = await ledger.submit(
       customerId,
       deposit(
         customerId,

@@ -3,7 +3,7 @@ import { parseAmount } from '../assets/amount.ts'
 import { decimalsOf, type CryptoNetwork } from '../assets/catalogue.ts'
 import { Problem } from '../contract/problems.ts'
 import { Balances } from '../ledger/balances.ts'
-import { OwnCustody, readSignable } from '../movements/own-custody.ts'
+import { OwnCustody, requirePaidIn } from '../movements/own-custody.ts'
 import { describeFreeze, freezesOfSigning, type Freeze } from '../records/freezes.ts'
 import { PLATFORM_ID } from '../records/treasury.ts'
 import { Holders, type Holder } from '../records/holders.ts'
@@ -41,14 +41,16 @@ export async function checkBeforeSigning(
   const holders = await Holders.read(tx, customer_id, new Balances([]), profileIds, withdrawals)
   const isLimited = paysDepositsOnly === true && network !== 'WIRE'
   const assets = claimed.map(({ asset }) => asset)
-  const ownCustody = new OwnCustody(
-    isLimited ? await readSignable(tx, customer_id, network, assets) : new Map(),
-  )
+  const routes = assets.map((asset) => ({ crypto_network: network as CryptoNetwork, asset }))
+  const ownCustody = await OwnCustody.read(tx, customer_id, isLimited ? routes : [], 'SIGNED')
   const amounts = new Map(claimed.map((one) => [one.transfer_id, one]))
   const notPaidIn = ({ transfer_id, profile_id }: Held) => {
     const { asset, amount } = amounts.get(transfer_id)!
     const route = { crypto_network: network as CryptoNetwork, asset }
-    return refusalOf(() => ownCustody.take(profile_id, route, parseAmount(amount, decimalsOf(asset))!))
+    const minor = parseAmount(amount, decimalsOf(asset))!
+    const refusal = refusalOf(() => requirePaidIn(profile_id, route, ownCustody.get(route)!, minor))
+    if (refusal === undefined) ownCustody.note({ ...route, minor })
+    return refusal
   }
   return new Map(
     withdrawals.map((withdrawal) => {
@@ -105,7 +107,7 @@ function frozen(freezes: Freeze[], { profile_id }: Held): string | undefined {
   return freeze && describeFreeze(freeze)
 }
 
-const barred = (holders: Holders, withdrawal: Held) => refusalOf(() => holders.require(withdrawal))
+const barred = (holders: Holders, withdrawal: Held) => refusalOf(() => holders.requireMayWithdraw(withdrawal))
 
 /** The refusal that a new withdrawal of the same holder would be answered with, in its words. */
 function refusalOf(check: () => void): string | undefined {

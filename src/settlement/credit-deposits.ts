@@ -298,7 +298,8 @@ async function credit(
     },
   })
   try {
-    return { transfer_id: (await ledger.submit(owner.customer_id, arrived)).id, isNew: true }
+    const { transfer } = await ledger.submit(owner.customer_id, arrived)
+    return { transfer_id: transfer.id, isNew: true }
   } catch (error) {
     if (violatedConstraint(error) !== 'transfers_arrival') throw error
   }

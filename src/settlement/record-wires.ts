@@ -5,14 +5,16 @@ import type { Context } from '../context.ts'
 import { Problem } from '../contract/problems.ts'
 import { credited, deposit, type DepositPlace } from '../movements/deposit.ts'
 import { WIRE_ASSET } from '../movements/fiat-withdrawal.ts'
-import type { Movement } from '../movements/ledger.ts'
+import type { Movement } from '../movements/decision.ts'
 import {
+  BANK_WIRES,
   findBankWire,
   findBankWireOf,
   findReturnOf,
   type BankWire,
   type NewBankWire,
 } from '../records/bank-wires.ts'
+import { change } from '../records/need.ts'
 import type { Transfer } from '../ledger/transfer.ts'
 import { readTransfer } from '../ledger/transfer.ts'
 import { findWithdrawal } from './hold-withdrawal.ts'
@@ -122,11 +124,13 @@ async function recordOnce(
     decide(view) {
       const decision = movement.decide(view)
       const transfer_id = decision.transfer.id
-      return { ...decision, bankWire: { ...said, asset: WIRE_ASSET, transfer_id, recorded_by } }
+      const wire = { ...said, asset: WIRE_ASSET, transfer_id, recorded_by }
+      return { ...decision, changes: [...(decision.changes ?? []), change(BANK_WIRES, wire)] }
     },
   }
   try {
-    return { transfer: await ledger.submit(customerId, recording), changed: true }
+    const { transfer } = await ledger.submit(customerId, recording)
+    return { transfer, changed: true }
   } catch (error) {
     const constraint = violatedConstraint(error)
     if (constraint === 'bank_wires_returned')

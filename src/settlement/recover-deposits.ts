@@ -126,7 +126,7 @@ export async function creditSaidDeposit(
       ),
     )
   try {
-    const transfer = await ledger.submit(customer_id, movement)
+    const { transfer } = await ledger.submit(customer_id, movement)
     await record(transfer.id)
     return transfer
   } catch (error) {

@@ -2,10 +2,10 @@ import { strict as assert } from 'node:assert'
 import { parseStoredAmount } from '../assets/amount.ts'
 import { decimalsOf } from '../assets/catalogue.ts'
 import { connectionLost, transaction, type Database, type Transaction } from '../db/database.ts'
-import { newId } from '../db/ids.ts'
 import { onPlatform, onProfile } from '../ledger/entries.ts'
-import { wasRaced } from '../movements/ledger.ts'
-import { LedgerTransaction } from '../ledger/ledger-transaction.ts'
+import type { Movement } from '../movements/decision.ts'
+import { post } from '../movements/post.ts'
+import { isRetryable } from '../movements/queue.ts'
 import type { OnStart } from './generate-statements.ts'
 import type { Period } from './period.ts'
 
@@ -64,7 +64,7 @@ async function payOnce(db: Database, customerId: string, id: string): Promise<Pa
       return await transaction(db, (tx) => pay(tx, customerId, id))
     } catch (error) {
       // Another movement was first, at a balance that both were to make: now it is there.
-      if (!wasRaced(error)) throw error
+      if (!isRetryable(error)) throw error
     }
   }
   return transaction(db, (tx) => pay(tx, customerId, id))
@@ -92,41 +92,40 @@ async function pay(tx: Transaction, customerId: string, id: string): Promise<Pai
   const { ref_id, asset, total_amount_owed, profile_id } = rows[0]
   assert(profile_id !== null, `customer ${customerId} has no default profile to pay the reward to`)
   const minor = parseStoredAmount(total_amount_owed, decimalsOf(asset))
-  const ledger = await LedgerTransaction.open(tx, customerId, [{ profile_id, asset }])
-  let transfer_id: string | undefined
-  if (minor > 0n) {
-    transfer_id = newId(ledger.now)
-    const entries = [onPlatform('rewards', asset, -minor), onProfile(profile_id, asset, minor)]
-    ledger.post({ transfer_id, event: 'CREATED', entries })
-    await ledger.write([
-      {
-        transfer: {
-          id: transfer_id,
-          customer_id: customerId,
-          profile_id,
-          // The platform pays; the memo says what for.
-          type: 'PAXOS_TRANSFER_CREDIT',
-          direction: 'CREDIT',
-          status: 'COMPLETED',
-          asset,
-          balance_asset: asset,
-          amount: total_amount_owed,
-          fee: '0',
-          total: total_amount_owed,
-          group_id: id,
-          memo: ref_id,
-          created_at: ledger.now.text,
-          updated_at: ledger.now.text,
-        },
+  const credit: Movement = {
+    balances: [{ profile_id, asset }],
+    decide: ({ now, newId }) => ({
+      transfer: {
+        id: newId(),
+        customer_id: customerId,
+        profile_id,
+        // The platform pays; the memo says what for.
+        type: 'PAXOS_TRANSFER_CREDIT',
+        direction: 'CREDIT',
+        status: 'COMPLETED',
+        asset,
+        balance_asset: asset,
+        amount: total_amount_owed,
+        fee: '0',
+        total: total_amount_owed,
+        group_id: id,
+        memo: ref_id,
+        created_at: now.text,
+        updated_at: now.text,
       },
-    ])
+      entries: [onPlatform('rewards', asset, -minor), onProfile(profile_id, asset, minor)],
+    }),
   }
+  const { outcomes, now } = await post(tx, customerId, minor > 0n ? [credit] : [])
+  const [outcome] = outcomes
+  if (outcome !== undefined && 'refusal' in outcome) throw outcome.refusal
+  const transfer_id = outcome?.decision.transfer.id
   await tx.query(
     `
     update statements
     set status = 'STATEMENT_STATUS_PAID', paid_at = $3, amount_paid = total_amount_owed, transfer_id = $4
     where customer_id = $1 and id = $2`,
-    [customerId, id, ledger.now.text, transfer_id],
+    [customerId, id, now.text, transfer_id],
   )
   return { customer_id: customerId, statement_id: id, ref_id, amount_paid: total_amount_owed, transfer_id }
 }

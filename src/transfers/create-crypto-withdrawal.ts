@@ -7,9 +7,10 @@ import { operation } from '../operation.ts'
 import { problem } from '../contract/problems.ts'
 import { networkCost, requireFeeCovers } from '../movements/estimated-fee.ts'
 import { inUnitsOf } from '../ledger/conversion.ts'
-import type { FeeQuote } from '../records/fee-quotes.ts'
-import type { View } from '../movements/ledger.ts'
-import { OwnCustody, readOwnCustody } from '../movements/own-custody.ts'
+import { FEE_QUOTES, type FeeQuote } from '../records/fee-quotes.ts'
+import { change, need } from '../records/need.ts'
+import type { View } from '../movements/decision.ts'
+import { needsOf, takeOwnCustody } from '../movements/own-custody.ts'
 import {
   amountsAt,
   cryptoWithdrawal,
@@ -141,27 +142,24 @@ export const createCryptoWithdrawal = operation({
       requireFeeCovers(await networkCost(db, terms, networks, body, sandbox), terms, body)
 
     const prices = await usdPrices(db, sandbox)
-    const ownCustody = await readOwnCustody(db, customerId, networks, [body])
 
-    return ledger.submit(customerId, {
+    const { transfer } = await ledger.submit(customerId, {
       ref_id: body.ref_id,
-      fee_id: body.fee_id,
       holder: body,
       requireCaller,
       balances: [{ profile_id: body.profile_id, asset: balanceAsset }],
+      needs: [...(quoted ? [need(FEE_QUOTES, body.fee_id!)] : []), ...needsOf(networks, body)],
       decide(view) {
-        view.requireHolder(body)
         const amounts = quoted ? amountsAt(quotedFee(body, terms, view), terms) : scheduled!
-        new OwnCustody(ownCustody).take(body.profile_id, body, amounts.amount)
-        return cryptoWithdrawal(customerId, body, {
-          terms,
-          amounts,
-          balanceAsset,
-          view,
-          prices,
-        })
+        const taken = takeOwnCustody(view, networks, body, amounts.amount)
+        const decision = cryptoWithdrawal(customerId, body, { terms, amounts, balanceAsset, view, prices })
+        const used = quoted
+          ? [change(FEE_QUOTES, { id: body.fee_id!, transfer_id: decision.transfer.id })]
+          : []
+        return { ...decision, changes: [...used, ...taken] }
       },
     })
+    return transfer
   },
 })
 
@@ -196,7 +194,7 @@ function requireBalancePrecision({ asset, asked }: Terms, balanceAsset: string):
 /** The guaranteed fee, if the quote is good for this withdrawal. */
 function quotedFee(body: Body, terms: Terms, view: View): bigint {
   const fee_id = body.fee_id!
-  const quote = view.quote(fee_id)
+  const quote = view.get(FEE_QUOTES, fee_id)
   if (quote === undefined) throw problem.notFound('fee quote', fee_id)
   if (quote.transfer_id !== null)
     throw problem.expired('the fee quote was used by another withdrawal', { fee_id })

@@ -3,7 +3,8 @@ import { EXAMPLE } from '../contract/example-records.ts'
 import { Amount, AssetSymbol, Metadata, RefId, Text, Uuid } from '../contract/fields.ts'
 import { operation } from '../operation.ts'
 import { fiatWithdrawal, wireAmount } from '../movements/fiat-withdrawal.ts'
-import { requirePayable, selectFiatAccounts } from '../records/fiat-account.ts'
+import { FIAT_ACCOUNTS, requirePayable } from '../records/fiat-account.ts'
+import { need } from '../records/need.ts'
 import { Transfer } from '../ledger/transfer.ts'
 
 /** Sends fiat to a bank account by wire (design section 6): debits the profile and leaves the rest to the worker. */
@@ -55,20 +56,20 @@ export const createFiatWithdrawal = operation({
     'already-exists',
     'unavailable',
   ],
-  async run({ body, customerId, requireCaller, db, ledger, networks }) {
+  async run({ body, customerId, requireCaller, ledger, networks }) {
     const minor = wireAmount(body, networks)
     const { profile_id, asset, fiat_account_id } = body
-    const fiatAccounts = await selectFiatAccounts(db, customerId, [fiat_account_id])
-    return ledger.submit(customerId, {
+    const { transfer } = await ledger.submit(customerId, {
       ref_id: body.ref_id,
       holder: body,
       requireCaller,
       balances: [{ profile_id, asset }],
+      needs: [need(FIAT_ACCOUNTS, fiat_account_id)],
       decide(view) {
-        view.requireHolder(body)
-        const fiat_account = requirePayable(fiatAccounts, fiat_account_id)
+        const fiat_account = requirePayable(view.get(FIAT_ACCOUNTS, fiat_account_id), fiat_account_id)
         return fiatWithdrawal(customerId, { ...body, fiat_account, minor, balanceAsset: asset }, view)
       },
     })
+    return transfer
   },
 })

@@ -27,7 +27,7 @@ import { buildApp } from '../app.ts'
 import { formatAmount, parseAmount } from '../assets/amount.ts'
 import { decimalsOf } from '../assets/catalogue.ts'
 import { openDatabase } from '../db/database.ts'
-import { Ledger } from '../movements/ledger.ts'
+import { Ledger } from '../movements/queue.ts'
 import type { Transfer } from '../ledger/transfer.ts'
 import { verify } from '../verify/verify.ts'
 

@@ -62,7 +62,7 @@ export const createInternalTransfer = operation({
     if (minor === undefined) throw problem.exceedPrecision('amount', { asset: symbol, decimals })
     if (minor === 0n) throw problem.badRequest('amount must be greater than zero')
 
-    return ledger.submit(customerId, {
+    const { transfer } = await ledger.submit(customerId, {
       ref_id: body.ref_id,
       holder: { profile_id: from_profile_id },
       requireCaller,
@@ -71,10 +71,10 @@ export const createInternalTransfer = operation({
         { profile_id: to_profile_id, asset: symbol },
       ],
       decide(view) {
-        view.requireHolder({ profile_id: from_profile_id })
         if (!view.profileExists(to_profile_id)) throw problem.notFound('profile', to_profile_id)
         return internalTransfer(customerId, { ...body, asset: symbol, minor, balanceAsset: symbol }, view)
       },
     })
+    return transfer
   },
 })

@@ -22,12 +22,15 @@ import { newId, readClock } from '../db/ids.ts'
 import { Problem, problem } from '../contract/problems.ts'
 import { postSweep } from '../settlement/sweep-deposit-addresses.ts'
 import { internalTransfer } from './internal-transfer.ts'
-import type { Orchestration } from '../records/orchestration.ts'
+import { ORCHESTRATIONS, type Orchestration } from '../records/orchestration.ts'
 import { insertProfile } from '../records/profile.ts'
 import { onPlatform, onProfile, type Entry, type LedgerEvent } from '../ledger/entries.ts'
-import { BATCH_MAX, Ledger, WAITING_MAX, type Decision, type Movement, type View } from './ledger.ts'
+import { changeOf, type Decision, type Movement, type View } from './decision.ts'
+import { BATCH_MAX, Ledger, WAITING_MAX } from './queue.ts'
 import { LedgerTransaction } from '../ledger/ledger-transaction.ts'
 import { TRANSFER_COLUMNS, transferToWire, type Transfer, type TransferRow } from '../ledger/transfer.ts'
+import { FEE_QUOTES } from '../records/fee-quotes.ts'
+import { change, need } from '../records/need.ts'
 import { verify } from '../verify/verify.ts'
 
 let database: TestDatabase
@@ -174,19 +177,21 @@ function movementOf(tenant: Tenant, command: Command): Movement {
   const profileId = tenant.profiles[command.profile]!
   return {
     ref_id: refIdOf(command),
-    fee_id: quoteId,
+    needs: quoteId === undefined ? [] : [need(FEE_QUOTES, quoteId)],
     balances: [{ profile_id: profileId, asset: balanceAssetOf(command) }],
     decide(view) {
       if (!view.profileExists(profileId)) throw problem.notFound('profile', profileId)
       if (quoteId !== undefined) {
-        const quote = view.quote(quoteId)
+        const quote = view.get(FEE_QUOTES, quoteId)
         if (quote === undefined) throw problem.notFound('fee quote', quoteId)
         if (quote.transfer_id !== null) throw problem.expired('used', { fee_id: quoteId })
       }
       if (command.kind === 'refused') throw problem.badRequest('as ordered')
       const { now } = view
       const made = { id: view.newId(), created_at: now.text, updated_at: now.text }
-      return { transfer: { ...recordOf(tenant, command), ...made }, entries: entriesOf(tenant, command) }
+      const changes = quoteId === undefined ? [] : [change(FEE_QUOTES, { id: quoteId, transfer_id: made.id })]
+      const transfer = { ...recordOf(tenant, command), ...made }
+      return { transfer, entries: entriesOf(tenant, command), changes }
     },
   }
 }
@@ -194,6 +199,9 @@ function movementOf(tenant: Tenant, command: Command): Movement {
 // ---------------------------------------------------------------------------------------------- the model
 
 type Outcome = { transfer: Transfer } | { refusal: unknown }
+
+const submitTo = async (ledger: Ledger, customerId: string, movement: Movement): Promise<Transfer> =>
+  (await ledger.submit(customerId, movement)).transfer
 
 const outcomesOf = async (answers: Promise<Transfer>[]): Promise<Outcome[]> =>
   (await Promise.allSettled(answers)).map((answer) =>
@@ -352,7 +360,7 @@ describe('one process', () => {
           const outcomes = await outcomesOf(
             batch.map(({ tenant, command }) => {
               const { customer_id } = tenants[tenant]!
-              return ledger.submit(customer_id, movementOf(tenants[tenant]!, command))
+              return submitTo(ledger, customer_id, movementOf(tenants[tenant]!, command))
             }),
           )
           const taken = batch.map(({ tenant, command }, index) =>
@@ -380,7 +388,7 @@ describe('one process', () => {
     const model = new Model(tenant)
     const commands = fc.sample(command, { numRuns: 2 * BATCH_MAX + 100, seed: SEED })
     const outcomes = await outcomesOf(
-      commands.map((command) => ledger.submit(tenant.customer_id, movementOf(tenant, command))),
+      commands.map((command) => submitTo(ledger, tenant.customer_id, movementOf(tenant, command))),
     )
     commands.forEach((command, index) => model.take(command, outcomes[index]!))
     const { transfers } = await requireSound(tenant.customer_id)
@@ -416,7 +424,7 @@ describe('several processes', () => {
     const answers: Promise<Transfer>[] = []
     for (const { command, process, later } of attempts) {
       if (later) await turn()
-      answers.push(ledgers[process]!.submit(tenant.customer_id, movementOf(tenant, command)))
+      answers.push(submitTo(ledgers[process]!, tenant.customer_id, movementOf(tenant, command)))
       answers.at(-1)!.catch(() => undefined)
     }
     return outcomesOf(answers)
@@ -615,7 +623,7 @@ describe('a mistake of ours', () => {
     const good = movementOf(tenant, deposit)
     const bad: Movement = { ...good, decide: (view) => mistake(good.decide(view), view) }
     const submit = (movements: Movement[]) =>
-      outcomesOf(movements.map((movement) => ledger.submit(tenant.customer_id, movement)))
+      outcomesOf(movements.map((movement) => submitTo(ledger, tenant.customer_id, movement)))
 
     const before = await everyTable(db)
     expect(await submit([bad])).toMatchObject([{ refusal: error }])
@@ -760,7 +768,7 @@ test('more movements of a customer than may wait are answered 503, and the other
   const another = await newTenant()
   const other = { customer_id: another.customer_id, profile_id: another.profiles[0]! }
 
-  const answers = Array.from({ length: WAITING_MAX + 3 }, () => ledger.submit(customer_id, refused))
+  const answers = Array.from({ length: WAITING_MAX + 3 }, () => submitTo(ledger, customer_id, refused))
   const outcomes = outcomesOf([...answers, credit(ledger, other, 'USD', '1')])
   const slugs = (await outcomes).map((outcome) => ('refusal' in outcome ? slugOf(outcome.refusal) : 'moved'))
   expect(slugs.filter((slug) => slug === 'bad-request')).toHaveLength(WAITING_MAX)
@@ -789,7 +797,7 @@ describe('verify notices', () => {
       const shape = { kind: 'withdrawal', profile: 0, fromUsd: true, amount: 100, fee: 1 } as const
       return movementOf(tenant, { ...shape, asset, ref: undefined, quote: undefined })
     }
-    const withdraw = (asset: 'USD' | 'USDP') => ledger.submit(customer_id, withdrawal(asset))
+    const withdraw = (asset: 'USD' | 'USDP') => submitTo(ledger, customer_id, withdrawal(asset))
     const keys = [
       { profile_id, asset: 'USD' },
       { profile_id: to_profile_id, asset: 'USDP' },
@@ -804,14 +812,13 @@ describe('verify notices', () => {
       decide: (view: View, group_id: string) => Decision,
       isDeposit = false,
     ): Promise<Orchestration> => {
-      let started: Orchestration | undefined
-      await ledger.submit(customer_id, {
+      const decided = await ledger.submit(customer_id, {
         balances: keys,
         decide: (view) => {
           const id = view.newId()
           const decision = decide(view, id)
-          const { transfer, counterpart = { transfer } } = decision
-          started = {
+          const { transfer, otherLeg = { transfer } } = decision
+          const started: Orchestration = {
             id,
             customer_id,
             profile_id,
@@ -820,16 +827,17 @@ describe('verify notices', () => {
             destination_asset: 'USDP',
             source_amount: '1',
             source_transfer: { transfer_id: transfer.id },
-            ...(!isDeposit && { destination_transfer: { transfer_id: counterpart.transfer.id } }),
+            ...(!isDeposit && { destination_transfer: { transfer_id: otherLeg.transfer.id } }),
             source: { profile: { profile_id } },
             destination: { profile: { profile_id: to_profile_id } },
             created_at: view.now.text,
             updated_at: view.now.text,
           }
-          return { ...decision, transfer: { ...transfer, group_id: id }, orchestration: started }
+          const changes = [change(ORCHESTRATIONS, started)]
+          return { ...decision, transfer: { ...transfer, group_id: id }, changes }
         },
       })
-      return started!
+      return changeOf(decided, ORCHESTRATIONS)! as Orchestration
     }
     const aDeposit: Command = {
       ...{ kind: 'deposit', profile: 0, asset: 'USD', fromUsd: false, amount: 100, fee: 0 },
@@ -839,11 +847,11 @@ describe('verify notices', () => {
     const paying = await orchestrate((view) => withdrawal('USD').decide(view))
     const ended = await orchestrate(transferred)
     let credited: string | undefined
-    const internal = await ledger.submit(customer_id, {
+    const internal = await submitTo(ledger, customer_id, {
       balances: keys,
       decide: (view) => {
         const decision = transferred(view, view.newId())
-        credited = decision.counterpart!.transfer.id
+        credited = decision.otherLeg!.transfer.id
         return decision
       },
     })

@@ -1,0 +1,206 @@
+import { strict as assert } from 'node:assert'
+import { formatAmount } from '../assets/amount.ts'
+import { decimalsOf } from '../assets/catalogue.ts'
+import { problem } from '../contract/problems.ts'
+import { inOrder, type Transaction } from '../db/database.ts'
+import { idsAt, type Moment } from '../db/ids.ts'
+import type { BalanceKey } from '../ledger/balances.ts'
+import type { Entry, Posting } from '../ledger/entries.ts'
+import { LedgerTransaction } from '../ledger/ledger-transaction.ts'
+import { selectTransfersByRefId, type Transfer } from '../ledger/transfer.ts'
+import { Holders } from '../records/holders.ts'
+import type { AnyKind, Change, Known, Need } from '../records/need.ts'
+import { legsOf, type Decision, type Leg, type Movement, type Outcome, type View } from './decision.ts'
+import { sealed, type WithdrawalMacs } from './withdrawal-macs.ts'
+
+export interface PostOptions {
+  /** Makes the MACs of withdrawals. Those that are accepted without it are never signed. */
+  macs?: WithdrawalMacs | undefined
+  /** Dates the movements back, for a history that is made up. */
+  at?: Moment
+  /**
+   * Whether ref_ids that are there already are looked up before the movements are decided. Without it a repeated one
+   * violates `transfers_ref_id`, and the caller tries again with it.
+   */
+  lookUpRefIds?: boolean
+  /** Is sent behind the last write, without waiting for that: a commit. `moved` says whether anything is written. */
+  end?: (moved: boolean) => Promise<unknown>
+}
+
+/**
+ * Moves money in a transaction: reads what the movements need, decides each in turn, writes what was accepted (the one
+ * pipeline of every movement; ARCHITECTURE, "How money moves"). What one movement takes, the next has not. A refusal is an
+ * outcome and touches nothing. Gives one outcome for each movement, in order, and the moment of all of them. Throws what
+ * the database refuses; then the transaction has to be rolled back.
+ */
+export async function post(
+  tx: Transaction,
+  customerId: string,
+  movements: readonly Movement[],
+  { macs, at, lookUpRefIds = false, end = () => Promise.resolve() }: PostOptions = {},
+): Promise<{ outcomes: Outcome[]; now: Moment }> {
+  const batch = await readFor(tx, customerId, movements, { at, lookUpRefIds })
+  const legs: Leg[] = []
+  const changes: Change[] = []
+  const outcomes = movements.map((movement): Outcome => {
+    try {
+      const decision = decide(batch, movement)
+      legs.push(...legsOf(decision))
+      if (decision.changes !== undefined) changes.push(...decision.changes)
+      return { decision }
+    } catch (refusal) {
+      return { refusal }
+    }
+  })
+  if (!lookUpRefIds) await preferExisting(tx, customerId, movements, outcomes)
+  const { ledger } = batch
+  if (legs.length === 0) await end(false)
+  // Sent together: if one statement fails, the commit behind them is a rollback.
+  else await inOrder([ledger.write(sealed(legs, macs)), ...writesOf(tx, customerId, changes), end(true)])
+  return { outcomes, now: ledger.now }
+}
+
+/** What the movements of a batch are decided by. */
+interface Batch {
+  ledger: LedgerTransaction
+  holders: Holders
+  /** The transfers that have a ref_id of the batch. */
+  existing: Map<string, Transfer>
+  known: Reads
+  view: View
+}
+
+type Reads = ReadonlyMap<AnyKind, Known<unknown, unknown, unknown>>
+
+async function readFor(
+  tx: Transaction,
+  customerId: string,
+  movements: readonly Movement[],
+  { at, lookUpRefIds }: { at: Moment | undefined; lookUpRefIds: boolean },
+): Promise<Batch> {
+  const keys = movements.flatMap((movement) => movement.balances)
+  const [ledger, known, existing] = await inOrder([
+    LedgerTransaction.open(tx, customerId, keys, at),
+    readNeeds(tx, customerId, movements),
+    selectTransfersByRefId(tx, customerId, lookUpRefIds ? refIdsOf(movements) : []),
+  ])
+  const holders = await Holders.read(
+    tx,
+    customerId,
+    ledger.balances,
+    keys.map((key) => key.profile_id),
+    movements.flatMap(({ holder }) => holder ?? []),
+  )
+  const view: View = {
+    now: ledger.now,
+    newId: idsAt(ledger.now),
+    profileExists: (id) => holders.profileExists(id),
+    get: (kind, key) => knownOf(known, kind as AnyKind).get(key) as never,
+  }
+  return { ledger, holders, existing, known, view }
+}
+
+const NOTHING_READ: Reads = new Map()
+
+/** Reads each kind that a movement needs, for the whole batch in one statement. */
+async function readNeeds(
+  tx: Transaction,
+  customerId: string,
+  movements: readonly Movement[],
+): Promise<Reads> {
+  const keysOf = new Map<AnyKind, unknown[]>()
+  const add = ({ kind, key }: Need) => {
+    const keys = keysOf.get(kind)
+    if (keys === undefined) keysOf.set(kind, [key])
+    else keys.push(key)
+  }
+  for (const { needs, existing } of movements) {
+    needs?.forEach(add)
+    if (existing !== undefined) add(existing)
+  }
+  if (keysOf.size === 0) return NOTHING_READ
+  const kinds = [...keysOf]
+  const reads = await inOrder(kinds.map(([kind, keys]) => kind.read(tx, customerId, keys)))
+  return new Map(kinds.map(([kind], index) => [kind, reads[index]!]))
+}
+
+function knownOf(known: Reads, kind: AnyKind): Known<unknown, unknown, unknown> {
+  const read = known.get(kind)
+  assert(read !== undefined, 'a movement must declare what it needs: only that is read')
+  return read
+}
+
+/** Decides one movement, in the contract's order, and posts it in memory. Throws its refusal. */
+function decide({ ledger, holders, existing, known, view }: Batch, movement: Movement): Decision {
+  const { ref_id, holder } = movement
+  movement.requireCaller?.()
+  requireNew(ref_id === undefined ? undefined : existing.get(ref_id))
+  if (movement.existing !== undefined)
+    requireNew(knownOf(known, movement.existing.kind).get(movement.existing.key) as object | undefined)
+  if (holder !== undefined) holders.requireMayWithdraw(holder)
+  const decision = movement.decide(view)
+  apply(ledger, movement.balances, decision)
+  if (ref_id !== undefined) existing.set(ref_id, decision.transfer)
+  for (const { kind, value } of decision.changes ?? []) known.get(kind)?.note?.(value)
+  return decision
+}
+
+function requireNew(record: object | undefined): void {
+  if (record !== undefined) throw problem.alreadyExists('ref_id', record)
+}
+
+/**
+ * Posts a decision in memory: both legs or nothing. Throws insufficient-funds for the first balance that it would take
+ * below zero, and an assertion when it moves a balance that is not among those named, which alone are locked.
+ */
+function apply(ledger: LedgerTransaction, named: BalanceKey[], decision: Decision): void {
+  const isNamed = ({ profile_id, asset }: Entry) =>
+    profile_id === null || named.some((key) => key.profile_id === profile_id && key.asset === asset)
+  const postings = legsOf(decision).map(({ transfer: { id }, entries }): Posting => {
+    assert(entries.every(isNamed), 'a movement must name the balances it moves: only those are locked')
+    return { transfer_id: id, event: 'CREATED', entries }
+  })
+  requireFunds(ledger, decision.entries)
+  ledger.post(...postings)
+}
+
+function requireFunds(ledger: LedgerTransaction, entries: Entry[]): void {
+  const short = ledger.shortOf(entries)
+  if (short === undefined) return
+  const { profile_id, asset, available, needed } = short
+  throw problem.insufficientFunds({
+    profile_id,
+    asset,
+    available: formatAmount(available, decimalsOf(asset)),
+    needed: formatAmount(needed, decimalsOf(asset)),
+  })
+}
+
+const refIdsOf = (movements: readonly Movement[]) => movements.flatMap(({ ref_id }) => ref_id ?? [])
+
+/** A repeated ref_id is answered with its record before any other refusal, which a first attempt cannot know. */
+async function preferExisting(
+  tx: Transaction,
+  customerId: string,
+  movements: readonly Movement[],
+  outcomes: Outcome[],
+): Promise<void> {
+  const refused = movements.filter((_, index) => 'refusal' in outcomes[index]!)
+  const existing = await selectTransfersByRefId(tx, customerId, refIdsOf(refused))
+  movements.forEach(({ ref_id }, index) => {
+    const known = ref_id === undefined ? undefined : existing.get(ref_id)
+    if (known !== undefined) outcomes[index] = { refusal: problem.alreadyExists('ref_id', known) }
+  })
+}
+
+/** The statements that write what the accepted movements change, one for each kind. */
+function writesOf(tx: Transaction, customerId: string, changes: readonly Change[]): Promise<void>[] {
+  if (changes.length === 0) return []
+  const byKind = new Map<AnyKind, unknown[]>()
+  for (const { kind, value } of changes) {
+    const values = byKind.get(kind)
+    if (values === undefined) byKind.set(kind, [value])
+    else values.push(value)
+  }
+  return [...byKind].flatMap(([kind, values]) => kind.write?.(tx, customerId, values) ?? [])
+}

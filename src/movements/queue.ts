@@ -1,0 +1,245 @@
+import { setImmediate as turn } from 'node:timers/promises'
+import { problem } from '../contract/problems.ts'
+import {
+  connectionLost,
+  inOrder,
+  tookTooLong,
+  violatedConstraint,
+  type Database,
+  type Transaction,
+} from '../db/database.ts'
+import type { Decision, Movement, Outcome } from './decision.ts'
+import { post } from './post.ts'
+import type { WithdrawalMacs } from './withdrawal-macs.ts'
+
+interface Waiting {
+  movement: Movement
+  resolve: (decision: Decision) => void
+  reject: (reason: unknown) => void
+  since: number
+}
+
+/** Is told what the ledger does. */
+export interface LedgerMeter {
+  /** A batch of so many movements was executed. */
+  batch(movements: number): void
+  /** A movement was refused, because as many as may were waiting. */
+  refused(): void
+}
+
+export interface LedgerOptions {
+  meter?: LedgerMeter
+  /** Makes the MACs of withdrawals. Without it those that are accepted here are never signed. */
+  macs?: WithdrawalMacs
+  /** A movement that has waited longer for its batch is refused: whoever asked for it has been answered by then. */
+  waitMsMax?: number
+}
+
+/** Most movements of one batch: more gain nothing measurable and lengthen every wait. */
+export const BATCH_MAX = 512
+/** Most movements of one customer that may wait in this process; beyond it the answer is 503. */
+export const WAITING_MAX = 5_000
+/** The same over all customers. One that waits takes 10 kB with its request (measured with 5,000). */
+export const WAITING_TOTAL_MAX = 10_000
+/** How often a batch is decided anew when another process was first. */
+export const ATTEMPTS_MAX = 20
+
+const RACES = new Set(['transfers_ref_id', 'orchestrations_ref_id', 'balances_pkey'])
+const SERIALIZATION_FAILURE = '40001'
+const DEADLOCK_DETECTED = '40P01'
+
+/**
+ * Posts money movements in groups (design section 3): those of a customer that arrive while a database
+ * transaction is under way are executed together in the next. There is no timer: an idle ledger starts at once,
+ * a busy one fills its next batch.
+ */
+export class Ledger {
+  #db: Database
+  #waiting = new Map<string, Waiting[]>()
+  #running = new Set<Promise<void>>()
+  #count = 0
+  #meter: LedgerMeter | undefined
+  #waitMsMax: number
+  readonly macs: WithdrawalMacs | undefined
+
+  constructor(db: Database, { meter, macs, waitMsMax = Infinity }: LedgerOptions = {}) {
+    this.#db = db
+    this.#meter = meter
+    this.macs = macs
+    this.#waitMsMax = waitMsMax
+  }
+
+  /** How many movements wait for a batch. */
+  get waiting(): number {
+    return this.#count
+  }
+
+  /**
+   * Moves money for one customer; gives the whole decision once it is durable.
+   * Throws the movement's own `Problem`, `insufficient-funds`, `already-exists`, or `unavailable`.
+   */
+  submit(customerId: string, movement: Movement): Promise<Decision> {
+    return new Promise((resolve, reject) => {
+      const queue = this.#waiting.get(customerId)
+      if (this.#count >= WAITING_TOTAL_MAX || (queue?.length ?? 0) >= WAITING_MAX) {
+        this.#meter?.refused()
+        const whose = this.#count >= WAITING_TOTAL_MAX ? '' : ' of this customer'
+        return reject(
+          problem.unavailable(`too many movements${whose} are waiting; nothing was moved; try again`),
+        )
+      }
+      this.#count += 1
+      const waiting = { movement, resolve, reject, since: performance.now() }
+      if (queue !== undefined) return void queue.push(waiting)
+      this.#waiting.set(customerId, [waiting])
+      const run = this.#run(customerId).finally(() => this.#running.delete(run))
+      this.#running.add(run)
+    })
+  }
+
+  /** Waits until everything submitted so far is answered. */
+  async drain(): Promise<void> {
+    await Promise.all(this.#running)
+  }
+
+  async #run(customerId: string): Promise<void> {
+    const queue = this.#waiting.get(customerId)!
+    // What arrives in the same turn of the event loop goes together.
+    await turn()
+    let answer = (): void => undefined
+    while (queue.length > 0) {
+      const batch = this.#take(queue)
+      if (batch.length === 0) continue
+      const posted = answersTo(this.#db, customerId, batch, this.macs)
+      // The next batch is with the database before the last is answered: both have work at the same time
+      // (measured over HTTP: 15,600 a second, not 11,500).
+      await turn()
+      answer()
+      answer = await posted
+    }
+    this.#waiting.delete(customerId)
+    answer()
+  }
+
+  /** The next batch: those that have not waited too long. */
+  #take(queue: Waiting[]): Waiting[] {
+    const taken = queue.splice(0, BATCH_MAX)
+    this.#count -= taken.length
+    const oldest = performance.now() - this.#waitMsMax
+    // They stand in the order that they came in.
+    const late = taken.findIndex(({ since }) => since >= oldest)
+    for (const { reject } of taken.splice(0, late === -1 ? taken.length : late))
+      reject(problem.unavailable('it waited too long for the database; nothing was moved; try again'))
+    if (taken.length > 0) this.#meter?.batch(taken.length)
+    return taken
+  }
+}
+
+/** Executes a batch; gives what answers those who wait for it. */
+async function answersTo(
+  db: Database,
+  customerId: string,
+  batch: Waiting[],
+  macs: WithdrawalMacs | undefined,
+): Promise<() => void> {
+  const movements = batch.map((waiting) => waiting.movement)
+  const refuse = (refusal: unknown) => movements.map((): Outcome => ({ refusal }))
+  const outcomes = await postBatch(db, customerId, movements, macs).catch(refuse)
+  return () =>
+    outcomes.forEach((outcome, index) => {
+      const { resolve, reject } = batch[index]!
+      if ('decision' in outcome) resolve(outcome.decision)
+      else reject(outcome.refusal)
+    })
+}
+
+/** Posts a batch in a transaction of its own. Gives one outcome per movement, in order. */
+async function postBatch(
+  db: Database,
+  customerId: string,
+  movements: Movement[],
+  macs: WithdrawalMacs | undefined,
+): Promise<Outcome[]> {
+  // Nearly all movements are new, so the first attempt does not look for existing ref_ids:
+  // the unique key tells when it should have.
+  let lookUpRefIds = false
+  for (let attempt = 1; attempt <= ATTEMPTS_MAX; attempt++) {
+    const tx = await db
+      .connect()
+      .catch((error: unknown) => unavailable(error, 'the database does not answer; nothing was moved'))
+    let broken: Error | undefined
+    try {
+      return await attemptBatch(tx, customerId, movements, lookUpRefIds, macs)
+    } catch (error) {
+      await tx.query('rollback').catch((failure: Error) => (broken = failure))
+      if (isOfOneMovement(error) && movements.length > 1) return postHalves(db, customerId, movements, macs)
+      if (!isRetryable(error)) unavailable(error)
+      lookUpRefIds = true
+    } finally {
+      tx.release(broken)
+    }
+  }
+  throw problem.unavailable('other processes were first too many times; try again')
+}
+
+/** What the database refuses for one movement's sake, it refuses to the whole batch: by halves, only to that one. */
+async function postHalves(
+  db: Database,
+  customerId: string,
+  movements: Movement[],
+  macs: WithdrawalMacs | undefined,
+): Promise<Outcome[]> {
+  const half = Math.ceil(movements.length / 2)
+  const outcomes: Outcome[] = []
+  for (const part of [movements.slice(0, half), movements.slice(half)]) {
+    const refuse = (refusal: unknown) => part.map((): Outcome => ({ refusal }))
+    outcomes.push(...(await postBatch(db, customerId, part, macs).catch(refuse)))
+  }
+  return outcomes
+}
+
+// The two statements of every batch have one sensible plan each; making it anew took 0.35 ms of a lone movement's 0.8.
+// Those that look something up have no name, so that they are planned when they are needed, for the tables as they are.
+const BEGIN = 'begin; set local plan_cache_mode = force_generic_plan'
+
+async function attemptBatch(
+  tx: Transaction,
+  customerId: string,
+  movements: Movement[],
+  lookUpRefIds: boolean,
+  macs: WithdrawalMacs | undefined,
+): Promise<Outcome[]> {
+  const [, { outcomes }] = await inOrder([
+    tx.query(BEGIN),
+    post(tx, customerId, movements, {
+      macs,
+      lookUpRefIds,
+      end: (moved) => tx.query(moved ? 'commit' : 'rollback'),
+    }),
+  ])
+  return outcomes
+}
+
+/** Whether another process was first, so that everything must be decided again. */
+export function isRetryable(error: unknown): boolean {
+  const { code } = error as { code?: string }
+  return (
+    code === SERIALIZATION_FAILURE || code === DEADLOCK_DETECTED || RACES.has(violatedConstraint(error) ?? '')
+  )
+}
+
+/** Whether it is about a value (data exception, constraint, size of an index row): nobody else's fault, then. */
+function isOfOneMovement(error: unknown): boolean {
+  const { code = '' } = error as { code?: string }
+  return /^(22|23|54)/.test(code) && !isRetryable(error)
+}
+
+const OUTCOME_UNKNOWN =
+  'the database went away; whether the movement was made is not known: repeat it with the same ref_id'
+
+function unavailable(error: unknown, detail = OUTCOME_UNKNOWN): never {
+  if (tookTooLong(error))
+    throw problem.unavailable('the database took too long; nothing was moved; try again', error)
+  if (!connectionLost(error)) throw error
+  throw problem.unavailable(detail, error)
+}
