@@ -1,6 +1,8 @@
 /**
- * Bad input, for every operation: each row is a good request with one fault (or two, in the last part) and the
- * problem it must get (design section 5, "Errors"). Afterwards every table is as it was.
+ * Bad input, for every operation: a request with one fault, or with two, and the problem that it must get. Afterwards
+ * every table is as it was. The faults against declared schemas are derived from them (schema-faults.ts). The rows here
+ * are the faults that schemas do not describe: records, money, combinations of fields, and the order of checks.
+ * openapi.json, which is checked in, shows when a schema loses a rule.
  */
 import { generateKeyPair, SignJWT, UnsecuredJWT, type JWTHeaderParameters, type JWTPayload } from 'jose'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
@@ -10,6 +12,7 @@ import type { Operation } from '../src/http/operation.ts'
 import { SCOPES } from '../src/contract/scopes.ts'
 import { REJECTED_ACCOUNT_NUMBER } from '../src/networks/simulated/magic-addresses.ts'
 import type { SigningKeys } from '../src/oauth/signing-keys.ts'
+import { declaredBy, faultsOf, sampleOf, type Fault } from './schema-faults.ts'
 import {
   approve,
   BASE_URL,
@@ -372,60 +375,13 @@ const inside = (object: string, good: () => object, rows: Row[]): Row[] =>
     () => named(`${object}.${evaluated(refusal).detail[0]!}`, evaluated(refusal)),
   ])
 
-const unknownFields = (...names: string[]) =>
-  names.map((name): Row => [
-    `unknown field ${name}`,
-    { body: { [name]: 'x' } },
-    bad(name, 'is not a known field'),
-  ])
-const required = (field: string) => inBody(field, 'is required', undefined)
-const text = (field: string, most: number) => [
-  ...inBody(field, 'must be a string', 5, true, null, [], {}),
-  ...inBody(field, `at most ${most} characters`, 'x'.repeat(most + 1), 'x'.repeat(LONG)),
-  ...inBody(field, 'must not hold the NUL character', 'a\0b', '\ud800'),
+const unknownAsset = (field: string): Row => [
+  `${field} NOPE`,
+  { body: { [field]: 'NOPE' } },
+  bad(`${field} NOPE is not known`),
 ]
-const uuid = (field: string) => [
-  ...inBody(field, 'must be a string', 5, null, []),
-  ...inBody(field, 'must be a UUID', '', 'me', NOBODYS.replaceAll('-', ''), NOBODYS.replace(/.$/, 'g')),
-  ...inBody(field, 'at most 36 characters', `${NOBODYS}\n`, `urn:uuid:${NOBODYS}`, '1'.repeat(LONG)),
-]
-const choice = (field: string, ...wrong: string[]) => [
-  ...inBody(field, 'must be a string', 5, null, []),
-  ...inBody(field, 'must be one of', '', 'NOPE', ...wrong),
-]
-const object = (field: string) => inBody(field, 'must be an object', 5, null, 'x', [])
-const boolean = (field: string) => inBody(field, 'must be a boolean', 'true', 1, 0, '', null, [])
-const refId = [...text('ref_id', 100), ...inBody('ref_id', 'at least 1', '')]
-const name = (field: string) => [...required(field), ...text(field, 200), ...inBody(field, 'at least 1', '')]
-const postalAddress = (field: string) => [
-  ...object(field),
-  ...['country', 'address1', 'address2', 'city', 'province', 'zip_code'].flatMap((line) =>
-    text(`${field}.${line}`, 200),
-  ),
-]
-/** Whoever it is: a person or an institution, of which nothing more is known than the name. */
-const personOrInstitution = [
-  ...['person_details', 'institution_details'].flatMap(object),
-  ...inside('person_details', () => PERSON, ['first_name', 'last_name'].flatMap(name)),
-  ...inside('institution_details', () => ({}), name('name')),
-]
-const assetSymbol = (field: string) => [
-  ...required(field),
-  ...inBody(field, 'must be a string', 5, null, []),
-  ...inBody(field, 'must match the pattern', 'usdp', 'US DP', 'USDP\n', '__proto__', '\u{1F4B5}'),
-  ...inBody(field, 'at least 1', ''),
-  ...inBody(field, 'at most 16 characters', 'X'.repeat(17), 'X'.repeat(LONG)),
-  [`${field} NOPE`, { body: { [field]: 'NOPE' } }, bad(`${field} NOPE is not known`)] satisfies Row,
-]
-const networkName = (field: string) => choice(field, 'ethereum', 'DOGECOIN', 'constructor')
-const addressText = (field: string) => [
-  ...inBody(field, 'must be a string', 5, null, []),
-  ...inBody(field, 'at least 1', ''),
-  ...inBody(field, 'at most 128 characters', '0'.repeat(129), '0'.repeat(LONG)),
-  ...inBody(field, 'must not hold the NUL character', `${ETHEREUM_ADDRESS}\0`),
-]
+/** Spellings of numbers that are no amounts. */
 const amountText = (field: string) => [
-  ...inBody(field, 'must be a string', 10, 0.5, null, true, ['10'], {}),
   ...inBody(
     field,
     'must match the pattern',
@@ -442,16 +398,7 @@ const amountText = (field: string) => [
     '.',
   ),
   ...inBody(field, 'must match the pattern', '1.2.3', '..5', '1_000', '\u0661', 'NaN', 'Infinity'),
-  ...inBody(field, 'at most 40 characters', '1'.repeat(41), '1'.repeat(LONG), `${'1'.repeat(LONG)}x`),
-]
-const metadata = [
-  ...object('metadata'),
-  ...inBody('metadata', 'at most 6 pairs', { a: '', b: '', c: '', d: '', e: '', f: '', g: '' }),
-  ...inBody('metadata', 'key must have at most 100 characters', { ['k'.repeat(101)]: '' }),
-  ...inBody('metadata.k', 'at most 100 characters', 'v'.repeat(101), 'v'.repeat(LONG)),
-  ...inBody('metadata.k', 'must be a string', 5, null, true, [], {}),
-  ...inBody('metadata.k\nl', 'must be a string', 5),
-  ...inBody('metadata', 'must not hold the NUL character', { a: '\0' }, { '\0': 'a' }, { a: '\udfff' }),
+  ...inBody(field, 'at most 40 characters', '1'.repeat(LONG), `${'1'.repeat(LONG)}x`),
 ]
 /** A record that must be the customer's own; `naming` is the field that names it, or a body that does. */
 const record = (
@@ -489,27 +436,6 @@ const barredHolders = (['DENIED', 'DISABLED'] as const).flatMap((status) =>
 )
 
 const many = Array.from({ length: 101 }, (_, index) => `V${index}`)
-/** A filter whose values may hold a comma. */
-const textFilter = (field: string) => [
-  ...inQuery(field, 'at most 100 values', many.join(`&${field}=`)),
-  ...inQuery(field, 'must not hold the NUL character', '%00'),
-]
-const idFilter = (field: string) => [
-  ...textFilter(field),
-  ...inQuery(field, 'at most 100 values', many.join(), `a,b&${field}=${many.slice(2).join()}`),
-]
-const choiceFilter = (field: string, good: string) => [
-  ...inQuery(
-    field,
-    'must be one of',
-    '',
-    'NOPE',
-    good.toLowerCase(),
-    `${good},NOPE`,
-    `${good}&${field}=NOPE`,
-  ),
-  ...inQuery(field, 'at most 100 values', many.map(() => good).join()),
-]
 const time = (bound: string) => [
   ...inQuery(bound, 'date-time', '', 'yesterday', '1767225600', '2026-01-01', '2026-01-01T00:00:00'),
   ...inQuery(bound, 'date-time', '2026-02-30T00:00:00Z', '2026-01-01T25:00:00Z'),
@@ -517,8 +443,6 @@ const time = (bound: string) => [
   ...inQuery(bound, 'date-time', '2026-01-01T00:00:00.1234567890Z'),
   ...inQuery(bound, 'must be a string', `2026-01-01T00:00:00Z&${bound}=2026-01-01T00:00:00Z`),
 ]
-const timeBounds = (field: string) =>
-  ['lt', 'lte', 'eq', 'gte', 'gt'].flatMap((comparison) => time(`${field}.${comparison}`))
 const wholeNumber = (parameter: string) =>
   inQuery(
     parameter,
@@ -560,15 +484,7 @@ function list(url: string): Row[] {
     ...(hasBounds(operation) ? ['created_at.gt=2026-01-01T00:00:00Z'] : []),
   ]
   return [
-    ...inQuery('limit', 'must be at least 1', '0', '-1'),
-    ...inQuery('limit', 'must be at most 1000', '1001', '1000000000'),
-    ...wholeNumber('limit'),
-    ...inQuery('order', 'must be one of DESC, ASC', 'desc', '', 'created_at'),
-    ...inQuery('order', 'must be a string', 'ASC&order=DESC'),
-    ...(hasBounds(operation) ? timeBounds('created_at') : []),
     ...inQuery('page_cursor', 'not a cursor of this list', '', 'abc', '%20', 'A'.repeat(28)),
-    ...inQuery('page_cursor', 'at most 300 characters', 'A'.repeat(301), 'A'.repeat(8_000)),
-    ...inQuery('page_cursor', 'must not hold the NUL character', '%00'),
     ...[
       ...CURSOR_EDITS.map(([edit, apply]) => [edit, () => apply(world.cursors[url]!)] as const),
       ...others.map((other) => [`of no ${other}`, () => `${world.cursors[url]!}&${other}`] as const),
@@ -644,10 +560,7 @@ const terms = (ownAsset: object): Row[] => [
     tooPrecise('amount', 'USDP', 6),
   ],
 
-  ...assetSymbol('asset'),
-
-  ...required('crypto_network'),
-  ...networkName('crypto_network'),
+  unknownAsset('asset'),
   [
     'another network',
     { body: { crypto_network: 'BITCOIN' } },
@@ -658,9 +571,6 @@ const terms = (ownAsset: object): Row[] => [
     { body: { asset: 'EUR', ...ownAsset } },
     notCarried('EUR', 'ETHEREUM'),
   ],
-
-  ...required('destination_address'),
-  ...addressText('destination_address'),
   ...NOT_OF_ETHEREUM.map((destination_address): Row => [
     `${destination_address} on ETHEREUM`,
     { body: { destination_address } },
@@ -742,34 +652,6 @@ const profileOf = ({ profile_id }: { profile_id: string }) => ({ profile: { prof
 
 /** Where an orchestration's money may go: of USD, sent as USDP from the customer's default profile. */
 const destination: Row[] = [
-  ...object('destination'),
-  ...inBody('destination', 'at least 1 of crypto, fiat, profile', {}),
-  ...inBody('destination', 'at most 1 of crypto, fiat, profile', {
-    ...ON_ETHEREUM,
-    profile: { profile_id: NOBODYS },
-  }),
-  ...inBody('destination', 'at most 1 of', { ...ON_ETHEREUM, bank: {} }),
-  ...inside('destination', () => ({}), [
-    ...unknownFields('bank', 'Crypto', ''),
-    ...['crypto', 'fiat', 'profile'].flatMap(object),
-    ...inside('crypto', () => ON_ETHEREUM.crypto, [
-      ...['address', 'network'].flatMap(required),
-      ...addressText('address'),
-      ...networkName('network'),
-      ...unknownFields('address_id', 'memo'),
-    ]),
-    ...inside('fiat', () => ({ fiat_account_id: NOBODYS }), [
-      ...required('fiat_account_id'),
-      ...uuid('fiat_account_id'),
-      ...text('memo', 256),
-      ...unknownFields('bank_account_id'),
-    ]),
-    ...inside('profile', () => ({ profile_id: NOBODYS }), [
-      ...required('profile_id'),
-      ...uuid('profile_id'),
-      ...unknownFields('asset'),
-    ]),
-  ]),
   [
     'a network that does not carry the asset',
     { body: { destination: { crypto: { network: 'BITCOIN', address: BITCOIN_ADDRESS } } } },
@@ -855,36 +737,12 @@ const HOLDERS_ORDER: Row[][] = [
   [['no such account', { body: { account_id: NOBODYS } }, notFound('account')]],
   [['no such identity', { body: { identity_id: NOBODYS } }, notFound('identity')]],
 ]
-const WIRE = 'fiat_network_instructions.wire'
-const wireInstructions = [
-  ...required('fiat_network_instructions'),
-  ...object('fiat_network_instructions'),
-  ...inBody('fiat_network_instructions', 'wire is required', {}),
-  ...inBody('fiat_network_instructions', 'fiat_network_instructions.', { cubix: {} }, { Wire: {} }),
-  ...inBody('fiat_network_instructions', 'cubix is not a known field', { wire: {}, cubix: {} }),
-  ...object(WIRE),
-  ...text(`${WIRE}.account_number`, 200),
-  ...postalAddress(`${WIRE}.fiat_account_owner_address`),
-  ...object(`${WIRE}.routing_details`),
-  ...text(`${WIRE}.routing_details.routing_number_type`, 200),
-  ...text(`${WIRE}.routing_details.routing_number`, 200),
-  ...text(`${WIRE}.routing_details.bank_name`, 200),
-  ...postalAddress(`${WIRE}.routing_details.bank_address`),
-]
-const OWNER = 'fiat_account_owner.institution_details'
 
 const CASES: Record<string, Case> = {
   [`POST ${WITHDRAWALS}`]: {
     good: () => ({ path: WITHDRAWALS, body: withdrawalOf(world.customer) }),
     rows: [
       ...terms({ balance_asset: undefined }),
-      ...required('profile_id'),
-      ...['profile_id', 'identity_id', 'account_id', 'fee_id'].flatMap(uuid),
-      ...refId,
-      ...text('memo', 256),
-      ...metadata,
-      ...object('beneficiary'),
-      ...inside('beneficiary', () => ({}), personOrInstitution),
       ...inBody('beneficiary.note', 'must not hold the NUL character', '\0', '\ud800', { deeper: ['\0'] }),
       [
         'a beneficiary without end',
@@ -899,8 +757,6 @@ const CASES: Record<string, Case> = {
         tooPrecise('total', 'USD', 2),
       ],
       ...inBody('balance_asset', 'must be USDP or USD', 'EUR', 'usd', '', 'PYUSD', '__proto__'),
-      ...inBody('balance_asset', 'must be a string', 5, null),
-      ...inBody('balance_asset', 'at most 16', 'X'.repeat(17)),
       ['ETH from USD', { body: { asset: 'ETH', amount: '1' } }, bad('balance_asset must be ETH')],
 
       [
@@ -967,25 +823,15 @@ const CASES: Record<string, Case> = {
       },
     }),
     rows: [
-      ...required('amount'),
       ...amountText('amount'),
       ...inBody('amount', 'must match the pattern', '1.234', '0.001', '1.000'),
       ...inBody('amount', 'must be greater than zero', '0', '0.00', '.0', '000'),
-      ...required('asset'),
-      ...choice('asset', 'EUR', 'usd', 'USDP', 'X'.repeat(LONG)),
-      ...required('memo_id'),
-      ...text('memo_id', 100),
-      ...inBody('memo_id', 'at least 1', ''),
       ...record(
         'memo_id',
         'memo_id',
         () => String(world.own.instructions.memo_id).toLowerCase(),
         () => String(world.others.instructions.memo_id),
       ),
-      ...wireInstructions,
-      ...object('fiat_account_owner'),
-      ...object(OWNER),
-      ...text(`${OWNER}.name`, 200),
     ],
     order: [
       [['EUR', { body: { asset: 'EUR' } }, bad('asset')]],
@@ -997,10 +843,6 @@ const CASES: Record<string, Case> = {
   'POST /v2/profiles': {
     good: () => ({ path: '/v2/profiles', body: { nickname: 'Third' } }),
     rows: [
-      ...required('nickname'),
-      ...text('nickname', 100),
-      ...inBody('nickname', 'at least 1', ''),
-      ...text('description', 500),
       [
         'nickname again',
         { body: { nickname: 'Default', description: 'again' } },
@@ -1015,13 +857,7 @@ const CASES: Record<string, Case> = {
 
   'GET /v2/profiles': {
     good: () => ({ path: '/v2/profiles' }),
-    rows: [
-      ...list('/v2/profiles'),
-      ...idFilter('ids'),
-      ...inQuery('nickname', 'at most 100 characters', 'n'.repeat(101)),
-      ...inQuery('nickname', 'must be a string', 'a&nickname=b'),
-      ...inQuery('nickname', 'must not hold the NUL character', '%00', 'a%00b'),
-    ],
+    rows: [...list('/v2/profiles')],
     order: LIST_ORDER,
   },
 
@@ -1043,11 +879,8 @@ const CASES: Record<string, Case> = {
         'profile',
         () => world.other.profile_id,
       ),
-      ...inQuery('assets', 'must match the pattern', 'usd', 'USD,e', 'USD&assets=U%20D', '%20', 'U%C3%9C'),
-      ...inQuery('assets', 'at least 1', '', 'USD,', ','),
-      ...inQuery('assets', 'at most 16 characters', 'X'.repeat(17)),
-      ...inQuery('assets', 'at most 100 values', many.join(), many.join('&assets=')),
-      ...inQuery('assets', 'must not hold the NUL character', '%00'),
+      ...inQuery('assets', 'must match the pattern', 'USD,e', 'USD&assets=U%20D'),
+      ...inQuery('assets', 'at least 1', 'USD,', ','),
     ],
     order: [
       [['assets=usd', { query: 'assets=usd' }, bad('assets')]],
@@ -1085,7 +918,6 @@ const CASES: Record<string, Case> = {
     good: () => ({ path: statementsOf(world.customer.customer_id) }),
     rows: [
       ['no customer_id', { path: STATEMENTS }, bad('customer_id is required')],
-      ...inQuery('customer_id', 'must be a string', NOBODYS),
       ['NUL in the customer_id', { path: statementsOf('%00') }, bad('customer_id', 'the NUL character')],
       ...[() => world.other.customer_id, () => NOBODYS, () => 'me', () => '', () => 'x'.repeat(LONG)].map(
         (id, index): Row => [
@@ -1095,9 +927,6 @@ const CASES: Record<string, Case> = {
         ],
       ),
       ...list(STATEMENTS),
-      ...idFilter('statement_ids'),
-      ...textFilter('ref_ids'),
-      ...choiceFilter('statuses', 'STATEMENT_STATUS_PAID'),
     ],
     order: [
       [['limit 0', { query: 'limit=0' }, bad('limit')]],
@@ -1124,27 +953,15 @@ const CASES: Record<string, Case> = {
       ),
       ['NUL in the market', { path: pricesOf('%00') }, bad('market', 'must not hold the NUL character')],
       ['bad percent-encoding', { path: pricesOf('%zz') }, bad('the path')],
-      ...inQuery('increment', 'must be one of', '', 'NOPE', 'one_day', 'ONE_DAY,ONE_WEEK', '60'),
-      ...inQuery('increment', 'must be a string', 'ONE_DAY&increment=ONE_DAY'),
-      ...inQuery('max_data_points', 'must match the pattern', '', 'abc', '-1', '1.5', '1e3', '%2B5', ' 5'),
-      ...inQuery('max_data_points', 'must match the pattern', '1'.repeat(20), '1'.repeat(8_000)),
       ...inQuery('max_data_points', 'must be at least 1', '0', '00'),
       ...inQuery('max_data_points', 'must be at most 9223372036854775807', '9223372036854775808'),
-      ...inQuery('max_data_points', 'must be', '5&max_data_points=5'),
       ...inQuery('increment', 'not be given together', 'ONE_DAY&max_data_points=5'),
-      ...['range.begin', 'range.end'].flatMap(time),
       ...inQuery(
         'range.begin',
         'must not be after range.end',
         '2026-01-02T00:00:00Z&range.end=2026-01-01T00:00:00Z',
         '9999-12-31T23:59:59Z&range.end=0001-01-01T00:00:00Z&increment=ONE_DAY',
       ),
-      ...wholeNumber('pagination.limit'),
-      ...inQuery('pagination.limit', 'must be at least 1', '0', '-1'),
-      ...inQuery('pagination.limit', 'must be at most 1000', '1001', '1000000000'),
-      ...wholeNumber('pagination.offset'),
-      ...inQuery('pagination.offset', 'must be at least 0', '-1'),
-      ...inQuery('pagination.offset', 'must be at most 2147483647', '2147483648'),
     ],
     order: [
       [['pagination.limit 0', { query: 'pagination.limit=0' }, bad('pagination.limit')]],
@@ -1204,15 +1021,11 @@ const CASES: Record<string, Case> = {
     good: () => ({ path: '/v2/transfer/transfers' }),
     rows: [
       ...list('/v2/transfer/transfers'),
-      ...timeBounds('updated_at'),
-      ...inQuery('order_by', 'must be one of CREATED_AT, UPDATED_AT', 'created_at', '', 'ID'),
-      ...['ids', 'profile_ids', 'identity_ids', 'account_ids', 'group_ids'].flatMap(idFilter),
-      ...textFilter('ref_ids'),
-      ...inQuery('crypto_tx_hashes', 'at most 128 characters', 'h'.repeat(129)),
-      ...inQuery('crypto_tx_hashes', 'at most 100 values', many.join()),
-      ...choiceFilter('type', 'WIRE_DEPOSIT'),
-      ...choiceFilter('statuses', 'PENDING'),
-      ...choiceFilter('secondary_statuses', 'CUSTOMER_REJECTED'),
+      // Spellings that every list reads in the same way.
+      ...wholeNumber('limit'),
+      ...time('created_at.gt'),
+      ...inQuery('ids', 'at most 100 values', many.join(), `a,b&ids=${many.slice(2).join()}`),
+      ...inQuery('statuses', 'must be one of', 'pending', 'PENDING,NOPE', 'PENDING&statuses=NOPE'),
     ],
     order: LIST_ORDER,
   },
@@ -1220,13 +1033,6 @@ const CASES: Record<string, Case> = {
   [`POST ${INSTRUCTIONS}`]: {
     good: () => ({ path: INSTRUCTIONS, body: instructionsOf(world.customer) }),
     rows: [
-      ...required('profile_id'),
-      ...['profile_id', 'identity_id', 'account_id'].flatMap(uuid),
-      ...required('fiat_network'),
-      ...choice('fiat_network', 'wire', 'CUBIX'),
-      ...choice('routing_number_type', 'aba', 'IBAN'),
-      ...refId,
-      ...metadata,
       [
         'ref_id again, with another body',
         { body: { ref_id: 'taken', routing_number_type: 'SWIFT' } },
@@ -1244,7 +1050,7 @@ const CASES: Record<string, Case> = {
 
   [`GET ${INSTRUCTIONS}`]: {
     good: () => ({ path: INSTRUCTIONS }),
-    rows: [...list(INSTRUCTIONS), ...['ids', 'profile_ids'].flatMap(idFilter), ...textFilter('ref_ids')],
+    rows: [...list(INSTRUCTIONS)],
     order: LIST_ORDER,
   },
 
@@ -1265,8 +1071,7 @@ const CASES: Record<string, Case> = {
       },
     }),
     rows: [
-      ...assetSymbol('asset'),
-      ...required('amount'),
+      unknownAsset('asset'),
       ...amountText('amount'),
       ...inBody('amount', 'must be greater than zero', '0', '0.00', '.0', '000'),
       ['too precise', { body: { amount: '1.001' } }, tooPrecise('amount', 'USD', 2)],
@@ -1275,11 +1080,7 @@ const CASES: Record<string, Case> = {
         { body: { asset: 'USDP', amount: `.${'0'.repeat(18)}1` } },
         tooPrecise('amount', 'USDP', 18),
       ],
-      ...['from_profile_id', 'to_profile_id'].flatMap((field) => [
-        ...required(field),
-        ...uuid(field),
-        ...profileNamed(field),
-      ]),
+      ...['from_profile_id', 'to_profile_id'].flatMap((field) => [...profileNamed(field)]),
       ['to itself', () => fromTo(world.customer.profile_id), bad('to_profile_id', 'another profile')],
       [
         'to itself, in capitals',
@@ -1292,9 +1093,6 @@ const CASES: Record<string, Case> = {
         () => notFound('profile', world.other.profile_id),
       ],
       ...barredProfile((from_profile_id) => ({ from_profile_id })),
-      ...refId,
-      ...text('memo', 256),
-      ...metadata,
       [
         'ref_id again, with another body',
         { body: { ref_id: 'taken', amount: '7' } },
@@ -1336,13 +1134,6 @@ const CASES: Record<string, Case> = {
       body: { profile_id: world.customer.profile_id, crypto_network: 'ETHEREUM' },
     }),
     rows: [
-      ...required('profile_id'),
-      ...['profile_id', 'identity_id', 'account_id'].flatMap(uuid),
-      ...required('crypto_network'),
-      ...networkName('crypto_network'),
-      ...choice('conversion_target_asset', 'usd', 'USDP', 'EUR'),
-      ...refId,
-      ...metadata,
       [
         'ref_id again, with another body',
         { body: { ref_id: 'taken', crypto_network: 'SOLANA' } },
@@ -1362,35 +1153,19 @@ const CASES: Record<string, Case> = {
 
   [`GET ${ADDRESSES}`]: {
     good: () => ({ path: ADDRESSES }),
-    rows: [
-      ...list(ADDRESSES),
-      ...['ids', 'profile_ids'].flatMap(idFilter),
-      ...textFilter('ref_ids'),
-      ...inQuery('addresses', 'at most 128 characters', '0'.repeat(129)),
-      ...inQuery('addresses', 'at most 100 values', many.join()),
-      ...inQuery('addresses', 'must not hold the NUL character', '%00'),
-      ...choiceFilter('crypto_networks', 'ETHEREUM'),
-    ],
+    rows: [...list(ADDRESSES)],
     order: LIST_ORDER,
   },
 
   [`POST ${FIAT_ACCOUNTS}`]: {
     good: () => ({ path: FIAT_ACCOUNTS, body: fiatAccountOf('1') }),
     rows: [
-      ...required('fiat_account_owner'),
-      ...object('fiat_account_owner'),
-      ...inBody('fiat_account_owner', 'at least 1 of person_details, institution_details', {}),
-      ...inside('fiat_account_owner', () => ({}), personOrInstitution),
       ...inBody(
         'fiat_account_owner',
         'exactly one of person_details and institution_details',
         { person_details: PERSON, institution_details: { name: 'Acme' } },
         { name: 'Acme' },
       ),
-      ...wireInstructions,
-      ...['identity_id', 'account_id'].flatMap(uuid),
-      ...refId,
-      ...metadata,
       [
         'ref_id again, with another body',
         () => ({ body: { ref_id: 'taken', ...fiatAccountOf('2') } }),
@@ -1417,10 +1192,6 @@ const CASES: Record<string, Case> = {
       },
     }),
     rows: [
-      ...required('asset'),
-      ...inBody('asset', 'must be a string', 5, null, []),
-      ...inBody('asset', 'must match the pattern', 'usd', 'USD\n'),
-      ...inBody('asset', 'at most 16 characters', 'X'.repeat(17), 'X'.repeat(LONG)),
       ...inBody('asset', 'must be USD', 'EUR', 'USDP', 'BTC', 'NOPE'),
       ...amountText('amount'),
       ...amountText('total'),
@@ -1438,11 +1209,6 @@ const CASES: Record<string, Case> = {
           refusal,
         ]),
       ),
-      ...['profile_id', 'fiat_account_id'].flatMap(required),
-      ...['profile_id', 'fiat_account_id', 'identity_id', 'account_id'].flatMap(uuid),
-      ...refId,
-      ...text('memo', 256),
-      ...metadata,
       [
         'ref_id again, with another body',
         { body: { ref_id: 'taken', amount: '7' } },
@@ -1488,8 +1254,7 @@ const CASES: Record<string, Case> = {
     }),
     rows: [
       ...pathId(depositTo, 'profile', () => world.other.profile_id),
-      ...assetSymbol('asset'),
-      ...required('amount'),
+      unknownAsset('asset'),
       ...amountText('amount'),
       ...inBody('amount', 'must be greater than zero', '0', '0.00', '.0', '000'),
       ['too precise', { body: { amount: `.${'0'.repeat(18)}1` } }, tooPrecise('amount', 'USDP', 18)],
@@ -1503,14 +1268,12 @@ const CASES: Record<string, Case> = {
         { body: { asset: 'USD', amount: '10.001', crypto_network: undefined } },
         tooPrecise('amount', 'USD', 2),
       ],
-      ...networkName('crypto_network'),
       [
         'another network',
         { body: { crypto_network: 'BITCOIN' } },
         notCarried('USDP', 'BITCOIN', 'ETHEREUM', 'SOLANA'),
       ],
       ['USD over a network', { body: { asset: 'USD' } }, notCarried('USD', 'ETHEREUM')],
-      ...addressText('crypto_address'),
       [
         'crypto_address without crypto_network',
         () => ({ body: { crypto_network: undefined, crypto_address: world.own.address.address } }),
@@ -1555,22 +1318,6 @@ const CASES: Record<string, Case> = {
   [`POST ${IDENTITIES}`]: {
     good: () => ({ path: IDENTITIES, body: { ref_id: 'new', person_details: PERSON } }),
     rows: [
-      ...required('ref_id'),
-      ...refId,
-      ...personOrInstitution,
-      ...inside('person_details', () => PERSON, [
-        ...inBody('date_of_birth', 'must be a string', 5, null, []),
-        ...inBody('date_of_birth', 'must be a date', '', '10.12.1815', '2026-02-30', '1815-12-10T00:00:00Z'),
-        ...postalAddress('address'),
-        ...text('email', 320),
-        ...['phone_number', 'nationality'].flatMap((field) => text(field, 100)),
-        ...inBody('note', 'must not hold the NUL character', '\0', { deeper: ['\ud800'] }),
-      ]),
-      ...inside('institution_details', () => ({ name: 'Acme' }), [
-        ...postalAddress('business_address'),
-        ...text('institution_type', 100),
-        ...text('email', 320),
-      ]),
       [
         'both details',
         { body: { institution_details: { name: 'Acme' } } },
@@ -1581,7 +1328,6 @@ const CASES: Record<string, Case> = {
         { body: { person_details: undefined } },
         bad('exactly one of person_details and institution_details'),
       ],
-      ...metadata,
       [
         'ref_id again, with another body',
         { body: { ref_id: 'taken', metadata: { a: 'b' } } },
@@ -1597,12 +1343,7 @@ const CASES: Record<string, Case> = {
 
   [`GET ${IDENTITIES}`]: {
     good: () => ({ path: IDENTITIES }),
-    rows: [
-      ...list(IDENTITIES),
-      ...idFilter('ids'),
-      ...textFilter('ref_ids'),
-      ...choiceFilter('summary_statuses', 'DENIED'),
-    ],
+    rows: [...list(IDENTITIES)],
     order: LIST_ORDER,
   },
 
@@ -1616,8 +1357,6 @@ const CASES: Record<string, Case> = {
     good: () => ({ path: statusOf(own('identity')()), body: { status: 'APPROVED' } }),
     rows: [
       ...pathId(statusOf, 'identity', others('identity')),
-      ...choice('status', 'approved', 'ACTIVE'),
-      ...['user_disabled', 'admin_disabled'].flatMap(boolean),
       ['nothing', { body: { status: undefined } }, bad('one of status, user_disabled and admin_disabled')],
     ],
     order: [
@@ -1630,34 +1369,7 @@ const CASES: Record<string, Case> = {
   [`POST ${ACCOUNTS}`]: {
     good: () => ({ path: ACCOUNTS, body: { account: accountOf() } }),
     rows: [
-      ...required('account'),
-      ...object('account'),
-      ...boolean('create_profile'),
       ...inside('account', accountOf, [
-        ...unknownFields('customer_id', 'create_profile', 'summary_status', 'profile_id', ''),
-        ...required('identity_id'),
-        ...uuid('identity_id'),
-        ...refId,
-        ...choice('type', 'brokerage', 'IRA'),
-        ...text('description', 500),
-        ...metadata,
-        ...inBody('members', 'must be an array', 5, null, 'x', {}),
-        ...inBody(
-          'members',
-          'at most 100 values',
-          Array.from({ length: 101 }, () => member()),
-        ),
-        ...inBody('members', 'members.0 must be an object', [5], [null], ['x'], [[]]),
-        ...inBody('members', 'members.1.identity_id is required', [member(), {}]),
-        ...inBody('members', 'members.0.identity_id must be a string', [{ identity_id: 5 }]),
-        ...inBody('members', 'members.0.identity_id must be a UUID', [{ identity_id: 'me' }]),
-        ...inBody('members', 'members.0.id is not a known field', [{ ...member(), id: NOBODYS }]),
-        ...inBody('members', 'members.0.roles must be an array', [member('OWNER')], [member(null)]),
-        ...inBody('members', 'members.0.roles.1 must be one of', [member(['AUTHORIZED_USER', 'OWNER'])]),
-        ...inBody('members', 'members.0.roles.0 must be a string', [member([5])]),
-        ...inBody('members', 'members.0.roles must NOT have duplicate', [
-          member(['AUTHORIZED_USER', 'AUTHORIZED_USER']),
-        ]),
         ...inBody('members', 'members.2.identity_id', [
           member(),
           member([], NOBODY_ELSES),
@@ -1692,7 +1404,7 @@ const CASES: Record<string, Case> = {
 
   [`GET ${ACCOUNTS}`]: {
     good: () => ({ path: ACCOUNTS }),
-    rows: [...list(ACCOUNTS), ...['ids', 'identity_ids'].flatMap(idFilter), ...textFilter('ref_ids')],
+    rows: [...list(ACCOUNTS)],
     order: LIST_ORDER,
   },
 
@@ -1705,39 +1417,8 @@ const CASES: Record<string, Case> = {
   [`POST ${RULES}`]: {
     good: () => ({ path: RULES, body: ruleOf(world.customer) }),
     rows: [
-      ...required('ref_id'),
-      ...refId,
-      ...required('profile_id'),
-      ...uuid('profile_id'),
-      ...text('nickname', 100),
-      ...['source_asset', 'destination_asset'].flatMap(assetSymbol),
+      ...['source_asset', 'destination_asset'].map(unknownAsset),
       ...notConvertible,
-      ...required('source'),
-      ...object('source'),
-      ...inBody('source', 'at least 1 of crypto, fiat, profile', {}),
-      ...inBody('source', 'at most 1 of crypto, fiat, profile', {
-        fiat: {},
-        crypto: { network: 'ETHEREUM' },
-      }),
-      ...inside('source', () => ({}), [
-        ...unknownFields('bank', 'Fiat', ''),
-        ...['crypto', 'fiat', 'profile'].flatMap(object),
-        ...inside('crypto', () => ({ network: 'ETHEREUM' }), [
-          ...required('network'),
-          ...networkName('network'),
-          ...unknownFields('address', 'address_id'),
-        ]),
-        ...inside('fiat', () => ({}), [
-          ...choice('network', 'wire', 'CUBIX'),
-          ...text('account_type', 50),
-          ...unknownFields('memo_id', 'deposit_instructions_id'),
-        ]),
-        ...inside('profile', () => ({ profile_id: NOBODYS }), [
-          ...required('profile_id'),
-          ...uuid('profile_id'),
-          ...unknownFields('asset'),
-        ]),
-      ]),
       ...['USDP', 'EUR'].map((asset): Row => [
         `a wire of ${asset}`,
         () => ({
@@ -1821,12 +1502,7 @@ const CASES: Record<string, Case> = {
 
   [`GET ${RULES}`]: {
     good: () => ({ path: RULES }),
-    rows: [
-      ...list(RULES),
-      ...['ids', 'profile_ids'].flatMap(idFilter),
-      ...textFilter('ref_ids'),
-      ...choiceFilter('statuses', 'ACTIVE'),
-    ],
+    rows: [...list(RULES)],
     order: LIST_ORDER,
   },
 
@@ -1839,11 +1515,8 @@ const CASES: Record<string, Case> = {
   [`POST ${ORCHESTRATIONS}`]: {
     good: () => ({ path: ORCHESTRATIONS, body: orchestrationOf(world.customer) }),
     rows: [
-      ...required('ref_id'),
-      ...refId,
-      ...['source_asset', 'destination_asset'].flatMap(assetSymbol),
+      ...['source_asset', 'destination_asset'].map(unknownAsset),
       ...notConvertible,
-      ...required('source_amount'),
       ...amountText('source_amount'),
       ...inBody('source_amount', 'too little', '0', '0.00', '.0', '000'),
       ['too precise', { body: { source_amount: '10.123' } }, tooPrecise('source_amount', 'USD', 2)],
@@ -1878,21 +1551,7 @@ const CASES: Record<string, Case> = {
         () => ({ body: { source_amount: '10000000.01', ...toFiatAccount(NOBODYS).body } }),
         tooBig('source_amount'),
       ],
-      ...required('source'),
-      ...object('source'),
-      ...inBody('source', 'source.profile is required', {}, { crypto: {} }),
-      ...inside('source', () => profileOf(world.customer), [
-        ...unknownFields('crypto', 'fiat', 'Profile', ''),
-        ...object('profile'),
-        ...inside('profile', () => ({ profile_id: NOBODYS }), [
-          ...required('profile_id'),
-          ...uuid('profile_id'),
-          ...unknownFields('asset'),
-        ]),
-      ]),
       ...destination,
-      ...['identity_id', 'account_id'].flatMap(uuid),
-      ...metadata,
       [
         'ref_id again, with another body',
         { body: { ref_id: 'taken', source_amount: '7' } },
@@ -1952,17 +1611,7 @@ const CASES: Record<string, Case> = {
 
   [`GET ${ORCHESTRATIONS}`]: {
     good: () => ({ path: ORCHESTRATIONS }),
-    rows: [
-      ...list(ORCHESTRATIONS),
-      ...[
-        'orchestration_rule_id',
-        'orchestration_id',
-        'profile_id',
-        'source_asset',
-        'destination_asset',
-      ].flatMap(idFilter),
-      ...choiceFilter('status', 'PROCESSING'),
-    ],
+    rows: [...list(ORCHESTRATIONS)],
     order: LIST_ORDER,
   },
 
@@ -2166,19 +1815,19 @@ function changed(good: Request, change: Change): Request {
   }
 }
 
-async function expectRefusal(call: Call, refusal: Refusal, on = service): Promise<void> {
+async function expectRefusal(call: Call, refusal: Refusal, on = service, fault?: string): Promise<void> {
   const started = performance.now()
   const answer = await ask(call, on)
   expect(performance.now() - started, 'milliseconds').toBeLessThan(ANSWER_MS_MAX)
   const { status, slug, detail, meta, headers = {} } = refusal
-  expect(answer.body).toEqual({
+  expect(answer.body, fault).toEqual({
     type: slug === undefined ? 'about:blank' : `${BASE_URL}/problems/${slug}`,
     title: expect.stringMatching(/./) as unknown,
     status,
     detail: expect.any(String) as unknown,
     ...(meta !== undefined && { meta }),
   })
-  for (const part of detail) expect((answer.body as { detail: string }).detail).toContain(part)
+  for (const part of detail) expect((answer.body as { detail: string }).detail, fault).toContain(part)
   expect(answer.status).toBe(status)
   expect(answer.headers['content-type']).toMatch(/^application\/problem\+json\b/)
   expect(answer.headers).toMatchObject(headers)
@@ -2202,37 +1851,73 @@ const nameOf = ({ method, url }: { method: string; url: string }) => `${method} 
 
 // ---------------------------------------------------------------------------------------------------------------
 
-interface Schema {
-  properties?: Record<string, Schema>
-  items?: Schema
-}
-/** Every field that a schema declares, also within objects: `account`, `account.ref_id`. */
-const declaredBy = ({ properties = {} }: Schema, within = ''): string[] =>
-  Object.entries(properties).flatMap(([name, field]) => [
-    within + name,
-    ...declaredBy(field.items ?? field, `${within}${name}.`),
+/** The faults against the schemas of an operation's body, parameters and path, as rows. */
+function derivedRows({ url, body, query, params }: Operation): Row[] {
+  const refusal = ({ at, rule }: Fault) => bad(at.join('.'), rule)
+  const nameOf = ({ at, rule }: Fault) => `${at.join('.')} ${rule}`
+  const inBodies = faultsOf(body ?? EMPTY).map((fault): Row => [
+    nameOf(fault),
+    raw(JSON.stringify(fault.value)),
+    fault.at.length === 0 ? bad('the body', fault.rule) : refusal(fault),
   ])
-/** Every field that a value has, named in the same way. */
-function fieldsOf(value: unknown, within = ''): string[] {
-  if (Array.isArray(value)) return value.flatMap((item) => fieldsOf(item, within))
-  if (typeof value !== 'object' || value === null) return []
-  return Object.entries(value).flatMap(([name, field]) => [
-    within + name,
-    ...fieldsOf(field, `${within}${name}.`),
+  const inQueries = faultsOfTexts(query ?? EMPTY).map((fault): Row => [
+    `?${nameOf(fault)}`,
+    {
+      query: [fault.value]
+        .flat()
+        .map((value) => `${fault.at[0]!}=${encodeURIComponent(String(value))}`)
+        .join('&'),
+    },
+    refusal(fault),
+  ])
+  const samples = sampleOf(params ?? EMPTY) as Record<string, string>
+  const pathWith = (values: object) => {
+    const texts = Object.entries<string>({ ...samples, ...values })
+    return texts.reduce((path, [name, value]) => path.replace(`:${name}`, encodeURIComponent(value)), url)
+  }
+  const inPaths = faultsOfTexts(params ?? EMPTY).flatMap((fault): Row[] =>
+    // An empty part is another path, and no part comes twice.
+    typeof fault.value !== 'string' || fault.value === ''
+      ? []
+      : [
+          [
+            `in the path ${nameOf(fault)}`,
+            { path: pathWith({ [fault.at[0]!]: fault.value }) },
+            refusal(fault),
+          ],
+        ],
+  )
+  return [...(body ? inBodies : []), ...inQueries, ...inPaths]
+}
+const EMPTY = { type: 'object', properties: {} }
+
+/** The same for text, where nothing has the wrong type but a number, and what is given twice. */
+function faultsOfTexts({ properties = {} }: { properties?: Record<string, { type: string }> }): Fault[] {
+  return Object.entries(properties).flatMap(([name, property]) => [
+    ...faultsOf(property)
+      .filter(({ rule }) => !/^must be an? (string|array|object)/.test(rule))
+      .map((fault) => ({ ...fault, at: /NUL/.test(fault.rule) ? [name] : [name, ...fault.at] })),
+    ...(property.type === 'array'
+      ? []
+      : [
+          {
+            at: [name],
+            value: ['x', 'y'],
+            rule: property.type === 'integer' ? 'must be an integer' : 'must be ',
+          },
+        ]),
   ])
 }
 
-test('every operation has its rows here, and every field and parameter of it', () => {
+test('every operation has its rows here, and every field and parameter has a fault', () => {
   expect(Object.keys(CASES).sort()).toEqual(OPERATIONS.map(nameOf).sort())
-  for (const operation of OPERATIONS) {
-    const changes = CASES[nameOf(operation)]!.rows.map(([, change]) => evaluated(change))
-    const touched = new Set([
-      ...changes.flatMap(({ body }) => fieldsOf(body)),
-      ...changes.flatMap(({ query = '' }) => query.split('=')[0]!),
-    ])
-    const declared = [operation.query, operation.body].flatMap((part) => declaredBy((part ?? {}) as Schema))
-    expect(declared.filter((name) => !touched.has(name))).toEqual([])
-    if (operation.params) expect(changes.some(({ path }) => path)).toBe(true)
+  for (const { body = EMPTY, query = EMPTY } of OPERATIONS) {
+    const found = new Set(faultsOf(body).map(({ at }) => at.filter((part) => !/^\d+$/.test(part)).join('.')))
+    expect(declaredBy(body).filter((name) => !found.has(name))).toEqual([])
+    const texts = new Set(faultsOfTexts(query).map(({ at }) => at[0]))
+    expect(
+      Object.keys((query as { properties?: object }).properties ?? {}).filter((name) => !texts.has(name)),
+    ).toEqual([])
   }
 })
 
@@ -2243,40 +1928,39 @@ describe.each(OPERATIONS.map((operation) => [nameOf(operation), operation] as co
     const { good, rows, order } = CASES[name] ?? { good: () => ({ path: '/' }), rows: [], order: [] }
     const authorized = () => ({ method, authorization: `Bearer ${world.customer.token}` })
 
-    const unknown = UNKNOWN_PARAMETERS.filter(
-      (one) => !(one.split('=')[0]! in (operation.query?.properties ?? {})),
-    )
+    const unknown = operation.query?.properties.x === undefined ? ['x=1', '__proto__=1'] : []
 
-    test.each([...rows, ...unknown.map(unknownParameter), ...(operation.body ? BODY_ROWS : [])])(
-      '%s',
-      async (_, change, refusal) => {
-        await expectRefusal({ ...authorized(), ...changed(good(), change) }, evaluated(refusal))
-      },
-    )
+    test.each([...rows, ...unknown.map(unknownParameter)])('%s', async (_, change, refusal) => {
+      await expectRefusal({ ...authorized(), ...changed(good(), change) }, evaluated(refusal))
+    })
+    test('a value for each keyword of its schemas that breaks the rule', async () => {
+      const derived = derivedRows(operation)
+      for (const [fault, change, refusal] of derived)
+        await expectRefusal(
+          { ...authorized(), ...changed(good(), change) },
+          evaluated(refusal),
+          service,
+          fault,
+        )
+    })
 
     test('no token', () => expectRefusal({ method, ...good() }, unauthorized('Authorization')))
-    test.each(BAD_HEADERS)('Authorization: %s', (authorization) =>
-      expectRefusal({ method, ...good(), authorization }, unauthorized('Authorization', 'invalid_request')),
-    )
-    test.each(BAD_TOKENS)('a token %s', async (_, token) => {
-      const authorization = `Bearer ${await token()}`
-      await expectRefusal({ method, ...good(), authorization }, unauthorized('token', 'invalid_token'))
-    })
     test.each([
       ['all scopes but its own', SCOPES.filter((one) => one !== scope)],
       ['a scope that only begins like it', [`${scope}s`]],
-      ['no scope', []],
     ])('a token with %s', async (_, found) => {
       const authorization = `Bearer ${await tokenOf({ scope: found.join(' ') })}`
       await expectRefusal({ method, ...good(), authorization }, forbidden(scope, found))
     })
 
     const places = [...(operation.body ? [UNREADABLE] : []), ...order]
-    test.each(places.flat())('the token, then its scope, then %s', async (_, change) => {
-      const request = { method, ...changed(good(), change) }
-      await expectRefusal(request, unauthorized('Authorization'))
+    test('the token, then its scope, then everything else', async () => {
       const authorization = `Bearer ${await tokenOf({ scope: '' })}`
-      await expectRefusal({ ...request, authorization }, forbidden(scope, []))
+      for (const [fault, change] of places.flat()) {
+        const request = { method, ...changed(good(), change) }
+        await expectRefusal(request, unauthorized('Authorization'), service, fault)
+        await expectRefusal({ ...request, authorization }, forbidden(scope, []), service, fault)
+      }
     })
     test.each(pairs(places))('%s, then %s', async (_, __, [, earlier, refusal], [, later]) => {
       const request = changed(changed(good(), later), earlier)
@@ -2301,6 +1985,27 @@ describe.each(OPERATIONS.map((operation) => [nameOf(operation), operation] as co
     test('none of it has changed a table', nothingChanged)
   },
 )
+
+describe('what one hook does for every operation', () => {
+  const good = () => CASES['POST /v2/profiles']!.good()
+  const call = (change: Change = {}) => ({ method: 'POST', ...changed(good(), change) })
+
+  test.each(BODY_ROWS)('%s', (_, change, refusal) =>
+    expectRefusal({ ...call(change), authorization: `Bearer ${world.customer.token}` }, evaluated(refusal)),
+  )
+  test.each(UNKNOWN_PARAMETERS.map(unknownParameter))('%s', (_, change, refusal) =>
+    expectRefusal({ ...call(change), authorization: `Bearer ${world.customer.token}` }, evaluated(refusal)),
+  )
+  test.each(BAD_HEADERS)('Authorization: %s', (authorization) =>
+    expectRefusal({ ...call(), authorization }, unauthorized('Authorization', 'invalid_request')),
+  )
+  test.each(BAD_TOKENS)('a token %s', async (_, token) => {
+    const authorization = `Bearer ${await token()}`
+    await expectRefusal({ ...call(), authorization }, unauthorized('token', 'invalid_token'))
+  })
+
+  test('none of it has changed a table', nothingChanged)
+})
 
 describe('routes', () => {
   test.each([

@@ -1,0 +1,176 @@
+/** The keywords that schemas of requests use. A keyword that is not here must get its fault first. */
+interface Schema {
+  type: 'string' | 'integer' | 'boolean' | 'object' | 'array'
+  enum?: unknown[]
+  minLength?: number
+  maxLength?: number
+  pattern?: string
+  format?: 'uuid' | 'date-time' | 'date'
+  minimum?: number
+  maximum?: number
+  properties?: Record<string, Schema>
+  required?: string[]
+  additionalProperties?: boolean | Schema
+  propertyNames?: Schema
+  minProperties?: number
+  maxProperties?: number
+  maxBytes?: number
+  items?: Schema
+  maxItems?: number
+  uniqueItems?: boolean
+  examples?: unknown[]
+}
+const KNOWN = [
+  ...['type', 'enum', 'minLength', 'maxLength', 'pattern', 'format', 'minimum', 'maximum'],
+  ...['properties', 'required', 'additionalProperties', 'propertyNames'],
+  ...['minProperties', 'maxProperties', 'maxBytes', 'items', 'maxItems', 'uniqueItems'],
+  // These refuse nothing.
+  ...['description', 'examples', 'default', 'transform', 'commas', 'x-examples'],
+]
+
+/** A value that a schema forbids: where in it the fault is, and the rule that the refusal must name. */
+export interface Fault {
+  at: string[]
+  value: unknown
+  rule: string
+}
+
+/** A list takes any text up to here as the id of a record that does not exist. Longer requests are refused by their size. */
+const LENGTH_TRIED_MAX = 10_000
+const WRONG_TYPE = { string: 5, integer: 'abc', boolean: 'true', object: 'x', array: 'x' }
+const WRONG_FORMAT: Record<NonNullable<Schema['format']>, [value: string, rule: string]> = {
+  uuid: ['me', 'must be a UUID'],
+  'date-time': ['yesterday', 'must be an RFC 3339 date-time'],
+  date: ['10.12.1815', 'must be a date'],
+}
+const SAMPLES = {
+  uuid: '0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f',
+  'date-time': '2026-01-31T09:30:00Z',
+  date: '1815-12-10',
+}
+
+/** One value for each keyword of a schema that breaks this keyword's rule and no other. */
+export function faultsOf(given: object): Fault[] {
+  const schema = given as Schema
+  const unknown = Object.keys(schema).filter((keyword) => !KNOWN.includes(keyword))
+  if (unknown.length > 0) throw new Error(`no fault is known for ${unknown.join()}`)
+  const here = (value: unknown, rule: string): Fault => ({ at: [], value, rule })
+  const article = /^[aeiou]/.test(schema.type) ? 'an' : 'a'
+  const faults = [here(WRONG_TYPE[schema.type], `must be ${article} ${schema.type}`)]
+  if (schema.enum)
+    faults.push(
+      here('NOPE', schema.enum.length > 25 ? 'is none of the' : `must be one of ${schema.enum.join(', ')}`),
+    )
+  else if (schema.type === 'string') faults.push(...ofText(schema, here))
+  if (schema.minimum !== undefined)
+    faults.push(here(schema.minimum - 1, `must be at least ${schema.minimum}`))
+  if (schema.maximum !== undefined) faults.push(here(schema.maximum + 1, `must be at most ${schema.maximum}`))
+  if (schema.type === 'array') faults.push(...ofArray(schema, here))
+  if (schema.type === 'object') faults.push(...ofObject(schema, here))
+  return faults
+}
+
+type Here = (value: unknown, rule: string) => Fault
+
+function ofText({ minLength = 0, maxLength, pattern, format }: Schema, here: Here): Fault[] {
+  const faults = [here('a\0b', 'must not hold the NUL character')]
+  if (minLength > 0) faults.push(here('', `must have at least ${minLength} characters`))
+  if (maxLength !== undefined && maxLength <= LENGTH_TRIED_MAX)
+    faults.push(here('x'.repeat(maxLength + 1), `must have at most ${maxLength} characters`))
+  if (pattern !== undefined) faults.push(here('~', `must match the pattern ${pattern}`))
+  if (format !== undefined) faults.push(here(...WRONG_FORMAT[format]))
+  return faults
+}
+
+function ofArray({ items, maxItems, uniqueItems }: Schema, here: Here): Fault[] {
+  const sample = sampleOf(items!)
+  const faults = faultsOf(items!).map(({ at, value, rule }): Fault => ({
+    at: ['0', ...at],
+    value: [value],
+    rule,
+  }))
+  if (maxItems !== undefined)
+    faults.push(here(Array(maxItems + 1).fill(sample), `must have at most ${maxItems} values`))
+  if (uniqueItems) faults.push(here([sample, sample], 'must NOT have duplicate'))
+  return faults
+}
+
+function ofObject(schema: Schema, here: Here): Fault[] {
+  const { properties = {}, required = [], additionalProperties } = schema
+  const good = requiredOf(schema)
+  const faults = Object.entries(properties).flatMap(([name, property]) =>
+    faultsOf(property).map(({ at, value, rule }): Fault => ({
+      at: [name, ...at],
+      value: { ...good, [name]: value },
+      rule,
+    })),
+  )
+  for (const name of required)
+    faults.push({ at: [name], value: { ...good, [name]: undefined }, rule: 'is required' })
+  if (additionalProperties === false)
+    for (const name of ['nothing', 'constructor', ''])
+      faults.push({ at: [name], value: { ...good, [name]: 'x' }, rule: 'is not a known field' })
+  if (typeof additionalProperties === 'object')
+    for (const { at, value, rule } of faultsOf(additionalProperties))
+      faults.push({ at: ['key', ...at], value: { ...good, key: value }, rule })
+  const { minProperties, maxProperties, propertyNames, maxBytes } = schema
+  if (minProperties !== undefined) faults.push(here({}, `must have at least ${minProperties}`))
+  if (maxProperties !== undefined)
+    faults.push(here(membersOf(schema, maxProperties + 1), `must have at most ${maxProperties}`))
+  if (propertyNames?.maxLength !== undefined)
+    faults.push(here({ ['k'.repeat(propertyNames.maxLength + 1)]: '' }, 'a key must have at most'))
+  if (maxBytes !== undefined)
+    faults.push(here({ ...good, free: 'x'.repeat(maxBytes) }, `must have at most ${maxBytes} bytes`))
+  return faults
+}
+
+/** An object of so many members: those that it may have, and keys of their own where it may have others. */
+function membersOf({ properties = {} }: Schema, count: number): object {
+  const named = Object.entries(properties).map(([name, property]) => [name, sampleOf(property)] as const)
+  const free = Array.from({ length: count }, (_, index) => [`key${index}`, ''] as const)
+  return Object.fromEntries([...named, ...free].slice(0, count))
+}
+
+/** The smallest value that a schema allows. */
+export function sampleOf(schema: object): unknown {
+  const {
+    type,
+    enum: values,
+    format,
+    minLength = 0,
+    minimum = 0,
+    examples,
+    properties = {},
+    minProperties = 0,
+  } = schema as Schema
+  if (values) return values[0]
+  switch (type) {
+    case 'string':
+      return format ? SAMPLES[format] : (examples?.[0] ?? 'x'.repeat(minLength))
+    case 'integer':
+      return minimum
+    case 'boolean':
+      return true
+    case 'array':
+      return []
+    case 'object':
+      return Object.entries(properties)
+        .slice(0, minProperties)
+        .reduce(
+          (made, [name, property]) => ({ ...made, [name]: sampleOf(property) }),
+          requiredOf(schema as Schema),
+        )
+    default:
+      throw new Error(`no sample is known for ${String(type)}`)
+  }
+}
+
+const requiredOf = ({ properties = {}, required = [] }: Schema): object =>
+  Object.fromEntries(required.map((name) => [name, sampleOf(properties[name]!)]))
+
+/** Every field that a schema declares, also within objects and lists: `account`, `account.ref_id`. */
+export const declaredBy = (schema: object): string[] =>
+  Object.entries((schema as Schema).properties ?? {}).flatMap(([name, field]) => [
+    name,
+    ...declaredBy(field.items ?? field).map((inner) => `${name}.${inner}`),
+  ])
