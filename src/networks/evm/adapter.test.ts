@@ -2562,6 +2562,33 @@ describe('sweeping', () => {
     await calm(wallet)
   })
 
+  test('a token that takes a fee from transfers is not swept, which is told, until it does not', async () => {
+    const [customer, wallet] = [await newCustomer(service), await newWallet('ETHEREUM', { ETH: '1' })]
+    const address = await newHolding(customer, wallet, { USDG: '500', ETH: '1' })
+    await setOnToken('setFeePercent', [5n])
+    const sweep = () => wallet.adapter.sweep!(ROUND).catch((error: unknown) => error)
+    // The native asset is, since nothing keeps it for gas.
+    for (let round = 1; round <= 4; round++) {
+      expect(String(((await sweep()) as AggregateError).errors)).toBe(
+        `Error: USDG is not swept: of 500 at ${address}, 475 would arrive, since it takes a fee from transfers`,
+      )
+      await wallet.chain.mine({ blocks: 1 })
+      if ((await balance('ETHEREUM', address, 'ETH')) === 0n) break
+    }
+    expect(await balance('ETHEREUM', address, 'ETH')).toBe(0n)
+    expect(await balance('ETHEREUM', address, 'USDG')).toBe(500_000_000n)
+    const { rows } = await service.db.query<{ kind: string; asset: string }>(
+      'select kind, asset from evm_sweeps where address = $1',
+      [address],
+    )
+    expect(rows).toEqual([{ kind: 'SWEEP', asset: 'ETH' }])
+    expect((await wallet.adapter.status!()).held).toMatchObject({ USDG: '500' })
+
+    await setOnToken('setFeePercent', [0n])
+    await sweepAll(wallet)
+    expect(await balance('ETHEREUM', wallet.hotWallet.address, 'USDG')).toBe(500_000_000n)
+  })
+
   test('without a price an asset is not swept, which is told, and the others are', async () => {
     const [customer, wallet] = [await newCustomer(service), await newWallet('ETHEREUM', { ETH: '1' })]
     const address = await newHolding(customer, wallet, { LINK: '500', ETH: '1' })

@@ -30,6 +30,7 @@ import {
   type Fees,
   type Sent,
 } from './transactions.ts'
+import { tryTransfers, type Move } from './simulation.ts'
 import { leastWorthSweeping, sweepGasPrice } from './sweep-worth.ts'
 import type { NetworkFee, SignedTransaction, SweepRound } from '../network.ts'
 
@@ -78,6 +79,8 @@ interface Plan {
   amount: bigint
   gas: bigint
   fees: Pick<EvmTransaction, 'maxFeePerGas' | 'maxPriorityFeePerGas'>
+  /** Why the asset is not swept after all: it would deliver less than is sent. */
+  loses?: string | undefined
 }
 
 /** What sweeping costs now, and what it is compared with. */
@@ -111,13 +114,15 @@ export async function sweep(
   const isCheap = fees.current <= chain.sweeps.feeCeiling && tooDear(fees, chain) === undefined
   if (isCheap && !(await transaction(db, (tx) => round.isFrozen(tx, chain.network)))) {
     const market = { fees, gasPrice: sweepGasPrice(chain, fees), prices: round.prices }
+    const losses = new Map<string, string>()
     for (const place of await worthSweeping(db, chain, market, failed)) {
       try {
-        if (await begin(db, chain, keys, market, place, round.isFrozen)) steps += 1
+        if (await begin(db, chain, keys, market, place, { isFrozen: round.isFrozen, losses })) steps += 1
       } catch (error) {
         failed(error)
       }
     }
+    for (const reason of losses.values()) failed(new Error(reason))
     steps += await followAll(db, chain, keys, fees, round, failed, 'SIGNED')
   }
   if (failures.length > 0) throw new AggregateError(failures, `${failures.length} sweeps failed`)
@@ -459,14 +464,17 @@ async function worthSweeping(
   })
 }
 
-/** Signs and keeps the next transaction at an address. False when there is nothing to do, or another worker did. */
+/**
+ * Signs and keeps the next transaction at an address. False when there is nothing to do, or another worker did. An asset that
+ * would deliver less than is sent stays there, and `losses` gets the reason, one for each asset.
+ */
 async function begin(
   db: Database,
   chain: EvmChain,
   keys: DepositKeys,
   market: Market,
   place: Place,
-  isFrozen: SweepRound['isFrozen'],
+  { isFrozen, losses }: Pick<SweepRound, 'isFrozen'> & { losses: Map<string, string> },
 ): Promise<boolean> {
   const signer = keys.signerOf(place.address, place.derivation)
   if (signer === undefined)
@@ -474,6 +482,7 @@ async function begin(
   for (const asset of place.assets) {
     const plan = await planAt(chain, market, place.address, asset)
     if (plan === 'NOTHING_THERE') await markStale(db, chain, place, asset)
+    else if (plan?.loses !== undefined) losses.set(asset, plan.loses)
     else if (plan !== undefined) return signAndKeep(db, chain, signer, place, plan, isFrozen)
   }
   return false
@@ -548,17 +557,44 @@ async function planAt(
   const { to, data } = transferOf(chain, asset, chain.hotWallet.address, amount)
   const needed = await gasOf({ from: address, to, data })
   const cost = needed * gasPrice + publishing
+  const losing = async (plan: Plan): Promise<Plan> => {
+    const call = { from: address, to, value: '0x0', data, gas: `0x${needed.toString(16)}` } as const
+    return {
+      ...plan,
+      loses: await lossOf(chain, { asset, recipient: chain.hotWallet.address, call }, amount, block),
+    }
+  }
   if (gas >= needed * fees.current + publishing) {
     // Gas that was sent for this sweep is used, also where the price has risen a little since.
     const price = gas >= cost ? gasPrice : (gas - publishing) / needed
     return isWorth(needed * price + publishing)
-      ? { kind: 'SWEEP', asset, amount, gas: needed, fees: paying(price) }
+      ? losing({ kind: 'SWEEP', asset, amount, gas: needed, fees: paying(price) })
       : undefined
   }
   const toTopUp = await gasOf({ from: chain.hotWallet.address, to: address, value: '0x1' })
   if (!isWorth(cost + toTopUp * gasPrice + publishing)) return undefined
   const offered = { maxFeePerGas: fees.offer, maxPriorityFeePerGas: fees.tip }
-  return { kind: 'TOP_UP', asset: chain.gasAsset, amount: cost - gas, gas: toTopUp, fees: offered }
+  return losing({ kind: 'TOP_UP', asset: chain.gasAsset, amount: cost - gas, gas: toTopUp, fees: offered })
+}
+
+/**
+ * Why a token is not swept: the hot wallet would get less than is sent, where the node can tell (eth_simulateV1). What was
+ * deposited is owed in full, so that each such sweep would be the platform's loss.
+ */
+async function lossOf(
+  chain: EvmChain,
+  move: Move,
+  amount: bigint,
+  block: bigint,
+): Promise<string | undefined> {
+  const { trials } = await tryTransfers(chain, block, [move], [])
+  const { arrives } = trials[0]!
+  if (arrives === undefined || arrives >= amount) return undefined
+  const { asset, call } = move
+  return (
+    `${asset} is not swept: of ${offChain(chain, asset, amount)} at ${call.from}, ${offChain(chain, asset, arrives)} ` +
+    `would arrive, since it takes a fee from transfers`
+  )
 }
 
 /** Gas from the hot wallet, with the next of its nonces, if it has as much beside what is signed. */
