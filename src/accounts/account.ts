@@ -1,5 +1,6 @@
 import { Type, type Static } from 'typebox'
 import type { Queryable } from '../db/database.ts'
+import { presentOf } from '../db/rows.ts'
 import { Metadata, RefId, Text, Timestamp, Uuid } from '../contract/fields.ts'
 import { problem } from '../contract/problems.ts'
 import { accountSummary, STATUSES, type Flags, type Status } from '../records/holders.ts'
@@ -70,8 +71,10 @@ export const SELECT_ACCOUNTS = `
 
 /** The record as the contract writes it: absent fields are omitted. */
 export function accountToWire({ identity, ...row }: AccountRow): Account {
-  const present = Object.fromEntries(Object.entries(row).filter(([, value]) => value !== null))
-  return { ...(present as Omit<Account, 'summary_status'>), summary_status: accountSummary(row, identity) }
+  return {
+    ...(presentOf(row) as Omit<Account, 'summary_status'>),
+    summary_status: accountSummary(row, identity),
+  }
 }
 
 /** The customer's account with this id. Throws not-found. */

@@ -1,5 +1,6 @@
 import { Type, type Static } from 'typebox'
-import { transaction, violatedConstraint, type Queryable, type Transaction } from '../db/database.ts'
+import { transaction, type Queryable, type Transaction } from '../db/database.ts'
+import { insertOnce } from '../records/insert-once.ts'
 import { newId, readClock } from '../db/ids.ts'
 import { EXAMPLE } from '../contract/example-records.ts'
 import { operation } from '../operation.ts'
@@ -75,18 +76,17 @@ export const createAccount = operation({
   problems: ['already-exists', 'not-found'],
   async run({ body: { account, create_profile }, customerId, clientId, db }) {
     requireDistinctMembers(account)
-    const { ref_id } = account
-    const known = await selectByRefId(db, customerId, clientId, ref_id)
-    if (known !== undefined) throw problem.alreadyExists('ref_id', accountToWire(known))
-    await requireIdentities(db, customerId, account)
-    try {
-      return await transaction(db, (tx) => insertAccount(tx, customerId, clientId, account, create_profile))
-    } catch (error) {
-      if (violatedConstraint(error) !== 'accounts_ref_id') throw error
-      // Another request with the same ref_id was first.
-      const first = await selectByRefId(db, customerId, clientId, ref_id)
-      throw problem.alreadyExists('ref_id', accountToWire(first!))
-    }
+    return insertOnce({
+      constraint: 'accounts_ref_id',
+      async find() {
+        const known = await selectByRefId(db, customerId, clientId, account.ref_id)
+        return known && accountToWire(known)
+      },
+      async insert() {
+        await requireIdentities(db, customerId, account)
+        return transaction(db, (tx) => insertAccount(tx, customerId, clientId, account, create_profile))
+      },
+    })
   },
 })
 

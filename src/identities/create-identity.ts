@@ -1,5 +1,6 @@
 import { Type, type Static } from 'typebox'
-import { violatedConstraint, type Queryable } from '../db/database.ts'
+import type { Queryable } from '../db/database.ts'
+import { insertOnce } from '../records/insert-once.ts'
 import { newId, readClock } from '../db/ids.ts'
 import { Metadata, RefId } from '../contract/fields.ts'
 import { operation } from '../operation.ts'
@@ -61,16 +62,17 @@ export const createIdentity = operation({
   problems: ['already-exists'],
   async run({ body, customerId, db }) {
     requireOneOfDetails(body)
-    try {
-      return await insertIdentity(db, customerId, body)
-    } catch (error) {
-      if (violatedConstraint(error) !== 'identities_ref_id') throw error
-      const { rows } = await db.query<IdentityRow>(
-        `select ${IDENTITY_COLUMNS} from identities where customer_id = $1 and ref_id = $2`,
-        [customerId, body.ref_id],
-      )
-      throw problem.alreadyExists('ref_id', identityToWire(rows[0]!))
-    }
+    return insertOnce({
+      constraint: 'identities_ref_id',
+      async find() {
+        const { rows } = await db.query<IdentityRow>(
+          `select ${IDENTITY_COLUMNS} from identities where customer_id = $1 and ref_id = $2`,
+          [customerId, body.ref_id],
+        )
+        return rows[0] && identityToWire(rows[0])
+      },
+      insert: () => insertIdentity(db, customerId, body),
+    })
   },
 })
 

@@ -1,5 +1,6 @@
 import { Type, type Static } from 'typebox'
 import { arrayLiteral, type Queryable } from '../db/database.ts'
+import { presentOf } from '../db/rows.ts'
 import { Amount, AssetSymbol, Metadata, Network, RefId, Text, Timestamp, Uuid } from '../contract/fields.ts'
 import { problem } from '../contract/problems.ts'
 import { SecondaryStatus, StatusDetails } from '../contract/transfer-status.ts'
@@ -85,7 +86,7 @@ export type TransferRow = { [K in keyof Transfer]: Transfer[K] | null } & Pick<T
 
 /** The record as the contract writes it: absent fields are omitted. */
 export function transferToWire({ beneficiary: _, ...row }: TransferRow): Transfer {
-  return Object.fromEntries(Object.entries(row).filter(([, value]) => value !== null)) as Transfer
+  return presentOf(row) as Transfer
 }
 
 /** The columns of a transfer, for `select`. */

@@ -1,5 +1,6 @@
 import { Type, type Static } from 'typebox'
 import { transaction, violatedConstraint, type Database, type Transaction } from '../db/database.ts'
+import { insertOnce } from '../records/insert-once.ts'
 import { newId, readClock } from '../db/ids.ts'
 import { EXAMPLE } from '../contract/example-records.ts'
 import { AssetSymbol, RefId, Text, Uuid } from '../contract/fields.ts'
@@ -88,24 +89,22 @@ export const createOrchestrationRule = operation({
     requireConvertible(body)
     requireSource(body, { networks })
     requireDestination({ ...body, destination: destinationOf(destination) }, { networks, settings })
-    try {
-      return {
-        rule: await transaction(db, async (tx) => {
-          await requireNew(tx, customerId, 'ref_id', [body.ref_id])
+    const rule = await insertOnce({
+      constraint: 'orchestration_rules_ref_id',
+      find: () => findRule(db, 'ref_id = $2', [customerId, body.ref_id]),
+      insert: () =>
+        transaction(db, async (tx) => {
           await requireRecords(tx, customerId, body, destination)
           requireElsewhere(await withAddressId(tx, customerId, destination))
           return insertRule(tx, networks, customerId, { ...body, destination })
         }),
-      }
-    } catch (error) {
-      // Another rule was first.
-      const constraint = violatedConstraint(error)
-      if (constraint === 'orchestration_rules_ref_id')
-        await requireNew(db, customerId, 'ref_id', [body.ref_id])
-      if (constraint === 'orchestration_rules_source')
-        await requireNew(db, customerId, 'source', [body.profile_id, body.source_asset])
-      throw error
-    }
+    }).catch(async (error: unknown) => {
+      if (violatedConstraint(error) !== 'orchestration_rules_source') throw error
+      const waiting = "source_id = $2 and source_asset = $3 and status = 'ACTIVE'"
+      const existing = await findRule(db, waiting, [customerId, body.profile_id, body.source_asset])
+      throw problem.alreadyExists('source', existing)
+    })
+    return { rule }
   },
 })
 
@@ -128,23 +127,17 @@ function requireSource(
     throw problem.badRequest('source.profile.profile_id must be profile_id, whose deposits the rule is for')
 }
 
-const TAKEN = {
-  ref_id: 'ref_id = $2',
-  source: `source_id = $2 and source_asset = $3 and status = 'ACTIVE'`,
-}
-
-/** Throws already-exists for the rule that has this ref_id, or the active one that waits at the same source. */
-async function requireNew(
-  db: Database | Transaction,
-  customerId: string,
-  field: keyof typeof TAKEN,
+/** The customer's rule that this condition finds. */
+async function findRule(
+  db: Database,
+  condition: string,
   values: string[],
-): Promise<void> {
+): Promise<OrchestrationRule | undefined> {
   const { rows } = await db.query<RuleRow>(
-    `select ${RULE_COLUMNS} from orchestration_rules where customer_id = $1 and ${TAKEN[field]}`,
-    [customerId, ...values],
+    `select ${RULE_COLUMNS} from orchestration_rules where customer_id = $1 and ${condition}`,
+    values,
   )
-  if (rows[0] !== undefined) throw problem.alreadyExists(field, ruleToWire(rows[0]))
+  return rows[0] && ruleToWire(rows[0])
 }
 
 async function requireRecords(

@@ -1,7 +1,6 @@
 import { Type } from 'typebox'
-import { violatedConstraint } from '../db/database.ts'
+import { insertOnce } from '../records/insert-once.ts'
 import { operation } from '../operation.ts'
-import { problem } from '../contract/problems.ts'
 import {
   insertProfile,
   Profile,
@@ -28,15 +27,17 @@ export const createProfile = operation({
   reply: Profile,
   problems: ['already-exists'],
   async run({ body, customerId, db }) {
-    try {
-      return profileToWire(await insertProfile(db, customerId, { type: 'NORMAL', ...body }))
-    } catch (error) {
-      if (violatedConstraint(error) !== 'profiles_nickname') throw error
-      const { rows } = await db.query<ProfileRow>(
-        `select ${PROFILE_COLUMNS} from profiles where customer_id = $1 and nickname = $2`,
-        [customerId, body.nickname],
-      )
-      throw problem.alreadyExists('nickname', profileToWire(rows[0]!))
-    }
+    return insertOnce({
+      field: 'nickname',
+      constraint: 'profiles_nickname',
+      async find() {
+        const { rows } = await db.query<ProfileRow>(
+          `select ${PROFILE_COLUMNS} from profiles where customer_id = $1 and nickname = $2`,
+          [customerId, body.nickname],
+        )
+        return rows[0] && profileToWire(rows[0])
+      },
+      insert: async () => profileToWire(await insertProfile(db, customerId, { type: 'NORMAL', ...body })),
+    })
   },
 })

@@ -1,6 +1,8 @@
 import { Type, type Static } from 'typebox'
 import { CRYPTO_NETWORKS, NETWORKS, type CryptoNetwork } from '../assets/catalogue.ts'
-import { violatedConstraint, type Queryable } from '../db/database.ts'
+import type { Queryable } from '../db/database.ts'
+import { presentOf } from '../db/rows.ts'
+import { insertOnce } from './insert-once.ts'
 import { newId, readClock } from '../db/ids.ts'
 import { Metadata, Network, RefId, Timestamp, Uuid } from '../contract/fields.ts'
 import { problem } from '../contract/problems.ts'
@@ -45,9 +47,7 @@ export const DEPOSIT_ADDRESS_COLUMNS = `id, customer_id, profile_id, crypto_netw
   ref_id, identity_id, account_id, metadata, created_at`
 
 export const depositAddressToWire = (networks: Networks, row: DepositAddressRow): DepositAddress => ({
-  ...(Object.fromEntries(Object.entries(row).filter(([, value]) => value !== null)) as DepositAddressRow & {
-    [K in Absent]: NonNullable<DepositAddressRow[K]>
-  }),
+  ...presentOf(row),
   compatible_crypto_networks: readNetworks(networks, row.crypto_network),
 })
 
@@ -93,43 +93,45 @@ export async function insertDepositAddress(
   if (adapter?.newDepositAddress === undefined) {
     throw problem.unavailable(`crypto_network ${body.crypto_network} is not connected: it gives no addresses`)
   }
-  const known = await selectByRefId(db, customerId, body.ref_id)
-  if (known !== undefined) throw problem.alreadyExists('ref_id', depositAddressToWire(networks, known))
-  await requireMayDeposit(db, customerId, body)
-  await requireRoom(db, customerId, body.profile_id)
-  for (const network of readNetworks(networks, body.crypto_network)) await beginReading(db, networks, network)
-  const now = await readClock(db)
-  const id = newId(now)
-  const { address, derivation } = await adapter.newDepositAddress(body.crypto_network, id)
-  try {
-    const { rows } = await db.query<DepositAddressRow>(
-      `
+  const newAddress = (id: string) => adapter.newDepositAddress!(body.crypto_network, id)
+  return insertOnce({
+    constraint: 'deposit_addresses_ref_id',
+    async find() {
+      const known = await selectByRefId(db, customerId, body.ref_id)
+      return known && depositAddressToWire(networks, known)
+    },
+    async insert() {
+      await requireMayDeposit(db, customerId, body)
+      await requireRoom(db, customerId, body.profile_id)
+      for (const network of readNetworks(networks, body.crypto_network))
+        await beginReading(db, networks, network)
+      const now = await readClock(db)
+      const id = newId(now)
+      const { address, derivation } = await newAddress(id)
+      const { rows } = await db.query<DepositAddressRow>(
+        `
       insert into deposit_addresses (customer_id, id, created_at, profile_id, crypto_network, address,
                                      conversion_target_asset, ref_id, identity_id, account_id, metadata, derivation)
       values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
       returning ${DEPOSIT_ADDRESS_COLUMNS}`,
-      [
-        customerId,
-        id,
-        now.text,
-        body.profile_id,
-        body.crypto_network,
-        address,
-        body.conversion_target_asset ?? 'NO_CONVERSION',
-        body.ref_id,
-        body.identity_id,
-        body.account_id,
-        body.metadata,
-        derivation,
-      ],
-    )
-    return depositAddressToWire(networks, rows[0]!)
-  } catch (error) {
-    if (violatedConstraint(error) !== 'deposit_addresses_ref_id') throw error
-    // Another request with the same ref_id was first.
-    const first = await selectByRefId(db, customerId, body.ref_id)
-    throw problem.alreadyExists('ref_id', depositAddressToWire(networks, first!))
-  }
+        [
+          customerId,
+          id,
+          now.text,
+          body.profile_id,
+          body.crypto_network,
+          address,
+          body.conversion_target_asset ?? 'NO_CONVERSION',
+          body.ref_id,
+          body.identity_id,
+          body.account_id,
+          body.metadata,
+          derivation,
+        ],
+      )
+      return depositAddressToWire(networks, rows[0]!)
+    },
+  })
 }
 
 /** Most deposit addresses of a profile: each costs a sweep of its own. A few requests at once may make it a few more. */

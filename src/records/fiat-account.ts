@@ -1,5 +1,7 @@
 import { Type, type Static } from 'typebox'
-import { violatedConstraint, type Queryable } from '../db/database.ts'
+import type { Queryable } from '../db/database.ts'
+import { presentOf } from '../db/rows.ts'
+import { insertOnce } from './insert-once.ts'
 import { newId, readClock } from '../db/ids.ts'
 import { Wire } from '../contract/bank-wire.ts'
 import { Free, Metadata, RefId, Text, Timestamp, Uuid } from '../contract/fields.ts'
@@ -51,8 +53,7 @@ const FIAT_ACCOUNT_COLUMNS = `id, customer_id, status, fiat_account_owner, fiat_
 
 type FiatAccountRow = { [K in keyof FiatAccount]: FiatAccount[K] | null }
 
-const toWire = (row: FiatAccountRow) =>
-  Object.fromEntries(Object.entries(row).filter(([, value]) => value !== null)) as FiatAccount
+const toWire = (row: FiatAccountRow) => presentOf(row) as FiatAccount
 
 /** Makes a fiat account. Throws already-exists for the ref_id, not-found for the records it names. */
 export async function insertFiatAccount(
@@ -60,36 +61,34 @@ export async function insertFiatAccount(
   customerId: string,
   body: Omit<FiatAccount, 'id' | 'customer_id' | 'created_at'>,
 ): Promise<FiatAccount> {
-  const known = await selectByRefId(db, customerId, body.ref_id)
-  if (known !== undefined) throw problem.alreadyExists('ref_id', known)
-  await requireHolders(db, customerId, body)
-  const now = await readClock(db)
-  try {
-    const { rows } = await db.query<FiatAccountRow>(
-      `
+  return insertOnce({
+    constraint: 'fiat_accounts_ref_id',
+    find: () => selectByRefId(db, customerId, body.ref_id),
+    async insert() {
+      await requireHolders(db, customerId, body)
+      const now = await readClock(db)
+      const { rows } = await db.query<FiatAccountRow>(
+        `
       insert into fiat_accounts (customer_id, id, created_at, status, fiat_account_owner, fiat_network_instructions,
                                  ref_id, identity_id, account_id, metadata)
       values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
       returning ${FIAT_ACCOUNT_COLUMNS}`,
-      [
-        customerId,
-        newId(now),
-        now.text,
-        body.status,
-        body.fiat_account_owner,
-        body.fiat_network_instructions,
-        body.ref_id,
-        body.identity_id,
-        body.account_id,
-        body.metadata,
-      ],
-    )
-    return toWire(rows[0]!)
-  } catch (error) {
-    if (violatedConstraint(error) !== 'fiat_accounts_ref_id') throw error
-    // Another request with the same ref_id was first.
-    throw problem.alreadyExists('ref_id', await selectByRefId(db, customerId, body.ref_id))
-  }
+        [
+          customerId,
+          newId(now),
+          now.text,
+          body.status,
+          body.fiat_account_owner,
+          body.fiat_network_instructions,
+          body.ref_id,
+          body.identity_id,
+          body.account_id,
+          body.metadata,
+        ],
+      )
+      return toWire(rows[0]!)
+    },
+  })
 }
 
 async function selectByRefId(db: Queryable, customerId: string, refId: string | undefined) {

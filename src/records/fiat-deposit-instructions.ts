@@ -1,6 +1,8 @@
 import { randomInt } from 'node:crypto'
 import { Type, type Static } from 'typebox'
-import { violatedConstraint, type Queryable } from '../db/database.ts'
+import type { Queryable } from '../db/database.ts'
+import { presentOf } from '../db/rows.ts'
+import { insertOnce } from './insert-once.ts'
 import { newId, readClock } from '../db/ids.ts'
 import { Wire } from '../contract/bank-wire.ts'
 import { Metadata, RefId, Timestamp, Uuid } from '../contract/fields.ts'
@@ -49,10 +51,9 @@ export function instructionsToWire(
   { routing_number_type, ...row }: InstructionsRow,
   account: BankAccount,
 ): FiatDepositInstructions {
-  const present = Object.fromEntries(Object.entries(row).filter(([, value]) => value !== null))
   const { account_number, account_owner, account_owner_address, bank_name, bank_address } = account
   return {
-    ...(present as Pick<FiatDepositInstructions, Stored>),
+    ...(presentOf(row) as Pick<FiatDepositInstructions, Stored>),
     fiat_network_instructions: {
       wire: {
         account_number,
@@ -89,39 +90,39 @@ export async function insertInstructions(
     throw problem.badRequest(
       `routing_number_type ${body.routing_number_type} is none that the bank account has: it must be ${routing_number_type}`,
     )
-  const known = await selectByRefId(db, customerId, body.ref_id)
-  if (known !== undefined) throw problem.alreadyExists('ref_id', instructionsToWire(known, account))
-  await requireProfile(db, customerId, body.profile_id)
-  await requireHolders(db, customerId, body)
-  const now = await readClock(db)
-  try {
-    const { rows } = await db.query<InstructionsRow>(
-      `
+  return insertOnce({
+    constraint: 'fiat_deposit_instructions_ref_id',
+    async find() {
+      const known = await selectByRefId(db, customerId, body.ref_id)
+      return known && instructionsToWire(known, account)
+    },
+    async insert() {
+      await requireProfile(db, customerId, body.profile_id)
+      await requireHolders(db, customerId, body)
+      const now = await readClock(db)
+      const { rows } = await db.query<InstructionsRow>(
+        `
       insert into fiat_deposit_instructions (customer_id, id, created_at, profile_id, memo_id, status, fiat_network,
                                              routing_number_type, ref_id, metadata, identity_id, account_id)
       values ($1, $2, $3, $4, $5, 'VALID', $6, $7, $8, $9, $10, $11)
       returning ${INSTRUCTIONS_COLUMNS}`,
-      [
-        customerId,
-        newId(now),
-        now.text,
-        body.profile_id,
-        newMemoId(),
-        body.fiat_network,
-        routing_number_type,
-        body.ref_id,
-        body.metadata,
-        body.identity_id,
-        body.account_id,
-      ],
-    )
-    return rows[0]!
-  } catch (error) {
-    if (violatedConstraint(error) !== 'fiat_deposit_instructions_ref_id') throw error
-    // Another request with the same ref_id was first.
-    const first = await selectByRefId(db, customerId, body.ref_id)
-    throw problem.alreadyExists('ref_id', instructionsToWire(first!, account))
-  }
+        [
+          customerId,
+          newId(now),
+          now.text,
+          body.profile_id,
+          newMemoId(),
+          body.fiat_network,
+          routing_number_type,
+          body.ref_id,
+          body.metadata,
+          body.identity_id,
+          body.account_id,
+        ],
+      )
+      return rows[0]!
+    },
+  })
 }
 
 async function selectByRefId(db: Queryable, customerId: string, refId: string | undefined) {

@@ -1,6 +1,7 @@
 import { Type, type Static } from 'typebox'
 import type { CryptoNetwork } from '../assets/catalogue.ts'
 import type { Queryable, Transaction } from '../db/database.ts'
+import { presentOf } from '../db/rows.ts'
 import type { Kind } from './need.ts'
 import { Amount, AssetSymbol, Metadata, Network, RefId, Text, Timestamp, Uuid } from '../contract/fields.ts'
 
@@ -99,9 +100,8 @@ export function orchestrationToWire({
   fail_reason,
   ...row
 }: OrchestrationRow): Orchestration {
-  const present = Object.fromEntries(Object.entries(row).filter(([, value]) => value !== null))
   return {
-    ...(present as Omit<Orchestration, Linked>),
+    ...(presentOf(row) as Omit<Orchestration, Linked>),
     ...(source_transfer_id !== null && { source_transfer: { transfer_id: source_transfer_id } }),
     ...(destination_transfer_id !== null && {
       destination_transfer: { transfer_id: destination_transfer_id },
