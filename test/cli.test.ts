@@ -1017,6 +1017,7 @@ describe('serve', () => {
       entries: expect.any(Number) as number,
       balances: 3,
       disagreements: [],
+      role_faults: [],
     })
     const clean = await bursar(['verify'], environment)
     expect(clean).toMatchObject({ code: 0, stderr: '' })
@@ -1029,6 +1030,18 @@ describe('serve', () => {
     url.pathname = new URL(own.url).pathname
     const admin = new pg.Client({ connectionString: url.href })
     await admin.connect()
+    // What the role may do is told, and is no disagreement.
+    await admin.query(`grant update on entries to ${new URL(own.url).username}`)
+    const warned = await bursar(['verify'], environment)
+    expect(warned).toMatchObject({ code: 0, stderr: '' })
+    expect(warned.stdout).toMatch(
+      /^Warning: the database role \S+ may change ledger entries: nothing keeps it from changing ledger entries; bursar migrate as the role .*\.\nClean: /,
+    )
+    expect(await json(['verify'], environment)).toMatchObject({
+      clean: true,
+      role_faults: [{ kind: 'EXCESS', says: expect.stringContaining('may change ledger entries') as string }],
+    })
+    await admin.query(`revoke update on entries from ${new URL(own.url).username}`)
     await admin.query(damage)
     await admin.end()
 

@@ -1,5 +1,6 @@
 import { InvalidArgumentError, type Command } from 'commander'
 import type { Database } from '../db/database.ts'
+import { faultsOfRole } from '../db/privileges.ts'
 import { changeIssuer, readStamp } from '../deployment.ts'
 import { findMasterKeys } from '../keys/master-keys.ts'
 import { verify } from '../verify/verify.ts'
@@ -30,7 +31,7 @@ export function databaseCommands(program: Command): void {
   program
     .command('verify')
     .description(
-      'recompute every balance and zero-sum from the ledger entries, and compare signed withdrawals with what was asked for and accepted; exit code 1 if one disagrees',
+      'recompute every balance and zero-sum from the ledger entries, and compare signed withdrawals with what was asked for and accepted; exit code 1 if one disagrees. Warns of what the database role may do that it should not',
     )
     .option('--json', 'print JSON')
     .action(({ json }: { json?: true }) =>
@@ -44,8 +45,10 @@ export function databaseCommands(program: Command): void {
             : await configuredTokens(networksFile).catch(blame('BURSAR_NETWORKS_FILE'))
         const bar = progress(await countCustomers(db), { quiet: json })
         const result = await verify(db, { onCustomer: bar.step, macs, tokens }).finally(bar.stop)
+        const role_faults = await faultsOfRole(db)
         if (json) {
-          print({ clean: result.disagreements.length === 0, master_key: macs !== undefined, ...result })
+          const clean = result.disagreements.length === 0
+          print({ clean, master_key: macs !== undefined, ...result, role_faults })
         } else {
           const { customers, transfers, entries, balances, disagreements } = result
           for (const { customer_id, rule, detail } of disagreements)
@@ -53,6 +56,7 @@ export function databaseCommands(program: Command): void {
           const verdict = disagreements.length === 0 ? 'Clean' : `${disagreements.length} disagreements`
           if (macs === undefined)
             print('Without the master key: whether withdrawals are what was accepted was not looked at.')
+          for (const { says, advice } of role_faults) print(`Warning: ${says}; ${advice}.`)
           print(
             `${verdict}: ${customers} customers, ${transfers} transfers, ${entries} entries, ${balances} balances.`,
           )
