@@ -1,17 +1,24 @@
 import { isIP } from 'node:net'
 import { resolve } from 'node:path'
-import { bool, cleanEnv, host, makeValidator, str } from 'envalid'
+import { bool, cleanEnv, host, makeValidator, str, type CleanedEnv, type ValidatorSpec } from 'envalid'
 
 /** How lines of the log are written: as JSON for programs, or as text for people. `auto` is text on a terminal, and else JSON. */
 const LOG_FORMATS = ['auto', 'json', 'text'] as const
 export type LogFormat = (typeof LOG_FORMATS)[number]
 
-const wholeNumber = (min: number, max: number) =>
-  makeValidator<number>((text) => {
+/** A whole number within bounds, both included; undefined where it may be left out and has no default. */
+function wholeNumber<Default extends number | undefined>(
+  min: number,
+  max: number,
+  spec: { default: Default; desc: string },
+): ValidatorSpec<Default extends number ? number : number | undefined> {
+  const validator = makeValidator<number>((text) => {
     const value = /^\d+$/.test(text) ? Number(text) : NaN
     if (!(value >= min && value <= max)) throw new Error(`must be a whole number from ${min} to ${max}`)
     return value
   })
+  return validator(spec as { default: number; desc: string })
+}
 
 /** An address of one of these kinds. A complaint does not repeat it: it may hold a password. */
 const address = (kinds: string[], { withQuery }: { withQuery: boolean }) =>
@@ -47,7 +54,7 @@ export const SETTINGS = {
     desc: 'the same database for the role that owns the schema, for bursar migrate (default: DATABASE_URL, one role for both)',
   }),
   HOST: host({ default: '127.0.0.1', desc: 'address the API listens on' }),
-  PORT: wholeNumber(0, 65535)({ default: 8080, desc: 'port the API listens on; 0 picks a free one' }),
+  PORT: wholeNumber(0, 65535, { default: 8080, desc: 'port the API listens on; 0 picks a free one' }),
   BURSAR_DATA_DIR: str({
     default: '.bursar',
     desc: 'folder of the embedded PostgreSQL and the demo credentials',
@@ -70,10 +77,10 @@ export const SETTINGS = {
     desc: 'the master key itself, older ones behind it with commas between, where there can be no file',
   }),
   BURSAR_WORKER: bool({ default: true, desc: 'whether this process runs the settlement worker' }),
-  BURSAR_WORKER_INTERVAL_MS: wholeNumber(
-    10,
-    60_000,
-  )({ default: 200, desc: 'pause of the worker when there is nothing to do' }),
+  BURSAR_WORKER_INTERVAL_MS: wholeNumber(10, 60_000, {
+    default: 200,
+    desc: 'pause of the worker when there is nothing to do',
+  }),
   BURSAR_NETWORKS_FILE: str({
     default: undefined,
     desc: 'JSON file with a section for each real network (docs/networks.md); in sandbox mode the others are simulated',
@@ -82,74 +89,59 @@ export const SETTINGS = {
     default: undefined,
     desc: 'JSON file with the bank account that customers send wires to, in live mode (docs/live-without-a-bank-interface.md); without it fiat is refused',
   }),
-  BURSAR_SIMULATED_CONFIRMATION_MS: wholeNumber(
-    0,
-    3_600_000,
-  )({
+  BURSAR_SIMULATED_CONFIRMATION_MS: wholeNumber(0, 3_600_000, {
     default: 2_000,
     desc: 'how long the simulated networks take to confirm a transaction',
   }),
-  BURSAR_SIMULATED_HOLD_MS: wholeNumber(
-    0,
-    3_600_000,
-  )({
+  BURSAR_SIMULATED_HOLD_MS: wholeNumber(0, 3_600_000, {
     default: 5_000,
     desc: 'how long the sandbox holds a withdrawal to a magic destination that is held',
   }),
-  BURSAR_SIMULATED_PRICE_DAYS: wholeNumber(
-    0,
-    90,
-  )({
+  BURSAR_SIMULATED_PRICE_DAYS: wholeNumber(0, 90, {
     default: 30,
     desc: 'days of simulated prices that the sandbox makes for markets without real ones; 0 makes none',
   }),
-  BURSAR_FEE_QUOTE_TTL_SECONDS: wholeNumber(
-    1,
-    86_400,
-  )({ default: 300, desc: 'how long a guaranteed fee is good for' }),
-  BURSAR_TOKEN_TTL_SECONDS: wholeNumber(
-    1,
-    86_400,
-  )({ default: 3_600, desc: 'how long an access token is good for' }),
+  BURSAR_FEE_QUOTE_TTL_SECONDS: wholeNumber(1, 86_400, {
+    default: 300,
+    desc: 'how long a guaranteed fee is good for',
+  }),
+  BURSAR_TOKEN_TTL_SECONDS: wholeNumber(1, 86_400, {
+    default: 3_600,
+    desc: 'how long an access token is good for',
+  }),
   BURSAR_OAUTH_ISSUER: http({
     default: undefined,
     desc: 'external OAuth 2 issuer to trust instead of the built-in token endpoint; its tokens carry customer_id',
   }),
-  BURSAR_DATABASE_CONNECTIONS: wholeNumber(
-    4,
-    500,
-  )({ default: 20, desc: 'most connections of this process to the database' }),
-  BURSAR_STATEMENT_TIMEOUT_MS: wholeNumber(
-    100,
-    600_000,
-  )({ default: 25_000, desc: 'longest statement of a request; it is then refused, and nothing changed' }),
-  BURSAR_REQUEST_TIMEOUT_MS: wholeNumber(
-    100,
-    600_000,
-  )({ default: 30_000, desc: 'longest time until a request is answered, if need be with 503' }),
-  BURSAR_REQUESTS_MAX: wholeNumber(
-    1,
-    100_000,
-  )({ default: 5_000, desc: 'most requests under way in this process; more are refused with 503' }),
-  BURSAR_CONNECTIONS_PER_ADDRESS: wholeNumber(
-    0,
-    20_000,
-  )({
+  BURSAR_DATABASE_CONNECTIONS: wholeNumber(4, 500, {
+    default: 20,
+    desc: 'most connections of this process to the database',
+  }),
+  BURSAR_STATEMENT_TIMEOUT_MS: wholeNumber(100, 600_000, {
+    default: 25_000,
+    desc: 'longest statement of a request; it is then refused, and nothing changed',
+  }),
+  BURSAR_REQUEST_TIMEOUT_MS: wholeNumber(100, 600_000, {
+    default: 30_000,
+    desc: 'longest time until a request is answered, if need be with 503',
+  }),
+  BURSAR_REQUESTS_MAX: wholeNumber(1, 100_000, {
+    default: 5_000,
+    desc: 'most requests under way in this process; more are refused with 503',
+  }),
+  BURSAR_CONNECTIONS_PER_ADDRESS: wholeNumber(0, 20_000, {
     default: 2_000,
     desc: 'most connections of an address that is no trusted proxy (of IPv6, of a /64); more are closed; 0: no limit',
   }),
-  BURSAR_RATE_LIMIT_PER_SECOND: wholeNumber(
-    0,
-    100_000,
-  )({ default: 200, desc: 'requests a second of each API client to this process, then 429; 0: no limit' }),
-  BURSAR_RATE_LIMIT_BURST: wholeNumber(
-    1,
-    1_000_000,
-  )({ default: undefined, desc: 'requests that a client may make at once (default: those of five seconds)' }),
-  BURSAR_TOKEN_FAILURES_PER_MINUTE: wholeNumber(
-    0,
-    100_000,
-  )({
+  BURSAR_RATE_LIMIT_PER_SECOND: wholeNumber(0, 100_000, {
+    default: 200,
+    desc: 'requests a second of each API client to this process, then 429; 0: no limit',
+  }),
+  BURSAR_RATE_LIMIT_BURST: wholeNumber(1, 1_000_000, {
+    default: undefined,
+    desc: 'requests that a client may make at once (default: those of five seconds)',
+  }),
+  BURSAR_TOKEN_FAILURES_PER_MINUTE: wholeNumber(0, 100_000, {
     default: 60,
     desc: 'failed token requests a minute of a client_id from an address, and ten times as many of an address; 0: no limit',
   }),
@@ -161,19 +153,16 @@ export const SETTINGS = {
     default: undefined,
     desc: 'whether the API reference is served at /docs (default: in sandbox mode only)',
   }),
-  BURSAR_DRAIN_DELAY_MS: wholeNumber(
-    0,
-    600_000,
-  )({ default: 0, desc: 'how long a process that stops says so at /health/ready before it stops listening' }),
-  BURSAR_SHUTDOWN_TIMEOUT_MS: wholeNumber(
-    1_000,
-    600_000,
-  )({ default: 30_000, desc: 'longest time to finish what was accepted; after it the exit code is 1' }),
+  BURSAR_DRAIN_DELAY_MS: wholeNumber(0, 600_000, {
+    default: 0,
+    desc: 'how long a process that stops says so at /health/ready before it stops listening',
+  }),
+  BURSAR_SHUTDOWN_TIMEOUT_MS: wholeNumber(1_000, 600_000, {
+    default: 30_000,
+    desc: 'longest time to finish what was accepted; after it the exit code is 1',
+  }),
   BURSAR_METRICS_HOST: host({ default: '127.0.0.1', desc: 'address that Prometheus metrics are served on' }),
-  BURSAR_METRICS_PORT: wholeNumber(
-    0,
-    65535,
-  )({
+  BURSAR_METRICS_PORT: wholeNumber(0, 65535, {
     default: undefined,
     desc: 'port of the metrics; 0 picks a free one (default: 9464, and no metrics if that is taken)',
   }),
@@ -190,44 +179,23 @@ export const SETTINGS = {
   BURSAR_LOG_REQUESTS: bool({ default: true, desc: 'whether each request is a line of the log' }),
 }
 
-export interface Settings {
-  databaseUrl: string | undefined
-  migrationsDatabaseUrl: string | undefined
-  host: string
-  port: number
-  dataDir: string
-  mode: 'sandbox' | 'live'
-  baseUrl: string | undefined
-  masterKeyFile: string | undefined
-  masterKey: string | undefined
-  worker: boolean
-  workerIntervalMs: number
-  networksFile: string | undefined
-  bankFile: string | undefined
-  simulatedConfirmationMs: number
-  simulatedHoldMs: number
-  simulatedPriceDays: number
-  feeQuoteTtlSeconds: number
-  tokenTtlSeconds: number
-  oauthIssuer: string | undefined
-  databaseConnections: number
-  statementTimeoutMs: number
-  requestTimeoutMs: number
-  requestsMax: number
-  connectionsPerAddress: number
-  rateLimitPerSecond: number
-  rateLimitBurst: number
-  tokenFailuresPerMinute: number
-  trustedProxies: string | undefined
-  docs: boolean
-  drainDelayMs: number
-  shutdownTimeoutMs: number
-  metricsHost: string
-  metricsPort: number | undefined
-  logLevel: string
-  logFormat: LogFormat
-  logRequests: boolean
-}
+type CamelCase<Name extends string> = Name extends `${infer First}_${infer Rest}`
+  ? `${Lowercase<First>}${Capitalize<CamelCase<Rest>>}`
+  : Lowercase<Name>
+type NameOf<Variable extends string> = Variable extends `BURSAR_${infer Name}`
+  ? CamelCase<Name>
+  : CamelCase<Variable>
+type Given = CleanedEnv<typeof SETTINGS>
+type Read = { [Variable in keyof typeof SETTINGS as NameOf<Variable>]: Given[Variable] }
+
+/** The settings by their names in camel case, without the prefix: BURSAR_WORKER_INTERVAL_MS is `workerIntervalMs`. */
+export type Settings = Omit<Read, 'rateLimitBurst' | 'docs'> & { rateLimitBurst: number; docs: boolean }
+
+const nameOf = (variable: string): string =>
+  variable
+    .replace(/^BURSAR_/, '')
+    .toLowerCase()
+    .replaceAll(/_(.)/g, (_, letter: string) => letter.toUpperCase())
 
 /** A setting that is wrong. The message has a line for each, which names it. */
 export class SettingsError extends Error {}
@@ -255,42 +223,14 @@ export function readSettings(environment: Record<string, string | undefined>): S
       complaints.push(...Object.entries(errors).map(([name, error]) => `${name}: ${error.message}`)),
   })
   if (complaints.length > 0) throw new SettingsError(complaints.join('\n'))
+  const read = Object.fromEntries(
+    Object.keys(SETTINGS).map((variable) => [nameOf(variable), env[variable as keyof typeof SETTINGS]]),
+  ) as Read
   return {
-    databaseUrl: env.DATABASE_URL,
-    migrationsDatabaseUrl: env.BURSAR_MIGRATIONS_DATABASE_URL,
-    host: env.HOST,
-    port: env.PORT,
-    dataDir: resolve(env.BURSAR_DATA_DIR),
-    mode: env.BURSAR_MODE,
-    baseUrl: env.BURSAR_BASE_URL?.replace(/\/+$/, ''),
-    masterKeyFile: env.BURSAR_MASTER_KEY_FILE,
-    masterKey: env.BURSAR_MASTER_KEY,
-    worker: env.BURSAR_WORKER,
-    workerIntervalMs: env.BURSAR_WORKER_INTERVAL_MS,
-    networksFile: env.BURSAR_NETWORKS_FILE,
-    bankFile: env.BURSAR_BANK_FILE,
-    simulatedConfirmationMs: env.BURSAR_SIMULATED_CONFIRMATION_MS,
-    simulatedHoldMs: env.BURSAR_SIMULATED_HOLD_MS,
-    simulatedPriceDays: env.BURSAR_SIMULATED_PRICE_DAYS,
-    feeQuoteTtlSeconds: env.BURSAR_FEE_QUOTE_TTL_SECONDS,
-    tokenTtlSeconds: env.BURSAR_TOKEN_TTL_SECONDS,
-    oauthIssuer: env.BURSAR_OAUTH_ISSUER,
-    databaseConnections: env.BURSAR_DATABASE_CONNECTIONS,
-    statementTimeoutMs: env.BURSAR_STATEMENT_TIMEOUT_MS,
-    requestTimeoutMs: env.BURSAR_REQUEST_TIMEOUT_MS,
-    requestsMax: env.BURSAR_REQUESTS_MAX,
-    connectionsPerAddress: env.BURSAR_CONNECTIONS_PER_ADDRESS,
-    rateLimitPerSecond: env.BURSAR_RATE_LIMIT_PER_SECOND,
-    rateLimitBurst: env.BURSAR_RATE_LIMIT_BURST ?? Math.max(5 * env.BURSAR_RATE_LIMIT_PER_SECOND, 1),
-    tokenFailuresPerMinute: env.BURSAR_TOKEN_FAILURES_PER_MINUTE,
-    trustedProxies: env.BURSAR_TRUSTED_PROXIES,
-    docs: env.BURSAR_DOCS ?? env.BURSAR_MODE === 'sandbox',
-    drainDelayMs: env.BURSAR_DRAIN_DELAY_MS,
-    shutdownTimeoutMs: env.BURSAR_SHUTDOWN_TIMEOUT_MS,
-    metricsHost: env.BURSAR_METRICS_HOST,
-    metricsPort: env.BURSAR_METRICS_PORT,
-    logLevel: env.BURSAR_LOG_LEVEL,
-    logFormat: env.BURSAR_LOG_FORMAT,
-    logRequests: env.BURSAR_LOG_REQUESTS,
+    ...read,
+    dataDir: resolve(read.dataDir),
+    baseUrl: read.baseUrl?.replace(/\/+$/, ''),
+    rateLimitBurst: read.rateLimitBurst ?? Math.max(5 * read.rateLimitPerSecond, 1),
+    docs: read.docs ?? read.mode === 'sandbox',
   }
 }
