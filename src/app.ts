@@ -59,7 +59,7 @@ import { listFiatDepositInstructions } from './fiat-deposit-instructions/list-fi
 import { listTransfers } from './transfers/list-transfers.ts'
 import { quoteCryptoWithdrawalFee } from './transfers/quote-crypto-withdrawal-fee.ts'
 
-/** Every operation, in the contract's order: spec section 4, then design section 6. */
+/** Every operation, the six of the contract first. */
 export const OPERATIONS: readonly Operation[] = [
   createCryptoWithdrawal,
   listOrchestrations,

@@ -83,11 +83,11 @@ export const SETTINGS = {
   }),
   BURSAR_NETWORKS_FILE: str({
     default: undefined,
-    desc: 'JSON file with a section for each real network (docs/networks.md); in sandbox mode the others are simulated',
+    desc: 'JSON file with a section for each real network (docs/guides/networks.md); in sandbox mode the others are simulated',
   }),
   BURSAR_BANK_FILE: str({
     default: undefined,
-    desc: 'JSON file with the bank account that customers send wires to, in live mode (docs/live-without-a-bank-interface.md); without it fiat is refused',
+    desc: 'JSON file with the bank account that customers send wires to, in live mode (docs/guides/live-without-a-bank-interface.md); without it fiat is refused',
   }),
   BURSAR_SIMULATED_CONFIRMATION_MS: wholeNumber(0, 3_600_000, {
     default: 2_000,

@@ -1,6 +1,6 @@
 import type { Settings } from './settings.ts'
 
-/** sslmode values of a database address with which nobody in between can read or pretend (docs/operating.md). */
+/** sslmode values of a database address with which nobody in between can read or pretend (docs/guides/operating.md). */
 const VERIFIED = new Set(['require', 'verify-ca', 'verify-full'])
 
 /** Whether a host is this machine. */

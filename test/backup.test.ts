@@ -1,5 +1,5 @@
 /*
- * What docs/backup.md says, done as it says it, while clients withdraw and the worker settles. What holds:
+ * What docs/guides/backup.md says, done as it says it, while clients withdraw and the worker settles. What holds:
  * 1. a dump has every transfer that was acknowledged before it began; a base backup with the archived log, every one;
  * 2. what is restored is whole: `bursar verify` is clean, and entries are append-only as they were;
  * 3. a service on it goes on: clients keep their tokens' issuer and secrets, a ref_id that was used is refused, and
@@ -252,7 +252,7 @@ describe.skipIf(POSTGRES_PROGRAMS === undefined)('made under load', () => {
       '',
     )
 
-  /** An empty server, as docs/backup.md sets it up, removed at the end of the test. */
+  /** An empty server, as docs/guides/backup.md sets it up, removed at the end of the test. */
   async function emptyServer(): Promise<InstalledPostgres> {
     const server = await InstalledPostgres.start()
     atEnd(() => server.remove())

@@ -1,5 +1,5 @@
 /**
- * Bad input, for every operation: a request with one fault, or with two, and the problem that it must get. Afterwards
+ * Bad input, for every operation (API behaviour, Errors): a request with one fault, or with two, and the problem. Afterwards
  * every table is as it was. The faults against declared schemas are derived from them (schema-faults.ts). The rows here
  * are the faults that schemas do not describe: records, money, combinations of fields, and the order of checks.
  * openapi.json, which is checked in, shows when a schema loses a rule.

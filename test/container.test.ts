@@ -316,7 +316,7 @@ describe('compose.yaml', () => {
   })
 
   test('what the documentation adds to go live has a master key from a file, and settings that there are', () => {
-    const [, text] = /## Going live[^]*?```yaml\n([^]*?)```/.exec(read('docs/container.md'))!
+    const [, text] = /## Going live[^]*?```yaml\n([^]*?)```/.exec(read('docs/guides/container.md'))!
     const custom = { tag: '!override', collection: 'seq' as const, resolve: (value: unknown) => value }
     const live = parse(text!, { merge: true, customTags: [custom] }) as {
       services: Record<string, { environment?: Record<string, string>; secrets?: string[] }>

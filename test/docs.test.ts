@@ -3,7 +3,8 @@
  * 1. README shows the session that the console prints;
  * 2. the page of operations has each operation of the API document, with its scope, and no other;
  * 3. every magic destination is documented;
- * 4. every relative link leads to a file, and to a heading of it; every file that the code names exists.
+ * 4. every relative link leads to a file, and to a heading of it; every file that the code names exists;
+ * 5. nothing cites a document that is not in the repository, and every section that is cited exists.
  */
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
@@ -53,7 +54,7 @@ test('the page of operations has every operation with its scope', () => {
 })
 
 test('every magic destination is documented', () => {
-  const page = read('docs/magic-destinations.md')
+  const page = read('docs/reference/magic-destinations.md')
   for (const network of CRYPTO_NETWORKS) {
     expect(page).toContain(network)
     for (const outcome of MAGIC_OUTCOMES) {
@@ -113,4 +114,59 @@ test('documents that code names exist', () => {
   )
   expect(files.length).toBeGreaterThan(100)
   expect(missing).toEqual([])
+})
+
+/** Everything that people write, but for migrations: those that were run must not change. */
+const sources = [
+  ...filesIn(['src', 'client', 'test', 'bench', 'ops', 'examples'], /\.(ts|md|sh|yml)$/),
+  ...documents,
+].filter((file) => file !== 'test/docs.test.ts' && file !== 'client/src/schema.ts')
+
+/** The places of a text that cite a document which is not in the repository. */
+const foreignCitations = (text: string): string[] =>
+  [
+    ...text.matchAll(
+      /\bspec(?:ification)?(?:'s)?,? (?:section )?\d[\d.]*|\bdesign(?:'s)?,? (?:sections? \d|["§])|\b(?:spec|design|house|style)\.md/gi,
+    ),
+  ].map(([found]) => found)
+
+/** A text without its line breaks, also those of comments. */
+const inOneLine = (text: string) => text.replaceAll(/\s*\n\s*(?:\* |\/\/ |# )?/g, ' ')
+
+/** The sections that a text cites, as comments do: `(API behaviour, Lists)`, `(ARCHITECTURE, "Ledger")`. */
+const citedSections = (text: string): { page: string; section: string }[] => [
+  ...[...inOneLine(text).matchAll(/API behaviour, "?([A-Z][a-z_]+(?: [a-z_]+)*)/g)].map(([, section]) => ({
+    page: 'docs/reference/api-behaviour.md',
+    section: section!,
+  })),
+  ...[...inOneLine(text).matchAll(/ARCHITECTURE(?:\.md)?, "([^"]+)"/g)].map(([, section]) => ({
+    page: 'ARCHITECTURE.md',
+    section: section!,
+  })),
+]
+
+const hasSection = ({ page, section }: { page: string; section: string }) =>
+  new RegExp(`^#+ ${section}$|\\*\\*${section}\\b`, 'm').test(read(page))
+
+describe('citations', () => {
+  test('name documents of the repository', () => {
+    const found = sources.flatMap((file) => foreignCitations(read(file)).map((cited) => `${file}: ${cited}`))
+    expect(found).toEqual([])
+  })
+
+  test('name sections that exist', () => {
+    const cited = sources.flatMap((file) => citedSections(read(file)).map((one) => ({ file, ...one })))
+    expect(cited.length).toBeGreaterThan(80)
+    expect(cited.filter((one) => !hasSection(one))).toEqual([])
+  })
+
+  test('that are wrong are seen', () => {
+    expect(
+      foreignCitations('(spec 4.1), the spec, section 8; design section 5, design "Errors"'),
+    ).toHaveLength(4)
+    expect(foreignCitations('a specification of 5 pages, by design')).toEqual([])
+    expect(
+      citedSections('/** Reads (API\n * behaviour, Gone here). (ARCHITECTURE, "Gone") */').map(hasSection),
+    ).toEqual([false, false])
+  })
 })

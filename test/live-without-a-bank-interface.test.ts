@@ -7,7 +7,7 @@ import { verify } from '../src/verify/verify.ts'
 import { cloneDatabase, ENVIRONMENT, freePort, type TestDatabase } from './support.ts'
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
-const PAGE = readFileSync(new URL('../docs/live-without-a-bank-interface.md', import.meta.url), 'utf8')
+const PAGE = readFileSync(new URL('../docs/guides/live-without-a-bank-interface.md', import.meta.url), 'utf8')
 
 let database: TestDatabase
 beforeAll(async () => {

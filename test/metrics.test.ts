@@ -226,8 +226,8 @@ describe('the dashboard and the alerts', () => {
     }
   })
 
-  test('show every metric of ours, and docs/operating.md tells of each', async () => {
-    const page = read('docs/operating.md')
+  test('show every metric of ours, and docs/guides/operating.md tells of each', async () => {
+    const page = read('docs/guides/operating.md')
     const asked = new Set(queries.flatMap(([, query]) => (query.match(NAME) ?? []).map(metricOf)))
     for (const name of (await told()).keys()) {
       if (!name.startsWith('bursar_')) continue

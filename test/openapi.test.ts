@@ -171,7 +171,7 @@ test('it names this server, its token endpoint and exactly the scopes there are'
   expect([...new Set(OPERATIONS.map(({ scope }) => scope))].sort()).toEqual([...SCOPES].sort())
 })
 
-test('what is deprecated says what replaces it, and is what spec section 9 deprecates', () => {
+test('what is deprecated says what replaces it, and is what API behaviour, Versioning, deprecates', () => {
   const deprecated = Object.entries(document.paths).flatMap(([path, methods]) =>
     Object.entries(methods).flatMap(([method, operation]) => deprecatedIn(operation, [method, path])),
   )

@@ -1,6 +1,6 @@
 /**
- * Tenancy (design section 2): what belongs to another customer answers exactly as what does not exist, lists never
- * show it, and no value of one customer is in the way of another.
+ * Tenancy (API behaviour, Access tokens): what belongs to another customer answers exactly as what does not exist,
+ * lists never show it, and no value of one customer is in the way of another.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { OPERATIONS } from '../src/app.ts'
@@ -574,7 +574,7 @@ describe('values that must be unique are so within a customer only:', () => {
   ])(
     'a client that has %s alone finds out by a 409 what its customer has under the ref_id',
     async (scope, url, bodyOf) => {
-      // That is the contract, and shows nothing of another customer (ARCHITECTURE, "A 409 for a taken ref_id").
+      // That is the contract, and shows nothing of another customer (API behaviour, Retries and ref_id).
       for (const [customer, marks] of [
         [owner, owners],
         [stranger, strangers],

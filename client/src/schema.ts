@@ -724,7 +724,7 @@ export interface components {
       /** @description Destination crypto address. */
       destination_address?: string
       /**
-       * @description Blockchain network (spec 2.2).
+       * @description Blockchain network.
        * @example ETHEREUM
        * @enum {string}
        */
@@ -875,7 +875,7 @@ export interface components {
           /** @description Crypto address. */
           address: string
           /**
-           * @description Blockchain network (spec 2.2).
+           * @description Blockchain network.
            * @example ETHEREUM
            * @enum {string}
            */
@@ -923,7 +923,7 @@ export interface components {
           /** @description Crypto address. */
           address: string
           /**
-           * @description Blockchain network (spec 2.2).
+           * @description Blockchain network.
            * @example ETHEREUM
            * @enum {string}
            */
@@ -1013,7 +1013,7 @@ export interface components {
        */
       product: 'USDG_REWARDS'
       /**
-       * @description Status (spec, section 3).
+       * @description Status.
        * @enum {string}
        */
       status:
@@ -1360,7 +1360,7 @@ export interface components {
        */
       profile_id: string
       /**
-       * @description Blockchain network (spec 2.2).
+       * @description Blockchain network.
        * @example ETHEREUM
        * @enum {string}
        */
@@ -1721,7 +1721,7 @@ export interface components {
           /** @description Address to deposit to. */
           address: string
           /**
-           * @description Blockchain network (spec 2.2).
+           * @description Blockchain network.
            * @example ETHEREUM
            * @enum {string}
            */
@@ -1777,7 +1777,7 @@ export interface components {
           /** @description Crypto address. */
           address: string
           /**
-           * @description Blockchain network (spec 2.2).
+           * @description Blockchain network.
            * @example ETHEREUM
            * @enum {string}
            */
@@ -1927,7 +1927,7 @@ export interface operations {
            */
           asset: string
           /**
-           * @description Blockchain network (spec 2.2).
+           * @description Blockchain network.
            * @example ETHEREUM
            * @enum {string}
            */
@@ -2138,7 +2138,7 @@ export interface operations {
                */
               address: string
               /**
-               * @description Blockchain network (spec 2.2).
+               * @description Blockchain network.
                * @example ETHEREUM
                * @enum {string}
                */
@@ -2671,7 +2671,7 @@ export interface operations {
            */
           amount: string
           /**
-           * @description Blockchain network (spec 2.2).
+           * @description Blockchain network.
            * @example ETHEREUM
            * @enum {string}
            */
@@ -3378,7 +3378,7 @@ export interface operations {
            */
           profile_id: string
           /**
-           * @description Blockchain network (spec 2.2).
+           * @description Blockchain network.
            * @example ETHEREUM
            * @enum {string}
            */
@@ -3780,7 +3780,7 @@ export interface operations {
            */
           asset: string
           /**
-           * @description Blockchain network (spec 2.2).
+           * @description Blockchain network.
            * @example ETHEREUM
            * @enum {string}
            */
@@ -3845,7 +3845,7 @@ export interface operations {
              */
             asset: string
             /**
-             * @description Blockchain network (spec 2.2).
+             * @description Blockchain network.
              * @example ETHEREUM
              * @enum {string}
              */
@@ -3973,7 +3973,7 @@ export interface operations {
           source: {
             crypto?: {
               /**
-               * @description Blockchain network (spec 2.2).
+               * @description Blockchain network.
                * @example ETHEREUM
                * @enum {string}
                */
@@ -4018,7 +4018,7 @@ export interface operations {
                */
               address: string
               /**
-               * @description Blockchain network (spec 2.2).
+               * @description Blockchain network.
                * @example ETHEREUM
                * @enum {string}
                */

@@ -23,7 +23,7 @@ export const Member = Type.Object({
   roles: Roles,
 })
 
-/** An account of an identity (spec 2.5). */
+/** An account of an identity (API behaviour, Accounts). */
 export const Account = Type.Object(
   {
     id: Uuid('Account id used in all other interactions.'),

@@ -40,7 +40,10 @@ const NewAccount = Type.Object(
 )
 type NewAccount = Static<typeof NewAccount>
 
-/** Creates an account of an identity (design section 6), with its members and, where it is asked for, its profile. */
+/**
+ * Creates an account of an identity (API behaviour, Accounts), with its members and, where it is asked for, its
+ * profile.
+ */
 export const createAccount = operation({
   method: 'POST',
   url: '/v2/identity/accounts',

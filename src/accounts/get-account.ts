@@ -4,7 +4,7 @@ import { Uuid } from '../contract/fields.ts'
 import { operation } from '../operation.ts'
 import { Account, accountToWire, requireAccount } from './account.ts'
 
-/** Get Account (spec 4.5). */
+/** Get Account (API behaviour, Accounts). */
 export const getAccount = operation({
   method: 'GET',
   url: '/v2/identity/accounts/:id',

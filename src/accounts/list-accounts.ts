@@ -5,7 +5,7 @@ import { listByCreation, listReply, pageParameters, timeBounds, uuidsOf } from '
 import { operation } from '../operation.ts'
 import { Account, accountToWire, SELECT_ACCOUNTS } from './account.ts'
 
-/** Lists the customer's accounts, by creation time (design sections 5 and 6). */
+/** Lists the customer's accounts, by creation time (API behaviour, Accounts). */
 export const listAccounts = operation({
   method: 'GET',
   url: '/v2/identity/accounts',

@@ -1,5 +1,5 @@
 /*
- * What an account's and its identity's status come to (spec 2.5), and what follows from it:
+ * What an account's and its identity's status come to (API behaviour, Accounts), and what follows from it:
  * 1. an identity with a flag is DISABLED, else it is what its status says; an account with a flag is DISABLED, else
  *    it is what its primary identity is;
  * 2. nothing is withdrawn for an account or identity that is not APPROVED, and the attempt changes nothing.

@@ -3,8 +3,8 @@ import type { Flags } from '../records/holders.ts'
 import { accountToWire, requireAccount, type Account } from './account.ts'
 
 /**
- * Sets an account's flags (spec 2.5), whosever it is; those not given stay. Setting what is set already changes
- * nothing. Gives the account as it is now, or undefined when there is none.
+ * Sets an account's flags (API behaviour, Accounts), whosever it is; those not given stay. Setting what is set already
+ * changes nothing. Gives the account as it is now, or undefined when there is none.
  */
 export async function setAccountDisabled(
   db: Queryable,

@@ -2,7 +2,7 @@
  * What holds for every amount and every number of decimals:
  * 1. formatting and parsing are each other's inverse, with or without padding zeros;
  * 2. parsing agrees with exact rational arithmetic, and refuses exactly what is not a whole number of minor units;
- * 3. what parsing accepts is what the spec's pattern accepts;
+ * 3. what parsing accepts is what the contract's pattern accepts;
  * 4. the canonical form has one spelling per amount.
  */
 import fc from 'fast-check'
@@ -76,7 +76,7 @@ describe('properties', () => {
     )
   })
 
-  test("what is parsed at the text's own precision is what the spec's pattern matches", () => {
+  test("what is parsed at the text's own precision is what the contract's pattern matches", () => {
     const almostAmount = fc
       .array(fc.constantFrom('0', '1', '9', '.', '-', '+', 'e', 'x', ' ', '\n', '٣'), { maxLength: 8 })
       .map((characters) => characters.join(''))

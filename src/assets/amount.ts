@@ -1,4 +1,4 @@
-/** An amount on the wire, as the spec writes it (section 2.1). For JSON schemas, beside a `maxLength`. */
+/** An amount on the wire, in a request or answer (API behaviour, Conventions). For JSON schemas, beside a `maxLength`. */
 export const AMOUNT_PATTERN = '^[0-9]*\\.?[0-9]+$'
 
 // The same language as AMOUNT_PATTERN without its quadratic backtracking. It also keeps BigInt() from
@@ -8,7 +8,7 @@ const AMOUNT_SHAPE = /^(?:[0-9]+(?:\.[0-9]+)?|\.[0-9]+)$/
 const ZERO = 48
 
 /**
- * The amount in minor units of an asset with this many decimals, exactly (spec 2, conventions).
+ * The amount in minor units of an asset with this many decimals, exactly (API behaviour, Conventions).
  * Undefined when it is not representable: more significant decimals than the asset has, or no amount at all.
  * Trailing zeros do not count: '1.500' is an amount of an asset with two decimals.
  */

@@ -4,7 +4,7 @@ import { canonicalAddress } from '../networks/addresses.ts'
 import { formatAmount, parseAmount } from './amount.ts'
 import { ASSETS, CRYPTO_NETWORKS, type CryptoNetwork, decimalsOf, findAsset, NETWORKS } from './catalogue.ts'
 
-// Spec 4.6.
+// API behaviour, Market history.
 const MARKETS =
   `ETHEUR ETHUSD BTCEUR BTCUSD PAXGUSD BCHUSD LTCUSD ETHGBP BTCGBP LTCGBP BCHGBP USDPUSD ETHBRL BTCBRL
   LTCBRL BCHBRL USDPGBP USDPBRL LINKUSD MATICUSD AAVEUSD UNIUSD AAVEMXN BCHMXN BTCMXN ETHMXN LTCMXN USDPMXN AAVEEUR

@@ -6,7 +6,7 @@
 
 import { formatAmount, parseAmount } from './amount.ts'
 
-/** The CryptoNetwork enumeration of the API (spec 2.2). */
+/** The CryptoNetwork enumeration of the API (API behaviour, Assets and networks). */
 export const CRYPTO_NETWORKS = [
   'BITCOIN',
   'ETHEREUM',
@@ -21,10 +21,10 @@ export const CRYPTO_NETWORKS = [
   'XLAYER',
 ] as const
 
-/** One of the networks of the API (spec 2.2). */
+/** One of the networks of the API (API behaviour, Assets and networks). */
 export type CryptoNetwork = (typeof CRYPTO_NETWORKS)[number]
 
-/** What a network is, beyond its name (spec 2.2). */
+/** What a network is, beyond its name (API behaviour, Assets and networks). */
 export interface NetworkFacts {
   family: 'bitcoin' | 'evm' | 'solana' | 'stellar'
   /** The asset that pays for transactions. */
@@ -36,7 +36,7 @@ export interface NetworkFacts {
   liveConfirmations?: number
 }
 
-/** The facts of every network (spec 2.2). */
+/** The facts of every network (API behaviour, Assets and networks). */
 export const NETWORKS: Readonly<Record<CryptoNetwork, NetworkFacts>> = {
   BITCOIN: { family: 'bitcoin', gasAsset: 'BTC', liveConfirmations: 2 },
   ETHEREUM: {
@@ -100,21 +100,27 @@ export interface AssetOnNetwork {
   maximum: string
 }
 
-/** Something that a profile can hold (spec 4.1, 4.6). */
+/** Something that a profile can hold (API behaviour, Assets and networks). */
 export interface Asset {
   symbol: string
   name: string
   kind: 'fiat' | 'stablecoin' | 'crypto'
   /** Scale of the ledger's minor units: whatever the network with the finest units can pay out. */
   decimals: number
-  /** Issued by the platform: one to one with USD, so that a withdrawal may debit USD (`balance_asset`, spec 4.1). */
+  /**
+   * Issued by the platform: one to one with USD, so that a withdrawal may debit USD (`balance_asset`; API behaviour,
+   * Crypto withdrawals).
+   */
   platformStablecoin: boolean
   /** Reference price in the sandbox, where market history has none. */
   sandboxPriceUsd?: string
   networks: Readonly<Partial<Record<CryptoNetwork, AssetOnNetwork>>>
 }
 
-/** Every asset: both sides of every market of the spec (4.6), the platform's stablecoins and the gas assets. */
+/**
+ * Every asset: both sides of every market (API behaviour, Market history), the platform's stablecoins and the gas
+ * assets.
+ */
 export const ASSETS: readonly Asset[] = [
   fiat('USD', 'US dollar', '1'),
   fiat('EUR', 'Euro', '1.15'),
@@ -178,7 +184,7 @@ export const ASSETS: readonly Asset[] = [
 // A Map, not an object: no symbol may find a property that every object has.
 const ASSET_BY_SYMBOL: ReadonlyMap<string, Asset> = new Map(ASSETS.map((asset) => [asset.symbol, asset]))
 
-/** The asset of this symbol, as written in requests (spec 4.1); undefined when there is none. */
+/** The asset of this symbol, as written in requests (API behaviour, Crypto withdrawals); undefined when there is none. */
 export function findAsset(symbol: string): Asset | undefined {
   return ASSET_BY_SYMBOL.get(symbol)
 }

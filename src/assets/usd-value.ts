@@ -8,7 +8,10 @@ export type UsdPrices = ReadonlyMap<string, bigint>
 export const PRICE_DECIMALS = 18
 const CENT_DECIMALS = 2
 
-/** USD value of an amount in minor units, in cents rounded down (spec 2.1); undefined where there is no price. */
+/**
+ * USD value of an amount in minor units, in cents rounded down (API behaviour, Transfers); undefined where there is no
+ * price.
+ */
 export function notionalUsd(minor: bigint, asset: Asset, prices: UsdPrices): string | undefined {
   const price = prices.get(asset.symbol)
   if (price === undefined) return undefined

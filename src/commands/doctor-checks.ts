@@ -102,15 +102,15 @@ export async function examine(settings: Settings, version: string): Promise<Find
       await look('worker', 'bursar serve', () => worker(db, settings))
       await look('freezes', 'bursar migrate', () => frozen(db))
     }
-    await look('keys', 'mend BURSAR_MASTER_KEY_FILE (docs/backup.md)', () =>
+    await look('keys', 'mend BURSAR_MASTER_KEY_FILE (docs/guides/backup.md)', () =>
       keys(settings, answers ? db : undefined),
     )
-    await look('networks', 'mend the file that BURSAR_NETWORKS_FILE names (docs/networks.md)', () =>
+    await look('networks', 'mend the file that BURSAR_NETWORKS_FILE names (docs/guides/networks.md)', () =>
       networks(settings, answers ? db : undefined),
     )
     await look(
       'bank',
-      'mend the file that BURSAR_BANK_FILE names (docs/live-without-a-bank-interface.md)',
+      'mend the file that BURSAR_BANK_FILE names (docs/guides/live-without-a-bank-interface.md)',
       () => bank(settings, answers ? db : undefined),
     )
   } finally {
@@ -249,7 +249,7 @@ async function keys(settings: Settings, db: Database | undefined): Promise<Verdi
     if (status === 'RETIRED' || (master_key_id !== null && masterKeys.find(master_key_id) !== undefined))
       continue
     const says = `signing key ${id} is encrypted with master key ${master_key_id ?? 'unknown'}, which is not given`
-    found.push(failed(says, 'give that one too, on a line below the current one (docs/backup.md)'))
+    found.push(failed(says, 'give that one too, on a line below the current one (docs/guides/backup.md)'))
   }
   return found
 }
@@ -259,7 +259,10 @@ function user({ mode }: Settings): Verdict {
   const isRoot = process.getuid?.() === 0
   if (!isRoot) return ok('not root')
   if (mode === 'sandbox') return ok('root: fine for a sandbox, and a WARN in live mode')
-  return warn('this process runs as root', 'run bursar serve as an ordinary user (docs/container.md does)')
+  return warn(
+    'this process runs as root',
+    'run bursar serve as an ordinary user (docs/guides/container.md does)',
+  )
 }
 
 /** Whether clients have scopes of operations that the mode does not have. */
@@ -347,7 +350,7 @@ async function networks(settings: Settings, db: Database | undefined): Promise<V
       ? ok('all are simulated')
       : warn(
           'none is configured: withdrawals are refused',
-          'name them in BURSAR_NETWORKS_FILE (docs/networks.md)',
+          'name them in BURSAR_NETWORKS_FILE (docs/guides/networks.md)',
         )
   if (db === undefined) {
     JSON.parse(await readFile(networksFile, 'utf8'))
@@ -373,14 +376,14 @@ async function unsafeNetworks(opened: Awaited<ReturnType<typeof openNetworks>>):
       found.push(
         warn(
           `${name}: deposits are believed of one node`,
-          'name a second one in verify_rpc_url (docs/networks.md)',
+          'name a second one in verify_rpc_url (docs/guides/networks.md)',
         ),
       )
     if (nodes.length > 1 && new Set(nodes.map(({ host }) => host)).size === 1)
       found.push(
         warn(
           `${name}: verify_rpc_url is at the host of rpc_url: one that lies does so twice`,
-          'name a node of another operator in verify_rpc_url (docs/networks.md)',
+          'name a node of another operator in verify_rpc_url (docs/guides/networks.md)',
         ),
       )
     for (const { field, protocol, hostname } of nodes)
@@ -398,14 +401,14 @@ async function unsafeNetworks(opened: Awaited<ReturnType<typeof openNetworks>>):
       found.push(
         warn(
           `${name}: every deposit of ${withoutMinimum.join(', ')} is credited, also one that costs more than it brings`,
-          'leave minimum_deposit out, or above 0 (docs/networks.md)',
+          'leave minimum_deposit out, or above 0 (docs/guides/networks.md)',
         ),
       )
     if (outOfReach.length > 0)
       found.push(
         warn(
           `${name}: limits are set so high that they stop nothing: ${outOfReach.join('; ')}`,
-          'lower them, or leave them out (docs/networks.md)',
+          'lower them, or leave them out (docs/guides/networks.md)',
         ),
       )
   }
@@ -445,11 +448,11 @@ function keysToLeaveOut(
       worker
         ? warn(
             `${what}, and serves requests at ${host}`,
-            'serve them by processes with BURSAR_WORKER=false and no keys, and let the worker listen on 127.0.0.1 (docs/networks.md)',
+            'serve them by processes with BURSAR_WORKER=false and no keys, and let the worker listen on 127.0.0.1 (docs/guides/networks.md)',
           )
         : warn(
             `${what}, and no worker`,
-            'give it hot_wallet_address and a public deposit_key instead (docs/networks.md)',
+            'give it hot_wallet_address and a public deposit_key instead (docs/guides/networks.md)',
           ),
     ]
   })
@@ -484,7 +487,7 @@ function transport(settings: Settings): Verdict[] {
   ]
 }
 
-/** Settings of a live deployment that leave it open to who wants to keep others out (docs/operating.md, "Limits"). */
+/** Settings of a live deployment that leave it open to who wants to keep others out (docs/guides/operating.md, "Limits"). */
 function limits(settings: Settings): Verdict[] {
   const { rateLimitPerSecond, docs, baseUrl, trustedProxies } = settings
   const found: Verdict[] = []

@@ -3,7 +3,7 @@ import { Free, Text } from './fields.ts'
 
 const Line = Text(200, 'Text.')
 
-/** A postal address (spec 2.7). Other members are kept. */
+/** A postal address (API behaviour, Fiat accounts). Other members are kept. */
 export const Address = Type.Object(
   {
     country: Type.Optional(Line),
@@ -17,8 +17,8 @@ export const Address = Type.Object(
 )
 
 /**
- * Where a wire goes to or comes from (spec 2.7). Its members are typed and optional: the spec requires none. Other
- * members are kept, 8 KiB at most in all.
+ * Where a wire goes to or comes from (API behaviour, Fiat accounts). Its members are typed and optional: the contract
+ * requires none. Other members are kept, 8 KiB at most in all.
  */
 export const Wire = Type.Object(
   {

@@ -14,7 +14,7 @@ export const Uuid = (description: string) =>
     examples: ['0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f'],
   })
 
-/** A decimal string (spec 2.1). 40 characters hold 21 digits and the 18 decimals of the finest asset. */
+/** A decimal string (API behaviour, Transfers). 40 characters hold 21 digits and the 18 decimals of the finest asset. */
 export const AMOUNT_LENGTH_MAX = 40
 export const Amount = (description: string) =>
   Type.String({ maxLength: AMOUNT_LENGTH_MAX, pattern: AMOUNT_PATTERN, description, examples: ['25.5'] })
@@ -29,7 +29,7 @@ export const AssetSymbol = Type.String({
 
 export const Network = Type.Enum([...CRYPTO_NETWORKS], {
   type: 'string',
-  description: 'Blockchain network (spec 2.2).',
+  description: 'Blockchain network.',
   examples: ['ETHEREUM'],
 })
 
@@ -46,7 +46,7 @@ export const RefId = Type.String({
 export const Text = (maxLength: number, description: string, minLength = 0) =>
   Type.String({ minLength, maxLength, description })
 
-/** Client metadata: at most 6 pairs, keys and values of at most 100 characters (spec, section 8). */
+/** Client metadata: at most 6 pairs, keys and values of at most 100 characters (API behaviour, Conventions). */
 export const Metadata = Type.Unsafe<Record<string, string>>({
   type: 'object',
   // Not `Type.Record`: its pattern for keys, '^.*$', misses those with a line break in them.

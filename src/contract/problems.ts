@@ -1,5 +1,5 @@
 /**
- * Every problem this service answers, once (RFC 9457, design "Errors"). Typed problems have a slug, which is the
+ * Every problem this service answers, once (RFC 9457; API behaviour, Errors). Typed problems have a slug, which is the
  * last part of their `type` URI and of the page that explains them. Nothing else knows about status codes.
  */
 export interface ProblemKind {

@@ -1,4 +1,4 @@
-/** Every token scope there is: the names in spec section 5 and design section 6, and no others. */
+/** Every token scope there is: those of docs/reference/operations.md, and no others. */
 export const SCOPES = [
   'transfer:write_crypto_withdrawal',
   'orchestration:read_orchestration',

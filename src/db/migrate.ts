@@ -28,7 +28,7 @@ export async function migrate(owner: Database, serviceRole: string, steps: DataS
       const { role, others } = rows[0]
       throw new Error(
         `the tables belong to the database role ${others}, not to ${role}: as a superuser, in this database, ` +
-          `"reassign owned by ${others} to ${role}" hands them over (docs/database-roles.md)`,
+          `"reassign owned by ${others} to ${role}" hands them over (docs/guides/database-roles.md)`,
       )
     }
     const postgrator = new Postgrator({

@@ -249,7 +249,7 @@ export interface RoleFault {
   advice: string
 }
 
-const TWO_ROLES = 'let another role own the schema (docs/database-roles.md)'
+const TWO_ROLES = 'let another role own the schema (docs/guides/database-roles.md)'
 const UNGUARDED = 'nothing keeps it from changing ledger entries'
 
 /**
@@ -293,7 +293,7 @@ export async function faultsOfRole(db: Queryable): Promise<RoleFault[]> {
   const found = await differences(db, role)
   const missing = found.flatMap((one) => one.missing)
   const granted = found.flatMap((one) => one.excess)
-  const migrate = 'bursar migrate as the role that owns the schema (docs/database-roles.md)'
+  const migrate = 'bursar migrate as the role that owns the schema (docs/guides/database-roles.md)'
   return [
     ...creator,
     ...(may.makes_objects ? [excess('may make tables or schemas', migrate)] : []),

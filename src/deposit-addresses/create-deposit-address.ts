@@ -4,7 +4,10 @@ import { Metadata, Network, RefId, Uuid } from '../contract/fields.ts'
 import { operation } from '../operation.ts'
 import { ConversionTarget, DepositAddress, insertDepositAddress } from '../records/deposit-address.ts'
 
-/** Creates a deposit address (design section 6): what is sent to it over its network is credited to the profile. */
+/**
+ * Creates a deposit address (API behaviour, Deposit addresses): what is sent to it over its network is credited to the
+ * profile.
+ */
 export const createDepositAddress = operation({
   method: 'POST',
   url: '/v2/transfer/deposit-addresses',

@@ -10,7 +10,7 @@ import {
   type DepositAddressRow,
 } from '../records/deposit-address.ts'
 
-/** Lists the customer's deposit addresses, by creation time (design sections 5 and 6). */
+/** Lists the customer's deposit addresses, by creation time (API behaviour, Deposit addresses). */
 export const listDepositAddresses = operation({
   method: 'GET',
   url: '/v2/transfer/deposit-addresses',

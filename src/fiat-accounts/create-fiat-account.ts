@@ -11,7 +11,10 @@ import {
   insertFiatAccount,
 } from '../records/fiat-account.ts'
 
-/** Registers a bank account that fiat withdrawals can go to (design section 6). The sandbox's bank decides at once. */
+/**
+ * Registers a bank account that fiat withdrawals can go to (API behaviour, Fiat accounts). The sandbox's bank decides
+ * at once.
+ */
 export const createFiatAccount = operation({
   method: 'POST',
   url: '/v2/transfer/fiat-accounts',

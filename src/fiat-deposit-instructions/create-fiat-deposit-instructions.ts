@@ -23,7 +23,10 @@ const CreateFiatDepositInstructionsBody = Type.Object(
   { additionalProperties: false },
 )
 
-/** Creates deposit instructions (design section 6); their memo_id attributes a wire to the profile. */
+/**
+ * Creates deposit instructions (API behaviour, Fiat deposit instructions); their memo_id attributes a wire to the
+ * profile.
+ */
 export const createFiatDepositInstructions = operation({
   method: 'POST',
   url: '/v2/transfer/fiat-deposit-instructions',

@@ -11,7 +11,7 @@ import {
   type InstructionsRow,
 } from '../records/fiat-deposit-instructions.ts'
 
-/** Lists the customer's deposit instructions, by creation time (design sections 5 and 6). */
+/** Lists the customer's deposit instructions, by creation time (API behaviour, Fiat deposit instructions). */
 export const listFiatDepositInstructions = operation({
   method: 'GET',
   url: '/v2/transfer/fiat-deposit-instructions',

@@ -47,8 +47,8 @@ export interface Standing {
 export type Authenticate = (request: FastifyRequest) => Promise<void> | undefined
 
 /**
- * Asks for a bearer token with one of these scopes (spec section 5, RFC 6750). A process checks a token's signature once a
- * minute, its expiry and whether its key is still good each time.
+ * Asks for a bearer token with one of these scopes (API behaviour, Access tokens; RFC 6750). A process checks a token's
+ * signature once a minute, its expiry and whether its key is still good each time.
  */
 export function authenticator(
   tokens: {

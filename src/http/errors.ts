@@ -9,7 +9,7 @@ import { describeSchemaError } from './validation.ts'
 
 const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE'] as const
 
-/** Turns whatever goes wrong into a problem (design section 5, "Errors"), and serves the pages of the typed ones. */
+/** Turns whatever goes wrong into a problem (API behaviour, Errors), and serves the pages of the typed ones. */
 export function errorRoutes(
   app: FastifyInstance,
   { baseUrl, docs }: { baseUrl: string; docs: boolean },

@@ -6,7 +6,7 @@ import { firstIdAt, UUID } from '../db/ids.ts'
 import { Timestamp } from '../contract/fields.ts'
 import { problem } from '../contract/problems.ts'
 
-/** Lists (design section 5, "Lists"): filters on time, keyset pages, cursors tied to their filters. */
+/** Lists (API behaviour, Lists): filters on time, keyset pages, cursors tied to their filters. */
 
 export const PAGE_SIZE_DEFAULT = 100
 export const PAGE_SIZE_MAX = 1000

@@ -23,7 +23,7 @@ export interface Guards {
   standing: Standing
 }
 
-/** Mounts an operation: bearer token, scope, schema, `run` (design section 2, "Data flows one way"). */
+/** Mounts an operation: bearer token, scope, schema, `run` (ARCHITECTURE, "How a request flows"). */
 export function mount(
   app: FastifyInstance,
   { requireScope, requests, lists, standing }: Guards,

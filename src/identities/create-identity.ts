@@ -25,7 +25,7 @@ const CreateIdentityBody = Type.Object(
   { additionalProperties: false },
 )
 
-/** Creates an identity (design section 6), PENDING until its verification comes to something. */
+/** Creates an identity (API behaviour, Identities), PENDING until its verification comes to something. */
 export const createIdentity = operation({
   method: 'POST',
   url: '/v2/identity/identities',

@@ -4,7 +4,7 @@ import { Uuid } from '../contract/fields.ts'
 import { operation } from '../operation.ts'
 import { Identity, identityToWire, requireIdentity } from './identity.ts'
 
-/** Reads one identity by id (design section 6). */
+/** Reads one identity by id (API behaviour, Identities). */
 export const getIdentity = operation({
   method: 'GET',
   url: '/v2/identity/identities/:id',

@@ -35,7 +35,7 @@ export const SummaryStatus = Type.Enum([...STATUSES], {
   description: 'DISABLED by either flag, else the status.',
 })
 
-/** A person or an institution that accounts belong to (design section 6). */
+/** A person or an institution that accounts belong to (API behaviour, Identities). */
 export const Identity = Type.Object(
   {
     id: Uuid('Identity id.'),

@@ -5,7 +5,7 @@ import { operation } from '../operation.ts'
 import { identitySummary, STATUSES, type Status } from '../records/holders.ts'
 import { Identity, IDENTITY_COLUMNS, identityToWire, SummaryStatus } from './identity.ts'
 
-/** Lists the customer's identities, by creation time (design sections 5 and 6). */
+/** Lists the customer's identities, by creation time (API behaviour, Identities). */
 export const listIdentities = operation({
   method: 'GET',
   url: '/v2/identity/identities',

@@ -5,7 +5,7 @@ import { operation } from '../operation.ts'
 import { problem } from '../contract/problems.ts'
 import { Identity, IDENTITY_COLUMNS, identityToWire, type IdentityRow } from './identity.ts'
 
-/** Sets what an identity's verification came to, and its flags (design section 6). Any status may follow any. */
+/** Sets what an identity's verification came to, and its flags (API behaviour, Sandbox). Any status may follow any. */
 export const setIdentitySandboxStatus = operation({
   method: 'PUT',
   url: '/v2/identity/identities/:id/sandbox-status',

@@ -3,8 +3,8 @@ import type { Status } from '../records/holders.ts'
 import { identityToWire, requireIdentity, type Identity } from './identity.ts'
 
 /**
- * Sets what an identity's verification came to, or the administrator's flag, whosever it is (contract-wide statuses, spec
- * 2.5); what is not given stays. Setting what is set already changes nothing. Gives the identity as it is now, or undefined
+ * Sets what an identity's verification came to, or the administrator's flag, whosever it is (API behaviour, Accounts);
+ * what is not given stays. Setting what is set already changes nothing. Gives the identity as it is now, or undefined
  * when there is none.
  */
 export async function setIdentityStatus(

@@ -55,7 +55,7 @@ export async function openMasterKeys(settings: Settings): Promise<MasterKeys> {
   if (settings.mode === 'live')
     throw new SettingsError(
       `BURSAR_MASTER_KEY_FILE: live mode needs a master key of ${KEY_BYTES} bytes. Make one with ${HOW_TO_MAKE_ONE}, ` +
-        'and keep a copy of it apart from the backups of the database (docs/backup.md)',
+        'and keep a copy of it apart from the backups of the database (docs/guides/backup.md)',
     )
   const path = masterKeyFile(settings.dataDir)
   await generate(path).catch(blame('BURSAR_DATA_DIR'))

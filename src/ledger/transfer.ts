@@ -32,7 +32,7 @@ export const TransferStatus = Type.Enum(['PENDING', 'COMPLETED', 'FAILED'], {
   type: 'string',
   description: 'Status.',
 })
-/** The record of a money movement (spec 2.1). */
+/** The record of a money movement (API behaviour, Transfers). */
 export const Transfer = Type.Object(
   {
     id: Uuid('Transfer id.'),

@@ -14,8 +14,8 @@ export type Increment =
   | 'FOUR_WEEKS'
 
 /**
- * The length of each increment in minutes (spec 4.6), finest first. Each holds a whole number of the one before it,
- * so that roll-ups are made of roll-ups.
+ * The length of each increment in minutes (API behaviour, Market history), finest first. Each holds a whole number of
+ * the one before it, so that roll-ups are made of roll-ups.
  */
 export const INCREMENT_MINUTES: Readonly<Record<Increment, number>> = {
   ONE_MINUTE: 1,

@@ -77,7 +77,10 @@ const PricePoint = Type.Object(
   { $id: 'HistoricalPrice' },
 )
 
-/** List Historical Prices (spec 4.6), oldest first. Only increments that have ended, and are known to their end, are there. */
+/**
+ * List Historical Prices (API behaviour, Market history), oldest first. Only increments that have ended, and are known
+ * to their end, are there.
+ */
 export const listHistoricalPrices = operation({
   method: 'GET',
   url: '/v2/markets/:market/historical-prices',
@@ -153,7 +156,10 @@ const EARLIEST = startOf(0, FOUR_WEEKS)
 /** In the year 5772: no minute is later, and a four-week span from there is still an `integer`. */
 const MINUTE_MAX = 2_000_000_000
 
-/** The bounds are inclusive, and exclusive when `increment` is given (spec 4.6). Throws when they are contradictory. */
+/**
+ * The bounds are inclusive, and exclusive when `increment` is given (API behaviour, Market history). Throws when they
+ * are contradictory.
+ */
 function rangeOf({ increment, 'range.begin': begin, 'range.end': end }: Query): MinuteRange {
   const exclusive = increment !== undefined
   const first = begin === undefined ? undefined : microsOf(begin, 'range.begin')

@@ -11,7 +11,7 @@ beforeAll(async () => {
 })
 afterAll(() => service.close())
 
-test('the table holds the markets of the spec, in its order', async () => {
+test('the table holds the markets of the API, in its order', async () => {
   const { rows } = await service.db.query<{ id: number; market: string }>('select id, market from markets')
   expect(rows.sort((a, b) => a.id - b.id)).toEqual(MARKETS.map((market) => ({ id: idOf(market), market })))
   for (const market of MARKETS) {

@@ -23,7 +23,7 @@ const MarketRecord = Type.Object(
   { $id: 'Market' },
 )
 
-/** Lists the markets (design section 6), in the order of the spec, with the span of what is known of each. */
+/** Lists the markets (API behaviour, Market history), in the API's order, with the span of what is known of each. */
 export const listMarkets = operation({
   method: 'GET',
   url: '/v2/markets',

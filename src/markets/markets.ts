@@ -1,4 +1,7 @@
-/** The markets of the API (spec 4.6), in its order. The table `markets` holds the same, with an id for each. */
+/**
+ * The markets of the API (API behaviour, Market history), in its order. The table `markets` holds the same, with an id
+ * for each.
+ */
 export const MARKETS = [
   'ETHEUR',
   'ETHUSD',
@@ -50,5 +53,5 @@ export const assetsOf = (market: Market) => ({
   quote_asset: market.slice(-QUOTE_LENGTH),
 })
 
-/** The id that a market has in the tables: its place in the spec. */
+/** The id that a market has in the tables: its place in this list. */
 export const idOf = (market: Market) => MARKETS.indexOf(market) + 1

@@ -39,7 +39,7 @@ export interface Measured {
   logLinesDropped: () => number
 }
 
-/** The metrics of this process, for Prometheus (docs/operating.md). */
+/** The metrics of this process, for Prometheus (docs/guides/operating.md). */
 export class Metrics {
   readonly registry = new Registry()
   readonly request: RequestMeter

@@ -95,7 +95,7 @@ export const decimalsOfRoute = ({ asset, carried }: Route): number =>
 
 /**
  * Checks what needs no records, in the contract's order: amount or total, asset, network, address, precision.
- * Throws as `routeOf` does, bad-request or exceed-precision. Spec 4.1 and section 7.
+ * Throws as `routeOf` does, bad-request or exceed-precision (API behaviour, Order of checks).
  */
 export function termsOf(request: WithdrawalRequest, context: Destinations): Terms {
   const { field, asked } = amountOrTotal(request)
@@ -108,7 +108,10 @@ export function termsOf(request: WithdrawalRequest, context: Destinations): Term
   return { ...route, asked: { field, minor: parseAmount(asked, asset.decimals)! } }
 }
 
-/** Which of the two a withdrawal was asked with. Throws bad-request unless it is exactly one (spec 4.1). */
+/**
+ * Which of the two a withdrawal was asked with. Throws bad-request unless it is exactly one (API behaviour, Crypto
+ * withdrawals).
+ */
 export function amountOrTotal({
   amount,
   total,
@@ -173,7 +176,7 @@ interface Accepted {
   prices: UsdPrices
 }
 
-/** The record and entries: profile -total, in flight +amount, fees +fee (design section 4). */
+/** The record and entries: profile -total, in flight +amount, fees +fee (ARCHITECTURE, "Life of a withdrawal"). */
 export function cryptoWithdrawal(
   customerId: string,
   asked: Asked,

@@ -58,9 +58,9 @@ export interface DepositPlace {
 export const HOPS_MAX = 3
 
 /**
- * Credits a deposit (spec 2.1): COMPLETED at once. Where an orchestration rule waits for it, at its own place or on
- * the profile, the orchestration starts in the same transaction, and the two know each other: by source_transfer, and
- * by the transfer's group_id.
+ * Credits a deposit (API behaviour, Transfers): COMPLETED at once. Where an orchestration rule waits for it, at its own
+ * place or on the profile, the orchestration starts in the same transaction, and the two know each other: by
+ * source_transfer, and by the transfer's group_id.
  */
 export function deposit(customerId: string, arrived: Deposit): Movement {
   const { profile_id, place } = arrived

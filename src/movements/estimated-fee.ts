@@ -23,7 +23,7 @@ import {
 } from '../networks/network.ts'
 import { DestinationRefused, NodeFailure } from '../networks/node-failure.ts'
 
-/** What is paid from USD is whole cents (spec 4.1, balance_asset). */
+/** What is paid from USD is whole cents (API behaviour, Crypto withdrawals). */
 const CENT_DECIMALS = 2
 
 /** How long an estimate for a destination serves the withdrawals to it. Base fees change by an eighth each block. */

@@ -18,8 +18,8 @@ type Asked = Partial<
 }
 
 /**
- * Moves money from profile to profile (design section 6): a debit and a credit, COMPLETED at once, with one group_id.
- * Each sums to zero with the platform's account between them. A conversion is the debit's.
+ * Moves money from profile to profile (API behaviour, Internal transfers): a debit and a credit, COMPLETED at once,
+ * with one group_id. Each sums to zero with the platform's account between them. A conversion is the debit's.
  */
 export function internalTransfer(
   customerId: string,

@@ -79,7 +79,7 @@ export function requireDestination(
 }
 
 /**
- * The destination transfer of an orchestration (design section 5): a crypto withdrawal, a wire or an internal
+ * The destination transfer of an orchestration (API behaviour, Orchestrations): a crypto withdrawal, a wire or an internal
  * transfer, which converts what it debits. Throws as a withdrawal does for what is refused without a record.
  * `remainder` says what happens to what source or destination has no decimals for: it rejects the order, or the profile
  * keeps it.

@@ -61,7 +61,7 @@ const FORMATS: Readonly<Record<CryptoNetwork, AddressFormat>> = {
 }
 
 /**
- * Canonical form of a destination address on a network (spec 4.1, `destination_address`), or undefined when it is
+ * Canonical form of a destination address on a network (API behaviour, Crypto withdrawals), or undefined when it is
  * not one there. Checksums are verified; never throws. Addresses of test networks are accepted only where allowed
  * (sandbox mode); on EVM networks, Solana and Stellar they look the same as any other.
  */

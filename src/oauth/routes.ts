@@ -17,8 +17,7 @@ export interface OAuthOptions {
 }
 
 /**
- * The token endpoint, the keys (RFC 7517) and the metadata (RFC 8414). Spec section 5; the addresses and formats
- * are design section 5.
+ * The token endpoint, the keys (RFC 7517) and the metadata (RFC 8414). API behaviour, Access tokens.
  */
 export async function oauthRoutes(
   app: FastifyInstance,

@@ -41,7 +41,10 @@ const CreateOrchestrationRuleBody = Type.Object(
 )
 type Body = Static<typeof CreateOrchestrationRuleBody>
 
-/** Creates a rule (design section 6): a deposit at its source starts an orchestration to its destination. */
+/**
+ * Creates a rule (API behaviour, Orchestration rules): a deposit at its source starts an orchestration to its
+ * destination.
+ */
 export const createOrchestrationRule = operation({
   method: 'POST',
   url: '/v2/orchestration/rules',

@@ -31,7 +31,7 @@ const CreateOrchestrationBody = Type.Object(
 )
 
 /**
- * Starts an orchestration from a profile (design section 6). Its destination transfer is made in the same
+ * Starts an orchestration from a profile (API behaviour, Orchestrations). Its destination transfer is made in the same
  * transaction, so that what cannot be paid is refused here and not later.
  */
 export const createOrchestration = operation({

@@ -6,8 +6,8 @@ import { problem } from '../contract/problems.ts'
 import { OrchestrationRule, RULE_COLUMNS, ruleToWire, type RuleRow } from '../records/orchestration-rule.ts'
 
 /**
- * Deletes a rule (design section 6): later deposits stay on the profile, what it has started goes on. The record
- * stays, DELETED; deleting it again changes nothing.
+ * Deletes a rule (API behaviour, Orchestration rules): later deposits stay on the profile, what it has started goes on.
+ * The record stays, DELETED; deleting it again changes nothing.
  */
 export const deleteOrchestrationRule = operation({
   method: 'DELETE',

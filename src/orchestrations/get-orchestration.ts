@@ -10,7 +10,7 @@ import {
   type OrchestrationRow,
 } from '../records/orchestration.ts'
 
-/** Reads one orchestration by id (design section 6). */
+/** Reads one orchestration by id (API behaviour, Orchestrations). */
 export const getOrchestration = operation({
   method: 'GET',
   url: '/v2/orchestration/orchestrations/:id',

@@ -4,7 +4,7 @@ import { listByCreation, listReply, pageParameters, timeBounds, uuidsOf } from '
 import { operation } from '../operation.ts'
 import { OrchestrationRule, RULE_COLUMNS, ruleToWire } from '../records/orchestration-rule.ts'
 
-/** Lists the customer's rules, deleted ones too, by creation time (design sections 5 and 6). */
+/** Lists the customer's rules, deleted ones too, by creation time (API behaviour, Orchestration rules). */
 export const listOrchestrationRules = operation({
   method: 'GET',
   url: '/v2/orchestration/rules',

@@ -36,7 +36,7 @@ const ListOrchestrationsQuery = Type.Object(
 )
 type Query = Static<typeof ListOrchestrationsQuery>
 
-/** List Orchestrations (spec 4.2), by creation time. */
+/** List Orchestrations (API behaviour, Orchestrations), by creation time. */
 export const listOrchestrations = operation({
   method: 'GET',
   url: '/v2/orchestration/orchestrations',

@@ -31,7 +31,7 @@ interface Claimed {
 type PayoutContext = Pick<Context, 'networks' | 'settings'> & { macs?: WithdrawalMacs | undefined }
 
 /**
- * Takes every orchestration that a deposit started on to its destination transfer (design section 5), with its
+ * Takes every orchestration that a deposit started on to its destination transfer (API behaviour, Orchestrations), with its
  * conversion, or to FAILED with the money left on the profile. One transaction holds the orchestrations, posts and
  * records, so that any number of workers share the work and a crash leaves all or nothing of it. What a destination
  * transfer comes to ends its orchestration in the transaction that ends the transfer (settle-withdrawals.ts).

@@ -9,7 +9,7 @@ import {
   type ProfileRow,
 } from '../records/profile.ts'
 
-/** Creates a profile (design section 6). Its nickname is unique among the customer's. */
+/** Creates a profile (API behaviour, Profiles). Its nickname is unique among the customer's. */
 export const createProfile = operation({
   method: 'POST',
   url: '/v2/profiles',

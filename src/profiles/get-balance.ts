@@ -7,7 +7,9 @@ import { problem } from '../contract/problems.ts'
 import { requireProfile } from '../records/profile.ts'
 import { Balance, selectBalances } from './list-balances.ts'
 
-/** Reads a profile's balance of one asset (design section 6); an asset it never held is 0, an unknown one is 404. */
+/**
+ * Reads a profile's balance of one asset (API behaviour, Profiles); an asset it never held is 0, an unknown one is 404.
+ */
 export const getBalance = operation({
   method: 'GET',
   url: '/v2/profiles/:id/balances/:asset',

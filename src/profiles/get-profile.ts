@@ -4,7 +4,7 @@ import { Uuid } from '../contract/fields.ts'
 import { operation } from '../operation.ts'
 import { Profile, profileToWire, requireProfile } from '../records/profile.ts'
 
-/** Reads one profile by id (design section 6). */
+/** Reads one profile by id (API behaviour, Profiles). */
 export const getProfile = operation({
   method: 'GET',
   url: '/v2/profiles/:id',

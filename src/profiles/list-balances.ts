@@ -17,7 +17,7 @@ export const Balance = Type.Object(
   { $id: 'Balance' },
 )
 
-/** Lists a profile's balances (design section 6): every asset it has ever held, by ticker. */
+/** Lists a profile's balances (API behaviour, Profiles): every asset it has ever held, by ticker. */
 export const listBalances = operation({
   method: 'GET',
   url: '/v2/profiles/:id/balances',

@@ -4,7 +4,7 @@ import { listByCreation, listReply, pageParameters, timeBounds, uuidsOf } from '
 import { operation } from '../operation.ts'
 import { Profile, PROFILE_COLUMNS, profileToWire } from '../records/profile.ts'
 
-/** Lists the customer's profiles, by creation time (design sections 5 and 6). */
+/** Lists the customer's profiles, by creation time (API behaviour, Profiles). */
 export const listProfiles = operation({
   method: 'GET',
   url: '/v2/profiles',

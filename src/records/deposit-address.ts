@@ -16,7 +16,7 @@ export const ConversionTarget = Type.Enum(['NO_CONVERSION', 'USD'], {
   description: 'What a deposit of a platform-issued stablecoin is credited as.',
 })
 
-/** An address that deposits to a profile are sent to (design section 6). */
+/** An address that deposits to a profile are sent to (API behaviour, Deposit addresses). */
 export const DepositAddress = Type.Object(
   {
     id: Uuid('Id of the address.'),

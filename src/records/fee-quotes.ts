@@ -1,7 +1,10 @@
 import type { Queryable } from '../db/database.ts'
 import type { Kind } from './need.ts'
 
-/** A guaranteed fee (design section 6): good until it expires, for one withdrawal of at most the quoted amount. */
+/**
+ * A guaranteed fee (API behaviour, Withdrawal fees): good until it expires, for one withdrawal of at most the quoted
+ * amount.
+ */
 export interface FeeQuote {
   id: string
   asset: string

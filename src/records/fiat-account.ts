@@ -30,7 +30,7 @@ export const FiatNetworkInstructions = Type.Object(
   { additionalProperties: false, description: 'How the bank account is reached.' },
 )
 
-/** A bank account that fiat withdrawals go to (design section 6). */
+/** A bank account that fiat withdrawals go to (API behaviour, Fiat accounts). */
 export const FiatAccount = Type.Object(
   {
     id: Uuid('Id of the fiat account.'),

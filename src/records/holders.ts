@@ -4,7 +4,7 @@ import { problem } from '../contract/problems.ts'
 import { Balances } from '../ledger/balances.ts'
 import { selectProfiles } from './profile.ts'
 
-/** What an identity's verification comes to, and an account's `summary_status` (spec 2.5). */
+/** What an identity's verification comes to, and an account's `summary_status` (API behaviour, Accounts). */
 export const STATUSES = ['PENDING', 'ERROR', 'APPROVED', 'DENIED', 'DISABLED'] as const
 export type Status = (typeof STATUSES)[number]
 
@@ -17,7 +17,10 @@ export interface Flags {
 export const identitySummary = (identity: Flags & { status: Status }): Status =>
   identity.user_disabled || identity.admin_disabled ? 'DISABLED' : identity.status
 
-/** An account's summary_status (spec 2.5): DISABLED by either of its own flags, else its primary identity's. */
+/**
+ * An account's summary_status (API behaviour, Accounts): DISABLED by either of its own flags, else its primary
+ * identity's.
+ */
 export const accountSummary = (account: Flags, identity: Flags & { status: Status }): Status =>
   account.user_disabled || account.admin_disabled ? 'DISABLED' : identitySummary(identity)
 

@@ -78,7 +78,7 @@ export const RuleSource = Type.Object(
 )
 export type RuleSource = Static<typeof RuleSource>
 
-/** What a deposit sets off (design section 6). */
+/** What a deposit sets off (API behaviour, Orchestration rules). */
 export const OrchestrationRule = Type.Object(
   {
     id: Uuid('Rule id.'),
@@ -167,13 +167,13 @@ export const ACTIVE_RULES: Kind<Arrival, OrchestrationRule> = {
   },
 }
 
-/** The source of an orchestration that this rule starts (spec 2.3). */
+/** The source of an orchestration that this rule starts (API behaviour, Orchestrations). */
 export function sourceOf({ source: { crypto, fiat, profile } }: OrchestrationRule): Orchestration['source'] {
   if (fiat === undefined) return { ...(crypto && { crypto }), ...(profile && { profile }) }
   return { fiat: { deposit_instructions_id: fiat.deposit_instructions_id, memo: fiat.memo_id } }
 }
 
-/** A destination as an orchestration's record names it (spec 2.3). */
+/** A destination as an orchestration's record names it (API behaviour, Orchestrations). */
 export function destinationOf({ crypto, fiat, profile }: KnownDestination): Orchestration['destination'] {
   if (fiat === undefined) return { ...(crypto && { crypto }), ...(profile && { profile }) }
   const { fiat_account_id, memo } = fiat

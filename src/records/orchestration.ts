@@ -20,7 +20,7 @@ export const CryptoEnd = Type.Object({
 })
 const ProfileEnd = Type.Object({ profile_id: Uuid('Profile.') })
 
-/** An automated movement from a source to a destination (spec 2.3). */
+/** An automated movement from a source to a destination (API behaviour, Orchestrations). */
 export const Orchestration = Type.Object(
   {
     id: Uuid('Orchestration id.'),

@@ -4,7 +4,7 @@ import { newId, readClock } from '../db/ids.ts'
 import { Text, Uuid } from '../contract/fields.ts'
 import { problem } from '../contract/problems.ts'
 
-/** A profile: what holds balances (design section 6). */
+/** A profile: what holds balances (API behaviour, Profiles). */
 export const Profile = Type.Object(
   {
     id: Uuid('Profile id.'),

@@ -32,7 +32,7 @@ const DepositBody = Type.Object(
   { additionalProperties: false },
 )
 
-/** Deposits to a profile (design section 6): a wire for fiat, else an incoming crypto transaction. */
+/** Deposits to a profile (API behaviour, Sandbox): a wire for fiat, else an incoming crypto transaction. */
 export const depositToProfile = operation({
   method: 'POST',
   url: '/v2/sandbox/profiles/:id/deposit',

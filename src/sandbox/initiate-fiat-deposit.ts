@@ -28,7 +28,10 @@ const InitiateFiatDepositBody = Type.Object(
   { additionalProperties: false },
 )
 
-/** Initiate Sandbox Fiat Deposit (spec 4.4): a wire arrives and the profile that owns its memo is credited. */
+/**
+ * Initiate Sandbox Fiat Deposit (API behaviour, Sandbox): a wire arrives and the profile that owns its memo is
+ * credited.
+ */
 export const initiateFiatDeposit = operation({
   method: 'POST',
   url: '/v2/sandbox/fiat-deposits',

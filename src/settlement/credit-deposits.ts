@@ -35,9 +35,9 @@ export interface DepositRound {
 }
 
 /**
- * Credits what has come in at deposit addresses on the networks that can be read (spec 2.1, crypto deposits), each network by
- * itself: a node that hangs delays no other network. Gives how many deposits it credited. Throws what failed, after all
- * networks have ended.
+ * Credits what has come in at deposit addresses on the networks that can be read (API behaviour, Deposit addresses),
+ * each network by itself: a node that hangs delays no other network. Gives how many deposits it credited. Throws what
+ * failed, after all networks have ended.
  */
 export async function creditDeposits(context: Crediting & Pick<Context, 'networks'>): Promise<number> {
   const rounds = await Promise.allSettled(

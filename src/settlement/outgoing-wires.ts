@@ -14,7 +14,7 @@ import { findWithdrawal, holdWithdrawal, type HeldWithdrawal } from './hold-with
 import { record } from './record-steps.ts'
 import { reviewedAndSigned } from './settle-withdrawals.ts'
 
-/** Wires that a person sends: what waits, who takes it, and what became of it (docs/live-without-a-bank-interface.md). */
+/** Wires that a person sends: what waits, who takes it, and what became of it (docs/guides/live-without-a-bank-interface.md). */
 
 /** Most wires that are listed. */
 export const WIRES_MAX = 1_000

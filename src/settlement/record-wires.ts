@@ -40,9 +40,10 @@ export interface SaidWire {
 }
 
 /**
- * Credits a wire to the profile whose deposit instructions own the memo, as Initiate Sandbox Fiat Deposit does (spec 4.4): it
- * starts the orchestration that waits for it. The bank's reference lets it be credited once. Throws an Error that names the
- * argument that is wrong: an unknown memo, an amount that is none, a reference that is recorded with another amount or memo.
+ * Credits a wire to the profile whose deposit instructions own the memo, as Initiate Sandbox Fiat Deposit does (API
+ * behaviour, Sandbox): it starts the orchestration that waits for it. The bank's reference lets it be credited once.
+ * Throws an Error that names the argument that is wrong: an unknown memo, an amount that is none, a reference that is
+ * recorded with another amount or memo.
  */
 export async function recordWireDeposit(
   { db, ledger }: Recording,

@@ -50,9 +50,9 @@ interface Round {
 }
 
 /**
- * Takes every withdrawal, crypto or wire, that is due one step on (design section 4): reviewed, signed and kept, broadcast,
- * confirmed or refused. Any number of workers share the work; what a crash undoes is done again with the same signed bytes.
- * Those of a network that is not among these wait.
+ * Takes every withdrawal, crypto or wire, that is due one step on (ARCHITECTURE, "Life of a withdrawal"): reviewed,
+ * signed and kept, broadcast, confirmed or refused. Any number of workers share the work; what a crash undoes is done
+ * again with the same signed bytes. Those of a network that is not among these wait.
  *
  * Over networks that are simulated in the database, each step is one transaction that holds its withdrawals. A real
  * network's node may take its time, so that no transaction is open while it is asked: withdrawals are leased, and what came of

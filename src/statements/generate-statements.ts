@@ -16,10 +16,10 @@ export interface Generated {
 export type OnStart = (count: number) => (() => void) | undefined
 
 /**
- * Generates the statements of a period (design section 5) for all customers that held the reward asset by its end, or
- * for one. INITIATED, then GENERATED: each is a transaction, so that a crash leaves a statement that the next run
- * finishes; what is GENERATED stays as it is, whoever runs it again. Gives what it generated.
- * Throws when the period has not ended, or no rate was in force in it; what failed, after all else has been done.
+ * Generates the statements of a period (API behaviour, Statements) for all customers that held the reward asset by its
+ * end, or for one. INITIATED, then GENERATED: each is a transaction, so that a crash leaves a statement that the next
+ * run finishes; what is GENERATED stays as it is, whoever runs it again. Gives what it generated. Throws when the
+ * period has not ended, or no rate was in force in it; what failed, after all else has been done.
  */
 export async function generateStatements(
   db: Database,

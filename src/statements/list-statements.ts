@@ -14,7 +14,7 @@ import {
   type StatementRow,
 } from './statement.ts'
 
-/** List Statements (spec 4.3), by period start. */
+/** List Statements (API behaviour, Statements), by period start. */
 export const listStatements = operation({
   method: 'GET',
   url: '/v2/statements',

@@ -40,7 +40,7 @@ export const SECONDS_OF_A_DAY = 86_400n
 const SECONDS_OF_A_YEAR = 365n * SECONDS_OF_A_DAY
 
 /**
- * The reward of a period (design section 5, "Statements"): each day's average balance times its rate, summed, by 365 (in
+ * The reward of a period (API behaviour, Statements): each day's average balance times its rate, summed, by 365 (in
  * leap years too), rounded down once, at the end. So it never exceeds the exact value, nor falls short of it by a unit.
  */
 export function rewardOf(days: Day[]): Derivation {

@@ -12,10 +12,10 @@ export const StatementStatus = Type.Enum(
     'STATEMENT_STATUS_GENERATED',
     'STATEMENT_STATUS_PAID',
   ],
-  { type: 'string', description: 'Status (spec, section 3).' },
+  { type: 'string', description: 'Status.' },
 )
 
-/** A periodic statement of a customer (spec 2.4). */
+/** A periodic statement of a customer (API behaviour, Statements). */
 export const Statement = Type.Object(
   {
     id: Uuid('Statement id.'),

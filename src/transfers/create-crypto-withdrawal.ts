@@ -69,7 +69,10 @@ const CreateCryptoWithdrawalBody = Type.Object(
 )
 type Body = Static<typeof CreateCryptoWithdrawalBody>
 
-/** Create Crypto Withdrawal (spec 4.1): debits the profile by amount plus fee and leaves the rest to the worker. */
+/**
+ * Create Crypto Withdrawal (API behaviour, Crypto withdrawals): debits the profile by amount plus fee and leaves the
+ * rest to the worker.
+ */
 export const createCryptoWithdrawal = operation({
   method: 'POST',
   url: '/v2/transfer/crypto-withdrawals',

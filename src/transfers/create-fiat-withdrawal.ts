@@ -7,7 +7,10 @@ import { FIAT_ACCOUNTS, requirePayable } from '../records/fiat-account.ts'
 import { need } from '../records/need.ts'
 import { Transfer } from '../ledger/transfer.ts'
 
-/** Sends fiat to a bank account by wire (design section 6): debits the profile and leaves the rest to the worker. */
+/**
+ * Sends fiat to a bank account by wire (API behaviour, Fiat withdrawals): debits the profile and leaves the rest to the
+ * worker.
+ */
 export const createFiatWithdrawal = operation({
   method: 'POST',
   url: '/v2/transfer/fiat-withdrawals',

@@ -8,7 +8,10 @@ import { problem } from '../contract/problems.ts'
 import { internalTransfer } from '../movements/internal-transfer.ts'
 import { Transfer } from '../ledger/transfer.ts'
 
-/** Moves money between two profiles (design section 6). Answers the debit; the credit shares its group_id. */
+/**
+ * Moves money between two profiles (API behaviour, Internal transfers). Answers the debit; the credit shares its
+ * group_id.
+ */
 export const createInternalTransfer = operation({
   method: 'POST',
   url: '/v2/transfer/internal',

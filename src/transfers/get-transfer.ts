@@ -4,7 +4,7 @@ import { Uuid } from '../contract/fields.ts'
 import { operation } from '../operation.ts'
 import { readTransfer, Transfer } from '../ledger/transfer.ts'
 
-/** Reads one transfer by id (design section 6). */
+/** Reads one transfer by id (API behaviour, Transfers). */
 export const getTransfer = operation({
   method: 'GET',
   url: '/v2/transfer/transfers/:id',

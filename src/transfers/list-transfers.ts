@@ -53,7 +53,7 @@ const ListTransfersQuery = Type.Object(
 )
 type Query = Static<typeof ListTransfersQuery>
 
-/** Lists the customer's transfers (design sections 5 and 6). */
+/** Lists the customer's transfers (API behaviour, Transfers). */
 export const listTransfers = operation({
   method: 'GET',
   url: '/v2/transfer/transfers',

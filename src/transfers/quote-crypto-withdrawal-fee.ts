@@ -26,8 +26,8 @@ const asked = {
 }
 
 /**
- * Quotes a guaranteed withdrawal fee (design section 6): good for a configured time and one withdrawal. On a real
- * network it is what its node estimates and the network's margin; elsewhere, the schedule's.
+ * Quotes a guaranteed withdrawal fee (API behaviour, Withdrawal fees): good for a configured time and one withdrawal.
+ * On a real network it is what its node estimates and the network's margin; elsewhere, the schedule's.
  */
 export const quoteCryptoWithdrawalFee = operation({
   method: 'POST',

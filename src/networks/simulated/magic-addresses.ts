@@ -2,7 +2,7 @@ import { CRYPTO_NETWORKS, type CryptoNetwork } from '../../assets/catalogue.ts'
 import { addressFromBytes } from '../addresses.ts'
 
 /**
- * What a withdrawal to a magic address runs into on the simulated networks (spec 2.1, `status_details` and
+ * What a withdrawal to a magic address runs into on the simulated networks (API behaviour, Sandbox; `status_details` and
  * `secondary_status`). An outcome's position is part of its addresses: append, never reorder.
  *
  * - INVALID_DESTINATION_ADDRESS, STALE_FEE_QUOTE, MISSING_TRUSTLINE, MAX_RENT_EXCEEDED: FAILED, with these
@@ -47,14 +47,17 @@ for (const network of CRYPTO_NETWORKS) {
 }
 
 /**
- * The address on a network that brings about this outcome in the sandbox (spec 2.1), in the form of the main
+ * The address on a network that brings about this outcome in the sandbox (API behaviour, Sandbox), in the form of the main
  * network; undefined where the outcome does not exist. Real networks know these addresses too, but nobody has a key.
  */
 export function magicAddress(network: CryptoNetwork, outcome: MagicOutcome): string | undefined {
   return ADDRESS_OF.get(`${network} ${outcome}`)
 }
 
-/** The outcome that a canonical address stands for on the simulated networks (spec 2.1), if it is a magic one. */
+/**
+ * The outcome that a canonical address stands for on the simulated networks (API behaviour, Sandbox), if it is a magic
+ * one.
+ */
 export function magicOutcome(network: CryptoNetwork, canonicalAddress: string): MagicOutcome | undefined {
   return OUTCOME_OF.get(`${network} ${canonicalAddress}`)
 }
