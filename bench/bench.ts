@@ -24,9 +24,10 @@ import { measureOrchestrationReads, measureOrchestrationRuns } from './orchestra
 import { measureStatements } from './statements.ts'
 import { measurePrices } from './prices.ts'
 import { measureReads, type ReadFigure } from './reads.ts'
+import { PARTS, runOf, withTables, type Part, type TableRow } from './write-tables.ts'
 
 /**
- * `npm run bench`: the figures of ARCHITECTURE.md, "Speed". One run, one PostgreSQL, durable commits. What is
+ * `npm run bench`: the figures of docs/performance.md. One run, one PostgreSQL, durable commits. What is
  * compared runs in turns, round after round, because the machine is never equally quiet: read the ratios.
  */
 const { values: options } = parseArgs({
@@ -36,7 +37,9 @@ const { values: options } = parseArgs({
     rows: { type: 'string', default: '1000000' },
     /** What a disk takes to make a commit durable beyond this one's own time, in milliseconds. */
     'slower-disk': { type: 'string', default: '0' },
-    only: { type: 'string', default: 'writes,runs,statements,reads,orchestrations,prices' },
+    only: { type: 'string', default: PARTS.join(',') },
+    /** A page to put the tables into: docs/performance.md. */
+    write: { type: 'string' },
   },
 })
 const SECONDS = Number(options.seconds)
@@ -48,6 +51,13 @@ const CALLERS = [1, 32, 256, 1024]
 const PORT = 18_080
 /** Makes the textbook's ref_ids unique over all rounds. */
 let textbookCalls = 0
+/** The tables that were measured, for `--write`. */
+const tables: Partial<Record<Part, TableRow[]>> = {}
+/** Prints a table, and keeps it for `--write`. */
+function show(part: Part, rows: TableRow[]): void {
+  console.table(rows)
+  tables[part] = rows
+}
 
 const dataDir = await mkdtemp(join(tmpdir(), 'bursar-bench-'))
 const postgres = await EmbeddedPostgres.start({ dataDir, log: () => undefined })
@@ -72,19 +82,20 @@ try {
   if (options.only.includes('runs')) {
     report.runs = await measureOrchestrationRuns(db)
     console.log('\nOrchestrations from deposit to COMPLETED, by how many are under way at once')
-    console.table(report.runs)
+    show('runs', report.runs as TableRow[])
   }
   if (options.only.includes('statements')) {
     report.statements = await measureStatements(db, Number(options.rows))
     console.log('\nGenerating the statement of a month, of one customer')
-    console.table(report.statements)
+    show('statements', report.statements as TableRow[])
   }
   if (options.only.includes('orchestrations')) {
     const figures = await withApi(db, (api) => measureOrchestrationReads(db, api, Number(options.rows)))
     report.orchestrations = figures
     console.log('\nList Orchestrations, pages of 100; "times" is p99 against the same at the small size')
     const small = new Map(figures.map(({ what, p99Ms }) => [what, p99Ms] as const).reverse())
-    console.table(
+    show(
+      'orchestrations',
       figures.map((figure) => ({
         ...figure,
         times: Number((figure.p99Ms / small.get(figure.what)!).toFixed(2)),
@@ -106,7 +117,7 @@ try {
     )
     console.log(imported, simulated, disk)
     console.log('\nList Historical Prices; "times" is p99 against looking up as many rows by their keys')
-    console.table(reads)
+    show('prices', reads as unknown as TableRow[])
   }
 } finally {
   await db.end()
@@ -117,6 +128,11 @@ await mkdir(new URL('results/', import.meta.url), { recursive: true })
 const file = new URL(`results/${String(report.at).replaceAll(':', '-')}.json`, import.meta.url)
 await writeFile(file, `${JSON.stringify(report, null, 2)}\n`)
 console.log(`Saved to ${file.pathname}`)
+if (options.write !== undefined) {
+  const run = runOf(String(report.at), `${ROUNDS} rounds of ${SECONDS} s`)
+  await writeFile(options.write, withTables(await readFile(options.write, 'utf8'), tables, run))
+  console.log(`Wrote the tables to ${options.write}`)
+}
 
 /**
  * Makes every flush of the log take so much longer, for all that waits for it, as on a slower disk: this one may be
@@ -333,7 +349,8 @@ function printWrites(rows: Row[], peakMiB: number | undefined): void {
   console.log(
     `\nMedians of ${ROUNDS} rounds of ${SECONDS} s; "times" is against the textbook over ${TEXTBOOK_CONNECTIONS} connections`,
   )
-  console.table(
+  show(
+    'writes',
     rows.map((row) => ({
       what: row.what,
       callers: row.callers,
@@ -349,5 +366,8 @@ function printWrites(rows: Row[], peakMiB: number | undefined): void {
 function printReads(figures: ReadFigure[]): void {
   console.log('\nReads, one request at a time; "times" is against the first page of the small customer')
   const base = figures.find((figure) => figure.what === 'first page')!.p50Ms
-  console.table(figures.map((figure) => ({ ...figure, times: Number((figure.p50Ms / base).toFixed(2)) })))
+  show(
+    'reads',
+    figures.map((figure) => ({ ...figure, times: Number((figure.p50Ms / base).toFixed(2)) })),
+  )
 }

@@ -49,7 +49,7 @@ const SERIALIZATION_FAILURE = '40001'
 const DEADLOCK_DETECTED = '40P01'
 
 /**
- * Posts money movements in groups (design section 3): those of a customer that arrive while a database
+ * Posts money movements in groups (ARCHITECTURE, "Group posting"): those of a customer that arrive while a database
  * transaction is under way are executed together in the next. There is no timer: an idle ledger starts at once,
  * a busy one fills its next batch.
  */

@@ -1,0 +1,47 @@
+import { cpus } from 'node:os'
+
+/** The parts of the benchmark: `--only` names them, and docs/performance.md has a table for each. */
+export const PARTS = ['writes', 'runs', 'statements', 'orchestrations', 'reads', 'prices'] as const
+export type Part = (typeof PARTS)[number]
+
+/** Rows of one table. The columns are the members of the first row; a member that is an object becomes its values. */
+export type TableRow = Record<string, unknown>
+
+/** What a table says of its run, below it. */
+export const runOf = (at: string, rounds: string): string =>
+  `Measured ${at.slice(0, 10)} with Node ${process.version} on ${cpus().length} cores, ${rounds}.`
+
+/**
+ * The page with these tables in the place of its older ones: between `<!-- bench:<part> -->` and `<!-- end -->`. The rest
+ * of the page, and the tables of parts that were not measured, stay. Throws when the page has no place for a table.
+ */
+export function withTables(page: string, tables: Partial<Record<Part, TableRow[]>>, run: string): string {
+  let text = page
+  for (const part of PARTS) {
+    const rows = tables[part]
+    if (rows === undefined) continue
+    const place = new RegExp(`(<!-- bench:${part} -->\\n)[^]*?(<!-- end -->)`)
+    if (!place.test(text)) throw new Error(`the page has no place for the table of ${part}`)
+    text = text.replace(
+      place,
+      (_, begin: string, end: string) => `${begin}\n${markdown(rows)}\n\n${run}\n\n${end}`,
+    )
+  }
+  return text
+}
+
+function markdown(rows: TableRow[]): string {
+  const columns = Object.keys(rows[0] ?? {})
+  const line = (cells: string[]) => `| ${cells.join(' | ')} |`
+  return [
+    line(columns),
+    line(columns.map(() => '---')),
+    ...rows.map((row) => line(columns.map((column) => cell(row[column])))),
+  ].join('\n')
+}
+
+function cell(value: unknown): string {
+  if (typeof value === 'number') return value.toLocaleString('en-US', { maximumFractionDigits: 2 })
+  if (typeof value === 'object' && value !== null) return Object.values(value).map(cell).join(' / ')
+  return String(value ?? '')
+}
