@@ -3,7 +3,7 @@
  * 1. README shows the session that the console prints;
  * 2. the page of operations has each operation of the API document, with its scope, and no other;
  * 3. every magic destination is documented;
- * 4. every relative link leads to a file, and to a heading of it; every file that the code names exists;
+ * 4. every relative link leads to a file, and to a heading of it; every file that documents or code name exists;
  * 5. nothing cites a document that is not in the repository, and every section that is cited exists.
  */
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
@@ -102,6 +102,16 @@ describe('links', () => {
     const text = '# Exit codes\n[a](README.md) [b](gone.md) [c](#exit-codes) [d](#gone) [e](README.md#gone)'
     expect(brokenLinks('ARCHITECTURE.md', text)).toEqual(['gone.md', '#gone', 'README.md#gone'])
   })
+})
+
+test('files and folders that documents name exist', () => {
+  const missing = documents.flatMap((file) =>
+    [...read(file).matchAll(/`((?:src|client|test|bench|examples|ops|migrations)\/[\w./-]*)`/g)]
+      .map(([, named]) => named!)
+      .filter((named) => !existsSync(join(ROOT, named)))
+      .map((named) => `${file}: ${named}`),
+  )
+  expect(missing).toEqual([])
 })
 
 test('documents that code names exist', () => {
