@@ -1,18 +1,13 @@
-import { execFile } from 'node:child_process'
-import { createHash, randomBytes } from 'node:crypto'
-import { existsSync, readFileSync, statSync } from 'node:fs'
+import { createHash } from 'node:crypto'
+import { existsSync, statSync } from 'node:fs'
 import * as fs from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
-import { promisify } from 'node:util'
 
 /** The OS user that initdb and the server run as; only root has to name one. */
 export type OsUser = { name: string; uid: number; gid: number }
 
 /** Where the embedded PostgreSQL lives: `home` holds its data and log, `bin` its programs. */
 export type Placement = { home: string; bin: string; user?: OsUser }
-
-export type Passwords = { superuser: string; bursar: string }
 
 /** The environment of initdb and the server: none of ours leaks in, and messages are in English. */
 export const ENVIRONMENT = { PATH: process.env.PATH, LC_ALL: 'C', TZ: 'UTC' }
@@ -155,118 +150,8 @@ async function openToAll(path: string): Promise<void> {
   if (stat.isDirectory()) for (const name of await fs.readdir(path)) await openToAll(join(path, name))
 }
 
-/** How a process that finds another one at initdb waits for it: about a minute. */
-const INIT_POLL_MS = 50
-const INIT_WAITS_MAX = 1_200
-
-/** Tells this process from all others, also from an earlier one that had the same pid. */
-const SELF = processIdentity(process.pid) ?? String(process.pid)
-
-/**
- * Runs `work` and answers its result, unless another process is at such work: then undefined, try again later.
- *
- * The lock is a symlink that names its holder, and is void when that one has died. Should two processes remove
- * the same void lock at the same moment, what is done under it still holds: a data folder is put in place by one
- * rename, and a second server is refused by PostgreSQL.
- */
-export async function whileAlone<Result>(
-  home: string,
-  work: () => Promise<Result>,
-): Promise<Result | undefined> {
-  const lock = join(home, 'postgres.lock')
-  try {
-    await fs.symlink(SELF, lock)
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
-    const holder = await fs.readlink(lock).catch(() => undefined)
-    if (holder !== undefined && !isRunning(holder)) await fs.rm(lock, { force: true })
-    return undefined
-  }
-  try {
-    return await work()
-  } finally {
-    await fs.rm(lock, { force: true })
-  }
-}
-
-/** Makes the data folder `<home>/postgres` unless it exists; answers its path. */
-export async function initialiseOnce(placement: Placement, log: (message: string) => void): Promise<string> {
-  const data = join(placement.home, 'postgres')
-  for (let wait = 1; !existsSync(data); wait++) {
-    if (wait > INIT_WAITS_MAX) throw new Error(`another process is still busy creating ${data}`)
-    try {
-      await whileAlone(placement.home, async () => {
-        if (!existsSync(data)) await initialise(placement, data, log)
-      })
-    } catch (error) {
-      if (!existsSync(data)) throw error
-    }
-    if (!existsSync(data)) await sleep(INIT_POLL_MS)
-  }
-  return data
-}
-
-/** Runs initdb in a folder beside `data` and renames, so that what has the final name is whole. */
-async function initialise({ home, bin, user }: Placement, data: string, log: (message: string) => void) {
-  const prefix = 'postgres.init-'
-  for (const name of await fs.readdir(home)) {
-    if (!name.startsWith(prefix) || isRunning(name.slice(prefix.length))) continue
-    log(`Removing ${name}, which an interrupted start left in ${home}`)
-    await fs.rm(join(home, name), { recursive: true, force: true, maxRetries: 5 }) // its initdb may still write
-  }
-  log(`Creating a PostgreSQL data folder in ${home}`)
-  const work = join(home, prefix + SELF)
-  const unfinished = join(work, 'postgres')
-  const superuserFile = join(work, 'superuser')
-  const passwords: Passwords = { superuser: newPassword(), bursar: newPassword() }
-  try {
-    await fs.mkdir(work, { mode: 0o700 })
-    if (user) await fs.chown(work, user.uid, user.gid)
-    await writeSecret(superuserFile, passwords.superuser, user)
-    const flags = ['--encoding=UTF8', '--no-locale', '--auth=scram-sha-256', '--no-instructions']
-    await promisify(execFile)(
-      join(bin, 'initdb'),
-      ['-D', unfinished, '-U', 'postgres', `--pwfile=${superuserFile}`, ...flags],
-      { ...runAs(user), env: ENVIRONMENT, cwd: '/' },
-    )
-    await writeSecret(passwordFile(unfinished), JSON.stringify(passwords), user)
-    await fs.rename(unfinished, data)
-    await flush(home)
-  } finally {
-    await fs.rm(work, { recursive: true, force: true })
-  }
-}
-
-/** In the data folder itself, so that the passwords and what they open appear, move and vanish together. */
-export function passwordFile(data: string): string {
-  return join(data, 'bursar-passwords.json')
-}
-
-/** @throws Error when the file of the passwords is not readable. */
-export async function readPasswords(data: string): Promise<Passwords> {
-  try {
-    return JSON.parse(await fs.readFile(passwordFile(data), 'utf8')) as Passwords
-  } catch (cause) {
-    throw new Error(`${passwordFile(data)} is not readable: restore it, the data cannot be used without`, {
-      cause,
-    })
-  }
-}
-
-function newPassword(): string {
-  return randomBytes(24).toString('hex')
-}
-
-async function writeSecret(path: string, content: string, user: OsUser | undefined): Promise<void> {
-  const file = await fs.open(path, 'wx', 0o600)
-  await file.writeFile(content)
-  if (user) await file.chown(user.uid, user.gid)
-  await file.close()
-  await flush(path)
-  await flush(dirname(path))
-}
-
-async function flush(path: string): Promise<void> {
+/** Flushes a file or folder, so that a rename cannot outrun what it moves. */
+export async function flush(path: string): Promise<void> {
   const file = await fs.open(path)
   await file.sync()
   await file.close()
@@ -275,20 +160,4 @@ async function flush(path: string): Promise<void> {
 /** The options that make a child process run as that user. */
 export function runAs(user: OsUser | undefined): { uid?: number; gid?: number } {
   return user ? { uid: user.uid, gid: user.gid } : {}
-}
-
-/** Names a running process; where /proc has it with its start time, so that a successor by pid is another. */
-function processIdentity(pid: number): string | undefined {
-  try {
-    if (process.platform !== 'linux') return process.kill(pid, 0) ? String(pid) : undefined
-    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
-    const startTime = stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19] // field 22 of proc_pid_stat(5)
-    return `${pid}-${startTime}`
-  } catch {
-    return undefined
-  }
-}
-
-function isRunning(identity: string): boolean {
-  return processIdentity(Number.parseInt(identity)) === identity
 }

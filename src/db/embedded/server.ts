@@ -5,8 +5,9 @@ import { dirname, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { Client, DatabaseError } from 'pg'
-import { choosePlacement, findData, initialiseOnce, passwordFile, readPasswords, runAs } from './placement.ts'
-import { ENVIRONMENT, whileAlone, type Passwords, type Placement } from './placement.ts'
+import { initialiseOnce, passwordFile, readPasswords, type Passwords } from './initdb.ts'
+import { whileAlone } from './lock.ts'
+import { choosePlacement, ENVIRONMENT, findData, runAs, type Placement } from './placement.ts'
 
 const POLL_MS = 25
 /** Replaying the log after a crash may take minutes; a server that lives is waited for this long. */
