@@ -474,7 +474,9 @@ describe('waiting for a transfer', () => {
     const waiting = client.waitFor(transfer, { everyMs: 20 })
     await expect
       .poll(async () => {
-        await service.db.query('update broadcasts set due_at = clock_timestamp() where due_at is not null')
+        await service.db.query(
+          'update outgoing_transfers set due_at = clock_timestamp() where due_at is not null',
+        )
         await settleWithdrawals(service.db, service.networks)
         return (await client.get('/v2/transfer/transfers/{id}', { params: { path: transfer } })).status
       })

@@ -87,27 +87,6 @@ create table bank_wires (
   constraint bank_wires_kind CHECK (direction = 'OUT'::text AND kind = 'SENT'::text AND memo_id IS NULL AND returned_transfer_id IS NULL OR direction = 'IN'::text AND kind = 'DEPOSIT'::text AND memo_id IS NOT NULL AND returned_transfer_id IS NULL OR direction = 'IN'::text AND kind = 'RETURN'::text AND memo_id IS NULL AND returned_transfer_id IS NOT NULL)
 );
 
-create table broadcasts (
-  customer_id uuid not null,
-  transfer_id uuid not null,
-  network text not null,
-  state text not null,
-  raw_transaction bytea,
-  crypto_tx_hash text,
-  due_at timestamp with time zone,
-  created_at timestamp with time zone not null,
-  waiting_reason text,
-  waiting_since timestamp with time zone,
-  leased_until timestamp with time zone,
-  crypto_tx_index text,
-  constraint broadcasts_pkey PRIMARY KEY (customer_id, transfer_id),
-  constraint broadcasts_signed CHECK ((state = ANY (ARRAY['HELD'::text, 'DONE'::text])) OR crypto_tx_hash IS NOT NULL),
-  constraint broadcasts_state CHECK (state = ANY (ARRAY['HELD'::text, 'SIGNED'::text, 'BROADCAST'::text, 'DONE'::text]))
-);
-CREATE INDEX broadcasts_crypto_tx_hash ON broadcasts USING btree (network, crypto_tx_hash) WHERE crypto_tx_hash IS NOT NULL;
-CREATE INDEX broadcasts_due ON broadcasts USING btree (customer_id, network, due_at) WHERE due_at IS NOT NULL;
-CREATE INDEX broadcasts_ended ON broadcasts USING btree (network, created_at) WHERE state = 'DONE'::text AND raw_transaction IS NOT NULL AND (network = ANY (ARRAY['ETHEREUM'::text, 'POLYGON_POS'::text, 'BASE'::text, 'ARBITRUM_ONE'::text, 'INK'::text, 'XLAYER'::text]));
-
 create table customer_fee_checks (
   customer_id uuid not null,
   network text not null,
@@ -194,7 +173,7 @@ create table evm_nonces (
   network text not null,
   address text not null,
   next_nonce bigint not null,
-  noted_nonces bigint[] not null default '{}'::bigint[],
+  acknowledged_nonces bigint[] not null default '{}'::bigint[],
   constraint evm_nonces_pkey PRIMARY KEY (network, address)
 );
 
@@ -445,6 +424,27 @@ CREATE INDEX orchestrations_paying ON orchestrations USING btree (customer_id, d
 CREATE INDEX orchestrations_profile ON orchestrations USING btree (customer_id, profile_id, source_asset, destination_asset, status, id);
 CREATE INDEX orchestrations_rule ON orchestrations USING btree (customer_id, orchestration_rule_id, status, id) WHERE orchestration_rule_id IS NOT NULL;
 CREATE INDEX orchestrations_to_pay ON orchestrations USING btree (customer_id, id) WHERE status = 'PROCESSING'::text AND destination_transfer_id IS NULL;
+
+create table outgoing_transfers (
+  customer_id uuid not null,
+  transfer_id uuid not null,
+  network text not null,
+  state text not null,
+  raw_transaction bytea,
+  crypto_tx_hash text,
+  due_at timestamp with time zone,
+  created_at timestamp with time zone not null,
+  waiting_reason text,
+  waiting_since timestamp with time zone,
+  leased_until timestamp with time zone,
+  crypto_tx_index text,
+  constraint outgoing_transfers_pkey PRIMARY KEY (customer_id, transfer_id),
+  constraint outgoing_transfers_signed CHECK ((state = ANY (ARRAY['HELD'::text, 'DONE'::text])) OR crypto_tx_hash IS NOT NULL),
+  constraint outgoing_transfers_state CHECK (state = ANY (ARRAY['HELD'::text, 'SIGNED'::text, 'BROADCAST'::text, 'DONE'::text]))
+);
+CREATE INDEX outgoing_transfers_crypto_tx_hash ON outgoing_transfers USING btree (network, crypto_tx_hash) WHERE crypto_tx_hash IS NOT NULL;
+CREATE INDEX outgoing_transfers_due ON outgoing_transfers USING btree (customer_id, network, due_at) WHERE due_at IS NOT NULL;
+CREATE INDEX outgoing_transfers_ended ON outgoing_transfers USING btree (network, created_at) WHERE state = 'DONE'::text AND raw_transaction IS NOT NULL AND (network = ANY (ARRAY['ETHEREUM'::text, 'POLYGON_POS'::text, 'BASE'::text, 'ARBITRUM_ONE'::text, 'INK'::text, 'XLAYER'::text]));
 
 create table price_imports (
   market_id smallint not null,

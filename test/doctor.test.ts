@@ -183,11 +183,13 @@ test('a bank account with faults, and wires that nobody has sent for more than a
     "FAIL bank: a bank account is for live mode: a sandbox's bank is simulated",
   ])
   await database.owner.query(
-    `insert into broadcasts (customer_id, transfer_id, network, state, created_at, due_at, waiting_reason)
+    `insert into outgoing_transfers (customer_id, transfer_id, network, state, created_at, due_at, waiting_reason)
      select gen_random_uuid(), gen_random_uuid(), 'WIRE', 'HELD', now() - interval '30 hours', now() + interval '1 hour', $1`,
     [WAITS_FOR_OPERATOR],
   )
-  atEnd(async () => void (await database.owner.query("delete from broadcasts where network = 'WIRE'")))
+  atEnd(
+    async () => void (await database.owner.query("delete from outgoing_transfers where network = 'WIRE'")),
+  )
   expect(await about(good)).toEqual([
     'WARN bank: 1 are to be sent, 0 are taken and not marked, the oldest for 30 hours',
   ])
@@ -309,7 +311,7 @@ test('a newer schema, work that nobody does, a node that is away and an issuer t
   const broken = await cloneDatabase()
   atEnd(broken.drop)
   await broken.db.query(
-    `insert into broadcasts (customer_id, transfer_id, network, state, due_at, created_at)
+    `insert into outgoing_transfers (customer_id, transfer_id, network, state, due_at, created_at)
      values (gen_random_uuid(), gen_random_uuid(), 'ETHEREUM', 'HELD', now() - interval '1 hour', now())`,
   )
   const own = await ownFolder()

@@ -212,7 +212,7 @@ describe('what waits for PostgreSQL', () => {
       BURSAR_METRICS_PORT: '0',
     })
     atEnd(() => process.end('SIGTERM'))
-    await locked('lock table broadcasts in access exclusive mode', () => pause(1_500))
+    await locked('lock table outgoing_transfers in access exclusive mode', () => pause(1_500))
     const pending = async () =>
       (await database.db.query(`select from transfers where status = 'PENDING'`)).rowCount
     await expect.poll(pending, { timeout: 20_000 }).toBe(0)

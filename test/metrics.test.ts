@@ -86,8 +86,8 @@ test('withdrawals are told of from their creation to their end, and so is what p
   expect(await valueOf('bursar_ledger_profiles_total', { asset: 'USD' })).toBe(1234.56)
   await transaction(database.owner, async (tx) => {
     // The worker cannot begin.
-    await tx.query('lock table broadcasts in row exclusive mode')
-    await tx.query('lock table broadcasts in share mode')
+    await tx.query('lock table outgoing_transfers in row exclusive mode')
+    await tx.query('lock table outgoing_transfers in share mode')
     expect(
       (await call('POST', '/v2/transfer/crypto-withdrawals', withdrawalOf({ profile_id } as never))).status,
     ).toBe(200)
@@ -115,7 +115,7 @@ test('withdrawals are told of from their creation to their end, and so is what p
   // Why one waits is told in words of ours, whatever numbers are in the reason.
   const insert = (reason: string) =>
     database.db.query(
-      `insert into broadcasts (customer_id, transfer_id, network, state, due_at, created_at, waiting_reason, waiting_since)
+      `insert into outgoing_transfers (customer_id, transfer_id, network, state, due_at, created_at, waiting_reason, waiting_since)
        select id, gen_random_uuid(), 'BITCOIN', 'HELD', now() + interval '1 hour', now(), $1, now() from customers`,
       [reason],
     )
@@ -132,7 +132,7 @@ test('withdrawals are told of from their creation to their end, and so is what p
   expect(await waiting('frozen')).toBe(1)
   expect(await valueOf('bursar_frozen', { kind: 'NETWORK', reason: 'OPERATOR' })).toBe(1)
   await unfreeze(database.db, { kind: 'NETWORK', network: 'BITCOIN' })
-  await database.owner.query(`delete from broadcasts where network = 'BITCOIN'`)
+  await database.owner.query(`delete from outgoing_transfers where network = 'BITCOIN'`)
 })
 
 test('deposits that are not credited are told of, by why', async () => {

@@ -63,7 +63,7 @@ describe.skipIf(KNOTS === undefined)('on Bitcoin', () => {
     (await customer.call<Transfer>('GET', `/v2/transfer/transfers/${id}`)).body
   const hashesOf = async (transfers: Transfer[]) => {
     const { rows } = await service.db.query<{ hash: string }>(
-      'select distinct crypto_tx_hash as hash from broadcasts where transfer_id = any ($1)',
+      'select distinct crypto_tx_hash as hash from outgoing_transfers where transfer_id = any ($1)',
       [transfers.map(({ id }) => id)],
     )
     return rows.map(({ hash }) => hash)

@@ -37,7 +37,13 @@ describe.skipIf(!HAS_LITECOIND)('on Litecoin', () => {
     // Coins enough that not each withdrawal waits for another's change.
     for (let coins = 1; coins <= 4; coins++) await prepare(service, world, { asset: 'LTC', amount: '2' })
     await workToTheEnd(service, world)
-    const steps = ['lockunspent', 'network_transactions', 'sendrawtransaction', 'update broadcasts', 'commit']
+    const steps = [
+      'lockunspent',
+      'network_transactions',
+      'sendrawtransaction',
+      'update outgoing_transfers',
+      'commit',
+    ]
     const places = await dieEverywhere(
       service,
       world,

@@ -195,7 +195,8 @@ describe.each([
       const addresses = [await world.newAddress(), await world.newAddress()] as const
       await withdraw('large', '20', addresses[0])
       await withdraw('behind', '0.25', addresses[1])
-      const waiting = () => database.db.query('select from broadcasts where waiting_reason is not null')
+      const waiting = () =>
+        database.db.query('select from outgoing_transfers where waiting_reason is not null')
       await vi.waitFor(async () => expect((await waiting()).rowCount).toBe(2), PATIENCE)
       const { report } = await reported()
       const since = expect.stringMatching(/^\d{4}-\d\d-\d\dT/) as string

@@ -295,7 +295,7 @@ export async function workToTheEnd(service: RealService, world: World): Promise<
 /** Throws unless nothing is on its way or locked anywhere. */
 async function requireAtRest({ db }: RealService, world: World): Promise<void> {
   const { rowCount } = await db.query(`
-    select from broadcasts where due_at is not null or state <> 'DONE'
+    select from outgoing_transfers where due_at is not null or state <> 'DONE'
     union all select from transfers where status = 'PENDING'
     union all select from evm_sweeps where state in ('SIGNED', 'BROADCAST')`)
   expect(rowCount).toBe(0)

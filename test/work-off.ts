@@ -56,7 +56,7 @@ export async function workOff(
 /** Whatever waits for its time is due, and what a worker that died had leased is free. */
 export async function hurry(db: Database): Promise<void> {
   await db.query(
-    'update broadcasts set due_at = clock_timestamp(), leased_until = null where due_at is not null',
+    'update outgoing_transfers set due_at = clock_timestamp(), leased_until = null where due_at is not null',
   )
   await db.query(`update incoming_transfers set due_at = clock_timestamp() where state = 'WAITING'`)
   await db.query('update network_cursors set leased_until = null')

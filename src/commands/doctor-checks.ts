@@ -297,11 +297,11 @@ async function clock(db: Database): Promise<Verdict> {
 const DUE = `
   select count(*)::integer as count, coalesce(extract(epoch from clock_timestamp() - min(due_at)), 0)::integer as seconds
   from (
-    select due_at from broadcasts where due_at < clock_timestamp() and waiting_reason is null
+    select due_at from outgoing_transfers where due_at < clock_timestamp() and waiting_reason is null
     union all
     select t.created_at from transfers t
     where t.status = 'PENDING' and t.type in ${PAYOUT_TYPES}
-      and not exists (select from broadcasts b where b.customer_id = t.customer_id and b.transfer_id = t.id)
+      and not exists (select from outgoing_transfers b where b.customer_id = t.customer_id and b.transfer_id = t.id)
     union all
     select created_at from orchestrations o
     where status = 'PROCESSING' and destination_transfer_id is null

@@ -161,7 +161,9 @@ const read = async ({ id }: { id: string }) =>
 /** What the worker does meanwhile, until nothing moves. */
 async function work(): Promise<void> {
   for (let round = 1; round <= 5; round++) {
-    await service.owner.query('update broadcasts set due_at = clock_timestamp() where due_at is not null')
+    await service.owner.query(
+      'update outgoing_transfers set due_at = clock_timestamp() where due_at is not null',
+    )
     await settleWithdrawals(service.db, service.networks)
   }
 }
@@ -187,12 +189,12 @@ async function taken(wire?: Transfer): Promise<Transfer> {
 }
 
 async function notTaken({ id }: { id: string }, reason: RegExp): Promise<void> {
-  const { broadcasts: _, ...before } = await everyTable(service.db)
+  const { outgoing_transfers: _, ...before } = await everyTable(service.db)
   expect(await take(id)).toEqual({
     wires: [],
     refused: [{ transfer_id: id, reason: expect.stringMatching(reason) as string }],
   })
-  const { broadcasts: __, ...after } = await everyTable(service.db)
+  const { outgoing_transfers: __, ...after } = await everyTable(service.db)
   expect(after).toEqual(before)
 }
 

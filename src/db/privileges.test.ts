@@ -68,7 +68,7 @@ describe("as the service's role", () => {
     ['update transfers set amount = 1', 'denied'],
     ['delete from transfers', 'denied'],
     ['delete from balances', 'denied'],
-    ['delete from broadcasts', 'denied'],
+    ['delete from outgoing_transfers', 'denied'],
     ['update api_clients set scopes = scopes', 'denied'],
     ['update deposit_addresses set address = address', 'denied'],
     ['update reward_rates set rate = 1', 'denied'],
@@ -206,7 +206,7 @@ describe('migrate', () => {
       `grant update (name) on customers to ${role()}`,
       'grant create on schema public to public',
       `revoke insert on transfers from ${role()}`,
-      `revoke update (state) on broadcasts from ${role()}`,
+      `revoke update (state) on outgoing_transfers from ${role()}`,
     ])
       await owner.query(statement)
     expect(await saysOf(db)).toEqual([
@@ -214,10 +214,10 @@ describe('migrate', () => {
       expect.stringMatching(
         /^EXCESS .* may change ledger entries: nothing keeps it from changing ledger entries$/,
       ),
-      `MISSING the database role ${role()} lacks update (state) on broadcasts, insert on transfers`,
+      `MISSING the database role ${role()} lacks update (state) on outgoing_transfers, insert on transfers`,
     ])
     await expect(bringUpToDate(db, undefined, new Map())).rejects.toThrow(
-      /lacks update \(state\) on broadcasts, insert on transfers: run "bursar migrate" with BURSAR_MIGRATIONS_DATABASE_URL/,
+      /lacks update \(state\) on outgoing_transfers, insert on transfers: run "bursar migrate" with BURSAR_MIGRATIONS_DATABASE_URL/,
     )
     expect(await migrate(owner, role(), new Map())).toEqual([])
     expect(await differences(db, role())).toEqual([])

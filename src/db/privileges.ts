@@ -23,26 +23,13 @@ export const PRIVILEGES: Readonly<Record<string, TablePrivileges>> = {
   api_clients: { insert: true, update: ['disabled_at'] },
   balances: { insert: true, update: ['available', 'version', 'updated_at'] },
   bank_wires: { insert: true },
-  broadcasts: {
-    insert: true,
-    update: [
-      'state',
-      'raw_transaction',
-      'crypto_tx_hash',
-      'due_at',
-      'waiting_reason',
-      'waiting_since',
-      'leased_until',
-      'crypto_tx_index',
-    ],
-  },
   customer_fee_checks: { insert: true, update: ['counted_from'] },
   customers: { insert: true },
   deployment: { insert: true, update: ['mode', 'issuer', 'stamped_at'] },
   deposit_addresses: { insert: true },
   entries: { insert: true },
   evm_holdings: { insert: true, update: ['balance', 'stale_at'] },
-  evm_nonces: { insert: true, update: ['next_nonce', 'noted_nonces'] },
+  evm_nonces: { insert: true, update: ['next_nonce', 'acknowledged_nonces'] },
   evm_sweeps: {
     insert: true,
     update: [
@@ -88,6 +75,19 @@ export const PRIVILEGES: Readonly<Record<string, TablePrivileges>> = {
   orchestrations: {
     insert: true,
     update: ['destination_transfer_id', 'fail_reason', 'status', 'updated_at'],
+  },
+  outgoing_transfers: {
+    insert: true,
+    update: [
+      'state',
+      'raw_transaction',
+      'crypto_tx_hash',
+      'due_at',
+      'waiting_reason',
+      'waiting_since',
+      'leased_until',
+      'crypto_tx_index',
+    ],
   },
   price_imports: { insert: true, update: ['name', 'records', 'finished', 'updated_at'] },
   // Simulated prices are removed by the first real one.

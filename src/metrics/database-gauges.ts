@@ -137,7 +137,7 @@ const readSamples = (db: Database): Promise<Samples> =>
     async (tx) => {
       await tx.query(`set local statement_timeout = ${STATEMENT_MS_MAX}`)
       return {
-        ...(await broadcasts(tx)),
+        ...(await withdrawals(tx)),
         ...(await orchestrations(tx)),
         ...(await uncredited(tx)),
         deposits: await rowsOf(
@@ -178,7 +178,7 @@ const REASONS = [
 const IN_FLIGHT = `
   select network, state, count(*) as count, extract(epoch from clock_timestamp() - min(created_at)) as age,
          extract(epoch from clock_timestamp() - min(due_at)) as overdue
-  from broadcasts
+  from outgoing_transfers
   where due_at is not null
   group by network, state`
 
@@ -188,18 +188,18 @@ const NOT_BEGUN = `
          extract(epoch from clock_timestamp() - min(t.created_at)) as overdue
   from transfers t
   where t.status = 'PENDING' and t.type in ${PAYOUT_TYPES}
-    and not exists (select from broadcasts b where b.customer_id = t.customer_id and b.transfer_id = t.id)
+    and not exists (select from outgoing_transfers b where b.customer_id = t.customer_id and b.transfer_id = t.id)
   group by 1`
 
 const WAITING = `
   select network, coalesce(kind.name, 'other') as reason, count(*) as count,
          extract(epoch from clock_timestamp() - min(waiting_since)) as age
-  from broadcasts
+  from outgoing_transfers
   left join unnest($1::text[], $2::text[]) as kind (name, words) on starts_with(waiting_reason, kind.words)
   where due_at is not null and waiting_reason is not null
   group by 1, 2`
 
-async function broadcasts(tx: Transaction): Promise<Samples> {
+async function withdrawals(tx: Transaction): Promise<Samples> {
   const { rows } = await tx.query<{
     network: string
     state: string

@@ -169,7 +169,7 @@ test('what was accepted beyond it is not signed, and says why', async () => {
   ])
   // What is signed is taken.
   await service.db.query(
-    `insert into broadcasts (customer_id, transfer_id, network, state, raw_transaction, crypto_tx_hash, created_at)
+    `insert into outgoing_transfers (customer_id, transfer_id, network, state, raw_transaction, crypto_tx_hash, created_at)
      values ($1, $2, 'ETHEREUM', 'BROADCAST', '\\x02', '0x2', now())`,
     [own.customer_id, ids[0]],
   )

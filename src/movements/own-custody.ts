@@ -106,7 +106,7 @@ const UNDER_WAY = {
       and t.crypto_network = $2 and t.asset = $3`,
   SIGNED: `
     select t.amount
-    from broadcasts b
+    from outgoing_transfers b
     join transfers t on t.customer_id = $1 and t.id = b.transfer_id
     where b.customer_id = $1 and b.network = $2 and b.state in ('SIGNED', 'BROADCAST') and t.asset = $3`,
 }

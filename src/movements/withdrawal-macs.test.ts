@@ -78,7 +78,7 @@ const recordOf = async (id: string) =>
       bytes: Buffer | null
     }>(
       `select t.status, b.state, b.waiting_reason, b.raw_transaction as bytes
-       from transfers t left join broadcasts b on b.customer_id = t.customer_id and b.transfer_id = t.id
+       from transfers t left join outgoing_transfers b on b.customer_id = t.customer_id and b.transfer_id = t.id
        where t.id = $1`,
       [id],
     )
@@ -292,7 +292,7 @@ describe('an invented withdrawal is not signed', () => {
       [paid, id, withMac],
     )
     await expectNotSigned(id)
-    await attacker.query('delete from broadcasts where transfer_id = $1', [id])
+    await attacker.query('delete from outgoing_transfers where transfer_id = $1', [id])
     await attacker.query('delete from transfers where id = $1', [id])
   })
 
@@ -304,7 +304,7 @@ describe('an invented withdrawal is not signed', () => {
       other.profile_id,
     ])
     await expectNotSigned(id)
-    await attacker.query('delete from broadcasts where transfer_id = $1', [id])
+    await attacker.query('delete from outgoing_transfers where transfer_id = $1', [id])
     await attacker.query('update transfers set customer_id = $2, profile_id = $3 where id = $1', [
       id,
       customer.customer_id,

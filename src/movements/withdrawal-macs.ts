@@ -140,7 +140,7 @@ const selectAccepted = (also = '') => `
 /** Whether nothing is signed for it yet. */
 const IS_OPEN = `
   t.status = 'PENDING' and not exists (
-    select from broadcasts b
+    select from outgoing_transfers b
     where b.customer_id = t.customer_id and b.transfer_id = t.id and b.crypto_tx_hash is not null
   ) as open,`
 

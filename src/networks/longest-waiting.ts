@@ -39,7 +39,7 @@ export async function longestWaiting(
   const { rows } = await tx.query<Reserved>(
     `
     select distinct on (t.asset) t.id as transfer_id, t.asset, t.amount, t.destination_address
-    from broadcasts b
+    from outgoing_transfers b
     join transfers t on t.customer_id = b.customer_id and t.id = b.transfer_id
     where b.network = $1 and b.state = 'HELD' and b.due_at is not null and t.status = 'PENDING'
       and t.customer_id <> '${PLATFORM_ID}' and b.waiting_reason ~ '${OWN_SHORTAGE}'
@@ -74,7 +74,7 @@ export async function unsignedWithdrawals(tx: Transaction, network: Network): Pr
     `
     select t.asset, sum(t.amount) as amount, count(*)::int as count
     from transfers t
-    left join broadcasts b on b.customer_id = t.customer_id and b.transfer_id = t.id
+    left join outgoing_transfers b on b.customer_id = t.customer_id and b.transfer_id = t.id
     where t.status = 'PENDING' and t.type = 'CRYPTO_WITHDRAWAL' and t.crypto_network = $1
       and t.customer_id <> '${PLATFORM_ID}' and (b.transfer_id is null or b.state = 'HELD')
     group by t.asset`,

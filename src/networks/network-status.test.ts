@@ -99,7 +99,7 @@ test('what waits is told by its reason, since when the first of it, the longest 
   }
   await service.db.query(
     `
-    insert into broadcasts (customer_id, transfer_id, network, state, created_at, due_at, waiting_reason, waiting_since)
+    insert into outgoing_transfers (customer_id, transfer_id, network, state, created_at, due_at, waiting_reason, waiting_since)
     select $1, id, 'LITECOIN', state, now(), now(), reason, since
     from unnest($2::uuid[], '{HELD,HELD,HELD,DONE}'::text[], '{short,dear,short,null}'::text[],
                 '{2026-01-03T00:00:00Z,2026-01-02T00:00:00Z,2026-01-01T00:00:00Z,null}'::timestamptz[])
@@ -120,9 +120,9 @@ test('what is signed may have left before it is posted, with its fee: that is no
   const short = async (held: string) => (await report({ height: 1, held: { LTC: held } })).custody[0]!.short
   expect(await short('0.5')).toBe(true)
   await service.db.query(`
-    update broadcasts set state = 'BROADCAST', raw_transaction = '', crypto_tx_hash = '', waiting_reason = null,
+    update outgoing_transfers set state = 'BROADCAST', raw_transaction = '', crypto_tx_hash = '', waiting_reason = null,
                           waiting_since = null
-    where transfer_id = (select transfer_id from broadcasts where state = 'HELD' limit 1)`)
+    where transfer_id = (select transfer_id from outgoing_transfers where state = 'HELD' limit 1)`)
   // 1 LTC of 1.50000007.
   const { fee } = findAsset('LTC')!.networks.LITECOIN!
   const least = 50_000_007n - parseAmount(fee, 8)!

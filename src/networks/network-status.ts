@@ -131,7 +131,7 @@ async function leavingOn(db: Database, network: CryptoNetwork, feeFactor = 1n): 
     select asset, sum(amount) as amount, count(*)
     from (
       select t.asset, case when t.type = 'TREASURY_CONSOLIDATION' then 0 else t.amount end as amount
-      from broadcasts b
+      from outgoing_transfers b
       join transfers t on t.customer_id = b.customer_id and t.id = b.transfer_id
       where b.network = $1 and b.state in ('SIGNED', 'BROADCAST')
       union all
@@ -233,7 +233,7 @@ async function feesOn(db: Database, network: CryptoNetwork): Promise<FeesOf[]> {
 
 async function inFlight(db: Database, network: CryptoNetwork): Promise<Record<string, number>> {
   const { rows } = await db.query<{ state: string; count: string }>(
-    `select state, count(*) from broadcasts where network = $1 and state <> 'DONE' group by state order by state`,
+    `select state, count(*) from outgoing_transfers where network = $1 and state <> 'DONE' group by state order by state`,
     [network],
   )
   return Object.fromEntries(rows.map(({ state, count }) => [state, Number(count)]))
@@ -243,7 +243,7 @@ async function waitingOn(db: Database, network: CryptoNetwork): Promise<NetworkR
   const { rows } = await db.query<{ reason: string; count: string; since: string }>(
     `
     select waiting_reason as reason, count(*), min(waiting_since) as since
-    from broadcasts
+    from outgoing_transfers
     where network = $1 and waiting_reason is not null
     group by waiting_reason
     order by since`,

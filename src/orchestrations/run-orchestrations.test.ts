@@ -234,9 +234,9 @@ async function balancesOf(world: World): Promise<Record<string, string>> {
 /** Makes everything due now that is to be looked at later. */
 const hurry = () =>
   service.db.query(`
-    update broadcasts set due_at = clock_timestamp()
-    where transfer_id in (select transfer_id from broadcasts where due_at is not null for update skip locked)`)
-const giveUp = () => service.db.query('update broadcasts set due_at = null')
+    update outgoing_transfers set due_at = clock_timestamp()
+    where transfer_id in (select transfer_id from outgoing_transfers where due_at is not null for update skip locked)`)
+const giveUp = () => service.db.query('update outgoing_transfers set due_at = null')
 
 /** Far more rounds than anything takes: a withdrawal is new, held, signed, sent, dropped, signed, sent, done. */
 const ROUNDS_MAX = 60

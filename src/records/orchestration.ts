@@ -206,7 +206,7 @@ export async function selectOrchestratedPayments(
     select sent.crypto_tx_hash, sent.crypto_tx_index, t.destination_address, o.hops + 1 as hops
     from (
       select customer_id, transfer_id, crypto_tx_hash, crypto_tx_index
-      from broadcasts
+      from outgoing_transfers
       where network = $1 and crypto_tx_hash = any ($2)
       union all
       select customer_id, transfer_id, crypto_tx_hash, null from replaced_transactions where crypto_tx_hash = any ($2)

@@ -46,7 +46,9 @@ const available = async (customer: TestCustomer) =>
 
 async function settle(rounds = 5): Promise<void> {
   for (let round = 1; round <= rounds; round++) {
-    await service.db.query('update broadcasts set due_at = clock_timestamp() where due_at is not null')
+    await service.db.query(
+      'update outgoing_transfers set due_at = clock_timestamp() where due_at is not null',
+    )
     await settleWithdrawals(service.db, service.networks)
   }
 }
@@ -177,7 +179,10 @@ describe('at the moment of signing', () => {
       await freeze(service.db, target, 'OPERATOR', 'a leak')
       await settle(1)
       await unfreeze(service.db, target)
-      await service.db.query('update broadcasts set due_at = clock_timestamp() where transfer_id = $1', [id])
+      await service.db.query(
+        'update outgoing_transfers set due_at = clock_timestamp() where transfer_id = $1',
+        [id],
+      )
     }
     let cancelling: Promise<unknown> | undefined
     const sign: NetworkAdapter['sign'] = async (tx, withdrawals) => {
@@ -247,7 +252,7 @@ describe('at the moment of signing', () => {
     expect(await cancelling).toBe(signed(ids[1]!))
     expect(await told(cancelForOperator(service.db, ids[2]!))).toBe(signed(ids[2]!))
     const { rows } = await service.db.query(
-      `select state, raw_transaction, crypto_tx_hash is not null as kept from broadcasts
+      `select state, raw_transaction, crypto_tx_hash is not null as kept from outgoing_transfers
        where transfer_id = any ($1)`,
       [ids.slice(1)],
     )
@@ -255,7 +260,7 @@ describe('at the moment of signing', () => {
     expect(rows).toEqual([kept, kept])
     // The simulated chain knows no such transaction, and its bytes pay one withdrawal only: nobody settles them.
     await service.owner.query('delete from network_transactions')
-    await service.db.query('update broadcasts set due_at = null where transfer_id = any ($1)', [ids])
+    await service.db.query('update outgoing_transfers set due_at = null where transfer_id = any ($1)', [ids])
   })
 })
 
@@ -278,8 +283,8 @@ test('of cancelling and settling at once, each withdrawal sees one', { timeout: 
   const workers = pools.map(async (pool, index) => {
     while (!isOver) {
       await pool.query(`
-        update broadcasts set due_at = clock_timestamp()
-        where transfer_id in (select transfer_id from broadcasts where due_at is not null for update skip locked)`)
+        update outgoing_transfers set due_at = clock_timestamp()
+        where transfer_id in (select transfer_id from outgoing_transfers where due_at is not null for update skip locked)`)
       await settleWithdrawals(pool, index === 0 ? service.networks : overNode)
     }
   })
@@ -292,7 +297,7 @@ test('of cancelling and settling at once, each withdrawal sees one', { timeout: 
   const signed = async () =>
     (
       await service.db.query(
-        `select from broadcasts where transfer_id = any ($1) and state in ('SIGNED', 'BROADCAST', 'DONE')
+        `select from outgoing_transfers where transfer_id = any ($1) and state in ('SIGNED', 'BROADCAST', 'DONE')
            and crypto_tx_hash is not null`,
         [ids],
       )

@@ -46,7 +46,7 @@ export async function cancelForOperator(db: Database, transferId: string): Promi
 
 /**
  * Cancels a PENDING withdrawal that is not signed: FAILED, its total back on the profile, its orchestration FAILED, in one
- * transaction. The row in `broadcasts` decides against a worker that signs: each of the two holds it until its commit, so
+ * transaction. The row in `outgoing_transfers` decides against a worker that signs: each of the two holds it until its commit, so
  * a withdrawal is refunded or signed and never both. Cancelling it again changes nothing. The withdrawal must exist. Throws
  * NotCancellable, and the database's own error when a worker holds it for too long (`tookTooLong`).
  */

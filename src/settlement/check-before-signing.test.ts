@@ -47,7 +47,9 @@ async function withdraw(customer: TestCustomer, changes: Record<string, unknown>
 
 async function settle(rounds = 5): Promise<void> {
   for (let round = 1; round <= rounds; round++) {
-    await service.db.query('update broadcasts set due_at = clock_timestamp() where due_at is not null')
+    await service.db.query(
+      'update outgoing_transfers set due_at = clock_timestamp() where due_at is not null',
+    )
     await settleWithdrawals(service.db, service.networks)
   }
 }
@@ -62,7 +64,7 @@ async function read(transferId: string) {
     `select t.status, b.waiting_reason,
             (select count(*)::int from simulated_chain
              where position(convert_to($1, 'UTF8') in raw_transaction) > 0) as on_chain
-     from transfers t left join broadcasts b on b.customer_id = t.customer_id and b.transfer_id = t.id
+     from transfers t left join outgoing_transfers b on b.customer_id = t.customer_id and b.transfer_id = t.id
      where t.id = $1::uuid`,
     [transferId],
   )
@@ -181,7 +183,9 @@ test('a withdrawal that is signed is broadcast and completed, whatever is frozen
     service.db,
     new Map([...service.networks].map(([network, adapter]) => [network, { ...adapter, broadcast }])),
   )
-  const { rows } = await service.db.query('select state from broadcasts where transfer_id = $1', [signed])
+  const { rows } = await service.db.query('select state from outgoing_transfers where transfer_id = $1', [
+    signed,
+  ])
   expect(rows).toEqual([{ state: 'SIGNED' }])
   await freeze(service.db, { kind: 'ALL' }, 'OPERATOR', 'a leak')
   await settle()

@@ -4,7 +4,7 @@ import type { SecondaryStatus } from '../contract/transfer-status.ts'
 import type { Withdrawal } from '../networks/network.ts'
 import { CLAIMED, ITS_TRANSFER, withCanonicalAddress, type State } from './lease.ts'
 
-/** A withdrawal that a client or an operator decides about holds the row in `broadcasts` against workers that sign. */
+/** A withdrawal that a client or an operator decides about holds the row in `outgoing_transfers` against workers that sign. */
 
 /** How long it tries while workers, or movements of the same balances, hold what it needs. */
 const TRY_MS_MAX = 5_000
@@ -76,7 +76,7 @@ export async function holdWithdrawal<T>(
 }
 
 /**
- * Holds the row in `broadcasts`, as a worker does that takes the withdrawal on. Where there is none, it holds the transfer
+ * Holds the row in `outgoing_transfers`, as a worker does that takes the withdrawal on. Where there is none, it holds the transfer
  * first, as a worker does that begins it, and makes the row: the other order would be a deadlock.
  */
 async function hold(
@@ -84,14 +84,14 @@ async function hold(
   ids: [customerId: string, transferId: string],
 ): Promise<HeldWithdrawal | 'BEGUN_MEANWHILE'> {
   const begun = await tx.query(
-    'select from broadcasts where customer_id = $1 and transfer_id = $2 for update',
+    'select from outgoing_transfers where customer_id = $1 and transfer_id = $2 for update',
     ids,
   )
   if (begun.rowCount === 0) {
     await tx.query('select from transfers where customer_id = $1 and id = $2 for update', ids)
     const { rowCount } = await tx.query(
       `
-      insert into broadcasts (customer_id, transfer_id, network, state, created_at)
+      insert into outgoing_transfers (customer_id, transfer_id, network, state, created_at)
       select customer_id, id, coalesce(crypto_network, 'WIRE'), 'HELD', clock_timestamp()
       from transfers where customer_id = $1 and id = $2
       on conflict (customer_id, transfer_id) do nothing`,
@@ -103,7 +103,7 @@ async function hold(
   const { rows } = await tx.query<HeldWithdrawal>(
     `
     ${CLAIMED}, t.status, t.secondary_status, b.state, b.crypto_tx_hash, b.raw_transaction
-    from (select * from broadcasts where customer_id = $1 and transfer_id = $2) b ${ITS_TRANSFER}`,
+    from (select * from outgoing_transfers where customer_id = $1 and transfer_id = $2) b ${ITS_TRANSFER}`,
     ids,
   )
   return withCanonicalAddress(rows[0]!)

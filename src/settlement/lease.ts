@@ -46,7 +46,7 @@ export interface Work {
 const NETWORK = `coalesce(t.crypto_network, 'WIRE')`
 const IS_NEW = `
   t.status = 'PENDING' and t.type in ${PAYOUT_TYPES}
-    and not exists (select from broadcasts b where b.customer_id = t.customer_id and b.transfer_id = t.id)`
+    and not exists (select from outgoing_transfers b where b.customer_id = t.customer_id and b.transfer_id = t.id)`
 const IS_FREE = '(leased_until is null or leased_until <= clock_timestamp())'
 
 /** What is due on these networks, customers in another order each time: a node that fails now and then delays others. */
@@ -58,7 +58,7 @@ export async function workToDo(
     `
     select customer_id, network, state, clock_timestamp() as at
     from (
-      select customer_id, network, state from broadcasts
+      select customer_id, network, state from outgoing_transfers
       where due_at <= clock_timestamp() and ${IS_FREE} and network = any ($1)
       union
       select t.customer_id, ${NETWORK}, 'NEW' from transfers t where ${NETWORK} = any ($1) and ${IS_NEW}
@@ -104,7 +104,7 @@ export async function claimNew(
         limit $3
         for update of t skip locked
       ), claimed as (
-        insert into broadcasts (customer_id, transfer_id, network, state, created_at)
+        insert into outgoing_transfers (customer_id, transfer_id, network, state, created_at)
         select $1, new.id, $2, 'HELD', clock_timestamp()
         from new
         on conflict (customer_id, transfer_id) do nothing
@@ -129,7 +129,7 @@ export async function claimDue(
       ${CLAIMED}, b.state, b.raw_transaction, b.crypto_tx_hash, b.crypto_tx_index, ${ageOf('b.created_at')}
       from (
         select *
-        from broadcasts
+        from outgoing_transfers
         where customer_id = $1 and network = $2 and due_at <= coalesce($4, clock_timestamp())
           and ($4::timestamptz is null or state = 'HELD')
         order by due_at, transfer_id
@@ -155,11 +155,11 @@ export async function leaseKept(
   const { rows } = await db.query<Row>({
     text: `
       with leased as (
-        update broadcasts
+        update outgoing_transfers
         set leased_until = clock_timestamp() + make_interval(secs => $4::float8 / 1000)
         where customer_id = $1 and transfer_id in (
           select transfer_id
-          from broadcasts
+          from outgoing_transfers
           where customer_id = $1 and network = $2 and due_at <= clock_timestamp() and ${IS_FREE}
             and state in ('SIGNED', 'BROADCAST')
           order by due_at, transfer_id
@@ -197,7 +197,7 @@ export async function payingTogether(
     select t.customer_id, t.id as transfer_id, t.profile_id, b.network, t.asset, t.amount, t.memo, t.fiat_account_id,
            ${CONSOLIDATION_FEE_MAX} as consolidation_fee_max, t.destination_address, b.state, b.raw_transaction, b.crypto_tx_hash, b.crypto_tx_index,
            ${ageOf('b.created_at')}, b.due_at is null as ended
-    from broadcasts b
+    from outgoing_transfers b
     join transfers t on t.customer_id = b.customer_id and t.id = b.transfer_id
     where b.network = $1 and b.crypto_tx_hash = any ($2)
     order by b.crypto_tx_index::int`,
@@ -216,7 +216,7 @@ export async function payingTogether(
 /** Ends the leases of what was not recorded: it is still due. */
 export async function release(db: Database, customerId: string, transferIds: string[]): Promise<void> {
   await db.query(
-    'update broadcasts set leased_until = null where customer_id = $1 and transfer_id = any ($2::uuid[])',
+    'update outgoing_transfers set leased_until = null where customer_id = $1 and transfer_id = any ($2::uuid[])',
     [customerId, transferIds],
   )
 }
@@ -306,7 +306,7 @@ export async function behindOthers(
     where exists (
       select
       from transfers t
-      left join broadcasts b on b.customer_id = $1 and b.transfer_id = t.id
+      left join outgoing_transfers b on b.customer_id = $1 and b.transfer_id = t.id
       where t.customer_id = $1 and t.profile_id = mine.profile_id and t.status = 'PENDING'
         and t.type in ${PAYOUT_TYPES} and ${NETWORK} = $2
         and t.id < mine.transfer_id and t.id <> all ($3)

@@ -45,7 +45,7 @@ export async function markWithdrawalPaid(
     if (withdrawal.raw_transaction !== null) await keepReplaced(tx, customer_id, [transfer_id])
     await tx.query(
       `
-      update broadcasts
+      update outgoing_transfers
       set state = 'SIGNED', raw_transaction = $3, crypto_tx_hash = $4, crypto_tx_index = $5, due_at = clock_timestamp(),
           waiting_reason = null, waiting_since = null, leased_until = null
       where customer_id = $1 and transfer_id = $2`,
@@ -86,7 +86,7 @@ async function claim(tx: Transaction, transferId: string): Promise<Found> {
   if (customerId === undefined) throw missing()
   await tx.query(
     `
-    insert into broadcasts (customer_id, transfer_id, network, state, created_at)
+    insert into outgoing_transfers (customer_id, transfer_id, network, state, created_at)
     select customer_id, id, coalesce(crypto_network, 'WIRE'), 'HELD', clock_timestamp()
     from transfers where customer_id = $1 and id = $2
     on conflict (customer_id, transfer_id) do nothing`,
@@ -99,7 +99,7 @@ async function claim(tx: Transaction, transferId: string): Promise<Found> {
       where n.network = b.network and n.crypto_tx_hash = b.crypto_tx_hash
     )) as raw_transaction
     from (
-      select * from broadcasts where customer_id = $1 and transfer_id = $2
+      select * from outgoing_transfers where customer_id = $1 and transfer_id = $2
       for update
     ) b ${ITS_TRANSFER}`,
     [customerId, transferId],
@@ -119,7 +119,7 @@ async function requireFree(
     select t.id
     from ${OWNERS} c
     cross join lateral (
-      select transfer_id from broadcasts where customer_id = c.id and network = $1 and crypto_tx_hash = $2
+      select transfer_id from outgoing_transfers where customer_id = c.id and network = $1 and crypto_tx_hash = $2
       union
       select transfer_id from replaced_transactions where customer_id = c.id and crypto_tx_hash = $2
       union

@@ -49,7 +49,7 @@ export async function listOpenWires(db: Queryable): Promise<OpenWire[]> {
            b.waiting_reason, f.fiat_account_owner, f.fiat_network_instructions
     from transfers t
     join fiat_accounts f on f.customer_id = t.customer_id and f.id = t.fiat_account_id
-    left join broadcasts b on b.customer_id = t.customer_id and b.transfer_id = t.id
+    left join outgoing_transfers b on b.customer_id = t.customer_id and b.transfer_id = t.id
     where t.status = 'PENDING' and t.type = 'WIRE_WITHDRAWAL'
     order by t.id
     limit ${WIRES_MAX}`)
@@ -113,7 +113,7 @@ export async function takeWire(
 export async function readTakenWire(db: Database, transferId: string): Promise<WireOrder> {
   const { customer_id, transfer_id } = await findWithdrawal(db, transferId)
   const { rows } = await db.query<{ raw_transaction: Buffer | null }>(
-    'select raw_transaction from broadcasts where customer_id = $1 and transfer_id = $2',
+    'select raw_transaction from outgoing_transfers where customer_id = $1 and transfer_id = $2',
     [customer_id, transfer_id],
   )
   const order = readOrder(rows[0]?.raw_transaction ?? null)
@@ -260,7 +260,7 @@ export async function summariseOpenWires(
     select count(*) filter (where waiting_reason = $1)::integer as ready,
            count(*) filter (where starts_with(waiting_reason, $2))::integer as taken,
            coalesce(extract(epoch from clock_timestamp() - min(created_at)), 0)::integer as oldest_seconds
-    from broadcasts
+    from outgoing_transfers
     where due_at is not null and network = 'WIRE' and (waiting_reason = $1 or starts_with(waiting_reason, $2))`,
     [WAITS_FOR_OPERATOR, TAKEN],
   )

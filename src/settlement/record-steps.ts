@@ -51,7 +51,7 @@ export class TakenMeanwhile extends Error {
 }
 
 /**
- * Writes the steps of one customer: ledger, transfers, broadcasts. The caller's transaction commits them together. Each
+ * Writes the steps of one customer: ledger, transfers, outgoing transfers. The caller's transaction commits them together. Each
  * withdrawal must be as it was claimed, in its state and with its transaction: throws TakenMeanwhile otherwise.
  */
 export async function record(tx: Transaction, customerId: string, steps: Step[]): Promise<void> {
@@ -198,7 +198,7 @@ async function updateBroadcasts(tx: Transaction, customerId: string, steps: Step
   )
   const { rowCount } = await tx.query({
     text: `
-      update broadcasts b
+      update outgoing_transfers b
       set state = s.state,
           leased_until = null,
           raw_transaction = case when s.crypto_tx_hash is null then b.raw_transaction else s.raw_transaction end,
@@ -212,7 +212,7 @@ async function updateBroadcasts(tx: Transaction, customerId: string, steps: Step
                                then clock_timestamp()
                                else coalesce(b.waiting_since, clock_timestamp()) end
       from (
-        select *, (select ctid from broadcasts where customer_id = $1 and transfer_id = s.transfer_id) as place
+        select *, (select ctid from outgoing_transfers where customer_id = $1 and transfer_id = s.transfer_id) as place
         from unnest($2::uuid[], $3::text[], $4::bytea[], $5::text[], $6::int[], $7::text[], $8::text[], $9::text[], $10::text[])
           as s (transfer_id, state, raw_transaction, crypto_tx_hash, due_in_ms, waiting_reason, was, hash_was,
                 crypto_tx_index)
@@ -247,7 +247,7 @@ export async function keepReplaced(
     `
     insert into replaced_transactions (customer_id, transfer_id, crypto_tx_hash, raw_transaction, replaced_at)
     select customer_id, transfer_id, crypto_tx_hash, raw_transaction, clock_timestamp()
-    from broadcasts
+    from outgoing_transfers
     where customer_id = $1 and transfer_id = any ($2::uuid[])`,
     [customerId, transferIds],
   )

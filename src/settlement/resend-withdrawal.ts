@@ -82,7 +82,7 @@ async function keptOf(
   const { rows } = await db.query<{ crypto_tx_hash: string; raw_transaction: Buffer | null }>(
     `
     select b.crypto_tx_hash, coalesce(b.raw_transaction, n.raw_transaction) as raw_transaction
-    from broadcasts b
+    from outgoing_transfers b
     left join network_transactions n on n.network = $3 and n.crypto_tx_hash = b.crypto_tx_hash
     where b.customer_id = $1 and b.transfer_id = $2 and b.crypto_tx_hash is not null
     union all

@@ -82,7 +82,7 @@ async function claim(tx: Transaction, transferId: string): Promise<Kept> {
     from ${OWNERS} c
     cross join lateral (
       ${CLAIMED.replaceAll('$1', 'c.id')}, t.status, b.state, b.raw_transaction, b.crypto_tx_hash
-      from (select * from broadcasts where customer_id = c.id and transfer_id = $1 for update) b
+      from (select * from outgoing_transfers where customer_id = c.id and transfer_id = $1 for update) b
       ${ITS_TRANSFER.replaceAll('$1', 'c.id')}
     ) kept
     where kept.raw_transaction is not null`,

@@ -130,9 +130,9 @@ async function available(customer: TestCustomer, asset: string): Promise<string>
 /** Makes everything due now that is to be looked at later. */
 const hurry = () =>
   service.db.query(`
-    update broadcasts set due_at = clock_timestamp()
-    where transfer_id in (select transfer_id from broadcasts where due_at is not null for update skip locked)`)
-const giveUp = () => service.db.query('update broadcasts set due_at = null')
+    update outgoing_transfers set due_at = clock_timestamp()
+    where transfer_id in (select transfer_id from outgoing_transfers where due_at is not null for update skip locked)`)
+const giveUp = () => service.db.query('update outgoing_transfers set due_at = null')
 
 /**
  * Whether only withdrawals are left that never confirm, and these are on their networks. From then on the worker has
@@ -140,7 +140,7 @@ const giveUp = () => service.db.query('update broadcasts set due_at = null')
  */
 async function isSettled(): Promise<boolean> {
   const { rowCount } = await service.db.query(
-    `select from transfers t left join broadcasts b on b.customer_id = t.customer_id and b.transfer_id = t.id
+    `select from transfers t left join outgoing_transfers b on b.customer_id = t.customer_id and b.transfer_id = t.id
      where t.status = 'PENDING' and (t.id <> all ($1) or b.state is distinct from 'BROADCAST')
      limit 1`,
     [endless],
@@ -456,7 +456,7 @@ describe('a withdrawal to', () => {
     await settle()
     for (const one of [created, later]) {
       const { rows } = await service.db.query(
-        'select state, waiting_reason, due_at is not null as asked from broadcasts where transfer_id = $1',
+        'select state, waiting_reason, due_at is not null as asked from outgoing_transfers where transfer_id = $1',
         [one.id],
       )
       expect(rows).toEqual([{ state: 'BROADCAST', waiting_reason: judged.reason, asked: true }])
@@ -567,7 +567,7 @@ describe('a node', () => {
     Promise.all(Array.from({ length: CUSTOMERS }, (_, index) => make(index)))
   const standings = async (transfers: Transfer[]) => {
     const { rows } = await service.db.query<{ state: string; waiting_reason: string | null }>(
-      'select state, waiting_reason from broadcasts where transfer_id = any ($1)',
+      'select state, waiting_reason from outgoing_transfers where transfer_id = any ($1)',
       [transfers.map(({ id }) => id)],
     )
     return rows
@@ -633,7 +633,7 @@ describe('over a node', () => {
   const inStates = async (transfers: Transfer[]) => {
     const { rows } = await service.db.query<{ state: string; count: number }>(
       `select coalesce(b.state, 'NEW') as state, count(*)::int
-       from transfers t left join broadcasts b on b.customer_id = t.customer_id and b.transfer_id = t.id
+       from transfers t left join outgoing_transfers b on b.customer_id = t.customer_id and b.transfer_id = t.id
        where t.id = any ($1) group by 1 order by 1`,
       [transfers.map(({ id }) => id)],
     )
@@ -705,7 +705,7 @@ describe('over a node', () => {
         const answers = await real.progress(withdrawals)
         expect(answers).toMatchObject([{ state: 'CONFIRMED' }])
         // Its lease is over by now: another worker settles the withdrawal first.
-        await service.db.query('update broadcasts set leased_until = null where transfer_id = $1', [
+        await service.db.query('update outgoing_transfers set leased_until = null where transfer_id = $1', [
           created.id,
         ])
         if (lateAnswers++ === 0) await settleWithdrawals(service.db, overNode({}))

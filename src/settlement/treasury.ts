@@ -201,7 +201,7 @@ const SELECT = `
   select t.id, t.type, t.ref_id as reference, t.crypto_network, t.asset, t.amount, t.destination_address, t.status,
          b.state, coalesce(t.crypto_tx_hash, b.crypto_tx_hash) as crypto_tx_hash, b.waiting_reason, t.created_at
   from transfers t
-  left join broadcasts b on b.customer_id = t.customer_id and b.transfer_id = t.id
+  left join outgoing_transfers b on b.customer_id = t.customer_id and b.transfer_id = t.id
   where t.customer_id = '${PLATFORM_ID}'`
 
 /** A treasury transfer by its id; undefined where there is none. */
@@ -320,7 +320,7 @@ async function unpaidLike(
     `
     select t.id, t.asset, t.amount, t.destination_address
     from transfers t
-    left join broadcasts b on b.customer_id = t.customer_id and b.transfer_id = t.id
+    left join outgoing_transfers b on b.customer_id = t.customer_id and b.transfer_id = t.id
     where t.status = 'PENDING' and t.type in ('CRYPTO_WITHDRAWAL', 'TREASURY_SEND') and t.crypto_network = $1
       and t.amount = any ($2::numeric[])
       -- One that is marked as paid by it has an output of its own.

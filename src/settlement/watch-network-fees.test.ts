@@ -241,7 +241,7 @@ test('the worker looks before it signs, and tells of it', async () => {
   const reason = async () =>
     (
       await db.query<{ waiting_reason: string | null }>(
-        'select waiting_reason from broadcasts where transfer_id = $1',
+        'select waiting_reason from outgoing_transfers where transfer_id = $1',
         [body.id],
       )
     ).rows[0]?.waiting_reason

@@ -133,7 +133,7 @@ const RULES: Record<string, string> = {
   'every wire that an operator took and that is completed has its reference of the bank': `
     select format('transfer %s', t.id) as detail
     from transfers t
-    join broadcasts b on b.customer_id = $1 and b.transfer_id = t.id
+    join outgoing_transfers b on b.customer_id = $1 and b.transfer_id = t.id
     where t.customer_id = $1 and t.type = 'WIRE_WITHDRAWAL' and t.status = 'COMPLETED'
       and substring(b.raw_transaction from 1 for 5) = convert_to('wire ', 'UTF8')
       and not exists (select from bank_wires w where w.transfer_id = t.id and w.kind = 'SENT')`,
@@ -214,7 +214,7 @@ const SIGNED = `
   from page
   left join lateral (
     select coalesce(b.raw_transaction, n.raw_transaction) as raw_transaction, b.crypto_tx_hash
-    from broadcasts b
+    from outgoing_transfers b
     left join network_transactions n on n.network = b.network and n.crypto_tx_hash = b.crypto_tx_hash
     where b.customer_id = $1 and b.transfer_id = page.transfer_id
     union all

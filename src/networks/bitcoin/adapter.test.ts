@@ -757,7 +757,7 @@ describe.skipIf(!HAS_LITECOIND)('over a Litecoin node', () => {
     /** Signed and broadcast after the backup that the database is restored from. */
     async function forget(transfers: Transfer[]): Promise<void> {
       const ids = [transfers.map(({ id }) => id)]
-      await service.owner.query('delete from broadcasts where transfer_id = any ($1)', ids)
+      await service.owner.query('delete from outgoing_transfers where transfer_id = any ($1)', ids)
     }
 
     test('may have paid a withdrawal: nothing is signed, until it is said which', async () => {
@@ -1547,8 +1547,8 @@ const hasty = () => networksOf(adapter({ stuckAfterMs: 0 }))
 /** One round of the worker, with everything due. */
 async function work(networks = networksOf(adapter()), db: Database = service.db): Promise<void> {
   await service.db.query(`
-    update broadcasts set due_at = clock_timestamp(), leased_until = null
-    where transfer_id in (select transfer_id from broadcasts where due_at is not null for update skip locked)`)
+    update outgoing_transfers set due_at = clock_timestamp(), leased_until = null
+    where transfer_id in (select transfer_id from outgoing_transfers where due_at is not null for update skip locked)`)
   await settleWithdrawals(db, networks)
 }
 
@@ -1595,13 +1595,13 @@ async function kept({ id }: { id: string }) {
     state: string
     raw_transaction: Buffer | null
     crypto_tx_hash: string
-  }>('select state, raw_transaction, crypto_tx_hash from broadcasts where transfer_id = $1', [id])
+  }>('select state, raw_transaction, crypto_tx_hash from outgoing_transfers where transfer_id = $1', [id])
   return rows[0]!
 }
 
 async function waitingReasons(transfers: { id: string }[]): Promise<(string | null)[]> {
   const { rows } = await service.db.query<{ transfer_id: string; waiting_reason: string | null }>(
-    'select transfer_id, waiting_reason from broadcasts where transfer_id = any ($1)',
+    'select transfer_id, waiting_reason from outgoing_transfers where transfer_id = any ($1)',
     [transfers.map(({ id }) => id)],
   )
   return transfers.map(({ id }) => rows.find((row) => row.transfer_id === id)!.waiting_reason)

@@ -134,7 +134,7 @@ const DIALECTS: Record<BitcoinNetwork, Dialect> = {
 /** What is signed and has not ended, and whether it was sent. A network that was simulated before has other bytes. */
 const KEPT = `
   select crypto_tx_hash, bool_and(state = 'SIGNED') as unsent, (array_agg(raw_transaction))[1] as raw_transaction
-  from broadcasts
+  from outgoing_transfers
   where network = $1 and due_at is not null and state in ('SIGNED', 'BROADCAST')
     and (raw_transaction is null or get_byte(raw_transaction, 0) <> ascii('{'))
   group by crypto_tx_hash`
@@ -146,7 +146,7 @@ const KEPT_ONCE = `
 /** What was replaced by something that has not ended. */
 const REPLACED = `
   select distinct r.crypto_tx_hash
-  from broadcasts b
+  from outgoing_transfers b
   join replaced_transactions r on r.customer_id = b.customer_id and r.transfer_id = b.transfer_id
   where b.network = $1 and b.due_at is not null`
 
@@ -438,7 +438,7 @@ export function bitcoinAdapter(
     // With the network's name in it, as the index has it.
     const { rows } = await tx.query<{ crypto_tx_hash: string }>(
       `
-      select crypto_tx_hash from broadcasts where network = '${network}' and crypto_tx_hash = any ($1)
+      select crypto_tx_hash from outgoing_transfers where network = '${network}' and crypto_tx_hash = any ($1)
       union
       select crypto_tx_hash from replaced_transactions where crypto_tx_hash = any ($1)`,
       [hashes],
@@ -451,7 +451,7 @@ export function bitcoinAdapter(
       `
       select n.crypto_tx_hash
       from network_transactions n
-      join broadcasts b on b.network = '${network}' and b.crypto_tx_hash = n.crypto_tx_hash
+      join outgoing_transfers b on b.network = '${network}' and b.crypto_tx_hash = n.crypto_tx_hash
       where n.network = '${network}' and n.kind = 'MARKED' and n.crypto_tx_hash = any ($1)
       group by n.crypto_tx_hash, n.payments
       having count(*) < n.payments`,
@@ -1002,7 +1002,7 @@ export function bitcoinAdapter(
     const together = await payingTogether(withdrawal)
     const ids = together.map(({ transfer_id }) => transfer_id)
     const { rowCount } = await db.query(
-      `select from broadcasts where network = '${network}' and crypto_tx_hash = $1 and transfer_id <> all ($2) limit 1`,
+      `select from outgoing_transfers where network = '${network}' and crypto_tx_hash = $1 and transfer_id <> all ($2) limit 1`,
       [other.txid, ids],
     )
     if (rowCount !== 0) return undefined
@@ -1023,7 +1023,7 @@ export function bitcoinAdapter(
     const { rows } = await db.query<Destined>(
       `
       select t.id as transfer_id, t.amount, t.destination_address
-      from broadcasts b
+      from outgoing_transfers b
       join transfers t on t.customer_id = b.customer_id and t.id = b.transfer_id
       where b.network = '${network}' and b.crypto_tx_hash = $1
       order by b.crypto_tx_index::int`,
@@ -1057,7 +1057,7 @@ export function bitcoinAdapter(
     const { rows } = await tx.query<{ transfer_id: string; crypto_tx_index: string | null }>(
       `
       select b.transfer_id, coalesce(b.crypto_tx_index, t.crypto_tx_index) as crypto_tx_index
-      from broadcasts b
+      from outgoing_transfers b
       join transfers t on t.customer_id = b.customer_id and t.id = b.transfer_id
       where b.network = '${network}' and b.crypto_tx_hash = $1 and b.transfer_id <> $2`,
       [hash, withdrawal.transfer_id],
@@ -1091,7 +1091,7 @@ export function bitcoinAdapter(
     const { rows } = await tx.query<{ crypto_tx_index: string; amount: string }>(
       `
       select b.crypto_tx_index, t.amount
-      from broadcasts b
+      from outgoing_transfers b
       join transfers t on t.customer_id = b.customer_id and t.id = b.transfer_id
       where b.network = '${network}' and b.crypto_tx_hash = $1`,
       [hash],

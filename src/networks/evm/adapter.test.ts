@@ -155,8 +155,8 @@ const read = async (customer: TestCustomer, { id }: { id: string }) =>
 
 const hurry = () =>
   service.db.query(`
-    update broadcasts set due_at = clock_timestamp(), leased_until = null
-    where transfer_id in (select transfer_id from broadcasts where due_at is not null for update skip locked)`)
+    update outgoing_transfers set due_at = clock_timestamp(), leased_until = null
+    where transfer_id in (select transfer_id from outgoing_transfers where due_at is not null for update skip locked)`)
 
 const ROUNDS_MAX = 60
 
@@ -240,7 +240,7 @@ async function withoutMining({ chain }: Wallet, work: () => Promise<void>): Prom
 
 const waitingReasons = async (transfers: Transfer[]) => {
   const { rows } = await service.db.query<{ transfer_id: string; waiting_reason: string | null }>(
-    'select transfer_id, waiting_reason from broadcasts where transfer_id = any ($1::uuid[])',
+    'select transfer_id, waiting_reason from outgoing_transfers where transfer_id = any ($1::uuid[])',
     [transfers.map(({ id }) => id)],
   )
   const reasons = new Map(rows.map((row) => [row.transfer_id, row.waiting_reason]))
@@ -249,7 +249,7 @@ const waitingReasons = async (transfers: Transfer[]) => {
 
 const kept = async ({ id }: { id: string }) => {
   const { rows } = await service.db.query<{ state: string; crypto_tx_hash: Hex; raw_transaction: Buffer }>(
-    'select state, crypto_tx_hash, raw_transaction from broadcasts where transfer_id = $1',
+    'select state, crypto_tx_hash, raw_transaction from outgoing_transfers where transfer_id = $1',
     [id],
   )
   return rows[0]!
@@ -516,7 +516,7 @@ describe('the hot wallet is short', () => {
     const wallet = await newWallet('ETHEREUM', { ETH: '3' }, { reserveAfterMs: 60_000 })
     const age = (one: Transfer, seconds: number) =>
       service.db.query(
-        'update broadcasts set waiting_since = waiting_since - make_interval(secs => $2) where transfer_id = $1',
+        'update outgoing_transfers set waiting_since = waiting_since - make_interval(secs => $2) where transfer_id = $1',
         [one.id, seconds],
       )
     const target = { kind: 'CUSTOMER', customer_id: first.customer_id } as const
@@ -1035,7 +1035,7 @@ describe('the chain takes back what had ended, deeper than the confirmations:', 
     await expect(resend(randomUUID())).rejects.toThrow('there is no withdrawal')
     const { raw_transaction } = await kept(paid[2]!)
     const keep = (bytes: Buffer | string | null) =>
-      service.db.query('update broadcasts set raw_transaction = $2 where transfer_id = $1', [
+      service.db.query('update outgoing_transfers set raw_transaction = $2 where transfer_id = $1', [
         paid[2]!.id,
         bytes,
       ])
@@ -1342,7 +1342,9 @@ test('what a wallet has paid without the database knowing is said to be a withdr
   const [first, second] = await Promise.all(paid.map(kept))
   await wallet.chain.waitForTransactionReceipt({ hash: second!.crypto_tx_hash })
   // The database is restored from a backup that was made before.
-  await service.owner.query('delete from broadcasts where transfer_id = any ($1)', [paid.map(({ id }) => id)])
+  await service.owner.query('delete from outgoing_transfers where transfer_id = any ($1)', [
+    paid.map(({ id }) => id),
+  ])
   await service.db.query('update evm_nonces set next_nonce = 1 where address = $1', [
     wallet.hotWallet.address,
   ])
@@ -1958,7 +1960,9 @@ describe('a network that was simulated before', () => {
       await withdraw(customer, 'ETHEREUM', 'USDG', '1'),
     ]
     await settleWithdrawals(service.db, new Map([['ETHEREUM', { ...slow.get('ETHEREUM')! }]]))
-    await service.db.query(`update broadcasts set state = 'SIGNED' where transfer_id = $1`, [created[1]!.id])
+    await service.db.query(`update outgoing_transfers set state = 'SIGNED' where transfer_id = $1`, [
+      created[1]!.id,
+    ])
     return created
   }
 

@@ -294,7 +294,7 @@ async function withoutOwn(db: Database, chain: EvmChain, movements: Movement[]):
   if (own.length === 0) return movements
   const { rows } = await db.query<{ crypto_tx_hash: string }>(
     `
-    select crypto_tx_hash from broadcasts where network = $1 and crypto_tx_hash = any ($2)
+    select crypto_tx_hash from outgoing_transfers where network = $1 and crypto_tx_hash = any ($2)
     union all
     select crypto_tx_hash from replaced_transactions where crypto_tx_hash = any ($2)`,
     [chain.network, own.map(({ crypto_tx_hash }) => crypto_tx_hash)],

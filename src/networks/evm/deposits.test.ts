@@ -350,7 +350,9 @@ describe('a node that is of another chain by now', () => {
     const customer = await newCustomer(service)
     await credit(service.ledger, customer, 'ETH', '10')
     const settle = async () => {
-      await service.db.query('update broadcasts set due_at = clock_timestamp() where due_at is not null')
+      await service.db.query(
+        'update outgoing_transfers set due_at = clock_timestamp() where due_at is not null',
+      )
       await settleWithdrawals(service.db, networks)
     }
     const withdraw = async () => {
@@ -366,7 +368,7 @@ describe('a node that is of another chain by now', () => {
     const reason = async (id: string) =>
       (
         await service.db.query<{ waiting_reason: string | null }>(
-          'select waiting_reason from broadcasts where transfer_id = $1',
+          'select waiting_reason from outgoing_transfers where transfer_id = $1',
           [id],
         )
       ).rows[0]?.waiting_reason

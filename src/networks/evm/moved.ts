@@ -82,7 +82,7 @@ async function requireNotUnderWay(
 ): Promise<void> {
   const { rows } = await tx.query<{ transfer_id: string | null; raw_transaction: Buffer }>(
     `
-    select transfer_id, raw_transaction from broadcasts
+    select transfer_id, raw_transaction from outgoing_transfers
     where network = $1 and due_at is not null and state in ('SIGNED', 'BROADCAST')
     union all
     select null, raw_transaction from evm_sweeps
@@ -106,9 +106,9 @@ async function requireNotUnderWay(
 async function isKnown(tx: Transaction, { network }: EvmChain, hash: string): Promise<boolean> {
   const { rowCount } = await tx.query(
     `
-    select from broadcasts where network = $1 and crypto_tx_hash = $2
+    select from outgoing_transfers where network = $1 and crypto_tx_hash = $2
     union all select from replaced_transactions r
-      join broadcasts b on b.customer_id = r.customer_id and b.transfer_id = r.transfer_id
+      join outgoing_transfers b on b.customer_id = r.customer_id and b.transfer_id = r.transfer_id
       where b.network = $1 and r.crypto_tx_hash = $2
     union all select from evm_sweeps where network = $1 and crypto_tx_hash = $2
     union all select from evm_sweeps where network = $1 and replaced <> '{}' and replaced @> array[$2]

@@ -101,7 +101,7 @@ export async function closePurse(
   await tx.query(
     `
     update evm_nonces
-    set next_nonce = $3, noted_nonces = array(select noted from unnest(noted_nonces) as noted where noted >= $3)
+    set next_nonce = $3, acknowledged_nonces = array(select noted from unnest(acknowledged_nonces) as noted where noted >= $3)
     where network = $1 and address = $2`,
     [chain.network, chain.hotWallet.address, nonce],
   )
@@ -112,7 +112,7 @@ export async function takeNote(tx: Transaction, chain: EvmChain, nonce: number):
   await lockNonce(tx, chain)
   await tx.query(
     `
-    update evm_nonces set noted_nonces = array_append(noted_nonces, $3::bigint)
+    update evm_nonces set acknowledged_nonces = array_append(acknowledged_nonces, $3::bigint)
     where network = $1 and address = $2 and next_nonce <= $3`,
     [chain.network, chain.hotWallet.address, nonce],
   )
@@ -129,12 +129,12 @@ async function lockNonce(
      on conflict (network, address) do nothing`,
     wallet,
   )
-  const { rows } = await tx.query<{ next_nonce: string; noted_nonces: string[] }>(
-    'select next_nonce, noted_nonces from evm_nonces where network = $1 and address = $2 for update',
+  const { rows } = await tx.query<{ next_nonce: string; acknowledged_nonces: string[] }>(
+    'select next_nonce, acknowledged_nonces from evm_nonces where network = $1 and address = $2 for update',
     wallet,
   )
-  const { next_nonce, noted_nonces } = rows[0]!
-  const noted = new Set(noted_nonces.map(Number))
+  const { next_nonce, acknowledged_nonces } = rows[0]!
+  const noted = new Set(acknowledged_nonces.map(Number))
   let next = Math.max(Number(next_nonce), firstNonce)
   while (noted.has(next)) next += 1
   return { next, noted }

@@ -81,7 +81,7 @@ export const noncesBetween = (first: number, end: number): number[] =>
 export async function bytesUnderWay(db: Queryable, { network }: EvmChain): Promise<Buffer[]> {
   const { rows } = await db.query<{ raw_transaction: Buffer }>(
     `
-    select raw_transaction from broadcasts
+    select raw_transaction from outgoing_transfers
     where network = $1 and due_at is not null and state in ('SIGNED', 'BROADCAST')
     union all
     select raw_transaction from evm_sweeps
@@ -145,7 +145,7 @@ async function endedWithdrawals(db: Queryable, { network }: EvmChain, before: st
   const { rows } = await db.query<Candidate & { created_at: string }>(
     `
     select customer_id, transfer_id, null as address, crypto_tx_hash, raw_transaction, created_at
-    from broadcasts
+    from outgoing_transfers
     where network = '${network}' and state = 'DONE' and raw_transaction is not null
       and ($1::timestamptz is null or created_at <= $1)
     order by created_at desc
