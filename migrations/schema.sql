@@ -434,13 +434,15 @@ create table outgoing_transfers (
   crypto_tx_hash text,
   due_at timestamp with time zone,
   created_at timestamp with time zone not null,
-  waiting_reason text,
+  waiting_detail text,
   waiting_since timestamp with time zone,
   leased_until timestamp with time zone,
   crypto_tx_index text,
+  waiting_code text,
   constraint outgoing_transfers_pkey PRIMARY KEY (customer_id, transfer_id),
   constraint outgoing_transfers_signed CHECK ((state = ANY (ARRAY['HELD'::text, 'DONE'::text])) OR crypto_tx_hash IS NOT NULL),
-  constraint outgoing_transfers_state CHECK (state = ANY (ARRAY['HELD'::text, 'SIGNED'::text, 'BROADCAST'::text, 'DONE'::text]))
+  constraint outgoing_transfers_state CHECK (state = ANY (ARRAY['HELD'::text, 'SIGNED'::text, 'BROADCAST'::text, 'DONE'::text])),
+  constraint outgoing_transfers_waiting CHECK ((waiting_code IS NULL) = (waiting_detail IS NULL))
 );
 CREATE INDEX outgoing_transfers_crypto_tx_hash ON outgoing_transfers USING btree (network, crypto_tx_hash) WHERE crypto_tx_hash IS NOT NULL;
 CREATE INDEX outgoing_transfers_due ON outgoing_transfers USING btree (customer_id, network, due_at) WHERE due_at IS NOT NULL;

@@ -9,7 +9,6 @@ import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
 import { networkVerdict } from '../src/commands/doctor-checks.ts'
 import { createCustomer } from '../src/customers/create-customer.ts'
 import { SCOPES } from '../src/contract/scopes.ts'
-import { WAITS_FOR_OPERATOR } from '../src/networks/manual-wires.ts'
 import { createApiClient } from '../src/oauth/api-clients.ts'
 import {
   asAdmin,
@@ -183,9 +182,9 @@ test('a bank account with faults, and wires that nobody has sent for more than a
     "FAIL bank: a bank account is for live mode: a sandbox's bank is simulated",
   ])
   await database.owner.query(
-    `insert into outgoing_transfers (customer_id, transfer_id, network, state, created_at, due_at, waiting_reason)
-     select gen_random_uuid(), gen_random_uuid(), 'WIRE', 'HELD', now() - interval '30 hours', now() + interval '1 hour', $1`,
-    [WAITS_FOR_OPERATOR],
+    `insert into outgoing_transfers (customer_id, transfer_id, network, state, created_at, due_at, waiting_code, waiting_detail)
+     select gen_random_uuid(), gen_random_uuid(), 'WIRE', 'HELD', now() - interval '30 hours', now() + interval '1 hour',
+            'WIRE_TO_TAKE', 'an operator is to send it'`,
   )
   atEnd(
     async () => void (await database.owner.query("delete from outgoing_transfers where network = 'WIRE'")),

@@ -84,7 +84,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     ...SHARED,
     'settings',
   ],
-  metrics: ['movements', 'records', 'http', 'contract', 'db'],
+  metrics: ['movements', 'records', 'networks', 'http', 'contract', 'db'],
 
   // The resources.
   transfers: ['settlement', 'operation', ...SHARED],

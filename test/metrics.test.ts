@@ -8,6 +8,7 @@ import { createCustomer } from '../src/customers/create-customer.ts'
 import { transaction } from '../src/db/database.ts'
 import { SCOPES } from '../src/contract/scopes.ts'
 import { Ledger } from '../src/movements/queue.ts'
+import type { WaitingCode } from '../src/networks/waiting.ts'
 import { freeze, unfreeze } from '../src/records/freezes.ts'
 import { createApiClient } from '../src/oauth/api-clients.ts'
 import { atEnd, cloneDatabase, credit, remoteCaller, spawnBursar, withdrawalOf } from './support.ts'
@@ -112,18 +113,18 @@ test('withdrawals are told of from their creation to their end, and so is what p
       interval: 500,
     })
     .toBe(undefined)
-  // Why one waits is told in words of ours, whatever numbers are in the reason.
-  const insert = (reason: string) =>
+  // The label goes by the code, whatever the detail says.
+  const insert = (code: WaitingCode, detail: string) =>
     database.db.query(
-      `insert into outgoing_transfers (customer_id, transfer_id, network, state, due_at, created_at, waiting_reason, waiting_since)
-       select id, gen_random_uuid(), 'BITCOIN', 'HELD', now() + interval '1 hour', now(), $1, now() from customers`,
-      [reason],
+      `insert into outgoing_transfers (customer_id, transfer_id, network, state, due_at, created_at, waiting_code, waiting_detail, waiting_since)
+       select id, gen_random_uuid(), 'BITCOIN', 'HELD', now() + interval '1 hour', now(), $1, $2, now() from customers`,
+      [code, detail],
     )
-  await insert('the hot wallet has 1.5 left, the withdrawal needs 2.5 BTC')
-  await insert('the hot wallet has 1.6 left, the withdrawal needs 2.7 BTC')
-  await insert('the wallet has sent 5f, which this database does not know')
-  await insert('something that nobody has thought of')
-  await insert('network BITCOIN is frozen (OPERATOR): a leak')
+  await insert('HOT_WALLET_SHORT', '1.5 is too little for 2.5 BTC')
+  await insert('KEPT_FOR_OLDER', 'kept for another withdrawal')
+  await insert('UNKNOWN_SPENDS', 'the wallet has sent 5f')
+  await insert('OTHER', 'the hot wallet has 1.5 left, the withdrawal needs 2.5 BTC')
+  await insert('FROZEN', 'a leak')
   await freeze(database.db, { kind: 'NETWORK', network: 'BITCOIN' }, 'OPERATOR', 'a leak')
   const waiting = (reason: string) => valueOf('bursar_withdrawals_waiting', { network: 'BITCOIN', reason })
   await expect.poll(() => waiting('hot_wallet'), { timeout: 20_000, interval: 500 }).toBe(2)

@@ -196,7 +196,7 @@ describe.each([
       await withdraw('large', '20', addresses[0])
       await withdraw('behind', '0.25', addresses[1])
       const waiting = () =>
-        database.db.query('select from outgoing_transfers where waiting_reason is not null')
+        database.db.query('select from outgoing_transfers where waiting_detail is not null')
       await vi.waitFor(async () => expect((await waiting()).rowCount).toBe(2), PATIENCE)
       const { report } = await reported()
       const since = expect.stringMatching(/^\d{4}-\d\d-\d\dT/) as string
@@ -209,7 +209,7 @@ describe.each([
       expect(report.in_flight).toEqual({ HELD: 2 })
       const { code, said } = await status()
       expect(code).toBe(1)
-      expect(said).toMatch(/^ {2}1 waiting since \S+: the hot wallet has /m)
+      expect(said).toMatch(/^ {2}1 waiting since \S+: HOT_WALLET_SHORT: the hot wallet has /m)
       expect(said).toContain('  in flight: 2 HELD')
       expect([(await transferOf('large')).status, (await transferOf('behind')).status]).toEqual([
         'PENDING',

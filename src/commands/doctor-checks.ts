@@ -297,7 +297,7 @@ async function clock(db: Database): Promise<Verdict> {
 const DUE = `
   select count(*)::integer as count, coalesce(extract(epoch from clock_timestamp() - min(due_at)), 0)::integer as seconds
   from (
-    select due_at from outgoing_transfers where due_at < clock_timestamp() and waiting_reason is null
+    select due_at from outgoing_transfers where due_at < clock_timestamp() and waiting_code is null
     union all
     select t.created_at from transfers t
     where t.status = 'PENDING' and t.type in ${PAYOUT_TYPES}

@@ -220,7 +220,9 @@ function textOf(report: NetworkReport): string {
       ? [`  and ${report.taken_back.length - TAKEN_BACK_SHOWN} more transactions`]
       : []),
     `  in flight: ${flights.length === 0 ? 'nothing' : flights.join(', ')}`,
-    ...waiting.map(({ reason, count, since }) => `  ${count} waiting since ${since}: ${reason}`),
+    ...waiting.map(
+      ({ code, detail, count, since }) => `  ${count} waiting since ${since}: ${code}: ${detail}`,
+    ),
     ...report.uncredited.map(
       ({ reason, count, since }) => `  ${count} deposits not credited since ${since}: ${reason}`,
     ),

@@ -96,7 +96,7 @@ export function treasuryCommands(program: Command): void {
               one.destination_address,
               one.status,
               one.crypto_tx_hash,
-              one.waiting_reason,
+              one.waiting_detail,
             ]),
           ),
         )

@@ -1,5 +1,6 @@
 import { Gauge, type Registry } from 'prom-client'
 import { transaction, type Database, type Transaction } from '../db/database.ts'
+import type { WaitingCode } from '../networks/waiting.ts'
 import { PAYOUT_TYPES } from '../records/treasury.ts'
 
 /** The gauges of records are read anew at most this often, and never for more than a tenth of the time. */
@@ -152,27 +153,37 @@ const readSamples = (db: Database): Promise<Samples> =>
   )
 
 /**
- * The kinds of reasons that a withdrawal waits for: the reasons themselves have amounts in them. What begins with one
- * of these words is of its kind; the adapters' words are theirs to change, so what is none of them is `other`.
+ * The label `reason` of each code. Dashboards and alerts know these values, so that several codes may share one: an
+ * operator does the same about all of them.
  */
-const REASONS = [
-  ['not_accepted', 'not what was accepted'],
-  ['behind', 'an earlier withdrawal'],
-  ['hot_wallet', 'the hot wallet has '],
-  ['unknown_transactions', 'the wallet has '],
-  ['fee', `the network's fee`],
-  ['fee', 'gas costs'],
-  ['node', 'the node'],
-  ['taken_back', 'the chain does not have '],
-  ['frozen', 'everything is frozen'],
-  ['frozen', 'network '],
-  ['frozen', 'customer '],
-  ['frozen', 'profile '],
-  ['standing', 'account '],
-  ['standing', 'identity '],
-  ['wire_to_take', 'an operator is to send it'],
-  ['wire_taken', 'an operator has taken it'],
-] as const
+const REASON_LABELS: Record<WaitingCode, string> = {
+  HOT_WALLET_SHORT: 'hot_wallet',
+  KEPT_FOR_OLDER: 'hot_wallet',
+  FEE_NOT_COVERED: 'hot_wallet',
+  KEPT_FOR_CUSTOMERS: 'kept_for_customers',
+  FEE_ABOVE_CEILING: 'fee',
+  UNKNOWN_SPENDS: 'unknown_transactions',
+  TAKEN_BACK: 'taken_back',
+  NODE_DOWN: 'node',
+  NODE_BEHIND: 'node',
+  NODE_REFUSED: 'node',
+  NO_SIGNING_KEY: 'no_signing_key',
+  BEHIND_ANOTHER: 'behind',
+  IN_FLIGHT_LIMIT: 'in_flight_limit',
+  NEXT_TRANSACTION: 'next_transaction',
+  COINS_SPENT: 'coins_spent',
+  FROZEN: 'frozen',
+  NOT_APPROVED: 'standing',
+  NOT_PAID_IN: 'not_paid_in',
+  NOT_ACCEPTED: 'not_accepted',
+  TOKEN_REFUSES: 'token',
+  TOKEN_DELIVERS_LESS: 'token',
+  UNRESOLVED: 'unresolved',
+  SIGNED_ELSEWHERE: 'signed_elsewhere',
+  WIRE_TO_TAKE: 'wire_to_take',
+  WIRE_TAKEN: 'wire_taken',
+  OTHER: 'other',
+}
 
 // The partial index on due_at holds those that have not ended, and only those.
 const IN_FLIGHT = `
@@ -192,11 +203,11 @@ const NOT_BEGUN = `
   group by 1`
 
 const WAITING = `
-  select network, coalesce(kind.name, 'other') as reason, count(*) as count,
+  select network, coalesce(label, 'other') as reason, count(*) as count,
          extract(epoch from clock_timestamp() - min(waiting_since)) as age
   from outgoing_transfers
-  left join unnest($1::text[], $2::text[]) as kind (name, words) on starts_with(waiting_reason, kind.words)
-  where due_at is not null and waiting_reason is not null
+  left join unnest($1::text[], $2::text[]) as labels (code, label) on code = waiting_code
+  where due_at is not null and waiting_code is not null
   group by 1, 2`
 
 async function withdrawals(tx: Transaction): Promise<Samples> {
@@ -208,8 +219,8 @@ async function withdrawals(tx: Transaction): Promise<Samples> {
     overdue: string
   }>(`${IN_FLIGHT} union all ${NOT_BEGUN}`)
   const waiting = await tx.query<{ network: string; reason: string; count: string; age: string }>(WAITING, [
-    REASONS.map(([kind]) => kind),
-    REASONS.map(([, words]) => words),
+    Object.keys(REASON_LABELS),
+    Object.values(REASON_LABELS),
   ])
   const overdue = new Map<string, number>()
   for (const { network, overdue: seconds } of rows)

@@ -164,7 +164,13 @@ test('what was accepted beyond it is not signed, and says why', async () => {
   const decisions = await transaction(service.db, (tx) => checkBeforeSigning(tx, work, claimed, limited))
   expect(ids.map((id) => decisions.get(id))).toEqual([
     { outcome: 'SIGN' },
-    { outcome: 'WAITS', reason: expect.stringMatching(/2 USDP are left and 5 are needed$/) as string },
+    {
+      outcome: 'DEFERRED',
+      reason: {
+        code: 'NOT_PAID_IN',
+        detail: expect.stringMatching(/2 USDP are left and 5 are needed$/) as string,
+      },
+    },
     { outcome: 'SIGN' },
   ])
   // What is signed is taken.
@@ -174,7 +180,7 @@ test('what was accepted beyond it is not signed, and says why', async () => {
     [own.customer_id, ids[0]],
   )
   const later = await transaction(service.db, (tx) => checkBeforeSigning(tx, work, claimed.slice(1), limited))
-  expect([...later.values()].map(({ outcome }) => outcome)).toEqual(['WAITS', 'SIGN'])
+  expect([...later.values()].map(({ outcome }) => outcome)).toEqual(['DEFERRED', 'SIGN'])
   expect([
     ...(await transaction(service.db, (tx) => checkBeforeSigning(tx, work, claimed, unlimited))).values(),
   ]).toEqual(ids.map(() => ({ outcome: 'SIGN' })))

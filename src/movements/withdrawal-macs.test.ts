@@ -74,10 +74,10 @@ const recordOf = async (id: string) =>
     await service.db.query<{
       status: string
       state: string | null
-      waiting_reason: string | null
+      waiting_detail: string | null
       bytes: Buffer | null
     }>(
-      `select t.status, b.state, b.waiting_reason, b.raw_transaction as bytes
+      `select t.status, b.state, b.waiting_detail, b.raw_transaction as bytes
        from transfers t left join outgoing_transfers b on b.customer_id = t.customer_id and b.transfer_id = t.id
        where t.id = $1`,
       [id],
@@ -128,7 +128,7 @@ async function expectNotSigned(id: string): Promise<void> {
   expect(await recordOf(id)).toEqual({
     status: 'PENDING',
     state: 'HELD',
-    waiting_reason: expect.stringMatching(/^not what was accepted: /) as string,
+    waiting_detail: expect.stringMatching(/^not what was accepted: /) as string,
     bytes: null,
   })
   expect(told).toContain(id)
@@ -236,7 +236,7 @@ describe('a withdrawal that is PENDING is not signed, and not refunded, once som
     const held = magicAddress('ETHEREUM', 'PENDING_CUSTOMER_APPROVAL')!
     const id = await withdraw({ destination_address: held })
     await settleWithdrawals(service.db, checked())
-    expect(await recordOf(id)).toMatchObject({ state: 'HELD', waiting_reason: null })
+    expect(await recordOf(id)).toMatchObject({ state: 'HELD', waiting_detail: null })
     await attacker.query(`update transfers set destination_address = '${ELSEWHERE}' where id = '${id}'`)
     await expectNotSigned(id)
     await attacker.query('update transfers set destination_address = $2 where id = $1', [id, held])
@@ -270,7 +270,7 @@ describe('a withdrawal that is PENDING is not signed, and not refunded, once som
       { memo: 'x' },
       { transfer_id: randomUUID() },
     ])
-      expect(await sign(changes)).toEqual([expect.objectContaining({ outcome: 'WAITS' })])
+      expect(await sign(changes)).toEqual([expect.objectContaining({ outcome: 'DEFERRED' })])
     await settle()
   })
 })
@@ -337,7 +337,7 @@ test('with a new master key, what was accepted with the old one is signed while 
   const withOld = new WithdrawalMacs(masterKeysOf([renewed, MASTER_KEY], 'BURSAR_MASTER_KEY'))
   const without = new WithdrawalMacs(masterKeysOf([renewed], 'BURSAR_MASTER_KEY'))
   await settle(checked(without))
-  expect((await recordOf(id)).waiting_reason).toContain(`needs master key ${MASTER_KEYS.current.id}`)
+  expect((await recordOf(id)).waiting_detail).toContain(`needs master key ${MASTER_KEYS.current.id}`)
   await settle(checked(withOld))
   expect(await recordOf(id)).toMatchObject({ status: 'COMPLETED' })
 })

@@ -171,7 +171,7 @@ const withoutZeros = (amount: string) => (amount.includes('.') ? amount.replace(
 /** Is told of a withdrawal that is not signed because it is not what was accepted. */
 export type OnObjection = (withdrawal: Withdrawal, objection: string) => void
 
-/** How the reason begins with which such a withdrawal waits. */
+/** How such a withdrawal's waiting detail begins, and what is logged of it. */
 export const NOT_ACCEPTED = 'not what was accepted'
 
 /**
@@ -194,7 +194,8 @@ export function signOnlyAccepted(
         const objection = objections[index]
         if (objection === undefined) return signings[next++]!
         onObjection(withdrawal, objection)
-        return { outcome: 'WAITS', reason: `${NOT_ACCEPTED}: ${objection}` }
+        const reason = { code: 'NOT_ACCEPTED', detail: `${NOT_ACCEPTED}: ${objection}` } as const
+        return { outcome: 'DEFERRED', reason }
       })
     },
   }

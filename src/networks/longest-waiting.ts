@@ -1,6 +1,7 @@
 import type { Transaction } from '../db/database.ts'
 import { PLATFORM_ID } from '../db/ids.ts'
 import type { Network, Withdrawal } from './network.ts'
+import type { WaitingReason } from './waiting.ts'
 
 /** A withdrawal that has waited so long for the hot wallet keeps what it needs: no younger one takes it. */
 export const RESERVE_AFTER_MS = 1_800_000
@@ -10,12 +11,6 @@ export const RESERVE_AFTER_MS = 1_800_000
  * needs. An operator has had a day to fill the wallet, and one customer's withdrawal shall not stop an asset for ever.
  */
 export const RESERVE_FOR_MS = 86_400_000
-
-/**
- * The reasons of adapters that say that the wallet has too little for this very withdrawal; as a regular expression of
- * PostgreSQL. What waits behind another withdrawal, or for another's sake, is not short itself.
- */
-export const OWN_SHORTAGE = '^the hot wallet has .*(, the withdrawal needs | and the fee are needed)'
 
 /** A withdrawal that the hot wallet's money is kept for. */
 export interface Reserved {
@@ -42,7 +37,7 @@ export async function longestWaiting(
     from outgoing_transfers b
     join transfers t on t.customer_id = b.customer_id and t.id = b.transfer_id
     where b.network = $1 and b.state = 'HELD' and b.due_at is not null and t.status = 'PENDING'
-      and t.customer_id <> '${PLATFORM_ID}' and b.waiting_reason ~ '${OWN_SHORTAGE}'
+      and t.customer_id <> '${PLATFORM_ID}' and b.waiting_code = 'HOT_WALLET_SHORT'
       and b.waiting_since < clock_timestamp() - make_interval(secs => $2::float8 / 1000)
       and b.waiting_since > clock_timestamp() - make_interval(secs => ($2::float8 + ${RESERVE_FOR_MS}) / 1000)
     order by t.asset, t.id`,
@@ -84,5 +79,7 @@ export async function unsignedWithdrawals(tx: Transaction, network: Network): Pr
 }
 
 /** Why a send to cold storage waits. Both amounts with their unit. */
-export const neededByCustomers = (there: string, needed: string): string =>
-  `customers' withdrawals come first: the hot wallet has ${there} left, and those that are not signed need ${needed}`
+export const neededByCustomers = (there: string, needed: string): WaitingReason => ({
+  code: 'KEPT_FOR_CUSTOMERS',
+  detail: `customers' withdrawals come first: the hot wallet has ${there} left, and those that are not signed need ${needed}`,
+})

@@ -2,16 +2,15 @@ import { createHash } from 'node:crypto'
 import type { Transaction } from '../db/database.ts'
 import type { BankAccount } from './bank-account.ts'
 import type { NetworkAdapter, Signing, Withdrawal } from './network.ts'
+import type { WaitingReason } from './waiting.ts'
 
 /**
  * Wires without an interface to a bank: a person types them into the bank and says what became of them. In the words of
  * the adapter, a wire is signed when an operator takes it. From then on it may have been sent, so nothing cancels it.
  */
 
-/** Why a wire waits that an operator may take. */
-export const WAITS_FOR_OPERATOR = 'an operator is to send it: bursar wire take'
-/** How the reason begins with which a taken wire waits. */
-export const TAKEN = 'an operator has taken it'
+/** The reason of a wire that an operator may take. */
+const TO_TAKE: WaitingReason = { code: 'WIRE_TO_TAKE', detail: 'an operator is to send it: bursar wire take' }
 
 /** How often the worker looks at them: only for the reasons that it shows, since commands move them. */
 const POLL_MS = 30_000
@@ -42,7 +41,7 @@ interface PayeeWire {
 export const manualWires = (bankAccount: BankAccount): NetworkAdapter => ({
   ...follower,
   bankAccount,
-  sign: async (_tx, wires) => wires.map(() => ({ outcome: 'WAITS', reason: WAITS_FOR_OPERATOR })),
+  sign: async (_tx, wires) => wires.map(() => ({ outcome: 'DEFERRED', reason: TO_TAKE })),
 })
 
 /** The same for the command of an operator who takes wires: they are signed in its transaction. */
@@ -59,9 +58,7 @@ const follower = {
   progress: async (wires) =>
     wires.map(({ raw_transaction }) => {
       const order = readOrder(raw_transaction)
-      const who =
-        order === undefined ? 'it was signed for another bank' : `by ${order.taken_by} at ${order.taken_at}`
-      return { state: 'UNRESOLVED', reason: `${TAKEN} (${who}): bursar wire mark-sent or mark-failed` }
+      return { state: 'UNRESOLVED', reason: order === undefined ? OF_ANOTHER_BANK : takenBy(order) }
     }),
   missingOfAccount: ({ account_number, routing_details }: PayeeWire) =>
     !account_number?.trim()
@@ -71,6 +68,12 @@ const follower = {
         : undefined,
   acceptsAccount: async () => true,
 } satisfies Omit<NetworkAdapter, 'sign'>
+
+const OF_ANOTHER_BANK: WaitingReason = { code: 'SIGNED_ELSEWHERE', detail: 'it was signed for another bank' }
+const takenBy = ({ taken_by, taken_at }: WireOrder): WaitingReason => ({
+  code: 'WIRE_TAKEN',
+  detail: `${taken_by} took it at ${taken_at} to send it: bursar wire mark-sent or mark-failed`,
+})
 
 /** No simulated message begins so. */
 const MARK = 'wire '

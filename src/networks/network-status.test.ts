@@ -99,19 +99,30 @@ test('what waits is told by its reason, since when the first of it, the longest 
   }
   await service.db.query(
     `
-    insert into outgoing_transfers (customer_id, transfer_id, network, state, created_at, due_at, waiting_reason, waiting_since)
-    select $1, id, 'LITECOIN', state, now(), now(), reason, since
-    from unnest($2::uuid[], '{HELD,HELD,HELD,DONE}'::text[], '{short,dear,short,null}'::text[],
+    insert into outgoing_transfers (customer_id, transfer_id, network, state, created_at, due_at, waiting_code,
+                                    waiting_detail, waiting_since)
+    select $1, id, 'LITECOIN', state, now(), now(), code, lower(code), since
+    from unnest($2::uuid[], '{HELD,HELD,HELD,DONE}'::text[], '{HOT_WALLET_SHORT,FEE_ABOVE_CEILING,HOT_WALLET_SHORT,null}'::text[],
                 '{2026-01-03T00:00:00Z,2026-01-02T00:00:00Z,2026-01-01T00:00:00Z,null}'::timestamptz[])
-      as b (id, state, reason, since)`,
+      as b (id, state, code, since)`,
     [customer.customer_id, ids],
   )
   expect(await report({ height: 5, held: { LTC: '0' } })).toMatchObject({
     height: 5,
     in_flight: { HELD: 3 },
     waiting: [
-      { reason: 'short', count: 2, since: '2026-01-01T00:00:00.000000Z' },
-      { reason: 'dear', count: 1, since: '2026-01-02T00:00:00.000000Z' },
+      {
+        code: 'HOT_WALLET_SHORT',
+        detail: 'hot_wallet_short',
+        count: 2,
+        since: '2026-01-01T00:00:00.000000Z',
+      },
+      {
+        code: 'FEE_ABOVE_CEILING',
+        detail: 'fee_above_ceiling',
+        count: 1,
+        since: '2026-01-02T00:00:00.000000Z',
+      },
     ],
   })
 })
@@ -120,8 +131,8 @@ test('what is signed may have left before it is posted, with its fee: that is no
   const short = async (held: string) => (await report({ height: 1, held: { LTC: held } })).custody[0]!.short
   expect(await short('0.5')).toBe(true)
   await service.db.query(`
-    update outgoing_transfers set state = 'BROADCAST', raw_transaction = '', crypto_tx_hash = '', waiting_reason = null,
-                          waiting_since = null
+    update outgoing_transfers set state = 'BROADCAST', raw_transaction = '', crypto_tx_hash = '', waiting_code = null,
+                                  waiting_detail = null, waiting_since = null
     where transfer_id = (select transfer_id from outgoing_transfers where state = 'HELD' limit 1)`)
   // 1 LTC of 1.50000007.
   const { fee } = findAsset('LTC')!.networks.LITECOIN!

@@ -4,6 +4,7 @@ import type { Database } from '../db/database.ts'
 import { PLATFORM_ID } from '../db/ids.ts'
 import type { ConfiguredNetwork, Depth } from './open-networks.ts'
 import type { NetworkAdapter, TakenBack } from './network.ts'
+import type { WaitingReason } from './waiting.ts'
 
 /** What a report needs to know of a network. */
 export type Reported = Pick<ConfiguredNetwork, 'adapter' | 'confirmations' | 'lowMark'>
@@ -47,7 +48,7 @@ export interface NetworkReport {
   /** Why nothing may be signed there: the freezes of the network, and of everything. */
   frozen: { reason: string; detail: string; since: string }[]
   /** Those that wait: why, how many, and since when the first of them. */
-  waiting: { reason: string; count: number; since: string }[]
+  waiting: (WaitingReason & { count: number; since: string })[]
   /** What the hot wallet had made and the chain does not have any more; the worker broadcasts it again. */
   taken_back: TakenBack[]
   /** Deposits that are not credited, were credited and are gone (REORGANISED), or were swept and not found (UNATTRIBUTED): why, how many, and since when. */
@@ -240,16 +241,16 @@ async function inFlight(db: Database, network: CryptoNetwork): Promise<Record<st
 }
 
 async function waitingOn(db: Database, network: CryptoNetwork): Promise<NetworkReport['waiting']> {
-  const { rows } = await db.query<{ reason: string; count: string; since: string }>(
+  const { rows } = await db.query<WaitingReason & { count: string; since: string }>(
     `
-    select waiting_reason as reason, count(*), min(waiting_since) as since
+    select waiting_code as code, waiting_detail as detail, count(*), min(waiting_since) as since
     from outgoing_transfers
-    where network = $1 and waiting_reason is not null
-    group by waiting_reason
+    where network = $1 and waiting_code is not null
+    group by waiting_code, waiting_detail
     order by since`,
     [network],
   )
-  return rows.map(({ reason, count, since }) => ({ reason, count: Number(count), since }))
+  return rows.map(({ count, ...row }) => ({ ...row, count: Number(count) }))
 }
 
 async function freezesOn(db: Database, network: CryptoNetwork): Promise<NetworkReport['frozen']> {

@@ -3,6 +3,7 @@ import type { Transaction } from '../db/database.ts'
 import type { SecondaryStatus, StatusDetails } from '../contract/transfer-status.ts'
 import type { UsdPrices } from '../assets/usd-value.ts'
 import type { BankAccount } from './bank-account.ts'
+import type { WaitingReason } from './waiting.ts'
 
 /** What withdrawals go over: a blockchain, or the bank's wires. */
 export type Network = CryptoNetwork | 'WIRE'
@@ -80,20 +81,20 @@ export type Review =
   | { verdict: 'HOLD'; secondary_status: SecondaryStatus; holdMs: number }
 
 /**
- * What came of signing a withdrawal: the transaction, to be kept and then broadcast; a refusal for good; or that it
- * must wait (for the hot wallet, for fees to fall), with the reason for whoever operates this.
+ * What came of signing a withdrawal. SIGNED: the transaction, to be kept and then broadcast. REFUSED: it can never be
+ * made. DEFERRED: it waits, for the hot wallet or for fees to fall.
  */
 export type Signing =
   | ({ outcome: 'SIGNED' } & SignedTransaction)
   | { outcome: 'REFUSED'; refusal: Refusal }
-  | { outcome: 'WAITS'; reason: string }
+  | { outcome: 'DEFERRED'; reason: WaitingReason }
 
 /**
- * What came of broadcasting: taken; refused for good, so that it can never be made; or not taken now, with the reason
- * for whoever operates this: the same bytes are broadcast again.
+ * What came of broadcasting: the network takes it; it refuses it for good, so that it can never be mined; or it does not
+ * take it now, and the same bytes are broadcast again.
  */
 export type BroadcastAnswer =
-  { accepted: true } | { accepted: false; refusal: Refusal } | { accepted: false; waits: string }
+  { accepted: true } | { accepted: false; refusal: Refusal } | { accepted: false; reason: WaitingReason }
 
 /** What a transaction has really cost, in the asset that the network's fees are paid in. A decimal string. */
 export interface NetworkFee {
@@ -115,7 +116,7 @@ export type Progress =
   | { state: 'FAILED'; refusal: Refusal; networkFee?: NetworkFee }
   | {
       state: 'UNRESOLVED'
-      reason: string
+      reason: WaitingReason
       /** Of the transaction that raises the question, for the record of an operator's answer. */
       crypto_tx_hash?: string
       crypto_tx_index?: string

@@ -4,6 +4,9 @@
  */
 export class NodeFailure extends Error {}
 
+/** This process has no key of the hot wallet, so that nothing can be signed here. */
+export class NoSigningKey extends NodeFailure {}
+
 /** It answers, and says no: that cost no time, and another question may be answered. */
 export class NodeRefusal extends NodeFailure {}
 

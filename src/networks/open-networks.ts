@@ -21,7 +21,7 @@ import { evmAdapter } from './evm/adapter.ts'
 import { depositKeysOf, type DepositKey } from './evm/deposit-keys.ts'
 import { PERCENT_DECIMALS, sweepTermsOf, type SweepConfig } from './evm/sweep-worth.ts'
 import { tokensOf, type EvmSigner } from './evm/transactions.ts'
-import { NodeFailure } from './node-failure.ts'
+import { NoSigningKey } from './node-failure.ts'
 import { FEE_MARGIN_DECIMALS, FEES_FACTOR_DECIMALS, type NetworkAdapter } from './network.ts'
 import type { TokenAddresses } from './signed-payments.ts'
 
@@ -442,7 +442,7 @@ async function hotWalletOf(
 const withoutKey = (address: Hex): EvmSigner => ({
   address,
   signTransaction: () =>
-    Promise.reject(new NodeFailure('this process has no key of the hot wallet: it signs nothing')),
+    Promise.reject(new NoSigningKey('this process has no key of the hot wallet: it signs nothing')),
 })
 
 /** Decimals of wei in gwei. */

@@ -39,6 +39,8 @@ export interface TreasuryTransfer {
   state: string | null
   crypto_tx_hash: string | null
   /** Why it is not signed or not taken. */
-  waiting_reason: string | null
+  /** Why it waits, as `networks status` says it; null where it does not wait. */
+  waiting_code: string | null
+  waiting_detail: string | null
   created_at: string
 }

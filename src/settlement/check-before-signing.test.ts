@@ -58,10 +58,10 @@ async function settle(rounds = 5): Promise<void> {
 async function read(transferId: string) {
   const { rows } = await service.db.query<{
     status: string
-    waiting_reason: string | null
+    waiting_detail: string | null
     on_chain: number
   }>(
-    `select t.status, b.waiting_reason,
+    `select t.status, b.waiting_detail,
             (select count(*)::int from simulated_chain
              where position(convert_to($1, 'UTF8') in raw_transaction) > 0) as on_chain
      from transfers t left join outgoing_transfers b on b.customer_id = t.customer_id and b.transfer_id = t.id
@@ -70,8 +70,8 @@ async function read(transferId: string) {
   )
   return rows[0]!
 }
-const stopped = (reason: string) => ({ status: 'PENDING', waiting_reason: reason, on_chain: 0 })
-const done = { status: 'COMPLETED', waiting_reason: null, on_chain: 1 }
+const stopped = (reason: string) => ({ status: 'PENDING', waiting_detail: reason, on_chain: 0 })
+const done = { status: 'COMPLETED', waiting_detail: null, on_chain: 1 }
 
 const targets: [
   FreezeTarget['kind'],

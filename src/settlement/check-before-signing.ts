@@ -8,10 +8,13 @@ import { describeFreeze, freezesOfSigning, type Freeze } from '../records/freeze
 import { PLATFORM_ID } from '../records/treasury.ts'
 import { Holders, type Holder } from '../records/holders.ts'
 import type { Network, NetworkAdapter, Refusal, Withdrawal } from '../networks/network.ts'
+import type { WaitingCode, WaitingReason } from '../networks/waiting.ts'
 
 /** Whether a withdrawal may be signed now: it may, it waits for the reason given, or it is refused and refunded. */
 export type SigningDecision =
-  { outcome: 'SIGN' } | { outcome: 'WAITS'; reason: string } | { outcome: 'REFUSED'; refusal: Refusal }
+  | { outcome: 'SIGN' }
+  | { outcome: 'DEFERRED'; reason: WaitingReason }
+  | { outcome: 'REFUSED'; refusal: Refusal }
 
 type Claimed = Pick<Withdrawal, 'transfer_id' | 'asset' | 'amount'>
 
@@ -48,7 +51,9 @@ export async function checkBeforeSigning(
     const { asset, amount } = amounts.get(transfer_id)!
     const route = { crypto_network: network as CryptoNetwork, asset }
     const minor = parseAmount(amount, decimalsOf(asset))!
-    const refusal = refusalOf(() => requirePaidIn(profile_id, route, ownCustody.get(route)!, minor))
+    const refusal = refusalOf('NOT_PAID_IN', () =>
+      requirePaidIn(profile_id, route, ownCustody.get(route)!, minor),
+    )
     if (refusal === undefined) ownCustody.note({ ...route, minor })
     return refusal
   }
@@ -60,7 +65,7 @@ export async function checkBeforeSigning(
         (isLimited ? notPaidIn(withdrawal) : undefined)
       return [
         withdrawal.transfer_id,
-        reason === undefined ? { outcome: 'SIGN' } : { outcome: 'WAITS', reason },
+        reason === undefined ? { outcome: 'SIGN' } : { outcome: 'DEFERRED', reason },
       ]
     }),
   )
@@ -77,7 +82,7 @@ async function checkTreasury(
 ): Promise<Map<string, SigningDecision>> {
   const [freeze] = await freezesOfSigning(tx, { network })
   const decision: SigningDecision =
-    freeze === undefined ? { outcome: 'SIGN' } : { outcome: 'WAITS', reason: describeFreeze(freeze) }
+    freeze === undefined ? { outcome: 'SIGN' } : { outcome: 'DEFERRED', reason: reasonOfFreeze(freeze) }
   return new Map(claimed.map(({ transfer_id }) => [transfer_id, decision]))
 }
 
@@ -102,20 +107,23 @@ async function selectHeld(tx: Transaction, customerId: string, transferIds: stri
   }))
 }
 
-function frozen(freezes: Freeze[], { profile_id }: Held): string | undefined {
+function frozen(freezes: Freeze[], { profile_id }: Held): WaitingReason | undefined {
   const freeze = freezes.find(({ kind, subject }) => kind !== 'PROFILE' || subject.endsWith(`/${profile_id}`))
-  return freeze && describeFreeze(freeze)
+  return freeze && reasonOfFreeze(freeze)
 }
 
-const barred = (holders: Holders, withdrawal: Held) => refusalOf(() => holders.requireMayWithdraw(withdrawal))
+const reasonOfFreeze = (freeze: Freeze): WaitingReason => ({ code: 'FROZEN', detail: describeFreeze(freeze) })
+
+const barred = (holders: Holders, withdrawal: Held) =>
+  refusalOf('NOT_APPROVED', () => holders.requireMayWithdraw(withdrawal))
 
 /** The refusal that a new withdrawal of the same holder would be answered with, in its words. */
-function refusalOf(check: () => void): string | undefined {
+function refusalOf(code: WaitingCode, check: () => void): WaitingReason | undefined {
   try {
     check()
     return undefined
   } catch (error) {
-    if (error instanceof Problem) return error.detail
+    if (error instanceof Problem) return { code, detail: error.detail }
     throw error
   }
 }

@@ -310,7 +310,7 @@ export async function behindOthers(
       where t.customer_id = $1 and t.profile_id = mine.profile_id and t.status = 'PENDING'
         and t.type in ${PAYOUT_TYPES} and ${NETWORK} = $2
         and t.id < mine.transfer_id and t.id <> all ($3)
-        and (b.transfer_id is null or b.state <> 'BROADCAST' and b.waiting_reason is not null)
+        and (b.transfer_id is null or b.state <> 'BROADCAST' and b.waiting_code is not null)
     )`,
     [
       customer_id,

@@ -47,7 +47,7 @@ export async function markWithdrawalPaid(
       `
       update outgoing_transfers
       set state = 'SIGNED', raw_transaction = $3, crypto_tx_hash = $4, crypto_tx_index = $5, due_at = clock_timestamp(),
-          waiting_reason = null, waiting_since = null, leased_until = null
+          waiting_code = null, waiting_detail = null, waiting_since = null, leased_until = null
       where customer_id = $1 and transfer_id = $2`,
       [
         customer_id,

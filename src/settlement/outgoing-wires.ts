@@ -3,13 +3,8 @@ import { violatedConstraint, type Database, type Queryable, type Transaction } f
 import { findBankWire, findBankWireOf, insertBankWires } from '../records/bank-wires.ts'
 import type { FiatAccount } from '../records/fiat-account.ts'
 import { signOnlyAccepted, type WithdrawalMacs } from '../movements/withdrawal-macs.ts'
-import {
-  readOrder,
-  TAKEN,
-  WAITS_FOR_OPERATOR,
-  wiresTakenBy,
-  type WireOrder,
-} from '../networks/manual-wires.ts'
+import { readOrder, wiresTakenBy, type WireOrder } from '../networks/manual-wires.ts'
+import type { WaitingCode } from '../networks/waiting.ts'
 import { findWithdrawal, holdWithdrawal, type HeldWithdrawal } from './hold-withdrawal.ts'
 import { record } from './record-steps.ts'
 import { reviewedAndSigned } from './settle-withdrawals.ts'
@@ -39,14 +34,15 @@ export interface OpenWire {
 type OpenRow = Omit<OpenWire, 'state' | 'detail' | 'payee' | 'account_number'> &
   Pick<FiatAccount, 'fiat_account_owner' | 'fiat_network_instructions'> & {
     raw_transaction: Buffer | null
-    waiting_reason: string | null
+    waiting_code: WaitingCode | null
+    waiting_detail: string | null
   }
 
 /** The wires that have not ended, oldest first, of all customers. */
 export async function listOpenWires(db: Queryable): Promise<OpenWire[]> {
   const { rows } = await db.query<OpenRow>(`
     select t.id as transfer_id, t.customer_id, t.profile_id, t.amount, t.asset, t.created_at, b.raw_transaction,
-           b.waiting_reason, f.fiat_account_owner, f.fiat_network_instructions
+           b.waiting_code, b.waiting_detail, f.fiat_account_owner, f.fiat_network_instructions
     from transfers t
     join fiat_accounts f on f.customer_id = t.customer_id and f.id = t.fiat_account_id
     left join outgoing_transfers b on b.customer_id = t.customer_id and b.transfer_id = t.id
@@ -54,16 +50,23 @@ export async function listOpenWires(db: Queryable): Promise<OpenWire[]> {
     order by t.id
     limit ${WIRES_MAX}`)
   return rows.map((row) => {
-    const { raw_transaction, waiting_reason, fiat_account_owner, fiat_network_instructions, ...wire } = row
+    const {
+      raw_transaction,
+      waiting_code,
+      waiting_detail,
+      fiat_account_owner,
+      fiat_network_instructions,
+      ...wire
+    } = row
     const order = readOrder(raw_transaction)
     const { account_number = '' } = fiat_network_instructions.wire
     return {
       ...wire,
       ...(order !== undefined
         ? { state: 'TAKEN' as const, detail: `by ${order.taken_by} at ${order.taken_at}` }
-        : waiting_reason === WAITS_FOR_OPERATOR
+        : waiting_code === 'WIRE_TO_TAKE'
           ? { state: 'READY' as const, detail: null }
-          : { state: 'WAITING' as const, detail: waiting_reason }),
+          : { state: 'WAITING' as const, detail: waiting_detail }),
       payee: ownerName(fiat_account_owner),
       account_number: `...${account_number.slice(-4)}`,
     }
@@ -103,7 +106,8 @@ export async function takeWire(
     const claimed = { ...wire, state: 'HELD' as const, replaced: [], age_ms: 0 }
     const [step] = await reviewedAndSigned(tx, 'WIRE', [claimed], adapter)
     const taken = readOrder(step!.signed?.raw_transaction ?? null)
-    if (taken === undefined) throw new Error(`wire ${transferId} may not be sent: ${step!.waitingReason}`)
+    if (taken === undefined)
+      throw new Error(`wire ${transferId} may not be sent: ${step!.waitingReason?.detail}`)
     await record(tx, wire.customer_id, [step!])
     return taken
   })
@@ -255,14 +259,11 @@ function requireTaken({ transfer_id, raw_transaction }: HeldWithdrawal): WireOrd
 export async function summariseOpenWires(
   db: Queryable,
 ): Promise<{ ready: number; taken: number; oldest_seconds: number }> {
-  const { rows } = await db.query<{ ready: number; taken: number; oldest_seconds: number }>(
-    `
-    select count(*) filter (where waiting_reason = $1)::integer as ready,
-           count(*) filter (where starts_with(waiting_reason, $2))::integer as taken,
+  const { rows } = await db.query<{ ready: number; taken: number; oldest_seconds: number }>(`
+    select count(*) filter (where waiting_code = 'WIRE_TO_TAKE')::integer as ready,
+           count(*) filter (where waiting_code = 'WIRE_TAKEN')::integer as taken,
            coalesce(extract(epoch from clock_timestamp() - min(created_at)), 0)::integer as oldest_seconds
     from outgoing_transfers
-    where due_at is not null and network = 'WIRE' and (waiting_reason = $1 or starts_with(waiting_reason, $2))`,
-    [WAITS_FOR_OPERATOR, TAKEN],
-  )
+    where due_at is not null and network = 'WIRE' and waiting_code in ('WIRE_TO_TAKE', 'WIRE_TAKEN')`)
   return rows[0]!
 }

@@ -14,7 +14,7 @@ import { endOrchestrations, type EndedTransfer } from '../records/orchestration.
 import { PLATFORM_ID } from '../records/treasury.ts'
 import type { SecondaryStatus, StatusDetails } from '../contract/transfer-status.ts'
 import type { Network, NetworkFee, SignedTransaction, Withdrawal } from '../networks/network.ts'
-import { OWN_SHORTAGE } from '../networks/longest-waiting.ts'
+import type { WaitingReason } from '../networks/waiting.ts'
 import { isSimulated } from '../networks/simulated/adapter.ts'
 import type { Claimed, State } from './lease.ts'
 
@@ -27,7 +27,7 @@ export interface Step {
   /** What is signed replaces what was. */
   replaces?: true
   /** Why it could not be signed yet, or was not taken. */
-  waitingReason?: string
+  waitingReason?: WaitingReason
   /** What its transaction has really cost. */
   networkFee?: NetworkFee | undefined
   /** When to look again; none when done. */
@@ -205,16 +205,18 @@ async function updateBroadcasts(tx: Transaction, customerId: string, steps: Step
           crypto_tx_hash = coalesce(s.crypto_tx_hash, b.crypto_tx_hash),
           crypto_tx_index = coalesce(s.crypto_tx_index, b.crypto_tx_index),
           due_at = clock_timestamp() + make_interval(secs => s.due_in_ms::float8 / 1000),
-          waiting_reason = s.waiting_reason,
+          waiting_code = s.waiting_code,
+          waiting_detail = s.waiting_detail,
           -- It keeps the hot wallet's money by how long that is too little, and not by how long it was frozen before.
-          waiting_since = case when s.waiting_reason is null then null
-                               when s.waiting_reason ~ '${OWN_SHORTAGE}' and b.waiting_reason !~ '${OWN_SHORTAGE}'
+          waiting_since = case when s.waiting_code is null then null
+                               when s.waiting_code = 'HOT_WALLET_SHORT' and b.waiting_code <> 'HOT_WALLET_SHORT'
                                then clock_timestamp()
                                else coalesce(b.waiting_since, clock_timestamp()) end
       from (
         select *, (select ctid from outgoing_transfers where customer_id = $1 and transfer_id = s.transfer_id) as place
-        from unnest($2::uuid[], $3::text[], $4::bytea[], $5::text[], $6::int[], $7::text[], $8::text[], $9::text[], $10::text[])
-          as s (transfer_id, state, raw_transaction, crypto_tx_hash, due_in_ms, waiting_reason, was, hash_was,
+        from unnest($2::uuid[], $3::text[], $4::bytea[], $5::text[], $6::int[], $7::text[], $8::text[], $9::text[], $10::text[],
+                    $11::text[])
+          as s (transfer_id, state, raw_transaction, crypto_tx_hash, due_in_ms, waiting_code, waiting_detail, was, hash_was,
                 crypto_tx_index)
       ) s
       where b.ctid = s.place and b.state = s.was and b.crypto_tx_hash is not distinct from s.hash_was`,
@@ -226,7 +228,8 @@ async function updateBroadcasts(tx: Transaction, customerId: string, steps: Step
       steps.map(({ signed }) => (signed?.payments === undefined ? (signed?.raw_transaction ?? null) : null)),
       steps.map((step) => step.signed?.crypto_tx_hash ?? null),
       steps.map((step) => step.dueInMs ?? null),
-      steps.map((step) => step.waitingReason ?? null),
+      steps.map((step) => step.waitingReason?.code ?? null),
+      steps.map((step) => step.waitingReason?.detail ?? null),
       // A claim begins a new one as HELD.
       steps.map(({ withdrawal: { state } }) => (state === 'NEW' ? 'HELD' : state)),
       steps.map(({ withdrawal }) => withdrawal.crypto_tx_hash),

@@ -50,7 +50,7 @@ export async function resolveWithdrawal(
       `
       insert into resolved_withdrawals (customer_id, transfer_id, outcome, evidence, reason, resolved_at)
       values ($1, $2, $3, $4, $5, clock_timestamp())`,
-      [customer_id, transfer_id, outcome, evidence, progress!.reason],
+      [customer_id, transfer_id, outcome, evidence, progress!.reason.detail],
     )
     const ended = step.transfer!.status as 'COMPLETED' | 'FAILED'
     return { customer_id, transfer_id, crypto_network: network, outcome, status: ended }

@@ -431,7 +431,10 @@ describe('a withdrawal to', () => {
   test('what only a person can judge stays PENDING with the reason: not refunded, replaced or signed again', async () => {
     const customer = await newCustomer(service)
     const spy = new Spy()
-    const judged = { state: 'UNRESOLVED', reason: 'the receipt lacks the transfer' } as const
+    const judged = {
+      state: 'UNRESOLVED',
+      reason: { code: 'UNRESOLVED', detail: 'the receipt lacks the transfer' },
+    } as const
     let replacements = 0
     const adapter: NetworkAdapter = {
       ...spy.networks.get('ETHEREUM')!,
@@ -456,10 +459,10 @@ describe('a withdrawal to', () => {
     await settle()
     for (const one of [created, later]) {
       const { rows } = await service.db.query(
-        'select state, waiting_reason, due_at is not null as asked from outgoing_transfers where transfer_id = $1',
+        'select state, waiting_code as code, waiting_detail as detail, due_at is not null as asked from outgoing_transfers where transfer_id = $1',
         [one.id],
       )
-      expect(rows).toEqual([{ state: 'BROADCAST', waiting_reason: judged.reason, asked: true }])
+      expect(rows).toEqual([{ state: 'BROADCAST', ...judged.reason, asked: true }])
       expect(await read(customer, one)).toMatchObject({ status: 'PENDING' })
       expect(spy.of('sign', one)).toHaveLength(1)
       expect(spy.of('broadcast', one)).toHaveLength(1)
@@ -566,8 +569,8 @@ describe('a node', () => {
   const everyCustomer = <T>(make: (index: number) => Promise<T>) =>
     Promise.all(Array.from({ length: CUSTOMERS }, (_, index) => make(index)))
   const standings = async (transfers: Transfer[]) => {
-    const { rows } = await service.db.query<{ state: string; waiting_reason: string | null }>(
-      'select state, waiting_reason from outgoing_transfers where transfer_id = any ($1)',
+    const { rows } = await service.db.query<{ state: string; waiting_detail: string | null }>(
+      'select state, waiting_detail from outgoing_transfers where transfer_id = any ($1)',
       [transfers.map(({ id }) => id)],
     )
     return rows
@@ -581,7 +584,7 @@ describe('a node', () => {
     const signed = await withdrawAll('ETHEREUM')
     const refusal = () => new NodeError('broadcast', { code: 1, message: 'no' })
     await settleWithdrawals(service.db, ethereumFailing(['broadcast'], refusal).networks)
-    expect(await standings(signed)).toEqual(times({ state: 'SIGNED', waiting_reason: 'broadcast: no' }))
+    expect(await standings(signed)).toEqual(times({ state: 'SIGNED', waiting_detail: 'broadcast: no' }))
     const [fresh, elsewhere] = [await withdrawAll('ETHEREUM'), await withdrawAll('STELLAR')]
     await hurry()
 
@@ -595,10 +598,10 @@ describe('a node', () => {
     const tookMs = performance.now() - begun
     expect(down.asked).toBe(1)
     expect(tookMs).toBeLessThan(3 * ANSWERS_MS)
-    const waiting_reason = 'does not answer (1)'
-    expect(await standings(fresh)).toEqual(times({ state: 'HELD', waiting_reason }))
-    expect(await standings(signed)).toEqual(times({ state: 'SIGNED', waiting_reason }))
-    expect(await standings(elsewhere)).toEqual(times({ state: 'BROADCAST', waiting_reason: null }))
+    const waiting_detail = 'does not answer (1)'
+    expect(await standings(fresh)).toEqual(times({ state: 'HELD', waiting_detail }))
+    expect(await standings(signed)).toEqual(times({ state: 'SIGNED', waiting_detail }))
+    expect(await standings(elsewhere)).toEqual(times({ state: 'BROADCAST', waiting_detail: null }))
     // The next round asks again.
     await hurry()
     await expect(settleWithdrawals(service.db, down.networks)).rejects.toThrow('5 steps')
@@ -614,7 +617,7 @@ describe('a node', () => {
     const refusing = ethereumFailing(['sign'], () => new NodeError('eth_call', { code: 3, message: 'no' }))
     await settleWithdrawals(service.db, refusing.networks)
     expect(refusing.asked).toBe(CUSTOMERS)
-    expect(await standings(transfers)).toEqual(times({ state: 'HELD', waiting_reason: 'eth_call: no' }))
+    expect(await standings(transfers)).toEqual(times({ state: 'HELD', waiting_detail: 'eth_call: no' }))
     await settleAll()
   })
 })

@@ -10,6 +10,7 @@ import type {
   Refusal,
   Signing,
 } from '../networks/network.ts'
+import { BEHIND_ANOTHER, reasonOfFailure, type WaitingReason } from '../networks/waiting.ts'
 import { checkBeforeSigning, type SigningDecision } from './check-before-signing.ts'
 import {
   behindOthers,
@@ -418,13 +419,13 @@ async function signed(
   const decisions = await decisionsOf(tx, network, ahead, adapter)
   const first = ahead.filter(({ transfer_id }) => decisions.get(transfer_id)!.outcome === 'SIGN')
   const signings = first.length === 0 ? [] : await adapter.sign(tx, first).catch(allWait(first))
-  const waits = (withdrawal: Claimed, waitingReason: string): Step => {
+  const waits = (withdrawal: Claimed, waitingReason: WaitingReason): Step => {
     return { withdrawal, state: 'HELD', dueInMs: adapter.pollMs, waitingReason }
   }
   const stopped = ahead.flatMap((withdrawal): Step | [] => {
     const decision = decisions.get(withdrawal.transfer_id)!
     if (decision.outcome === 'SIGN') return []
-    return decision.outcome === 'WAITS'
+    return decision.outcome === 'DEFERRED'
       ? waits(withdrawal, decision.reason)
       : failed(withdrawal, decision.refusal)
   })
@@ -433,7 +434,7 @@ async function signed(
     ...first.map((withdrawal, index): Step => {
       const signing = signings[index]!
       switch (signing.outcome) {
-        case 'WAITS':
+        case 'DEFERRED':
           return waits(withdrawal, signing.reason)
         case 'REFUSED':
           return failed(withdrawal, signing.refusal)
@@ -450,7 +451,7 @@ async function signed(
     }),
     ...inOrder
       .filter(({ transfer_id }) => behind.has(transfer_id))
-      .map((withdrawal) => waits(withdrawal, 'an earlier withdrawal of the profile waits')),
+      .map((withdrawal) => waits(withdrawal, BEHIND_ANOTHER)),
   ]
 }
 
@@ -486,7 +487,8 @@ const allWait =
   (withdrawals: Claimed[]) =>
   (error: unknown): Signing[] => {
     if (!(error instanceof NodeFailure)) throw error
-    return withdrawals.map(() => ({ outcome: 'WAITS', reason: error.message }))
+    const reason = reasonOfFailure(error)
+    return withdrawals.map(() => ({ outcome: 'DEFERRED', reason }))
   }
 
 /** What came of broadcasting; `waiting`, those that the network did not take. */
@@ -499,7 +501,8 @@ async function broadcast(
       ? []
       : await adapter.broadcast(withdrawals).catch((error: unknown): BroadcastAnswer[] => {
           if (!(error instanceof NodeFailure)) throw error
-          return withdrawals.map(() => ({ accepted: false, waits: error.message }))
+          const reason = reasonOfFailure(error)
+          return withdrawals.map(() => ({ accepted: false, reason }))
         })
   const dueInMs = adapter.pollMs
   return {
@@ -510,8 +513,8 @@ async function broadcast(
     }),
     waiting: withdrawals.flatMap((withdrawal, index) => {
       const answer = answers[index]!
-      if (!('waits' in answer)) return []
-      return [{ withdrawal, state: 'SIGNED', dueInMs, waitingReason: answer.waits } as const]
+      if (!('reason' in answer)) return []
+      return [{ withdrawal, state: 'SIGNED', dueInMs, waitingReason: answer.reason } as const]
     }),
   }
 }

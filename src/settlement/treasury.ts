@@ -199,7 +199,8 @@ async function insert(tx: Transaction, macs: WithdrawalMacs, made: New): Promise
 
 const SELECT = `
   select t.id, t.type, t.ref_id as reference, t.crypto_network, t.asset, t.amount, t.destination_address, t.status,
-         b.state, coalesce(t.crypto_tx_hash, b.crypto_tx_hash) as crypto_tx_hash, b.waiting_reason, t.created_at
+         b.state, coalesce(t.crypto_tx_hash, b.crypto_tx_hash) as crypto_tx_hash, b.waiting_code,
+         b.waiting_detail, t.created_at
   from transfers t
   left join outgoing_transfers b on b.customer_id = t.customer_id and b.transfer_id = t.id
   where t.customer_id = '${PLATFORM_ID}'`

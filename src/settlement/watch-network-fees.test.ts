@@ -240,11 +240,11 @@ test('the worker looks before it signs, and tells of it', async () => {
   atEnd(() => worker.stop())
   const reason = async () =>
     (
-      await db.query<{ waiting_reason: string | null }>(
-        'select waiting_reason from outgoing_transfers where transfer_id = $1',
+      await db.query<{ waiting_detail: string | null }>(
+        'select waiting_detail from outgoing_transfers where transfer_id = $1',
         [body.id],
       )
-    ).rows[0]?.waiting_reason
+    ).rows[0]?.waiting_detail
   await vi.waitFor(
     async () =>
       expect(await reason()).toMatch(

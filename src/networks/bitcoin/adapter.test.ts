@@ -121,6 +121,11 @@ describe.skipIf(!HAS_LITECOIND)('over a Litecoin node', () => {
       'an earlier withdrawal of the profile waits',
       null,
     ])
+    expect(await waitingCodes([waiting, behind, later])).toEqual([
+      'HOT_WALLET_SHORT',
+      'BEHIND_ANOTHER',
+      'BEHIND_ANOTHER',
+    ])
     await settle([other])
     await requirePaid(await read(second, other), '0.5', otherAddress)
     expect(await read(first, behind)).toMatchObject({ status: 'PENDING' })
@@ -192,6 +197,7 @@ describe.skipIf(!HAS_LITECOIND)('over a Litecoin node', () => {
     expect(await waitingReasons([created])).toEqual([
       expect.stringMatching(/^the network's fee is 0\.0+1\d* LTC for a kvB, and the ceiling 0\.000009 LTC$/),
     ])
+    expect(await waitingCodes([created])).toEqual(['FEE_ABOVE_CEILING'])
     await settle([created])
     await requirePaid(await read(customer, created), '1', address)
     await requireAtRest()
@@ -834,6 +840,7 @@ describe.skipIf(!HAS_LITECOIND)('over a Litecoin node', () => {
       for (const one of paid) {
         await work()
         expect((await waitingReasons([one]))[0]).toContain(`the wallet has sent ${hash}, which this database`)
+        expect(await waitingCodes([one])).toEqual(['UNKNOWN_SPENDS'])
         await markWithdrawalPaid(service.db, networksOf(adapter()), one.id, hash)
       }
       const again = await withdraw(customer, '1', address)
@@ -1599,12 +1606,21 @@ async function kept({ id }: { id: string }) {
   return rows[0]!
 }
 
-async function waitingReasons(transfers: { id: string }[]): Promise<(string | null)[]> {
-  const { rows } = await service.db.query<{ transfer_id: string; waiting_reason: string | null }>(
-    'select transfer_id, waiting_reason from outgoing_transfers where transfer_id = any ($1)',
+/** Metrics and alerts go by these. */
+async function waitingCodes(transfers: { id: string }[]): Promise<(string | null)[]> {
+  const { rows } = await service.db.query<{ transfer_id: string; waiting_code: string | null }>(
+    'select transfer_id, waiting_code from outgoing_transfers where transfer_id = any ($1)',
     [transfers.map(({ id }) => id)],
   )
-  return transfers.map(({ id }) => rows.find((row) => row.transfer_id === id)!.waiting_reason)
+  return transfers.map(({ id }) => rows.find((row) => row.transfer_id === id)!.waiting_code)
+}
+
+async function waitingReasons(transfers: { id: string }[]): Promise<(string | null)[]> {
+  const { rows } = await service.db.query<{ transfer_id: string; waiting_detail: string | null }>(
+    'select transfer_id, waiting_detail from outgoing_transfers where transfer_id = any ($1)',
+    [transfers.map(({ id }) => id)],
+  )
+  return transfers.map(({ id }) => rows.find((row) => row.transfer_id === id)!.waiting_detail)
 }
 
 /** A withdrawal that no customer has ordered. */

@@ -18,6 +18,7 @@ import {
   type PlanLimits,
 } from './batch.ts'
 import { bitcoinRpc, RpcError, type BitcoinRpcConfig, type RpcCall } from './rpc.ts'
+import { BEHIND_ANOTHER, type WaitingReason } from '../waiting.ts'
 import {
   isTreasurySend,
   longestWaiting,
@@ -387,14 +388,14 @@ export function bitcoinAdapter(
    * older backup it would be paid again. Gives why nothing may be signed. When all is known, the next look begins at
    * the block at the depth.
    */
-  async function sentElsewhere(tx: Transaction): Promise<string | undefined> {
+  async function sentElsewhere(tx: Transaction): Promise<WaitingReason | undefined> {
     const { rows } = await tx.query<{ checked_block: string }>(
       'select checked_block from wallet_checks where network = $1',
       [network],
     )
     const from = rows[0]?.checked_block ?? ''
     const behind = await catchesUp(from)
-    if (behind !== undefined) return behind
+    if (behind !== undefined) return { code: 'NODE_BEHIND', detail: behind }
     const { transactions, lastblock } = await since(from)
     const sent = transactions.filter(
       ({ category, confirmations, abandoned }) =>
@@ -402,7 +403,7 @@ export function bitcoinAdapter(
     )
     const unknown = await unknownOf(tx, [...new Set(sent.map(({ txid }) => txid))])
     const [stranger, ...others] = await notLookedAt(tx, unknown)
-    if (stranger !== undefined) return elsewhere(stranger, others)
+    if (stranger !== undefined) return { code: 'UNKNOWN_SPENDS', detail: elsewhere(stranger, others) }
     if (lastblock === from) return undefined
     await tx.query(
       `
@@ -490,8 +491,8 @@ export function bitcoinAdapter(
     const coins = await reconcileLocks(tx)
     const rate = await feeRate()
     if (rate > ceiling!) {
-      const reason = `the network's fee is ${inCoin(rate)} for a kvB, and the ceiling ${inCoin(ceiling!)}`
-      return withdrawals.map(() => waits(reason))
+      const detail = `the network's fee is ${inCoin(rate)} for a kvB, and the ceiling ${inCoin(ceiling!)}`
+      return withdrawals.map(() => waits({ code: 'FEE_ABOVE_CEILING', detail }))
     }
     const signings = new Map<Withdrawal, Signing>()
     const payouts = withdrawals.filter((one) => feeMaxOf(one) === undefined)
@@ -506,7 +507,8 @@ export function bitcoinAdapter(
       await signSome(chosen, coins.ready, limits, signings)
     } else await signConsolidation(consolidations[0]!, coins, rate, signings)
     for (const one of consolidations)
-      if (!signings.has(one)) signings.set(one, waits('another transaction is signed first'))
+      if (!signings.has(one))
+        signings.set(one, waits({ code: 'NEXT_TRANSACTION', detail: 'another transaction is signed first' }))
     return withdrawals.map((withdrawal) => signings.get(withdrawal)!)
   }
 
@@ -522,15 +524,21 @@ export function bitcoinAdapter(
   ): Promise<void> {
     const most = feeMaxOf(withdrawal)!
     if (rate > most) {
-      const reason = `the network's fee is ${inCoin(rate)} for a kvB, and the consolidation pays ${inCoin(most)} at most`
-      signings.set(withdrawal, waits(reason))
+      const detail = `the network's fee is ${inCoin(rate)} for a kvB, and the consolidation pays ${inCoin(most)} at most`
+      signings.set(withdrawal, waits({ code: 'FEE_ABOVE_CEILING', detail }))
       return
     }
     const payable = await payableOf([withdrawal], signings)
     const coins = mergeable(ready, most)
     const limits = { rate, changeScriptBytes: dialect.changeScriptBytes, consolidates: true, kept }
     if (payable.some((one) => !new Batch<Payable>(coins, limits).add(one)))
-      signings.set(withdrawal, waits('coins that it was to merge are spent: cancel it, and order another'))
+      signings.set(
+        withdrawal,
+        waits({
+          code: 'COINS_SPENT',
+          detail: 'coins that it was to merge are spent: cancel it, and order another',
+        }),
+      )
     else await signSome(payable, coins, limits, signings)
   }
 
@@ -550,7 +558,7 @@ export function bitcoinAdapter(
     const asked = maxFeeRate === undefined ? ceiling! : parseAmount(maxFeeRate, DECIMALS)
     if (asked === undefined || asked <= 0n) throw new Error(`the fee rate must be an amount of ${coin}`)
     const strange = await sentElsewhere(tx)
-    if (strange !== undefined) throw new Error(strange)
+    if (strange !== undefined) throw new Error(strange.detail)
     const rate = smaller(asked, ceiling!)
     const { ready } = await reconcileLocks(tx)
     const { coins, amount, fee } = consolidationOf(mergeable(ready, rate), rate, dialect.changeScriptBytes)
@@ -612,16 +620,20 @@ export function bitcoinAdapter(
       const { withdrawal, amount } = one
       const { profile_id, transfer_id } = withdrawal
       const isYounger = reserved !== undefined && transfer_id > reserved.transfer_id
-      const reason = waiting.has(profile_id)
-        ? 'an earlier withdrawal of the profile waits'
+      const reason: WaitingReason | undefined = waiting.has(profile_id)
+        ? BEHIND_ANOTHER
         : isYounger && there < batch.due + amount + minorOf(reserved.amount)
-          ? `the hot wallet has ${inCoin(there - batch.due)} to spend, for which withdrawal ${reserved.transfer_id} ` +
-            `has waited too long: ${inCoin(minorOf(reserved.amount))} of it are kept for that one`
+          ? {
+              code: 'KEPT_FOR_OLDER',
+              detail:
+                `the hot wallet has ${inCoin(there - batch.due)} to spend, for which withdrawal ${reserved.transfer_id} ` +
+                `has waited too long: ${inCoin(minorOf(reserved.amount))} of it are kept for that one`,
+            }
           : needed > 0n && isTreasurySend(withdrawal) && there < batch.due + amount + needed
             ? neededByCustomers(inCoin(there - batch.due), inCoin(needed))
             : batch.add(one)
               ? undefined
-              : shortOf(amount, there - batch.due, coins)
+              : { code: 'HOT_WALLET_SHORT', detail: shortOf(amount, there - batch.due, coins) }
       if (reason === undefined) continue
       waiting.add(profile_id)
       signings.set(withdrawal, waits(reason))
@@ -659,7 +671,7 @@ export function bitcoinAdapter(
     signings: Map<Withdrawal, Signing>,
   ): Promise<void> {
     const left: Payable[][] = [chosen]
-    let why = ''
+    let why: WaitingReason = { code: 'NEXT_TRANSACTION', detail: 'the next transaction pays it' }
     for (let tries = 1; tries <= TRIES_MAX && left.length > 0; tries++) {
       const some = left.shift()!
       if (some.length === 0) continue
@@ -671,7 +683,10 @@ export function bitcoinAdapter(
         }
         break
       }
-      why = `the node does not take it: ${made.reason}`
+      why = {
+        code: made.isShort === true ? 'FEE_NOT_COVERED' : 'NODE_REFUSED',
+        detail: `the node does not take it: ${made.reason}`,
+      }
       if (/dust/i.test(made.reason)) {
         const smallest = some.reduce((one, other) => (dustiness(other) < dustiness(one) ? other : one))
         signings.set(smallest.withdrawal, refused('amount', made.reason, smallest.withdrawal))
@@ -682,7 +697,7 @@ export function bitcoinAdapter(
       }
     }
     for (const { withdrawal } of chosen) {
-      if (!signings.has(withdrawal)) signings.set(withdrawal, waits(why || 'the next transaction pays it'))
+      if (!signings.has(withdrawal)) signings.set(withdrawal, waits(why))
     }
   }
 
@@ -691,9 +706,12 @@ export function bitcoinAdapter(
     some: Payable[],
     coins: readonly Coin[],
     limits: SigningLimits,
-  ): Promise<{ signed: SignedTransaction; paid: Payable[] } | { reason: string; ofAll: boolean }> {
+  ): Promise<
+    { signed: SignedTransaction; paid: Payable[] } | { reason: string; ofAll: boolean; isShort?: true }
+  > {
     const { plan, paid, lifts } = await planned(some, coins, limits)
-    if (paid.length === 0) return { reason: 'the hot wallet has too little for its fee', ofAll: true }
+    if (paid.length === 0)
+      return { reason: 'the hot wallet has too little for its fee', ofAll: true, isShort: true }
     const scripts = await changeScripts(plan.change.length)
     const unsigned = RawOldTx.encode({
       version: 2,
@@ -872,7 +890,10 @@ export function bitcoinAdapter(
     return withdrawals.map(({ crypto_tx_hash }) => {
       const answer = answers.get(crypto_tx_hash)!
       return answer instanceof RpcError && answer.code !== VERIFY_ALREADY_IN_CHAIN
-        ? { accepted: false, waits: `the node does not take it yet: ${answer.message}` }
+        ? {
+            accepted: false,
+            reason: { code: 'NODE_REFUSED', detail: `the node does not take it yet: ${answer.message}` },
+          }
         : { accepted: true }
     })
   }
@@ -1401,7 +1422,7 @@ export function bitcoinAdapter(
       `
       select b.crypto_tx_hash,
              case when bool_and(coalesce(n.kind, '') = 'MARKED') then array_agg(b.crypto_tx_index) end as outputs
-      from broadcasts b
+      from outgoing_transfers b
       left join network_transactions n on n.network = b.network and n.crypto_tx_hash = b.crypto_tx_hash
       where b.network = '${network}' and b.crypto_tx_hash = any ($1)
       group by b.crypto_tx_hash
@@ -1469,7 +1490,7 @@ const sumOf = (outputs: readonly { amount: bigint }[]) =>
 const larger = (one: bigint, other: bigint): bigint => (one > other ? one : other)
 const smaller = (one: bigint, other: bigint): bigint => (one < other ? one : other)
 
-const waits = (reason: string): Signing => ({ outcome: 'WAITS', reason })
+const waits = (reason: WaitingReason): Signing => ({ outcome: 'DEFERRED', reason })
 
 /** What an operator is told of transactions that this database does not know. */
 function elsewhere(stranger: Stranger, others: Stranger[]): string {

@@ -238,12 +238,21 @@ async function withoutMining({ chain }: Wallet, work: () => Promise<void>): Prom
   }
 }
 
-const waitingReasons = async (transfers: Transfer[]) => {
-  const { rows } = await service.db.query<{ transfer_id: string; waiting_reason: string | null }>(
-    'select transfer_id, waiting_reason from outgoing_transfers where transfer_id = any ($1::uuid[])',
+/** Metrics and alerts go by these. */
+const waitingCodes = async (transfers: Transfer[]) => {
+  const { rows } = await service.db.query<{ transfer_id: string; waiting_code: string | null }>(
+    'select transfer_id, waiting_code from outgoing_transfers where transfer_id = any ($1::uuid[])',
     [transfers.map(({ id }) => id)],
   )
-  const reasons = new Map(rows.map((row) => [row.transfer_id, row.waiting_reason]))
+  return transfers.map(({ id }) => rows.find(({ transfer_id }) => transfer_id === id)!.waiting_code)
+}
+
+const waitingReasons = async (transfers: Transfer[]) => {
+  const { rows } = await service.db.query<{ transfer_id: string; waiting_detail: string | null }>(
+    'select transfer_id, waiting_detail from outgoing_transfers where transfer_id = any ($1::uuid[])',
+    [transfers.map(({ id }) => id)],
+  )
+  const reasons = new Map(rows.map((row) => [row.transfer_id, row.waiting_detail]))
   return transfers.map(({ id }) => reasons.get(id))
 }
 
@@ -423,6 +432,7 @@ describe('a destination that the token refuses', () => {
     const created = await withdraw(customer, 'ETHEREUM', 'USDG', '1')
     await step(wallet)
     expect(await waitingReasons([created])).toEqual(['USDG refuses every transfer of the hot wallet'])
+    expect(await waitingCodes([created])).toEqual(['TOKEN_REFUSES'])
     await setOnToken('setPaused', [false])
     await settleAll(wallet)
     expect(await read(customer, created)).toMatchObject({ status: 'COMPLETED' })
@@ -447,6 +457,11 @@ describe('the hot wallet is short', () => {
     const [first, second, third] = await waitingReasons([large, behind, late])
     expect(first).toMatch(/^the hot wallet has \S+ ETH left, the withdrawal needs 5\.\d+ ETH with its gas$/)
     expect([second, third]).toEqual(Array(2).fill('an earlier withdrawal of the profile waits'))
+    expect(await waitingCodes([large, behind, late])).toEqual([
+      'HOT_WALLET_SHORT',
+      'BEHIND_ANOTHER',
+      'BEHIND_ANOTHER',
+    ])
     await give('ETHEREUM', wallet.hotWallet.address, 'ETH', '7')
     await settleAll(wallet)
     const made = await requireAgreement(wallet, { ETH: '10', USDG: '10' }, [waiting, other])
@@ -473,6 +488,7 @@ describe('the hot wallet is short', () => {
         ),
       ),
     ])
+    expect(await waitingCodes([small])).toEqual(['KEPT_FOR_OLDER'])
     const tokens = await withdraw(await newCustomer(service), 'ETHEREUM', 'USDG', '2')
     await step(wallet)
     expect((await kept(tokens)).state).toBe('BROADCAST')
@@ -1063,6 +1079,7 @@ test('a wallet that has made what the database does not know pays nothing before
   const created = [await withdraw(customer, 'ETHEREUM', 'ETH', '1')]
   await step(wallet)
   expect(await waitingReasons(created)).toEqual([expect.stringMatching(/of nonce 0: .* first_nonce 1 that/)])
+  expect(await waitingCodes(created)).toEqual(['UNKNOWN_SPENDS'])
   await settleAll(lookedAt(1))
   // Whether it is in a block already or not.
   await withoutMining(wallet, async () => {
@@ -1473,6 +1490,7 @@ test('while its node is catching up, nothing is signed', async () => {
     step(wallet),
   )
   expect(await waitingReasons([created])).toEqual(['the node is catching up with its chain'])
+  expect(await waitingCodes([created])).toEqual(['NODE_BEHIND'])
   await settleAll(wallet)
   expect((await read(customer, created)).status).toBe('COMPLETED')
 })

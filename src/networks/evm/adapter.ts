@@ -6,6 +6,7 @@ import type { Database, Transaction } from '../../db/database.ts'
 import { beginning, depositReader, isCursor, NATIVE_INDEX } from './deposit-scan.ts'
 import { at, evmNode, headOf, NodeError, says, type Call, type Receipt } from './node.ts'
 import { DestinationRefused } from '../node-failure.ts'
+import { BEHIND_ANOTHER, type WaitingReason } from '../waiting.ts'
 import { closePurse, openPurse, spend, takeNote, type Purse } from './nonces.ts'
 import { tryTransfers, type Trial } from './simulation.ts'
 import {
@@ -192,15 +193,13 @@ function chainOf(network: CryptoNetwork, config: EvmConfig, db: Database): EvmCh
 
 // ---------------------------------------------------------------------------------------------- sign
 
-const BEHIND = 'an earlier withdrawal of the profile waits'
-
 /** Signs in order what the wallet can pay at the current fees; the rest waits, and those of its profile behind it. */
 async function sign(tx: Transaction, chain: EvmChain, withdrawals: Withdrawal[]): Promise<Signing[]> {
   await chain.ready()
   const fees = await feesNow(chain)
-  const allWait = (reason: string) => withdrawals.map(() => ({ outcome: 'WAITS', reason }) as const)
+  const allWait = (reason: WaitingReason) => withdrawals.map(() => deferred(reason))
   const dear = tooDear(fees, chain)
-  if (dear !== undefined) return allWait(dear)
+  if (dear !== undefined) return allWait({ code: 'FEE_ABOVE_CEILING', detail: dear })
   const purse = await openPurse(tx, chain, new Set(withdrawals.map(({ asset }) => asset)))
   if (purse.gap !== undefined) return allWait(purse.gap)
   // Only what the wallet can pay is put to the node: it says of anything else that it would revert.
@@ -265,11 +264,16 @@ function roomOf({ maxInFlight }: EvmChain, { inFlight }: Purse): () => Signing |
   let free = maxInFlight - inFlight
   return () => {
     if (free <= 0)
-      return { outcome: 'WAITS', reason: `${maxInFlight} transactions are in flight, the most at a time` }
+      return deferred({
+        code: 'IN_FLIGHT_LIMIT',
+        detail: `${maxInFlight} transactions are in flight, the most at a time`,
+      })
     free -= 1
     return undefined
   }
 }
+
+const deferred = (reason: WaitingReason) => ({ outcome: 'DEFERRED', reason }) as const
 
 /** Decides in order; behind one that waits, those of its profile wait too. */
 function inTurn(
@@ -279,9 +283,9 @@ function inTurn(
   const waiting = new Set<string>()
   return withdrawals.map((withdrawal, index) => {
     const profile = `${withdrawal.customer_id} ${withdrawal.profile_id}`
-    if (waiting.has(profile)) return { outcome: 'WAITS', reason: BEHIND }
+    if (waiting.has(profile)) return deferred(BEHIND_ANOTHER)
     const signing = decide(withdrawal, index)
-    if (signing?.outcome === 'WAITS') waiting.add(profile)
+    if (signing?.outcome === 'DEFERRED') waiting.add(profile)
     return signing
   })
 }
@@ -303,8 +307,8 @@ function pay(
     const there = left.get(what)!
     if (there >= needs) continue
     const text = (value: bigint) => `${offChain(chain, what, value)} ${what}`
-    const reason = `the hot wallet has ${text(there)} left, the withdrawal needs ${text(needs)} ${why}`.trim()
-    return { outcome: 'WAITS', reason }
+    const detail = `the hot wallet has ${text(there)} left, the withdrawal needs ${text(needs)} ${why}`.trim()
+    return deferred({ code: 'HOT_WALLET_SHORT', detail })
   }
   for (const [what, needs] of needed) spend(left, what, needs)
   return undefined
@@ -331,10 +335,10 @@ function keptForOlder(
       kept += feeMax({ gas: isToken ? TOKEN_GAS : PLAIN_GAS, maxFeePerGas: fees.offer })
     if (kept === 0n || there >= kept + onChain(chain, asset, amount)) continue
     const text = (units: bigint) => `${offChain(chain, asset, units)} ${asset}`
-    const reason =
+    const detail =
       `the hot wallet has ${text(there)} left, for which withdrawal ${older.transfer_id} has waited too long: ` +
       `${text(kept)} of it are kept for that one`
-    return { outcome: 'WAITS', reason }
+    return deferred({ code: 'KEPT_FOR_OLDER', detail })
   }
   return undefined
 }
@@ -361,7 +365,7 @@ function keptForCustomers(
   const there = left.get(asset)!
   if (needed === 0n || there >= needed + onChain(chain, asset, send.amount)) return undefined
   const text = (units: bigint) => `${offChain(chain, asset, units)} ${asset}`
-  return { outcome: 'WAITS', reason: neededByCustomers(text(there), text(needed)) }
+  return deferred(neededByCustomers(text(there), text(needed)))
 }
 
 /**
@@ -534,15 +538,17 @@ async function estimated(
     withdrawals.map((withdrawal, index): [Withdrawal, Estimate] => {
       const outcome = outcomes[index]!
       if (outcome instanceof NodeError) {
-        return [withdrawal, { outcome: 'WAITS', reason: `the node cannot estimate it: ${outcome.message}` }]
+        const detail = `the node cannot estimate it: ${outcome.message}`
+        return [withdrawal, deferred({ code: 'NODE_REFUSED', detail })]
       }
       if (typeof outcome === 'bigint') {
         const less = deliversLess(chain, withdrawal, trials[index]!)
-        return [withdrawal, less === undefined ? { gas: outcome } : { outcome: 'WAITS', reason: less }]
+        if (less === undefined) return [withdrawal, { gas: outcome }]
+        return [withdrawal, deferred({ code: 'TOKEN_DELIVERS_LESS', detail: less })]
       }
       if (faulty.has(withdrawal)) {
-        const reason = `${withdrawal.asset} refuses every transfer of the hot wallet`
-        return [withdrawal, { outcome: 'WAITS', reason }]
+        const detail = `${withdrawal.asset} refuses every transfer of the hot wallet`
+        return [withdrawal, deferred({ code: 'TOKEN_REFUSES', detail })]
       }
       const why = outcome === 'TOO_MUCH' ? takesTooMuch(mostOf(withdrawal)) : WOULD_REVERT
       const refusal = refusalOf(withdrawal, why)
@@ -579,7 +585,9 @@ async function broadcast(chain: EvmChain, withdrawals: BroadcastWithdrawal[]): P
   await chain.ready()
   const refusals = await send(chain, withdrawals)
   return refusals.map((refusal) =>
-    refusal === undefined ? { accepted: true } : { accepted: false, waits: refusal.reason },
+    refusal === undefined
+      ? { accepted: true }
+      : { accepted: false, reason: { code: 'NODE_REFUSED', detail: refusal.reason } },
   )
 }
 
@@ -652,8 +660,9 @@ function ended(chain: EvmChain, withdrawal: BroadcastWithdrawal, receipt: Receip
     const refusal = refusalOf(withdrawal, `the network reverted transaction ${crypto_tx_hash}`)
     return { state: 'FAILED', refusal, networkFee }
   }
-  const unresolved = (reason: string, log?: LoggedTransfer): Progress => {
+  const unresolved = (detail: string, log?: LoggedTransfer): Progress => {
     const crypto_tx_index = log === undefined ? NATIVE_INDEX : logIndexOf(log.log)
+    const reason = { code: 'UNRESOLVED', detail } as const
     return { state: 'UNRESOLVED', reason, crypto_tx_hash, crypto_tx_index, networkFee }
   }
   if (status !== '0x1')

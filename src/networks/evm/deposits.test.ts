@@ -367,11 +367,11 @@ describe('a node that is of another chain by now', () => {
     }
     const reason = async (id: string) =>
       (
-        await service.db.query<{ waiting_reason: string | null }>(
-          'select waiting_reason from outgoing_transfers where transfer_id = $1',
+        await service.db.query<{ waiting_detail: string | null }>(
+          'select waiting_detail from outgoing_transfers where transfer_id = $1',
           [id],
         )
-      ).rows[0]?.waiting_reason
+      ).rows[0]?.waiting_detail
     await withdraw()
     await settle()
     await mine()

@@ -4,6 +4,7 @@ import type { Transaction } from '../../db/database.ts'
 import { at, headOf, NodeError } from './node.ts'
 import { bytesUnderWay, lostReason, noncesBetween, transactionsOf } from './taken-back.ts'
 import { amountIn, balancesAt, feeMax, parse, type EvmChain } from './transactions.ts'
+import type { WaitingReason } from '../waiting.ts'
 
 /** What the hot wallet has left for one transaction more. Its amounts go down as transactions are decided. */
 export interface Purse {
@@ -19,7 +20,7 @@ export interface Purse {
    * Why nothing may be signed: a transaction with a nonce behind one that nobody will ever use would never be made, and
    * what the wallet made without our knowing may be what is about to be paid.
    */
-  gap: string | undefined
+  gap: WaitingReason | undefined
 }
 
 /**
@@ -69,14 +70,14 @@ export async function openPurse(tx: Transaction, chain: EvmChain, assets: Iterab
     chain.doubt()
     await chain.ready()
   }
-  const gap =
+  const gap: WaitingReason | undefined =
     typeof syncing === 'object' && !(syncing instanceof NodeError)
-      ? 'the node is catching up with its chain'
+      ? { code: 'NODE_BEHIND', detail: 'the node is catching up with its chain' }
       : first !== undefined
-        ? unknownTo(first, unknown.length - 1, sent)
+        ? { code: 'UNKNOWN_SPENDS', detail: unknownTo(first, unknown.length - 1, sent) }
         : lost.length === 0
           ? undefined
-          : lostReason(await transactionsOf(tx, chain, lost))
+          : { code: 'TAKEN_BACK', detail: lostReason(await transactionsOf(tx, chain, lost)) }
   return { block, nonce: kept, left, inFlight: underWay.size, gap }
 }
 

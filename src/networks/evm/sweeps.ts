@@ -605,7 +605,7 @@ async function toppedUp(
   plan: Plan,
 ): Promise<SignedTransaction> {
   const purse = await openPurse(tx, chain, [])
-  if (purse.gap !== undefined) throw new Error(purse.gap)
+  if (purse.gap !== undefined) throw new Error(purse.gap.detail)
   const needs = plan.amount + feeMax({ gas: plan.gas, maxFeePerGas: plan.fees.maxFeePerGas })
   const there = purse.left.get(chain.gasAsset)!
   if (there < needs) {

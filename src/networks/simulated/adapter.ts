@@ -145,7 +145,10 @@ export function afterSimulation(
 ): NetworkAdapter {
   const nowhere = {
     broadcast: async (past: BroadcastWithdrawal[]) =>
-      past.map((): BroadcastAnswer => ({ accepted: false, waits: 'it was signed for a simulated network' })),
+      past.map((): BroadcastAnswer => ({
+        accepted: false,
+        reason: { code: 'SIGNED_ELSEWHERE', detail: 'it was signed for a simulated network' },
+      })),
     progress: async (past: BroadcastWithdrawal[]) => past.map((): Progress => ({ state: 'UNKNOWN' })),
     replace: async (past: BroadcastWithdrawal[]) => past.map(() => undefined),
   }
@@ -224,7 +227,10 @@ async function broadcast(db: Database, withdrawals: BroadcastWithdrawal[]): Prom
     if (!isSimulated(withdrawal))
       return {
         accepted: false,
-        waits: `it was signed for a real ${withdrawal.network}, which is not configured`,
+        reason: {
+          code: 'SIGNED_ELSEWHERE',
+          detail: `it was signed for a real ${withdrawal.network}, which is not configured`,
+        },
       }
     const refusal = refusals[index]
     return refusal === undefined ? { accepted: true } : { accepted: false, refusal }

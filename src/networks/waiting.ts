@@ -1,0 +1,79 @@
+import { NodeRefusal, NoSigningKey, type NodeFailure } from './node-failure.ts'
+
+/**
+ * Why a withdrawal waits. Metrics, alerts and decisions go by the code; the detail beside it is for people, and may be
+ * reworded at any time.
+ */
+export type WaitingCode =
+  /** The hot wallet cannot pay this withdrawal. */
+  | 'HOT_WALLET_SHORT'
+  /** The hot wallet could pay it, and keeps the money for an older withdrawal that has waited too long. */
+  | 'KEPT_FOR_OLDER'
+  /** A send to cold storage would take what customers' unsigned withdrawals need. */
+  | 'KEPT_FOR_CUSTOMERS'
+  /** The hot wallet's coins do not cover the fee of the transaction. */
+  | 'FEE_NOT_COVERED'
+  /** The network's fee is above the configured ceiling, or above the most that a consolidation pays. */
+  | 'FEE_ABOVE_CEILING'
+  /** The hot wallet has sent transactions that this database has no record of. */
+  | 'UNKNOWN_SPENDS'
+  /** The chain does not have transactions of the hot wallet any more that were confirmed. */
+  | 'TAKEN_BACK'
+  /** The node does not answer, or is not a node of the network. */
+  | 'NODE_DOWN'
+  /** The node has not read its chain to the end. */
+  | 'NODE_BEHIND'
+  /** The node answers, and does not take the transaction or the question. */
+  | 'NODE_REFUSED'
+  /** This process has no key of the hot wallet. */
+  | 'NO_SIGNING_KEY'
+  /** An earlier withdrawal of the same profile waits. */
+  | 'BEHIND_ANOTHER'
+  /** The most transactions that may be in flight at a time are in flight. */
+  | 'IN_FLIGHT_LIMIT'
+  /** The transaction that was just signed had no place for it: the next one pays it. */
+  | 'NEXT_TRANSACTION'
+  /** The coins that a consolidation was to merge are spent. */
+  | 'COINS_SPENT'
+  /** Signing is frozen for everything, the network, the customer or the profile. */
+  | 'FROZEN'
+  /** The account or identity that the withdrawal names may take no money out. */
+  | 'NOT_APPROVED'
+  /** A sandbox pays over a real network no more than the customer deposited over it. */
+  | 'NOT_PAID_IN'
+  /** The withdrawal's record is not what was accepted: its MAC does not match. */
+  | 'NOT_ACCEPTED'
+  /** The token refuses every transfer of the hot wallet. */
+  | 'TOKEN_REFUSES'
+  /** The token takes a fee from transfers: less than the amount would arrive. */
+  | 'TOKEN_DELIVERS_LESS'
+  /** The chain shows an outcome that only an operator can judge. */
+  | 'UNRESOLVED'
+  /** It was signed for a network or bank that is not configured any more. */
+  | 'SIGNED_ELSEWHERE'
+  /** An operator may take the wire and send it. */
+  | 'WIRE_TO_TAKE'
+  /** An operator has taken the wire, and has not said what became of it. */
+  | 'WIRE_TAKEN'
+  /** A reason from before there were codes. The next look at the withdrawal replaces it. */
+  | 'OTHER'
+
+/** Why a withdrawal waits, for programs and for people. */
+export interface WaitingReason {
+  code: WaitingCode
+  /** A sentence for operators, with amounts and ids in it. */
+  detail: string
+}
+
+/** The reason of what waits behind a withdrawal of the same profile that waits. */
+export const BEHIND_ANOTHER: WaitingReason = {
+  code: 'BEHIND_ANOTHER',
+  detail: 'an earlier withdrawal of the profile waits',
+}
+
+/** The reason of what waits because of a node's failure. */
+export function reasonOfFailure(failure: NodeFailure): WaitingReason {
+  const detail = failure.message
+  if (failure instanceof NoSigningKey) return { code: 'NO_SIGNING_KEY', detail }
+  return { code: failure instanceof NodeRefusal ? 'NODE_REFUSED' : 'NODE_DOWN', detail }
+}
