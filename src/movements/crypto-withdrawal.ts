@@ -26,9 +26,9 @@ export interface WithdrawalRequest {
 }
 
 /** A request that can be paid out: the asset, as its network carries it, and what was asked for. */
-export interface Terms {
+export interface WithdrawalTerms {
   asset: Asset
-  carried: AssetOnNetwork
+  listing: AssetOnNetwork
   asked: { field: 'amount' | 'total'; minor: bigint }
 }
 
@@ -43,19 +43,19 @@ export interface Amounts {
 const FIELDS = { network: 'crypto_network', address: 'destination_address' }
 
 /** An asset, as the network carries it. */
-export type Route = Pick<Terms, 'asset' | 'carried'>
+export type ListedAsset = Pick<WithdrawalTerms, 'asset' | 'listing'>
 
 /**
  * Checks where a withdrawal is to go. Throws bad-request for an asset that there is not, unsupported-network,
  * unsupported-address or, where the network is not connected, unavailable.
  */
-export function routeOf(
+export function listedAt(
   request: Pick<WithdrawalRequest, 'asset' | 'crypto_network' | 'destination_address'>,
   { networks, settings }: Destinations,
   fields = FIELDS,
-): Route {
+): ListedAsset {
   const { crypto_network, destination_address } = request
-  const { asset, carried } = carriedBy(request.asset, crypto_network, fields.network)
+  const { asset, listing } = listedOn(request.asset, crypto_network, fields.network)
   const allow = { testNetworks: settings.mode === 'sandbox' }
   const canonical = canonicalAddress(crypto_network, destination_address, allow)
   if (canonical === undefined)
@@ -74,34 +74,34 @@ export function routeOf(
       `crypto_network ${crypto_network} is not connected: nothing can be sent over it`,
     )
   }
-  return { asset, carried }
+  return { asset, listing }
 }
 
 /** An asset on a network. Throws bad-request for an asset that there is not, or unsupported-network. */
-export function carriedBy(symbol: string, crypto_network: CryptoNetwork, field = FIELDS.network): Route {
+export function listedOn(symbol: string, crypto_network: CryptoNetwork, field = FIELDS.network): ListedAsset {
   const asset = findAsset(symbol)
   if (asset === undefined) throw problem.badRequest(`asset ${symbol} is not known`)
-  const carried = asset.networks[crypto_network]
-  if (carried === undefined) {
+  const listing = asset.networks[crypto_network]
+  if (listing === undefined) {
     const supported = Object.keys(asset.networks)
     throw problem.unsupportedNetwork(field, { asset: asset.symbol, crypto_network, supported })
   }
-  return { asset, carried }
+  return { asset, listing }
 }
 
 /** What both the ledger and the network can hold of an asset. */
-export const decimalsOfRoute = ({ asset, carried }: Route): number =>
-  Math.min(asset.decimals, carried.decimals)
+export const decimalsOfListed = ({ asset, listing }: ListedAsset): number =>
+  Math.min(asset.decimals, listing.decimals)
 
 /**
  * Checks what needs no records, in the contract's order: amount or total, asset, network, address, precision.
  * Throws as `routeOf` does, bad-request or exceed-precision (API behaviour, Order of checks).
  */
-export function termsOf(request: WithdrawalRequest, context: Destinations): Terms {
+export function termsOf(request: WithdrawalRequest, context: Destinations): WithdrawalTerms {
   const { field, asked } = amountOrTotal(request)
-  const route = routeOf(request, context)
+  const route = listedAt(request, context)
   const { asset } = route
-  const decimals = decimalsOfRoute(route)
+  const decimals = decimalsOfListed(route)
   if (parseAmount(asked, decimals) === undefined) {
     throw problem.exceedPrecision(field, { asset: asset.symbol, decimals })
   }
@@ -131,7 +131,8 @@ export function amountOrTotal({
 }
 
 /** The fee of the network's schedule, in minor units. */
-export const scheduledFee = ({ asset, carried }: Terms): bigint => parseAmount(carried.fee, asset.decimals)!
+export const scheduledFee = ({ asset, listing }: WithdrawalTerms): bigint =>
+  parseAmount(listing.fee, asset.decimals)!
 
 /**
  * Amount, fee and total of what was asked for at this fee. Throws below-min-withdraw-limit or
@@ -140,14 +141,14 @@ export const scheduledFee = ({ asset, carried }: Terms): bigint => parseAmount(c
  */
 export function amountsAt(
   fee: bigint,
-  { asset, carried, asked }: Terms,
+  { asset, listing, asked }: WithdrawalTerms,
   field: string = asked.field,
 ): Amounts {
   const amounts =
     asked.field === 'amount'
       ? { amount: asked.minor, fee, total: asked.minor + fee }
       : { amount: asked.minor - fee, fee, total: asked.minor }
-  const { minimum, maximum } = carried
+  const { minimum, maximum } = listing
   const what =
     asked.field === 'amount' ? field : `${field} less the fee of ${formatAmount(fee, asset.decimals)}`
   if (amounts.amount < parseAmount(minimum, asset.decimals)!) {
@@ -168,7 +169,7 @@ type Asked = Pick<Transfer, 'profile_id'> &
   }
 
 interface Accepted {
-  terms: Terms
+  terms: WithdrawalTerms
   amounts: Amounts
   /** The balance that is debited: the asset's, or one that converts to it. */
   balanceAsset: string

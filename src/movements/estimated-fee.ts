@@ -4,12 +4,12 @@ import { decimalsOf } from '../assets/catalogue.ts'
 import type { Queryable } from '../db/database.ts'
 import { Problem, problem } from '../contract/problems.ts'
 import {
-  decimalsOfRoute,
+  decimalsOfListed,
   type Destinations,
-  routeOf,
+  listedAt,
   scheduledFee,
-  type Route,
-  type Terms,
+  type ListedAsset,
+  type WithdrawalTerms,
   type WithdrawalRequest,
 } from './crypto-withdrawal.ts'
 import type { Orchestration } from '../records/orchestration.ts'
@@ -63,7 +63,7 @@ function costTo(
  */
 export async function estimatedFee(
   db: Queryable,
-  route: Route,
+  route: ListedAsset,
   adapter: NetworkAdapter,
   { crypto_network, destination_address }: Where,
   sandbox: boolean,
@@ -94,7 +94,7 @@ type Where = Pick<WithdrawalRequest, 'crypto_network' | 'destination_address'>
  */
 export async function networkCost(
   db: Queryable,
-  route: Route,
+  route: ListedAsset,
   networks: Networks,
   where: Where,
   sandbox: boolean,
@@ -125,7 +125,7 @@ export async function payoutCost(
   if (crypto === undefined || networks.get(crypto.network)?.estimateFee === undefined) return 0n
   const where = { crypto_network: crypto.network, destination_address: crypto.address }
   try {
-    const route = routeOf({ asset: destination_asset, ...where }, { networks, settings })
+    const route = listedAt({ asset: destination_asset, ...where }, { networks, settings })
     const margin = networks.get(crypto.network)!.feeMargin
     return (await networkCost(db, route, networks, where, settings.mode === 'sandbox', margin)) ?? 0n
   } catch (error) {
@@ -138,7 +138,11 @@ export async function payoutCost(
  * Throws bad-request when the schedule's fee does not cover the network's own cost for this destination: the client is not
  * charged a fee that it has not seen, and the platform does not pay the difference. A quote has the fee that does.
  */
-export function requireFeeCovers(cost: bigint | undefined, terms: Terms, { crypto_network }: Where): void {
+export function requireFeeCovers(
+  cost: bigint | undefined,
+  terms: WithdrawalTerms,
+  { crypto_network }: Where,
+): void {
   const fee = scheduledFee(terms)
   if (cost === undefined || cost <= fee) return
   const { symbol, decimals } = terms.asset
@@ -153,12 +157,12 @@ export function requireFeeCovers(cost: bigint | undefined, terms: Terms, { crypt
 export function feeFor(
   cost: NetworkFee,
   margin: string,
-  { asset, carried }: Route,
+  { asset, listing }: ListedAsset,
   prices: UsdPrices,
 ): bigint | undefined {
   const [costPrice, price] = [prices.get(cost.asset), prices.get(asset.symbol)]
   if (costPrice === undefined || price === undefined) return undefined
-  const route = decimalsOfRoute({ asset, carried })
+  const route = decimalsOfListed({ asset, listing })
   const decimals = asset.platformStablecoin ? Math.min(route, CENT_DECIMALS) : route
   const whole = 100n * 10n ** BigInt(FEE_MARGIN_DECIMALS)
   const charged =

@@ -11,11 +11,11 @@ import { need } from '../records/need.ts'
 import type { Orchestration } from '../records/orchestration.ts'
 import {
   amountsAt,
-  carriedBy,
+  listedOn,
   cryptoWithdrawal,
-  decimalsOfRoute,
+  decimalsOfListed,
   type Destinations,
-  routeOf,
+  listedAt,
   scheduledFee,
   termsOf,
 } from './crypto-withdrawal.ts'
@@ -68,7 +68,7 @@ export function requireDestination(
   const { crypto, profile } = destination
   if (crypto !== undefined) {
     const fields = { network: 'destination.crypto.network', address: 'destination.crypto.address' }
-    routeOf({ asset, crypto_network: crypto.network, destination_address: crypto.address }, context, fields)
+    listedAt({ asset, crypto_network: crypto.network, destination_address: crypto.address }, context, fields)
   } else if (profile === undefined) {
     requireWires({ asset }, context.networks, 'destination_asset')
   } else if (profile.profile_id === order.profile_id && asset === order.source_asset) {
@@ -174,4 +174,4 @@ function payable(order: Order, remainder: 'REJECT' | 'KEEP'): bigint {
 const decimalsAt = ({ destination_asset, destination: { crypto } }: Order): number =>
   crypto === undefined
     ? decimalsOf(destination_asset)
-    : decimalsOfRoute(carriedBy(destination_asset, crypto.network))
+    : decimalsOfListed(listedOn(destination_asset, crypto.network))

@@ -7,7 +7,7 @@ import { AssetSymbol, RefId, Text, Uuid } from '../contract/fields.ts'
 import type { Context } from '../context.ts'
 import { operation } from '../operation.ts'
 import { problem } from '../contract/problems.ts'
-import { carriedBy } from '../movements/crypto-withdrawal.ts'
+import { listedOn } from '../movements/crypto-withdrawal.ts'
 import { requireBankAccount, requireWires } from '../movements/fiat-withdrawal.ts'
 import { requireConvertible, requireDestination } from '../movements/payout.ts'
 import { insertDepositAddress } from '../records/deposit-address.ts'
@@ -125,7 +125,7 @@ function requireSource(
   { networks }: Pick<Context, 'networks'>,
 ): void {
   if (source.fiat !== undefined) requireWires({ asset: source_asset }, networks, 'source_asset')
-  if (source.crypto !== undefined) carriedBy(source_asset, source.crypto.network, 'source.crypto.network')
+  if (source.crypto !== undefined) listedOn(source_asset, source.crypto.network, 'source.crypto.network')
   if (source.profile !== undefined && source.profile.profile_id !== profile_id)
     throw problem.badRequest('source.profile.profile_id must be profile_id, whose deposits the rule is for')
 }

@@ -59,8 +59,8 @@ export const depositToProfile = operation({
     if (asset === undefined) throw problem.badRequest(`asset ${body.asset} is not known`)
     const network = networkOf(asset, body.crypto_network, networks)
     if (body.crypto_address !== undefined) requireAddressOf(body.crypto_network, body.crypto_address)
-    const carried = network && asset.networks[network]
-    const decimals = Math.min(asset.decimals, carried?.decimals ?? asset.decimals)
+    const listing = network && asset.networks[network]
+    const decimals = Math.min(asset.decimals, listing?.decimals ?? asset.decimals)
     if (parseAmount(body.amount, decimals) === undefined) {
       throw problem.exceedPrecision('amount', { asset: asset.symbol, decimals })
     }

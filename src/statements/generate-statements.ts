@@ -31,7 +31,7 @@ export async function generateStatements(
   if (now < period.next) throw new Error(`the period ${period.name} has not ended`)
   if (!(await hasRate(db, period)))
     throw new Error(`no reward rate is in force in ${period.name}: bursar rewards rate set`)
-  await settleHistory(db)
+  await waitForOpenPostings(db)
   const generated: Generated[] = []
   const failures: unknown[] = []
   const customers = await customersWithout(db, period, customerId)
@@ -81,7 +81,7 @@ const POLLS_MAX = 1_500
  * it holds until it commits: once those that hold one now are gone, everything with a time before now is there to be
  * read. Nothing is held up by this. Throws when one takes too long.
  */
-async function settleHistory(db: Database): Promise<void> {
+async function waitForOpenPostings(db: Database): Promise<void> {
   const underWay = async (among: string[] | null) => {
     const { rows } = await db.query<{ transaction: string }>(
       `

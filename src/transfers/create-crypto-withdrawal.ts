@@ -16,7 +16,7 @@ import {
   cryptoWithdrawal,
   scheduledFee,
   termsOf,
-  type Terms,
+  type WithdrawalTerms,
 } from '../movements/crypto-withdrawal.ts'
 import { Transfer } from '../ledger/transfer.ts'
 import { usdPrices } from '../records/usd-prices.ts'
@@ -179,7 +179,7 @@ function requireMemo({ memo, crypto_network }: Body, networks: Networks): void {
 }
 
 /** Only a platform stablecoin may be paid from another balance, and only from USD. */
-function balanceAssetOf(body: Body, { asset }: Terms): string {
+function balanceAssetOf(body: Body, { asset }: WithdrawalTerms): string {
   const balanceAsset = body.balance_asset ?? asset.symbol
   if (balanceAsset !== asset.symbol && !(balanceAsset === 'USD' && asset.platformStablecoin)) {
     const allowed = asset.platformStablecoin ? `${asset.symbol} or USD` : asset.symbol
@@ -189,13 +189,13 @@ function balanceAssetOf(body: Body, { asset }: Terms): string {
 }
 
 /** What leaves the balance must be an amount of the balance's asset: USD has cents. Fees are whole cents. */
-function requireBalancePrecision({ asset, asked }: Terms, balanceAsset: string): void {
+function requireBalancePrecision({ asset, asked }: WithdrawalTerms, balanceAsset: string): void {
   if (inUnitsOf(balanceAsset, asked.minor, asset.symbol) !== undefined) return
   throw problem.exceedPrecision(asked.field, { asset: balanceAsset, decimals: decimalsOf(balanceAsset) })
 }
 
 /** The guaranteed fee, if the quote is good for this withdrawal. */
-function quotedFee(body: Body, terms: Terms, view: View): bigint {
+function quotedFee(body: Body, terms: WithdrawalTerms, view: View): bigint {
   const fee_id = body.fee_id!
   const quote = view.get(FEE_QUOTES, fee_id)
   if (quote === undefined) throw problem.notFound('fee quote', fee_id)
@@ -214,7 +214,7 @@ function quotedFee(body: Body, terms: Terms, view: View): bigint {
   return fee
 }
 
-const quotedAmount = (quote: FeeQuote, fee: bigint, { asset }: Terms): bigint =>
+const quotedAmount = (quote: FeeQuote, fee: bigint, { asset }: WithdrawalTerms): bigint =>
   quote.amount === null
     ? parseAmount(quote.total!, asset.decimals)! - fee
     : parseAmount(quote.amount, asset.decimals)!
