@@ -18,6 +18,7 @@ interface Line {
   method?: string
   route?: string
   status?: number
+  record_id?: string
   ms?: number
   msg: string
   err?: { message: string; stack: string; code?: string; constraint?: string }
@@ -117,6 +118,7 @@ function expectNothingPrivate(): void {
 }
 
 test('every operation is a line with ids, route, status and time, and nothing of what was asked', async () => {
+  const recorded: string[] = []
   for (const { method, url } of OPERATIONS) {
     const path = url.replaceAll(/:\w+|\{\w+\}/g, customer.profile_id)
     const reply = await customer.call(
@@ -138,11 +140,18 @@ test('every operation is a line with ids, route, status and time, and nothing of
     })
     // The same without the query, which most refuse.
     const again = method === 'POST' || method === 'PUT' ? bodyOf(url) : undefined
-    await customer.call(method, path, again)
+    const { status, body } = await customer.call<{ id?: string; rule?: { id: string } }>(method, path, again)
+    // Which client made a record is found by the record.
+    const made = method === 'POST' && status === 200 ? (body.id ?? body.rule?.id) : undefined
+    expect(lines().at(-1)).toMatchObject({ route: url, status })
+    expect(lines().at(-1)!.record_id, url).toBe(made)
+    if (made !== undefined) recorded.push(url)
   }
   const answered = (route: string) => lines().some((line) => line.route === route && line.status === 200)
   for (const url of ['/v2/transfer/crypto-withdrawals', '/v2/identity/identities', '/v2/profiles'])
     expect(answered(url), url).toBe(true)
+  for (const url of ['/v2/transfer/crypto-withdrawals', '/v2/transfer/fiat-accounts', '/v2/profiles'])
+    expect(recorded).toContain(url)
   expectNothingPrivate()
 })
 

@@ -67,6 +67,7 @@ export function mount(
     ],
     ...(takesNoBody && { preHandler: requireEmptyBody }),
     ...(commaParameters.length > 0 && { preValidation: splitCommas(commaParameters) }),
+    ...(method === 'POST' && requests.noteRecord && { preSerialization: requests.noteRecord }),
     config: { counts: 'operation' },
     handler: ({ params, query, body, caller }, reply) => {
       const work = () =>

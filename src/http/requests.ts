@@ -4,6 +4,7 @@ import type {
   FastifyReply,
   FastifyRequest,
   onRequestHookHandler,
+  preSerializationHookHandler,
   RouteOptions,
 } from 'fastify'
 import type { Logger } from 'pino'
@@ -19,6 +20,10 @@ declare module 'fastify' {
      * themselves, so that nobody keeps them out with pages that he does not read.
      */
     counts?: 'operation' | 'always answered' | 'token request'
+  }
+  interface FastifyRequest {
+    /** The record that a POST made, or found made already, for the request's line in the log. */
+    recordId: string | undefined
   }
 }
 
@@ -98,6 +103,15 @@ class Share {
   }
 }
 
+/** A record has an id of its own; a rule is a member of its answer. */
+const noteRecord: preSerializationHookHandler<unknown> = (request, reply, payload, done) => {
+  if (reply.statusCode === 200) {
+    const { id, rule } = payload as { id?: string; rule?: { id: string } }
+    request.recordId = id ?? rule?.id
+  }
+  done(null, payload)
+}
+
 const tooMany = () => problem.unavailable('too many requests are under way; nothing was done; try again')
 
 const tooManyAnonymous = () =>
@@ -152,6 +166,7 @@ export class Requests {
     const { connections, secure } = this.#options
     const always = secure?.baseUrl.startsWith('https:') === true
     const maybe = secure?.behindProxy === true && !always
+    app.decorateRequest('recordId', undefined)
     app.addHook('onRequest', (request, reply, done) => {
       const unanswered = { reply, place: this.#unanswered.length }
       this.#unanswered.push(unanswered)
@@ -200,10 +215,19 @@ export class Requests {
         method: request.method,
         route: url,
         status,
+        record_id: request.recordId,
         ms: Math.round(milliseconds * 1000) / 1000,
       },
       'request',
     )
+  }
+
+  /**
+   * Notes the record of an answer for the request's line: which client made a record is in no table. Undefined where requests
+   * are no lines. A callback, since a promise for each request would cost more than the line says.
+   */
+  get noteRecord(): preSerializationHookHandler<unknown> | undefined {
+    return this.#options.log === undefined ? undefined : noteRecord
   }
 
   /** Refuses an operation before its token and body are looked at, while there is no place for it. */
