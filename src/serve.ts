@@ -29,7 +29,7 @@ import { WrongChain } from './networks/chain-of-mode.ts'
 import { readBankAccount } from './networks/bank-account.ts'
 import { configuredNetworks, type ConfiguredNetwork } from './networks/open-networks.ts'
 import { manualWires } from './networks/manual-wires.ts'
-import { afterSimulation, simulatedNetworks } from './networks/simulated/adapter.ts'
+import { routeBySigner, simulatedNetworks } from './networks/simulated/adapter.ts'
 import { reencryptSigningKeys } from './oauth/signing-keys.ts'
 import { blame, type Settings } from './settings.ts'
 import { plainTransports } from './transport-security.ts'
@@ -217,7 +217,7 @@ async function networksOf(settings: Settings, db: Database, log: Logger): Promis
         })
       : new Map()
   const ofReal = [...real].map(([network, { adapter }]) => {
-    return [network, afterSimulation(adapter, simulated.get(network))] as const
+    return [network, routeBySigner(adapter, simulated.get(network))] as const
   })
   return new Map([...simulated, ...ofReal, ...(bank === undefined ? [] : [['WIRE', bank] as const])])
 }

@@ -32,7 +32,7 @@ test('a node that hangs delays no other network: not its withdrawals, nor its de
     signsAlone: true,
     asksNode: true,
     sign: hang('sign'),
-    arrivals: hang('arrivals'),
+    scanDeposits: hang('arrivals'),
     sweep: hang('sweep'),
     rebroadcastTakenBack: hang('rebroadcastTakenBack'),
   }

@@ -57,7 +57,7 @@ export class Failures {
       review: (withdrawal) => adapter.review(withdrawal),
       sign: (tx, withdrawals) => this.around(() => adapter.sign(tx, withdrawals), fail),
       broadcast: (withdrawals) => this.around(() => adapter.broadcast(withdrawals), fail),
-      progress: (withdrawals) => this.around(() => adapter.progress(withdrawals), fail),
+      checkStatus: (withdrawals) => this.around(() => adapter.checkStatus(withdrawals), fail),
     })
     return new Map([...networks].map(([network, adapter]) => [network, failing(adapter)]))
   }

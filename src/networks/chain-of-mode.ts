@@ -32,13 +32,13 @@ export function requireChainId(network: CryptoNetwork, chainId: number, mode: Mo
 const NEEDS_CHAIN = [
   'sign',
   'replace',
-  'paidBy',
+  'claimTransaction',
   'resend',
   'movedBy',
   'isOwnAddress',
   'planConsolidation',
   'newDepositAddress',
-  'arrivals',
+  'scanDeposits',
   'estimateFee',
   'status',
 ] as const

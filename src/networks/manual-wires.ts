@@ -55,7 +55,7 @@ const follower = {
   review: () => ({ verdict: 'PASS' }),
   // The operator who took it sends it.
   broadcast: async (wires) => wires.map(() => ({ accepted: true })),
-  progress: async (wires) =>
+  checkStatus: async (wires) =>
     wires.map(({ raw_transaction }) => {
       const order = readOrder(raw_transaction)
       return { state: 'UNRESOLVED', reason: order === undefined ? OF_ANOTHER_BANK : takenBy(order) }

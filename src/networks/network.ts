@@ -108,10 +108,10 @@ export interface NetworkFee {
  * moved nothing but its fee. UNRESOLVED: the chain says something that only a person can judge; the withdrawal stays
  * PENDING with the reason, is asked about again, and is neither replaced nor refunded.
  */
-export type Progress =
+export type PaymentStatus =
   | { state: 'CONFIRMED'; crypto_tx_hash?: string; crypto_tx_index: string; networkFee?: NetworkFee }
   | { state: 'PENDING' }
-  | { state: 'MADE' }
+  | { state: 'MINED' }
   | { state: 'UNKNOWN' }
   | { state: 'FAILED'; refusal: Refusal; networkFee?: NetworkFee }
   | {
@@ -154,7 +154,7 @@ export interface ConsolidationPlan {
 }
 
 /** Something that has come in: at one of our addresses, deep enough in the chain to stay. */
-export interface Arrival {
+export interface FoundDeposit {
   /** As the network's addresses are written canonically. */
   address: string
   asset: string
@@ -171,12 +171,12 @@ export interface Arrival {
 export interface DepositScan {
   /** Where the next read begins. */
   cursor: string
-  arrivals: Arrival[]
+  found: FoundDeposit[]
   /** There is more to read at once. */
   isBehind?: boolean
   /** Deposits that were given before, and whose transactions the chain has taken back: deeper than `confirmations`. */
-  removed?: Pick<Arrival, 'crypto_tx_hash' | 'crypto_tx_index'>[]
-  /** Writes, in the transaction that records these arrivals, that they need not be given again. */
+  removed?: Pick<FoundDeposit, 'crypto_tx_hash' | 'crypto_tx_index'>[]
+  /** Writes, in the transaction that records these deposits, that they need not be given again. */
   keep?(tx: Transaction): Promise<void>
 }
 
@@ -249,7 +249,7 @@ export interface NetworkAdapter {
    */
   sign(tx: Transaction, withdrawals: Withdrawal[]): Promise<Signing[]>
   broadcast(withdrawals: BroadcastWithdrawal[]): Promise<BroadcastAnswer[]>
-  progress(withdrawals: BroadcastWithdrawal[]): Promise<Progress[]>
+  checkStatus(withdrawals: BroadcastWithdrawal[]): Promise<PaymentStatus[]>
   /**
    * Transactions for higher fees, where those that wait are below what is paid now: of the same nonce or with the same
    * inputs, so that only one of two can ever be made. They are kept before they are broadcast. Asked of what has been
@@ -262,7 +262,7 @@ export interface NetworkAdapter {
    * where this database does not know of it. What is written in `tx` (a nonce) is kept with it. Throws an Error that says
    * why it is not the withdrawal's, or that the one which is kept for it may be made beside it.
    */
-  paidBy?(tx: Transaction, withdrawal: PaidWithdrawal, hash: string): Promise<SignedTransaction>
+  claimTransaction?(tx: Transaction, withdrawal: PaidWithdrawal, hash: string): Promise<SignedTransaction>
   /**
    * Broadcasts the kept bytes of a completed withdrawal again, for an operator. Throws an Error that says why not: the
    * chain has it, or it can never be made.
@@ -322,15 +322,15 @@ export interface NetworkAdapter {
    * What has come in behind `cursor` (null: from the first block that may matter), and the cursor for the next call. What
    * was given may be given again. Throws ChainReorganised when the chain has taken back blocks that were read before.
    */
-  arrivals?(cursor: string | null): Promise<DepositScan>
+  scanDeposits?(cursor: string | null): Promise<DepositScan>
   /** What has come in within these blocks. Throws when the last of them is not deep enough. */
-  arrivalsIn?(first: bigint, last: bigint): Promise<Arrival[]>
+  scanBlocks?(first: bigint, last: bigint): Promise<FoundDeposit[]>
   /** Holds deposits that were found against other evidence, before they are credited. Absent: they are believed. */
-  verifyDeposits?(found: Arrival[]): Promise<DepositVerdict[]>
+  verifyDeposits?(found: FoundDeposit[]): Promise<DepositVerdict[]>
   /** Throws an Error unless this has come in, for an operator who says that it has and that no read can find it. */
-  requireReceived?(customerId: string, arrival: Arrival): Promise<void>
+  requireReceived?(customerId: string, arrival: FoundDeposit): Promise<void>
   /** After a reorganisation: where credited deposits are now. */
-  checkCredited?(deposits: Arrival[]): Promise<CreditedStanding[]>
+  checkCredited?(deposits: FoundDeposit[]): Promise<CreditedStanding[]>
   /** The first of these cursors whose block is in the chain. */
   newestInChain?(cursors: string[]): Promise<string | undefined>
   /** The cursor that says that everything up to this block was read. */
@@ -341,10 +341,10 @@ export interface NetworkAdapter {
    */
   minimumDeposit?(asset: string): string
   /**
-   * Where `arrivals` is to begin, unless `cursor` is one of its own; asked before an address is given out, where the
+   * Where `scanDeposits` is to begin, unless `cursor` is one of its own; asked before an address is given out, where the
    * first call would otherwise miss what came before it.
    */
-  beginning?(cursor: string | null): Promise<string | undefined>
+  initialCursor?(cursor: string | null): Promise<string | undefined>
   /**
    * Takes the moving of what lies at deposit addresses to the hot wallet a step on, and gives how many steps it took.
    * Its transactions are kept before they are broadcast.

@@ -403,7 +403,7 @@ describe('a mode takes networks of its own only:', () => {
       () => adapter.sign({} as Transaction, []),
       () => adapter.replace!({} as Transaction, []),
       () => adapter.newDepositAddress!('LITECOIN', randomUUID()),
-      () => adapter.arrivals!(null),
+      () => adapter.scanDeposits!(null),
       () => adapter.status!(),
     ])
       await expect(use()).rejects.toThrow(WrongChain)

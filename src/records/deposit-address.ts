@@ -59,7 +59,7 @@ function readNetworks(networks: Networks, network: CryptoNetwork): CryptoNetwork
   const own = networks.get(network)
   return compatibleNetworks(network).filter((other) => {
     const adapter = networks.get(other)
-    return adapter?.arrivals !== undefined && adapter.asksNode === own?.asksNode
+    return adapter?.scanDeposits !== undefined && adapter.asksNode === own?.asksNode
   })
 }
 
@@ -151,13 +151,13 @@ async function requireRoom(db: Queryable, customerId: string, profileId: string)
 /** Whatever comes to the address from now on is to be found, by a worker that may run for the first time then. */
 async function beginReading(db: Queryable, networks: Networks, network: CryptoNetwork): Promise<void> {
   const adapter = networks.get(network)
-  if (adapter?.beginning === undefined) return
+  if (adapter?.initialCursor === undefined) return
   const { rows } = await db.query<{ cursor: string }>(
     'select cursor from network_cursors where network = $1',
     [network],
   )
   const known = rows[0]?.cursor ?? null
-  const cursor = await adapter.beginning(known).catch((error: unknown) => {
+  const cursor = await adapter.initialCursor(known).catch((error: unknown) => {
     throw problem.unavailable(`the node of ${network} does not answer; no address was given out`, error)
   })
   if (cursor === undefined) return

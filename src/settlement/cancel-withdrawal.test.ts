@@ -244,7 +244,7 @@ describe('at the moment of signing', () => {
         }))
       },
       broadcast: () => Promise.reject(new NodeRefusal('no')),
-      progress: async (withdrawals) => withdrawals.map(() => ({ state: 'UNKNOWN' })),
+      checkStatus: async (withdrawals) => withdrawals.map(() => ({ state: 'UNKNOWN' })),
     })
     await settleWithdrawals(service.db, networks)
     const signed = (id: string) => `withdrawal ${id} is signed: it may be paid already`

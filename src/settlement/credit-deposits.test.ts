@@ -12,7 +12,7 @@ import { Ledger } from '../movements/queue.ts'
 import { ADDRESSES_PER_PROFILE_MAX, type DepositAddress } from '../records/deposit-address.ts'
 import type { Transfer } from '../ledger/transfer.ts'
 import { verify } from '../verify/verify.ts'
-import type { Arrival, DepositScan, NetworkAdapter, Networks } from '../networks/network.ts'
+import type { FoundDeposit, DepositScan, NetworkAdapter, Networks } from '../networks/network.ts'
 import { creditDeposits } from './credit-deposits.ts'
 import { settleWithdrawals } from './settle-withdrawals.ts'
 
@@ -22,14 +22,14 @@ beforeAll(async () => {
 })
 afterAll(() => service.close())
 
-/** A network that gives these arrivals every time, with a cursor that counts its calls. */
-function networkOf(arrivals: Arrival[]): { networks: Networks; cursors: (string | null)[] } {
+/** A network that gives these deposits every time, with a cursor that counts its calls. */
+function networkOf(found: FoundDeposit[]): { networks: Networks; cursors: (string | null)[] } {
   const cursors: (string | null)[] = []
-  const read: NetworkAdapter['arrivals'] = async (cursor) => {
+  const read: NetworkAdapter['scanDeposits'] = async (cursor) => {
     cursors.push(cursor)
-    return { cursor: String(Number(cursor ?? 0) + 1), arrivals }
+    return { cursor: String(Number(cursor ?? 0) + 1), found }
   }
-  const adapter = { ...service.networks.get('ETHEREUM')!, arrivals: read }
+  const adapter = { ...service.networks.get('ETHEREUM')!, scanDeposits: read }
   return { networks: new Map([['ETHEREUM', adapter]]), cursors }
 }
 
@@ -43,7 +43,7 @@ const giveAddress = async (customer: TestCustomer, changes: object = {}) =>
   ).body
 
 let made = 0
-const arrivalAt = (address: string, changes: Partial<Arrival> = {}): Arrival => ({
+const arrivalAt = (address: string, changes: Partial<FoundDeposit> = {}): FoundDeposit => ({
   address,
   asset: 'USDP',
   amount: '25.5',
@@ -85,8 +85,8 @@ test('however often a block is read, and by several workers at once, it is credi
   const customer = await newCustomer(service)
   const { address } = await giveAddress(customer)
   const first = arrivalAt(address)
-  const arrivals = [first, { ...first, crypto_tx_index: '1' }, arrivalAt(address, { amount: '1' })]
-  const { networks, cursors } = networkOf(arrivals)
+  const found = [first, { ...first, crypto_tx_index: '1' }, arrivalAt(address, { amount: '1' })]
+  const { networks, cursors } = networkOf(found)
   const other = openDatabase(service.url, { max: 4, onError: () => undefined })
   try {
     const contexts = [service.db, other].map((db) => {
@@ -218,7 +218,7 @@ test('a network that does not answer holds up no other', async () => {
   const { address } = await giveAddress(customer)
   const silent = {
     ...service.networks.get('BASE')!,
-    arrivals: () => Promise.reject(new Error('no answer')),
+    scanDeposits: () => Promise.reject(new Error('no answer')),
   }
   const { networks } = networkOf([arrivalAt(address)])
   await expect(
@@ -233,8 +233,8 @@ test('a network that hangs delays no other', async () => {
   let answer = () => undefined as void
   const hanging = {
     ...service.networks.get('BASE')!,
-    arrivals: () =>
-      new Promise<DepositScan>((resolve) => (answer = () => resolve({ cursor: '1', arrivals: [] }))),
+    scanDeposits: () =>
+      new Promise<DepositScan>((resolve) => (answer = () => resolve({ cursor: '1', found: [] }))),
   }
   const { networks } = networkOf([arrivalAt(address)])
   const round = creditDeposits({ ...service, networks: new Map([['BASE', hanging], ...networks]) })

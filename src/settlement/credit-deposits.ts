@@ -11,7 +11,7 @@ import { canonicalAddress } from '../networks/addresses.ts'
 import { ChainReorganised, type NetworkAdapter } from '../networks/network.ts'
 import { isReorganised, stopForReorganisation, takeBack } from './deposit-reorganisations.ts'
 import {
-  arrivalOf,
+  foundDepositOf,
   clearMinimum,
   keepWaiting,
   markCredited,
@@ -52,7 +52,7 @@ export async function creditDeposits(context: Crediting & Pick<Context, 'network
 /** The networks that can be read for deposits. */
 export const readable = (networks: Context['networks']): [CryptoNetwork, NetworkAdapter][] =>
   [...networks].flatMap(([network, adapter]): [CryptoNetwork, NetworkAdapter][] =>
-    network === 'WIRE' || adapter.arrivals === undefined ? [] : [[network, adapter]],
+    network === 'WIRE' || adapter.scanDeposits === undefined ? [] : [[network, adapter]],
   )
 
 /**
@@ -82,12 +82,12 @@ const LEASE_SECONDS = 30
 
 /** Reads a network on from its cursor, unless another worker does. Gives whether there is more to read at once. */
 async function readOn(db: Database, network: CryptoNetwork, adapter: NetworkAdapter): Promise<boolean> {
-  if (adapter.arrivals === undefined) return false
+  if (adapter.scanDeposits === undefined) return false
   const lease = await takeLease(db, network)
   if (lease === undefined) return false
   try {
     // No transaction is open meanwhile: nodes may take long, and connections are few.
-    const scan = await adapter.arrivals(lease.cursor)
+    const scan = await adapter.scanDeposits(lease.cursor)
     // Before the cursor moves on: what is taken back is said once.
     if (scan.removed !== undefined) await takeBack(db, network, scan.removed)
     await transaction(db, async (tx) => {
@@ -103,7 +103,7 @@ async function readOn(db: Database, network: CryptoNetwork, adapter: NetworkAdap
       )
       // Another worker was faster, and has recorded all of it.
       if (rowCount === 0) return
-      await recordIncoming(tx, network, scan.arrivals)
+      await recordIncoming(tx, network, scan.found)
       await scan.keep?.(tx)
     })
     return scan.isBehind ?? false
@@ -221,7 +221,7 @@ async function verified(
   if (adapter.verifyDeposits === undefined) return { agreed: due, doubted: [] }
   // What a simulation of the network left has no block, and no node can tell of it.
   const onChain = due.filter(({ block_number }) => block_number !== null)
-  const verdicts = await adapter.verifyDeposits(onChain.map(arrivalOf))
+  const verdicts = await adapter.verifyDeposits(onChain.map(foundDepositOf))
   const agreed = due.filter(({ block_number }) => block_number === null)
   const doubted: Waiting[] = []
   for (const [index, incoming] of onChain.entries()) {

@@ -3,7 +3,7 @@ import { transaction, type Database, type Queryable, type Transaction } from '..
 import { freeze, unfreeze } from '../records/freezes.ts'
 import type { DepositScan, NetworkAdapter } from '../networks/network.ts'
 import {
-  arrivalOf,
+  foundDepositOf,
   forget,
   markReorganised,
   selectCredited,
@@ -63,7 +63,7 @@ export async function lookForGone(
     const isWhole = newest.length < PAGE || newest[0]!.block_number === last
     const some = isWhole ? newest : newest.filter(({ block_number }) => block_number !== last)
     if (some.length === 0) return
-    const standings = await adapter.checkCredited(some.map(arrivalOf))
+    const standings = await adapter.checkCredited(some.map(foundDepositOf))
     for (const [index, incoming] of some.entries()) {
       const standing = standings[index]!
       if (standing === 'THERE') continue

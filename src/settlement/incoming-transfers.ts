@@ -3,7 +3,7 @@ import { decimalsOf, findAsset, type CryptoNetwork } from '../assets/catalogue.t
 import { transaction, type Database, type Queryable, type Transaction } from '../db/database.ts'
 import { readClock } from '../db/ids.ts'
 import { compatibleNetworks } from '../records/deposit-address.ts'
-import type { Arrival } from '../networks/network.ts'
+import type { FoundDeposit } from '../networks/network.ts'
 
 /**
  * Every statement on `incoming_transfers`: what has come in at deposit addresses. A row is recorded with the cursor
@@ -40,7 +40,7 @@ export interface Owner {
   conversion_target_asset: 'NO_CONVERSION' | 'USD'
 }
 
-/** What is recorded of the arrivals: how many are new, and how many that were gone are in the chain again. */
+/** What is recorded of the deposits: how many are new, and how many that were gone are in the chain again. */
 export interface Recorded {
   found: number
   returned: number
@@ -55,9 +55,9 @@ export interface Recorded {
 export async function recordIncoming(
   tx: Transaction,
   network: CryptoNetwork,
-  arrivals: readonly Arrival[],
+  deposits: readonly FoundDeposit[],
 ): Promise<Recorded> {
-  const known = arrivals.filter(({ asset, amount }) => {
+  const known = deposits.filter(({ asset, amount }) => {
     const decimals = findAsset(asset)?.decimals
     return decimals !== undefined && (parseAmount(amount, decimals) ?? 0n) > 0n
   })
@@ -65,7 +65,7 @@ export async function recordIncoming(
   const ours = known.filter(({ address }) => owners.has(address))
   if (ours.length === 0) return { found: 0, returned: 0 }
   let returned = 0
-  const fresh: Arrival[] = []
+  const fresh: FoundDeposit[] = []
   const gone = await selectReorganised(tx, network, ours)
   for (const arrival of ours) {
     const same = gone.find((one) => isSameTransfer(one, arrival))
@@ -109,19 +109,19 @@ interface Reorganised extends Pick<
   transfer_id: string
 }
 
-const isSameTransfer = (one: Reorganised, arrival: Arrival) =>
+const isSameTransfer = (one: Reorganised, arrival: FoundDeposit) =>
   one.crypto_tx_hash === arrival.crypto_tx_hash &&
   one.address === arrival.address &&
   one.asset === arrival.asset &&
   minorOf(one) === minorOf(arrival)
 
-const minorOf = ({ asset, amount }: Pick<Arrival, 'asset' | 'amount'>) =>
+const minorOf = ({ asset, amount }: Pick<FoundDeposit, 'asset' | 'amount'>) =>
   parseStoredAmount(amount, decimalsOf(asset))
 
 async function selectReorganised(
   tx: Transaction,
   network: CryptoNetwork,
-  arrivals: Arrival[],
+  deposits: FoundDeposit[],
 ): Promise<Reorganised[]> {
   const { rows } = await tx.query<Reorganised>(
     `
@@ -129,13 +129,13 @@ async function selectReorganised(
     from incoming_transfers
     where network = $1 and state = 'REORGANISED' and crypto_tx_hash = any ($2)
     for update`,
-    [network, arrivals.map(({ crypto_tx_hash }) => crypto_tx_hash)],
+    [network, deposits.map(({ crypto_tx_hash }) => crypto_tx_hash)],
   )
   return rows
 }
 
 /** Its transaction is in the chain again. Under another index, a second row keeps that from being credited, too. */
-async function restore(tx: Transaction, gone: Reorganised, arrival: Arrival): Promise<void> {
+async function restore(tx: Transaction, gone: Reorganised, arrival: FoundDeposit): Promise<void> {
   const { customer_id, network, crypto_tx_hash, crypto_tx_index, transfer_id } = gone
   const block = [arrival.block?.number.toString() ?? null, arrival.block?.hash ?? null]
   await tx.query(
@@ -384,7 +384,7 @@ export async function forget(db: Queryable, incoming: IncomingTransfer): Promise
 }
 
 /** A recorded deposit as a network's adapter knows it. */
-export const arrivalOf = (incoming: IncomingTransfer): Arrival => ({
+export const foundDepositOf = (incoming: IncomingTransfer): FoundDeposit => ({
   address: incoming.address,
   asset: incoming.asset,
   amount: formatAmount(minorOf(incoming), decimalsOf(incoming.asset)),
@@ -475,7 +475,11 @@ const UNATTRIBUTED =
 export async function recordSaid(
   db: Queryable,
   { customer_id, network, address, asset }: AtAddress,
-  { amount, crypto_tx_hash, crypto_tx_index }: Pick<Arrival, 'amount' | 'crypto_tx_hash' | 'crypto_tx_index'>,
+  {
+    amount,
+    crypto_tx_hash,
+    crypto_tx_index,
+  }: Pick<FoundDeposit, 'amount' | 'crypto_tx_hash' | 'crypto_tx_index'>,
   transferId: string,
 ): Promise<void> {
   const now = await readClock(db)

@@ -34,10 +34,10 @@ export async function markWithdrawalPaid(
       return { customer_id, transfer_id, crypto_network: network, crypto_tx_hash: hash }
     if (status !== 'PENDING') throw new Error(`withdrawal ${transfer_id} is ${status}`)
     const adapter = networks.get(network)
-    if (adapter?.paidBy === undefined) throw new Error(`${network} is no real network here`)
+    if (adapter?.claimTransaction === undefined) throw new Error(`${network} is no real network here`)
     await signAlone(tx, network)
     await requireNotAcknowledged(tx, network, hash)
-    const paid = await adapter.paidBy(tx, withdrawal, hash)
+    const paid = await adapter.claimTransaction(tx, withdrawal, hash)
     const { raw_transaction, crypto_tx_hash, crypto_tx_index = null } = paid
     // Where a transaction pays several, the adapter has found an output that is no other's.
     if (paid.payments === undefined) await requireFree(tx, withdrawal, crypto_tx_hash)

@@ -35,17 +35,17 @@ export async function rescanDeposits(
   from: bigint,
   to: bigint,
 ): Promise<Rescan> {
-  if (adapter.arrivalsIn === undefined) throw new Error(`${network} is no real network that can be read here`)
-  const arrivalsIn = adapter.arrivalsIn.bind(adapter)
+  if (adapter.scanBlocks === undefined) throw new Error(`${network} is no real network that can be read here`)
+  const scanBlocks = adapter.scanBlocks.bind(adapter)
   if (from > to) throw new Error('--from must not be after --to')
   return takingFromUnattributed(context.db, network, async () => {
     let found = 0
     for (let first = from; first <= to; first += BLOCKS) {
       const last = first + BLOCKS - 1n < to ? first + BLOCKS - 1n : to
-      const arrivals = await arrivalsIn(first, last)
-      found += (await transaction(context.db, (tx) => recordIncoming(tx, network, arrivals))).found
+      const deposits = await scanBlocks(first, last)
+      found += (await transaction(context.db, (tx) => recordIncoming(tx, network, deposits))).found
     }
-    const { credited } = await creditDepositsOn(context, network, { ...adapter, arrivals: undefined })
+    const { credited } = await creditDepositsOn(context, network, { ...adapter, scanDeposits: undefined })
     return { network, found, credited }
   })
 }

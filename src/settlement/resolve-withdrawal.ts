@@ -1,6 +1,6 @@
 import { transaction, type Database, type Transaction } from '../db/database.ts'
 import { OWNERS } from '../records/treasury.ts'
-import type { BroadcastWithdrawal, Network, Networks, Progress } from '../networks/network.ts'
+import type { BroadcastWithdrawal, Network, Networks, PaymentStatus } from '../networks/network.ts'
 import { CLAIMED, ITS_TRANSFER, withCanonicalAddress, type State } from './lease.ts'
 import { record, type Step } from './record-steps.ts'
 
@@ -18,7 +18,7 @@ export interface ResolvedWithdrawal {
 
 type Stated = BroadcastWithdrawal & { state: State }
 type Kept = Stated & { status: string }
-type Unresolved = Extract<Progress, { state: 'UNRESOLVED' }>
+type Unresolved = Extract<PaymentStatus, { state: 'UNRESOLVED' }>
 
 /**
  * Ends a withdrawal by an operator's word: PAID completes it, NOT_PAID fails and refunds it. Only what the network says now
@@ -39,7 +39,7 @@ export async function resolveWithdrawal(
     if (status !== 'PENDING') throw new Error(`withdrawal ${transfer_id} is ${status} already`)
     const adapter = networks.get(network)
     if (adapter === undefined) throw new Error(`${network} is not configured here`)
-    const [progress] = await adapter.progress([withdrawal])
+    const [progress] = await adapter.checkStatus([withdrawal])
     if (progress!.state !== 'UNRESOLVED')
       throw new Error(
         `withdrawal ${transfer_id} needs no decision: ${network} says ${progress!.state}, and the worker follows it`,

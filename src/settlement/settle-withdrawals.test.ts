@@ -239,7 +239,7 @@ class Spy {
       },
       sign: (tx, withdrawals) => watch('sign', (all: Withdrawal[]) => adapter.sign(tx, all))(withdrawals),
       broadcast: watch('broadcast', (withdrawals) => adapter.broadcast(withdrawals)),
-      progress: watch('progress', (withdrawals) => adapter.progress(withdrawals)),
+      checkStatus: watch('progress', (withdrawals) => adapter.checkStatus(withdrawals)),
     }
     this.networks = new Map(EVERY_NETWORK.map((network) => [network, watched]))
   }
@@ -440,7 +440,7 @@ describe('a withdrawal to', () => {
       ...spy.networks.get('ETHEREUM')!,
       signsAlone: true,
       stuckAfterMs: 0,
-      progress: async (withdrawals) => withdrawals.map(() => judged),
+      checkStatus: async (withdrawals) => withdrawals.map(() => judged),
       replace: async (_tx, withdrawals) => {
         replacements += withdrawals.length
         return withdrawals.map(() => undefined)
@@ -684,9 +684,9 @@ describe('over a node', () => {
         await look()
         return real.broadcast(withdrawals)
       },
-      progress: async (withdrawals) => {
+      checkStatus: async (withdrawals) => {
         await look()
-        return real.progress(withdrawals)
+        return real.checkStatus(withdrawals)
       },
     })
     await settleAll(networks)
@@ -704,8 +704,8 @@ describe('over a node', () => {
     await hurry()
     let lateAnswers = 0
     const slow = overNode({
-      progress: async (withdrawals) => {
-        const answers = await real.progress(withdrawals)
+      checkStatus: async (withdrawals) => {
+        const answers = await real.checkStatus(withdrawals)
         expect(answers).toMatchObject([{ state: 'CONFIRMED' }])
         // Its lease is over by now: another worker settles the withdrawal first.
         await service.db.query('update outgoing_transfers set leased_until = null where transfer_id = $1', [

@@ -356,7 +356,7 @@ function forOneRound(adapter: NetworkAdapter): NetworkAdapter {
     ...(adapter.ready !== undefined && { ready: () => unlessDown(() => adapter.ready!()) }),
     sign: (tx, withdrawals) => unlessDown(() => adapter.sign(tx, withdrawals)),
     broadcast: (withdrawals) => unlessDown(() => adapter.broadcast(withdrawals)),
-    progress: (withdrawals) => unlessDown(() => adapter.progress(withdrawals)),
+    checkStatus: (withdrawals) => unlessDown(() => adapter.checkStatus(withdrawals)),
     ...(adapter.replace !== undefined && {
       replace: (tx, withdrawals) => unlessDown(() => adapter.replace!(tx, withdrawals)),
     }),
@@ -545,7 +545,7 @@ async function follow(
 /** How far they are, but for those that were not taken and are nowhere; `stuck`, those that may be replaced. */
 async function followed(asked: Kept[], adapter: NetworkAdapter): Promise<{ steps: Step[]; stuck: Kept[] }> {
   if (asked.length === 0) return { steps: [], stuck: [] }
-  const progress = await adapter.progress(asked)
+  const progress = await adapter.checkStatus(asked)
   const stuck = asked.filter(({ age_ms }, index) => {
     const isOpen = ['PENDING', 'UNKNOWN'].includes(progress[index]!.state)
     return isOpen && age_ms >= (adapter.stuckAfterMs ?? Infinity)
@@ -561,7 +561,7 @@ async function followed(asked: Kept[], adapter: NetworkAdapter): Promise<{ steps
       case 'FAILED':
         return { ...failed(withdrawal, now.refusal), networkFee: now.networkFee }
       case 'PENDING':
-      case 'MADE':
+      case 'MINED':
         return { withdrawal, state: 'BROADCAST', dueInMs: adapter.pollMs }
       case 'UNRESOLVED':
         return { withdrawal, state: 'BROADCAST', dueInMs: adapter.pollMs, waitingReason: now.reason }

@@ -61,8 +61,8 @@ async function withdraw(
   const gasAsset = network === 'LITECOIN' ? 'LTC' : 'ETH'
   const costly: NetworkAdapter = {
     ...simulated,
-    progress: async (withdrawals) =>
-      (await simulated.progress(withdrawals)).map((one) =>
+    checkStatus: async (withdrawals) =>
+      (await simulated.checkStatus(withdrawals)).map((one) =>
         one.state !== 'CONFIRMED'
           ? one
           : fails

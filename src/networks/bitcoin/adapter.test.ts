@@ -47,7 +47,7 @@ import {
 } from '../../settlement/treasury.ts'
 import { bitcoinAdapter, type BitcoinConfig } from './adapter.ts'
 import { networkReports } from '../network-status.ts'
-import type { Arrival, Network, NetworkAdapter, Networks, Withdrawal } from '../network.ts'
+import type { FoundDeposit, Network, NetworkAdapter, Networks, Withdrawal } from '../network.ts'
 
 const DEPTH = 2
 const DECIMALS = 8
@@ -548,9 +548,9 @@ describe.skipIf(!HAS_LITECOIND)('over a Litecoin node', () => {
     const [one, two] = [await newAddress(customer), await newAddress(customer)]
     const hash = await node.pay(node.miner, { [one]: '0.5', [two]: '0.75' })
     await node.mine(1)
-    expect(await arrivalsAt([one, two])).toEqual([])
+    expect(await foundAt([one, two])).toEqual([])
     await node.mine(DEPTH - 1)
-    const arrived = await arrivalsAt([one, two])
+    const arrived = await foundAt([one, two])
     expect(arrived.map(({ address, amount }) => [address, amount]).sort()).toEqual(
       [
         [one, '0.5'],
@@ -565,10 +565,10 @@ describe.skipIf(!HAS_LITECOIND)('over a Litecoin node', () => {
     expect(await available(customer)).toBe('1.25')
 
     // Behind a cursor, only what has come since; from a block that nobody knows, everything.
-    const { cursor } = await adapter().arrivals(null)
-    expect((await adapter().arrivals(cursor)).arrivals).toEqual([])
-    const everything = (await adapter().arrivals(null)).arrivals
-    expect((await adapter().arrivals('ab'.repeat(32))).arrivals).toEqual(everything)
+    const { cursor } = await adapter().scanDeposits(null)
+    expect((await adapter().scanDeposits(cursor)).found).toEqual([])
+    const everything = (await adapter().scanDeposits(null)).found
+    expect((await adapter().scanDeposits('ab'.repeat(32))).found).toEqual(everything)
     await requireAtRest()
   })
 
@@ -638,8 +638,8 @@ describe.skipIf(!HAS_LITECOIND)('over a Litecoin node', () => {
     expect(await available(customer)).toBe('0.5')
     await node.miner.call('invalidateblock', cursor)
     await node.mine(DEPTH + 3)
-    const again = await adapter().arrivals(cursor)
-    expect(again.arrivals.map((arrival) => arrival.address)).toEqual([address])
+    const again = await adapter().scanDeposits(cursor)
+    expect(again.found.map((arrival) => arrival.address)).toEqual([address])
     await node.pay(node.miner, { [address]: '0.25' })
     await node.mine(DEPTH)
     await creditArrivals()
@@ -647,7 +647,7 @@ describe.skipIf(!HAS_LITECOIND)('over a Litecoin node', () => {
     await requireAtRest()
   })
 
-  test('mined coins and change are no arrivals; a withdrawal to a deposit address is one', async () => {
+  test('mined coins and change are no deposits; a withdrawal to a deposit address is one', async () => {
     const [customer, payer] = [await newCustomer(service), await newDepositor(['5'])]
     const address = await newAddress(customer)
     const created = await withdraw(payer, '1', address)
@@ -657,7 +657,7 @@ describe.skipIf(!HAS_LITECOIND)('over a Litecoin node', () => {
 
     const [block] = await node.mine(1, address)
     await node.mine(DEPTH)
-    expect((await adapter().arrivals(cursor)).arrivals).toEqual([])
+    expect((await adapter().scanDeposits(cursor)).found).toEqual([])
     await requireAtRest()
     // It would grow into the wallet's balance, which no deposit has brought.
     await node.miner.call('invalidateblock', block)
@@ -969,10 +969,10 @@ describe.skipIf(!HAS_LITECOIND)('over a Litecoin node', () => {
       await lookAtAll()
       await settle([await withdraw(payer, '0.5', address)])
 
-      const amounts = (arrivals: Arrival[]) =>
-        arrivals.flatMap((one) => (one.address === address ? one.amount : [])).sort()
+      const amounts = (found: FoundDeposit[]) =>
+        found.flatMap((one) => (one.address === address ? one.amount : [])).sort()
       // The node lists them in no order.
-      expect(amounts(await adapter().arrivalsIn!(BigInt(from), BigInt(from)))).toEqual(['0.5', '1'])
+      expect(amounts(await adapter().scanBlocks!(BigInt(from), BigInt(from)))).toEqual(['0.5', '1'])
       await creditArrivals()
       expect(await available(customer)).toBe('1.5')
     })
@@ -1650,13 +1650,13 @@ async function newAddress(customer: TestCustomer): Promise<string> {
 
 /** Credits what has come in, as the worker does. */
 async function creditArrivals(from: string | null = cursor) {
-  const read = await adapter().arrivals(from)
-  for (const arrival of read.arrivals) await creditArrival(arrival)
+  const read = await adapter().scanDeposits(from)
+  for (const arrival of read.found) await creditArrival(arrival)
   cursor = read.cursor
   return read
 }
 
-async function creditArrival({ address, asset, amount, ...output }: Arrival): Promise<void> {
+async function creditArrival({ address, asset, amount, ...output }: FoundDeposit): Promise<void> {
   const owner = owners.get(address)
   if (owner === undefined) return
   const arrived = deposit(owner.customer_id, {
@@ -1673,8 +1673,8 @@ async function creditArrival({ address, asset, amount, ...output }: Arrival): Pr
   })
 }
 
-const arrivalsAt = async (addresses: string[]) =>
-  (await adapter().arrivals(null)).arrivals.filter(({ address }) => addresses.includes(address))
+const foundAt = async (addresses: string[]) =>
+  (await adapter().scanDeposits(null)).found.filter(({ address }) => addresses.includes(address))
 
 /** Sends the amounts to new addresses of the customer, and credits them. */
 async function depositFor(customer: TestCustomer, amounts: string[]): Promise<void> {

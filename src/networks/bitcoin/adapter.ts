@@ -27,7 +27,7 @@ import {
   type Reserved,
 } from '../longest-waiting.ts'
 import type {
-  Arrival,
+  FoundDeposit,
   BroadcastAnswer,
   BroadcastWithdrawal,
   ConsolidationPlan,
@@ -37,7 +37,7 @@ import type {
   NetworkAdapter,
   NetworkFee,
   PaidWithdrawal,
-  Progress,
+  PaymentStatus,
   Refusal,
   SignedTransaction,
   Signing,
@@ -220,7 +220,7 @@ interface WalletTransaction {
 
 /** How far a transaction is; or the one that is deep in the chain; or those that were made in its place. */
 type Standing =
-  { state: 'MADE' | 'PENDING' | 'UNKNOWN' } | { made: WalletTransaction } | { instead: WalletTransaction[] }
+  { state: 'MINED' | 'PENDING' | 'UNKNOWN' } | { made: WalletTransaction } | { instead: WalletTransaction[] }
 
 /** Which of how many payments: the first is 0. */
 interface Share {
@@ -240,7 +240,7 @@ interface Whereabouts {
 }
 
 /** What the wallet has sent and nobody here knows. Without a height it is in no block yet. */
-interface Stranger {
+interface UnknownSpend {
   txid: string
   height: number | undefined
 }
@@ -267,7 +267,7 @@ export function bitcoinAdapter(
   config: BitcoinConfig,
   db: Database,
 ): NetworkAdapter &
-  Required<Pick<NetworkAdapter, 'newDepositAddress' | 'arrivals' | 'estimateFee' | 'status'>> {
+  Required<Pick<NetworkAdapter, 'newDepositAddress' | 'scanDeposits' | 'estimateFee' | 'status'>> {
   const { confirmations: depth, pollMs = POLL_MS } = config
   const rpc = bitcoinRpc(config)
   const dialect = DIALECTS[network]
@@ -388,7 +388,7 @@ export function bitcoinAdapter(
    * older backup it would be paid again. Gives why nothing may be signed. When all is known, the next look begins at
    * the block at the depth.
    */
-  async function sentElsewhere(tx: Transaction): Promise<WaitingReason | undefined> {
+  async function whyUnknownSpends(tx: Transaction): Promise<WaitingReason | undefined> {
     const { rows } = await tx.query<{ checked_block: string }>(
       'select checked_block from wallet_checks where network = $1',
       [network],
@@ -402,8 +402,8 @@ export function bitcoinAdapter(
         category === 'send' && Number(confirmations) >= 0 && abandoned !== true,
     )
     const unknown = await unknownOf(tx, [...new Set(sent.map(({ txid }) => txid))])
-    const [stranger, ...others] = await notLookedAt(tx, unknown)
-    if (stranger !== undefined) return { code: 'UNKNOWN_SPENDS', detail: elsewhere(stranger, others) }
+    const [spend, ...others] = await unacknowledged(tx, unknown)
+    if (spend !== undefined) return { code: 'UNKNOWN_SPENDS', detail: describeUnknownSpends(spend, others) }
     if (lastblock === from) return undefined
     await tx.query(
       `
@@ -465,14 +465,14 @@ export function bitcoinAdapter(
   }
 
   /** With their heights, those that were not looked at, and that are not made in the place of one that is known. */
-  async function notLookedAt(tx: Transaction, hashes: string[]): Promise<Stranger[]> {
-    const strangers: Stranger[] = []
+  async function unacknowledged(tx: Transaction, hashes: string[]): Promise<UnknownSpend[]> {
+    const spends: UnknownSpend[] = []
     for (const { txid, blockhash, walletconflicts } of await inWallet(hashes)) {
       if ((await unknownOf(tx, walletconflicts)).length < walletconflicts.length) continue
       const height = blockhash === undefined ? undefined : await heightOf(blockhash)
-      if (height === undefined || height >= (config.firstHeight ?? 0)) strangers.push({ txid, height })
+      if (height === undefined || height >= (config.firstHeight ?? 0)) spends.push({ txid, height })
     }
-    return strangers
+    return spends
   }
 
   async function heightOf(block: string): Promise<number> {
@@ -486,7 +486,7 @@ export function bitcoinAdapter(
    * signed.
    */
   async function sign(tx: Transaction, withdrawals: Withdrawal[]): Promise<Signing[]> {
-    const strange = await sentElsewhere(tx)
+    const strange = await whyUnknownSpends(tx)
     if (strange !== undefined) return withdrawals.map(() => waits(strange))
     const coins = await reconcileLocks(tx)
     const rate = await feeRate()
@@ -557,7 +557,7 @@ export function bitcoinAdapter(
   ): Promise<ConsolidationPlan> {
     const asked = maxFeeRate === undefined ? ceiling! : parseAmount(maxFeeRate, DECIMALS)
     if (asked === undefined || asked <= 0n) throw new Error(`the fee rate must be an amount of ${coin}`)
-    const strange = await sentElsewhere(tx)
+    const strange = await whyUnknownSpends(tx)
     if (strange !== undefined) throw new Error(strange.detail)
     const rate = smaller(asked, ceiling!)
     const { ready } = await reconcileLocks(tx)
@@ -793,7 +793,7 @@ export function bitcoinAdapter(
   /**
    * What these transactions in the mempool, and those that they wait for, lack at a rate. What a transaction of ours behind
    * one of them has paid for it already is not lacking: up to the rate of that transaction with all that it waits for, or up
-   * to the rate that it is remembered for. What strangers put behind it changes nothing. That of one that is to be
+   * to the rate that it is remembered for. What spends put behind it changes nothing. That of one that is to be
    * replaced (`but`) does not count, nor what is remembered: others may rely on what it pays.
    *
    * It adds to `lifted` all that it looked at, and passes over what is there. Nodes of networks without replacements make
@@ -919,7 +919,7 @@ export function bitcoinAdapter(
     if (sent instanceof RpcError) throw new Error(`the node does not take it: ${sent.message}`)
   }
 
-  async function progress(withdrawals: BroadcastWithdrawal[]): Promise<Progress[]> {
+  async function checkStatus(withdrawals: BroadcastWithdrawal[]): Promise<PaymentStatus[]> {
     const byHash = new Map(withdrawals.map((one) => [one.crypto_tx_hash, one]))
     const now = await whereabouts([...byHash.keys()])
     const standings = new Map<string, Standing>()
@@ -928,11 +928,11 @@ export function bitcoinAdapter(
       if (transaction !== undefined && confirmations >= depth) standings.set(hash, { made: transaction })
       else if (transaction !== undefined && confirmations <= -depth)
         standings.set(hash, { instead: await inWallet(transaction.walletconflicts) })
-      else if (confirmations !== 0) standings.set(hash, { state: 'MADE' })
+      else if (confirmations !== 0) standings.set(hash, { state: 'MINED' })
       else if (inMempool) standings.set(hash, { state: 'PENDING' })
       else standings.set(hash, await lost(one))
     }
-    const answers: Progress[] = []
+    const answers: PaymentStatus[] = []
     for (const withdrawal of withdrawals) {
       const standing = standings.get(withdrawal.crypto_tx_hash)!
       if ('made' in standing) answers.push(confirmed(standing.made, withdrawal))
@@ -943,7 +943,7 @@ export function bitcoinAdapter(
   }
 
   /** Of its own transaction: each of several payments bears its part of the fee, so that all of them bear all of it. */
-  function confirmed(transaction: WalletTransaction, withdrawal: BroadcastWithdrawal): Progress {
+  function confirmed(transaction: WalletTransaction, withdrawal: BroadcastWithdrawal): PaymentStatus {
     const { crypto_tx_index } = withdrawal
     const paid = payments(transaction, withdrawal).find(
       ({ vout }) => crypto_tx_index === undefined || vout === crypto_tx_index,
@@ -954,7 +954,7 @@ export function bitcoinAdapter(
     return paidWith(transaction, paid.vout, crypto_tx_index === undefined ? ALONE : share)
   }
 
-  function paidWith(transaction: WalletTransaction, crypto_tx_index: string, share: Share): Progress {
+  function paidWith(transaction: WalletTransaction, crypto_tx_index: string, share: Share): PaymentStatus {
     assert(transaction.fee !== undefined, 'a transaction of the wallet has a fee')
     const amount = partOf(-minorOf(transaction.fee), share)
     return {
@@ -997,7 +997,7 @@ export function bitcoinAdapter(
   async function madeInstead(
     others: WalletTransaction[],
     withdrawal: BroadcastWithdrawal,
-  ): Promise<Progress> {
+  ): Promise<PaymentStatus> {
     for (const other of others) {
       if (Number(other.confirmations) < depth) continue
       const paid = await paidInstead(other, withdrawal)
@@ -1057,7 +1057,7 @@ export function bitcoinAdapter(
   }
 
   /** For an operator who says that this transaction of the wallet's is a withdrawal's. */
-  async function paidBy(
+  async function claimTransaction(
     tx: Transaction,
     withdrawal: PaidWithdrawal,
     hash: string,
@@ -1357,7 +1357,7 @@ export function bitcoinAdapter(
    * so that no deposit is missed that came before the first look. The cursor is the block at the depth: all at or
    * below it has been given.
    */
-  async function arrivals(cursor: string | null): Promise<DepositScan> {
+  async function scanDeposits(cursor: string | null): Promise<DepositScan> {
     // What was simulated before has left a cursor of another kind.
     const from = cursor !== null && BLOCK_HASH.test(cursor) ? cursor : ''
     const { transactions, removed = [], lastblock } = await since(from)
@@ -1369,13 +1369,13 @@ export function bitcoinAdapter(
     )
     return {
       cursor: lastblock,
-      arrivals: await depositsIn(transactions),
+      found: await depositsIn(transactions),
       ...(gone.length > 0 && { removed: gone }),
     }
   }
 
   /** What came in since a block; up to which one the node cannot be told. */
-  async function arrivalsIn(first: bigint): Promise<Arrival[]> {
+  async function scanBlocks(first: bigint): Promise<FoundDeposit[]> {
     const before = first <= 1n ? '' : await rpc.call<string>('getblockhash', Number(first - 1n))
     return depositsIn((await since(before)).transactions)
   }
@@ -1384,8 +1384,8 @@ export function bitcoinAdapter(
    * What came in, without what the wallet itself has sent and this database does not know. Coins that somebody has moved by hand
    * to a deposit address were in custody before: credited, they would be owed twice.
    */
-  async function depositsIn(transactions: Listed[]): Promise<Arrival[]> {
-    const found = transactions.flatMap(arrivalOf)
+  async function depositsIn(transactions: Listed[]): Promise<FoundDeposit[]> {
+    const found = transactions.flatMap(foundDepositOf)
     const own = new Set(transactions.flatMap(({ category, txid }) => (category === 'send' ? txid : [])))
     const doubted = new Set(
       found.flatMap(({ crypto_tx_hash }) => (own.has(crypto_tx_hash) ? crypto_tx_hash : [])),
@@ -1401,7 +1401,7 @@ export function bitcoinAdapter(
    */
   async function knownPayments(
     hashes: string[],
-  ): Promise<(output: Pick<Arrival, 'crypto_tx_hash' | 'crypto_tx_index'>) => boolean> {
+  ): Promise<(output: Pick<FoundDeposit, 'crypto_tx_hash' | 'crypto_tx_index'>) => boolean> {
     const made = await ownPayments(hashes)
     const others = hashes.filter((hash) => !made.has(hash))
     const bumps = others.length === 0 ? [] : await inWallet(others)
@@ -1434,7 +1434,7 @@ export function bitcoinAdapter(
   }
 
   /** Mined coins have other categories, and change is not listed. */
-  function arrivalOf({ category, address, amount, confirmations, txid, vout }: Listed): Arrival[] {
+  function foundDepositOf({ category, address, amount, confirmations, txid, vout }: Listed): FoundDeposit[] {
     if (category !== 'receive' || Number(confirmations) < depth) return []
     const to = address === undefined ? undefined : canonical(address)
     if (to === undefined || vout === undefined) return []
@@ -1458,16 +1458,16 @@ export function bitcoinAdapter(
     review: () => ({ verdict: 'PASS' }),
     sign,
     broadcast,
-    progress,
+    checkStatus: checkStatus,
     ...(dialect.isReplaceable && { replace, stuckAfterMs: config.stuckAfterMs ?? STUCK_AFTER_MS }),
-    paidBy,
+    claimTransaction: claimTransaction,
     resend,
     movedBy,
     isOwnAddress,
     planConsolidation,
     newDepositAddress,
-    arrivals,
-    arrivalsIn,
+    scanDeposits: scanDeposits,
+    scanBlocks: scanBlocks,
     estimateFee,
     /**
      * Held is the wallet's trusted balance: outputs in a block and its own change in the mempool, locked or not. When
@@ -1493,11 +1493,11 @@ const smaller = (one: bigint, other: bigint): bigint => (one < other ? one : oth
 const waits = (reason: WaitingReason): Signing => ({ outcome: 'DEFERRED', reason })
 
 /** What an operator is told of transactions that this database does not know. */
-function elsewhere(stranger: Stranger, others: Stranger[]): string {
-  const heights = [stranger, ...others].map(({ height = Infinity }) => height)
+function describeUnknownSpends(spend: UnknownSpend, others: UnknownSpend[]): string {
+  const heights = [spend, ...others].map(({ height = Infinity }) => height)
   const top = Math.max(...heights)
   return (
-    `the wallet has sent ${stranger.txid}${others.length > 0 ? ` and ${others.length} more` : ''}, which this ` +
+    `the wallet has sent ${spend.txid}${others.length > 0 ? ` and ${others.length} more` : ''}, which this ` +
     `database does not know: it was restored from an older backup, or the wallet is used elsewhere; ` +
     `'bursar withdrawal mark-paid' says what was paid, 'bursar wallet acknowledge' what was the platform's own, first_height ` +
     `${top === Infinity ? '(once all are in blocks)' : top + 1} that all was looked at`

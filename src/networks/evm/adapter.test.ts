@@ -44,9 +44,9 @@ import { acknowledgeTransaction, orderConsolidation, orderTreasurySend } from '.
 import { evmAdapter, type EvmConfig } from './adapter.ts'
 import { parse } from './transactions.ts'
 import { depositKeysOf } from './deposit-keys.ts'
-import { afterSimulation, simulatedNetworks } from '../simulated/adapter.ts'
+import { routeBySigner, simulatedNetworks } from '../simulated/adapter.ts'
 import { networkReports } from '../network-status.ts'
-import type { Arrival, Network, NetworkAdapter, Networks } from '../network.ts'
+import type { FoundDeposit, Network, NetworkAdapter, Networks } from '../network.ts'
 
 const CONFIRMATIONS = 3
 const MNEMONIC = 'legal winner thank year wave sausage worth useful legal winner thank yellow'
@@ -1988,7 +1988,7 @@ describe('a network that was simulated before', () => {
     const funds = { ETH: '5', USDG: '10' }
     const [customer, wallet] = [await newCustomer(service), await newWallet('ETHEREUM', funds)]
     const past = await inFlight(customer)
-    const adapter = afterSimulation(wallet.adapter, simulation())
+    const adapter = routeBySigner(wallet.adapter, simulation())
     const real = await withdraw(customer, 'ETHEREUM', 'USDG', '2')
     await settleAll({ ...wallet, networks: new Map([['ETHEREUM', adapter]]) })
     for (const one of [...past, real]) expect((await read(customer, one)).status).toBe('COMPLETED')
@@ -2003,7 +2003,7 @@ describe('a network that was simulated before', () => {
     const funds = { ETH: '5', USDG: '10' }
     const [customer, wallet] = [await newCustomer(service), await newWallet('ETHEREUM', funds)]
     const past = await inFlight(customer)
-    const networks: Networks = new Map([['ETHEREUM', afterSimulation(wallet.adapter, undefined)]])
+    const networks: Networks = new Map([['ETHEREUM', routeBySigner(wallet.adapter, undefined)]])
     for (let round = 1; round <= 3; round++) await step({ networks })
     expect(await waitingReasons(past)).toEqual(Array(2).fill('it was signed for a simulated network'))
     const other = await newCustomer(service)
@@ -2034,10 +2034,10 @@ describe('a network that was simulated before', () => {
 
   test('the cursor of one is read by the other as none', async () => {
     const wallet = await newWallet('ETHEREUM', {})
-    const simulated = (await simulation().arrivals!(null)).cursor
-    const { cursor } = await wallet.adapter.arrivals!(simulated)
+    const simulated = (await simulation().scanDeposits!(null)).cursor
+    const { cursor } = await wallet.adapter.scanDeposits!(simulated)
     expect(cursor).toMatch(/^\d+:0x/)
-    expect((await simulation().arrivals!(cursor)).cursor).toBe('simulated')
+    expect((await simulation().scanDeposits!(cursor)).cursor).toBe('simulated')
   })
 })
 
@@ -2049,12 +2049,15 @@ const newDepositAddress = async ({ customer_id, profile_id }: TestCustomer, { ne
     .address as Hex
 
 /** Reads on from a cursor until nothing is left to read. */
-async function readOn({ adapter }: Wallet, cursor: string): Promise<{ cursor: string; arrivals: Arrival[] }> {
-  const arrivals: Arrival[] = []
+async function readOn(
+  { adapter }: Wallet,
+  cursor: string,
+): Promise<{ cursor: string; found: FoundDeposit[] }> {
+  const found: FoundDeposit[] = []
   for (let call = 1; call <= 200; call++) {
-    const read = await adapter.arrivals!(cursor)
-    arrivals.push(...read.arrivals)
-    if (read.cursor === cursor) return { cursor, arrivals }
+    const read = await adapter.scanDeposits!(cursor)
+    found.push(...read.found)
+    if (read.cursor === cursor) return { cursor, found }
     cursor = read.cursor
   }
   throw new Error('the chain has no end')
@@ -2079,7 +2082,7 @@ describe('deposits', () => {
     ]
     // Good for every EVM network, whichever it was made for.
     const elsewhere = await newDepositAddress(customer, await newWallet('INK', {}))
-    const start = (await adapter.arrivals!(null)).cursor
+    const start = (await adapter.scanDeposits!(null)).cursor
     const hashes = [
       await give('ETHEREUM', first, 'ETH', '1.000000000000000007'),
       await give('ETHEREUM', second, 'USDG', '2.000001'),
@@ -2089,40 +2092,40 @@ describe('deposits', () => {
     await give('ETHEREUM', newAddress(), 'ETH', '5')
     await give('ETHEREUM', newAddress(), 'USDG', '5')
     await chain.mine({ blocks: 30 })
-    const { arrivals, cursor } = await readOn(wallet, start)
+    const { found, cursor } = await readOn(wallet, start)
     const [nativeHash, tokenHash, linkHash, elsewhereHash] = hashes
     const at0 = async (crypto_tx_hash?: Hex) => {
       return { crypto_tx_hash, crypto_tx_index: '0', ...(await blockOf(wallet, crypto_tx_hash)) }
     }
-    expect(arrivals.sort((a, b) => (a.amount < b.amount ? -1 : 1))).toEqual([
+    expect(found.sort((a, b) => (a.amount < b.amount ? -1 : 1))).toEqual([
       { address: first, asset: 'ETH', amount: '1.000000000000000007', ...(await at0(nativeHash)) },
       { address: second, asset: 'USDG', amount: '2.000001', ...(await at0(tokenHash)) },
       { address: first, asset: 'LINK', amount: '3.000000000000000001', ...(await at0(linkHash)) },
       { address: elsewhere, asset: 'ETH', amount: '4', ...(await at0(elsewhereHash)) },
     ])
     const again = await readOn(wallet, start)
-    expect(again.arrivals.sort((a, b) => (a.amount < b.amount ? -1 : 1))).toEqual(arrivals)
+    expect(again.found.sort((a, b) => (a.amount < b.amount ? -1 : 1))).toEqual(found)
     expect(again.cursor).toBe(cursor)
-    expect((await readOn(wallet, cursor)).arrivals).toEqual([])
+    expect((await readOn(wallet, cursor)).found).toEqual([])
   })
 
   test('are given once their block is deep enough, and never when it was replaced before', async () => {
     const [customer, wallet] = [await newCustomer(service), await newWallet('ETHEREUM', {})]
     const address = await newDepositAddress(customer, wallet)
     await wallet.chain.mine({ blocks: 5 })
-    let { cursor } = await wallet.adapter.arrivals!(null)
+    let { cursor } = await wallet.adapter.scanDeposits!(null)
     await give('ETHEREUM', address, 'ETH', '1')
     await wallet.chain.mine({ blocks: 1 })
     await wallet.chain.request({ method: 'anvil_reorg', params: [2, []] } as never)
     const kept = await give('ETHEREUM', address, 'ETH', '2')
     for (let depth = 1; depth < CONFIRMATIONS; depth++) {
-      const { arrivals, cursor: next } = await readOn(wallet, cursor)
-      expect([depth, arrivals]).toEqual([depth, []])
+      const { found, cursor: next } = await readOn(wallet, cursor)
+      expect([depth, found]).toEqual([depth, []])
       cursor = next
       await wallet.chain.mine({ blocks: 1 })
     }
-    const { arrivals } = await readOn(wallet, cursor)
-    expect(arrivals).toEqual([
+    const { found } = await readOn(wallet, cursor)
+    expect(found).toEqual([
       {
         address,
         asset: 'ETH',
@@ -2138,11 +2141,11 @@ describe('deposits', () => {
     const [customer, wallet] = [await newCustomer(service), await newWallet('ETHEREUM', { ETH: '5' })]
     const address = await newDepositAddress(customer, wallet)
     await wallet.chain.mine({ blocks: CONFIRMATIONS })
-    const { cursor } = await wallet.adapter.arrivals!(null)
+    const { cursor } = await wallet.adapter.scanDeposits!(null)
     const paid = await withdraw(customer, 'ETHEREUM', 'ETH', '1', address)
     await settleAll(wallet)
     const { crypto_tx_hash } = await read(customer, paid)
-    expect((await readOn(wallet, cursor)).arrivals).toEqual([
+    expect((await readOn(wallet, cursor)).found).toEqual([
       {
         address,
         asset: 'ETH',
@@ -2180,10 +2183,10 @@ describe('deposits', () => {
     // Empty blocks are made again just as they were.
     await give('ETHEREUM', newAddress(), 'ETH', '1')
     await wallet.chain.mine({ blocks: CONFIRMATIONS })
-    const { cursor } = await wallet.adapter.arrivals!(null)
+    const { cursor } = await wallet.adapter.scanDeposits!(null)
     await wallet.chain.request({ method: 'anvil_reorg', params: [5, []] } as never)
     await wallet.chain.mine({ blocks: 3 })
-    await expect(wallet.adapter.arrivals!(cursor)).rejects.toThrow(
+    await expect(wallet.adapter.scanDeposits!(cursor)).rejects.toThrow(
       'ETHEREUM has rearranged its blocks deeper than 3 confirmations',
     )
   })
@@ -2347,14 +2350,14 @@ describe('sweeping', () => {
       await newWallet('ETHEREUM', { ETH: '1' }, AT_ANY_COST),
     ]
     const { chain, adapter, hotWallet } = wallet
-    const { cursor } = await adapter.arrivals!(null)
+    const { cursor } = await adapter.scanDeposits!(null)
     const [one, two] = [await newDepositAddress(customer, wallet), await newDepositAddress(customer, wallet)]
     await give('ETHEREUM', one, 'USDG', '20')
     await give('ETHEREUM', two, 'ETH', '2')
     await give('ETHEREUM', two, 'LINK', '3')
     await chain.mine({ blocks: CONFIRMATIONS })
     const arrived = await readOn(wallet, cursor)
-    expect(arrived.arrivals).toHaveLength(3)
+    expect(arrived.found).toHaveLength(3)
     expect((await adapter.status!()).held).toMatchObject({ ETH: '3', USDG: '20', LINK: '3' })
 
     await sweepAll(wallet)
@@ -2372,7 +2375,7 @@ describe('sweeping', () => {
 
     // Neither the top-ups nor what was swept is a deposit.
     await chain.mine({ blocks: CONFIRMATIONS })
-    expect((await readOn(wallet, arrived.cursor)).arrivals).toEqual([])
+    expect((await readOn(wallet, arrived.cursor)).found).toEqual([])
     // And the nonces of the top-ups are those of the wallet: a withdrawal goes on behind them.
     await withdraw(customer, 'ETHEREUM', 'USDG', '20')
     await settleAll(wallet)
@@ -2392,7 +2395,7 @@ describe('sweeping', () => {
     await chain.setCode({ address: '0x420000000000000000000000000000000000000F', bytecode: code })
     expect(parseAmount((await adapter.estimateFee!('ETH')).amount, 18)! - before).toBe(2n * answer)
 
-    const { cursor } = await adapter.arrivals!(null)
+    const { cursor } = await adapter.scanDeposits!(null)
     const [one, two] = [await newDepositAddress(customer, wallet), await newDepositAddress(customer, wallet)]
     await give('ETHEREUM', one, 'USDG', '20')
     await give('ETHEREUM', two, 'ETH', '2')
@@ -2407,7 +2410,7 @@ describe('sweeping', () => {
 
   test('leaves what is not worth its fee, and waits for gas in the hot wallet', async () => {
     const [customer, wallet] = [await newCustomer(service), await newWallet('ETHEREUM', {}, AT_ANY_COST)]
-    const { cursor } = await wallet.adapter.arrivals!(null)
+    const { cursor } = await wallet.adapter.scanDeposits!(null)
     const address = await newDepositAddress(customer, wallet)
     await give('ETHEREUM', address, 'USDG', '0.5')
     await wallet.chain.mine({ blocks: CONFIRMATIONS })
@@ -2430,7 +2433,7 @@ describe('sweeping', () => {
       await newCustomer(service),
       await newWallet('ETHEREUM', { ETH: '1' }, { stuckAfterMs: 0, ...AT_ANY_COST }),
     ]
-    const { cursor } = await wallet.adapter.arrivals!(null)
+    const { cursor } = await wallet.adapter.scanDeposits!(null)
     const address = await newDepositAddress(customer, wallet)
     await give('ETHEREUM', address, 'ETH', '2')
     await give('ETHEREUM', address, 'USDG', '2')
@@ -2699,7 +2702,7 @@ describe('sweeping', () => {
     const customer = await newCustomer(service)
     const wallet = await newWallet('ETHEREUM', { ETH: '1' }, { confirmations: 1, ...AT_ANY_COST })
     const { chain, config, hotWallet } = wallet
-    const start = (await wallet.adapter.arrivals!(null)).cursor
+    const start = (await wallet.adapter.scanDeposits!(null)).cursor
     let cursor = start
     let deposits = 0n
     for (let at = 0; ; at += 3) {
@@ -2717,7 +2720,7 @@ describe('sweeping', () => {
             () => undefined,
           ),
         )
-      await dying(async () => void (await adapter.arrivals!(cursor)))
+      await dying(async () => void (await adapter.scanDeposits!(cursor)))
       ;({ cursor } = await readOn(wallet, cursor))
       for (let round = 1; round <= 10 && failures.steps <= at; round++) {
         await dying(() => adapter.sweep!(ROUND))
@@ -2737,7 +2740,7 @@ describe('sweeping', () => {
       (await madeBy(wallet)).map((_, index) => index),
     )
     await chain.mine({ blocks: CONFIRMATIONS })
-    expect((await readOn(wallet, start)).arrivals).toHaveLength(Number(deposits) * 2)
+    expect((await readOn(wallet, start)).found).toHaveLength(Number(deposits) * 2)
   }, 240_000)
 })
 

@@ -3,11 +3,17 @@ import { getAddress, hexToBigInt, parseGwei } from 'viem/utils'
 import { parseAmount } from '../../assets/amount.ts'
 import { decimalsOf, NETWORKS, type CryptoNetwork } from '../../assets/catalogue.ts'
 import type { Database, Transaction } from '../../db/database.ts'
-import { beginning, depositReader, isCursor, NATIVE_INDEX } from './deposit-scan.ts'
+import { initialCursor, depositReader, isCursor, NATIVE_INDEX } from './deposit-scan.ts'
 import { at, evmNode, headOf, NodeError, says, type Call, type Receipt } from './node.ts'
 import { DestinationRefused } from '../node-failure.ts'
 import { BEHIND_ANOTHER, type WaitingReason } from '../waiting.ts'
-import { closePurse, openPurse, spend, takeNote, type Purse } from './nonces.ts'
+import {
+  closeReservation,
+  openReservation,
+  spend,
+  acknowledgeNonce,
+  type HotWalletReservation,
+} from './nonces.ts'
 import { tryTransfers, type Trial } from './simulation.ts'
 import {
   isTreasurySend,
@@ -32,7 +38,7 @@ import {
   isOurs,
   loggedTransfer,
   logIndexOf,
-  madeWith,
+  fetchSigned,
   offChain,
   onChain,
   parse,
@@ -60,7 +66,7 @@ import type {
   NetworkFee,
   NetworkStatus,
   PaidWithdrawal,
-  Progress,
+  PaymentStatus,
   Refusal,
   SignedTransaction,
   Signing,
@@ -129,24 +135,24 @@ export function evmAdapter(network: CryptoNetwork, config: EvmConfig, db: Databa
     review: () => ({ verdict: 'PASS' }),
     sign: (tx, withdrawals) => sign(tx, chain, withdrawals),
     broadcast: (withdrawals) => broadcast(chain, withdrawals),
-    progress: (withdrawals) => progress(chain, follower, withdrawals),
+    checkStatus: (withdrawals) => checkStatus(chain, follower, withdrawals),
     replace: (_tx, withdrawals) => replace(chain, withdrawals),
     stuckAfterMs: config.stuckAfterMs ?? STUCK_AFTER_MS,
     estimateFee: (asset, destination) => estimateFee(chain, asset, destination),
     refusesDestination: (address) => refusesDestination(chain, address),
     movedBy: (tx, hash) => movedBy(tx, chain, hash),
-    paidBy: (tx, withdrawal, hash) => paidBy(tx, chain, withdrawal, hash),
+    claimTransaction: (tx, withdrawal, hash) => claimTransaction(tx, chain, withdrawal, hash),
     resend: (ended) => resend(chain, ended),
     rebroadcastTakenBack: () => rebroadcastTakenBack(db, chain),
     status: () => status(db, chain),
-    arrivals: (cursor) => deposits.arrivals(cursor),
-    arrivalsIn: (first, last) => deposits.arrivalsIn(first, last),
+    scanDeposits: (cursor) => deposits.scanDeposits(cursor),
+    scanBlocks: (first, last) => deposits.scanBlocks(first, last),
     verifyDeposits: (found) => verifyDeposits(chain, found),
     requireReceived: (customerId, arrival) => requireReceived(db, chain, customerId, arrival),
     checkCredited: (credited) => checkCredited(chain, credited),
     newestInChain: (cursors) => newestInChain(chain, cursors),
     cursorAt: (block) => cursorAt(chain, block),
-    beginning: async (cursor) => (isCursor(cursor) ? undefined : beginning(chain)),
+    initialCursor: async (cursor) => (isCursor(cursor) ? undefined : initialCursor(chain)),
     ...(keys !== undefined && {
       newDepositAddress: async (_network, id) => keys.newAddress(id),
     }),
@@ -200,19 +206,19 @@ async function sign(tx: Transaction, chain: EvmChain, withdrawals: Withdrawal[])
   const allWait = (reason: WaitingReason) => withdrawals.map(() => deferred(reason))
   const dear = tooDear(fees, chain)
   if (dear !== undefined) return allWait({ code: 'FEE_ABOVE_CEILING', detail: dear })
-  const purse = await openPurse(tx, chain, new Set(withdrawals.map(({ asset }) => asset)))
-  if (purse.gap !== undefined) return allWait(purse.gap)
+  const reservation = await openReservation(tx, chain, new Set(withdrawals.map(({ asset }) => asset)))
+  if (reservation.blockedReason !== undefined) return allWait(reservation.blockedReason)
   // Only what the wallet can pay is put to the node: it says of anything else that it would revert.
-  const tentative = new Map(purse.left)
-  const noRoom = roomOf(chain, purse)
+  const tentative = new Map(reservation.spendable)
+  const noRoom = roomOf(chain, reservation)
   const longest = await longestWaiting(tx, chain.network, chain.reserveAfterMs)
-  const refused = await refusedOf(chain, purse, fees, longest)
+  const refused = await refusedOf(chain, reservation, fees, longest)
   const reserved = longest.filter(({ transfer_id }) => !refused.has(transfer_id))
   const unsigned = withdrawals.some(isTreasurySend) ? await unsignedWithdrawals(tx, chain.network) : []
-  const payFrom = (left: Purse['left'], withdrawal: Withdrawal, gas: bigint) =>
-    keptForOlder(chain, left, fees, withdrawal, reserved) ??
-    keptForCustomers(chain, left, fees, withdrawal, unsigned) ??
-    pay(chain, left, fees, withdrawal, gas)
+  const payFrom = (spendable: HotWalletReservation['spendable'], withdrawal: Withdrawal, gas: bigint) =>
+    keptForOlder(chain, spendable, fees, withdrawal, reserved) ??
+    keptForCustomers(chain, spendable, fees, withdrawal, unsigned) ??
+    pay(chain, spendable, fees, withdrawal, gas)
   const payable = inTurn(
     withdrawals,
     (withdrawal) =>
@@ -220,7 +226,7 @@ async function sign(tx: Transaction, chain: EvmChain, withdrawals: Withdrawal[])
   )
   const estimates = await estimated(
     chain,
-    purse,
+    reservation,
     fees,
     withdrawals.filter((_, index) => payable[index] === undefined),
   )
@@ -229,7 +235,7 @@ async function sign(tx: Transaction, chain: EvmChain, withdrawals: Withdrawal[])
     const estimate = estimates.get(withdrawal)
     if (estimate === undefined) return payable[index]
     if ('outcome' in estimate) return estimate
-    const short = payFrom(purse.left, withdrawal, estimate.gas)
+    const short = payFrom(reservation.spendable, withdrawal, estimate.gas)
     if (short === undefined) decided.set(withdrawal, estimate.gas)
     return short
   })
@@ -244,7 +250,7 @@ async function sign(tx: Transaction, chain: EvmChain, withdrawals: Withdrawal[])
     const transaction = {
       type: 'eip1559' as const,
       chainId: chain.chainId,
-      nonce: purse.nonce++,
+      nonce: reservation.nonce++,
       ...transferOf(chain, asset, destination_address as Hex, onChain(chain, asset, amount)),
       gas,
       maxFeePerGas: fees.offer,
@@ -252,7 +258,7 @@ async function sign(tx: Transaction, chain: EvmChain, withdrawals: Withdrawal[])
     }
     signings.push({ outcome: 'SIGNED', ...(await signed(chain.hotWallet, transaction)) })
   }
-  await closePurse(tx, chain, purse)
+  await closeReservation(tx, chain, reservation)
   return signings
 }
 
@@ -260,7 +266,7 @@ async function sign(tx: Transaction, chain: EvmChain, withdrawals: Withdrawal[])
  * Whether one more may be in flight, asked in order of each that the wallet can pay: one that waits for the wallet would hold
  * its place in every call, and the others behind it for ever. One that the node refuses leaves its place empty until the next.
  */
-function roomOf({ maxInFlight }: EvmChain, { inFlight }: Purse): () => Signing | undefined {
+function roomOf({ maxInFlight }: EvmChain, { inFlight }: HotWalletReservation): () => Signing | undefined {
   let free = maxInFlight - inFlight
   return () => {
     if (free <= 0)
@@ -293,7 +299,7 @@ function inTurn(
 /** Takes a withdrawal and its gas out of what is left; or says what is missing. */
 function pay(
   chain: EvmChain,
-  left: Purse['left'],
+  spendable: HotWalletReservation['spendable'],
   fees: Fees,
   { asset, amount }: Withdrawal,
   gas: bigint,
@@ -304,13 +310,13 @@ function pay(
     ? [[asset, units + fee, 'with its gas'] as const]
     : [[asset, units, ''] as const, [chain.gasAsset, fee, 'for its gas'] as const]
   for (const [what, needs, why] of needed) {
-    const there = left.get(what)!
+    const there = spendable.get(what)!
     if (there >= needs) continue
     const text = (value: bigint) => `${offChain(chain, what, value)} ${what}`
     const detail = `the hot wallet has ${text(there)} left, the withdrawal needs ${text(needs)} ${why}`.trim()
     return deferred({ code: 'HOT_WALLET_SHORT', detail })
   }
-  for (const [what, needs] of needed) spend(left, what, needs)
+  for (const [what, needs] of needed) spend(spendable, what, needs)
   return undefined
 }
 
@@ -320,12 +326,12 @@ function pay(
  */
 function keptForOlder(
   chain: EvmChain,
-  left: Purse['left'],
+  spendable: HotWalletReservation['spendable'],
   fees: Fees,
   { transfer_id, asset, amount }: Withdrawal,
   reserved: readonly Reserved[],
 ): Signing | undefined {
-  const there = left.get(asset)!
+  const there = spendable.get(asset)!
   let kept = 0n
   for (const older of reserved) {
     if (older.transfer_id >= transfer_id) continue
@@ -349,7 +355,7 @@ function keptForOlder(
  */
 function keptForCustomers(
   chain: EvmChain,
-  left: Purse['left'],
+  spendable: HotWalletReservation['spendable'],
   fees: Fees,
   send: Withdrawal,
   unsigned: readonly Unsigned[],
@@ -362,7 +368,7 @@ function keptForCustomers(
     const gas = isNative(chain, theirs.asset) ? PLAIN_GAS : TOKEN_GAS
     if (asset === chain.gasAsset) needed += BigInt(theirs.count) * feeMax({ gas, maxFeePerGas: fees.offer })
   }
-  const there = left.get(asset)!
+  const there = spendable.get(asset)!
   if (needed === 0n || there >= needed + onChain(chain, asset, send.amount)) return undefined
   const text = (units: bigint) => `${offChain(chain, asset, units)} ${asset}`
   return deferred(neededByCustomers(text(there), text(needed)))
@@ -417,17 +423,17 @@ const priceOf = ({ offer, tip }: Fees) => ({
  */
 async function refusedOf(
   chain: EvmChain,
-  { block, left }: Pick<Purse, 'block' | 'left'>,
+  { block, spendable }: Pick<HotWalletReservation, 'block' | 'spendable'>,
   fees: Fees,
   reserved: readonly Reserved[],
 ): Promise<Map<string, Signing>> {
   const from = chain.hotWallet.address
-  const known = reserved.filter(({ asset }) => left.has(asset))
+  const known = reserved.filter(({ asset }) => spendable.has(asset))
   if (known.length === 0) return new Map()
   const ownOf = await ownEstimates(chain, block, known)
   const mostOf = ({ asset }: Reserved) => gasMostOf(chain, asset, ownOf.get(asset)!)
   const trialOf = (one: Reserved, to: Hex): Call => {
-    const [asked, there] = [onChain(chain, one.asset, one.amount), left.get(one.asset)!]
+    const [asked, there] = [onChain(chain, one.asset, one.amount), spendable.get(one.asset)!]
     const most = there < 0n ? 0n : there
     const units = isNative(chain, one.asset) || asked < most ? asked : most
     const { value, ...call } = transferOf(chain, one.asset, to, units)
@@ -461,7 +467,7 @@ type Estimate = { gas: bigint } | Signing
 
 async function estimated(
   chain: EvmChain,
-  { block, left }: Pick<Purse, 'block' | 'left'>,
+  { block, spendable }: Pick<HotWalletReservation, 'block' | 'spendable'>,
   fees: Fees,
   withdrawals: Withdrawal[],
 ): Promise<Map<Withdrawal, Estimate>> {
@@ -491,7 +497,9 @@ async function estimated(
   const canPayMost = (withdrawal: Withdrawal) => {
     const { asset, amount } = withdrawal
     const value = isNative(chain, asset) ? onChain(chain, asset, amount) : 0n
-    return left.get(chain.gasAsset)! >= value + feeMax({ gas: mostOf(withdrawal), maxFeePerGas: fees.offer })
+    return (
+      spendable.get(chain.gasAsset)! >= value + feeMax({ gas: mostOf(withdrawal), maxFeePerGas: fees.offer })
+    )
   }
   const unpriced = withdrawals.flatMap((withdrawal, index) => {
     const answer = gas[index]!
@@ -591,37 +599,37 @@ async function broadcast(chain: EvmChain, withdrawals: BroadcastWithdrawal[]): P
   )
 }
 
-async function progress(
+async function checkStatus(
   chain: EvmChain,
-  { follow, doubt }: HotWalletFollower,
+  { follow, markStale }: HotWalletFollower,
   withdrawals: BroadcastWithdrawal[],
-): Promise<Progress[]> {
+): Promise<PaymentStatus[]> {
   await chain.ready()
   const standings = await follow(withdrawals)
   return standings.map((standing, index) => {
     if (standing.state !== 'MINED') return standing
-    if (!standing.deep) return { state: 'MADE' }
+    if (!standing.deep) return { state: 'MINED' }
     const end = ended(chain, withdrawals[index]!, standing.receipt)
-    if (end.state === 'UNRESOLVED') doubt(standing.receipt)
+    if (end.state === 'UNRESOLVED') markStale(standing.receipt)
     return end
   })
 }
 
 /** For an operator who says that this transaction of the hot wallet's is a withdrawal's. */
-async function paidBy(
+async function claimTransaction(
   tx: Transaction,
   chain: EvmChain,
   { asset, amount, destination_address, raw_transaction }: PaidWithdrawal,
   hash: string,
 ): Promise<SignedTransaction> {
   await chain.ready()
-  const made = await madeWith(chain, hash as Hex)
+  const made = await fetchSigned(chain, hash as Hex)
   if (made === undefined) throw new Error(`the hot wallet has made no transaction ${hash}`)
   const { nonce, to, value, data } = parse(made.raw_transaction)
   const move = transferOf(chain, asset, destination_address as Hex, onChain(chain, asset, amount))
   const isSame = getAddress(to) === getAddress(move.to) && value === move.value && data === move.data
   if (!isSame) throw new Error(`${hash} does not pay ${amount} ${asset} to ${destination_address}`)
-  if (raw_transaction === null) await takeNote(tx, chain, nonce)
+  if (raw_transaction === null) await acknowledgeNonce(tx, chain, nonce)
   else if (!isOurs(raw_transaction) || parse(raw_transaction).nonce !== nonce)
     throw new Error(
       `${hash} has nonce ${nonce}, and the withdrawal's own transaction may still be made beside it`,
@@ -652,7 +660,7 @@ async function replace(
  * refund may pay twice. A receipt that lacks the token's log (nodes that are pruned or half synced give such), or tells of
  * another amount (a token that takes a fee), is left to an operator.
  */
-function ended(chain: EvmChain, withdrawal: BroadcastWithdrawal, receipt: Receipt): Progress {
+function ended(chain: EvmChain, withdrawal: BroadcastWithdrawal, receipt: Receipt): PaymentStatus {
   const networkFee = feePaid(chain, receipt)
   const { transactionHash: crypto_tx_hash, status } = receipt
   const transaction = parse(withdrawal.raw_transaction)
@@ -660,14 +668,14 @@ function ended(chain: EvmChain, withdrawal: BroadcastWithdrawal, receipt: Receip
     const refusal = refusalOf(withdrawal, `the network reverted transaction ${crypto_tx_hash}`)
     return { state: 'FAILED', refusal, networkFee }
   }
-  const unresolved = (detail: string, log?: LoggedTransfer): Progress => {
+  const unresolved = (detail: string, log?: LoggedTransfer): PaymentStatus => {
     const crypto_tx_index = log === undefined ? NATIVE_INDEX : logIndexOf(log.log)
     const reason = { code: 'UNRESOLVED', detail } as const
     return { state: 'UNRESOLVED', reason, crypto_tx_hash, crypto_tx_index, networkFee }
   }
   if (status !== '0x1')
     return unresolved(`the receipt of ${crypto_tx_hash} does not say whether it succeeded${RESOLVE}`)
-  const confirmed = (crypto_tx_index: string): Progress => {
+  const confirmed = (crypto_tx_index: string): PaymentStatus => {
     return { state: 'CONFIRMED', crypto_tx_hash, crypto_tx_index, networkFee }
   }
   if (transaction.data === undefined) return confirmed(NATIVE_INDEX)

@@ -17,7 +17,7 @@ export function chainIdentity(
   node: EvmNode,
   tokens: ReadonlyMap<string, Token>,
   db: Database,
-): Pick<EvmChain, 'ready' | 'doubt'> {
+): Pick<EvmChain, 'ready' | 'markStale'> {
   let isKnown = false
   let genesis: string | undefined
 
@@ -44,7 +44,7 @@ export function chainIdentity(
       await requireDecimals(network, node, tokens)
       isKnown = true
     },
-    doubt() {
+    markStale() {
       isKnown = false
     },
   }
@@ -104,7 +104,7 @@ const DECIMALS_CALL = '0x313ce567'
  * be another node by then. So the next call tells the right reason, before anything else is believed or signed.
  */
 export function doubtAfterFailures<Adapter extends object>(
-  { doubt }: Pick<EvmChain, 'doubt'>,
+  { markStale }: Pick<EvmChain, 'markStale'>,
   adapter: Adapter,
 ): Adapter {
   const watched = Object.entries(adapter).map(([name, value]: [string, unknown]) => {
@@ -113,7 +113,7 @@ export function doubtAfterFailures<Adapter extends object>(
       const answer = (value as (...asked: unknown[]) => unknown)(...asked)
       if (!(answer instanceof Promise)) return answer
       return answer.catch((error: unknown) => {
-        if (isOfNode(error)) doubt()
+        if (isOfNode(error)) markStale()
         throw error
       })
     }

@@ -105,7 +105,7 @@ const REMEMBERED_MAX = 5_000
 export interface HotWalletFollower {
   follow: (sent: readonly Sent[]) => Promise<Standing[]>
   /** Asks for a receipt anew next time: this answer was doubtful. */
-  doubt: (receipt: Receipt) => void
+  markStale: (receipt: Receipt) => void
 }
 
 /**
@@ -180,7 +180,7 @@ export function hotWalletFollower(chain: EvmChain): HotWalletFollower {
       return { state: 'MINED', receipt, deep }
     })
   }
-  return { follow, doubt: ({ transactionHash }) => void receipts.delete(transactionHash) }
+  return { follow, markStale: ({ transactionHash }) => void receipts.delete(transactionHash) }
 }
 
 /** Adds to a memory that forgets its oldest entries. */

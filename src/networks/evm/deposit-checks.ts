@@ -7,7 +7,7 @@ import type { Database } from '../../db/database.ts'
 import { confirmedHead, depthText } from './confirmations.ts'
 import { at, type EvmNode, type Receipt } from './node.ts'
 import { addressIn, balancesAt, logIndexOf, offChain, TRANSFER_TOPIC, type EvmChain } from './transactions.ts'
-import type { Arrival, CreditedStanding, DepositVerdict } from '../network.ts'
+import type { FoundDeposit, CreditedStanding, DepositVerdict } from '../network.ts'
 import { NodeFailure } from '../node-failure.ts'
 
 /** Holds deposits that were found against more than the answer that found them, and finds those that are gone. */
@@ -18,7 +18,10 @@ const AGREES: DepositVerdict = { verdict: 'AGREES' }
  * Whether each deposit is what it seemed: by its transaction's receipt, and above the amount that the configuration names
  * by a second node, whose chain must have the same block at the depth and the same transfer in it.
  */
-export async function verifyDeposits(chain: EvmChain, found: readonly Arrival[]): Promise<DepositVerdict[]> {
+export async function verifyDeposits(
+  chain: EvmChain,
+  found: readonly FoundDeposit[],
+): Promise<DepositVerdict[]> {
   await chain.ready()
   const receipts = await receiptsOf(chain.node, found)
   const verdicts: DepositVerdict[] = []
@@ -33,13 +36,13 @@ export async function verifyDeposits(chain: EvmChain, found: readonly Arrival[])
   return verdicts
 }
 
-const receiptsOf = (node: EvmNode, found: readonly Arrival[]) =>
+const receiptsOf = (node: EvmNode, found: readonly FoundDeposit[]) =>
   node.all<Receipt | null>(
     found.map(({ crypto_tx_hash }) => ['eth_getTransactionReceipt', crypto_tx_hash] as const),
   )
 
 /** What a receipt has against a deposit; undefined where it says the same. */
-function objectionOf(chain: EvmChain, arrival: Arrival, receipt: Receipt | null): string | undefined {
+function objectionOf(chain: EvmChain, arrival: FoundDeposit, receipt: Receipt | null): string | undefined {
   const { crypto_tx_hash: hash, crypto_tx_index: index, block } = arrival
   if (receipt === null) return `has no receipt of ${hash}`
   if (receipt.blockHash !== block?.hash) return `has ${hash} in block ${receipt.blockHash} now`
@@ -58,13 +61,13 @@ function objectionOf(chain: EvmChain, arrival: Arrival, receipt: Receipt | null)
   return isSame ? undefined : `has no such log in the receipt of ${hash}`
 }
 
-const isAmount = (chain: EvmChain, { asset, amount }: Arrival, units: bigint) =>
+const isAmount = (chain: EvmChain, { asset, amount }: FoundDeposit, units: bigint) =>
   minorOf(asset, offChain(chain, asset, units)) === minorOf(asset, amount)
 
 const minorOf = (asset: string, amount: string) => parseStoredAmount(amount, decimalsOf(asset))
 
 /** A second node that is behind or does not answer is waited for; one that says something else stops the network. */
-async function byTheSecondNode(chain: EvmChain, arrival: Arrival): Promise<DepositVerdict> {
+async function byTheSecondNode(chain: EvmChain, arrival: FoundDeposit): Promise<DepositVerdict> {
   const { verify, confirmations } = chain
   if (verify === undefined || minorOf(arrival.asset, arrival.amount) < verify.above(arrival.asset))
     return AGREES
@@ -124,7 +127,7 @@ async function byTheSecondNode(chain: EvmChain, arrival: Arrival): Promise<Depos
  */
 export async function checkCredited(
   chain: EvmChain,
-  deposits: readonly Arrival[],
+  deposits: readonly FoundDeposit[],
 ): Promise<CreditedStanding[]> {
   await chain.ready()
   const numbers = [...new Set(deposits.flatMap(({ block }) => block?.number ?? []))]
@@ -135,7 +138,7 @@ export async function checkCredited(
   const left = deposits.filter(({ block }) => block !== undefined && hashAt.get(block.number) !== block.hash)
   const receipts = await receiptsOf(chain.node, left)
   const standings = new Map(
-    left.map((deposit, index): [Arrival, CreditedStanding] => {
+    left.map((deposit, index): [FoundDeposit, CreditedStanding] => {
       const receipt = receipts[index]!
       if (receipt === null || hexToBigInt(receipt.blockNumber) > deep) return [deposit, 'GONE']
       const block = { number: hexToBigInt(receipt.blockNumber), hash: receipt.blockHash }
@@ -186,7 +189,7 @@ export async function requireReceived(
   db: Database,
   chain: EvmChain,
   customerId: string,
-  { crypto_tx_hash: hash, address, asset, amount }: Arrival,
+  { crypto_tx_hash: hash, address, asset, amount }: FoundDeposit,
 ): Promise<void> {
   await chain.ready()
   if (asset !== chain.gasAsset && !chain.tokens.has(asset))

@@ -7,7 +7,7 @@ import { bloomMayHave } from './bloom.ts'
 import { confirmedHead, depthText } from './confirmations.ts'
 import { at, type Block, type Log, type Receipt } from './node.ts'
 import { addressIn, logIndexOf, offChain, TRANSFER_TOPIC, type EvmChain } from './transactions.ts'
-import { ChainReorganised, type Arrival, type DepositScan } from '../network.ts'
+import { ChainReorganised, type FoundDeposit, type DepositScan } from '../network.ts'
 import { NodeFailure } from '../node-failure.ts'
 
 /** Most blocks that are read together: 20 full blocks of Ethereum are some 10 MB of JSON. */
@@ -25,7 +25,7 @@ const CONFIRM_AFTER_MS = 1_000
 export const NATIVE_INDEX = '0'
 
 /** A movement in a block, to an address that may be ours. */
-type Movement = Arrival & { native: boolean; from: string }
+type Movement = FoundDeposit & { native: boolean; from: string }
 
 /** Reads a chain for deposits. */
 export interface DepositReader {
@@ -37,9 +37,9 @@ export interface DepositReader {
    * Native transfers are those that a transaction itself makes. What a contract pays out while it runs is in no
    * transaction's value, and is not seen. Top-ups of gas for sweeping are our own and are left out.
    */
-  arrivals(cursor: string | null): Promise<DepositScan>
+  scanDeposits(cursor: string | null): Promise<DepositScan>
   /** What has arrived in these blocks. Throws when the last of them is not deep enough. */
-  arrivalsIn(first: bigint, last: bigint): Promise<Arrival[]>
+  scanBlocks(first: bigint, last: bigint): Promise<FoundDeposit[]>
 }
 
 /** A reader of one chain. It remembers how many blocks the node could give at once. */
@@ -53,9 +53,9 @@ export function depositReader(db: Database, chain: EvmChain): DepositReader {
       try {
         const blocks = await blocksAt(chain, first, end)
         const movements = [...nativeIn(chain, blocks), ...(await tokensIn(chain, blocks))]
-        const arrivals = await ours(db, chain, movements)
+        const found = await ours(db, chain, movements)
         size = size * 2n < BLOCKS_MAX ? size * 2n : BLOCKS_MAX
-        return { blocks, arrivals }
+        return { blocks, found }
       } catch (error) {
         if (!(error instanceof NodeFailure) || end === first) throw error
         size = (end - first + 1n) / 2n
@@ -65,39 +65,39 @@ export function depositReader(db: Database, chain: EvmChain): DepositReader {
   }
 
   return {
-    async arrivals(cursor) {
-      if (!isCursor(cursor)) return { cursor: await beginning(chain), arrivals: [] }
+    async scanDeposits(cursor) {
+      if (!isCursor(cursor)) return { cursor: await initialCursor(chain), found: [] }
       await chain.ready()
       const deep = await confirmedHead(chain)
       const read = BigInt(cursor.slice(0, cursor.indexOf(':')))
       await requireInChain(chain, cursor)
-      if (deep <= read) return { cursor, arrivals: [] }
-      const { blocks, arrivals } = await readFrom(read + 1n, deep)
+      if (deep <= read) return { cursor, found: [] }
+      const { blocks, found } = await readFrom(read + 1n, deep)
       requireLinked([cursor, ...blocks.map(cursorOf)], blocks)
       const last = blocks.at(-1)!
-      return { cursor: cursorOf(last), arrivals, isBehind: hexToBigInt(last.number) < deep }
+      return { cursor: cursorOf(last), found, isBehind: hexToBigInt(last.number) < deep }
     },
-    async arrivalsIn(first, last) {
+    async scanBlocks(first, last) {
       await chain.ready()
       const deep = await confirmedHead(chain)
       if (last > deep)
         throw new Error(
           `block ${last} of ${chain.network} is not confirmed yet (${depthText(chain.confirmations)})`,
         )
-      const arrivals: Arrival[] = []
+      const found: FoundDeposit[] = []
       for (let next = first; next <= last;) {
         const part = await readFrom(next, last)
         requireLinked([undefined, ...part.blocks.map(cursorOf)], part.blocks)
-        arrivals.push(...part.arrivals)
+        found.push(...part.found)
         next += BigInt(part.blocks.length)
       }
-      return arrivals
+      return found
     },
   }
 }
 
 /** Where reading begins: the newest block that is deep enough. There are no addresses before it is kept. */
-export async function beginning(chain: EvmChain): Promise<string> {
+export async function initialCursor(chain: EvmChain): Promise<string> {
   await chain.ready()
   const deep = await confirmedHead(chain)
   const [block] = await headersAt(chain, [deep])
@@ -136,7 +136,7 @@ async function requireInChain(chain: EvmChain, cursor: string): Promise<void> {
     const [block] = await headersAt(chain, [number])
     if (cursorOf(block!) === cursor) return
     // A node of another chain has other blocks, too.
-    chain.doubt()
+    chain.markStale()
     await chain.ready()
     if (asked === CONFIRMATIONS_OF_REORGANISATION) throw rearranged(chain, cursor, block!.hash)
     await pause(CONFIRM_AFTER_MS)
@@ -231,7 +231,7 @@ function mayHaveTransfers({ logsBloom, transactions }: Block, tokens: readonly H
 const EVM_NETWORKS = CRYPTO_NETWORKS.filter((network) => NETWORKS[network].family === 'evm')
 
 /** Those that arrive at addresses that we have the keys to, noted for sweeping. An address is good for every network. */
-async function ours(db: Database, chain: EvmChain, movements: Movement[]): Promise<Arrival[]> {
+async function ours(db: Database, chain: EvmChain, movements: Movement[]): Promise<FoundDeposit[]> {
   if (movements.length === 0) return []
   const { rows } = await db.query<{ customer_id: string; address: string; top_ups: Hex[] }>(
     `

@@ -192,7 +192,7 @@ describe('tokens', () => {
     const wrong = await deployToken(anvil, 18)
     const adapter = adapterOf({ tokens: { USDG: wrong } })
     const says = `ETHEREUM is not used: the contract of USDG at ${getAddress(wrong)} has 18 decimals, and the catalogue has 6`
-    await expect(adapter.arrivals!('1:0x' + '0'.repeat(64))).rejects.toThrow(says)
+    await expect(adapter.scanDeposits!('1:0x' + '0'.repeat(64))).rejects.toThrow(says)
     await expect(adapter.status!()).rejects.toThrow(says)
     await expect(adapter.sign(undefined as never, [])).rejects.toThrow(says)
   })

@@ -2,7 +2,7 @@ import type { Hex } from 'viem'
 import { getAddress, hexToBigInt, hexToNumber } from 'viem/utils'
 import type { Transaction } from '../../db/database.ts'
 import { standingsOf } from './confirmations.ts'
-import { takeNote } from './nonces.ts'
+import { acknowledgeNonce } from './nonces.ts'
 import { addressIn, feePaid, isOurs, offChain, parse, TRANSFER_TOPIC, type EvmChain } from './transactions.ts'
 import type { Receipt } from './node.ts'
 import type { MovedOnChain } from '../network.ts'
@@ -61,7 +61,7 @@ export async function movedBy(tx: Transaction, chain: EvmChain, hash: string): P
   if (getAddress(found.from) === hotWallet) {
     const nonce = hexToNumber(found.nonce)
     await requireNotUnderWay(tx, chain, { hash, nonce })
-    await takeNote(tx, chain, nonce)
+    await acknowledgeNonce(tx, chain, nonce)
   }
   const payments = moves.map(({ to, asset, units }) => ({
     asset,

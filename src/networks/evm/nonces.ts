@@ -7,20 +7,20 @@ import { amountIn, balancesAt, feeMax, parse, type EvmChain } from './transactio
 import type { WaitingReason } from '../waiting.ts'
 
 /** What the hot wallet has left for one transaction more. Its amounts go down as transactions are decided. */
-export interface Purse {
+export interface HotWalletReservation {
   /** The block that it was read at. */
   block: bigint
   /** The nonce of the next transaction. */
   nonce: number
   /** By asset, in units of the chain: what is there, less what is signed and not yet made. May be below zero. */
-  left: Map<string, bigint>
+  spendable: Map<string, bigint>
   /** How many transactions of the wallet are signed and not mined. */
   inFlight: number
   /**
    * Why nothing may be signed: a transaction with a nonce behind one that nobody will ever use would never be made, and
    * what the wallet made without our knowing may be what is about to be paid.
    */
-  gap: WaitingReason | undefined
+  blockedReason: WaitingReason | undefined
 }
 
 /**
@@ -30,7 +30,11 @@ export interface Purse {
  * What is signed and not yet made is read from the kept bytes, and before the balances: what has been made in between
  * is then in the balances.
  */
-export async function openPurse(tx: Transaction, chain: EvmChain, assets: Iterable<string>): Promise<Purse> {
+export async function openReservation(
+  tx: Transaction,
+  chain: EvmChain,
+  assets: Iterable<string>,
+): Promise<HotWalletReservation> {
   const { next: kept, noted } = await lockNonce(tx, chain)
   const signed = await bytesUnderWay(tx, chain)
   const { address } = chain.hotWallet
@@ -51,26 +55,26 @@ export async function openPurse(tx: Transaction, chain: EvmChain, assets: Iterab
   ])
   const made = Number(hexToBigInt(count!))
   const sent = Math.max(made, Number(hexToBigInt(pending!)))
-  const left = new Map(wanted.map((asset, index) => [asset, balances[index]!]))
+  const spendable = new Map(wanted.map((asset, index) => [asset, balances[index]!]))
   const assetAt = new Map([...chain.tokens].map(([asset, token]) => [token.address.toLowerCase(), asset]))
   const underWay = new Set<number>()
   for (const raw of signed) {
     const transaction = parse(raw)
     if (transaction.nonce < made) continue
     underWay.add(transaction.nonce)
-    spend(left, chain.gasAsset, transaction.value + feeMax(transaction))
+    spend(spendable, chain.gasAsset, transaction.value + feeMax(transaction))
     if (transaction.data === undefined) continue
-    spend(left, assetAt.get(transaction.to.toLowerCase()) ?? '', amountIn(transaction.data))
+    spend(spendable, assetAt.get(transaction.to.toLowerCase()) ?? '', amountIn(transaction.data))
   }
   const lost = noncesBetween(made, kept).filter((nonce) => !underWay.has(nonce))
   const unknown = noncesBetween(kept, sent).filter((nonce) => !noted.has(nonce))
   const [first] = unknown
   // A node of another chain knows other nonces: then that is the reason, and nothing else.
   if (lost.length > 0 || first !== undefined) {
-    chain.doubt()
+    chain.markStale()
     await chain.ready()
   }
-  const gap: WaitingReason | undefined =
+  const blockedReason: WaitingReason | undefined =
     typeof syncing === 'object' && !(syncing instanceof NodeError)
       ? { code: 'NODE_BEHIND', detail: 'the node is catching up with its chain' }
       : first !== undefined
@@ -78,7 +82,7 @@ export async function openPurse(tx: Transaction, chain: EvmChain, assets: Iterab
         : lost.length === 0
           ? undefined
           : { code: 'TAKEN_BACK', detail: lostReason(await transactionsOf(tx, chain, lost)) }
-  return { block, nonce: kept, left, inFlight: underWay.size, gap }
+  return { block, nonce: kept, spendable, inFlight: underWay.size, blockedReason }
 }
 
 /** A database that was restored from an older backup would pay again what these have paid. */
@@ -88,16 +92,16 @@ const unknownTo = (first: number, others: number, sent: number) =>
   `'bursar withdrawal mark-paid' says what was paid, 'bursar wallet acknowledge' what was the platform's own, first_nonce ${sent} that all the others were looked at`
 
 /** Takes units of an asset out of what is left. */
-export function spend(left: Map<string, bigint>, asset: string, units: bigint): void {
-  const before = left.get(asset)
-  if (before !== undefined) left.set(asset, before - units)
+export function spend(spendable: Map<string, bigint>, asset: string, units: bigint): void {
+  const before = spendable.get(asset)
+  if (before !== undefined) spendable.set(asset, before - units)
 }
 
 /** Writes the next nonce. */
-export async function closePurse(
+export async function closeReservation(
   tx: Transaction,
   chain: EvmChain,
-  { nonce }: Pick<Purse, 'nonce'>,
+  { nonce }: Pick<HotWalletReservation, 'nonce'>,
 ): Promise<void> {
   await tx.query(
     `
@@ -109,7 +113,7 @@ export async function closePurse(
 }
 
 /** Takes note of a withdrawal's transaction that was made without this database. */
-export async function takeNote(tx: Transaction, chain: EvmChain, nonce: number): Promise<void> {
+export async function acknowledgeNonce(tx: Transaction, chain: EvmChain, nonce: number): Promise<void> {
   await lockNonce(tx, chain)
   await tx.query(
     `

@@ -6,7 +6,7 @@ import { newId, readClock } from '../../db/ids.ts'
 import type { DepositKeys } from './deposit-keys.ts'
 import { confirmedHead, standingsOf } from './confirmations.ts'
 import { at, headOf, type Receipt } from './node.ts'
-import { closePurse, openPurse } from './nonces.ts'
+import { closeReservation, openReservation } from './nonces.ts'
 import {
   balancesAt,
   feeMax,
@@ -604,18 +604,18 @@ async function toppedUp(
   place: Place,
   plan: Plan,
 ): Promise<SignedTransaction> {
-  const purse = await openPurse(tx, chain, [])
-  if (purse.gap !== undefined) throw new Error(purse.gap.detail)
+  const reservation = await openReservation(tx, chain, [])
+  if (reservation.blockedReason !== undefined) throw new Error(reservation.blockedReason.detail)
   const needs = plan.amount + feeMax({ gas: plan.gas, maxFeePerGas: plan.fees.maxFeePerGas })
-  const there = purse.left.get(chain.gasAsset)!
+  const there = reservation.spendable.get(chain.gasAsset)!
   if (there < needs) {
     const text = (units: bigint) => `${offChain(chain, chain.gasAsset, units)} ${chain.gasAsset}`
     throw new Error(
       `the hot wallet has ${text(there)} left, gas to sweep ${place.address} needs ${text(needs)}`,
     )
   }
-  const bytes = await signed(chain.hotWallet, transactionOf(chain, plan, place.address, purse.nonce))
-  await closePurse(tx, chain, { ...purse, nonce: purse.nonce + 1 })
+  const bytes = await signed(chain.hotWallet, transactionOf(chain, plan, place.address, reservation.nonce))
+  await closeReservation(tx, chain, { ...reservation, nonce: reservation.nonce + 1 })
   return bytes
 }
 

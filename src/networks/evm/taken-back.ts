@@ -38,7 +38,7 @@ export async function rebroadcastTakenBack(db: Database, chain: EvmChain): Promi
   const lost = await lostTransactions(db, chain)
   if (lost.length > 0) {
     // A node of another chain knows other nonces.
-    chain.doubt()
+    chain.markStale()
     await chain.ready()
   }
   const bytes = lost.flatMap(({ raw_transaction, crypto_tx_hash }) =>

@@ -93,7 +93,7 @@ export interface EvmChain {
   /** Throws unless the node is of the chain that it should be. Before anything is signed, read or broadcast. */
   ready(): Promise<void>
   /** Has `ready` ask again: a node of another chain would answer so. */
-  doubt(): void
+  markStale(): void
   /** The second node, and from which amount on, in minor units of the asset, it must agree. */
   verify?: { node: EvmNode; above: (asset: string) => bigint }
 }
@@ -302,7 +302,7 @@ export interface NotTaken {
  * The hot wallet's transaction of this hash, as it was signed; undefined where there is none of Bursar's kind, or it was
  * reverted.
  */
-export async function madeWith(
+export async function fetchSigned(
   { node, hotWallet }: EvmChain,
   hash: Hex,
 ): Promise<SignedTransaction | undefined> {

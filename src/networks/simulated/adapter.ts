@@ -11,14 +11,14 @@ import {
   type MagicOutcome,
 } from './magic-addresses.ts'
 import type {
-  Arrival,
+  FoundDeposit,
   BroadcastAnswer,
   BroadcastWithdrawal,
   DepositScan,
   Network,
   NetworkAdapter,
   Networks,
-  Progress,
+  PaymentStatus,
   Refusal,
   Review,
   Signing,
@@ -37,8 +37,8 @@ export function simulatedNetworks(db: Database, options: SimulatedOptions): Netw
   const adapter = simulatedAdapter(db, options)
   return new Map<Network, NetworkAdapter>([
     ...CRYPTO_NETWORKS.map((network) => {
-      const read = () => arrivals(db, network, options.confirmationMs)
-      return [network, { ...adapter, arrivals: read }] as const
+      const read = () => scanDeposits(db, network, options.confirmationMs)
+      return [network, { ...adapter, scanDeposits: read }] as const
     }),
     ['WIRE', { ...adapter, bankAccount: SANDBOX_ACCOUNT }],
   ])
@@ -55,7 +55,7 @@ export function simulatedAdapter(db: Database, { confirmationMs, holdMs }: Simul
     review: (withdrawal) => review(withdrawal, holdMs),
     sign: async (_tx, withdrawals) => withdrawals.map(sign),
     broadcast: (withdrawals) => broadcast(db, withdrawals),
-    progress: (withdrawals) => progress(db, withdrawals, confirmationMs),
+    checkStatus: (withdrawals) => checkStatus(db, withdrawals, confirmationMs),
     newDepositAddress: async (network) => ({ address: addressFromBytes(network, randomBytes(32)) }),
     acceptsAccount: async (accountNumber) => accountNumber !== REJECTED_ACCOUNT_NUMBER,
   }
@@ -139,17 +139,14 @@ export const isSimulated = ({ raw_transaction }: Pick<BroadcastWithdrawal, 'raw_
  * A real network that was simulated before. What was signed for the simulation goes on there, and is never given to the
  * node; without a simulation, in live mode, it waits with the reason. What is signed from now on is real.
  */
-export function afterSimulation(
-  real: NetworkAdapter,
-  simulation: NetworkAdapter | undefined,
-): NetworkAdapter {
+export function routeBySigner(real: NetworkAdapter, simulation: NetworkAdapter | undefined): NetworkAdapter {
   const nowhere = {
     broadcast: async (past: BroadcastWithdrawal[]) =>
       past.map((): BroadcastAnswer => ({
         accepted: false,
         reason: { code: 'SIGNED_ELSEWHERE', detail: 'it was signed for a simulated network' },
       })),
-    progress: async (past: BroadcastWithdrawal[]) => past.map((): Progress => ({ state: 'UNKNOWN' })),
+    checkStatus: async (past: BroadcastWithdrawal[]) => past.map((): PaymentStatus => ({ state: 'UNKNOWN' })),
     replace: async (past: BroadcastWithdrawal[]) => past.map(() => undefined),
   }
   const before = simulation ?? nowhere
@@ -161,11 +158,11 @@ export function afterSimulation(
         (past) => before.broadcast(past),
         (rest) => real.broadcast(rest),
       ),
-    progress: (withdrawals) =>
+    checkStatus: (withdrawals) =>
       eachBy(
         withdrawals,
-        (past) => before.progress(past),
-        (rest) => real.progress(rest),
+        (past) => before.checkStatus(past),
+        (rest) => real.checkStatus(rest),
       ),
     ...(real.replace !== undefined && {
       replace: (tx, withdrawals) => eachBy(withdrawals, nowhere.replace, (rest) => real.replace!(tx, rest)),
@@ -237,11 +234,11 @@ async function broadcast(db: Database, withdrawals: BroadcastWithdrawal[]): Prom
   })
 }
 
-async function progress(
+async function checkStatus(
   db: Database,
   withdrawals: BroadcastWithdrawal[],
   confirmationMs: number,
-): Promise<Progress[]> {
+): Promise<PaymentStatus[]> {
   const dropOnce = withdrawals.filter((withdrawal) => outcomeOf(withdrawal) === 'DROPPED_ONCE')
   const hashes = (some: BroadcastWithdrawal[]) => [
     some.map((withdrawal) => withdrawal.network),
@@ -266,7 +263,7 @@ async function progress(
   })
   const forgotten = new Set(dropped.rows.map((row) => row.hash))
   const confirmed = new Map(seen.rows.map((row) => [row.hash, row.confirmed]))
-  return withdrawals.map((withdrawal): Progress => {
+  return withdrawals.map((withdrawal): PaymentStatus => {
     const state = confirmed.get(withdrawal.crypto_tx_hash)
     if (state === undefined || forgotten.has(withdrawal.crypto_tx_hash)) return { state: 'UNKNOWN' }
     if (!state || outcomeOf(withdrawal) === 'NEVER_CONFIRMS') return { state: 'PENDING' }
@@ -283,10 +280,14 @@ const SIMULATED_CURSOR = 'simulated'
  * pays such an address is marked when it is broadcast, and the mark goes in the transaction that records its arrival: so
  * none is missed, whatever the clock says and in whichever order concurrent broadcasts commit.
  */
-async function arrivals(db: Database, network: CryptoNetwork, confirmationMs: number): Promise<DepositScan> {
+async function scanDeposits(
+  db: Database,
+  network: CryptoNetwork,
+  confirmationMs: number,
+): Promise<DepositScan> {
   await markUnknown(db, network)
-  const { rows } = await db.query<Arrival>({
-    name: 'simulated arrivals',
+  const { rows } = await db.query<FoundDeposit>({
+    name: 'simulated deposits',
     text: `
       select hash as crypto_tx_hash, '0' as crypto_tx_index, sent ->> 'asset' as asset, sent ->> 'amount' as amount,
              sent ->> 'destination_address' as address
@@ -300,7 +301,7 @@ async function arrivals(db: Database, network: CryptoNetwork, confirmationMs: nu
   })
   return {
     cursor: SIMULATED_CURSOR,
-    arrivals: rows,
+    found: rows,
     isBehind: rows.length === ARRIVALS_MAX,
     keep: (tx) => mark(tx, network, { arrived: rows.map(({ crypto_tx_hash }) => crypto_tx_hash) }),
   }
