@@ -201,7 +201,7 @@ test('small deposits that came to the minimum are credited after a crash, though
       const { amount } = movement.decide({
         now: { micros: 0, text: '' },
         newId: () => '',
-        rule: () => undefined,
+        get: () => undefined,
       } as unknown as View).transfer
       return amount === '2' ? Promise.reject(new Error('died')) : service.ledger.submit(id, movement)
     },
