@@ -104,6 +104,13 @@ describe('links', () => {
   })
 })
 
+test('every code of a waiting withdrawal is documented with its label', () => {
+  const page = read('docs/guides/operating.md')
+  const labels = [...read('src/metrics/database-gauges.ts').matchAll(/^ {2}([A-Z_]+): '([a-z_]+)',$/gm)]
+  expect(labels.length).toBeGreaterThan(20)
+  for (const [, code, label] of labels) expect(page).toContain(`| \`${code}\` | \`${label}\` |`)
+})
+
 test('files and folders that documents name exist', () => {
   const missing = documents.flatMap((file) =>
     [...read(file).matchAll(/`((?:src|client|test|bench|examples|ops|migrations)\/[\w./-]*)`/g)]
