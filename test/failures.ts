@@ -1,5 +1,7 @@
+import { expect } from 'vitest'
 import type { Database } from '../src/db/database.ts'
 import type { NetworkAdapter, Networks } from '../src/networks/network.ts'
+import { placesOf, SEED } from './seed.ts'
 
 /** Whether the worker dies before it takes a step, or after it took it and before it hears of it. */
 export type Failure = 'BEFORE' | 'AFTER'
@@ -10,6 +12,8 @@ export type Failure = 'BEFORE' | 'AFTER'
  */
 export class Failures {
   steps = 0
+  /** Whether the worker has died. */
+  died = false
   #at: (step: number) => Failure | undefined
 
   constructor(at: (step: number) => Failure | undefined) {
@@ -19,6 +23,7 @@ export class Failures {
   async around<T>(work: () => Promise<T>, die: () => void): Promise<T> {
     const failure = this.#at(this.steps++)
     if (failure === undefined) return work()
+    this.died = true
     if (failure === 'AFTER') await work()
     die()
     // A connection that was cut says so itself.
@@ -66,4 +71,27 @@ export class Failures {
 type Send = (...query: unknown[]) => Promise<unknown>
 interface Connected {
   connection: { stream: { destroy: () => void } }
+}
+
+/**
+ * Lives of a worker: one without a failure, of more steps than `fewest`, and one for each step of it that `placesOf`
+ * gives, where the worker dies. `live` begins something new, lets the worker work with these failures, has a healthy
+ * worker do the rest, and checks how it has ended.
+ */
+export async function dieAtEachStep(
+  failure: Failure,
+  fewest: number,
+  live: (failures: Failures) => Promise<void>,
+): Promise<void> {
+  const undisturbed = new Failures(() => undefined)
+  await live(undisturbed)
+  const { steps } = undisturbed
+  expect(steps).toBeGreaterThan(fewest)
+  for (const step of placesOf(steps)) {
+    try {
+      await live(new Failures((at) => (at === step ? failure : undefined)))
+    } catch (error) {
+      throw new Error(`death ${failure} step ${step} of ${steps} (TEST_SEED=${SEED})`, { cause: error })
+    }
+  }
 }

@@ -5,7 +5,7 @@
 import { randomUUID } from 'node:crypto'
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
-import { SEED } from '../../test/seed.ts'
+import { runs } from '../../test/seed.ts'
 import { newCustomer, startTestService, type TestCustomer, type TestService } from '../../test/support.ts'
 import { momentAt, newId } from '../db/ids.ts'
 import type { Account } from './account.ts'
@@ -187,7 +187,7 @@ test('any combination of filters, order and page size equals a filter in memory'
         expect(await walk(query)).toEqual(order === 'ASC' ? expected : expected.reverse())
       },
     ),
-    { seed: SEED, numRuns: 100 },
+    runs(100),
   )
 })
 

@@ -4,7 +4,7 @@
  */
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { SEED } from '../../test/seed.ts'
+import { runs } from '../../test/seed.ts'
 import { newCustomer, startTestService, type TestCustomer, type TestService } from '../../test/support.ts'
 import { momentAt, newId } from '../db/ids.ts'
 import type { Identity } from './identity.ts'
@@ -137,7 +137,7 @@ test('any combination of filters, order and page size equals a filter in memory'
         expect(await walk(query)).toEqual(order === 'ASC' ? expected : expected.reverse())
       },
     ),
-    { seed: SEED, numRuns: 100 },
+    runs(100),
   )
 })
 

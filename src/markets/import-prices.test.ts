@@ -14,7 +14,7 @@ import { fileURLToPath } from 'node:url'
 import { gunzipSync, gzipSync } from 'node:zlib'
 import fc from 'fast-check'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { SEED } from '../../test/seed.ts'
+import { runs } from '../../test/seed.ts'
 import { cloneDatabase, type TestDatabase } from '../../test/support.ts'
 import { transaction, type Database } from '../db/database.ts'
 import { importPrices, minuteUnderWay, type ImportOptions } from './import-prices.ts'
@@ -105,7 +105,7 @@ test('files that overlap, in any order and more than once, leave what one sorted
       expect(await contentOf(other)).toEqual(await contentOf(one))
       await database.owner.query('truncate price_minutes, price_points')
     }),
-    { seed: SEED, numRuns: 30 },
+    runs(30),
   )
 })
 

@@ -7,7 +7,7 @@
  */
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { SEED } from '../../test/seed.ts'
+import { runs, SEED } from '../../test/seed.ts'
 import { newCustomer, startTestService, type TestCustomer, type TestService } from '../../test/support.ts'
 import { transaction } from '../db/database.ts'
 import { microsToTimestamp } from '../http/lists.ts'
@@ -44,9 +44,9 @@ function randomFrom(seed: number) {
 const decimal = (units: bigint) => `${units / 10_000n}.${String(units % 10_000n).padStart(4, '0')}`
 
 /** Runs of minutes with gaps of any length between them. */
-function gappy(random: (below: number) => number, from: number, to: number, runs: number) {
+function gappy(random: (below: number) => number, from: number, to: number, stretches: number) {
   const minutes = new Map<number, bigint>()
-  for (let run = 0; run < runs; run++) {
+  for (let run = 0; run < stretches; run++) {
     const first = from + random(to - from)
     const length = 1 + random(random(4) === 0 ? 400 : 12)
     for (let n = 0; n < length && first + n < to; n++) minutes.set(first + n, BigInt(1 + random(900_000_000)))
@@ -259,7 +259,7 @@ describe('properties', () => {
           )
         },
       ),
-      { seed: SEED, numRuns: 400 },
+      runs(400),
     )
   })
 
@@ -293,13 +293,13 @@ describe('properties', () => {
           )
         },
       ),
-      { seed: SEED, numRuns: 250 },
+      runs(250),
     )
   })
 
   test('page after page is one big page', async () => {
     const PAGES = 40
-    let [runs, ofSeveralPages] = [0, 0]
+    let [asks, ofSeveralPages] = [0, 0]
     await fc.assert(
       fc.asyncProperty(
         fc.constantFrom<Market>('BTCUSD', 'ETHUSD'),
@@ -314,7 +314,7 @@ describe('properties', () => {
           if (begin !== undefined && begin > asked.end) return
           const all = onTheWire(reference(market, increment, asked, start))
           const limit = Math.min(1000, Math.max(limitMin, Math.ceil(all.length / PAGES)))
-          runs += 1
+          asks += 1
           if (all.length > limit) ofSeveralPages += 1
           const seen: unknown[] = []
           for (let page = 0; page <= all.length / limit; page++) {
@@ -332,6 +332,6 @@ describe('properties', () => {
       ),
       { seed: SEED, numRuns: 60 },
     )
-    expect(ofSeveralPages, `of ${runs} runs`).toBeGreaterThan(runs / 5)
+    expect(ofSeveralPages, `of ${asks} asks`).toBeGreaterThan(asks / 5)
   })
 })

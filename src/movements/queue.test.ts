@@ -12,7 +12,7 @@ import { setImmediate as turn, setTimeout as pause } from 'node:timers/promises'
 import fc from 'fast-check'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
-import { SEED } from '../../test/seed.ts'
+import { runs, SEED } from '../../test/seed.ts'
 import { cloneDatabase, credit, emptier, everyTable, type TestDatabase } from '../../test/support.ts'
 import { formatAmount, parseStoredAmount } from '../assets/amount.ts'
 import { decimalsOf } from '../assets/catalogue.ts'
@@ -377,7 +377,7 @@ describe('one process', () => {
           expect(transfers).toEqual(model.transfers)
         }
       }),
-      { numRuns: 60, seed: SEED },
+      runs(60),
     )
     await requireClean()
   })
@@ -490,7 +490,7 @@ describe('several processes', () => {
           }
         })
       }),
-      { numRuns: 60, seed: SEED },
+      runs(60),
     )
     await requireClean()
   })
@@ -559,7 +559,7 @@ describe('several processes', () => {
         })
         await requireSound(tenant.customer_id)
       }),
-      { numRuns: 40, seed: SEED },
+      runs(40),
     )
     await requireClean()
   })

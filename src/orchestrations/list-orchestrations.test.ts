@@ -12,7 +12,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import fc from 'fast-check'
 import { Temporal } from 'temporal-polyfill'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
-import { SEED } from '../../test/seed.ts'
+import { runs, SEED } from '../../test/seed.ts'
 import {
   DESTINATION,
   newCustomer,
@@ -374,7 +374,7 @@ describe('equals a filter in memory', () => {
       fc.asyncProperty(filtersOf([name]), view, async (filters, view) => {
         found += await requireSame(filters, {}, view)
       }),
-      { numRuns: 25, seed: SEED },
+      { seed: SEED, numRuns: 25 },
     )
     expect(found).toBeGreaterThan(0)
   })
@@ -385,7 +385,7 @@ describe('equals a filter in memory', () => {
       fc.asyncProperty(bounds, view, async (bounds, view) => {
         found += await requireSame({}, bounds, view)
       }),
-      { numRuns: 60, seed: SEED },
+      runs(60),
     )
     expect(found).toBeGreaterThan(0)
   })
@@ -397,7 +397,7 @@ describe('equals a filter in memory', () => {
       fc.asyncProperty(someFilters, bounds, view, async (filters, bounds, view) => {
         found += await requireSame(filters, bounds, view)
       }),
-      { numRuns: 250, seed: SEED },
+      runs(250),
     )
     expect(found).toBeGreaterThan(0)
   })
@@ -483,7 +483,7 @@ describe('a cursor is refused', () => {
         fc.pre(edited !== cursor)
         await requireRefused(query, edited)
       }),
-      { numRuns: 150, seed: SEED },
+      runs(150),
     )
   })
 

@@ -13,8 +13,8 @@ import { setTimeout as pause } from 'node:timers/promises'
 import fc from 'fast-check'
 import { pino } from 'pino'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
-import { Failures, type Failure } from '../../test/failures.ts'
-import { SEED } from '../../test/seed.ts'
+import { dieAtEachStep, Failures, type Failure } from '../../test/failures.ts'
+import { runs } from '../../test/seed.ts'
 import {
   approve,
   atEnd,
@@ -999,13 +999,13 @@ const cases = (['BEFORE', 'AFTER'] as const).flatMap((failure) =>
 
 describe('when the worker dies', () => {
   test.each(cases)('%s any one step of its first half, one %s is paid once', async (failure, way) => {
-    await dieAtEachStep(failure, way, async (failures) => {
+    await walk(failure, way, async (failures) => {
       await runOrchestrations(failures.database(service.db), contextWith(service.networks))
     })
   })
 
   test.each(cases)('%s any one step of its second half, one %s ends once', async (failure, way) => {
-    await dieAtEachStep(failure, way, async (failures) => {
+    await walk(failure, way, async (failures) => {
       await payAll()
       const [db, networks] = [failures.database(service.db), failures.networks(service.networks)]
       for (let round = 1; round <= 4; round++) {
@@ -1017,22 +1017,16 @@ describe('when the worker dies', () => {
 })
 
 /** Lets the worker die at its first step, then for another orchestration at the second, and so on. */
-async function dieAtEachStep(failure: Failure, way: string, work: (failures: Failures) => Promise<void>) {
+async function walk(failure: Failure, way: string, work: (failures: Failures) => Promise<void>) {
   const { spec, amount, status } = WAYS[way]!
   const world = await newWorld()
   const rule = await newRule(world, ruleOf(spec))
-  for (let step = 0; ; step++) {
+  await dieAtEachStep(failure, 3, async (failures) => {
     const { id } = await startedBy(world, await wire(world, memoOf(rule), amount))
-    const failures = new Failures((at) => (at === step ? failure : undefined))
     await work(failures).catch(() => undefined)
     await finish()
     expect((await read(world, id)).status).toBe(status)
-    // Until it has gone by without the failure.
-    if (failures.steps <= step) {
-      expect(step).toBeGreaterThan(3)
-      break
-    }
-  }
+  })
   await requireSound(world)
   await requireClean()
 }
@@ -1808,7 +1802,7 @@ test('whatever is deposited, ordered, spent and barred, and whatever fails, all 
         await giveUp()
       },
     ),
-    { numRuns: 30, seed: SEED, endOnFailure: true },
+    { ...runs(30), endOnFailure: true },
   )
   await requireClean()
 })

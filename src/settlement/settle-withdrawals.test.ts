@@ -10,8 +10,8 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import fc from 'fast-check'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
-import { Failures, type Failure } from '../../test/failures.ts'
-import { SEED } from '../../test/seed.ts'
+import { dieAtEachStep, Failures, type Failure } from '../../test/failures.ts'
+import { runs } from '../../test/seed.ts'
 import { credit, newCustomer, startTestService } from '../../test/support.ts'
 import type { TestCustomer, TestService } from '../../test/support.ts'
 import { formatAmount, parseAmount, parseStoredAmount } from '../assets/amount.ts'
@@ -507,19 +507,13 @@ describe('when the worker dies', () => {
 
   test.each(cases)('%s any one step, %s: %s is settled once', async (failure, network, outcome) => {
     const customer = await newCustomer(service)
-    for (let step = 0; ; step++) {
+    await dieAtEachStep(failure, 13, async (failures) => {
       const created = await withdraw(customer, { network, outcome })
-      const failures = new Failures((at) => (at === step ? failure : undefined))
       const [db, networks] = [failures.database(service.db), failures.networks(service.networks)]
       await failFor(8, () => settleWithdrawals(db, networks).catch(() => undefined))
       await settleAll()
       await requireEnd(created, await read(customer, created), outcome)
-      // Until a life of it has gone by without the failure.
-      if (failures.steps <= step) {
-        expect(step).toBeGreaterThanOrEqual(14)
-        break
-      }
-    }
+    })
     await requireClean()
   })
 })
@@ -844,7 +838,7 @@ describe('whatever is withdrawn and whatever fails', () => {
           await giveUp()
         },
       ),
-      { numRuns: 30, seed: SEED },
+      runs(30),
     )
     await requireClean()
   })

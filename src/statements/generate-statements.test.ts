@@ -12,9 +12,9 @@ import { setTimeout as pause } from 'node:timers/promises'
 import fc from 'fast-check'
 import { pino } from 'pino'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { Failures, type Failure } from '../../test/failures.ts'
+import { dieAtEachStep, Failures, type Failure } from '../../test/failures.ts'
 import { move, moveAt, openMovement } from '../../test/history.ts'
-import { SEED } from '../../test/seed.ts'
+import { runs } from '../../test/seed.ts'
 import { atEnd, cloneDatabase, emptier, everyTable, testSettings } from '../../test/support.ts'
 import type { TestDatabase } from '../../test/support.ts'
 import { createCustomer } from '../customers/create-customer.ts'
@@ -335,7 +335,7 @@ describe('a statement', () => {
         stated += await requireReplayed(world, name, movements, settings, later)
       }),
       // A counterexample is shown as far as it is shrunk by then, before the test's own time is up.
-      { numRuns: 30, seed: SEED, plugins: [fc.interruptAfterTimeLimit(45_000)] },
+      { ...runs(30), plugins: [fc.interruptAfterTimeLimit(45_000)] },
     )
     expect(stated).toBeGreaterThan(0)
   })
@@ -854,20 +854,14 @@ describe('whoever generates, how often and how many at once', () => {
     async (failure) => {
       const { db } = await ratedWorld()
       const expected = new Map<string, string>()
-      for (let step = 0; ; step++) {
+      await dieAtEachStep(failure, 15, async (failures) => {
         await addHolders(db, 2, expected)
-        const failures = new Failures((at) => (at === step ? failure : undefined))
         await generateStatements(failures.database(db), PERIOD).catch(() => undefined)
         const before = await generatedIn(db)
         await generateStatements(db, PERIOD)
         expect(await statementsOf(db)).toEqual(expect.arrayContaining(before))
         await requireGenerated(db, expected)
-        // Until a life of it has gone by without the failure.
-        if (failures.steps <= step) {
-          expect(step).toBeGreaterThan(15)
-          break
-        }
-      }
+      })
     },
   )
 
@@ -913,7 +907,7 @@ describe('whoever generates, how often and how many at once', () => {
         expect(await statementsOf(db)).toEqual(expect.arrayContaining(before))
         await requireGenerated(db, expected)
       }),
-      { numRuns: 20, seed: SEED },
+      runs(20),
     )
     await other.end()
   })

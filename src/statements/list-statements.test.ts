@@ -11,7 +11,7 @@ import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { Failures } from '../../test/failures.ts'
 import { move } from '../../test/history.ts'
-import { SEED } from '../../test/seed.ts'
+import { runs, SEED } from '../../test/seed.ts'
 import { newCustomer, startTestService, type TestCustomer, type TestService } from '../../test/support.ts'
 import { momentAt, newId } from '../db/ids.ts'
 import { generateStatements } from './generate-statements.ts'
@@ -318,7 +318,7 @@ describe('filters equal a filter in memory', () => {
       fc.asyncProperty(filtersOf(names), anyView, async (filters, view) => {
         found += await requireSame(filters, view)
       }),
-      { numRuns: 25, seed: SEED },
+      { seed: SEED, numRuns: 25 },
     )
     expect(found).toBeGreaterThan(0)
   })
@@ -410,7 +410,7 @@ describe('a cursor', () => {
         fc.pre(edited !== cursor)
         await requireRefused(query, edited)
       }),
-      { numRuns: 60, seed: SEED },
+      runs(60),
     )
   })
 })

@@ -7,9 +7,9 @@
  */
 import fc from 'fast-check'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
-import { Failures, type Failure } from '../../test/failures.ts'
+import { dieAtEachStep, Failures, type Failure } from '../../test/failures.ts'
 import { move } from '../../test/history.ts'
-import { SEED } from '../../test/seed.ts'
+import { runs } from '../../test/seed.ts'
 import {
   credit,
   entriesOf,
@@ -261,22 +261,16 @@ test('other movements of the balance disturb no payment, also those that make it
 test.each(['BEFORE', 'AFTER'] as const)(
   'a worker that dies %s any one step has paid once or not',
   async (failure) => {
-    for (let step = 0; ; step++) {
+    await dieAtEachStep(failure, 10, async (failures) => {
       const customer = await newCreditor(['2024-01', '2024-02'])
       const generated = await statementsOf(customer)
-      const failures = new Failures((at) => (at === step ? failure : undefined))
       await payStatements(failures.database(service.db)).catch(() => undefined)
       const then = await statementsOf(customer)
       const paid = then.filter(({ status }) => status === 'STATEMENT_STATUS_PAID')
       expect((await rewardsOf(customer)).map(({ group_id }) => group_id)).toEqual(paid.map(({ id }) => id))
       await payStatements(service.db)
       await requirePaid(customer, generated)
-      // Until a life of it has gone by without the failure.
-      if (failures.steps <= step) {
-        expect(step).toBeGreaterThan(10)
-        break
-      }
-    }
+    })
   },
 )
 
@@ -301,6 +295,6 @@ test('several that die anywhere pay once', async () => {
       await payStatements(otherPool)
       for (const [index, customer] of customers.entries()) await requirePaid(customer, generated[index]!)
     }),
-    { numRuns: 20, seed: SEED },
+    runs(20),
   )
 })

@@ -9,7 +9,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import fc from 'fast-check'
 import { pino } from 'pino'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { SEED } from '../../test/seed.ts'
+import { runs } from '../../test/seed.ts'
 import {
   approve,
   BASE_URL,
@@ -385,7 +385,7 @@ describe('many at once, in all directions, from several processes', () => {
           ),
         ).toEqual(held)
       }),
-      { seed: SEED, numRuns: 5 },
+      runs(5),
     )
     // The ledger would decide a deadlocked batch anew, so it would not show in the answers. A connection reports
     // what it has counted when it ends.

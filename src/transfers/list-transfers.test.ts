@@ -7,7 +7,7 @@
 import { randomUUID } from 'node:crypto'
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { SEED } from '../../test/seed.ts'
+import { runs } from '../../test/seed.ts'
 import { newCustomer, startTestService, type TestCustomer, type TestService } from '../../test/support.ts'
 import { momentAt, newId } from '../db/ids.ts'
 import type { Transfer } from '../ledger/transfer.ts'
@@ -166,7 +166,7 @@ test('any combination of filters, order and page size equals a filter in memory'
         expect(seen.map(({ id }) => id)).toEqual(expected.map(({ id }) => id))
       },
     ),
-    { seed: SEED, numRuns: 120 },
+    runs(120),
   )
 })
 

@@ -13,7 +13,7 @@ import type { AddressInfo } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 import { inspect } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { Failures } from '../../../test/failures.ts'
+import { dieAtEachStep, Failures } from '../../../test/failures.ts'
 import { HAS_LITECOIND, BitcoinNode } from '../../../test/bitcoin-node.ts'
 import {
   credit,
@@ -491,10 +491,9 @@ describe.skipIf(!HAS_LITECOIND)('over a Litecoin node', () => {
     'when the worker dies %s any one step, it is paid once',
     async (failure) => {
       const customer = await newDepositor(['40'])
-      for (let step = 0; ; step++) {
+      await dieAtEachStep(failure, 25, async (failures) => {
         const address = await node.newAddress()
         const created = await withdraw(customer, '0.01', address)
-        const failures = new Failures((at) => (at === step ? failure : undefined))
         proxy.failures = failures
         const db = failures.database(service.db)
         for (let round = 1; round <= 3; round++) {
@@ -505,12 +504,7 @@ describe.skipIf(!HAS_LITECOIND)('over a Litecoin node', () => {
         await settle([created])
         await requirePaid(await read(customer, created), '0.01', address)
         expect(await locks()).toEqual([])
-        // Until a life of it has gone by without the failure.
-        if (failures.steps <= step) {
-          expect(step).toBeGreaterThan(25)
-          break
-        }
-      }
+      })
       await requireAtRest()
     },
     240_000,

@@ -20,7 +20,7 @@ import {
   type TransactionSerialized,
 } from 'viem'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
-import { Failures } from '../../../test/failures.ts'
+import { dieAtEachStep, Failures } from '../../../test/failures.ts'
 import { deployToken, startAnvil, TOKEN_ABI, type Anvil } from '../../../test/anvil.ts'
 import { atEnd, credit, MASTER_KEYS, newCustomer, startTestService } from '../../../test/support.ts'
 import type { TestCustomer, TestService } from '../../../test/support.ts'
@@ -1932,16 +1932,15 @@ describe('when the worker dies', () => {
       const funds = { ETH: '900', USDG: '900' }
       const [customer, wallet] = [await newCustomer(service), await newWallet('ETHEREUM', funds)]
       let orders = 0
-      for (let at = 0; ; at++) {
+      await dieAtEachStep(failure, 20, async (failures) => {
         const created = [
           await withdraw(customer, 'ETHEREUM', 'ETH', '1'),
           await withdraw(customer, 'ETHEREUM', 'USDG', '1'),
         ]
         orders += created.length
-        const failures = new Failures((step) => (step === at ? failure : undefined))
         const db = failures.database(service.db)
         const networks = new Map([['ETHEREUM', evmAdapter('ETHEREUM', wallet.config, db)]]) as Networks
-        for (let round = 1; round <= 8 && failures.steps <= at; round++) {
+        for (let round = 1; round <= 8 && !failures.died; round++) {
           await hurry()
           await failing(failures, () =>
             settleWithdrawals(db, networks).then(
@@ -1957,11 +1956,7 @@ describe('when the worker dies', () => {
           const units = await balance('ETHEREUM', transfer.destination_address as Hex, transfer.asset)
           expect(units).toBe(parseAmount('1', decimalsOf(transfer.asset)))
         }
-        if (failures.steps <= at) {
-          expect(at).toBeGreaterThan(20)
-          break
-        }
-      }
+      })
       expect(await requireAgreement(wallet, funds, [customer])).toHaveLength(orders)
     },
     240_000,
@@ -2705,13 +2700,12 @@ describe('sweeping', () => {
     const start = (await wallet.adapter.scanDeposits!(null)).cursor
     let cursor = start
     let deposits = 0n
-    for (let at = 0; ; at += 3) {
+    await dieAtEachStep('AFTER', 20, async (failures) => {
       const address = await newDepositAddress(customer, wallet)
       await give('ETHEREUM', address, 'USDG', '2')
       await give('ETHEREUM', address, 'ETH', '0.01')
       deposits += 1n
       await chain.mine({ blocks: 1 })
-      const failures = new Failures((step) => (step === at ? 'AFTER' : undefined))
       const adapter = evmAdapter('ETHEREUM', config, failures.database(service.db))
       const dying = (work: () => Promise<unknown>) =>
         failing(failures, () =>
@@ -2722,18 +2716,14 @@ describe('sweeping', () => {
         )
       await dying(async () => void (await adapter.scanDeposits!(cursor)))
       ;({ cursor } = await readOn(wallet, cursor))
-      for (let round = 1; round <= 10 && failures.steps <= at; round++) {
+      for (let round = 1; round <= 10 && !failures.died; round++) {
         await dying(() => adapter.sweep!(ROUND))
         await chain.mine({ blocks: 1 })
       }
       await sweepAll(wallet)
       expect(await balance('ETHEREUM', hotWallet.address, 'USDG')).toBe(deposits * 2_000_000n)
       expect(await balance('ETHEREUM', address, 'ETH')).toBe(0n)
-      if (failures.steps <= at) {
-        expect(at).toBeGreaterThan(20)
-        break
-      }
-    }
+    })
     const given = 10n ** 18n + deposits * 10n ** 16n
     expect(await balance('ETHEREUM', hotWallet.address, 'ETH')).toBe(given - (await sweepingCost(customer)))
     expect((await madeBy(wallet)).map(({ nonce }) => nonce)).toEqual(
