@@ -1,0 +1,167 @@
+/*
+ * Which part of src may name which table in SQL. Imports do not show this coupling: two parts that know one table must
+ * change together with it. Statements are found in the text of string and template literals.
+ */
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import ts from 'typescript'
+import { describe, expect, test } from 'vitest'
+import { PRIVILEGES } from '../src/db/privileges.ts'
+
+const SRC = fileURLToPath(new URL('../src', import.meta.url))
+const TABLES = Object.keys(PRIVILEGES)
+
+/** Each table: the parts of src that write it, its owners, and those that only read it. */
+const ALLOWED: Record<string, { owners: string[]; readers: string[] }> = {
+  account_members: { owners: ['accounts'], readers: ['records'] },
+  acknowledged_transactions: { owners: ['settlement'], readers: ['networks', 'verify'] },
+  accounts: { owners: ['accounts'], readers: ['demo', 'records'] },
+  api_clients: { owners: ['oauth'], readers: ['commands', 'customers'] },
+  balances: { owners: ['ledger'], readers: ['metrics', 'profiles', 'statements', 'verify'] },
+  bank_wires: { owners: ['records'], readers: ['verify'] },
+  broadcasts: {
+    owners: ['settlement'],
+    readers: ['commands', 'metrics', 'movements', 'networks', 'records', 'verify'],
+  },
+  customer_fee_checks: { owners: ['settlement'], readers: [] },
+  customers: {
+    owners: ['customers'],
+    readers: ['commands', 'demo', 'deployment', 'health', 'oauth', 'records', 'settlement', 'verify'],
+  },
+  deployment: { owners: ['deployment'], readers: [] },
+  deposit_addresses: { owners: ['records'], readers: ['deposit-addresses', 'networks', 'settlement'] },
+  entries: { owners: ['ledger'], readers: ['movements', 'networks', 'settlement', 'statements', 'verify'] },
+  evm_holdings: { owners: ['networks', 'settlement'], readers: [] },
+  evm_nonces: { owners: ['networks'], readers: [] },
+  evm_sweeps: { owners: ['networks', 'settlement'], readers: ['verify'] },
+  fee_quotes: { owners: ['records', 'transfers'], readers: [] },
+  fiat_accounts: { owners: ['records'], readers: ['demo', 'movements', 'networks', 'settlement', 'verify'] },
+  fiat_deposit_instructions: {
+    owners: ['records'],
+    readers: ['demo', 'deployment', 'fiat-deposit-instructions', 'sandbox', 'settlement'],
+  },
+  freezes: {
+    owners: ['records'],
+    readers: [
+      'commands',
+      'customers',
+      'ledger',
+      'metrics',
+      'networks',
+      'oauth',
+      'orchestrations',
+      'settlement',
+    ],
+  },
+  identities: { owners: ['identities'], readers: ['accounts', 'demo', 'records'] },
+  incoming_transfers: { owners: ['settlement'], readers: ['metrics', 'networks'] },
+  markets: { owners: ['markets'], readers: ['deployment', 'records'] },
+  network_cursors: { owners: ['records', 'settlement'], readers: ['metrics'] },
+  network_fee_checks: { owners: ['settlement'], readers: [] },
+  network_genesis: { owners: ['networks'], readers: [] },
+  network_transactions: { owners: ['settlement'], readers: ['networks', 'verify'] },
+  orchestration_rules: { owners: ['orchestrations'], readers: ['demo', 'deployment', 'records'] },
+  orchestrations: {
+    owners: ['orchestrations', 'records'],
+    readers: ['commands', 'demo', 'metrics', 'verify'],
+  },
+  price_imports: { owners: ['markets'], readers: [] },
+  price_minutes: { owners: ['markets'], readers: ['records'] },
+  price_points: { owners: ['markets'], readers: [] },
+  profiles: {
+    owners: ['customers', 'records'],
+    readers: ['accounts', 'commands', 'demo', 'ledger', 'profiles', 'statements'],
+  },
+  replaced_transactions: { owners: ['settlement'], readers: ['networks', 'records', 'verify'] },
+  reward_rates: { owners: ['statements'], readers: [] },
+  schema_version: { owners: [], readers: ['db', 'movements'] },
+  resolved_withdrawals: { owners: ['settlement'], readers: [] },
+  signing_keys: { owners: ['oauth'], readers: [] },
+  simulated_chain: { owners: ['networks'], readers: ['deployment'] },
+  statements: { owners: ['statements'], readers: ['demo', 'verify'] },
+  transfers: {
+    owners: ['ledger', 'movements', 'settlement'],
+    readers: ['commands', 'deployment', 'metrics', 'networks', 'records', 'transfers', 'verify'],
+  },
+  wallet_checks: { owners: ['networks'], readers: [] },
+}
+
+interface Use {
+  part: string
+  table: string
+  writes: boolean
+}
+
+const NAMES = `(?:only\\s+)?(${TABLES.join('|')})\\b`
+const NAMED = new RegExp(`\\b(?:from|join|into|update|using|table)\\s+${NAMES}`, 'g')
+/** A further table of a list. Elsewhere a comma and a word are English. */
+const LISTED = new RegExp(`,\\s+${NAMES}`, 'g')
+const WRITTEN = new RegExp(`\\b(?:insert\\s+into|update|delete\\s+from|merge\\s+into)\\s+${NAMES}`, 'g')
+const SQL = /\b(select|insert into|update|delete from|merge into|join)\b/
+
+/** The tables that the literals of a source text name in SQL. */
+function usesOf(part: string, source: string): Use[] {
+  const found: Use[] = []
+  const add = (text: string) => {
+    if (!SQL.test(text)) return
+    const tablesBy = (pattern: RegExp) => [...text.matchAll(pattern)].map(([, table]) => table!)
+    const written = new Set(tablesBy(WRITTEN))
+    const listed = /\bselect\b/.test(text) ? tablesBy(LISTED) : []
+    for (const table of new Set([...tablesBy(NAMED), ...listed]))
+      found.push({ part, table, writes: written.has(table) })
+  }
+  const visit = (node: ts.Node): void => {
+    if (ts.isStringLiteral(node) || ts.isNoSubstitutionTemplateLiteral(node)) add(node.text)
+    else if (ts.isTemplateExpression(node))
+      add([node.head.text, ...node.templateSpans.map(({ literal }) => literal.text)].join(' $ '))
+    ts.forEachChild(node, visit)
+  }
+  visit(ts.createSourceFile('source.ts', source, ts.ScriptTarget.Latest))
+  return found
+}
+
+/** Each table with the parts that use it, in the form of ALLOWED. */
+function tableOf(uses: Use[]): typeof ALLOWED {
+  const table: typeof ALLOWED = {}
+  for (const name of TABLES) {
+    const its = uses.filter((use) => use.table === name)
+    const owners = [...new Set(its.filter(({ writes }) => writes).map(({ part }) => part))].sort()
+    const readers = [...new Set(its.map(({ part }) => part))].filter((part) => !owners.includes(part)).sort()
+    table[name] = { owners, readers }
+  }
+  return table
+}
+
+const uses = readdirSync(SRC, { recursive: true, encoding: 'utf8' })
+  .filter((file) => file.endsWith('.ts') && !file.endsWith('.test.ts'))
+  .flatMap((file) => usesOf(file.split('/')[0]!.replace(/\.ts$/, ''), readFileSync(join(SRC, file), 'utf8')))
+
+test.each(TABLES)('%s is named where ALLOWED says, and nowhere else', (table) => {
+  expect(tableOf(uses)[table]).toEqual(ALLOWED[table])
+})
+
+test('ALLOWED has every table and no other', () => {
+  expect(Object.keys(ALLOWED).sort()).toEqual(TABLES.toSorted())
+})
+
+// The test of the test: what it cannot see, it does not hold.
+describe('it sees', () => {
+  test.each<[string, string[]]>([
+    ["db.query('select id from transfers where id = $1')", ['reads transfers']],
+    ['`update transfers set status = $1`', ['writes transfers']],
+    ['`insert into entries (id) select id from transfers`', ['writes entries', 'reads transfers']],
+    [
+      '`with a as (delete from fee_quotes returning id) select * from a join profiles p on true`',
+      ['writes fee_quotes', 'reads profiles'],
+    ],
+    ['`select * from ${other}, balances b`', ['reads balances']],
+    ['`select * from entries for update of transfers`', ['reads entries']],
+    ['const ITS = `join transfers t using (id)`', ['reads transfers']],
+    ['// select * from transfers', []],
+    ["'the transfers of a customer'", []],
+  ])('%s', (source, found) => {
+    const shown = usesOf('x', source).map(({ table, writes }) => `${writes ? 'writes' : 'reads'} ${table}`)
+    expect(shown).toEqual(found)
+  })
+})
