@@ -13,7 +13,7 @@ export default defineConfig({
         ...(name !== 'unit' && { globalSetup: 'test/global-setup.ts' }),
       },
     })),
-    reporters: ['default', 'test/skipped-reporter.ts'],
+    reporters: ['default', './test/skipped-reporter.ts'],
     testTimeout: 60_000,
     hookTimeout: 60_000,
     // In CI what fails is run once more, and the report says so: machines there may stand still for seconds, and some

@@ -18,7 +18,7 @@ import { mnemonicToAccount } from 'viem/accounts'
 /** Anvil's own mnemonic: its accounts are rich, and everybody knows their keys. */
 const MNEMONIC = 'test test test test test test test test test test test junk'
 /** An account that pays for what the tests set up. */
-export const BANK = mnemonicToAccount(MNEMONIC, { addressIndex: 9 })
+const BANK = mnemonicToAccount(MNEMONIC, { addressIndex: 9 })
 
 const NODE_PACKAGES: Partial<Record<string, string>> = {
   'linux x64': 'linux-amd64',

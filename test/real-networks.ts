@@ -336,7 +336,7 @@ async function requireNoLocks({ db }: RealService): Promise<void> {
 const WAITING = 2
 
 /** Starts workers that die. Bundled, one takes 0.2 s of CPU to start instead of 2. */
-export async function killedWorkers(service: RealService, world: World) {
+async function killedWorkers(service: RealService, world: World) {
   const folder = await mkdtemp(join(tmpdir(), 'bursar-killed-'))
   const program = join(folder, 'killed-worker.mjs')
   await build({
@@ -425,7 +425,7 @@ export async function prepare(
 const expected = new Map<TestCustomer, { asset: string; amount: string; hash: string; index: string }[]>()
 
 /** Orders a withdrawal, and pays in at a rule that pays out. Gives where both go. */
-export async function order(world: World, { customer }: Prepared, turn: Turn) {
+async function order(world: World, { customer }: Prepared, turn: Turn) {
   const { profile_id } = customer
   const crypto_network = world.network
   const [destination_address, ruleDestination] = [await world.newAddress(), await world.newAddress()]
@@ -458,7 +458,7 @@ export async function order(world: World, { customer }: Prepared, turn: Turn) {
 }
 
 /** Throws unless all that was ordered is on the chain once, and all that was paid is credited once. */
-export async function requireDone(
+async function requireDone(
   world: World,
   { customer }: Prepared,
   { destination_address, ruleDestination }: Awaited<ReturnType<typeof order>>,

@@ -5,7 +5,7 @@ import fc from 'fast-check'
 export const SEED = Number(process.env.TEST_SEED ?? randomBytes(4).readInt32BE())
 
 /** Whether the walks go through every step, and the properties through all their runs: TEST_EVERY_STEP=1. */
-export const EVERY_STEP = process.env.TEST_EVERY_STEP === '1'
+const EVERY_STEP = process.env.TEST_EVERY_STEP === '1'
 
 /**
  * Parameters of a property. A run on a developer's machine has a quarter of the cases, drawn anew by each run's seed;

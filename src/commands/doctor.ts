@@ -51,7 +51,7 @@ interface Setting {
 }
 
 /** Every setting as it is given, with what is secret in it hidden. */
-export function configured(environment: Record<string, string | undefined>): Setting[] {
+function configured(environment: Record<string, string | undefined>): Setting[] {
   return Object.entries(SETTINGS).map(([name, spec]) => {
     const given = environment[name]
     if (given !== undefined && given !== '')

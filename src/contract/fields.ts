@@ -33,7 +33,7 @@ export const Network = Type.Enum([...CRYPTO_NETWORKS], {
   examples: ['ETHEREUM'],
 })
 
-export const REF_ID_LENGTH_MAX = 100
+const REF_ID_LENGTH_MAX = 100
 export const RefId = Type.String({
   minLength: 1,
   maxLength: REF_ID_LENGTH_MAX,
@@ -61,7 +61,7 @@ export const Metadata = Type.Unsafe<Record<string, string>>({
  * How large an object with free members may be, as JSON. Records are answered by the thousand, and an identity has its
  * details twice.
  */
-export const FREE_BYTES_MAX = 8 * 1024
+const FREE_BYTES_MAX = 8 * 1024
 /** For the schema of such an object, where it is asked for. */
 export const Free = { additionalProperties: true, maxBytes: FREE_BYTES_MAX } as const
 

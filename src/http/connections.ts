@@ -161,7 +161,7 @@ export function descriptorsMax(): number {
 }
 
 /** The addresses and networks of a setting like BURSAR_TRUSTED_PROXIES. */
-export function listOf(addresses: string | undefined): BlockList {
+function listOf(addresses: string | undefined): BlockList {
   const list = new BlockList()
   for (const one of addresses?.split(',') ?? []) {
     const [address, prefix] = one.trim().split('/') as [string, string | undefined]

@@ -11,7 +11,7 @@ import { problem } from '../contract/problems.ts'
 export const PAGE_SIZE_DEFAULT = 100
 export const PAGE_SIZE_MAX = 1000
 /** Where a page ends although it has fewer records than it may have. */
-export const PAGE_BYTES_MAX = 1024 * 1024
+const PAGE_BYTES_MAX = 1024 * 1024
 /** How many records are read before their size is looked at: all of a page of the default size, and one more. */
 const FIRST_ROWS = PAGE_SIZE_DEFAULT + 1
 

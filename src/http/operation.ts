@@ -25,7 +25,7 @@ export interface Request<P = unknown, Q = unknown, B = unknown> {
 }
 
 /** The parts of an example request. Ids are those of `EXAMPLE`, which the demo's own take the place of. */
-export interface Example<P, Q, B> {
+interface Example<P, Q, B> {
   params?: Part<P>
   query?: Partial<Part<Q>>
   /** One or more bodies, by what they show. */

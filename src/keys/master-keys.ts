@@ -18,7 +18,7 @@ const LABELS = {
   /** Authenticates withdrawals as they were accepted (HMAC-SHA-256). */
   withdrawals: 'bursar/withdrawals/v1',
 } as const
-export type Purpose = Exclude<keyof typeof LABELS, 'id'>
+type Purpose = Exclude<keyof typeof LABELS, 'id'>
 
 const KEY_BYTES = 32
 const ID_BYTES = 4

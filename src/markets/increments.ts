@@ -36,10 +36,10 @@ export const DAY = INCREMENT_MINUTES.ONE_DAY
 export const FOUR_WEEKS = INCREMENT_MINUTES.FOUR_WEEKS
 
 /** 1970-01-05, a Monday: weeks, fortnights and four-week spans are counted from it. */
-export const FIRST_MONDAY = 4 * DAY
+const FIRST_MONDAY = 4 * DAY
 
 /** Where increments of this length are counted from. All that fit into a day begin with the day, in UTC. */
-export const originOf = (minutes: number) => (minutes > DAY ? FIRST_MONDAY : 0)
+const originOf = (minutes: number) => (minutes > DAY ? FIRST_MONDAY : 0)
 
 /** The start of the increment of this length that the minute is in. */
 export const startOf = (minute: number, minutes: number) =>

@@ -9,7 +9,7 @@ import { DAY } from './increments.ts'
 import { COVERS_MINUTES_MAX, type PriceRecords } from './write-prices.ts'
 
 /** The column layouts of files without a header, by name. A header is read by its names, whatever their order. */
-export const LAYOUTS = {
+const LAYOUTS = {
   /** Kraken's public OHLCVT download. */
   kraken: ['timestamp', 'open', 'high', 'low', 'close', 'volume', 'trades'],
   /** Coinbase's candles. */

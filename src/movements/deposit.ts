@@ -55,7 +55,7 @@ export interface DepositPlace {
  * Most orchestrations in a chain, each paying the deposit address that starts the next. Two rules that pay each other's
  * address would go round for ever, and each round costs the platform network fees.
  */
-export const HOPS_MAX = 3
+const HOPS_MAX = 3
 
 /**
  * Credits a deposit (API behaviour, Transfers): COMPLETED at once. Where an orchestration rule waits for it, at its own

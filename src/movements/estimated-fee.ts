@@ -154,7 +154,7 @@ export function requireFeeCovers(
 }
 
 /** The same by these prices. */
-export function feeFor(
+function feeFor(
   cost: NetworkFee,
   margin: string,
   { asset, listing }: ListedAsset,

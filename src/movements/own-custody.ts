@@ -57,12 +57,12 @@ export class OwnCustody implements Known<Route, bigint, Taken> {
 }
 
 /** What is left for the routes that are limited. */
-export const OWN_CUSTODY: Kind<Route, bigint, Taken> = {
+const OWN_CUSTODY: Kind<Route, bigint, Taken> = {
   read: (tx, customerId, routes) => OwnCustody.read(tx, customerId, routes, 'PENDING'),
 }
 
 /** Whether a customer is paid no more over the network than has come in: never in live mode or over simulated networks. */
-export const isLimited = (networks: Networks, network: Network): boolean =>
+const isLimited = (networks: Networks, network: Network): boolean =>
   networks.get(network)?.paysDepositsOnly === true
 
 /** Throws insufficient-funds when less than this is left of a limited route. */

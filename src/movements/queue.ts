@@ -42,7 +42,7 @@ export const WAITING_MAX = 5_000
 /** The same over all customers. One that waits takes 10 kB with its request (measured with 5,000). */
 export const WAITING_TOTAL_MAX = 10_000
 /** How often a batch is decided anew when another process was first. */
-export const ATTEMPTS_MAX = 20
+const ATTEMPTS_MAX = 20
 
 const RACES = new Set(['transfers_ref_id', 'orchestrations_ref_id', 'balances_pkey'])
 const SERIALIZATION_FAILURE = '40001'

@@ -4,13 +4,13 @@ import type { Network, Withdrawal } from './network.ts'
 import type { WaitingReason } from './waiting.ts'
 
 /** A withdrawal that has waited so long for the hot wallet keeps what it needs: no younger one takes it. */
-export const RESERVE_AFTER_MS = 1_800_000
+const RESERVE_AFTER_MS = 1_800_000
 
 /**
  * So long a withdrawal keeps the hot wallet's money at most; then it waits like any other, and the next oldest keeps what it
  * needs. An operator has had a day to fill the wallet, and one customer's withdrawal shall not stop an asset for ever.
  */
-export const RESERVE_FOR_MS = 86_400_000
+const RESERVE_FOR_MS = 86_400_000
 
 /** A withdrawal that the hot wallet's money is kept for. */
 export interface Reserved {

@@ -10,7 +10,7 @@ import type { WaitingReason } from './waiting.ts'
 export type Reported = Pick<ConfiguredNetwork, 'adapter' | 'confirmations' | 'lowMark'>
 
 /** An asset on a network: what the adapter holds there, and what the ledger says is in custody there. */
-export interface Custody {
+interface Custody {
   asset: string
   held: string
   /** Of that, what the hot wallet has; absent where it is all. */
@@ -25,7 +25,7 @@ export interface Custody {
 }
 
 /** What withdrawals that are completed have paid in fees, and what transactions have cost there, by asset. */
-export interface FeesOf {
+interface FeesOf {
   asset: string
   collected: string
   paid: string

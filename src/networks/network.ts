@@ -204,7 +204,7 @@ export interface EndedSweep {
 }
 
 /** Posts to the ledger what a sweep has cost, in the transaction that ends it. */
-export type PostSweep = (tx: Transaction, ended: EndedSweep) => Promise<void>
+type PostSweep = (tx: Transaction, ended: EndedSweep) => Promise<void>
 
 /** Whether nothing may be signed on a network now. It stays true of what the transaction signs until that has ended. */
 export type IsFrozen = (tx: Transaction, network: Network) => Promise<boolean>

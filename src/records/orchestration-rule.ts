@@ -5,7 +5,7 @@ import { AssetSymbol, Network, RefId, Text, Timestamp, Uuid } from '../contract/
 import { selectDepositAddress } from './deposit-address.ts'
 import { CryptoEnd, type Orchestration } from './orchestration.ts'
 
-export const FiatNetwork = Type.Enum(['WIRE'], { type: 'string', description: 'Fiat network.' })
+const FiatNetwork = Type.Enum(['WIRE'], { type: 'string', description: 'Fiat network.' })
 const AccountType = Text(50, 'Kind of bank account, as the client calls it.')
 const DestinationAddress = Type.String({
   minLength: 1,

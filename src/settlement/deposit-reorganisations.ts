@@ -50,7 +50,7 @@ export async function stopForReorganisation(
  * Holds the recorded deposits against the chain, newest first, down to a block that is still there: all before it are.
  * A deposit that is gone is marked; its profile is frozen unless the transaction is deep in the chain again.
  */
-export async function lookForGone(
+async function lookForGone(
   db: Database,
   network: CryptoNetwork,
   adapter: NetworkAdapter,

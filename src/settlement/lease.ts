@@ -7,7 +7,7 @@ import type { BroadcastWithdrawal, Network, Withdrawal } from '../networks/netwo
 const SIGNING_LOCK = 7_311_006
 
 /** Most withdrawals that one claim takes on. */
-export const CLAIM_MAX = 500
+const CLAIM_MAX = 500
 
 /**
  * How long a worker has to ask a node about the withdrawals that it leased. A worker that takes longer loses nothing:

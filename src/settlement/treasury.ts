@@ -206,7 +206,7 @@ const SELECT = `
   where t.customer_id = '${PLATFORM_ID}'`
 
 /** A treasury transfer by its id; undefined where there is none. */
-export async function selectTreasuryTransfer(
+async function selectTreasuryTransfer(
   db: Queryable,
   id: string,
 ): Promise<TreasuryTransfer | undefined> {

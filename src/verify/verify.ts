@@ -5,7 +5,7 @@ import { PAYOUT_TYPES, PLATFORM_ID, WITHDRAWAL_TYPES } from '../records/treasury
 import { notAccepted, type WithdrawalMacs } from '../movements/withdrawal-macs.ts'
 
 /** Something that does not add up, in words and with where to look. */
-export interface Disagreement {
+interface Disagreement {
   customer_id: string
   rule: string
   detail: string

@@ -13,7 +13,7 @@ export type Placement = { home: string; bin: string; user?: OsUser }
 export const ENVIRONMENT = { PATH: process.env.PATH, LC_ALL: 'C', TZ: 'UTC' }
 
 /** Where root puts what the server's OS user cannot reach elsewhere. */
-export const FALLBACK_DIR = '/var/lib/bursar'
+const FALLBACK_DIR = '/var/lib/bursar'
 
 /**
  * Decides where data and programs live and as whom the server runs, and makes those folders.

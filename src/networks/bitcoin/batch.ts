@@ -55,7 +55,7 @@ export function inputVbytes(script: string): number {
 }
 
 const outputVbytes = (scriptBytes: number): number => 9 + scriptBytes
-export const feeOf = (rate: bigint, vbytes: number): bigint => (rate * BigInt(vbytes) + 999n) / 1000n
+const feeOf = (rate: bigint, vbytes: number): bigint => (rate * BigInt(vbytes) + 999n) / 1000n
 
 /** The largest coins that one transaction may spend, and how many there are. */
 export function spendableAtOnce(coins: readonly Coin[]): { amount: bigint; count: number } {

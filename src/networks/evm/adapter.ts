@@ -73,8 +73,6 @@ import type {
   Withdrawal,
 } from '../network.ts'
 
-export type { EvmSigner, EvmTransaction } from './transactions.ts'
-
 /** One EVM network: the node, the keys and the limits. */
 export interface EvmConfig extends SweepConfig {
   /** JSON-RPC over HTTP. It may hold a provider's key: it stands in no error and no log. */

@@ -121,7 +121,7 @@ const ERC20 = parseAbi([
 export const TRANSFER_TOPIC = keccak256(toHex('Transfer(address,address,uint256)'))
 
 /** An address as a log's topic. */
-export const topicOf = (address: Hex): Hex => `0x${'0'.repeat(24)}${address.slice(2).toLowerCase()}`
+const topicOf = (address: Hex): Hex => `0x${'0'.repeat(24)}${address.slice(2).toLowerCase()}`
 /** The address in a log's topic, with its checksum. */
 export const addressIn = (topic: Hex): Hex => getAddress(`0x${topic.slice(-40)}`)
 

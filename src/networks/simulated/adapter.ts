@@ -48,7 +48,7 @@ export function simulatedNetworks(db: Database, options: SimulatedOptions): Netw
  * A network that behaves: it knows a transaction by its hash however often it is broadcast, and confirms it
  * after a delay. Magic destinations make it misbehave in each documented way (docs/reference/magic-destinations.md).
  */
-export function simulatedAdapter(db: Database, { confirmationMs, holdMs }: SimulatedOptions): NetworkAdapter {
+function simulatedAdapter(db: Database, { confirmationMs, holdMs }: SimulatedOptions): NetworkAdapter {
   return {
     isSimulated: true,
     pollMs: Math.max(50, Math.min(confirmationMs, 1_000)),
