@@ -20,10 +20,6 @@ const ALLOWED: Record<string, { owners: string[]; readers: string[] }> = {
   api_clients: { owners: ['oauth'], readers: ['commands', 'customers'] },
   balances: { owners: ['ledger'], readers: ['metrics', 'profiles', 'statements', 'verify'] },
   bank_wires: { owners: ['records'], readers: ['verify'] },
-  broadcasts: {
-    owners: ['settlement'],
-    readers: ['commands', 'metrics', 'movements', 'networks', 'records', 'verify'],
-  },
   customer_fee_checks: { owners: ['settlement'], readers: [] },
   customers: {
     owners: ['customers'],
@@ -65,6 +61,10 @@ const ALLOWED: Record<string, { owners: string[]; readers: string[] }> = {
   orchestrations: {
     owners: ['orchestrations', 'records'],
     readers: ['commands', 'demo', 'metrics', 'verify'],
+  },
+  outgoing_transfers: {
+    owners: ['settlement'],
+    readers: ['commands', 'metrics', 'movements', 'networks', 'records', 'verify'],
   },
   price_imports: { owners: ['markets'], readers: [] },
   price_minutes: { owners: ['markets'], readers: ['records'] },
