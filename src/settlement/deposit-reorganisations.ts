@@ -50,11 +50,7 @@ export async function stopForReorganisation(
  * Holds the recorded deposits against the chain, newest first, down to a block that is still there: all before it are.
  * A deposit that is gone is marked; its profile is frozen unless the transaction is deep in the chain again.
  */
-async function lookForGone(
-  db: Database,
-  network: CryptoNetwork,
-  adapter: NetworkAdapter,
-): Promise<void> {
+async function lookForGone(db: Database, network: CryptoNetwork, adapter: NetworkAdapter): Promise<void> {
   let below: bigint | null = null
   for (let page = 1; page <= PAGES_MAX && adapter.checkCredited !== undefined; page++) {
     const newest: InBlock[] = await selectNewest(db, network, below, PAGE)

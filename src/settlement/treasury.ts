@@ -206,10 +206,7 @@ const SELECT = `
   where t.customer_id = '${PLATFORM_ID}'`
 
 /** A treasury transfer by its id; undefined where there is none. */
-async function selectTreasuryTransfer(
-  db: Queryable,
-  id: string,
-): Promise<TreasuryTransfer | undefined> {
+async function selectTreasuryTransfer(db: Queryable, id: string): Promise<TreasuryTransfer | undefined> {
   const { rows } = await db.query<TreasuryTransfer>(`${SELECT} and t.id = $1`, [id])
   return rows[0]
 }
