@@ -1,0 +1,95 @@
+-- Written by test/generated-sql.test.ts, for readers. Parameters are $1, $2 and so on.
+
+with clock as materialized (
+    select (
+select greatest(least(max(minute) + 1, floor(extract(epoch from statement_timestamp()) / 60)::integer), floor(extract(epoch from statement_timestamp()) / 60)::integer - 5)
+from price_minutes where market_id = $1) as known
+  ), ended as materialized (
+    select greatest($4::integer, least($7::integer, (floor(extract(epoch from statement_timestamp()) / 60)::integer - 719) - (floor(extract(epoch from statement_timestamp()) / 60)::integer - 719) % 1440)) as days_to,
+           greatest($5::integer, least($6::integer, (floor(extract(epoch from statement_timestamp()) / 60)::integer - 719) - ((floor(extract(epoch from statement_timestamp()) / 60)::integer - 719) - 5760 + 40320) % 40320)) as four_weeks_to
+  ), whole as materialized (
+    select counts from price_points
+    where market_id = $1 and increment_minutes = 1440
+      and starts_at >= $4 and starts_at < least($5, (select days_to from ended))
+    union all
+    select counts from price_points
+    where market_id = $1 and increment_minutes = 40320
+      and starts_at >= $5 and starts_at < (select four_weeks_to from ended)
+    union all
+    select counts from price_points
+    where market_id = $1 and increment_minutes = 1440
+      and starts_at >= (select four_weeks_to from ended) and starts_at < (select days_to from ended)
+  )
+  select array[
+  (select count(*) from (select minute as starts_at, price as sum, 1 as minutes from price_minutes where market_id = $1) point
+   where starts_at >= $2::integer and starts_at < least($4::integer, $3::integer, (select known from clock) - 1 + 1)) +
+  (select count(*) from (select minute as starts_at, price as sum, 1 as minutes from price_minutes where market_id = $1) point
+   where starts_at >= (select days_to from ended) and starts_at < least($3::integer, $3::integer, (select known from clock) - 1 + 1)) +
+    (select coalesce(sum(counts[1]), 0) from whole),
+  (select count(*) from (select starts_at, sum, minutes from price_points
+      where market_id = $1 and increment_minutes = 5) point
+   where starts_at >= $2::integer and starts_at < least($4::integer, $3::integer, (select known from clock) - 5 + 1)) +
+  (select count(*) from (select starts_at, sum, minutes from price_points
+      where market_id = $1 and increment_minutes = 5) point
+   where starts_at >= (select days_to from ended) and starts_at < least($3::integer, $3::integer, (select known from clock) - 5 + 1)) +
+    (select coalesce(sum(counts[2]), 0) from whole),
+  (select count(*) from (select starts_at, sum, minutes from price_points
+      where market_id = $1 and increment_minutes = 15) point
+   where starts_at >= $2::integer and starts_at < least($4::integer, $3::integer, (select known from clock) - 15 + 1)) +
+  (select count(*) from (select starts_at, sum, minutes from price_points
+      where market_id = $1 and increment_minutes = 15) point
+   where starts_at >= (select days_to from ended) and starts_at < least($3::integer, $3::integer, (select known from clock) - 15 + 1)) +
+    (select coalesce(sum(counts[3]), 0) from whole),
+  (select count(*) from (select starts_at, sum, minutes from price_points
+      where market_id = $1 and increment_minutes = 30) point
+   where starts_at >= $2::integer and starts_at < least($4::integer, $3::integer, (select known from clock) - 30 + 1)) +
+  (select count(*) from (select starts_at, sum, minutes from price_points
+      where market_id = $1 and increment_minutes = 30) point
+   where starts_at >= (select days_to from ended) and starts_at < least($3::integer, $3::integer, (select known from clock) - 30 + 1)) +
+    (select coalesce(sum(counts[4]), 0) from whole),
+  (select count(*) from (select starts_at, sum, minutes from price_points
+      where market_id = $1 and increment_minutes = 60) point
+   where starts_at >= $2::integer and starts_at < least($4::integer, $3::integer, (select known from clock) - 60 + 1)) +
+  (select count(*) from (select starts_at, sum, minutes from price_points
+      where market_id = $1 and increment_minutes = 60) point
+   where starts_at >= (select days_to from ended) and starts_at < least($3::integer, $3::integer, (select known from clock) - 60 + 1)) +
+    (select coalesce(sum(counts[5]), 0) from whole),
+  (select count(*) from (select starts_at, sum, minutes from price_points
+      where market_id = $1 and increment_minutes = 120) point
+   where starts_at >= $2::integer and starts_at < least($4::integer, $3::integer, (select known from clock) - 120 + 1)) +
+  (select count(*) from (select starts_at, sum, minutes from price_points
+      where market_id = $1 and increment_minutes = 120) point
+   where starts_at >= (select days_to from ended) and starts_at < least($3::integer, $3::integer, (select known from clock) - 120 + 1)) +
+    (select coalesce(sum(counts[6]), 0) from whole),
+  (select count(*) from (select starts_at, sum, minutes from price_points
+      where market_id = $1 and increment_minutes = 720) point
+   where starts_at >= $2::integer and starts_at < least($4::integer, $3::integer, (select known from clock) - 720 + 1)) +
+  (select count(*) from (select starts_at, sum, minutes from price_points
+      where market_id = $1 and increment_minutes = 720) point
+   where starts_at >= (select days_to from ended) and starts_at < least($3::integer, $3::integer, (select known from clock) - 720 + 1)) +
+    (select coalesce(sum(counts[7]), 0) from whole),
+  (select count(*) from (select starts_at, sum, minutes from price_points
+      where market_id = $1 and increment_minutes = 1440) point
+   where starts_at >= $2::integer and starts_at < least($4::integer, $3::integer, (select known from clock) - 1440 + 1)) +
+  (select count(*) from (select starts_at, sum, minutes from price_points
+      where market_id = $1 and increment_minutes = 1440) point
+   where starts_at >= (select days_to from ended) and starts_at < least($3::integer, $3::integer, (select known from clock) - 1440 + 1)) +
+    (select coalesce(sum(counts[8]), 0) from whole),
+  (select count(*) from (select starts_at, sum, minutes from price_points
+      where market_id = $1 and increment_minutes = 10080) point
+   where starts_at >= $2::integer and starts_at < least($3::integer, $3::integer, (select known from clock) - 10080 + 1)),
+  (select count(*) from (select starts_at, sum, minutes from price_points
+      where market_id = $1 and increment_minutes = 20160) point
+   where starts_at >= $2::integer and starts_at < least($3::integer, $3::integer, (select known from clock) - 20160 + 1)),
+  (select count(*) from (select starts_at, sum, minutes from price_points
+      where market_id = $1 and increment_minutes = 40320) point
+   where starts_at >= $2::integer and starts_at < least($3::integer, $3::integer, (select known from clock) - 40320 + 1))]::integer[] as counts;
+
+select timestamptz 'epoch' + starts_at * interval '1 minute' as timestamp, trim_scale(div(sum * 200000000 + minutes, 2 * minutes) * 0.00000001) as average_price
+    from (select starts_at, sum, minutes from price_points
+      where market_id = $1 and increment_minutes = 30) point
+    where starts_at >= $2::integer and starts_at < least($3::integer, (
+select greatest(least(max(minute) + 1, floor(extract(epoch from statement_timestamp()) / 60)::integer), floor(extract(epoch from statement_timestamp()) / 60)::integer - 5)
+from price_minutes where market_id = $1) - 30 + 1)
+    order by starts_at
+    limit $4 offset $5;

@@ -1,0 +1,12 @@
+-- Written by test/generated-sql.test.ts, for readers. Parameters are $1, $2 and so on.
+
+select id, customer_id, ref_id, type, status, user_disabled, admin_disabled, details, metadata,
+created_at, updated_at from identities
+    where customer_id = $1
+      and id >= $2
+      and id < $3
+      and id = any ($4::uuid[])
+      and ref_id = any ($5)
+      and concat_ws(' ', status, user_disabled, admin_disabled) = any ($6::text[])
+    order by id asc
+    limit 101;

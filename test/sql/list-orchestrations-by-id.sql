@@ -1,0 +1,33 @@
+-- Written by test/generated-sql.test.ts, for readers. Parameters are $1, $2 and so on.
+
+with recursive
+filters as (
+  select $6::text[] as source_asset, $7::text[] as destination_asset, $8::text[] as status,
+         $9::uuid[] as profile_id, $10::uuid[] as rule_id, $11::uuid[] as id
+), streams as (select distinct id from unnest($11::uuid[]) as id), found as (
+    select page.id
+    from streams s
+    cross join lateral (
+      select o.id
+      from orchestrations o
+      where o.customer_id = $1 and
+      o.id = s.id
+        and ($6::text[] is null or o.source_asset = any ($6))
+        and ($7::text[] is null or o.destination_asset = any ($7))
+        and ($8::text[] is null or o.status = any ($8))
+        and ($9::uuid[] is null or o.profile_id = any ($9))
+        and ($10::uuid[] is null or o.orchestration_rule_id = any ($10))
+        and o.id >= $2 and o.id < $3
+        and ($4::uuid is null or o.id < $4)
+      order by o.id desc
+      limit $5
+    ) page
+    order by page.id desc
+    limit $5
+  )
+  select o.id, o.profile_id, o.identity_id, o.account_id, o.customer_id, o.ref_id, o.status,
+o.source_asset, o.destination_asset, o.source_amount, o.source_transfer_id, o.destination_transfer_id,
+o.fail_reason, o.source, o.destination, o.orchestration_rule_id, o.metadata, o.created_at, o.updated_at
+  from found
+  join orchestrations o on o.customer_id = $1 and o.id = found.id
+  order by o.id desc;
