@@ -43,5 +43,5 @@ function markdown(rows: TableRow[]): string {
 function cell(value: unknown): string {
   if (typeof value === 'number') return value.toLocaleString('en-US', { maximumFractionDigits: 2 })
   if (typeof value === 'object' && value !== null) return Object.values(value).map(cell).join(' / ')
-  return String(value ?? '')
+  return typeof value === 'string' ? value : JSON.stringify(value ?? '')
 }
