@@ -17,45 +17,49 @@ import { sweepDepositAddresses } from './settlement/sweep-deposit-addresses.ts'
 import { watchNetworkFees } from './settlement/watch-network-fees.ts'
 import { watchCustody, type Suspicions } from './settlement/watch-custody.ts'
 
+/** Rest after a round of payouts that failed. */
 const FAILURE_PAUSE_MS = 1_000
-/** How often it reads the networks for deposits. */
+/** Rest between two reads of a network for deposits. */
 const DEPOSITS_EVERY_MS = 1_000
-/** How often it sweeps deposit addresses. A step waits for blocks, and each look costs the node some requests. */
+/** Rest between two rounds of sweeps. A step waits for blocks, and each look costs the node some requests. */
 const SWEEPS_EVERY_MS = 10_000
-/** How often it asks real networks whether they still have what was made. */
+/** Rest between two looks for transactions that a chain has taken back. */
 const REBROADCASTS_EVERY_MS = 10_000
-/** How often it holds what real networks have against what the ledgers have in custody there. */
+/** Rest between two comparisons of what real networks hold with what the ledgers have in custody there. */
 const CUSTODY_EVERY_MS = 60_000
-/** How often it holds what a real network's transactions cost against the fees taken, at most. */
+/** Least time between two comparisons of a real network's costs with the fees taken. */
 const NETWORK_FEES_EVERY_MS = 60_000
-/** How often it looks whether a month has ended. */
+/** Rest between two looks whether a month has ended. */
 const STATEMENTS_EVERY_MS = 60_000
-
-/** How often it deletes fee quotes that expired unused. */
+/** Rest between two deletions of fee quotes that expired unused. */
 const QUOTES_EVERY_MS = 60_000
 
 export interface Worker {
-  /** Finishes the step under way and stops. */
+  /** Finishes the rounds that are under way, and stops. */
   stop(): Promise<void>
 }
 
-const canSweep = (networks: Networks) => [...networks.values()].some((adapter) => adapter.sweep !== undefined)
-
-/** The networks of each loop: those that are simulated in the database together, and each real one alone. */
-function loopsOf(networks: Networks): [inDatabase: Networks, real: Networks[]] {
-  const all: [Network, NetworkAdapter][] = [...networks]
-  const real = all.filter(([, adapter]) => adapter.asksNode)
-  return [
-    new Map(all.filter(([, adapter]) => !adapter.asksNode)),
-    real.map(([network, adapter]) => new Map([[network, adapter]])),
-  ]
+/** What the loops share. */
+interface Shared {
+  db: Database
+  ledger: Ledger
+  networks: Networks
+  settings: Settings
+  log: Logger
+  meter: WorkerMeter | undefined
+  custodyEveryMs: number
+  /** Measures some work of a loop. Gives its result, or undefined where it failed: that is logged, and tried again. */
+  attempt: <T>(loop: Loop, work: Promise<T>) => Promise<T | undefined>
 }
 
+/** One round of a loop. Gives how long the loop rests then, in milliseconds. */
+type Round = () => Promise<number>
+
 /**
- * Starts the worker: round after round of orchestrations and settlement while there is work, then a pause; beside that
- * the deposits, the sweeping of deposit addresses, and at the start of each month the statements of the last. Each real network
- * has loops of its own for settlement, deposits and sweeping, so that one whose node hangs, or that has a long queue,
- * delays no other (measured with a node that hangs, in one loop: a deposit on another network took 16 s instead of 0.6).
+ * Starts the worker: loops for orchestrations and settlement, which go on without a rest while there is work, and loops for
+ * deposits, sweeps, and at the start of each month the statements of the last one. Each real network has its own loops for
+ * settlement, deposits and sweeps, so that a node that hangs, or a long queue, delays no other network. Measured with one
+ * loop and a node that hangs: a deposit on another network took 16 s instead of 0.6.
  */
 export function startWorker(options: {
   db: Database
@@ -67,12 +71,12 @@ export function startWorker(options: {
   /** Rest between two looks at the custody of real networks. */
   custodyEveryMs?: number
 }): Worker {
-  const { db, ledger, networks, settings, log, meter, custodyEveryMs = CUSTODY_EVERY_MS } = options
+  const { meter, log, custodyEveryMs = CUSTODY_EVERY_MS } = options
   const stopping = new AbortController()
-  // Each loop listens while it rests, and each real network has loops of its own.
+  // Every loop listens while it rests, and there is no limit to the number of real networks.
   setMaxListeners(0, stopping.signal)
-  /** A round of a loop: what it gives, or undefined when it failed. */
-  async function round<T>(loop: Loop, work: Promise<T>): Promise<T | undefined> {
+  const isStopping = () => stopping.signal.aborted
+  async function attempt<T>(loop: Loop, work: Promise<T>): Promise<T | undefined> {
     try {
       const result = await work
       meter?.round(loop, true)
@@ -83,148 +87,174 @@ export function startWorker(options: {
       return undefined
     }
   }
-
-  function ended({ network, status, ...ids }: EndedWithdrawal): void {
-    meter?.withdrawalEnded(network, status)
-    log.info({ ...ids, network, status }, 'withdrawal ended')
-  }
-
-  /** The month whose statements this worker has seen to. */
-  let done: string | undefined
-  async function statements(): Promise<void> {
-    while (!stopping.signal.aborted) {
-      const made = await round('statements', generateLastStatements(db, done))
-      done = made?.period ?? done
-      if (made !== undefined && made.generated.length > 0)
-        log.info({ period: made.period, statements: made.generated.length }, 'generated statements')
-      await rest(STATEMENTS_EVERY_MS)
+  async function repeat(round: Round): Promise<void> {
+    while (!isStopping()) {
+      const restMs = await round()
+      await pause(restMs, undefined, { signal: stopping.signal }).catch(() => undefined)
     }
   }
-
-  // Each network by itself, so that a node that hangs delays no other; without rest while there is more to read.
-  async function deposits(network: CryptoNetwork, adapter: NetworkAdapter): Promise<void> {
-    while (!stopping.signal.aborted) {
-      const result = await round('deposits', creditDepositsOn({ db, ledger, settings }, network, adapter))
-      for (const [reason, count] of result?.waiting ?? [])
-        log.warn({ network, reason, count }, 'deposits wait: bursar deposits list')
-      if (result?.isBehind !== true) await rest(DEPOSITS_EVERY_MS)
-    }
-  }
-
-  // Beside the deposits, so that a node that hangs while it sweeps does not keep them waiting.
-  async function sweeps(some: Networks): Promise<void> {
-    while (!stopping.signal.aborted) {
-      await round('sweeps', sweepDepositAddresses({ db, networks: some, settings }))
-      for (const [network, adapter] of some) {
-        if (network === 'WIRE' || adapter.sweep === undefined) continue
-        const unattributed = (await round('sweeps', auditSweeps(db, network))) ?? []
-        for (const { customer_id, asset, crypto_tx_hash } of unattributed)
-          log.error(
-            { customer_id, network, asset, crypto_tx_hash },
-            'what was swept is in no deposit: bursar deposits list --unattributed',
-          )
-      }
-      await rest(SWEEPS_EVERY_MS)
-    }
-  }
-
-  /** Beside all else, and on a frozen network too: it signs nothing. */
-  async function rebroadcasts(network: Network, adapter: NetworkAdapter): Promise<void> {
-    let before = new Set<number>()
-    let told = ''
-    while (!stopping.signal.aborted) {
-      const lost = await round('rebroadcasts', adapter.rebroadcastTakenBack!())
-      if (lost !== undefined) {
-        // A backend that lags seems to have lost some: told is what two looks in a row say.
-        const still = lost.filter(({ nonce }) => before.has(nonce))
-        before = new Set(lost.map(({ nonce }) => nonce))
-        meter?.takenBack(network, still.length)
-        const nonces = still.map(({ nonce }) => nonce).join()
-        if (still.length > 0 && nonces !== told)
-          log.error({ network, transactions: still }, 'the chain has taken back transactions that had ended')
-        told = nonces
-      }
-      await rest(REBROADCASTS_EVERY_MS)
-    }
-  }
-
-  async function quotes(): Promise<void> {
-    while (!stopping.signal.aborted) {
-      await round('quotes', deleteExpiredQuotes(db))
-      await rest(QUOTES_EVERY_MS)
-    }
-  }
-
-  async function custody(): Promise<void> {
-    const suspicions: Suspicions = new Map()
-    // A sandbox credits what never came over a chain.
-    while (settings.mode === 'live' && !stopping.signal.aborted) {
-      await round('custody', watchCustody(db, networks, suspicions))
-      await rest(custodyEveryMs)
-    }
-  }
-
-  const rest = (ms: number) => pause(ms, undefined, { signal: stopping.signal }).catch(() => undefined)
-
-  /** Before anything is signed, once a minute. */
-  async function networkFees(some: Networks): Promise<void> {
-    for (const [network, adapter] of some) {
-      if (network === 'WIRE') continue
-      const simulatedPrices = settings.mode === 'sandbox'
-      const found = await round('network_fees', watchNetworkFees(db, network, adapter, { simulatedPrices }))
-      if (found === undefined) continue
-      const { frozen, unpriced } = found
-      if (unpriced.length > 0)
-        log.warn({ network, assets: unpriced }, 'network fees: fees without a price count for nothing')
-      for (const { target, detail } of frozen)
-        if (target.kind === 'CUSTOMER')
-          log.error(
-            { network, customer_id: target.customer_id, detail },
-            'network fees: the customer is frozen, whose withdrawals the network reverted',
-          )
-        else log.error({ network, detail }, 'network fees: payouts over the network are frozen')
-    }
-  }
-
-  async function payouts(some: Networks, startsOrchestrations: boolean): Promise<void> {
-    let feesDueAt = 0
-    while (!stopping.signal.aborted) {
-      if (performance.now() >= feesDueAt) {
-        await networkFees(some)
-        feesDueAt = performance.now() + NETWORK_FEES_EVERY_MS
-      }
-      const started = startsOrchestrations
-        ? await round('orchestrations', runOrchestrations(db, { networks, settings, macs: ledger.macs }))
-        : 0
-      const settled = await round('settlement', settleWithdrawals(db, some, ended))
-      const { workerIntervalMs } = settings
-      const restMs =
-        started === undefined || settled === undefined
-          ? FAILURE_PAUSE_MS
-          : started + settled > 0
-            ? 0
-            : workerIntervalMs
-      await rest(restMs)
-    }
-  }
-
-  const [inDatabase, real] = loopsOf(networks)
-  const running = Promise.all([
-    payouts(inDatabase, true),
-    ...real.map((network) => payouts(network, false)),
-    ...[...networks]
-      .filter(([, adapter]) => adapter.rebroadcastTakenBack !== undefined)
-      .map(([network, adapter]) => rebroadcasts(network, adapter)),
-    ...readable(networks).map(([network, adapter]) => deposits(network, adapter)),
-    ...[inDatabase, ...real].filter(canSweep).map(sweeps),
-    statements(),
-    quotes(),
-    custody(),
-  ])
+  const rounds = roundsOf({ ...options, meter, custodyEveryMs, attempt })
+  const running = Promise.all(rounds.map(repeat))
   return {
     async stop() {
       stopping.abort()
       await running
     },
+  }
+}
+
+/** The rounds of all loops. */
+function roundsOf(shared: Shared): Round[] {
+  const { networks, settings } = shared
+  const all: [Network, NetworkAdapter][] = [...networks]
+  const inDatabase: Networks = new Map(all.filter(([, adapter]) => !adapter.asksNode))
+  const real = all
+    .filter(([, adapter]) => adapter.asksNode)
+    .map(([network, adapter]): Networks => new Map([[network, adapter]]))
+  const canSweep = (some: Networks) => [...some.values()].some((adapter) => adapter.sweep !== undefined)
+  return [
+    payouts(shared, inDatabase, { startsOrchestrations: true }),
+    ...real.map((some) => payouts(shared, some, { startsOrchestrations: false })),
+    ...all
+      .filter(([, adapter]) => adapter.rebroadcastTakenBack !== undefined)
+      .map(([network, adapter]) => rebroadcasts(shared, network, adapter)),
+    ...readable(networks).map(([network, adapter]) => deposits(shared, network, adapter)),
+    ...[inDatabase, ...real].filter(canSweep).map((some) => sweeps(shared, some)),
+    statements(shared),
+    quotes(shared),
+    // A sandbox credits deposits that never came over a chain: its custody says nothing.
+    ...(settings.mode === 'live' ? [custody(shared)] : []),
+  ]
+}
+
+/** Orchestrations and settlement. What a network's transactions cost is looked at before anything is signed. */
+function payouts(
+  shared: Shared,
+  networks: Networks,
+  { startsOrchestrations }: { startsOrchestrations: boolean },
+): Round {
+  const { db, ledger, settings, log, meter, attempt } = shared
+  function ended({ network, status, ...ids }: EndedWithdrawal): void {
+    meter?.withdrawalEnded(network, status)
+    log.info({ ...ids, network, status }, 'withdrawal ended')
+  }
+  let feesDueAt = 0
+  return async () => {
+    if (performance.now() >= feesDueAt) {
+      for (const [network, adapter] of networks)
+        if (network !== 'WIRE') await checkNetworkFees(shared, network, adapter)
+      feesDueAt = performance.now() + NETWORK_FEES_EVERY_MS
+    }
+    const started = startsOrchestrations
+      ? await attempt(
+          'orchestrations',
+          runOrchestrations(db, { networks: shared.networks, settings, macs: ledger.macs }),
+        )
+      : 0
+    const settled = await attempt('settlement', settleWithdrawals(db, networks, ended))
+    if (started === undefined || settled === undefined) return FAILURE_PAUSE_MS
+    return started + settled > 0 ? 0 : settings.workerIntervalMs
+  }
+}
+
+async function checkNetworkFees(
+  { db, settings, log, attempt }: Shared,
+  network: CryptoNetwork,
+  adapter: NetworkAdapter,
+): Promise<void> {
+  const simulatedPrices = settings.mode === 'sandbox'
+  const found = await attempt('network_fees', watchNetworkFees(db, network, adapter, { simulatedPrices }))
+  if (found === undefined) return
+  const { frozen, unpriced } = found
+  if (unpriced.length > 0)
+    log.warn({ network, assets: unpriced }, 'network fees: fees without a price count for nothing')
+  for (const { target, detail } of frozen)
+    if (target.kind === 'CUSTOMER')
+      log.error(
+        { network, customer_id: target.customer_id, detail },
+        'network fees: the customer is frozen, whose withdrawals the network reverted',
+      )
+    else log.error({ network, detail }, 'network fees: payouts over the network are frozen')
+}
+
+/** Reads a network for deposits, without a rest while there is more to read. */
+function deposits(
+  { db, ledger, settings, log, attempt }: Shared,
+  network: CryptoNetwork,
+  adapter: NetworkAdapter,
+): Round {
+  return async () => {
+    const result = await attempt('deposits', creditDepositsOn({ db, ledger, settings }, network, adapter))
+    for (const [reason, count] of result?.waiting ?? [])
+      log.warn({ network, reason, count }, 'deposits wait: bursar deposits list')
+    return result?.isBehind === true ? 0 : DEPOSITS_EVERY_MS
+  }
+}
+
+/** Sweeps deposit addresses, and audits what was swept. */
+function sweeps({ db, settings, log, attempt }: Shared, networks: Networks): Round {
+  return async () => {
+    await attempt('sweeps', sweepDepositAddresses({ db, networks, settings }))
+    for (const [network, adapter] of networks) {
+      if (network === 'WIRE' || adapter.sweep === undefined) continue
+      const unattributed = (await attempt('sweeps', auditSweeps(db, network))) ?? []
+      for (const { customer_id, asset, crypto_tx_hash } of unattributed)
+        log.error(
+          { customer_id, network, asset, crypto_tx_hash },
+          'what was swept is in no deposit: bursar deposits list --unattributed',
+        )
+    }
+    return SWEEPS_EVERY_MS
+  }
+}
+
+/**
+ * Broadcasts transactions again that a chain has taken back; on a frozen network, too, because it signs nothing. Reported are
+ * those that two looks in a row miss, because to a backend that lags a newer transaction seems to be missing.
+ */
+function rebroadcasts({ log, meter, attempt }: Shared, network: Network, adapter: NetworkAdapter): Round {
+  let before = new Set<number>()
+  let reported = ''
+  return async () => {
+    const lost = await attempt('rebroadcasts', adapter.rebroadcastTakenBack!())
+    if (lost !== undefined) {
+      const still = lost.filter(({ nonce }) => before.has(nonce))
+      before = new Set(lost.map(({ nonce }) => nonce))
+      meter?.takenBack(network, still.length)
+      const nonces = still.map(({ nonce }) => nonce).join()
+      if (still.length > 0 && nonces !== reported)
+        log.error({ network, transactions: still }, 'the chain has taken back transactions that had ended')
+      reported = nonces
+    }
+    return REBROADCASTS_EVERY_MS
+  }
+}
+
+/** Generates the statements of the last month, once. */
+function statements({ db, log, attempt }: Shared): Round {
+  let done: string | undefined
+  return async () => {
+    const made = await attempt('statements', generateLastStatements(db, done))
+    done = made?.period ?? done
+    if (made !== undefined && made.generated.length > 0)
+      log.info({ period: made.period, statements: made.generated.length }, 'generated statements')
+    return STATEMENTS_EVERY_MS
+  }
+}
+
+/** Deletes fee quotes that expired unused. */
+function quotes({ db, attempt }: Shared): Round {
+  return async () => {
+    await attempt('quotes', deleteExpiredQuotes(db))
+    return QUOTES_EVERY_MS
+  }
+}
+
+/** Compares what real networks hold with what the ledgers have in custody there. */
+function custody({ db, networks, custodyEveryMs, attempt }: Shared): Round {
+  const suspicions: Suspicions = new Map()
+  return async () => {
+    await attempt('custody', watchCustody(db, networks, suspicions))
+    return custodyEveryMs
   }
 }

@@ -1,5 +1,5 @@
 import type { CryptoNetwork } from '../assets/catalogue.ts'
-import type { Transaction } from '../db/database.ts'
+import type { Queryable, Transaction } from '../db/database.ts'
 import type { SecondaryStatus, StatusDetails } from '../contract/transfer-status.ts'
 import type { UsdPrices } from '../assets/usd-value.ts'
 import type { BankAccount } from './bank-account.ts'
@@ -95,6 +95,12 @@ export type Signing =
  */
 export type BroadcastAnswer =
   { accepted: true } | { accepted: false; refusal: Refusal } | { accepted: false; reason: WaitingReason }
+
+/** A transaction that an operator claims for a withdrawal. */
+export interface ClaimedTransaction extends SignedTransaction {
+  /** Writes what signing on depends on (a nonce), in the transaction that records the claim. */
+  keep?: (tx: Transaction) => Promise<void>
+}
 
 /** What a transaction has really cost, in the asset that the network's fees are paid in. A decimal string. */
 export interface NetworkFee {
@@ -258,11 +264,11 @@ export interface NetworkAdapter {
   replace?(tx: Transaction, withdrawals: BroadcastWithdrawal[]): Promise<(SignedTransaction | undefined)[]>
   stuckAfterMs?: number
   /**
-   * The hot wallet's transaction of this hash, for an operator who says that it has paid the withdrawal: it was signed
-   * where this database does not know of it. What is written in `tx` (a nonce) is kept with it. Throws an Error that says
-   * why it is not the withdrawal's, or that the one which is kept for it may be made beside it.
+   * The hot wallet's transaction with this hash, for an operator who says that it paid the withdrawal: it was signed, and
+   * this database has no record of it. Asked with no transaction open. Throws an Error that says why it does not pay the
+   * withdrawal, or that the withdrawal's own transaction may still be mined as well.
    */
-  claimTransaction?(tx: Transaction, withdrawal: PaidWithdrawal, hash: string): Promise<SignedTransaction>
+  claimTransaction?(db: Queryable, withdrawal: PaidWithdrawal, hash: string): Promise<ClaimedTransaction>
   /**
    * Broadcasts the kept bytes of a completed withdrawal again, for an operator. Throws an Error that says why not: the
    * chain has it, or it can never be made.

@@ -3,10 +3,10 @@ import { decimalsOf, NETWORKS, type CryptoNetwork } from '../assets/catalogue.ts
 import { transaction, type Database, type Transaction } from '../db/database.ts'
 import { recordUnattributed, selectUnattributed, sumAtAddress, type AtAddress } from './incoming-transfers.ts'
 
-/** Most addresses that one round looks at. */
+/** Most addresses that one round audits. */
 const ADDRESSES_MAX = 200
 
-/** What was swept from a deposit address beyond the deposits that were found there. Its amount is a decimal string. */
+/** The amount swept from a deposit address beyond the deposits that were found there, a decimal string. */
 export interface Unattributed extends AtAddress {
   amount: string
   /** The last sweep. */
@@ -19,10 +19,10 @@ interface Place {
 }
 
 /**
- * Holds what was swept from deposit addresses against what came in there, once deposits are read up to the blocks of the
- * sweeps. What a contract pays while it runs is in no transaction and no log, so that reading does not find it, and a sweep takes it
- * along: it is recorded as UNATTRIBUTED for an operator, and never becomes the platform's silently. Gives what it
- * recorded. Asks no node.
+ * Compares what was swept from deposit addresses with the deposits there, once deposits are read up to the blocks of the
+ * sweeps. A payment that a contract makes while it runs is the value of no transaction and in no log, so no scan finds it, but a
+ * sweep takes it along. It is recorded as UNATTRIBUTED for an operator, and never becomes the platform's silently. Gives the
+ * recorded amounts. Asks no node.
  */
 export async function auditSweeps(db: Database, network: CryptoNetwork): Promise<Unattributed[]> {
   const { rows } = await db.query<Place & { read: string }>(
@@ -41,7 +41,7 @@ export async function auditSweeps(db: Database, network: CryptoNetwork): Promise
   return found
 }
 
-/** The sweeps of an address up to a block, whose rows are locked: of two workers one audits them. */
+/** Audits the sweeps of an address up to a block. Their rows are locked, so that one worker audits them. */
 async function auditPlace(
   tx: Transaction,
   network: CryptoNetwork,
@@ -66,7 +66,7 @@ async function auditPlace(
   const last = new Map(sweeps.map((sweep) => [sweep.asset, sweep]))
   for (const [asset, { crypto_tx_hash, audit_block }] of last) {
     const place = { customer_id, network, address, asset }
-    // What came in behind the last sweep is still there.
+    // Deposits after the last sweep are still at the address.
     const amount = (await leftWith(tx, place, read)) - (await sumAtAddress(tx, place, audit_block))
     await recordUnattributed(tx, place, { amount, crypto_tx_hash })
     if (amount > 0n) found.push({ ...place, amount: formatAmount(amount, decimalsOf(asset)), crypto_tx_hash })
@@ -79,8 +79,8 @@ async function auditPlace(
 }
 
 /**
- * Does what may find or credit deposits that were missed, and takes them out of what is unattributed at their addresses on the
- * network. The next sweep of an address works it out anew.
+ * Does work that may find or credit missed deposits, and subtracts them from the unattributed amounts at their addresses on
+ * the network. The next sweep of an address computes its amount again.
  */
 export async function takingFromUnattributed<T>(
   db: Database,
@@ -100,8 +100,8 @@ export async function takingFromUnattributed<T>(
 }
 
 /**
- * What has left an address with its sweeps up to a block, in minor units: what they moved; of the native asset also what they
- * paid for gas, less what the hot wallet had sent for it. Sweeps whose blocks are not read yet are left out.
+ * The amount that has left an address with its sweeps up to a block, in minor units. For the native asset it includes the gas that
+ * they paid, less what the hot wallet sent for it. Sweeps whose blocks are not read yet are left out.
  */
 async function leftWith(
   tx: Transaction,

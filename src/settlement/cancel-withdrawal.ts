@@ -1,12 +1,13 @@
 import type { Database, Transaction } from '../db/database.ts'
 import type { SecondaryStatus } from '../contract/transfer-status.ts'
-import { findWithdrawal, holdWithdrawal, type HeldWithdrawal } from './hold-withdrawal.ts'
+import { findWithdrawal, holdWithdrawal } from './hold-withdrawal.ts'
+import type { HeldWithdrawal } from './outgoing-transfers.ts'
 import { record } from './record-steps.ts'
 
 /** Who cancels. */
 export type Canceller = 'client' | 'operator'
 
-/** What the record says of a cancelled withdrawal. The contract has no other secondary status that fits. */
+/** The secondary status of a cancelled withdrawal. The contract has none that fits better. */
 export const CANCELLED_BY: Record<Canceller, SecondaryStatus> = {
   client: { name: 'CUSTOMER_REJECTED', detail: 'the client cancelled it before it was signed' },
   operator: { name: 'CUSTOMER_REJECTED', detail: 'the operator cancelled it before it was signed' },
@@ -15,16 +16,16 @@ export const CANCELLED_BY: Record<Canceller, SecondaryStatus> = {
 export interface CancelledWithdrawal {
   customer_id: string
   transfer_id: string
-  /** False when it had been cancelled before: then nothing has changed now. */
+  /** False when it was cancelled before: then nothing changed. */
   changed: boolean
 }
 
-/** The withdrawal is signed, or has ended otherwise: it cannot be cancelled. */
+/** The withdrawal cannot be cancelled: it is signed, or has ended. */
 export class NotCancellable extends Error {
   readonly transfer_id: string
-  /** Of the transfer: PENDING where it is signed. */
+  /** The transfer's status; PENDING where the withdrawal is signed. */
   readonly status: string
-  /** What stands in the way, as a predicate: 'is COMPLETED'. */
+  /** The obstacle as a predicate: 'is COMPLETED'. */
   readonly why: string
 
   constructor(transfer_id: string, status: string, why = `is ${status}`) {
@@ -37,7 +38,7 @@ export class NotCancellable extends Error {
 }
 
 /**
- * Cancels a withdrawal for the operator, whosever it is. Throws as `cancelWithdrawal` does, and an Error when there is no
+ * Cancels a withdrawal of any customer for the operator. Throws as `cancelWithdrawal` does, and an Error when there is no
  * such withdrawal.
  */
 export async function cancelForOperator(db: Database, transferId: string): Promise<CancelledWithdrawal> {
@@ -45,10 +46,10 @@ export async function cancelForOperator(db: Database, transferId: string): Promi
 }
 
 /**
- * Cancels a PENDING withdrawal that is not signed: FAILED, its total back on the profile, its orchestration FAILED, in one
- * transaction. The row in `outgoing_transfers` decides against a worker that signs: each of the two holds it until its commit, so
- * a withdrawal is refunded or signed and never both. Cancelling it again changes nothing. The withdrawal must exist. Throws
- * NotCancellable, and the database's own error when a worker holds it for too long (`tookTooLong`).
+ * Cancels a PENDING withdrawal that is not signed, in one transaction: the transfer fails, its total goes back to the profile,
+ * and its orchestration fails. A worker that signs and a cancel both lock the row in `outgoing_transfers` until they commit, so
+ * a withdrawal is refunded or signed, and never both. Repeating it changes nothing. The withdrawal must exist. Throws
+ * NotCancellable, and the database's own error when a worker holds the lock for too long (`tookTooLong`).
  */
 export async function cancelWithdrawal(
   db: Database,
@@ -69,7 +70,7 @@ async function cancel(
     status === 'FAILED' && reasons.some(({ detail }) => secondary_status?.detail === detail)
   if (was_cancelled) return { customer_id, transfer_id, changed: false }
   if (status !== 'PENDING') throw new NotCancellable(transfer_id, status)
-  // The bytes of a transaction that pays several are kept elsewhere, by its hash.
+  // A transaction that pays several has its bytes in network_transactions: then only the hash is here.
   const { state, crypto_tx_hash, raw_transaction } = withdrawal
   if (state !== 'HELD' || crypto_tx_hash !== null || raw_transaction !== null)
     throw new NotCancellable(transfer_id, status, 'is signed: it may be paid already')

@@ -10,7 +10,7 @@ import { Holders, type Holder } from '../records/holders.ts'
 import type { Network, NetworkAdapter, Refusal, Withdrawal } from '../networks/network.ts'
 import type { WaitingCode, WaitingReason } from '../networks/waiting.ts'
 
-/** Whether a withdrawal may be signed now: it may, it waits for the reason given, or it is refused and refunded. */
+/** Whether a withdrawal may be signed now. DEFERRED: it waits. REFUSED: it fails and is refunded. */
 export type SigningDecision =
   | { outcome: 'SIGN' }
   | { outcome: 'DEFERRED'; reason: WaitingReason }
@@ -18,17 +18,16 @@ export type SigningDecision =
 
 type Claimed = Pick<Withdrawal, 'transfer_id' | 'asset' | 'amount'>
 
-/** A withdrawal as its transfer and its profile name whose money it takes. */
+/** A withdrawal with the profile, account and identity whose money it takes. */
 interface Held extends Holder {
   transfer_id: string
 }
 
 /**
- * Decides for each withdrawal whether it may be signed, in the transaction that keeps what is signed. What was true when
- * it was accepted is read again: freezes, the standing of its account, its profile's account and its identity, and in a
- * sandbox what has come in over a real network for its customer.
- * None of these refuses a withdrawal for good, because each can be taken back: it waits, and can be cancelled. Gives a
- * decision for each of `claimed`, by its transfer_id.
+ * Decides for each withdrawal whether it may be signed, in the transaction that keeps the signed bytes. It reads again
+ * conditions that were true when the withdrawal was accepted: freezes, the standing of its account, its profile's account
+ * and its identity, and in a sandbox the customer's deposits over a real network. None of these refuses a withdrawal for
+ * good, because each can be reversed: the withdrawal waits, and can be cancelled. Gives the decisions by transfer_id.
  */
 export async function checkBeforeSigning(
   tx: Transaction,
@@ -72,8 +71,8 @@ export async function checkBeforeSigning(
 }
 
 /**
- * Of the platform's own transfers: nothing is signed on a frozen network. That a send to cold storage leaves customers what
- * their withdrawals need is seen to by the adapter, which knows what the hot wallet has (`unsignedWithdrawals`).
+ * Decides about the platform's own transfers: nothing is signed on a frozen network. The adapter knows the hot wallet's balance, and
+ * so makes a send to cold storage leave enough for customers' withdrawals (`unsignedWithdrawals`).
  */
 async function checkTreasury(
   tx: Transaction,
@@ -117,7 +116,7 @@ const reasonOfFreeze = (freeze: Freeze): WaitingReason => ({ code: 'FROZEN', det
 const barred = (holders: Holders, withdrawal: Held) =>
   refusalOf('NOT_APPROVED', () => holders.requireMayWithdraw(withdrawal))
 
-/** The refusal that a new withdrawal of the same holder would be answered with, in its words. */
+/** The reason from a check that would refuse a new withdrawal; its detail is the refusal's. */
 function refusalOf(code: WaitingCode, check: () => void): WaitingReason | undefined {
   try {
     check()

@@ -25,19 +25,19 @@ import {
 
 type Crediting = Pick<Context, 'db' | 'ledger' | 'settings'>
 
-/** What a round on one network came to. */
+/** The result of a round on one network. */
 export interface DepositRound {
   credited: number
   /** There is more to read at once. */
   isBehind: boolean
-  /** Deposits that began to wait in this round, by why. Small ones are none of them. */
+  /** How many deposits began to wait in this round, by reason. Small deposits are not counted. */
   waiting: ReadonlyMap<WaitingReason, number>
 }
 
 /**
- * Credits what has come in at deposit addresses on the networks that can be read (API behaviour, Deposit addresses),
- * each network by itself: a node that hangs delays no other network. Gives how many deposits it credited. Throws what
- * failed, after all networks have ended.
+ * Credits payments to deposit addresses on the networks that can be read (API behaviour, Deposit addresses), each network
+ * by itself, so that a node that hangs delays no other network. Gives how many deposits it credited. Throws the failures
+ * after all networks have ended.
  */
 export async function creditDeposits(context: Crediting & Pick<Context, 'networks'>): Promise<number> {
   const rounds = await Promise.allSettled(
@@ -56,9 +56,9 @@ export const readable = (networks: Context['networks']): [CryptoNetwork, Network
   )
 
 /**
- * Reads one network on from its cursor, and credits what it found and what has waited. What was found is recorded with the
- * cursor; one deposit that cannot be credited waits in its record, and holds up neither the others nor the
- * cursor. An output or log is credited once, which the database guarantees. Throws when the node does not answer.
+ * Scans one network from its cursor, and credits the deposits that it found and those that waited. New deposits are
+ * recorded in the transaction that moves the cursor. A deposit that cannot be credited waits, and delays neither the others
+ * nor the cursor. The database guarantees that an output or log is credited once. Throws when the node does not answer.
  */
 export async function creditDepositsOn(
   context: Crediting,
@@ -77,18 +77,18 @@ export async function creditDepositsOn(
 
 // ---------------------------------------------------------------------------------------------- reading
 
-/** A worker that reads a network has it for so long; another one looks again then. */
+/** For how long a worker leases a network that it reads. */
 const LEASE_SECONDS = 30
 
-/** Reads a network on from its cursor, unless another worker does. Gives whether there is more to read at once. */
+/** Scans a network from its cursor, unless another worker does. Gives whether there is more to read at once. */
 async function readOn(db: Database, network: CryptoNetwork, adapter: NetworkAdapter): Promise<boolean> {
   if (adapter.scanDeposits === undefined) return false
   const lease = await takeLease(db, network)
   if (lease === undefined) return false
   try {
-    // No transaction is open meanwhile: nodes may take long, and connections are few.
+    // With no transaction open, because nodes may take long and connections are few.
     const scan = await adapter.scanDeposits(lease.cursor)
-    // Before the cursor moves on: what is taken back is said once.
+    // Before the cursor moves, because the network reports a removed deposit once.
     if (scan.removed !== undefined) await takeBack(db, network, scan.removed)
     await transaction(db, async (tx) => {
       const { rowCount } = await tx.query(
@@ -101,7 +101,7 @@ async function readOn(db: Database, network: CryptoNetwork, adapter: NetworkAdap
           where c.cursor = $3`,
         [network, scan.cursor, lease.cursor],
       )
-      // Another worker was faster, and has recorded all of it.
+      // Another worker was faster, and has recorded these deposits.
       if (rowCount === 0) return
       await recordIncoming(tx, network, scan.found)
       await scan.keep?.(tx)
@@ -114,12 +114,12 @@ async function readOn(db: Database, network: CryptoNetwork, adapter: NetworkAdap
   }
 }
 
-/** So many cursors before the current one are kept. */
+/** How many earlier cursors are kept. */
 const EARLIER_MAX = 64
 
 /**
- * Takes a network for reading; undefined while another worker has it. A lease that ends later than one could is of a clock
- * that was set back since, and holds nobody up.
+ * Leases a network for reading; undefined while another worker has the lease. A lease that ends later than a new one would
+ * shows that the clock was set back, and is ignored.
  */
 async function takeLease(
   db: Database,
@@ -145,7 +145,7 @@ const PAGE = 200
 /** Most such pages in one round. */
 const PAGES_MAX = 50
 
-/** Credits what waits and is due. Gives how many it credited. */
+/** Credits the waiting deposits that are due. Gives how many it credited. */
 async function creditWaiting(
   context: Crediting,
   network: CryptoNetwork,
@@ -184,7 +184,7 @@ async function creditSome(
       return { incoming, reason: 'BELOW_MINIMUM', detail }
     }),
   ]
-  // Together, so that the ledger posts those of a customer in one transaction.
+  // At once, so that the ledger posts the deposits of a customer in one transaction.
   await Promise.all(
     cleared.map(async (incoming) => {
       try {
@@ -211,7 +211,7 @@ interface Waiting {
   detail: string
 }
 
-/** Holds deposits against more than the answer that found them. Where two nodes disagree, payouts over the network stop. */
+/** Verifies found deposits against their receipts and a second node. Where two nodes disagree, payouts over the network stop. */
 async function verified(
   db: Database,
   network: CryptoNetwork,
@@ -219,7 +219,7 @@ async function verified(
   due: IncomingTransfer[],
 ): Promise<{ agreed: IncomingTransfer[]; doubted: Waiting[] }> {
   if (adapter.verifyDeposits === undefined) return { agreed: due, doubted: [] }
-  // What a simulation of the network left has no block, and no node can tell of it.
+  // A deposit from a time when the network was simulated has no block, and no node knows it.
   const onChain = due.filter(({ block_number }) => block_number !== null)
   const verdicts = await adapter.verifyDeposits(onChain.map(foundDepositOf))
   const agreed = due.filter(({ block_number }) => block_number === null)
@@ -239,7 +239,7 @@ async function verified(
   return { agreed, doubted }
 }
 
-/** Whose an address is. It is nobody's to decide where two records say different things. */
+/** The owner of an address. Throws an Error where two records name different profiles. */
 function theOwner(owners: Owner[] | undefined): Owner {
   const [owner, ...others] = owners ?? []
   if (owner === undefined) throw new Error('its deposit address is not there any more')

@@ -12,14 +12,13 @@ import {
 } from './incoming-transfers.ts'
 
 /**
- * What becomes of deposits when a chain takes back blocks deeper than `confirmations`: payouts over the network stop, the
- * credited deposits that are gone are listed and their profiles frozen, and reading stops until an operator says
- * `bursar deposits resume`.
+ * Handles a chain that takes back blocks deeper than `confirmations`: payouts over the network stop, credited deposits
+ * that are gone are listed and their profiles frozen, and reading stops until an operator runs `bursar deposits resume`.
  */
 
-/** Deposits that are held against the chain together. */
+/** Deposits that are compared with the chain together. */
 const PAGE = 200
-/** Most such pages: reading is stopped meanwhile, and what is older than this many deposits is for an operator. */
+/** Most such pages. Reading is stopped meanwhile, and an operator must look at older deposits. */
 const PAGES_MAX = 500
 
 /** Whether reading a network has stopped for a reorganisation. */
@@ -32,9 +31,9 @@ export async function isReorganised(db: Queryable, network: CryptoNetwork): Prom
 }
 
 /**
- * Stops a network whose chain took back blocks that were read, and finds the deposits that were in them. The network is
- * frozen first, so that nothing is paid while they are looked for; a crash in between is made up for, because reading
- * stays stopped and the next look begins anew with `lookForGone`.
+ * Stops a network whose chain took back blocks that were read, and finds the deposits in them. The network is frozen
+ * first, so that nothing is paid during the search. After a crash in between, reading stays stopped, and
+ * `resumeAfterReorganisation` repeats the search.
  */
 export async function stopForReorganisation(
   db: Database,
@@ -47,14 +46,14 @@ export async function stopForReorganisation(
 }
 
 /**
- * Holds the recorded deposits against the chain, newest first, down to a block that is still there: all before it are.
- * A deposit that is gone is marked; its profile is frozen unless the transaction is deep in the chain again.
+ * Compares the recorded deposits with the chain, newest first, down to a block that is still there: all older blocks are, too.
+ * A deposit that is gone is marked; its profile is frozen unless the transaction is confirmed in another block.
  */
 async function lookForGone(db: Database, network: CryptoNetwork, adapter: NetworkAdapter): Promise<void> {
   let below: bigint | null = null
   for (let page = 1; page <= PAGES_MAX && adapter.checkCredited !== undefined; page++) {
     const newest: InBlock[] = await selectNewest(db, network, below, PAGE)
-    // A block that the page ends in is looked at as a whole, unless it fills the page by itself.
+    // The page's last block is left for the next page, so that it is compared as a whole, unless it fills this page.
     const last = newest.at(-1)?.block_number
     const isWhole = newest.length < PAGE || newest[0]!.block_number === last
     const some = isWhole ? newest : newest.filter(({ block_number }) => block_number !== last)
@@ -71,7 +70,7 @@ async function lookForGone(db: Database, network: CryptoNetwork, adapter: Networ
   }
 }
 
-/** Where a network says itself which deposits it took back: the same for those, if any was credited. */
+/** Does the same for deposits that a network itself reports as removed, if any of them was credited. */
 export async function takeBack(
   db: Database,
   network: CryptoNetwork,
@@ -109,10 +108,10 @@ async function take(db: Database, incoming: InBlock, isGone: boolean): Promise<v
 }
 
 /**
- * Goes on with a network after a reorganisation: reading begins behind the newest block that was read and is still in the
- * chain, or behind `fromBlock`, and payouts go on unless another freeze stops them. The deposits that are gone stay
- * listed, and their profiles frozen. Gives the cursor that reading goes on from, null where the network has none of its
- * own. Throws an Error when the network is not stopped, or none of the blocks that are kept is in the chain.
+ * Resumes a network after a reorganisation: reading continues after the newest block that was read and is still in the chain,
+ * or at `fromBlock`, and payouts continue unless another freeze stops them. The deposits that are gone stay listed, and
+ * their profiles frozen. Gives the cursor to read from, null where the network finds it itself. Throws an Error when the
+ * network is not stopped, or none of the kept cursors is in the chain.
  */
 export async function resumeAfterReorganisation(
   db: Database,
@@ -122,7 +121,7 @@ export async function resumeAfterReorganisation(
 ): Promise<string | null> {
   if (!(await isReorganised(db, network)))
     throw new Error(`${network} is not stopped for a reorganisation: there is nothing to resume`)
-  // What the worker did not come to, if it died in between.
+  // In case the worker died during the search.
   await lookForGone(db, network, adapter)
   const cursor = await cursorToResume(db, network, adapter, fromBlock)
   await transaction(db, async (tx) => {
@@ -137,7 +136,7 @@ export async function resumeAfterReorganisation(
   return cursor
 }
 
-/** Sweeps may have been taken back, too: what lies at addresses that were swept lately is read anew, and swept again. */
+/** Sweeps may have been taken back, too: balances of addresses that were swept lately are read again, and swept again. */
 async function readBalancesAgain(tx: Transaction, network: CryptoNetwork): Promise<void> {
   await tx.query(
     `

@@ -6,8 +6,8 @@ import { compatibleNetworks } from '../records/deposit-address.ts'
 import type { FoundDeposit } from '../networks/network.ts'
 
 /**
- * Every statement on `incoming_transfers`: what has come in at deposit addresses. A row is recorded with the cursor
- * that read it, and credited after that; until then it waits, with the reason if there is one.
+ * Every statement on `incoming_transfers`, the payments to deposit addresses. A row is inserted in the transaction that moves the
+ * cursor past it, and credited afterwards; until then it waits, with the reason if there is one.
  */
 
 /** Why a deposit is not credited. FAILED: crediting it failed, for the cause that `detail` names. */
@@ -29,7 +29,7 @@ export interface IncomingTransfer {
   attempts: number
 }
 
-/** What decides who is credited: the deposit address, with its profile. */
+/** The deposit address, with the profile that is credited. */
 export interface Owner {
   id: string
   customer_id: string
@@ -40,17 +40,16 @@ export interface Owner {
   conversion_target_asset: 'NO_CONVERSION' | 'USD'
 }
 
-/** What is recorded of the deposits: how many are new, and how many that were gone are in the chain again. */
+/** How many deposits are new, and how many that were gone are in the chain again. */
 export interface Recorded {
   found: number
   returned: number
 }
 
 /**
- * Records what has come in at addresses that were given out; anything else is passed over, because anybody may send
- * anything to anywhere. What was recorded before stays as it is, unless the chain had taken it back: it is CREDITED
- * again then, under its old index or a new one (logs are counted through their block, and a block that is made anew
- * counts otherwise).
+ * Records payments to addresses that were given out, and skips all others, because anybody may send anything anywhere. A
+ * payment that was recorded before stays as it is, unless the chain had taken it back: then it is CREDITED again, under
+ * its old index or a new one. A log's index counts through its block, and differs when the transaction moves to another block.
  */
 export async function recordIncoming(
   tx: Transaction,
@@ -134,7 +133,7 @@ async function selectReorganised(
   return rows
 }
 
-/** Its transaction is in the chain again. Under another index, a second row keeps that from being credited, too. */
+/** Marks a deposit whose transaction is in the chain again. Under a new index, a second row prevents a second credit. */
 async function restore(tx: Transaction, gone: Reorganised, arrival: FoundDeposit): Promise<void> {
   const { customer_id, network, crypto_tx_hash, crypto_tx_index, transfer_id } = gone
   const block = [arrival.block?.number.toString() ?? null, arrival.block?.hash ?? null]
@@ -159,7 +158,7 @@ async function restore(tx: Transaction, gone: Reorganised, arrival: FoundDeposit
   )
 }
 
-/** The deposit addresses of these on a network, oldest first: more than one only where a record was tampered with. */
+/** The owners of these addresses on a network, oldest first; an address has several only where a record was tampered with. */
 export async function selectOwners(
   db: Queryable,
   network: CryptoNetwork,
@@ -182,7 +181,7 @@ export async function selectOwners(
 const COLUMNS = `customer_id, network, crypto_tx_hash, crypto_tx_index, address, asset, amount, block_number,
   block_hash, cleared, attempts`
 
-/** What waits on a network and is due; all of it, where the clock was set back behind its time. */
+/** The waiting deposits of a network that are due, or whose due time is so far off that the clock must have been set back. */
 export async function selectDue(
   db: Queryable,
   network: CryptoNetwork,
@@ -201,17 +200,17 @@ export async function selectDue(
   return rows
 }
 
-/** A deposit that could not be credited is tried again after a second, two, four, and so on up to this. */
+/** The longest pause before a deposit is tried again: pauses double, beginning with a second. */
 const RETRY_SECONDS_MAX = 3_600
 
-/** Notes why deposits are not credited, and when the worker tries again. */
+/** Records why deposits are not credited, and when the worker tries again. */
 export async function keepWaiting(
   db: Queryable,
   waiting: readonly { incoming: IncomingTransfer; reason: WaitingReason; detail: string }[],
 ): Promise<void> {
   const now = await readClock(db)
   for (const { incoming, reason, detail } of waiting) {
-    // Small deposits are looked at when another comes; by themselves only because the minimum may have changed.
+    // Small deposits are looked at when another one arrives; at other times only because the minimum may have changed.
     const seconds = reason === 'BELOW_MINIMUM' ? RETRY_SECONDS_MAX : 2 ** Math.min(incoming.attempts, 12)
     await db.query(
       `
@@ -227,7 +226,7 @@ const keyOf = ({ customer_id, network, crypto_tx_hash, crypto_tx_index }: Incomi
   ...[customer_id, network, crypto_tx_hash, crypto_tx_index],
 ]
 
-/** Says which CRYPTO_DEPOSIT credits each. */
+/** Records the CRYPTO_DEPOSIT that credits each deposit. */
 export async function markCredited(
   db: Queryable,
   credited: readonly { incoming: IncomingTransfer; transfer_id: string }[],
@@ -252,8 +251,8 @@ export async function markCredited(
 }
 
 /**
- * Holds the deposits at each address and asset against the minimum: where these and the small ones that wait there come
- * to it together, all of them are cleared, for good. Gives those that may be credited and those that are below it.
+ * Compares the deposits at each address and asset with the minimum. Where they reach it together with the small deposits that
+ * wait there, all of them are cleared, for good. Gives the deposits that may be credited, and those below the minimum.
  */
 export async function clearMinimum(
   db: Database,
@@ -277,7 +276,7 @@ export async function clearMinimum(
   return { cleared, below }
 }
 
-/** Clears what waits at one address of one asset; undefined when it is less than the minimum. */
+/** Clears the waiting deposits of one asset at one address; undefined when they are less than the minimum. */
 async function clearPlace(
   tx: Transaction,
   some: readonly IncomingTransfer[],
@@ -322,7 +321,7 @@ const idOf = ({ crypto_tx_hash, crypto_tx_index }: IncomingTransfer) => `${crypt
 /** A recorded deposit that a reorganisation may concern. */
 export type InBlock = IncomingTransfer & { state: 'WAITING' | 'CREDITED'; transfer_id: string | null }
 
-/** What was found in blocks below a number, newest block first. */
+/** Deposits in blocks below a number, newest block first. */
 export async function selectNewest(
   db: Queryable,
   network: CryptoNetwork,
@@ -359,7 +358,7 @@ export async function selectCredited(
   return rows
 }
 
-/** Says of a credited deposit that the chain took its block back. */
+/** Marks a credited deposit whose block the chain took back. */
 export async function markReorganised(
   db: Queryable,
   incoming: IncomingTransfer,
@@ -373,7 +372,7 @@ export async function markReorganised(
   )
 }
 
-/** Forgets what was found in a block that is gone and was not credited: it is found again where it is now. */
+/** Deletes an uncredited deposit whose block is gone: the next scan finds it in its new block. */
 export async function forget(db: Queryable, incoming: IncomingTransfer): Promise<void> {
   await db.query(
     `
@@ -383,7 +382,7 @@ export async function forget(db: Queryable, incoming: IncomingTransfer): Promise
   )
 }
 
-/** A recorded deposit as a network's adapter knows it. */
+/** A recorded deposit as adapters take it. */
 export const foundDepositOf = (incoming: IncomingTransfer): FoundDeposit => ({
   address: incoming.address,
   asset: incoming.asset,
@@ -395,7 +394,7 @@ export const foundDepositOf = (incoming: IncomingTransfer): FoundDeposit => ({
   }),
 })
 
-// ---------------------------------------------------------------------------------------------- swept and not found
+// ---------------------------------------------------------------------------------------------- unattributed sweeps
 
 /** An asset at a deposit address. */
 export interface AtAddress {
@@ -406,8 +405,8 @@ export interface AtAddress {
 }
 
 /**
- * What is recorded to have come in there as deposits, in minor units: credited or waiting, up to a block, if one is given. One
- * deposit may have two rows, where a reorganisation gave it another index.
+ * The sum of recorded deposits there, in minor units: credited or waiting, up to a block if one is given. A deposit
+ * whose index a reorganisation changed has two rows, and counts once.
  */
 export async function sumAtAddress(db: Queryable, place: AtAddress, block: string | null): Promise<bigint> {
   const { rows } = await db.query<{ sum: string }>(
@@ -424,7 +423,7 @@ export async function sumAtAddress(db: Queryable, place: AtAddress, block: strin
   return parseStoredAmount(rows[0]!.sum, decimalsOf(place.asset))
 }
 
-/** The places on a network where something was swept and no deposit was found for it. */
+/** The addresses and assets on a network with a swept amount that no deposit was found for. */
 export async function selectUnattributed(
   db: Queryable,
   network: CryptoNetwork,
@@ -440,8 +439,8 @@ export async function selectUnattributed(
 }
 
 /**
- * Says how much was swept from an address by this transaction, at last, and no deposit was found for: in the place of what was said
- * before. Nothing, where it is 0.
+ * Records the amount that was swept from an address without a deposit, with the transaction that swept last. It overwrites
+ * the amount of before; 0 deletes it.
  */
 export async function recordUnattributed(
   tx: Transaction,
@@ -498,20 +497,20 @@ export async function recordSaid(
 
 // ---------------------------------------------------------------------------------------------- for operators
 
-/** A deposit that is not credited, or was credited and is gone; or what was swept and no deposit was found for. */
+/** A deposit that is not credited, or was credited and is gone; or a swept amount without a deposit. */
 export interface ListedDeposit extends Pick<
   IncomingTransfer,
   'customer_id' | 'network' | 'crypto_tx_hash' | 'crypto_tx_index' | 'address' | 'asset' | 'amount'
 > {
   state: 'WAITING' | 'REORGANISED' | 'UNATTRIBUTED'
-  /** Null: it is about to be credited. */
+  /** Null when it is about to be credited. */
   reason: WaitingReason | null
   detail: string | null
   transfer_id: string | null
   found_at: string
 }
 
-/** What is not credited, or is gone, oldest first; of one network, where it is named. */
+/** Deposits that are not credited, or are gone, oldest first; of one network if it is given. */
 export async function selectUncredited(
   db: Queryable,
   network: CryptoNetwork | null,

@@ -5,11 +5,12 @@ import type { FiatAccount } from '../records/fiat-account.ts'
 import { signOnlyAccepted, type WithdrawalMacs } from '../movements/withdrawal-macs.ts'
 import { readOrder, wiresTakenBy, type WireOrder } from '../networks/manual-wires.ts'
 import type { WaitingCode } from '../networks/waiting.ts'
-import { findWithdrawal, holdWithdrawal, type HeldWithdrawal } from './hold-withdrawal.ts'
+import { reviewAndSign } from './ask-network.ts'
+import { findWithdrawal, holdWithdrawal } from './hold-withdrawal.ts'
+import { selectKept, type HeldWithdrawal } from './outgoing-transfers.ts'
 import { record } from './record-steps.ts'
-import { reviewedAndSigned } from './settle-withdrawals.ts'
 
-/** Wires that a person sends: what waits, who takes it, and what became of it (docs/guides/live-without-a-bank-interface.md). */
+/** Wires that operators send by hand: list, take, mark as sent or failed (docs/guides/live-without-a-bank-interface.md). */
 
 /** Most wires that are listed. */
 export const WIRES_MAX = 1_000
@@ -21,12 +22,12 @@ export interface OpenWire {
   profile_id: string
   amount: string
   asset: string
-  /** READY: an operator may take it. WAITING: something stands in the way, or the worker has not looked at it yet. */
+  /** READY: an operator may take it. WAITING: it may not be sent now, or the worker has not checked it yet. */
   state: 'READY' | 'WAITING' | 'TAKEN'
   /** Why it waits, or who has taken it. */
   detail: string | null
   payee: string
-  /** Its last four characters: the whole of it is shown to the operator who takes the wire. */
+  /** The last four characters; the operator who takes the wire sees the whole number. */
   account_number: string
   created_at: string
 }
@@ -73,7 +74,7 @@ export async function listOpenWires(db: Queryable): Promise<OpenWire[]> {
   })
 }
 
-/** Whose bank account it is. */
+/** The name of the bank account's owner. */
 export function ownerName(owner: Record<string, unknown>): string {
   const { person_details, institution_details } = owner as FiatAccount['fiat_account_owner']
   return (
@@ -83,9 +84,9 @@ export function ownerName(owner: Record<string, unknown>): string {
 }
 
 /**
- * Takes a wire, so that one operator sends it: what is given is to be typed into the bank. From here on it cannot be
- * cancelled. It is checked as every withdrawal is before it is signed: freezes, the standing of its customer, its MAC.
- * Throws an Error when it is taken already, by whomever, when it has ended, and with the reason where it may not be sent now.
+ * Takes a wire, so that one operator sends it. Gives the order that the operator types into the bank. From then on the wire
+ * cannot be cancelled. The checks before signing apply: freezes, the standing of the customer, the MAC. Throws an Error
+ * when an operator has taken the wire already, when it has ended, and with the reason where it may not be sent now.
  */
 export async function takeWire(
   db: Database,
@@ -104,7 +105,7 @@ export async function takeWire(
     assert(status === 'PENDING' && wire.state === 'HELD', 'an open wire is held until an operator takes it')
     const adapter = signOnlyAccepted(wiresTakenBy(operator), macs)
     const claimed = { ...wire, state: 'HELD' as const, replaced: [], age_ms: 0 }
-    const [step] = await reviewedAndSigned(tx, 'WIRE', [claimed], adapter)
+    const [step] = await reviewAndSign(tx, 'WIRE', [claimed], adapter)
     const taken = readOrder(step!.signed?.raw_transaction ?? null)
     if (taken === undefined)
       throw new Error(`wire ${transferId} may not be sent: ${step!.waitingReason?.detail}`)
@@ -116,11 +117,8 @@ export async function takeWire(
 /** The order of a wire that an operator has taken. Throws an Error where none has. */
 export async function readTakenWire(db: Database, transferId: string): Promise<WireOrder> {
   const { customer_id, transfer_id } = await findWithdrawal(db, transferId)
-  const { rows } = await db.query<{ raw_transaction: Buffer | null }>(
-    'select raw_transaction from outgoing_transfers where customer_id = $1 and transfer_id = $2',
-    [customer_id, transfer_id],
-  )
-  const order = readOrder(rows[0]?.raw_transaction ?? null)
+  const [kept] = await selectKept(db, [customer_id, transfer_id], 'WIRE')
+  const order = readOrder(kept?.raw_transaction ?? null)
   if (order === undefined) throw new Error(`nobody has taken wire ${transferId}: bursar wire take`)
   return order
 }
@@ -130,17 +128,17 @@ export interface EndedWire {
   customer_id: string
   transfer_id: string
   status: 'COMPLETED' | 'FAILED'
-  /** Of a wire that was sent. */
+  /** Of a wire that was sent: the bank's reference. */
   bank_reference?: string
-  /** Of a wire that was not: why. */
+  /** Of a wire that failed: the operator's reason. */
   reason?: string
-  /** False when that had been said before: then nothing has changed now. */
+  /** False when the same was recorded before: then nothing changed. */
   changed: boolean
 }
 
 /**
- * Completes a wire that an operator has taken and sent. Saying it again with the same reference changes nothing. Throws an
- * Error when nobody has taken it, when it ended otherwise, and for a reference that is another wire's.
+ * Completes a wire that an operator has taken and sent. Repeating it with the same reference changes nothing. Throws an
+ * Error when nobody has taken the wire, when it ended in another way, and for the reference of another wire.
  */
 export async function markWireSent(
   db: Database,
@@ -168,7 +166,7 @@ export async function markWireSent(
     await record(tx, customer_id, [{ withdrawal: wire, state: 'DONE', transfer: { status: 'COMPLETED' } }])
     return { ...ended, changed: true }
   }).catch((error: unknown) => {
-    // Another operator was first with it, for another wire.
+    // Another operator has just recorded the reference for another wire.
     if (violatedConstraint(error) === 'bank_wires_pkey') throw referenceTaken(bank_reference)
     throw error
   })
@@ -180,8 +178,8 @@ const referenceTaken = (reference: string, transferId?: string) =>
   )
 
 /**
- * Fails and refunds a wire that an operator has taken and that was not paid: in whole, since the bank kept it. The client
- * reads the reason. Saying it again changes nothing. Throws an Error when nobody has taken it, and when it was sent.
+ * Fails a wire that an operator has taken and that the bank did not pay, and refunds it in full. The client reads the
+ * reason. Repeating it changes nothing. Throws an Error when nobody has taken the wire, and when it was sent.
  */
 export async function markWireFailed(
   db: Database,
@@ -214,7 +212,7 @@ export async function markWireFailed(
   })
 }
 
-/** Why an operator failed it, if one did. */
+/** The reason of the operator who failed the wire; undefined where none did. */
 async function failureOf(
   tx: Transaction,
   { customer_id, transfer_id, status }: HeldWithdrawal,
@@ -255,7 +253,7 @@ function requireTaken({ transfer_id, raw_transaction }: HeldWithdrawal): WireOrd
   )
 }
 
-/** Figures about wires that have not ended, for `bursar doctor`. */
+/** Counts of the wires that have not ended, for `bursar doctor`. */
 export async function summariseOpenWires(
   db: Queryable,
 ): Promise<{ ready: number; taken: number; oldest_seconds: number }> {

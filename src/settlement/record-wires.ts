@@ -19,18 +19,18 @@ import type { Transfer } from '../ledger/transfer.ts'
 import { readTransfer } from '../ledger/transfer.ts'
 import { findWithdrawal } from './hold-withdrawal.ts'
 
-/** Wires that came in, as an operator reads them from the bank's statement. */
+/** Incoming wires that operators record from the bank's statement. */
 
 type Recording = Pick<Context, 'db' | 'ledger'>
 
-/** A wire that came in, and the transfer that credits it. */
+/** An incoming wire, and the transfer that credits it. */
 export interface RecordedWire {
   transfer: Transfer
-  /** False when it had been recorded before: then nothing has changed now. */
+  /** False when it was recorded before: then nothing changed. */
   changed: boolean
 }
 
-/** What an operator reads from the bank's statement. */
+/** An incoming wire as the bank's statement has it. */
 export interface SaidWire {
   /** A decimal string, as the bank writes it. */
   amount: string
@@ -41,9 +41,9 @@ export interface SaidWire {
 
 /**
  * Credits a wire to the profile whose deposit instructions own the memo, as Initiate Sandbox Fiat Deposit does (API
- * behaviour, Sandbox): it starts the orchestration that waits for it. The bank's reference lets it be credited once.
- * Throws an Error that names the argument that is wrong: an unknown memo, an amount that is none, a reference that is
- * recorded with another amount or memo.
+ * behaviour, Sandbox): it starts the orchestration that waits for it. A bank reference is credited once.
+ * Throws an Error that names the wrong argument: an unknown memo, an invalid amount, a reference that was recorded with
+ * another amount or memo.
  */
 export async function recordWireDeposit(
   { db, ledger }: Recording,
@@ -66,7 +66,7 @@ export async function recordWireDeposit(
 }
 
 /**
- * Credits a wire that was sent and came back, in USD, to the profile that it was paid from, once. The withdrawal stays
+ * Credits a wire that the payee's bank returned, in USD, to the profile that it was paid from, once. The withdrawal stays
  * COMPLETED, because it was sent, and no orchestration starts, which could send it again. Less may come back than was
  * sent. Throws an Error where the withdrawal was not sent by wire, came back already, or was for less.
  */
@@ -142,7 +142,7 @@ async function recordOnce(
         { cause: error },
       )
     if (constraint !== 'bank_wires_pkey') throw error
-    // Another operator was first.
+    // Another operator has just recorded it.
     return recordedBefore(db, customerId, said, (await findBankWire(db, { ...said, asset: WIRE_ASSET }))!)
   }
 }
@@ -167,7 +167,7 @@ async function recordedBefore(
   return { transfer: await readTransfer(db, customerId, transfer_id), changed: false }
 }
 
-/** In cents. Throws an Error for a text that is no amount of a wire. */
+/** The amount in cents. Throws an Error for an amount that no wire can have. */
 function minorOf(amount: string): bigint {
   const decimals = decimalsOf(WIRE_ASSET)
   const minor = parseAmount(amount, decimals)
@@ -184,10 +184,10 @@ interface PlaceOfMemo extends DepositPlace {
   memo_id: string
 }
 
-/** Most digits and letters of a memo, as banks print it, with spaces and dashes between. */
+/** Most characters of a memo as banks print it, without spaces and dashes. */
 const MEMO_LENGTH_MAX = 100
 
-/** Whose memo it is, in whatever way the bank prints it. */
+/** The deposit instructions with this memo, with or without the spaces and dashes that banks print. */
 async function placeOf(db: Queryable, memo: string): Promise<PlaceOfMemo> {
   const memo_id = memo.replace(/[\s-]+/g, '').toUpperCase()
   const { rows } =

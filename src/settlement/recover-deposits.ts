@@ -12,12 +12,12 @@ import { takingFromUnattributed } from './audit-sweeps.ts'
 import { creditDepositsOn, creditedAs } from './credit-deposits.ts'
 import { recordIncoming, recordSaid, selectOwners } from './incoming-transfers.ts'
 
-/** What an operator does about deposits that were missed. */
+/** Commands for deposits that were missed. */
 
 /** Blocks that are read and recorded together. */
 const BLOCKS = 100n
 
-/** What a rescan found that was not recorded before, and how many deposits the network was credited with in the end. */
+/** How many deposits a rescan found that were not recorded before, and how many were credited then. */
 export interface Rescan {
   network: CryptoNetwork
   found: number
@@ -25,8 +25,8 @@ export interface Rescan {
 }
 
 /**
- * Reads blocks again, and credits what was missed in them. What was recorded before is not credited again. Throws an
- * Error when the network cannot be read, or the last of the blocks is not deep enough.
+ * Reads blocks again, and credits the deposits that were missed in them. A recorded deposit is not credited again. Throws an
+ * Error when the network cannot be read, or the last of the blocks is not confirmed.
  */
 export async function rescanDeposits(
   context: Pick<Context, 'db' | 'ledger' | 'settings'>,
@@ -50,7 +50,7 @@ export async function rescanDeposits(
   })
 }
 
-/** A deposit that an operator has looked up, because no read can find it. */
+/** A deposit that an operator has looked up, because no scan can find it. */
 export interface SaidDeposit {
   crypto_tx_hash: string
   address: string
@@ -60,9 +60,9 @@ export interface SaidDeposit {
 }
 
 /**
- * Credits a deposit that a contract made while it ran, as many smart wallets and exchanges pay: it is in no transaction and no
- * log. The node must agree that the address holds so much more since that block. Recorded as CRYPTO_DEPOSIT under an
- * index of its own, so that saying it twice credits it once. Throws an Error that says why it is not credited.
+ * Credits a deposit that a contract made while it ran, as many smart wallets and exchanges pay: it is the value of no
+ * transaction and in no log. The node must confirm that the address holds that much more since the block. It is recorded as
+ * CRYPTO_DEPOSIT under an index of its own, so that repeating it credits it once. Throws an Error with the reason otherwise.
  */
 export async function creditSaidDeposit(
   { db, ledger, settings }: Pick<Context, 'db' | 'ledger' | 'settings'>,
@@ -71,7 +71,7 @@ export async function creditSaidDeposit(
   said: SaidDeposit,
 ): Promise<Transfer> {
   if (adapter.requireReceived === undefined)
-    throw new Error(`${network} has no deposits that reading cannot find: use bursar deposits rescan`)
+    throw new Error(`${network} has no deposits that a scan cannot find: use bursar deposits rescan`)
   const { asset, amount, crypto_tx_hash } = said
   const known = findAsset(asset)
   const minor = known && parseAmount(amount, known.decimals)
@@ -91,7 +91,7 @@ export async function creditSaidDeposit(
        and crypto_tx_index <> $6 and state <> 'UNATTRIBUTED'`,
     [owner.customer_id, network, crypto_tx_hash, address, asset, crypto_tx_index],
   )
-  if (rowCount! > 0) throw new Error(`${crypto_tx_hash} was found by reading: it is credited by itself`)
+  if (rowCount! > 0) throw new Error(`${crypto_tx_hash} was found by a scan: it is credited by itself`)
   await adapter.requireReceived(owner.customer_id, {
     address,
     asset,
@@ -132,7 +132,7 @@ export async function creditSaidDeposit(
   } catch (error) {
     if (violatedConstraint(error) !== 'transfers_arrival') throw error
   }
-  // This process may have ended between the credit and its record.
+  // An earlier call may have died between the credit and its record.
   await record(await creditedAs(db, customer_id, { network, crypto_tx_hash, crypto_tx_index }))
   throw new Error(`${crypto_tx_hash} was credited to ${address} in ${asset} before`)
 }

@@ -3,6 +3,7 @@ import type { Database, Queryable } from '../db/database.ts'
 import { OWNERS, PAYOUT_TYPES } from '../records/treasury.ts'
 import type { EndedTransaction, Network, Networks } from '../networks/network.ts'
 import { isSimulated } from '../networks/simulated/adapter.ts'
+import { selectKept } from './outgoing-transfers.ts'
 
 /** A completed withdrawal whose transaction was broadcast again. */
 export interface ResentWithdrawal {
@@ -21,9 +22,9 @@ interface Found {
 }
 
 /**
- * Broadcasts the kept bytes of a COMPLETED withdrawal again, because its chain has taken its transaction back: these bytes
- * and no others, so that it is paid once whatever happens. Nothing in the database changes. Throws an Error when there is no
- * such withdrawal, it is not completed, its bytes are not kept or are a simulation's, or the chain has it after all.
+ * Broadcasts the kept bytes of a COMPLETED withdrawal again, after its chain has taken its transaction back. Only these
+ * bytes are sent, so that the withdrawal is paid once at most. Nothing in the database changes. Throws an Error when there is no
+ * such withdrawal, it is not completed, its bytes are not kept or are a simulation's, or the chain still has it.
  */
 export async function resendWithdrawal(
   db: Database,
@@ -36,7 +37,7 @@ export async function resendWithdrawal(
   if (status === 'FAILED')
     throw new Error(`withdrawal ${transferId} is FAILED and was refunded: sending it again might pay it, too`)
   if (status !== 'COMPLETED')
-    throw new Error(`withdrawal ${transferId} is ${status}: the worker broadcasts it until it is made`)
+    throw new Error(`withdrawal ${transferId} is ${status}: the worker broadcasts it until it is mined`)
   const ended = await keptOf(db, customer_id, transferId, network, crypto_tx_hash)
   if (ended === undefined)
     throw new Error(`the bytes of transaction ${String(crypto_tx_hash)} are not kept here`)
@@ -55,7 +56,7 @@ export async function resendWithdrawal(
 }
 
 async function find(db: Queryable, transferId: string): Promise<Found> {
-  // Transfers are found by their customer; nobody says here whose it is.
+  // Transfers are found by their customer, and an operator gives none.
   const { rows } = await db.query<Found>(
     `
     select t.*
@@ -71,30 +72,18 @@ async function find(db: Queryable, transferId: string): Promise<Found> {
   return rows[0]
 }
 
-/** The transaction that was made: the last that was signed, or one that it had replaced. */
+/** The transaction that was mined: the last one that was signed, or one that it replaced. */
 async function keptOf(
   db: Queryable,
   customerId: string,
   transferId: string,
   network: Network,
-  made: string | null,
+  mined: string | null,
 ): Promise<EndedTransaction | undefined> {
-  const { rows } = await db.query<{ crypto_tx_hash: string; raw_transaction: Buffer | null }>(
-    `
-    select b.crypto_tx_hash, coalesce(b.raw_transaction, n.raw_transaction) as raw_transaction
-    from outgoing_transfers b
-    left join network_transactions n on n.network = $3 and n.crypto_tx_hash = b.crypto_tx_hash
-    where b.customer_id = $1 and b.transfer_id = $2 and b.crypto_tx_hash is not null
-    union all
-    select r.crypto_tx_hash, coalesce(r.raw_transaction, n.raw_transaction)
-    from replaced_transactions r
-    left join network_transactions n on n.network = $3 and n.crypto_tx_hash = r.crypto_tx_hash
-    where r.customer_id = $1 and r.transfer_id = $2`,
-    [customerId, transferId, network],
-  )
-  const kept = rows.find(({ crypto_tx_hash }) => crypto_tx_hash === made)
+  const signed = await selectKept(db, [customerId, transferId], network)
+  const kept = signed.find(({ crypto_tx_hash }) => crypto_tx_hash === mined)
   if (kept?.raw_transaction == null) return undefined
-  const others = rows.filter((one) => one !== kept).map(({ crypto_tx_hash }) => crypto_tx_hash)
+  const others = signed.filter((one) => one !== kept).map(({ crypto_tx_hash }) => crypto_tx_hash)
   return {
     crypto_tx_hash: kept.crypto_tx_hash,
     raw_transaction: kept.raw_transaction,

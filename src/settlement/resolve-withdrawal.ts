@@ -1,10 +1,10 @@
-import { transaction, type Database, type Transaction } from '../db/database.ts'
-import { OWNERS } from '../records/treasury.ts'
+import { transaction, type Database } from '../db/database.ts'
 import type { BroadcastWithdrawal, Network, Networks, PaymentStatus } from '../networks/network.ts'
-import { CLAIMED, ITS_TRANSFER, withCanonicalAddress, type State } from './lease.ts'
-import { record, type Step } from './record-steps.ts'
+import type { State, Step } from './next-step.ts'
+import { findOutgoing, selectReplaced } from './outgoing-transfers.ts'
+import { record } from './record-steps.ts'
 
-/** What an operator says of a withdrawal that its network cannot tell the end of. */
+/** What an operator says of a withdrawal whose end its network cannot tell. */
 export type Resolution = 'PAID' | 'NOT_PAID'
 
 /** A withdrawal that an operator has ended. */
@@ -17,14 +17,18 @@ export interface ResolvedWithdrawal {
 }
 
 type Stated = BroadcastWithdrawal & { state: State }
-type Kept = Stated & { status: string }
 type Unresolved = Extract<PaymentStatus, { state: 'UNRESOLVED' }>
 
 /**
- * Ends a withdrawal by an operator's word: PAID completes it, NOT_PAID fails and refunds it. Only what the network says now
- * decides whether that word is asked for: its transaction must be confirmed, so that it can pay no second time, and its
- * effect unclear. The evidence (what was looked at, where) is kept beside it.
- * Throws an Error when there is no such withdrawal, or the network tells its end or its way itself.
+ * Ends a withdrawal by an operator's word: PAID completes it, NOT_PAID fails and refunds it. The network's status now
+ * decides whether that word is asked for: the transaction must be confirmed, so that it can pay no second time, and its
+ * effect unclear. The evidence (what the operator looked at, and where) is kept with it.
+ *
+ * The node is asked with no transaction open. Its answer is recorded if the withdrawal still has the state and the
+ * transaction that it was asked about.
+ *
+ * Throws an Error when there is no such withdrawal, or when the network tells its end or that it is under way; TakenMeanwhile
+ * when a worker took it further.
  */
 export async function resolveWithdrawal(
   db: Database,
@@ -33,28 +37,28 @@ export async function resolveWithdrawal(
   outcome: Resolution,
   evidence: string,
 ): Promise<ResolvedWithdrawal> {
-  return transaction(db, async (tx) => {
-    const { status, ...withdrawal } = await claim(tx, transferId)
-    const { customer_id, transfer_id, network } = withdrawal
-    if (status !== 'PENDING') throw new Error(`withdrawal ${transfer_id} is ${status} already`)
-    const adapter = networks.get(network)
-    if (adapter === undefined) throw new Error(`${network} is not configured here`)
-    const [progress] = await adapter.checkStatus([withdrawal])
-    if (progress!.state !== 'UNRESOLVED')
-      throw new Error(
-        `withdrawal ${transfer_id} needs no decision: ${network} says ${progress!.state}, and the worker follows it`,
-      )
-    const step = outcome === 'PAID' ? paid(withdrawal, progress!) : notPaid(withdrawal, progress!)
+  const { status, ...withdrawal } = await findSigned(db, transferId)
+  const { customer_id, transfer_id, network } = withdrawal
+  if (status !== 'PENDING') throw new Error(`withdrawal ${transfer_id} is ${status} already`)
+  const adapter = networks.get(network)
+  if (adapter === undefined) throw new Error(`${network} is not configured here`)
+  const [answer] = await adapter.checkStatus([withdrawal])
+  if (answer!.state !== 'UNRESOLVED')
+    throw new Error(
+      `withdrawal ${transfer_id} needs no decision: ${network} says ${answer!.state}, and the worker follows it`,
+    )
+  const step = outcome === 'PAID' ? paid(withdrawal, answer!) : notPaid(withdrawal, answer!)
+  await transaction(db, async (tx) => {
     await record(tx, customer_id, [step])
     await tx.query(
       `
       insert into resolved_withdrawals (customer_id, transfer_id, outcome, evidence, reason, resolved_at)
       values ($1, $2, $3, $4, $5, clock_timestamp())`,
-      [customer_id, transfer_id, outcome, evidence, progress!.reason.detail],
+      [customer_id, transfer_id, outcome, evidence, answer!.reason.detail],
     )
-    const ended = step.transfer!.status as 'COMPLETED' | 'FAILED'
-    return { customer_id, transfer_id, crypto_network: network, outcome, status: ended }
   })
+  const ended = step.transfer!.status as 'COMPLETED' | 'FAILED'
+  return { customer_id, transfer_id, crypto_network: network, outcome, status: ended }
 }
 
 function paid(withdrawal: Stated, { networkFee, ...seen }: Unresolved): Step {
@@ -74,25 +78,12 @@ function notPaid(withdrawal: Stated, { networkFee }: Unresolved): Step {
   return { withdrawal, state: 'DONE', networkFee, transfer: { status: 'FAILED', status_details } }
 }
 
-/** Holds the withdrawal against workers. */
-async function claim(tx: Transaction, transferId: string): Promise<Kept> {
-  const { rows } = await tx.query<Omit<Kept, 'replaced'>>(
-    `
-    select kept.*
-    from ${OWNERS} c
-    cross join lateral (
-      ${CLAIMED.replaceAll('$1', 'c.id')}, t.status, b.state, b.raw_transaction, b.crypto_tx_hash
-      from (select * from outgoing_transfers where customer_id = c.id and transfer_id = $1 for update) b
-      ${ITS_TRANSFER.replaceAll('$1', 'c.id')}
-    ) kept
-    where kept.raw_transaction is not null`,
-    [transferId],
-  )
-  const found = rows[0]
-  if (found === undefined) throw new Error(`there is no withdrawal ${transferId} that was signed`)
-  const { rows: replaced } = await tx.query<{ crypto_tx_hash: string }>(
-    'select crypto_tx_hash from replaced_transactions where customer_id = $1 and transfer_id = $2',
-    [found.customer_id, transferId],
-  )
-  return withCanonicalAddress({ ...found, replaced: replaced.map(({ crypto_tx_hash }) => crypto_tx_hash) })
+/** The withdrawal with the transaction that was signed for it. Throws an Error where none was. */
+async function findSigned(db: Database, transferId: string): Promise<Stated & { status: string }> {
+  const found = await findOutgoing(db, transferId)
+  if (found === undefined || found.raw_transaction === null || found.crypto_tx_hash === null)
+    throw new Error(`there is no withdrawal ${transferId} that was signed`)
+  const { crypto_tx_hash, raw_transaction } = found
+  const replaced = await selectReplaced(db, [found.customer_id, transferId])
+  return { ...found, crypto_tx_hash, raw_transaction, replaced }
 }

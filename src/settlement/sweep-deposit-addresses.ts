@@ -9,9 +9,9 @@ import { usdPrices } from '../records/usd-prices.ts'
 import type { EndedSweep, IsFrozen } from '../networks/network.ts'
 
 /**
- * Takes sweeping a step on, on every network that has deposit addresses to sweep: what lies there goes to the hot
- * wallet, and what that has cost is posted. The networks are taken on together, so that one whose node hangs or fails
- * holds up no other. Gives how many steps were taken. Throws what failed, after all have been.
+ * Takes one step of sweeping on every network that has deposit addresses to sweep: their balances go to the hot wallet, and
+ * the cost is posted. The networks are swept at once, so that a node that hangs or fails delays no other network. Gives
+ * how many steps were taken. Throws the failures after all networks have ended.
  */
 export async function sweepDepositAddresses({
   db,
@@ -32,7 +32,7 @@ export async function sweepDepositAddresses({
 /** Whether the network, or everything, is frozen: then its deposit addresses are not swept. */
 export const isFrozen: IsFrozen = async (tx, network) => (await freezesOfSigning(tx, { network })).length > 0
 
-/** What is swept stays in custody; what sweeping has cost has left it. */
+/** Posts what a sweep cost. The swept amount itself stays in custody. */
 export async function postSweep(
   tx: Transaction,
   { customer_id, id, network, networkFee: { asset, amount } }: EndedSweep,

@@ -22,14 +22,14 @@ import type { MovedOnChain, NetworkAdapter, PaymentOnChain } from '../networks/n
 import { signAlone } from './lease.ts'
 import { cancelWithdrawal } from './cancel-withdrawal.ts'
 
-/** What an operator orders to be moved to cold storage. */
+/** An operator's order to move an amount to cold storage. */
 export interface TreasurySend {
   network: CryptoNetwork
   asset: string
   /** A decimal string. */
   amount: string
   destination_address: string
-  /** The operator's own name for it, under which it is done once. */
+  /** The operator's own name for the order: an order with the same reference is carried out once. */
   reference: string
 }
 
@@ -40,9 +40,9 @@ export interface Ordered {
 }
 
 /**
- * Orders an amount to be moved from the hot wallet to cold storage: a transfer of the platform's own, which the worker signs
- * and settles as it does withdrawals, behind the customers'. What the customers are owed stays as it is. Ordering it again
- * with the same reference changes nothing. Throws an Error that names the field which is wrong.
+ * Orders an amount to be moved from the hot wallet to cold storage. The worker signs and settles this transfer of the
+ * platform like a withdrawal, after the customers' withdrawals. Customers' balances do not change. Repeating the order with
+ * the same reference changes nothing. Throws an Error that names the wrong field.
  */
 export async function orderTreasurySend(
   { db, macs }: { db: Database; macs: WithdrawalMacs },
@@ -81,10 +81,10 @@ export async function orderTreasurySend(
   }
 }
 
-/** As long as a client's `ref_id` may be: they are in one column. */
+/** The maximum length of a client's `ref_id`, because both are in one column. */
 const REFERENCE_MAX = 100
 
-/** Throws an Error unless a transfer of the same reference moves the same. */
+/** Throws an Error where the reference belongs to a transfer of another amount, asset, network or destination. */
 function sameAs(before: TreasuryTransfer, wanted: Omit<TreasurySend, 'reference'>): TreasuryTransfer {
   const was = { ...before, network: before.crypto_network }
   const differing = (['network', 'asset', 'amount', 'destination_address'] as const).find(
@@ -97,7 +97,7 @@ function sameAs(before: TreasuryTransfer, wanted: Omit<TreasurySend, 'reference'
   return before
 }
 
-/** Throws an Error where an address is Bursar's own: what is sent there does not leave it, or is lost. */
+/** Throws an Error for an address of the platform itself: a payment there would not leave it, or would be lost. */
 async function requireForeign(
   db: Database,
   adapter: NetworkAdapter,
@@ -112,7 +112,7 @@ async function requireForeign(
     throw new Error(`to: ${address} is of the hot wallet of ${network} itself`)
 }
 
-/** Throws an Error where the hot wallet has less than the amount: a mistake in it is found before it is ordered. */
+/** Throws an Error where the hot wallet has less than the amount, so that a typing error is found before the order. */
 async function requireHeld(
   adapter: NetworkAdapter,
   network: CryptoNetwork,
@@ -128,9 +128,10 @@ async function requireHeld(
 }
 
 /**
- * Orders the wallet's smallest coins to be merged into one, for at most a fee rate (per 1,000 virtual bytes). One
- * consolidation is under way at a time: while there is one, ordering another changes nothing. Throws an Error where the
- * network has no coins or there are too few to merge.
+ * Orders the wallet's smallest coins to be merged into one, for a maximum fee rate (per 1,000 virtual bytes). One
+ * consolidation is under way at a time: a second order changes nothing. The node is asked while the signing lock is held, because
+ * a batch that is signed meanwhile would spend the coins of the plan. Throws an Error where the network has no coins, or
+ * too few to merge.
  */
 export async function orderConsolidation(
   { db, macs }: { db: Database; macs: WithdrawalMacs },
@@ -165,8 +166,8 @@ export async function orderConsolidation(
 }
 
 /**
- * Cancels a treasury transfer that is not signed. Cancelling it again changes nothing. Throws an Error when there is none,
- * and as `cancelWithdrawal` does.
+ * Cancels a treasury transfer that is not signed. Repeating it changes nothing. Throws an Error when there is no such
+ * transfer, and as `cancelWithdrawal` does.
  */
 export async function cancelTreasuryTransfer(db: Database, id: string): Promise<{ changed: boolean }> {
   if ((await selectTreasuryTransfer(db, id)) === undefined)
@@ -180,7 +181,7 @@ interface New extends Omit<TreasurySend, 'reference'> {
   metadata?: ConsolidationTerms
 }
 
-/** Writes a transfer of the platform's own, with its MAC. None waits behind another: each is its own profile. */
+/** Inserts a transfer of the platform, with its MAC. Each is its own profile, so that none waits behind another. */
 async function insert(tx: Transaction, macs: WithdrawalMacs, made: New): Promise<string> {
   const { type, reference, network, asset, amount, destination_address, metadata = null } = made
   const now = await readClock(tx)
@@ -229,25 +230,29 @@ export async function selectTreasuryTransfers(
   return rows
 }
 
-// ---------------------------------------------------------------------------------------------- by hand
+// ---------------------------------------------------------------------------------------------- acknowledged transactions
 
 /** A transaction that an operator has acknowledged. */
 export interface Acknowledged extends Partial<Pick<MovedOnChain, 'moved' | 'networkFee'>> {
   id: string
   crypto_network: CryptoNetwork
   crypto_tx_hash: string
-  /** It was acknowledged before: nothing has changed now, and what it moved is not read again. */
+  /** False when it was acknowledged before: then nothing changed, and `moved` is absent. */
   is_new: boolean
-  /** Withdrawals that are not paid, of which the transaction pays amount and address, and which the operator says it did not pay. */
+  /** Unpaid withdrawals with the amount and address of one of its payments, which the operator says it did not pay. */
   not_paid?: string[]
 }
 
 /**
- * Takes a transaction that was made outside of Bursar for the platform's own: what it moved out of the hot wallet goes to
- * cold storage in the ledger, what it brought comes from there, and its fee is posted. The hot wallet is not held up by it any
- * more. What pays a withdrawal is `markWithdrawalPaid`'s: it is refused while a PENDING withdrawal has the amount and address
- * of one of its payments, unless `paysNoWithdrawal` says that it is not that one's. Saying it again changes nothing. Throws
- * an Error where the transaction is known, is not confirmed, moves nothing of the hot wallet, or may have paid a withdrawal.
+ * Records a transaction that was made outside of Bursar as the platform's own: the amount that it moved out of the hot wallet goes to
+ * cold storage in the ledger, an amount that it brought comes from there, and its fee is posted. It no longer stops the hot
+ * wallet from signing. A payment of a withdrawal is for `markWithdrawalPaid`: the command is refused while a PENDING withdrawal has
+ * the amount and address of one of the payments, unless `paysNoWithdrawal` is set. Repeating it changes nothing.
+ *
+ * The node is asked while the signing lock is held: until the commit, nobody may sign with the transaction's nonce or give one
+ * of its payments to a withdrawal (`markWithdrawalPaid` takes the same lock), because the amounts would be wrong then.
+ *
+ * Throws an Error where the transaction is known, is not confirmed, moves nothing of the hot wallet, or may have paid a withdrawal.
  */
 export async function acknowledgeTransaction(
   db: Database,
@@ -306,7 +311,7 @@ interface Unpaid {
   destination_address: string
 }
 
-/** The PENDING withdrawals and sends to cold storage, signed or not, that ask for one of these payments. */
+/** The PENDING withdrawals and sends to cold storage, signed or not, with the amount and address of one of these payments. */
 async function unpaidLike(
   tx: Transaction,
   network: CryptoNetwork,
@@ -321,7 +326,7 @@ async function unpaidLike(
     left join outgoing_transfers b on b.customer_id = t.customer_id and b.transfer_id = t.id
     where t.status = 'PENDING' and t.type in ('CRYPTO_WITHDRAWAL', 'TREASURY_SEND') and t.crypto_network = $1
       and t.amount = any ($2::numeric[])
-      -- One that is marked as paid by it has an output of its own.
+      -- A withdrawal that is marked as paid by this transaction has an output of its own.
       and b.crypto_tx_hash is distinct from $3
     order by t.id`,
     [network, payments.map(({ amount }) => amount), hash],

@@ -4,13 +4,13 @@ import { freeze } from '../records/freezes.ts'
 import { custodyShortages } from '../networks/network-status.ts'
 import type { Networks } from '../networks/network.ts'
 
-/** The assets that were short at the last look, by network. */
+/** The assets that were short at the last comparison, by network. */
 export type Suspicions = Map<CryptoNetwork, ReadonlySet<string>>
 
 /**
  * Stops payouts over each real network that holds less than the ledgers have in custody there (freeze CUSTODY_SHORT). An
- * asset must be short at two looks in a row: `suspicions` keeps those of the last one. Gives how many networks it
- * froze, or found frozen already. Throws what failed, after the other networks.
+ * asset must be short twice in a row: `suspicions` keeps the assets of the last comparison. Gives how many networks are
+ * short. Throws the failures after the other networks were compared.
  */
 export async function watchCustody(
   db: Database,

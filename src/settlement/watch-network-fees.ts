@@ -7,24 +7,24 @@ import type { UsdPrices } from '../assets/usd-value.ts'
 import { usdPrices } from '../records/usd-prices.ts'
 import { FEES_FACTOR_DECIMALS, type NetworkAdapter } from '../networks/network.ts'
 
-/** The time that is looked at. */
+/** The period that is compared. */
 const WINDOW_HOURS = 24
 
-/** What a network's transactions have cost, and what the withdrawals among them paid in fees, in minor units. */
+/** The cost of a network's transactions, and the fees that the withdrawals among them paid, in minor units. */
 interface FeesOfDay {
-  /** Of the network's own asset; without what failed withdrawals have cost. */
+  /** In the network's own asset; without the cost of failed withdrawals. */
   spent: bigint
-  /** What each customer's failed withdrawals have cost, of the network's own asset. They were refunded with their fees. */
+  /** The cost of each customer's failed withdrawals, in the network's own asset. They were refunded with their fees. */
   failed: ReadonlyMap<string, bigint>
   /** By asset. */
   taken: ReadonlyMap<string, bigint>
 }
 
-/** What `watchNetworkFees` found. */
+/** The result of `watchNetworkFees`. */
 export interface NetworkFeesFound {
   /** Frozen just now: the network at most once, and any number of customers. */
   frozen: { target: FreezeTarget; detail: string }[]
-  /** Assets in which fees were taken that count for nothing, because market history has no price. */
+  /** Assets of fees that count for nothing, because market history has no price of them. */
   unpriced: string[]
 }
 
@@ -87,7 +87,7 @@ export async function watchNetworkFees(
   })
 }
 
-/** Of these customers, those that are frozen for their failed withdrawals already. */
+/** Those of these customers that are frozen for their failed withdrawals already. */
 async function frozenOf(tx: Transaction, customerIds: readonly string[]): Promise<Set<string>> {
   if (customerIds.length === 0) return new Set()
   const { rows } = await tx.query<{ subject: string }>(

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto'
 import { RawOldTx, RawTx } from '@scure/btc-signer/script.js'
 import { formatAmount, parseAmount, parseStoredAmount } from '../../assets/amount.ts'
 import { NETWORKS } from '../../assets/catalogue.ts'
-import type { Database, Transaction } from '../../db/database.ts'
+import type { Database, Queryable, Transaction } from '../../db/database.ts'
 import { canonicalAddress } from '../addresses.ts'
 import {
   Batch,
@@ -1058,7 +1058,7 @@ export function bitcoinAdapter(
 
   /** For an operator who says that this transaction of the wallet's is a withdrawal's. */
   async function claimTransaction(
-    tx: Transaction,
+    from: Queryable,
     withdrawal: PaidWithdrawal,
     hash: string,
   ): Promise<SignedTransaction> {
@@ -1075,7 +1075,7 @@ export function bitcoinAdapter(
       throw new Error(`${hash} does not pay ${amount} ${coin} to ${destination_address}`)
     if (Number(transaction.confirmations) < 0)
       throw new Error(`another transaction was made instead of ${hash}`)
-    const { rows } = await tx.query<{ transfer_id: string; crypto_tx_index: string | null }>(
+    const { rows } = await from.query<{ transfer_id: string; crypto_tx_index: string | null }>(
       `
       select b.transfer_id, coalesce(b.crypto_tx_index, t.crypto_tx_index) as crypto_tx_index
       from outgoing_transfers b

@@ -1046,7 +1046,7 @@ describe('the chain takes back what had ended, deeper than the confirmations:', 
       'is no real network here',
     )
     const waiting = await withdraw(customer, 'ETHEREUM', 'ETH', '1')
-    await expect(resend(waiting.id)).rejects.toThrow('is PENDING: the worker broadcasts it until it is made')
+    await expect(resend(waiting.id)).rejects.toThrow('is PENDING: the worker broadcasts it until it is mined')
     await cancelForOperator(service.db, waiting.id)
     await expect(resend(randomUUID())).rejects.toThrow('there is no withdrawal')
     const { raw_transaction } = await kept(paid[2]!)

@@ -62,6 +62,7 @@ import { depositKeysOf, type DepositKey } from './deposit-keys.ts'
 import type {
   BroadcastAnswer,
   BroadcastWithdrawal,
+  ClaimedTransaction,
   NetworkAdapter,
   NetworkFee,
   NetworkStatus,
@@ -139,7 +140,7 @@ export function evmAdapter(network: CryptoNetwork, config: EvmConfig, db: Databa
     estimateFee: (asset, destination) => estimateFee(chain, asset, destination),
     refusesDestination: (address) => refusesDestination(chain, address),
     movedBy: (tx, hash) => movedBy(tx, chain, hash),
-    claimTransaction: (tx, withdrawal, hash) => claimTransaction(tx, chain, withdrawal, hash),
+    claimTransaction: (_db, withdrawal, hash) => claimTransaction(chain, withdrawal, hash),
     resend: (ended) => resend(chain, ended),
     rebroadcastTakenBack: () => rebroadcastTakenBack(db, chain),
     status: () => status(db, chain),
@@ -615,11 +616,10 @@ async function checkStatus(
 
 /** For an operator who says that this transaction of the hot wallet's is a withdrawal's. */
 async function claimTransaction(
-  tx: Transaction,
   chain: EvmChain,
   { asset, amount, destination_address, raw_transaction }: PaidWithdrawal,
   hash: string,
-): Promise<SignedTransaction> {
+): Promise<ClaimedTransaction> {
   await chain.ready()
   const made = await fetchSigned(chain, hash as Hex)
   if (made === undefined) throw new Error(`the hot wallet has made no transaction ${hash}`)
@@ -627,8 +627,8 @@ async function claimTransaction(
   const move = transferOf(chain, asset, destination_address as Hex, onChain(chain, asset, amount))
   const isSame = getAddress(to) === getAddress(move.to) && value === move.value && data === move.data
   if (!isSame) throw new Error(`${hash} does not pay ${amount} ${asset} to ${destination_address}`)
-  if (raw_transaction === null) await acknowledgeNonce(tx, chain, nonce)
-  else if (!isOurs(raw_transaction) || parse(raw_transaction).nonce !== nonce)
+  if (raw_transaction === null) return { ...made, keep: (tx) => acknowledgeNonce(tx, chain, nonce) }
+  if (!isOurs(raw_transaction) || parse(raw_transaction).nonce !== nonce)
     throw new Error(
       `${hash} has nonce ${nonce}, and the withdrawal's own transaction may still be made beside it`,
     )

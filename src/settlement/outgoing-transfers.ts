@@ -1,0 +1,437 @@
+import type { Database, Queryable, Transaction } from '../db/database.ts'
+import { OWNERS, PAYOUT_TYPES } from '../records/treasury.ts'
+import type { SecondaryStatus } from '../contract/transfer-status.ts'
+import { canonicalAddress } from '../networks/addresses.ts'
+import type {
+  BroadcastWithdrawal,
+  Network,
+  PaidWithdrawal,
+  SignedTransaction,
+  Withdrawal,
+} from '../networks/network.ts'
+import type { State, Step } from './next-step.ts'
+
+/**
+ * The statements on outgoing_transfers, which has how far each withdrawal is, and on its neighbours network_transactions
+ * (bytes that pay several withdrawals) and replaced_transactions. `lease.ts` has the claims.
+ */
+
+/** A withdrawal that was claimed, with how far it is. */
+export interface Claimed extends Withdrawal {
+  state: State
+  raw_transaction: Buffer | null
+  crypto_tx_hash: string | null
+  /** Of a transaction that pays several: the output that pays this withdrawal, and how many it pays. */
+  crypto_tx_index?: string
+  payments?: number
+  replaced: string[]
+  /** How long ago a worker began it, or last replaced its transaction. */
+  age_ms: number
+}
+
+export type ClaimedRow = Omit<Claimed, 'replaced' | 'crypto_tx_index'> & { crypto_tx_index: string | null }
+
+/** A withdrawal whose transaction is kept. */
+export type Kept = Claimed & BroadcastWithdrawal
+
+// A withdrawal that goes over no blockchain is a wire.
+export const NETWORK = `coalesce(t.crypto_network, 'WIRE')`
+const CONSOLIDATION_FEE_MAX = `case when t.type = 'TREASURY_CONSOLIDATION' then t.metadata ->> 'max_fee_rate' end`
+
+// Statements here have no names, so that each is planned for the tables as they are: a plan that was made while they
+// were small reads all of a customer's transfers for each withdrawal (measured: 500 claimed in 209 ms instead of 4).
+/** Selects a withdrawal from its transfer `t`; `$1` is its customer. */
+export const SELECT_WITHDRAWAL = `
+  select t.customer_id, t.id as transfer_id, t.profile_id, ${NETWORK} as network, t.asset, t.amount, t.memo,
+         t.fiat_account_id, ${CONSOLIDATION_FEE_MAX} as consolidation_fee_max,
+         coalesce(t.destination_address, (
+           select f.fiat_network_instructions -> 'wire' ->> 'account_number'
+           from fiat_accounts f
+           where f.customer_id = $1 and f.id = t.fiat_account_id
+         ), '') as destination_address`
+export const ageOf = (column: string) =>
+  `(extract(epoch from clock_timestamp() - ${column}) * 1000)::float8 as age_ms`
+/** Joins the transfer `t` of a row `b` of outgoing_transfers; `$1` is its customer. `offset 0` keeps the look-up by primary key. */
+export const JOIN_TRANSFER =
+  'cross join lateral (select * from transfers where customer_id = $1 and id = b.transfer_id offset 0) t'
+
+/**
+ * Adds to claimed rows the hashes that their transactions replaced. This is a statement after the claim, because the one
+ * that claims may not see what another worker replaced just before.
+ */
+export async function withReplaced(
+  db: Queryable,
+  customerId: string,
+  rows: ClaimedRow[],
+): Promise<Claimed[]> {
+  if (rows.length === 0) return []
+  const claimed = await withSharedTransactions(db, rows)
+  const replaced = await db.query<{ transfer_id: string; crypto_tx_hash: string; age_ms: number }>({
+    text: `
+      select transfer_id, crypto_tx_hash, ${ageOf('replaced_at')}
+      from replaced_transactions
+      where customer_id = $1 and transfer_id = any ($2::uuid[])`,
+    values: [customerId, claimed.map(({ transfer_id }) => transfer_id)],
+  })
+  return claimed.map((one) => {
+    const before = replaced.rows.filter(({ transfer_id }) => transfer_id === one.transfer_id)
+    return withCanonicalAddress({
+      ...one,
+      replaced: before.map(({ crypto_tx_hash }) => crypto_tx_hash),
+      age_ms: Math.min(one.age_ms, ...before.map(({ age_ms }) => age_ms)),
+    })
+  })
+}
+
+/** Adds the bytes of transactions that pay several withdrawals; each is read once. */
+async function withSharedTransactions(
+  db: Queryable,
+  rows: ClaimedRow[],
+): Promise<Omit<Claimed, 'replaced'>[]> {
+  const hashes = new Set(
+    rows.flatMap((row) =>
+      row.raw_transaction === null && row.crypto_tx_hash !== null ? [row.crypto_tx_hash] : [],
+    ),
+  )
+  const found =
+    hashes.size === 0
+      ? []
+      : (
+          await db.query<{
+            crypto_tx_hash: string
+            raw_transaction: Buffer
+            payments: number
+            age_ms: number
+          }>(
+            `
+            select crypto_tx_hash, raw_transaction, payments, ${ageOf('signed_at')}
+            from network_transactions
+            where network = $1 and crypto_tx_hash = any ($2)`,
+            [rows[0]!.network, [...hashes]],
+          )
+        ).rows
+  const byHash = new Map(found.map((one) => [one.crypto_tx_hash, one]))
+  return rows.map(({ crypto_tx_index, ...row }) => {
+    const shared = byHash.get(row.crypto_tx_hash ?? '')
+    if (shared === undefined || crypto_tx_index === null) return row
+    const { raw_transaction, payments, age_ms } = shared
+    return { ...row, raw_transaction, crypto_tx_index, payments, age_ms }
+  })
+}
+
+/** The withdrawal with its destination in the network's canonical spelling. */
+export function withCanonicalAddress<T extends Withdrawal>(claimed: T): T {
+  const { network, destination_address } = claimed
+  if (network === 'WIRE') return claimed
+  const canonical = canonicalAddress(network, destination_address, { testNetworks: true })
+  return { ...claimed, destination_address: canonical ?? destination_address }
+}
+
+/**
+ * All withdrawals, of any customer, that the transactions of these pay. Where one payment of a transaction has ended, none
+ * of that transaction's.
+ */
+export async function payingTogether(
+  tx: Transaction,
+  network: Network,
+  some: readonly Kept[],
+): Promise<Kept[]> {
+  const alone = some.filter(({ crypto_tx_index }) => crypto_tx_index === undefined)
+  const hashes = new Set(
+    some.flatMap(({ crypto_tx_index, crypto_tx_hash }) =>
+      crypto_tx_index === undefined ? [] : [crypto_tx_hash],
+    ),
+  )
+  if (hashes.size === 0) return alone
+  const { rows } = await tx.query<ClaimedRow & { ended: boolean }>(
+    `
+    select t.customer_id, t.id as transfer_id, t.profile_id, b.network, t.asset, t.amount, t.memo, t.fiat_account_id,
+           ${CONSOLIDATION_FEE_MAX} as consolidation_fee_max, t.destination_address, b.state, b.raw_transaction, b.crypto_tx_hash, b.crypto_tx_index,
+           ${ageOf('b.created_at')}, b.due_at is null as ended
+    from outgoing_transfers b
+    join transfers t on t.customer_id = b.customer_id and t.id = b.transfer_id
+    where b.network = $1 and b.crypto_tx_hash = any ($2)
+    order by b.crypto_tx_index::int`,
+    [network, [...hashes]],
+  )
+  const ended = new Set(rows.filter((row) => row.ended).map(({ crypto_tx_hash }) => crypto_tx_hash))
+  const open = rows.filter(({ crypto_tx_hash }) => !ended.has(crypto_tx_hash))
+  const found: Kept[] = [...alone]
+  for (const customerId of new Set(open.map(({ customer_id }) => customer_id))) {
+    const its = open.filter(({ customer_id }) => customer_id === customerId)
+    found.push(...((await withReplaced(tx, customerId, its)) as Kept[]))
+  }
+  return found
+}
+
+/** Keeps the bytes of transactions that pay several withdrawals, once for all of them. */
+export async function keepTransactions(
+  tx: Transaction,
+  network: Network,
+  signed: readonly SignedTransaction[],
+  kind: 'WITHDRAWALS' | 'MARKED' = 'WITHDRAWALS',
+): Promise<void> {
+  const once = [...new Map(signed.map((one) => [one.crypto_tx_hash, one])).values()]
+  const shared = once.filter(({ payments }) => payments !== undefined)
+  if (shared.length === 0) return
+  await tx.query(
+    `
+    insert into network_transactions (network, crypto_tx_hash, raw_transaction, kind, payments, signed_at)
+    select $1, hash, raw, $2, payments, clock_timestamp()
+    from unnest($3::text[], $4::bytea[], $5::int[]) as s (hash, raw, payments)
+    on conflict (network, crypto_tx_hash) do nothing`,
+    [
+      network,
+      kind,
+      shared.map(({ crypto_tx_hash }) => crypto_tx_hash),
+      shared.map(({ raw_transaction }) => raw_transaction),
+      shared.map(({ payments }) => payments),
+    ],
+  )
+}
+
+/** Since the claim, somebody else took a withdrawal further: none of these steps may be recorded. */
+export class TakenMeanwhile extends Error {
+  constructor(count: number) {
+    super(`${count} withdrawals were taken further by another worker or an operator meanwhile`)
+    this.name = 'TakenMeanwhile'
+  }
+}
+
+/**
+ * Writes the steps of one customer, by compare-and-set: throws TakenMeanwhile unless each withdrawal still has the state and
+ * the transaction that it was claimed with. It locks the rows to the commit.
+ */
+export async function updateOutgoing(tx: Transaction, customerId: string, steps: Step[]): Promise<void> {
+  await keepReplaced(
+    tx,
+    customerId,
+    steps.flatMap(({ withdrawal, replaces }) => (replaces ? withdrawal.transfer_id : [])),
+  )
+  const { rowCount } = await tx.query({
+    text: `
+      update outgoing_transfers b
+      set state = s.state,
+          leased_until = null,
+          raw_transaction = case when s.crypto_tx_hash is null then b.raw_transaction else s.raw_transaction end,
+          crypto_tx_hash = coalesce(s.crypto_tx_hash, b.crypto_tx_hash),
+          crypto_tx_index = coalesce(s.crypto_tx_index, b.crypto_tx_index),
+          due_at = clock_timestamp() + make_interval(secs => s.due_in_ms::float8 / 1000),
+          waiting_code = s.waiting_code,
+          waiting_detail = s.waiting_detail,
+          -- Only the time for which the wallet was short counts for keeping its money, not a freeze before (longest-waiting.ts).
+          waiting_since = case when s.waiting_code is null then null
+                               when s.waiting_code = 'HOT_WALLET_SHORT' and b.waiting_code <> 'HOT_WALLET_SHORT'
+                               then clock_timestamp()
+                               else coalesce(b.waiting_since, clock_timestamp()) end
+      from (
+        select *, (select ctid from outgoing_transfers where customer_id = $1 and transfer_id = s.transfer_id) as place
+        from unnest($2::uuid[], $3::text[], $4::bytea[], $5::text[], $6::int[], $7::text[], $8::text[], $9::text[], $10::text[],
+                    $11::text[])
+          as s (transfer_id, state, raw_transaction, crypto_tx_hash, due_in_ms, waiting_code, waiting_detail, was, hash_was,
+                crypto_tx_index)
+      ) s
+      where b.ctid = s.place and b.state = s.was and b.crypto_tx_hash is not distinct from s.hash_was`,
+    values: [
+      customerId,
+      steps.map((step) => step.withdrawal.transfer_id),
+      steps.map((step) => step.state),
+      // The bytes of a transaction that pays several are in network_transactions.
+      steps.map(({ signed }) => (signed?.payments === undefined ? (signed?.raw_transaction ?? null) : null)),
+      steps.map((step) => step.signed?.crypto_tx_hash ?? null),
+      steps.map((step) => step.dueInMs ?? null),
+      steps.map((step) => step.waitingReason?.code ?? null),
+      steps.map((step) => step.waitingReason?.detail ?? null),
+      // A claim writes a new withdrawal as HELD.
+      steps.map(({ withdrawal: { state } }) => (state === 'NEW' ? 'HELD' : state)),
+      steps.map(({ withdrawal }) => withdrawal.crypto_tx_hash),
+      steps.map((step) => step.signed?.crypto_tx_index ?? null),
+    ],
+  })
+  if (rowCount !== steps.length) throw new TakenMeanwhile(steps.length - rowCount!)
+}
+
+/** Keeps the transaction that is about to be replaced: it may be mined all the same. */
+async function keepReplaced(tx: Transaction, customerId: string, transferIds: string[]): Promise<void> {
+  if (transferIds.length === 0) return
+  await tx.query(
+    `
+    insert into replaced_transactions (customer_id, transfer_id, crypto_tx_hash, raw_transaction, replaced_at)
+    select customer_id, transfer_id, crypto_tx_hash, raw_transaction, clock_timestamp()
+    from outgoing_transfers
+    where customer_id = $1 and transfer_id = any ($2::uuid[])`,
+    [customerId, transferIds],
+  )
+}
+
+// ---------------------------------------------------------------------------------------------- for one withdrawal
+
+/** A withdrawal by its customer and id, in the order of the statements' parameters. */
+export type OutgoingId = readonly [customerId: string, transferId: string]
+
+/** Locks the row of a withdrawal to the end of the transaction. Gives false where no worker has begun it. */
+export async function lockOutgoing(tx: Transaction, ids: OutgoingId): Promise<boolean> {
+  const { rowCount } = await tx.query(
+    'select from outgoing_transfers where customer_id = $1 and transfer_id = $2 for update',
+    [...ids],
+  )
+  return rowCount !== 0
+}
+
+/** Begins a withdrawal that no worker has begun. Gives false where one has. */
+export async function beginOutgoing(tx: Transaction, ids: OutgoingId): Promise<boolean> {
+  const { rowCount } = await tx.query(
+    `
+    insert into outgoing_transfers (customer_id, transfer_id, network, state, created_at)
+    select customer_id, id, coalesce(crypto_network, 'WIRE'), 'HELD', clock_timestamp()
+    from transfers where customer_id = $1 and id = $2
+    on conflict (customer_id, transfer_id) do nothing`,
+    [...ids],
+  )
+  return rowCount !== 0
+}
+
+/** A withdrawal with its transfer's status. */
+export interface HeldWithdrawal extends Withdrawal {
+  status: 'PENDING' | 'COMPLETED' | 'FAILED'
+  secondary_status: SecondaryStatus | null
+  /** While it is PENDING. HELD: nothing is signed. */
+  state: State
+  crypto_tx_hash: string | null
+  raw_transaction: Buffer | null
+}
+
+/** A withdrawal that was begun, as the newest committed statement left it. */
+export async function selectHeld(tx: Transaction, ids: OutgoingId): Promise<HeldWithdrawal> {
+  const { rows } = await tx.query<HeldWithdrawal>(
+    `
+    ${SELECT_WITHDRAWAL}, t.status, t.secondary_status, b.state, b.crypto_tx_hash, b.raw_transaction
+    from (select * from outgoing_transfers where customer_id = $1 and transfer_id = $2) b ${JOIN_TRANSFER}`,
+    [...ids],
+  )
+  return withCanonicalAddress(rows[0]!)
+}
+
+/** A transfer out of the platform as an operator finds it, begun or not. */
+type FoundWithdrawal = PaidWithdrawal & {
+  status: string
+  state: State
+  crypto_tx_hash: string | null
+}
+
+/** The transfer out of the platform with this id, whosever it is; undefined where there is none. Locks nothing. */
+export async function findOutgoing(db: Database, transferId: string): Promise<FoundWithdrawal | undefined> {
+  // Transfers are found by their customer, and an operator gives none.
+  const { rows } = await db.query<FoundWithdrawal>(
+    `
+    select found.*
+    from ${OWNERS} c
+    cross join lateral (
+      ${SELECT_WITHDRAWAL.replaceAll('$1', 'c.id')}, t.status, coalesce(b.state, 'NEW') as state, b.crypto_tx_hash,
+             coalesce(b.raw_transaction, (
+               select n.raw_transaction from network_transactions n
+               where n.network = b.network and n.crypto_tx_hash = b.crypto_tx_hash
+             )) as raw_transaction
+      from transfers t
+      left join outgoing_transfers b on b.customer_id = c.id and b.transfer_id = t.id
+      where t.customer_id = c.id and t.id = $1 and t.type in ${PAYOUT_TYPES}
+    ) found`,
+    [transferId],
+  )
+  return rows[0] && withCanonicalAddress(rows[0])
+}
+
+/** The hashes that the transactions of a withdrawal replaced. */
+export async function selectReplaced(db: Queryable, ids: OutgoingId): Promise<string[]> {
+  const { rows } = await db.query<{ crypto_tx_hash: string }>(
+    'select crypto_tx_hash from replaced_transactions where customer_id = $1 and transfer_id = $2',
+    [...ids],
+  )
+  return rows.map(({ crypto_tx_hash }) => crypto_tx_hash)
+}
+
+/**
+ * Gives a withdrawal the transaction that paid it, by compare-and-set: throws TakenMeanwhile unless it still has the state
+ * and the transaction that it was found with. The transaction before it counts as replaced.
+ */
+export async function setTransaction(
+  tx: Transaction,
+  { customer_id, transfer_id, state, crypto_tx_hash, raw_transaction: before }: FoundWithdrawal,
+  paid: SignedTransaction,
+): Promise<void> {
+  const ids = [customer_id, transfer_id] as const
+  if (state === 'NEW') await beginOutgoing(tx, ids)
+  if (before !== null) await keepReplaced(tx, customer_id, [transfer_id])
+  const { rowCount } = await tx.query(
+    `
+    update outgoing_transfers
+    set state = 'SIGNED', raw_transaction = $3, crypto_tx_hash = $4, crypto_tx_index = $5, due_at = clock_timestamp(),
+        waiting_code = null, waiting_detail = null, waiting_since = null, leased_until = null
+    where customer_id = $1 and transfer_id = $2 and state = $6 and crypto_tx_hash is not distinct from $7`,
+    [
+      ...ids,
+      paid.payments === undefined ? paid.raw_transaction : null,
+      paid.crypto_tx_hash,
+      paid.crypto_tx_index ?? null,
+      state === 'NEW' ? 'HELD' : state,
+      crypto_tx_hash,
+    ],
+  )
+  if (rowCount !== 1) throw new TakenMeanwhile(1)
+}
+
+/** A transaction that was signed for a withdrawal. Its bytes are null where they are not kept here. */
+interface KeptTransaction {
+  crypto_tx_hash: string
+  raw_transaction: Buffer | null
+}
+
+/** The transactions that were signed for a withdrawal: the last one, and those that it replaced. */
+export async function selectKept(
+  db: Queryable,
+  [customerId, transferId]: OutgoingId,
+  network: Network,
+): Promise<KeptTransaction[]> {
+  const { rows } = await db.query<KeptTransaction>(
+    `
+    select b.crypto_tx_hash, coalesce(b.raw_transaction, n.raw_transaction) as raw_transaction
+    from outgoing_transfers b
+    left join network_transactions n on n.network = $3 and n.crypto_tx_hash = b.crypto_tx_hash
+    where b.customer_id = $1 and b.transfer_id = $2 and b.crypto_tx_hash is not null
+    union all
+    select r.crypto_tx_hash, coalesce(r.raw_transaction, n.raw_transaction)
+    from replaced_transactions r
+    left join network_transactions n on n.network = $3 and n.crypto_tx_hash = r.crypto_tx_hash
+    where r.customer_id = $1 and r.transfer_id = $2`,
+    [customerId, transferId, network],
+  )
+  return rows
+}
+
+/** The withdrawal, other than this one, that a payment in a transaction belongs to; undefined where none has it. */
+export async function findPayee(
+  tx: Transaction,
+  { transfer_id, network, destination_address, amount }: Withdrawal,
+  { crypto_tx_hash, crypto_tx_index }: SignedTransaction,
+): Promise<string | undefined> {
+  const { rows } = await tx.query<{ id: string }>(
+    `
+    select t.id
+    from ${OWNERS} c
+    cross join lateral (
+      select transfer_id, crypto_tx_index from outgoing_transfers
+      where customer_id = c.id and network = $1 and crypto_tx_hash = $2
+      union
+      select transfer_id, null from replaced_transactions where customer_id = c.id and crypto_tx_hash = $2
+      union
+      select id, crypto_tx_index from transfers
+      where customer_id = c.id and crypto_tx_hash = $2 and type in ${PAYOUT_TYPES}
+    ) taken
+    join transfers t on t.customer_id = c.id and t.id = taken.transfer_id
+    where t.id <> $3
+      and case when $6::text is null then t.amount = $4 and lower(t.destination_address) = lower($5)
+               else taken.crypto_tx_index = $6 end`,
+    [network, crypto_tx_hash, transfer_id, amount, destination_address, crypto_tx_index ?? null],
+  )
+  return rows[0]?.id
+}
