@@ -16,7 +16,6 @@ const LONGER_FUNCTIONS = {
   'src/commands/statements.ts': 120,
   'src/commands/treasury.ts': 156,
   'src/commands/wires.ts': 107,
-  'src/networks/bitcoin/adapter.ts': 986,
   'src/networks/evm/adapter.ts': 91,
   'src/serve.ts': 86,
   'src/worker.ts': 150,

@@ -13,7 +13,7 @@ import type { AddressInfo } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 import { inspect } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { dieAtEachStep, Failures } from '../../../test/failures.ts'
+import { dieAtEachStep, type Failures } from '../../../test/failures.ts'
 import { HAS_LITECOIND, BitcoinNode } from '../../../test/bitcoin-node.ts'
 import {
   credit,
@@ -45,7 +45,8 @@ import {
   orderTreasurySend,
   type TreasurySend,
 } from '../../settlement/treasury.ts'
-import { bitcoinAdapter, type BitcoinConfig } from './adapter.ts'
+import { bitcoinAdapter } from './adapter.ts'
+import type { BitcoinConfig } from './wallet.ts'
 import { networkReports } from '../network-status.ts'
 import type { FoundDeposit, Network, NetworkAdapter, Networks, Withdrawal } from '../network.ts'
 
@@ -110,13 +111,13 @@ describe.skipIf(!HAS_LITECOIND)('over a Litecoin node', () => {
     const behind = await withdraw(first, '0.5', behindAddress)
     await work()
     expect(await waitingReasons([waiting])).toEqual([
-      `the hot wallet has ${held.LTC} LTC to spend, and ${big} LTC and the fee are needed`,
+      `the hot wallet has ${held.LTC} LTC to spend, and needs ${big} LTC and the fee`,
     ])
     const later = await withdraw(first, '0.25', await node.newAddress())
     const other = await withdraw(second, '0.5', otherAddress)
     await work()
     expect(await waitingReasons([waiting, behind, later, other])).toEqual([
-      expect.stringContaining(`${big} LTC and the fee are needed`),
+      expect.stringContaining(`and needs ${big} LTC and the fee`),
       'an earlier withdrawal of the profile waits',
       'an earlier withdrawal of the profile waits',
       null,
@@ -195,7 +196,9 @@ describe.skipIf(!HAS_LITECOIND)('over a Litecoin node', () => {
     const created = await withdraw(customer, '1', address)
     await work(networksOf(adapter({ feeCeiling: '0.000009' })))
     expect(await waitingReasons([created])).toEqual([
-      expect.stringMatching(/^the network's fee is 0\.0+1\d* LTC for a kvB, and the ceiling 0\.000009 LTC$/),
+      expect.stringMatching(
+        /^the network's fee is 0\.0+1\d* LTC per kvB, above the ceiling of 0\.000009 LTC$/,
+      ),
     ])
     expect(await waitingCodes([created])).toEqual(['FEE_ABOVE_CEILING'])
     await settle([created])
@@ -255,7 +258,7 @@ describe.skipIf(!HAS_LITECOIND)('over a Litecoin node', () => {
     await settle([created])
     const { crypto_tx_hash: hash } = await read(customer, created)
     const resend = () => resendWithdrawal(service.db, networksOf(adapter()), created.id)
-    await expect(resend()).rejects.toThrow(new RegExp(`^the chain has ${hash!}, \\d+ blocks deep$`))
+    await expect(resend()).rejects.toThrow(new RegExp(`^the chain has ${hash!}, with \\d+ confirmations$`))
     const { blockhash } = await node.bursar.call<{ blockhash: string }>('gettransaction', hash)
     await node.miner.call('invalidateblock', blockhash)
     await node.restart()
@@ -416,7 +419,7 @@ describe.skipIf(!HAS_LITECOIND)('over a Litecoin node', () => {
       await node.mine(1)
       await work(hasty())
       expect(await waitingReasons([created])).toEqual([
-        expect.stringContaining('the node does not take it yet'),
+        expect.stringContaining('the node does not accept it yet'),
       ])
       proxy.answer = undefined
       await settle([created])
@@ -469,7 +472,7 @@ describe.skipIf(!HAS_LITECOIND)('over a Litecoin node', () => {
       await work()
       const before = await kept(created)
       expect(await waitingReasons([created])).toEqual([
-        'the node does not take it yet: sendrawtransaction: min fee not met (-26)',
+        'the node does not accept it yet: sendrawtransaction: min fee not met (-26)',
       ])
       await work(hasty())
       expect(await kept(created)).toEqual(before)
@@ -778,8 +781,8 @@ describe.skipIf(!HAS_LITECOIND)('over a Litecoin node', () => {
       await node.mine(DEPTH + 3)
       await work()
       for (const reason of await waitingReasons(all)) {
-        expect(reason).toMatch(/ and 1 more, which this database does not know: /)
-        expect(reason).toContain(`first_height ${Number(height) + 1} that all was looked at`)
+        expect(reason).toMatch(/ and 1 more, which this database has no record of: /)
+        expect(reason).toContain(`first_height ${Number(height) + 1} marks them all as reviewed`)
       }
       expect(await mempool()).toEqual([])
 
@@ -877,7 +880,7 @@ describe.skipIf(!HAS_LITECOIND)('over a Litecoin node', () => {
       const created = await withdraw(customer, '1', address)
       await work()
       expect(await waitingReasons([created])).toEqual([
-        expect.stringMatching(`has sent ${hash}, which .* first_height \\(once all are in blocks\\) that`),
+        expect.stringMatching(`has sent ${hash}, which .* first_height \\(once all are mined\\) marks`),
       ])
       await node.mine(1)
       await lookAtAll()
@@ -926,7 +929,7 @@ describe.skipIf(!HAS_LITECOIND)('over a Litecoin node', () => {
         await work()
         expect(await read(customer, created)).toMatchObject({ status: 'PENDING' })
         await settle([created])
-        const message = `transaction ${hash} has spent its coins, and pays nothing of it`
+        const message = `transaction ${hash} has spent its coins, and does not pay it`
         expect(await read(customer, created)).toMatchObject({
           status: 'FAILED',
           status_details: { conflicting_transaction: { message } },
@@ -986,7 +989,7 @@ describe.skipIf(!HAS_LITECOIND)('over a Litecoin node', () => {
       const created = await withdraw(customer, '1', address)
       await work()
       expect(await waitingReasons([created])).toEqual([
-        `the hot wallet has 0 LTC to spend, and 1 LTC and the fee are needed; 5 LTC more came in less than ${DEPTH} blocks ago`,
+        `the hot wallet has 0 LTC to spend, and needs 1 LTC and the fee; 5 LTC more have fewer than ${DEPTH} confirmations`,
       ])
       await node.mine(1)
       await settle([created])
@@ -1018,8 +1021,8 @@ describe.skipIf(!HAS_LITECOIND)('over a Litecoin node', () => {
       const small = await withdraw(second, '1', await node.newAddress())
       await work(networksOf(adapter({ reserveAfterMs: 0 })))
       expect(await waitingReasons([large, small])).toEqual([
-        'the hot wallet has 5 LTC to spend, and 8 LTC and the fee are needed',
-        `the hot wallet has 5 LTC to spend, for which withdrawal ${large.id} has waited too long: 8 LTC of it are kept for that one`,
+        'the hot wallet has 5 LTC to spend, and needs 8 LTC and the fee',
+        `the hot wallet has 5 LTC to spend, and 8 LTC are kept for withdrawal ${large.id}, which has waited too long`,
       ])
       await newDepositor(['5'])
       await work(networksOf(adapter({ reserveAfterMs: 0 })))
@@ -1183,7 +1186,7 @@ describe.skipIf(!HAS_LITECOIND)('over a Litecoin node', () => {
       await work()
       proxy.answer = undefined
       expect(await waitingReasons([created])).toEqual([
-        "the hot wallet has 14 LTC to spend, and 13.5 LTC and the fee are needed; it is in 1400 coins, of which one transaction can spend 1323, and these hold 13.23 LTC: 'bursar wallet consolidate' merges them",
+        "the hot wallet has 14 LTC to spend, and needs 13.5 LTC and the fee; it is in 1400 coins, of which one transaction can spend 1323, and these hold 13.23 LTC: 'bursar wallet consolidate' merges them",
       ])
       expect(await locks()).toEqual([])
       await newDepositor(['14'])
@@ -1208,7 +1211,7 @@ describe.skipIf(!HAS_LITECOIND)('over a Litecoin node', () => {
       await work(networksOf(failing)).catch(() => undefined)
       expect(await waitingReasons([behind])).toEqual([
         expect.stringMatching(
-          /^the hot wallet has 0 LTC to spend, .*; 3\.99\d+ LTC more are change of transactions that are not sent yet$/,
+          /^the hot wallet has 0 LTC to spend, .*; 3\.99\d+ LTC more are change of transactions that are not broadcast yet$/,
         ),
       ])
       proxy.answer = undefined
@@ -1350,7 +1353,7 @@ describe.skipIf(!HAS_LITECOIND)('over a Litecoin node', () => {
       setFees('0.00006')
       await work(signing())
       expect(await waitingReasons([transfer])).toEqual([
-        "the network's fee is 0.00006 LTC for a kvB, and the consolidation pays 0.00005 LTC at most",
+        "the network's fee is 0.00006 LTC per kvB, and the consolidation pays 0.00005 LTC at most",
       ])
       setFees('0.00004')
       await work(signing())
@@ -1468,9 +1471,7 @@ describe.skipIf(!HAS_LITECOIND)('over a Litecoin node', () => {
       // Nobody needs what is left, and it is not enough.
       await work(signing())
       expect(await waitingReasons([large!])).toEqual([
-        expect.stringMatching(
-          /^the hot wallet has 0\.99\d+ LTC to spend, and 2\.5 LTC and the fee are needed$/,
-        ),
+        expect.stringMatching(/^the hot wallet has 0\.99\d+ LTC to spend, and needs 2\.5 LTC and the fee$/),
       ])
       await newDepositor(['2'])
       await settle([large!])

@@ -3,7 +3,7 @@ export interface Coin {
   outpoint: string
   amount: bigint
   vbytes: number
-  /** Whether the transaction that made it is in a block. */
+  /** Whether the transaction that created it is mined. */
   isMined: boolean
 }
 
@@ -13,40 +13,40 @@ export interface Payment {
   script: Uint8Array
 }
 
-/** What a transaction spends and pays, and its change, which may be none. */
+/** The coins that a transaction spends, its payments, and the amounts of its change, which may be none. */
 export interface Plan<P extends Payment> {
   coins: Coin[]
   payments: P[]
   change: bigint[]
 }
 
-/** How a transaction is put together. */
+/** How a transaction is built. */
 export interface PlanLimits {
-  /** Minor units for 1,000 virtual bytes. */
+  /** Fee rate: minor units per 1,000 virtual bytes. */
   rate: bigint
-  /** What a script of change takes. */
+  /** Bytes of a change output's script. */
   changeScriptBytes: number
-  /** What it pays beside its own fee, for transactions that it waits for and that pay too little. */
-  lift?: bigint
-  /** It merges coins: it spends the smallest first, and its change is one coin. */
+  /** Paid on top of its own fee, for unmined ancestors whose fee is too low. Minor units. */
+  ancestorFee?: bigint
+  /** The transaction merges coins: it spends the smallest first, and its change is one coin. */
   consolidates?: boolean
 }
 
-/** So many of the largest coins are left out of a consolidation, so that withdrawals are paid meanwhile. */
+/** A consolidation leaves this many of the largest coins, to pay withdrawals from meanwhile. */
 const COINS_KEPT = 10
 
 /** Nodes relay no transaction above 100,000 virtual bytes. */
 const VBYTES_MAX = 90_000
 /** Version, lock time, counts, and the marker of segregated witnesses. */
 const OVERHEAD_VBYTES = 15
-/** Less change than this goes to the fee: nodes relay no dust, and to spend it would cost about as much. */
+/** Less change than this goes to the fee: nodes relay no dust, and spending it would cost about as much. */
 export const CHANGE_MIN = 10_000n
-/** A wallet with fewer coins gets its change in several, so that what is signed next does not wait for it. */
+/** A wallet with fewer coins gets its change in several outputs, so that transactions can spend different ones. */
 const COINS_WANTED = 10
-/** Change is split into no smaller coins. */
+/** The smallest coin that change is split into. */
 const SPLIT_MIN = 1_000_000n
 
-/** What an input takes, by the script that it spends. */
+/** The size of an input, by the script that it spends. */
 export function inputVbytes(script: string): number {
   if (script.startsWith('0014')) return 68
   if (script.startsWith('a914')) return 91
@@ -57,7 +57,7 @@ export function inputVbytes(script: string): number {
 const outputVbytes = (scriptBytes: number): number => 9 + scriptBytes
 const feeOf = (rate: bigint, vbytes: number): bigint => (rate * BigInt(vbytes) + 999n) / 1000n
 
-/** The largest coins that one transaction may spend, and how many there are. */
+/** The most that one transaction can spend: the sum of the largest coins that fit into it, and their number. */
 export function spendableAtOnce(coins: readonly Coin[]): { amount: bigint; count: number } {
   let [amount, count, vbytes] = [0n, 0, OVERHEAD_VBYTES]
   for (const coin of largestFirst(coins)) {
@@ -70,9 +70,8 @@ export function spendableAtOnce(coins: readonly Coin[]): { amount: bigint; count
 }
 
 /**
- * The coins that one consolidation merges: the smallest that one transaction may spend, without those that are not worth
- * what it costs to spend them at the rate, and without the `COINS_KEPT` largest. `amount` is what is left of them, in one
- * coin, at that rate.
+ * The coins that one consolidation merges: as many of the smallest as fit into one transaction. Coins that cost more to spend
+ * than they hold are left out, and so are the `COINS_KEPT` largest. `amount` is the merged coin at this rate, without the fee.
  */
 export function consolidationOf(
   coins: readonly Coin[],
@@ -92,7 +91,7 @@ export function consolidationOf(
   return { coins: chosen, amount: value - fee, fee }
 }
 
-/** Those that are worth more than it costs to spend them. */
+/** The coins that hold more than it costs to spend them at this rate. */
 export const worthSpending = (coins: readonly Coin[], rate: bigint): Coin[] =>
   coins.filter(({ amount, vbytes }) => amount > feeOf(rate, vbytes))
 
@@ -100,8 +99,8 @@ const largestFirst = (coins: readonly Coin[]): Coin[] =>
   [...coins].sort((a, b) => (a.amount < b.amount ? 1 : a.amount > b.amount ? -1 : 0))
 
 /**
- * Builds a transaction up, a payment at a time, from the largest coins: these are the fewest inputs. A consolidation takes
- * the smallest instead. `add` gives whether the coins and the size allow the payment beside those before it.
+ * Builds a transaction, one payment at a time. It spends the largest coins, which makes the fewest inputs; a consolidation
+ * spends the smallest. `add` says whether the coins and the size allow one more payment.
  */
 export class Batch<P extends Payment> {
   readonly #coins: Coin[]
@@ -117,7 +116,7 @@ export class Batch<P extends Payment> {
     this.#limits = limits
   }
 
-  /** What the payments take, without the fee. */
+  /** The sum of the payments, without the fee. */
   get due(): bigint {
     return this.#due
   }
@@ -143,10 +142,10 @@ export class Batch<P extends Payment> {
   }
 
   #fee(vbytes: number): bigint {
-    return feeOf(this.#limits.rate, vbytes) + (this.#limits.lift ?? 0n)
+    return feeOf(this.#limits.rate, vbytes) + (this.#limits.ancestorFee ?? 0n)
   }
 
-  /** With its change, in several coins where the wallet has few left. */
+  /** The transaction with its change: in several outputs where the wallet has few coins left. */
   plan(): Plan<P> {
     const coins = this.#coins.slice(0, this.#taken)
     const left = this.#value - this.#due - this.#fee(this.#vbytes)

@@ -1,20 +1,20 @@
 import { parse } from 'lossless-json'
 import { NodeFailure, NodeRefusal } from '../node-failure.ts'
 
-/** Where a node is, and who may use its wallet. */
+/** The address of a node, and the credentials for its wallet. */
 export interface BitcoinRpcConfig {
   rpcUrl: string
   rpcUser: string
   rpcPassword: string
-  /** Which of the node's wallets; none when it has one only. */
+  /** The name of the wallet; not needed where the node has one only. */
   wallet?: string | undefined
 }
 
-/** The node has answered, and says no. */
+/** The node answered with an error. */
 export class RpcError extends NodeRefusal {
   readonly method: string
   readonly code: number
-  /** In the node's words. */
+  /** The node's own message. */
   readonly reason: string
 
   constructor(method: string, code: number, reason: string) {
@@ -26,7 +26,7 @@ export class RpcError extends NodeRefusal {
   }
 }
 
-/** The node does not answer, or not as a node does. What was asked of it may have been done all the same. */
+/** The node does not answer, or answers with something else than JSON-RPC. It may have done the work all the same. */
 export class NodeUnreachable extends NodeFailure {
   constructor(host: string, why: string) {
     super(`the node at ${host} ${why}`)
@@ -37,19 +37,19 @@ export class NodeUnreachable extends NodeFailure {
 /** A method's name and its parameters. Amounts among them are strings. */
 export type RpcCall = readonly [method: string, ...params: unknown[]]
 
-/** Calls to a node of the Bitcoin Core family. In replies every number is its text, as the node has written it. */
+/** Calls to a node of the Bitcoin Core family. Every number in a reply is a string, as the node wrote it. */
 export interface BitcoinRpc {
   /** Throws RpcError when the node refuses, NodeUnreachable when it does not answer. */
   call<T>(...call: RpcCall): Promise<T>
-  /** Many calls in few requests: a result or a refusal for each, in their order. Throws NodeUnreachable. */
+  /** Many calls in few requests: a result or an error for each, in their order. Throws NodeUnreachable. */
   batch<T>(calls: readonly RpcCall[]): Promise<(T | RpcError)[]>
 }
 
-// A list of everything since a block that is a year old takes seconds; nothing that is well takes this long.
+// Listing a year of transactions takes seconds. Only a node in trouble takes this long.
 const TIMEOUT_MS = 30_000
-/** Largest reply that is read: a list of 100,000 transactions is some 60 MB. */
+/** The largest reply that is read. A list of 100,000 transactions is some 60 MB. */
 const REPLY_BYTES_MAX = 128 * 1024 * 1024
-/** These list what a wallet has. */
+/** Methods that list the contents of a wallet. */
 const LISTS = new Set(['listsinceblock', 'listunspent', 'listlockunspent'])
 /** A transaction of 100,000 virtual bytes is 0.8 MB in hexadecimal at most, and decoded some 2 MB. */
 const TRANSACTION_BYTES_MAX = 8 * 1024 * 1024
@@ -59,10 +59,10 @@ const TRANSACTIONS = new Set([
   'signrawtransactionwithwallet',
   'getmempoolancestors',
 ])
-/** Any other answer is a few values: `getblockchaininfo` has some 2 kB. */
+/** Any other reply is a few values: that of `getblockchaininfo` has some 2 kB. */
 const ANSWER_BYTES_MAX = 64 * 1024
 
-/** The largest reply that is read to calls: all their answers are in one. */
+/** How much of a reply to these calls is read, in bytes. One reply holds all results. */
 export function replyBytesMax(calls: readonly RpcCall[]): number {
   let bytes = 0
   for (const [method] of calls) {
@@ -80,7 +80,7 @@ interface Reply {
   error: { code: string; message: string } | null
 }
 
-/** Talks JSON-RPC with a node, over HTTP with a user and password. Neither is ever in an error. */
+/** A client of a node's JSON-RPC, over HTTP with a user and password. Neither is ever in an error. */
 export function bitcoinRpc({ rpcUrl, rpcUser, rpcPassword, wallet }: BitcoinRpcConfig): BitcoinRpc {
   const url = urlOf(rpcUrl)
   if (wallet !== undefined)
@@ -105,10 +105,10 @@ export function bitcoinRpc({ rpcUrl, rpcUser, rpcPassword, wallet }: BitcoinRpcC
     }
     if (status === 401 || status === 403) throw unreachable('refuses this user and password')
     try {
-      // Amounts are written as JSON numbers: as text they stay exact.
+      // The node writes amounts as JSON numbers. Kept as strings, they stay exact.
       return parse(text, undefined, (number) => number)
     } catch {
-      throw unreachable(`answers ${status}, with something else than JSON`)
+      throw unreachable(`answers ${status}, and not in JSON`)
     }
   }
 
@@ -141,7 +141,7 @@ export function bitcoinRpc({ rpcUrl, rpcUser, rpcPassword, wallet }: BitcoinRpcC
 
 class TooLarge extends Error {}
 
-/** The text of a reply, which is let go of once it is larger than what is read. */
+/** The text of a reply. Stops reading, and throws TooLarge, once it is larger than `bytesMax`. */
 async function textOf(reply: Response, bytesMax: number): Promise<string> {
   const chunks: Uint8Array[] = []
   let bytes = 0
@@ -155,13 +155,13 @@ async function textOf(reply: Response, bytesMax: number): Promise<string> {
 
 function urlOf(rpcUrl: string): URL {
   const url = URL.canParse(rpcUrl) ? new URL(rpcUrl) : undefined
-  // Not shown: whoever writes a password into it would find it in the log.
+  // The URL is not shown: a password in it would get into the log.
   if (url === undefined || url.username !== '' || url.password !== '')
     throw new Error('the RPC URL must be a URL without a user and password in it')
   return url
 }
 
-/** What `fetch` says of a failure is 'fetch failed'; its cause says more. */
+/** The message of a failed `fetch` is only 'fetch failed': the cause says why. */
 function causeOf(error: unknown): string {
   const { name, message, cause } = error as Error & { cause?: { code?: string; message?: string } }
   return cause?.code ?? cause?.message ?? (name === 'TimeoutError' ? `${TIMEOUT_MS} ms have passed` : message)

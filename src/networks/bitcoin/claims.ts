@@ -1,0 +1,123 @@
+import type { Queryable, Transaction } from '../../db/database.ts'
+import type { MovedOnChain, PaidWithdrawal, SignedTransaction } from '../network.ts'
+import { decimalOf, minorOf, sum } from './amounts.ts'
+import { partOf, paymentIndexes, paymentsTo } from './payments.ts'
+import { unrecordedAmong } from './unknown-spends.ts'
+import { fetchTransactions, type BitcoinWallet, type WalletTransaction } from './wallet.ts'
+
+/** Unknown spends that an operator accounts for: as a withdrawal's payment, or as the platform's own. */
+
+async function requireTransaction(wallet: BitcoinWallet, hash: string): Promise<WalletTransaction> {
+  const [transaction] = await fetchTransactions(wallet, [hash])
+  if (transaction === undefined) throw new Error(`the wallet of ${wallet.network} has no transaction ${hash}`)
+  return transaction
+}
+
+/** The output of a wallet's transaction that has paid a withdrawal. Throws an Error where it has not, or may be paid twice. */
+export async function claimTransaction(
+  from: Queryable,
+  wallet: BitcoinWallet,
+  withdrawal: PaidWithdrawal,
+  hash: string,
+): Promise<SignedTransaction> {
+  // Where another transaction takes its place, `checkStatus` finds that one once it is confirmed.
+  if (withdrawal.raw_transaction !== null)
+    throw new Error(
+      `withdrawal ${withdrawal.transfer_id} has a transaction of its own, which may still be mined`,
+    )
+  const transaction = await requireTransaction(wallet, hash)
+  const { amount, destination_address } = withdrawal
+  const paying = paymentsTo(wallet, transaction, withdrawal)
+  if (paying.length === 0)
+    throw new Error(`${hash} does not pay ${amount} ${wallet.coin} to ${destination_address}`)
+  if (Number(transaction.confirmations) < 0)
+    throw new Error(`another transaction was mined instead of ${hash}`)
+  const { rows } = await from.query<{ transfer_id: string; crypto_tx_index: string | null }>(
+    `
+    select b.transfer_id, coalesce(b.crypto_tx_index, t.crypto_tx_index) as crypto_tx_index
+    from outgoing_transfers b
+    join transfers t on t.customer_id = b.customer_id and t.id = b.transfer_id
+    where b.network = '${wallet.network}' and b.crypto_tx_hash = $1 and b.transfer_id <> $2`,
+    [hash, withdrawal.transfer_id],
+  )
+  const owner = ({ vout }: { vout: string }) => rows.find(({ crypto_tx_index }) => crypto_tx_index === vout)
+  const free = paying.find((output) => owner(output) === undefined)
+  if (free === undefined)
+    throw new Error(`${hash} is the transaction of withdrawal ${owner(paying[0]!)!.transfer_id}`)
+  return {
+    raw_transaction: Buffer.from(transaction.hex, 'hex'),
+    crypto_tx_hash: transaction.txid,
+    crypto_tx_index: free.vout,
+    payments: paymentIndexes(transaction).length,
+  }
+}
+
+/**
+ * The effect of an unrecorded transaction on the platform's own money. Outputs marked as withdrawals' payments count for the
+ * withdrawals, with their part of the fee; deposits count as deposits. Throws an Error where the transaction is not confirmed,
+ * is recorded already, or is not the wallet's alone.
+ */
+export async function movedBy(tx: Transaction, wallet: BitcoinWallet, hash: string): Promise<MovedOnChain> {
+  const { coin, depth, canonical } = wallet
+  const transaction = await requireTransaction(wallet, hash)
+  const { fee, confirmations } = transaction
+  if (Number(confirmations) < depth)
+    throw new Error(`${hash} has ${confirmations} confirmations, and needs ${depth}`)
+  if ((await unrecordedAmong(tx, wallet, [hash])).length === 0)
+    throw new Error(`${hash} is known: it is a withdrawal's, or the platform's own`)
+  if (fee === undefined) return { moved: await receivedIn(tx, wallet, transaction), payments: [] }
+  if (minorOf(fee) > 0n) throw new Error(`the wallet owns only some of the inputs of ${hash}`)
+  const { rows } = await tx.query<{ crypto_tx_index: string; amount: string }>(
+    `
+    select b.crypto_tx_index, t.amount
+    from outgoing_transfers b
+    join transfers t on t.customer_id = b.customer_id and t.id = b.transfer_id
+    where b.network = '${wallet.network}' and b.crypto_tx_hash = $1`,
+    [hash],
+  )
+  const all = paymentIndexes(transaction)
+  const withdrawn = sum(rows.map(({ amount }) => minorOf(amount)))
+  const withdrawalFees = sum(
+    rows.map(({ crypto_tx_index }) =>
+      partOf(-minorOf(fee), { of: all.length, rank: all.indexOf(crypto_tx_index) }),
+    ),
+  )
+  // Negative: what others have received beyond the withdrawals.
+  const moved = minorOf(transaction.amount) + withdrawn
+  const marked = new Set(rows.map(({ crypto_tx_index }) => crypto_tx_index))
+  const unmarked = transaction.details.filter(
+    ({ category, vout }) => category === 'send' && !marked.has(vout),
+  )
+  return {
+    payments: unmarked.flatMap(({ address: written, amount }) => {
+      const address = written === undefined ? undefined : canonical(written)
+      return address === undefined ? [] : { asset: coin, amount: decimalOf(-minorOf(amount)), address }
+    }),
+    moved: moved === 0n ? [] : [{ asset: coin, amount: decimalOf(moved) }],
+    networkFee: { asset: coin, amount: decimalOf(-minorOf(fee) - withdrawalFees) },
+  }
+}
+
+/** What somebody else's transaction has paid to the wallet, without deposits. Throws an Error when that is nothing. */
+async function receivedIn(
+  tx: Transaction,
+  { coin, canonical }: BitcoinWallet,
+  { txid, details }: WalletTransaction,
+): Promise<MovedOnChain['moved']> {
+  const received = details.flatMap(({ category, address, amount }) =>
+    category === 'receive' ? [{ address: canonical(address ?? '') ?? '', amount: minorOf(amount) }] : [],
+  )
+  const { rows } = await tx.query<{ address: string }>(
+    'select address from deposit_addresses where address = any ($1)',
+    [received.map(({ address }) => address)],
+  )
+  const depositAddresses = new Set(rows.map(({ address }) => address))
+  const beside = sum(
+    received.filter(({ address }) => !depositAddresses.has(address)).map(({ amount }) => amount),
+  )
+  if (beside === 0n)
+    throw new Error(
+      `${txid} has paid nothing to the hot wallet except deposits, which are credited without a command`,
+    )
+  return [{ asset: coin, amount: decimalOf(beside) }]
+}

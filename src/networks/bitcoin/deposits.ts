@@ -1,0 +1,117 @@
+import assert from 'node:assert/strict'
+import type { DepositScan, FoundDeposit, NewAddress } from '../network.ts'
+import { decimalOf, minorOf } from './amounts.ts'
+import { fetchTransactions, historySince, type BitcoinWallet, type ListedOutput } from './wallet.ts'
+
+const BLOCK_HASH = /^[0-9a-f]{64}$/
+
+/** A new address of the wallet. */
+export async function newDepositAddress(wallet: BitcoinWallet): Promise<NewAddress> {
+  const { rpc, dialect, network, canonical } = wallet
+  const written = await rpc.call<string>(...dialect.newAddress)
+  const address = canonical(written)
+  assert(address !== undefined, `the node of ${network} gave an address of another network: ${written}`)
+  return { address }
+}
+
+/**
+ * Every output that the wallet has received, once it is confirmed. Without a cursor it begins at the wallet's first block, so
+ * that no deposit before the first scan is missed. The cursor is the newest block with enough confirmations: deposits in it
+ * or below were given already.
+ */
+export async function scanDeposits(wallet: BitcoinWallet, cursor: string | null): Promise<DepositScan> {
+  // A database that ran a simulated network before has a cursor of another kind.
+  const from = cursor !== null && BLOCK_HASH.test(cursor) ? cursor : ''
+  const { transactions, removed = [], lastblock } = await historySince(wallet, from)
+  // Given before, and no longer confirmed: the chain has dropped their blocks. New blocks may have confirmed them again.
+  const dropped = removed.flatMap(({ category, txid, vout, confirmations }) =>
+    category === 'receive' && vout !== undefined && Number(confirmations) < wallet.depth
+      ? [{ crypto_tx_hash: txid, crypto_tx_index: vout }]
+      : [],
+  )
+  return {
+    cursor: lastblock,
+    found: await depositsIn(wallet, transactions),
+    ...(dropped.length > 0 && { removed: dropped }),
+  }
+}
+
+/** The deposits from a block on. The node has no way to limit the last block. */
+export async function scanBlocks(wallet: BitcoinWallet, first: bigint): Promise<FoundDeposit[]> {
+  const before = first <= 1n ? '' : await wallet.rpc.call<string>('getblockhash', Number(first - 1n))
+  return depositsIn(wallet, (await historySince(wallet, before)).transactions)
+}
+
+/**
+ * The deposits among these outputs, without unknown spends of the wallet itself. Coins that somebody moved by hand to a
+ * deposit address were in custody before: credited, they would be owed twice.
+ */
+async function depositsIn(wallet: BitcoinWallet, outputs: ListedOutput[]): Promise<FoundDeposit[]> {
+  const found = outputs.flatMap((output) => depositOf(wallet, output))
+  const sent = new Set(outputs.flatMap(({ category, txid }) => (category === 'send' ? txid : [])))
+  const own = new Set(found.flatMap(({ crypto_tx_hash }) => (sent.has(crypto_tx_hash) ? crypto_tx_hash : [])))
+  if (own.size === 0) return found
+  const isPayment = await recordedPayments(wallet, [...own])
+  return found.filter((deposit) => !own.has(deposit.crypto_tx_hash) || isPayment(deposit))
+}
+
+/** Mined coins have other categories, and change is not listed. */
+function depositOf(
+  { depth, coin, canonical }: BitcoinWallet,
+  { category, address: written, amount, confirmations, txid, vout }: ListedOutput,
+): FoundDeposit[] {
+  if (category !== 'receive' || Number(confirmations) < depth) return []
+  const address = written === undefined ? undefined : canonical(written)
+  if (address === undefined || vout === undefined) return []
+  return [
+    {
+      address,
+      asset: coin,
+      amount: decimalOf(minorOf(amount)),
+      crypto_tx_hash: txid,
+      crypto_tx_index: vout,
+    },
+  ]
+}
+
+/**
+ * Whether an output of these transactions of the wallet is a payment on record. A fee bump made by hand counts as the
+ * transaction that it conflicts with. Of a transaction that an operator marked, only the marked outputs count.
+ */
+async function recordedPayments(
+  wallet: BitcoinWallet,
+  hashes: string[],
+): Promise<(output: Pick<FoundDeposit, 'crypto_tx_hash' | 'crypto_tx_index'>) => boolean> {
+  const recorded = await recordedOutputs(wallet, hashes)
+  const others = hashes.filter((hash) => !recorded.has(hash))
+  const unrecorded = others.length === 0 ? [] : await fetchTransactions(wallet, others)
+  const conflicts = unrecorded.flatMap(({ walletconflicts }) => walletconflicts)
+  const bumped = conflicts.length === 0 ? new Map() : await recordedOutputs(wallet, conflicts)
+  const feeBumps = new Set(
+    unrecorded.flatMap(({ txid, walletconflicts }) =>
+      walletconflicts.some((hash) => bumped.has(hash)) ? txid : [],
+    ),
+  )
+  return ({ crypto_tx_hash: hash, crypto_tx_index: index }) =>
+    feeBumps.has(hash) || recorded.get(hash) === 'ALL' || recorded.get(hash)?.includes(index) === true
+}
+
+/** By hash, which outputs of a transaction on record are payments. Replaced transactions are on record, too. */
+async function recordedOutputs(
+  { db, network }: BitcoinWallet,
+  hashes: string[],
+): Promise<Map<string, 'ALL' | string[]>> {
+  const { rows } = await db.query<{ crypto_tx_hash: string; outputs: string[] | null }>(
+    `
+    select b.crypto_tx_hash,
+           case when bool_and(coalesce(n.kind, '') = 'MARKED') then array_agg(b.crypto_tx_index) end as outputs
+    from outgoing_transfers b
+    left join network_transactions n on n.network = b.network and n.crypto_tx_hash = b.crypto_tx_hash
+    where b.network = '${network}' and b.crypto_tx_hash = any ($1)
+    group by b.crypto_tx_hash
+    union
+    select crypto_tx_hash, null from replaced_transactions where crypto_tx_hash = any ($1)`,
+    [hashes],
+  )
+  return new Map(rows.map(({ crypto_tx_hash, outputs }) => [crypto_tx_hash, outputs ?? 'ALL']))
+}

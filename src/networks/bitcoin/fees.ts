@@ -1,0 +1,38 @@
+import assert from 'node:assert/strict'
+import type { NetworkFee } from '../network.ts'
+import { decimalOf, larger, minorOf, smaller } from './amounts.ts'
+import { RpcError } from './rpc.ts'
+import type { BitcoinWallet } from './wallet.ts'
+
+/** A node without an estimate: this many times its relay minimum. */
+const FALLBACK_FEE_FACTOR = 10n
+
+/** The fee for a size in virtual bytes at a rate per 1,000 of them, rounded up. Minor units. */
+export const feeAt = (rate: bigint, vbytes: bigint): bigint => (rate * vbytes + 999n) / 1000n
+
+/** The current fee rate, in minor units per 1,000 virtual bytes: the node's estimate, and at least its relay minimum. */
+export async function feeRate({ rpc, dialect, ceiling }: BitcoinWallet): Promise<bigint> {
+  const [estimated, mempool] = await rpc.batch<unknown>([dialect.estimate, ['getmempoolinfo']])
+  if (mempool instanceof RpcError) throw mempool
+  const { mempoolminfee } = mempool as { mempoolminfee: string }
+  const floor = minorOf(mempoolminfee)
+  const estimate = estimateIn(estimated)
+  if (estimate !== undefined) return larger(estimate, floor)
+  return larger(smaller(floor * FALLBACK_FEE_FACTOR, ceiling), floor)
+}
+
+/** The fee of a typical withdrawal now, at the ceiling's rate at most. */
+export async function estimateFee(wallet: BitcoinWallet, asset: string): Promise<NetworkFee> {
+  const { network, coin, dialect, ceiling } = wallet
+  assert(asset === coin, `${network} has ${coin} only`)
+  const rate = smaller(await feeRate(wallet), ceiling)
+  return { asset: coin, amount: decimalOf(feeAt(rate, dialect.typicalVbytes)) }
+}
+
+/** The estimated rate in a node's answer; undefined where the node has none. */
+function estimateIn(answer: unknown): bigint | undefined {
+  if (answer instanceof RpcError) throw answer
+  const text = typeof answer === 'string' ? answer : (answer as { feerate?: string }).feerate
+  const rate = text === undefined ? -1n : minorOf(text)
+  return rate > 0n ? rate : undefined
+}

@@ -1,0 +1,200 @@
+import { RawOldTx, RawTx } from '@scure/btc-signer/script.js'
+import type { Transaction } from '../../db/database.ts'
+import type { BroadcastWithdrawal, SignedTransaction } from '../network.ts'
+import { larger, minorOf, smaller, sum } from './amounts.ts'
+import { missingAncestorFee } from './ancestor-fees.ts'
+import { CHANGE_MIN } from './batch.ts'
+import { openTransactions } from './coins.ts'
+import { feeMaxOf } from './consolidate.ts'
+import { decode, hashIn, splitOutpoint, type Outpoint } from './decode.ts'
+import { feeAt, feeRate } from './fees.ts'
+import { mempoolRejection, REPLACEABLE_SEQUENCE_MAX, signWithWallet } from './sign-batch.ts'
+import { isOwnAddress, known, type BitcoinWallet, type WalletTransaction } from './wallet.ts'
+
+/** An output of a decoded transaction, in the node's words. */
+interface Output {
+  value: string
+  /** Newer nodes give one address. */
+  scriptPubKey: { address?: string; addresses?: string[] }
+}
+
+/** What the replacements of one round share. Rates are minor units per 1,000 virtual bytes. */
+interface ReplacementRound {
+  rate: bigint
+  /** A replacement must raise the fee by at least this rate, or nodes do not relay it. */
+  incrementalRate: bigint
+  /** The transactions whose missing fee a replacement of this round already pays. */
+  counted: Set<string>
+  /** The hashes of the open transactions. */
+  open: ReadonlySet<string>
+}
+
+/**
+ * Replacements with a higher fee: the same inputs and payments, and less change. The wallet's own `psbtbumpfee` may add inputs
+ * and other outputs, and `bumpfee` broadcasts a transaction that nobody has kept. Ours spends exactly the same inputs, so
+ * that only one of the two can ever be mined.
+ *
+ * A transaction whose change is spent is not replaced, because every descendant would become invalid. The last of such a chain
+ * is replaced, and pays for its ancestors: miners choose a transaction by its fee together with its ancestors'.
+ */
+export async function replace(
+  tx: Transaction,
+  wallet: BitcoinWallet,
+  withdrawals: BroadcastWithdrawal[],
+): Promise<(SignedTransaction | undefined)[]> {
+  const rate = await feeRate(wallet)
+  const { incrementalfee } = await wallet.rpc.call<{ incrementalfee: string }>('getnetworkinfo')
+  // Open transactions may spend the change of a transaction: then it is a parent, and stays.
+  const open = await openTransactions(tx, wallet)
+  const parents = new Set(open.flatMap(({ raw_transaction }) => decode(raw_transaction).inputs.map(hashIn)))
+  const round: ReplacementRound = {
+    rate,
+    incrementalRate: minorOf(incrementalfee),
+    counted: new Set(),
+    open: new Set(open.map(({ crypto_tx_hash }) => crypto_tx_hash)),
+  }
+  const replacements = new Map<string, SignedTransaction | undefined>()
+  for (const { crypto_tx_hash } of withdrawals) {
+    if (replacements.has(crypto_tx_hash)) continue
+    const together = withdrawals.filter((one) => one.crypto_tx_hash === crypto_tx_hash)
+    const isParent = parents.has(crypto_tx_hash)
+    replacements.set(crypto_tx_hash, isParent ? undefined : await replacement(wallet, together, round))
+  }
+  return withdrawals.map(({ crypto_tx_hash, crypto_tx_index }) => {
+    const bumped = replacements.get(crypto_tx_hash)
+    return bumped && { ...bumped, ...(crypto_tx_index !== undefined && { crypto_tx_index }) }
+  })
+}
+
+/** The replacement of the transaction that pays these withdrawals and no others; undefined where it stays. */
+async function replacement(
+  wallet: BitcoinWallet,
+  together: BroadcastWithdrawal[],
+  round: ReplacementRound,
+): Promise<SignedTransaction | undefined> {
+  const { raw_transaction, crypto_tx_index } = together[0]!
+  const old = RawTx.decode(raw_transaction)
+  if (!old.inputs.every(({ sequence }) => sequence <= REPLACEABLE_SEQUENCE_MAX)) return undefined
+  const found = await sizeAndChange(wallet, together)
+  if (found === undefined) return undefined
+  const amounts = old.outputs.map(({ amount }: { amount: bigint }) => amount)
+  const raise = await feeRaise(wallet, together[0]!, { ...found, amounts }, round)
+  if (raise === undefined) return undefined
+  const newAmounts = takeFromChange(amounts, found.change, raise.amount)
+  // Only a consolidation has a highest rate of its own.
+  const most = smaller(wallet.ceiling, feeMaxOf(together[0]!) ?? wallet.ceiling)
+  if (round.rate > most || newAmounts === undefined) return undefined
+  const unsigned = RawOldTx.encode({
+    version: old.version,
+    inputs: old.inputs.map((input) => ({ ...input, finalScriptSig: new Uint8Array() })),
+    outputs: old.outputs.map((output, index) => ({ ...output, amount: newAmounts[index]! })),
+    lockTime: old.lockTime,
+  })
+  const bumped = await signWithWallet(wallet, Buffer.from(unsigned).toString('hex'))
+  // A node that has the old transaction may take no other in its place: by default, Litecoin Core does not.
+  if ((await mempoolRejection(wallet, bumped)) !== undefined) return undefined
+  for (const hash of raise.counted) round.counted.add(hash)
+  return {
+    raw_transaction: bumped,
+    crypto_tx_hash: decode(bumped).txid,
+    ...(crypto_tx_index !== undefined && { payments: together.length }),
+  }
+}
+
+/**
+ * A transaction's size in virtual bytes, and the indexes of its change outputs. Undefined where it cannot be replaced: it has
+ * no change, an output is neither a payment nor the wallet's, or somebody else has spent its outputs (an operator, too).
+ */
+async function sizeAndChange(
+  wallet: BitcoinWallet,
+  together: BroadcastWithdrawal[],
+): Promise<{ vbytes: bigint; change: number[] } | undefined> {
+  const { raw_transaction, crypto_tx_hash } = together[0]!
+  const [decoded, pooled] = await wallet.rpc.batch<{
+    vsize: string
+    vout: Output[]
+    descendantcount: string
+  }>([
+    ['decoderawtransaction', raw_transaction.toString('hex')],
+    ['getmempoolentry', crypto_tx_hash],
+  ])
+  // Descendants would go with it. It counts as one itself.
+  if (Number(known(pooled!)?.descendantcount ?? 1) > 1) return undefined
+  const { vsize, vout } = known(decoded!)!
+  const isPayment = (output: Output, index: number) =>
+    together.some(({ crypto_tx_index, amount, destination_address }) => {
+      if (crypto_tx_index !== undefined) return Number(crypto_tx_index) === index
+      return minorOf(output.value) === minorOf(amount) && addressOf(wallet, output) === destination_address
+    })
+  const change = vout.flatMap((output, index) => (isPayment(output, index) ? [] : [index]))
+  if (change.length === 0) return undefined
+  // A transaction that an operator built may pay others, too.
+  for (const index of change)
+    if (!(await isOwnAddress(wallet, writtenAddress(vout[index]!)))) return undefined
+  return { vbytes: BigInt(vsize), change }
+}
+
+const writtenAddress = ({ scriptPubKey: { address, addresses = [] } }: Output): string | undefined =>
+  address ?? addresses[0]
+
+const addressOf = ({ canonical }: BitcoinWallet, output: Output): string | undefined =>
+  canonical(writtenAddress(output) ?? '')
+
+/**
+ * How much more fee a replacement pays, and the transactions that this pays for. Undefined where the transaction already pays
+ * about the current fee.
+ */
+async function feeRaise(
+  wallet: BitcoinWallet,
+  { raw_transaction, crypto_tx_hash }: BroadcastWithdrawal,
+  { vbytes, change, amounts }: { vbytes: bigint; change: number[]; amounts: bigint[] },
+  { rate, incrementalRate, counted: countedBefore, open }: ReplacementRound,
+): Promise<{ amount: bigint; counted: Set<string> } | undefined> {
+  const { inputs } = decode(raw_transaction)
+  const paid = (await valueOf(wallet, inputs)) - sum(amounts)
+  // A signature may be a byte longer than the last one.
+  const size = vbytes + BigInt(inputs.length)
+  const available = sum(change.map((index) => larger(amounts[index]! - CHANGE_MIN, 0n)))
+  const own = feeAt(rate, size)
+  const counted = new Set(countedBefore)
+  const forAncestors = await missingAncestorFee(
+    wallet,
+    inputs.map(hashIn),
+    { rate, open },
+    { counted, except: crypto_tx_hash },
+  )
+  // Where the change does not cover both, the transaction pays its own fee only.
+  const paysForAncestors = own + forAncestors - paid <= available
+  const fee = paysForAncestors ? own + forAncestors : own
+  if (fee - own + feeAt(rate, vbytes) < paid + feeAt(incrementalRate, size)) return undefined
+  return { amount: fee - paid, counted: paysForAncestors ? counted : new Set() }
+}
+
+/** The amounts of a transaction's outputs with this much less change; undefined where the change does not cover it. */
+function takeFromChange(
+  amounts: readonly bigint[],
+  change: readonly number[],
+  total: bigint,
+): bigint[] | undefined {
+  const reduced = [...amounts]
+  let missing = total
+  for (const index of change) {
+    const most = reduced[index]! - CHANGE_MIN
+    if (most <= 0n) continue
+    const taken = smaller(most, missing)
+    reduced[index]! -= taken
+    missing -= taken
+  }
+  return missing > 0n ? undefined : reduced
+}
+
+/** The sum of outputs of the wallet's transactions, in minor units. */
+async function valueOf({ rpc }: BitcoinWallet, outpoints: Outpoint[]): Promise<bigint> {
+  let value = 0n
+  for (const outpoint of outpoints) {
+    const { txid, vout } = splitOutpoint(outpoint)
+    const { hex } = await rpc.call<WalletTransaction>('gettransaction', txid)
+    value += decode(Buffer.from(hex, 'hex')).outputs[vout]!
+  }
+  return value
+}

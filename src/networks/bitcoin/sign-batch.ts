@@ -1,0 +1,249 @@
+import assert from 'node:assert/strict'
+import { RawOldTx } from '@scure/btc-signer/script.js'
+import type { Refusal, SignedTransaction, Signing, Withdrawal } from '../network.ts'
+import type { WaitingReason } from '../waiting.ts'
+import { minorOf } from './amounts.ts'
+import { missingAncestorFee, rememberAncestorRate } from './ancestor-fees.ts'
+import { Batch, type Coin, type Payment, type Plan, type PlanLimits } from './batch.ts'
+import { setLocks } from './coins.ts'
+import { decode, hashIn, splitOutpoint } from './decode.ts'
+import { RpcError, type RpcCall } from './rpc.ts'
+import type { BitcoinWallet } from './wallet.ts'
+
+/** Most transactions that are built and tried, until the node accepts one. */
+const TRIES_MAX = 12
+/** Most times that coins are chosen again, because unmined change among them needs a higher fee. */
+const COIN_CHOICES_MAX = 3
+/** The highest sequence of an input that can be replaced (BIP 125). */
+export const REPLACEABLE_SEQUENCE_MAX = 0xffff_fffd
+const FINAL_SEQUENCE = 0xffff_ffff
+/** By Bitcoin Core's rpc/protocol.h. */
+const WALLET_ERROR = -4
+
+/** A withdrawal whose address the node accepts. */
+export interface Payable extends Payment {
+  withdrawal: Withdrawal
+}
+
+/** The outcome for each withdrawal, as it becomes known. */
+export type Signings = Map<Withdrawal, Signing>
+
+export interface SigningLimits extends PlanLimits {
+  /** The hashes of the open transactions. */
+  open: ReadonlySet<string>
+}
+
+export const deferred = (reason: WaitingReason): Signing => ({ outcome: 'DEFERRED', reason })
+
+/** The withdrawals whose address the node accepts; the others are refused. */
+export async function payableAmong(
+  { rpc }: BitcoinWallet,
+  withdrawals: Withdrawal[],
+  signings: Signings,
+): Promise<Payable[]> {
+  const checked = await rpc.batch<{ isvalid: boolean; scriptPubKey?: string; error?: string }>(
+    withdrawals.map(({ destination_address }) => ['validateaddress', destination_address]),
+  )
+  return withdrawals.flatMap((withdrawal, index): Payable | [] => {
+    const answer = checked[index]!
+    if (answer instanceof RpcError) throw answer
+    const { isvalid, scriptPubKey, error } = answer
+    if (isvalid && scriptPubKey !== undefined)
+      return {
+        withdrawal,
+        amount: minorOf(withdrawal.amount),
+        script: Uint8Array.from(Buffer.from(scriptPubKey, 'hex')),
+      }
+    signings.set(withdrawal, refused('destination address', error ?? 'it is not valid', withdrawal))
+    return []
+  })
+}
+
+/**
+ * Signs one transaction for all these payments, or for some of them where the node does not accept it for all. A payment
+ * below the dust limit is refused; where any one payment may be at fault, half of them are tried. Locks the coins of the
+ * transaction that it signed.
+ */
+export async function signAccepted(
+  wallet: BitcoinWallet,
+  chosen: Payable[],
+  coins: readonly Coin[],
+  limits: SigningLimits,
+  signings: Signings,
+): Promise<void> {
+  const untried: Payable[][] = [chosen]
+  let reason: WaitingReason = { code: 'NEXT_TRANSACTION', detail: 'the next transaction pays it' }
+  for (let tries = 1; tries <= TRIES_MAX && untried.length > 0; tries++) {
+    const some = untried.shift()!
+    if (some.length === 0) continue
+    const attempt = await attemptToSign(wallet, some, coins, limits)
+    if ('signed' in attempt) {
+      for (const [index, { withdrawal }] of attempt.paid.entries()) {
+        const crypto_tx_index = String(index)
+        signings.set(withdrawal, { outcome: 'SIGNED', ...attempt.signed, crypto_tx_index })
+      }
+      break
+    }
+    reason = {
+      code: attempt.isShort === true ? 'FEE_NOT_COVERED' : 'NODE_REFUSED',
+      detail: `the transaction is not accepted: ${attempt.rejection}`,
+    }
+    if (/dust/i.test(attempt.rejection)) {
+      const smallest = some.reduce((one, other) => (dustMargin(other) < dustMargin(one) ? other : one))
+      signings.set(smallest.withdrawal, refused('amount', attempt.rejection, smallest.withdrawal))
+      untried.unshift(some.filter((one) => one !== smallest))
+    } else if (some.length > 1 && !attempt.concernsAll) {
+      const middle = Math.ceil(some.length / 2)
+      untried.unshift(some.slice(0, middle), some.slice(middle))
+    }
+  }
+  for (const { withdrawal } of chosen) {
+    if (!signings.has(withdrawal)) signings.set(withdrawal, deferred(reason))
+  }
+}
+
+/** A signed transaction, or why there is none: with fewer payments the same would happen where it `concernsAll`. */
+type Attempt =
+  { signed: SignedTransaction; paid: Payable[] } | { rejection: string; concernsAll: boolean; isShort?: true }
+
+/**
+ * Signs a transaction with these payments in their order, followed by the change. Throws RpcError where the node fails, with
+ * nothing locked.
+ */
+async function attemptToSign(
+  wallet: BitcoinWallet,
+  some: Payable[],
+  coins: readonly Coin[],
+  limits: SigningLimits,
+): Promise<Attempt> {
+  const { plan, paid, paysForAncestors } = await chooseCoins(wallet, some, coins, limits)
+  if (paid.length === 0)
+    return { rejection: 'the hot wallet has too little for its fee', concernsAll: true, isShort: true }
+  const unsigned = await unsignedTransaction(wallet, plan)
+  let raw_transaction: Buffer
+  try {
+    raw_transaction = await signWithWallet(wallet, unsigned)
+  } catch (error) {
+    if (!(error instanceof RpcError)) throw error
+    return { rejection: error.message, concernsAll: true }
+  }
+  const { txid, inputs, outputs } = decode(raw_transaction)
+  const planned = [...plan.payments.map(({ amount }) => amount), ...plan.change]
+  assert(
+    outputs.length === planned.length && outputs.every((amount, index) => amount === planned[index]),
+    'a transaction pays its withdrawals and the change, and nothing else',
+  )
+  const rejection = await mempoolRejection(wallet, raw_transaction)
+  if (rejection !== undefined)
+    return { rejection, concernsAll: /fee|chain|mempool|missing|conflict/i.test(rejection) }
+  await setLocks(wallet, 'lock', inputs)
+  if (paysForAncestors) rememberAncestorRate(wallet, txid, limits.rate)
+  return { signed: { raw_transaction, crypto_tx_hash: txid, payments: paid.length }, paid }
+}
+
+/**
+ * Chooses coins that cover the payments, the fee, and what unmined ancestors lack. Where the wallet has too little for the
+ * ancestors, the transaction pays its own fee only and is mined after them: `paysForAncestors` says which.
+ */
+async function chooseCoins(
+  wallet: BitcoinWallet,
+  some: Payable[],
+  coins: readonly Coin[],
+  limits: SigningLimits,
+): Promise<{ plan: Plan<Payable>; paid: Payable[]; paysForAncestors: boolean }> {
+  const planWith = (ancestorFee: bigint) => {
+    const batch = new Batch<Payable>(coins, { ...limits, ancestorFee })
+    const paid = some.filter((one) => batch.add(one))
+    return { plan: batch.plan(), paid }
+  }
+  let ancestorFee = 0n
+  for (let choices = 1; ; choices++) {
+    const { plan, paid } = planWith(ancestorFee)
+    if (paid.length === 0) return { ...planWith(0n), paysForAncestors: false }
+    const unmined = plan.coins.filter(({ isMined }) => !isMined).map(({ outpoint }) => hashIn(outpoint))
+    const missing = await missingAncestorFee(wallet, unmined, limits)
+    const paysForAncestors = missing <= ancestorFee
+    // Paying for ancestors may take another coin, which may have ancestors that lack a fee, too.
+    if (paysForAncestors || choices === COIN_CHOICES_MAX) return { plan, paid, paysForAncestors }
+    ancestorFee = missing
+  }
+}
+
+/** The transaction of a plan in hex: the payments, then the change to new addresses of the wallet. */
+async function unsignedTransaction(wallet: BitcoinWallet, plan: Plan<Payable>): Promise<string> {
+  const scripts = await changeScripts(wallet, plan.change.length)
+  const unsigned = RawOldTx.encode({
+    version: 2,
+    inputs: plan.coins.map(({ outpoint }) => {
+      const { txid, vout } = splitOutpoint(outpoint)
+      return {
+        txid: Buffer.from(txid, 'hex'),
+        index: vout,
+        finalScriptSig: new Uint8Array(),
+        sequence: wallet.dialect.isReplaceable ? REPLACEABLE_SEQUENCE_MAX : FINAL_SEQUENCE,
+      }
+    }),
+    outputs: [
+      ...plan.payments.map(({ amount, script }) => ({ amount, script })),
+      ...plan.change.map((amount, index) => ({ amount, script: scripts[index]! })),
+    ],
+    lockTime: 0,
+  })
+  return Buffer.from(unsigned).toString('hex')
+}
+
+/** Scripts of new change addresses. */
+async function changeScripts({ rpc, dialect }: BitcoinWallet, count: number): Promise<Uint8Array[]> {
+  const calls = Array.from({ length: count }, (): RpcCall => dialect.newChangeAddress)
+  const addresses = await rpc.batch<string>(calls)
+  const infos = await rpc.batch<{ scriptPubKey: string }>(
+    addresses.map((address) => {
+      if (address instanceof RpcError) throw address
+      return ['getaddressinfo', address]
+    }),
+  )
+  return infos.map((info) => {
+    if (info instanceof RpcError) throw info
+    return Uint8Array.from(Buffer.from(info.scriptPubKey, 'hex'))
+  })
+}
+
+/** Signs every input with the wallet's keys. Throws RpcError where a key is missing. */
+export async function signWithWallet({ rpc }: BitcoinWallet, unsigned: string): Promise<Buffer> {
+  const method = 'signrawtransactionwithwallet'
+  const reply = await rpc.call<{ hex: string; complete: boolean }>(method, unsigned)
+  if (!reply.complete) throw new RpcError(method, WALLET_ERROR, 'the wallet lacks a key')
+  return Buffer.from(reply.hex, 'hex')
+}
+
+/** Why the node's mempool would not accept a transaction; undefined where it would. Broadcasts nothing. */
+export async function mempoolRejection(
+  { rpc, dialect }: BitcoinWallet,
+  raw: Buffer,
+): Promise<string | undefined> {
+  const [test] = await rpc.call<{ allowed: boolean; 'reject-reason'?: string }[]>(
+    'testmempoolaccept',
+    [raw.toString('hex')],
+    dialect.anyFee,
+  )
+  return test!.allowed ? undefined : (test!['reject-reason'] ?? 'the node gives no reason')
+}
+
+/** The node will never accept this payment. */
+function refused(
+  subject: 'amount' | 'destination address',
+  reason: string,
+  { destination_address }: Withdrawal,
+): Signing {
+  const message = `the network refused the ${subject}: ${reason}`
+  const refusal: Refusal = {
+    status_details: { invalid_destination_address: { message, destination_address } },
+  }
+  return { outcome: 'REFUSED', refusal }
+}
+
+/** How far an output is above the dust limit, which grows with the cost of spending the output. */
+const dustMargin = ({ amount, script }: Payment): bigint => {
+  const isWitness = script[0] === 0 || (script[0]! >= 0x51 && script[0]! <= 0x60)
+  return (amount * 1_000n) / BigInt(8 + 1 + script.length + (isWitness ? 67 : 148))
+}

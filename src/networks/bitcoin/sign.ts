@@ -1,0 +1,150 @@
+import type { Transaction } from '../../db/database.ts'
+import {
+  isTreasurySend,
+  longestWaiting,
+  neededByCustomers,
+  unsignedWithdrawals,
+  type Reserved,
+} from '../longest-waiting.ts'
+import type { Signing, Withdrawal } from '../network.ts'
+import { BEHIND_ANOTHER, type WaitingReason } from '../waiting.ts'
+import { minorOf, sum } from './amounts.ts'
+import { Batch, spendableAtOnce } from './batch.ts'
+import { reconcileLocks, type Coins } from './coins.ts'
+import { feeMaxOf, signConsolidation } from './consolidate.ts'
+import { feeRate } from './fees.ts'
+import { deferred, payableAmong, signAccepted, type Payable, type Signings } from './sign-batch.ts'
+import { signingBlockedReason } from './unknown-spends.ts'
+import { coinText, type BitcoinWallet } from './wallet.ts'
+
+/**
+ * Pays as many withdrawals as it can with one transaction, in their order. A withdrawal that does not fit, or cannot be paid
+ * now, waits with the reason, and so do later ones of its profile. A consolidation has a transaction of its own, signed when
+ * there is nothing else to sign.
+ */
+export async function sign(
+  tx: Transaction,
+  wallet: BitcoinWallet,
+  withdrawals: Withdrawal[],
+): Promise<Signing[]> {
+  const blocked = await signingBlockedReason(tx, wallet)
+  if (blocked !== undefined) return withdrawals.map(() => deferred(blocked))
+  const coins = await reconcileLocks(tx, wallet)
+  const rate = await feeRate(wallet)
+  if (rate > wallet.ceiling) {
+    const [now, most] = [coinText(wallet, rate), coinText(wallet, wallet.ceiling)]
+    const detail = `the network's fee is ${now} per kvB, above the ceiling of ${most}`
+    return withdrawals.map(() => deferred({ code: 'FEE_ABOVE_CEILING', detail }))
+  }
+  const signings: Signings = new Map()
+  const payouts = withdrawals.filter((one) => feeMaxOf(one) === undefined)
+  const consolidations = withdrawals.filter((one) => feeMaxOf(one) !== undefined)
+  if (payouts.length > 0) await signPayouts(tx, wallet, payouts, coins, rate, signings)
+  else await signConsolidation(wallet, consolidations[0]!, coins, rate, signings)
+  for (const one of consolidations)
+    if (!signings.has(one))
+      signings.set(one, deferred({ code: 'NEXT_TRANSACTION', detail: 'another transaction is signed first' }))
+  return withdrawals.map((withdrawal) => signings.get(withdrawal)!)
+}
+
+async function signPayouts(
+  tx: Transaction,
+  wallet: BitcoinWallet,
+  payouts: Withdrawal[],
+  coins: Coins,
+  rate: bigint,
+  signings: Signings,
+): Promise<void> {
+  const payable = await payableAmong(wallet, payouts, signings)
+  const [reserved] = await longestWaiting(tx, wallet.network, wallet.reserveAfterMs)
+  const [unsigned] = payouts.some(isTreasurySend) ? await unsignedWithdrawals(tx, wallet.network) : []
+  const needed = unsigned === undefined ? 0n : minorOf(unsigned.amount)
+  const chosen = choose(wallet, payable, coins, { rate, reserved, needed }, signings)
+  const limits = { rate, changeScriptBytes: wallet.dialect.changeScriptBytes, open: coins.open }
+  await signAccepted(wallet, chosen, coins.spendable, limits, signings)
+}
+
+/** What `choose` heeds beside the coins. */
+interface Claims {
+  rate: bigint
+  /** The older withdrawal that the hot wallet's money is kept for. */
+  reserved: Reserved | undefined
+  /** What customers' unsigned withdrawals need: a send to cold storage leaves it, in minor units. */
+  needed: bigint
+}
+
+/** The withdrawals that one transaction can pay, in their order; the others wait. */
+function choose(
+  wallet: BitcoinWallet,
+  payable: Payable[],
+  coins: Coins,
+  claims: Claims,
+  signings: Signings,
+): Payable[] {
+  const { changeScriptBytes } = wallet.dialect
+  const total = sum(coins.spendable.map(({ amount }) => amount))
+  const batch = new Batch<Payable>(coins.spendable, { rate: claims.rate, changeScriptBytes })
+  const waitingProfiles = new Set<string>()
+  for (const one of payable) {
+    const { withdrawal, amount } = one
+    const { profile_id } = withdrawal
+    const left = total - batch.due
+    const reason = waitingProfiles.has(profile_id)
+      ? BEHIND_ANOTHER
+      : (claimBefore(wallet, one, left, claims) ??
+        (batch.add(one)
+          ? undefined
+          : { code: 'HOT_WALLET_SHORT' as const, detail: describeShortage(wallet, amount, left, coins) }))
+    if (reason === undefined) continue
+    waitingProfiles.add(profile_id)
+    signings.set(withdrawal, deferred(reason))
+  }
+  return [...batch.payments]
+}
+
+/** Why a withdrawal leaves the money to others, where `left` would not do for both. */
+function claimBefore(
+  wallet: BitcoinWallet,
+  { withdrawal, amount }: Payable,
+  left: bigint,
+  { reserved, needed }: Claims,
+): WaitingReason | undefined {
+  if (
+    reserved !== undefined &&
+    withdrawal.transfer_id > reserved.transfer_id &&
+    left < amount + minorOf(reserved.amount)
+  )
+    return {
+      code: 'KEPT_FOR_OLDER',
+      detail:
+        `the hot wallet has ${coinText(wallet, left)} to spend, and ${coinText(wallet, minorOf(reserved.amount))} are kept ` +
+        `for withdrawal ${reserved.transfer_id}, which has waited too long`,
+    }
+  if (needed > 0n && isTreasurySend(withdrawal) && left < amount + needed)
+    return neededByCustomers(coinText(wallet, left), coinText(wallet, needed))
+  return undefined
+}
+
+/** Why the coins do not suffice: what is left, whether it is in too many coins, and what cannot be spent yet. */
+function describeShortage(
+  wallet: BitcoinWallet,
+  amount: bigint,
+  left: bigint,
+  { spendable, unconfirmedDeposits, unbroadcastChange }: Coins,
+): string {
+  const text = (minor: bigint) => coinText(wallet, minor)
+  const atOnce = spendableAtOnce(spendable)
+  const also = [
+    left > amount && atOnce.count < spendable.length
+      ? `; it is in ${spendable.length} coins, of which one transaction can spend ${atOnce.count}, and these hold ` +
+        `${text(atOnce.amount)}: 'bursar wallet consolidate' merges them`
+      : '',
+    unbroadcastChange > 0n
+      ? `; ${text(unbroadcastChange)} more are change of transactions that are not broadcast yet`
+      : '',
+    unconfirmedDeposits > 0n
+      ? `; ${text(unconfirmedDeposits)} more have fewer than ${wallet.depth} confirmations`
+      : '',
+  ]
+  return `the hot wallet has ${text(left)} to spend, and needs ${text(amount)} and the fee${also.join('')}`
+}

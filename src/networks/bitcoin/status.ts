@@ -1,0 +1,213 @@
+import assert from 'node:assert/strict'
+import type { BroadcastWithdrawal, PaymentStatus, Withdrawal } from '../network.ts'
+import { decode, splitOutpoint, type Outpoint } from './decode.ts'
+import {
+  confirmedBy,
+  paymentIndexes,
+  paymentsTo,
+  WHOLE_FEE,
+  type FeeShare,
+  type PaymentTarget,
+} from './payments.ts'
+import {
+  fetchTransactions,
+  known,
+  type BitcoinWallet,
+  type ListedOutput,
+  type WalletTransaction,
+} from './wallet.ts'
+
+/** Where the node has a transaction. */
+interface Location {
+  /** Absent where the wallet does not know it: the wallet knows its own transactions once they were broadcast. */
+  transaction: WalletTransaction | undefined
+  /** Negative: those of a conflicting transaction. */
+  confirmations: number
+  inMempool: boolean
+}
+
+/**
+ * How far a transaction is. CONFLICTED: it can never be mined, since confirmed transactions have spent its inputs, or the
+ * inputs of an ancestor. `spenders` are the wallet's transactions that may have done so.
+ */
+type Progress =
+  | { state: 'MINED' | 'PENDING' | 'UNKNOWN' }
+  | { state: 'CONFIRMED'; transaction: WalletTransaction }
+  | { state: 'CONFLICTED'; spenders: WalletTransaction[] }
+
+/** Locates transactions by their hashes. */
+export async function locate({ rpc }: BitcoinWallet, hashes: string[]): Promise<Location[]> {
+  // In this order: the wallet knows a transaction that is mined between the two questions.
+  const pooled = await rpc.batch<object>(hashes.map((hash) => ['getmempoolentry', hash]))
+  const found = await rpc.batch<WalletTransaction>(hashes.map((hash) => ['gettransaction', hash]))
+  return found.map((one, index): Location => {
+    const transaction = known(one)
+    return {
+      transaction,
+      confirmations: Number(transaction?.confirmations ?? 0),
+      inMempool: known(pooled[index]!) !== undefined,
+    }
+  })
+}
+
+/** How far each withdrawal's transaction is. */
+export async function checkStatus(
+  wallet: BitcoinWallet,
+  withdrawals: BroadcastWithdrawal[],
+): Promise<PaymentStatus[]> {
+  const byHash = new Map(withdrawals.map((one) => [one.crypto_tx_hash, one]))
+  const locations = await locate(wallet, [...byHash.keys()])
+  const progress = new Map<string, Progress>()
+  for (const [index, [hash, withdrawal]] of [...byHash].entries())
+    progress.set(hash, await progressAt(wallet, locations[index]!, withdrawal))
+  const answers: PaymentStatus[] = []
+  for (const withdrawal of withdrawals) {
+    const now = progress.get(withdrawal.crypto_tx_hash)!
+    if (now.state === 'CONFIRMED') answers.push(confirmed(wallet, now.transaction, withdrawal))
+    else if (now.state === 'CONFLICTED')
+      answers.push(await outcomeOfConflict(wallet, now.spenders, withdrawal))
+    else answers.push({ state: now.state })
+  }
+  return answers
+}
+
+async function progressAt(
+  wallet: BitcoinWallet,
+  { transaction, confirmations, inMempool }: Location,
+  withdrawal: BroadcastWithdrawal,
+): Promise<Progress> {
+  if (transaction !== undefined && confirmations >= wallet.depth) return { state: 'CONFIRMED', transaction }
+  if (transaction !== undefined && confirmations <= -wallet.depth)
+    return {
+      state: 'CONFLICTED',
+      spenders: await fetchTransactions(wallet, transaction.walletconflicts),
+    }
+  if (confirmations !== 0) return { state: 'MINED' }
+  if (inMempool) return { state: 'PENDING' }
+  return progressOfMissing(wallet, withdrawal)
+}
+
+/** Paid by its own transaction. Of several payments, each bears its part of the fee: together they bear all of it. */
+function confirmed(
+  wallet: BitcoinWallet,
+  transaction: WalletTransaction,
+  withdrawal: BroadcastWithdrawal,
+): PaymentStatus {
+  const { crypto_tx_index } = withdrawal
+  const paid = paymentsTo(wallet, transaction, withdrawal).find(
+    ({ vout }) => crypto_tx_index === undefined || vout === crypto_tx_index,
+  )
+  assert(paid !== undefined, 'a withdrawal pays its destination')
+  const all = paymentIndexes(transaction)
+  const share = { of: all.length, rank: all.indexOf(paid.vout) }
+  return confirmedBy(wallet, transaction, paid.vout, crypto_tx_index === undefined ? WHOLE_FEE : share)
+}
+
+/**
+ * The network does not have the transaction. It is conflicted when confirmed transactions of the wallet have spent its inputs,
+ * or those of its parents: somebody has used the wallet while its locks were forgotten.
+ */
+async function progressOfMissing(
+  wallet: BitcoinWallet,
+  { raw_transaction }: BroadcastWithdrawal,
+): Promise<Progress> {
+  const { rpc, depth } = wallet
+  for (const input of decode(raw_transaction).inputs) {
+    const { txid, vout } = splitOutpoint(input)
+    const [parent] = await fetchTransactions(wallet, [txid])
+    const confirmations = Number(parent?.confirmations ?? 0)
+    if (confirmations <= -depth) return { state: 'CONFLICTED', spenders: [] }
+    if (confirmations < depth || (await rpc.call('gettxout', txid, vout, false)) !== null) continue
+    const spender = await confirmedSpender(wallet, parent!.blockhash!, input)
+    if (spender !== undefined) return { state: 'CONFLICTED', spenders: [spender] }
+  }
+  return { state: 'UNKNOWN' }
+}
+
+/** The wallet's confirmed transaction that has spent an output, in this block or later. */
+async function confirmedSpender(
+  wallet: BitcoinWallet,
+  block: string,
+  outpoint: Outpoint,
+): Promise<WalletTransaction | undefined> {
+  const { rpc, depth } = wallet
+  const { previousblockhash } = await rpc.call<{ previousblockhash: string }>('getblockheader', block)
+  const { transactions } = await rpc.call<{ transactions: ListedOutput[] }>(
+    'listsinceblock',
+    previousblockhash,
+  )
+  const sent = transactions.filter(
+    ({ category, confirmations }) => category === 'send' && Number(confirmations) >= depth,
+  )
+  const found = await fetchTransactions(wallet, [...new Set(sent.map(({ txid }) => txid))])
+  return found.find(({ hex }) => decode(Buffer.from(hex, 'hex')).inputs.includes(outpoint))
+}
+
+/** The end of a withdrawal whose own transaction can never be mined: one of the spenders may have paid it. */
+async function outcomeOfConflict(
+  wallet: BitcoinWallet,
+  spenders: WalletTransaction[],
+  withdrawal: BroadcastWithdrawal,
+): Promise<PaymentStatus> {
+  const isConfirmed = ({ confirmations }: WalletTransaction) => Number(confirmations) >= wallet.depth
+  for (const spender of spenders.filter(isConfirmed)) {
+    const paid = await paymentByOther(wallet, spender, withdrawal)
+    if (paid !== undefined) return confirmedBy(wallet, spender, paid.vout, paid.share)
+  }
+  const spender = spenders.find(isConfirmed)
+  const message =
+    spender === undefined
+      ? 'an ancestor of its transaction can never be mined'
+      : `transaction ${spender.txid} has spent its coins, and does not pay it`
+  return { state: 'FAILED', refusal: { status_details: { conflicting_transaction: { message } } } }
+}
+
+/**
+ * The output of another transaction that pays a withdrawal: of one that the withdrawal's own replaced, of an operator's fee
+ * bump, or of its own transaction after all, where that was mined a moment ago. Where its own transaction pays several
+ * withdrawals, each output counts for one of them. A transaction recorded for yet another withdrawal does not count.
+ */
+async function paymentByOther(
+  wallet: BitcoinWallet,
+  other: WalletTransaction,
+  withdrawal: BroadcastWithdrawal,
+): Promise<{ vout: string; share: FeeShare } | undefined> {
+  const { db, network } = wallet
+  const together = await withdrawalsPaidWith(wallet, withdrawal)
+  const ids = together.map(({ transfer_id }) => transfer_id)
+  const { rowCount } = await db.query(
+    `select from outgoing_transfers where network = '${network}' and crypto_tx_hash = $1 and transfer_id <> all ($2) limit 1`,
+    [other.txid, ids],
+  )
+  if (rowCount !== 0) return undefined
+  const used = new Set<string>()
+  const paid = together.flatMap((one) => {
+    const found = paymentsTo(wallet, other, one).find(({ vout }) => !used.has(vout))
+    if (found === undefined) return []
+    used.add(found.vout)
+    return [{ transfer_id: one.transfer_id, vout: found.vout }]
+  })
+  const rank = paid.findIndex(({ transfer_id }) => transfer_id === withdrawal.transfer_id)
+  return rank < 0 ? undefined : { vout: paid[rank]!.vout, share: { of: paid.length, rank } }
+}
+
+/** The withdrawals that the same transaction pays, in the order of its outputs. */
+async function withdrawalsPaidWith(
+  { db, network, canonical }: BitcoinWallet,
+  withdrawal: BroadcastWithdrawal,
+): Promise<(PaymentTarget & Pick<Withdrawal, 'transfer_id'>)[]> {
+  if (withdrawal.crypto_tx_index === undefined) return [withdrawal]
+  const { rows } = await db.query<PaymentTarget & Pick<Withdrawal, 'transfer_id'>>(
+    `
+    select t.id as transfer_id, t.amount, t.destination_address
+    from outgoing_transfers b
+    join transfers t on t.customer_id = b.customer_id and t.id = b.transfer_id
+    where b.network = '${network}' and b.crypto_tx_hash = $1
+    order by b.crypto_tx_index::int`,
+    [withdrawal.crypto_tx_hash],
+  )
+  return rows.map((row) => ({
+    ...row,
+    destination_address: canonical(row.destination_address) ?? row.destination_address,
+  }))
+}

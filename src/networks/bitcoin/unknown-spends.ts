@@ -1,0 +1,133 @@
+import type { Transaction } from '../../db/database.ts'
+import type { WaitingReason } from '../waiting.ts'
+import { fetchTransactions, historySince, known, type BitcoinWallet } from './wallet.ts'
+
+/**
+ * Unknown spends: transactions that the wallet has sent and this database has no record of. After an older backup was
+ * restored, such a transaction may have paid a withdrawal that is about to be signed again.
+ */
+
+/** Without a height, no block has it yet. */
+interface UnknownSpend {
+  txid: string
+  height: number | undefined
+}
+
+/**
+ * Why signing is blocked: the node is behind, or there are unknown spends. When there are none, the next check begins at the
+ * newest final block.
+ */
+export async function signingBlockedReason(
+  tx: Transaction,
+  wallet: BitcoinWallet,
+): Promise<WaitingReason | undefined> {
+  const { network } = wallet
+  const { rows } = await tx.query<{ checked_block: string }>(
+    'select checked_block from wallet_checks where network = $1',
+    [network],
+  )
+  const checkedBlock = rows[0]?.checked_block ?? ''
+  const behind = await whyNodeIsBehind(wallet, checkedBlock)
+  if (behind !== undefined) return { code: 'NODE_BEHIND', detail: behind }
+  const { transactions, lastblock } = await historySince(wallet, checkedBlock)
+  const sent = transactions.filter(
+    ({ category, confirmations, abandoned }) =>
+      category === 'send' && Number(confirmations) >= 0 && abandoned !== true,
+  )
+  const unrecorded = await unrecordedAmong(tx, wallet, [...new Set(sent.map(({ txid }) => txid))])
+  const [spend, ...others] = await unreviewed(tx, wallet, unrecorded)
+  if (spend !== undefined) return { code: 'UNKNOWN_SPENDS', detail: describe(spend, others) }
+  if (lastblock === checkedBlock) return undefined
+  await tx.query(
+    `
+    insert into wallet_checks (network, checked_block, updated_at) values ($1, $2, clock_timestamp())
+    on conflict (network) do update set checked_block = excluded.checked_block, updated_at = excluded.updated_at`,
+    [network, lastblock],
+  )
+  return undefined
+}
+
+/** A node that has not read the whole chain does not know yet what the wallet has sent. */
+async function whyNodeIsBehind({ rpc }: BitcoinWallet, checkedBlock: string): Promise<string | undefined> {
+  const { blocks, headers, initialblockdownload } = await rpc.call<{
+    blocks: string
+    headers: string
+    initialblockdownload: boolean
+  }>('getblockchaininfo')
+  if (initialblockdownload || Number(blocks) < Number(headers))
+    return `the node is catching up with its chain: ${blocks} blocks of ${headers}`
+  if (checkedBlock === '') return undefined
+  const [header] = await rpc.batch<object>([['getblockheader', checkedBlock]])
+  return known(header!) === undefined
+    ? `the node does not know block ${checkedBlock}, which it had: it is behind, or on another chain`
+    : undefined
+}
+
+/**
+ * The hashes among these that are no withdrawal's, that no withdrawal's transaction has replaced, and that no operator has
+ * acknowledged. A transaction that an operator marked as a withdrawal's is recorded once all its payments are.
+ */
+export async function unrecordedAmong(
+  tx: Transaction,
+  { network }: BitcoinWallet,
+  hashes: string[],
+): Promise<string[]> {
+  if (hashes.length === 0) return []
+  // The network's name is written into the statement, as in the index's condition.
+  const { rows } = await tx.query<{ crypto_tx_hash: string }>(
+    `
+    select crypto_tx_hash from outgoing_transfers where network = '${network}' and crypto_tx_hash = any ($1)
+    union
+    select crypto_tx_hash from replaced_transactions where crypto_tx_hash = any ($1)`,
+    [hashes],
+  )
+  const acknowledged = await tx.query<{ crypto_tx_hash: string }>(
+    'select crypto_tx_hash from acknowledged_transactions where network = $1 and crypto_tx_hash = any ($2)',
+    [network, hashes],
+  )
+  const partly = await tx.query<{ crypto_tx_hash: string }>(
+    `
+    select n.crypto_tx_hash
+    from network_transactions n
+    join outgoing_transfers b on b.network = '${network}' and b.crypto_tx_hash = n.crypto_tx_hash
+    where n.network = '${network}' and n.kind = 'MARKED' and n.crypto_tx_hash = any ($1)
+    group by n.crypto_tx_hash, n.payments
+    having count(*) < n.payments`,
+    [hashes],
+  )
+  const recorded = new Set(rows.map(({ crypto_tx_hash }) => crypto_tx_hash))
+  for (const { crypto_tx_hash } of partly.rows) recorded.delete(crypto_tx_hash)
+  for (const { crypto_tx_hash } of acknowledged.rows) recorded.add(crypto_tx_hash)
+  return hashes.filter((hash) => !recorded.has(hash))
+}
+
+/**
+ * Of unrecorded transactions, the unknown spends: without those below `first_height`, which an operator has reviewed, and
+ * those that conflict with a recorded transaction, such as a fee bump made by hand.
+ */
+async function unreviewed(tx: Transaction, wallet: BitcoinWallet, hashes: string[]): Promise<UnknownSpend[]> {
+  const spends: UnknownSpend[] = []
+  for (const { txid, blockhash, walletconflicts } of await fetchTransactions(wallet, hashes)) {
+    if ((await unrecordedAmong(tx, wallet, walletconflicts)).length < walletconflicts.length) continue
+    const height = blockhash === undefined ? undefined : await heightOf(wallet, blockhash)
+    if (height === undefined || height >= wallet.firstHeight) spends.push({ txid, height })
+  }
+  return spends
+}
+
+async function heightOf({ rpc }: BitcoinWallet, block: string): Promise<number> {
+  const { height } = await rpc.call<{ height: string }>('getblockheader', block)
+  return Number(height)
+}
+
+/** Unknown spends in a sentence for operators, with the commands that resolve them. */
+function describe(spend: UnknownSpend, others: UnknownSpend[]): string {
+  const heights = [spend, ...others].map(({ height = Infinity }) => height)
+  const top = Math.max(...heights)
+  return (
+    `the wallet has sent ${spend.txid}${others.length > 0 ? ` and ${others.length} more` : ''}, which this ` +
+    `database has no record of: it was restored from an older backup, or the wallet is used elsewhere. ` +
+    `'bursar withdrawal mark-paid' records a withdrawal that was paid, 'bursar wallet acknowledge' a transaction of the ` +
+    `platform's own; first_height ${top === Infinity ? '(once all are mined)' : top + 1} marks them all as reviewed`
+  )
+}
