@@ -172,7 +172,7 @@ test('a bank account with faults, and wires that nobody has sent for more than a
     return (await doctor(environment)).found.filter((line) => / bank: /.test(line))
   }
   expect(await about({ ...account, account_owner: ' ', routing_numbers: { ABA: '1' } })).toEqual([
-    'FAIL bank: account_owner must not be blank; routing_numbers.ABA must be 9 digits with a right check digit',
+    'FAIL bank: account_owner must not be blank; routing_numbers.ABA must be 9 digits with a valid check digit',
   ])
   const good = { ...account, routing_numbers: { ABA: '021000021' } }
   expect(await about(good)).toEqual([

@@ -20,19 +20,19 @@ interface Cashaddr {
 const StrKey = untypedStrKey as typeof StellarStrKey
 const cashaddr = untypedCashaddr as Cashaddr
 
-/** One kind of address: how to check one, and how to write one for given bytes. */
+/** A kind of address: how to check an address, and how to write one for given bytes. */
 interface AddressFormat {
-  /** The script of an output that pays it, on networks that have scripts; undefined for what is no address. */
+  /** The script of an output that pays an address, on networks with scripts; undefined for anything but an address. */
   script?(address: string): Uint8Array | undefined
   canonical(address: string, testNetworks: boolean): string | undefined
-  /** From 32 bytes, or as many of the first as the format holds. Main network. */
+  /** The main-network address for 32 bytes, or for as many of the first as the format holds. */
   write(bytes: Uint8Array): string
 }
 
-// More than the longest address that is accepted, a P2SH of 32 bytes on BITCOIN_CASH with its prefix (73).
+// The longest accepted address has 73 characters: P2SH of 32 bytes on BITCOIN_CASH, with its prefix.
 const LENGTH_MAX = 128
 
-// The all-zero addresses of these families. Money sent there is gone, and a missing value looks just like them.
+// The all-zero addresses. Money sent there is lost, and a missing value looks just like them.
 const BURN_ADDRESSES = new Set([
   '0x0000000000000000000000000000000000000000',
   '11111111111111111111111111111111',
@@ -61,8 +61,8 @@ const FORMATS: Readonly<Record<CryptoNetwork, AddressFormat>> = {
 }
 
 /**
- * Canonical form of a destination address on a network (API behaviour, Crypto withdrawals), or undefined when it is
- * not one there. Checksums are verified; never throws. Addresses of test networks are accepted only where allowed
+ * The canonical form of a destination address on a network (API behaviour, Crypto withdrawals); undefined when it is no
+ * address there. Checksums are verified; never throws. Addresses of test networks are accepted only where allowed
  * (sandbox mode); on EVM networks, Solana and Stellar they look the same as any other.
  */
 export function canonicalAddress(
@@ -75,7 +75,7 @@ export function canonicalAddress(
   return canonical !== undefined && !BURN_ADDRESSES.has(canonical) ? canonical : undefined
 }
 
-/** The script of an output that pays an address of the Bitcoin family, of any of its networks. */
+/** The script of an output that pays an address of the Bitcoin family, of a main or test network. */
 export const outputScriptOf = (network: CryptoNetwork, address: string): Uint8Array | undefined =>
   FORMATS[network].script?.(address)
 

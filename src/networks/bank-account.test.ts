@@ -69,7 +69,7 @@ test.each<[string, unknown, RegExp]>([
   [
     'a routing number with a wrong check digit',
     routing({ ABA: '021000022' }),
-    /^routing_numbers\.ABA must be 9 digits with a right check digit$/,
+    /^routing_numbers\.ABA must be 9 digits with a valid check digit$/,
   ],
   ['a BIC of 9', routing({ SWIFT: 'FEXBUS33X' }), /^routing_numbers\.SWIFT must be a BIC/],
   [

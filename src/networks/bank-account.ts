@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises'
 import { Ajv, type ErrorObject } from 'ajv'
 import { Type, type Static } from 'typebox'
 
-/** The platform's own bank account: where customers' wires go to. In live mode from a JSON file, `BURSAR_BANK_FILE`. */
+/** The platform's own bank account, which customers send wires to. In live mode it is in a JSON file, `BURSAR_BANK_FILE`. */
 
 const Line = Type.String({ minLength: 1, maxLength: 200, pattern: '\\S' })
 const Address = Type.Object(
@@ -48,7 +48,7 @@ const SANDBOX_ADDRESS = {
   zip_code: '10001',
 }
 
-/** The sandbox's bank. The routing number is the example one that banks' own documents use. */
+/** The sandbox's bank. Its routing number is the usual example in banks' documents. */
 export const SANDBOX_ACCOUNT: BankAccount = {
   account_number: '000123456789',
   account_owner: 'Bursar Sandbox',
@@ -58,7 +58,7 @@ export const SANDBOX_ACCOUNT: BankAccount = {
   routing_numbers: { ABA: '021000021', SWIFT: 'BRSRUS33XXX' },
 }
 
-/** The routing number of this type, or of the other one where the account does not have it (any more). */
+/** The account's routing number of this type, or of the other type where it has none of this one. */
 export function routingOf(
   { routing_numbers }: BankAccount,
   wanted: RoutingNumberType = 'ABA',
@@ -70,16 +70,16 @@ export function routingOf(
 
 const ajv = new Ajv({ allErrors: true, strict: true, strictTypes: false })
 
-/** What a field must be, where its pattern would not tell people. */
+/** The rule for a field, where its pattern alone would not explain it. */
 const MUST_BE: Record<string, string> = {
   account_number: 'must have 4 to 40 letters, digits, spaces or dashes',
-  country: 'must be two capital letters (ISO 3166-1), as US',
-  ABA: 'must be 9 digits with a right check digit',
+  country: 'must be two capital letters (ISO 3166-1), such as US',
+  ABA: 'must be 9 digits with a valid check digit',
   SWIFT: 'must be a BIC of 8 or 11 capital letters and digits (ISO 9362)',
   routing_numbers: 'must be an object with ABA, SWIFT or both',
 }
 
-/** Reads the file. Throws an Error that has a line for each field that is wrong, and names it. */
+/** Reads the file. Throws an Error that names each wrong field and its rule. */
 export async function readBankAccount(path: string): Promise<BankAccount> {
   const content = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
     throw new Error(`${path} cannot be read (${error.code})`)
@@ -102,7 +102,7 @@ const checkDigits = ({ routing_numbers: { ABA } }: BankAccount): string[] =>
 
 const WEIGHTS = [3, 7, 1, 3, 7, 1, 3, 7, 1]
 
-/** Whether the ninth digit is the check digit of the others, as the American Bankers Association defines it. */
+/** Whether the ninth digit is the check digit of the other eight, by the American Bankers Association's rule. */
 const isRoutingNumber = (digits: string): boolean =>
   [...digits].reduce((sum, digit, index) => sum + Number(digit) * WEIGHTS[index]!, 0) % 10 === 0
 

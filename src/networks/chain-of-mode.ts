@@ -16,7 +16,7 @@ const MAIN_CHAIN_IDS: ReadonlyMap<number, string> = new Map(
   Object.entries(NETWORKS).flatMap(([name, { chainId }]) => (chainId === undefined ? [] : [[chainId, name]])),
 )
 
-/** Throws an Error when the mode does not take this chain id of an EVM network. */
+/** Throws an Error when the mode does not allow this chain id of an EVM network. */
 export function requireChainId(network: CryptoNetwork, chainId: number, mode: Mode): void {
   const { chainId: main, testChainId } = NETWORKS[network]
   if (mode === 'live' && chainId !== main)
@@ -24,11 +24,11 @@ export function requireChainId(network: CryptoNetwork, chainId: number, mode: Mo
   const named = MAIN_CHAIN_IDS.get(chainId)
   if (mode === 'sandbox' && named !== undefined)
     throw new Error(
-      `${chainId} is the main network of ${named}, and a sandbox's money is invented: name a test network's chain id (of ${network}: ${testChainId})`,
+      `${chainId} is the main network of ${named}, and a sandbox's money is invented: use a test network's chain id (of ${network}: ${testChainId})`,
     )
 }
 
-/** What an adapter does only on the chain of its mode. */
+/** The methods that need the chain of the mode. */
 const NEEDS_CHAIN = [
   'sign',
   'replace',
@@ -44,8 +44,8 @@ const NEEDS_CHAIN = [
 ] as const
 
 /**
- * An adapter of the Bitcoin family that asks its node which chain it is on, once and after each failure, before anything is
- * signed, given out or read. What is signed is broadcast and followed all the same.
+ * Wraps an adapter of the Bitcoin family: before it signs, gives out an address or reads the chain, it asks the node which
+ * chain it is on, once and again after each failure. Signed transactions are broadcast and followed without that check.
  */
 export function onChainOf(
   mode: Mode,
@@ -71,7 +71,7 @@ export function onChainOf(
     const afterCheck = async (...asked: unknown[]) => {
       await requireChain()
       return method(...asked).catch((error: unknown) => {
-        // Behind its address there may be another node by then.
+        // Another node may answer at the same address by then.
         if (error instanceof NodeFailure) isRight = false
         throw error
       })

@@ -3,12 +3,12 @@ import { PLATFORM_ID } from '../db/ids.ts'
 import type { Network, Withdrawal } from './network.ts'
 import type { WaitingReason } from './waiting.ts'
 
-/** A withdrawal that has waited so long for the hot wallet keeps what it needs: no younger one takes it. */
+/** After this wait for the hot wallet, the amount that a withdrawal needs is kept for it: no younger one takes it. */
 const RESERVE_AFTER_MS = 1_800_000
 
 /**
- * So long a withdrawal keeps the hot wallet's money at most; then it waits like any other, and the next oldest keeps what it
- * needs. An operator has had a day to fill the wallet, and one customer's withdrawal shall not stop an asset for ever.
+ * The hot wallet's money is kept for a withdrawal for this long at most. Then it waits like any other, and the next oldest
+ * takes its place. An operator has had a day to refill the wallet; one withdrawal must not stop an asset for ever.
  */
 const RESERVE_FOR_MS = 86_400_000
 
@@ -22,9 +22,9 @@ export interface Reserved {
 }
 
 /**
- * The oldest withdrawal of each asset that has waited for the hot wallet for so long that no younger one may take from it what
- * it needs, for `RESERVE_FOR_MS` at most. Without that, a large one would wait for ever behind small ones: they take each refill before it is enough.
- * The platform's own moves are never among them.
+ * By asset, the oldest withdrawal that has waited for the hot wallet long enough for the money to be kept for it, for
+ * `RESERVE_FOR_MS` at most. Otherwise small withdrawals would take every refill before it suffices for a large one. The
+ * platform's own transfers never keep money.
  */
 export async function longestWaiting(
   tx: Transaction,
@@ -46,14 +46,14 @@ export async function longestWaiting(
   return rows
 }
 
-/** What customers' withdrawals of an asset need that are not signed: their sum, a decimal string, and how many they are. */
+/** Customers' unsigned withdrawals of an asset: their sum, a decimal string, and their number. */
 export interface Unsigned {
   asset: string
   amount: string
   count: number
 }
 
-/** Whether a transfer goes to cold storage: the platform's own, and no consolidation. */
+/** Whether a transfer goes to cold storage: it is the platform's own, and no consolidation. */
 export const isTreasurySend = ({
   customer_id,
   consolidation_fee_max,
@@ -61,8 +61,8 @@ export const isTreasurySend = ({
   customer_id === PLATFORM_ID && (consolidation_fee_max ?? null) === null
 
 /**
- * By asset, the customers' PENDING withdrawals of the network that are not signed, for whatever reason: a send to cold storage
- * leaves them what they need. What is signed has left the hot wallet already, as adapters count.
+ * By asset, customers' PENDING withdrawals of the network that are not signed, for any reason: a send to cold storage leaves
+ * their money in the hot wallet. Adapters count a signed withdrawal as having left it.
  */
 export async function unsignedWithdrawals(tx: Transaction, network: Network): Promise<Unsigned[]> {
   const { rows } = await tx.query<Unsigned>(
@@ -78,8 +78,8 @@ export async function unsignedWithdrawals(tx: Transaction, network: Network): Pr
   return rows
 }
 
-/** Why a send to cold storage waits. Both amounts with their unit. */
-export const neededByCustomers = (there: string, needed: string): WaitingReason => ({
+/** Why a send to cold storage waits: what the hot wallet has left, and what customers need. Both with their unit. */
+export const neededByCustomers = (left: string, needed: string): WaitingReason => ({
   code: 'KEPT_FOR_CUSTOMERS',
-  detail: `customers' withdrawals come first: the hot wallet has ${there} left, and those that are not signed need ${needed}`,
+  detail: `customers' withdrawals come first: the hot wallet has ${left} left, and the unsigned ones need ${needed}`,
 })

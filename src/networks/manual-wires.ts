@@ -5,17 +5,17 @@ import type { NetworkAdapter, Signing, Withdrawal } from './network.ts'
 import type { WaitingReason } from './waiting.ts'
 
 /**
- * Wires without an interface to a bank: a person types them into the bank and says what became of them. In the words of
- * the adapter, a wire is signed when an operator takes it. From then on it may have been sent, so nothing cancels it.
+ * Wires without an interface to a bank: an operator enters them at the bank, and records the outcome. In the adapter's terms,
+ * a wire is signed when an operator takes it. From then on it may have been sent, so nothing cancels it.
  */
 
-/** The reason of a wire that an operator may take. */
-const TO_TAKE: WaitingReason = { code: 'WIRE_TO_TAKE', detail: 'an operator is to send it: bursar wire take' }
+/** Why a wire waits that an operator may take. */
+const TO_TAKE: WaitingReason = { code: 'WIRE_TO_TAKE', detail: 'an operator must send it: bursar wire take' }
 
-/** How often the worker looks at them: only for the reasons that it shows, since commands move them. */
+/** How often the worker looks at wires. Commands move them; the worker only keeps their reasons up to date. */
 const POLL_MS = 30_000
 
-/** A wire as the operator who took it was shown it, kept in the bytes of the withdrawal. */
+/** A wire as it was shown to the operator who took it, kept as the withdrawal's bytes. */
 export interface WireOrder {
   customer_id: string
   transfer_id: string
@@ -44,7 +44,7 @@ export const manualWires = (bankAccount: BankAccount): NetworkAdapter => ({
   sign: async (_tx, wires) => wires.map(() => ({ outcome: 'DEFERRED', reason: TO_TAKE })),
 })
 
-/** The same for the command of an operator who takes wires: they are signed in its transaction. */
+/** The same bank, for the command by which an operator takes wires: they are signed in its transaction. */
 export const wiresTakenBy = (operator: string): NetworkAdapter => ({
   ...follower,
   sign: (tx, wires) => take(tx, wires, operator),
@@ -75,7 +75,7 @@ const takenBy = ({ taken_by, taken_at }: WireOrder): WaitingReason => ({
   detail: `${taken_by} took it at ${taken_at} to send it: bursar wire mark-sent or mark-failed`,
 })
 
-/** No simulated message begins so. */
+/** Begins the bytes of an order. No simulated message begins with it. */
 const MARK = 'wire '
 
 async function take(tx: Transaction, wires: readonly Withdrawal[], taken_by: string): Promise<Signing[]> {

@@ -6,36 +6,36 @@ import type { ConfiguredNetwork, Depth } from './open-networks.ts'
 import type { NetworkAdapter, TakenBack } from './network.ts'
 import type { WaitingReason } from './waiting.ts'
 
-/** What a report needs to know of a network. */
+/** The parts of a configured network that a report reads. */
 export type Reported = Pick<ConfiguredNetwork, 'adapter' | 'confirmations' | 'lowMark'>
 
-/** An asset on a network: what the adapter holds there, and what the ledger says is in custody there. */
+/** An asset on a network: the amount that the adapter holds, and the amount that the ledger has in custody. */
 interface Custody {
   asset: string
   held: string
   /** Of that, what the hot wallet has; absent where it is all. */
   hot_wallet?: string
   in_custody: string
-  /** What the platform keeps in cold storage, by its ledger: beside custody. Absent where it never moved any. */
+  /** In cold storage by the platform's ledger, on top of custody. Absent where the platform never moved any. */
   in_cold?: string
-  /** What is held beyond custody; negative: what is missing. */
+  /** Held beyond custody; negative where some is missing. */
   difference: string
-  /** Whether more is missing than what is signed, and not posted yet, may have taken. */
+  /** Whether more is missing than signed and unposted transactions can explain. */
   short: boolean
 }
 
-/** What withdrawals that are completed have paid in fees, and what transactions have cost there, by asset. */
+/** By asset: the fees that completed withdrawals paid, and the network fees that transactions cost. */
 interface FeesOf {
   asset: string
   collected: string
   paid: string
 }
 
-/** What there is to say of a network for whoever operates it. Amounts are decimal strings. */
+/** The state of a network, for operators. Amounts are decimal strings. */
 export interface NetworkReport {
   crypto_network: CryptoNetwork
   reachable: boolean
-  /** Why it is not. */
+  /** Why it is not reachable. */
   error?: string
   height?: number
   confirmations: Depth
@@ -43,15 +43,18 @@ export interface NetworkReport {
   fees: FeesOf[]
   /** Whether the hot wallet holds less of the network's own asset than its low mark. */
   below_low_mark: boolean
-  /** Withdrawals under way, by how far they are. */
+  /** The number of withdrawals under way, by their state. */
   in_flight: Record<string, number>
-  /** Why nothing may be signed there: the freezes of the network, and of everything. */
+  /** The freezes that stop signing there: of the network, and of everything. */
   frozen: { reason: string; detail: string; since: string }[]
-  /** Those that wait: why, how many, and since when the first of them. */
+  /** Waiting withdrawals by reason: their number, and since when the first of them waits. */
   waiting: (WaitingReason & { count: number; since: string })[]
-  /** What the hot wallet had made and the chain does not have any more; the worker broadcasts it again. */
+  /** The hot wallet's confirmed transactions that the chain has dropped; the worker broadcasts them again. */
   taken_back: TakenBack[]
-  /** Deposits that are not credited, were credited and are gone (REORGANISED), or were swept and not found (UNATTRIBUTED): why, how many, and since when. */
+  /**
+   * Deposits by reason: not credited yet, credited and dropped by the chain (REORGANISED), or swept without being found
+   * (UNATTRIBUTED). With their number, and the time of the first.
+   */
   uncredited: { reason: string; count: number; since: string }[]
 }
 

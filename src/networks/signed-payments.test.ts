@@ -123,7 +123,7 @@ describe('of the Bitcoin family one output pays, whatever the others do:', () =>
         ),
       ).toBeUndefined()
       expect(says(payment([[destination_address, units - 1n]]))).toMatch(/^no output/)
-      expect(says(payment([[other, units]]))).toMatch(/^no output of what was signed pays 0.25/)
+      expect(says(payment([[other, units]]))).toMatch(/^no output of the signed transaction pays 0.25/)
     }
   })
 })

@@ -8,7 +8,7 @@ import { isOurs, parse } from './evm/transactions.ts'
 import { readOrder } from './manual-wires.ts'
 import type { Network } from './network.ts'
 
-/** What a withdrawal asks for, and the bytes that were signed for it. */
+/** The payment that a withdrawal asks for, and the bytes that were signed for it. */
 export interface SignedPayment {
   customer_id: string
   transfer_id: string
@@ -19,16 +19,16 @@ export interface SignedPayment {
   /** An address as the client sent it; for a wire, the bank's account number. */
   destination_address: string
   raw_transaction: Buffer
-  /** Of a wire: the bank account that it pays, as it is on record. */
+  /** Of a wire: the recorded bank account that it pays. */
   payee?: unknown
 }
 
-/** Contracts of tokens by network and asset, where they are not the catalogue's: on test networks. */
+/** Token contracts by network and asset, where they differ from the catalogue's: on test networks. */
 export type TokenAddresses = ReadonlyMap<CryptoNetwork, Readonly<Record<string, string>>>
 
 /**
- * Compares signed bytes with the withdrawal that they were signed for: what is wrong, or undefined where they pay its
- * amount to its destination. Asks no node. A transaction of Bitcoin's family may pay others as well.
+ * Compares signed bytes with their withdrawal. Gives the difference, or undefined where they pay its amount to its
+ * destination. Asks no node. A transaction of the Bitcoin family may pay others as well.
  */
 export function disagreementOf(payment: SignedPayment, tokens: TokenAddresses): string | undefined {
   const { raw_transaction: raw, network } = payment
@@ -38,13 +38,13 @@ export function disagreementOf(payment: SignedPayment, tokens: TokenAddresses): 
     const { family } = NETWORKS[network]
     if (family === 'evm') return evm(payment, network, tokens)
     if (family === 'bitcoin') return bitcoin(payment, network)
-    return `its bytes are of no kind that ${network} has`
+    return `its bytes are no transaction of ${network}`
   } catch (error) {
     return `its bytes cannot be read: ${(error as Error).message.split('\n')[0]}`
   }
 }
 
-/** What was signed for a simulated network begins as JSON does. */
+/** A transaction of a simulated network is JSON. */
 const OPENING_BRACE = 0x7b
 
 function simulated(payment: SignedPayment): string | undefined {
@@ -59,10 +59,10 @@ function simulated(payment: SignedPayment): string | undefined {
     : `signed ${wrong.map((name) => `${name} ${String(signed[name])} for ${wanted[name]}`).join(', ')}`
 }
 
-/** What the operator who took a wire was shown. */
+/** Compares a wire with the order that its operator was shown. */
 function wire({ raw_transaction, payee, ...payment }: SignedPayment): string | undefined {
   const order = readOrder(raw_transaction)
-  if (order === undefined) return 'its bytes are no message of a bank that is known'
+  if (order === undefined) return 'its bytes are no message of a known bank'
   const shown = JSON.stringify(order.payee)
   return differences([
     ...(['customer_id', 'transfer_id', 'asset', 'amount'] as const).map(
@@ -114,5 +114,7 @@ function bitcoin(payment: SignedPayment, network: CryptoNetwork): string | undef
   const pays = outputs.some(
     (output) => output.amount === units && script !== undefined && Buffer.from(output.script).equals(script),
   )
-  return pays ? undefined : `no output of what was signed pays ${amount} ${asset} to ${destination_address}`
+  return pays
+    ? undefined
+    : `no output of the signed transaction pays ${amount} ${asset} to ${destination_address}`
 }

@@ -1316,7 +1316,7 @@ describe.skipIf(!HAS_LITECOIND)('over a Litecoin node', () => {
       await work(signing())
       expect(await waitingReasons([transfer])).toEqual([
         expect.stringMatching(
-          /^customers' withdrawals come first: .* LTC left, and those that are not signed need 900 LTC$/,
+          /^customers' withdrawals come first: .* LTC left, and the unsigned ones need 900 LTC$/,
         ),
       ])
       expect(await locks()).toEqual([])
@@ -1461,7 +1461,7 @@ describe.skipIf(!HAS_LITECOIND)('over a Litecoin node', () => {
       )
       await work(signing())
       expect(await waitingReasons([large!])).toEqual([
-        "customers' withdrawals come first: the hot wallet has 6 LTC left, and those that are not signed need 4 LTC",
+        "customers' withdrawals come first: the hot wallet has 6 LTC left, and the unsigned ones need 4 LTC",
       ])
       await settle([small!])
       expect(await kept(created[0]!)).toMatchObject({ state: 'HELD' })

@@ -1319,7 +1319,7 @@ describe('what the platform moves for itself', () => {
       created.push(await withdraw(customer, 'INK', asset, '1'))
     await step(wallet)
     expect(await reason(large)).toMatch(
-      /^customers' withdrawals come first: the hot wallet has 4\.0\d+ ETH left, and those that are not signed need 3\.0\d+ ETH$/,
+      /^customers' withdrawals come first: the hot wallet has 4\.0\d+ ETH left, and the unsigned ones need 3\.0\d+ ETH$/,
     )
     expect(await reason(created[1]!)).toBe('1 transactions are in flight, the most at a time')
     // A token's leaves them what they need, and so does this one.
