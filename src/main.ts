@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 import { readFileSync } from 'node:fs'
 import { Command } from 'commander'
-import { exitCodes, fail } from './commands/command-line.ts'
+import { fail, setExitCodes } from './commands/command-line.ts'
 
 const packageFile = new URL('../package.json', import.meta.url)
 const { version, engines } = JSON.parse(readFileSync(packageFile, 'utf8')) as {
@@ -9,7 +9,7 @@ const { version, engines } = JSON.parse(readFileSync(packageFile, 'utf8')) as {
   engines: { node: string }
 }
 
-const program = exitCodes(new Command('bursar'))
+const program = setExitCodes(new Command('bursar'))
   .description('Self-hosted financial platform API on a double-entry ledger')
   .version(version)
   .configureHelp({ showGlobalOptions: true })
@@ -17,8 +17,8 @@ const program = exitCodes(new Command('bursar'))
 program.addHelpText(
   'after',
   `
-Exit codes: 0 done; 1 failed, or found something wrong (verify, doctor, networks status, statements explain);
-2 the command line makes no sense.
+Exit codes: 0 done; 1 failed, or found a fault (verify, doctor, networks status, statements explain);
+2 usage error.
 
 Examples:
   bursar serve
@@ -30,7 +30,7 @@ Examples:
 
 type Group = (program: Command) => void
 
-/** The groups of commands, by the names that begin a command line; what one needs is loaded when it is asked for. */
+/** Command groups by their first word. A group's code is loaded only when its command runs, which keeps the start fast. */
 const GROUPS: [names: string[], load: () => Promise<Group>][] = [
   [['serve'], async () => (await import('./commands/serve.ts')).serveCommand],
   [['api'], async () => (await import('./commands/api.ts')).apiCommand],
@@ -59,7 +59,7 @@ const GROUPS: [names: string[], load: () => Promise<Group>][] = [
 
 const asked = GROUPS.filter(([names]) => names.includes(process.argv[2] ?? ''))
 const isVersion = ['-V', '--version'].includes(process.argv[2] ?? '')
-// Help and completion tell of all.
+// Help and completion list all commands, so they load all groups.
 if (!isVersion) for (const [, load] of asked.length > 0 ? asked : GROUPS) (await load())(program)
 if (asked.length === 0) (await import('./commands/completion.ts')).completionCommand(program)
 

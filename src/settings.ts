@@ -2,11 +2,11 @@ import { isIP } from 'node:net'
 import { resolve } from 'node:path'
 import { bool, cleanEnv, host, makeValidator, str, type CleanedEnv, type ValidatorSpec } from 'envalid'
 
-/** How lines of the log are written: as JSON for programs, or as text for people. `auto` is text on a terminal, and else JSON. */
+/** Formats of the log. `auto` is text on a terminal, and JSON otherwise. */
 const LOG_FORMATS = ['auto', 'json', 'text'] as const
 export type LogFormat = (typeof LOG_FORMATS)[number]
 
-/** A whole number within bounds, both included; undefined where it may be left out and has no default. */
+/** A whole number from `min` to `max`; undefined if it is absent and has no default. */
 function wholeNumber<Default extends number | undefined>(
   min: number,
   max: number,
@@ -20,7 +20,7 @@ function wholeNumber<Default extends number | undefined>(
   return validator(spec as { default: number; desc: string })
 }
 
-/** An address of one of these kinds. A complaint does not repeat it: it may hold a password. */
+/** A URL with one of these schemes. Error messages do not repeat it, because it may hold a password. */
 const address = (kinds: string[], { withQuery }: { withQuery: boolean }) =>
   makeValidator<string>((text) => {
     const { protocol, host, search, hash } = URL.canParse(text) ? new URL(text) : ({} as Partial<URL>)
@@ -30,12 +30,12 @@ const address = (kinds: string[], { withQuery }: { withQuery: boolean }) =>
     return text
   })
 
-/** Addresses, each with the length of a prefix if it is a network, with commas between. */
+/** Comma-separated IP addresses and networks in CIDR notation. */
 const addresses = makeValidator<string>((text) => {
   for (const one of text.split(',')) {
     const [, ip = '', prefix = '0'] = /^\s*([^/]+?)(?:\/(\d+))?\s*$/.exec(one) ?? []
     if (isIP(ip) === 0 || Number(prefix) > (isIP(ip) === 4 ? 32 : 128))
-      throw new Error('must be addresses or networks (10.0.0.1,10.1.0.0/16) with commas between')
+      throw new Error('must be comma-separated addresses or networks (10.0.0.1,10.1.0.0/16)')
   }
   return text
 })
@@ -47,11 +47,11 @@ const http = address(['http:', 'https:'], { withQuery: false })
 export const SETTINGS = {
   DATABASE_URL: postgres({
     default: undefined,
-    desc: 'PostgreSQL 15 or newer to use instead of the embedded one',
+    desc: 'URL of a PostgreSQL 15 or newer, instead of the embedded server',
   }),
   BURSAR_MIGRATIONS_DATABASE_URL: postgres({
     default: undefined,
-    desc: 'the same database for the role that owns the schema, for bursar migrate (default: DATABASE_URL, one role for both)',
+    desc: 'URL of the same database for the role that owns the schema, for bursar migrate (default: DATABASE_URL, one role for both)',
   }),
   HOST: host({ default: '127.0.0.1', desc: 'address the API listens on' }),
   PORT: wholeNumber(0, 65535, { default: 8080, desc: 'port the API listens on; 0 picks a free one' }),
@@ -62,92 +62,92 @@ export const SETTINGS = {
   BURSAR_MODE: str({
     choices: ['sandbox', 'live'] as const,
     default: 'sandbox',
-    desc: 'sandbox: simulated deposits and networks, test-network addresses; live: none of them',
+    desc: 'sandbox: simulated deposits and networks, test-network addresses; live: real money',
   }),
   BURSAR_BASE_URL: http({
     default: undefined,
-    desc: 'address clients reach the API at, and the token issuer; the same for every process on one database (default: http://HOST:PORT)',
+    desc: 'public URL of the API, and the token issuer; the same for every process on one database (default: http://HOST:PORT)',
   }),
   BURSAR_MASTER_KEY_FILE: str({
     default: undefined,
-    desc: 'file with the master key, 32 bytes in hex; older ones on the lines below it. Required in live mode (default in a sandbox: generated in BURSAR_DATA_DIR)',
+    desc: 'file with the master key, 32 bytes in hex, and older keys on the lines below. Required in live mode (default in a sandbox: generated in BURSAR_DATA_DIR)',
   }),
   BURSAR_MASTER_KEY: str({
     default: undefined,
-    desc: 'the master key itself, older ones behind it with commas between, where there can be no file',
+    desc: 'the master key itself, then older keys, comma-separated; use BURSAR_MASTER_KEY_FILE if you can',
   }),
   BURSAR_WORKER: bool({ default: true, desc: 'whether this process runs the settlement worker' }),
   BURSAR_WORKER_INTERVAL_MS: wholeNumber(10, 60_000, {
     default: 200,
-    desc: 'pause of the worker when there is nothing to do',
+    desc: 'pause of the worker when it is idle, in ms',
   }),
   BURSAR_NETWORKS_FILE: str({
     default: undefined,
-    desc: 'JSON file with a section for each real network (docs/guides/networks.md); in sandbox mode the others are simulated',
+    desc: 'JSON file with a section for each real network (docs/guides/networks.md); a sandbox simulates all other networks',
   }),
   BURSAR_BANK_FILE: str({
     default: undefined,
-    desc: 'JSON file with the bank account that customers send wires to, in live mode (docs/guides/live-without-a-bank-interface.md); without it fiat is refused',
+    desc: 'live mode: JSON file with the bank account that customers send wires to (docs/guides/live-without-a-bank-interface.md); without it, fiat operations are refused',
   }),
   BURSAR_SIMULATED_CONFIRMATION_MS: wholeNumber(0, 3_600_000, {
     default: 2_000,
-    desc: 'how long the simulated networks take to confirm a transaction',
+    desc: 'time in ms until a simulated network confirms a transaction',
   }),
   BURSAR_SIMULATED_HOLD_MS: wholeNumber(0, 3_600_000, {
     default: 5_000,
-    desc: 'how long the sandbox holds a withdrawal to a magic destination that is held',
+    desc: 'time in ms that the sandbox holds a withdrawal to a magic destination with a hold',
   }),
   BURSAR_SIMULATED_PRICE_DAYS: wholeNumber(0, 90, {
     default: 30,
-    desc: 'days of simulated prices that the sandbox makes for markets without real ones; 0 makes none',
+    desc: 'days of simulated prices in a sandbox, for markets without real prices; 0: none',
   }),
   BURSAR_FEE_QUOTE_TTL_SECONDS: wholeNumber(1, 86_400, {
     default: 300,
-    desc: 'how long a guaranteed fee is good for',
+    desc: 'lifetime of a fee quote',
   }),
   BURSAR_TOKEN_TTL_SECONDS: wholeNumber(1, 86_400, {
     default: 3_600,
-    desc: 'how long an access token is good for',
+    desc: 'lifetime of an access token',
   }),
   BURSAR_OAUTH_ISSUER: http({
     default: undefined,
-    desc: 'external OAuth 2 issuer to trust instead of the built-in token endpoint; its tokens carry customer_id',
+    desc: 'external OAuth 2 issuer to trust instead of the built-in token endpoint; its tokens must carry customer_id',
   }),
   BURSAR_DATABASE_CONNECTIONS: wholeNumber(4, 500, {
     default: 20,
-    desc: 'most connections of this process to the database',
+    desc: 'maximum database connections of this process',
   }),
   BURSAR_STATEMENT_TIMEOUT_MS: wholeNumber(100, 600_000, {
     default: 25_000,
-    desc: 'longest statement of a request; it is then refused, and nothing changed',
+    desc: 'time limit in ms of a database statement; the request is then refused and changes nothing',
   }),
   BURSAR_REQUEST_TIMEOUT_MS: wholeNumber(100, 600_000, {
     default: 30_000,
-    desc: 'longest time until a request is answered, if need be with 503',
+    desc: 'time limit in ms of a request; it is then answered with 503',
   }),
   BURSAR_REQUESTS_MAX: wholeNumber(1, 100_000, {
     default: 5_000,
-    desc: 'most requests under way in this process; more are refused with 503',
+    desc: 'maximum concurrent requests of this process; more are refused with 503',
   }),
   BURSAR_CONNECTIONS_PER_ADDRESS: wholeNumber(0, 20_000, {
     default: 2_000,
-    desc: 'most connections of an address that is no trusted proxy (of IPv6, of a /64); more are closed; 0: no limit',
+    desc: 'maximum connections from one address (IPv6: one /64); more are closed; trusted proxies have no limit; 0: no limit',
   }),
   BURSAR_RATE_LIMIT_PER_SECOND: wholeNumber(0, 100_000, {
     default: 200,
-    desc: 'requests a second of each API client to this process, then 429; 0: no limit',
+    desc: 'requests per second of each API client to this process; more get 429; 0: no limit',
   }),
   BURSAR_RATE_LIMIT_BURST: wholeNumber(1, 1_000_000, {
     default: undefined,
-    desc: 'requests that a client may make at once (default: those of five seconds)',
+    desc: 'requests that a client may send at once (default: five seconds of its rate)',
   }),
   BURSAR_TOKEN_FAILURES_PER_MINUTE: wholeNumber(0, 100_000, {
     default: 60,
-    desc: 'failed token requests a minute of a client_id from an address, and ten times as many of an address; 0: no limit',
+    desc: 'failed token requests per minute for each address and client_id, and ten times as many for each address; 0: no limit',
   }),
   BURSAR_TRUSTED_PROXIES: addresses({
     default: undefined,
-    desc: 'addresses of proxies (a,b/8) whose X-Forwarded-For tells where a request comes from',
+    desc: 'proxies whose X-Forwarded-For is trusted: comma-separated addresses or networks (a,b/8)',
   }),
   BURSAR_DOCS: bool({
     default: undefined,
@@ -155,28 +155,28 @@ export const SETTINGS = {
   }),
   BURSAR_DRAIN_DELAY_MS: wholeNumber(0, 600_000, {
     default: 0,
-    desc: 'how long a process that stops says so at /health/ready before it stops listening',
+    desc: 'time in ms that a stopping process reports not ready at /health/ready before it stops listening',
   }),
   BURSAR_SHUTDOWN_TIMEOUT_MS: wholeNumber(1_000, 600_000, {
     default: 30_000,
-    desc: 'longest time to finish what was accepted; after it the exit code is 1',
+    desc: 'time limit in ms to finish accepted work at the stop; then the exit code is 1',
   }),
-  BURSAR_METRICS_HOST: host({ default: '127.0.0.1', desc: 'address that Prometheus metrics are served on' }),
+  BURSAR_METRICS_HOST: host({ default: '127.0.0.1', desc: 'address of the Prometheus metrics' }),
   BURSAR_METRICS_PORT: wholeNumber(0, 65535, {
     default: undefined,
-    desc: 'port of the metrics; 0 picks a free one (default: 9464, and no metrics if that is taken)',
+    desc: 'port of the metrics; 0 picks a free one (default: 9464, or no metrics if 9464 is in use)',
   }),
   BURSAR_LOG_LEVEL: str({
     choices: ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const,
     default: 'info',
-    desc: 'what is logged, on standard error',
+    desc: 'lowest level of the log on standard error',
   }),
   BURSAR_LOG_FORMAT: str({
     choices: LOG_FORMATS,
     default: 'auto',
-    desc: 'json: a line of JSON each; text: for people; auto: text on a terminal, and else json',
+    desc: 'json: one line of JSON for each entry; text: for people; auto: text on a terminal, otherwise json',
   }),
-  BURSAR_LOG_REQUESTS: bool({ default: true, desc: 'whether each request is a line of the log' }),
+  BURSAR_LOG_REQUESTS: bool({ default: true, desc: 'whether each request is logged' }),
 }
 
 type CamelCase<Name extends string> = Name extends `${infer First}_${infer Rest}`
@@ -197,19 +197,19 @@ const nameOf = (variable: string): string =>
     .toLowerCase()
     .replaceAll(/_(.)/g, (_, letter: string) => letter.toUpperCase())
 
-/** A setting that is wrong. The message has a line for each, which names it. */
+/** One or more invalid settings. The message has one line for each, beginning with the setting's name. */
 export class SettingsError extends Error {}
 
-/** For the failure of what a setting decides: throws it again, with the setting's name. */
+/** Makes a handler that throws a failure again as a `SettingsError` with the setting's name. */
 export const blame =
   (setting: keyof typeof SETTINGS) =>
   (error: Error): never => {
-    // Where a name has several addresses, none answered, and each says why.
+    // A host name with several addresses fails with one error for each; the first is representative.
     const { message } = error instanceof AggregateError ? (error.errors[0] as Error) : error
     throw new SettingsError(`${setting}: ${message}`, { cause: error })
   }
 
-/** Reads and checks the settings. Throws `SettingsError` for a bad value and for a BURSAR_ name that is none. */
+/** Reads and checks the settings. Throws `SettingsError` for an invalid value and for an unknown BURSAR_ name. */
 export function readSettings(environment: Record<string, string | undefined>): Settings {
   const unknown = Object.keys(environment).filter((name) => name.startsWith('BURSAR_') && !(name in SETTINGS))
   const complaints = unknown.map((name) => `${name}: no such setting`)

@@ -87,7 +87,7 @@ test('what is refused below a request is closed on both sides, though the client
   const { app, port, healthy } = await listening()
   const all = attackTimes(30, port, 'nonsense\r\n\r\n')
   await expect.poll(() => all.every(({ ended }) => ended()), PATIENT).toBe(true)
-  for (const { answer } of all) expect(answer()).toMatch(/^HTTP\/1\.1 400 .*"this is no HTTP request"/s)
+  for (const { answer } of all) expect(answer()).toMatch(/^HTTP\/1\.1 400 .*"not an HTTP request"/s)
   await expect.poll(() => openConnections(app), PATIENT).toBe(0)
   await healthy()
 })
@@ -148,7 +148,7 @@ test('half-sent forms that fill their share keep neither health nor who has a to
     {
       error: 'temporarily_unavailable',
       error_description:
-        'too many requests without an access token are under way; nothing was done; try again',
+        'too many concurrent requests without an access token; nothing was changed; try again',
     },
   ])
   expect((await customer.call('GET', '/v2/profiles')).status).toBe(200)

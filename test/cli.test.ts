@@ -408,7 +408,7 @@ test.each(['verify', 'verify --json', 'customer list'])(
     await asAdmin(`alter database ${name} connection limit 0`)
     const run = () => bursar(command.split(' '), { DATABASE_URL: own.url })
     expectRefused(await run(), [
-      /^The database takes no more connections: lower BURSAR_DATABASE_CONNECTIONS of the running processes, or raise its limit$/,
+      /^The database accepts no more connections: lower BURSAR_DATABASE_CONNECTIONS of the running processes, or raise max_connections$/,
       new RegExp(`^DATABASE_URL: too many connections for database "${name}"$`),
     ])
     // One is enough.
@@ -771,7 +771,7 @@ describe('statements and rewards', () => {
       '',
       'sum of balance x seconds x rate        60600960',
       'by 86,400 s and 365 days, rounded down 1.921643',
-      'the statement states                   1.921643',
+      'total in the statement                 1.921643',
       '',
     ])
     expect(await json(['statements', 'explain', id], environment)).toMatchObject({
@@ -819,7 +819,7 @@ describe('statements and rewards', () => {
     const differs = await bursar(['statements', 'explain', id], environment)
     expect(differs).toMatchObject({ code: 1, stderr: '' })
     expect(differs.stdout).toMatch(
-      /\nby 86,400 s and 365 days, rounded down 1\.921643\nthe statement states {19}2  WHICH DIFFERS\n$/,
+      /\nby 86,400 s and 365 days, rounded down 1\.921643\ntotal in the statement {17}2  DIFFERS\n$/,
     )
   })
 
@@ -1181,7 +1181,7 @@ describe('serve', () => {
       environment,
     )
     expectRefused(refused, [
-      /^--scopes: transfer:write_sandbox_fiat_deposit: there is no such operation in live mode$/,
+      /^--scopes: transfer:write_sandbox_fiat_deposit: no operation of live mode has this scope$/,
     ])
     const { access_token: token } = await tokenOf(ready.address, client)
     const deposit = await call(`${ready.address}/v2/sandbox/fiat-deposits`, token, {

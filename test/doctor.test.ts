@@ -6,7 +6,7 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
-import { networkVerdict } from '../src/commands/doctor-checks.ts'
+import { judgeNetwork } from '../src/commands/doctor-checks.ts'
 import { createCustomer } from '../src/customers/create-customer.ts'
 import { SCOPES } from '../src/contract/scopes.ts'
 import { createApiClient } from '../src/oauth/api-clients.ts'
@@ -112,22 +112,22 @@ test('what is well is told so, and nothing is changed', async () => {
     expect.stringMatching(/^OK database: PostgreSQL \d+\S* answers, database test_\w+, role bursar$/),
     expect.stringMatching(/^OK schema: version \d+, up to date$/),
     `OK mode: live, with the token issuer ${service.address}`,
-    'OK database role: it owns nothing, and may change no ledger entry',
+    'OK database role: it owns no table, and cannot change ledger entries',
     expect.stringMatching(
       new RegExp(
-        `^WARN clients: some have scopes of the sandbox, transfer:write_sandbox_fiat_deposit: ${client.client_id}$`,
+        `^WARN clients: clients with sandbox scopes \\(transfer:write_sandbox_fiat_deposit\\): ${client.client_id}$`,
       ),
     ),
     expect.stringMatching(/^OK clock: .* \d+ ms apart$/),
     'OK worker: no work is due',
     'OK freezes: nothing is frozen',
     `OK keys: master key ${MASTER_KEYS.current.id}`,
-    'WARN networks: none is configured: withdrawals are refused',
-    'OK bank: none: deposit instructions and fiat withdrawals are refused',
-    'OK transport: what leaves this machine is encrypted',
+    'WARN networks: no network is configured: crypto withdrawals are refused',
+    'OK bank: no bank account: deposit instructions and fiat withdrawals are refused',
+    'OK transport: connections to other machines are encrypted',
     'OK limits: clients and addresses have limits',
     `OK port: Bursar answers at 127.0.0.1:${environment.PORT}`,
-    `OK tokens: ${service.address} issues them`,
+    `OK tokens: issued by ${service.address}`,
   ])
   expect(settings).toContainEqual({ name: 'PORT', value: environment.PORT, from: 'environment' })
   expect(settings).toContainEqual({ name: 'BURSAR_WORKER', value: 'true', from: 'default' })
@@ -143,14 +143,14 @@ test('a master key that is missing, lies open or is another one', async () => {
   await writeFile(file, 'f0e1d2c3b4a5968778695a4b3c2d1e0f00112233445566778899aabbccddeeff', { mode: 0o644 })
   const live = { DATABASE_URL: broken.url, BURSAR_MODE: 'live', BURSAR_DATA_DIR: own, BURSAR_MASTER_KEY: '' }
   expectFound((await doctor(live)).found, [
-    /^FAIL keys: live mode needs a master key, and there is none$/,
+    /^FAIL keys: live mode needs a master key, and none is set$/,
     ...(process.getuid!() === 0 ? [/^WARN user: this process runs as root$/] : []),
   ])
   expectFound((await doctor({ ...live, BURSAR_MASTER_KEY_FILE: file })).found, [
     /^OK keys: master key [0-9a-f]{8}, in /,
-    /^WARN keys: others may read .*key$/,
+    /^WARN keys: other users may read .*key$/,
     new RegExp(
-      `^FAIL keys: signing key \\S+ is encrypted with master key ${MASTER_KEYS.current.id}, which is not given$`,
+      `^FAIL keys: signing key \\S+ is encrypted with master key ${MASTER_KEYS.current.id}, which is not set$`,
     ),
   ])
   const { stdout, found } = await doctor({ ...live, BURSAR_MASTER_KEY: MASTER_KEY })
@@ -176,7 +176,7 @@ test('a bank account with faults, and wires that nobody has sent for more than a
   ])
   const good = { ...account, routing_numbers: { ABA: '021000021' } }
   expect(await about(good)).toEqual([
-    'OK bank: wires come to the account of Acme at First Example Bank; 0 are to be sent, 0 are taken and not marked',
+    'OK bank: wires are received by Acme at First Example Bank; 0 wires to send, 0 taken and not marked',
   ])
   expect(await about(good, 'sandbox')).toEqual([
     "FAIL bank: a bank account is for live mode: a sandbox's bank is simulated",
@@ -190,7 +190,7 @@ test('a bank account with faults, and wires that nobody has sent for more than a
     async () => void (await database.owner.query("delete from outgoing_transfers where network = 'WIRE'")),
   )
   expect(await about(good)).toEqual([
-    'WARN bank: 1 are to be sent, 0 are taken and not marked, the oldest for 30 hours',
+    'WARN bank: 1 wires to send, 0 taken and not marked, the oldest for 30 hours',
   ])
 })
 
@@ -203,7 +203,7 @@ test('keys of wallets in a process that clients reach, and the public one to put
   const HOT = '4f1c3b5d7e9a0b2c4d6f8192a3b4c5d6e7f8091a2b3c4d5e6f708192a3b4c5d6'
   const WORDS = 'test test test test test test test test test test test junk'
   const live = { DATABASE_URL: database.url, BURSAR_MODE: 'live', BURSAR_NETWORKS_FILE: file, HOT, WORDS }
-  const has = 'WARN networks: ETHEREUM: this process has the private hot_wallet_key and deposit_key'
+  const has = 'WARN networks: ETHEREUM: this process holds the private hot_wallet_key and deposit_key'
   const inNetworks = async (environment: Record<string, string>) =>
     (await doctor({ ...live, ...environment })).found.filter((line) => line.includes('the private'))
   expect(await inNetworks({ HOST: '0.0.0.0' })).toEqual([`${has}, and serves requests at 0.0.0.0`])
@@ -235,6 +235,28 @@ test('a password is shown to nobody', async () => {
   expect(stdout).toMatch(/^OK {3}database: PostgreSQL /m)
 })
 
+test('the findings come first, the most severe on top, then the settings that are set', async () => {
+  const environment = { DATABASE_URL: database.url, BURSAR_MODE: 'live' }
+  const short = await bursar(['doctor'], environment)
+  expect(short.code).toBe(1)
+  const lines = short.stdout.trimEnd().split('\n')
+  const findings = lines.slice(0, lines.indexOf(''))
+  const results = findings.map((line) => line.split(' ')[0]!)
+  const [fails, warns, oks] = ['FAIL', 'WARN', 'OK'].map((one) => results.filter((result) => result === one))
+  expect(Math.min(fails!.length, warns!.length, oks!.length)).toBeGreaterThan(0)
+  expect(results).toEqual([...fails!, ...warns!, ...oks!])
+  const [counts, , heading, ...settings] = lines.slice(findings.length + 1)
+  expect(counts).toBe(`${fails!.length} FAIL, ${warns!.length} WARN, ${oks!.length} OK`)
+  expect(heading).toMatch(/^setting +value +from$/)
+  expect(settings.at(-1)).toMatch(/^\d+ settings have their default: bursar doctor --all shows them$/)
+  expect(settings.slice(0, -1).every((line) => line.endsWith(' environment'))).toBe(true)
+  expect(short.stdout).not.toContain('BURSAR_STATEMENT_TIMEOUT_MS')
+
+  const all = await bursar(['doctor', '--all'], environment)
+  expect(all.stdout).toMatch(/^BURSAR_STATEMENT_TIMEOUT_MS +25000 +default$/m)
+  expect(all.stdout).not.toContain('have their default')
+})
+
 test('live mode without TLS, and without limits', async () => {
   const { found, stdout } = await doctor({
     DATABASE_URL: 'postgres://u:secret-word@192.0.2.1:1/d?connect_timeout=1',
@@ -252,10 +274,10 @@ test('live mode without TLS, and without limits', async () => {
     BURSAR_TOKEN_FAILURES_PER_MINUTE: '0',
   })
   expectFound(open.found, [
-    /^WARN limits: no client has a rate limit/,
+    /^WARN limits: clients have no rate limit/,
     /^WARN limits: failed token requests have no limit$/,
-    /^WARN limits: an address may take all connections$/,
-    /^WARN limits: \/docs is served to everybody$/,
+    /^WARN limits: one address may take all connections$/,
+    /^WARN limits: \/docs is public$/,
     /^WARN limits: all requests seem to come from the proxy/,
   ])
   expectFound(found, [
@@ -277,9 +299,9 @@ test('in live mode, an embedded PostgreSQL, proxies that are everybody and few o
   expectFound(
     checks.map(({ result, check, says }) => `${result} ${check}: ${says}`),
     [
-      /^WARN database: the embedded PostgreSQL is not there yet: .*; it is for sandboxes$/,
-      /^WARN limits: every address is a trusted proxy: limits by address hold for nobody$/,
-      /^WARN limits: the limit of open files of this shell leaves 360 connections for clients$/,
+      /^WARN database: there is no embedded PostgreSQL yet: .*; it is meant for sandboxes$/,
+      /^WARN limits: every address is a trusted proxy: limits by address have no effect$/,
+      /^WARN limits: the limit of open files leaves only 360 connections for clients$/,
     ],
   )
 })
@@ -299,9 +321,9 @@ test('a database that is down hides nothing else that is wrong', async () => {
   expect(stdout).not.toContain('secret-word')
   expectFound(found, [
     /^FAIL database: .*ECONNREFUSED/,
-    /^WARN data folder: others may read .*sandbox-credentials\.json$/,
+    /^WARN data folder: other users may read .*sandbox-credentials\.json$/,
     /^FAIL networks: .*not.* JSON/,
-    /^FAIL port: 127\.0\.0\.1:\d+ is taken by another program$/,
+    /^FAIL port: 127\.0\.0\.1:\d+ is in use by another program$/,
     /^FAIL tokens: http:\/\/127\.0\.0\.1:1 does not answer/,
   ])
 })
@@ -334,14 +356,12 @@ test('a newer schema, work that nobody does, a node that is away and an issuer t
   const { found, stdout } = await doctor(environment)
   expect(stdout).not.toContain('secret-word')
   expectFound(found, [
-    /^FAIL worker: 1 pieces of work are due, since 36\d\d s: none runs$/,
+    /^FAIL worker: 1 items overdue by 36\d\d s: no worker is running$/,
     /^FAIL networks: LITECOIN: .*127\.0\.0\.1:1/,
-    /^FAIL tokens: .* says that it is http:\/\/other\.example$/,
+    /^FAIL tokens: the metadata of .* names another issuer, http:\/\/other\.example$/,
   ])
   await broken.owner.query(`insert into schema_version (version, name) values (999, 'later')`)
-  expectFound((await doctor(environment)).found, [
-    /^FAIL schema: at version 999, this program only knows \d+$/,
-  ])
+  expectFound((await doctor(environment)).found, [/^FAIL schema: version 999, this program only knows \d+$/])
 })
 
 test('in live mode, a network whose deposits one node alone decides, and one of too few confirmations', async () => {
@@ -368,7 +388,7 @@ test('in live mode, a network whose deposits one node alone decides, and one of 
   }
   await write(12)
   expectFound((await doctor(environment)).found, [
-    /^WARN networks: ETHEREUM: deposits are believed of one node$/,
+    /^WARN networks: ETHEREUM: deposits are credited on the word of a single node$/,
   ])
   await write(11)
   expectFound((await doctor(environment)).found, [
@@ -394,10 +414,10 @@ test('in live mode, nodes that say the same or can be changed on their way, open
   const { found, stdout } = await doctor({ ...live, VERIFY: 'https://192.0.2.1:1/other' })
   expect(stdout).not.toMatch(/secret-word|1111/)
   expectFound(found, [
-    /^WARN networks: ETHEREUM: verify_rpc_url is at the host of rpc_url: one that lies does so twice$/,
-    /^WARN networks: ETHEREUM: rpc_url is on another machine and begins with http: /,
-    /^WARN networks: ETHEREUM: others may read \S+key, which holds hot_wallet_key$/,
-    /^WARN networks: ETHEREUM: every deposit of ETH is credited, also one that costs more than it brings$/,
+    /^WARN networks: ETHEREUM: verify_rpc_url has the same host as rpc_url, so it confirms nothing$/,
+    /^WARN networks: ETHEREUM: rpc_url is on another machine and uses http: /,
+    /^WARN networks: ETHEREUM: other users may read \S+key, which holds hot_wallet_key$/,
+    /^WARN networks: ETHEREUM: deposits of ETH have no minimum: sweeping a small deposit can cost more than its amount$/,
   ])
   expect(found.filter((line) => line.includes('verify_rpc_url is on another machine'))).toEqual([])
 })
@@ -421,7 +441,7 @@ test('in live mode, limits of a network that are set out of reach, and those tha
     verify_above: { ETH: '3000.1', LINK: '5' },
   }
   expect(await about(high)).toEqual([
-    'WARN networks: ETHEREUM: limits are set so high that they stop nothing: fees_loss_factor is 20.1, above 20; ' +
+    'WARN networks: ETHEREUM: limits so high that they have no effect: fees_loss_factor is 20.1, above 20; ' +
       'fees_loss_minimum is 10.01, above 10 ETH; sweep_cost_max is 100, above 99.9999 %; ' +
       'verify_above.ETH is 3000.1, above the largest withdrawal, 3000',
   ])
@@ -470,9 +490,9 @@ test('an empty database of a superuser', async () => {
   const { found } = await doctor({ DATABASE_URL: url.href, BURSAR_MODE: 'live' })
   expectFound(found, [
     /^WARN database role: the database role \S+ is a superuser: nothing keeps it from changing ledger entries$/,
-    /^WARN schema: there is none yet$/,
+    /^WARN schema: there is no schema yet$/,
     /^OK worker: there is no work$/,
-    /^WARN networks: none is configured: withdrawals are refused$/,
+    /^WARN networks: no network is configured: crypto withdrawals are refused$/,
   ])
 })
 
@@ -492,14 +512,14 @@ test('a role that owns the schema, one that was given more, and one that lacks s
 test('an embedded PostgreSQL that is not there, and one whose folder others may read; none is started', async () => {
   const own = await ownFolder()
   expectFound((await doctor({ BURSAR_DATA_DIR: own })).found, [
-    /^OK database: .* not there yet: bursar serve makes it$/,
+    /^OK database: there is no embedded PostgreSQL yet: bursar serve creates it$/,
   ])
   expect(await readdir(own)).toEqual([])
   await mkdir(join(own, 'postgres'))
   await chmod(join(own, 'postgres'), 0o755)
   expectFound((await doctor({ BURSAR_DATA_DIR: own })).found, [
-    /^OK database: the embedded PostgreSQL does not run now/,
-    /^FAIL data folder: others may read .*postgres: PostgreSQL does not start so$/,
+    /^OK database: the embedded PostgreSQL is stopped/,
+    /^FAIL data folder: other users may read .*postgres: PostgreSQL refuses to start$/,
   ])
   expect(await readdir(join(own, 'postgres'))).toEqual([])
 })
@@ -578,9 +598,9 @@ test('transactions that a chain has taken back are a WARN', () => {
     waiting: [],
     uncredited: [],
   }
-  expect(networkVerdict({ ...report, taken_back: [] })).toMatchObject({ result: 'OK' })
-  expect(networkVerdict({ ...report, taken_back: [{ nonce: 4 }, { nonce: 5 }] })).toMatchObject({
+  expect(judgeNetwork({ ...report, taken_back: [] })).toMatchObject({ result: 'OK' })
+  expect(judgeNetwork({ ...report, taken_back: [{ nonce: 4 }, { nonce: 5 }] })).toMatchObject({
     result: 'WARN',
-    says: 'ETHEREUM: the chain does not have 2 transactions any more that had ended',
+    says: 'ETHEREUM: a reorganisation removed 2 confirmed transactions',
   })
 })

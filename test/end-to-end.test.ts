@@ -177,7 +177,7 @@ describe('bursar api', () => {
     expect(await api(['GET', '/v2/profiles', '--credentials', file])).toEqual({
       code: 1,
       stdout: '',
-      stderr: `${demo.base_url} does not answer: is Bursar running? bursar serve\n`,
+      stderr: `${demo.base_url} does not answer; start Bursar with: bursar serve\n`,
     })
   })
 })

@@ -196,7 +196,7 @@ describe('what waits for PostgreSQL', () => {
       expect(performance.now() - began).toBeLessThan(3_000)
       expect(movement.status).toBe(503)
       expect(movement.body.detail).toContain('repeat it with the same ref_id')
-      expect(read).toMatchObject({ status: 503, body: { detail: 'it took too long; try again' } })
+      expect(read).toMatchObject({ status: 503, body: { detail: 'timed out; try again' } })
     })
     // It was with the database already: it was made.
     await expect.poll(async () => (await withdraw(call, 'late')).status, { timeout: 10_000 }).toBe(409)
@@ -250,7 +250,7 @@ describe('what waits for PostgreSQL', () => {
     const answers = await Promise.all(waiting)
     expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]))
     expect((await withdraw(call, 'refused-0-0')).status).toBe(200)
-    expect(process.log()).toContain('too many requests are under way')
+    expect(process.log()).toContain('too many concurrent requests')
   })
 })
 
@@ -410,8 +410,8 @@ describe('below requests', () => {
   }
 
   test.each([
-    ['what is not HTTP', 'nonsense\r\n\r\n', 400, 'this is no HTTP request'],
-    ['an unknown method', 'BREW / HTTP/1.1\r\nhost: x\r\n\r\n', 400, 'this is no HTTP request'],
+    ['what is not HTTP', 'nonsense\r\n\r\n', 400, 'not an HTTP request'],
+    ['an unknown method', 'BREW / HTTP/1.1\r\nhost: x\r\n\r\n', 400, 'not an HTTP request'],
     [
       'a header of 200 KB',
       `GET / HTTP/1.1\r\nhost: x\r\nx: ${'x'.repeat(200_000)}\r\n\r\n`,

@@ -49,13 +49,13 @@ test("an operator's day is as its page tells it", { timeout: 120_000 }, async ()
     'marked a wire as sent',
     'recorded a wire that came back',
   ])
-  expect(stdout).toMatch(/^Credited 250 USD to profile \S+: (\S+)\.\nIt was recorded before, .* \1\.$/m)
+  expect(stdout).toMatch(/^Credited 250 USD to profile \S+: (\S+)\.\nAlready recorded, .* \1\.$/m)
   expect(stdout).toMatch(/ 40 +USD +Ada Example +\.\.\.4321 +READY$/m)
   expect(stdout).toMatch(/^account_number: +000987654321$/m)
   expect(stdout).toMatch(/^Wire \S+ is COMPLETED, as 20260131B1QGC01R000001\.$/m)
   expect(stdout).toMatch(/^Wire \S+ is FAILED, and its total is back on the profile\.$/m)
   expect(stdout).toMatch(/^Credited 19 USD to profile /m)
-  expect(stdout).toMatch(/^No wire waits\.\nClean: 1 customers, 5 transfers, /m)
+  expect(stdout).toMatch(/^There are no open wires\.\nClean: 1 customers, 5 transfers, /m)
 
   const { rows } = await database.db.query(
     'select available from balances b join profiles p on p.id = b.profile_id where p.nickname = $1',

@@ -292,7 +292,7 @@ describe.each([
       await mine(world.mining)
       const acknowledge = ['wallet', 'acknowledge', '--network', world.network, '--tx-hash', back.hash]
       expect((await command(acknowledge)).said).toContain(`0.2 ${asset} from cold storage`)
-      expect((await command(acknowledge)).said).toBe(`${back.hash} was acknowledged before.\n`)
+      expect((await command(acknowledge)).said).toBe(`${back.hash} was already acknowledged.\n`)
       const { report } = await reported()
       expect(report.custody.find((one) => one.asset === asset)).toMatchObject({
         difference: '0',
@@ -432,7 +432,7 @@ test('a file that is wrong stops the start with a line that names the setting, s
   })
   expect(await run(['networks', 'status'], '')).toEqual({
     code: 0,
-    out: 'No real network is configured: BURSAR_NETWORKS_FILE.\n',
+    out: 'No real network is configured: set BURSAR_NETWORKS_FILE.\n',
     told: [],
   })
 })

@@ -57,7 +57,7 @@ test('freezes are made, listed, found by doctor and lifted, and the log has who 
   const network = await bursar('freeze', 'network', 'litecoin')
   expect(network.stdout).toBe(
     'Network LITECOIN is frozen (OPERATOR): no reason was given\n' +
-      'Nothing more is signed. Withdrawals that were signed before are still broadcast and followed.\n',
+      'Nothing more is signed. Withdrawals that are already signed are still broadcast and confirmed.\n',
   )
   const again = await bursar('freeze', 'profile', profile_id, '--reason', 'another')
   expect(again.code).toBe(0)
@@ -87,19 +87,19 @@ test('freezes are made, listed, found by doctor and lifted, and the log has who 
   )
   const unclear = await bursar('unfreeze', 'network', 'LITECOIN')
   expect(unclear).toMatchObject({ code: 1, stdout: '', log: [] })
-  expect(unclear.told[0]).toBe('it is frozen for 2 causes: say which with --cause')
+  expect(unclear.told[0]).toBe('frozen for 2 causes: name one with --cause')
   const one = await bursar('unfreeze', 'network', 'LITECOIN', '--cause', 'operator')
   expect(one).toMatchObject({
     code: 0,
     stdout:
-      'It is no longer frozen for OPERATOR.\nStill: network LITECOIN is frozen (REORGANISATION): a block is gone\n',
+      'The freeze for OPERATOR has ended.\nStill frozen: network LITECOIN is frozen (REORGANISATION): a block is gone\n',
     log: [{ msg: 'unfroze', user: userInfo().username, network: 'LITECOIN', reason: 'OPERATOR' }],
   })
   expect((await bursar('unfreeze', 'network', 'LITECOIN', '--json')).stdout).toBe(
     '{"kind":"NETWORK","network":"LITECOIN","reason":"REORGANISATION","still_frozen_for":[]}\n',
   )
   expect((await bursar('unfreeze', 'profile', profile_id)).code).toBe(0)
-  expect(await bursar('unfreeze', 'all')).toMatchObject({ code: 1, told: ['it is not frozen'] })
+  expect(await bursar('unfreeze', 'all')).toMatchObject({ code: 1, told: ['not frozen'] })
   expect((await bursar('freeze', 'list')).stdout).toBe('Nothing is frozen.\n')
 })
 

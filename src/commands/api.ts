@@ -3,13 +3,13 @@ import { InvalidArgumentError, type Command } from 'commander'
 import { credentialsFile, openCredentials, type SandboxCredentials } from '../demo/credentials.ts'
 import { readSettings } from '../settings.ts'
 import { EXIT } from './command-line.ts'
-import { print, screen } from './output.ts'
+import { print, readScreen } from './output.ts'
 
 const METHODS = ['GET', 'POST', 'PUT', 'DELETE']
-/** Longest that the service may take: it ends its own requests after 30 s. */
+/** Longest wait for an answer. The service itself answers within 30 s. */
 const ANSWER_MS_MAX = 40_000
 
-/** `bursar api`. */
+/** Defines `bursar api`. */
 export function apiCommand(program: Command): void {
   program
     .command('api')
@@ -17,12 +17,12 @@ export function apiCommand(program: Command): void {
     .argument('<method>', METHODS.join(', '), method)
     .argument('<path>', 'path and query, such as /v2/profiles/{profile_id}/balances', path)
     .argument('[body]', 'JSON', json)
-    .option('--credentials <file>', 'credentials; those that the sandbox has written, unless given')
-    .option('--json', 'print JSON in one line')
+    .option('--credentials <file>', 'credentials file (default: the one that the sandbox wrote)')
+    .option('--json', 'print JSON on one line')
     .addHelpText(
       'after',
       `
-Names in braces are members of the credentials: {profile_id}, {customer_id}, {memo_id}, {account_id} and so on.
+Names in braces are replaced from the credentials file: {profile_id}, {customer_id}, {memo_id}, {account_id}, ...
 
 Example:
   bursar api POST /v2/sandbox/fiat-deposits \\
@@ -42,7 +42,7 @@ Example:
         },
         ...(body !== undefined && { body: filled(body) }),
       })
-      const pretty = options.json !== true && screen().isTerminal
+      const pretty = options.json !== true && readScreen().width !== undefined
       print(JSON.stringify(answer.content, null, pretty ? 2 : undefined))
       if (!answer.ok) process.exitCode = EXIT.failed
     })
@@ -53,7 +53,7 @@ interface Options {
   json?: true
 }
 
-/** The text with names in braces replaced by members of the credentials. What is no member stays, as JSON has braces too. */
+/** Replaces names in braces by members of the credentials. Other braces stay, because JSON has them too. */
 function fill(text: string, credentials: SandboxCredentials): string {
   const { client_secret: _, ...members } = credentials
   return text.replace(/\{(\w+)\}/g, (braces, name: string) =>
@@ -71,22 +71,22 @@ async function accessToken(credentials: SandboxCredentials): Promise<string> {
   })
   const { access_token, error_description } = content as { access_token?: string; error_description?: string }
   if (!ok || access_token === undefined)
-    throw new Error(`${token_url} gives no token: ${error_description ?? JSON.stringify(content)}`)
+    throw new Error(`${token_url} issued no token: ${error_description ?? JSON.stringify(content)}`)
   return access_token
 }
 
-/** What the service answers. Throws when it does not answer, or with something that is no JSON. */
+/** Sends a request and reads its JSON answer. Throws when there is no answer, or when it is not JSON. */
 async function ask(baseUrl: string, url: URL, init: RequestInit): Promise<{ ok: boolean; content: unknown }> {
   const response = await fetch(url, { ...init, signal: AbortSignal.timeout(ANSWER_MS_MAX) }).catch(
     (cause: Error) => {
-      throw new Error(`${baseUrl} does not answer: is Bursar running? bursar serve`, { cause })
+      throw new Error(`${baseUrl} does not answer; start Bursar with: bursar serve`, { cause })
     },
   )
   const text = await response.text()
   try {
     return { ok: response.ok, content: JSON.parse(text) }
   } catch (cause) {
-    throw new Error(`${url.origin} answers ${response.status} and no JSON: it is not Bursar`, { cause })
+    throw new Error(`${url.origin} answered ${response.status} without JSON: it is not Bursar`, { cause })
   }
 }
 

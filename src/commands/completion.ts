@@ -3,14 +3,16 @@ import type { Command } from 'commander'
 import { MARKETS } from '../markets/markets.ts'
 
 /**
- * `bursar completion <shell>` prints a script that completes commands and options; the script asks `bursar complete`.
- * To be called when all commands are there.
+ * Defines `bursar completion <shell>`. It prints a script that completes commands and options by calling
+ * `bursar complete`. Call this after all other commands are defined.
  */
 export function completionCommand(program: Command): void {
   const completion = tab(program, { completionCommandName: 'completion' })
   program.commands
     .find((command) => command.name() === 'completion')!
-    .description('print a script that lets a shell complete this program: source <(bursar completion bash)')
+    .description(
+      'print a shell completion script (zsh, bash, fish or powershell): source <(bursar completion bash)',
+    )
   for (const [name, command] of completion.commands) {
     const market = command.options.get('market')
     if (name.startsWith('prices') && market !== undefined)

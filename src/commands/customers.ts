@@ -18,15 +18,29 @@ import {
 import { signingEnds, STILL_SIGNING } from './freezes.ts'
 import { print, table } from './output.ts'
 
-/** `bursar customer`, `bursar client` and `bursar account`. */
+/** Defines `bursar customer`, `bursar client` and `bursar account`. */
 export function customerCommands(program: Command): void {
   const customer = program
     .command('customer')
-    .description('customers: the tenants, to whom everything else belongs')
+    .description('customers: the tenants, which own all other records')
+  defineCreateCustomer(customer)
+  defineListCustomers(customer)
+  defineDisableCustomer(customer)
+  defineEnableCustomer(customer)
 
+  const client = program.command('client').description('API clients: the credentials of a customer')
+  defineCreateClient(client)
+  defineListClients(client)
+  defineClientChanges(client)
+
+  const account = program.command('account').description('accounts: a disabled account cannot withdraw')
+  defineAccountChanges(account)
+}
+
+function defineCreateCustomer(customer: Command): void {
   customer
     .command('create')
-    .description('make a customer with its default profile')
+    .description('create a customer with its default profile')
     .requiredOption('--name <name>', 'name of the customer')
     .option('--json', 'print JSON')
     .action(({ name, json }: { name: string; json?: true }) =>
@@ -36,7 +50,9 @@ export function customerCommands(program: Command): void {
         print(json ? made : `customer_id: ${made.customer_id}\nprofile_id:  ${made.profile_id}`)
       }),
     )
+}
 
+function defineListCustomers(customer: Command): void {
   customer
     .command('list')
     .description('list the customers, oldest first')
@@ -57,11 +73,13 @@ export function customerCommands(program: Command): void {
         )
       }),
     )
+}
 
+function defineDisableCustomer(customer: Command): void {
   customer
     .command('disable')
     .description(
-      'freeze a customer and refuse its access tokens within a second; deposits are credited all the same',
+      'freeze a customer and refuse its access tokens within a second; deposits are still credited',
     )
     .argument('<customer_id>', 'customer', uuid)
     .option('--json', 'print JSON')
@@ -80,10 +98,12 @@ export function customerCommands(program: Command): void {
         )
       }),
     )
+}
 
+function defineEnableCustomer(customer: Command): void {
   customer
     .command('enable')
-    .description('take that back; what is frozen for another cause stays frozen')
+    .description('undo disable; freezes with other causes stay')
     .argument('<customer_id>', 'customer', uuid)
     .option('--json', 'print JSON')
     .action((customer_id: string, { json }: { json?: true }) =>
@@ -94,18 +114,18 @@ export function customerCommands(program: Command): void {
         print(json ? { customer_id, disabled: false } : `Customer ${customer_id} is enabled.`)
       }),
     )
+}
 
-  const client = program.command('client').description('API clients: what a customer gets access tokens with')
-
+function defineCreateClient(client: Command): void {
   client
     .command('create')
-    .description('make an API client; its secret is shown this once')
-    .requiredOption('--customer <id>', 'customer it belongs to', uuid)
+    .description('create an API client; its secret is shown only once')
+    .requiredOption('--customer <id>', 'customer of the client', uuid)
     .requiredOption('--scopes <scopes>', `comma-separated, or "all": ${SCOPES.join(', ')}`, scopes)
     .option('--json', 'print JSON')
     .action((options: { customer: string; scopes: Scope[] | 'all'; json?: true }) =>
       withMigratedDatabase(async (db, settings) => {
-        const granted = grantable(options.scopes, settings.mode)
+        const granted = grantableScopes(options.scopes, settings.mode)
         await requireCustomer(db, options.customer)
         const made = await createApiClient(db, options.customer, granted)
         const { client_id } = made
@@ -117,11 +137,13 @@ export function customerCommands(program: Command): void {
         print(options.json ? made : `client_id:     ${made.client_id}\nclient_secret: ${made.client_secret}`)
       }),
     )
+}
 
+function defineListClients(client: Command): void {
   client
     .command('list')
-    .description('list the API clients, oldest first; their secrets are kept nowhere')
-    .option('--customer <id>', 'only those of this customer', uuid)
+    .description('list the API clients, oldest first; secrets are not stored')
+    .option('--customer <id>', 'only clients of this customer', uuid)
     .option('--json', 'print JSON')
     .action((options: { customer?: string; json?: true }) =>
       withDatabase(async (db, settings) => {
@@ -145,10 +167,12 @@ export function customerCommands(program: Command): void {
         )
       }),
     )
+}
 
+function defineClientChanges(client: Command): void {
   for (const [name, change, description] of [
-    ['disable', disableApiClient, 'refuse a client: within a second its access tokens are good for nothing'],
-    ['enable', enableApiClient, 'take that back; access tokens that have not expired are good again'],
+    ['disable', disableApiClient, 'disable a client and refuse its access tokens within a second'],
+    ['enable', enableApiClient, 'undo disable; access tokens that have not expired are accepted again'],
   ] as const) {
     client
       .command(name)
@@ -164,12 +188,12 @@ export function customerCommands(program: Command): void {
         }),
       )
   }
+}
 
-  const account = program.command('account').description('accounts: disabled ones cannot take money out')
-
+function defineAccountChanges(account: Command): void {
   for (const [name, disabled, description] of [
     ['disable', true, "stop an account's withdrawals, as the platform's administrator"],
-    ['enable', false, 'take that back; what the API user has disabled stays disabled'],
+    ['enable', false, 'undo disable; an account that its API user disabled stays disabled'],
   ] as const) {
     account
       .command(name)
@@ -194,13 +218,13 @@ export function customerCommands(program: Command): void {
   }
 }
 
-/** The scopes that a client gets. Throws for those of operations that the mode does not have. */
-function grantable(asked: Scope[] | 'all', mode: Settings['mode']): Scope[] {
+/** The scopes to grant a client. Throws for scopes of operations that the mode does not have. */
+function grantableScopes(asked: Scope[] | 'all', mode: Settings['mode']): Scope[] {
   const known = scopesOf(mode)
   if (asked === 'all') return known
   const missing = asked.filter((scope) => !known.includes(scope))
   if (missing.length > 0)
-    throw new Error(`--scopes: ${missing.join(', ')}: there is no such operation in ${mode} mode`)
+    throw new Error(`--scopes: ${missing.join(', ')}: no operation of ${mode} mode has this scope`)
   return asked
 }
 

@@ -8,10 +8,20 @@ import { WithdrawalMacs } from '../movements/withdrawal-macs.ts'
 import { configuredTokens } from '../networks/open-networks.ts'
 import { blame } from '../settings.ts'
 import { EXIT, logOperator, withDatabase, withMigratedDatabase } from './command-line.ts'
-import { print, progress } from './output.ts'
+import { print, startProgress } from './output.ts'
 
-/** `bursar migrate`, `bursar verify` and `bursar deployment`. */
+/** Defines `bursar migrate`, `bursar verify` and `bursar deployment`. */
 export function databaseCommands(program: Command): void {
+  defineMigrate(program)
+  defineVerify(program)
+  const deployment = program
+    .command('deployment')
+    .description('the mode of the database, and in live mode its token issuer')
+  defineShow(deployment)
+  defineChangeIssuer(deployment)
+}
+
+function defineMigrate(program: Command): void {
   program
     .command('migrate')
     .description('bring the database schema up to date')
@@ -27,11 +37,13 @@ export function databaseCommands(program: Command): void {
         )
       }),
     )
+}
 
+function defineVerify(program: Command): void {
   program
     .command('verify')
     .description(
-      'recompute every balance and zero-sum from the ledger entries, and compare signed withdrawals with what was asked for and accepted; exit code 1 if one disagrees. Warns of what the database role may do that it should not',
+      'recompute every balance and zero sum from the ledger entries, and compare each signed withdrawal with the accepted request; exit code 1 on a disagreement. Warns of missing and excessive privileges of the database role',
     )
     .option('--json', 'print JSON')
     .action(({ json }: { json?: true }) =>
@@ -43,7 +55,7 @@ export function databaseCommands(program: Command): void {
           networksFile === undefined
             ? new Map()
             : await configuredTokens(networksFile).catch(blame('BURSAR_NETWORKS_FILE'))
-        const bar = progress(await countCustomers(db), { quiet: json })
+        const bar = startProgress(await countCustomers(db), { quiet: json })
         const result = await verify(db, { onCustomer: bar.step, macs, tokens }).finally(bar.stop)
         const role_faults = await faultsOfRole(db)
         if (json) {
@@ -55,7 +67,7 @@ export function databaseCommands(program: Command): void {
             print(`${customer_id}: not ${rule}: ${detail}`)
           const verdict = disagreements.length === 0 ? 'Clean' : `${disagreements.length} disagreements`
           if (macs === undefined)
-            print('Without the master key: whether withdrawals are what was accepted was not looked at.')
+            print('No master key: withdrawals were not compared with the accepted requests.')
           for (const { says, advice } of role_faults) print(`Warning: ${says}; ${advice}.`)
           print(
             `${verdict}: ${customers} customers, ${transfers} transfers, ${entries} entries, ${balances} balances.`,
@@ -64,13 +76,12 @@ export function databaseCommands(program: Command): void {
         if (result.disagreements.length > 0) process.exitCode = EXIT.failed
       }),
     )
+}
 
-  const deployment = program
-    .command('deployment')
-    .description('the mode that the database belongs to, and in live mode its token issuer')
+function defineShow(deployment: Command): void {
   deployment
     .command('show')
-    .description('show the stamp of the database')
+    .description('show the mode and the token issuer that the database is stamped with')
     .option('--json', 'print JSON')
     .action(({ json }: { json?: true }) =>
       withDatabase(async (db) => {
@@ -80,10 +91,13 @@ export function databaseCommands(program: Command): void {
         else print(`mode:   ${mode}, since ${stamped_at}\nissuer: ${issuer ?? 'not held'}`)
       }),
     )
+}
+
+function defineChangeIssuer(deployment: Command): void {
   deployment
     .command('change-issuer')
-    .description('let a live database belong to another token issuer, as when the service moves')
-    .argument('<url>', 'BURSAR_BASE_URL from now on, or BURSAR_OAUTH_ISSUER', issuerUrl)
+    .description('stamp a live database with another token issuer, for a service that moves')
+    .argument('<url>', 'the new BURSAR_BASE_URL or BURSAR_OAUTH_ISSUER', issuerUrl)
     .option('--json', 'print JSON')
     .action((url: string, { json }: { json?: true }) =>
       withDatabase(async (db, settings) => {
@@ -94,7 +108,7 @@ export function databaseCommands(program: Command): void {
     )
 }
 
-/** Reads the address of an issuer. For commander. */
+/** Parses the URL of an issuer for commander. */
 function issuerUrl(text: string): string {
   const { protocol, search, hash } = URL.canParse(text) ? new URL(text) : ({} as Partial<URL>)
   if (!/^https?:$/.test(protocol ?? '') || search || hash)

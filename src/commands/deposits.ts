@@ -12,22 +12,28 @@ import { logOperator, withDatabase } from './command-line.ts'
 import { print } from './output.ts'
 import { transactionHash } from './networks.ts'
 
-/** Most deposits that are listed. */
+/** Most deposits in a list. */
 const LIST_MAX = 1_000
 
-/** `bursar deposits`. */
+/** Defines `bursar deposits`. */
 export function depositCommands(program: Command): void {
   const deposits = program.command('deposits').description('deposits over real networks, for an operator')
+  defineList(deposits)
+  defineRescan(deposits)
+  defineResume(deposits)
+  defineCredit(deposits)
+}
 
+function defineList(deposits: Command): void {
   deposits
     .command('list')
     .description(
-      `the deposits that are not credited, and why, those that a reorganisation took back, and what was swept and no deposit was found for (${LIST_MAX} at most)`,
+      `list uncredited deposits with the reason, credited deposits lost in a reorganisation, and sweeps without a known deposit (${LIST_MAX} at most)`,
     )
     .option('--network <network>', 'only of this network', network)
-    .option('--waiting', 'only those that are not credited')
-    .option('--reorganised', 'only those that were credited and are gone')
-    .option('--unattributed', 'only what was swept and no deposit was found for')
+    .option('--waiting', 'only deposits that are not credited')
+    .option('--reorganised', 'only credited deposits that a reorganisation removed')
+    .option('--unattributed', 'only sweeps without a known deposit')
     .option('--json', 'print JSON')
     .action((options: ListOptions) =>
       withDatabase(async (db) => {
@@ -36,14 +42,18 @@ export function depositCommands(program: Command): void {
         if (options.json) print({ deposits: listed })
         else
           print(
-            listed.length === 0 ? 'Every deposit that was found is credited.' : listed.map(textOf).join('\n'),
+            listed.length === 0
+              ? 'Every deposit that was found is credited.'
+              : listed.map(describeDeposit).join('\n'),
           )
       }),
     )
+}
 
+function defineRescan(deposits: Command): void {
   deposits
     .command('rescan')
-    .description('read blocks of a network again, and credit what was missed in them; credits nothing twice')
+    .description('scan blocks of a network again and credit missed deposits; no deposit is credited twice')
     .requiredOption('--network <network>', 'network', network)
     .requiredOption('--from <block>', 'first block', block)
     .requiredOption('--to <block>', 'last block', block)
@@ -53,41 +63,45 @@ export function depositCommands(program: Command): void {
         const result = await rescanDeposits(context, options.network, adapter, options.from, options.to)
         const { found, credited } = result
         logOperator(context.settings, 'read blocks for deposits again', { ...result, ...blocksOf(options) })
-        print(options.json ? result : `Found ${found} deposits that were missed, credited ${credited}.`)
+        print(options.json ? result : `Found ${found} missed deposits, credited ${credited}.`)
       }),
     )
+}
 
+function defineResume(deposits: Command): void {
   deposits
     .command('resume')
     .description(
-      'after a reorganisation: go on with reading and paying; the profiles of lost deposits stay frozen',
+      'after a reorganisation: resume scanning and paying; the profiles of lost deposits stay frozen',
     )
     .requiredOption('--network <network>', 'network', network)
     .option(
       '--from-block <block>',
-      'read from this block on, instead of the newest one that is known and still there',
+      'scan from this block (default: the newest known block that is still in the chain)',
       block,
     )
     .option('--json', 'print JSON')
     .action((options: { network: CryptoNetwork; fromBlock?: bigint; json?: true }) =>
       onNetwork(options.network, async ({ db, settings }, adapter) => {
         const cursor = await resumeAfterReorganisation(db, options.network, adapter, options.fromBlock)
-        logOperator(settings, 'let a network go on after a reorganisation', {
+        logOperator(settings, 'resumed a network after a reorganisation', {
           network: options.network,
           cursor,
         })
         const gone = await selectUncredited(db, options.network, 'REORGANISED', LIST_MAX)
         if (options.json) return print({ network: options.network, cursor, gone })
-        print(`${options.network} goes on${cursor === null ? '' : ` behind block ${cursor.split(':')[0]!}`}.`)
+        print(`${options.network} resumes${cursor === null ? '' : ` after block ${cursor.split(':')[0]!}`}.`)
         if (gone.length > 0)
-          print(['These deposits were credited and are gone:', ...gone.map(textOf)].join('\n'))
+          print(['These credited deposits are gone:', ...gone.map(describeDeposit)].join('\n'))
       }),
     )
+}
 
+function defineCredit(deposits: Command): void {
   deposits
     .command('credit')
     .description(
-      'credit what a contract has paid to a deposit address while it ran, which reading does not see',
+      'credit an internal transfer of a contract to a deposit address, which the scan of blocks does not see',
     )
     .requiredOption('--network <network>', 'network', network)
     .requiredOption('--tx-hash <hash>', 'transaction', transactionHash)
@@ -118,7 +132,7 @@ export function depositCommands(program: Command): void {
     )
 }
 
-/** The blocks of a rescan, as text: JSON has no bigint. */
+/** The blocks of a rescan as text, because JSON has no bigint. */
 const blocksOf = ({ from, to }: { from: bigint; to: bigint }) => ({ from: String(from), to: String(to) })
 
 interface ListOptions {
@@ -135,7 +149,7 @@ function stateOf({ waiting, reorganised, unattributed }: ListOptions): ListedDep
   return unattributed ? 'UNATTRIBUTED' : null
 }
 
-/** Runs a command on a real network of the file. Throws an Error when it has no section there. */
+/** Runs a command on a real network. Throws an Error when the networks file has no section for it. */
 const onNetwork = (
   name: CryptoNetwork,
   work: (
@@ -154,20 +168,20 @@ const onNetwork = (
     }
   })
 
-/** Reads the name of a network. For commander. */
+/** Parses the name of a network for commander. */
 function network(text: string): CryptoNetwork {
   const found = CRYPTO_NETWORKS.find((known) => known === text.toUpperCase())
   if (found === undefined) throw new InvalidArgumentError(`must be one of ${CRYPTO_NETWORKS.join(', ')}.`)
   return found
 }
 
-/** Reads the number of a block. For commander. */
+/** Parses the number of a block for commander. */
 function block(text: string): bigint {
   if (!/^[0-9]{1,12}$/.test(text)) throw new InvalidArgumentError('must be the number of a block.')
   return BigInt(text)
 }
 
-const textOf = (one: ListedDeposit) =>
+const describeDeposit = (one: ListedDeposit) =>
   `${one.found_at}  ${one.network}  ${one.amount} ${one.asset}  to ${one.address}  by ${one.crypto_tx_hash}: ` +
   (one.state === 'REORGANISED'
     ? 'CREDITED AND GONE'

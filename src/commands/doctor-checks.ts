@@ -20,13 +20,13 @@ import { summariseOpenWires } from '../settlement/outgoing-wires.ts'
 import { isHere, plainTransports } from '../transport-security.ts'
 import { PAYOUT_TYPES } from '../records/treasury.ts'
 
-/** What `bursar doctor` looks at. Nothing here starts, makes or changes anything. */
+/** The checks of `bursar doctor`. They start nothing and change nothing. */
 
 export interface Finding {
   check: string
   result: 'OK' | 'WARN' | 'FAIL'
   says: string
-  /** What to do about it. */
+  /** How to fix it. */
   advice?: string
 }
 
@@ -35,13 +35,13 @@ const ok = (says: string): Verdict => ({ result: 'OK', says })
 const warn = (says: string, advice: string): Verdict => ({ result: 'WARN', says, advice })
 const failed = (says: string, advice: string): Verdict => ({ result: 'FAIL', says, advice })
 
-/** Older schemas have signing keys in plain text, which `schema` says to migrate. */
+/** Schemas before this version keep signing keys in plain text; the check `schema` advises to migrate. */
 const ENCRYPTED_SINCE_VERSION = 17
 const ANSWER_MS_MAX = 5_000
 const STATEMENT_MS_MAX = 10_000
 const POSTGRES_VERSION_MIN = 15
 const SKEW_MS_WARN = 1_000
-/** Tokens are let be this old or young (oauth/access-tokens.ts). */
+/** The clock tolerance of access tokens (oauth/access-tokens.ts). */
 const SKEW_MS_MAX = 5_000
 const OVERDUE_SECONDS_WARN = 30
 const OVERDUE_SECONDS_MAX = 300
@@ -54,72 +54,74 @@ const messageOf = (error: unknown): string => {
   return errors?.[0]?.message ?? cause?.code ?? cause?.message ?? message
 }
 
-/** Looks at everything there is, whatever of it is broken. */
+/** Runs every check. A check that throws becomes a FAIL, and the others still run. */
 export async function examine(settings: Settings, version: string): Promise<Finding[]> {
   const findings: Finding[] = []
-  const look = async (check: string, advice: string, work: () => Promise<Verdict | Verdict[]>) => {
+  const runCheck = async (check: string, advice: string, work: () => Promise<Verdict | Verdict[]>) => {
     const verdicts = await work().catch((error: unknown) => failed(messageOf(error), advice))
     findings.push(...[verdicts].flat().map((verdict) => ({ check, ...verdict })))
   }
-  await look('node', 'install a newer Node', async () => nodeVersion(process.versions.node, version))
-  await look('user', 'run Bursar as an ordinary user', async () => user(settings))
-  await look('data folder', 'set BURSAR_DATA_DIR to a folder that this user may write', () =>
+  await runCheck('node', 'install a newer Node', async () => nodeVersion(process.versions.node, version))
+  await runCheck('user', 'run Bursar as an ordinary user', async () => user(settings))
+  await runCheck('data folder', 'set BURSAR_DATA_DIR to a folder that this user may write', () =>
     dataFolder(settings),
   )
 
   let url = settings.databaseUrl
   if (url === undefined) {
-    await look('database', 'start Bursar as the user that the data belongs to', async () => {
+    await runCheck('database', 'start Bursar as the user that the data belongs to', async () => {
       const embedded = await findEmbedded(settings.dataDir)
       url = embedded?.url
       const says =
         embedded === undefined
-          ? 'the embedded PostgreSQL is not there yet: bursar serve makes it'
+          ? 'there is no embedded PostgreSQL yet: bursar serve creates it'
           : url === undefined
-            ? `the embedded PostgreSQL does not run now, bursar serve starts it; its data is in ${embedded.data}`
-            : `the embedded PostgreSQL runs, its data is in ${embedded.data}`
+            ? `the embedded PostgreSQL is stopped, bursar serve starts it; its data is in ${embedded.data}`
+            : `the embedded PostgreSQL is running, its data is in ${embedded.data}`
       return settings.mode === 'sandbox'
         ? ok(says)
-        : warn(`${says}; it is for sandboxes`, 'name a PostgreSQL of your own in DATABASE_URL')
+        : warn(`${says}; it is meant for sandboxes`, 'set DATABASE_URL to your own PostgreSQL server')
     })
   }
   const db = url === undefined ? undefined : openDatabase(url, doctorPool)
   try {
     let answers = false
     if (db !== undefined) {
-      await look('database', 'start it, or mend DATABASE_URL', async () => {
+      await runCheck('database', 'start it, or correct DATABASE_URL', async () => {
         const verdicts = await database(db)
         answers = true
         return verdicts
       })
     }
     if (db !== undefined && answers) {
-      await look('schema', 'bursar migrate', () => schema(db))
-      await look('mode', 'set BURSAR_MODE to the mode of the database', () => mode(db, settings))
-      await look('database role', 'bursar migrate', () => databaseRole(db))
-      await look('clients', 'bursar client list', () => clients(db, settings))
-      await look('clock', 'let both machines keep the time by NTP', () => clock(db))
-      await look('worker', 'bursar serve', () => worker(db, settings))
-      await look('freezes', 'bursar migrate', () => frozen(db))
+      await runCheck('schema', 'bursar migrate', () => schema(db))
+      await runCheck('mode', 'set BURSAR_MODE to the mode of the database', () => mode(db, settings))
+      await runCheck('database role', 'bursar migrate', () => databaseRole(db))
+      await runCheck('clients', 'bursar client list', () => clients(db, settings))
+      await runCheck('clock', 'synchronise both clocks with NTP', () => clock(db))
+      await runCheck('worker', 'bursar serve', () => worker(db, settings))
+      await runCheck('freezes', 'bursar migrate', () => frozen(db))
     }
-    await look('keys', 'mend BURSAR_MASTER_KEY_FILE (docs/guides/backup.md)', () =>
+    await runCheck('keys', 'correct BURSAR_MASTER_KEY_FILE (docs/guides/backup.md)', () =>
       keys(settings, answers ? db : undefined),
     )
-    await look('networks', 'mend the file that BURSAR_NETWORKS_FILE names (docs/guides/networks.md)', () =>
-      networks(settings, answers ? db : undefined),
+    await runCheck(
+      'networks',
+      'correct the file that BURSAR_NETWORKS_FILE names (docs/guides/networks.md)',
+      () => networks(settings, answers ? db : undefined),
     )
-    await look(
+    await runCheck(
       'bank',
-      'mend the file that BURSAR_BANK_FILE names (docs/guides/live-without-a-bank-interface.md)',
+      'correct the file that BURSAR_BANK_FILE names (docs/guides/live-without-a-bank-interface.md)',
       () => bank(settings, answers ? db : undefined),
     )
   } finally {
     await db?.end()
   }
-  await look('transport', 'use TLS', async () => transport(settings))
-  if (settings.mode === 'live') await look('limits', 'mend the setting', async () => limits(settings))
-  await look('port', 'set HOST and PORT to an address of this machine that is free', () => port(settings))
-  await look('tokens', 'mend BURSAR_OAUTH_ISSUER or BURSAR_BASE_URL, or start what should answer there', () =>
+  await runCheck('transport', 'use TLS', async () => transport(settings))
+  if (settings.mode === 'live') await runCheck('limits', 'correct the setting', async () => limits(settings))
+  await runCheck('port', 'set HOST and PORT to a free address of this machine', () => port(settings))
+  await runCheck('tokens', 'correct BURSAR_OAUTH_ISSUER or BURSAR_BASE_URL, or start the issuer', () =>
     issuer(settings),
   )
   return findings
@@ -150,16 +152,21 @@ async function dataFolder({ dataDir, databaseUrl, mode }: Settings): Promise<Ver
   let folder = dataDir
   while (!existsSync(folder)) folder = dirname(folder)
   if (!(await stat(folder)).isDirectory())
-    return [failed(`${folder} is no folder`, 'set BURSAR_DATA_DIR to another')]
+    return [failed(`${folder} is not a folder`, 'set BURSAR_DATA_DIR to a folder')]
   await access(folder, constants.W_OK)
-  const found = [ok(folder === dataDir ? `${dataDir}, for ${used}` : `${dataDir} will be made, for ${used}`)]
+  const found = [
+    ok(folder === dataDir ? `${dataDir}, for ${used}` : `${dataDir} will be created, for ${used}`),
+  ]
   const file = credentialsFile(dataDir)
   if (existsSync(file) && ((await stat(file)).mode & 0o077) !== 0)
-    found.push(warn(`others may read ${file}`, `chmod 600 ${file}`))
+    found.push(warn(`other users may read ${file}`, `chmod 600 ${file}`))
   const embedded = await findEmbedded(dataDir)
   if (databaseUrl === undefined && embedded !== undefined && ((await stat(embedded.data)).mode & 0o027) !== 0)
     found.push(
-      failed(`others may read ${embedded.data}: PostgreSQL does not start so`, `chmod 700 ${embedded.data}`),
+      failed(
+        `other users may read ${embedded.data}: PostgreSQL refuses to start`,
+        `chmod 700 ${embedded.data}`,
+      ),
     )
   return found
 }
@@ -183,30 +190,31 @@ async function database(db: Database): Promise<Verdict> {
 
 async function schema(db: Database): Promise<Verdict> {
   const { current, known } = await schemaVersions(db)
-  if (current === 0) return warn('there is none yet', 'bursar migrate makes it, and so does bursar serve')
-  if (current < known)
-    return warn(`at version ${current}, this program knows ${known}`, 'bursar migrate brings it up to date')
+  if (current === 0)
+    return warn('there is no schema yet', 'bursar migrate creates it, and so does bursar serve')
+  if (current < known) return warn(`version ${current}, this program needs ${known}`, 'bursar migrate')
   if (current > known)
-    return failed(`at version ${current}, this program only knows ${known}`, 'update this program')
+    return failed(`version ${current}, this program only knows ${known}`, 'update this program')
   return ok(`version ${current}, up to date`)
 }
 
-/** Whether the service's role may do what it needs, and nothing else: src/db/privileges.ts. */
+/** Whether the service's role has exactly the privileges it needs (src/db/privileges.ts). */
 async function databaseRole(db: Database): Promise<Verdict | Verdict[]> {
   const { current, known } = await schemaVersions(db)
   const faults = await faultsOfRole(db)
-  // Before migrations have run, their privileges are not there either.
+  // Migrations grant privileges, so missing ones are no fault while migrations are pending.
   const found = current < known ? faults.filter(({ kind }) => kind === 'EXCESS') : faults
-  if (found.length === 0) return ok('it owns nothing, and may change no ledger entry')
+  if (found.length === 0) return ok('it owns no table, and cannot change ledger entries')
   return found.map(({ kind, says, advice }) =>
     kind === 'MISSING' ? failed(says, advice) : warn(says, advice),
   )
 }
 
-/** Whether the database belongs to this mode and issuer, as `serve` would find them. */
+/** Whether the stamp of the database agrees with the mode and the issuer, as `serve` requires. */
 async function mode(db: Database, settings: Settings): Promise<Verdict[]> {
   const { current, known } = await schemaVersions(db)
-  if (current !== known) return [ok(`${settings.mode}; the database is asked once its schema is up to date`)]
+  if (current !== known)
+    return [ok(`${settings.mode}; not compared with the database until its schema is up to date`)]
   const stamp = await readStamp(db)
   const elsewhere = 'set BURSAR_MODE to the mode of the database, or name another database'
   if (stamp !== undefined && stamp.mode !== settings.mode) return [failed(otherMode(stamp), elsewhere)]
@@ -218,7 +226,7 @@ async function mode(db: Database, settings: Settings): Promise<Verdict[]> {
   if (issuer === undefined)
     return [
       warn(
-        'live, without an issuer that the database could be held to',
+        'live, but no token issuer is set, so the database cannot be bound to it',
         'set BURSAR_BASE_URL to the address that clients use',
       ),
     ]
@@ -226,7 +234,7 @@ async function mode(db: Database, settings: Settings): Promise<Verdict[]> {
     return [
       failed(
         `the database belongs to the token issuer ${stamp.issuer}, the settings name ${issuer}`,
-        'mend BURSAR_BASE_URL or BURSAR_OAUTH_ISSUER, or bursar deployment change-issuer',
+        'correct BURSAR_BASE_URL or BURSAR_OAUTH_ISSUER, or run bursar deployment change-issuer',
       ),
     ]
   return [ok(`live, with the token issuer ${issuer}`)]
@@ -237,35 +245,35 @@ async function keys(settings: Settings, db: Database | undefined): Promise<Verdi
   const { mode, masterKeyFile: path, masterKey, dataDir } = settings
   if (masterKeys === undefined) {
     return mode === 'live'
-      ? [failed('live mode needs a master key, and there is none', `make one: ${HOW_TO_MAKE_ONE}`)]
+      ? [failed('live mode needs a master key, and none is set', `create one: ${HOW_TO_MAKE_ONE}`)]
       : [ok('the sandbox generates its master key at the first start')]
   }
   const file = masterKey === undefined ? (path ?? masterKeyFile(dataDir)) : undefined
   const found = [ok(`master key ${masterKeys.current.id}${file === undefined ? '' : `, in ${file}`}`)]
   if (file !== undefined && ((await stat(file)).mode & 0o077) !== 0)
-    found.push(warn(`others may read ${file}`, `chmod 600 ${file}`))
+    found.push(warn(`other users may read ${file}`, `chmod 600 ${file}`))
   if (db === undefined || (await schemaVersions(db)).current < ENCRYPTED_SINCE_VERSION) return found
   for (const { id, status, master_key_id } of await listSigningKeys(db)) {
     if (status === 'RETIRED' || (master_key_id !== null && masterKeys.find(master_key_id) !== undefined))
       continue
-    const says = `signing key ${id} is encrypted with master key ${master_key_id ?? 'unknown'}, which is not given`
-    found.push(failed(says, 'give that one too, on a line below the current one (docs/guides/backup.md)'))
+    const says = `signing key ${id} is encrypted with master key ${master_key_id ?? 'unknown'}, which is not set`
+    found.push(failed(says, 'add that master key on a line below the current one (docs/guides/backup.md)'))
   }
   return found
 }
 
-/** Live mode has money to lose: what takes over this process should not have the machine as well. */
+/** Live mode must not run as root: an attacker who takes over the process would own the machine. */
 function user({ mode }: Settings): Verdict {
   const isRoot = process.getuid?.() === 0
   if (!isRoot) return ok('not root')
-  if (mode === 'sandbox') return ok('root: fine for a sandbox, and a WARN in live mode')
+  if (mode === 'sandbox') return ok('root: acceptable for a sandbox, a WARN in live mode')
   return warn(
     'this process runs as root',
     'run bursar serve as an ordinary user (docs/guides/container.md does)',
   )
 }
 
-/** Whether clients have scopes of operations that the mode does not have. */
+/** Whether clients of a live service have scopes of sandbox operations. */
 async function clients(db: Database, settings: Settings): Promise<Verdict[]> {
   const { current } = await schemaVersions(db)
   if (current === 0 || settings.mode === 'sandbox') return []
@@ -273,12 +281,12 @@ async function clients(db: Database, settings: Settings): Promise<Verdict[]> {
     'select id from api_clients where disabled_at is null and scopes && $1::text[] order by id limit 10',
     [SANDBOX_SCOPES],
   )
-  if (rows.length === 0) return [ok('none has a scope of the sandbox')]
+  if (rows.length === 0) return [ok('no client has a sandbox scope')]
   const ids = rows.map(({ id }) => id).join(', ')
   return [
     warn(
-      `some have scopes of the sandbox, ${SANDBOX_SCOPES.join(', ')}: ${ids}`,
-      'make others with bursar client create, and disable these',
+      `clients with sandbox scopes (${SANDBOX_SCOPES.join(', ')}): ${ids}`,
+      'replace them with bursar client create, then bursar client disable',
     ),
   ]
 }
@@ -287,13 +295,13 @@ async function clock(db: Database): Promise<Verdict> {
   const sentAt = Date.now()
   const { rows } = await db.query<{ ms: string }>('select extract(epoch from clock_timestamp()) * 1000 as ms')
   const skewMs = Math.round(Number(rows[0]!.ms) - (sentAt + Date.now()) / 2)
-  const says = `this machine and the database's are ${Math.abs(skewMs)} ms apart`
-  const advice = 'let both machines keep the time by NTP'
+  const says = `the clocks of this machine and of the database are ${Math.abs(skewMs)} ms apart`
+  const advice = 'synchronise both clocks with NTP'
   if (Math.abs(skewMs) > SKEW_MS_MAX) return failed(`${says}: tokens are refused`, advice)
   return Math.abs(skewMs) > SKEW_MS_WARN ? warn(says, advice) : ok(says)
 }
 
-/** Work that is due and not waiting for anything but a worker. */
+/** Counts the work that is due and waits only for a worker. */
 const DUE = `
   select count(*)::integer as count, coalesce(extract(epoch from clock_timestamp() - min(due_at)), 0)::integer as seconds
   from (
@@ -317,21 +325,20 @@ async function worker(db: Database, settings: Settings): Promise<Verdict> {
   const { rows } = await db.query<{ count: number; seconds: number }>(DUE)
   const { count, seconds } = rows[0]!
   const advice = settings.worker
-    ? 'run bursar serve, and look into its log'
+    ? 'run bursar serve, and check its log'
     : 'run bursar serve with BURSAR_WORKER=true on one machine'
   if (seconds > OVERDUE_SECONDS_MAX)
-    return failed(`${count} pieces of work are due, since ${seconds} s: none runs`, advice)
-  if (seconds > OVERDUE_SECONDS_WARN)
-    return warn(`${count} pieces of work are due, since ${seconds} s`, advice)
-  return ok(count === 0 ? 'no work is due' : `${count} pieces of work are due, since ${seconds} s`)
+    return failed(`${count} items overdue by ${seconds} s: no worker is running`, advice)
+  if (seconds > OVERDUE_SECONDS_WARN) return warn(`${count} items overdue by ${seconds} s`, advice)
+  return ok(count === 0 ? 'no work is due' : `${count} items due for ${seconds} s`)
 }
 
-/** Most freezes that are told one by one. */
+/** Most freezes that are listed. */
 const FREEZES_TOLD_MAX = 5
 
 async function frozen(db: Database): Promise<Verdict[]> {
   const { current, known } = await schemaVersions(db)
-  // An older schema may have no such table; the check of the schema has told so.
+  // An older schema may not have this table; the check `schema` reports that.
   if (current < known) return [ok('nothing is frozen')]
   const freezes = await selectFreezes(db)
   if (freezes.length === 0) return [ok('nothing is frozen')]
@@ -340,49 +347,49 @@ async function frozen(db: Database): Promise<Verdict[]> {
     .slice(0, FREEZES_TOLD_MAX)
     .map((one) => warn(`${describeFreeze(one)} (since ${one.created_at})`, advice))
   const more = freezes.length - told.length
-  return more === 0 ? told : [...told, warn(`${more} more are frozen`, advice)]
+  return more === 0 ? told : [...told, warn(`${more} more freezes`, advice)]
 }
 
 async function networks(settings: Settings, db: Database | undefined): Promise<Verdict | Verdict[]> {
   const { networksFile, mode } = settings
   if (networksFile === undefined)
     return mode === 'sandbox'
-      ? ok('all are simulated')
+      ? ok('all networks are simulated')
       : warn(
-          'none is configured: withdrawals are refused',
-          'name them in BURSAR_NETWORKS_FILE (docs/guides/networks.md)',
+          'no network is configured: crypto withdrawals are refused',
+          'configure networks in BURSAR_NETWORKS_FILE (docs/guides/networks.md)',
         )
   if (db === undefined) {
     JSON.parse(await readFile(networksFile, 'utf8'))
     return warn(
-      `${networksFile} is JSON; its networks are not looked at without the database`,
-      'mend the database first',
+      `${networksFile} is valid JSON; its networks cannot be checked without the database`,
+      'fix the database first',
     )
   }
   const opened = await openNetworks(settings, db)
   const unsafe = mode === 'live' ? await unsafeNetworks(opened) : []
   return [
-    ...(await networkReports(db, opened)).map(networkVerdict),
+    ...(await networkReports(db, opened)).map(judgeNetwork),
     ...unsafe,
     ...keysToLeaveOut(settings, opened),
   ]
 }
 
-/** What a file may say that puts real money at risk, though it works. */
+/** Settings in the networks file that work but put real money at risk. */
 async function unsafeNetworks(opened: Awaited<ReturnType<typeof openNetworks>>): Promise<Verdict[]> {
   const found: Verdict[] = []
   for (const [name, { hasSecondNode, nodes, secretFiles, withoutMinimum, outOfReach }] of opened) {
     if (hasSecondNode === false)
       found.push(
         warn(
-          `${name}: deposits are believed of one node`,
-          'name a second one in verify_rpc_url (docs/guides/networks.md)',
+          `${name}: deposits are credited on the word of a single node`,
+          'name a second node in verify_rpc_url (docs/guides/networks.md)',
         ),
       )
     if (nodes.length > 1 && new Set(nodes.map(({ host }) => host)).size === 1)
       found.push(
         warn(
-          `${name}: verify_rpc_url is at the host of rpc_url: one that lies does so twice`,
+          `${name}: verify_rpc_url has the same host as rpc_url, so it confirms nothing`,
           'name a node of another operator in verify_rpc_url (docs/guides/networks.md)',
         ),
       )
@@ -390,25 +397,25 @@ async function unsafeNetworks(opened: Awaited<ReturnType<typeof openNetworks>>):
       if (protocol === 'http:' && !isHere(hostname))
         found.push(
           warn(
-            `${name}: ${field} is on another machine and begins with http: what it says can be changed on its way`,
-            `begin ${field} with https`,
+            `${name}: ${field} is on another machine and uses http: its answers can be forged on the way`,
+            `use https in ${field}`,
           ),
         )
     for (const { field, path } of secretFiles)
       if (((await stat(path)).mode & 0o077) !== 0)
-        found.push(warn(`${name}: others may read ${path}, which holds ${field}`, `chmod 600 ${path}`))
+        found.push(warn(`${name}: other users may read ${path}, which holds ${field}`, `chmod 600 ${path}`))
     if (withoutMinimum.length > 0)
       found.push(
         warn(
-          `${name}: every deposit of ${withoutMinimum.join(', ')} is credited, also one that costs more than it brings`,
-          'leave minimum_deposit out, or above 0 (docs/guides/networks.md)',
+          `${name}: deposits of ${withoutMinimum.join(', ')} have no minimum: sweeping a small deposit can cost more than its amount`,
+          'remove minimum_deposit, or set it above 0 (docs/guides/networks.md)',
         ),
       )
     if (outOfReach.length > 0)
       found.push(
         warn(
-          `${name}: limits are set so high that they stop nothing: ${outOfReach.join('; ')}`,
-          'lower them, or leave them out (docs/guides/networks.md)',
+          `${name}: limits so high that they have no effect: ${outOfReach.join('; ')}`,
+          'lower them, or remove them (docs/guides/networks.md)',
         ),
       )
   }
@@ -418,64 +425,65 @@ async function unsafeNetworks(opened: Awaited<ReturnType<typeof openNetworks>>):
 /** How long a wire may wait for an operator. */
 const WIRE_SECONDS_WARN = 86_400
 
-/** The account that customers send wires to, and the wires that wait for a person. */
+/** The bank account that customers send wires to, and the wires that wait for an operator. */
 async function bank(settings: Settings, db: Database | undefined): Promise<Verdict> {
   const adapter = await openBank(settings)
   if (settings.mode === 'sandbox') return ok('simulated')
   const account = adapter?.bankAccount
-  if (account === undefined) return ok('none: deposit instructions and fiat withdrawals are refused')
-  const says = `wires come to the account of ${account.account_owner} at ${account.bank_name}`
+  if (account === undefined)
+    return ok('no bank account: deposit instructions and fiat withdrawals are refused')
+  const says = `wires are received by ${account.account_owner} at ${account.bank_name}`
   if (db === undefined || (await schemaVersions(db)).current === 0) return ok(says)
   const { ready, taken, oldest_seconds } = await summariseOpenWires(db)
-  const open = `${ready} are to be sent, ${taken} are taken and not marked`
+  const open = `${ready} wires to send, ${taken} taken and not marked`
   return oldest_seconds > WIRE_SECONDS_WARN
     ? warn(`${open}, the oldest for ${Math.floor(oldest_seconds / 3600)} hours`, 'bursar wire list')
     : ok(`${says}; ${open}`)
 }
 
-/** Private keys in a process that clients reach, though a process that nobody reaches could have them alone. */
+/** Private keys in a process that clients can reach. Only an unreachable worker process should hold them. */
 function keysToLeaveOut(
   { mode, worker, host }: Settings,
   opened: Awaited<ReturnType<typeof openNetworks>>,
 ): Verdict[] {
-  // Every process serves requests. One that listens on this machine only is as good as out of reach.
+  // Every process serves requests. A process that listens on this machine only counts as unreachable.
   const isReached = !LOOPBACK.includes(host)
   if (mode !== 'live' || (worker && !isReached)) return []
   return [...opened].flatMap(([name, { privateKeys }]): Verdict[] => {
     if (privateKeys.length === 0) return []
-    const what = `${name}: this process has the private ${privateKeys.join(' and ')}`
+    const what = `${name}: this process holds the private ${privateKeys.join(' and ')}`
     return [
       worker
         ? warn(
             `${what}, and serves requests at ${host}`,
-            'serve them by processes with BURSAR_WORKER=false and no keys, and let the worker listen on 127.0.0.1 (docs/guides/networks.md)',
+            'serve requests from processes with BURSAR_WORKER=false and no keys; let the worker listen on 127.0.0.1 (docs/guides/networks.md)',
           )
         : warn(
-            `${what}, and no worker`,
-            'give it hot_wallet_address and a public deposit_key instead (docs/guides/networks.md)',
+            `${what}, and runs no worker`,
+            'configure hot_wallet_address and a public deposit_key instead (docs/guides/networks.md)',
           ),
     ]
   })
 }
 const LOOPBACK = ['127.0.0.1', '::1', 'localhost']
 
-/** What there is to say of one network that was asked. */
-export function networkVerdict(report: NetworkReport): Verdict {
+/** Judges the report of one network. */
+export function judgeNetwork(report: NetworkReport): Verdict {
   const { crypto_network: name, reachable, error, height, below_low_mark, custody, taken_back } = report
   if (!reachable)
-    return failed(`${name}: ${error}`, `start its node, or mend its section of BURSAR_NETWORKS_FILE`)
+    return failed(`${name}: ${error}`, `start its node, or correct its section of BURSAR_NETWORKS_FILE`)
   const missing = custody.find(({ short }) => short)
   if (missing !== undefined)
     return failed(
-      `${name}: ${missing.difference.slice(1)} ${missing.asset} are missing of what is in custody`,
-      'bursar networks status; send them to the hot wallet',
+      `${name}: holds ${missing.difference.slice(1)} ${missing.asset} less than the custody in the ledger`,
+      'bursar networks status; send the missing amount to the hot wallet',
     )
   if (taken_back.length > 0)
     return warn(
-      `${name}: the chain does not have ${taken_back.length} transactions any more that had ended`,
+      `${name}: a reorganisation removed ${taken_back.length} confirmed transactions`,
       'bursar networks status; the worker broadcasts them again',
     )
-  if (below_low_mark) return warn(`${name}: the hot wallet is below its low mark`, 'send some to it')
+  if (below_low_mark) return warn(`${name}: the hot wallet is below its low mark`, 'send funds to it')
   return ok(`${name}: the node answers, at height ${height}`)
 }
 
@@ -483,57 +491,59 @@ function transport(settings: Settings): Verdict[] {
   const plain = plainTransports(settings).map(({ says, advice }) => warn(says, advice))
   if (plain.length > 0) return plain
   return [
-    ok(settings.mode === 'sandbox' ? 'a sandbox needs no TLS' : 'what leaves this machine is encrypted'),
+    ok(
+      settings.mode === 'sandbox' ? 'a sandbox needs no TLS' : 'connections to other machines are encrypted',
+    ),
   ]
 }
 
-/** Settings of a live deployment that leave it open to who wants to keep others out (docs/guides/operating.md, "Limits"). */
+/** Settings of a live deployment that make denial of service easy (docs/guides/operating.md, "Limits"). */
 function limits(settings: Settings): Verdict[] {
   const { rateLimitPerSecond, docs, baseUrl, trustedProxies } = settings
   const found: Verdict[] = []
   if (rateLimitPerSecond === 0)
     found.push(
       warn(
-        'no client has a rate limit: one stolen token can fill the disk',
+        'clients have no rate limit: a stolen token can fill the disk',
         'set BURSAR_RATE_LIMIT_PER_SECOND',
       ),
     )
   if (settings.tokenFailuresPerMinute === 0)
     found.push(
-      warn('failed token requests have no limit', 'set BURSAR_TOKEN_FAILURES_PER_MINUTE, or leave it out'),
+      warn('failed token requests have no limit', 'raise BURSAR_TOKEN_FAILURES_PER_MINUTE, or remove it'),
     )
   if (settings.connectionsPerAddress === 0)
     found.push(
-      warn('an address may take all connections', 'set BURSAR_CONNECTIONS_PER_ADDRESS, or leave it out'),
+      warn('one address may take all connections', 'raise BURSAR_CONNECTIONS_PER_ADDRESS, or remove it'),
     )
   const connections = connectionsMax(settings.databaseConnections, descriptorsMax())
   if (connections < CONNECTIONS_FEW)
     found.push(
       warn(
-        `the limit of open files of this shell leaves ${connections} connections for clients`,
+        `the limit of open files leaves only ${connections} connections for clients`,
         'raise it for the service (ulimit -n)',
       ),
     )
-  if (docs) found.push(warn('/docs is served to everybody', 'leave BURSAR_DOCS out'))
+  if (docs) found.push(warn('/docs is public', 'remove BURSAR_DOCS'))
   if (trustedProxies?.split(',').some((one) => one.trim().endsWith('/0')) === true)
     found.push(
       warn(
-        'every address is a trusted proxy: limits by address hold for nobody',
-        'name the proxy alone in BURSAR_TRUSTED_PROXIES',
+        'every address is a trusted proxy: limits by address have no effect',
+        'name only the proxy in BURSAR_TRUSTED_PROXIES',
       ),
     )
-  // Bursar itself speaks no TLS, so there is a proxy.
+  // Bursar itself has no TLS, so an https address means there is a proxy.
   if (baseUrl?.startsWith('https:') === true && trustedProxies === undefined)
     found.push(
       warn(
-        'all requests seem to come from the proxy, so limits by address are limits for everybody together',
+        'all requests seem to come from the proxy, so all clients share one limit by address',
         'name the proxy in BURSAR_TRUSTED_PROXIES',
       ),
     )
   return found.length > 0 ? found : [ok('clients and addresses have limits')]
 }
 
-/** Where what listens on the address is reached. */
+/** The URL to reach this machine's own service at. */
 function addressOf({ host, port }: Settings): string {
   const name = host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '::1' : host
   return `http://${name.includes(':') ? `[${name}]` : name}:${port}`
@@ -543,34 +553,31 @@ const get = (url: string) => fetch(url, { signal: AbortSignal.timeout(ANSWER_MS_
 
 async function port(settings: Settings): Promise<Verdict> {
   const { host, port } = settings
-  if (port === 0) return ok('a free one is picked')
+  if (port === 0) return ok('the service picks a free port')
   const server = createServer()
   const refused = await new Promise<NodeJS.ErrnoException | undefined>((resolve) => {
     server.once('error', resolve).listen(port, host, () => server.close(() => resolve(undefined)))
   })
-  if (refused === undefined) return ok(`${host}:${port} is free: Bursar does not run here`)
+  if (refused === undefined) return ok(`${host}:${port} is free: Bursar is not running here`)
   if (refused.code !== 'EADDRINUSE') throw refused
   const live = await get(`${addressOf(settings)}/health/live`)
     .then((reply) => reply.json() as Promise<{ status?: string }>)
     .catch(() => undefined)
   if (live?.status !== 'live')
-    return failed(`${host}:${port} is taken by another program`, 'end that program, or set PORT')
+    return failed(`${host}:${port} is in use by another program`, 'stop that program, or set PORT')
   const ready = await get(`${addressOf(settings)}/health/ready`)
   return ready.ok
     ? ok(`Bursar answers at ${host}:${port}`)
-    : failed(
-        `Bursar answers at ${host}:${port} that it is not ready`,
-        'look into its log, and at the database',
-      )
+    : failed(`Bursar is running at ${host}:${port} but not ready`, 'check its log and the database')
 }
 
-/** The issuer's metadata (RFC 8414), where one answers. */
+/** Whether the token issuer answers with its metadata (RFC 8414) and its keys. */
 async function issuer(settings: Settings): Promise<Verdict> {
   const external = settings.oauthIssuer
   const listens = addressOf(settings)
   if (external === undefined && settings.baseUrl === undefined) {
     const found = await get(`${listens}/.well-known/oauth-authorization-server`).catch(() => undefined)
-    return found?.ok === true ? ok(`${listens} issues them`) : ok('Bursar issues them while it runs')
+    return found?.ok === true ? ok(`issued by ${listens}`) : ok('Bursar issues tokens while it runs')
   }
   const expected = external ?? settings.baseUrl!
   const { origin, pathname } = new URL(expected)
@@ -578,16 +585,15 @@ async function issuer(settings: Settings): Promise<Verdict> {
     `${origin}/.well-known/oauth-authorization-server${pathname.replace(/\/$/, '')}`,
   ).catch((error: unknown) => messageOf(error))
   const setting = external === undefined ? 'BURSAR_BASE_URL' : 'BURSAR_OAUTH_ISSUER'
-  const advice = `mend ${setting}, or start what should answer there`
+  const advice = `correct ${setting}, or start the issuer`
   if (typeof reply === 'string' || !reply.ok) {
     const says = `${expected} does not answer with its metadata: ${typeof reply === 'string' ? reply : reply.status}`
-    // Ours may just not run yet. Without another's, every request is refused.
+    // Bursar itself may not be running yet: a WARN. Without an external issuer's keys every request is refused: a FAIL.
     return external === undefined ? warn(says, advice) : failed(says, advice)
   }
   const metadata = (await reply.json()) as { issuer?: string; jwks_uri?: string }
-  if (metadata.issuer !== expected) return failed(`${expected} says that it is ${metadata.issuer}`, advice)
+  if (metadata.issuer !== expected)
+    return failed(`the metadata of ${expected} names another issuer, ${metadata.issuer}`, advice)
   const keys = await get(metadata.jwks_uri ?? '')
-  return keys.ok
-    ? ok(`${expected} issues them`)
-    : failed(`${metadata.jwks_uri} answers ${keys.status}`, advice)
+  return keys.ok ? ok(`issued by ${expected}`) : failed(`${metadata.jwks_uri} answers ${keys.status}`, advice)
 }

@@ -3,42 +3,69 @@ import type { Command } from 'commander'
 import { readSettings, SETTINGS, SettingsError, type Settings } from '../settings.ts'
 import { EXIT } from './command-line.ts'
 import { examine, type Finding } from './doctor-checks.ts'
-import { print, screen, table } from './output.ts'
+import { print, readScreen, table } from './output.ts'
 
-/** `bursar doctor`. `nodeNeeded` is what the package says of Node. */
+/** Defines `bursar doctor`. `nodeNeeded` is the range of Node versions in package.json. */
 export function doctorCommand(program: Command, nodeNeeded: string): void {
   program
     .command('doctor')
-    .description('what is configured, what answers, what is wrong and what to do about it; changes nothing')
-    .option('--json', 'print JSON')
-    .addHelpText('after', '\nExit code 1 when something FAILs. A WARN is for you to judge.')
-    .action(async ({ json }: { json?: true }) => {
-      const settings = configured(process.env)
-      const checks = await checksOf(nodeNeeded)
+    .description(
+      'check settings, database, keys and networks, and say how to fix each fault; changes nothing',
+    )
+    .option('--all', 'print every setting, also those that have their default')
+    .option('--json', 'print JSON, with every setting')
+    .addHelpText('after', '\nExit code 1 when a check FAILs. A WARN is for you to judge.')
+    .action(async ({ all = false, json }: { all?: boolean; json?: true }) => {
+      const settings = listSettings(process.env)
+      const checks = await runChecks(nodeNeeded)
       const healthy = checks.every(({ result }) => result !== 'FAIL')
       if (json) print({ healthy, settings, checks })
-      else {
-        print(
-          table(
-            ['setting', 'value', 'from'],
-            settings.map(({ name, value, from }) => [name, value, from]),
-          ),
-        )
-        print('')
-        for (const { check, result, says, advice } of checks)
-          print(`${marked(result)} ${check}: ${says}${advice === undefined ? '' : ` -> ${advice}`}`)
-      }
+      else print(`${describeChecks(checks)}\n\n${describeSettings(settings, all)}`)
       if (!healthy) process.exitCode = EXIT.failed
     })
 }
 
-async function checksOf(nodeNeeded: string): Promise<Finding[]> {
+const SEVERITY = { FAIL: 0, WARN: 1, OK: 2 } as const
+
+/** The findings as lines, the most severe first, and their numbers. */
+function describeChecks(checks: Finding[]): string {
+  const sorted = checks.toSorted((a, b) => SEVERITY[a.result] - SEVERITY[b.result])
+  const count = (result: Finding['result']) => checks.filter((one) => one.result === result).length
+  return [
+    ...sorted.map(
+      ({ check, result, says, advice }) =>
+        `${colour(result)} ${check}: ${says}${advice === undefined ? '' : ` -> ${advice}`}`,
+    ),
+    '',
+    `${count('FAIL')} FAIL, ${count('WARN')} WARN, ${count('OK')} OK`,
+  ].join('\n')
+}
+
+/** The settings as a table; without `all`, only those that the environment sets. */
+function describeSettings(settings: Setting[], all: boolean): string {
+  const shown = settings.filter(({ from }) => all || from === 'environment')
+  const hidden = settings.length - shown.length
+  return [
+    ...(shown.length === 0
+      ? []
+      : [
+          table(
+            ['setting', 'value', 'from'],
+            shown.map(({ name, value, from }) => [name, value, from]),
+          ),
+        ]),
+    ...(hidden === 0 ? [] : [`${hidden} settings have their default: bursar doctor --all shows them`]),
+  ].join('\n')
+}
+
+/** Runs the checks. Wrong settings are the only findings if there are any: no check can run with them. */
+async function runChecks(nodeNeeded: string): Promise<Finding[]> {
   let settings: Settings
   try {
     settings = readSettings(process.env)
   } catch (error) {
     if (!(error instanceof SettingsError)) throw error
-    const advice = 'bursar serve --help lists all settings; the rest is looked at when they are right'
+    const advice = 'correct it (bursar serve --help lists all settings); the other checks run after that'
     return error.message.split('\n').map((says) => ({ check: 'settings', result: 'FAIL', says, advice }))
   }
   return examine(settings, nodeNeeded)
@@ -50,12 +77,12 @@ interface Setting {
   from: 'environment' | 'default'
 }
 
-/** Every setting as it is given, with what is secret in it hidden. */
-function configured(environment: Record<string, string | undefined>): Setting[] {
+/** Lists every setting with its value and its source. Secrets are hidden. */
+function listSettings(environment: Record<string, string | undefined>): Setting[] {
   return Object.entries(SETTINGS).map(([name, spec]) => {
     const given = environment[name]
     if (given !== undefined && given !== '')
-      return { name, value: SECRETS.has(name) ? HIDDEN : masked(given), from: 'environment' }
+      return { name, value: SECRETS.has(name) ? HIDDEN : mask(given), from: 'environment' }
     const fallback = (spec as { default?: string | number | boolean }).default
     return { name, value: fallback === undefined ? undefined : String(fallback), from: 'default' }
   })
@@ -65,8 +92,8 @@ const HIDDEN = '***'
 /** Settings that are secrets as a whole. */
 const SECRETS = new Set(['BURSAR_MASTER_KEY'])
 
-/** Without the password of an address, wherever it stands; what looks like an address and is none is hidden whole. */
-function masked(value: string): string {
+/** Hides passwords in a URL: in its user part and its query. A value that is no URL but looks like one is hidden whole. */
+function mask(value: string): string {
   if (!URL.canParse(value)) return /[/@]/.test(value) && value.includes('@') ? HIDDEN : value
   const url = new URL(value)
   if (url.password !== '') url.password = HIDDEN
@@ -77,7 +104,7 @@ function masked(value: string): string {
 
 const COLOURS = { OK: 'green', WARN: 'yellow', FAIL: 'red' } as const
 
-function marked(result: Finding['result']): string {
+function colour(result: Finding['result']): string {
   const text = result.padEnd(4)
-  return screen().hasColour ? styleText(COLOURS[result], text) : text
+  return readScreen().hasColour ? styleText(COLOURS[result], text) : text
 }

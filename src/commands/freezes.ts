@@ -17,11 +17,11 @@ import type { Settings } from '../settings.ts'
 import { EXIT, logOperator, requireCustomer, uuid, withDatabase } from './command-line.ts'
 import { print, table } from './output.ts'
 
-/** How long `bursar freeze` waits for the transactions that sign at this moment. */
+/** How long `bursar freeze` waits for database transactions that are signing a payment. */
 const SIGNING_WAIT_MS = 30_000
 const REASON_LENGTH_MAX = 500
 
-/** What can be frozen: the command's name, its argument, and the target that the argument names. */
+/** The kinds of freeze: the command's name, its argument, and how the argument becomes a target. */
 const TARGETS: {
   name: string
   description: string
@@ -47,27 +47,27 @@ const TARGETS: {
   },
   {
     name: 'network',
-    description: 'a network, or the wires: its withdrawals, replacements and sweeps',
+    description: 'the withdrawals, replacements and sweeps of a network, or all wires',
     argument: ['<network>', `${CRYPTO_NETWORKS.join(', ')} or WIRE`, network],
     target: async (_, name) => ({ kind: 'NETWORK', network: name }),
   },
   { name: 'all', description: 'everything', target: async () => ({ kind: 'ALL' }) },
 ]
 
-/** `bursar freeze` and `bursar unfreeze`. */
+/** Defines `bursar freeze` and `bursar unfreeze`. */
 export function freezeCommands(program: Command): void {
   const freezing = program
     .command('freeze')
     .description(
-      'stop the money that is not signed yet: withdrawals wait, and of a customer or profile no new ones are accepted; deposits are credited',
+      'stop payments that are not signed yet: withdrawals wait, a frozen customer or profile cannot create new ones, and deposits are still credited',
     )
-  const unfreezing = program.command('unfreeze').description('let what was frozen go on')
+  const unfreezing = program.command('unfreeze').description('end a freeze')
   for (const { name, description, argument, target } of TARGETS) {
     const stop = freezing.command(name).description(`freeze ${description}`)
     const go = unfreezing.command(name).description(`unfreeze ${description}`)
     for (const command of [stop, go]) if (argument !== undefined) command.argument(...argument)
     stop
-      .option('--reason <text>', 'why, for other operators', reason, 'no reason was given')
+      .option('--reason <text>', 'reason, for other operators', reason, 'no reason was given')
       .option('--json', 'print JSON')
       .action((...args: unknown[]) => {
         const [subject, options] = argumentsOf<{ reason: string; json?: true }>(args)
@@ -75,7 +75,7 @@ export function freezeCommands(program: Command): void {
           await freezeTarget(db, settings, await target(db, subject), options)
         })
       })
-    go.option('--cause <cause>', `only what was frozen for this: ${FREEZE_REASONS.join(', ')}`, cause)
+    go.option('--cause <cause>', `end only the freeze with this cause: ${FREEZE_REASONS.join(', ')}`, cause)
       .option('--json', 'print JSON')
       .action((...args: unknown[]) => {
         const [subject, options] = argumentsOf<{ cause?: FreezeReason; json?: true }>(args)
@@ -86,7 +86,7 @@ export function freezeCommands(program: Command): void {
   }
   freezing
     .command('list')
-    .description('list what is frozen and why, oldest first')
+    .description('list the freezes and their reasons, oldest first')
     .option('--json', 'print JSON')
     .action(({ json }: { json?: true }) =>
       withDatabase(async (db) => {
@@ -104,7 +104,7 @@ export function freezeCommands(program: Command): void {
     )
 }
 
-/** Commander gives the argument, if there is one, then the options. */
+/** Commander passes the argument, if the command has one, and then the options. */
 const argumentsOf = <O>(args: unknown[]): [subject: string, options: O] =>
   typeof args[0] === 'string' ? [args[0], args[1] as O] : ['', args[0] as O]
 
@@ -124,14 +124,14 @@ async function freezeTarget(
     json
       ? frozen
       : signing_ended
-        ? `${capital(text)}\nNothing more is signed. Withdrawals that were signed before are still broadcast and followed.`
+        ? `${capital(text)}\nNothing more is signed. Withdrawals that are already signed are still broadcast and confirmed.`
         : `${capital(text)}\n${STILL_SIGNING}`,
   )
 }
 
-export const STILL_SIGNING = `A worker that was signing before has not ended after ${SIGNING_WAIT_MS / 1000} s: what it signs may leave. Run this again to wait longer.`
+export const STILL_SIGNING = `A worker is still signing after ${SIGNING_WAIT_MS / 1000} s, and that payment may still be sent. Run this again to wait longer.`
 
-/** Waits for the workers that sign at this moment. False when they take longer than `SIGNING_WAIT_MS`. */
+/** Waits for the workers that are signing. False when they take longer than `SIGNING_WAIT_MS`. */
 export async function signingEnds(db: Database): Promise<boolean> {
   try {
     await transaction(db, (tx) => waitForSigning(tx, SIGNING_WAIT_MS))
@@ -151,12 +151,12 @@ async function unfreezeTarget(
   const subject = subjectOf(target)
   const all = (await selectFreezes(db)).filter((one) => one.kind === target.kind && one.subject === subject)
   const found = all.filter(({ reason }) => cause === undefined || reason === cause)
-  if (found.length === 0) throw new Error(`it is not frozen${cause === undefined ? '' : ` for ${cause}`}`)
+  if (found.length === 0) throw new Error(`not frozen${cause === undefined ? '' : ` for ${cause}`}`)
   if (found.some(({ reason }) => reason === 'DISABLED') && (cause === 'DISABLED' || found.length === 1))
     throw new Error(`the customer is disabled: bursar customer enable ${subject}`)
   if (found.length > 1)
     throw new Error(
-      `it is frozen for ${found.length} causes: say which with --cause\n${found.map(describeFreeze).join('\n')}`,
+      `frozen for ${found.length} causes: name one with --cause\n${found.map(describeFreeze).join('\n')}`,
     )
   const [{ reason }] = found as [Freeze]
   await unfreeze(db, target, reason)
@@ -166,8 +166,8 @@ async function unfreezeTarget(
     json
       ? { ...target, reason, still_frozen_for: remaining.map((one) => one.reason) }
       : [
-          `It is no longer frozen for ${reason}.`,
-          ...remaining.map((one) => `Still: ${describeFreeze(one)}`),
+          `The freeze for ${reason} has ended.`,
+          ...remaining.map((one) => `Still frozen: ${describeFreeze(one)}`),
         ].join('\n'),
   )
 }
@@ -182,7 +182,7 @@ async function customerOf(db: Database, profileId: string): Promise<string> {
 
 const capital = (text: string) => text.replace(/^./, (first) => first.toUpperCase())
 
-/** Reads the name of a network. For commander. */
+/** Parses the name of a network for commander. */
 function network(text: string): string {
   const name = text.toUpperCase()
   if (![...CRYPTO_NETWORKS, 'WIRE'].includes(name))

@@ -6,29 +6,29 @@ import { STATUSES, type Status } from '../records/holders.ts'
 import { logOperator, requireCustomer, uuid, withDatabase } from './command-line.ts'
 import { print, table } from './output.ts'
 
-/** What each command sets, and what it is for. */
+/** The change that each command makes, and its description. */
 const CHANGES = {
-  approve: [{ status: 'APPROVED' }, 'say that an identity is verified: it may take money out'],
-  deny: [{ status: 'DENIED' }, 'say that the verification failed: nothing is withdrawn for it'],
+  approve: [{ status: 'APPROVED' }, 'mark an identity as verified; it may withdraw'],
+  deny: [{ status: 'DENIED' }, 'mark the verification of an identity as failed; it may not withdraw'],
   reopen: [
     { status: 'PENDING' },
-    'say that an identity must be verified anew; until then nothing is withdrawn',
+    'require a new verification of an identity; it may not withdraw until it is approved',
   ],
   disable: [{ admin_disabled: true }, "stop an identity's withdrawals, as the platform's administrator"],
-  enable: [{ admin_disabled: false }, 'take that back; what the API user has disabled stays disabled'],
+  enable: [{ admin_disabled: false }, 'undo disable; an identity that its API user disabled stays disabled'],
 } as const
 
-/** `bursar identity`. */
+/** Defines `bursar identity`. */
 export function identityCommands(program: Command): void {
   const identity = program
     .command('identity')
-    .description('identities: only those that are APPROVED take money out')
+    .description('identities: only APPROVED identities may withdraw')
   identity
     .command('list')
     .description(`list the identities, oldest first, at most ${IDENTITIES_MAX}`)
-    .option('--customer <id>', 'only those of this customer', uuid)
-    .addOption(new Option('--status <status>', 'only those with this summary_status').choices(STATUSES))
-    .option('--after <id>', 'only those behind this identity, for the next page', uuid)
+    .option('--customer <id>', 'only identities of this customer', uuid)
+    .addOption(new Option('--status <status>', 'only identities with this summary_status').choices(STATUSES))
+    .option('--after <id>', 'only identities after this one, for the next page', uuid)
     .option('--json', 'print JSON')
     .action((options: { customer?: string; status?: Status; after?: string; json?: true }) =>
       withDatabase(async (db) => {

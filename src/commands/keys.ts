@@ -9,7 +9,7 @@ import {
 import { logOperator, uuid, withDatabase, withMigratedDatabase } from './command-line.ts'
 import { print, table } from './output.ts'
 
-/** `bursar keys`. */
+/** Defines `bursar keys`. */
 export function keyCommands(program: Command): void {
   const keys = program.command('keys').description('the keys that sign access tokens')
 
@@ -37,9 +37,9 @@ export function keyCommands(program: Command): void {
   keys
     .command('rotate')
     .description(
-      'make a new signing key; it signs new tokens a minute from now, and the older keys verify until they are retired',
+      'create a signing key that signs new tokens in a minute; older keys verify tokens until they are retired',
     )
-    .option('--now', 'let it sign at once, as when the old key has leaked')
+    .option('--now', 'sign with the new key at once, for example after a leak of the old key')
     .option('--json', 'print JSON')
     .action(({ now = false, json }: { now?: boolean; json?: true }) =>
       withMigratedDatabase(async (db, settings) => {
@@ -49,7 +49,7 @@ export function keyCommands(program: Command): void {
         const { id, signs_from } = made
         print(`Signing key ${id} signs new tokens from ${signs_from} on.`)
         print(
-          `Older tokens are good for ${settings.tokenTtlSeconds} s at most after that: then retire the keys that are left (bursar keys list).`,
+          `Older tokens expire at most ${settings.tokenTtlSeconds} s after that. Then retire the older keys (bursar keys list).`,
         )
       }),
     )
@@ -57,7 +57,7 @@ export function keyCommands(program: Command): void {
   keys
     .command('retire')
     .description(
-      'end a signing key for good: its private half is removed, and within ten seconds its tokens are refused everywhere',
+      'end a signing key permanently: delete its private half; every process refuses its tokens within ten seconds',
     )
     .argument('<id>', 'signing key', uuid)
     .option('--json', 'print JSON')
@@ -66,7 +66,7 @@ export function keyCommands(program: Command): void {
         const retired = await retireSigningKey(db, id)
         if (retired) logOperator(settings, 'retired a signing key', { id })
         if (json) return print({ id, retired })
-        print(retired ? `Signing key ${id} is retired.` : `Signing key ${id} was retired before.`)
+        print(retired ? `Signing key ${id} is retired.` : `Signing key ${id} was already retired.`)
       }),
     )
 }

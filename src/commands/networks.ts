@@ -12,16 +12,26 @@ import { resolveWithdrawal } from '../settlement/resolve-withdrawal.ts'
 import { EXIT, logOperator, uuid, withDatabase } from './command-line.ts'
 import { print } from './output.ts'
 
-/** `bursar networks` and `bursar withdrawal`. */
+/** Defines `bursar networks` and `bursar withdrawal`. */
 export function networkCommands(program: Command): void {
-  const networks = program.command('networks').description('the real networks that are configured')
+  const networks = program.command('networks').description('the configured real networks')
+  defineDepositKey(networks)
+  defineStatus(networks)
+  const withdrawal = program.command('withdrawal').description('withdrawals that need a person')
+  defineSeal(withdrawal)
+  defineCancel(withdrawal)
+  defineMarkPaid(withdrawal)
+  defineResend(withdrawal)
+  defineResolve(withdrawal)
+}
 
+function defineDepositKey(networks: Command): void {
   networks
     .command('deposit-key')
     .description(
-      'print the extended public key of a network, for the deposit_key of processes that only give out addresses',
+      'print the extended public key of a network, for the deposit_key of processes that only issue addresses',
     )
-    .argument('<network>', 'network, as its section is called')
+    .argument('<network>', 'name of its section in BURSAR_NETWORKS_FILE')
     .option('--json', 'print JSON')
     .action((name: string, { json }: { json?: true }) =>
       withDatabase(async (db, settings) => {
@@ -33,29 +43,31 @@ export function networkCommands(program: Command): void {
         print(json ? { network: name, deposit_public_key: depositPublicKey } : depositPublicKey)
       }),
     )
+}
 
+function defineStatus(networks: Command): void {
   networks
     .command('status')
     .description(
-      'what they hold against what the ledger says is in custody, what is in flight and what waits; exit code 1 when one does not answer, is frozen, holds too little or has lost transactions',
+      'compare the holdings of each network with the custody in the ledger, and list payments in flight and waiting; exit code 1 when a network does not answer, is frozen, holds too little or has lost transactions',
     )
     .option('--json', 'print JSON')
     .action(({ json }: { json?: true }) =>
       withDatabase(async (db, settings) => {
         const reports = await networkReports(db, await openNetworks(settings, db))
         if (json) print({ networks: reports })
-        else if (reports.length === 0) print('No real network is configured: BURSAR_NETWORKS_FILE.')
-        else print(reports.map(textOf).join('\n\n'))
+        else if (reports.length === 0) print('No real network is configured: set BURSAR_NETWORKS_FILE.')
+        else print(reports.map(describeNetwork).join('\n\n'))
         if (reports.some(isWrong)) process.exitCode = EXIT.failed
       }),
     )
+}
 
-  const withdrawal = program.command('withdrawal').description('withdrawals that need a person')
-
+function defineSeal(withdrawal: Command): void {
   withdrawal
     .command('seal')
     .description(
-      'say that a withdrawal is right as it is now, which waits because it is not what was accepted; it is signed then',
+      'accept a withdrawal as it is now, so that it is signed: it waits because it differs from the accepted request',
     )
     .argument('<transfer_id>', 'withdrawal', uuid)
     .option('--json', 'print JSON')
@@ -72,29 +84,33 @@ export function networkCommands(program: Command): void {
         )
       }),
     )
+}
 
+function defineCancel(withdrawal: Command): void {
   withdrawal
     .command('cancel')
     .description(
-      'cancel a withdrawal that is not signed: it ends FAILED, and its total is back on the profile; also of a frozen customer',
+      'cancel a withdrawal that is not signed: it becomes FAILED and its total is refunded, also for a frozen customer',
     )
     .argument('<transfer_id>', 'withdrawal', uuid)
     .option('--json', 'print JSON')
     .action((id: string, { json }: { json?: true }) =>
       withDatabase(async (db, settings) => {
         const cancelled = await cancelForOperator(db, id).catch((error: unknown) => {
-          if (tookTooLong(error)) throw new Error(`a worker holds withdrawal ${id} just now; try again`)
+          if (tookTooLong(error)) throw new Error(`a worker is processing withdrawal ${id}; try again`)
           throw error
         })
         if (cancelled.changed) logOperator(settings, 'cancelled a withdrawal', { ...cancelled })
         print(json ? cancelled : `Withdrawal ${id} is cancelled, and its total is back on the profile.`)
       }),
     )
+}
 
+function defineMarkPaid(withdrawal: Command): void {
   withdrawal
     .command('mark-paid')
     .description(
-      'say which transaction of the hot wallet has paid a withdrawal that this database has not signed, as after restoring a backup; the worker follows it, and pays nothing more',
+      'name the hot-wallet transaction that already paid a withdrawal, for example after restoring a backup; the worker waits for its confirmations and pays nothing more',
     )
     .argument('<transfer_id>', 'withdrawal', uuid)
     .requiredOption('--tx-hash <hash>', 'transaction', transactionHash)
@@ -110,11 +126,13 @@ export function networkCommands(program: Command): void {
         )
       }),
     )
+}
 
+function defineResend(withdrawal: Command): void {
   withdrawal
     .command('resend')
     .description(
-      'broadcast the kept bytes of a completed withdrawal again, whose transaction its chain has taken back; nothing is signed',
+      'broadcast the stored transaction of a completed withdrawal again, after a reorganisation removed it; nothing is signed',
     )
     .argument('<transfer_id>', 'withdrawal', uuid)
     .option('--json', 'print JSON')
@@ -123,7 +141,7 @@ export function networkCommands(program: Command): void {
         const real = await openNetworks(settings, db)
         const adapters = new Map([...real].map(([network, { adapter }]) => [network, adapter]))
         const resent = await resendWithdrawal(db, adapters, id)
-        logOperator(settings, 'sent the transaction of a withdrawal again', { ...resent })
+        logOperator(settings, 'resent the transaction of a withdrawal', { ...resent })
         print(
           json
             ? resent
@@ -131,17 +149,19 @@ export function networkCommands(program: Command): void {
         )
       }),
     )
+}
 
+function defineResolve(withdrawal: Command): void {
   withdrawal
     .command('resolve')
     .description(
-      'say whether a withdrawal was paid of which its network tells something that only a person can judge: paid completes it, not-paid refunds it',
+      'decide a withdrawal whose outcome the network does not prove: paid completes it, not-paid refunds it',
     )
     .argument('<transfer_id>', 'withdrawal', uuid)
     .addOption(
       new Option('--outcome <outcome>', 'decision').choices(['paid', 'not-paid']).makeOptionMandatory(),
     )
-    .requiredOption('--evidence <text>', 'what was looked at, and where; it is kept', evidenceText)
+    .requiredOption('--evidence <text>', 'what you checked, and where; kept with the record', evidenceText)
     .option('--json', 'print JSON')
     .action(
       (
@@ -161,14 +181,14 @@ export function networkCommands(program: Command): void {
 
 const EVIDENCE_MAX = 1_000
 
-/** Reads what an operator's decision rests on. For commander. */
+/** Parses the evidence for an operator's decision for commander. */
 function evidenceText(text: string): string {
   if (text.trim() === '' || text.length > EVIDENCE_MAX)
     throw new InvalidArgumentError(`must be 1 to ${EVIDENCE_MAX} characters.`)
   return text
 }
 
-/** Reads the hash of a transaction of either family. For commander. */
+/** Parses a transaction hash, of Bitcoin's or of Ethereum's family, for commander. */
 export function transactionHash(text: string): string {
   if (!/^(0x)?[0-9a-f]{64}$/i.test(text)) throw new InvalidArgumentError('must be 64 hexadecimal digits.')
   return text.toLowerCase()
@@ -181,27 +201,27 @@ const isWrong = ({ reachable, below_low_mark, frozen, custody, taken_back }: Net
   taken_back.length > 0 ||
   custody.some(({ short }) => short)
 
-/** A transaction that the chain does not have any more, and what is done about it. */
-function takenBackText({ nonce, crypto_tx_hash, transfer_id, top_up, refunded }: TakenBack): string {
+/** One line about a transaction that a reorganisation removed, and what happens next. */
+function describeTakenBack({ nonce, crypto_tx_hash, transfer_id, top_up, refunded }: TakenBack): string {
   const what =
     transfer_id !== undefined
       ? `withdrawal ${transfer_id}`
       : top_up !== undefined
         ? `gas for ${top_up}`
-        : 'not known here'
+        : 'unknown to Bursar'
   const next =
     refunded === true
-      ? 'it was refunded, and is not broadcast again'
+      ? 'refunded, not broadcast again'
       : crypto_tx_hash === undefined
-        ? 'nothing is kept to broadcast'
+        ? 'no stored transaction to broadcast'
         : 'the worker broadcasts it again'
-  return `  NOT IN THE CHAIN ANY MORE: nonce ${nonce} (${what}): ${next}`
+  return `  NO LONGER IN THE CHAIN: nonce ${nonce} (${what}): ${next}`
 }
 
-/** Most transactions that are shown by themselves. */
+/** Most lost transactions that are listed. */
 const TAKEN_BACK_SHOWN = 10
 
-function textOf(report: NetworkReport): string {
+function describeNetwork(report: NetworkReport): string {
   const { crypto_network, reachable, error, height, confirmations, custody, in_flight, waiting } = report
   const flights = Object.entries(in_flight).map(([state, count]) => `${count} ${state}`)
   return [
@@ -215,7 +235,7 @@ function textOf(report: NetworkReport): string {
     ),
     ...(report.below_low_mark ? ['  THE HOT WALLET IS BELOW ITS LOW MARK'] : []),
     ...report.frozen.map(({ reason, detail, since }) => `  FROZEN since ${since} (${reason}): ${detail}`),
-    ...report.taken_back.slice(0, TAKEN_BACK_SHOWN).map(takenBackText),
+    ...report.taken_back.slice(0, TAKEN_BACK_SHOWN).map(describeTakenBack),
     ...(report.taken_back.length > TAKEN_BACK_SHOWN
       ? [`  and ${report.taken_back.length - TAKEN_BACK_SHOWN} more transactions`]
       : []),

@@ -2,24 +2,56 @@ import { stripVTControlCharacters } from 'node:util'
 import { expect, test } from 'vitest'
 import { table } from './output.ts'
 
+const COLUMNS = ['name', '>count', 'flag']
 const ROWS = [
   ['a', 1, undefined],
   ['long one', 22, true],
 ]
+const PLAIN = ['name      count  flag', 'a             1', 'long one     22  true'].join('\n')
 
-test('a pipe is given columns', () => {
-  expect(table(['name', '>count', 'flag'], ROWS, { isTerminal: false, hasColour: false })).toBe(
-    ['name      count  flag', 'a             1', 'long one     22  true'].join('\n'),
-  )
-  expect(table(['name'], [], { isTerminal: false, hasColour: false })).toBe('name')
+test('a pipe is given columns, however wide they are', () => {
+  expect(table(COLUMNS, ROWS, { width: undefined, hasColour: false })).toBe(PLAIN)
+  expect(table(['name'], [], { width: undefined, hasColour: false })).toBe('name')
+  const wide = table(['id', 'hash'], [['a'.repeat(90), 'b'.repeat(90)]], {
+    width: undefined,
+    hasColour: false,
+  })
+  expect(wide.split('\n')).toEqual([
+    expect.stringMatching(/^id +hash$/),
+    `${'a'.repeat(90)}  ${'b'.repeat(90)}`,
+  ])
 })
 
-test('a terminal gets lines, and colours unless NO_COLOR is set', () => {
-  const plain = table(['name', '>count', 'flag'], ROWS, { isTerminal: true, hasColour: false })
-  expect(plain).toContain('│ long one │    22 │ true │')
-  expect(plain).not.toContain('\u001b')
-  const coloured = table(['name', '>count', 'flag'], ROWS, { isTerminal: true, hasColour: true })
+test('a terminal gets the same columns, without rules between rows; its headings are bold unless NO_COLOR is set', () => {
+  expect(table(COLUMNS, ROWS, { width: 80, hasColour: false })).toBe(PLAIN)
+  const coloured = table(COLUMNS, ROWS, { width: 80, hasColour: true })
   expect(coloured).toContain('\u001b[1mname\u001b[22m')
-  expect(coloured).toContain('\u001b[90m│\u001b[39m long one')
-  expect(stripVTControlCharacters(coloured)).toBe(plain)
+  expect(stripVTControlCharacters(coloured)).toBe(PLAIN)
+})
+
+test('a table that is wider than the terminal becomes a block of lines for each row', () => {
+  const id = '0192f3a4-0000-7000-8000-000000000001'
+  const columns = ['customer_id', 'name', 'created_at', 'disabled_at', '>profiles']
+  const rows = [
+    [id, 'Acme', '2026-01-31T09:30:00.123456Z', null, 2],
+    [id, 'Beta', '2026-02-01T09:30:00.123456Z', '2026-02-02T09:30:00.123456Z', 0],
+  ]
+  expect(table(columns, rows, { width: 80, hasColour: false })).toBe(
+    [
+      `customer_id: ${id}`,
+      'name:        Acme',
+      'created_at:  2026-01-31T09:30:00.123456Z',
+      'profiles:    2',
+      '',
+      `customer_id: ${id}`,
+      'name:        Beta',
+      'created_at:  2026-02-01T09:30:00.123456Z',
+      'disabled_at: 2026-02-02T09:30:00.123456Z',
+      'profiles:    0',
+    ].join('\n'),
+  )
+  const coloured = table(columns, rows, { width: 80, hasColour: true })
+  expect(coloured).toContain('\u001b[1mcustomer_id:\u001b[22m 0192f3a4')
+  expect(table(COLUMNS, ROWS, { width: PLAIN.indexOf('\n'), hasColour: false })).toBe(PLAIN)
+  expect(table(COLUMNS, ROWS, { width: PLAIN.indexOf('\n') - 1, hasColour: false })).not.toBe(PLAIN)
 })

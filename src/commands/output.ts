@@ -1,69 +1,89 @@
-import { styleText } from 'node:util'
+import { stripVTControlCharacters, styleText } from 'node:util'
 import { SingleBar } from 'cli-progress'
 import Table from 'cli-table3'
 
-/** What the commands print: text and tables for people, JSON for programs. */
+/** The output of the commands: text and tables for people, JSON for programs. */
 
-/** Text for people as it is, anything else as a line of JSON for programs. */
+/** Prints a string as text for people, and any other value as one line of JSON for programs. */
 export function print(value: unknown): void {
   console.log(typeof value === 'string' ? value : JSON.stringify(value))
 }
 
-/** Without lines and colours: what a pipe is given. */
-const NO_LINES = {
+/** Columns are two spaces apart. No borders, and no rules between rows: each would double the height of a table. */
+const NO_BORDERS = {
   ...{ top: '', 'top-mid': '', 'top-left': '', 'top-right': '' },
   ...{ bottom: '', 'bottom-mid': '', 'bottom-left': '', 'bottom-right': '' },
   ...{ left: '', 'left-mid': '', mid: '', 'mid-mid': '', right: '', 'right-mid': '', middle: '  ' },
 }
 
-/** A terminal gets lines; colours too, unless NO_COLOR says otherwise (no-color.org). */
+/** Width of a terminal that does not report its own. */
+const WIDTH = 80
+
+/** The destination of standard output. NO_COLOR turns colours off (no-color.org). */
 export interface Screen {
-  isTerminal: boolean
+  /** Columns of the terminal; undefined for a pipe, which has no limit. */
+  width: number | undefined
   hasColour: boolean
 }
 
-export const screen = (): Screen => ({
-  isTerminal: process.stdout.isTTY,
+export const readScreen = (): Screen => ({
+  width: process.stdout.isTTY ? process.stdout.columns || WIDTH : undefined,
   hasColour: process.stdout.isTTY && !process.env.NO_COLOR,
 })
 
-/** In a colour, whatever the libraries below think of this terminal: `Screen` has decided. */
-const inStyle = (style: 'bold' | 'gray', text: string): string =>
-  styleText(style, text, { validateStream: false })
+/** `Screen` has decided about colours, so the check of the stream is off. */
+const bold = (text: string): string => styleText('bold', text, { validateStream: false })
 
-/** A table for people. Columns whose name begins with `>` are aligned to the right. */
+type Cell = string | number | boolean | null | undefined
+
+/**
+ * A table for people. Columns whose name begins with `>` are aligned to the right. A table that is wider than the
+ * terminal becomes one block of `name: value` lines for each row: wrapped columns cannot be read.
+ */
 export function table(
   columns: readonly string[],
-  rows: readonly (readonly (string | number | boolean | null | undefined)[])[],
-  { isTerminal, hasColour }: Screen = screen(),
+  rows: readonly (readonly Cell[])[],
+  { width, hasColour }: Screen = readScreen(),
 ): string {
-  const made = new Table({
-    head: columns
-      .map((name) => name.replace(/^>/, ''))
-      .map((name) => (hasColour ? inStyle('bold', name) : name)),
-    colAligns: columns.map((name) => (name.startsWith('>') ? 'right' : 'left')),
-    style: { head: [], border: [], ...(!isTerminal && { 'padding-left': 0, 'padding-right': 0 }) },
-    ...(!isTerminal && { chars: NO_LINES }),
-  })
-  made.push(
-    ...rows.map((row) => row.map((cell) => (cell === undefined || cell === null ? '' : String(cell)))),
+  const names = columns.map((name) => name.replace(/^>/, ''))
+  const cells = rows.map((row) =>
+    row.map((cell) => (cell === undefined || cell === null ? '' : String(cell))),
   )
-  const text = made
+  const heading = (name: string) => (hasColour ? bold(name) : name)
+  const made = new Table({
+    head: names.map(heading),
+    colAligns: columns.map((name) => (name.startsWith('>') ? 'right' : 'left')),
+    style: { head: [], border: [], 'padding-left': 0, 'padding-right': 0 },
+    chars: NO_BORDERS,
+  })
+  made.push(...cells)
+  const lines = made
     .toString()
     .split('\n')
     .map((line) => line.trimEnd())
-    .join('\n')
-  return hasColour ? text.replace(/[\u2500-\u257f]+/g, (lines) => inStyle('gray', lines)) : text
+  const widest = Math.max(...lines.map((line) => stripVTControlCharacters(line).length))
+  if (width === undefined || widest <= width || cells.length === 0) return lines.join('\n')
+
+  const nameWidth = Math.max(...names.map((name) => name.length)) + 1
+  const block = (row: string[]) =>
+    row.flatMap((cell, i) => {
+      const name = `${names[i]!}:`
+      return cell === '' ? [] : [`${heading(name)}${' '.repeat(nameWidth - name.length)} ${cell}`]
+    })
+  return cells.map((row) => block(row).join('\n')).join('\n\n')
 }
 
 export interface Progress {
-  /** So much more is done. */
+  /** Reports that `by` more units are done; one unless given. */
   step: (by?: number) => void
   stop: () => void
 }
 
-/** A bar on standard error while there is a terminal to see it, and nothing otherwise. */
-export function progress(total: number, { quiet = false }: { quiet?: boolean | undefined } = {}): Progress {
+/** Starts a progress bar on standard error if it is a terminal; otherwise shows nothing. */
+export function startProgress(
+  total: number,
+  { quiet = false }: { quiet?: boolean | undefined } = {},
+): Progress {
   if (quiet || !process.stderr.isTTY) return { step: () => undefined, stop: () => undefined }
   const bar = new SingleBar({
     format: '{bar} {percentage} % | {eta_formatted} left',

@@ -149,12 +149,12 @@ test('a file whose last record has not ended is told as one to import again', as
     code: 0,
     stdout:
       'hours.csv: 2 records of 60 min, 60 minutes of BCHUSD changed.\n' +
-      '1 records had not ended yet and were left out; importing the file again takes them.\n',
+      '1 records had not ended yet and were skipped; import the file again to include them.\n',
   })
   const status = await bursar('status')
   expect(status.stdout).toMatch(/^BCHUSD +REAL .* 1, 1 unfinished *$/m)
   expect(status.stdout).toContain(
-    'BCHUSD: hours.csv was broken off, or its last records had not ended: import it again, and it goes on from there\n',
+    'BCHUSD: hours.csv: the import is incomplete, or the last records had not ended. Import it again to resume.\n',
   )
 })
 

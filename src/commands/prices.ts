@@ -7,35 +7,42 @@ import { priceStatus } from '../markets/price-status.ts'
 import { LAYOUT_NAMES, type LayoutName } from '../markets/read-price-file.ts'
 import { COVERS_MINUTES_MAX } from '../markets/write-prices.ts'
 import { withDatabase, withMigratedDatabase } from './command-line.ts'
-import { print, progress, table } from './output.ts'
+import { print, startProgress, table } from './output.ts'
 
-/** `bursar prices`. */
+/** Defines `bursar prices`. */
 export function priceCommands(program: Command): void {
-  const prices = program.command('prices').description('market history: import, follow and look at it')
+  const prices = program.command('prices').description('market history: import, follow an exchange, status')
+  defineImport(prices)
+  defineFollow(prices)
+  defineStatus(prices)
+}
 
+function defineImport(prices: Command): void {
   prices
     .command('import')
     .description(
-      'import a CSV file of prices, gzipped or not: OHLCV as Kraken and Coinbase publish it, or timestamp,price',
+      'import a CSV file of prices, plain or gzipped: OHLCV of Kraken or Coinbase, or timestamp,price',
     )
     .argument('<file>', 'file')
     .requiredOption('--market <market>', 'market, for example BTCUSD', market)
     .addOption(
       new Option(
         '--layout <layout>',
-        'columns, if neither a header nor their number tells them right',
+        'order of the columns, if neither the header nor their count identifies it',
       ).choices(LAYOUT_NAMES),
     )
     .option(
       '--interval <length>',
-      'how long a record counts, if it is to be told: 1m, 5m, 1h, 1d',
+      'length of each record, if it cannot be derived from the file: 1m, 5m, 1h, 1d',
       intervalMinutes,
     )
-    .option('--again', 'import a file that was imported before, over what came after it')
+    .option('--again', 're-import a file, overwriting prices that were imported after it')
     .option('--json', 'print JSON')
     .action((file: string, options: ImportArguments) =>
       withMigratedDatabase(async (db) => {
-        const bar = progress(statSync(file, { throwIfNoEntry: false })?.size ?? 0, { quiet: options.json })
+        const bar = startProgress(statSync(file, { throwIfNoEntry: false })?.size ?? 0, {
+          quiet: options.json,
+        })
         try {
           const result = await importPrices(db, {
             path: file,
@@ -46,20 +53,22 @@ export function priceCommands(program: Command): void {
             onBytes: bar.step,
           })
           bar.stop()
-          print(options.json ? result : importedText(result))
+          print(options.json ? result : describeImport(result))
         } finally {
           bar.stop()
         }
       }),
     )
+}
 
+function defineFollow(prices: Command): void {
   prices
     .command('follow')
-    .description('keep markets current from an exchange, through the package ccxt, until it is stopped')
-    .requiredOption('--exchange <name>', 'exchange, by its name in ccxt: kraken, coinbase, bitstamp ...')
+    .description('update markets from an exchange, through the package ccxt, until stopped')
+    .requiredOption('--exchange <name>', 'name of the exchange in ccxt: kraken, coinbase, bitstamp, ...')
     .requiredOption('--markets <markets>', 'comma-separated, for example BTCUSD,ETHUSD', markets)
-    .option('--url <url>', 'where its API is, if not where ccxt knows it')
-    .option('--once', 'once through all markets, and no longer')
+    .option('--url <url>', "URL of the exchange's API (default: the URL in ccxt)")
+    .option('--once', 'update each market once, then exit')
     .option('--json', 'print a line of JSON for each round')
     .action((options: FollowArguments) =>
       withMigratedDatabase(async (db) => {
@@ -69,15 +78,17 @@ export function priceCommands(program: Command): void {
           ...options,
           once: options.once ?? false,
           signal: stopping.signal,
-          onRound: (round) => print(options.json ? round : followedText(round)),
+          onRound: (round) => print(options.json ? round : describeRound(round)),
           onFailure: (error) => console.error(`${error.message}; trying again`),
         })
       }),
     )
+}
 
+function defineStatus(prices: Command): void {
   prices
     .command('status')
-    .description('what is known of each market: span, source, minutes, imported files')
+    .description('show the source, the time span, the minutes and the imported files of each market')
     .option('--json', 'print JSON')
     .action(({ json }: { json?: true }) =>
       withDatabase(async (db) => {
@@ -102,7 +113,7 @@ export function priceCommands(program: Command): void {
         )
         for (const one of unfinished)
           print(
-            `${one} was broken off, or its last records had not ended: import it again, and it goes on from there`,
+            `${one}: the import is incomplete, or the last records had not ended. Import it again to resume.`,
           )
       }),
     )
@@ -124,31 +135,31 @@ interface FollowArguments {
   json?: true
 }
 
-const followedText = ({ exchange, markets }: FollowRound) =>
+const describeRound = ({ exchange, markets }: FollowRound) =>
   markets
     .map((one) => `${exchange} ${one.market}: ${one.candles} candles, ${one.minutes_changed} minutes changed`)
     .join('\n')
 
-function importedText(result: ImportResult): string {
+function describeImport(result: ImportResult): string {
   const { market, file, records, done_before, unfinished, interval_minutes, minutes_changed } = result
-  if (interval_minutes === undefined) return `${file} was imported to ${market} before: ${records} records.`
+  if (interval_minutes === undefined) return `${file} was already imported to ${market}: ${records} records.`
   return [
     `${file}: ${records} records of ${interval_minutes} min, ${minutes_changed} minutes of ${market} changed.`,
-    ...(done_before > 0 ? [`${done_before} records were done before.`] : []),
+    ...(done_before > 0 ? [`${done_before} records were already imported.`] : []),
     ...(unfinished > 0
-      ? [`${unfinished} records had not ended yet and were left out; importing the file again takes them.`]
+      ? [`${unfinished} records had not ended yet and were skipped; import the file again to include them.`]
       : []),
   ].join('\n')
 }
 
-/** Reads a market. For commander. */
+/** Parses a market for commander. */
 function market(text: string): Market {
   if (!(MARKETS as readonly string[]).includes(text))
     throw new InvalidArgumentError(`there is no market ${text}; there are ${MARKETS.join(', ')}.`)
   return text as Market
 }
 
-/** Reads markets. For commander. */
+/** Parses a list of markets for commander. */
 function markets(text: string): Market[] {
   const names = text.split(',').filter((name) => name !== '')
   if (names.length === 0) throw new InvalidArgumentError('no market.')
@@ -157,7 +168,7 @@ function markets(text: string): Market[] {
 
 const UNIT_MINUTES: Record<string, number> = { '': 1, m: 1, h: 60, d: 1440, w: 10_080 }
 
-/** Reads `5m`, `1h`, `1d`, or minutes. For commander. */
+/** Parses `5m`, `1h`, `1d`, or a number of minutes for commander. */
 function intervalMinutes(text: string): number {
   const [, count, unit] = /^([0-9]{1,5})([mhdw]?)$/.exec(text) ?? []
   const minutes = Number(count) * (UNIT_MINUTES[unit ?? ''] ?? NaN)

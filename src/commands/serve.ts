@@ -9,13 +9,13 @@ import { readSettings, SETTINGS, type Settings } from '../settings.ts'
 import { fail } from './command-line.ts'
 import { print } from './output.ts'
 
-/** `bursar serve`. */
+/** Defines `bursar serve`. */
 export function serveCommand(program: Command): void {
   program
     .command('serve')
     .description('run the API and the settlement worker')
-    .option('--json', 'print one JSON line when ready, instead of text')
-    .addHelpText('after', () => `\n${settingsHelp()}`)
+    .option('--json', 'print one line of JSON when ready, instead of text')
+    .addHelpText('after', () => `\n${describeSettings()}`)
     .action(async ({ json }: { json?: true }) => {
       const settings = readSettings(process.env)
       const starting = openLog(settings).then((log) => serve(settings, log))
@@ -33,7 +33,11 @@ export function serveCommand(program: Command): void {
         })
       } else {
         console.log(
-          banner(service.address, settings, existsSync(file) ? relative(process.cwd(), file) : undefined),
+          describeStart(
+            service.address,
+            settings,
+            existsSync(file) ? relative(process.cwd(), file) : undefined,
+          ),
         )
         if (service.demo !== undefined) {
           console.log('\nA demo customer was created. To try it, paste into another terminal:')
@@ -43,8 +47,8 @@ export function serveCommand(program: Command): void {
     })
 }
 
-/** What somebody who has started the service needs next. */
-function banner(address: string, { mode, docs }: Settings, credentials: string | undefined): string {
+/** The lines printed at the start: the address, the API reference, the credentials file and how to stop. */
+function describeStart(address: string, { mode, docs }: Settings, credentials: string | undefined): string {
   const lines = [
     ...(docs ? [['API reference', `${address}/docs`]] : []),
     ...(mode === 'sandbox' && credentials !== undefined ? [['credentials', credentials]] : []),
@@ -57,7 +61,7 @@ function banner(address: string, { mode, docs }: Settings, credentials: string |
   ].join('\n')
 }
 
-function settingsHelp(): string {
+function describeSettings(): string {
   const lines = Object.entries(SETTINGS).map(([name, spec]) => {
     const { desc, default: fallback } = spec as { desc?: string; default?: string | number | boolean }
     return `  ${name.padEnd(34)}${desc}${fallback === undefined ? '' : ` [${fallback}]`}`
@@ -65,7 +69,7 @@ function settingsHelp(): string {
   return `Settings, from the environment:\n${lines.join('\n')}`
 }
 
-/** The first signal stops in order, if need be after the start; a second one ends at once. */
+/** The first signal shuts down in order, after the start if that is still under way. The second exits at once. */
 function stopOnSignal(close: () => Promise<void>): void {
   let stopping = false
   for (const signal of ['SIGINT', 'SIGTERM'] as const) {

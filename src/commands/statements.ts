@@ -16,27 +16,39 @@ import {
   withDatabase,
   withMigratedDatabase,
 } from './command-line.ts'
-import { print, progress, table, type Progress } from './output.ts'
+import { print, startProgress, table, type Progress } from './output.ts'
 
-interface Which {
+interface Selection {
   period?: Period
   customer?: string
   json?: true
 }
 
-/** `bursar statements` and `bursar rewards`. */
+/** Defines `bursar statements` and `bursar rewards`. */
 export function statementCommands(program: Command): void {
-  const statements = program
-    .command('statements')
-    .description('monthly statements of the USDG reward: generated, paid, explained')
+  const statements = program.command('statements').description('monthly statements of the USDG reward')
+  defineGenerate(statements)
+  definePay(statements)
+  defineList(statements)
+  defineExplain(statements)
 
+  const rate = program
+    .command('rewards')
+    .description('the USDG reward')
+    .command('rate')
+    .description('its annual rate')
+  defineSetRate(rate)
+  defineListRates(rate)
+}
+
+function defineGenerate(statements: Command): void {
   statements
     .command('generate')
-    .description('generate the statements of a month that has ended; those there are stay as they are')
+    .description('generate the statements of a past month; existing statements stay unchanged')
     .requiredOption('--period <YYYY-MM>', 'month, UTC', period)
     .option('--customer <id>', 'only for this customer', uuid)
     .option('--json', 'print JSON')
-    .action(({ period, customer, json }: Which & { period: Period }) =>
+    .action(({ period, customer, json }: Selection & { period: Period }) =>
       withMigratedDatabase(async (db, settings) => {
         if (customer !== undefined) await requireCustomer(db, customer)
         const generated = await withBar(json, (onStart) => generateStatements(db, period, customer, onStart))
@@ -47,14 +59,16 @@ export function statementCommands(program: Command): void {
         print(`${generated.length} statements generated for ${period.name}.`)
       }),
     )
+}
 
+function definePay(statements: Command): void {
   statements
     .command('pay')
-    .description('pay the generated statements: credit each reward to the default profile of its customer')
-    .option('--period <YYYY-MM>', 'only those of this month', period)
+    .description("pay the generated statements: credit each reward to its customer's default profile")
+    .option('--period <YYYY-MM>', 'only statements of this month', period)
     .option('--customer <id>', 'only for this customer', uuid)
     .option('--json', 'print JSON')
-    .action(({ period, customer, json }: Which) =>
+    .action(({ period, customer, json }: Selection) =>
       withMigratedDatabase(async (db, settings) => {
         if (customer !== undefined) await requireCustomer(db, customer)
         const paid = await withBar(json, (onStart) =>
@@ -67,14 +81,16 @@ export function statementCommands(program: Command): void {
         print(`${paid.length} statements paid.`)
       }),
     )
+}
 
+function defineList(statements: Command): void {
   statements
     .command('list')
     .description('list the statements, newest month first')
-    .option('--period <YYYY-MM>', 'only those of this month', period)
+    .option('--period <YYYY-MM>', 'only statements of this month', period)
     .option('--customer <id>', 'only for this customer', uuid)
     .option('--json', 'print JSON')
-    .action(({ period, customer, json }: Which) =>
+    .action(({ period, customer, json }: Selection) =>
       withDatabase(async (db) => {
         if (customer !== undefined) await requireCustomer(db, customer)
         const statements = await everyStatement(db, { period, customerId: customer })
@@ -96,12 +112,12 @@ export function statementCommands(program: Command): void {
         )
       }),
     )
+}
 
+function defineExplain(statements: Command): void {
   statements
     .command('explain')
-    .description(
-      'derive a statement anew from the ledger, day by day; exit code 1 when it states something else',
-    )
+    .description('recompute a statement from the ledger, day by day; exit code 1 when the result differs')
     .argument('<statement_id>', 'statement', uuid)
     .option('--json', 'print JSON')
     .action((id: string, { json }: { json?: true }) =>
@@ -110,21 +126,17 @@ export function statementCommands(program: Command): void {
         if (explained === undefined) throw new Error(`there is no generated statement ${id}`)
         const { statement, method, derivation } = explained
         const stated = statement.metadata!.total_amount
-        print(json ? { statement, method, derivation } : derivationTable(derivation, method, stated))
+        print(json ? { statement, method, derivation } : describeDerivation(derivation, method, stated))
         if (derivation.total !== stated) process.exitCode = EXIT.failed
       }),
     )
+}
 
-  const rate = program
-    .command('rewards')
-    .description('the USDG reward')
-    .command('rate')
-    .description('its annual rate')
-
+function defineSetRate(rate: Command): void {
   rate
     .command('set')
-    .description('set the annual rate from a day on; generated statements stay as they are')
-    .requiredOption('--from <YYYY-MM-DD>', 'first day it is in force, UTC', day)
+    .description('set the annual rate from a day on; generated statements stay unchanged')
+    .requiredOption('--from <YYYY-MM-DD>', 'first day of the new rate, UTC', day)
     .requiredOption('--rate <rate>', 'annual rate from 0 to 1: 0.0376 is 3.76 %', rewardRate)
     .option('--json', 'print JSON')
     .action(({ from, rate, json }: { from: string; rate: string; json?: true }) =>
@@ -134,10 +146,12 @@ export function statementCommands(program: Command): void {
         print(json ? set : `The rate is ${set.rate} from ${set.effective_from} on.`)
       }),
     )
+}
 
+function defineListRates(rate: Command): void {
   rate
     .command('list')
-    .description('list every rate that was set; of one day, the last counts')
+    .description('list every rate ever set; for each day, the last one counts')
     .option('--json', 'print JSON')
     .action(({ json }: { json?: true }) =>
       withDatabase(async (db) => {
@@ -153,11 +167,11 @@ export function statementCommands(program: Command): void {
     )
 }
 
-/** Runs work that says how much there is to do and what is done, with a bar for people. */
+/** Runs work that reports its size and its progress, with a progress bar on a terminal. */
 async function withBar<T>(json: true | undefined, work: (onStart: OnStart) => Promise<T>): Promise<T> {
   let bar: Progress | undefined
   try {
-    return await work((count) => (bar = progress(count, { quiet: json })).step)
+    return await work((count) => (bar = startProgress(count, { quiet: json })).step)
   } finally {
     bar?.stop()
   }
@@ -192,8 +206,8 @@ const BALANCE_OF: Record<RewardMethod, string> = {
   END_OF_DAY: 'balance at 24:00',
 }
 
-/** A derivation for people. */
-function derivationTable(
+/** The derivation of a reward as a table, one row a day. */
+function describeDerivation(
   { days, products, total }: Derivation,
   method: RewardMethod,
   stated: string,
@@ -207,6 +221,6 @@ function derivationTable(
     '',
     `sum of balance x seconds x rate        ${products}`,
     `by 86,400 s and 365 days, rounded down ${total}`,
-    `the statement states                   ${stated}${stated === total ? '' : '  WHICH DIFFERS'}`,
+    `total in the statement                 ${stated}${stated === total ? '' : '  DIFFERS'}`,
   ].join('\n')
 }

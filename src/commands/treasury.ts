@@ -19,23 +19,31 @@ import { logOperator, uuid, withDatabase } from './command-line.ts'
 import { transactionHash } from './networks.ts'
 import { print, table } from './output.ts'
 
-/** Most treasury transfers that are listed. */
+/** Most treasury transfers in a list. */
 const LIST_MAX = 1_000
 
-/** `bursar treasury` and `bursar wallet`. */
+/** Defines `bursar treasury` and `bursar wallet`. */
 export function treasuryCommands(program: Command): void {
-  const treasury = program.command('treasury').description('moves between hot wallets and cold storage')
+  const treasury = program.command('treasury').description('transfers between hot wallets and cold storage')
+  defineSend(treasury)
+  defineList(treasury)
+  defineCancel(treasury)
+  const wallet = program.command('wallet').description('the hot wallet of a network')
+  defineConsolidate(wallet)
+  defineAcknowledge(wallet)
+}
 
+function defineSend(treasury: Command): void {
   treasury
     .command('send')
     .description(
-      'order an amount to be moved from the hot wallet to cold storage: the worker signs it, behind what customers withdraw; repeated with the same reference it changes nothing',
+      'order a transfer from the hot wallet to cold storage; the worker signs it after the withdrawals of customers. A repeat with the same reference changes nothing',
     )
     .requiredOption('--network <network>', 'network', networkName)
     .requiredOption('--asset <asset>', 'asset')
     .requiredOption('--amount <amount>', 'amount, as a decimal number; the network fee comes on top')
     .requiredOption('--to <address>', 'address in cold storage')
-    .requiredOption('--reference <text>', 'your own name for it, under which it is done once')
+    .requiredOption('--reference <text>', 'your own id for the transfer; each is carried out once')
     .option('--json', 'print JSON')
     .action(
       (options: {
@@ -57,20 +65,22 @@ export function treasuryCommands(program: Command): void {
               ...send,
             })
           if (options.json) print({ ...transfer, is_new })
-          else print(`${is_new ? 'Ordered' : 'It was ordered before'}: ${textOf(transfer)}`)
+          else print(`${is_new ? 'Ordered' : 'Already ordered'}: ${describeTransfer(transfer)}`)
         }),
     )
+}
 
+function defineList(treasury: Command): void {
   treasury
     .command('list')
-    .description(`what was ordered and how far it is, the newest first (${LIST_MAX} at most)`)
-    .option('--network <network>', 'only of this network', networkName)
+    .description(`list treasury transfers and their status, newest first (${LIST_MAX} at most)`)
+    .option('--network <network>', 'only transfers of this network', networkName)
     .option('--json', 'print JSON')
     .action((options: { network?: CryptoNetwork; json?: true }) =>
       withDatabase(async (db) => {
         const transfers = await selectTreasuryTransfers(db, options.network ?? null, LIST_MAX)
         if (options.json) return print({ transfers })
-        if (transfers.length === 0) return print('Nothing was ordered.')
+        if (transfers.length === 0) return print('There are no treasury transfers.')
         const columns = [
           'created',
           'id',
@@ -102,7 +112,9 @@ export function treasuryCommands(program: Command): void {
         )
       }),
     )
+}
 
+function defineCancel(treasury: Command): void {
   treasury
     .command('cancel')
     .description('cancel a treasury transfer or consolidation that is not signed')
@@ -111,26 +123,25 @@ export function treasuryCommands(program: Command): void {
     .action((id: string, { json }: { json?: true }) =>
       withDatabase(async (db, settings) => {
         const { changed } = await cancelTreasuryTransfer(db, id).catch((error: unknown) => {
-          if (tookTooLong(error))
-            throw new Error(`a worker holds treasury transfer ${id} just now; try again`)
+          if (tookTooLong(error)) throw new Error(`a worker is processing treasury transfer ${id}; try again`)
           throw error
         })
         if (changed) logOperator(settings, 'cancelled a treasury transfer', { transfer_id: id })
         print(json ? { id, changed } : `Treasury transfer ${id} is cancelled.`)
       }),
     )
+}
 
-  const wallet = program.command('wallet').description('the hot wallet of a network')
-
+function defineConsolidate(wallet: Command): void {
   wallet
     .command('consolidate')
     .description(
-      "merge the hot wallet's smallest coins into one (Bitcoin's family): the worker signs it; while one is under way, it changes nothing",
+      "order a transaction that merges the hot wallet's smallest coins (Bitcoin's family); changes nothing while a consolidation is under way",
     )
     .requiredOption('--network <network>', 'network', networkName)
     .option(
       '--max-fee-rate <amount>',
-      'most to pay, in coins for 1,000 virtual bytes; above it the consolidation waits (default: the fee ceiling)',
+      'highest fee rate, in coins for 1,000 virtual bytes; the consolidation waits while fees are higher (default: the fee ceiling)',
     )
     .option('--json', 'print JSON')
     .action((options: { network: CryptoNetwork; maxFeeRate?: string; json?: true }) =>
@@ -148,20 +159,22 @@ export function treasuryCommands(program: Command): void {
             network: options.network,
           })
         if (options.json) print({ ...transfer, is_new })
-        else print(`${is_new ? 'Ordered' : 'One is under way'}: ${textOf(transfer)}`)
+        else print(`${is_new ? 'Ordered' : 'A consolidation is under way'}: ${describeTransfer(transfer)}`)
       }),
     )
+}
 
+function defineAcknowledge(wallet: Command): void {
   wallet
     .command('acknowledge')
     .description(
-      "say that a transaction made outside of Bursar is the platform's own: it is posted as the chain tells it, and does not hold up the hot wallet any more",
+      "confirm that a transaction made outside Bursar is the platform's own: it is posted as found on the chain, and no longer blocks the hot wallet",
     )
     .requiredOption('--network <network>', 'network', networkName)
     .requiredOption('--tx-hash <hash>', 'transaction', transactionHash)
     .option(
       '--not-a-withdrawal',
-      'it has paid none of the withdrawals that ask for its amount and address: these are paid beside it',
+      'the transaction paid none of the withdrawals with its amount and address: they are still paid',
     )
     .option('--json', 'print JSON')
     .action((options: { network: CryptoNetwork; txHash: string; notAWithdrawal?: true; json?: true }) =>
@@ -174,19 +187,19 @@ export function treasuryCommands(program: Command): void {
         if (not_paid.length > 0)
           logOperator(
             settings,
-            'said that a transaction has not paid withdrawals of its amount and address',
+            'declared that a transaction did not pay the withdrawals of its amount and address',
             {
               crypto_network: options.network,
               crypto_tx_hash: options.txHash,
               transfer_ids: not_paid,
             },
           )
-        print(options.json ? said : acknowledgedText(said))
+        print(options.json ? said : describeAcknowledged(said))
       }),
     )
 }
 
-/** Runs a command on a real network of the file. Throws an Error when it has no section there. */
+/** Runs a command on a real network. Throws an Error when the networks file has no section for it. */
 const onNetwork = (
   name: CryptoNetwork,
   work: (context: { db: Database; settings: Settings }, adapter: NetworkAdapter) => Promise<void>,
@@ -197,24 +210,31 @@ const onNetwork = (
     await work({ db, settings }, configured.adapter)
   })
 
-/** Reads the name of a network. For commander. */
+/** Parses the name of a network for commander. */
 function networkName(text: string): CryptoNetwork {
   const found = CRYPTO_NETWORKS.find((known) => known === text.toUpperCase())
   if (found === undefined) throw new InvalidArgumentError(`must be one of ${CRYPTO_NETWORKS.join(', ')}.`)
   return found
 }
 
-const textOf = ({ id, amount, asset, crypto_network, destination_address, status }: TreasuryTransfer) =>
+const describeTransfer = ({
+  id,
+  amount,
+  asset,
+  crypto_network,
+  destination_address,
+  status,
+}: TreasuryTransfer) =>
   `${amount} ${asset} over ${crypto_network} to ${destination_address}, ${status} (${id})`
 
-function acknowledgedText({
+function describeAcknowledged({
   crypto_tx_hash,
   crypto_network,
   moved = [],
   networkFee,
   is_new,
 }: Acknowledged): string {
-  if (!is_new) return `${crypto_tx_hash} was acknowledged before.`
+  if (!is_new) return `${crypto_tx_hash} was already acknowledged.`
   const what = [
     ...moved.map(({ asset, amount }) =>
       amount.startsWith('-')

@@ -22,25 +22,31 @@ import { print, table } from './output.ts'
 
 const REASON_LENGTH_MAX = 200
 
-/** `bursar wire`. */
+/** Defines `bursar wire`. */
 export function wireCommands(program: Command): void {
   const wire = program
     .command('wire')
-    .description('wires of a bank without an interface: what a person records, and what a person sends')
+    .description('wires of a bank without an API: record incoming wires, send outgoing wires by hand')
+  defineIncoming(wire)
+  defineList(wire)
+  defineTake(wire)
+  defineShow(wire)
+  defineMarkSent(wire)
+  defineMarkFailed(wire)
+}
 
-  incomingCommands(wire)
-
+function defineList(wire: Command): void {
   wire
     .command('list')
     .description(
-      `the wires that have not ended, oldest first, at most ${WIRES_MAX}: READY to be taken, TAKEN by whom, or WAITING and why`,
+      `list the open wires, oldest first, at most ${WIRES_MAX}: READY to be taken, TAKEN (by which operator), or WAITING (for what)`,
     )
     .option('--json', 'print JSON')
     .action(({ json }: { json?: true }) =>
       withDatabase(async (db) => {
         const wires = await listOpenWires(db)
         if (json) return print({ wires })
-        if (wires.length === 0) return print('No wire waits.')
+        if (wires.length === 0) return print('There are no open wires.')
         const columns = [
           'transfer_id',
           'created_at',
@@ -62,11 +68,13 @@ export function wireCommands(program: Command): void {
         )
       }),
     )
+}
 
+function defineTake(wire: Command): void {
   wire
     .command('take')
     .description(
-      'take wires to send them: each is given to one operator, with what to type into the bank, and cannot be cancelled from then on; exit code 1 where one may not be sent',
+      'assign wires to yourself and print the bank details; a taken wire has one operator and cannot be cancelled. Exit code 1 when a wire may not be sent',
     )
     .argument('<transfer_id...>', 'wires', uuids)
     .option('--json', 'print JSON')
@@ -77,10 +85,10 @@ export function wireCommands(program: Command): void {
         const refused: { transfer_id: string; reason: string }[] = []
         for (const transfer_id of new Set(ids)) {
           try {
-            wires.push(await busy(transfer_id, takeWire(db, macs, transfer_id, operatorName())))
+            wires.push(await withBusyError(transfer_id, takeWire(db, macs, transfer_id, operatorName())))
             logOperator(settings, 'took a wire', { transfer_id })
           } catch (error) {
-            // Those that are taken must be shown, whatever becomes of the others.
+            // The wires that were taken must be printed even when another wire is refused.
             refused.push({ transfer_id, reason: (error as Error).message })
           }
         }
@@ -92,10 +100,12 @@ export function wireCommands(program: Command): void {
         if (refused.length > 0) process.exitCode = EXIT.failed
       }),
     )
+}
 
+function defineShow(wire: Command): void {
   wire
     .command('show')
-    .description('show a wire again that was taken, and by whom')
+    .description('print a taken wire again, with its operator')
     .argument('<transfer_id>', 'wire', uuid)
     .option('--json', 'print JSON')
     .action((id: string, { json }: { json?: true }) =>
@@ -104,41 +114,47 @@ export function wireCommands(program: Command): void {
         print(json ? order : describeOrder(order))
       }),
     )
+}
 
+function defineMarkSent(wire: Command): void {
   wire
     .command('mark-sent')
-    .description('say that the bank has sent a wire that was taken: it is COMPLETED')
+    .description('record that the bank sent a taken wire: it becomes COMPLETED')
     .argument('<transfer_id>', 'wire', uuid)
     .requiredOption('--bank-reference <reference>', "the bank's reference of the wire", reference)
     .option('--json', 'print JSON')
     .action((id: string, options: { bankReference: string; json?: true }) =>
       inLiveMode(async (db, settings) => {
-        const ended = await busy(id, markWireSent(db, id, options.bankReference, operatorName()))
+        const ended = await withBusyError(id, markWireSent(db, id, options.bankReference, operatorName()))
         if (ended.changed) logOperator(settings, 'marked a wire as sent', { ...ended })
-        const when = ended.changed ? '' : ' It was marked so before.'
-        print(options.json ? ended : `Wire ${id} is COMPLETED, as ${ended.bank_reference}.${when}`)
+        const when = ended.changed ? '' : ' It was already marked.'
+        print(
+          options.json ? ended : `Wire ${id} is COMPLETED, bank reference ${ended.bank_reference}.${when}`,
+        )
       }),
     )
+}
 
+function defineMarkFailed(wire: Command): void {
   wire
     .command('mark-failed')
-    .description('say that a wire that was taken was not paid, and never will be: it is FAILED and refunded')
+    .description('record that a taken wire was not paid and never will be: it becomes FAILED and is refunded')
     .argument('<transfer_id>', 'wire', uuid)
-    .requiredOption('--reason <text>', 'why; the client reads it', reason)
+    .requiredOption('--reason <text>', 'reason, shown to the client', reason)
     .option('--json', 'print JSON')
     .action((id: string, options: { reason: string; json?: true }) =>
       inLiveMode(async (db, settings) => {
-        const ended = await busy(id, markWireFailed(db, id, options.reason, operatorName()))
+        const ended = await withBusyError(id, markWireFailed(db, id, options.reason, operatorName()))
         if (ended.changed) logOperator(settings, 'marked a wire as failed', { ...ended })
         const text = ended.changed
           ? `Wire ${id} is FAILED, and its total is back on the profile.`
-          : `Wire ${id} was marked FAILED before: ${ended.reason}`
+          : `Wire ${id} was already marked FAILED: ${ended.reason}`
         print(options.json ? ended : text)
       }),
     )
 }
 
-function incomingCommands(wire: Command): void {
+function defineIncoming(wire: Command): void {
   const record = async (
     settings: Settings,
     json: true | undefined,
@@ -149,15 +165,13 @@ function incomingCommands(wire: Command): void {
     if (changed) logOperator(settings, did, { transfer_id: id, customer_id, profile_id, amount, asset })
     const text = changed
       ? `Credited ${amount} ${asset} to profile ${profile_id}: ${id}.`
-      : `It was recorded before, and nothing has changed: ${amount} ${asset} to profile ${profile_id}, ${id}.`
+      : `Already recorded, nothing has changed: ${amount} ${asset} to profile ${profile_id}, ${id}.`
     print(json ? { changed, transfer } : text)
   }
 
   wire
     .command('record-deposit')
-    .description(
-      "credit a wire that arrived to the profile of its memo, once for each reference of the bank's",
-    )
+    .description('credit an incoming wire to the profile of its memo; each bank reference is credited once')
     .requiredOption('--memo <memo>', 'memo of the wire: memo_id of the deposit instructions')
     .requiredOption('--amount <amount>', 'amount in USD, as a decimal number', amount)
     .requiredOption('--bank-reference <reference>', "the bank's reference of the wire", reference)
@@ -173,9 +187,9 @@ function incomingCommands(wire: Command): void {
 
   wire
     .command('record-return')
-    .description('credit a wire that was sent and came back, in USD; the withdrawal stays COMPLETED')
-    .argument('<transfer_id>', 'the wire that was sent', uuid)
-    .requiredOption('--amount <amount>', 'what came back, in USD', amount)
+    .description('credit a wire that the bank returned, in USD; its withdrawal stays COMPLETED')
+    .argument('<transfer_id>', 'the outgoing wire', uuid)
+    .requiredOption('--amount <amount>', 'returned amount, in USD', amount)
     .requiredOption('--bank-reference <reference>', "the bank's reference of the return", reference)
     .option('--json', 'print JSON')
     .action((transfer_id: string, options: { amount: string; bankReference: string; json?: true }) =>
@@ -188,11 +202,11 @@ function incomingCommands(wire: Command): void {
     )
 }
 
-/** For commands about wires that a person sends: the sandbox's bank sends its own. */
+/** Runs a command about manually sent wires. Throws in sandbox mode, where the simulated bank sends them. */
 const inLiveMode = (work: (db: Database, settings: Settings) => Promise<void>): Promise<void> =>
   withDatabase((db, settings) => {
     if (settings.mode === 'sandbox')
-      throw new Error("a sandbox's bank is simulated and sends its wires: this is for BURSAR_MODE=live")
+      throw new Error('live mode only: the simulated bank of a sandbox sends its wires itself')
     return work(db, settings)
   })
 
@@ -205,14 +219,14 @@ async function withLedger<T>(db: Database, work: (ledger: Ledger) => Promise<T>)
   }
 }
 
-/** Says what a time-out of the database means here. */
-const busy = <T>(id: string, work: Promise<T>): Promise<T> =>
+/** Turns a lock time-out into an error that names the wire. */
+const withBusyError = <T>(id: string, work: Promise<T>): Promise<T> =>
   work.catch((error: unknown) => {
-    if (tookTooLong(error)) throw new Error(`wire ${id} is being worked on just now; try again`)
+    if (tookTooLong(error)) throw new Error(`wire ${id} is being processed; try again`)
     throw error
   })
 
-/** A wire as a person types it into the bank. */
+/** The fields of a wire, for a person who types them into the bank's form. */
 function describeOrder({ payee, ...order }: WireOrder): string {
   const { fiat_account_owner, fiat_network_instructions } = payee
   const lines: [string, string][] = [
@@ -233,10 +247,10 @@ function describeOrder({ payee, ...order }: WireOrder): string {
 /** Control characters, and those that change the direction of text. */
 const UNPRINTABLE = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu
 
-/** What a client wrote, for a terminal: it must not move the cursor, begin a line or turn digits around. */
+/** Makes a client's text safe for a terminal: it cannot move the cursor, start a line or reverse digits. */
 const printable = (text: string) => text.replace(UNPRINTABLE, '\ufffd')
 
-/** Every value of an object with the path to it. */
+/** Lists every value of an object with its path. */
 function fieldsOf(object: object, path = ''): [string, string][] {
   return Object.entries(object).flatMap(([name, value]: [string, unknown]): [string, string][] =>
     typeof value === 'object' && value !== null
@@ -245,7 +259,7 @@ function fieldsOf(object: object, path = ''): [string, string][] {
   )
 }
 
-/** Commander gives each of several arguments with those before it. */
+/** Parses several UUIDs: commander passes each argument with the values before it. */
 const uuids = (text: string, before: string[] = []): string[] => [...before, uuid(text)]
 
 function reference(text: string): string {
@@ -257,7 +271,7 @@ function reference(text: string): string {
 
 function amount(text: string): string {
   if (text.length > AMOUNT_LENGTH_MAX || !/^[0-9]*\.?[0-9]{1,2}$/.test(text))
-    throw new InvalidArgumentError('must be an amount with at most two decimals, as 250.00.')
+    throw new InvalidArgumentError('must be an amount with at most two decimals, such as 250.00.')
   return text
 }
 

@@ -17,8 +17,8 @@ export const Address = Type.Object(
 )
 
 /**
- * Where a wire goes to or comes from (API behaviour, Fiat accounts). Its members are typed and optional: the contract
- * requires none. Other members are kept, 8 KiB at most in all.
+ * The other party's bank details of a wire (API behaviour, Fiat accounts). All members are optional in the contract.
+ * Other members are kept; the object has at most 8 KiB.
  */
 export const Wire = Type.Object(
   {

@@ -1,6 +1,6 @@
 /**
- * The records that the examples of operations name, with stable ids for the document that is checked in. A sandbox
- * that has its demo customer puts the demo's own in their place, so that what `/docs` shows works as it is.
+ * Ids used in the examples of operations. They are fixed, because openapi.json is checked in. A sandbox with a demo
+ * customer replaces them by the demo's own ids, so that the examples in `/docs` work unchanged.
  */
 export const EXAMPLE = {
   customer_id: '0192f3a4-0000-7000-8000-000000000001',
@@ -16,7 +16,7 @@ export const EXAMPLE = {
 }
 export type ExampleRecords = typeof EXAMPLE
 
-/** The same text with these records in place of the stable ones. */
+/** Replaces the fixed ids in a text by those of the given records. */
 export const withRecords = (text: string, records: ExampleRecords): string =>
   Object.entries(EXAMPLE).reduce(
     (filled, [name, stable]) => filled.replaceAll(stable, records[name as keyof ExampleRecords]),

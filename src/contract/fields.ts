@@ -2,9 +2,9 @@ import { Type, type TSchema } from 'typebox'
 import { AMOUNT_PATTERN } from '../assets/amount.ts'
 import { CRYPTO_NETWORKS } from '../assets/catalogue.ts'
 
-/** Schemas of the fields that many operations share. Lengths come first: the patterns backtrack on long input. */
+/** Schemas of fields that many operations share. Each has a maximum length: the patterns backtrack on long input. */
 
-/** One of Bursar's own ids. UUIDs have one spelling here: lower case, as PostgreSQL writes them. */
+/** The id of a record. UUIDs are converted to lower case, as PostgreSQL writes them. */
 export const Uuid = (description: string) =>
   Type.String({
     transform: ['toLowerCase'],
@@ -58,18 +58,18 @@ export const Metadata = Type.Unsafe<Record<string, string>>({
 })
 
 /**
- * How large an object with free members may be, as JSON. Records are answered by the thousand, and an identity has its
- * details twice.
+ * Largest JSON size of an object with free members. A page has up to 1,000 records, and an identity holds two such
+ * objects.
  */
 const FREE_BYTES_MAX = 8 * 1024
-/** For the schema of such an object, where it is asked for. */
+/** Options for the schema of an object with free members in a request. */
 export const Free = { additionalProperties: true, maxBytes: FREE_BYTES_MAX } as const
 
-/** A moment: RFC 3339, written in UTC with microseconds. */
+/** A time: RFC 3339, in UTC with microseconds. */
 export const Timestamp = (description: string) =>
   Type.String({ format: 'date-time', description, examples: ['2026-01-31T09:30:00.123456Z'] })
 
-/** An array parameter: it repeats, and where `commas` is set a comma-separated value is taken apart too. */
+/** An array parameter: it can be repeated, and with `commas` a value is also split at its commas. */
 export const Filter = <T extends TSchema>(item: T, description: string) =>
   Type.Optional(
     Type.Array(item, {
@@ -78,7 +78,7 @@ export const Filter = <T extends TSchema>(item: T, description: string) =>
       description: `${description} At most 100 values; repeat the parameter or separate with commas.`,
     }),
   )
-/** The same for values that may themselves hold a comma. */
+/** An array parameter whose values may contain commas: it can only be repeated. */
 export const FilterWithoutCommas = <T extends TSchema>(item: T, description: string) =>
   Type.Optional(
     Type.Array(item, {
@@ -87,8 +87,8 @@ export const FilterWithoutCommas = <T extends TSchema>(item: T, description: str
     }),
   )
 
-/** Where the contract has no limit: more than a request can hold, in characters. */
+/** Maximum length where the contract sets none: more characters than a request can hold. */
 export const LENGTH_MAX = 131_072
 
-/** An id in a list filter: one that is no UUID is not an error, it matches nothing, however long it is. */
+/** An id in a list filter. A value that is not a UUID matches nothing; it is not an error. */
 export const FilterValue = Type.String({ maxLength: LENGTH_MAX })

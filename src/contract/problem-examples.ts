@@ -1,7 +1,7 @@
 import { EXAMPLE } from './example-records.ts'
 import { problem, type Problem, type ProblemSlug } from './problems.ts'
 
-/** Every problem once, as a client may meet it: for the API reference and the pages at /problems/<slug>. */
+/** One example of each problem, for the API reference and the pages at /problems/<slug>. */
 export const PROBLEM_EXAMPLES: Record<ProblemSlug, Problem> = {
   'bad-request': problem.badRequest('limit must be at most 1000'),
   unauthorized: problem.unauthorized('the Authorization header is missing', 'Bearer realm="bursar"'),
@@ -12,7 +12,7 @@ export const PROBLEM_EXAMPLES: Record<ProblemSlug, Problem> = {
   'payload-too-large': problem.payloadTooLarge(65_536),
   'unsupported-media-type': problem.unsupportedMediaType('application/json'),
   'request-header-fields-too-large': problem.headersTooLarge(131_072),
-  'too-many-requests': problem.tooManyRequests('this client may make 100 requests a second', 1),
+  'too-many-requests': problem.tooManyRequests('the rate limit of this client is 100 requests per second', 1),
   'internal-error': problem.internalError(),
   unavailable: problem.unavailable('the database does not answer; try again'),
   'exceed-precision': problem.exceedPrecision('amount', { asset: 'USD', decimals: 2 }),
@@ -53,36 +53,36 @@ export const PROBLEM_EXAMPLES: Record<ProblemSlug, Problem> = {
   ),
 }
 
-/** What the members of `meta` are, of the problems that have a page. */
+/** Descriptions of the members of `meta`, for the problem pages. */
 export const PROBLEM_META: Partial<Record<ProblemSlug, Record<string, string>>> = {
   'exceed-precision': {
-    asset: 'The asset whose precision counts.',
-    decimals: 'How many decimals it has there.',
+    asset: 'The asset.',
+    decimals: 'The most decimals of an amount in it.',
   },
   'below-min-withdraw-limit': { asset: 'The asset.', minimum: 'The smallest amount.' },
   'exceed-max-withdraw-limit': { asset: 'The asset.', maximum: 'The largest amount.' },
   'unsupported-address': {
     destination_address: 'The address as it was sent.',
-    crypto_network: 'The network that it is no address of.',
+    crypto_network: 'The network that does not accept the address.',
   },
   'unsupported-network': {
     asset: 'The asset.',
-    crypto_network: 'The network that was asked for.',
-    supported: 'The networks that carry the asset.',
+    crypto_network: 'The requested network.',
+    supported: 'The networks that support the asset.',
   },
   'insufficient-funds': {
     profile_id: 'The profile.',
     asset: 'The asset of the balance.',
-    available: 'What the profile has of it.',
-    needed: 'What the movement takes, fee included.',
+    available: 'The available balance of the profile.',
+    needed: 'The amount that the movement takes, fee included.',
   },
   expired: { fee_id: 'The quote.' },
   'identity-verification-required': {
-    ref_path: 'The field of the request that leads to the identity: identity_id, account_id or profile_id.',
+    ref_path: 'The request field that leads to the identity: identity_id, account_id or profile_id.',
     identity_id: 'The identity.',
     current_status: 'Its status.',
   },
   disabled: { id: 'The account, identity or fiat account.', status: 'Its status.' },
   'not-cancellable': { id: 'The transfer.', status: 'Its status.' },
-  'already-exists': { existing: 'The whole record that exists, as its own operation answers it.' },
+  'already-exists': { existing: 'The existing record, in full, as its own operation answers it.' },
 }

@@ -1,6 +1,6 @@
 /**
- * Every problem this service answers, once (RFC 9457; API behaviour, Errors). Typed problems have a slug, which is the
- * last part of their `type` URI and of the page that explains them. Nothing else knows about status codes.
+ * The catalogue of problems (RFC 9457; API behaviour, Errors). The slug of a typed problem is the last part of its `type`
+ * URI, which is the address of the page that explains it.
  */
 export interface ProblemKind {
   status: number
@@ -44,19 +44,18 @@ const kinds = {
     status: 400,
     title: 'Unsupported address',
     explanation:
-      'The destination is not an address of this network: wrong network, wrong checksum, or a kind that is not paid to. Test-network addresses are accepted in sandbox mode only.',
+      'The destination is not an address of this network: wrong network, wrong checksum, or a kind of address that Bursar does not pay. Test-network addresses are accepted in sandbox mode only.',
   },
   'unsupported-network': {
     status: 400,
     title: 'Unsupported network',
-    explanation:
-      'The asset is not carried by this network. `meta.supported` holds the networks that carry it.',
+    explanation: 'The network does not support the asset. `meta.supported` lists the networks that do.',
   },
   'insufficient-funds': {
     status: 403,
     title: 'Insufficient funds',
     explanation:
-      'The profile holds less of the asset than the movement takes. `meta` holds what is available and what is needed. In a sandbox with a real network, no more leaves over it than has come in over it for the customer, because the rest of the money is invented; `detail` says so.',
+      'The profile holds less of the asset than the movement takes. `meta` holds the available and the needed amount. In a sandbox with a real network, a customer can withdraw over that network at most what it deposited over it, because all other sandbox money is invented; `detail` then says so.',
   },
   expired: {
     status: 403,
@@ -68,32 +67,32 @@ const kinds = {
     status: 403,
     title: 'Identity Verification Required',
     explanation:
-      'The identity, or the identity of the account, is not APPROVED: it is PENDING, ERROR or DENIED. Nothing is withdrawn for it, and it is given no deposit address. `meta` holds its id and status, and the field that leads to it.',
+      'The identity, or the identity of the account, is not APPROVED: it is PENDING, ERROR or DENIED. It cannot withdraw and gets no deposit address. `meta` holds its id, its status, and the request field that leads to it.',
   },
   disabled: {
     status: 403,
     title: 'Disabled',
     explanation:
-      'The account or identity is disabled (a bank account: rejected), or the profile or the whole customer is frozen by the operator, so nothing can be withdrawn for it. `meta` holds its id and status.',
+      'The account or identity is disabled (a bank account: rejected), or the operator froze the profile or the customer. It cannot withdraw. `meta` holds its id and status.',
   },
   'already-exists': {
     status: 409,
     title: 'Already exists',
     explanation:
-      'A record with this `ref_id` (or another value that must be unique) exists. `meta.existing` holds it as it is now. After a lost answer, this is how to find out that the first request succeeded.',
+      'A record with this `ref_id` (or another value that must be unique) exists. `meta.existing` holds its current state. After a lost answer, this confirms that the first request succeeded.',
   },
   'not-cancellable': {
     status: 409,
     title: 'Not cancellable',
     explanation:
-      'The transfer is no withdrawal, has ended, or is signed: then it may be paid already, although it is PENDING. Nothing was changed. `meta` holds its id and status.',
+      'The transfer is not a withdrawal, has ended, or is signed. A signed withdrawal may already be paid, even while it is PENDING. Nothing was changed. `meta` holds its id and status.',
   },
 } as const satisfies Record<string, ProblemKind>
 
 export const PROBLEMS: Record<ProblemSlug, ProblemKind> = kinds
 export type ProblemSlug = keyof typeof kinds
 
-/** A refusal on its way to the client. `detail` names the field and the rule. */
+/** A refusal, thrown anywhere and answered to the client. `detail` names the field and the rule. */
 export class Problem extends Error {
   readonly slug: ProblemSlug
   readonly detail: string
@@ -117,7 +116,7 @@ export class Problem extends Error {
     return PROBLEMS[this.slug].status
   }
 
-  /** The RFC 9457 body. Typed problems carry an absolute URI that this server answers with a page; ours, an id. */
+  /** The RFC 9457 body. The type of a typed problem is the URL of its page. A 5xx problem carries the request's id. */
   body(baseUrl: string, request_id?: string): Record<string, unknown> {
     const { title, status, explanation } = PROBLEMS[this.slug]
     const type = explanation === undefined ? 'about:blank' : `${baseUrl}/problems/${this.slug}`
@@ -126,13 +125,13 @@ export class Problem extends Error {
   }
 }
 
-/** One maker per problem, so that the shape of `meta` stands in one place. */
+/** One constructor for each problem, so that the shape of its `meta` is defined once. */
 export const problem = {
   badRequest: (detail: string) => new Problem('bad-request', detail),
   unauthorized: (detail: string, wwwAuthenticate: string) =>
     new Problem('unauthorized', detail, undefined, { 'www-authenticate': wwwAuthenticate }),
   forbidden: (detail: string) => new Problem('forbidden', detail),
-  /** One of `required` would do. `meta` and the challenge name the first. */
+  /** Any scope of `required` is sufficient. `meta` and the challenge name the first. */
   missingScope: (required: readonly string[], found: readonly string[]) =>
     new Problem(
       'forbidden',
@@ -161,14 +160,14 @@ export const problem = {
   tooManyRequests: (detail: string, waitSeconds: number) =>
     new Problem('too-many-requests', detail, undefined, { 'retry-after': String(Math.ceil(waitSeconds)) }),
   internalError: () =>
-    new Problem('internal-error', 'something went wrong on our side; the request id finds it in the log'),
+    new Problem('internal-error', 'an internal error occurred; the log has it under the request id'),
   unavailable: (detail: string, cause?: unknown) =>
     Object.assign(new Problem('unavailable', detail, undefined, { 'retry-after': '1' }), { cause }),
 
   exceedPrecision: (field: string, meta: { asset: string; decimals: number }) =>
     new Problem(
       'exceed-precision',
-      `${field} has more than ${meta.decimals} decimals, which is all ${meta.asset} has here`,
+      `${field} has more than ${meta.decimals} decimals, the maximum for ${meta.asset}`,
       meta,
     ),
   belowMinimum: (field: string, meta: { asset: string; minimum: string }) =>
@@ -183,7 +182,7 @@ export const problem = {
       `${field} is above the maximum of ${meta.maximum} ${meta.asset}`,
       meta,
     ),
-  /** `why`, where it is an address of the network that is not paid to. */
+  /** `why` is the reason for a valid address of the network that Bursar does not pay. */
   unsupportedAddress: (
     field: string,
     meta: { destination_address: string; crypto_network: string },
@@ -193,11 +192,15 @@ export const problem = {
       'unsupported-address',
       why === undefined
         ? `${field} is not an address of ${meta.crypto_network}`
-        : `${field} is not paid to: ${why}`,
+        : `${field} cannot be paid: ${why}`,
       meta,
     ),
   unsupportedNetwork: (field: string, meta: { asset: string; crypto_network: string; supported: string[] }) =>
-    new Problem('unsupported-network', `${field} ${meta.crypto_network} does not carry ${meta.asset}`, meta),
+    new Problem(
+      'unsupported-network',
+      `${field} ${meta.crypto_network} does not support ${meta.asset}`,
+      meta,
+    ),
   insufficientFunds: (meta: { profile_id: string; asset: string; available: string; needed: string }) =>
     new Problem(
       'insufficient-funds',

@@ -1,4 +1,4 @@
-/** Every token scope there is: those of docs/reference/operations.md, and no others. */
+/** All token scopes, the same as in docs/reference/operations.md. */
 export const SCOPES = [
   'transfer:write_crypto_withdrawal',
   'orchestration:read_orchestration',
@@ -30,6 +30,6 @@ export type Scope = (typeof SCOPES)[number]
 /** Scopes of operations that exist in sandbox mode only. */
 export const SANDBOX_SCOPES: readonly Scope[] = ['transfer:write_sandbox_fiat_deposit']
 
-/** The scopes of the operations that a mode has. */
+/** The scopes of the operations in a mode. */
 export const scopesOf = (mode: 'sandbox' | 'live'): Scope[] =>
   SCOPES.filter((scope) => mode === 'sandbox' || !SANDBOX_SCOPES.includes(scope))

@@ -1,12 +1,12 @@
-/** What the tags of the operations are about, in the order of the contract. */
+/** Descriptions of the operations' tags, in the order of the contract. */
 export const TAGS = {
   Transfers: 'Withdrawals, deposits and internal transfers: the records of every movement of money.',
   Orchestrations: 'Automated movements from a source to a destination, and the rules that start them.',
-  Statements: 'What a customer has earned, month by month.',
-  Sandbox: 'Deposits that are simulated, for testing.',
+  Statements: 'Monthly statements of the rewards that a customer earned.',
+  Sandbox: 'Simulated deposits, for testing.',
   Accounts: 'Accounts of identities, with members and profiles.',
   'Market Data': 'Markets and their historical prices.',
-  Profiles: 'What holds balances.',
+  Profiles: 'Profiles, which hold balances.',
   Identities: 'Persons and institutions.',
 } satisfies Record<string, string>
 export type Tag = keyof typeof TAGS

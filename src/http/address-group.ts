@@ -3,8 +3,8 @@ import { isIPv6 } from 'node:net'
 const MAPPED = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i
 
 /**
- * Which addresses are counted as one where requests or connections are limited by address: an IPv4 address by itself, of
- * IPv6 a /64, because whoever has one address of it has all of them.
+ * The key that limits by address count under: an IPv4 address itself, or the /64 of an IPv6 address, because one client
+ * usually controls a whole /64.
  */
 export function addressGroup(address: string): string {
   const mapped = MAPPED.exec(address)?.[1]

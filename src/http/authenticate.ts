@@ -11,44 +11,44 @@ declare module 'fastify' {
   }
 }
 
-/** The longest access token. Ours have 1 KiB with every scope. */
+/** The longest access token. Bursar's own tokens have 1 KiB with every scope. */
 const TOKEN_LENGTH_MAX = 4_096
-/** The longest header that is looked at: the scheme, as many spaces as RFC 9110 allows, but not endlessly, the token. */
+/** The longest accepted header: the scheme, some spaces (RFC 9110 sets no limit), the token. */
 const AUTHORIZATION_LENGTH_MAX = TOKEN_LENGTH_MAX + 64
-/** Most tokens that are known at once, and roughly how many bytes they may take. */
+/** Limits of the cache of verified tokens: entries, and their approximate bytes. */
 const VERIFIED_MAX = 10_000
 const VERIFIED_BYTES_MAX = 16 * 1024 * 1024
-/** How long a signature counts as checked: a key that is retired is not believed for longer than this. */
+/** How long a verified signature is cached. A retired key is trusted for no longer than this. */
 const VERIFIED_MS_MAX = 60_000
 const SCHEME = 'Bearer '
 const LAST = Symbol('the caller of the last request on a connection')
 
-/** Whose token it is, until when it is good (in seconds since 1970), and the key that signed it. */
+/** A verified token: its caller, its expiry in seconds since 1970, and the key that signed it. */
 export type Verified = Caller & { expiresAt: number; keyId?: string | undefined }
 interface Known extends Verified {
   /** When its signature is checked again, in milliseconds since 1970. */
   until: number
 }
-/** Most connections send one header again and again: to compare it takes a tenth of the 3 us of hashing and looking up. */
+/** Most connections repeat one header. Comparing it takes a tenth of the 3 us for a hash and a look-up. */
 type Socket = FastifyRequest['raw']['socket'] & { [LAST]?: { authorization: string; caller: Known } }
 
-/** Says whose token it is. Throws the 401 problem for one that is not good here. */
+/** Verifies a token and returns its caller. Throws the 401 problem for an invalid token. */
 export type VerifyToken = (token: string) => Promise<Verified>
 
 /** Which API clients and customers are disabled, as this process knows it. */
 export interface Standing {
   /** Throws the 401 problem for a caller whose client or customer is disabled. */
   requireEnabled: (caller: Caller) => void
-  /** Throws the 503 problem when that is not known for sure at this moment. */
+  /** Throws the 503 problem when this process's list is too old. */
   requireKnown: () => void
 }
 
-/** Sets `request.caller`, at once where the token is known; throws the refusal, or rejects with it. */
+/** Sets `request.caller`, synchronously for a cached token. Throws the refusal, or rejects with it. */
 export type Authenticate = (request: FastifyRequest) => Promise<void> | undefined
 
 /**
- * Asks for a bearer token with one of these scopes (API behaviour, Access tokens; RFC 6750). A process checks a token's
- * signature once a minute, its expiry and whether its key is still good each time.
+ * Requires a bearer token with one of these scopes (API behaviour, Access tokens; RFC 6750). A process verifies the
+ * signature of a token once a minute; it checks the expiry and the trust in the key on every request.
  */
 export function authenticator(
   tokens: {
@@ -57,7 +57,7 @@ export function authenticator(
   },
   standing: Standing,
 ): (scopes: readonly Scope[]) => Authenticate {
-  // By the hash of the token: an entry has the same size however the header was written.
+  // Keyed by the hash of the token, so that keys are small and independent of the header's spelling.
   const verified = new LRUCache<string, Known>({
     max: VERIFIED_MAX,
     maxSize: VERIFIED_BYTES_MAX,
@@ -81,7 +81,7 @@ export function authenticator(
         'Bearer realm="bursar", error="invalid_request"',
       )
     }
-    // As nearly all clients write it: the header is not taken apart for a token that is known.
+    // The usual spelling: a cached token needs no parsing of the header.
     const known = authorization.startsWith(SCHEME)
       ? knownCaller(authorization.slice(SCHEME.length), now)
       : undefined
@@ -125,7 +125,7 @@ export function authenticator(
   }
 }
 
-/** The hook of a route. What is known needs no promise, which took 1 % of a withdrawal. */
+/** The hook of a route. A cached token needs no promise, which took 1 % of the time of a withdrawal. */
 export const hookOf =
   (authenticate: Authenticate): onRequestHookHandler =>
   (request, _reply, done) => {
@@ -136,11 +136,11 @@ export const hookOf =
 
 const keyOf = (token: string) => hash('sha256', token, 'base64')
 
-/** Roughly what an entry takes in memory, in bytes. An external issuer may give any number of scopes. */
+/** Approximate bytes of a cache entry. An external issuer may grant any number of scopes. */
 const bytesOf = ({ clientId, scopes }: Caller) =>
   400 + 2 * clientId.length + scopes.reduce((sum, scope) => sum + 40 + 2 * scope.length, 0)
 
-/** The refusal of a token that is expired, forged or somebody else's. */
+/** The refusal of a token that is expired, forged or issued for another service. */
 export const invalidToken = (detail: string) =>
   problem.unauthorized(
     detail,

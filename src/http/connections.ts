@@ -4,25 +4,25 @@ import { BlockList, isIP, type Socket } from 'node:net'
 import type { Logger } from 'pino'
 import { addressGroup } from './address-group.ts'
 
-/** Most connections of clients to this process, where it may have so many descriptors. */
+/** Maximum client connections of this process, if the limit of open files allows that many. */
 const CONNECTIONS_MAX = 20_000
-/** Fewer than these are too few for a service that many clients use, and a line of the log says so. */
+/** A limit below this is too low for a service with many clients; the log then has a warning. */
 export const CONNECTIONS_FEW = 2_000
-/** Beyond them, for who asks after the health of this process: this machine and the trusted proxies. */
+/** Additional connections for health checks: from this machine and the trusted proxies. */
 const CONNECTIONS_RESERVED = 32
-/** Descriptors that are not for clients: files, the log, metrics, nodes, exchanges; the database's come on top. */
+/** Descriptors reserved for files, the log, metrics, nodes and exchanges. Database connections are counted separately. */
 const DESCRIPTORS_RESERVED = 100
 const CONNECTIONS_MIN = 16
 /** How long a connection may be open without a request under way. It must be longer than Fastify's keep-alive of 72 s. */
 const IDLE_MS_MAX = 100_000
 const SWEEP_EVERY_MS = 5_000
-/** How often the log says that connections were refused. */
+/** Least interval between log lines about refused connections. */
 const TELL_EVERY_MS = 60_000
 
 export interface ConnectionsOptions {
-  /** Most connections of one address; 0: no limit. */
+  /** Maximum connections from one address; 0: no limit. */
   perAddress: number
-  /** As BURSAR_TRUSTED_PROXIES has them: they may have any number. */
+  /** The setting BURSAR_TRUSTED_PROXIES. Trusted proxies have no limit. */
   trustedProxies: string | undefined
   databaseConnections: number
   log: Logger
@@ -40,8 +40,8 @@ interface State {
 type Watched = Socket & { [STATE]?: State }
 
 /**
- * The connections of clients: bounded in number, for each address too, and ended when nothing comes of them. Node ends
- * those whose request takes too long to arrive. It does not end one that sends an empty line now and then.
+ * Limits client connections in total and for each address, and closes idle connections. Node closes a connection whose
+ * request arrives too slowly, but not a connection that only sends an empty line now and then.
  */
 export class Connections {
   readonly #options: ConnectionsOptions
@@ -58,7 +58,7 @@ export class Connections {
     this.#exempt = listOf(options.trustedProxies)
   }
 
-  /** Watches over the connections of the server until it is closed. */
+  /** Starts to limit the connections of the server, until it is closed. */
   watch(server: Server): void {
     server.maxConnections = this.#max + CONNECTIONS_RESERVED
     server.on('drop', () => this.#countRefused())
@@ -67,7 +67,7 @@ export class Connections {
     server.once('close', () => clearInterval(sweep))
     if (this.#max < CONNECTIONS_FEW)
       this.#options.log.warn(
-        `at most ${this.#max} connections of clients: the limit of open files (ulimit -n) allows no more`,
+        `limited to ${this.#max} client connections by the limit of open files (ulimit -n)`,
       )
   }
 
@@ -133,14 +133,14 @@ export class Connections {
         max: this.#max,
         per_address: this.#options.perAddress,
       },
-      'connections of clients were refused: there are as many as may be, in all or from an address',
+      'client connections were refused: the limit in total or for an address is reached',
     )
   }
 }
 
 const isLoopback = (address: string) => /^(?:::ffff:)?127\.|^::1$/.test(address)
 
-/** How many connections clients may have where the process may have so many descriptors. */
+/** The limit of client connections for a process with this limit of descriptors. */
 export const connectionsMax = (databaseConnections: number, descriptors: number) =>
   Math.max(
     CONNECTIONS_MIN,
@@ -150,7 +150,7 @@ export const connectionsMax = (databaseConnections: number, descriptors: number)
     ),
   )
 
-/** How many files and sockets this process may have open, where the system says (Linux). */
+/** The limit of open files and sockets of this process, from Linux; Infinity on other systems. */
 export function descriptorsMax(): number {
   try {
     const [, soft] = /^Max open files +(\d+)/m.exec(readFileSync('/proc/self/limits', 'utf8')) ?? []
@@ -160,7 +160,7 @@ export function descriptorsMax(): number {
   }
 }
 
-/** The addresses and networks of a setting like BURSAR_TRUSTED_PROXIES. */
+/** Parses the addresses and networks of BURSAR_TRUSTED_PROXIES. */
 function listOf(addresses: string | undefined): BlockList {
   const list = new BlockList()
   for (const one of addresses?.split(',') ?? []) {

@@ -9,7 +9,7 @@ import { describeSchemaError } from './validation.ts'
 
 const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE'] as const
 
-/** Turns whatever goes wrong into a problem (API behaviour, Errors), and serves the pages of the typed ones. */
+/** Turns every error into a problem (API behaviour, Errors), and serves the pages of typed problems. */
 export function errorRoutes(
   app: FastifyInstance,
   { baseUrl, docs }: { baseUrl: string; docs: boolean },
@@ -22,8 +22,8 @@ export function errorRoutes(
       client_id: (request.caller as typeof request.caller | undefined)?.clientId,
       route: request.routeOptions.url,
     }
-    // Our fault, not the client's: the log has the cause, the answer only the id to find it by. A limit that was
-    // reached has no other cause, and may be reached often.
+    // A fault of the service: the log has the cause, the answer only the request id. A reached limit has no cause and
+    // can occur often, so it is only a warning.
     if (error instanceof Problem && error.slug === 'unavailable' && error.cause === undefined)
       request.log.warn(where, refusal.detail)
     else request.log.error({ ...where, err: refusal.cause ?? error }, refusal.detail)
@@ -33,17 +33,17 @@ export function errorRoutes(
   problemPages(app, { baseUrl, docs })
 }
 
-/** The refusal of a path that no route is for. */
+/** The 404 problem for an unknown path. */
 export const noSuchPath = ({ method, url }: FastifyRequest): Problem =>
   problem.notFound(`${method} ${url.split('?')[0]!.slice(0, 200)}`)
 
-/** For a path that no route can be found for, because it is not percent-encoded as it should be. */
+/** Refuses a path that is not percent-encoded correctly. */
 export const refuseUrl =
   (baseUrl: string) =>
   (_error: FastifyError, _request: unknown, reply: FastifyReply): void =>
     void send(reply, problem.badRequest('the path is not percent-encoded correctly'), baseUrl)
 
-/** For what is no request that a route could be found for: not HTTP, or too large or too slow in its headers. */
+/** Refuses input that never becomes a request: not HTTP, or headers that are too large or too slow. */
 export const refuseConnection =
   (headerBytesMax: number) =>
   (error: Error & { code?: string }, socket: Socket): void => {
@@ -54,16 +54,16 @@ export const refuseConnection =
         ? problem.headersTooLarge(headerBytesMax)
         : error.code === 'ERR_HTTP_REQUEST_TIMEOUT'
           ? problem.requestTimeout()
-          : problem.badRequest('this is no HTTP request'),
+          : problem.badRequest('not an HTTP request'),
     )
   }
 
 /**
- * Says why and closes both sides of a connection. Closing ours alone would leave its descriptor to the client, who may
- * hold the other side open for as long as it likes; and what still came would be a request all the same.
+ * Answers with a refusal and destroys the connection. Closing only the service's side would let the client hold the file
+ * descriptor open, and later data would still be parsed as requests.
  */
 export function endConnection(socket: Socket, refusal: Problem): void {
-  // It is untyped, and so leads to no page.
+  // These problems are untyped, so the base URL of a page is not needed.
   const body = JSON.stringify(refusal.body(''))
   socket.write(
     [
@@ -80,7 +80,7 @@ export function endConnection(socket: Socket, refusal: Problem): void {
   socket.destroy()
 }
 
-/** A known path with another method: 405 with what it allows, instead of a 404. Comes after all routes. */
+/** Answers 405 with the allowed methods for a known path with another method. Call it after all routes are added. */
 export function refuseOtherMethods(
   app: FastifyInstance,
   baseUrl: string,
@@ -92,7 +92,7 @@ export function refuseOtherMethods(
       method: METHODS.filter((method) => !allowed.includes(method)),
       url,
       schema: { hide: true },
-      // Before the body is parsed: whatever it is, it is not wanted here.
+      // Refuse before the body is parsed.
       onRequest: async (request, reply) =>
         send(reply, problem.methodNotAllowed(request.method, allowed.join(', ')), baseUrl),
       handler: () => undefined,
@@ -113,14 +113,14 @@ function problemOf(error: FastifyError, request: FastifyRequest, app: FastifyIns
   if (error instanceof Problem) return error
   if (error.validation !== undefined) {
     const errors = error.validation as unknown as ErrorObject[]
-    // What is wrong with a key stands before the error that says it is a key.
+    // `propertyNames` says that the fault is in a key; the errors before it do not.
     const told = errors.find(({ keyword }) => keyword === 'propertyNames') ?? errors[0]!
     return problem.badRequest(describeSchemaError(told, error.validationContext ?? 'body'))
   }
   switch (error.statusCode) {
     case 400:
       return problem.badRequest(BODY_ERRORS[error.code] ?? error.message)
-    // Of a file that may not be read, as of one that is not there (@fastify/static).
+    // @fastify/static answers 403 for a forbidden file; answer 404 as for a missing one.
     case 403:
     case 404:
       return noSuchPath(request)

@@ -9,8 +9,8 @@ interface Kept {
 }
 
 /**
- * Gives the handler that serves a large text which hardly ever changes: compressed once, not for each request, and not
- * sent again to who has it (RFC 9110, 13.1.2). To write the API document anew took 100 ms of CPU for each request.
+ * Makes the handler for a large text that rarely changes. It compresses the text once, and answers 304 to a client that
+ * has it (RFC 9110, 13.1.2). Writing the API document for each request took 100 ms of CPU.
  */
 export function keptText(
   read: () => Promise<string>,
@@ -33,7 +33,7 @@ export function keptText(
   }
 }
 
-/** Wanted, and not with a weight of zero. */
+/** Matches an Accept-Encoding that accepts gzip with a weight above zero. */
 const GZIP = /(?:^|,) *gzip *(?:$|,|; *q=(?!0(?:\.0*)? *(?:$|,)))/i
 
 async function keep(text: string): Promise<Kept> {

@@ -11,14 +11,14 @@ import { NAMED_EXAMPLES } from './validation.ts'
 
 const NO_PARAMETERS = Type.Object({}, { additionalProperties: false })
 
-/** Runs an operation with all that it can reach. */
+/** Runs an operation with its context. */
 export type Perform = (operation: Operation, request: Request) => Promise<unknown>
 
-/** What stands before an operation. */
+/** The checks and limits in front of every operation. */
 export interface Guards {
   requireScope: (scopes: readonly Scope[]) => Authenticate
   requests: Requests
-  /** Of each client. */
+  /** Limits the lists of each client. */
   lists: Turns
   standing: Standing
 }
@@ -88,7 +88,7 @@ export function mount(
   app.route(route)
 }
 
-/** Refuses a request while it is not known which clients are disabled. */
+/** Refuses a request while the list of disabled clients is too old. */
 const requireKnown =
   (standing: Standing): onRequestHookHandler =>
   (_request, _reply, done) => {
@@ -96,20 +96,20 @@ const requireKnown =
     done()
   }
 
-/** What a client can do whose request took too long. */
+/** The detail for a request that timed out: what the client can do. */
 function lateDetail({ method, body }: Operation): string {
-  if (method === 'GET') return 'it took too long; try again'
+  if (method === 'GET') return 'timed out; try again'
   return body !== undefined && 'ref_id' in body.properties
-    ? 'it took too long; whether it was done is not known: repeat it with the same ref_id, which tells'
-    : 'it took too long; whether it was done is not known'
+    ? 'timed out, outcome unknown; retry with the same ref_id to find out'
+    : 'timed out, outcome unknown'
 }
 
 const operationIdOf = ({ summary }: Operation) =>
   summary.replaceAll(' ', '').replace(/^./, (first) => first.toLowerCase())
 
 /**
- * Parameters with the operation's example values, and no others: what a parameter has for an example is what the API
- * reference sends.
+ * Adds the operation's example values to its parameters and removes all other examples, because the API reference sends
+ * every parameter that has an example.
  */
 function withExample(schema: TObject, values: object = {}): TObject {
   const example = new Map<string, unknown>(Object.entries(values))
@@ -120,7 +120,7 @@ function withExample(schema: TObject, values: object = {}): TObject {
   return { ...schema, properties: Object.fromEntries(properties) as TObject['properties'] }
 }
 
-/** The bodies of an example as OpenAPI names them: the key in the document's own spelling, the summary for people. */
+/** Converts example bodies to OpenAPI's named examples: the key is made from the summary. */
 const namedExamples = (bodies: Record<string, unknown> = {}) =>
   Object.fromEntries(
     Object.entries(bodies).map(([summary, value]) => [
@@ -129,18 +129,18 @@ const namedExamples = (bodies: Record<string, unknown> = {}) =>
     ]),
   )
 
-/** What takes no body ignores one, as a GET does: some clients send a content type with every request. */
+/** A DELETE without a body schema ignores the body, as a GET does: some clients send a content type with every request. */
 async function ignoreBody({ headers }: FastifyRequest): Promise<void> {
   for (const name of ['content-type', 'content-length', 'transfer-encoding']) delete headers[name]
 }
 
-/** Some clients send a content type with every POST: without a body, it says nothing. */
+/** Some clients send a content type with every POST; without a body it is ignored. */
 async function ignoreTypeOfNothing({ headers }: FastifyRequest): Promise<void> {
   const { 'content-length': length = '0', 'transfer-encoding': encoding } = headers
   if (length === '0' && encoding === undefined) delete headers['content-type']
 }
 
-/** A POST that takes no body may have an empty object, and nothing that would be ignored. */
+/** A POST without a body schema accepts no body or an empty object; it never ignores content. */
 async function requireEmptyBody({ body }: FastifyRequest): Promise<void> {
   if (body === undefined) return
   if (typeof body === 'object' && body !== null && !Array.isArray(body) && Object.keys(body).length === 0)
@@ -159,7 +159,7 @@ function splitCommas(names: string[]) {
   }
 }
 
-/** The schema with every named one inside it (`$id`) registered once and referred to, as OpenAPI shows it. */
+/** Registers every named schema (`$id`) inside a schema once and replaces it by a reference, as OpenAPI does. */
 function shared(app: FastifyInstance, schema: TSchema): object {
   if (Array.isArray(schema)) return schema.map((item) => shared(app, item as TSchema))
   if (typeof schema !== 'object' || schema === null) return schema

@@ -3,7 +3,7 @@ import type { ProblemSlug } from '../contract/problems.ts'
 import type { Scope } from '../contract/scopes.ts'
 import type { Tag } from '../contract/tags.ts'
 
-/** Who asks: taken from the token, never from the request. */
+/** The authenticated client: taken from the token, never from the request. */
 export interface Caller {
   customerId: string
   clientId: string
@@ -12,7 +12,7 @@ export interface Caller {
 
 type Part<S> = S extends TSchema ? Static<S> : undefined
 
-/** What `run` is given of a request: its checked parts and who asks. */
+/** A request as `run` receives it: its validated parts and the caller. */
 export interface Request<P = unknown, Q = unknown, B = unknown> {
   params: Part<P>
   query: Part<Q>
@@ -20,24 +20,24 @@ export interface Request<P = unknown, Q = unknown, B = unknown> {
   customerId: string
   clientId: string
   scopes: readonly string[]
-  /** Throws the 401 problem once the caller is disabled. For what waits before it moves money. */
+  /** Throws the 401 problem once the caller is disabled. For operations that wait before they move money. */
   requireCaller: () => void
 }
 
-/** The parts of an example request. Ids are those of `EXAMPLE`, which the demo's own take the place of. */
+/** The parts of an example request. Its ids come from `EXAMPLE`; a sandbox replaces them by the demo's ids. */
 interface Example<P, Q, B> {
   params?: Part<P>
   query?: Partial<Part<Q>>
-  /** One or more bodies, by what they show. */
+  /** One or more bodies, each under its summary. */
   bodies?: Record<string, Part<B>>
 }
 
-/** What an operation is declared with. `C` is what its `run` can reach beside the request. */
+/** The declaration of an operation. `C` is the context that `run` gets in addition to the request. */
 export interface Definition<C, P, Q, B, R> {
   method: 'GET' | 'POST' | 'PUT' | 'DELETE'
   url: string
   scope: Scope
-  /** Another scope that is as good; `run` checks which of the two the record takes. */
+  /** Another sufficient scope; `run` checks which of the two the record requires. */
   alternativeScope?: Scope
   tag: Tag
   summary: string
@@ -45,19 +45,19 @@ export interface Definition<C, P, Q, B, R> {
   params?: P
   query?: Q
   body?: B
-  /** Requests that work as they are against the demo data, for the API reference. */
+  /** Example requests for the API reference, which work unchanged on the demo data. */
   example?: Example<P, Q, B>
   reply: R
-  /** Problems beyond those that every operation can answer. */
+  /** Problems in addition to those that every operation can answer. */
   problems?: readonly ProblemSlug[]
-  /** It takes money out of a profile: refused (503) while this process cannot tell which clients are disabled. */
+  /** The operation withdraws money: refused (503) while the list of disabled clients is too old. */
   takesMoney?: boolean
-  /** Where the operation exists only in sandbox mode. */
+  /** The operation exists only in sandbox mode. */
   sandboxOnly?: boolean
   run: (request: Request<P, Q, B> & C) => Promise<R extends TSchema ? Static<R> : never>
 }
 
-/** An operation as the app mounts it: data on the route, so that one test can walk them all. */
+/** An operation as the app mounts it. It is data, so that a test can iterate over all operations. */
 export type Operation = Omit<Definition<unknown, TObject, TObject, TObject, TSchema>, 'run' | 'example'> & {
   example?: { params?: object; query?: object; bodies?: Record<string, unknown> }
   run: (request: never) => Promise<unknown>

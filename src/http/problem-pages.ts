@@ -4,7 +4,7 @@ import { PROBLEMS, type ProblemKind, type ProblemSlug } from '../contract/proble
 
 const POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; frame-ancestors 'none'"
 
-/** GET /problems/<slug>: a page for each typed problem, which is what its `type` URI leads to. */
+/** GET /problems/<slug>: the page of a typed problem, at the address in its `type`. */
 export function problemPages(
   app: FastifyInstance,
   { baseUrl, docs }: { baseUrl: string; docs: boolean },
@@ -18,7 +18,7 @@ export function problemPages(
   }
 }
 
-/** Text of ours as HTML; what stands in backquotes is code. */
+/** Converts Bursar's own text to HTML; backquotes mark code. */
 const html = (text: string) =>
   text
     .replaceAll('&', '&amp;')

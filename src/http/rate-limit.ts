@@ -4,16 +4,16 @@ import type { Authenticate } from './authenticate.ts'
 import { problem } from '../contract/problems.ts'
 import type { Scope } from '../contract/scopes.ts'
 
-/** Most callers that are remembered. Of more, the one that came last the longest ago begins anew. */
+/** Maximum remembered callers. Beyond it, the least recently seen caller starts with a full bucket again. */
 const KEYS_MAX = 10_000
 
 interface Bucket {
   tokens: number
-  /** When there were so many, in milliseconds of the process. */
+  /** Time of that count, in milliseconds of the process. */
   at: number
 }
 
-/** Token buckets: `burst` at once, and then `perSecond`. */
+/** Token buckets: `burst` tokens at most, refilled by `perSecond`. */
 export class TokenBuckets {
   readonly #perSecond: number
   readonly #burst: number
@@ -24,13 +24,13 @@ export class TokenBuckets {
     this.#burst = burst
   }
 
-  /** Seconds until the next token; 0 when there is one. */
+  /** Seconds until a token is available; 0 if one is available now. */
   wait(key: string): number {
     const { tokens } = this.#filled(key)
     return tokens >= 1 ? 0 : (1 - tokens) / this.#perSecond
   }
 
-  /** Takes a token, if there is one. Gives what `wait` does. */
+  /** Takes a token if one is available. Returns the same seconds as `wait`. */
   take(key: string): number {
     const seconds = this.wait(key)
     if (seconds === 0) this.#filled(key).tokens -= 1
@@ -50,7 +50,7 @@ export class TokenBuckets {
   }
 }
 
-/** Asks for a token with a scope, and then for the client's rate. Without a limit, for the token alone. */
+/** Requires an access token with a scope, and then that the client is within its rate. A rate of 0 is no limit. */
 export function withRateLimit(
   requireScope: (scopes: readonly Scope[]) => Authenticate,
   { perSecond, burst }: { perSecond: number; burst: number },
@@ -60,7 +60,10 @@ export function withRateLimit(
   const requireRate = ({ caller: { customerId, clientId } }: FastifyRequest): undefined => {
     const seconds = buckets.take(`${customerId} ${clientId}`)
     if (seconds > 0)
-      throw problem.tooManyRequests(`this client may make ${perSecond} requests a second`, seconds)
+      throw problem.tooManyRequests(
+        `the rate limit of this client is ${perSecond} requests per second`,
+        seconds,
+      )
     return undefined
   }
   return (scopes) => {

@@ -15,19 +15,19 @@ import { problem, type Problem } from '../contract/problems.ts'
 declare module 'fastify' {
   interface FastifyContextConfig {
     /**
-     * Which requests of the route count as under way. `operation`: those that arrived in full, with a good token.
-     * `always answered`: none. The others need no access token, and count from their headers on: `token request`s among
-     * themselves, so that nobody keeps them out with pages that he does not read.
+     * How the route's requests count against the limits. `operation`: once received in full, with a valid token.
+     * `always answered`: never. All others need no access token and count from their headers on. A `token request` has
+     * a limit of its own, so that a client which does not read its pages cannot block token requests.
      */
     counts?: 'operation' | 'always answered' | 'token request'
   }
   interface FastifyRequest {
-    /** The record that a POST made, or found made already, for the request's line in the log. */
+    /** The record that a POST created or found, for the log line of the request. */
     recordId: string | undefined
   }
 }
 
-/** Is told of each request when it is over. `route` is the pattern, undefined for a path that is none of ours. */
+/** Called when a request ends. `route` is the pattern of the path; undefined for an unknown path. */
 export type RequestMeter = (
   method: string,
   route: string | undefined,
@@ -35,41 +35,41 @@ export type RequestMeter = (
   milliseconds: number,
 ) => void
 
-/** What a request ends with when its client has gone before the answer. */
+/** Logged status of a request whose client disconnected before the answer. */
 const CLIENT_CLOSED_REQUEST = 499
-/** A year: a browser that was here once does not ask over plain HTTP any more. */
+/** Strict-Transport-Security for one year: a browser then never uses plain HTTP. */
 const HSTS = 'max-age=31536000'
-/** The share of requests that need no access token (tokens, pages, keys), of all that may be under way. */
+/** Limit of requests without an access token (tokens, pages, keys), as a share of all concurrent requests. */
 const ANONYMOUS_SHARE = 0.1
 const ANONYMOUS_MAX = 500
-/** Of them, those of one address. A token takes some 3 ms. */
+/** Limit of such requests for one address. Issuing a token takes about 3 ms. */
 const ANONYMOUS_OF_ADDRESS_MAX = 100
-/** How long the body of one of them may take to arrive: a form of 200 bytes. */
+/** How long the body of such a request may take to arrive: a form of 200 bytes. */
 const ANONYMOUS_RECEIVE_MS_MAX = 5_000
-/** How long one of them may take in all, until its client has read the answer. */
+/** How long such a request may take in total, until its client has read the answer. */
 const ANONYMOUS_MS_MAX = 60_000
 
 export interface RequestsOptions {
-  /** Most operations that are under way at once; beyond it the answer is 503. */
+  /** Maximum concurrent operations; more are answered with 503. */
   max: number
-  /** Longest time that an operation may take; then the answer is 503. */
+  /** Time limit of an operation; then the answer is 503. */
   timeoutMs: number
   meter?: RequestMeter | undefined
-  /** Where each request is a line, if it is. */
+  /** Log for one line per request; undefined if requests are not logged. */
   log?: Logger | undefined
-  /** Where this service is reached, and whether a proxy says how it was reached. */
+  /** The public URL, and whether a trusted proxy reports the client's protocol. */
   secure?: { baseUrl: string; behindProxy: boolean }
-  /** Is told which connections are in use. */
+  /** Notified when a request begins and ends on a connection. */
   connections?: { began(socket: Socket): void; ended(socket: Socket): void } | undefined
 }
 
 interface Unanswered {
   reply: FastifyReply
-  /** Where it stands among the others. */
+  /** Its index in the array of unanswered requests. */
   place: number
 }
 
-/** The share of requests that need no access token: bounded in all, of one address, and in the time that they take. */
+/** Limits requests without an access token: in total, for each address, and in time. */
 class Share {
   readonly #max: number
   #underWay = 0
@@ -90,7 +90,7 @@ class Share {
     const tooSlow = setTimeout(() => {
       if (!request.raw.complete) endConnection(request.raw.socket, problem.requestTimeout())
     }, ANONYMOUS_RECEIVE_MS_MAX)
-    // Its client does not read the answer.
+    // A client that does not read its answer would keep the place.
     const unread = setTimeout(() => request.raw.socket.destroy(), ANONYMOUS_MS_MAX)
     reply.raw.once('close', () => {
       clearTimeout(tooSlow)
@@ -103,7 +103,7 @@ class Share {
   }
 }
 
-/** A record has an id of its own; a rule is a member of its answer. */
+/** Notes the id of the answered record. A rule is a member of its answer; other records are the answer itself. */
 const noteRecord: preSerializationHookHandler<unknown> = (request, reply, payload, done) => {
   if (reply.statusCode === 200) {
     const { id, rule } = payload as { id?: string; rule?: { id: string } }
@@ -112,22 +112,22 @@ const noteRecord: preSerializationHookHandler<unknown> = (request, reply, payloa
   done(null, payload)
 }
 
-const tooMany = () => problem.unavailable('too many requests are under way; nothing was done; try again')
+const tooMany = () => problem.unavailable('too many concurrent requests; nothing was changed; try again')
 
 const tooManyAnonymous = () =>
-  problem.unavailable('too many requests without an access token are under way; nothing was done; try again')
+  problem.unavailable('too many concurrent requests without an access token; nothing was changed; try again')
 
 const tooManyOfAddress = () =>
   problem.tooManyRequests(
-    `this address has ${ANONYMOUS_OF_ADDRESS_MAX} requests without an access token under way`,
+    `this address has ${ANONYMOUS_OF_ADDRESS_MAX} concurrent requests without an access token`,
     1,
   )
 
-/** The requests that this process has taken and not answered yet: bounded in number and time, and let end in order. */
+/** The unanswered requests of this process: limited in number and time, and drained at the stop. */
 export class Requests {
   readonly #options: RequestsOptions
-  // No Set: what it no longer uses when it grows anew keeps its members from the garbage collector, with all that hangs
-  // on them (measured: twice the time in it, 10 us a request).
+  // An array with swap-remove: a Set's discarded table keeps finished requests alive until it is collected (measured:
+  // GC time doubled, 10 us a request).
   #unanswered: Unanswered[] = []
   #running = 0
   readonly #pages: Share
@@ -140,28 +140,28 @@ export class Requests {
     this.#tokens = new Share(options.max)
   }
 
-  /** How many are not answered. */
+  /** Number of unanswered requests. */
   get underWay(): number {
     return this.#unanswered.length
   }
 
-  /** How many of them have been received in full: those are accepted. */
+  /** Number of accepted requests: unanswered and received in full. */
   get accepted(): number {
     return this.#unanswered.filter(({ reply }) => reply.request.raw.complete).length
   }
 
-  /** Whether this process is about to stop. */
+  /** Whether this process is stopping. */
   get draining(): boolean {
     return this.#draining
   }
 
-  /** From now on each answer ends its connection, so that no client sends another request on it. */
+  /** From now on each answer closes its connection, so that no client sends another request on it. */
   drain(): void {
     this.#draining = true
     for (const { reply } of this.#unanswered) if (!reply.sent) reply.header('connection', 'close')
   }
 
-  /** Watches over all requests of the app. Comes before its routes. */
+  /** Adds the hooks that count and limit the app's requests. Call it before routes are added. */
   watch(app: FastifyInstance): void {
     const { connections, secure } = this.#options
     const always = secure?.baseUrl.startsWith('https:') === true
@@ -173,14 +173,14 @@ export class Requests {
       connections?.began(request.raw.socket)
       reply.raw.once('close', () => this.#ended(request, unanswered))
       reply.header('x-request-id', request.id)
-      // Balances and names do not belong into a cache; what may be kept says so itself.
+      // Balances and names must not be cached. Answers that may be cached set their own header.
       reply.header('cache-control', 'no-store')
       reply.header('x-content-type-options', 'nosniff')
       reply.header('referrer-policy', 'no-referrer')
-      // RFC 6797, 7.2: not where the connection is not known to be secure.
+      // RFC 6797, 7.2: only on a connection that is known to be secure.
       if (always || (maybe && request.protocol === 'https')) reply.header('strict-transport-security', HSTS)
       if (this.#draining) reply.header('connection', 'close')
-      // Before a body is read: it is for nothing.
+      // Refuse an unknown path before its body is read.
       done(request.is404 ? noSuchPath(request) : undefined)
     })
     app.addHook('onRoute', (route: RouteOptions) => {
@@ -188,7 +188,7 @@ export class Requests {
       if (counts === 'operation' || counts === 'always answered') return
       const { admit } = counts === 'token request' ? this.#tokens : this.#pages
       const hooks = [route.onRequest ?? []].flat()
-      // The framework makes a HEAD route out of a GET route that has the hook already.
+      // Fastify derives a HEAD route from a GET route, which already has the hook.
       if (!hooks.includes(admit)) route.onRequest = [admit, ...hooks]
     })
   }
@@ -206,7 +206,7 @@ export class Requests {
     const status = reply.raw.writableEnded ? reply.statusCode : CLIENT_CLOSED_REQUEST
     const milliseconds = reply.elapsedTime
     meter?.(request.method, url, status, milliseconds)
-    // The line costs more than to ask for it.
+    // Building the line costs more than this check.
     if (log?.isLevelEnabled('info') !== true) return
     log.info(
       {
@@ -223,21 +223,21 @@ export class Requests {
   }
 
   /**
-   * Notes the record of an answer for the request's line: which client made a record is in no table. Undefined where requests
-   * are no lines. A callback, since a promise for each request would cost more than the line says.
+   * The hook that notes the answered record for the log line: no table says which client created a record. Undefined when
+   * requests are not logged. A callback hook, because a promise for each request costs too much.
    */
   get noteRecord(): preSerializationHookHandler<unknown> | undefined {
     return this.#options.log === undefined ? undefined : noteRecord
   }
 
-  /** Refuses an operation before its token and body are looked at, while there is no place for it. */
+  /** Refuses an operation before its token and body are read, while the limit is reached. */
   readonly refuseWhenFull: onRequestHookHandler = (_request, _reply, done) =>
     done(this.#running >= this.#options.max ? tooMany() : undefined)
 
   /**
-   * Does an operation's work, unless there is too much under way; or gives the refusal that comes when it takes too long:
-   * the work may go on, and nobody waits for it. Work goes on for a while when its client has gone, so it is the work that
-   * counts. A request whose body is on its way does not count: it could take all places and cost its client nothing.
+   * Runs an operation unless the limit is reached. Rejects with `late()` at the time limit; the work may continue unawaited.
+   * The limit counts running work, because work continues after its client disconnects. A request whose body is still
+   * arriving does not count: slow senders could otherwise take all places at no cost.
    */
   run<T>(work: () => Promise<T>, late: () => Problem): Promise<T> {
     if (this.#running >= this.#options.max) throw tooMany()

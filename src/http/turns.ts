@@ -1,7 +1,7 @@
 import type { FastifyReply } from 'fastify'
 import { problem } from '../contract/problems.ts'
 
-/** How many lists a client may have under way, from reading the records until it has read the answer: 1 MiB each. */
+/** Maximum concurrent lists of a client, counted until it has read the answer. Each may take 1 MiB. */
 const TURNS_MAX = 16
 
 interface Queue {
@@ -10,13 +10,13 @@ interface Queue {
 }
 
 /**
- * Turns of a client's lists. Those beyond `TURNS_MAX` wait, so that a burst is answered, and who does not read the
- * answers fills no memory. What waits is bounded as requests are (`Requests.run`).
+ * Limits the concurrent lists of each client. Lists beyond `TURNS_MAX` wait: a burst is still answered, and a client that
+ * does not read its answers cannot fill the memory. `Requests.run` limits the number of waiting lists.
  */
 export class Turns {
   readonly #queues = new Map<string, Queue>()
 
-  /** Waits for a turn, which ends with the answer. Throws when the client went first. */
+  /** Waits for a turn, which ends with the answer. Throws when the client disconnects first. */
   async take(client: string, reply: FastifyReply): Promise<void> {
     let queue = this.#queues.get(client)
     if (queue === undefined) this.#queues.set(client, (queue = { underWay: 0, waiting: [] }))
@@ -28,7 +28,7 @@ export class Turns {
     await new Promise<void>((resolve, reject) => {
       const gone = () => {
         queue.waiting.splice(queue.waiting.indexOf(begin), 1)
-        reject(problem.unavailable('the client went before its turn'))
+        reject(problem.unavailable('the client disconnected before its turn'))
       }
       const begin = () => {
         reply.raw.off('close', gone)
@@ -40,7 +40,7 @@ export class Turns {
     })
   }
 
-  /** Gives the turn to the next that waits. */
+  /** Passes the turn to the next waiting list. */
   #end(client: string, queue: Queue): void {
     const next = queue.waiting.shift()
     if (next !== undefined) return next()

@@ -310,19 +310,19 @@ describe('refused, and nothing of it is left:', () => {
     [
       'more decimals than the network has',
       400,
-      'amount has more than 6 decimals, which is all USDP has here',
+      'amount has more than 6 decimals, the maximum for USDP',
       () => ({ crypto_network: 'SOLANA', amount: '1.0000001' }),
     ],
     [
       'a network that does not carry the asset',
       400,
-      'crypto_network BITCOIN does not carry USDP',
+      'crypto_network BITCOIN does not support USDP',
       () => ({ crypto_network: 'BITCOIN' }),
     ],
     [
       'fiat over a network',
       400,
-      'crypto_network ETHEREUM does not carry USD',
+      'crypto_network ETHEREUM does not support USD',
       () => ({ asset: 'USD', crypto_network: 'ETHEREUM' }),
     ],
     [

@@ -1738,7 +1738,7 @@ describe('a quoted fee', () => {
         expect(status).toBe(400)
         expect(body.type).toMatch(/unsupported-address$/)
         expect(body.detail).toMatch(
-          /^destination_address is not paid to: a transfer to it takes more than 121000 gas, the most that is paid/,
+          /^destination_address cannot be paid: a transfer to it takes more than 121000 gas, the most that is paid/,
         )
       }
       const feeTo = async (destination_address: string) =>
@@ -1801,7 +1801,7 @@ test('what would be lost is refused: the hot wallet, the contract of a token, a 
       const { status, body } = await order(address.toLowerCase())
       expect({ status, detail: body.detail }).toEqual({
         status: 400,
-        detail: `destination_address is not paid to: ${why}`,
+        detail: `destination_address cannot be paid: ${why}`,
       })
       expect(body.type).toMatch(/unsupported-address$/)
     }
