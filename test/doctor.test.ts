@@ -207,7 +207,7 @@ test('keys of wallets in a process that clients reach, and the public one to put
   const inNetworks = async (environment: Record<string, string>) =>
     (await doctor({ ...live, ...environment })).found.filter((line) => line.includes('the private'))
   expect(await inNetworks({ HOST: '0.0.0.0' })).toEqual([`${has}, and serves requests at 0.0.0.0`])
-  expect(await inNetworks({ BURSAR_WORKER: 'false' })).toEqual([`${has}, and no worker`])
+  expect(await inNetworks({ BURSAR_WORKER: 'false' })).toEqual([`${has}, and runs no worker`])
   expect(await inNetworks({ HOST: '127.0.0.1' })).toEqual([])
 
   const { stdout } = await bursar(['networks', 'deposit-key', 'ETHEREUM', '--json'], live)
@@ -236,7 +236,8 @@ test('a password is shown to nobody', async () => {
 })
 
 test('the findings come first, the most severe on top, then the settings that are set', async () => {
-  const environment = { DATABASE_URL: database.url, BURSAR_MODE: 'live' }
+  const issuer = 'http://127.0.0.1:1'
+  const environment = { DATABASE_URL: database.url, BURSAR_MODE: 'live', BURSAR_OAUTH_ISSUER: issuer }
   const short = await bursar(['doctor'], environment)
   expect(short.code).toBe(1)
   const lines = short.stdout.trimEnd().split('\n')
@@ -434,7 +435,7 @@ test('in live mode, limits of a network that are set out of reach, and those tha
   }
   const about = async (limits: object) => {
     await writeFile(path, JSON.stringify({ ETHEREUM: { ...section, ...limits } }))
-    return (await doctor(environment)).found.filter((line) => line.includes('stop nothing'))
+    return (await doctor(environment)).found.filter((line) => line.includes('have no effect'))
   }
   const high = {
     ...{ fees_loss_factor: '20.1', fees_loss_minimum: '10.01', sweep_cost_max: '100' },
