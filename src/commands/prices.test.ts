@@ -118,7 +118,7 @@ test('import says what it did, to people and to programs, without a bar where th
   const again = await bursar('import', FIXTURE, '--market', 'BTCUSD')
   expect(again).toEqual({
     code: 0,
-    stdout: 'XBTUSD_60.csv.gz was imported to BTCUSD before: 744 records.\n',
+    stdout: 'XBTUSD_60.csv.gz was already imported to BTCUSD: 744 records.\n',
     stderr: '',
   })
   const forced = await bursar('import', FIXTURE, '--market', 'BTCUSD', '--again', '--interval', '1h')
