@@ -26,8 +26,8 @@ import { FEE_MARGIN_DECIMALS, FEES_FACTOR_DECIMALS, type NetworkAdapter } from '
 import type { TokenAddresses } from './signed-payments.ts'
 
 /**
- * The real networks, from a JSON file with a section for each. A secret is named by where it is, in the environment
- * or in a file of its own; it is never in the section, in the database or in a log.
+ * The real networks, from a JSON file with a section for each. A section names where a secret is, in the environment or in a
+ * file of its own. A secret is never in a section, in the database or in a log.
  */
 
 const Secret = Type.Union([
@@ -40,24 +40,24 @@ const Decimal = Type.String({ pattern: '^[0-9]+(\\.[0-9]+)?$', maxLength: 40 })
 const CONFIRMATIONS_MAX = 10_000
 const Confirmations = Type.Integer({ minimum: 1, maximum: CONFIRMATIONS_MAX })
 const shared = {
-  /** An address may hold a key: then it is a secret. */
+  /** A URL may hold a key: then it is a secret. */
   rpc_url: Type.Union([Type.String({ minLength: 1 }), Secret]),
-  /** How deep a transaction must be to count: a withdrawal's as a deposit's. */
+  /** Confirmations that a transaction needs, of a withdrawal and of a deposit. */
   confirmations: Confirmations,
-  /** What the hot wallet should hold of the network's own asset at least; `bursar networks status` warns below it. */
+  /** The least that the hot wallet should hold of the network's own asset; `bursar networks status` warns below it. */
   low_mark: Type.Optional(Decimal),
-  /** How much a quoted fee is above what the node estimates, in percent. */
+  /** What a quoted fee adds to the node's estimate, in percent. */
   fee_margin: Type.Optional(Decimal),
-  /** Payouts stop when a day's transactions cost more than so many times the fees that withdrawals paid. */
+  /** Payouts stop when a day's transactions cost more than this many times the fees that withdrawals paid. */
   fees_loss_factor: Type.Optional(Decimal),
-  /** And at least so much more, in the network's own asset. */
+  /** And exceed those fees by at least this amount of the network's own asset. */
   fees_loss_minimum: Type.Optional(Decimal),
-  /** By asset: smaller deposits wait until those at their address come to it together. Else the catalogue's. */
+  /** By asset: smaller deposits wait until those at their address reach it together. By default the catalogue's. */
   minimum_deposit: Type.Optional(Type.Record(Type.String(), Decimal)),
 }
 const FEE_MARGIN = '20'
 const FEES_LOSS_FACTOR = '3'
-/** The least loss that stops payouts, in withdrawal fees of the schedule in the network's own asset. */
+/** The least loss that stops payouts by default: this many withdrawal fees of the network's own asset, by the schedule. */
 const FEES_LOSS_MINIMUM_FEES = 1_000n
 
 const BitcoinSection = Type.Object(
@@ -70,7 +70,7 @@ const BitcoinSection = Type.Object(
     wallet: Type.Optional(Type.String({ minLength: 1 })),
     /** In coins per 1,000 virtual bytes. */
     fee_ceiling: Decimal,
-    /** What the wallet sent in blocks below this one was looked at. */
+    /** An operator has reviewed what the wallet sent in blocks below this height. */
     first_height: Type.Optional(Type.Integer({ minimum: 0 })),
   },
   { additionalProperties: false },
@@ -79,36 +79,36 @@ const EvmSection = Type.Object(
   {
     adapter: Type.Literal('evm'),
     ...shared,
-    /** Or the tag of the network's own finality, where its node has it. */
+    /** A number, or a tag of the network's own finality, where its node has it. */
     confirmations: Type.Union([Confirmations, Type.Literal('safe'), Type.Literal('finalized')]),
-    /** A sandbox's test network; else the catalogue's. */
+    /** Of a sandbox's test network; by default the catalogue's. */
     chain_id: Type.Optional(Type.Integer({ minimum: 1 })),
     /** The hot wallet's private key, in hex. */
     hot_wallet_key: Type.Optional(Secret),
-    /** The hot wallet's address: what a process without the worker needs, which then does not read the key. */
+    /** The hot wallet's address. With it, a process without the worker does not read the key. */
     hot_wallet_address: Type.Optional(Type.String({ pattern: '^0x[0-9a-fA-F]{40}$' })),
     /**
-     * The mnemonic or extended key that deposit addresses are derived from; without it there are none. A public extended
-     * key is enough for a process without the worker.
+     * The mnemonic or extended key that deposit addresses are derived from; without it the network has none. A public
+     * extended key suffices for a process without the worker.
      */
     deposit_key: Type.Optional(Secret),
     /** In gwei. */
     fee_ceiling: Decimal,
-    /** Most of the hot wallet's transactions that are signed and not mined at a time. */
+    /** Most transactions of the hot wallet that are signed and not mined at a time. */
     max_in_flight: Type.Optional(Type.Integer({ minimum: 1, maximum: 10_000 })),
-    /** Contract addresses by asset, for test networks; else the catalogue's. */
+    /** Contract addresses by asset, for test networks; by default the catalogue's. */
     tokens: Type.Optional(Type.Record(Type.String(), Type.String({ pattern: '^0x[0-9a-fA-F]{40}$' }))),
-    /** Somebody has seen to it that the hot wallet's transactions before this nonce paid nothing that is still owed. */
+    /** An operator has reviewed the hot wallet's transactions before this nonce: none paid an open withdrawal. */
     first_nonce: Type.Optional(Type.Integer({ minimum: 0 })),
     /** The most that sweeping a deposit address may cost, in percent of what it moves. */
     sweep_cost_max: Type.Optional(Decimal),
-    /** In gwei; the fee_ceiling unless given. */
+    /** In gwei; by default the fee_ceiling. */
     sweep_fee_ceiling: Type.Optional(Decimal),
-    /** Amounts by asset, from which on it is swept whatever part of them the sweep costs. */
+    /** Amounts by asset: from this amount on, a sweep may cost any part of it. */
     sweep_minimum: Type.Optional(Type.Record(Type.String(), Decimal)),
     /** A second, independent node, which must agree before a deposit is credited. */
     verify_rpc_url: Type.Optional(Type.Union([Type.String({ minLength: 1 }), Secret])),
-    /** By asset, from which amount on; from the first unit on, where an asset is not named. */
+    /** The amount of an asset from which the second node is asked; every amount, where an asset is not named. */
     verify_above: Type.Optional(Type.Record(Type.String(), Decimal)),
   },
   { additionalProperties: false },
@@ -118,16 +118,16 @@ type Family = keyof typeof SECTIONS
 
 const ajv = new Ajv({ allErrors: false, strict: true, strictTypes: false })
 
-/** How deep a transaction must be: a number of blocks, or the tag of the network's own finality (EVM). */
+/** When a transaction is confirmed: after a number of blocks, or by a tag of the network's own finality (EVM). */
 export type Depth = number | 'safe' | 'finalized'
 
-/** What a process does with the networks. */
+/** How a process uses the networks. */
 export interface Use {
-  /** It runs the worker: it signs for the hot wallet, and for deposit addresses. */
+  /** The process runs the worker: it signs for the hot wallet, and for deposit addresses. */
   signs: boolean
 }
 
-/** What was read of a section, beside its adapter. */
+/** A section that was read, with its adapter. */
 export interface ConfiguredNetwork {
   adapter: NetworkAdapter
   confirmations: Depth
@@ -138,15 +138,15 @@ export interface ConfiguredNetwork {
   privateKeys: string[]
   /** The public extended key that deposit addresses are derived from, where there is one. */
   depositPublicKey: string | undefined
-  /** Whether a second node verifies deposits; undefined where the family has no such thing. */
+  /** Whether a second node verifies deposits; undefined for a family without this setting. */
   hasSecondNode?: boolean | undefined
-  /** Where the nodes are, by the field that names them; without what may be secret in an address. */
+  /** The nodes by the field that names them, without the parts of a URL that may be secret. */
   nodes: { field: string; protocol: string; host: string; hostname: string }[]
   /** The files that secrets were read from, by their fields. */
   secretFiles: { field: string; path: string }[]
   /** Assets of which every deposit is credited, however small: `minimum_deposit` is 0. */
   withoutMinimum: string[]
-  /** Limits that are set so far out that they stop nothing: each setting with its value, and the rule. */
+  /** Limits that are too high to stop anything: each setting with its value, and the rule. */
   outOfReach: string[]
 }
 
@@ -208,7 +208,7 @@ export async function configuredNetworks(
   return networks
 }
 
-/** The contracts of tokens that the file names, by network: for looking at what was signed, without any secret. */
+/** The token contracts in the file, by network, to check signed payments. Reads no secret. */
 export async function configuredTokens(path: string): Promise<TokenAddresses> {
   const sections = readSections(await readFile(path, 'utf8')) as Record<
     string,
@@ -222,8 +222,8 @@ export async function configuredTokens(path: string): Promise<TokenAddresses> {
 }
 
 /**
- * Live mode takes no fewer confirmations than the catalogue says: a reorganisation deeper than them costs what was
- * credited. A safe or finalized block is deep enough. Throws with the field.
+ * Live mode needs at least the catalogue's confirmations: a deeper reorganisation costs the deposits that were credited. A
+ * safe or finalized block always suffices. Throws with the field.
  */
 function requireLiveConfirmations(network: CryptoNetwork, confirmations: Depth): void {
   const { liveConfirmations = 1 } = NETWORKS[network]
@@ -231,7 +231,7 @@ function requireLiveConfirmations(network: CryptoNetwork, confirmations: Depth):
     throw new Error(`${network}.confirmations must be at least ${liveConfirmations} in live mode`)
 }
 
-/** Amounts by asset, of assets that the network carries. */
+/** Throws with the field unless these are amounts of assets of the network. */
 function requireAmounts(field: string, network: CryptoNetwork, amounts: Record<string, string>): void {
   for (const [asset, amount] of Object.entries(amounts)) {
     if (findAsset(asset)?.networks[network] === undefined)
@@ -261,16 +261,16 @@ function feesLossMinimumOf(network: CryptoNetwork): bigint {
   return parseAmount(fee, decimalsOf(gasAsset))! * FEES_LOSS_MINIMUM_FEES
 }
 
-/** A factor above this is no limit: withdrawals that cost 20 times their fees are a loss that a person should look at. */
+/** A higher factor is no limit: when withdrawals cost 20 times their fees, a person should look at the loss. */
 const FEES_LOSS_FACTOR_HIGH = 20n
-/** How many times the minimum that holds unless one is given. */
+/** A minimum loss above this many times the default is no limit. */
 const FEES_LOSS_MINIMUM_HIGH = 10n
 /** Percent: such a sweep costs as much as it moves. */
 const SWEEP_COST_HIGH = 100n
 
 /**
- * The limits of a section that is read already, which stop nothing at their values. `verify_above` is too high above the
- * largest withdrawal of the asset: a forged deposit of that much can leave at once.
+ * The limits of a section that are too high to stop anything. `verify_above` is too high above the largest withdrawal of the
+ * asset: a forged deposit of that amount can leave at once.
  */
 function limitsOutOfReach(
   network: CryptoNetwork,
@@ -305,7 +305,7 @@ function readSections(content: string): Record<string, unknown> {
   try {
     sections = JSON.parse(content)
   } catch (error) {
-    // Without the text itself, which may be a secret that somebody wrote where its name should be.
+    // The text itself is left out: it may be a secret that somebody wrote in place of its name.
     const { message } = error as Error
     throw new Error(`is not JSON: ${message.replace(/, .* is not valid JSON$/s, '')}`)
   }
@@ -418,7 +418,7 @@ function sweepConfigOf(
   return config
 }
 
-/** The hot wallet; where this process does not sign and is told the address, without its key, which is not even read. */
+/** The hot wallet. A process that does not sign and has the address does not read the key. */
 async function hotWalletOf(
   network: CryptoNetwork,
   { hot_wallet_key, hot_wallet_address }: Static<typeof EvmSection>,
@@ -438,7 +438,7 @@ async function hotWalletOf(
   return { signer: account, isPrivate: true }
 }
 
-/** A wallet that can be watched and quoted for. What is to be signed waits. */
+/** A wallet that can be watched and quoted for, and not signed for: withdrawals wait. */
 const withoutKey = (address: Hex): EvmSigner => ({
   address,
   signTransaction: () =>
@@ -459,7 +459,7 @@ function requireCeiling(network: CryptoNetwork, text: string, decimals: number):
     throw new Error(`${network}.fee_ceiling must be above 0: nothing could be paid`)
 }
 
-/** It may hold a key or a password, and is not shown. */
+/** The URL of a node. It may hold a key or a password, so that errors do not show it. */
 async function urlOf(
   network: CryptoNetwork,
   where: string | Secret,
@@ -488,7 +488,7 @@ async function nodesOf(
   return nodes
 }
 
-/** What is wrong with a key is said without it. */
+/** The error about a wrong key does not show the key. */
 function accountOf(field: string, key: string) {
   try {
     return privateKeyToAccount(`0x${key.replace(/^0x/, '')}`)
@@ -508,7 +508,7 @@ function depositKeyOf(field: string, text: string, signs: boolean): DepositKey {
   return key
 }
 
-/** Says of what fails which field it is about. */
+/** Puts the field's name before the message of an error. */
 function at(field: string, work: () => unknown): void {
   try {
     work()
@@ -517,7 +517,7 @@ function at(field: string, work: () => unknown): void {
   }
 }
 
-/** What is wrong with which field, by its path from the network's name. */
+/** The first error of validation: the field, by its path from the network's name, and the rule. */
 function complaint(network: CryptoNetwork): string {
   const { instancePath, keyword, params, message } = ajv.errors![0]!
   const path = [network, ...instancePath.split('/').slice(1)].join('.')
