@@ -6,15 +6,15 @@ import { blame, type Settings } from './settings.ts'
 
 export interface Connected {
   db: Database
-  /** The address of the same database for the role that owns the schema, where one is known. For migrating only. */
+  /** URL of the same database for the role that owns the schema, if known. For migrations only. */
   ownerUrl: () => Promise<string | undefined>
   /** Another pool on the same database. */
   open: (max: number, limits: Limits) => Database
-  /** Ends all pools, and stops what was started. */
+  /** Ends all pools, and stops the embedded server if this process started it. */
   close: () => Promise<void>
 }
 
-/** The database that the settings name, or the embedded one, started. `db` has as many connections as `max` says. */
+/** Connects to DATABASE_URL, or starts the embedded server. `db` has at most `max` connections. */
 export async function connect(
   settings: Settings,
   log: Logger,
@@ -22,13 +22,13 @@ export async function connect(
 ): Promise<Connected> {
   let embedded: EmbeddedPostgres | undefined
   if (settings.databaseUrl === undefined) {
-    // As root, the server's own user has to pass through it.
+    // Under root, the embedded server runs as another user, which must be able to enter the folder.
     const mode = process.getuid?.() === 0 ? 0o711 : 0o700
     await mkdir(settings.dataDir, { recursive: true, mode }).catch(blame('BURSAR_DATA_DIR'))
     embedded = await EmbeddedPostgres.start({
       dataDir: settings.dataDir,
       log: (message) => log.info(message),
-      // Nothing here can be done without it, and whoever runs this process should know.
+      // The service cannot work without its database, so it exits and its supervisor notices.
       onLost: (error) => {
         log.fatal({ err: error }, 'the embedded PostgreSQL is gone')
         process.exit(1)

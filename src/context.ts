@@ -3,12 +3,12 @@ import type { Ledger } from './movements/queue.ts'
 import type { Networks } from './networks/network.ts'
 import type { Settings } from './settings.ts'
 
-/** What every operation, and the worker, can reach. */
+/** The context of every operation and of the worker. */
 export interface Context {
   db: Database
   ledger: Ledger
   networks: Networks
   settings: Settings
-  /** Where clients reach this service; also the token issuer. No slash at the end. */
+  /** The public URL of this service, and its token issuer. No slash at the end. */
   baseUrl: string
 }

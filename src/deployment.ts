@@ -17,8 +17,8 @@ type Asked = Pick<Settings, 'mode' | 'baseUrl' | 'oauthIssuer'>
 const ADVISORY_LOCK = 7_311_015
 
 /**
- * What the database says that it belongs to; undefined while it says nothing, or has no schema that could, or none that
- * the service's role may read: then there is something to migrate first.
+ * Reads the stamp of the database. Undefined if it has none, if the schema is too old for one, or if the service's role
+ * may not read it yet; the last two mean that migrations are pending.
  */
 export async function readStamp(db: Queryable): Promise<Stamp | undefined> {
   const found = await db.query<{ readable: boolean | null }>(
@@ -29,7 +29,7 @@ export async function readStamp(db: Queryable): Promise<Stamp | undefined> {
   return rows[0]
 }
 
-/** Throws `SettingsError` when the database belongs to the other mode. One that nobody has used may still change. */
+/** Throws `SettingsError` when the database belongs to the other mode. An unused database may still change its mode. */
 export async function requireMode(db: Queryable, mode: Settings['mode']): Promise<void> {
   const stamp = await readStamp(db)
   if (stamp === undefined || stamp.mode === mode || (await isUnused(db))) return
@@ -43,9 +43,9 @@ export const otherMode = ({ mode, stamped_at }: Stamp): string =>
     : `this database is live since ${stamped_at}: set BURSAR_MODE=live, or give the sandbox a database of its own (DATABASE_URL, or BURSAR_DATA_DIR)`
 
 /**
- * Brings the schema up to date, and stamps a database that no customer is in yet. For commands: what an older version
- * has left unstamped is stamped by `serve` alone, because a command is easily run without the service's settings.
- * Gives the names of the migrations that ran. Throws `SettingsError` when the database belongs to the other mode.
+ * Brings the schema up to date, and stamps an unused database. For commands: only `serve` stamps a used database of an
+ * older version, because a command is easily run without the service's settings. Returns the names of the migrations
+ * that ran. Throws `SettingsError` when the database belongs to the other mode.
  */
 export async function prepareDatabase(db: Database, asked: Settings, ownerUrl?: string): Promise<string[]> {
   const applied = await upgrade(db, asked, ownerUrl)
@@ -81,7 +81,7 @@ export async function stampDatabase(db: Database, asked: Asked): Promise<void> {
 export const wasSandbox = (trace: string): string =>
   `this database was a sandbox's: it has ${trace}; begin live mode on an empty database of its own (DATABASE_URL, or BURSAR_DATA_DIR)`
 
-/** The issuer of the tokens that are trusted; undefined where it follows from HOST and PORT. */
+/** The trusted token issuer; undefined if it follows from HOST and PORT. */
 export const issuerOf = ({ oauthIssuer, baseUrl }: Asked): string | undefined =>
   withoutSlash(oauthIssuer ?? baseUrl)
 
@@ -91,7 +91,7 @@ const otherIssuer = ({ oauthIssuer }: Asked, known: string, issuer: string | und
   `${oauthIssuer === undefined ? 'BURSAR_BASE_URL' : 'BURSAR_OAUTH_ISSUER'}: this live database belongs to the token issuer ${known}, ` +
   `and the settings name ${issuer ?? 'none'}; set it, or, where the service is to move, run: bursar deployment change-issuer <url>`
 
-/** Moves a live database to another token issuer. Gives the stamp as it is then. Throws when the database is not live. */
+/** Changes the token issuer of a live database. Returns the new stamp. Throws when the database is not live. */
 export async function changeIssuer(db: Database, issuer: string): Promise<Stamp> {
   const { rows } = await db.query<Stamp>(
     `update deployment set issuer = $1 where mode = 'live' returning mode, issuer, stamped_at`,
@@ -113,15 +113,15 @@ const writeStamp = (tx: Queryable, mode: Settings['mode'], issuer: string | null
     [mode, issuer],
   )
 
-/** Whether nobody has used the database: what there is not can be of no mode. */
+/** Whether the database has no customers and no traces of a sandbox, so that it belongs to no mode yet. */
 async function isUnused(db: Queryable): Promise<boolean> {
   const { rows } = await db.query('select from customers limit 1')
   return rows.length === 0 && (await sandboxTraces(db)).length === 0
 }
 
 /**
- * What only a sandbox leaves in a database, in words. Older versions credited wires and gave out deposit instructions in
- * a sandbox alone, and so does a live service without a stamp: it has none of these. A deposit over a real chain names its address.
+ * Describes the records that only a sandbox creates. Without a stamp, wire deposits and deposit instructions also prove a
+ * sandbox: older versions created them there only. A deposit over a real chain has an address, a simulated one has none.
  */
 export async function sandboxTraces(db: Queryable): Promise<string[]> {
   const { rows } = await db.query<{ trace: string }>(`

@@ -1,14 +1,14 @@
 import { pino, type Logger } from 'pino'
 import type { LogFormat } from './settings.ts'
 
-/** Lines are written together once there are so many characters of them, and otherwise after this time. */
+/** Buffered lines are written when they reach this many characters, or after this time. */
 const CHUNK = 16_000
 const FLUSH_MS = 100
-/** What may wait for a reader of standard error who does not read: more is dropped, or memory would grow. */
+/** Maximum unwritten bytes while the reader of standard error does not read. More lines are dropped, to bound memory. */
 const UNWRITTEN_BYTES_MAX = 8 * 1024 * 1024
 export const STANDARD_ERROR = 2
 
-/** What a line looks like: of an error it has what `describeError` gives, and no more. */
+/** Options of the log. Errors are written as `describeError` returns them. */
 export const logOptions = (level: string): pino.LoggerOptions => ({
   level,
   serializers: { err: (error: unknown) => describeError(error) },
@@ -16,13 +16,13 @@ export const logOptions = (level: string): pino.LoggerOptions => ({
 
 export interface Log {
   log: Logger
-  /** Lines that were dropped, because whoever reads them did not. */
+  /** Number of lines dropped because the reader did not keep up. */
   dropped: () => number
 }
 
 /**
- * Lines on standard error: standard output is for people and for `--json`. They are written behind the back of
- * what logs them, at the latest when the process exits; only SIGKILL loses the last tenth of a second.
+ * Opens the log on standard error; standard output is for people and for `--json`. Lines are written asynchronously, and
+ * at the latest when the process exits. Only SIGKILL loses the last 100 ms.
  */
 export async function openLog({
   logLevel,
@@ -36,11 +36,11 @@ export async function openLog({
   let dropped = 0
   const file = pino.destination({ dest: STANDARD_ERROR, sync: false, maxLength: UNWRITTEN_BYTES_MAX })
   file.on('drop', (lines: string) => (dropped += lines.split('\n').length - 1))
-  // Whoever read standard error is gone: the service goes on, as it would without a reader.
+  // The reader of standard error closed it: the service continues without a log.
   file.on('error', () => undefined)
 
-  // The destination itself takes 3 us for a line, because it measures what it holds anew for each (measured: 5 us a
-  // line with its serialisation; this: 2).
+  // The destination takes 3 us for each line, because it measures its whole buffer every time (measured: 5 us a line with
+  // serialisation; with this buffer: 2 us).
   let chunk = ''
   const flush = () => {
     if (chunk !== '') file.write(chunk)
@@ -57,13 +57,13 @@ export async function openLog({
       chunk += written(line)
       if (chunk.length >= CHUNK) flush()
     },
-    // A fatal line is followed by the end of the process.
+    // The process exits after a fatal line.
     flushSync,
   } as pino.DestinationStream)
   return { log, dropped: () => dropped }
 }
 
-/** What makes a line of JSON one for people: the time of day, the level, the message, and the rest behind it. */
+/** Makes the function that formats a line of JSON for people: time of day, level, message, other members. */
 async function readable(): Promise<(line: string) => string> {
   const { prettyFactory } = await import('pino-pretty')
   return prettyFactory({
@@ -80,8 +80,8 @@ const ERRORS_MAX = 10
 const ABOUT_A_VALUE = /^22/
 
 /**
- * What the log says of an error: where it comes from and which it is. Only what is named here, since errors carry
- * along what they are about: PostgreSQL's a row's values, a refusal the record that is there already.
+ * The loggable members of an error. Only the members named here: errors of PostgreSQL also carry a row's values, and a
+ * refusal carries the existing record.
  */
 export function describeError(error: unknown, depth = 0): unknown {
   if (!(error instanceof Error)) return { type: typeof error }

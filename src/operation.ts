@@ -3,8 +3,8 @@ import type { Context } from './context.ts'
 import type { Definition, Operation } from './http/operation.ts'
 
 /**
- * Declares one operation: its route, scope, schemas and what it does. The schemas validate, serialise and
- * document; there is no second description of it anywhere.
+ * Declares one operation: its route, scope, schemas and handler. The schemas validate requests, serialise replies and
+ * make the API document.
  */
 export function operation<
   P extends TObject | undefined = undefined,

@@ -39,18 +39,18 @@ import { startWorker } from './worker.ts'
 export interface Service {
   /** The address that the API listens on. */
   address: string
-  /** What was made for the demo, when this was its first start. */
+  /** Credentials of the demo customer, if this start created it. */
   demo: SandboxCredentials | undefined
   /**
-   * Finishes what was accepted and stops, in order: API, worker, ledger, database. Throws when that takes longer than
-   * the settings say.
+   * Finishes accepted work and stops, in order: API, worker, ledger, database. Throws when that exceeds
+   * BURSAR_SHUTDOWN_TIMEOUT_MS.
    */
   close(): Promise<void>
 }
 
-/** Of the connections, those of the worker and what else is not a request: neither keeps the other waiting for one. */
+/** Connections for the worker and other background work, so that requests and background work do not block each other. */
 const backgroundShare = (connections: number) => Math.max(2, Math.min(6, Math.floor(connections / 3)))
-/** A transaction of a request never waits for anything but the database, one of the worker for nodes too. */
+/** A request's transaction waits only for the database; a worker's transaction may also wait for nodes. */
 const REQUEST_IDLE_MS_MAX = 30_000
 const BACKGROUND_IDLE_MS_MAX = 15 * 60_000
 
@@ -87,7 +87,7 @@ export async function serve(settings: Settings, { log, dropped }: Log): Promise<
     metricsServer = await openMetrics(metrics, settings, log)
     const macs = new WithdrawalMacs(masterKeys)
     const ledger = new Ledger(db, { meter: metrics.ledger, macs, waitMsMax: settings.requestTimeoutMs })
-    // Settings that are refused leave no stamp.
+    // Check the settings before stamping the database: refused settings must leave no stamp.
     const networks = signingOnlyAccepted(await networksOf(settings, db, log), macs, log)
     await stampDatabase(background, settings)
     const port = settings.port === 0 ? await freePort(settings.host).catch(blame('HOST')) : settings.port
@@ -146,7 +146,7 @@ export async function serve(settings: Settings, { log, dropped }: Log): Promise<
   }
 }
 
-/** Throws when the work has not come to its end in this time. */
+/** Throws when the work has not ended within this time. */
 async function within(ms: number, work: () => Promise<void>): Promise<void> {
   const tooLong = new AbortController()
   const limit = pause(ms, undefined, { signal: tooLong.signal }).then(() => {
@@ -159,20 +159,20 @@ function ignoreAbort(error: Error): void {
   if (error.name !== 'AbortError') throw error
 }
 
-/** How long a connection is kept open on which a request may be on its way, once nobody new can connect. */
+/** How long an idle connection stays open after the listener closed, because a request may be on its way. */
 const LINGER_MS = 500
-/** How long a request that has not arrived in full is waited for. */
+/** How long to wait for a request that has not arrived in full. */
 const ARRIVAL_MS_MAX = 3_000
 const LOOK_AGAIN_MS = 20
 
 /**
- * Lets the API come to its end. First it is told of at /health/ready, for as long as load balancers need to see it; then
- * nobody new can connect, and whoever is connected gets an answer for what was sent, with which the connection ends.
+ * Drains the API: readiness fails for `drainMs`, the listener closes, and requests under way are answered with
+ * `Connection: close`.
  */
 async function stopListening(server: HttpServer, requests: Requests, drainMs: number): Promise<void> {
   requests.drain()
   await pause(drainMs)
-  // Not the HTTP server's own close(), which ends idle connections at once: a request may be on its way on one.
+  // Not the HTTP server's own close(): it closes idle connections at once, although a request may be on its way.
   const closed = new Promise((resolve) => Server.prototype.close.call(server, resolve))
   const isClosed = closed.then(() => true)
   const start = performance.now()
@@ -185,7 +185,7 @@ async function stopListening(server: HttpServer, requests: Requests, drainMs: nu
 
 const METRICS_PORT = 9464
 
-/** Serves the metrics. On a port that nobody asked for, they are not worth a start that fails. */
+/** Serves the metrics. If the default port is in use, the service starts without metrics and logs a warning. */
 async function openMetrics(
   { registry }: Metrics,
   { metricsHost: host, metricsPort }: Settings,
@@ -204,7 +204,7 @@ async function openMetrics(
   }
 }
 
-/** The real networks and the bank that are configured; in the sandbox all others, and the bank, are simulated. */
+/** The configured real networks and bank. A sandbox simulates all other networks and the bank. */
 async function networksOf(settings: Settings, db: Database, log: Logger): Promise<Networks> {
   const real = await openNetworks(settings, db)
   await requireChains(real, log)
@@ -223,8 +223,8 @@ async function networksOf(settings: Settings, db: Database, log: Logger): Promis
 }
 
 /**
- * The bank of live mode, whose wires a person sends; undefined where the settings name no account. Throws `SettingsError`
- * for what is wrong in the file.
+ * The bank of live mode, whose wires an operator sends by hand; undefined without BURSAR_BANK_FILE. Throws `SettingsError`
+ * for an invalid file.
  */
 export async function openBank({ mode, bankFile }: Settings): Promise<NetworkAdapter | undefined> {
   if (bankFile === undefined) return undefined
@@ -233,10 +233,10 @@ export async function openBank({ mode, bankFile }: Settings): Promise<NetworkAda
   return manualWires(await readBankAccount(bankFile).catch(refuse))
 }
 
-/** Withdrawals of each already told of are told of no more. */
+/** Maximum withdrawals that the log names as not accepted, each once. */
 const OBJECTIONS_TOLD_MAX = 10_000
 
-/** The networks, which sign no withdrawal that is not what was accepted: each such one is an error of the log, once. */
+/** Wraps the networks so that they sign only accepted withdrawals. Each refused withdrawal is logged once, as an error. */
 function signingOnlyAccepted(networks: Networks, macs: WithdrawalMacs, log: Logger): Networks {
   const told = new Set<string>()
   const tell: OnObjection = ({ customer_id, transfer_id, network }, objection) => {
@@ -249,7 +249,7 @@ function signingOnlyAccepted(networks: Networks, macs: WithdrawalMacs, log: Logg
   )
 }
 
-/** The networks of the file that the settings name. Throws `SettingsError` for what is wrong in it. */
+/** Opens the networks of BURSAR_NETWORKS_FILE. Throws `SettingsError` for an invalid file. */
 export const openNetworks = async (
   settings: Settings,
   db: Database,
@@ -260,7 +260,7 @@ export const openNetworks = async (
         signs: settings.worker,
       }).catch(blame('BURSAR_NETWORKS_FILE'))
 
-/** Throws `SettingsError` where a node is on a chain of the other mode. One that does not answer is asked again before it is used. */
+/** Throws `SettingsError` for a node on a chain of the other mode. An unreachable node is checked again before its first use. */
 async function requireChains(
   networks: ReadonlyMap<CryptoNetwork, ConfiguredNetwork>,
   log: Logger,
@@ -270,12 +270,12 @@ async function requireChains(
       await requireChain?.()
     } catch (error) {
       if (error instanceof WrongChain) blame('BURSAR_NETWORKS_FILE')(error)
-      log.warn({ err: error }, `the node of ${network} has not said which chain it is on`)
+      log.warn({ err: error }, `cannot check which chain the node of ${network} is on: it did not answer`)
     }
   }
 }
 
-/** The base URL, which is the token issuer, must be known before the API listens. */
+/** Finds a free port. The base URL is the token issuer, so the port must be known before the API listens. */
 async function freePort(host: string): Promise<number> {
   const { createServer } = await import('node:net')
   const server = createServer()

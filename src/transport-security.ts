@@ -1,6 +1,6 @@
 import type { Settings } from './settings.ts'
 
-/** sslmode values of a database address with which nobody in between can read or pretend (docs/guides/operating.md). */
+/** sslmode values with which a connection to the database is always encrypted (docs/guides/operating.md). */
 const VERIFIED = new Set(['require', 'verify-ca', 'verify-full'])
 
 /** Whether a host is this machine. */
@@ -11,7 +11,7 @@ export const isHere = (host: string): boolean =>
   host.startsWith('/') ||
   /^\[?(?:::1|(?:::ffff:)?127\.[\d.]+)\]?$/.test(host)
 
-/** An unencrypted connection in live mode: what is wrong, and what to do. */
+/** An unencrypted connection in live mode, and how to fix it. */
 export interface PlainTransport {
   setting: 'DATABASE_URL' | 'BURSAR_BASE_URL' | 'BURSAR_OAUTH_ISSUER'
   says: string
@@ -19,8 +19,8 @@ export interface PlainTransport {
 }
 
 /**
- * Which addresses that live mode uses are not encrypted on their way: the API's and the token issuer's over http, the
- * database on another machine without TLS. What stays on this machine needs none. In a sandbox there is none to warn of.
+ * Finds the unencrypted connections of live mode: the API or the token issuer over http, or a database on another machine
+ * without TLS. Connections within this machine need no TLS, and neither does a sandbox.
  */
 export function plainTransports({ mode, baseUrl, oauthIssuer, databaseUrl }: Settings): PlainTransport[] {
   if (mode !== 'live') return []

@@ -6,8 +6,9 @@ import { encryptPlainKeys } from './oauth/signing-keys.ts'
 import type { Settings } from './settings.ts'
 
 /**
- * Brings the database up to date: its schema, and what of its content needs the master key, which is asked for only
- * where there is such content. `ownerUrl` is the address for the role that owns the schema, where the service's does not. Gives the names of the migrations that ran. Throws as `migrate` does, and `SettingsError`.
+ * Brings the database up to date: the schema, and the content that a migration converts with the master key. The key is
+ * required only if there is such content. `ownerUrl` is for the role that owns the schema, if the service's role does not.
+ * Returns the names of the migrations that ran. Throws as `migrate` does, and `SettingsError`.
  */
 export const upgrade = (db: Database, settings: Settings, ownerUrl?: string): Promise<string[]> =>
   bringUpToDate(
@@ -16,7 +17,7 @@ export const upgrade = (db: Database, settings: Settings, ownerUrl?: string): Pr
     dataSteps(() => openMasterKeys(settings)),
   )
 
-/** What migrations do beside their SQL. */
+/** The steps that migrations run in addition to their SQL. */
 export const dataSteps = (masterKeys: () => Promise<MasterKeys>): DataSteps =>
   new Map([
     [17, (tx) => encryptPlainKeys(tx, masterKeys)],

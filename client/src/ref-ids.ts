@@ -1,8 +1,8 @@
 import type { PathOf } from './operations.ts'
 
 /**
- * What happens to a POST whose answer was lost. REF_ID: it carries one, so that a second is refused with the record of
- * the first. HARMLESS: a second one changes nothing that matters. ONCE: never sent again.
+ * How to treat a POST whose answer was lost. REF_ID: send it again, because the service refuses a second request with the
+ * record of the first. HARMLESS: send it again, because a second request has no effect that matters. ONCE: never.
  */
 const POSTS: Record<PathOf<'post'>, 'REF_ID' | 'HARMLESS' | 'ONCE'> = {
   '/v2/transfer/crypto-withdrawals': 'REF_ID',
@@ -31,7 +31,7 @@ type Fields = Record<string, unknown>
 export interface Prepared {
   body: unknown
   refId: string | undefined
-  /** Whether it may be sent again when nobody knows what became of it. */
+  /** Whether it may be sent again when its outcome is unknown. */
   repeatable: boolean
   /**
    * Of a request that was sent again: the reply of the attempt that did it, made of the record that the service refers
@@ -40,7 +40,7 @@ export interface Prepared {
   replyOf: (existing: unknown) => unknown
 }
 
-/** Sees to it that a request can be repeated, if it can. All but POST have the same effect however often they are sent. */
+/** Makes a request repeatable if possible, by adding a ref_id. All methods but POST are idempotent anyway. */
 export function prepare(method: string, path: string, body: unknown): Prepared {
   const plain = { body, refId: undefined, replyOf: () => undefined }
   if (method !== 'post') return { ...plain, repeatable: true }
@@ -66,7 +66,7 @@ export function prepare(method: string, path: string, body: unknown): Prepared {
   }
 }
 
-/** Whether a record says what was asked for, wherever both say something. */
+/** Whether a record agrees with a request in every member that both have. */
 function agree(asked: Fields, found: Fields): boolean {
   return Object.entries(asked).every(([name, value]) => {
     const answered = found[name]

@@ -21,17 +21,17 @@ export const RETRIES: Retries = {
   pauseMsMax: 5_000,
 }
 
-/** Nothing was done. */
+/** The service did nothing. */
 const TOO_MANY_REQUESTS = 429
-/** Not answered, or not by the service: nobody knows what was done. */
+/** No answer from the service: the outcome is unknown. */
 const UNANSWERED = new Set([502, 503, 504])
 
 export interface Sending {
   retries: Retries
   signal?: AbortSignal | null | undefined
-  /** Whether it may be sent again when nobody knows what became of it. */
+  /** Whether it may be sent again when its outcome is unknown. */
   repeatable: boolean
-  /** For who is told that there was no answer. */
+  /** The ref_id that `BursarUnreachable` reports. */
   refId?: string | undefined
 }
 
@@ -90,7 +90,7 @@ function backoffMs(sent: number, { pauseMs, pauseMsMax }: Retries): number {
   return Math.min(pauseMs * 2 ** (sent - 1), pauseMsMax) * (1 - Math.random() / 2)
 }
 
-/** Waits, but no longer than until the signal. */
+/** Waits for a time, or until the signal aborts. */
 export async function pause(ms: number, signal: AbortSignal | null | undefined): Promise<void> {
   let timer: ReturnType<typeof setTimeout> | undefined
   try {
@@ -100,7 +100,7 @@ export async function pause(ms: number, signal: AbortSignal | null | undefined):
   }
 }
 
-/** Waits for work that goes on for others too, but no longer than until the signal. */
+/** Waits for shared work, or until the signal aborts; the work itself continues. */
 export async function orAborted<T>(work: Promise<T>, signal: AbortSignal | null | undefined): Promise<T> {
   if (!signal) return work
   signal.throwIfAborted()
@@ -115,7 +115,7 @@ export async function orAborted<T>(work: Promise<T>, signal: AbortSignal | null 
   }
 }
 
-/** What `fetch` says of a failure is 'fetch failed'; in Node its cause says more. */
+/** The cause of a failed `fetch`: its message is only 'fetch failed', and in Node the cause has the details. */
 function causeOf(failure: unknown): string {
   const { message, cause } = failure as Error & { cause?: { code?: string; message?: string } }
   return cause?.code ?? cause?.message ?? message

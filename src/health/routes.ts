@@ -4,16 +4,15 @@ import type { Database } from '../db/database.ts'
 import { Problem, problem } from '../contract/problems.ts'
 import type { Requests } from '../http/requests.ts'
 
-/** How long the database may take for the answer at /health/ready. Load balancers wait for 3 s. */
+/** Time limit of the database for /health/ready. Load balancers wait for 3 s. */
 const READY_MS_MAX = 2_000
-/** For how long an earlier answer of the database counts while it takes longer than that. */
+/** How long the last answer of the database still counts when it exceeds that limit. */
 const READY_BEFORE_MS_MAX = 10_000
 
 /**
- * GET /health/live: the process answers. GET /health/ready: so does its database, and it is not about to stop. Both are
- * answered however many requests are under way: a load balancer would take a process out because it is busy, and leave
- * its work to the others, which would follow. So one question is with the database at a time, and one that waits behind
- * requests for a connection does not count as no answer at once.
+ * GET /health/live: the process answers. GET /health/ready: its database answers too, and it is not stopping. Both ignore
+ * the limit of requests: otherwise a load balancer would remove a busy process, overload the others and remove them too.
+ * So only one query is sent at a time, and a query that waits for a connection does not fail the check at once.
  */
 export async function healthRoutes(
   app: FastifyInstance,
@@ -43,7 +42,7 @@ export async function healthRoutes(
   })
 }
 
-/** Whether the work ended in time. Throws what it throws until then. */
+/** Whether the work ended in time. Throws its error if it fails in time. */
 async function withinMs(work: Promise<void>, ms: number): Promise<boolean> {
   const tooLong = new AbortController()
   const late = pause(ms, false, { signal: tooLong.signal }).catch(() => false)

@@ -3,15 +3,15 @@ import { transaction, type Database, type Transaction } from '../db/database.ts'
 import type { WaitingCode } from '../networks/waiting.ts'
 import { PAYOUT_TYPES } from '../records/treasury.ts'
 
-/** The gauges of records are read anew at most this often, and never for more than a tenth of the time. */
+/** Least interval between reads of the records, which also take at most a tenth of the time. */
 const FRESH_MS = 5_000
 const SHARE = 10
-/** A scrape does not wait longer for them: a statement that takes this long is ended, and the last figures stay. */
+/** Time limit of each statement. A scrape then reports the last figures. */
 const STATEMENT_MS_MAX = 3_000
 
 type Sample = { labels: Record<string, string>; value: number }
 
-/** A gauge that is read from the records: each row is a sample, `value` its value and all else its labels. */
+/** A gauge read from the records. Each row is a sample: `value` is its value, the other columns are its labels. */
 interface Definition {
   name: string
   help: string
@@ -21,7 +21,7 @@ interface Definition {
 const DEFINITIONS = {
   inFlight: {
     name: 'bursar_withdrawals_in_flight',
-    help: 'Withdrawals that have not ended, by network and how far they are.',
+    help: 'Withdrawals that have not ended, by network and state.',
     labelNames: ['network', 'state'],
   },
   oldest: {
@@ -31,52 +31,52 @@ const DEFINITIONS = {
   },
   waiting: {
     name: 'bursar_withdrawals_waiting',
-    help: 'Withdrawals in flight that cannot go on for now, by network and why.',
+    help: 'Withdrawals in flight that are blocked, by network and reason.',
     labelNames: ['network', 'reason'],
   },
   waitingOldest: {
     name: 'bursar_withdrawals_waiting_oldest_seconds',
-    help: 'For how long the first of those that wait has waited.',
+    help: 'How long the oldest blocked withdrawal has waited.',
     labelNames: ['network', 'reason'],
   },
   overdue: {
     name: 'bursar_worker_overdue_seconds',
-    help: 'For how long the oldest step of a withdrawal has been due, or the withdrawal not been begun.',
+    help: 'How long the oldest due step of a withdrawal, or the oldest new withdrawal, has been overdue.',
     labelNames: ['network'],
   },
   orchestrations: {
     name: 'bursar_orchestrations_processing',
-    help: 'Orchestrations that are PROCESSING; to_pay: their destination transfer is not made yet; frozen: nor may it be.',
+    help: 'PROCESSING orchestrations by step; to_pay: without a destination transfer yet; frozen: a freeze blocks it; paying: with a destination transfer.',
     labelNames: ['step'],
   },
   orchestrationsOldest: {
     name: 'bursar_orchestrations_processing_oldest_seconds',
-    help: 'Age of the oldest of them.',
+    help: 'Age of the oldest PROCESSING orchestration, by step.',
     labelNames: ['step'],
   },
   frozen: {
     name: 'bursar_frozen',
-    help: 'What is frozen, so that no money leaves it that is not signed yet, by kind and reason.',
+    help: 'Freezes, which stop payments that are not signed yet, by kind and reason.',
     labelNames: ['kind', 'reason'],
   },
   deposits: {
     name: 'bursar_deposits_read_age_seconds',
-    help: 'Time since a network was last read for deposits.',
+    help: 'Time since a network was last scanned for deposits.',
     labelNames: ['network'],
   },
   uncredited: {
     name: 'bursar_deposits_uncredited',
-    help: 'Deposits that were found and are not credited, and why; REORGANISED: that were credited and are gone; UNATTRIBUTED: what was swept and no deposit was found for.',
+    help: 'Uncredited deposits by reason; REORGANISED: credited deposits that a reorganisation removed; UNATTRIBUTED: sweeps without a known deposit.',
     labelNames: ['network', 'reason'],
   },
   uncreditedOldest: {
     name: 'bursar_deposits_uncredited_oldest_seconds',
-    help: 'Since when the first of them was found.',
+    help: 'Age of the oldest uncredited deposit, by reason.',
     labelNames: ['network', 'reason'],
   },
   balances: {
     name: 'bursar_ledger_profiles_total',
-    help: 'What the profiles of all customers hold together, in units of the asset.',
+    help: 'Sum of the available balances of all profiles, in units of the asset.',
     labelNames: ['asset'],
   },
 } satisfies Record<string, Definition>
@@ -99,7 +99,7 @@ export function databaseGauges(registry: Registry, db: Database): void {
   }
   new Gauge({
     name: 'bursar_records_age_seconds',
-    help: 'How old the figures are that are read from the records. They are -1 until they could be read once.',
+    help: 'Age of the figures that are read from the records; -1 until the first read succeeds.',
     registers: [registry],
     async collect() {
       const { at } = await read()
@@ -108,7 +108,7 @@ export function databaseGauges(registry: Registry, db: Database): void {
   })
 }
 
-/** What was read last. When it cannot be read now, its age tells. */
+/** Caches the last figures. If they cannot be read, the last ones stay and their age grows. */
 function cached(db: Database): () => Promise<{ samples: Samples; at: number | undefined }> {
   const last: { samples: Samples; at: number | undefined } = { samples: {}, at: undefined }
   let nextAt = 0
@@ -286,7 +286,7 @@ async function uncredited(tx: Transaction): Promise<Samples> {
   return { uncredited: of('count'), uncreditedOldest: of('age') }
 }
 
-/** Rows as samples. A gauge is a floating-point number, whatever the ledger's amounts are: it is for looking at. */
+/** Reads rows as samples. Gauges are floating-point numbers: approximate amounts, for display only. */
 async function rowsOf(tx: Transaction, text: string): Promise<Sample[]> {
   const { rows } = await tx.query<Record<string, string>>(text)
   return rows.map(({ value, ...labels }) => ({

@@ -2,7 +2,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Registry } from 'prom-client'
 
-/** A scrape takes milliseconds; a client that takes longer to ask for one is none. */
+/** Time limit to receive a request: a scraper needs milliseconds. */
 const RECEIVE_MS_MAX = 5_000
 const CONNECTIONS_MAX = 100
 
@@ -11,7 +11,7 @@ export interface MetricsServer {
   close(): Promise<void>
 }
 
-/** Serves the metrics at /metrics, on a port of its own, so that it need not be open to clients of the API. */
+/** Serves the metrics at /metrics, on a separate port that need not be open to clients of the API. */
 export async function serveMetrics(
   registry: Registry,
   { host, port }: { host: string; port: number },

@@ -20,7 +20,7 @@ export type Loop =
   | 'network_fees'
   | 'custody'
 
-/** Is told of the worker's rounds, and of each withdrawal that ended. */
+/** Called for each round of the worker and each withdrawal that ends. */
 export interface WorkerMeter {
   round(loop: Loop, succeeded: boolean): void
   withdrawalEnded(network: string, status: string): void
@@ -28,7 +28,7 @@ export interface WorkerMeter {
   takenBack(network: string, count: number): void
 }
 
-/** What is measured beside what the meters are told: read when somebody asks. */
+/** Values that are read at each scrape, in addition to those that the meters count. */
 export interface Measured {
   /** By what they are for. */
   pools: Record<string, Database>

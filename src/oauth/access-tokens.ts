@@ -8,7 +8,7 @@ import type { SigningKeys } from './signing-keys.ts'
 
 const CLOCK_TOLERANCE_SECONDS = 5
 const METADATA_TIMEOUT_MS = 5_000
-/** How long an external issuer that did not answer is not asked again: every anonymous request could make us ask. */
+/** Pause after an external issuer did not answer. Without it, every anonymous request could cause a call. */
 const ISSUER_SILENT_MS = 2_000
 
 /** Issues and verifies access tokens: signed JWTs (RFC 9068), so that any process verifies without a look-up. */
@@ -16,7 +16,7 @@ export interface AccessTokens {
   issue(caller: Caller): Promise<{ token: string; ttlSeconds: number }>
   /** Throws the 401 problem for a token that is malformed, expired, forged or for another service. */
   verify: VerifyToken
-  /** Whether the key that signed a token which was verified before is still good. */
+  /** Whether the key that signed a verified token is still trusted. */
   isTrusted: (verified: { keyId?: string | undefined }) => boolean
 }
 
@@ -68,7 +68,7 @@ export function accessTokens({
         algorithms: ['RS256', 'PS256', 'ES256', 'EdDSA'],
         requiredClaims: ['exp', 'sub', 'customer_id'],
         clockTolerance: CLOCK_TOLERANCE_SECONDS,
-        // Checks that iat is there and not in the future. How long another issuer's tokens are good is its own matter.
+        // Requires an iat that is not in the future. An external issuer sets its own token lifetime.
         ...(isOurs && { maxTokenAge: ttlSeconds }),
       }).catch((error: unknown) => {
         if (error instanceof errors.JWTExpired) throw invalidToken('the access token has expired')
@@ -76,12 +76,12 @@ export function accessTokens({
         throw error
       })
       const { customer_id, client_id, scope } = payload
-      // We issue none that is good for longer: whoever made this one has our key.
+      // Bursar never issues such a token, so its signing key must have leaked.
       if (isOurs && payload.exp! - payload.iat! > ttlSeconds)
-        throw invalidToken('the access token is good for longer than any that is issued here')
+        throw invalidToken('the access token has a longer lifetime than this service issues')
       const [customerId] = typeof customer_id === 'string' ? uuidsOf([customer_id.toLowerCase()])! : []
       if (customerId === undefined) throw invalidToken('the access token names no customer')
-      // Ours name customers that exist. Somebody else's may name any.
+      // Bursar's own tokens name existing customers. An external issuer's token may name any id.
       if (externalIssuer !== undefined) {
         const { rowCount } = await db.query('select 1 from customers where id = $1', [customerId])
         if (rowCount === 0) throw invalidToken('the access token names a customer that does not exist')
@@ -102,8 +102,8 @@ export function accessTokens({
 }
 
 /**
- * Throws the 401 problem unless the client is there and enabled. A database that was restored from an older backup does
- * not know each client that has a token, and a process that has just started not yet who is disabled.
+ * Throws the 401 problem unless the client exists and is enabled. A database restored from a backup may lack clients that
+ * hold tokens, and a new process has not read the disabled clients yet.
  */
 async function requireEnabledClient(db: Database, customerId: string, clientId: string): Promise<void> {
   const { rows } = await db.query<{ is_enabled: boolean }>(
@@ -115,8 +115,8 @@ async function requireEnabledClient(db: Database, customerId: string, clientId: 
 }
 
 /**
- * The published keys of an external issuer, found through its metadata (RFC 8414) at the first token. There is one
- * request for the metadata at a time, and none for a while after one that failed.
+ * The published keys of an external issuer, found through its metadata (RFC 8414) at the first token. At most one request
+ * for the metadata is under way, and none is sent for a while after a failure.
  */
 function externalKeySet(issuer: string): JWTVerifyGetKey {
   let remote: Promise<JWTVerifyGetKey> | undefined

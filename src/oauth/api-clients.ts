@@ -4,7 +4,7 @@ import { newId, readClock } from '../db/ids.ts'
 import { uuidsOf } from '../http/lists.ts'
 import type { Scope } from '../contract/scopes.ts'
 
-/** What a client authenticates with. The secret is shown once: only its hash is kept. */
+/** The credentials of an API client. The secret is shown once; only its hash is stored. */
 export interface ClientCredentials {
   client_id: string
   client_secret: string
@@ -16,10 +16,10 @@ export interface ApiClient {
   scopes: string[]
 }
 
-// The secret is 256 random bits, so a plain hash of it cannot be guessed backwards; a slow one guards passwords.
+// The secret has 256 random bits, so a fast hash is safe. Slow hashes protect guessable passwords.
 const hashOf = (secret: string) => createHash('sha256').update(secret).digest()
 
-/** Makes an API client of a customer. */
+/** Creates an API client of a customer. */
 export async function createApiClient(
   db: Queryable,
   customerId: string,
@@ -43,7 +43,7 @@ export interface ApiClientSummary {
   scopes: string[]
 }
 
-/** Every client, or those of a customer, oldest first, for whoever operates this. */
+/** Lists all clients, or the clients of one customer, oldest first. For operators. */
 export async function listApiClients(db: Queryable, customerId?: string): Promise<ApiClientSummary[]> {
   const { rows } = await db.query<ApiClientSummary>(
     `
@@ -56,7 +56,7 @@ export async function listApiClients(db: Queryable, customerId?: string): Promis
   return rows
 }
 
-/** Stops a client: within a second its access tokens are refused. False when there is no such client. */
+/** Disables a client: its access tokens are refused within a second. False when there is no such client. */
 export async function disableApiClient(db: Queryable, clientId: string): Promise<boolean> {
   const { rowCount } = await db.query(
     'update api_clients set disabled_at = coalesce(disabled_at, clock_timestamp()) where id = $1',
@@ -65,7 +65,7 @@ export async function disableApiClient(db: Queryable, clientId: string): Promise
   return rowCount === 1
 }
 
-/** Enables a disabled client again. Tokens that it has not used up are good again. False when there is no such client. */
+/** Enables a disabled client. Its unexpired tokens are accepted again. False when there is no such client. */
 export async function enableApiClient(db: Queryable, clientId: string): Promise<boolean> {
   const { rowCount } = await db.query('update api_clients set disabled_at = null where id = $1', [clientId])
   return rowCount === 1

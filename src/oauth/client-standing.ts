@@ -5,21 +5,21 @@ import { invalidToken, type Standing } from '../http/authenticate.ts'
 import type { Caller } from '../http/operation.ts'
 import { problem } from '../contract/problems.ts'
 
-/** How often each process reads which clients and customers are disabled. */
+/** How often each process reads the list of disabled clients and customers. */
 const REFRESH_MS = 1_000
-/** A process that could not read it for so long refuses to take money out: a stolen token may have been stopped since. */
+/** Age of the list beyond which a process refuses withdrawals: the client of a stolen token may have been disabled. */
 export const STALE_MS_MAX = 5_000
 
 /**
- * Which API clients and customers are disabled, as this process knows it. An access token is good for up to a day,
- * whatever becomes of its client; so every request is held against this list, which costs no look-up.
+ * This process's list of disabled API clients and customers. An access token is valid for up to a day even if its client
+ * is disabled, so every request is checked against this list. The check needs no query.
  */
 export class ClientStanding implements Standing {
   #db: Database
   #log: Logger
   #clients: ReadonlySet<string> = new Set()
   #customers: ReadonlySet<string> = new Set()
-  /** When the list that is known was asked for, by `performance.now()`. */
+  /** When the current list was requested, by `performance.now()`. */
   #readAt = -Infinity
   #stopping = new AbortController()
   #running: Promise<void> | undefined
@@ -45,7 +45,7 @@ export class ClientStanding implements Standing {
   requireKnown(): void {
     if (performance.now() - this.#readAt > STALE_MS_MAX)
       throw problem.unavailable(
-        `which clients are disabled could not be read for ${STALE_MS_MAX / 1000} seconds; nothing was moved; try again`,
+        `the list of disabled clients could not be read for ${STALE_MS_MAX / 1000} seconds; nothing was moved; try again`,
       )
   }
 
@@ -65,7 +65,7 @@ export class ClientStanding implements Standing {
         failing = false
       } catch (error) {
         if (!failing)
-          this.#log.warn({ err: error }, 'which clients are disabled cannot be read; trying again')
+          this.#log.warn({ err: error }, 'the list of disabled clients cannot be read; trying again')
         failing = true
       }
     }
@@ -81,8 +81,8 @@ export class ClientStanding implements Standing {
   }
 }
 
-// A client gets no token once it is disabled, and none of its tokens lasts longer than a day (BURSAR_TOKEN_TTL_SECONDS):
-// those that were disabled before need not be known, however many there are.
+// A disabled client gets no new token, and no token lasts longer than a day (BURSAR_TOKEN_TTL_SECONDS). So clients that
+// were disabled more than 25 hours ago need not be on the list.
 const DISABLED = `
   select 'CLIENT' as kind, id::text from api_clients where disabled_at > clock_timestamp() - interval '25 hours'
   union all
