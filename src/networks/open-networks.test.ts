@@ -17,7 +17,7 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vit
 import type { Database, Transaction } from '../db/database.ts'
 import { WrongChain } from './chain-of-mode.ts'
 import { configuredNetworks } from './open-networks.ts'
-import { signed, type EvmSigner, type EvmTransaction } from './evm/transactions.ts'
+import { signed, type EvmSigner, type EvmTransaction } from './evm/transaction.ts'
 
 // Nothing here asks the database or a node: what is wrong with a file is told before.
 const NO_DATABASE = {} as Database

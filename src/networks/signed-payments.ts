@@ -4,7 +4,7 @@ import { getAddress, parseAbi } from 'viem/utils'
 import { parseAmount } from '../assets/amount.ts'
 import { findAsset, NETWORKS, type CryptoNetwork } from '../assets/catalogue.ts'
 import { canonicalAddress, outputScriptOf } from './addresses.ts'
-import { isOurs, parse } from './evm/transactions.ts'
+import { isOurs, parse } from './evm/transaction.ts'
 import { readOrder } from './manual-wires.ts'
 import type { Network } from './network.ts'
 

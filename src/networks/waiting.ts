@@ -65,6 +65,9 @@ export interface WaitingReason {
   detail: string
 }
 
+/** The outcome of a withdrawal that is not signed yet. */
+export const deferred = (reason: WaitingReason) => ({ outcome: 'DEFERRED', reason }) as const
+
 /** The reason of what waits behind a withdrawal of the same profile that waits. */
 export const BEHIND_ANOTHER: WaitingReason = {
   code: 'BEHIND_ANOTHER',

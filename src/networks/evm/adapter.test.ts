@@ -42,7 +42,7 @@ import { settleWithdrawals } from '../../settlement/settle-withdrawals.ts'
 import { isFrozen, postSweep } from '../../settlement/sweep-deposit-addresses.ts'
 import { acknowledgeTransaction, orderConsolidation, orderTreasurySend } from '../../settlement/treasury.ts'
 import { evmAdapter, type EvmConfig } from './adapter.ts'
-import { parse } from './transactions.ts'
+import { parse } from './transaction.ts'
 import { depositKeysOf } from './deposit-keys.ts'
 import { routeBySigner, simulatedNetworks } from '../simulated/adapter.ts'
 import { networkReports } from '../network-status.ts'
@@ -483,8 +483,8 @@ describe('the hot wallet is short', () => {
     expect(await waitingReasons([small])).toEqual([
       expect.stringMatching(
         new RegExp(
-          `^the hot wallet has 1\\.\\d+ ETH left, for which withdrawal ${large.id} has waited too long: ` +
-            '5\\.\\d+ ETH of it are kept for that one$',
+          '^the hot wallet has 1\\.\\d+ ETH left, and keeps 5\\.\\d+ ETH ' +
+            `for withdrawal ${large.id}, which has waited too long$`,
         ),
       ),
     ])
@@ -551,7 +551,7 @@ describe('the hot wallet is short', () => {
     const next = await withdraw(third, 'ETHEREUM', 'ETH', '4')
     await step(wallet)
     expect(await waitingReasons([held, next])).toEqual(
-      [0, 1].map(() => expect.stringContaining(`${large.id} has waited too long`) as string),
+      [0, 1].map(() => expect.stringContaining(`${large.id}, which has waited too long`) as string),
     )
     await age(next, 61)
     await age(large, 86_400)
@@ -564,7 +564,9 @@ describe('the hot wallet is short', () => {
     await age(next, 61)
     const after = await withdraw(second, 'ETHEREUM', 'ETH', '0.1')
     await step(wallet)
-    expect(await waitingReasons([after])).toEqual([expect.stringContaining(`${next.id} has waited too long`)])
+    expect(await waitingReasons([after])).toEqual([
+      expect.stringContaining(`${next.id}, which has waited too long`),
+    ])
     await give('ETHEREUM', wallet.hotWallet.address, 'ETH', '10')
     await settleAll(wallet)
   })
@@ -1375,7 +1377,7 @@ test('what a wallet has paid without the database knowing is said to be a withdr
     markWithdrawalPaid(service.db, wallet.networks, id, hash)
   await expect(mark(other, first!.crypto_tx_hash)).rejects.toThrow('does not pay 1 ETH to')
   await expect(mark(other, (await kept(settled)).crypto_tx_hash)).rejects.toThrow('does not pay 1 ETH to')
-  await expect(mark(other, toHex(7n, { size: 32 }))).rejects.toThrow('has made no transaction')
+  await expect(mark(other, toHex(7n, { size: 32 }))).rejects.toThrow('has sent no transaction')
   await expect(mark(paid[1]!, await give('ETHEREUM', newAddress(), 'USDG', '2'))).rejects.toThrow(
     'no transaction',
   )
@@ -2615,7 +2617,7 @@ describe('sweeping', () => {
     const prices = new Map([...PRICES].filter(([asset]) => asset !== 'LINK'))
     const failure = await wallet.adapter.sweep!({ ...ROUND, prices }).catch((error: unknown) => error)
     expect(String((failure as AggregateError).errors)).toBe(
-      'Error: LINK is not swept: market history has no price of LINK; sweep_minimum.LINK says from what amount on it is',
+      'Error: LINK is not swept: market history has no price of LINK; set sweep_minimum.LINK, the amount from which on it is swept',
     )
     await wallet.chain.mine({ blocks: 1 })
     await wallet.adapter.sweep!({ ...ROUND, prices }).catch(() => undefined)
@@ -2666,7 +2668,9 @@ describe('sweeping', () => {
     await wallet.chain.waitForTransactionReceipt({ hash })
     await service.db.query('update evm_holdings set stale_at = clock_timestamp()')
     const failure = await wallet.adapter.sweep!(ROUND).catch((error: unknown) => error)
-    expect(String((failure as AggregateError).errors)).toContain('the node is behind: it says nonce 0')
+    expect(String((failure as AggregateError).errors)).toContain(
+      'the node is behind, or blocks were taken back: it says that nonce 0',
+    )
     await wallet.chain.setNonce({ address, nonce: 1 })
     await sweepAll(wallet)
     expect(await balance('ETHEREUM', address, 'ETH')).toBe(0n)

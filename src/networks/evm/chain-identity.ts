@@ -3,13 +3,13 @@ import { hexToBigInt, hexToNumber } from 'viem/utils'
 import type { CryptoNetwork } from '../../assets/catalogue.ts'
 import type { Database } from '../../db/database.ts'
 import { NodeError, says, type Block, type EvmNode } from './node.ts'
-import type { EvmChain, Token } from './transactions.ts'
+import type { EvmChain, Token } from './chain.ts'
 import { NodeFailure } from '../node-failure.ts'
 
 /**
- * Which chain a node is of: by the chain id, by the hash of its first block, which is recorded in the database at the first
- * answer, and by the decimals of the tokens' contracts. It is asked once, and again whenever there was a failure or an
- * answer that a node of another chain would give.
+ * Checks that a node is on the configured chain: by its chain id, by the hash of its first block, which the database keeps
+ * from the first answer on, and by the decimals of the tokens' contracts. The node is asked once, and again after a failure
+ * or an answer that a node of another chain would give.
  */
 export function chainIdentity(
   network: CryptoNetwork,
@@ -26,7 +26,7 @@ export function chainIdentity(
     if (found instanceof NodeError) throw found
     if (hexToNumber(found as Hex) !== chainId)
       throw new NodeFailure(`the node of ${network} is on chain ${hexToNumber(found as Hex)}, not ${chainId}`)
-    // Nodes that keep no old blocks cannot tell.
+    // Nodes that keep no old blocks have no answer.
     if (first === null || first instanceof NodeError) return
     const { hash } = first as Block
     genesis ??= await recorded(db, network, hash)
@@ -71,8 +71,8 @@ async function recorded(db: Database, network: CryptoNetwork, hash: string): Pro
 }
 
 /**
- * Throws where a token's contract counts in other units than the catalogue says: amounts would be wrong by powers of
- * ten. An address without code, as test networks have for most tokens, moves nothing and is passed over.
+ * Throws a NodeFailure where a token's contract has other decimals than the catalogue: amounts would be wrong by powers of
+ * ten. Skips an address without code, as test networks have for most tokens: it moves nothing.
  */
 async function requireDecimals(
   network: CryptoNetwork,
@@ -100,10 +100,10 @@ async function requireDecimals(
 const DECIMALS_CALL = '0x313ce567'
 
 /**
- * With each call that fails for the node's sake followed by asking anew which chain it is on: behind an address there may
- * be another node by then. So the next call tells the right reason, before anything else is believed or signed.
+ * Wraps an adapter: after each call that fails because of the node, the next one checks the node's chain again. By then the
+ * same address may lead to another node. So the next call gives the right reason, before anything is believed or signed.
  */
-export function doubtAfterFailures<Adapter extends object>(
+export function staleAfterFailures<Adapter extends object>(
   { markStale }: Pick<EvmChain, 'markStale'>,
   adapter: Adapter,
 ): Adapter {

@@ -1,10 +1,11 @@
-import { bytesToHex, getAddress, hexToBigInt } from 'viem/utils'
-import { recoverTransactionAddress, type Hex } from 'viem'
+import type { Hex } from 'viem'
+import { getAddress, hexToBigInt } from 'viem/utils'
 import { at, NodeError, type Block, type Call, type Finality, type Receipt } from './node.ts'
-import { isOurs, parse, type EvmChain, type Sent } from './transactions.ts'
+import type { EvmChain } from './chain.ts'
+import { hashesOf, isOurs, parse, signerAddressOf, type Sent } from './transaction.ts'
 import { NodeFailure } from '../node-failure.ts'
 
-/** For people: 3 confirmations, or the finalized block. */
+/** The depth at which blocks are confirmed, for people: 3 confirmations, or the finalized block. */
 export const depthText = (confirmations: Finality): string =>
   typeof confirmations === 'bigint' ? `${confirmations} confirmations` : `the ${confirmations} block`
 
@@ -17,7 +18,7 @@ export async function confirmedHead(chain: Pick<EvmChain, 'node' | 'confirmation
 const headCall = (confirmations: Finality): Call =>
   typeof confirmations === 'bigint' ? ['eth_blockNumber'] : ['eth_getBlockByNumber', confirmations, false]
 
-/** The number of the newest confirmed block, by the answer to `headCall`. */
+/** The number of the newest confirmed block, from the answer to `headCall`. */
 function confirmedIn(answer: unknown, confirmations: Finality): bigint {
   if (answer instanceof NodeError && typeof confirmations === 'bigint') throw answer
   if (typeof confirmations === 'bigint') {
@@ -32,16 +33,14 @@ function confirmedIn(answer: unknown, confirmations: Finality): bigint {
 }
 
 /**
- * Where a transaction, or one that it replaced, is. MINED: a block has it, and `deep` says whether that block is confirmed
- * and in the node's canonical chain. UNKNOWN: the node does not have these bytes.
+ * Where a transaction, or one that it replaced, is. MINED: a block has it, and `isConfirmed` says whether that block is
+ * confirmed and in the node's canonical chain. UNKNOWN: the node does not have these bytes.
  */
 export type Standing =
-  { state: 'MINED'; receipt: Receipt; deep: boolean } | { state: 'PENDING' } | { state: 'UNKNOWN' }
-
-const hashesOf = ({ crypto_tx_hash, replaced }: Sent) => [crypto_tx_hash, ...replaced]
+  { state: 'MINED'; receipt: Receipt; isConfirmed: boolean } | { state: 'PENDING' } | { state: 'UNKNOWN' }
 
 /**
- * Where each transaction is. The head is read before the receipts, so that no block seems deeper than it is. A receipt
+ * Where each transaction is. The head is read before the receipts, so that no block seems confirmed too early. A receipt
  * counts only if the canonical chain has its block: a node that lags, or a backend on another fork, still has receipts
  * of blocks that were replaced.
  */
@@ -58,7 +57,7 @@ export async function standingsOf(chain: EvmChain, sent: readonly Sent[]): Promi
   return sent.map((one): Standing => {
     const receipt = receipts.get(one)
     if (receipt === undefined) return { state: seen.has(one) ? 'PENDING' : 'UNKNOWN' }
-    return { state: 'MINED', receipt, deep: canonical.has(receipt.blockHash) }
+    return { state: 'MINED', receipt, isConfirmed: canonical.has(receipt.blockHash) }
   })
 }
 
@@ -76,7 +75,7 @@ async function receiptsOf({ node }: EvmChain, sent: readonly Sent[]): Promise<Ma
   return found
 }
 
-/** Of the receipts' blocks up to the confirmed one: the hashes of those that the canonical chain has. */
+/** The hashes of the receipts' blocks that are confirmed and in the canonical chain. */
 async function canonicalAmong(
   { node }: EvmChain,
   confirmed: bigint,
@@ -91,7 +90,7 @@ async function canonicalAmong(
   return new Set(blocks.flatMap((block) => (block === null ? [] : [block.hash])))
 }
 
-/** Those whose current bytes the node has, in a block or waiting for one. */
+/** The transactions whose current bytes the node has, in a block or waiting for one. */
 async function seenAmong({ node }: EvmChain, sent: readonly Sent[]): Promise<Set<Sent>> {
   const answers = await node.all<object | null>(
     sent.map(({ crypto_tx_hash }) => ['eth_getTransactionByHash', crypto_tx_hash] as const),
@@ -104,15 +103,15 @@ const REMEMBERED_MAX = 5_000
 
 export interface HotWalletFollower {
   follow: (sent: readonly Sent[]) => Promise<Standing[]>
-  /** Asks for a receipt anew next time: this answer was doubtful. */
+  /** Makes the next call ask for this receipt again: its answer is doubtful. */
   markStale: (receipt: Receipt) => void
 }
 
 /**
- * Follows the hot wallet's transactions with few questions: each block, the wallet's nonce says which of them were mined
+ * Follows the hot wallet's transactions with few calls. At each block, the wallet's nonce says which of them were mined
  * since, and only their receipts are asked for, once. The receipt is kept in memory until its block is confirmed, and is
- * then held against the canonical chain. 500 transactions over 12 blocks took 6,000 receipts and 1,000 look-ups by hash
- * before; this way they take 500 receipts. What is forgotten, as by a restart, is asked for again.
+ * then compared with the canonical chain. 500 transactions over 12 blocks took 6,000 receipts and 1,000 look-ups by hash
+ * before; this way they take 500 receipts. A receipt that is forgotten, as by a restart, is asked for again.
  */
 export function hotWalletFollower(chain: EvmChain): HotWalletFollower {
   const { node, hotWallet, confirmations } = chain
@@ -121,13 +120,12 @@ export function hotWalletFollower(chain: EvmChain): HotWalletFollower {
   /** The head at which the node was last seen to have these bytes. */
   const seenAt = new Map<string, string>()
 
-  /** Another wallet may have signed: the configuration named another one then. */
+  /** Another wallet may have signed, if the configuration named another one then. */
   async function isHotWallets({ crypto_tx_hash, raw_transaction }: Sent): Promise<boolean> {
     if (!isOurs(raw_transaction)) return false
     let sender = senders.get(crypto_tx_hash)
     if (sender === undefined) {
-      const serializedTransaction = bytesToHex(raw_transaction) as `0x02${string}`
-      sender = getAddress(await recoverTransactionAddress({ serializedTransaction }))
+      sender = await signerAddressOf(raw_transaction)
       remember(senders, crypto_tx_hash, sender)
     }
     return sender === getAddress(hotWallet.address)
@@ -150,10 +148,10 @@ export function hotWalletFollower(chain: EvmChain): HotWalletFollower {
       if (!(await isHotWallets(one))) continue
       const { nonce } = parse(one.raw_transaction)
       if (nonce < minedCount!) continue
-      // A receipt of before is of a block that was replaced since.
+      // An earlier receipt is from a block that was replaced since.
       notMined.add(one)
       for (const hash of hashesOf(one)) receipts.delete(hash)
-      // Of two transactions of one nonce, only asking by its hash tells which of them the node has.
+      // Of two transactions with one nonce, only a look-up by hash tells which of them the node has.
       const isQueued = nonce < pendingCount! && one.replaced.length === 0
       if (isQueued || seenAt.get(one.crypto_tx_hash) === head) known.add(one)
     }
@@ -173,11 +171,11 @@ export function hotWalletFollower(chain: EvmChain): HotWalletFollower {
     return sent.map((one): Standing => {
       const receipt = receiptOf(one)
       if (receipt === undefined) return { state: known.has(one) || seen.has(one) ? 'PENDING' : 'UNKNOWN' }
-      const isDeep = hexToBigInt(receipt.blockNumber) <= confirmed
-      const deep = isDeep && canonical.has(receipt.blockHash)
+      const isDeepEnough = hexToBigInt(receipt.blockNumber) <= confirmed
+      const isConfirmed = isDeepEnough && canonical.has(receipt.blockHash)
       // Its block was replaced: the next call asks for the receipt again.
-      if (isDeep && !deep) receipts.delete(receipt.transactionHash)
-      return { state: 'MINED', receipt, deep }
+      if (isDeepEnough && !isConfirmed) receipts.delete(receipt.transactionHash)
+      return { state: 'MINED', receipt, isConfirmed }
     })
   }
   return { follow, markStale: ({ transactionHash }) => void receipts.delete(transactionHash) }

@@ -2,21 +2,23 @@ import { getAddress, hexToBigInt } from 'viem/utils'
 import type { Hex } from 'viem'
 import { parseStoredAmount } from '../../assets/amount.ts'
 import { decimalsOf } from '../../assets/catalogue.ts'
-import { headersAt, NATIVE_INDEX, noteHoldings } from './deposit-scan.ts'
+import { headersAt, NATIVE_INDEX } from './deposit-scan.ts'
+import { noteHoldings } from './sweeps/holdings.ts'
 import type { Database } from '../../db/database.ts'
 import { confirmedHead, depthText } from './confirmations.ts'
 import { at, type EvmNode, type Receipt } from './node.ts'
-import { addressIn, balancesAt, logIndexOf, offChain, TRANSFER_TOPIC, type EvmChain } from './transactions.ts'
+import { balancesAt, offChain, type EvmChain } from './chain.ts'
+import { addressIn, logIndexOf, TRANSFER_TOPIC } from './transaction.ts'
 import type { FoundDeposit, CreditedStanding, DepositVerdict } from '../network.ts'
 import { NodeFailure } from '../node-failure.ts'
 
-/** Holds deposits that were found against more than the answer that found them, and finds those that are gone. */
+/** Checks found deposits against further evidence, and finds credited deposits that the chain has lost. */
 
 const AGREES: DepositVerdict = { verdict: 'AGREES' }
 
 /**
- * Whether each deposit is what it seemed: by its transaction's receipt, and above the amount that the configuration names
- * by a second node, whose chain must have the same block at the depth and the same transfer in it.
+ * Verifies each found deposit by its transaction's receipt; above the configured amount also by a second node, whose chain
+ * must have the same confirmed block with the same transfer in it.
  */
 export async function verifyDeposits(
   chain: EvmChain,
@@ -25,11 +27,11 @@ export async function verifyDeposits(
   await chain.ready()
   const receipts = await receiptsOf(chain.node, found)
   const verdicts: DepositVerdict[] = []
-  for (const [index, arrival] of found.entries()) {
-    const objection = objectionOf(chain, arrival, receipts[index]!)
+  for (const [index, deposit] of found.entries()) {
+    const objection = objectionOf(chain, deposit, receipts[index]!)
     verdicts.push(
       objection === undefined
-        ? await byTheSecondNode(chain, arrival)
+        ? await verifyBySecondNode(chain, deposit)
         : { verdict: 'WAITS', detail: `the node ${objection}` },
     )
   }
@@ -41,13 +43,13 @@ const receiptsOf = (node: EvmNode, found: readonly FoundDeposit[]) =>
     found.map(({ crypto_tx_hash }) => ['eth_getTransactionReceipt', crypto_tx_hash] as const),
   )
 
-/** What a receipt has against a deposit; undefined where it says the same. */
-function objectionOf(chain: EvmChain, arrival: FoundDeposit, receipt: Receipt | null): string | undefined {
-  const { crypto_tx_hash: hash, crypto_tx_index: index, block } = arrival
+/** The objection of a receipt to a deposit; undefined where the two agree. */
+function objectionOf(chain: EvmChain, deposit: FoundDeposit, receipt: Receipt | null): string | undefined {
+  const { crypto_tx_hash: hash, crypto_tx_index: index, block } = deposit
   if (receipt === null) return `has no receipt of ${hash}`
   if (receipt.blockHash !== block?.hash) return `has ${hash} in block ${receipt.blockHash} now`
   if (hexToBigInt(receipt.status) !== 1n) return `says that ${hash} was reverted`
-  const token = chain.tokens.get(arrival.asset)
+  const token = chain.tokens.get(deposit.asset)
   if (token === undefined) return undefined
   const log = receipt.logs.find(
     (one) => logIndexOf(one) === index && getAddress(one.address) === token.address,
@@ -56,8 +58,8 @@ function objectionOf(chain: EvmChain, arrival: FoundDeposit, receipt: Receipt | 
   const isSame =
     event === TRANSFER_TOPIC &&
     recipient !== undefined &&
-    addressIn(recipient) === arrival.address &&
-    isAmount(chain, arrival, hexToBigInt(log!.data))
+    addressIn(recipient) === deposit.address &&
+    isAmount(chain, deposit, hexToBigInt(log!.data))
   return isSame ? undefined : `has no such log in the receipt of ${hash}`
 }
 
@@ -66,12 +68,12 @@ const isAmount = (chain: EvmChain, { asset, amount }: FoundDeposit, units: bigin
 
 const minorOf = (asset: string, amount: string) => parseStoredAmount(amount, decimalsOf(asset))
 
-/** A second node that is behind or does not answer is waited for; one that says something else stops the network. */
-async function byTheSecondNode(chain: EvmChain, arrival: FoundDeposit): Promise<DepositVerdict> {
+/** A deposit waits for a second node that lags or does not answer. A second node that disagrees stops the network. */
+async function verifyBySecondNode(chain: EvmChain, deposit: FoundDeposit): Promise<DepositVerdict> {
   const { verify, confirmations } = chain
-  if (verify === undefined || minorOf(arrival.asset, arrival.amount) < verify.above(arrival.asset))
+  if (verify === undefined || minorOf(deposit.asset, deposit.amount) < verify.above(deposit.asset))
     return AGREES
-  const { number, hash } = arrival.block!
+  const { number, hash } = deposit.block!
   const waits = (why: string): DepositVerdict => ({
     verdict: 'WAITS',
     detail: `the second node ${why}`,
@@ -90,28 +92,28 @@ async function byTheSecondNode(chain: EvmChain, arrival: FoundDeposit): Promise<
     if (block === null) return waits(`does not have block ${number}`)
     const differs = (what: string): DepositVerdict => ({
       verdict: 'DISAGREES',
-      detail: `the second node ${what}, for a deposit of ${arrival.amount} ${arrival.asset} by ${arrival.crypto_tx_hash}`,
+      detail: `the second node ${what}, for a deposit of ${deposit.amount} ${deposit.asset} by ${deposit.crypto_tx_hash}`,
     })
     if (block.hash !== hash) return differs(`has ${block.hash} as block ${number}, not ${hash}`)
-    if (!block.transactions.includes(arrival.crypto_tx_hash as Hex))
+    if (!block.transactions.includes(deposit.crypto_tx_hash as Hex))
       return differs(`has no such transaction in block ${number}`)
     const [[receipt], transaction] = await Promise.all([
-      receiptsOf(verify.node, [arrival]),
+      receiptsOf(verify.node, [deposit]),
       verify.node.call<{ to: Hex | null; value: Hex } | null>(
         'eth_getTransactionByHash',
-        arrival.crypto_tx_hash,
+        deposit.crypto_tx_hash,
       ),
     ])
-    // The transaction is in its block: the rest of it is only a matter of time.
+    // The block has the transaction, so that its receipt is only a matter of time.
     if (receipt === null || transaction === null)
-      return waits(`has no receipt of ${arrival.crypto_tx_hash} yet`)
-    const objection = objectionOf(chain, arrival, receipt!)
+      return waits(`has no receipt of ${deposit.crypto_tx_hash} yet`)
+    const objection = objectionOf(chain, deposit, receipt!)
     if (objection !== undefined) return differs(objection)
     const isSame =
-      chain.tokens.has(arrival.asset) ||
+      chain.tokens.has(deposit.asset) ||
       (transaction.to !== null &&
-        getAddress(transaction.to) === arrival.address &&
-        isAmount(chain, arrival, hexToBigInt(transaction.value)))
+        getAddress(transaction.to) === deposit.address &&
+        isAmount(chain, deposit, hexToBigInt(transaction.value)))
     return isSame ? AGREES : differs('has another amount or recipient')
   } catch (error) {
     if (error instanceof NodeFailure) return waits(`cannot tell: ${error.message}`)
@@ -122,8 +124,8 @@ async function byTheSecondNode(chain: EvmChain, arrival: FoundDeposit): Promise<
 // ---------------------------------------------------------------------------------------------- reorganisations
 
 /**
- * Whether credited deposits are still in the chain. MOVED: their transaction is in another block, deep enough; GONE: it
- * is not, or did something else there.
+ * Checks whether credited deposits are still in the chain. MOVED: another confirmed block has their transaction. GONE: no
+ * confirmed block has it, or it did something else there.
  */
 export async function checkCredited(
   chain: EvmChain,
@@ -131,8 +133,8 @@ export async function checkCredited(
 ): Promise<CreditedStanding[]> {
   await chain.ready()
   const numbers = [...new Set(deposits.flatMap(({ block }) => block?.number ?? []))]
-  const deep = await confirmedHead(chain)
-  const reached = numbers.filter((number) => number <= deep)
+  const head = await confirmedHead(chain)
+  const reached = numbers.filter((number) => number <= head)
   const headers = await headersAt(chain, reached)
   const hashAt = new Map(reached.map((number, index) => [number, headers[index]!.hash]))
   const left = deposits.filter(({ block }) => block !== undefined && hashAt.get(block.number) !== block.hash)
@@ -140,12 +142,12 @@ export async function checkCredited(
   const standings = new Map(
     left.map((deposit, index): [FoundDeposit, CreditedStanding] => {
       const receipt = receipts[index]!
-      if (receipt === null || hexToBigInt(receipt.blockNumber) > deep) return [deposit, 'GONE']
+      if (receipt === null || hexToBigInt(receipt.blockNumber) > head) return [deposit, 'GONE']
       const block = { number: hexToBigInt(receipt.blockNumber), hash: receipt.blockHash }
       const isThere =
         deposit.crypto_tx_index === NATIVE_INDEX && !chain.tokens.has(deposit.asset)
           ? objectionOf(chain, { ...deposit, block }, receipt) === undefined
-          : // Logs are counted through their block: in another one its index may be another.
+          : // Log indexes count through the block: in another block the same log may have another index.
             receipt.logs.some(
               (log) =>
                 objectionOf(chain, { ...deposit, block, crypto_tx_index: logIndexOf(log) }, receipt) ===
@@ -157,33 +159,33 @@ export async function checkCredited(
   return deposits.map((deposit) => standings.get(deposit) ?? 'THERE')
 }
 
-/** The newest of these cursors whose block is in the chain. */
+/** The first of these cursors whose block is confirmed and in the chain. */
 export async function newestInChain(
   chain: EvmChain,
   cursors: readonly string[],
 ): Promise<string | undefined> {
   await chain.ready()
-  const deep = await confirmedHead(chain)
-  const known = cursors.filter((cursor) => numberOf(cursor) <= deep)
+  const head = await confirmedHead(chain)
+  const known = cursors.filter((cursor) => numberOf(cursor) <= head)
   const headers = await headersAt(chain, known.map(numberOf))
   return known.find((cursor, index) => cursor.endsWith(`:${headers[index]!.hash}`))
 }
 
 const numberOf = (cursor: string) => BigInt(cursor.slice(0, cursor.indexOf(':')))
 
-/** The cursor that says that this block was read, and nothing after it. */
+/** The cursor after this block: reading goes on with the next one. */
 export async function cursorAt(chain: EvmChain, block: bigint): Promise<string> {
   await chain.ready()
   const [header] = await headersAt(chain, [block])
   return `${block}:${header!.hash}`
 }
 
-// ---------------------------------------------------------------------------------------------- said by an operator
+// ---------------------------------------------------------------------------------------------- claimed by an operator
 
 /**
- * Throws an Error unless the transaction brought at least this to the address: by what the address held in its block
- * and in the one before, since a transfer that a contract makes while it runs is in no transaction and no log. Notes that
- * the address is to be swept.
+ * Throws an Error unless the address received at least this amount in the transaction's block: it compares the balances at
+ * that block and at the one before. A transfer that a contract makes while it runs is in no transaction's value and no log.
+ * Marks the address to be swept.
  */
 export async function requireReceived(
   db: Database,

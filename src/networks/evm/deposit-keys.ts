@@ -3,12 +3,12 @@ import { ECDH } from 'node:crypto'
 import { bytesToHex } from 'viem/utils'
 import { HDKey, mnemonicToAccount, privateKeyToAccount, publicKeyToAddress } from 'viem/accounts'
 import { UUID } from '../../db/ids.ts'
-import type { EvmSigner } from './transactions.ts'
+import type { EvmSigner } from './transaction.ts'
 import type { NewAddress } from '../network.ts'
 
 /**
- * What deposit addresses are derived from: the words of a mnemonic (BIP-39), or an extended key (BIP-32). A public one
- * gives the same addresses as its private one, and signs for none of them.
+ * The key that deposit addresses are derived from: the words of a mnemonic (BIP-39), or an extended key (BIP-32). A public
+ * key gives the same addresses as its private key, and signs for none of them.
  */
 export type DepositKey = { mnemonic: string } | { extendedKey: string }
 
@@ -16,24 +16,24 @@ export type DepositKey = { mnemonic: string } | { extendedKey: string }
 const ACCOUNT_PATH = "m/44'/60'/0'"
 /** A component's own bits: the highest of 32 would make it hardened. */
 const COMPONENT_BITS = 31
-/** What the 128 bits of an id take. */
+/** Components that hold the 128 bits of an id. */
 const COMPONENTS = 5
 
-/** Makes deposit addresses and finds the keys to them again. */
+/** Derives deposit addresses and their keys. */
 export interface DepositKeys {
-  /** Whether they are private: without, nothing can be swept. */
+  /** Whether the key is private. Without a private key nothing can be swept. */
   canSign: boolean
   /** The public extended key at the same place, for processes that only give out addresses. */
   publicKey: string
   /**
-   * The address of the record with this id (a UUID), at the path that the id spells: whoever has the key and the id,
-   * which the client was told, finds it again, also after a backup was restored that is older than the address.
-   * `derivation` is the key's fingerprint and the path below it: `3442193e/0/211262755/1819407610/503362774/2089655823`.
+   * The address of the record with this id (a UUID), at the path that the id spells. The key and the id, which the client
+   * has, are enough to derive it again, also after a restore from a backup that is older than the address. `derivation` is the key's
+   * fingerprint and the path below it: `3442193e/0/211262755/1819407610/503362774/2089655823`.
    */
   newAddress(id: string): NewAddress
   /**
-   * Who signs for an address; undefined when it was derived from another key, or only public keys are here. Takes any
-   * path: those of older addresses are random, of two components. Throws when it is not the address's.
+   * The signer for an address; undefined when it was derived from another key, or the key is public. Takes any path: older
+   * addresses have random paths of two components. Throws when the path leads to another address.
    */
   signerOf(address: string, derivation: string): EvmSigner | undefined
 }
@@ -76,7 +76,7 @@ const addressOf = (publicKey: Uint8Array) =>
     `0x${ECDH.convertKey(publicKey, 'secp256k1', undefined, 'hex', 'uncompressed') as string}`,
   )
 
-/** What is wrong with a key is said without it. */
+/** Reads the key. The error for a wrong key does not contain it. */
 function rootOf(source: DepositKey): HDKey {
   try {
     return 'mnemonic' in source

@@ -5,8 +5,10 @@ import { CRYPTO_NETWORKS, NETWORKS } from '../../assets/catalogue.ts'
 import type { Database } from '../../db/database.ts'
 import { bloomMayHave } from './bloom.ts'
 import { confirmedHead, depthText } from './confirmations.ts'
+import { noteHoldings } from './sweeps/holdings.ts'
 import { at, type Block, type Log, type Receipt } from './node.ts'
-import { addressIn, logIndexOf, offChain, TRANSFER_TOPIC, type EvmChain } from './transactions.ts'
+import { offChain, type EvmChain } from './chain.ts'
+import { addressIn, logIndexOf, TRANSFER_TOPIC } from './transaction.ts'
 import { ChainReorganised, type FoundDeposit, type DepositScan } from '../network.ts'
 import { NodeFailure } from '../node-failure.ts'
 
@@ -14,13 +16,13 @@ import { NodeFailure } from '../node-failure.ts'
 const BLOCKS_MAX = 20n
 /** From 20 blocks to one in halves, and the one. */
 const ATTEMPTS_MAX = 6
-/** A block that seems to be gone is asked for again, so often and after so long: one backend may be on a fork. */
+/** How often, and after how long, a missing block is asked for again: one backend may be on a fork. */
 const CONFIRMATIONS_OF_REORGANISATION = 2
 const CONFIRM_AFTER_MS = 1_000
 
 /**
- * What a native transfer has for a log index. It collides with no log: a transfer to an account that has no code runs
- * nothing that could write one of a token.
+ * The log index of a native transfer. It collides with no log: a transfer to an account without code runs nothing that
+ * could write a token's log.
  */
 export const NATIVE_INDEX = '0'
 
@@ -30,23 +32,23 @@ type Movement = FoundDeposit & { native: boolean; from: string }
 /** Reads a chain for deposits. */
 export interface DepositReader {
   /**
-   * What has arrived at deposit addresses in blocks that are deep enough to stay. The cursor is the last block that was
-   * read, as `<number>:<hash>`. Throws ChainReorganised when that block is gone: then more blocks were rearranged than
-   * `confirmations` allows for, and what was credited from them must be looked at by somebody.
+   * Finds deposits in confirmed blocks. The cursor is the last block that was read, as `<number>:<hash>`. Throws
+   * ChainReorganised when the chain has lost that block: then a reorganisation went deeper than `confirmations`, and an
+   * operator must review the deposits that were credited from its blocks.
    *
-   * Native transfers are those that a transaction itself makes. What a contract pays out while it runs is in no
-   * transaction's value, and is not seen. Top-ups of gas for sweeping are our own and are left out.
+   * Native transfers are the values of transactions. Payments that a contract makes while it runs are in no transaction's
+   * value, and are not found. Top-ups of gas for sweeping are our own and are left out.
    */
   scanDeposits(cursor: string | null): Promise<DepositScan>
-  /** What has arrived in these blocks. Throws when the last of them is not deep enough. */
+  /** Finds deposits in these blocks. Throws when the last of them is not confirmed. */
   scanBlocks(first: bigint, last: bigint): Promise<FoundDeposit[]>
 }
 
-/** A reader of one chain. It remembers how many blocks the node could give at once. */
+/** Makes a reader of one chain. It remembers how many blocks the node could give at once. */
 export function depositReader(db: Database, chain: EvmChain): DepositReader {
   let size = BLOCKS_MAX
 
-  /** Reads blocks from `first` on, by halves as many when the node fails: a reply may be too large, or take too long. */
+  /** Reads blocks from `first` on, and half as many after each failure: a reply may be too large, or take too long. */
   async function readFrom(first: bigint, last: bigint) {
     for (let attempt = 1; attempt <= ATTEMPTS_MAX; attempt++) {
       const end = first + size - 1n < last ? first + size - 1n : last
@@ -68,19 +70,19 @@ export function depositReader(db: Database, chain: EvmChain): DepositReader {
     async scanDeposits(cursor) {
       if (!isCursor(cursor)) return { cursor: await initialCursor(chain), found: [] }
       await chain.ready()
-      const deep = await confirmedHead(chain)
+      const head = await confirmedHead(chain)
       const read = BigInt(cursor.slice(0, cursor.indexOf(':')))
       await requireInChain(chain, cursor)
-      if (deep <= read) return { cursor, found: [] }
-      const { blocks, found } = await readFrom(read + 1n, deep)
+      if (head <= read) return { cursor, found: [] }
+      const { blocks, found } = await readFrom(read + 1n, head)
       requireLinked([cursor, ...blocks.map(cursorOf)], blocks)
       const last = blocks.at(-1)!
-      return { cursor: cursorOf(last), found, isBehind: hexToBigInt(last.number) < deep }
+      return { cursor: cursorOf(last), found, isBehind: hexToBigInt(last.number) < head }
     },
     async scanBlocks(first, last) {
       await chain.ready()
-      const deep = await confirmedHead(chain)
-      if (last > deep)
+      const head = await confirmedHead(chain)
+      if (last > head)
         throw new Error(
           `block ${last} of ${chain.network} is not confirmed yet (${depthText(chain.confirmations)})`,
         )
@@ -96,15 +98,15 @@ export function depositReader(db: Database, chain: EvmChain): DepositReader {
   }
 }
 
-/** Where reading begins: the newest block that is deep enough. There are no addresses before it is kept. */
+/** Where reading begins: the newest confirmed block. The first address is given out after this cursor is kept. */
 export async function initialCursor(chain: EvmChain): Promise<string> {
   await chain.ready()
-  const deep = await confirmedHead(chain)
-  const [block] = await headersAt(chain, [deep])
+  const head = await confirmedHead(chain)
+  const [block] = await headersAt(chain, [head])
   return cursorOf(block!)
 }
 
-/** What was simulated before has left a cursor of another kind. */
+/** Whether a cursor is one of these: a network that was simulated before has another kind. */
 export const isCursor = (cursor: string | null): cursor is string => cursor !== null && CURSOR.test(cursor)
 const CURSOR = /^\d+:0x[0-9a-f]{64}$/
 const cursorOf = ({ number, hash }: Pick<Block, 'number' | 'hash'>) => `${hexToBigInt(number)}:${hash}`
@@ -129,21 +131,21 @@ async function all<T>({ node }: EvmChain, numbers: readonly bigint[], full: bool
   })
 }
 
-/** Throws ChainReorganised unless the block of a cursor is in the chain, asked more than once. */
+/** Throws ChainReorganised unless the block of a cursor is in the chain. Asks more than once. */
 async function requireInChain(chain: EvmChain, cursor: string): Promise<void> {
   const number = BigInt(cursor.slice(0, cursor.indexOf(':')))
   for (let asked = 0; ; asked++) {
     const [block] = await headersAt(chain, [number])
     if (cursorOf(block!) === cursor) return
-    // A node of another chain has other blocks, too.
+    // A node of another chain has other blocks, too: then `ready` throws that reason.
     chain.markStale()
     await chain.ready()
-    if (asked === CONFIRMATIONS_OF_REORGANISATION) throw rearranged(chain, cursor, block!.hash)
+    if (asked === CONFIRMATIONS_OF_REORGANISATION) throw reorganised(chain, cursor, block!.hash)
     await pause(CONFIRM_AFTER_MS)
   }
 }
 
-/** Two backends that are on different forks give blocks that do not follow on each other: they are asked again. */
+/** Throws a NodeFailure where a block is not the parent of the next: two backends are on different forks. */
 function requireLinked(before: readonly (string | undefined)[], blocks: readonly Block[]): void {
   for (const [index, { number, parentHash }] of blocks.entries()) {
     if (before[index]?.endsWith(parentHash) === false)
@@ -153,7 +155,7 @@ function requireLinked(before: readonly (string | undefined)[], blocks: readonly
   }
 }
 
-function rearranged({ network, confirmations }: EvmChain, cursor: string, now: Hex): Error {
+function reorganised({ network, confirmations }: EvmChain, cursor: string, now: Hex): Error {
   const [number, hash] = cursor.split(':')
   return new ChainReorganised(
     `${network} has rearranged its blocks deeper than ${depthText(confirmations)}: block ${number!} was ` +
@@ -183,8 +185,8 @@ function nativeIn(chain: EvmChain, blocks: Block[]): Movement[] {
 }
 
 /**
- * Asked by the block's hash: a backend that does not have the block refuses then, where a range of numbers would get
- * the answer that there is nothing. A block whose bloom filter rules the tokens out is not asked for.
+ * Asks for logs by the block's hash: a backend without the block refuses then, where it would answer a range of numbers
+ * with an empty list. A block whose bloom filter rules the tokens out is not asked for.
  */
 async function tokensIn(chain: EvmChain, blocks: Block[]): Promise<Movement[]> {
   const assetAt = new Map([...chain.tokens].map(([asset, { address }]) => [address, asset]))
@@ -198,8 +200,7 @@ async function tokensIn(chain: EvmChain, blocks: Block[]): Promise<Movement[]> {
   )
   return asked.flatMap(({ number, hash }, index) =>
     logs[index]!.flatMap((log): Movement[] => {
-      if (log.blockHash !== hash)
-        throw new NodeFailure('the node tells of a log in another block than asked for')
+      if (log.blockHash !== hash) throw new NodeFailure('the node gave a log of another block than asked for')
       const [, sender, recipient] = log.topics
       const units = hexToBigInt(log.data)
       const asset = assetAt.get(getAddress(log.address))
@@ -220,9 +221,9 @@ async function tokensIn(chain: EvmChain, blocks: Block[]): Promise<Movement[]> {
   )
 }
 
-/** Some chains leave the filter empty though there are logs: it rules something out only where it has anything. */
+/** Some chains leave the filter empty though there are logs: an empty filter rules nothing out. */
 function mayHaveTransfers({ logsBloom, transactions }: Block, tokens: readonly Hex[]): boolean {
-  // No address at all would be every address.
+  // Without an address the filter of eth_getLogs would match every address.
   if (tokens.length === 0 || transactions.length === 0) return false
   if (logsBloom === undefined || /^0x0*$/.test(logsBloom)) return true
   return bloomMayHave(logsBloom, TRANSFER_TOPIC) && tokens.some((token) => bloomMayHave(logsBloom, token))
@@ -230,7 +231,7 @@ function mayHaveTransfers({ logsBloom, transactions }: Block, tokens: readonly H
 
 const EVM_NETWORKS = CRYPTO_NETWORKS.filter((network) => NETWORKS[network].family === 'evm')
 
-/** Those that arrive at addresses that we have the keys to, noted for sweeping. An address is good for every network. */
+/** The movements to deposit addresses that we have keys to, marked for sweeping. An address is valid on every EVM network. */
 async function ours(db: Database, chain: EvmChain, movements: Movement[]): Promise<FoundDeposit[]> {
   if (movements.length === 0) return []
   const { rows } = await db.query<{ customer_id: string; address: string; top_ups: Hex[] }>(
@@ -253,41 +254,19 @@ async function ours(db: Database, chain: EvmChain, movements: Movement[]): Promi
       ({ address, crypto_tx_hash }) => owners.has(address) && !topUps.has(crypto_tx_hash as Hex),
     ),
   )
-  const made = await succeeded(chain, arrived)
-  const found = arrived.filter(({ native, crypto_tx_hash }) => !native || made.has(crypto_tx_hash))
+  const successful = await succeeded(chain, arrived)
+  const found = arrived.filter(({ native, crypto_tx_hash }) => !native || successful.has(crypto_tx_hash))
   await noteHoldings(
     db,
     chain,
     found.map(({ address, asset }) => ({ customer_id: owners.get(address)!.customer_id, address, asset })),
   )
-  return found.map(({ native: _, from: __, ...arrival }) => arrival)
-}
-
-/** Notes that these places hold something new, so that their balances are read and swept. */
-export async function noteHoldings(
-  db: Database,
-  { network }: EvmChain,
-  places: readonly { customer_id: string; address: string; asset: string }[],
-): Promise<void> {
-  await db.query(
-    `
-    insert into evm_holdings (customer_id, network, address, asset, balance, stale_at)
-    -- The statement's time: clock_timestamp() differs for each row, so that distinct would leave several of a place.
-    select distinct customer_id, $4, address, asset, 0, statement_timestamp()
-    from unnest($1::uuid[], $2::text[], $3::text[]) as found (customer_id, address, asset)
-    on conflict (customer_id, network, address, asset) do update set stale_at = excluded.stale_at`,
-    [
-      places.map(({ customer_id }) => customer_id),
-      places.map(({ address }) => address),
-      places.map(({ asset }) => asset),
-      network,
-    ],
-  )
+  return found.map(({ native: _, from: __, ...deposit }) => deposit)
 }
 
 /**
- * Without what the hot wallet has sent as no withdrawal that is known: gas for sweeping, which a database that was
- * restored from an older backup does not know of, and what somebody has moved by hand, which was in custody before.
+ * Leaves out what the hot wallet has sent without a recorded withdrawal: top-ups that a database restored from an older
+ * backup does not have, and transfers by hand, whose funds were in custody before.
  */
 async function withoutOwn(db: Database, chain: EvmChain, movements: Movement[]): Promise<Movement[]> {
   const own = movements.filter(({ from }) => from === getAddress(chain.hotWallet.address))
@@ -303,7 +282,7 @@ async function withoutOwn(db: Database, chain: EvmChain, movements: Movement[]):
   return movements.filter((one) => !own.includes(one) || known.has(one.crypto_tx_hash))
 }
 
-/** The transactions that did what they say: one that was reverted is in its block, too. */
+/** The hashes of the native movements that succeeded: a reverted transaction is in its block, too. */
 async function succeeded({ node }: EvmChain, movements: Movement[]): Promise<Set<string>> {
   const hashes = movements.flatMap(({ native, crypto_tx_hash }) => (native ? [crypto_tx_hash] : []))
   const receipts = await node.all<Receipt | null>(

@@ -3,14 +3,16 @@ import { getAddress, hexToBigInt, hexToNumber } from 'viem/utils'
 import type { Transaction } from '../../db/database.ts'
 import { standingsOf } from './confirmations.ts'
 import { acknowledgeNonce } from './nonces.ts'
-import { addressIn, feePaid, isOurs, offChain, parse, TRANSFER_TOPIC, type EvmChain } from './transactions.ts'
+import { offChain, type EvmChain } from './chain.ts'
+import { feePaid } from './fees.ts'
+import { addressIn, isOurs, parse, TRANSFER_TOPIC } from './transaction.ts'
 import type { Receipt } from './node.ts'
 import type { MovedOnChain } from '../network.ts'
 
-/** A transaction, as a node tells of it. */
+/** A transaction in a node's answer. */
 interface Found {
   from: Hex
-  /** Null where it makes a contract. */
+  /** Null where it creates a contract. */
   to: Hex | null
   value: Hex
   nonce: Hex
@@ -25,10 +27,10 @@ interface Move {
 }
 
 /**
- * What a transaction has moved that an operator says is the platform's own: the native asset by its value, and the
- * configured tokens by their logs. What a contract pays on while it runs is in neither. A nonce of the hot wallet is noted,
- * so that the wallet signs on. Throws an Error where the transaction is known, is not confirmed, moves nothing of the hot
- * wallet, or has the nonce of a kept transaction that has not ended.
+ * The amounts that one of the platform's own transactions has moved, for an operator: the native asset by its value, and
+ * the configured tokens by their logs. Payments that a contract makes while it runs are in neither. Acknowledges a nonce of
+ * the hot wallet, so that the wallet signs on. Throws an Error where the transaction is known, is not confirmed, moves
+ * nothing of the hot wallet, or has the nonce of a kept transaction that has not ended.
  */
 export async function movedBy(tx: Transaction, chain: EvmChain, hash: string): Promise<MovedOnChain> {
   await chain.ready()
@@ -38,7 +40,7 @@ export async function movedBy(tx: Transaction, chain: EvmChain, hash: string): P
   if (found === null) throw new Error(`the node of ${chain.network} has no transaction ${hash}`)
   const sent = { raw_transaction: Buffer.alloc(0), crypto_tx_hash: hash, replaced: [] }
   const [standing] = await standingsOf(chain, [sent])
-  if (standing!.state !== 'MINED' || !standing!.deep) throw new Error(`${hash} is not confirmed yet`)
+  if (standing!.state !== 'MINED' || !standing!.isConfirmed) throw new Error(`${hash} is not confirmed yet`)
   const { receipt } = standing!
   const moves = movesOf(chain, found, receipt)
   const own = await ownAmong(tx, chain, [
@@ -49,7 +51,7 @@ export async function movedBy(tx: Transaction, chain: EvmChain, hash: string): P
   const sums = new Map<string, bigint>()
   for (const { from, to, asset, units } of moves) {
     const isOut = own.has(from) && !own.has(to)
-    // What somebody else pays to a deposit address is a deposit.
+    // A payment by somebody else to a deposit address is a deposit.
     const isIn = !own.has(from) && to === hotWallet
     if (isOut || isIn) sums.set(asset, (sums.get(asset) ?? 0n) + (isOut ? -units : units))
   }
@@ -72,8 +74,8 @@ export async function movedBy(tx: Transaction, chain: EvmChain, hash: string): P
 }
 
 /**
- * Throws an Error where the nonce is that of a kept transaction that has not ended. Only one of the two can be made: what
- * the other one did is the kept one's end.
+ * Throws an Error where a kept transaction with this nonce has not ended. The chain mines only one of the two: the outcome
+ * of the other is the end of the kept one.
  */
 async function requireNotUnderWay(
   tx: Transaction,
@@ -102,7 +104,7 @@ async function requireNotUnderWay(
   )
 }
 
-/** Nobody signs meanwhile, so each part has an index: sweeps are many, and never deleted. */
+/** Each part uses an index: this blocks signing, and sweeps are many and never deleted. */
 async function isKnown(tx: Transaction, { network }: EvmChain, hash: string): Promise<boolean> {
   const { rowCount } = await tx.query(
     `
@@ -118,7 +120,7 @@ async function isKnown(tx: Transaction, { network }: EvmChain, hash: string): Pr
   return rowCount !== 0
 }
 
-/** Nothing, where the chain reverted it. */
+/** The movements in a transaction: none where the chain reverted it. */
 function movesOf(chain: EvmChain, { from, to, value }: Found, receipt: Receipt): Move[] {
   if (hexToBigInt(receipt.status) !== 1n) return []
   const units = hexToBigInt(value)
@@ -137,7 +139,7 @@ function movesOf(chain: EvmChain, { from, to, value }: Found, receipt: Receipt):
   return [...native, ...tokens]
 }
 
-/** Of these addresses, the hot wallet and those that deposits are paid to. */
+/** The hot wallet, and the deposit addresses among these addresses. */
 async function ownAmong(tx: Transaction, chain: EvmChain, addresses: readonly Hex[]): Promise<Set<Hex>> {
   const { rows } = await tx.query<{ address: Hex }>(
     'select address from deposit_addresses where address = any ($1)',

@@ -6,7 +6,7 @@ import { evmNode } from './node.ts'
 import { NodeFailure, NodeRefusal } from '../node-failure.ts'
 
 const MIB = 1024 * 1024
-/** As evm-node.ts has it. */
+/** As node.ts has it. */
 const REPLY_BYTES_MAX = 64 * MIB
 
 test('of a reply without an end no more than the limit is read', async () => {

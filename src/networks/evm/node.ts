@@ -2,13 +2,13 @@ import type { Hex } from 'viem'
 import { getHttpRpcClient, hexToBigInt, numberToHex } from 'viem/utils'
 import { NodeFailure, NodeRefusal } from '../node-failure.ts'
 
-/** Most calls that one HTTP request carries: what common providers take. */
+/** Most calls in one HTTP request: common providers accept as many. */
 const BATCH_MAX = 50
 const TIMEOUT_MS = 15_000
-/** Largest reply that is read. */
+/** The largest reply that is read. */
 const REPLY_BYTES_MAX = 64 * 1024 * 1024
 
-/** What the node answered instead of a result. */
+/** The error that the node answered instead of a result. */
 export class NodeError extends NodeRefusal {
   readonly code: number
 
@@ -19,8 +19,8 @@ export class NodeError extends NodeRefusal {
 }
 
 /**
- * When a block counts: at a number of confirmations (1 is the newest block), or once the network itself calls it `safe`
- * or `finalized`, which proof-of-stake networks and rollups do.
+ * When a block is confirmed: at a number of confirmations (1 is the newest block), or once the network itself calls it
+ * `safe` or `finalized`, as proof-of-stake networks and rollups do.
  */
 export type Finality = bigint | 'safe' | 'finalized'
 
@@ -53,14 +53,14 @@ export interface Receipt {
   transactionHash: Hex
   gasUsed: Hex
   effectiveGasPrice: Hex
-  /** On chains that publish to another one (the OP stack): what that costs, beside the gas. */
+  /** The fee for publishing to another chain (the OP stack), beside the gas. */
   l1Fee?: Hex | null
   logs: Log[]
 }
 
 /** A node, by JSON-RPC over HTTP. */
 export interface EvmNode {
-  /** Throws NodeError for what the node refuses, NodeFailure when it does not answer. */
+  /** Throws NodeError when the node refuses the call, NodeFailure when it does not answer. */
   call<T>(...call: Call): Promise<T>
   /** Answers in the order of the calls. Throws when the node does not answer, as one call or all. */
   each<T>(calls: readonly Call[]): Promise<(T | NodeError)[]>
@@ -125,17 +125,18 @@ export const headOf = async (node: EvmNode): Promise<bigint> =>
 /** A block number as JSON-RPC takes it. */
 export const at = (block: bigint): Hex => numberToHex(block)
 
-/** What nodes say, each in its own words: geth and its kin, reth, erigon, nethermind, anvil. */
+/** Error messages of nodes, each in its own words: geth and its forks, reth, erigon, nethermind, anvil. */
 const SAID = {
-  /** It has these bytes. */
+  /** The node has these bytes. */
   known: /already known|already imported|already in (?:the )?(?:mem|tx)?pool|known transaction|alreadyknown/i,
-  /** The offered fee is too low for now, or too little above that of the one it would replace. */
+  /** The offered fee is too low for now, or too little above the fee of the transaction it would replace. */
   feeTooLow: /underpriced|(?:max fee per gas|fee ?cap|gas price)[^.]*(?:less than|below|too low)|feetoolow/i,
-  /** The contract refuses, or breaks off: an instruction that there is not, a jump to nowhere, a stack that is too small. */
+  /** The contract refuses or aborts: an unknown instruction, an invalid jump, a stack overflow or underflow. */
   reverted:
     /revert|invalid ?(?:fe)?opcode|opcode ?not ?found|(?:invalid|bad) ?jump|stack ?(?:under|over)flow/i,
-  /** It takes more gas than it was given. */
+  /** The call takes more gas than it was given. */
   outOfGas: /out ?of ?gas|gas (?:required|spent) exceed/i,
 } as const
 
+/** Whether a node's error has this meaning. */
 export const says = (error: NodeError, what: keyof typeof SAID): boolean => SAID[what].test(error.message)

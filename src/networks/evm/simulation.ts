@@ -1,33 +1,33 @@
 import type { Hex } from 'viem'
 import { hexToBigInt } from 'viem/utils'
 import { at, NodeError, says, type Call, type EvmNode } from './node.ts'
-import { balanceCall, type EvmChain } from './transactions.ts'
+import { balanceCall, type EvmChain } from './chain.ts'
 
-/** A transfer that is about to be signed. */
+/** A transfer to try before it is signed. */
 export interface Move {
   asset: string
   recipient: Hex
   call: { from: Hex; to: Hex; value: Hex; data?: Hex | undefined; gas: Hex }
 }
 
-/** What a transfer would do: what its call answers, or the refusal; and how many units would arrive, where the node tells. */
+/** The result of trying a transfer: the answer of its call or the refusal, and the units that would arrive, if known. */
 export interface Trial {
   answer: Hex | NodeError
   arrives?: bigint
 }
 
-/** A block that eth_simulateV1 made up. */
+/** A block in the answer of eth_simulateV1. */
 interface SimulatedBlock {
   calls: { status: Hex; returnData: Hex; error?: { code: number; message: string } }[]
 }
 
-/** Nodes that have no eth_simulateV1: they are not asked for it again until the process starts anew. */
+/** Nodes without eth_simulateV1: they are not asked for it again until the process restarts. */
 const withoutSimulation = new WeakSet<EvmNode>()
 
 /**
- * Has the node carry transfers out without making them. Of a token it is asked what the recipient holds before and after, in
- * one call (eth_simulateV1): a token that takes a fee answers true and delivers less. A node that does not have that is
- * asked for the answer alone (eth_call). `others` are asked in the same request, and answered in their order.
+ * Has the node try transfers. For a token it reads the recipient's balance before and after, in one call (eth_simulateV1): a
+ * token that takes a fee answers true and delivers less. A node without that method gives the answer alone (eth_call).
+ * `others` are sent in the same request, and answered in their order.
  */
 export async function tryTransfers(
   chain: EvmChain,
@@ -47,7 +47,7 @@ export async function tryTransfers(
     if (!simulated[index]) return { answer: answer as Hex | NodeError }
     return answer instanceof NodeError ? undefined : trialOf(answer as SimulatedBlock[])
   })
-  // Whatever it says about simulating, what it says of the call itself is what counts.
+  // An error of the simulation does not count: the answer to the call itself does.
   const again = moves.flatMap((move, index) => (trials[index] === undefined ? [{ move, index }] : []))
   if (again.some(({ index }) => isUnknownMethod(all[index] as NodeError))) withoutSimulation.add(chain.node)
   const calls = await chain.node.each<Hex>(again.map(({ move }) => plainCall(move)))
@@ -55,7 +55,7 @@ export async function tryTransfers(
   return { trials: trials as Trial[], answers: all.slice(moves.length) as (Hex | NodeError)[] }
 }
 
-/** What the recipient holds, the transfer, and what it holds then. */
+/** Three calls in one simulated block: the recipient's balance, the transfer, and the balance again. */
 function simulation(chain: EvmChain, { asset, recipient, call }: Move, block: bigint): Call {
   const [, balance] = balanceCall(chain, asset, recipient, block)
   const { from, to, value, data, gas } = call
@@ -65,7 +65,7 @@ function simulation(chain: EvmChain, { asset, recipient, call }: Move, block: bi
   return ['eth_simulateV1', { blockStateCalls: [{ calls: [read, transfer, read] }] }, at(block)]
 }
 
-/** Undefined where it is no simulation of three calls. */
+/** The trial in an answer; undefined where it is no simulation of three calls. */
 function trialOf(blocks: SimulatedBlock[]): Trial | undefined {
   const [before, transfer, after] = blocks[0]?.calls ?? []
   if (before === undefined || transfer === undefined || after === undefined) return undefined
@@ -74,7 +74,7 @@ function trialOf(blocks: SimulatedBlock[]): Trial | undefined {
       'eth_simulateV1',
       transfer.error ?? { code: 3, message: 'execution reverted' },
     )
-    // Another failure than the contract's is asked about by eth_call.
+    // Only eth_call tells about a failure that is not the contract's.
     return says(error, 'reverted') ? { answer: error } : undefined
   }
   const held = [before, after].map(({ status, returnData }) =>

@@ -1,43 +1,45 @@
 import type { Buffer } from 'node:buffer'
-import { recoverTransactionAddress, type Hex } from 'viem'
-import { bytesToHex, getAddress, hexToBigInt } from 'viem/utils'
+import type { Hex } from 'viem'
+import { getAddress, hexToBigInt } from 'viem/utils'
 import type { Database, Queryable } from '../../db/database.ts'
 import { at, headOf, NodeError, type Block, type Receipt } from './node.ts'
-import { isOurs, parse, send, type EvmChain } from './transactions.ts'
+import { send } from './broadcast.ts'
+import type { EvmChain } from './chain.ts'
+import { noncesBetween } from './nonces.ts'
+import { isOurs, parse, signerAddressOf } from './transaction.ts'
 import type { EndedTransaction, TakenBack } from '../network.ts'
 import { NodeFailure } from '../node-failure.ts'
 
 /**
- * What the hot wallet had made, and the chain has taken back: a reorganisation deeper than the confirmations removes
- * transactions that have ended. Their bytes are kept, and broadcast again. Nothing here is signed, so it goes on while
- * the network is frozen.
+ * Ended transactions of the hot wallet that the chain has taken back: a reorganisation deeper than the confirmations removes
+ * them. Their bytes are kept, and broadcast again. Nothing here is signed, so it goes on while the network is frozen.
  */
 
-/** Most transactions that one look broadcasts: nodes keep 64 of an account (geth). */
+/** Most transactions that one call broadcasts: nodes keep 64 of an account (geth). */
 const REBROADCAST_MAX = 64
-/** Most ended transactions that are read to find those of lost nonces, and how many at a time. */
-const LOOKED_AT_MAX = 100_000
+/** Most ended transactions that one call reads to find lost nonces, and how many at a time. */
+const READ_MAX = 100_000
 const PAGE = 1_000
 
-/** A transaction of the hot wallet that had ended, with its bytes; without them where they must not be made again. */
+/** A transaction of the hot wallet that had ended, with its bytes; without bytes where it must not be mined again. */
 export interface LostTransaction extends TakenBack {
   raw_transaction: Buffer | undefined
 }
 
 /**
- * The transactions that had ended and that the chain does not have any more, in the order of their nonces. A node that
- * lags behind its chain seems to have lost some, too.
+ * The ended transactions that the chain does not have any more, in the order of their nonces. A node that lags behind its
+ * chain seems to have lost some, too.
  */
 export async function lostTransactions(db: Database, chain: EvmChain): Promise<LostTransaction[]> {
   return transactionsOf(db, chain, await lostNonces(db, chain))
 }
 
-/** Broadcasts again what the chain has taken back, and gives all of it. */
+/** Broadcasts the transactions again that the chain has taken back, and gives all of them. */
 export async function rebroadcastTakenBack(db: Database, chain: EvmChain): Promise<TakenBack[]> {
   await chain.ready()
   const lost = await lostTransactions(db, chain)
   if (lost.length > 0) {
-    // A node of another chain knows other nonces.
+    // A node of another chain has other nonces: then `ready` throws that reason.
     chain.markStale()
     await chain.ready()
   }
@@ -52,7 +54,7 @@ export async function rebroadcastTakenBack(db: Database, chain: EvmChain): Promi
   })
 }
 
-/** The nonces that the database knows as used, that are not under way, and that the chain has free. */
+/** The nonces that the database has as used and the chain as free, without those of transactions under way. */
 async function lostNonces(db: Database, chain: EvmChain): Promise<number[]> {
   const { address } = chain.hotWallet
   const used = async () => {
@@ -62,22 +64,18 @@ async function lostNonces(db: Database, chain: EvmChain): Promise<number[]> {
     )
     return Number(rows[0]?.next_nonce ?? 0)
   }
-  const made = async () =>
+  const mined = async () =>
     Number(hexToBigInt(await chain.node.call<Hex>('eth_getTransactionCount', address, 'latest')))
-  // Most of the time nothing is lost nor under way, and that is all there is to ask.
+  // Most of the time nothing is lost or under way, and these two numbers are enough.
   const next = await used()
-  if ((await made()) >= next) return []
-  // In this order: what ends in between is among those under way, or in the count.
+  if ((await mined()) >= next) return []
+  // In this order: a transaction that is mined in between is still under way, or already in the count.
   const underWay = await noncesUnderWay(db, chain)
-  const first = await made()
+  const first = await mined()
   return noncesBetween(first, next).filter((nonce) => !underWay.has(nonce))
 }
 
-/** The nonces from one to before the other. */
-export const noncesBetween = (first: number, end: number): number[] =>
-  Array.from({ length: Math.max(0, end - first) }, (_, index) => first + index)
-
-/** What is signed from the hot wallet and has not ended. */
+/** The bytes of the hot wallet's transactions that are signed and have not ended. */
 export async function bytesUnderWay(db: Queryable, { network }: EvmChain): Promise<Buffer[]> {
   const { rows } = await db.query<{ raw_transaction: Buffer }>(
     `
@@ -99,14 +97,14 @@ async function noncesUnderWay(db: Queryable, chain: EvmChain): Promise<Set<numbe
 
 interface Candidate {
   customer_id: string
-  /** Of a withdrawal; null of gas for sweeping. */
+  /** The withdrawal's; null for a top-up of gas for sweeping. */
   transfer_id: string | null
   address: string | null
   crypto_tx_hash: string
   raw_transaction: Buffer
 }
 
-/** The ended transactions of these nonces; of a nonce that none is known of, only the nonce. */
+/** The ended transactions with these nonces; only the nonce where no transaction with it is known. */
 export async function transactionsOf(
   db: Queryable,
   chain: EvmChain,
@@ -117,7 +115,7 @@ export async function transactionsOf(
   const found = new Map<number, LostTransaction>()
   for (const endedAfter of [endedWithdrawals, endedTopUps]) {
     let before: string | null = null
-    for (let looked = 0; looked < LOOKED_AT_MAX && found.size < wanted.size; looked += PAGE) {
+    for (let looked = 0; looked < READ_MAX && found.size < wanted.size; looked += PAGE) {
       const page: (Candidate & { created_at: string })[] = await endedAfter(db, chain, before)
       for (const one of page) {
         if (!isOurs(one.raw_transaction)) continue
@@ -132,15 +130,12 @@ export async function transactionsOf(
   return nonces.map((nonce) => found.get(nonce) ?? { nonce, raw_transaction: undefined })
 }
 
-/** Another wallet may have signed: the configuration named another one then. */
+/** Another wallet may have signed, if the configuration named another one then. */
 async function isHotWallets({ hotWallet }: EvmChain, { raw_transaction }: Candidate): Promise<boolean> {
-  return (await senderOf(raw_transaction)) === getAddress(hotWallet.address)
+  return (await signerAddressOf(raw_transaction)) === getAddress(hotWallet.address)
 }
 
-const senderOf = async (raw: Buffer): Promise<Hex> =>
-  getAddress(await recoverTransactionAddress({ serializedTransaction: bytesToHex(raw) as `0x02${string}` }))
-
-// With the network's name in it, as the indexes have it. Several of one microsecond are read again, which finds them all.
+// The network's name is in the text, as in the partial indexes. Rows of one microsecond are read again, so that none is missed.
 async function endedWithdrawals(db: Queryable, { network }: EvmChain, before: string | null) {
   const { rows } = await db.query<Candidate & { created_at: string }>(
     `
@@ -170,15 +165,15 @@ async function endedTopUps(db: Queryable, { network }: EvmChain, before: string 
 }
 
 /**
- * A COMPLETED withdrawal is made again with the very bytes that were made. One that was reverted is refunded: its bytes
- * might pay this time, and are left alone.
+ * A COMPLETED withdrawal is broadcast again with the bytes that were mined. A withdrawal that was reverted is refunded: its
+ * bytes might pay this time, and are not broadcast.
  */
 async function lostOf(
   db: Queryable,
   nonce: number,
   { customer_id, transfer_id, address, crypto_tx_hash, raw_transaction }: Candidate,
 ): Promise<LostTransaction> {
-  // A gas transfer moves what stays in custody: whichever of its nonce is made.
+  // A top-up stays in custody, whichever transaction with its nonce is mined.
   if (transfer_id === null) return { nonce, crypto_tx_hash, top_up: address!, raw_transaction }
   const { rows } = await db.query<{
     status: string
@@ -196,7 +191,7 @@ async function lostOf(
   const [transfer] = rows
   if (transfer?.status !== 'COMPLETED')
     return { nonce, crypto_tx_hash, transfer_id, refunded: true, raw_transaction: undefined }
-  // One that it had replaced may be the one that was made.
+  // A transaction that it had replaced may be the mined one.
   if (transfer.raw_transaction !== null)
     return {
       nonce,
@@ -207,7 +202,7 @@ async function lostOf(
   return { nonce, crypto_tx_hash, transfer_id, raw_transaction }
 }
 
-/** Why nothing is signed behind nonces that the chain has lost. */
+/** Why signing is blocked after nonces that the chain has lost. */
 export function lostReason([first, ...others]: readonly TakenBack[]): string {
   const { nonce, transfer_id, top_up, refunded } = first!
   if (refunded === true)
@@ -228,11 +223,11 @@ export function lostReason([first, ...others]: readonly TakenBack[]): string {
   )
 }
 
-// ---------------------------------------------------------------------------------------------- one of them
+// ---------------------------------------------------------------------------------------------- one withdrawal
 
 /**
- * Broadcasts the bytes of an ended transaction again. Throws an Error when the chain has it, the node still waits to make
- * it, or it can never be made because another transaction has its nonce; NodeFailure when the node cannot tell.
+ * Broadcasts the bytes of an ended transaction again. Throws an Error when the chain or the node's mempool has it, or when
+ * it can never be mined because another transaction has its nonce; NodeFailure when the node cannot tell.
  */
 export async function resend(chain: EvmChain, ended: EndedTransaction): Promise<void> {
   await chain.ready()
@@ -248,10 +243,10 @@ export async function resend(chain: EvmChain, ended: EndedTransaction): Promise<
       throw new Error(`the node has ${hash}, and it waits for a block`)
   }
   const { nonce } = parse(raw_transaction)
-  const sender = await senderOf(raw_transaction)
+  const sender = await signerAddressOf(raw_transaction)
   const block = await headOf(chain.node)
-  const made = hexToBigInt(await chain.node.call<Hex>('eth_getTransactionCount', sender, at(block)))
-  if (made > BigInt(nonce))
+  const mined = hexToBigInt(await chain.node.call<Hex>('eth_getTransactionCount', sender, at(block)))
+  if (mined > BigInt(nonce))
     throw new Error(
       `another transaction of ${sender} has nonce ${nonce}, so that ${crypto_tx_hash} can never be made: look for it in an explorer`,
     )

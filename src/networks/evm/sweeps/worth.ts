@@ -1,29 +1,22 @@
 import { parseGwei } from 'viem/utils'
-import { parseAmount } from '../../assets/amount.ts'
-import { ASSETS, NETWORKS, type CryptoNetwork } from '../../assets/catalogue.ts'
-import {
-  decimalsOn,
-  isNative,
-  onChain,
-  type EvmChain,
-  type Fees,
-  type SweepTerms,
-  type Token,
-} from './transactions.ts'
-import type { UsdPrices } from '../../assets/usd-value.ts'
+import { parseAmount } from '../../../assets/amount.ts'
+import { ASSETS, NETWORKS, type CryptoNetwork } from '../../../assets/catalogue.ts'
+import { decimalsOn, isNative, onChain, type EvmChain, type SweepTerms, type Token } from '../chain.ts'
+import type { Fees } from '../fees.ts'
+import type { UsdPrices } from '../../../assets/usd-value.ts'
 
-/** When sweeping is worth its network fee, as a network's section says it. */
+/** The settings of when sweeping is worth its network fee, in a network's section. */
 export interface SweepConfig {
   /** The most that a sweep may cost, in percent of the value it moves. */
   sweepCostMax?: string | undefined
-  /** The most that is offered for a unit of gas of a sweep, in gwei: the withdrawals' ceiling unless given. */
+  /** The most that is offered for a unit of gas of a sweep, in gwei. The withdrawals' ceiling unless given. */
   sweepFeeCeiling?: string | undefined
-  /** By asset, the amount from which on it is swept whatever part of it the sweep costs. */
+  /** By asset, the amount from which on it is swept at any cost. */
   sweepMinimum?: Record<string, string> | undefined
 }
 
 const COST_MAX_PERCENT = '5'
-/** Of `sweep_cost_max`. */
+/** Decimals of `sweep_cost_max`. */
 export const PERCENT_DECIMALS = 4
 const WHOLE = 100n * 10n ** BigInt(PERCENT_DECIMALS)
 
@@ -55,8 +48,8 @@ export function sweepTermsOf(
 }
 
 /**
- * Offered and paid for a unit of gas of a sweep, in wei: the current price with room for the base fee to rise by a quarter
- * (two full blocks). A sweep pays all it offers, so that no gas is left at the address.
+ * The price of a unit of gas of a sweep, in wei: the current price with room for the base fee to rise by a quarter (two
+ * full blocks). A sweep pays all that it offers, so that no gas is left at the address.
  */
 export function sweepGasPrice({ sweeps }: EvmChain, { current, tip }: Fees): bigint {
   const roomy = current + (current - tip) / 4n
@@ -65,8 +58,8 @@ export function sweepGasPrice({ sweeps }: EvmChain, { current, tip }: Fees): big
 
 /**
  * The least amount of an asset that is worth a network fee of `cost` wei, in units of the chain: the section's
- * `sweep_minimum`, or as much as keeps the cost within `sweep_cost_max` and is at least the smallest withdrawal.
- * Undefined where a price is missing that it takes to compare them.
+ * `sweep_minimum`, or the amount that keeps the cost within `sweep_cost_max`, and the smallest withdrawal at least.
+ * Undefined where the price of the asset or of gas is missing.
  */
 export function leastWorthSweeping(
   chain: EvmChain,
@@ -84,7 +77,7 @@ export function leastWorthSweeping(
   return least > smallest ? least : smallest
 }
 
-/** What `wei` of the gas asset are worth in units of another asset, rounded up. */
+/** The value of `wei` of the gas asset in units of another asset, rounded up. */
 function inUnitsOf(chain: EvmChain, prices: UsdPrices, asset: string, wei: bigint): bigint | undefined {
   const [ofGas, ofAsset] = [prices.get(chain.gasAsset), prices.get(asset)]
   if (ofGas === undefined || ofAsset === undefined) return undefined

@@ -1,0 +1,62 @@
+import type { Hex } from 'viem'
+import { bytesToHex } from 'viem/utils'
+import type { EvmChain } from './chain.ts'
+import { NodeError, says } from './node.ts'
+import { hashesOf, parse, type Sent } from './transaction.ts'
+import type { BroadcastAnswer, BroadcastWithdrawal } from '../network.ts'
+
+/**
+ * Broadcasts signed withdrawals. None is ever refused for good: its nonce is allotted, so it is mined sooner or later.
+ * A withdrawal that the node does not accept now is broadcast again.
+ */
+export async function broadcast(
+  chain: EvmChain,
+  withdrawals: BroadcastWithdrawal[],
+): Promise<BroadcastAnswer[]> {
+  await chain.ready()
+  const rejections = await send(chain, withdrawals)
+  return rejections.map((rejection) =>
+    rejection === undefined
+      ? { accepted: true }
+      : { accepted: false, reason: { code: 'NODE_REFUSED', detail: rejection.reason } },
+  )
+}
+
+/** Why a node does not accept a transaction now. */
+export interface Rejection {
+  reason: string
+  /** Its fees are too low for now: `replacement` raises them. */
+  isTooCheap: boolean
+}
+
+/**
+ * Broadcasts kept bytes in the order of their nonces. Gives for each the reason why the node does not accept it, or
+ * undefined. A transaction that the node already has, or that is mined, counts as accepted.
+ */
+export async function send(chain: EvmChain, sent: readonly Sent[]): Promise<(Rejection | undefined)[]> {
+  const inOrder = [...sent].sort((a, b) => parse(a.raw_transaction).nonce - parse(b.raw_transaction).nonce)
+  const answers = await chain.node.each<Hex>(
+    inOrder.map(({ raw_transaction }) => ['eth_sendRawTransaction', bytesToHex(raw_transaction)] as const),
+  )
+  const rejected = new Map(
+    inOrder.flatMap((one, index) => {
+      const answer = answers[index]
+      if (!(answer instanceof NodeError) || says(answer, 'known')) return []
+      const { nonce } = parse(one.raw_transaction)
+      const reason = `the node does not take nonce ${nonce} yet: ${answer.message}`
+      return [[one, { reason, isTooCheap: says(answer, 'feeTooLow') }] as const]
+    }),
+  )
+  // 'Nonce too low' is the answer to a mined transaction and to one that can never be mined: only a look-up tells.
+  const known = await knownAmong(chain, [...rejected.keys()])
+  return sent.map((one) => (known.has(one) ? undefined : rejected.get(one)))
+}
+
+/** The transactions that the node has, or one of those that they replaced. */
+async function knownAmong(chain: EvmChain, sent: readonly Sent[]): Promise<Set<Sent>> {
+  const owners = sent.flatMap((one) => hashesOf(one).map((hash) => [one, hash] as const))
+  const seen = await chain.node.all<object | null>(
+    owners.map(([, hash]) => ['eth_getTransactionByHash', hash] as const),
+  )
+  return new Set(owners.filter((_, index) => seen[index] !== null).map(([one]) => one))
+}

@@ -1,0 +1,221 @@
+import type { Hex } from 'viem'
+import { hexToBigInt } from 'viem/utils'
+import type { Transaction } from '../../db/database.ts'
+import { balancesAt, isNative, offChain, onChain, type EvmChain } from './chain.ts'
+import { feeMax, PLAIN_GAS, TOKEN_GAS, type Fees } from './fees.ts'
+import { at, headOf, NodeError } from './node.ts'
+import { lockNonce, noncesBetween, writeNonce } from './nonces.ts'
+import { bytesUnderWay, lostReason, transactionsOf } from './taken-back.ts'
+import { amountIn, parse } from './transaction.ts'
+import { isTreasurySend, neededByCustomers, type Reserved, type Unsigned } from '../longest-waiting.ts'
+import type { Withdrawal } from '../network.ts'
+import type { WaitingReason } from '../waiting.ts'
+
+/** The hot wallet while one transaction signs from it. Its amounts go down as payments are decided. */
+export interface HotWalletReservation {
+  /** The block at which the balances were read. */
+  block: bigint
+  /** The nonce of the next transaction. */
+  nonce: number
+  /** By asset, in units of the chain: the balance, less signed transactions that are not mined. May be below zero. */
+  spendable: Map<string, bigint>
+  /** How many transactions of the wallet are signed and not mined. */
+  inFlight: number
+  /**
+   * Why signing is blocked: the node catches up, the chain has lost nonces (nothing after them would be mined), or the
+   * wallet sent transactions without our record (they may have paid what is about to be paid).
+   */
+  blockedReason: WaitingReason | undefined
+}
+
+/**
+ * Reserves the hot wallet until the transaction ends: the row of its nonce is locked, so that nobody else signs.
+ * `closeReservation` writes the nonces that were taken; a rollback gives them back.
+ *
+ * Signed transactions are read before the balances. A transaction that is mined in between is in the balances by then.
+ */
+export async function openReservation(
+  tx: Transaction,
+  chain: EvmChain,
+  assets: Iterable<string>,
+): Promise<HotWalletReservation> {
+  const { next: nonce, acknowledged } = await lockNonce(tx, chain)
+  const signed = await bytesUnderWay(tx, chain)
+  const { block, mined, sent, isSyncing, spendable } = await readWallet(chain, assets)
+  const inFlight = deductInFlight(chain, spendable, signed, mined)
+  const lost = noncesBetween(mined, nonce).filter((one) => !inFlight.has(one))
+  const unknown = noncesBetween(nonce, sent).filter((one) => !acknowledged.has(one))
+  // A node of another chain has other nonces: then `ready` throws that reason.
+  if (lost.length > 0 || unknown.length > 0) {
+    chain.markStale()
+    await chain.ready()
+  }
+  const blockedReason = isSyncing
+    ? ({ code: 'NODE_BEHIND', detail: 'the node is catching up with its chain' } as const)
+    : (unknownSpends(unknown, sent) ?? (await takenBack(tx, chain, lost)))
+  return { block, nonce, spendable, inFlight: inFlight.size, blockedReason }
+}
+
+/** Writes the next nonce of the hot wallet. */
+export const closeReservation = (
+  tx: Transaction,
+  chain: EvmChain,
+  { nonce }: Pick<HotWalletReservation, 'nonce'>,
+): Promise<void> => writeNonce(tx, chain, nonce)
+
+/** The hot wallet as the node knows it: its balances, and the counts of its mined and of all its transactions. */
+async function readWallet(chain: EvmChain, assets: Iterable<string>) {
+  const { address } = chain.hotWallet
+  const block = await headOf(chain.node)
+  const wanted = [...new Set([chain.gasAsset, ...assets])]
+  const [[count, pending], [syncing], balances] = await Promise.all([
+    chain.node.all<Hex>([
+      ['eth_getTransactionCount', address, at(block)],
+      ['eth_getTransactionCount', address, 'pending'],
+    ]),
+    // Some providers do not have this method, and route around their lagging nodes themselves.
+    chain.node.each<unknown>([['eth_syncing']]),
+    balancesAt(
+      chain,
+      block,
+      wanted.map((asset) => ({ address, asset })),
+    ),
+  ])
+  const mined = Number(hexToBigInt(count!))
+  const sent = Math.max(mined, Number(hexToBigInt(pending!)))
+  const spendable = new Map(wanted.map((asset, index) => [asset, balances[index]!]))
+  const isSyncing = typeof syncing === 'object' && !(syncing instanceof NodeError)
+  return { block, mined, sent, isSyncing, spendable }
+}
+
+/** Takes signed transactions that are not mined out of the spendable amounts, and gives their nonces. */
+function deductInFlight(
+  chain: EvmChain,
+  spendable: Map<string, bigint>,
+  signed: readonly Buffer[],
+  mined: number,
+): Set<number> {
+  const assetAt = new Map([...chain.tokens].map(([asset, token]) => [token.address.toLowerCase(), asset]))
+  const inFlight = new Set<number>()
+  for (const raw of signed) {
+    const transaction = parse(raw)
+    if (transaction.nonce < mined) continue
+    inFlight.add(transaction.nonce)
+    spend(spendable, chain.gasAsset, transaction.value + feeMax(transaction))
+    if (transaction.data === undefined) continue
+    spend(spendable, assetAt.get(transaction.to.toLowerCase()) ?? '', amountIn(transaction.data))
+  }
+  return inFlight
+}
+
+/** A database that was restored from an older backup would pay again what these transactions have paid. */
+function unknownSpends([first, ...others]: readonly number[], sent: number): WaitingReason | undefined {
+  if (first === undefined) return undefined
+  const detail =
+    `the wallet has sent transactions that this database does not know, of nonce ${first}` +
+    `${others.length > 0 ? ` and ${others.length} more` : ''}: it was restored from an older backup, or the wallet is used elsewhere; ` +
+    `'bursar withdrawal mark-paid' says what was paid, 'bursar wallet acknowledge' what was the platform's own, first_nonce ${sent} that all the others were looked at`
+  return { code: 'UNKNOWN_SPENDS', detail }
+}
+
+async function takenBack(
+  tx: Transaction,
+  chain: EvmChain,
+  lost: readonly number[],
+): Promise<WaitingReason | undefined> {
+  if (lost.length === 0) return undefined
+  return { code: 'TAKEN_BACK', detail: lostReason(await transactionsOf(tx, chain, lost)) }
+}
+
+// ---------------------------------------------------------------------------------------------- payments from it
+
+/** Spendable amounts by asset, in units of the chain. */
+export type Spendable = HotWalletReservation['spendable']
+
+/** Takes units of an asset out of the spendable amounts. */
+function spend(spendable: Spendable, asset: string, units: bigint): void {
+  const before = spendable.get(asset)
+  if (before !== undefined) spendable.set(asset, before - units)
+}
+
+/** Takes a withdrawal and its gas out of the spendable amounts; or gives the reason why they do not cover it. */
+export function pay(
+  chain: EvmChain,
+  spendable: Spendable,
+  fees: Fees,
+  { asset, amount }: Withdrawal,
+  gas: bigint,
+): WaitingReason | undefined {
+  const units = onChain(chain, asset, amount)
+  const fee = feeMax({ gas, maxFeePerGas: fees.offer })
+  const needs = isNative(chain, asset)
+    ? [{ of: asset, needed: units + fee, purpose: 'with its gas' }]
+    : [
+        { of: asset, needed: units, purpose: '' },
+        { of: chain.gasAsset, needed: fee, purpose: 'for its gas' },
+      ]
+  for (const { of, needed, purpose } of needs) {
+    const left = spendable.get(of)!
+    if (left >= needed) continue
+    const [has, needsText] = [left, needed].map((value) => amountText(chain, of, value))
+    const detail = `the hot wallet has ${has!} left, the withdrawal needs ${needsText!} ${purpose}`.trim()
+    return { code: 'HOT_WALLET_SHORT', detail }
+  }
+  for (const { of, needed } of needs) spend(spendable, of, needed)
+  return undefined
+}
+
+/**
+ * The reason why a withdrawal leaves the hot wallet's money to an older one that has waited too long. Only the older
+ * one's amount is kept of its asset, not its gas: else one large withdrawal of the native asset would block every token's.
+ */
+export function keptForOlder(
+  chain: EvmChain,
+  spendable: Spendable,
+  fees: Fees,
+  { transfer_id, asset, amount }: Withdrawal,
+  reserved: readonly Reserved[],
+): WaitingReason | undefined {
+  const left = spendable.get(asset)!
+  let kept = 0n
+  for (const older of reserved) {
+    if (older.transfer_id >= transfer_id) continue
+    if (older.asset === asset) kept += onChain(chain, asset, older.amount)
+    if (asset === chain.gasAsset) kept += gasCost(chain, fees, older.asset)
+    if (kept === 0n || left >= kept + onChain(chain, asset, amount)) continue
+    const [has, keeps] = [left, kept].map((units) => amountText(chain, asset, units))
+    const detail = `the hot wallet has ${has!} left, and keeps ${keeps!} for withdrawal ${older.transfer_id}, which has waited too long`
+    return { code: 'KEPT_FOR_OLDER', detail }
+  }
+  return undefined
+}
+
+/**
+ * The reason why a send to cold storage leaves the hot wallet's money to customers' unsigned withdrawals: it keeps their
+ * amounts, and of the asset that gas is paid in the gas of all of them.
+ */
+export function keptForCustomers(
+  chain: EvmChain,
+  spendable: Spendable,
+  fees: Fees,
+  send: Withdrawal,
+  unsigned: readonly Unsigned[],
+): WaitingReason | undefined {
+  if (!isTreasurySend(send)) return undefined
+  const { asset } = send
+  let needed = 0n
+  for (const theirs of unsigned) {
+    if (theirs.asset === asset) needed += onChain(chain, asset, theirs.amount)
+    if (asset === chain.gasAsset) needed += BigInt(theirs.count) * gasCost(chain, fees, theirs.asset)
+  }
+  const left = spendable.get(asset)!
+  if (needed === 0n || left >= needed + onChain(chain, asset, send.amount)) return undefined
+  return neededByCustomers(amountText(chain, asset, left), amountText(chain, asset, needed))
+}
+
+/** The cost of the gas of a typical transfer of an asset, in wei. */
+const gasCost = (chain: EvmChain, fees: Fees, asset: string): bigint =>
+  feeMax({ gas: isNative(chain, asset) ? PLAIN_GAS : TOKEN_GAS, maxFeePerGas: fees.offer })
+
+const amountText = (chain: EvmChain, asset: string, units: bigint) =>
+  `${offChain(chain, asset, units)} ${asset}`

@@ -1,0 +1,71 @@
+import { offChain, type EvmChain } from './chain.ts'
+import type { HotWalletFollower } from './confirmations.ts'
+import { NATIVE_INDEX } from './deposit-scan.ts'
+import { feePaid } from './fees.ts'
+import type { Receipt } from './node.ts'
+import { refusalOf } from './refusals.ts'
+import { amountIn, loggedTransfer, logIndexOf, parse, type LoggedTransfer } from './transaction.ts'
+import type { BroadcastWithdrawal, PaymentStatus } from '../network.ts'
+
+/** How far the transaction of each withdrawal is, and the outcome of the confirmed ones. */
+export async function checkStatus(
+  chain: EvmChain,
+  { follow, markStale }: HotWalletFollower,
+  withdrawals: BroadcastWithdrawal[],
+): Promise<PaymentStatus[]> {
+  await chain.ready()
+  const standings = await follow(withdrawals)
+  return standings.map((standing, index) => {
+    if (standing.state !== 'MINED') return standing
+    if (!standing.isConfirmed) return { state: 'MINED' }
+    const outcome = outcomeOf(chain, withdrawals[index]!, standing.receipt)
+    if (outcome.state === 'UNRESOLVED') markStale(standing.receipt)
+    return outcome
+  })
+}
+
+/**
+ * The outcome of a withdrawal whose transaction is in a confirmed block. Its call is read from the signed bytes, since the
+ * configuration may have changed.
+ *
+ * Only status 0 fails the withdrawal: then nothing has moved. Status 1 says that the transaction ran, so money may have
+ * moved, and a refund may pay twice. An operator decides where the receipt lacks the token's log (nodes that are pruned or
+ * half synced give such receipts) or has another amount (a token that takes a fee).
+ */
+function outcomeOf(chain: EvmChain, withdrawal: BroadcastWithdrawal, receipt: Receipt): PaymentStatus {
+  const networkFee = feePaid(chain, receipt)
+  const { transactionHash: crypto_tx_hash, status } = receipt
+  const transaction = parse(withdrawal.raw_transaction)
+  if (status === '0x0') {
+    const refusal = refusalOf(withdrawal, `the network reverted transaction ${crypto_tx_hash}`)
+    return { state: 'FAILED', refusal, networkFee }
+  }
+  const unresolved = (detail: string, transfer?: LoggedTransfer): PaymentStatus => {
+    const crypto_tx_index = transfer === undefined ? NATIVE_INDEX : logIndexOf(transfer.log)
+    const reason = { code: 'UNRESOLVED', detail: `${detail}${RESOLVE}` } as const
+    return { state: 'UNRESOLVED', reason, crypto_tx_hash, crypto_tx_index, networkFee }
+  }
+  if (status !== '0x1')
+    return unresolved(`the receipt of ${crypto_tx_hash} does not say whether it succeeded`)
+  const confirmed = (crypto_tx_index: string): PaymentStatus => {
+    return { state: 'CONFIRMED', crypto_tx_hash, crypto_tx_index, networkFee }
+  }
+  if (transaction.data === undefined) return confirmed(NATIVE_INDEX)
+  const { asset } = withdrawal
+  const transfer = loggedTransfer(transaction, receipt)
+  if (transfer === undefined)
+    return unresolved(`${crypto_tx_hash} succeeded, and its receipt has no transfer of ${asset}`)
+  const asked = amountIn(transaction.data)
+  if (transfer.amount === asked) return confirmed(logIndexOf(transfer.log))
+  const text = (units: bigint) => amountText(chain, asset, units)
+  return unresolved(
+    `${asset} delivered ${text(transfer.amount)} of ${text(asked)} by ${crypto_tx_hash}`,
+    transfer,
+  )
+}
+
+const RESOLVE = `: look at the destination's balance, then say so by 'bursar withdrawal resolve'`
+
+/** An amount for people. A token that is not configured any more has unknown decimals. */
+const amountText = (chain: EvmChain, asset: string, units: bigint): string =>
+  asset === chain.gasAsset || chain.tokens.has(asset) ? offChain(chain, asset, units) : `${units} units`

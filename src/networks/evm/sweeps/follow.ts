@@ -1,0 +1,133 @@
+import type { Hex } from 'viem'
+import { hexToBigInt } from 'viem/utils'
+import { transaction, type Database } from '../../../db/database.ts'
+import { send } from '../broadcast.ts'
+import { isNative, offChain, type EvmChain } from '../chain.ts'
+import { confirmedHead, standingsOf } from '../confirmations.ts'
+import type { DepositKeys } from '../deposit-keys.ts'
+import type { Fees } from '../fees.ts'
+import { at } from '../node.ts'
+import { affordable, replacement } from '../replace.ts'
+import { parse } from '../transaction.ts'
+import { endLost, endMined } from './end.ts'
+import { selectUnderWay, setState, type Sweep } from './under-way.ts'
+import type { SignedTransaction, SweepRound } from '../../network.ts'
+
+/** What following sweeps takes: the chain, the keys, the current fees and the round. `failed` gets each failure. */
+export interface Following {
+  db: Database
+  chain: EvmChain
+  keys: DepositKeys
+  fees: Fees
+  round: SweepRound
+  failed: (error: unknown) => void
+}
+
+/** Takes every transaction under way a step further; or only those in state SIGNED. Gives the number of steps. */
+export async function followSweeps(following: Following, only?: 'SIGNED'): Promise<number> {
+  const { db, chain } = following
+  const sweeps = await selectUnderWay(db, chain, only)
+  const broadcastSteps = await broadcastSigned(
+    following,
+    sweeps.filter(({ state }) => state === 'SIGNED'),
+  )
+  const checkSteps = await checkBroadcast(
+    following,
+    sweeps.filter(({ state }) => state === 'BROADCAST'),
+  )
+  return broadcastSteps + checkSteps
+}
+
+/** Broadcasts signed sweeps, and ends those that can never be mined. */
+async function broadcastSigned({ db, chain, round, failed }: Following, sweeps: Sweep[]): Promise<number> {
+  const rejections = await send(chain, sweeps)
+  const isRejected = (index: number) => rejections[index] !== undefined && !rejections[index].isTooCheap
+  const lost = new Set(
+    await neverMined(
+      chain,
+      sweeps.filter((_, index) => isRejected(index)),
+    ),
+  )
+  let steps = 0
+  for (const [index, one] of sweeps.entries()) {
+    if (one.lost && !lost.has(one)) await setState(db, one, 'SIGNED')
+    if (lost.has(one) && (await endLost(db, chain, one, round))) steps += 1
+    else if (isRejected(index)) failed(new Error(rejections[index]!.reason))
+    else if (await setState(db, one, 'BROADCAST')) steps += 1
+  }
+  return steps
+}
+
+/** Ends confirmed sweeps, and replaces or broadcasts again those that no block has. */
+async function checkBroadcast(following: Following, sweeps: Sweep[]): Promise<number> {
+  const { db, chain, round } = following
+  const standings = sweeps.length === 0 ? [] : await standingsOf(chain, sweeps)
+  let steps = 0
+  for (const [index, one] of sweeps.entries()) {
+    const standing = standings[index]!
+    if (standing.state === 'MINED') {
+      if (standing.isConfirmed && (await endMined(db, chain, one, standing.receipt, round))) steps += 1
+      continue
+    }
+    const bumped = one.stuck ? await bump(following, one) : undefined
+    if (bumped !== undefined && (await keepReplacement(following, one, bumped))) steps += 1
+    else if (standing.state === 'UNKNOWN' && (await setState(db, one, 'SIGNED'))) steps += 1
+  }
+  return steps
+}
+
+/**
+ * The sweeps that can never be mined: at the confirmed head their nonce is used, and the node has none of their
+ * transactions. A lagging backend gave a used nonce when they were signed, or the database is older than their
+ * replacements.
+ */
+async function neverMined(chain: EvmChain, refused: readonly Sweep[]): Promise<Sweep[]> {
+  if (refused.length === 0) return []
+  const head = await confirmedHead(chain)
+  const nonces = await chain.node.all<Hex>(
+    refused.map(({ kind, address }) => {
+      const sender = kind === 'TOP_UP' ? chain.hotWallet.address : address
+      return ['eth_getTransactionCount', sender, at(head)] as const
+    }),
+  )
+  const used = refused.filter((one, index) => {
+    return Number(hexToBigInt(nonces[index]!)) > parse(one.raw_transaction).nonce
+  })
+  const standings = used.length === 0 ? [] : await standingsOf(chain, used)
+  return used.filter((_, index) => standings[index]!.state === 'UNKNOWN')
+}
+
+/** Signs the same transaction with higher fees. A sweep of the native asset pays them from its amount. */
+async function bump(
+  { chain, keys, fees }: Following,
+  { kind, asset, address, derivation, raw_transaction }: Sweep,
+): Promise<SignedTransaction | undefined> {
+  const signer = kind === 'TOP_UP' ? chain.hotWallet : keys.signerOf(address, derivation)
+  if (signer === undefined) return undefined
+  const fromValue = kind === 'SWEEP' && isNative(chain, asset)
+  const feeCeiling = kind === 'TOP_UP' ? chain.feeCeiling : chain.sweeps.feeCeiling
+  const bumped = await replacement({ ...chain, feeCeiling }, fees, signer, raw_transaction, { fromValue })
+  return affordable(chain, signer.address, bumped)
+}
+
+/** Keeps a replacement, to be broadcast next. False on a frozen network, or where another worker was faster. */
+async function keepReplacement(
+  { db, chain, round }: Following,
+  one: Sweep,
+  { raw_transaction, crypto_tx_hash }: SignedTransaction,
+): Promise<boolean> {
+  const { value } = parse(raw_transaction)
+  const amount = isNative(chain, one.asset) ? offChain(chain, one.asset, value) : null
+  return transaction(db, async (tx) => {
+    if (await round.isFrozen(tx, chain.network)) return false
+    const { rowCount } = await tx.query(
+      `
+      update evm_sweeps
+      set raw_transaction = $4, crypto_tx_hash = $5, replaced = replaced || crypto_tx_hash, state = 'SIGNED',
+          amount = coalesce($6, amount), signed_at = clock_timestamp()
+      where customer_id = $1 and id = $2 and state = 'BROADCAST' and crypto_tx_hash = $3`,
+      [one.customer_id, one.id, one.crypto_tx_hash, raw_transaction, crypto_tx_hash, amount],
+    )
+    return rowCount === 1
+  })
+}

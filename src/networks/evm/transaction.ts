@@ -1,0 +1,125 @@
+import assert from 'node:assert/strict'
+import { Buffer } from 'node:buffer'
+import { recoverTransactionAddress, type Hex } from 'viem'
+import {
+  bytesToHex,
+  getAddress,
+  hexToBigInt,
+  hexToNumber,
+  keccak256,
+  parseTransaction,
+  toHex,
+} from 'viem/utils'
+import type { Log, Receipt } from './node.ts'
+import type { SignedTransaction } from '../network.ts'
+
+/** A transaction to sign (EIP-1559). Amounts in wei. */
+export interface EvmTransaction {
+  type: 'eip1559'
+  chainId: number
+  nonce: number
+  to: Hex
+  value: bigint
+  data?: Hex
+  gas: bigint
+  maxFeePerGas: bigint
+  maxPriorityFeePerGas: bigint
+}
+
+/** Signs for one address: a viem account, a remote signer or a KMS. */
+export interface EvmSigner {
+  address: Hex
+  /** The signed transaction, serialized as it is broadcast. */
+  signTransaction(transaction: EvmTransaction): Promise<Hex>
+}
+
+/** A signed transaction that is kept, and may have been broadcast. */
+export interface Sent extends SignedTransaction {
+  /** The hashes of the transactions that it replaced, with the same nonce. */
+  replaced: string[]
+}
+
+/** The hash of a kept transaction, and of every transaction that it replaced. */
+export const hashesOf = ({ crypto_tx_hash, replaced }: Sent) => [crypto_tx_hash, ...replaced]
+
+/** Signs, and compares the signed bytes with the transaction: the signer may be another machine. */
+export async function signed(signer: EvmSigner, transaction: EvmTransaction): Promise<SignedTransaction> {
+  const raw = await signer.signTransaction(transaction)
+  const back = parse(raw)
+  for (const key of ['chainId', 'nonce', 'value', 'gas', 'maxFeePerGas', 'maxPriorityFeePerGas'] as const) {
+    assert(back[key] === transaction[key], `the signer changed the ${key}`)
+  }
+  assert(getAddress(back.to) === getAddress(transaction.to), 'the signer changed the recipient')
+  assert((back.data ?? '0x') === (transaction.data ?? '0x'), 'the signer changed the call')
+  return { raw_transaction: Buffer.from(raw.slice(2), 'hex'), crypto_tx_hash: keccak256(raw) }
+}
+
+const EIP_1559 = 0x02
+
+/** Whether bytes are an EVM transaction of ours: a network that was simulated before has other bytes. */
+export const isOurs = (raw: Buffer) => raw[0] === EIP_1559
+
+/** The transaction in signed bytes. viem leaves out the fields that are zero. */
+export function parse(raw: Buffer | Hex): EvmTransaction {
+  const { chainId, nonce, to, value, data, gas, maxFeePerGas, maxPriorityFeePerGas } = parseTransaction(
+    (typeof raw === 'string' ? raw : bytesToHex(raw)) as `0x02${string}`,
+  )
+  return {
+    type: 'eip1559',
+    chainId,
+    nonce: nonce ?? 0,
+    to: to!,
+    value: value ?? 0n,
+    ...(data !== undefined && { data }),
+    gas: gas ?? 0n,
+    maxFeePerGas: maxFeePerGas ?? 0n,
+    maxPriorityFeePerGas: maxPriorityFeePerGas ?? 0n,
+  }
+}
+
+/** The address that signed these bytes. */
+export const signerAddressOf = async (raw: Buffer): Promise<Hex> =>
+  getAddress(await recoverTransactionAddress({ serializedTransaction: bytesToHex(raw) as `0x02${string}` }))
+
+// ---------------------------------------------------------------------------------------------- logs
+
+/** keccak256('Transfer(address,address,uint256)'). */
+export const TRANSFER_TOPIC = keccak256(toHex('Transfer(address,address,uint256)'))
+
+/** An address as a log's topic. */
+const topicOf = (address: Hex): Hex => `0x${'0'.repeat(24)}${address.slice(2).toLowerCase()}`
+/** The address in a log's topic, with its checksum. */
+export const addressIn = (topic: Hex): Hex => getAddress(`0x${topic.slice(-40)}`)
+
+/** The log that a token's contract wrote for a transfer, and the amount in it, in units of the chain. */
+export interface LoggedTransfer {
+  log: Log
+  amount: bigint
+}
+
+/**
+ * The log of a signed transfer(to, amount): from the sender to the recipient, by the token's contract. Of several such
+ * logs, the one with the signed amount. Undefined where the receipt has none.
+ */
+export function loggedTransfer(
+  { to, data = '0x' }: EvmTransaction,
+  receipt: Receipt,
+): LoggedTransfer | undefined {
+  const [from, recipient] = [topicOf(receipt.from), `0x${data.slice(10, 74)}`]
+  const logs = receipt.logs.flatMap((log): LoggedTransfer[] => {
+    const [event, sender, into] = log.topics
+    const isIts =
+      getAddress(log.address) === getAddress(to) &&
+      event === TRANSFER_TOPIC &&
+      sender === from &&
+      into === recipient
+    return isIts ? [{ log, amount: hexToBigInt(log.data) }] : []
+  })
+  return logs.find(({ amount }) => amount === amountIn(data)) ?? logs[0]
+}
+
+/** The amount in a call of transfer(address,uint256): its second word. */
+export const amountIn = (data: Hex): bigint => hexToBigInt(`0x${data.slice(74, 138)}`)
+
+/** The index of a log in its block, as `crypto_tx_index` has it. */
+export const logIndexOf = ({ logIndex }: Log): string => String(hexToNumber(logIndex))
