@@ -1783,6 +1783,42 @@ test('no more is in flight than nodes keep of an account, and the rest follows',
   expect(await requireAgreement(wallet, funds, [customer])).toHaveLength(5)
 })
 
+test('withdrawals that wait only after their estimate take no place in flight from those after them', async () => {
+  const funds = { ETH: '20', USDG: '50' }
+  const [customer, wallet] = [
+    await newCustomer(service),
+    await newWallet('ETHEREUM', funds, { maxInFlight: 2 }),
+  ]
+  const withdrawFromNewProfile = async (asset: string, destination?: Hex) => {
+    const { body } = await customer.call<{ id: string }>('POST', '/v2/profiles', { nickname: randomUUID() })
+    return withdraw({ ...customer, profile_id: body.id }, 'ETHEREUM', asset, '1', destination)
+  }
+  const blocked = newAddress()
+  await setOnToken('setBlocked', [blocked, true])
+  const refused = await withdrawFromNewProfile('USDG', blocked)
+  await setOnToken('setFeePercent', [5n])
+  const waiting: Transfer[] = []
+  for (let order = 1; order <= 3; order++) waiting.push(await withdrawFromNewProfile('USDG'))
+  const others: Transfer[] = []
+  for (let order = 1; order <= 3; order++) others.push(await withdrawFromNewProfile('ETH'))
+  await withoutMining(wallet, async () => {
+    await step(wallet)
+    expect(await waitingCodes(waiting)).toEqual(Array(3).fill('TOKEN_DELIVERS_LESS'))
+    // Both places are taken, by the first two that can be signed, in one call.
+    expect(await waitingCodes(others)).toEqual([null, null, 'IN_FLIGHT_LIMIT'])
+    expect((await read(customer, refused)).status).toBe('FAILED')
+    const [first, second] = [await kept(others[0]!), await kept(others[1]!)]
+    expect([first, second].map(({ raw_transaction }) => parse(raw_transaction).nonce)).toEqual([0, 1])
+    await step(wallet)
+    expect(await waitingCodes([...waiting, others[2]!])).toEqual(Array(4).fill('IN_FLIGHT_LIMIT'))
+  })
+  await setOnToken('setFeePercent', [0n])
+  await settleAll(wallet)
+  for (const one of [...waiting, ...others])
+    expect(await read(customer, one)).toMatchObject({ status: 'COMPLETED' })
+  expect(await requireAgreement(wallet, funds, [customer])).toHaveLength(6)
+})
+
 test('what would be lost is refused: the hot wallet, the contract of a token, a memo that cannot be sent', async () => {
   const [customer, wallet] = [await newCustomer(service), await newWallet('ETHEREUM', {})]
   const networks: Networks = new Map([['ETHEREUM', { ...wallet.adapter, carriesNoMemo: true }]])
