@@ -20,7 +20,7 @@ import {
   type TransactionSerialized,
 } from 'viem'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
-import { dieAtEachStep, Failures } from '../../../test/failures.ts'
+import { dieAtEachStep, type Failures } from '../../../test/failures.ts'
 import { deployToken, startAnvil, TOKEN_ABI, type Anvil } from '../../../test/anvil.ts'
 import { atEnd, credit, MASTER_KEYS, newCustomer, startTestService } from '../../../test/support.ts'
 import type { TestCustomer, TestService } from '../../../test/support.ts'

@@ -147,7 +147,7 @@ async function paymentRules(
   return {
     refused,
     /** Takes a withdrawal with its gas out of the amounts; or gives the reason why it waits. */
-    payFrom(spendable: Spendable, withdrawal: Withdrawal, gas: bigint) {
+    payFrom: (spendable: Spendable, withdrawal: Withdrawal, gas: bigint) => {
       const reason =
         keptForOlder(chain, spendable, fees, withdrawal, reserved) ??
         keptForCustomers(chain, spendable, fees, withdrawal, unsigned) ??
