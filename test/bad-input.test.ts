@@ -378,7 +378,7 @@ const inside = (object: string, good: () => object, rows: Row[]): Row[] =>
 const unknownAsset = (field: string): Row => [
   `${field} NOPE`,
   { body: { [field]: 'NOPE' } },
-  bad(`${field} NOPE is not known`),
+  bad(`${field} NOPE is unknown`),
 ]
 /** Spellings of numbers that are no amounts. */
 const amountText = (field: string) => [
@@ -591,7 +591,7 @@ const terms = (ownAsset: object): Row[] => [
 /** Their order. An amount at fault has the faults that come later, too. */
 const TERMS_ORDER: Row[][] = [
   [['amount and total', { body: { total: '11' } }, bad('exactly one of')]],
-  [['no such asset', { body: { asset: 'NOPE' } }, bad('NOPE is not known')]],
+  [['no such asset', { body: { asset: 'NOPE' } }, bad('NOPE is unknown')]],
   [
     [
       'another network',
@@ -643,7 +643,7 @@ const NOT_CANCELLABLE: Row = [
       'not-cancellable',
       { id: own('deposit')(), status: 'COMPLETED' },
       own('deposit')(),
-      'is no withdrawal',
+      'is not a withdrawal',
     ),
 ]
 const UNKNOWN_PARAMETER: Row[] = [['?x=1', { query: 'x=1' }, bad('x')]]
@@ -665,12 +665,12 @@ const destination: Row[] = [
   [
     'a wire of USDP',
     () => toFiatAccount(NOBODYS, 'USDP'),
-    bad('destination_asset USDP does not go by wire', 'must be USD'),
+    bad('destination_asset USDP cannot be sent by wire', 'must be USD'),
   ],
   [
     'a wire of EUR',
     () => toFiatAccount(NOBODYS, 'EUR', 'EUR'),
-    bad('_asset EUR does not go by wire', 'must be USD'),
+    bad('_asset EUR cannot be sent by wire', 'must be USD'),
   ],
   ['nothing changes', { body: { destination_asset: 'USD' } }, bad('destination must be given')],
   [
@@ -703,12 +703,12 @@ const notConvertible = [
 ])
 /** In order: what a source and a destination are refused for, before any record is looked at. */
 const PAYOUT_ORDER: Row[][] = [
-  [['no such source_asset', { body: { source_asset: 'NOPE' } }, bad('source_asset NOPE is not known')]],
+  [['no such source_asset', { body: { source_asset: 'NOPE' } }, bad('source_asset NOPE is unknown')]],
   [
     [
       'no such destination_asset',
       { body: { destination_asset: 'NOPE' } },
-      bad('destination_asset NOPE is not known'),
+      bad('destination_asset NOPE is unknown'),
     ],
   ],
   [['BTC', { body: { destination_asset: 'BTC' } }, bad('cannot be converted')]],
@@ -923,7 +923,7 @@ const CASES: Record<string, Case> = {
         (id, index): Row => [
           `customer_id ${index + 1} that is not the token's`,
           () => ({ path: statementsOf(id()) }),
-          { status: 403, detail: ['customer_id', "the token's own"] },
+          { status: 403, detail: ['customer_id', "the token's customer"] },
         ],
       ),
       ...list(STATEMENTS),
@@ -934,7 +934,7 @@ const CASES: Record<string, Case> = {
         [
           "nobody's",
           { path: statementsOf(NOBODYS) },
-          { status: 403, detail: ['customer_id', "the token's own"] },
+          { status: 403, detail: ['customer_id', "the token's customer"] },
         ],
       ],
       [['page_cursor abc', { query: 'page_cursor=abc' }, bad('page_cursor')]],
@@ -1113,7 +1113,7 @@ const CASES: Record<string, Case> = {
     order: [
       [['memo 5', { body: { memo: 5 } }, bad('memo')]],
       [['to itself', () => fromTo(NOBODYS), bad('to_profile_id')]],
-      [['no such asset', { body: { asset: 'NOPE' } }, bad('NOPE is not known')]],
+      [['no such asset', { body: { asset: 'NOPE' } }, bad('NOPE is unknown')]],
       [
         ['too precise', { body: { amount: '5000.001' } }, tooPrecise('amount', 'USD', 2)],
         ['nothing', { body: { amount: '0' } }, bad('greater than zero')],
@@ -1297,7 +1297,7 @@ const CASES: Record<string, Case> = {
     ],
     order: [
       [['amount 5', { body: { amount: 5 } }, bad('amount')]],
-      [['no such asset', { body: { asset: 'NOPE' } }, bad('asset NOPE is not known')]],
+      [['no such asset', { body: { asset: 'NOPE' } }, bad('asset NOPE is unknown')]],
       [
         [
           'another network',
@@ -1424,7 +1424,7 @@ const CASES: Record<string, Case> = {
         () => ({
           body: { source_asset: asset, destination_asset: asset, destination: profileOf(world.other) },
         }),
-        bad(`source_asset ${asset} does not go by wire`, 'must be USD'),
+        bad(`source_asset ${asset} cannot be sent by wire`, 'must be USD'),
       ]),
       [
         'from a network that does not carry the asset',

@@ -490,7 +490,7 @@ test('an empty database of a superuser', async () => {
   url.pathname = '/doctor_empty'
   const { found } = await doctor({ DATABASE_URL: url.href, BURSAR_MODE: 'live' })
   expectFound(found, [
-    /^WARN database role: the database role \S+ is a superuser: nothing keeps it from changing ledger entries$/,
+    /^WARN database role: the database role \S+ is a superuser: ledger entries are not protected from it$/,
     /^WARN schema: there is no schema yet$/,
     /^OK worker: there is no work$/,
     /^WARN networks: no network is configured: crypto withdrawals are refused$/,
@@ -501,11 +501,11 @@ test('a role that owns the schema, one that was given more, and one that lacks s
   const own = await cloneDatabase()
   atEnd(own.drop)
   expectFound((await doctor({ DATABASE_URL: own.ownerUrl })).found, [
-    /^WARN database role: the database role bursar_owner owns the schema: nothing keeps it from changing ledger entries$/,
+    /^WARN database role: the database role bursar_owner owns the schema: ledger entries are not protected from it$/,
   ])
   await own.owner.query('grant update on entries to bursar; revoke insert on transfers from bursar')
   expectFound((await doctor({ DATABASE_URL: own.url })).found, [
-    /^WARN database role: the database role bursar may change ledger entries: nothing keeps it/,
+    /^WARN database role: the database role bursar may change ledger entries$/,
     /^FAIL database role: the database role bursar lacks insert on transfers$/,
   ])
 })

@@ -238,7 +238,7 @@ test('a running service signs what it accepted, and nothing that somebody wrote 
   const { code, stdout } = await bursar(['verify'], { ...environment, BURSAR_MODE: 'sandbox' })
   expect([code, stdout]).toEqual([
     1,
-    expect.stringContaining(`not every withdrawal is what was accepted: transfer ${invented}: it has no MAC`),
+    expect.stringContaining(`not every withdrawal matches its MAC: transfer ${invented}: it has no MAC`),
   ])
 })
 

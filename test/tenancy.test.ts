@@ -186,7 +186,7 @@ async function recordsOf(customer: TestCustomer, name: string): Promise<Marks> {
   }
 }
 
-/** One of each kind of record with this ref_id, and a deposit that sets the rule off. */
+/** One of each kind of record with this ref_id, and a deposit that triggers the rule. */
 async function someOf(customer: TestCustomer, ref_id: string) {
   const { profile_id } = customer
   const identity = await made(customer, IDENTITIES, { ref_id, person_details: PERSON })

@@ -14,7 +14,7 @@ export interface paths {
     put?: never
     /**
      * Create Crypto Withdrawal
-     * @description Moves crypto from a profile balance to an external address. The transfer is PENDING; the balance is debited by its total at once.
+     * @description Moves crypto from a profile balance to an external address. The transfer is PENDING; its total is debited immediately.
      */
     post: operations['createCryptoWithdrawal']
     delete?: never
@@ -38,7 +38,7 @@ export interface paths {
     put?: never
     /**
      * Create Orchestration
-     * @description Takes money from a profile, converts it and sends it to its destination. What cannot be paid is refused at once.
+     * @description Takes money from a profile, converts it and sends it to its destination. An impossible payment is refused immediately.
      */
     post: operations['createOrchestration']
     delete?: never
@@ -56,7 +56,7 @@ export interface paths {
     }
     /**
      * List Statements
-     * @description Lists the token's own customer's statements, by the start of their period, the latest first. Another customer_id is refused with 403.
+     * @description Lists the statements of the token's customer, latest period first. Another customer_id is refused with 403.
      */
     get: operations['listStatements']
     put?: never
@@ -328,7 +328,7 @@ export interface paths {
     }
     /**
      * Get Transfer
-     * @description Reads one transfer: its status now, and why it is in it where there is more to say.
+     * @description Reads one transfer, with its current status and further details of the status where there are any.
      */
     get: operations['getTransfer']
     put?: never
@@ -370,7 +370,7 @@ export interface paths {
     put?: never
     /**
      * Cancel Transfer
-     * @description Cancels a PENDING withdrawal that is not signed yet: it is FAILED with the secondary status CUSTOMER_REJECTED, and its total is back on the profile. A signed withdrawal may be paid already and cannot be cancelled. Crypto withdrawals take the scope `transfer:write_crypto_withdrawal`, wires `transfer:write_fiat_withdrawal`. Repeating a cancel answers the same record.
+     * @description Cancels a PENDING withdrawal that is not signed yet: it becomes FAILED with the secondary status CUSTOMER_REJECTED, and its total returns to the profile. A signed withdrawal may be paid already and cannot be cancelled. Crypto withdrawals need the scope `transfer:write_crypto_withdrawal`, wires `transfer:write_fiat_withdrawal`. A repeated cancel returns the same record.
      */
     post: operations['cancelTransfer']
     delete?: never
@@ -390,7 +390,7 @@ export interface paths {
     put?: never
     /**
      * Create Internal Transfer
-     * @description Moves money from profile to profile, at once. The answer is the debit; the credit shares its group_id.
+     * @description Moves money between profiles immediately. Returns the debit; the credit has the same group_id.
      */
     post: operations['createInternalTransfer']
     delete?: never
@@ -414,7 +414,7 @@ export interface paths {
     put?: never
     /**
      * Create Deposit Address
-     * @description Makes a new address: what is sent to it over its network, or one that shares its addresses, is credited to the profile.
+     * @description Creates an address. Deposits to it over its network, or over a network with the same addresses, are credited to the profile.
      */
     post: operations['createDepositAddress']
     delete?: never
@@ -438,7 +438,7 @@ export interface paths {
     put?: never
     /**
      * Create Fiat Deposit Instructions
-     * @description Tells where to send a wire, and the memo_id that it must carry for the profile to be credited.
+     * @description Creates instructions for wires: the bank account, and the memo_id that a wire needs for the profile to be credited.
      */
     post: operations['createFiatDepositInstructions']
     delete?: never
@@ -458,7 +458,7 @@ export interface paths {
     put?: never
     /**
      * Create Fiat Account
-     * @description Registers a bank account for fiat withdrawals. The sandbox's bank decides at once.
+     * @description Registers a bank account for fiat withdrawals. The sandbox's bank decides immediately.
      */
     post: operations['createFiatAccount']
     delete?: never
@@ -478,7 +478,7 @@ export interface paths {
     put?: never
     /**
      * Create Fiat Withdrawal
-     * @description Sends USD to a bank account by wire. The transfer is PENDING; the balance is debited by its total at once.
+     * @description Sends USD to a bank account by wire. The transfer is PENDING; its total is debited immediately.
      */
     post: operations['createFiatWithdrawal']
     delete?: never
@@ -498,7 +498,7 @@ export interface paths {
     put?: never
     /**
      * Create Crypto Withdrawal Fee
-     * @description Guarantees a fee for one withdrawal to this destination of at most this amount, until it expires.
+     * @description Guarantees a fee for one withdrawal of at most this amount to this destination, until the quote expires.
      */
     post: operations['createCryptoWithdrawalFee']
     delete?: never
@@ -516,13 +516,13 @@ export interface paths {
     }
     /**
      * List Orchestration Rules
-     * @description Lists rules, deleted ones too, newest first.
+     * @description Lists rules, including deleted rules, newest first.
      */
     get: operations['listOrchestrationRules']
     put?: never
     /**
      * Create Orchestration Rule
-     * @description A source of fiat or crypto gets deposit instructions or a deposit address of its own. USD and platform-issued stablecoins are converted one to one.
+     * @description A fiat or crypto source gets its own deposit instructions or deposit address. USD and platform-issued stablecoins are converted one to one.
      */
     post: operations['createOrchestrationRule']
     delete?: never
@@ -543,7 +543,7 @@ export interface paths {
     post?: never
     /**
      * Delete Orchestration Rule
-     * @description Later deposits stay on the profile; what the rule has started goes on. The record stays, DELETED; deleting it again changes nothing.
+     * @description Later deposits stay on the profile; orchestrations under way continue. The record stays, with the status DELETED. A repeat changes nothing.
      */
     delete: operations['deleteOrchestrationRule']
     options?: never
@@ -841,7 +841,7 @@ export interface components {
        * @example 25.5
        */
       source_amount: string
-      /** @description The deposit that set it off, or what debits the profile that it was started from. */
+      /** @description The deposit that started it, or the transfer that debits its source profile. */
       source_transfer?: {
         /**
          * Format: uuid
@@ -1024,7 +1024,7 @@ export interface components {
       /** @description Absent until the statement is generated. */
       metadata?: {
         /**
-         * @description What the period earned.
+         * @description Reward of the period.
          * @example 25.5
          */
         total_amount: string
@@ -1037,12 +1037,12 @@ export interface components {
          */
         asset: string
         /**
-         * @description What has been paid of it.
+         * @description Amount paid so far.
          * @example 25.5
          */
         amount_paid: string
         /**
-         * @description What the period earned.
+         * @description Reward of the period.
          * @example 25.5
          */
         total_amount_owed: string
@@ -1067,7 +1067,7 @@ export interface components {
       generated_at?: string
       /**
        * Format: date-time
-       * @description When it was paid.
+       * @description When the statement was paid.
        * @example 2026-01-31T09:30:00.123456Z
        */
       paid_at?: string
@@ -1184,7 +1184,7 @@ export interface components {
       /** @description Unique name of the profile. */
       nickname: string
       /**
-       * @description DEFAULT is the one made with the customer; all others are NORMAL.
+       * @description DEFAULT is the profile created with the customer; all others are NORMAL.
        * @enum {string}
        */
       type: 'NORMAL' | 'DEFAULT'
@@ -1697,7 +1697,7 @@ export interface components {
        * @enum {string}
        */
       status: 'ACTIVE' | 'DELETED'
-      /** @description Name for people. */
+      /** @description Display name. */
       nickname?: string
       /**
        * @description Asset, by its ticker.
@@ -1709,7 +1709,7 @@ export interface components {
        * @example USDP
        */
       destination_asset: string
-      /** @description What sets the rule off. */
+      /** @description What triggers the rule. */
       source: {
         crypto?: {
           /**
@@ -1752,7 +1752,7 @@ export interface components {
            * @enum {string}
            */
           network: 'WIRE'
-          /** @description Kind of bank account, as the client calls it. */
+          /** @description Kind of bank account, in the client's words. */
           account_type?: string
         }
         /** @description A balance of a profile. */
@@ -1961,7 +1961,7 @@ export interface operations {
            */
           account_id?: string
           /**
-           * @description Balance to debit: USD, one to one, for a platform-issued stablecoin; else the asset itself.
+           * @description Balance to debit: USD (one to one) for a platform-issued stablecoin; otherwise the asset itself.
            * @example USD
            */
           balance_asset?: string
@@ -2215,7 +2215,7 @@ export interface operations {
     parameters: {
       query: {
         /**
-         * @description Statements of this customer: the token's own.
+         * @description Customer id; must be the token's customer.
          * @example 0192f3a4-0000-7000-8000-000000000001
          */
         customer_id: string
@@ -2223,7 +2223,7 @@ export interface operations {
         ref_ids?: string[]
         /** @description Filter by statement ids. At most 100 values; repeat the parameter or separate with commas. */
         statement_ids?: string[]
-        /** @description Filter by status; all of them by default. At most 100 values; repeat the parameter or separate with commas. */
+        /** @description Filter by status; all statuses by default. At most 100 values; repeat the parameter or separate with commas. */
         statuses?: (
           | 'STATEMENT_STATUS_UNSPECIFIED'
           | 'STATEMENT_STATUS_INITIATED'
@@ -3207,7 +3207,7 @@ export interface operations {
       header?: never
       path: {
         /**
-         * @description Transfer id, of a withdrawal.
+         * @description Id of a withdrawal.
          * @example 0192f3a4-0000-7000-8000-000000000009
          */
         id: string
@@ -3273,7 +3273,7 @@ export interface operations {
           metadata?: {
             [key: string]: string
           }
-          /** @description Memo kept with both sides. */
+          /** @description Memo recorded with both legs. */
           memo?: string
         }
       }
@@ -3304,7 +3304,7 @@ export interface operations {
         profile_ids?: string[]
         /** @description Filter by ref_ids. At most 100 values; repeat the parameter. */
         ref_ids?: string[]
-        /** @description Filter by addresses, in the form they were given. At most 100 values; repeat the parameter or separate with commas. */
+        /** @description Filter by addresses, in the form in which they were returned. At most 100 values; repeat the parameter or separate with commas. */
         addresses?: string[]
         /** @description Filter by networks. At most 100 values; repeat the parameter or separate with commas. */
         crypto_networks?: (
@@ -3824,7 +3824,7 @@ export interface operations {
           'application/json': {
             /**
              * Format: uuid
-             * @description The fee_id to withdraw with.
+             * @description The fee_id for the withdrawal.
              * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
              */
             id: string
@@ -3835,7 +3835,7 @@ export interface operations {
             fee: string
             /**
              * Format: date-time
-             * @description Until when the fee is guaranteed.
+             * @description End of the guarantee.
              * @example 2026-01-31T09:30:00.123456Z
              */
             expires_at: string
@@ -3969,7 +3969,7 @@ export interface operations {
            * @example USDP
            */
           destination_asset: string
-          /** @description What sets the rule off: a deposit to an address (crypto) or with a memo (fiat) that is made for the rule, or any deposit to the profile. */
+          /** @description What triggers the rule: a deposit to the rule's own address (crypto) or with its own memo (fiat), or any deposit to the profile. */
           source: {
             crypto?: {
               /**
@@ -3996,7 +3996,7 @@ export interface operations {
                * @enum {string}
                */
               network?: 'WIRE'
-              /** @description Kind of bank account, as the client calls it. */
+              /** @description Kind of bank account, in the client's words. */
               account_type?: string
             }
             /** @description A balance of a profile. */
@@ -4055,7 +4055,7 @@ export interface operations {
               profile_id: string
             }
           }
-          /** @description Name for people. */
+          /** @description Display name. */
           nickname?: string
         }
       }

@@ -231,7 +231,7 @@ describe('a withdrawal', () => {
       status: 400,
       body: {
         detail: expect.stringContaining(
-          `account_id ${account_id} is no account of identity_id ${stranger}`,
+          `account_id ${account_id} does not belong to identity_id ${stranger}`,
         ) as string,
       },
     })

@@ -1,8 +1,9 @@
 /*
- * What holds for every amount and every number of decimals:
- * 1. formatting and parsing are each other's inverse, with or without padding zeros;
- * 2. parsing agrees with exact rational arithmetic, and refuses exactly what is not a whole number of minor units;
- * 3. what parsing accepts is what the contract's pattern accepts;
+ * Invariants for every amount and every number of decimals:
+ * 1. formatting and parsing are inverse to each other, with or without padding zeros;
+ * 2. parsing agrees with exact rational arithmetic, and refuses exactly the texts that are no whole number of minor
+ * units;
+ * 3. parsing accepts the same texts as the contract's pattern;
  * 4. the canonical form has one spelling per amount.
  */
 import fc from 'fast-check'
@@ -21,7 +22,7 @@ const amountText = fc
 const decimals = fc.integer({ min: 0, max: 18 })
 const minorUnits = fc.bigInt({ min: -(10n ** 40n), max: 10n ** 40n })
 
-/** numerator / 10^places, digit by digit, with none of the code under test. */
+/** Parses to numerator / 10^places digit by digit, with none of the code under test. */
 function rational(text: string): { numerator: bigint; places: number } {
   let numerator = 0n
   let places = 0

@@ -1,16 +1,19 @@
-/** An amount on the wire, in a request or answer (API behaviour, Conventions). For JSON schemas, beside a `maxLength`. */
+/**
+ * An amount on the wire, in a request or answer (API behaviour, Conventions). For JSON schemas, together with a
+ * `maxLength`.
+ */
 export const AMOUNT_PATTERN = '^[0-9]*\\.?[0-9]+$'
 
-// The same language as AMOUNT_PATTERN without its quadratic backtracking. It also keeps BigInt() from
-// reading '', ' 1 ' or '0x10' as numbers.
+// Accepts the same texts as AMOUNT_PATTERN without its quadratic backtracking. It also keeps BigInt() from reading
+// '', ' 1 ' or '0x10' as numbers.
 const AMOUNT_SHAPE = /^(?:[0-9]+(?:\.[0-9]+)?|\.[0-9]+)$/
 
 const ZERO = 48
 
 /**
- * The amount in minor units of an asset with this many decimals, exactly (API behaviour, Conventions).
- * Undefined when it is not representable: more significant decimals than the asset has, or no amount at all.
- * Trailing zeros do not count: '1.500' is an amount of an asset with two decimals.
+ * Converts an amount to minor units of an asset with this many decimals, exactly (API behaviour, Conventions).
+ * Undefined when the text is no amount or has more significant decimals than the asset. Trailing zeros do not count:
+ * '1.500' is an amount of an asset with two decimals.
  */
 export function parseAmount(text: string, decimals: number): bigint | undefined {
   if (!AMOUNT_SHAPE.test(text)) return undefined
@@ -33,13 +36,13 @@ export function formatAmount(minor: bigint, decimals: number): string {
   return end === point ? digits.slice(0, point) : `${digits.slice(0, point)}.${digits.slice(point, end)}`
 }
 
-/** An amount that `parseAmount` takes, as we write it: '1.5' for '1.50', '0.5' for '.5'. */
+/** Rewrites an amount that `parseAmount` accepts in canonical form: '1.5' for '1.50', '0.5' for '.5'. */
 export const canonicalAmount = (text: string, decimals: number): string =>
   formatAmount(parseAmount(text, decimals)!, decimals)
 
 /**
- * Minor units of a value that SQL `numeric` gave back, which may be negative and padded with zeros.
- * Throws RangeError when the asset cannot represent it: then the database holds what we never wrote.
+ * Converts a value of SQL `numeric`, which may be negative and padded with zeros, to minor units. Throws RangeError
+ * when the asset cannot represent it: then Bursar did not write this row.
  */
 export function parseStoredAmount(text: string, decimals: number): bigint {
   const negative = text.startsWith('-')

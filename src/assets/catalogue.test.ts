@@ -36,7 +36,7 @@ describe('assets', () => {
     },
   )
 
-  test.each(MARKETS)('both sides of the market %s are there', (market) => {
+  test.each(MARKETS)('both assets of the market %s exist', (market) => {
     expect(findAsset(market.slice(0, -3))?.kind).toMatch(/^(?:crypto|stablecoin)$/)
     expect(findAsset(market.slice(-3))?.kind).toBe('fiat')
   })
@@ -88,7 +88,7 @@ describe('networks', () => {
     expect(findAsset(gasAsset)?.networks[network]?.decimals).toBe(main.nativeCurrency.decimals)
   })
 
-  test('chain ids stand on EVM networks alone', () => {
+  test('only EVM networks have chain ids', () => {
     for (const network of CRYPTO_NETWORKS) {
       const { family, chainId, testChainId } = NETWORKS[network]
       expect(chainId !== undefined && testChainId !== undefined).toBe(family === 'evm')
@@ -106,7 +106,7 @@ describe('assets on networks', () => {
   })
 
   test.each(assetsOnNetworks)(
-    '$pair: what the chain can pay, the ledger can hold',
+    '$pair: the ledger has at least the decimals of the chain',
     ({ asset, onNetwork }) => {
       expect(onNetwork.decimals).toBeGreaterThan(0)
       expect(onNetwork.decimals).toBeLessThanOrEqual(asset.decimals)
@@ -125,7 +125,7 @@ describe('assets on networks', () => {
     expect(parseAmount(maximum, decimals)).toBeGreaterThanOrEqual(parseAmount(minimum, decimals)!)
   })
 
-  test('a contract stands for one asset per network', () => {
+  test('a contract belongs to one asset per network', () => {
     const contracts = assetsOnNetworks
       .filter((row) => row.onNetwork.contractAddress !== undefined)
       .map((row) => `${row.network} ${row.onNetwork.contractAddress}`)

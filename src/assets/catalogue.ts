@@ -1,7 +1,8 @@
 /*
  * The asset catalogue: networks and assets as data, in one place. Adding an asset to a network is one line here.
  *
- * Contract addresses are those of the public main networks, as the issuers and the common token lists publish them.
+ * Contract addresses are the addresses on the public main networks, as the issuers and the common token lists publish
+ * them.
  */
 
 import { formatAmount, parseAmount } from './amount.ts'
@@ -24,19 +25,19 @@ export const CRYPTO_NETWORKS = [
 /** One of the networks of the API (API behaviour, Assets and networks). */
 export type CryptoNetwork = (typeof CRYPTO_NETWORKS)[number]
 
-/** What a network is, beyond its name (API behaviour, Assets and networks). */
+/** Properties of a network (API behaviour, Assets and networks). */
 export interface NetworkFacts {
   family: 'bitcoin' | 'evm' | 'solana' | 'stellar'
-  /** The asset that pays for transactions. */
+  /** The asset in which transaction fees are paid. */
   gasAsset: string
   /** EVM only: the chain id (EIP-155) of the main network and of its test network. */
   chainId?: number
   testChainId?: number
-  /** The fewest confirmations that live mode takes, where there is an adapter for real networks. */
+  /** The fewest confirmations that live mode accepts, for networks with an adapter for real nodes. */
   liveConfirmations?: number
 }
 
-/** The facts of every network (API behaviour, Assets and networks). */
+/** The properties of every network (API behaviour, Assets and networks). */
 export const NETWORKS: Readonly<Record<CryptoNetwork, NetworkFacts>> = {
   BITCOIN: { family: 'bitcoin', gasAsset: 'BTC', liveConfirmations: 2 },
   ETHEREUM: {
@@ -89,30 +90,30 @@ export const NETWORKS: Readonly<Record<CryptoNetwork, NetworkFacts>> = {
 
 /** An asset as it exists on one network, with the withdrawal fee and limits there, in decimal strings of the asset. */
 export interface AssetOnNetwork {
-  /** EVM contract with its checksum, SPL mint, or Stellar 'CODE-ISSUER'; absent for the network's own asset. */
+  /** EVM contract with its checksum, SPL mint, or Stellar 'CODE-ISSUER'; absent for the network's native asset. */
   contractAddress?: string
-  /** On chain. May be fewer than the ledger's: then a withdrawal must not use the rest. */
+  /** Decimals on the chain. May be fewer than in the ledger: then a withdrawal must not use the extra decimals. */
   decimals: number
-  /** The fee schedule. */
+  /** The scheduled withdrawal fee. */
   fee: string
   /** The smallest and the largest amount of one withdrawal. */
   minimum: string
   maximum: string
 }
 
-/** Something that a profile can hold (API behaviour, Assets and networks). */
+/** An asset that a profile can hold (API behaviour, Assets and networks). */
 export interface Asset {
   symbol: string
   name: string
   kind: 'fiat' | 'stablecoin' | 'crypto'
-  /** Scale of the ledger's minor units: whatever the network with the finest units can pay out. */
+  /** Scale of the ledger's minor units: the most decimals that any of the asset's networks can pay out. */
   decimals: number
   /**
-   * Issued by the platform: one to one with USD, so that a withdrawal may debit USD (`balance_asset`; API behaviour,
+   * Issued by the platform and worth one USD, so that a withdrawal may debit USD (`balance_asset`; API behaviour,
    * Crypto withdrawals).
    */
   platformStablecoin: boolean
-  /** Reference price in the sandbox, where market history has none. */
+  /** Reference price in the sandbox, where market history has no price. */
   sandboxPriceUsd?: string
   networks: Readonly<Partial<Record<CryptoNetwork, AssetOnNetwork>>>
 }
@@ -155,7 +156,7 @@ export const ASSETS: readonly Asset[] = [
     ARBITRUM_ONE: native(18, '0.0001', '0.0005', '3000'),
     INK: native(18, '0.0001', '0.0005', '3000'),
   }),
-  // 0.001 SOL is just above the rent that a new account must hold; 1 XLM is the reserve that opens one.
+  // 0.001 SOL is just above the rent that a new account must hold. 1 XLM is the reserve that opens an account.
   crypto('SOL', 'Solana', '180', { SOLANA: native(9, '0.001', '0.001', '50000') }),
   crypto('XLM', 'Stellar Lumen', '0.35', { STELLAR: native(7, '0.01', '1', '20000000') }),
   crypto('OKB', 'OKB', '150', { XLAYER: native(18, '0.001', '0.01', '50000') }),
@@ -181,15 +182,18 @@ export const ASSETS: readonly Asset[] = [
   }),
 ]
 
-// A Map, not an object: no symbol may find a property that every object has.
+// A Map, not an object: a lookup must not find properties that every object inherits.
 const ASSET_BY_SYMBOL: ReadonlyMap<string, Asset> = new Map(ASSETS.map((asset) => [asset.symbol, asset]))
 
-/** The asset of this symbol, as written in requests (API behaviour, Crypto withdrawals); undefined when there is none. */
+/**
+ * Finds the asset of this symbol, as written in requests (API behaviour, Crypto withdrawals); undefined for an
+ * unknown symbol.
+ */
 export function findAsset(symbol: string): Asset | undefined {
   return ASSET_BY_SYMBOL.get(symbol)
 }
 
-/** Scale of the ledger's minor units of an asset that is known to exist. Throws on any other. */
+/** Returns the scale of the ledger's minor units of a known asset. Throws for an unknown symbol. */
 export function decimalsOf(symbol: string): number {
   const asset = findAsset(symbol)
   if (asset === undefined) throw new Error(`no asset ${symbol} in the catalogue`)
@@ -197,9 +201,10 @@ export function decimalsOf(symbol: string): number {
 }
 
 /**
- * The smallest deposit that is credited by itself, a decimal string of the asset: what brings it to the hot wallet should be
- * worth it. A token takes two transactions for that, gas for its address and the transfer, so it is five withdrawal
- * fees, for the network's own asset two; never less than the smallest withdrawal. Zero where the network has no such asset.
+ * Returns the smallest deposit that is credited automatically, as a decimal string of the asset. A deposit should be
+ * worth the cost of moving it to the hot wallet. A token needs two transactions (gas for its address, then the
+ * transfer), so its minimum is five withdrawal fees; a native asset needs two fees. The minimum is never below the
+ * smallest withdrawal. Zero where the network does not list the asset.
  */
 export function minimumDepositOf(symbol: string, network: CryptoNetwork): string {
   const { decimals, networks } = findAsset(symbol) ?? { decimals: 0, networks: {} }

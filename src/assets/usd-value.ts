@@ -1,16 +1,16 @@
 import { formatAmount } from './amount.ts'
 import type { Asset } from './catalogue.ts'
 
-/** What a whole unit of each asset is worth in USD, by its ticker, times 10^18. What has no price is not there. */
+/** The USD price of one whole unit of each asset, times 10^18, by symbol. Assets without a price are absent. */
 export type UsdPrices = ReadonlyMap<string, bigint>
 
-/** Of the prices. */
+/** Decimals of the prices. */
 export const PRICE_DECIMALS = 18
 const CENT_DECIMALS = 2
 
 /**
- * USD value of an amount in minor units, in cents rounded down (API behaviour, Transfers); undefined where there is no
- * price.
+ * Computes the USD value of an amount in minor units, in cents rounded down (API behaviour, Transfers). Undefined
+ * without a price.
  */
 export function notionalUsd(minor: bigint, asset: Asset, prices: UsdPrices): string | undefined {
   const price = prices.get(asset.symbol)

@@ -233,7 +233,7 @@ describe('deposit instructions', () => {
     const body = { profile_id, fiat_network: 'WIRE', routing_number_type: 'SWIFT' }
     expect(await customer.call('POST', INSTRUCTIONS, body)).toMatchObject({
       status: 400,
-      body: { detail: 'routing_number_type SWIFT is none that the bank account has: it must be ABA' },
+      body: { detail: 'routing_number_type SWIFT is not available for the bank account: it must be ABA' },
     })
     expect(await everyTable(service.db)).toEqual(before)
   })
@@ -687,14 +687,14 @@ describe('a wire that is to be sent', () => {
         [wire.fiat_account_id, account_number],
       )
     await set('666')
-    await notTaken(wire, /may not be sent: not what was accepted: it was changed since it was accepted/)
+    await notTaken(wire, /may not be sent: not what was accepted: its MAC does not match/)
     await set(PAYEE.account_number)
     await taken(wire)
     // What was shown then is compared with what is on record, too.
     await set('666')
     const { disagreements } = await verify(service.db)
     expect(disagreements).toEqual([
-      expect.objectContaining({ rule: 'every signed transaction pays what was asked for' }),
+      expect.objectContaining({ rule: 'every signed transaction pays its withdrawal' }),
     ])
     await set(PAYEE.account_number)
   })
@@ -834,12 +834,12 @@ test('verify finds a wire whose transfer says something else, and a sent one wit
     [
       'update bank_wires set amount = amount + 1 where transfer_id = $1',
       'update bank_wires set amount = amount - 1 where transfer_id = $1',
-      'every wire that the bank shows is what its transfer says',
+      'every recorded bank wire matches its transfer',
     ],
     [
       `update bank_wires set transfer_id = ('f' || substr($1::text, 2))::uuid where transfer_id = $1::uuid`,
       `update bank_wires set transfer_id = $1::uuid where transfer_id = ('f' || substr($1::text, 2))::uuid`,
-      'every wire that an operator took and that is completed has its reference of the bank',
+      'every completed wire of an operator has a bank reference',
     ],
   ] as const) {
     await service.owner.query(change, [wire.id])

@@ -1,17 +1,20 @@
 import pg from 'pg'
 
-/** What operations query: the pool, for reads and statements that stand alone. */
+/** The pool: operations use it for reads and single statements. */
 export type Database = pg.Pool
-/** An open transaction. Functions that move money take it first and never see the pool. */
+/** An open transaction. Functions that move money take it first and have no access to the pool. */
 export type Transaction = pg.PoolClient
 export type Queryable = Pick<pg.Pool, 'query'>
 
 const TIMESTAMPTZ = 1184
 
-/** PostgreSQL's `2026-11-21 06:46:26.1+00` as RFC 3339 with microseconds. No `Date`: it has milliseconds. */
+/**
+ * Converts PostgreSQL's `2026-11-21 06:46:26.1+00` to RFC 3339 with microseconds. No `Date`: it has only
+ * milliseconds.
+ */
 function timestampOnTheWire(text: string): string {
   const [, day, time, fraction = ''] = /^(\S+) (\d\d:\d\d:\d\d)(?:\.(\d+))?\+00$/.exec(text) ?? []
-  if (day === undefined) throw new Error(`a timestamp PostgreSQL should not have written: ${text}`)
+  if (day === undefined) throw new Error(`unexpected timestamp from PostgreSQL: ${text}`)
   return `${day}T${time}.${fraction.padEnd(6, '0')}Z`
 }
 
@@ -20,7 +23,7 @@ const types: pg.CustomTypesConfig = {
     oid === TIMESTAMPTZ ? timestampOnTheWire : (pg.types.getTypeParser(oid, format) as () => unknown),
 }
 
-/** How long the statements of a pool's connections may take, and how long their transactions may stand still. */
+/** How long a pool's statements may take, and how long its transactions may be idle. */
 export interface Limits {
   statementMs?: number
   idleInTransactionMs: number
@@ -32,11 +35,12 @@ const limitsOf = (limits: Limits | undefined) =>
     : ` -c statement_timeout=${limits.statementMs ?? 0} -c idle_in_transaction_session_timeout=${limits.idleInTransactionMs}`
 
 /**
- * Opens a pool. Timestamps come out as RFC 3339 text with microseconds, `numeric` and `bigint` as text.
- * Sequential scans are off: a plan made while a table was empty would keep one for as long as the connection
- * lives (measured: 83 ms instead of 1), and every query here has its index. So is compilation: before PostgreSQL 18 a plan
- * with a sequential scan that cannot be avoided counts as a dear one then, and is compiled for each statement (measured
- * on a stock PostgreSQL 15: a property test of the ledger takes 59 s instead of 21).
+ * Opens a pool. Timestamps are read as RFC 3339 text with microseconds, `numeric` and `bigint` as text.
+ *
+ * Sequential scans are off: a plan made while a table was empty would scan for as long as the connection lives
+ * (measured: 83 ms instead of 1). Every query here has its index. JIT compilation is off too: before PostgreSQL 18,
+ * an unavoidable sequential scan then makes a plan look expensive, and it is compiled for each statement. Measured on
+ * a stock PostgreSQL 15: a property test of the ledger takes 59 s instead of 21.
  */
 export function openDatabase(
   url: string,
@@ -52,13 +56,13 @@ export function openDatabase(
     options: `-c TimeZone=UTC -c DateStyle=ISO -c enable_seqscan=off -c jit=off${limitsOf(options.limits)}`,
   })
   pool.on('error', options.onError)
-  // While a connection is in use the pool does not listen. Its statements fail, which is how we learn that it is
-  // lost; unheard, the event itself would end the process.
+  // While a connection is in use, the pool does not listen for its errors. Its statements fail, which is how we learn
+  // of the loss. Without a listener, the event would end the process.
   pool.on('connect', (client) => void client.on('error', () => undefined))
   return pool
 }
 
-/** Runs `work` in a transaction: commits what it returns, rolls back what it throws. */
+/** Runs `work` in a transaction: commits its result, or rolls back when it throws. */
 export async function transaction<T>(
   db: Database,
   work: (tx: Transaction) => Promise<T>,
@@ -71,7 +75,7 @@ export async function transaction<T>(
     await tx.query('commit')
     return result
   } catch (error) {
-    // A connection that cannot roll back is in an unknown state: it leaves the pool.
+    // A connection that cannot roll back is in an unknown state, so the pool discards it.
     await tx.query('rollback').catch((failure: Error) => (broken = failure))
     throw error
   } finally {
@@ -80,21 +84,21 @@ export async function transaction<T>(
 }
 
 /**
- * Waits for statements that were sent together. When one fails, those behind it fail because of it, so the
- * first failure in order is the cause.
+ * Waits for statements that were sent together. After a failed statement the later ones fail too, so the first
+ * failure in order is the cause.
  */
 export async function inOrder<const T extends readonly unknown[]>(
   sent: T,
 ): Promise<{ -readonly [K in keyof T]: Awaited<T[K]> }> {
   const settled = await Promise.allSettled(sent)
   for (const outcome of settled) if (outcome.status === 'rejected') throw outcome.reason
-  // None was rejected, so Promise.all gives the values at once.
+  // No statement was rejected, so Promise.all resolves at once.
   return Promise.all(sent)
 }
 
 const NEEDS_QUOTES = /["\\{},\s]|^$|^null$/i
 
-/** A one-dimensional array as PostgreSQL reads it. The driver's own writer takes several times as long. */
+/** Formats a one-dimensional array as PostgreSQL reads it. The driver's own writer takes several times as long. */
 export function arrayLiteral(values: readonly (string | number | null | undefined)[]): string {
   let literal = '{'
   for (let index = 0; index < values.length; index++) {
@@ -107,7 +111,7 @@ export function arrayLiteral(values: readonly (string | number | null | undefine
   return `${literal}}`
 }
 
-/** The name of the constraint that refused a statement, or undefined when the error is another one. */
+/** Returns the name of the constraint that refused a statement; undefined for other errors. */
 export function violatedConstraint(error: unknown): string | undefined {
   const { code, constraint } = error as pg.DatabaseError
   return code === '23505' ? constraint : undefined
@@ -116,7 +120,7 @@ export function violatedConstraint(error: unknown): string | undefined {
 const QUERY_CANCELED = '57014'
 const LOCK_NOT_AVAILABLE = '55P03'
 
-/** Whether the database ended a statement that took, or waited for a lock, too long: its transaction changed nothing. */
+/** Whether the database ended a statement that ran, or waited for a lock, too long. Its transaction changed nothing. */
 export function tookTooLong(error: unknown): boolean {
   const { code } = error as { code?: string }
   return code === QUERY_CANCELED || code === LOCK_NOT_AVAILABLE
@@ -124,7 +128,7 @@ export function tookTooLong(error: unknown): boolean {
 
 const DEADLOCK_DETECTED = '40P01'
 
-/** Whether the database ended a transaction that waited for others in a ring: it changed nothing, and may be tried again. */
+/** Whether the database ended a transaction because of a deadlock. It changed nothing and may be retried. */
 export const deadlocked = (error: unknown): boolean => (error as { code?: string }).code === DEADLOCK_DETECTED
 
 const CONNECTION_LOST = new Set([
@@ -142,12 +146,12 @@ const CONNECTION_LOST = new Set([
   'ETIMEDOUT',
   'EHOSTUNREACH',
   'EAI_AGAIN',
-  // No descriptor for a connection: this process, or the machine, has as many as it may.
+  // No descriptor for a connection: this process, or the machine, has reached its limit.
   'EMFILE',
   'ENFILE',
 ])
 
-/** Whether the database went away, so that the caller may try again later. */
+/** Whether the connection to the database was lost, so that the caller may retry later. */
 export function connectionLost(error: unknown): boolean {
   const { code, message } = error as { code?: string; message?: string }
   return (

@@ -1,9 +1,9 @@
 /*
- * What holds for every moment and every place of a record among those of its moment:
- * 1. ids sort as (created_at, place) does, as text and as PostgreSQL's uuid;
+ * Invariants for every moment and every number of a record within its moment:
+ * 1. ids sort by (created_at, number), as text and as PostgreSQL's uuid;
  * 2. an id is a UUIDv7 (RFC 9562) whose time is the moment's;
- * 3. firstIdAt(t) lies above every id made before t and not above any made at t or after;
- * 4. no two ids are the same, even of one moment and place.
+ * 3. firstIdAt(t) is above every id made before t, and not above any id made at t or later;
+ * 4. no two ids are the same, even of one moment and number.
  */
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -20,7 +20,7 @@ afterAll(() => database.drop())
 const UUID_V7 = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/
 const NOVEMBER_2026 = 1_795_234_567_000_000
 
-/** Few values near each other, so that neighbours and equals are as common as the far apart. */
+/** Few values close together, so that neighbours and equal values are as common as distant ones. */
 const micros = fc.oneof(
   fc.integer({ min: 0, max: Number.MAX_SAFE_INTEGER }),
   fc.integer({ min: NOVEMBER_2026 - 1_500, max: NOVEMBER_2026 + 1_500 }),
@@ -33,7 +33,7 @@ const idOf = (made: { micros: number; place: number }) =>
 
 const ascending = <T extends number | string>(a: T, b: T) => (a < b ? -1 : a > b ? 1 : 0)
 
-test('ids sort as (created_at, place)', () => {
+test('ids sort as (created_at, number)', () => {
   fc.assert(
     fc.property(record, record, (a, b) => {
       const records = ascending(a.micros, b.micros) || ascending(a.place, b.place)
@@ -63,7 +63,7 @@ test('an id is a UUIDv7 whose time is the moment', () => {
       const id = idOf(made)
       expect(id).toMatch(UUID_V7)
       expect(parseInt(id.slice(0, 8) + id.slice(9, 13), 16)).toBe(Math.floor(made.micros / 1_000))
-      // RFC 9562, 6.2, method 3: the 12 bits behind the version are the fraction of the millisecond.
+      // RFC 9562, 6.2, method 3: the 12 bits after the version are the fraction of the millisecond.
       expect(parseInt(id.slice(15, 18), 16)).toBe(Math.floor(((made.micros % 1_000) / 1_000) * 4_096))
     }),
     runs(2_000),
@@ -79,12 +79,12 @@ test('firstIdAt is the bound on created_at as a bound on ids', () => {
   )
 })
 
-test('no two ids of one moment and place are the same', () => {
+test('no two ids of one moment and number are the same', () => {
   const ids = Array.from({ length: 20_000 }, () => idOf({ micros: NOVEMBER_2026, place: 7 }))
   expect(new Set(ids).size).toBe(ids.length)
 })
 
-test('more records of one moment than there are places are a mistake of ours', () => {
+test('more records of one moment than there are numbers throw an error', () => {
   const moment: Moment = { micros: NOVEMBER_2026, text: 'not read' }
   expect(newId(moment, 0x3fff)).toMatch(UUID_V7)
   expect(() => newId(moment, 0x4000)).toThrow(RangeError)
@@ -97,6 +97,6 @@ test("the database's clock is read to the microsecond, as number and as text ali
     expect(text).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/)
     expect(Date.parse(`${text.slice(0, 23)}Z`) * 1_000 + Number(text.slice(23, 26))).toBe(micros)
   }
-  // One read that ends in 000 is chance, twenty are milliseconds.
+  // One read that ends in 000 is chance; twenty would mean milliseconds.
   expect(moments.some(({ micros }) => micros % 1_000 !== 0)).toBe(true)
 })

@@ -5,17 +5,17 @@ import type { Queryable } from './database.ts'
 /** A moment on the database's clock: whole microseconds since 1970, exact as a number until the year 2255. */
 export interface Moment {
   micros: number
-  /** The same, as the contract writes it: RFC 3339, UTC, six decimals. */
+  /** The same moment as the contract writes it: RFC 3339, UTC, six decimals. */
   text: string
 }
 
-/** A timestamp that the database wrote. */
+/** Converts a timestamp that the database wrote. */
 export const momentAt = (text: string): Moment => ({
   micros: Number(Temporal.Instant.from(text).epochNanoseconds / 1000n),
   text,
 })
 
-/** The database's clock: the only one that counts, because those of processes may disagree. */
+/** Reads the database's clock. Only this clock counts: the clocks of processes may disagree. */
 export async function readClock(db: Queryable): Promise<Moment> {
   const { rows } = await db.query<{ now: string }>('select clock_timestamp() as now')
   return momentAt(rows[0]!.now)
@@ -35,9 +35,9 @@ function randomHex(bytes: number): string {
 const SEQUENCE_MAX = 0x3fff
 
 /**
- * A UUIDv7 (RFC 9562, 5.7) whose time is the record's `created_at` to the microsecond: the 12 bits behind the
- * milliseconds hold their fraction (6.2, method 3), the next 14 the record's place among those of one moment.
- * So ids sort as (created_at, place) does, and a bound on created_at is a bound on the primary key.
+ * Makes a UUIDv7 (RFC 9562, 5.7) whose time is the record's `created_at` to the microsecond. The 12 bits after the
+ * milliseconds hold their fraction (6.2, method 3). The next 14 bits number the records of one moment. So ids sort by
+ * (created_at, number), and a bound on created_at is a bound on the primary key.
  */
 export function newId(createdAt: Moment, sequence = 0): string {
   if (sequence > SEQUENCE_MAX) throw new RangeError(`more than ${SEQUENCE_MAX} ids for one moment`)
@@ -45,22 +45,22 @@ export function newId(createdAt: Moment, sequence = 0): string {
   return `${timeOfId(createdAt.micros)}-${low}-${randomHex(6)}`
 }
 
-/** Ids of records of one moment, each behind the last. */
+/** Returns a generator of ids for records of one moment, in ascending order. */
 export function idsAt(createdAt: Moment): () => string {
   let sequence = 0
   return () => newId(createdAt, sequence++)
 }
 
 /**
- * The platform itself, as the owner of transfers and entries. It is no customer: it has no row in `customers`, no
- * clients and no profiles, so no token can read or make its records.
+ * The platform itself, as the owner of transfers and entries. It is not a customer: it has no row in `customers`, no
+ * clients and no profiles. So no token can read or create its records.
  */
 export const PLATFORM_ID = '00000000-0000-0000-0000-000000000000'
 
-/** What an id looks like. */
+/** The format of an id. */
 export const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
 
-/** The smallest id a record created at this microsecond can have. */
+/** Returns the smallest id that a record created at this microsecond can have. */
 export function firstIdAt(micros: number): string {
   return `${timeOfId(micros)}-0000-000000000000`
 }

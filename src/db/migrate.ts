@@ -6,14 +6,17 @@ import { applyPrivileges, faultsOfRole, PRIVILEGES } from './privileges.ts'
 const MIGRATIONS = fileURLToPath(new URL('../../migrations/*.sql', import.meta.url))
 const ADVISORY_LOCK = 7_311_001
 
-/** By the number of a migration: what SQL cannot do for it. Runs right behind its file, once, in its transaction. */
+/**
+ * Steps that SQL alone cannot do, by migration number. Each runs once, right after the migration's file, in its
+ * transaction.
+ */
 export type DataSteps = ReadonlyMap<number, (tx: Transaction) => Promise<void>>
 
 /**
- * Brings the schema up to date as the role that owns it: numbered, forward-only SQL files, and the privileges of the
+ * Brings the schema up to date as the role that owns it: numbered, forward-only SQL files and the privileges of the
  * service's role (privileges.ts), all in one transaction. Processes that start together wait for each other. Throws
- * when the database is newer than this program, a file was changed after it ran, or the tables are another role's.
- * Gives the names of what ran.
+ * when the database is newer than this program, a file was changed after it ran, or another role owns the tables.
+ * Returns the names of the migrations that ran.
  */
 export async function migrate(owner: Database, serviceRole: string, steps: DataSteps): Promise<string[]> {
   return transaction(owner, async (tx) => {
@@ -56,9 +59,9 @@ const newerDatabase = (current: number, known: number) =>
   new Error(`the database is at version ${current}, this program knows ${known}: update it`)
 
 /**
- * Brings the schema up to date for the service: by way of `ownerUrl`, the address of the same database as the role that
- * owns the schema; without one by the service's role itself, if that owns the schema. Gives the names of what ran.
- * Throws when something is left to do that neither may.
+ * Brings the schema up to date for the service. `ownerUrl` is the address of the same database for the role that owns
+ * the schema. Without `ownerUrl`, the service's role migrates itself if it owns the schema. Returns the names of the
+ * migrations that ran. Throws when work remains that neither role may do.
  */
 export async function bringUpToDate(
   service: Database,
@@ -84,7 +87,7 @@ export async function bringUpToDate(
 const MIGRATE_AS_OWNER =
   'run "bursar migrate" with BURSAR_MIGRATIONS_DATABASE_URL, the address for the role that owns the schema'
 
-/** Throws, with what to do about it, when the service's role cannot work with the schema as it is. */
+/** Throws, with advice, when the service's role cannot work with the schema as it is. */
 async function requireUpToDate(service: Database, advice: string): Promise<void> {
   const { rows } = await service.query<{ role: string; reads: boolean | null }>(
     `select current_user as role, has_table_privilege(to_regclass('public.schema_version'), 'select') as reads`,
@@ -102,7 +105,7 @@ async function requireUpToDate(service: Database, advice: string): Promise<void>
   if (missing !== undefined) throw new Error(`${missing.says}: ${advice}`)
 }
 
-/** How far the schema of the database is, and how far this program knows one. Changes nothing. */
+/** Returns the version of the database's schema and the newest version that this program knows. Changes nothing. */
 export async function schemaVersions(db: Database): Promise<{ current: number; known: number }> {
   return transaction(
     db,

@@ -1,9 +1,10 @@
 /*
- * What holds of the two database roles:
- * 1. as the service's role nothing that changes or removes a ledger entry, or lifts what keeps from it, succeeds;
- * 2. every table has its line in PRIVILEGES, and every privilege there is one that a statement in src needs;
- * 3. `migrate` leaves the service's role just that, whatever it had before, and writes nothing where that is so already;
- * 4. what is wrong with a role is told, and a start without what it needs ends with what to do about it.
+ * Invariants of the two database roles:
+ * 1. the service's role cannot change or delete a ledger entry, nor lift this protection;
+ * 2. every table has its line in PRIVILEGES, and a statement in src needs every privilege there;
+ * 3. `migrate` leaves the service's role exactly these privileges, whatever it had before, and writes nothing where
+ * that is already so;
+ * 4. a role's faults are reported, and a start without the needed privileges fails with advice.
  */
 import { randomBytes } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
@@ -93,7 +94,7 @@ describe("as the service's role", () => {
       await expect(database.db.query(statement)).rejects.toMatchObject({ code: '42501' })
   })
 
-  // PostgreSQL refuses a grant of what is not one's own with a warning where one has some other privilege.
+  // PostgreSQL answers a grant without grant option with a warning where the role has another privilege.
   test.each([
     'grant update, delete, truncate on entries to current_user',
     'revoke all on entries from public',
@@ -107,15 +108,15 @@ describe("as the service's role", () => {
     await expect(database.db.query('delete from entries')).rejects.toMatchObject({ code: '42501' })
   })
 
-  test('nothing is wrong with it', async () => {
+  test('the role has no faults', async () => {
     expect(await faultsOfRole(database.db)).toEqual([])
   })
 })
 
 describe('PRIVILEGES', () => {
-  test('has a line for every table, and no other', async () => {
+  test('has a line for every table and no others', async () => {
     const undeclared = await undeclaredTables(database.db)
-    expect(undeclared, 'not in src/db/privileges.ts: say what the service may do').toEqual([])
+    expect(undeclared, 'missing in src/db/privileges.ts: declare the privileges of the service').toEqual([])
     const { rows } = await database.db.query<{ name: string }>(
       `select relname as name from pg_class where relnamespace = 'public'::regnamespace and relkind = 'r'`,
     )
@@ -125,17 +126,19 @@ describe('PRIVILEGES', () => {
   const SRC = fileURLToPath(new URL('..', import.meta.url))
   const sources = readdirSync(SRC, { recursive: true, encoding: 'utf8' })
     .filter((file) => file.endsWith('.ts') && !file.endsWith('.test.ts') && file !== 'db/privileges.ts')
-    // Without SQL's own constants, whose quotes look like the end of a statement.
+    // Drop SQL string constants, whose quotes look like the end of a statement.
     .map((file) => ({ file, text: readFileSync(join(SRC, file), 'utf8').replaceAll(/'[A-Z_]+'/g, '0') }))
 
-  /** What only a migration's own step does, which runs as the owner (src/upgrade.ts). */
+  /** Privileges that only a migration's own step uses, which runs as the owner (src/upgrade.ts). */
   const WHILE_MIGRATING = ['update (private_jwk) on signing_keys']
 
-  /** What the statements in src need, as `insert on entries`, with the file that has each. */
+  /** Returns the privileges that the statements in src need, as `insert on entries`, each with a file that uses it. */
   function needed(): Map<string, string> {
     const found = new Map<string, string>()
     const tables = Object.keys(PRIVILEGES).join('|')
-    /** The columns that a list of assignments begins with: up to where, from, returning or the statement's end. */
+    /**
+     * Returns the columns of a list of assignments, which ends at where, from, returning or the end of the statement.
+     */
     const columnsOf = (assignments: string) => {
       const until = /^[^]*?(?=\b(?:where|returning)\b|\bfrom\s+(?:\w+\b(?!\s*\.)|\()|[`;']\s*[,)\n]|$)/.exec(
         assignments,
@@ -166,7 +169,7 @@ describe('PRIVILEGES', () => {
     return found
   }
 
-  test('has what the statements in src need, and nothing that none of them does', () => {
+  test('has exactly the privileges that the statements in src need', () => {
     const declared = Object.entries(PRIVILEGES).flatMap(
       ([table, { insert, update = [], delete: deletes }]) => [
         ...(insert ? [`insert on ${table}`] : []),
@@ -179,24 +182,24 @@ describe('PRIVILEGES', () => {
       ([what]) => !declared.includes(what) && !WHILE_MIGRATING.includes(what),
     )
     expect(
-      lacking.map(([what, file]) => `${what}, which src/${file} does, is not in src/db/privileges.ts`),
+      lacking.map(([what, file]) => `${what}, which src/${file} needs, is missing in src/db/privileges.ts`),
     ).toEqual([])
     const idle = declared.filter((what) => !wanted.has(what))
     expect(idle, 'no statement in src needs this').toEqual([])
   })
 
-  test('lets nobody change what has happened', () => {
+  test('lets no role change past records', () => {
     for (const table of ['entries', 'replaced_transactions', 'resolved_withdrawals', 'reward_rates'])
       expect(PRIVILEGES[table], table).toEqual({ insert: true })
-    // No removed row is a record: a quote that nobody used, a freeze that is lifted, a deposit that a reorganisation
-    // took back before it was credited, prices of a simulation.
+    // No deleted row is a record: unused quotes, lifted freezes, deposits that a reorganisation took back before they
+    // were credited, simulated prices.
     const removing = Object.entries(PRIVILEGES).flatMap(([table, may]) => (may.delete ? table : []))
     expect(removing).toEqual(['fee_quotes', 'freezes', 'incoming_transfers', 'price_minutes', 'price_points'])
   })
 })
 
 describe('migrate', () => {
-  test('takes away what is not declared, gives what is missing, and then writes nothing', async () => {
+  test('revokes undeclared privileges, grants missing ones, and then writes nothing', async () => {
     const { db, owner, drop } = await cloneDatabase()
     atEnd(drop)
     for (const statement of [
@@ -210,10 +213,8 @@ describe('migrate', () => {
     ])
       await owner.query(statement)
     expect(await saysOf(db)).toEqual([
-      `EXCESS the database role ${role()} may make tables or schemas`,
-      expect.stringMatching(
-        /^EXCESS .* may change ledger entries: nothing keeps it from changing ledger entries$/,
-      ),
+      `EXCESS the database role ${role()} may create tables or schemas`,
+      expect.stringMatching(/^EXCESS .* may change ledger entries$/),
       `MISSING the database role ${role()} lacks update (state) on outgoing_transfers, insert on transfers`,
     ])
     await expect(bringUpToDate(db, undefined, new Map())).rejects.toThrow(
@@ -234,7 +235,7 @@ describe('migrate', () => {
     expect(await written()).toEqual(before)
   })
 
-  test('of a table without a line gives nothing on it', async () => {
+  test('grants nothing on a table without a line', async () => {
     await expect(
       transaction(database.owner, async (tx) => {
         await tx.query('create table more (id int primary key)')
@@ -249,7 +250,7 @@ describe('migrate', () => {
     ).rejects.toThrow('undone')
   })
 
-  test('of a database whose tables belong to another role says how they are handed over, and changes nothing', async () => {
+  test('explains how to reassign tables of another role, and changes nothing', async () => {
     const { db, ownerUrl, drop } = await cloneDatabase()
     atEnd(drop)
     const name = `test_${randomBytes(6).toString('hex')}`
@@ -266,7 +267,7 @@ describe('migrate', () => {
     expect(await faultsOfRole(db)).toEqual([])
   })
 
-  test('by an owner makes the schema of an empty database, which the service alone cannot', async () => {
+  test('by an owner creates the schema of an empty database, which the service alone cannot', async () => {
     const { url, ownerUrl, drop } = await createDatabase()
     const db = openDatabase(url, { max: 2, onError: () => undefined })
     atEnd(async () => {
@@ -283,7 +284,7 @@ describe('migrate', () => {
     expect(await differences(db, role())).toEqual([])
   })
 
-  test('by the owner of another database is told', async () => {
+  test('refuses the owner of another database', async () => {
     const [ours, other] = [await createDatabase(), await cloneDatabase()]
     atEnd(async () => {
       await other.drop()
@@ -294,7 +295,7 @@ describe('migrate', () => {
     )
   })
 
-  test('with one role for both goes on as before: that role may change entries again only after it says so', async () => {
+  test('works with one role for both: that role cannot change entries unless it grants itself the right', async () => {
     const { ownerUrl, drop } = await createDatabase()
     const db = openDatabase(ownerUrl, { max: 2, onError: () => undefined })
     atEnd(async () => {
@@ -304,23 +305,27 @@ describe('migrate', () => {
     expect((await bringUpToDate(db, undefined, new Map())).length).toBeGreaterThan(0)
     await expect(db.query('delete from entries')).rejects.toMatchObject({ code: '42501' })
     expect(await saysOf(db)).toEqual([
-      `EXCESS the database role ${ownerRole()} owns the schema: nothing keeps it from changing ledger entries`,
+      `EXCESS the database role ${ownerRole()} owns the schema: ledger entries are not protected from it`,
     ])
-    // As a dump that is restored without its privileges.
+    // As after restoring a dump without its privileges.
     await db.query('grant update, delete, truncate on entries to current_user')
     await bringUpToDate(db, undefined, new Map())
     await expect(db.query('delete from entries')).rejects.toMatchObject({ code: '42501' })
   })
 })
 
-describe('a role is told to be more than the service when it', () => {
+describe('a role has excess rights when it', () => {
   test.each([
-    ['is a superuser', (name: string) => `alter role ${name} superuser`, /is a superuser: nothing keeps it/],
-    ['may make roles', (name: string) => `alter role ${name} createrole`, /may make roles/],
+    [
+      'is a superuser',
+      (name: string) => `alter role ${name} superuser`,
+      /is a superuser: ledger entries are not protected/,
+    ],
+    ['may create roles', (name: string) => `alter role ${name} createrole`, /may create roles/],
     [
       'is a member of the owner',
       (name: string) => `grant ${ownerRole()} to ${name}`,
-      /owns the schema: nothing keeps it/,
+      /owns the schema: ledger entries are not protected/,
     ],
     ['writes all data', (name: string) => `grant pg_write_all_data to ${name}`, /may change ledger entries/],
   ])('%s', async (_, statement, says) => {

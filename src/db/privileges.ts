@@ -1,20 +1,20 @@
 import type { Queryable } from './database.ts'
 
-/** What the service's role may do with one table, besides reading it. */
+/** The privileges of the service's role on one table, besides `select`. */
 interface TablePrivileges {
   insert?: true
-  /** The columns that it may update, and no others. */
+  /** The only columns that it may update. */
   update?: readonly string[]
   delete?: true
 }
 
 /**
- * What the service's role may do with each table: the whole of it. `migrate` grants this, and revokes what else the role
- * has. Another role owns the tables, so no statement of the service can give it more (ARCHITECTURE.md, "Two roles").
+ * All privileges of the service's role, by table. `migrate` grants these and revokes all others. Another role owns
+ * the tables, so no statement of the service can extend its rights (ARCHITECTURE.md, "Two roles").
  *
- * A new table needs its line here, and a new column that is updated its name: tests run as the service's role.
- * A privilege that is taken away is missed by processes of the older version until they have stopped: take it away
- * in the release after the one that stopped needing it.
+ * A new table needs a line here, and a newly updated column its name: tests run as the service's role. Processes of
+ * the older version still need a privilege until they have stopped. So remove a privilege one release after the last
+ * statement that needs it.
  */
 export const PRIVILEGES: Readonly<Record<string, TablePrivileges>> = {
   account_members: { insert: true },
@@ -45,7 +45,7 @@ export const PRIVILEGES: Readonly<Record<string, TablePrivileges>> = {
       'audit_block',
     ],
   },
-  // Those that expired unused.
+  // Deletes only quotes that expired unused.
   fee_quotes: { insert: true, update: ['transfer_id'], delete: true },
   fiat_accounts: { insert: true },
   fiat_deposit_instructions: { insert: true },
@@ -91,7 +91,7 @@ export const PRIVILEGES: Readonly<Record<string, TablePrivileges>> = {
     ],
   },
   price_imports: { insert: true, update: ['name', 'records', 'finished', 'updated_at'] },
-  // Simulated prices are removed by the first real one.
+  // The first real price removes a market's simulated prices.
   price_minutes: { insert: true, update: ['covers_minutes', 'second', 'price'], delete: true },
   price_points: { insert: true, update: ['minutes', 'sum', 'counts'], delete: true },
   profiles: { insert: true },
@@ -128,7 +128,7 @@ export const PRIVILEGES: Readonly<Record<string, TablePrivileges>> = {
   wallet_checks: { insert: true, update: ['checked_block', 'updated_at'] },
 }
 
-/** The tables of the schema `public` that have no line in `PRIVILEGES`. */
+/** Returns the tables of the schema `public` that have no line in `PRIVILEGES`. */
 export async function undeclaredTables(db: Queryable): Promise<string[]> {
   const { rows } = await db.query<{ name: string }>(
     `select relname as name from pg_class
@@ -139,7 +139,7 @@ export async function undeclaredTables(db: Queryable): Promise<string[]> {
   return rows.map(({ name }) => name)
 }
 
-/** A privilege on a table, as people read it: `insert on entries`, `update (status) on transfers`. */
+/** Formats a privilege for people: `insert on entries`, `update (status) on transfers`. */
 const privilege = (table: string, what: string, column?: string) =>
   column === undefined ? `${what} on ${table}` : `${what} (${column}) on ${table}`
 
@@ -154,15 +154,15 @@ function declared(table: string, { insert, update = [], delete: deletes }: Table
 
 interface Difference {
   table: string
-  /** Declared, and not there. */
+  /** Declared, but not granted. */
   missing: string[]
-  /** There, to the role or to everybody, and not declared. */
+  /** Granted to the role or to public, but not declared. */
   excess: string[]
 }
 
 /**
- * Where what was granted to a role differs from `PRIVILEGES`, by table. Reads the grants themselves, so an owner, a
- * superuser or a member of another role may do more: `faultsOfRole` says that.
+ * Compares the grants of a role with `PRIVILEGES`, by table. An owner, a superuser or a member of another role may do
+ * more than its grants: `faultsOfRole` reports that.
  */
 export async function differences(db: Queryable, role: string): Promise<Difference[]> {
   const { rows } = await db.query<{ table: string; what: string; column: string | null }>(
@@ -193,13 +193,13 @@ export async function differences(db: Queryable, role: string): Promise<Differen
   })
 }
 
-/** As SQL writes a name. */
+/** Quotes a name for SQL. */
 const quoted = (name: string) => `"${name.replaceAll('"', '""')}"`
 
 /**
- * Gives the service's role what `PRIVILEGES` says, and nothing else: run by the role that owns the tables, in its
- * transaction. Where both are one role, entries alone are taken from it, as far as that goes with an owner. What is right
- * already is not written again, so that a start disturbs no running process.
+ * Grants the service's role exactly the privileges in `PRIVILEGES`; run by the role that owns the tables, in its
+ * transaction. Where one role is both, only the rights to change entries are revoked, as far as an owner's rights can
+ * be. Correct grants are not written again, so that a start disturbs no running process.
  */
 export async function applyPrivileges(owner: Queryable, role: string): Promise<void> {
   const { rows } = await owner.query<{
@@ -228,7 +228,7 @@ export async function applyPrivileges(owner: Queryable, role: string): Promise<v
     await owner.query('revoke update, delete, truncate on entries from public, current_user')
   if (is_owner) return
   const to = quoted(role)
-  // A table of its own, even a temporary one, could stand before one of ours in the search path.
+  // The role's own table, even a temporary one, could precede ours in the search path.
   if (temporary && owns_database)
     await owner.query(`revoke temporary, create on database ${quoted(database)} from public, ${to}`)
   if (creates && owns_schema) await owner.query(`revoke create on schema public from public, ${to}`)
@@ -243,7 +243,7 @@ export async function applyPrivileges(owner: Queryable, role: string): Promise<v
   }
 }
 
-/** What a role should not be able to do, or should be and is not. */
+/** An operation that a role may do but should not, or should be able to do but may not. */
 export interface RoleFault {
   kind: 'MISSING' | 'EXCESS'
   says: string
@@ -251,11 +251,11 @@ export interface RoleFault {
 }
 
 const TWO_ROLES = 'let another role own the schema (docs/guides/database-roles.md)'
-const UNGUARDED = 'nothing keeps it from changing ledger entries'
+const UNGUARDED = 'ledger entries are not protected from it'
 
 /**
- * What is wrong with the role that this connection has, if it is to be the service's: whether it is the owner too, or a
- * superuser, or may otherwise do what `PRIVILEGES` does not say. Empty when all is well.
+ * Finds the faults of this connection's role as the service's role. It should be no owner and no superuser, and have
+ * exactly the privileges in `PRIVILEGES`. Empty when all is well.
  */
 export async function faultsOfRole(db: Queryable): Promise<RoleFault[]> {
   const { rows } = await db.query<{
@@ -288,7 +288,7 @@ export async function faultsOfRole(db: Queryable): Promise<RoleFault[]> {
     advice,
   })
   if (may.superuser) return [excess(`is a superuser: ${UNGUARDED}`, 'use an ordinary role')]
-  const creator = may.makes_roles ? [excess('may make roles', `alter role ${role} nocreaterole`)] : []
+  const creator = may.makes_roles ? [excess('may create roles', `alter role ${role} nocreaterole`)] : []
   if (may.owns_tables) return [excess(`owns the schema: ${UNGUARDED}`, TWO_ROLES), ...creator]
   if (may.owns_database) return [excess(`owns the database: it may drop the ledger`, TWO_ROLES), ...creator]
   const found = await differences(db, role)
@@ -297,8 +297,8 @@ export async function faultsOfRole(db: Queryable): Promise<RoleFault[]> {
   const migrate = 'bursar migrate as the role that owns the schema (docs/guides/database-roles.md)'
   return [
     ...creator,
-    ...(may.makes_objects ? [excess('may make tables or schemas', migrate)] : []),
-    ...(may.changes_entries ? [excess(`may change ledger entries: ${UNGUARDED}`, migrate)] : []),
+    ...(may.makes_objects ? [excess('may create tables or schemas', migrate)] : []),
+    ...(may.changes_entries ? [excess('may change ledger entries', migrate)] : []),
     ...(granted.length > 0 && !may.changes_entries ? [excess(`has ${someOf(granted)}`, migrate)] : []),
     ...(missing.length > 0
       ? [
@@ -314,7 +314,7 @@ export async function faultsOfRole(db: Queryable): Promise<RoleFault[]> {
 
 const NAMED_MAX = 3
 
-/** The first of them, and how many more there are. */
+/** Names the first few privileges and counts the rest. */
 function someOf(privileges: string[]): string {
   const named = privileges.slice(0, NAMED_MAX).join(', ')
   return privileges.length <= NAMED_MAX ? named : `${named} and ${privileges.length - NAMED_MAX} more`

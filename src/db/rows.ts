@@ -1,8 +1,8 @@
-/** A row with its nulls gone: a record as the contract writes it, where absent fields are omitted. */
+/** A row without its nulls: a record as the contract writes it, where absent fields are omitted. */
 export type Present<Row> = {
   [K in keyof Row as null extends Row[K] ? never : K]: Row[K]
 } & { [K in keyof Row as null extends Row[K] ? K : never]?: Exclude<Row[K], null> }
 
-/** A row of the database without the columns that are null. */
+/** Drops the columns of a database row that are null. */
 export const presentOf = <Row extends object>(row: Row): Present<Row> =>
   Object.fromEntries(Object.entries(row).filter(([, value]) => value !== null)) as Present<Row>

@@ -5,7 +5,7 @@ import { operation } from '../operation.ts'
 import { ConversionTarget, DepositAddress, insertDepositAddress } from '../records/deposit-address.ts'
 
 /**
- * Creates a deposit address (API behaviour, Deposit addresses): what is sent to it over its network is credited to the
+ * Creates a deposit address (API behaviour, Deposit addresses): deposits to it over its network are credited to the
  * profile.
  */
 export const createDepositAddress = operation({
@@ -15,7 +15,7 @@ export const createDepositAddress = operation({
   tag: 'Transfers',
   summary: 'Create Deposit Address',
   description:
-    'Makes a new address: what is sent to it over its network, or one that shares its addresses, is credited to the profile.',
+    'Creates an address. Deposits to it over its network, or over a network with the same addresses, are credited to the profile.',
   body: Type.Object(
     {
       profile_id: Uuid('Profile to credit.'),

@@ -24,7 +24,10 @@ export const listDepositAddresses = operation({
       ids: Filter(FilterValue, 'Filter by ids.'),
       profile_ids: Filter(FilterValue, 'Filter by profiles.'),
       ref_ids: FilterWithoutCommas(FilterValue, 'Filter by ref_ids.'),
-      addresses: Filter(Type.String({ maxLength: 128 }), 'Filter by addresses, in the form they were given.'),
+      addresses: Filter(
+        Type.String({ maxLength: 128 }),
+        'Filter by addresses, in the form in which they were returned.',
+      ),
       crypto_networks: Filter(Network, 'Filter by networks.'),
       ...timeBounds('created_at'),
       ...pageParameters,

@@ -12,8 +12,8 @@ import {
 } from '../records/fiat-account.ts'
 
 /**
- * Registers a bank account that fiat withdrawals can go to (API behaviour, Fiat accounts). The sandbox's bank decides
- * at once.
+ * Registers a bank account for fiat withdrawals (API behaviour, Fiat accounts). The sandbox's bank decides
+ * immediately.
  */
 export const createFiatAccount = operation({
   method: 'POST',
@@ -21,7 +21,7 @@ export const createFiatAccount = operation({
   scope: 'transfer:write_fiat_account',
   tag: 'Transfers',
   summary: 'Create Fiat Account',
-  description: "Registers a bank account for fiat withdrawals. The sandbox's bank decides at once.",
+  description: "Registers a bank account for fiat withdrawals. The sandbox's bank decides immediately.",
   body: Type.Object(
     {
       fiat_account_owner: FiatAccountOwner,

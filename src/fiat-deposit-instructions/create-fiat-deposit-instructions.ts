@@ -24,7 +24,7 @@ const CreateFiatDepositInstructionsBody = Type.Object(
 )
 
 /**
- * Creates deposit instructions (API behaviour, Fiat deposit instructions); their memo_id attributes a wire to the
+ * Creates deposit instructions (API behaviour, Fiat deposit instructions). Their memo_id assigns a wire to the
  * profile.
  */
 export const createFiatDepositInstructions = operation({
@@ -34,7 +34,7 @@ export const createFiatDepositInstructions = operation({
   tag: 'Transfers',
   summary: 'Create Fiat Deposit Instructions',
   description:
-    'Tells where to send a wire, and the memo_id that it must carry for the profile to be credited.',
+    'Creates instructions for wires: the bank account, and the memo_id that a wire needs for the profile to be credited.',
   body: CreateFiatDepositInstructionsBody,
   example: {
     bodies: {

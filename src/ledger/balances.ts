@@ -7,10 +7,10 @@ export interface BalanceKey {
   asset: string
 }
 
-/** A balance that this transaction has locked and may move. */
+/** A balance that this transaction has locked and may change. */
 interface Balance extends BalanceKey {
   available: bigint
-  /** How many entries the balance has. 0: it has no row yet. */
+  /** The number of its entries. 0: the balance has no row yet. */
   version: number
   versionRead: number
 }
@@ -18,9 +18,9 @@ interface Balance extends BalanceKey {
 export interface BalanceRow extends BalanceKey {
   available: string
   version: string
-  /** When it last moved. */
+  /** The time of its last entry. */
   updated_at: string
-  /** The account of its profile. */
+  /** The account of the balance's profile. */
   account_id: string | null
 }
 
@@ -29,9 +29,9 @@ type LockedRow = BalanceRow & { now: string }
 const keyOf = (profile_id: string, asset: string) => `${profile_id}/${asset}`
 
 /**
- * Reads and locks the balances that exist among `keys`, in key order, always, so that no two batches deadlock;
- * and the database's clock behind each lock. One row at least: with no balance at all, it is the clock's alone.
- * `frozen` has the subjects of the freezes of the customer and its profiles, read in the same round trip.
+ * Reads and locks the existing balances among `keys`, always in key order, so that no two batches deadlock. Reads the
+ * database's clock after each lock. Returns at least one row: without any balance it has only the clock. `frozen`
+ * lists the subjects of freezes of the customer and its profiles, read in the same round trip.
  */
 export async function lockBalances(
   tx: Transaction,
@@ -42,8 +42,8 @@ export async function lockBalances(
   const [{ rows }, { rows: frozen }] = await inOrder([
     tx.query<LockedRow>({
       name: 'lock balances',
-      // Lateral, so that it can only be one index look-up per key, in their order. The clock is in the select list,
-      // so that it is read when the row of that key is locked.
+      // Lateral forces one index look-up per key, in key order. The clock is in the select list, so that it is read
+      // when the row of that key is locked.
       text: `
       select locked.*, clock_timestamp() as now
       from (values (0)) one_row
@@ -80,17 +80,17 @@ export async function lockBalances(
   }
 }
 
-/** Each key once, in key order. */
+/** Removes duplicate keys and sorts them. */
 function distinct(keys: BalanceKey[]): BalanceKey[] {
   const byKey = new Map(keys.map((key) => [keyOf(key.profile_id, key.asset), key]))
   return [...byKey.keys()].sort().map((key) => byKey.get(key)!)
 }
 
-/** The locked balances of a transaction, moved in memory first and written at once. */
+/** The locked balances of a transaction, changed in memory and written once. */
 export class Balances {
-  /** The profiles that these balances prove to exist, each with its account's id, if it has one. */
+  /** The profiles that these balances prove to exist, each with its account's id or null. */
   readonly profiles: ReadonlyMap<string, string | null>
-  /** What is frozen of the customer: its id, or `<customer id>/<profile id>`. */
+  /** The frozen subjects of the customer: its id, or `<customer id>/<profile id>`. */
   readonly frozen: ReadonlySet<string>
   #balances = new Map<string, Balance>()
 
@@ -112,7 +112,7 @@ export class Balances {
     return this.#balances.get(keyOf(profile_id, asset))?.available ?? 0n
   }
 
-  /** Applies an entry; gives the balance it leaves and its version. The caller has checked the funds. */
+  /** Applies an entry and returns the balance after it. The caller has checked the funds. */
   move(profile_id: string, asset: string, amount: bigint): Balance {
     const key = keyOf(profile_id, asset)
     const balance = this.#balances.get(key) ?? {
@@ -128,7 +128,7 @@ export class Balances {
     return balance
   }
 
-  /** What has moved, as the columns of MADE_BALANCES and UPDATED_BALANCES, in key order as the locks are. */
+  /** Returns the changed balances as the columns of MADE_BALANCES and UPDATED_BALANCES, in key order like the locks. */
   changes(): { made: string[]; updated: string[]; updatedCount: number } {
     const moved = [...this.#balances]
       .filter(([, balance]) => balance.version !== balance.versionRead)
@@ -152,5 +152,5 @@ export class Balances {
 
 /** The columns of balances that get their first entry. */
 export const MADE_BALANCES = ['uuid', 'text', 'numeric', 'bigint']
-/** The columns of balances that had entries before; the last is the version that was read. */
+/** The columns of balances that already had entries. The last column is the version that was read. */
 export const UPDATED_BALANCES = [...MADE_BALANCES, 'bigint']

@@ -1,7 +1,7 @@
 /*
- * What holds of every conversion, of whatever amount between whatever assets:
- * 1. only USD and what the platform issues as USD are had for each other;
- * 2. the number stays the same, to the last decimal, or there is none: nothing is rounded;
+ * Invariants of every conversion, for any amount and any two assets:
+ * 1. only USD and USD stablecoins of the platform convert to each other;
+ * 2. the number stays the same, to the last decimal, or the conversion is refused: nothing is rounded;
  * 3. with the other side of the movement, the entries sum to zero per asset.
  */
 import fc from 'fast-check'
@@ -16,7 +16,7 @@ const SYMBOLS = ASSETS.map(({ symbol }) => symbol)
 const USD_AND_ITS_COINS = ['USD', 'USDP', 'PYUSD', 'USDG']
 const PROFILE = '0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f'
 
-/** Signed minor units, as often as not with zeros at the end, so that both few and many decimals are common. */
+/** Signed minor units; about half end in zeros, so that both few and many decimals are common. */
 const anyMinor = fc
   .tuple(fc.bigInt({ min: -(10n ** 21n), max: 10n ** 21n }), fc.integer({ min: 0, max: 20 }))
   .map(([digits, zeros]) => digits * 10n ** BigInt(zeros))
@@ -24,14 +24,14 @@ const anyAsset = fc.constantFrom(...SYMBOLS)
 const anyCoin = fc.constantFrom(...USD_AND_ITS_COINS)
 const withSeed = runs(2_000)
 
-/** The same, by way of the decimal string. */
+/** The same conversion by way of the decimal string. */
 function byText(to: string, minor: bigint, from: string): bigint | undefined {
   const size = minor < 0n ? -minor : minor
   const there = parseAmount(formatAmount(size, decimalsOf(from)), decimalsOf(to))
   return there !== undefined && minor < 0n ? -there : there
 }
 
-test('what can be had for what', () => {
+test('convertible pairs of assets', () => {
   for (const from of [...SYMBOLS, 'NOTHING']) {
     for (const to of [...SYMBOLS, 'NONE', 'constructor']) {
       const both = USD_AND_ITS_COINS.includes(from) && USD_AND_ITS_COINS.includes(to)
@@ -52,7 +52,7 @@ test('an amount in units of another asset is the same number; undefined exactly 
     }),
     withSeed,
   )
-  // Both were tried, and not by accident.
+  // Both cases must be common.
   expect(Math.min(exact, lost)).toBeGreaterThan(withSeed.numRuns / 20)
 })
 
@@ -70,7 +70,7 @@ test.each([
   expect(inUnitsOf(to, minor, from)).toBe(there)
 })
 
-test('a profile changes by the number that was asked for, and the entries sum to zero per asset', () => {
+test('a profile changes by the requested number, and the entries sum to zero per asset', () => {
   fc.assert(
     fc.property(anyCoin, anyMinor, anyCoin, (balanceAsset, minor, asset) => {
       const moved = byText(balanceAsset, minor, asset)
@@ -94,7 +94,7 @@ test('a profile changes by the number that was asked for, and the entries sum to
   )
 })
 
-test('an asset that is not converted is one entry, whatever asset it is', () => {
+test('an asset that is not converted is one entry, for every asset', () => {
   fc.assert(
     fc.property(anyAsset, anyMinor, (asset, minor) => {
       expect(onProfileAs(PROFILE, asset, minor, asset)).toEqual([onProfile(PROFILE, asset, minor)])

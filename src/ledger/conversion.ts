@@ -2,12 +2,17 @@ import { strict as assert } from 'node:assert'
 import { decimalsOf, findAsset } from '../assets/catalogue.ts'
 import { onPlatform, onProfile, type Entry } from './entries.ts'
 
-/** Whether one asset can be had for another: it is the same, or both are USD or issued by the platform as USD. */
+/**
+ * Whether one asset converts to the other: they are equal, or both are USD or USD stablecoins issued by the platform.
+ */
 export const convertible = (from: string, to: string): boolean => from === to || (isUsd(from) && isUsd(to))
 
 const isUsd = (asset: string) => asset === 'USD' || findAsset(asset)?.platformStablecoin === true
 
-/** The same number in minor units of another asset, one to one; undefined where that one has too few decimals. */
+/**
+ * Converts minor units of one asset to the same number in another asset. Undefined where the other has too few
+ * decimals.
+ */
 export function inUnitsOf(to: string, minor: bigint, from: string): bigint | undefined {
   const finer = decimalsOf(to) - decimalsOf(from)
   if (finer >= 0) return minor * 10n ** BigInt(finer)
@@ -16,9 +21,9 @@ export function inUnitsOf(to: string, minor: bigint, from: string): bigint | und
 }
 
 /**
- * Changes a profile's balance of `balanceAsset` by `amount` of `asset` (signed minor units). Where they differ it is
- * converted, one to one, against the platform's conversion account: each asset's side sums to zero with the rest of
- * the posting. The caller has checked that the amount is one of both assets.
+ * Changes a profile's balance of `balanceAsset` by `amount` of `asset` (signed minor units). Different assets are
+ * converted one to one against the platform's conversion account, so that each asset sums to zero within the posting.
+ * The caller has checked that both assets can represent the amount.
  */
 export function onProfileAs(
   profile_id: string,
@@ -27,7 +32,7 @@ export function onProfileAs(
   asset: string,
 ): Entry[] {
   if (balanceAsset === asset) return [onProfile(profile_id, asset, amount)]
-  assert(convertible(balanceAsset, asset), `${asset} is not had for ${balanceAsset} one to one`)
+  assert(convertible(balanceAsset, asset), `${balanceAsset} does not convert to ${asset} one to one`)
   const moved = inUnitsOf(balanceAsset, amount, asset)
   assert(moved !== undefined, `${asset} was converted to ${balanceAsset}, which has fewer decimals`)
   return [

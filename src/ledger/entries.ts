@@ -2,24 +2,24 @@ import { strict as assert } from 'node:assert'
 import { decimalsOf, type CryptoNetwork } from '../assets/catalogue.ts'
 
 /**
- * The chart of accounts. Profile balances are what the platform owes (liabilities, positive); the platform's
- * accounts are the other side. Platform accounts keep no running row: they are never a hot spot.
+ * The chart of accounts. Profile balances are liabilities of the platform (positive). The platform's accounts are the
+ * other side. Platform accounts keep no running balance row, so they are never a hot spot.
  */
 export type PlatformAccount =
   | `in_flight:${CryptoNetwork | 'WIRE'}`
   | `custody:${CryptoNetwork}`
-  // What the platform keeps off its hot wallets: what was moved there less what came back. More came back than was moved
-  // there where the platform has put in money of its own.
+  // Money in cold storage: the amount moved there from hot wallets less the amount moved back. Negative where the
+  // platform has added money of its own.
   | `cold:${CryptoNetwork}`
-  // What the sandbox's networks hold: invented, and never custody of a real network of the same name.
+  // Money on the sandbox's simulated networks: invented, and never custody of a real network of the same name.
   | `simulated:${CryptoNetwork}`
-  // What transactions have really cost; against `fees`, what was made or lost on them.
+  // Actual transaction fees. Compared with `fees`, this account shows the profit or loss on network fees.
   | `network_fees:${CryptoNetwork}`
   | 'bank'
   | 'fees'
   | 'conversion'
   | 'rewards'
-  // Between the two sides of an internal transfer, which are posted together.
+  // Connects the two legs of an internal transfer, which are posted together.
   | 'internal'
 
 /** One line of a ledger transaction. `amount` is signed, in minor units of the asset. */
@@ -45,27 +45,30 @@ export const onPlatform = (account: PlatformAccount, asset: string, amount: bigi
 })
 
 /**
- * What happened to a transfer; or SWEPT: a transaction that moves what lies at deposit addresses has ended. Each event
- * is posted once: it is part of the entries' primary key. SETTLED is also the event of a transaction that an operator
+ * The event of a transfer. SWEPT: a transaction that moves money from deposit addresses has ended. Each event is
+ * posted once: it is part of the entries' primary key. SETTLED is also the event of a transaction that an operator
  * has acknowledged.
  */
 export type LedgerEvent = 'CREATED' | 'SETTLED' | 'REFUNDED' | 'SWEPT'
 
 /** One ledger transaction: the entries of one event of one transfer, zero-sum per asset. */
 export interface Posting {
-  /** Of SWEPT, the id of the sweep; of an acknowledged transaction, its id. */
+  /** For SWEPT, the id of the sweep; for an acknowledged transaction, its id. */
   transfer_id: string
   event: LedgerEvent
   entries: Entry[]
 }
 
-/** What a transaction on a network has really cost: it has left custody, and is the platform's loss. */
+/** Builds the entries of a transaction's actual network fee: it has left custody and is the platform's loss. */
 export const networkFeeEntries = (network: CryptoNetwork, asset: string, fee: bigint): Entry[] => [
   onPlatform(`network_fees:${network}`, asset, -fee),
   onPlatform(`custody:${network}`, asset, fee),
 ]
 
-/** Money of the platform that has left a network's hot wallet; negative: that has come in to it. */
+/**
+ * Builds the entries for money of the platform that has left a network's hot wallet; negative for money that has come
+ * in.
+ */
 export const coldEntries = (network: CryptoNetwork, asset: string, left: bigint): Entry[] => [
   onPlatform(`cold:${network}`, asset, -left),
   onPlatform(`custody:${network}`, asset, left),
@@ -77,6 +80,6 @@ export function requireBalanced(entries: Entry[]): void {
   for (const { asset, amount } of entries) sums.set(asset, (sums.get(asset) ?? 0n) + amount)
   for (const [asset, sum] of sums) {
     decimalsOf(asset)
-    assert(sum === 0n, `a ledger transaction must balance: ${asset} is off by ${sum}`)
+    assert(sum === 0n, `a ledger transaction must balance: ${asset} sums to ${sum}`)
   }
 }

@@ -6,10 +6,13 @@ import { Balances, lockBalances, MADE_BALANCES, UPDATED_BALANCES, type BalanceKe
 import { requireBalanced, type Entry, type LedgerEvent, type Posting } from './entries.ts'
 import { NEW_TRANSFER_COLUMNS, transferColumns, type NewTransfer } from './transfer.ts'
 
-/** The ledger inside one transaction: balances locked, movements applied in memory, then written at once. */
+/**
+ * The ledger inside one transaction: balances are locked, movements applied in memory, then everything is written at
+ * once.
+ */
 export class LedgerTransaction {
   readonly balances: Balances
-  /** The moment of everything posted in this transaction. It never precedes an earlier entry of a balance. */
+  /** The time of everything posted in this transaction. It is never before an earlier entry of a balance. */
   readonly now: Moment
   #tx: Transaction
   #customerId: string
@@ -33,8 +36,8 @@ export class LedgerTransaction {
   }
 
   /**
-   * Locks the balances that `keys` name and reads the clock behind the locks. One round trip. `at` dates it back, for
-   * a history that is made up; it is moved on to the last entry of the balances.
+   * Locks the balances of `keys` and reads the clock after the locks, in one round trip. `at` backdates the
+   * transaction, for invented history; it is raised to the last entry of the balances.
    */
   static async open(
     tx: Transaction,
@@ -43,7 +46,8 @@ export class LedgerTransaction {
     at?: Moment,
   ): Promise<LedgerTransaction> {
     const { rows, clock, frozen } = await lockBalances(tx, customerId, keys)
-    // A clock that was set back must not put an entry before the one it follows. Timestamps of one form sort as text.
+    // After the clock was set back, a new entry must still not precede the last one. Timestamps of one format sort as
+    // text.
     const now = rows.reduce(
       (latest, { updated_at }) => (updated_at > latest ? updated_at : latest),
       at?.text ?? clock,
@@ -51,7 +55,7 @@ export class LedgerTransaction {
     return new LedgerTransaction(tx, customerId, new Balances(rows, frozen), momentAt(now))
   }
 
-  /** The first profile balance that these entries would take below zero, and by what it falls short. */
+  /** Returns the first profile balance that these entries would take below zero, with the amount needed. */
   shortOf(
     entries: Entry[],
   ): { profile_id: string; asset: string; available: bigint; needed: bigint } | undefined {
@@ -66,7 +70,7 @@ export class LedgerTransaction {
     return undefined
   }
 
-  /** Adds postings, all or none. Throws an assertion when one does not balance. */
+  /** Adds postings, all or none. Throws an assertion when a posting does not balance. */
   post(...postings: Posting[]): void {
     for (const { entries } of postings) requireBalanced(entries)
     postings.forEach((posting) => this.#add(posting))
@@ -75,7 +79,7 @@ export class LedgerTransaction {
   #add({ transfer_id, event, entries }: Posting): void {
     let position = 0
     for (const { account, profile_id, asset, amount } of entries) {
-      // Entries of nothing are not recorded.
+      // Entries of zero are not recorded.
       if (amount === 0n) continue
       const after = profile_id === null ? undefined : this.balances.move(profile_id, asset, amount)
       const decimals = decimalsOf(asset)
@@ -93,8 +97,8 @@ export class LedgerTransaction {
   }
 
   /**
-   * Sends the one statement that writes it all, with the new transfers if there are any. It fails, and the
-   * transaction with it, on any surprise; so the commit may be sent behind it without waiting.
+   * Sends one statement that writes everything, including any new transfers. The statement and its transaction fail
+   * on any inconsistency, so the caller may send the commit without waiting for the result.
    */
   async write(transfers: NewTransfer[] = []): Promise<void> {
     const { made, updated, updatedCount } = this.balances.changes()
@@ -126,8 +130,8 @@ const ENTRY_COLUMNS = {
   version: 'bigint',
 }
 
-// The balances are locked, so all are there at the version that was read; were one not, the division by zero
-// would end the transaction. Each one's place is looked up by itself, because the plan of a join depends on
+// The balances are locked, so every row still has the version that was read. If a row did not, the division by zero
+// would end the transaction. Each row's ctid is looked up separately, because the plan of a join depends on
 // statistics (measured: 4 us a row, 49 where the planner took the table for a small one).
 const POST_SQL = numbered`
   with made as (
@@ -154,7 +158,7 @@ const POST_SQL = numbered`
   )
   select 1 / ((select count(*) from moved) = $3)::int`
 
-/** SQL with each list of types as array parameters, numbered on from $4. */
+/** Builds SQL in which each list of types becomes array parameters, numbered from $4. */
 function numbered(text: TemplateStringsArray, ...parts: (string | string[])[]): string {
   let used = 3
   return String.raw(

@@ -79,7 +79,7 @@ export const Transfer = Type.Object(
 )
 export type Transfer = Static<typeof Transfer>
 
-/** A row of `transfers`: the record, nulls for what is absent, and what the wire does not show. */
+/** A row of `transfers`: the record, with nulls for absent fields, and the columns that the API does not show. */
 export type TransferRow = { [K in keyof Transfer]: Transfer[K] | null } & Pick<Transfer, 'id'> & {
     beneficiary?: Record<string, unknown> | null
   }
@@ -92,7 +92,7 @@ export function transferToWire({ beneficiary: _, ...row }: TransferRow): Transfe
 /** The columns of a transfer, for `select`. */
 export const TRANSFER_COLUMNS = [...Object.keys(Transfer.properties)].map((name) => `t.${name}`).join(', ')
 
-/** The customer's transfer. Throws not-found. */
+/** Reads a transfer of the customer. Throws not-found. */
 export async function readTransfer(db: Queryable, customerId: string, id: string): Promise<Transfer> {
   const { rows } = await db.query<TransferRow>({
     name: 'get transfer',
@@ -103,7 +103,7 @@ export async function readTransfer(db: Queryable, customerId: string, id: string
   return transferToWire(rows[0])
 }
 
-/** The customer's transfers with these ref_ids, by ref_id. */
+/** Reads the customer's transfers with these ref_ids, by ref_id. */
 export async function selectTransfersByRefId(
   db: Queryable,
   customerId: string,
@@ -120,12 +120,12 @@ export async function selectTransfersByRefId(
   return new Map(rows.map((row) => [row.ref_id!, transferToWire(row)]))
 }
 
-/** A new transfer, with what is kept beside it. */
+/** A new transfer, with the columns that are stored but not shown. */
 export interface NewTransfer {
   transfer: Transfer
-  /** As the client gave it; not part of the wire record. */
+  /** As the client sent it; not part of the record on the wire. */
   beneficiary?: Record<string, unknown> | undefined
-  /** Of a withdrawal: the MAC over what it pays. One that is written without is never signed. */
+  /** For a withdrawal: the MAC over its payment details. A withdrawal without a MAC is never signed. */
   mac?: string | undefined
 }
 
@@ -139,16 +139,15 @@ const COLUMN_TYPES: [type: string, names: NewColumn[]][] = [
   ['jsonb', ['secondary_status', 'status_details', 'metadata', 'auto_conversion', 'beneficiary']],
 ]
 
-/** The columns of new transfers, in the order of `transferColumns`; the others are the ledger transaction's. */
+/** The columns of new transfers, in the order of `transferColumns`. The ledger transaction adds the other columns. */
 export const NEW_TRANSFER_COLUMNS = COLUMN_TYPES.flatMap(([type, names]) =>
   names.map((name) => ({ name, type })),
 )
 
 /**
- * New transfers, column by column: half the database's time of a JSON parameter (4.7 us a row, not 9.4). A column
- * that none of them has is an empty array, which `unnest` fills with nulls.
- * They are in the order of the unique key: two processes that insert the same ref_ids wait for each other, not in
- * a ring.
+ * Formats new transfers column by column: half the database's time of a JSON parameter (4.7 us a row, not 9.4). A
+ * column that is absent from all of them is an empty array, which `unnest` fills with nulls. The rows are in the
+ * order of the unique key: two processes that insert the same ref_ids then wait for each other without a deadlock.
  */
 export function transferColumns(transfers: NewTransfer[]): string[] {
   const refIdOf = ({ transfer }: NewTransfer) => transfer.ref_id ?? ''

@@ -10,13 +10,13 @@ import type { Decision, View } from './decision.ts'
 import type { Transfer } from '../ledger/transfer.ts'
 import { notionalUsd, type UsdPrices } from '../assets/usd-value.ts'
 
-/** Where money can be sent: the networks that are connected, and whether the addresses of test networks are taken. */
+/** Where money can be sent: the connected networks, and whether addresses of test networks are accepted. */
 export interface Destinations {
   networks: Networks
   settings: { mode: 'sandbox' | 'live' }
 }
 
-/** What a withdrawal and the quote for one are asked with. */
+/** The common fields of a request for a withdrawal and of a request for its fee quote. */
 export interface WithdrawalRequest {
   asset: string
   crypto_network: CryptoNetwork
@@ -25,7 +25,7 @@ export interface WithdrawalRequest {
   total?: string
 }
 
-/** A request that can be paid out: the asset, as its network carries it, and what was asked for. */
+/** A valid request: the asset, its listing on the network, and the requested amount or total. */
 export interface WithdrawalTerms {
   asset: Asset
   listing: AssetOnNetwork
@@ -39,15 +39,15 @@ export interface Amounts {
   total: bigint
 }
 
-/** What the fields that say where are called. An orchestration's have other names. */
+/** The names of the request's destination fields. An orchestration has other names. */
 const FIELDS = { network: 'crypto_network', address: 'destination_address' }
 
-/** An asset, as the network carries it. */
+/** An asset and its listing on a network. */
 export type ListedAsset = Pick<WithdrawalTerms, 'asset' | 'listing'>
 
 /**
- * Checks where a withdrawal is to go. Throws bad-request for an asset that there is not, unsupported-network,
- * unsupported-address or, where the network is not connected, unavailable.
+ * Checks the destination of a withdrawal. Throws bad-request for an unknown asset, unsupported-network,
+ * unsupported-address, or unavailable where the network is not connected.
  */
 export function listedAt(
   request: Pick<WithdrawalRequest, 'asset' | 'crypto_network' | 'destination_address'>,
@@ -64,7 +64,7 @@ export function listedAt(
     throw problem.unsupportedAddress(
       fields.address,
       { destination_address, crypto_network },
-      'it is a magic address of the sandbox, whose key nobody has',
+      'it is a magic address of the sandbox, for which no private key exists',
     )
   const why = networks.get(crypto_network)?.refusesDestination?.(canonical)
   if (why !== undefined)
@@ -77,10 +77,10 @@ export function listedAt(
   return { asset, listing }
 }
 
-/** An asset on a network. Throws bad-request for an asset that there is not, or unsupported-network. */
+/** Finds an asset's listing on a network. Throws bad-request for an unknown asset, or unsupported-network. */
 export function listedOn(symbol: string, crypto_network: CryptoNetwork, field = FIELDS.network): ListedAsset {
   const asset = findAsset(symbol)
-  if (asset === undefined) throw problem.badRequest(`asset ${symbol} is not known`)
+  if (asset === undefined) throw problem.badRequest(`asset ${symbol} is unknown`)
   const listing = asset.networks[crypto_network]
   if (listing === undefined) {
     const supported = Object.keys(asset.networks)
@@ -89,13 +89,13 @@ export function listedOn(symbol: string, crypto_network: CryptoNetwork, field = 
   return { asset, listing }
 }
 
-/** What both the ledger and the network can hold of an asset. */
+/** Returns the decimals that both the ledger and the network can represent. */
 export const decimalsOfListed = ({ asset, listing }: ListedAsset): number =>
   Math.min(asset.decimals, listing.decimals)
 
 /**
- * Checks what needs no records, in the contract's order: amount or total, asset, network, address, precision.
- * Throws as `routeOf` does, bad-request or exceed-precision (API behaviour, Order of checks).
+ * Checks everything that needs no records, in the contract's order: amount or total, asset, network, address,
+ * precision. Throws as `listedAt` does, bad-request or exceed-precision (API behaviour, Order of checks).
  */
 export function termsOf(request: WithdrawalRequest, context: Destinations): WithdrawalTerms {
   const { field, asked } = amountOrTotal(request)
@@ -109,8 +109,8 @@ export function termsOf(request: WithdrawalRequest, context: Destinations): With
 }
 
 /**
- * Which of the two a withdrawal was asked with. Throws bad-request unless it is exactly one (API behaviour, Crypto
- * withdrawals).
+ * Returns the requested field and its text. Throws bad-request unless exactly one of amount and total is given (API
+ * behaviour, Crypto withdrawals).
  */
 export function amountOrTotal({
   amount,
@@ -130,14 +130,14 @@ export function amountOrTotal({
   throw problem.badRequest('exactly one of amount and total must be given')
 }
 
-/** The fee of the network's schedule, in minor units. */
+/** Returns the fee of the network's schedule, in minor units. */
 export const scheduledFee = ({ asset, listing }: WithdrawalTerms): bigint =>
   parseAmount(listing.fee, asset.decimals)!
 
 /**
- * Amount, fee and total of what was asked for at this fee. Throws below-min-withdraw-limit or
- * exceed-max-withdraw-limit; a total that the fee eats up is below the minimum. `field` is what was asked for, where
- * the client calls it by another name.
+ * Computes amount, fee and total of a request at this fee. Throws below-min-withdraw-limit or
+ * exceed-max-withdraw-limit; a total that does not exceed the fee is below the minimum. `field` is the client's name
+ * for the requested amount, where it differs.
  */
 export function amountsAt(
   fee: bigint,
@@ -160,7 +160,7 @@ export function amountsAt(
   return amounts
 }
 
-/** What a withdrawal's record says of the request that it comes from. */
+/** The request's fields that are copied to the withdrawal's record. */
 type Asked = Pick<Transfer, 'profile_id'> &
   Partial<Pick<Transfer, 'identity_id' | 'account_id' | 'ref_id' | 'group_id' | 'memo' | 'metadata'>> & {
     destination_address: string
@@ -171,20 +171,22 @@ type Asked = Pick<Transfer, 'profile_id'> &
 interface Accepted {
   terms: WithdrawalTerms
   amounts: Amounts
-  /** The balance that is debited: the asset's, or one that converts to it. */
+  /** The debited balance: the withdrawal's asset, or an asset that converts to it. */
   balanceAsset: string
   view: Pick<View, 'now' | 'newId'>
   prices: UsdPrices
 }
 
-/** The record and entries: profile -total, in flight +amount, fees +fee (ARCHITECTURE, "Life of a withdrawal"). */
+/**
+ * Builds the record and entries: profile -total, in flight +amount, fees +fee (ARCHITECTURE, "Life of a withdrawal").
+ */
 export function cryptoWithdrawal(
   customerId: string,
   asked: Asked,
   { terms: { asset }, amounts, balanceAsset, view, prices }: Accepted,
 ): Decision {
   const { amount, fee, total } = amounts
-  // One shape for all: what was not given is undefined, which neither the wire nor the database shows.
+  // One object shape for all withdrawals: absent fields are undefined, which neither the wire nor the database shows.
   return {
     transfer: {
       id: view.newId(),

@@ -13,22 +13,22 @@ import {
 } from '../records/orchestration-rule.ts'
 import type { Transfer } from '../ledger/transfer.ts'
 
-/** Money that has arrived for a profile, from outside. */
+/** Money from outside that has arrived for a profile. */
 export interface Deposit {
   profile_id: string
   type: 'WIRE_DEPOSIT' | 'CRYPTO_DEPOSIT'
   asset: string
   /** In minor units of the asset. */
   minor: bigint
-  /** The platform's account where it has arrived. */
+  /** The platform account that has received the money. */
   arrivedAt: PlatformAccount
-  /** What owns the memo or the address that it was sent with: whose these are, the transfer's too. */
+  /** The deposit address or instructions that the money was sent to. The transfer takes their identity and account. */
   place: DepositPlace | undefined
-  /** How many orchestrations of this platform it has come through. */
+  /** How many orchestrations of this platform the money has passed through. */
   hops?: number
-  /** Credit it as USD, if it is a platform stablecoin and whole cents. */
+  /** Credits a platform stablecoin as USD, if the amount is whole cents. */
   convertToUsd?: boolean
-  /** What else its record shows. */
+  /** Further fields of its record. */
   record: Partial<
     Pick<
       Transfer,
@@ -43,7 +43,7 @@ export interface Deposit {
   >
 }
 
-/** Deposit instructions or a deposit address: nulls for what they do not name. */
+/** Deposit instructions or a deposit address, with nulls for absent fields. */
 export interface DepositPlace {
   id: string
   identity_id?: string | null | undefined
@@ -52,15 +52,15 @@ export interface DepositPlace {
 }
 
 /**
- * Most orchestrations in a chain, each paying the deposit address that starts the next. Two rules that pay each other's
- * address would go round for ever, and each round costs the platform network fees.
+ * Most orchestrations in a chain, each paying the deposit address that starts the next. Two rules that pay each
+ * other's address would otherwise loop for ever, and each round costs the platform network fees.
  */
 const HOPS_MAX = 3
 
 /**
- * Credits a deposit (API behaviour, Transfers): COMPLETED at once. Where an orchestration rule waits for it, at its own
- * place or on the profile, the orchestration starts in the same transaction, and the two know each other: by
- * source_transfer, and by the transfer's group_id.
+ * Credits a deposit (API behaviour, Transfers): COMPLETED at once. If an orchestration rule is active for its
+ * address, instructions or profile, the orchestration starts in the same transaction. The orchestration links to the
+ * transfer by source_transfer, the transfer to the orchestration by group_id.
  */
 export function deposit(customerId: string, arrived: Deposit): Movement {
   const { profile_id, place } = arrived
@@ -73,7 +73,7 @@ export function deposit(customerId: string, arrived: Deposit): Movement {
   }
 }
 
-/** The record and entries of a deposit, and what it sets off. */
+/** Builds the record and entries of a deposit, and the orchestration that it starts. */
 export function credited(
   customerId: string,
   arrived: Deposit,
@@ -114,13 +114,13 @@ export function credited(
   }
 }
 
-/** What it is credited as. */
+/** Returns the asset that is credited. */
 function balanceAssetOf({ asset, minor, convertToUsd }: Deposit): string {
   const converts = convertToUsd && convertible(asset, 'USD') && inUnitsOf('USD', minor, asset) !== undefined
   return converts ? 'USD' : asset
 }
 
-/** The orchestration that a deposit sets off, FAILED after too many hops. Its id is the deposit's group_id. */
+/** Builds the orchestration that a deposit starts; FAILED after too many hops. Its id is the deposit's group_id. */
 function orchestrationOf(rule: OrchestrationRule, transfer: Transfer, hops: number): NewOrchestration {
   const endless = hops >= HOPS_MAX
   return {
@@ -145,4 +145,4 @@ function orchestrationOf(rule: OrchestrationRule, transfer: Transfer, hops: numb
   }
 }
 
-const ENDLESS = `the deposit has come through ${HOPS_MAX} orchestrations already, and starts no other: it stays on the profile`
+const ENDLESS = `the deposit has passed through ${HOPS_MAX} orchestrations, the most allowed: it stays on the profile`

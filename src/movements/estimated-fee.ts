@@ -23,20 +23,23 @@ import {
 } from '../networks/network.ts'
 import { DestinationRefused, NodeFailure } from '../networks/node-failure.ts'
 
-/** What is paid from USD is whole cents (API behaviour, Crypto withdrawals). */
+/** Fees of withdrawals paid from USD are whole cents (API behaviour, Crypto withdrawals). */
 const CENT_DECIMALS = 2
 
-/** How long an estimate for a destination serves the withdrawals to it. Base fees change by an eighth each block. */
+/** How long an estimate for a destination is reused. Base fees change by up to an eighth per block. */
 const FRESH_MS = 10_000
-/** How long a withdrawal without a quote waits for its estimate, at most. */
+/** Longest wait of a withdrawal without a quote for its estimate. */
 const WAIT_MS_MAX = 2_000
-/** Most destinations of a network that are remembered. */
+/** Most cached destinations per network. */
 const REMEMBERED_MAX = 1_000
 
-/** By network, asset and destination: the estimate under way or given, and since when. */
+/** The estimate of each asset and destination, pending or resolved, with its start time; by network. */
 const estimates = new WeakMap<NetworkAdapter, Map<string, { since: number; cost: Promise<NetworkFee> }>>()
 
-/** The node's estimate for a destination, not older than this. One serves all who ask, so that a queue costs a node little. */
+/**
+ * Returns the node's estimate for a destination, at most `ageMsMax` old. All callers share it, so that a queue of
+ * withdrawals costs the node little.
+ */
 function costTo(
   adapter: NetworkAdapter,
   asset: string,
@@ -57,9 +60,10 @@ function costTo(
 }
 
 /**
- * The cost of a withdrawal to a destination on a real network now, in minor units of the asset withdrawn: the node's estimate
- * and the network's margin, rounded up. Undefined where the network's fees are paid in an asset that has no price in this one.
- * Throws unavailable when the node does not answer, and unsupported-address for a destination that is not paid to.
+ * Estimates the cost of a withdrawal to a destination on a real network now, in minor units of the withdrawn asset:
+ * the node's estimate plus the network's margin, rounded up. Undefined where no price converts the fee's asset to the
+ * withdrawn asset. Throws unavailable when the node does not answer, and unsupported-address for a destination that
+ * the network refuses.
  */
 export async function estimatedFee(
   db: Queryable,
@@ -78,7 +82,7 @@ export async function estimatedFee(
         error.message,
       )
     if (!(error instanceof NodeFailure)) throw error
-    throw problem.unavailable('the network cannot be asked for its fees now; try again', error)
+    throw problem.unavailable('the fees of the network are not available now; try again', error)
   })
   const prices = cost.asset === symbol ? new Map([[symbol, 1n]]) : await newestUsdPrices(db, sandbox)
   return feeFor(cost, margin, route, prices)
@@ -87,10 +91,10 @@ export async function estimatedFee(
 type Where = Pick<WithdrawalRequest, 'crypto_network' | 'destination_address'>
 
 /**
- * The network's own cost of a withdrawal without a quote, in minor units of the asset withdrawn, without the margin.
- * Undefined where it cannot be known: on a simulated network, without prices, or when the node does not answer in
- * WAIT_MS_MAX; then the schedule's fee stands, as a node that is down must not stop withdrawals from being accepted.
- * Throws unsupported-address for a destination that is not paid to.
+ * Estimates the network's own cost of a withdrawal without a quote, in minor units of the withdrawn asset, without
+ * the margin. Undefined where it is unknown: on a simulated network, without prices, or when the node does not answer
+ * within WAIT_MS_MAX. Then the scheduled fee applies, because a node failure must not stop withdrawals from being
+ * accepted. Throws unsupported-address for a destination that the network refuses.
  */
 export async function networkCost(
   db: Queryable,
@@ -114,8 +118,9 @@ export async function networkCost(
 }
 
 /**
- * The network's own cost of an orchestration's payout: `networkCost` with the margin, since an orchestration can name no
- * quote. Gives the problem for a destination that is not paid to; 0 where there is nothing to ask.
+ * Estimates the network's own cost of an orchestration's payout: `networkCost` with the margin, since an
+ * orchestration cannot name a quote. Returns the problem for a refused destination, and 0 where there is nothing to
+ * estimate.
  */
 export async function payoutCost(
   db: Queryable,
@@ -135,8 +140,8 @@ export async function payoutCost(
 }
 
 /**
- * Throws bad-request when the schedule's fee does not cover the network's own cost for this destination: the client is not
- * charged a fee that it has not seen, and the platform does not pay the difference. A quote has the fee that does.
+ * Throws bad-request when the scheduled fee does not cover the network's own cost for this destination. The client is
+ * not charged a fee that it has not seen, and the platform does not pay the difference. A fee quote covers the cost.
  */
 export function requireFeeCovers(
   cost: bigint | undefined,
@@ -148,12 +153,15 @@ export function requireFeeCovers(
   const { symbol, decimals } = terms.asset
   const text = (minor: bigint) => `${formatAmount(minor, decimals)} ${symbol}`
   throw problem.badRequest(
-    `fee_id must be given: the fee of ${text(fee)} does not cover the ${text(cost)} that ${crypto_network} takes now for ` +
-      'this destination; POST /v2/transfer/fees/crypto-withdrawal quotes one that does',
+    `fee_id must be given: the fee of ${text(fee)} does not cover the ${text(cost)} that ${crypto_network} costs now for ` +
+      'this destination; POST /v2/transfer/fees/crypto-withdrawal quotes a fee that does',
   )
 }
 
-/** The same by these prices. */
+/**
+ * Converts a network's cost to a fee in the withdrawn asset, with the margin, at these prices; undefined without a
+ * price.
+ */
 function feeFor(
   cost: NetworkFee,
   margin: string,

@@ -10,14 +10,14 @@ import type { Decision, View } from './decision.ts'
 import type { FiatAccount } from '../records/fiat-account.ts'
 import type { Transfer } from '../ledger/transfer.ts'
 
-/** What wires carry. The sandbox's bank takes no fee for one. */
+/** The asset of wires. The sandbox's bank takes no fee. */
 export const WIRE_ASSET = 'USD'
 const WIRE_MAXIMUM = '10000000'
 
 /**
- * The amount of a wire in cents, from `amount` or `total`, which are the same without a fee. Throws bad-request,
- * unavailable where no bank is connected, exceed-precision, below-min- or exceed-max-withdraw-limit. `named` is what
- * the client calls the amount, where it is neither.
+ * Returns the amount of a wire in cents, from `amount` or `total`, which are equal without a fee. Throws bad-request,
+ * unavailable where no bank is connected, exceed-precision, below-min- or exceed-max-withdraw-limit. `named` is the
+ * client's name for the amount, where it is neither.
  */
 export function wireAmount(
   { asset, amount, total }: { asset: string; amount?: string; total?: string },
@@ -37,21 +37,21 @@ export function wireAmount(
   return minor
 }
 
-/** Throws bad-request for an asset that wires do not carry, unavailable where no bank is connected. */
+/** Throws bad-request for an asset other than USD, and unavailable where no bank is connected. */
 export function requireWires({ asset }: { asset: string }, networks: Networks, field = 'asset'): void {
   if (asset !== WIRE_ASSET)
-    throw problem.badRequest(`${field} ${asset} does not go by wire: it must be ${WIRE_ASSET}`)
+    throw problem.badRequest(`${field} ${asset} cannot be sent by wire: it must be ${WIRE_ASSET}`)
   requireBank(networks)
 }
 
-/** The bank that wires go through. Throws unavailable where none is connected. */
+/** Returns the bank that wires go through. Throws unavailable where no bank is connected. */
 export function requireBank(networks: Networks): NetworkAdapter {
   const bank = networks.get('WIRE')
   if (bank === undefined) throw problem.unavailable('fiat_network WIRE is not connected to a bank')
   return bank
 }
 
-/** The platform's account that customers send wires to. Throws unavailable where no bank is connected. */
+/** Returns the platform's bank account for customers' wires. Throws unavailable where no bank is connected. */
 export function requireBankAccount(networks: Networks): BankAccount {
   const { bankAccount } = requireBank(networks)
   if (bankAccount === undefined) throw problem.unavailable('fiat_network WIRE has no account for deposits')
@@ -65,11 +65,11 @@ type Asked = Partial<
   fiat_account: FiatAccount
   /** In cents. */
   minor: bigint
-  /** The balance that is debited: USD, or one that converts to it. */
+  /** The debited balance: USD, or an asset that converts to it. */
   balanceAsset: string
 }
 
-/** The record and entries of a wire to a bank account: profile -total, in flight +amount. */
+/** Builds the record and entries of a wire to a bank account: profile -total, in flight +amount. */
 export function fiatWithdrawal(
   customerId: string,
   { profile_id, fiat_account, minor, balanceAsset, ...asked }: Asked,

@@ -10,16 +10,17 @@ type Asked = Partial<
 > & {
   from_profile_id: string
   to_profile_id: string
-  /** What the receiver gets, in minor units. */
+  /** The asset and the amount that the receiver gets; `minor` is in minor units. */
   asset: string
   minor: bigint
-  /** The balance that is debited: the asset's, or one that converts to it. */
+  /** The debited balance: the transferred asset, or an asset that converts to it. */
   balanceAsset: string
 }
 
 /**
  * Moves money from profile to profile (API behaviour, Internal transfers): a debit and a credit, COMPLETED at once,
- * with one group_id. Each sums to zero with the platform's account between them. A conversion is the debit's.
+ * with one group_id. Each leg sums to zero against the platform's account `internal`. A conversion happens in the
+ * debit leg.
  */
 export function internalTransfer(
   customerId: string,
@@ -50,7 +51,7 @@ export function internalTransfer(
       ...side,
       id: debitId,
       profile_id: from_profile_id,
-      // Unique among the customer's transfers, so that one side has it.
+      // A ref_id is unique among the customer's transfers, so only the debit has it.
       ref_id: asked.ref_id,
       type: 'INTERNAL_TRANSFER_DEBIT',
       direction: 'DEBIT',

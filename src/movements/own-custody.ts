@@ -7,8 +7,8 @@ import { change, need, type Change, type Kind, type Known, type Need } from '../
 import type { View } from './decision.ts'
 
 /**
- * What a customer may be paid over the real networks of a sandbox: no more than has come in for it over them. A sandbox's
- * money is invented, and wires, conversions and simulated networks would turn it into coins of a real network.
+ * Limits payouts over the real networks of a sandbox: a customer is paid no more than it has deposited over them. A
+ * sandbox's money is invented, and wires, conversions and simulated networks would turn it into real coins.
  */
 
 interface Route {
@@ -18,12 +18,12 @@ interface Route {
 
 const keyOf = ({ crypto_network, asset }: Route) => `${crypto_network} ${asset}`
 
-/** What a withdrawal takes of it. */
+/** The amount that a withdrawal takes from a route. */
 interface Taken extends Route {
   minor: bigint
 }
 
-/** What is left for each route, in minor units. */
+/** The spendable amount of each route, in minor units. */
 export class OwnCustody implements Known<Route, bigint, Taken> {
   readonly #left: Map<string, bigint>
 
@@ -32,8 +32,8 @@ export class OwnCustody implements Known<Route, bigint, Taken> {
   }
 
   /**
-   * Reads what is left on these routes. PENDING: all withdrawals that have not ended are taken. SIGNED: those that are
-   * signed and have not ended; exact for a caller that alone signs on the network.
+   * Reads the spendable amount of these routes. PENDING subtracts all withdrawals that have not ended. SIGNED
+   * subtracts only signed withdrawals that have not ended, which is exact for the only signer of the network.
    */
   static async read(
     db: Queryable,
@@ -56,16 +56,19 @@ export class OwnCustody implements Known<Route, bigint, Taken> {
   }
 }
 
-/** What is left for the routes that are limited. */
+/** The spendable amounts of limited routes. */
 const OWN_CUSTODY: Kind<Route, bigint, Taken> = {
   read: (tx, customerId, routes) => OwnCustody.read(tx, customerId, routes, 'PENDING'),
 }
 
-/** Whether a customer is paid no more over the network than has come in: never in live mode or over simulated networks. */
+/**
+ * Whether payouts over the network are limited to the customer's deposits. Never in live mode or over simulated
+ * networks.
+ */
 const isLimited = (networks: Networks, network: Network): boolean =>
   networks.get(network)?.paysDepositsOnly === true
 
-/** Throws insufficient-funds when less than this is left of a limited route. */
+/** Throws insufficient-funds when the spendable amount of a limited route is less than `minor`. */
 export function requirePaidIn(profile_id: string, route: Route, left: bigint, minor: bigint): void {
   if (left >= minor) return
   const decimals = decimalsOf(route.asset)
@@ -77,13 +80,13 @@ export function requirePaidIn(profile_id: string, route: Route, left: bigint, mi
   })
 }
 
-/** The need of a movement that pays over these routes; none where they are not limited. */
+/** Returns the need of a movement that pays over this route; none where the route is not limited. */
 export const needsOf = (networks: Networks, route: Route): Need[] =>
   isLimited(networks, route.crypto_network) ? [need(OWN_CUSTODY, route)] : []
 
 /**
- * The change of a movement that pays this over a route which is limited; none where it is not. Throws insufficient-funds
- * when less than this is left.
+ * Returns the change of a movement that pays this amount over a limited route; none where the route is not limited.
+ * Throws insufficient-funds when the spendable amount is too small.
  */
 export function takeOwnCustody(
   view: Pick<View, 'get'>,
@@ -97,7 +100,7 @@ export function takeOwnCustody(
   return [change(OWN_CUSTODY, { ...route, minor })]
 }
 
-/** Which withdrawals count as gone. */
+/** The withdrawals to subtract. */
 const UNDER_WAY = {
   PENDING: `
     select t.amount
@@ -111,14 +114,14 @@ const UNDER_WAY = {
     where b.customer_id = $1 and b.network = $2 and b.state in ('SIGNED', 'BROADCAST') and t.asset = $3`,
 }
 
-/** In custody for the customer, whatever was paid in network fees, less its withdrawals that are under way. */
+/** Reads the customer's custody on the route, network fees added back, less its withdrawals under way. */
 async function selectLeft(
   db: Queryable,
   customerId: string,
   { crypto_network, asset }: Route,
   underWay: keyof typeof UNDER_WAY,
 ): Promise<bigint> {
-  // With the condition of the index, in its words.
+  // Repeats the condition of the partial index literally, so that the planner uses it.
   const { rows } = await db.query<{ left: string }>(
     `
     select (

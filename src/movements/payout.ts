@@ -22,7 +22,7 @@ import {
 import { fiatWithdrawal, requireWires, wireAmount } from './fiat-withdrawal.ts'
 import { internalTransfer } from './internal-transfer.ts'
 
-/** What an orchestration is to do. */
+/** The terms of an orchestration that its payout follows. */
 export type Order = Pick<
   Orchestration,
   | 'customer_id'
@@ -36,17 +36,16 @@ export type Order = Pick<
   | 'metadata'
 >
 
-/** The transfer to an orchestration's destination, as far as it can be told without records. */
+/** The transfer to an orchestration's destination, as far as it is known without records. */
 export interface Payout extends Pick<Movement, 'balances' | 'holder' | 'needs'> {
   /** Throws not-found or disabled for the records that it needs. `group_id` is the orchestration's id. */
   decide: (view: View, group_id: string) => Decision
 }
 
-/** Throws bad-request unless there are such assets and one can be had for the other. */
+/** Throws bad-request unless both assets exist and convert to each other. */
 export function requireConvertible(order: Pick<Order, 'source_asset' | 'destination_asset'>): void {
   for (const field of ['source_asset', 'destination_asset'] as const) {
-    if (findAsset(order[field]) === undefined)
-      throw problem.badRequest(`${field} ${order[field]} is not known`)
+    if (findAsset(order[field]) === undefined) throw problem.badRequest(`${field} ${order[field]} is unknown`)
   }
   const { source_asset, destination_asset } = order
   if (!convertible(source_asset, destination_asset)) {
@@ -57,8 +56,8 @@ export function requireConvertible(order: Pick<Order, 'source_asset' | 'destinat
 }
 
 /**
- * Throws, for a destination that cannot be paid in this asset, what a withdrawal would be refused with; bad-request
- * for one that changes nothing.
+ * Throws the problem that a withdrawal to this destination would be refused with; bad-request for a destination that
+ * changes nothing.
  */
 export function requireDestination(
   order: Pick<Order, 'profile_id' | 'source_asset' | 'destination_asset' | 'destination'>,
@@ -73,23 +72,26 @@ export function requireDestination(
     requireWires({ asset }, context.networks, 'destination_asset')
   } else if (profile.profile_id === order.profile_id && asset === order.source_asset) {
     throw problem.badRequest(
-      'destination must be given, or another profile or asset than the source: this would change nothing',
+      'destination must be given, or the profile or asset must differ from the source: this order would change nothing',
     )
   }
 }
 
 /**
- * The destination transfer of an orchestration (API behaviour, Orchestrations): a crypto withdrawal, a wire or an internal
- * transfer, which converts what it debits. Throws as a withdrawal does for what is refused without a record.
- * `remainder` says what happens to what source or destination has no decimals for: it rejects the order, or the profile
- * keeps it.
+ * Builds the destination transfer of an orchestration (API behaviour, Orchestrations): a crypto withdrawal, a wire or
+ * an internal transfer, with its conversion. Throws as a withdrawal does for refusals that need no record.
+ * `remainder` decides about decimals that source or destination cannot represent: reject the order, or keep them on
+ * the profile.
  */
 export function payoutOf(
   order: Order,
   context: Destinations,
   remainder: 'REJECT' | 'KEEP',
   prices: UsdPrices,
-  /** The network's own cost for the destination, in minor units, where it is known; or that it is not paid to. */
+  /**
+   * The network's own cost for the destination, in minor units, where it is known; or the problem of a refused
+   * destination.
+   */
   cost: bigint | Problem = 0n,
 ): Payout {
   requireConvertible(order)
@@ -110,7 +112,7 @@ export function payoutOf(
     const { address: destination_address, network: crypto_network } = crypto
     const terms = termsOf({ asset: destination_asset, crypto_network, destination_address, total }, context)
     if (cost instanceof Problem) throw cost
-    // No quote can be named here: the fee is at least what the network takes.
+    // No quote can be named here, so the fee is at least the network's own cost.
     const scheduled = scheduledFee(terms)
     const amounts = amountsAt(cost > scheduled ? cost : scheduled, terms, 'source_amount')
     const route = { profile_id, crypto_network, asset: destination_asset }
@@ -155,7 +157,9 @@ export function payoutOf(
   }
 }
 
-/** The source amount, or what of it can go all the way, in minor units of the destination asset. */
+/**
+ * Returns the source amount, or its part that the destination can represent, in minor units of the destination asset.
+ */
 function payable(order: Order, remainder: 'REJECT' | 'KEEP'): bigint {
   const { source_asset: asset, destination_asset, source_amount } = order
   const decimals = Math.min(decimalsOf(asset), decimalsAt(order))
@@ -170,7 +174,7 @@ function payable(order: Order, remainder: 'REJECT' | 'KEEP'): bigint {
   return inUnitsOf(destination_asset, whole, asset)!
 }
 
-/** How many decimals the destination takes. */
+/** Returns the decimals of the destination. */
 const decimalsAt = ({ destination_asset, destination: { crypto } }: Order): number =>
   crypto === undefined
     ? decimalsOf(destination_asset)

@@ -14,24 +14,27 @@ import { legsOf, type Decision, type Leg, type Movement, type Outcome, type View
 import { sealed, type WithdrawalMacs } from './withdrawal-macs.ts'
 
 export interface PostOptions {
-  /** Makes the MACs of withdrawals. Those that are accepted without it are never signed. */
+  /** Makes the MACs of withdrawals. Withdrawals accepted without it are never signed. */
   macs?: WithdrawalMacs | undefined
-  /** Dates the movements back, for a history that is made up. */
+  /** Backdates the movements, for invented history. */
   at?: Moment
   /**
-   * Whether ref_ids that are there already are looked up before the movements are decided. Without it a repeated one
-   * violates `transfers_ref_id`, and the caller tries again with it.
+   * Looks up existing ref_ids before the movements are decided. Without the look-up, a repeated ref_id violates
+   * `transfers_ref_id`, and the caller retries with it.
    */
   lookUpRefIds?: boolean
-  /** Is sent behind the last write, without waiting for that: a commit. `moved` says whether anything is written. */
+  /**
+   * Sends the commit right after the last write, without waiting for that write. `moved` is false when nothing is
+   * written.
+   */
   end?: (moved: boolean) => Promise<unknown>
 }
 
 /**
- * Moves money in a transaction: reads what the movements need, decides each in turn, writes what was accepted (the one
- * pipeline of every movement; ARCHITECTURE, "How money moves"). What one movement takes, the next has not. A refusal is an
- * outcome and touches nothing. Gives one outcome for each movement, in order, and the moment of all of them. Throws what
- * the database refuses; then the transaction has to be rolled back.
+ * Moves money in a transaction: reads the records that the movements need, decides the movements in turn, and writes
+ * the accepted ones (the one pipeline of every movement; ARCHITECTURE, "How money moves"). Each decision sees the
+ * effects of the movements before it. A refusal is an outcome and changes nothing. Returns one outcome per movement,
+ * in order, and the moment of all of them. Throws the database's errors; then the transaction must be rolled back.
  */
 export async function post(
   tx: Transaction,
@@ -55,16 +58,16 @@ export async function post(
   if (!lookUpRefIds) await preferExisting(tx, customerId, movements, outcomes)
   const { ledger } = batch
   if (legs.length === 0) await end(false)
-  // Sent together: if one statement fails, the commit behind them is a rollback.
+  // Sent together: if one statement fails, the commit that follows is a rollback.
   else await inOrder([ledger.write(sealed(legs, macs)), ...writesOf(tx, customerId, changes), end(true)])
   return { outcomes, now: ledger.now }
 }
 
-/** What the movements of a batch are decided by. */
+/** The records by which the movements of a batch are decided. */
 interface Batch {
   ledger: LedgerTransaction
   holders: Holders
-  /** The transfers that have a ref_id of the batch. */
+  /** The transfers that already have a ref_id of the batch. */
   existing: Map<string, Transfer>
   known: Reads
   view: View
@@ -102,7 +105,7 @@ async function readFor(
 
 const NOTHING_READ: Reads = new Map()
 
-/** Reads each kind that a movement needs, for the whole batch in one statement. */
+/** Reads the needed records of the whole batch, with one statement per kind. */
 async function readNeeds(
   tx: Transaction,
   customerId: string,
@@ -126,7 +129,7 @@ async function readNeeds(
 
 function knownOf(known: Reads, kind: AnyKind): Known<unknown, unknown, unknown> {
   const read = known.get(kind)
-  assert(read !== undefined, 'a movement must declare what it needs: only that is read')
+  assert(read !== undefined, 'a movement must declare the records it needs: only declared records are read')
   return read
 }
 
@@ -150,14 +153,18 @@ function requireNew(record: object | undefined): void {
 }
 
 /**
- * Posts a decision in memory: both legs or nothing. Throws insufficient-funds for the first balance that it would take
- * below zero, and an assertion when it moves a balance that is not among those named, which alone are locked.
+ * Posts a decision in memory: both legs or nothing. Throws insufficient-funds for the first balance that it would
+ * take below zero. Throws an assertion when it moves a balance that the movement did not name: only named balances
+ * are locked.
  */
 function apply(ledger: LedgerTransaction, named: BalanceKey[], decision: Decision): void {
   const isNamed = ({ profile_id, asset }: Entry) =>
     profile_id === null || named.some((key) => key.profile_id === profile_id && key.asset === asset)
   const postings = legsOf(decision).map(({ transfer: { id }, entries }): Posting => {
-    assert(entries.every(isNamed), 'a movement must name the balances it moves: only those are locked')
+    assert(
+      entries.every(isNamed),
+      'a movement must name the balances it moves: only named balances are locked',
+    )
     return { transfer_id: id, event: 'CREATED', entries }
   })
   requireFunds(ledger, decision.entries)
@@ -178,7 +185,10 @@ function requireFunds(ledger: LedgerTransaction, entries: Entry[]): void {
 
 const refIdsOf = (movements: readonly Movement[]) => movements.flatMap(({ ref_id }) => ref_id ?? [])
 
-/** A repeated ref_id is answered with its record before any other refusal, which a first attempt cannot know. */
+/**
+ * A repeated ref_id is answered with its record before any other refusal. A first attempt has not looked ref_ids up,
+ * so do that for the refused movements.
+ */
 async function preferExisting(
   tx: Transaction,
   customerId: string,
@@ -193,7 +203,7 @@ async function preferExisting(
   })
 }
 
-/** The statements that write what the accepted movements change, one for each kind. */
+/** Returns the statements that write the accepted movements' changes, one per kind. */
 function writesOf(tx: Transaction, customerId: string, changes: readonly Change[]): Promise<void>[] {
   if (changes.length === 0) return []
   const byKind = new Map<AnyKind, unknown[]>()

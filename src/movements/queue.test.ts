@@ -877,16 +877,16 @@ describe('verify notices', () => {
 
   const ZERO_SUM = 'every ledger transaction sums to zero per asset'
   const BALANCE = 'every balance equals the sum of its entries'
-  const HISTORY = 'every entry leaves the balance before it plus its amount'
-  const STATUS = 'every transfer is posted as its status says'
+  const HISTORY = 'every balance_after equals the balance before it plus the amount'
+  const STATUS = 'every transfer has the postings of its status'
   const ORPHAN = 'every entry belongs to a transfer, to a sweep or to an acknowledged transaction'
-  const SWEEP = 'every sweep that has ended is posted at its cost, and no other'
+  const SWEEP = 'every ended sweep has its network fee posted, and no other sweep does'
   const TOTAL = 'every transfer changes its balance by its total'
   const CONVERSION = 'every conversion is one to one'
-  const SIDES = 'the two sides of every internal transfer meet'
-  const END = 'every orchestration ends as its destination transfer does'
+  const SIDES = 'every internal transfer has two legs that cancel out'
+  const END = 'every orchestration has the outcome of its destination transfer'
   const PAID_ONCE = 'every orchestration is paid out once'
-  const START = 'every orchestration has the transfer that started it'
+  const START = 'every orchestration has its source transfer'
   const NOBODY = 'ffffffff-0000-7000-8000-000000000000'
 
   interface Damage {

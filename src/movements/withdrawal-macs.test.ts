@@ -203,7 +203,7 @@ describe('a withdrawal that is PENDING is not signed, and not refunded, once som
     await expectNotSigned(id)
     const found = await verify(service.db, { macs })
     expect(found.disagreements.map(({ rule, detail }) => [rule, detail.includes(id)])).toContainEqual([
-      'every withdrawal is what was accepted',
+      'every withdrawal matches its MAC',
       true,
     ])
     const columns = ['destination_address', 'amount', 'asset', 'crypto_network', 'profile_id', 'memo', 'mac']
@@ -328,7 +328,7 @@ test('what an operator has looked at and sealed is paid; what is signed cannot b
   })
   await settle()
   expect(await recordOf(id)).toMatchObject({ status: 'COMPLETED' })
-  await expect(seal()).rejects.toThrow(`withdrawal ${id} is signed, or has ended`)
+  await expect(seal()).rejects.toThrow(`withdrawal ${id} is already signed or has ended`)
 })
 
 test('with a new master key, what was accepted with the old one is signed while that is given', async () => {

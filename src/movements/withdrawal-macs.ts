@@ -9,11 +9,12 @@ import type { FiatAccount } from '../records/fiat-account.ts'
 import type { NewTransfer, Transfer } from '../ledger/transfer.ts'
 
 /**
- * A MAC over what a withdrawal pays, made when it is accepted, with a key that is not in the database. It is checked when
- * the withdrawal is signed: whoever may write to the database can neither redirect a withdrawal nor invent one.
+ * A MAC over the payment details of a withdrawal, made when it is accepted, with a key that is not in the database.
+ * It is checked before the withdrawal is signed. So write access to the database is not enough to redirect or invent
+ * a withdrawal.
  */
 
-/** What the MAC of a withdrawal is over. Ids in lower case, the amount as a decimal string. */
+/** The withdrawal details that the MAC covers. Ids in lower case, the amount as a decimal string. */
 export interface Accepted {
   customer_id: string
   id: string
@@ -21,14 +22,14 @@ export interface Accepted {
   asset: string
   amount: string
   network: Network
-  /** The address as the client sent it; for a wire the bank account, as `payeeOf` says it. */
+  /** The address as the client sent it; for a wire the bank account, as `payeeOf` writes it. */
   destination: string
   memo: string | null
 }
 
 /**
- * A MAC is written `<id of the master key>.<base64url>`, with so many characters of it: 132 of the 256 bits of HMAC-SHA-256
- * (RFC 2104, section 5).
+ * A MAC is written `<id of the master key>.<base64url>`. The base64url part has this many characters: 132 of the 256
+ * bits of HMAC-SHA-256 (RFC 2104, section 5).
  */
 const MAC_LENGTH = 22
 
@@ -43,7 +44,7 @@ export class WithdrawalMacs {
     this.#keys.set(this.#current.id, this.#current.key)
   }
 
-  /** The MAC of a new withdrawal; of a wire with the bank account that it pays. */
+  /** Makes the MAC of a new withdrawal; for a wire, over the bank account that it pays. */
   make(transfer: Transfer, payee: Payee | undefined): string {
     const { customer_id, id, profile_id, asset, amount, crypto_network, memo = null } = transfer
     return this.makeOf({
@@ -63,15 +64,17 @@ export class WithdrawalMacs {
     return `${id}.${macOf(key, accepted)}`
   }
 
-  /** What is wrong with a withdrawal that has this MAC; undefined when it is what was accepted. */
+  /**
+   * Checks a withdrawal against its MAC. Returns the objection; undefined when it is unchanged since it was accepted.
+   */
   objectionTo(accepted: Accepted, mac: string | null): string | undefined {
-    if (mac === null) return 'it has no MAC: it was not accepted by a Bursar with the master key'
+    if (mac === null) return 'it has no MAC: no Bursar with the master key accepted it'
     const [, keyId = '', text = ''] = /^([0-9a-f]{8})\.([A-Za-z0-9_-]{22})$/.exec(mac) ?? []
     const key = this.#find(keyId)
     if (key === undefined) return `its MAC needs master key ${keyId || 'unknown'}, which is not given`
     return timingSafeEqual(Buffer.from(macOf(key, accepted)), Buffer.from(text))
       ? undefined
-      : 'it was changed since it was accepted, or never was: its MAC does not match'
+      : 'its MAC does not match: it was changed after it was accepted, or was never accepted'
   }
 
   #find(id: string): HmacSha256 | undefined {
@@ -87,19 +90,19 @@ export class WithdrawalMacs {
 
 const keyOf = (masterKey: MasterKey) => new HmacSha256(masterKey.derive('withdrawals'))
 
-/** No two withdrawals have the same text: JSON tells where a member ends. */
+/** JSON delimits the members, so no two withdrawals have the same text. */
 function macOf(key: HmacSha256, accepted: Accepted): string {
   const { customer_id, id, profile_id, asset, amount, network, destination, memo } = accepted
   const text = JSON.stringify([customer_id, id, profile_id, asset, amount, network, destination, memo])
   return key.of(text).slice(0, MAC_LENGTH)
 }
 
-/** A bank account as it is in the database: another account number or owner is another payee. */
+/** A bank account as the database stores it: a different account number or owner makes a different payee. */
 const payeeOf = ({ id, fiat_account_owner, fiat_network_instructions }: Payee): string =>
   JSON.stringify([id, fiat_account_owner, fiat_network_instructions])
 export type Payee = Pick<FiatAccount, 'id' | 'fiat_account_owner' | 'fiat_network_instructions'>
 
-/** These new transfers, with the MACs of the withdrawals among them. Without `macs` they are never signed. */
+/** Adds the MACs to the withdrawals among these new transfers. Without `macs` the withdrawals are never signed. */
 export function sealed<T extends NewTransfer & { payee?: Payee | undefined }>(
   made: T[],
   macs: WithdrawalMacs | undefined,
@@ -115,7 +118,7 @@ const isWithdrawal = ({ type, status }: Transfer): boolean =>
 
 // ---------------------------------------------------------------------------------------------- in the database
 
-/** A withdrawal as its row has it, with the bank account of a wire. */
+/** A withdrawal as its row stores it, with the bank account of a wire. */
 interface AcceptedRow {
   customer_id: string
   id: string
@@ -137,7 +140,7 @@ const selectAccepted = (also = '') => `
   from transfers t
   left join fiat_accounts f on f.customer_id = t.customer_id and f.id = t.fiat_account_id`
 
-/** Whether nothing is signed for it yet. */
+/** Whether no transaction is signed for it yet. */
 const IS_OPEN = `
   t.status = 'PENDING' and not exists (
     select from outgoing_transfers b
@@ -165,18 +168,19 @@ function acceptedOf(row: AcceptedRow): Accepted {
   }
 }
 
-/** PostgreSQL's `numeric` may have zeros at the end that the decimal string did not have. */
+/** PostgreSQL's `numeric` may have trailing zeros that the decimal string did not have. */
 const withoutZeros = (amount: string) => (amount.includes('.') ? amount.replace(/\.?0+$/, '') : amount)
 
-/** Is told of a withdrawal that is not signed because it is not what was accepted. */
+/** Called for a withdrawal that is not signed because it fails the check of its MAC. */
 export type OnObjection = (withdrawal: Withdrawal, objection: string) => void
 
-/** How such a withdrawal's waiting detail begins, and what is logged of it. */
+/** Begins the waiting detail and the log line of such a withdrawal. */
 export const NOT_ACCEPTED = 'not what was accepted'
 
 /**
- * The adapter, which signs only what was accepted. The rest waits with the reason, and is never refunded by itself: somebody
- * has to find out who changed it. What is compared is what the adapter is given to sign.
+ * Wraps an adapter so that it signs only withdrawals that match their MAC. The others wait with the reason. They are
+ * never refunded automatically: an operator has to find out who changed them. The check compares the withdrawal that
+ * the adapter is given to sign.
  */
 export function signOnlyAccepted(
   adapter: NetworkAdapter,
@@ -201,7 +205,7 @@ export function signOnlyAccepted(
   }
 }
 
-/** For each of the withdrawals, as they are to be signed, what is wrong with it. */
+/** Returns the objection to each of the withdrawals, as they are to be signed. */
 async function objectionsTo(
   tx: Transaction,
   macs: WithdrawalMacs,
@@ -218,12 +222,14 @@ async function objectionsTo(
   }
   return withdrawals.map((withdrawal) => {
     const row = rows.get(`${withdrawal.customer_id} ${withdrawal.transfer_id}`)
-    if (row === undefined) return 'there is no such withdrawal'
+    if (row === undefined) return 'the withdrawal does not exist'
     return macs.objectionTo(acceptedOf(row), row.mac) ?? differenceOf(withdrawal, row)
   })
 }
 
-/** Whether what is to be signed is what the row says: it was read before, and may have been another then. */
+/**
+ * Returns an objection unless the withdrawal to sign equals its row: it was read earlier, and may have changed since.
+ */
 function differenceOf(withdrawal: Withdrawal, row: AcceptedRow): string | undefined {
   const destination =
     row.fiat_account_id === null
@@ -243,12 +249,12 @@ function differenceOf(withdrawal: Withdrawal, row: AcceptedRow): string | undefi
   return isSame ? undefined : 'it was changed while it was being signed'
 }
 
-/** Most rows that one statement reads. */
+/** Most rows per statement. */
 const PAGE = 10_000
 
 /**
- * The step of migration 018: gives a MAC to the withdrawals that are PENDING then, as they are. It happens once, in the
- * migration's transaction. Asks for the master keys if there are any such withdrawals.
+ * The data step of migration 018: gives a MAC to the withdrawals that are PENDING then, as they are. It happens once,
+ * in the migration's transaction. Opens the master keys only if there are such withdrawals.
  */
 export async function sealPending(tx: Transaction, openMasterKeys: () => Promise<MasterKeys>): Promise<void> {
   let macs: WithdrawalMacs | undefined
@@ -271,8 +277,8 @@ export async function sealPending(tx: Transaction, openMasterKeys: () => Promise
 }
 
 /**
- * For an operator who has looked at a withdrawal and says that it is right as it is now: gives it a new MAC. Throws unless
- * there is such a withdrawal, PENDING and not signed.
+ * Gives a withdrawal a new MAC, for an operator who has confirmed that it is correct as it is now. Throws unless the
+ * withdrawal exists, is PENDING and is not signed.
  */
 export async function sealWithdrawal(tx: Transaction, macs: WithdrawalMacs, id: string): Promise<Accepted> {
   const { rows } = await tx.query<AcceptedRow & { open: boolean }>(
@@ -283,7 +289,7 @@ export async function sealWithdrawal(tx: Transaction, macs: WithdrawalMacs, id: 
   )
   const [row] = rows
   if (row === undefined) throw new Error(`there is no withdrawal ${id}`)
-  if (!row.open) throw new Error(`withdrawal ${id} is signed, or has ended`)
+  if (!row.open) throw new Error(`withdrawal ${id} is already signed or has ended`)
   const accepted = acceptedOf(row)
   await tx.query('update transfers set mac = $3 where customer_id = $1 and id = $2', [
     row.customer_id,

@@ -35,7 +35,7 @@ const CreateOrchestrationRuleBody = Type.Object(
     destination_asset: AssetSymbol,
     source: RuleSource,
     destination: Type.Optional(Destination),
-    nickname: Type.Optional(Text(100, 'Name for people.')),
+    nickname: Type.Optional(Text(100, 'Display name.')),
   },
   { additionalProperties: false },
 )
@@ -52,7 +52,7 @@ export const createOrchestrationRule = operation({
   tag: 'Orchestrations',
   summary: 'Create Orchestration Rule',
   description:
-    'A source of fiat or crypto gets deposit instructions or a deposit address of its own. USD and platform-issued stablecoins are converted one to one.',
+    'A fiat or crypto source gets its own deposit instructions or deposit address. USD and platform-issued stablecoins are converted one to one.',
   body: CreateOrchestrationRuleBody,
   example: {
     bodies: {
@@ -111,15 +111,15 @@ export const createOrchestrationRule = operation({
   },
 })
 
-/** A rule that pays the customer's own address can start itself again, and each round costs a network fee. */
+/** A rule that pays the customer's own address can trigger itself again, and each round costs a network fee. */
 function requireElsewhere({ crypto }: KnownDestination): void {
   if (crypto?.address_id !== undefined)
     throw problem.badRequest(
-      "destination.crypto.address is a deposit address of this customer: name destination.profile, which costs no network's fee",
+      'destination.crypto.address is a deposit address of this customer: use destination.profile, which costs no network fee',
     )
 }
 
-/** The source must be one that its asset can come in at. */
+/** Requires a source that can receive deposits of its asset. */
 function requireSource(
   { source, source_asset, profile_id }: Body,
   { networks }: Pick<Context, 'networks'>,
@@ -127,10 +127,12 @@ function requireSource(
   if (source.fiat !== undefined) requireWires({ asset: source_asset }, networks, 'source_asset')
   if (source.crypto !== undefined) listedOn(source_asset, source.crypto.network, 'source.crypto.network')
   if (source.profile !== undefined && source.profile.profile_id !== profile_id)
-    throw problem.badRequest('source.profile.profile_id must be profile_id, whose deposits the rule is for')
+    throw problem.badRequest(
+      'source.profile.profile_id must equal profile_id, the profile whose deposits trigger the rule',
+    )
 }
 
-/** The customer's rule that this condition finds. */
+/** Finds the customer's rule by this condition. */
 async function findRule(
   db: Database,
   condition: string,
@@ -156,7 +158,7 @@ async function requireRecords(
   requirePayable(accounts.get(fiat.fiat_account_id), fiat.fiat_account_id)
 }
 
-/** The rule's own deposit instructions or address, or its profile. */
+/** Creates the rule's own deposit instructions or address; a profile source needs neither. */
 async function makeSource(
   tx: Transaction,
   networks: Networks,
@@ -180,8 +182,8 @@ async function makeSource(
 }
 
 /**
- * Makes a rule with its own deposit instructions or address. What is taken violates `orchestration_rules_ref_id` or
- * `orchestration_rules_source`.
+ * Inserts a rule with its own deposit instructions or address. A repeated ref_id violates
+ * `orchestration_rules_ref_id`, a repeated source `orchestration_rules_source`.
  */
 export async function insertRule(
   tx: Transaction,

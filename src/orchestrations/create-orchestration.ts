@@ -31,8 +31,8 @@ const CreateOrchestrationBody = Type.Object(
 )
 
 /**
- * Starts an orchestration from a profile (API behaviour, Orchestrations). Its destination transfer is made in the same
- * transaction, so that what cannot be paid is refused here and not later.
+ * Starts an orchestration from a profile (API behaviour, Orchestrations). Its destination transfer is created in the
+ * same transaction, so that an impossible payment is refused here and not later.
  */
 export const createOrchestration = operation({
   method: 'POST',
@@ -42,7 +42,7 @@ export const createOrchestration = operation({
   takesMoney: true,
   summary: 'Create Orchestration',
   description:
-    'Takes money from a profile, converts it and sends it to its destination. What cannot be paid is refused at once.',
+    'Takes money from a profile, converts it and sends it to its destination. An impossible payment is refused immediately.',
   body: CreateOrchestrationBody,
   example: {
     bodies: {

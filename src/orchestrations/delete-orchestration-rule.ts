@@ -6,8 +6,8 @@ import { problem } from '../contract/problems.ts'
 import { OrchestrationRule, RULE_COLUMNS, ruleToWire, type RuleRow } from '../records/orchestration-rule.ts'
 
 /**
- * Deletes a rule (API behaviour, Orchestration rules): later deposits stay on the profile, what it has started goes on.
- * The record stays, DELETED; deleting it again changes nothing.
+ * Deletes a rule (API behaviour, Orchestration rules). Later deposits stay on the profile; orchestrations under way
+ * continue. The record stays, with the status DELETED. A repeat changes nothing.
  */
 export const deleteOrchestrationRule = operation({
   method: 'DELETE',
@@ -16,7 +16,7 @@ export const deleteOrchestrationRule = operation({
   tag: 'Orchestrations',
   summary: 'Delete Orchestration Rule',
   description:
-    'Later deposits stay on the profile; what the rule has started goes on. The record stays, DELETED; deleting it again changes nothing.',
+    'Later deposits stay on the profile; orchestrations under way continue. The record stays, with the status DELETED. A repeat changes nothing.',
   params: Type.Object({ id: Uuid('Rule id.') }),
   example: { params: { id: EXAMPLE.orchestration_rule_id } },
   reply: Type.Object({ rule: OrchestrationRule }),

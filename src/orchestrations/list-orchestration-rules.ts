@@ -4,14 +4,14 @@ import { listByCreation, listReply, pageParameters, timeBounds, uuidsOf } from '
 import { operation } from '../operation.ts'
 import { OrchestrationRule, RULE_COLUMNS, ruleToWire } from '../records/orchestration-rule.ts'
 
-/** Lists the customer's rules, deleted ones too, by creation time (API behaviour, Orchestration rules). */
+/** Lists the customer's rules, including deleted rules, by creation time (API behaviour, Orchestration rules). */
 export const listOrchestrationRules = operation({
   method: 'GET',
   url: '/v2/orchestration/rules',
   scope: 'orchestration:read_orchestration_rule',
   tag: 'Orchestrations',
   summary: 'List Orchestration Rules',
-  description: 'Lists rules, deleted ones too, newest first.',
+  description: 'Lists rules, including deleted rules, newest first.',
   example: { query: { statuses: ['ACTIVE'], limit: 10 } },
   query: Type.Object(
     {

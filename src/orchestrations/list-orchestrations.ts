@@ -36,7 +36,7 @@ const ListOrchestrationsQuery = Type.Object(
 )
 type Query = Static<typeof ListOrchestrationsQuery>
 
-/** List Orchestrations (API behaviour, Orchestrations), by creation time. */
+/** Lists the customer's orchestrations, by creation time (API behaviour, Orchestrations). */
 export const listOrchestrations = operation({
   method: 'GET',
   url: '/v2/orchestration/orchestrations',
@@ -65,9 +65,9 @@ export const listOrchestrations = operation({
 })
 
 /**
- * A page of orchestrations and one more. Ids sort as creation times do. However rare what is asked for, no more is
- * read than a page of each stream: a part of an index that is in the order of the list and holds only records that
- * pass. Their conditions stand once, in the streams: repeated, they would mislead the planner (20 ms became 1,600).
+ * Reads a page of orchestrations plus one more row. Ids sort by creation time. A stream is a part of an index that is
+ * in the order of the list and holds only matching records. However rare the matches, at most a page of each stream
+ * is read. The streams alone state their conditions: a repeated condition misleads the planner (20 ms became 1,600).
  */
 async function selectOrchestrations(
   db: Database,
@@ -116,14 +116,14 @@ async function selectOrchestrations(
   return rows
 }
 
-// Whatever the streams make of them, each parameter stands somewhere with its type.
+// PostgreSQL needs the type of each parameter, even of parameters that the streams do not use.
 const FILTERS = `
   filters as (
     select $6::text[] as source_asset, $7::text[] as destination_asset, $8::text[] as status,
            $9::uuid[] as profile_id, $10::uuid[] as rule_id, $11::uuid[] as id
   )`
 
-/** Which parts of which index hold what a query asks for, by its most telling filter. */
+/** Chooses the index streams for a query by its most selective filter. */
 function streamsFor(query: Query): { streams: string; inStream: string } {
   if (query.orchestration_id !== undefined) {
     return {
@@ -138,7 +138,7 @@ function streamsFor(query: Query): { streams: string; inStream: string } {
     }
   }
   if (query.orchestration_rule_id !== undefined) {
-    // What a rule starts has the rule's assets and profile.
+    // The orchestrations of a rule have the rule's assets and profile.
     return {
       streams: `
         streams as (
@@ -178,8 +178,8 @@ const OF_KIND =
   'o.source_asset = s.source_asset and o.destination_asset = s.destination_asset and o.status = s.status'
 
 /**
- * The kinds of orchestrations (assets and status) that there are at all: few, and each is one look-up behind the
- * last, in the index that begins with them.
+ * The existing kinds of orchestrations (assets and status). They are few, and each is found by one look-up after the
+ * last, in the index that begins with these columns.
  */
 const streamsOfKinds = ({ start, of, next }: { start: string; of: string; next: string }) => `
   kinds as (

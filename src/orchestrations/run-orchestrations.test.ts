@@ -642,7 +642,7 @@ test('rules of two customers that pay each other come to an end', async () => {
   const [first, second] = [await listed(one), await listed(other)]
   expect(first.map(({ status }) => status)).toEqual(['COMPLETED', 'COMPLETED'])
   expect(second.map(({ status }) => status)).toEqual(['COMPLETED', 'FAILED'])
-  expect(second[1]!.fail_reason!.detail).toMatch(/^the deposit has come through 3 orchestrations already/)
+  expect(second[1]!.fail_reason!.detail).toMatch(/^the deposit has passed through 3 orchestrations/)
   // The money of the last deposit stays.
   expect(await balancesOf(one)).toEqual({})
   expect(await balancesOf(other)).toEqual({ '0 USDG': second[1]!.source_amount })

@@ -18,24 +18,25 @@ import {
 import type { WithdrawalMacs } from '../movements/withdrawal-macs.ts'
 import type { Networks } from '../networks/network.ts'
 
-/** Most orchestrations that one database transaction takes on. */
+/** Most orchestrations that one database transaction processes. */
 export const CLAIM_MAX = 500
 
-/** An orchestration that this transaction holds, with its row's place, which nobody can change meanwhile. */
+/** An orchestration that this transaction has locked, with the ctid of its row, which cannot change meanwhile. */
 interface Claimed {
   place: string
   orchestration: Orchestration
 }
 
-/** What payouts need. Without `macs`, the withdrawals that are made are never signed. */
+/** The context of payouts. Without `macs`, their withdrawals are never signed. */
 type PayoutContext = Pick<Context, 'networks' | 'settings'> & { macs?: WithdrawalMacs | undefined }
 
 /**
- * Takes every orchestration that a deposit started on to its destination transfer (API behaviour, Orchestrations), with its
- * conversion, or to FAILED with the money left on the profile. One transaction holds the orchestrations, posts and
- * records, so that any number of workers share the work and a crash leaves all or nothing of it. What a destination
- * transfer comes to ends its orchestration in the transaction that ends the transfer (settle-withdrawals.ts).
- * Gives how many moved. Throws what failed, after all else has been done.
+ * Advances every orchestration that a deposit started: posts its destination transfer with its conversion (API
+ * behaviour, Orchestrations), or marks it FAILED and leaves the money on the profile. One transaction locks the
+ * orchestrations, posts and records the results. So any number of workers can share the work, and a crash leaves all
+ * of it or nothing. The transaction that ends a destination transfer also ends its orchestration
+ * (settle-withdrawals.ts). Returns the number of advanced orchestrations. Throws failures after all other work is
+ * done.
  */
 export async function runOrchestrations(db: Database, context: PayoutContext): Promise<number> {
   const { rows } = await db.query<{ customer_id: string }>(TO_DO)
@@ -48,7 +49,7 @@ export async function runOrchestrations(db: Database, context: PayoutContext): P
       moved += await transaction(db, (tx) => payOut(tx, customer_id, context, prices, costs))
     } catch (error) {
       if (connectionLost(error)) throw error
-      // Another transaction was first, at a balance that both were to make: the next round finds it there.
+      // Another transaction created the same balance first; the next round finds it.
       if (!isRetryable(error)) failures.push(error)
     }
   }
@@ -56,7 +57,7 @@ export async function runOrchestrations(db: Database, context: PayoutContext): P
   return moved
 }
 
-/** By place: what a payout to it costs the network now, or that it is not paid to. */
+/** By ctid: the network's current cost of the payout, or the problem of a refused destination. */
 type Costs = ReadonlyMap<string, bigint | Problem>
 
 const placeOf = ({
@@ -65,7 +66,10 @@ const placeOf = ({
 }: Pick<Orchestration, 'destination_asset' | 'destination'>) =>
   `${destination_asset} ${destination.crypto?.network} ${destination.crypto?.address}`
 
-/** Asks the real networks before the transaction that pays, in which no node is asked. Simulated ones have no cost. */
+/**
+ * Estimates fees on real networks before the paying transaction, which must not wait for a node. Simulated networks
+ * have no cost.
+ */
 async function costsOf(
   db: Database,
   customerId: string,
@@ -96,8 +100,9 @@ const TO_DO = `
   where status = 'PROCESSING' and destination_transfer_id is null`
 
 /**
- * Orchestrations whose destination goes over a network that is not connected here wait, for another worker or another
- * day. So do those of a frozen profile or customer: the freeze may be lifted, and FAILED would be for good.
+ * Locks the orchestrations that can proceed. Destinations over a network that is not connected here wait: another
+ * worker may be connected, or this one later. Orchestrations of a frozen profile or customer also wait: the freeze
+ * may be lifted, and FAILED is final.
  */
 async function claim(tx: Transaction, customerId: string, networks: Networks): Promise<Claimed[]> {
   const { rows } = await tx.query<OrchestrationRow & { place: string }>({
@@ -134,14 +139,14 @@ async function payOut(
   const ends = claimed.flatMap(({ place }, index) => {
     const outcome = outcomes[index]!
     if ('refusal' in outcome && !(outcome.refusal instanceof Problem)) throw outcome.refusal
-    // Frozen since the claim: it waits, as FAILED would be for good.
+    // Frozen since the claim: the orchestration waits, because FAILED is final.
     return isFrozen(outcome) ? [] : [{ place, ...endOf(outcome) }]
   })
   await record(tx, customerId, now.text, ends)
   return ends.length
 }
 
-/** The destination transfer of an orchestration, or the refusal that it has without any record. */
+/** Builds the destination transfer of an orchestration, or returns the refusal that needs no record. */
 function movementOf(
   orchestration: Orchestration,
   context: PayoutContext,
@@ -168,7 +173,7 @@ const isFrozen = (outcome: Outcome): boolean =>
   outcome.refusal.slug === 'disabled' &&
   outcome.refusal.meta?.status === 'FROZEN'
 
-/** What becomes of an orchestration: it follows its destination transfer, or has failed for a refusal. */
+/** Returns the end of an orchestration: it follows its destination transfer, or fails with the refusal. */
 function endOf(outcome: Outcome) {
   if ('refusal' in outcome) return { status: 'FAILED', fail_reason: (outcome.refusal as Problem).detail }
   const { transfer, otherLeg } = outcome.decision
@@ -194,5 +199,5 @@ async function record(
       where o.customer_id = $1 and o.ctid = c.place`,
     values: [customerId, now, JSON.stringify(ends)],
   })
-  assert(rowCount === ends.length, 'what is paid out is recorded, or it would be paid out again')
+  assert(rowCount === ends.length, 'every payout must be recorded, or it would be paid again')
 }

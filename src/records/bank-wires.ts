@@ -2,21 +2,21 @@ import type { Queryable } from '../db/database.ts'
 import type { Kind } from './need.ts'
 
 /**
- * Wires as the bank's statement of the platform's account shows them, which an operator records. The bank's reference is a
- * wire's identity: the key `bank_wires_pkey` lets each be recorded once.
+ * Wires on the bank statement of the platform's account, recorded by an operator. The bank's reference identifies a
+ * wire: the key `bank_wires_pkey` lets each wire be recorded once.
  */
 export interface NewBankWire {
   asset: string
-  /** DEPOSIT: it arrived with a memo. RETURN: a wire that was sent came back. SENT: it paid a withdrawal. */
+  /** DEPOSIT: an incoming wire with a memo. RETURN: a sent wire came back. SENT: the wire paid a withdrawal. */
   kind: 'DEPOSIT' | 'RETURN' | 'SENT'
-  /** As `bankReference` gives it. */
+  /** In the form of `bankReference`. */
   bank_reference: string
   /** A decimal string. */
   amount: string
-  /** The transfer that it made or completed. */
+  /** The transfer that the wire created or completed. */
   transfer_id: string
   memo_id?: string
-  /** Of a RETURN: the withdrawal that came back. */
+  /** For a RETURN: the withdrawal that came back. */
   returned_transfer_id?: string
   /** The operator. */
   recorded_by: string
@@ -33,15 +33,18 @@ const directionOf = (kind: NewBankWire['kind']) => (kind === 'SENT' ? 'OUT' : 'I
 const REFERENCE = /^[A-Z0-9][A-Z0-9/?:().,'+_-]{0,63}$/
 
 /**
- * A bank's reference in the one form that it is kept in: upper case, without spaces, so that a wire is not recorded twice
- * because somebody typed it differently. Undefined for a text that is no reference.
+ * Normalises a bank's reference: upper case, without spaces, so that a differently typed reference is not recorded
+ * twice. Undefined for a text that is no reference.
  */
 export function bankReference(text: string): string | undefined {
   const plain = text.replace(/\s+/g, '').toUpperCase()
   return REFERENCE.test(plain) ? plain : undefined
 }
 
-/** Records wires. One that is recorded already violates `bank_wires_pkey`; a second return of a wire `bank_wires_returned`. */
+/**
+ * Records wires. A wire that is already recorded violates `bank_wires_pkey`; a second return of a wire violates
+ * `bank_wires_returned`.
+ */
 export async function insertBankWires(tx: Queryable, wires: readonly NewBankWire[]): Promise<void> {
   if (wires.length === 0) return
   await tx.query(
@@ -64,15 +67,16 @@ export async function insertBankWires(tx: Queryable, wires: readonly NewBankWire
   )
 }
 
-/** The wires that an operator records with the movement that they make. */
+/** The wires that an operator records together with their movement. */
 export const BANK_WIRES: Kind<never, never, NewBankWire> = {
-  read: () => Promise.reject(new Error('no movement is decided by a recorded wire')),
+  read: () =>
+    Promise.reject(new Error('bank wires are written with a movement and never read for its decision')),
   write: (tx, _customerId, wires) => insertBankWires(tx, wires),
 }
 
 const COLUMNS = `asset, kind, bank_reference, amount, transfer_id, memo_id, returned_transfer_id, recorded_by, recorded_at`
 
-/** The wire with this reference, among those that came in or among those that went out. */
+/** Finds the wire with this reference, among incoming or among outgoing wires. */
 export async function findBankWire(
   db: Queryable,
   { asset, kind, bank_reference }: Pick<NewBankWire, 'asset' | 'kind' | 'bank_reference'>,
@@ -84,7 +88,7 @@ export async function findBankWire(
   return rows[0]
 }
 
-/** The wire that made or completed this transfer. */
+/** Finds the wire that created or completed this transfer. */
 export async function findBankWireOf(db: Queryable, transferId: string): Promise<BankWire | undefined> {
   const { rows } = await db.query<BankWire>(`select ${COLUMNS} from bank_wires where transfer_id = $1`, [
     transferId,
@@ -92,7 +96,7 @@ export async function findBankWireOf(db: Queryable, transferId: string): Promise
   return rows[0]
 }
 
-/** The wire by which a withdrawal came back. */
+/** Finds the wire by which a withdrawal came back. */
 export async function findReturnOf(db: Queryable, transferId: string): Promise<BankWire | undefined> {
   const { rows } = await db.query<BankWire>(
     `select ${COLUMNS} from bank_wires where returned_transfer_id = $1`,

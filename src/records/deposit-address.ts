@@ -16,7 +16,7 @@ export const ConversionTarget = Type.Enum(['NO_CONVERSION', 'USD'], {
   description: 'What a deposit of a platform-issued stablecoin is credited as.',
 })
 
-/** An address that deposits to a profile are sent to (API behaviour, Deposit addresses). */
+/** An address for deposits to a profile (API behaviour, Deposit addresses). */
 export const DepositAddress = Type.Object(
   {
     id: Uuid('Id of the address.'),
@@ -52,8 +52,8 @@ export const depositAddressToWire = (networks: Networks, row: DepositAddressRow)
 })
 
 /**
- * Of the networks on which an address can be paid, those that this deployment reads. A simulated address has no key, so
- * that it is never named for a real network, nor the other way round.
+ * Returns the networks on which an address can be paid and that this deployment reads. A simulated address has no
+ * private key. So it is never listed for a real network, and a real address never for a simulated network.
  */
 function readNetworks(networks: Networks, network: CryptoNetwork): CryptoNetwork[] {
   const own = networks.get(network)
@@ -63,7 +63,7 @@ function readNetworks(networks: Networks, network: CryptoNetwork): CryptoNetwork
   })
 }
 
-/** The networks on which an address of this one can be paid: EVM networks share their addresses. */
+/** Returns the networks on which an address of this network can be paid: EVM networks share their addresses. */
 export const compatibleNetworks = (network: CryptoNetwork): CryptoNetwork[] =>
   NETWORKS[network].family === 'evm'
     ? CRYPTO_NETWORKS.filter((other) => NETWORKS[other].family === 'evm')
@@ -80,8 +80,9 @@ export interface NewDepositAddress {
 }
 
 /**
- * Makes an address for a profile. Throws unavailable where the network is not connected, already-exists for the
- * ref_id, not-found for the records it names, and what a withdrawal is refused with for who may not take money out.
+ * Creates an address for a profile. Throws unavailable where the network is not connected, already-exists for the
+ * ref_id, not-found for the records it names, and the refusals of a withdrawal for a profile or identity that may not
+ * withdraw.
  */
 export async function insertDepositAddress(
   db: Queryable,
@@ -91,7 +92,9 @@ export async function insertDepositAddress(
 ): Promise<DepositAddress> {
   const adapter = networks.get(body.crypto_network)
   if (adapter?.newDepositAddress === undefined) {
-    throw problem.unavailable(`crypto_network ${body.crypto_network} is not connected: it gives no addresses`)
+    throw problem.unavailable(
+      `crypto_network ${body.crypto_network} is not connected: it provides no addresses`,
+    )
   }
   const newAddress = (id: string) => adapter.newDepositAddress!(body.crypto_network, id)
   return insertOnce({
@@ -134,7 +137,10 @@ export async function insertDepositAddress(
   })
 }
 
-/** Most deposit addresses of a profile: each costs a sweep of its own. A few requests at once may make it a few more. */
+/**
+ * Most deposit addresses of a profile: each address costs a sweep of its own. Concurrent requests may exceed the
+ * limit slightly.
+ */
 export const ADDRESSES_PER_PROFILE_MAX = 10_000
 
 async function requireRoom(db: Queryable, customerId: string, profileId: string): Promise<void> {
@@ -144,11 +150,14 @@ async function requireRoom(db: Queryable, customerId: string, profileId: string)
   )
   if (rowCount! > 0)
     throw problem.badRequest(
-      `profile_id ${profileId} has ${ADDRESSES_PER_PROFILE_MAX} deposit addresses, the most there may be`,
+      `profile_id ${profileId} has ${ADDRESSES_PER_PROFILE_MAX} deposit addresses, the most allowed`,
     )
 }
 
-/** Whatever comes to the address from now on is to be found, by a worker that may run for the first time then. */
+/**
+ * Stores the first scan cursor before the address is returned. Otherwise a worker that runs for the first time later
+ * would miss deposits.
+ */
 async function beginReading(db: Queryable, networks: Networks, network: CryptoNetwork): Promise<void> {
   const adapter = networks.get(network)
   if (adapter?.initialCursor === undefined) return
@@ -158,7 +167,7 @@ async function beginReading(db: Queryable, networks: Networks, network: CryptoNe
   )
   const known = rows[0]?.cursor ?? null
   const cursor = await adapter.initialCursor(known).catch((error: unknown) => {
-    throw problem.unavailable(`the node of ${network} does not answer; no address was given out`, error)
+    throw problem.unavailable(`the node of ${network} does not answer; no address was created`, error)
   })
   if (cursor === undefined) return
   await db.query(
@@ -179,7 +188,7 @@ async function selectByRefId(db: Queryable, customerId: string, refId: string | 
   return rows[0]
 }
 
-/** The customer's deposit address with this spelling of an address, on a network that it is good for. */
+/** Finds the customer's deposit address with this spelling, on a network that shares the address. */
 export async function selectDepositAddress(
   db: Queryable,
   customerId: string,

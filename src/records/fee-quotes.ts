@@ -24,7 +24,7 @@ interface UsedQuote {
   transfer_id: string
 }
 
-/** Quotes by id. They are locked, so that each is used once. */
+/** Quotes by id. Reading locks them, so that each is used once. */
 export const FEE_QUOTES: Kind<string, FeeQuote, UsedQuote> = {
   async read(tx, customerId, ids) {
     const { rows } = await tx.query<FeeQuote>({
@@ -53,10 +53,13 @@ export const FEE_QUOTES: Kind<string, FeeQuote, UsedQuote> = {
   },
 }
 
-/** For how long an expired quote can still be told from one that never was. */
+/** For how long an expired quote is still distinguished from an unknown one. */
 const EXPIRED_KEPT_MINUTES = 60
 
-/** Deletes the quotes that expired unused. Gives their number. Those that were used say what a withdrawal was promised. */
+/**
+ * Deletes the quotes that expired unused, and returns their number. Used quotes are kept: they record the fee that a
+ * withdrawal was promised.
+ */
 export async function deleteExpiredQuotes(db: Queryable): Promise<number> {
   const { rowCount } = await db.query(
     `delete from fee_quotes

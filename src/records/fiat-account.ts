@@ -30,7 +30,7 @@ export const FiatNetworkInstructions = Type.Object(
   { additionalProperties: false, description: 'How the bank account is reached.' },
 )
 
-/** A bank account that fiat withdrawals go to (API behaviour, Fiat accounts). */
+/** A bank account that receives fiat withdrawals (API behaviour, Fiat accounts). */
 export const FiatAccount = Type.Object(
   {
     id: Uuid('Id of the fiat account.'),
@@ -55,7 +55,7 @@ type FiatAccountRow = { [K in keyof FiatAccount]: FiatAccount[K] | null }
 
 const toWire = (row: FiatAccountRow) => presentOf(row) as FiatAccount
 
-/** Makes a fiat account. Throws already-exists for the ref_id, not-found for the records it names. */
+/** Creates a fiat account. Throws already-exists for the ref_id, not-found for the records it names. */
 export async function insertFiatAccount(
   db: Queryable,
   customerId: string,
@@ -100,7 +100,7 @@ async function selectByRefId(db: Queryable, customerId: string, refId: string | 
   return rows[0] && toWire(rows[0])
 }
 
-/** The customer's fiat accounts with these ids, by id. */
+/** Reads the customer's fiat accounts with these ids, by id. */
 export async function selectFiatAccounts(
   db: Queryable,
   customerId: string,
@@ -119,7 +119,7 @@ export const FIAT_ACCOUNTS: Kind<string, FiatAccount> = {
   read: (tx, customerId, ids) => selectFiatAccounts(tx, customerId, ids),
 }
 
-/** The fiat account, which can be paid. Throws not-found where there is none, or disabled when it was REJECTED. */
+/** Returns the fiat account if it can be paid. Throws not-found if it does not exist, disabled if it is REJECTED. */
 export function requirePayable(account: FiatAccount | undefined, id: string): FiatAccount {
   if (account === undefined) throw problem.notFound('fiat account', id)
   if (account.status === 'REJECTED') throw problem.disabled('fiat account', id, account.status)

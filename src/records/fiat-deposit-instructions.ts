@@ -16,7 +16,7 @@ export const RoutingNumberType = Type.Enum(['ABA', 'SWIFT'], {
   description: 'Kind of routing number.',
 })
 
-/** Instructions for a deposit by wire: whoever pays puts the memo_id on it, and the profile is credited. */
+/** Instructions for a deposit by wire: the payer puts the memo_id on the wire, and the profile is credited. */
 export const FiatDepositInstructions = Type.Object(
   {
     id: Uuid('Id of the instructions.'),
@@ -46,7 +46,7 @@ export type InstructionsRow = Pick<FiatDepositInstructions, Stored> & {
   [K in Absent]: FiatDepositInstructions[K] | null
 } & { routing_number_type: 'ABA' | 'SWIFT' }
 
-/** Instructions with the account that wires go to now, which may be another than when they were made. */
+/** Builds instructions with the current bank account for wires, which may differ from the account at their creation. */
 export function instructionsToWire(
   { routing_number_type, ...row }: InstructionsRow,
   account: BankAccount,
@@ -76,8 +76,8 @@ export interface NewInstructions {
 }
 
 /**
- * Makes instructions for a profile. Throws not-found for the records they name, already-exists for the ref_id, bad-request
- * for a kind of routing number that the account does not have.
+ * Creates instructions for a profile. Throws not-found for the records they name, already-exists for the ref_id, and
+ * bad-request for a kind of routing number that the bank account does not have.
  */
 export async function insertInstructions(
   db: Queryable,
@@ -88,7 +88,7 @@ export async function insertInstructions(
   const { routing_number_type } = routingOf(account, body.routing_number_type)
   if (body.routing_number_type !== undefined && body.routing_number_type !== routing_number_type)
     throw problem.badRequest(
-      `routing_number_type ${body.routing_number_type} is none that the bank account has: it must be ${routing_number_type}`,
+      `routing_number_type ${body.routing_number_type} is not available for the bank account: it must be ${routing_number_type}`,
     )
   return insertOnce({
     constraint: 'fiat_deposit_instructions_ref_id',

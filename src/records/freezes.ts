@@ -1,6 +1,6 @@
 import type { Queryable, Transaction } from '../db/database.ts'
 
-/** What can be frozen: no money leaves it that is not signed yet. */
+/** A target that can be frozen: no new payment of it is signed. */
 export type FreezeTarget =
   | { kind: 'ALL' }
   | { kind: 'NETWORK'; network: string }
@@ -8,9 +8,11 @@ export type FreezeTarget =
   | { kind: 'PROFILE'; customer_id: string; profile_id: string }
 
 /**
- * Why. OPERATOR: a person did it. DISABLED: the customer is disabled, so that it gets no access tokens either. The others are set by the worker, and an operator lifts them once the cause is known:
- * REORGANISATION, a chain took back blocks deeper than the confirmations; CUSTODY_SHORT, more is credited than is in custody;
- * NETWORK_FEES, a day's network fees are out of proportion to the fees taken; NODES_DISAGREE, two nodes tell different things.
+ * The reason of a freeze. OPERATOR: a person froze it. DISABLED: the customer is disabled, and gets no access tokens
+ * either. The worker sets the other reasons, and an operator lifts them once the cause is known. REORGANISATION: a
+ * chain removed blocks deeper than the required confirmations. CUSTODY_SHORT: more is credited than is in custody.
+ * NETWORK_FEES: a day's network fees are out of proportion to the fees taken. NODES_DISAGREE: two nodes report
+ * different data.
  */
 export const FREEZE_REASONS = [
   'OPERATOR',
@@ -47,7 +49,7 @@ export async function freeze(
   )
 }
 
-/** Lifts one reason of a target, or all of them. Gives how many there were. */
+/** Lifts one reason of a target's freezes, or all of them. Returns the number of lifted freezes. */
 export async function unfreeze(
   db: Queryable,
   target: FreezeTarget,
@@ -60,7 +62,7 @@ export async function unfreeze(
   return rowCount!
 }
 
-/** Everything that is frozen, oldest first. */
+/** Reads all freezes, oldest first. */
 export async function selectFreezes(db: Queryable): Promise<Freeze[]> {
   const { rows } = await db.query<Freeze>(
     'select kind, subject, reason, detail, created_at from freezes order by created_at, kind, subject',
@@ -69,12 +71,12 @@ export async function selectFreezes(db: Queryable): Promise<Freeze[]> {
 }
 
 /**
- * Held by each transaction that signs, shared, until it ends. So a freeze can wait for the transactions that read the
- * freezes before it was there.
+ * Held shared by each signing transaction until it ends. So a freeze can wait for transactions that read the freezes
+ * before it was added.
  */
 const SIGNING_UNDER_FREEZES_LOCK = 7_311_016
 
-/** What a transaction is about to sign for: a network, and of whom. Treasury moves name no customer. */
+/** The scope of a transaction's signing: a network, a customer and profiles. Treasury transfers name no customer. */
 export interface Signs {
   network: string
   customer_id?: string
@@ -82,14 +84,15 @@ export interface Signs {
 }
 
 /**
- * The freezes that hold up signing on a network, for a customer, for profiles; ALL comes first. A freeze that is not
- * among them waits for this transaction (`waitForSigning`), so that nothing is signed once its command has returned.
+ * Reads the freezes that block signing on a network, for a customer, for profiles; ALL comes first. A freeze that is
+ * added later waits for this transaction (`waitForSigning`). So nothing is signed once the freeze command has
+ * returned.
  */
 export async function freezesOfSigning(
   tx: Transaction,
   { network, customer_id, profile_ids = [] }: Signs,
 ): Promise<Freeze[]> {
-  // Two statements: the second one sees what was committed while the first waited.
+  // Two statements: the second sees everything that was committed while the first waited.
   await tx.query('select pg_advisory_xact_lock_shared($1)', [SIGNING_UNDER_FREEZES_LOCK])
   const { rows } = await tx.query<Freeze>(
     `
@@ -108,7 +111,7 @@ export async function freezesOfSigning(
 }
 
 /**
- * Waits until every transaction that may have missed a freeze has ended: what it signed is kept by then, and nothing
+ * Waits until every transaction that may have missed a freeze has ended: then its signatures are stored, and nothing
  * more is signed. Throws when that takes longer than `timeoutMs` (`tookTooLong`).
  */
 export async function waitForSigning(tx: Transaction, timeoutMs: number): Promise<void> {
@@ -116,7 +119,7 @@ export async function waitForSigning(tx: Transaction, timeoutMs: number): Promis
   await tx.query('select pg_advisory_xact_lock($1)', [SIGNING_UNDER_FREEZES_LOCK])
 }
 
-/** A freeze in words, for operators: what is frozen, and why. */
+/** Describes a freeze for operators: its target and its reason. */
 export function describeFreeze({ kind, subject, reason, detail }: Omit<Freeze, 'created_at'>): string {
   const what = { ALL: 'everything', NETWORK: 'network', CUSTOMER: 'customer', PROFILE: 'profile' }[kind]
   const id = kind === 'PROFILE' ? subject.slice(subject.indexOf('/') + 1) : subject
@@ -125,7 +128,7 @@ export function describeFreeze({ kind, subject, reason, detail }: Omit<Freeze, '
   return `${subjectText} is frozen (${reason}): ${detail}`
 }
 
-/** A target as its row names it (`Freeze.subject`). */
+/** Returns a target's subject as the row stores it (`Freeze.subject`). */
 export function subjectOf(target: FreezeTarget): string {
   switch (target.kind) {
     case 'ALL':

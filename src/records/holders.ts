@@ -4,7 +4,7 @@ import { problem } from '../contract/problems.ts'
 import { Balances } from '../ledger/balances.ts'
 import { selectProfiles } from './profile.ts'
 
-/** What an identity's verification comes to, and an account's `summary_status` (API behaviour, Accounts). */
+/** The statuses of an identity's verification, and of an account's `summary_status` (API behaviour, Accounts). */
 export const STATUSES = ['PENDING', 'ERROR', 'APPROVED', 'DENIED', 'DISABLED'] as const
 export type Status = (typeof STATUSES)[number]
 
@@ -13,18 +13,18 @@ export interface Flags {
   admin_disabled: boolean
 }
 
-/** An identity's summary_status: DISABLED by either flag, else what its verification came to. */
+/** Returns an identity's summary_status: DISABLED by either flag, else its verification status. */
 export const identitySummary = (identity: Flags & { status: Status }): Status =>
   identity.user_disabled || identity.admin_disabled ? 'DISABLED' : identity.status
 
 /**
- * An account's summary_status (API behaviour, Accounts): DISABLED by either of its own flags, else its primary
- * identity's.
+ * Returns an account's summary_status (API behaviour, Accounts): DISABLED by either of its own flags, else the
+ * summary_status of its primary identity.
  */
 export const accountSummary = (account: Flags, identity: Flags & { status: Status }): Status =>
   account.user_disabled || account.admin_disabled ? 'DISABLED' : identitySummary(identity)
 
-/** Whose money a movement takes: the profile's, for this account and identity, where they are named. */
+/** The profile whose money a movement takes, with the account and identity that the request names. */
 export interface Holder {
   profile_id: string
   account_id?: string | undefined
@@ -33,7 +33,7 @@ export interface Holder {
 
 type Named = Pick<Holder, 'account_id' | 'identity_id'>
 
-/** What is known of the holders of some movements, read in the movements' own transaction. */
+/** The holders of some movements: their profiles, accounts and identities, read in the movements' own transaction. */
 export class Holders {
   /** Each profile that exists, with its account's id. */
   #profiles: ReadonlyMap<string, string | null>
@@ -53,7 +53,10 @@ export class Holders {
     this.#standing = standing
   }
 
-  /** Reads which of these profiles exist, and the standing of these holders. A balance proves its profile. */
+  /**
+   * Reads which profiles exist, and the status of the holders' accounts and identities. A balance proves that its
+   * profile exists.
+   */
   static async read(
     db: Queryable,
     customerId: string,
@@ -74,9 +77,9 @@ export class Holders {
   }
 
   /**
-   * Throws not-found for a profile, account or identity that is not there, in this order; bad-request for an account and an
-   * identity that do not belong together; disabled where the customer or profile is frozen, or the account, the profile's
-   * account or the identity is DISABLED; and identity-verification-required where its identity is not APPROVED.
+   * Throws, in this order: not-found for a missing profile, account or identity; bad-request for an account and an
+   * identity that do not belong together; disabled where the customer or profile is frozen, or the account, the
+   * profile's account or the identity is DISABLED; identity-verification-required where an identity is not APPROVED.
    */
   requireMayWithdraw({ profile_id, account_id, identity_id }: Holder): void {
     const profileAccount = this.#profiles.get(profile_id)
@@ -86,7 +89,7 @@ export class Holders {
     this.#requireStanding(profileAccount, { account_id, identity_id })
   }
 
-  /** The same for money that is to come in: a freeze stops none. */
+  /** Throws the same refusals for incoming money, except for freezes: they do not stop deposits. */
   requireMayDeposit({ profile_id, account_id, identity_id }: Holder): void {
     const profileAccount = this.#profiles.get(profile_id)
     if (profileAccount === undefined) throw problem.notFound('profile', profile_id)
@@ -101,7 +104,10 @@ export class Holders {
     ] as const) {
       if (id == null) continue
       const account = this.#standing.accounts.get(id)
-      assert(account !== undefined, 'a movement must name whose money it takes: only their standing is read')
+      assert(
+        account !== undefined,
+        'a movement must name its holder: only the status of named holders is read',
+      )
       if (account.summary === 'DISABLED') throw problem.disabled('account', id, 'DISABLED')
       requireApproved(ref_path, account.identity_id, account.summary)
     }
@@ -111,7 +117,7 @@ export class Holders {
     requireApproved('identity_id', identity_id, status)
   }
 
-  /** Whether money may not leave the profile, because it or its customer is frozen. */
+  /** Whether the profile or its customer is frozen, so that no money may leave the profile. */
   isFrozen(profileId: string): boolean {
     return this.#frozen.has(this.#customerId) || this.#frozen.has(`${this.#customerId}/${profileId}`)
   }
@@ -132,12 +138,12 @@ function requireApproved(
     throw problem.identityVerificationRequired({ ref_path, identity_id, current_status })
 }
 
-/** The account and identity that a record names must exist (not-found), and belong together (bad-request). */
+/** Requires that the named account and identity exist (not-found) and belong together (bad-request). */
 export async function requireHolders(db: Queryable, customerId: string, named: Named): Promise<void> {
   requireNamed(await readStanding(db, customerId, [], [named]), named)
 }
 
-/** Throws as `Holders.requireMayDeposit` does, for a record that is made outside of the ledger. */
+/** Throws as `Holders.requireMayDeposit` does, for a record that is created outside the ledger. */
 export async function requireMayDeposit(db: Queryable, customerId: string, holder: Holder): Promise<void> {
   const holders = await Holders.read(db, customerId, new Balances([]), [holder.profile_id], [holder])
   holders.requireMayDeposit(holder)
@@ -150,7 +156,7 @@ function requireNamed({ accounts, identities }: Standing, { account_id, identity
   if (!identities.has(identity_id)) throw problem.notFound('identity', identity_id)
   if (account !== undefined && account.identity_id !== identity_id && !account.members.includes(identity_id))
     throw problem.badRequest(
-      `account_id ${account_id} is no account of identity_id ${identity_id}: it must be its own, or one that it is a member of`,
+      `account_id ${account_id} does not belong to identity_id ${identity_id}: the identity must own the account or be a member of it`,
     )
 }
 
@@ -158,11 +164,11 @@ interface AccountStanding {
   summary: Status
   /** Its primary identity. */
   identity_id: string
-  /** Of the identities that are asked about, its members. */
+  /** Its members among the requested identities. */
   members: string[]
 }
 
-/** What is known of accounts and identities, by id. */
+/** The status of accounts and identities, by id. */
 interface Standing {
   accounts: Map<string, AccountStanding>
   /** Their summary_status. */
@@ -171,7 +177,7 @@ interface Standing {
 
 interface StandingRow {
   id: string
-  /** The account's own flags, its identity and those members that are asked about; null for an identity. */
+  /** The account's own flags, its identity and its members among the requested identities; null for an identity. */
   account: (Flags & Omit<AccountStanding, 'summary'>) | null
   identity: Flags & { status: Status }
 }

@@ -2,8 +2,8 @@ import { problem } from '../contract/problems.ts'
 import { violatedConstraint } from '../db/database.ts'
 
 /**
- * Inserts a record of which there may be one: with its `ref_id`, or with another value that is unique. Where there is one,
- * by an earlier request or by one that was first by a moment, it answers instead. Throws already-exists with that record.
+ * Inserts a record with a unique value, such as its `ref_id`. Throws already-exists with the existing record, whether
+ * an earlier request or a concurrent one inserted it.
  */
 export async function insertOnce<T>({
   field = 'ref_id',
@@ -11,13 +11,13 @@ export async function insertOnce<T>({
   find,
   insert,
 }: {
-  /** What is unique, as the client named it. */
+  /** The client's name for the unique field. */
   field?: string
   /** The unique key that a second record violates. */
   constraint: string
-  /** The record that is there already, as the API shows it; undefined where there is none. */
+  /** Reads the existing record, as the API shows it; undefined if there is none. */
   find: () => Promise<object | undefined>
-  /** Checks what the new record names, and inserts it. */
+  /** Checks the records that the new record names, and inserts it. */
   insert: () => Promise<T>
 }): Promise<T> {
   const existing = await find()

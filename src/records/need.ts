@@ -1,27 +1,27 @@
 import type { Transaction } from '../db/database.ts'
 
-/** What a batch of movements has read of one kind, with the changes of those that are decided already. */
+/** The records of one kind that a batch of movements has read, with the changes of the movements decided so far. */
 export interface Known<Key, Value, Change> {
   get(key: Key): Value | undefined
-  /** A movement is accepted that makes this change: the movements behind it see it. */
+  /** Records the change of an accepted movement, so that the following movements see it. */
   note?(change: Change): void
 }
 
 /**
- * A kind of record that movements are decided by, or that their decisions change. Each is read for a whole batch in one
- * statement, and written in one. A kind that locks what it reads does so in key order, after the balances are locked.
+ * A kind of record that decisions read or change. Each batch reads it in one statement and writes it in one. A kind
+ * that locks its records does so in key order, after the balances are locked.
  */
 export interface Kind<Key, Value, Change = never> {
-  /** Is called with at least one key. */
+  /** Called with at least one key. */
   read(tx: Transaction, customerId: string, keys: readonly Key[]): Promise<Known<Key, Value, Change>>
   /** Writes the changes of the accepted movements, in the transaction that posts them. */
   write?(tx: Transaction, customerId: string, changes: readonly Change[]): Promise<void>
 }
 
-/** A kind of which only the one who declared it knows the keys. */
+/** A kind with its key type erased. Only the code that declared the kind knows it. */
 export type AnyKind = Kind<unknown, unknown, unknown>
 
-/** A record that a movement needs to be decided. It need not be there. */
+/** A record that a movement needs for its decision. The record may be missing. */
 export interface Need {
   kind: AnyKind
   key: unknown
@@ -31,7 +31,7 @@ export const need = <Key, Value, Change>(kind: Kind<Key, Value, Change>, key: Ke
   key,
 })
 
-/** A record that a decision adds or changes, beside the ledger's own. */
+/** A record that a decision adds or changes, besides the ledger's own records. */
 export interface Change {
   kind: AnyKind
   value: unknown

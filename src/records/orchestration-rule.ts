@@ -6,7 +6,7 @@ import { selectDepositAddress } from './deposit-address.ts'
 import { CryptoEnd, type Orchestration } from './orchestration.ts'
 
 const FiatNetwork = Type.Enum(['WIRE'], { type: 'string', description: 'Fiat network.' })
-const AccountType = Text(50, 'Kind of bank account, as the client calls it.')
+const AccountType = Text(50, "Kind of bank account, in the client's words.")
 const DestinationAddress = Type.String({
   minLength: 1,
   maxLength: 128,
@@ -18,7 +18,7 @@ const ProfileEnd = Type.Object(
   { additionalProperties: false, description: 'A balance of a profile.' },
 )
 
-/** Where money goes, as clients ask for it. One of three. */
+/** The destination of an orchestration, as clients request it. Exactly one member. */
 export const Destination = Type.Object(
   {
     crypto: Type.Optional(
@@ -45,7 +45,7 @@ export const Destination = Type.Object(
 )
 export type Destination = Static<typeof Destination>
 
-/** The same on record: it tells when the address is one of the customer's own. */
+/** The stored destination: it also names the address's id when the address is one of the customer's own. */
 const KnownDestination = Type.Object(
   {
     crypto: Type.Optional(CryptoEnd),
@@ -56,7 +56,7 @@ const KnownDestination = Type.Object(
 )
 export type KnownDestination = Static<typeof KnownDestination>
 
-/** What sets a rule off, as clients ask for it. One of three. */
+/** The source of a rule, as clients request it. Exactly one member. */
 export const RuleSource = Type.Object(
   {
     crypto: Type.Optional(Type.Object({ network: Network }, { additionalProperties: false })),
@@ -73,12 +73,12 @@ export const RuleSource = Type.Object(
     minProperties: 1,
     maxProperties: 1,
     description:
-      'What sets the rule off: a deposit to an address (crypto) or with a memo (fiat) that is made for the rule, or any deposit to the profile.',
+      "What triggers the rule: a deposit to the rule's own address (crypto) or with its own memo (fiat), or any deposit to the profile.",
   },
 )
 export type RuleSource = Static<typeof RuleSource>
 
-/** What a deposit sets off (API behaviour, Orchestration rules). */
+/** A rule that starts an orchestration for each deposit at its source (API behaviour, Orchestration rules). */
 export const OrchestrationRule = Type.Object(
   {
     id: Uuid('Rule id.'),
@@ -86,7 +86,7 @@ export const OrchestrationRule = Type.Object(
     ref_id: RefId,
     profile_id: Uuid('Profile that the deposits are credited to.'),
     status: Type.Enum(['ACTIVE', 'DELETED'], { type: 'string', description: 'Status.' }),
-    nickname: Type.Optional(Text(100, 'Name for people.')),
+    nickname: Type.Optional(Text(100, 'Display name.')),
     source_asset: AssetSymbol,
     destination_asset: AssetSymbol,
     source: Type.Object(
@@ -108,7 +108,7 @@ export const OrchestrationRule = Type.Object(
         ),
         profile: Type.Optional(ProfileEnd),
       },
-      { minProperties: 1, maxProperties: 1, description: 'What sets the rule off.' },
+      { minProperties: 1, maxProperties: 1, description: 'What triggers the rule.' },
     ),
     destination: KnownDestination,
     created_at: Timestamp('Creation time.'),
@@ -128,7 +128,7 @@ export const ruleToWire = ({ nickname, ...row }: RuleRow): OrchestrationRule => 
   ...(nickname !== null && { nickname }),
 })
 
-/** The destination with the id of its address, if that is one of the customer's own deposit addresses. */
+/** Adds the id of the destination's address, if that is one of the customer's own deposit addresses. */
 export async function withAddressId(
   db: Queryable,
   customerId: string,
@@ -140,13 +140,13 @@ export async function withAddressId(
   return own === undefined ? destination : { crypto: { ...destination.crypto, address_id: own.id } }
 }
 
-/** Where money comes in, the place before the profile, and in which asset. */
+/** An incoming deposit: where it came in (its address or instructions before the profile) and its asset. */
 interface Arrival {
   source_ids: readonly string[]
   asset: string
 }
 
-/** The active rule that waits for what comes in: that of the first place which has one for the asset. */
+/** The active rule for an incoming deposit. The first source that has a rule for the asset decides. */
 export const ACTIVE_RULES: Kind<Arrival, OrchestrationRule> = {
   async read(tx, customerId, arrivals) {
     const { rows } = await tx.query<RuleRow & { source_id: string }>(
@@ -167,13 +167,13 @@ export const ACTIVE_RULES: Kind<Arrival, OrchestrationRule> = {
   },
 }
 
-/** The source of an orchestration that this rule starts (API behaviour, Orchestrations). */
+/** Builds the source of an orchestration that this rule starts (API behaviour, Orchestrations). */
 export function sourceOf({ source: { crypto, fiat, profile } }: OrchestrationRule): Orchestration['source'] {
   if (fiat === undefined) return { ...(crypto && { crypto }), ...(profile && { profile }) }
   return { fiat: { deposit_instructions_id: fiat.deposit_instructions_id, memo: fiat.memo_id } }
 }
 
-/** A destination as an orchestration's record names it (API behaviour, Orchestrations). */
+/** Builds the destination as an orchestration's record shows it (API behaviour, Orchestrations). */
 export function destinationOf({ crypto, fiat, profile }: KnownDestination): Orchestration['destination'] {
   if (fiat === undefined) return { ...(crypto && { crypto }), ...(profile && { profile }) }
   const { fiat_account_id, memo } = fiat

@@ -34,7 +34,7 @@ export const Orchestration = Type.Object(
     destination_asset: AssetSymbol,
     source_amount: Amount('Amount of the source asset.'),
     source_transfer: TransferLink(
-      'The deposit that set it off, or what debits the profile that it was started from.',
+      'The deposit that started it, or the transfer that debits its source profile.',
     ),
     destination_transfer: TransferLink('The transfer to the destination, once it is made.'),
     fail_reason: Type.Optional(
@@ -75,14 +75,14 @@ export const Orchestration = Type.Object(
 )
 export type Orchestration = Static<typeof Orchestration>
 
-/** An orchestration that is to be written. */
+/** A new orchestration to write. */
 export interface NewOrchestration extends Orchestration {
-  /** How many orchestrations its deposit has come through (default: 0). */
+  /** The number of orchestrations that its deposit has passed through (default: 0). */
   hops?: number
 }
 
 type Linked = 'source_transfer' | 'destination_transfer' | 'fail_reason'
-/** A row of `orchestrations`: the record, nulls for what is absent, links and reason without their wrapping. */
+/** A row of `orchestrations`: the record with nulls for absent fields, and links and fail reason as plain values. */
 export type OrchestrationRow = { [K in keyof Omit<Orchestration, Linked>]: Orchestration[K] } & {
   source_transfer_id: string | null
   destination_transfer_id: string | null
@@ -110,7 +110,7 @@ export function orchestrationToWire({
   }
 }
 
-/** Orchestrations by ref_id, and those that start with a movement. */
+/** Orchestrations by ref_id, and the new orchestrations of accepted movements. */
 export const ORCHESTRATIONS: Kind<string, Orchestration, NewOrchestration> = {
   async read(tx, customerId, refIds) {
     const { rows } = await tx.query<OrchestrationRow>(
@@ -129,7 +129,8 @@ export const ORCHESTRATIONS: Kind<string, Orchestration, NewOrchestration> = {
     }
   },
   async write(tx, customerId, started) {
-    // In the order of the unique key: two processes that insert the same ref_ids wait for each other, not in a ring.
+    // In the order of the unique key: two processes that insert the same ref_ids then wait for each other without a
+    // deadlock.
     const sorted = [...started].sort((a, b) => ((a.ref_id ?? '') < (b.ref_id ?? '') ? -1 : 1))
     await tx.query({
       name: 'start orchestrations',
@@ -153,7 +154,7 @@ export const ORCHESTRATIONS: Kind<string, Orchestration, NewOrchestration> = {
   },
 }
 
-/** How a transfer ended. */
+/** The outcome of a transfer. */
 export interface EndedTransfer {
   transfer_id: string
   status: 'COMPLETED' | 'FAILED'
@@ -161,7 +162,7 @@ export interface EndedTransfer {
   detail?: string | undefined
 }
 
-/** Ends the orchestrations whose destination transfers have ended, in the transaction that ends those. */
+/** Ends the orchestrations of destination transfers, in the transaction that ends the transfers. */
 export async function endOrchestrations(
   tx: Transaction,
   customerId: string,
@@ -186,16 +187,19 @@ export async function endOrchestrations(
   })
 }
 
-/** A payment by an orchestration: the transaction, whom it pays, and how many orchestrations the money has come through. */
+/**
+ * A payment by an orchestration: its transaction, its destination, and the number of orchestrations that the money
+ * has passed through.
+ */
 export interface OrchestratedPayment {
   crypto_tx_hash: string
-  /** Which output it is, of a transaction that makes several payments; else null. */
+  /** The output's index in a transaction with several payments; else null. */
   crypto_tx_index: string | null
   destination_address: string
   hops: number
 }
 
-/** The payments among these transactions of a network that orchestrations have made, whichever customer's they are. */
+/** Reads the payments by orchestrations of any customer among these transactions of a network. */
 export async function selectOrchestratedPayments(
   db: Queryable,
   network: CryptoNetwork,

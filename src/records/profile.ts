@@ -4,14 +4,14 @@ import { newId, readClock } from '../db/ids.ts'
 import { Text, Uuid } from '../contract/fields.ts'
 import { problem } from '../contract/problems.ts'
 
-/** A profile: what holds balances (API behaviour, Profiles). */
+/** A profile, which holds balances (API behaviour, Profiles). */
 export const Profile = Type.Object(
   {
     id: Uuid('Profile id.'),
     nickname: Text(100, 'Unique name of the profile.', 1),
     type: Type.Enum(['NORMAL', 'DEFAULT'], {
       type: 'string',
-      description: 'DEFAULT is the one made with the customer; all others are NORMAL.',
+      description: 'DEFAULT is the profile created with the customer; all others are NORMAL.',
     }),
     description: Type.Optional(Text(500, 'Free-text description.')),
     account_id: Type.Optional(Uuid('Account that the profile belongs to.')),
@@ -33,7 +33,7 @@ export const profileToWire = ({ description, account_id, ...row }: ProfileRow): 
   ...(account_id !== null && { account_id }),
 })
 
-/** Makes a profile. A nickname that is taken violates `profiles_nickname`. */
+/** Creates a profile. A nickname that is taken violates `profiles_nickname`. */
 export async function insertProfile(
   db: Queryable,
   customerId: string,
@@ -58,7 +58,7 @@ export async function insertProfile(
   return rows[0]!
 }
 
-/** The customer's profile with this id. Throws not-found. */
+/** Reads the customer's profile with this id. Throws not-found. */
 export async function requireProfile(db: Queryable, customerId: string, id: string): Promise<ProfileRow> {
   const { rows } = await db.query<ProfileRow>(
     `select ${PROFILE_COLUMNS} from profiles where customer_id = $1 and id = $2`,
@@ -68,7 +68,7 @@ export async function requireProfile(db: Queryable, customerId: string, id: stri
   return rows[0]
 }
 
-/** The profiles among `profileIds` that are this customer's, each with its account's id, if it has one. */
+/** Reads which of `profileIds` belong to this customer, each with its account's id or null. */
 export async function selectProfiles(
   db: Queryable,
   customerId: string,

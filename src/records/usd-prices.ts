@@ -3,9 +3,9 @@ import { ASSETS } from '../assets/catalogue.ts'
 import { PRICE_DECIMALS, type UsdPrices } from '../assets/usd-value.ts'
 import type { Queryable } from '../db/database.ts'
 
-/** Older prices of market history are none: what is worked out by them would be of another day. */
+/** Older prices of market history are ignored: a value computed from them would be out of date. */
 const PRICE_AGE_MAX_MINUTES = 1_440
-/** Prices are of minutes: read so often, they need no query for each transfer. */
+/** Prices are per minute, so a cache of this age saves a query for each transfer. */
 const KEPT_MS = 10_000
 
 interface Kept {
@@ -15,7 +15,7 @@ interface Kept {
 const keptLive = new WeakMap<Queryable, Kept>()
 const keptSandbox = new WeakMap<Queryable, Kept>()
 
-/** The newest prices as they were within the last ten seconds. Throws when they cannot be read. */
+/** Returns the newest prices, at most ten seconds old. Throws when they cannot be read. */
 export function usdPrices(db: Queryable, sandbox: boolean): Promise<UsdPrices> {
   const kept = sandbox ? keptSandbox : keptLive
   const known = kept.get(db)
@@ -23,14 +23,14 @@ export function usdPrices(db: Queryable, sandbox: boolean): Promise<UsdPrices> {
   if (known !== undefined && now - known.readAt < KEPT_MS) return known.prices
   const prices = newestUsdPrices(db, sandbox)
   kept.set(db, { readAt: now, prices })
-  // What could not be read is read by the next.
+  // After a failure, the next caller reads again.
   prices.catch(() => kept.delete(db))
   return prices
 }
 
 /**
- * The newest prices of market history; platform stablecoins are worth one. In the sandbox simulated prices count too, and
- * the catalogue's are the last resort.
+ * Reads the newest prices of market history; platform stablecoins are worth one USD. In the sandbox simulated prices
+ * count too, with the catalogue's reference prices as the last resort.
  */
 export async function newestUsdPrices(db: Queryable, sandbox: boolean): Promise<UsdPrices> {
   const { rows } = await db.query<{ market: string; price: string }>(

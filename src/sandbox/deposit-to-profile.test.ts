@@ -304,7 +304,7 @@ describe('refused, and nothing of it is left:', () => {
 
   type Refusal = [what: string, status: number, detail: string, body: () => object]
   test.each<Refusal>([
-    ['an unknown asset', 400, 'asset DOGE is not known', () => ({ asset: 'DOGE' })],
+    ['an unknown asset', 400, 'asset DOGE is unknown', () => ({ asset: 'DOGE' })],
     ['nothing', 400, 'amount must be greater than zero', () => ({ amount: '0.00' })],
     ['a part of a cent', 400, 'amount has more than 2 decimals', () => ({ asset: 'USD', amount: '.001' })],
     [

@@ -56,7 +56,7 @@ export const depositToProfile = operation({
   problems: ['exceed-precision', 'unsupported-network', 'not-found', 'unavailable'],
   async run({ params, body, customerId, db, ledger, networks }) {
     const asset = findAsset(body.asset)
-    if (asset === undefined) throw problem.badRequest(`asset ${body.asset} is not known`)
+    if (asset === undefined) throw problem.badRequest(`asset ${body.asset} is unknown`)
     const network = networkOf(asset, body.crypto_network, networks)
     if (body.crypto_address !== undefined) requireAddressOf(body.crypto_network, body.crypto_address)
     const listing = network && asset.networks[network]

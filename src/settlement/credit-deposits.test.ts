@@ -344,6 +344,6 @@ test('a profile has a limited number of deposit addresses', async () => {
   const asked = { profile_id: customer.profile_id, crypto_network: 'ETHEREUM' }
   expect(await customer.call('POST', '/v2/transfer/deposit-addresses', asked)).toMatchObject({
     status: 400,
-    body: { detail: `profile_id ${customer.profile_id} has 10000 deposit addresses, the most there may be` },
+    body: { detail: `profile_id ${customer.profile_id} has 10000 deposit addresses, the most allowed` },
   })
 })

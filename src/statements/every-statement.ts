@@ -7,14 +7,14 @@ export interface StatementSummary {
   ref_id: string
   /** `YYYY-MM`. */
   period: string
-  /** Without the prefix that the contract gives it. */
+  /** Without the prefix that the contract adds. */
   status: string
   asset: string
   total_amount_owed: string | null
   amount_paid: string | null
 }
 
-/** The statements of all customers, newest month first, for whoever operates this. */
+/** Lists the statements of all customers, latest month first, for operators. */
 export async function everyStatement(
   db: Queryable,
   which: { period?: Period | undefined; customerId?: string | undefined } = {},

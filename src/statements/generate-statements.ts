@@ -12,14 +12,15 @@ export interface Generated {
   total_amount: string
 }
 
-/** Told how many there are to do; what it gives is told of each that is done. */
+/** Progress: receives the total and returns a function that is called after each finished statement. */
 export type OnStart = (count: number) => (() => void) | undefined
 
 /**
- * Generates the statements of a period (API behaviour, Statements) for all customers that held the reward asset by its
- * end, or for one. INITIATED, then GENERATED: each is a transaction, so that a crash leaves a statement that the next
- * run finishes; what is GENERATED stays as it is, whoever runs it again. Gives what it generated. Throws when the
- * period has not ended, or no rate was in force in it; what failed, after all else has been done.
+ * Generates the statements of a period (API behaviour, Statements), for all customers that held the reward asset by
+ * its end, or for one customer. A statement is INITIATED, then GENERATED, each in its own transaction. So the next
+ * run finishes a statement after a crash. A GENERATED statement never changes. Returns the generated statements.
+ * Throws when the period has not ended or no rate was in force in it; throws other failures after all other work is
+ * done.
  */
 export async function generateStatements(
   db: Database,
@@ -53,8 +54,8 @@ export async function generateStatements(
 }
 
 /**
- * Generates the statements of the month that ended last, once there is a rate for it and unless it is the one that is
- * done. Gives its name and them.
+ * Generates the statements of the last ended month, once there is a rate for it, unless that month equals `done`.
+ * Returns the month's name and its statements.
  */
 export async function generateLastStatements(
   db: Database,
@@ -77,9 +78,9 @@ const POLL_MS = 20
 const POLLS_MAX = 1_500
 
 /**
- * Waits until the movements that are under way have ended. A movement reads the clock behind a lock on balances, which
- * it holds until it commits: once those that hold one now are gone, everything with a time before now is there to be
- * read. Nothing is held up by this. Throws when one takes too long.
+ * Waits until open movements have ended. A movement reads the clock after locking balances, and holds the lock until
+ * it commits. Once the current lock holders are gone, every entry with an earlier time is visible. This wait blocks
+ * no movement. Throws when a movement takes too long.
  */
 async function waitForOpenPostings(db: Database): Promise<void> {
   const underWay = async (among: string[] | null) => {
@@ -103,7 +104,7 @@ async function waitForOpenPostings(db: Database): Promise<void> {
   }
 }
 
-/** The customers that held the asset by the period's end and have no generated statement of it yet. */
+/** Finds the customers that held the asset by the period's end and have no generated statement for it yet. */
 async function customersWithout(
   db: Database,
   { name, next }: Period,
@@ -133,7 +134,7 @@ async function customersWithout(
 
 const refIdOf = (customerId: string, { name }: Period) => `${PRODUCT}-${customerId}-${name}`
 
-/** Records that work on the statement has begun, unless it has. */
+/** Records that a statement is INITIATED, unless it exists. */
 async function initiate(db: Database, customerId: string, period: Period): Promise<void> {
   const now = await readClock(db)
   await db.query(
@@ -155,7 +156,7 @@ async function initiate(db: Database, customerId: string, period: Period): Promi
   )
 }
 
-/** Computes an initiated statement; undefined when another worker was first. */
+/** Computes an initiated statement; undefined when another worker has generated it. */
 async function generate(tx: Transaction, customerId: string, period: Period): Promise<Generated | undefined> {
   const ref_id = refIdOf(customerId, period)
   const { rowCount } = await tx.query(
@@ -181,10 +182,10 @@ async function generate(tx: Transaction, customerId: string, period: Period): Pr
 }
 
 /**
- * Each day of a period: the balance of all profiles over the day, from the ledger's entries, and the rate in force, as it
- * was set by `asOf`. A profile's balance before the period is one look-up; then the changes in the period are added up, day
- * by day, each for the seconds of its day that it was there. So the time this takes grows with the changes in the period
- * and not with the history before it.
+ * Reads each day of a period: the balance of all profiles over the day, from the ledger's entries, and the rate in
+ * force, as set by `asOf`. One look-up finds a profile's balance before the period. Each change in the period is then
+ * weighted by the seconds of its day that it lasted. So the cost grows with the changes in the period, not with the
+ * history before it.
  */
 export async function selectDays(
   tx: Transaction,
@@ -193,7 +194,7 @@ export async function selectDays(
   method: RewardMethod,
   asOf: string,
 ): Promise<Day[]> {
-  // Of a change at this moment, the seconds of its day that count. A PostgreSQL interval has microseconds, so they are exact.
+  // The seconds of its day that a change counts for. A PostgreSQL interval has microseconds, so they are exact.
   const seconds =
     method === 'TIME_WEIGHTED' ? `extract(epoch from at::date + 1 - at)` : `${SECONDS_OF_A_DAY}::numeric`
   const { rows } = await tx.query<Day>(

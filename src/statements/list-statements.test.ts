@@ -189,7 +189,7 @@ describe('customer_id', () => {
     const refusal = await of(small.customer_id)
     expect(refusal).toMatchObject({
       status: 403,
-      body: { status: 403, detail: "customer_id must be the token's own customer" },
+      body: { status: 403, detail: "customer_id must be the token's customer" },
     })
     for (const value of [randomUUID(), 'me', '', '%', `${customer.customer_id} `, 'x'.repeat(5_000)]) {
       const { status, body } = await of(value)

@@ -14,7 +14,7 @@ import {
   type StatementRow,
 } from './statement.ts'
 
-/** List Statements (API behaviour, Statements), by period start. */
+/** Lists the customer's statements, by period start (API behaviour, Statements). */
 export const listStatements = operation({
   method: 'GET',
   url: '/v2/statements',
@@ -22,19 +22,19 @@ export const listStatements = operation({
   tag: 'Statements',
   summary: 'List Statements',
   description:
-    "Lists the token's own customer's statements, by the start of their period, the latest first. Another customer_id is refused with 403.",
+    "Lists the statements of the token's customer, latest period first. Another customer_id is refused with 403.",
   example: { query: { customer_id: EXAMPLE.customer_id, limit: 12 } },
   query: Type.Object(
     {
       customer_id: Type.String({
         maxLength: LENGTH_MAX,
         transform: ['toLowerCase'],
-        description: "Statements of this customer: the token's own.",
+        description: "Customer id; must be the token's customer.",
         examples: ['0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f'],
       }),
       ref_ids: FilterWithoutCommas(FilterValue, 'Filter by statement ref_ids.'),
       statement_ids: Filter(FilterValue, 'Filter by statement ids.'),
-      statuses: Filter(StatementStatus, 'Filter by status; all of them by default.'),
+      statuses: Filter(StatementStatus, 'Filter by status; all statuses by default.'),
       ...pageParameters,
     },
     { additionalProperties: false },
@@ -45,7 +45,7 @@ export const listStatements = operation({
   }),
   async run({ query, customerId, db }) {
     if (query.customer_id !== customerId) {
-      throw problem.forbidden("customer_id must be the token's own customer")
+      throw problem.forbidden("customer_id must be the token's customer")
     }
     const page = pageOf('statements', query, [MICROS, UUID])
     const direction = page.descending ? 'desc' : 'asc'

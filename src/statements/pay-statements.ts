@@ -14,15 +14,15 @@ export interface Paid {
   statement_id: string
   ref_id: string
   amount_paid: string
-  /** The credit; none where nothing was owed. */
+  /** The credit; undefined where nothing was owed. */
   transfer_id: string | undefined
 }
 
 /**
- * Pays the generated statements, all of them or those of a period or customer: a ledger transaction from the rewards
- * account to the customer's reward profile, which is its default one, recorded as a transfer. Each is one transaction
- * that holds the statement, so that it is paid once, whoever tries and whatever crashes. Gives what it paid. Throws
- * what failed, after all else has been done.
+ * Pays the generated statements, all of them or those of a period or customer. Each payment is a ledger transaction
+ * from the rewards account to the customer's default profile, recorded as a transfer. The database transaction locks
+ * the statement, so that it is paid once, despite crashes and concurrent payers. Returns the payments. Throws
+ * failures after all other work is done.
  */
 export async function payStatements(
   db: Database,
@@ -63,7 +63,7 @@ async function payOnce(db: Database, customerId: string, id: string): Promise<Pa
     try {
       return await transaction(db, (tx) => pay(tx, customerId, id))
     } catch (error) {
-      // Another movement was first, at a balance that both were to make: now it is there.
+      // Another movement created the same balance first; now it exists.
       if (!isRetryable(error)) throw error
     }
   }
@@ -77,7 +77,7 @@ interface Owed {
   profile_id: string | null
 }
 
-/** Pays one statement; undefined when another worker was first. */
+/** Pays one statement; undefined when another worker has paid it. */
 async function pay(tx: Transaction, customerId: string, id: string): Promise<Paid | undefined> {
   const { rows } = await tx.query<Owed>(
     `
@@ -99,7 +99,7 @@ async function pay(tx: Transaction, customerId: string, id: string): Promise<Pai
         id: newId(),
         customer_id: customerId,
         profile_id,
-        // The platform pays; the memo says what for.
+        // The platform pays; the memo is the statement's ref_id.
         type: 'PAXOS_TRANSFER_CREDIT',
         direction: 'CREDIT',
         status: 'COMPLETED',

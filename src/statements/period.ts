@@ -1,17 +1,17 @@
 import { Temporal } from 'temporal-polyfill'
 
-/** A calendar month, UTC: what a statement covers. */
+/** A calendar month in UTC, the period of a statement. */
 export interface Period {
   /** YYYY-MM. */
   name: string
-  /** Its first microsecond, and the first after it. */
+  /** Its first microsecond, and the first microsecond after it. */
   start: string
   next: string
   /** Its last microsecond. */
   end: string
 }
 
-/** The month YYYY-MM of the years 1000 to 2999, whose moments sort as text; or undefined when it is none. */
+/** Parses a month YYYY-MM of the years 1000 to 2999, whose timestamps sort as text. Undefined for any other text. */
 export function periodOf(name: string): Period | undefined {
   if (!/^[12]\d{3}-(0[1-9]|1[0-2])$/.test(name)) return undefined
   const month = Temporal.PlainYearMonth.from(name)
@@ -24,7 +24,7 @@ export function periodOf(name: string): Period | undefined {
   }
 }
 
-/** The month that ended last, before the one of this moment, or so many months earlier. */
+/** Returns the last month that ended before this moment, or an earlier month by `earlier` months. */
 export function lastPeriod(now: string, earlier = 0): Period {
   const month = Temporal.PlainYearMonth.from(now.slice(0, 7)).subtract({ months: 1 + earlier })
   return periodOf(month.toString())!

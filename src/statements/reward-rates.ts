@@ -1,7 +1,7 @@
 import type { Queryable, Transaction } from '../db/database.ts'
 
 export interface RewardRate {
-  /** YYYY-MM-DD, UTC: the first day it is in force. */
+  /** YYYY-MM-DD, UTC: the first day on which it applies. */
   effective_from: string
   /** Annual, as a decimal string: 0.0376 is 3.76 %. */
   rate: string
@@ -11,16 +11,17 @@ export interface RewardRate {
 const ADVISORY_LOCK = 7_311_004
 
 /**
- * Has rates that are being set wait until this transaction ends, and waits for those: each that was set before now is
- * there to be read, now and when a statement is explained. No lock on the table: that takes the right to update it.
+ * Waits for open transactions that set rates, and blocks new ones until this transaction ends. So all rates set
+ * before now are visible, both now and when a statement is explained. An advisory lock, because a lock on the table
+ * needs the right to update it.
  */
 export async function holdRewardRates(tx: Transaction): Promise<void> {
   await tx.query('select pg_advisory_xact_lock_shared($1)', [ADVISORY_LOCK])
 }
 
-/** Sets the annual rate of the reward from a day on, until the day of the next one. Earlier settings stay on record. */
+/** Sets the annual reward rate from a day on, until the day of the next setting. Earlier settings stay on record. */
 export async function setRewardRate(db: Queryable, effectiveFrom: string, rate: string): Promise<RewardRate> {
-  // One statement, in which the clock is read behind the lock: generating waits for that.
+  // One statement, which reads the clock after taking the lock: statement generation waits for that lock.
   const { rows } = await db.query<RewardRate>(
     `
     with locked as materialized (select pg_advisory_xact_lock($3))
@@ -32,7 +33,10 @@ export async function setRewardRate(db: Queryable, effectiveFrom: string, rate: 
   return rows[0]!
 }
 
-/** All settings, in the order of the days they are from, and then as they were set: the last one counts. */
+/**
+ * Reads all settings, ordered by their first day and then by the time they were set. For one day the last setting
+ * counts.
+ */
 export async function listRewardRates(db: Queryable): Promise<RewardRate[]> {
   const { rows } = await db.query<RewardRate>(`
     select effective_from::text, set_at, trim_scale(rate)::text as rate

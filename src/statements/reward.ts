@@ -2,12 +2,12 @@ import { strict as assert } from 'node:assert'
 import { formatAmount, parseAmount } from '../assets/amount.ts'
 
 /**
- * Which balance of a day earns the reward. TIME_WEIGHTED: its average from 00:00 to 24:00 UTC. END_OF_DAY: its last one, which
- * a client could have for a microsecond a day; statements of earlier versions have it.
+ * The balance of a day that earns the reward. TIME_WEIGHTED: its average from 00:00 to 24:00 UTC. END_OF_DAY: its
+ * last balance, which a client could hold for a microsecond a day; statements of earlier versions use it.
  */
 export type RewardMethod = 'TIME_WEIGHTED' | 'END_OF_DAY'
 
-/** One day of a period, and the annual rate in force. Decimal strings. */
+/** One day of a period, with the annual rate in force. Decimal strings. */
 export interface Day {
   /** YYYY-MM-DD, UTC. */
   day: string
@@ -16,16 +16,16 @@ export interface Day {
   rate: string
 }
 
-/** Where a reward comes from, in decimal strings that are exact unless they say so. */
+/** The derivation of a reward, in decimal strings that are exact unless noted. */
 export interface Derivation {
   /**
-   * `average_balance` is balance_seconds by 86,400, and `reward` that times the rate by 365; both are cut off after 12
-   * decimals. `product` is balance_seconds times rate.
+   * `average_balance` is balance_seconds divided by 86,400; `reward` is the average times the rate divided by 365.
+   * Both are truncated after 12 decimals. `product` is balance_seconds times rate.
    */
   days: (Day & { average_balance: string; product: string; reward: string })[]
   /** The sum of the products. */
   products: string
-  /** The sum of the products by 86,400 and 365, rounded down to 6 decimals: what the statement states. */
+  /** The sum of the products divided by 86,400 and 365, rounded down to 6 decimals: the amount of the statement. */
   total: string
 }
 
@@ -40,8 +40,9 @@ export const SECONDS_OF_A_DAY = 86_400n
 const SECONDS_OF_A_YEAR = 365n * SECONDS_OF_A_DAY
 
 /**
- * The reward of a period (API behaviour, Statements): each day's average balance times its rate, summed, by 365 (in
- * leap years too), rounded down once, at the end. So it never exceeds the exact value, nor falls short of it by a unit.
+ * Computes the reward of a period (API behaviour, Statements): the sum of each day's average balance times its rate,
+ * divided by 365 (in leap years too). The sum is rounded down once, at the end. So it never exceeds the exact value,
+ * and is less than one unit below it.
  */
 export function rewardOf(days: Day[]): Derivation {
   const derived = days.map((day) => {
@@ -67,6 +68,9 @@ function exact(text: string, decimals: number): bigint {
   return value
 }
 
-/** A product by the seconds of a year, cut off: bigint division rounds down what is not negative. */
+/**
+ * Divides a product by the seconds of a year. The result is truncated: bigint division rounds non-negative values
+ * down.
+ */
 const byYear = (product: bigint, decimals: number): bigint =>
   product / (SECONDS_OF_A_YEAR * 10n ** BigInt(PRODUCT_DECIMALS - decimals))

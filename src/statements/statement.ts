@@ -26,7 +26,7 @@ export const Statement = Type.Object(
     status: StatementStatus,
     metadata: Type.Optional(
       Type.Object(
-        { total_amount: Amount('What the period earned.') },
+        { total_amount: Amount('Reward of the period.') },
         { description: 'Absent until the statement is generated.' },
       ),
     ),
@@ -34,8 +34,8 @@ export const Statement = Type.Object(
       Type.Array(
         Type.Object({
           asset: AssetSymbol,
-          amount_paid: Amount('What has been paid of it.'),
-          total_amount_owed: Amount('What the period earned.'),
+          amount_paid: Amount('Amount paid so far.'),
+          total_amount_owed: Amount('Reward of the period.'),
         }),
         { description: 'Balance per asset. Absent until the statement is generated.' },
       ),
@@ -43,7 +43,7 @@ export const Statement = Type.Object(
     period_start: Timestamp('Start of the period covered.'),
     period_end: Timestamp('End of the period covered: its last microsecond.'),
     generated_at: Type.Optional(Timestamp('When the statement was generated.')),
-    paid_at: Type.Optional(Timestamp('When it was paid.')),
+    paid_at: Type.Optional(Timestamp('When the statement was paid.')),
     created_at: Timestamp('Creation time.'),
   },
   { $id: 'Statement' },
@@ -54,7 +54,7 @@ export const STATEMENT_COLUMNS = `s.id, s.ref_id, s.customer_id, s.type, s.produ
   s.amount_paid, s.period_start, s.period_end, s.generated_at, s.paid_at, s.created_at`
 
 type Stored = 'id' | 'ref_id' | 'customer_id' | 'type' | 'product' | 'status' | 'created_at'
-/** A row of `statements`: nulls for what is not there yet. */
+/** A row of `statements`: nulls for fields that are not set yet. */
 export type StatementRow = Pick<Statement, Stored | 'period_start' | 'period_end'> & {
   asset: string
   total_amount_owed: string | null

@@ -15,8 +15,8 @@ const SCOPE_OF: Partial<{ [type in Record['type']]: Scope }> = {
 }
 
 /**
- * Cancels a withdrawal that is not signed (ARCHITECTURE, "Life of a withdrawal"), also of a frozen profile or over a frozen
- * network. A repeat answers the same record.
+ * Cancels a withdrawal that is not signed (ARCHITECTURE, "Life of a withdrawal"), even when its profile or network is
+ * frozen. A repeat returns the same record.
  */
 export const cancelTransfer = operation({
   method: 'POST',
@@ -26,8 +26,8 @@ export const cancelTransfer = operation({
   tag: 'Transfers',
   summary: 'Cancel Transfer',
   description:
-    'Cancels a PENDING withdrawal that is not signed yet: it is FAILED with the secondary status CUSTOMER_REJECTED, and its total is back on the profile. A signed withdrawal may be paid already and cannot be cancelled. Crypto withdrawals take the scope `transfer:write_crypto_withdrawal`, wires `transfer:write_fiat_withdrawal`. Repeating a cancel answers the same record.',
-  params: Type.Object({ id: Uuid('Transfer id, of a withdrawal.') }),
+    'Cancels a PENDING withdrawal that is not signed yet: it becomes FAILED with the secondary status CUSTOMER_REJECTED, and its total returns to the profile. A signed withdrawal may be paid already and cannot be cancelled. Crypto withdrawals need the scope `transfer:write_crypto_withdrawal`, wires `transfer:write_fiat_withdrawal`. A repeated cancel returns the same record.',
+  params: Type.Object({ id: Uuid('Id of a withdrawal.') }),
   // The demo's transfer has ended: it shows the refusal.
   example: { params: { id: EXAMPLE.transfer_id } },
   reply: Transfer,
@@ -35,7 +35,7 @@ export const cancelTransfer = operation({
   async run({ params, customerId, scopes, db }) {
     const { id, type, status } = await readTransfer(db, customerId, params.id)
     const scope = SCOPE_OF[type]
-    if (scope === undefined) throw problem.notCancellable({ id, status }, 'is no withdrawal')
+    if (scope === undefined) throw problem.notCancellable({ id, status }, 'is not a withdrawal')
     if (!scopes.includes(scope)) throw problem.missingScope([scope], scopes)
     try {
       await cancelWithdrawal(db, { customer_id: customerId, transfer_id: id }, 'client')

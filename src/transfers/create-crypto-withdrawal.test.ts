@@ -93,7 +93,7 @@ test("in live mode the sandbox's magic addresses are refused: nobody has their k
       body: {
         type: expect.stringMatching(/unsupported-address$/) as string,
         detail:
-          'destination_address cannot be paid: it is a magic address of the sandbox, whose key nobody has',
+          'destination_address cannot be paid: it is a magic address of the sandbox, for which no private key exists',
         meta: { destination_address, crypto_network },
       },
     })

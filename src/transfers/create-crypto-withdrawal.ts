@@ -43,7 +43,7 @@ const CreateCryptoWithdrawalBody = Type.Object(
       Type.String({
         maxLength: 16,
         description:
-          'Balance to debit: USD, one to one, for a platform-issued stablecoin; else the asset itself.',
+          'Balance to debit: USD (one to one) for a platform-issued stablecoin; otherwise the asset itself.',
         examples: ['USD'],
       }),
     ),
@@ -70,8 +70,8 @@ const CreateCryptoWithdrawalBody = Type.Object(
 type Body = Static<typeof CreateCryptoWithdrawalBody>
 
 /**
- * Create Crypto Withdrawal (API behaviour, Crypto withdrawals): debits the profile by amount plus fee and leaves the
- * rest to the worker.
+ * Create Crypto Withdrawal (API behaviour, Crypto withdrawals): debits the profile by amount plus fee; the worker
+ * pays it.
  */
 export const createCryptoWithdrawal = operation({
   method: 'POST',
@@ -81,7 +81,7 @@ export const createCryptoWithdrawal = operation({
   takesMoney: true,
   summary: 'Create Crypto Withdrawal',
   description:
-    'Moves crypto from a profile balance to an external address. The transfer is PENDING; the balance is debited by its total at once.',
+    'Moves crypto from a profile balance to an external address. The transfer is PENDING; its total is debited immediately.',
   body: CreateCryptoWithdrawalBody,
   example: {
     bodies: {
@@ -104,7 +104,7 @@ export const createCryptoWithdrawal = operation({
         ref_id: 'payout-2026-0002',
         beneficiary: { person_details: { first_name: 'Ada', last_name: 'Example' } },
       },
-      'A magic destination of the sandbox: it fails, and the money returns': {
+      'A magic destination of the sandbox: the withdrawal fails and the money returns': {
         profile_id: EXAMPLE.profile_id,
         asset: 'USDG',
         crypto_network: 'ETHEREUM',
@@ -134,13 +134,15 @@ export const createCryptoWithdrawal = operation({
     requireMemo(body, networks)
     const balanceAsset = balanceAssetOf(body, terms)
     requireBalancePrecision(terms, balanceAsset)
-    // A guaranteed fee is known once its quote is read. Until then only an `amount` can be held to the limits.
+    // The guaranteed fee is known once the quote is read. Until then only an `amount` can be checked against the
+    // limits.
     const quoted = body.fee_id !== undefined
     const scheduled =
       quoted && terms.asked.field === 'total' ? undefined : amountsAt(scheduledFee(terms), terms)
 
     const sandbox = settings.mode === 'sandbox'
-    // Before the ledger's transaction: no node is asked while it is open. A quote was estimated for this destination.
+    // Asked before the ledger's transaction, which must not wait for a node. A quote was already estimated for this
+    // destination.
     if (!quoted && networks.get(body.crypto_network)!.estimateFee !== undefined)
       requireFeeCovers(await networkCost(db, terms, networks, body, sandbox), terms, body)
 
@@ -169,16 +171,16 @@ export const createCryptoWithdrawal = operation({
 /** Most bytes of a text memo on Stellar. */
 const STELLAR_MEMO_BYTES_MAX = 28
 
-/** Throws bad-request for a memo that the network would not deliver: whoever is paid may need it to credit the payment. */
+/** Throws bad-request for a memo that the network would not deliver: the receiver may need it to credit the payment. */
 function requireMemo({ memo, crypto_network }: Body, networks: Networks): void {
   if (memo === undefined) return
   if (networks.get(crypto_network)?.carriesNoMemo)
-    throw problem.badRequest(`memo cannot be sent over ${crypto_network}: its transfers carry none`)
+    throw problem.badRequest(`memo cannot be sent over ${crypto_network}: its transfers have no memo`)
   if (crypto_network === 'STELLAR' && Buffer.byteLength(memo) > STELLAR_MEMO_BYTES_MAX)
     throw problem.badRequest(`memo is longer than the ${STELLAR_MEMO_BYTES_MAX} bytes that STELLAR carries`)
 }
 
-/** Only a platform stablecoin may be paid from another balance, and only from USD. */
+/** Returns the balance to debit. Only a platform stablecoin may be paid from another balance, and only from USD. */
 function balanceAssetOf(body: Body, { asset }: WithdrawalTerms): string {
   const balanceAsset = body.balance_asset ?? asset.symbol
   if (balanceAsset !== asset.symbol && !(balanceAsset === 'USD' && asset.platformStablecoin)) {
@@ -188,13 +190,13 @@ function balanceAssetOf(body: Body, { asset }: WithdrawalTerms): string {
   return balanceAsset
 }
 
-/** What leaves the balance must be an amount of the balance's asset: USD has cents. Fees are whole cents. */
+/** The debited amount must be representable in the balance's asset: USD has cents. Fees are whole cents. */
 function requireBalancePrecision({ asset, asked }: WithdrawalTerms, balanceAsset: string): void {
   if (inUnitsOf(balanceAsset, asked.minor, asset.symbol) !== undefined) return
   throw problem.exceedPrecision(asked.field, { asset: balanceAsset, decimals: decimalsOf(balanceAsset) })
 }
 
-/** The guaranteed fee, if the quote is good for this withdrawal. */
+/** Returns the guaranteed fee if the quote is valid for this withdrawal; throws otherwise. */
 function quotedFee(body: Body, terms: WithdrawalTerms, view: View): bigint {
   const fee_id = body.fee_id!
   const quote = view.get(FEE_QUOTES, fee_id)
@@ -219,7 +221,7 @@ const quotedAmount = (quote: FeeQuote, fee: bigint, { asset }: WithdrawalTerms):
     ? parseAmount(quote.total!, asset.decimals)! - fee
     : parseAmount(quote.amount, asset.decimals)!
 
-/** One destination has several spellings. */
+/** Returns the canonical spelling of the destination, because a destination has several. */
 const addressKey = ({
   crypto_network,
   destination_address,

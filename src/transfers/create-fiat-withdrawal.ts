@@ -8,8 +8,8 @@ import { need } from '../records/need.ts'
 import { Transfer } from '../ledger/transfer.ts'
 
 /**
- * Sends fiat to a bank account by wire (API behaviour, Fiat withdrawals): debits the profile and leaves the rest to the
- * worker.
+ * Sends fiat to a bank account by wire (API behaviour, Fiat withdrawals): debits the profile; the worker sends the
+ * wire.
  */
 export const createFiatWithdrawal = operation({
   method: 'POST',
@@ -19,7 +19,7 @@ export const createFiatWithdrawal = operation({
   takesMoney: true,
   summary: 'Create Fiat Withdrawal',
   description:
-    'Sends USD to a bank account by wire. The transfer is PENDING; the balance is debited by its total at once.',
+    'Sends USD to a bank account by wire. The transfer is PENDING; its total is debited immediately.',
   body: Type.Object(
     {
       profile_id: Uuid('Profile to withdraw from.'),

@@ -186,7 +186,7 @@ describe('refused, and nothing of it is left:', () => {
   test.each<Refusal>([
     ['to itself', 400, 'to_profile_id must be another', () => ({ to_profile_id: from })],
     ['to itself in capitals', 400, 'to_profile_id must be', () => ({ to_profile_id: from.toUpperCase() })],
-    ['an unknown asset', 400, 'asset DOGE is not known', () => ({ asset: 'DOGE' })],
+    ['an unknown asset', 400, 'asset DOGE is unknown', () => ({ asset: 'DOGE' })],
     ['nothing', 400, 'amount must be greater than zero', () => ({ amount: '0.00' })],
     ['a part of a cent', 400, 'amount has more than 2 decimals', () => ({ amount: '1.001' })],
     ['from nobody', 404, `profile ${NOBODY} not found`, () => ({ from_profile_id: NOBODY })],

@@ -9,7 +9,7 @@ import { internalTransfer } from '../movements/internal-transfer.ts'
 import { Transfer } from '../ledger/transfer.ts'
 
 /**
- * Moves money between two profiles (API behaviour, Internal transfers). Answers the debit; the credit shares its
+ * Moves money between two profiles (API behaviour, Internal transfers). Returns the debit; the credit has the same
  * group_id.
  */
 export const createInternalTransfer = operation({
@@ -20,7 +20,7 @@ export const createInternalTransfer = operation({
   takesMoney: true,
   summary: 'Create Internal Transfer',
   description:
-    'Moves money from profile to profile, at once. The answer is the debit; the credit shares its group_id.',
+    'Moves money between profiles immediately. Returns the debit; the credit has the same group_id.',
   body: Type.Object(
     {
       ref_id: Type.Optional(RefId),
@@ -29,13 +29,13 @@ export const createInternalTransfer = operation({
       from_profile_id: Uuid('Profile to debit.'),
       to_profile_id: Uuid('Profile to credit.'),
       metadata: Type.Optional(Metadata),
-      memo: Type.Optional(Text(256, 'Memo kept with both sides.')),
+      memo: Type.Optional(Text(256, 'Memo recorded with both legs.')),
     },
     { additionalProperties: false },
   ),
   example: {
     bodies: {
-      'From the default profile to that of an account': {
+      "From the default profile to an account's profile": {
         ref_id: 'internal-2026-0001',
         asset: 'USD',
         amount: '10.50',
@@ -56,10 +56,10 @@ export const createInternalTransfer = operation({
   async run({ body, customerId, requireCaller, ledger }) {
     const { from_profile_id, to_profile_id, amount } = body
     if (from_profile_id === to_profile_id) {
-      throw problem.badRequest('to_profile_id must be another profile than from_profile_id')
+      throw problem.badRequest('to_profile_id must differ from from_profile_id')
     }
     const asset = findAsset(body.asset)
-    if (asset === undefined) throw problem.badRequest(`asset ${body.asset} is not known`)
+    if (asset === undefined) throw problem.badRequest(`asset ${body.asset} is unknown`)
     const { symbol, decimals } = asset
     const minor = parseAmount(amount, decimals)
     if (minor === undefined) throw problem.exceedPrecision('amount', { asset: symbol, decimals })

@@ -358,8 +358,8 @@ describe('refused, and nothing of it is left:', () => {
   test.each<Refusal>([
     ['amount and total', 400, 'exactly one of amount and total', () => ({ total: '1' })],
     ['neither', 400, 'exactly one of amount and total', () => ({ amount: undefined })],
-    ['what no wire carries', 400, 'asset USDP does not go by wire', () => ({ asset: 'USDP' })],
-    ['another fiat asset', 400, 'asset EUR does not go by wire', () => ({ asset: 'EUR' })],
+    ['what no wire carries', 400, 'asset USDP cannot be sent by wire', () => ({ asset: 'USDP' })],
+    ['another fiat asset', 400, 'asset EUR cannot be sent by wire', () => ({ asset: 'EUR' })],
     ['a part of a cent', 400, 'amount has more than 2 decimals', () => ({ amount: '1.001' })],
     ['nothing', 400, 'amount is below the minimum of 0.01 USD', () => ({ amount: '0' })],
     [

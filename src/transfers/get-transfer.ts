@@ -11,7 +11,8 @@ export const getTransfer = operation({
   scope: 'transfer:read_transfer',
   tag: 'Transfers',
   summary: 'Get Transfer',
-  description: 'Reads one transfer: its status now, and why it is in it where there is more to say.',
+  description:
+    'Reads one transfer, with its current status and further details of the status where there are any.',
   params: Type.Object({ id: Uuid('Transfer id.') }),
   example: { params: { id: EXAMPLE.transfer_id } },
   reply: Transfer,

@@ -79,8 +79,8 @@ export const listTransfers = operation({
 })
 
 /**
- * A page of transfers and one more. Ids sort as creation times do, so the primary key serves the default order
- * and the created_at bounds, and a deep page costs what the first costs.
+ * Reads a page of transfers plus one more row. Ids sort by creation time. So the primary key serves the default order
+ * and the created_at bounds, and a deep page costs as much as the first.
  */
 async function selectTransfers(
   db: Database,

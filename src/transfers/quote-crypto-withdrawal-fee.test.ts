@@ -32,7 +32,7 @@ test('a customer has so many open quotes; used and expired ones do not count, no
     status: 429,
     headers: { 'retry-after': '300' },
     body: {
-      detail: 'the customer has 1000 fee quotes that are not used; use them, or wait until they expire',
+      detail: 'the customer has 1000 unused fee quotes; use them, or wait until they expire',
     },
   })
   expect((await ask(two)).status).toBe(200)

@@ -7,7 +7,7 @@ import { problem } from '../contract/problems.ts'
 import { amountsAt, scheduledFee, termsOf } from '../movements/crypto-withdrawal.ts'
 import { estimatedFee } from '../movements/estimated-fee.ts'
 
-/** Most quotes of a customer that are neither used nor expired. Used ones do not count: a withdrawal each costs a fee. */
+/** Most unused and unexpired quotes of a customer. Used quotes do not count: each withdrawal costs a fee. */
 export const OPEN_QUOTES_MAX = 1_000
 
 const asked = {
@@ -26,8 +26,9 @@ const asked = {
 }
 
 /**
- * Quotes a guaranteed withdrawal fee (API behaviour, Withdrawal fees): good for a configured time and one withdrawal.
- * On a real network it is what its node estimates and the network's margin; elsewhere, the schedule's.
+ * Quotes a guaranteed withdrawal fee (API behaviour, Withdrawal fees), valid for a configured time and one
+ * withdrawal. On a real network the fee is the node's estimate plus the network's margin; elsewhere, the scheduled
+ * fee.
  */
 export const quoteCryptoWithdrawalFee = operation({
   method: 'POST',
@@ -36,7 +37,7 @@ export const quoteCryptoWithdrawalFee = operation({
   tag: 'Transfers',
   summary: 'Create Crypto Withdrawal Fee',
   description:
-    'Guarantees a fee for one withdrawal to this destination of at most this amount, until it expires.',
+    'Guarantees a fee for one withdrawal of at most this amount to this destination, until the quote expires.',
   body: Type.Object(asked, { additionalProperties: false }),
   example: {
     bodies: {
@@ -49,9 +50,9 @@ export const quoteCryptoWithdrawalFee = operation({
     },
   },
   reply: Type.Object({
-    id: Uuid('The fee_id to withdraw with.'),
+    id: Uuid('The fee_id for the withdrawal.'),
     fee: Amount('The guaranteed fee.'),
-    expires_at: Timestamp('Until when the fee is guaranteed.'),
+    expires_at: Timestamp('End of the guarantee.'),
     ...asked,
   }),
   problems: [
@@ -105,7 +106,7 @@ export const quoteCryptoWithdrawalFee = operation({
     const [made] = rows
     if (made === undefined)
       throw problem.tooManyRequests(
-        `the customer has ${OPEN_QUOTES_MAX} fee quotes that are not used; use them, or wait until they expire`,
+        `the customer has ${OPEN_QUOTES_MAX} unused fee quotes; use them, or wait until they expire`,
         settings.feeQuoteTtlSeconds,
       )
     return { ...made, ...quote }

@@ -4,7 +4,7 @@ import { transaction, type Database, type Transaction } from '../db/database.ts'
 import { PAYOUT_TYPES, PLATFORM_ID, WITHDRAWAL_TYPES } from '../records/treasury.ts'
 import { notAccepted, type WithdrawalMacs } from '../movements/withdrawal-macs.ts'
 
-/** Something that does not add up, in words and with where to look. */
+/** A broken rule: its name, and the record that breaks it. */
 interface Disagreement {
   customer_id: string
   rule: string
@@ -22,15 +22,15 @@ export interface Verification {
 /** Most disagreements reported per rule and customer: enough to see a pattern. */
 const SHOWN_MAX = 100
 
-/** The asset that each network's fees are paid in, as rows of SQL. */
+/** The gas asset of each network, as rows of SQL. */
 const GAS_ASSETS = Object.entries(NETWORKS)
   .map(([network, { gasAsset }]) => `('${network}', '${gasAsset}')`)
   .join(', ')
 
-/** What must hold of every customer's ledger. Each query gives the rows that break the rule. */
+/** The rules of every customer's ledger. Each query returns the rows that break its rule. */
 const RULES: Record<string, string> = {
   'every ledger transaction sums to zero per asset': `
-    select format('transfer %s, %s: %s is off by %s', transfer_id, event, asset, sum(amount)) as detail
+    select format('transfer %s, %s: %s sums to %s', transfer_id, event, asset, sum(amount)) as detail
     from entries where customer_id = $1
     group by transfer_id, event, asset having sum(amount) <> 0`,
   'every balance equals the sum of its entries': `
@@ -43,7 +43,7 @@ const RULES: Record<string, string> = {
       group by profile_id, asset
     ) e on b.profile_id = e.profile_id and b.asset = e.asset
     where (b.available, b.version, b.version) is distinct from (e.sum, e.count, e.version)`,
-  'every entry leaves the balance before it plus its amount': `
+  'every balance_after equals the balance before it plus the amount': `
     select format('profile %s, %s, version %s: %s, expected %s', profile_id, asset, version, balance_after, expected)
       as detail
     from (
@@ -55,7 +55,7 @@ const RULES: Record<string, string> = {
       window history as (partition by profile_id, asset order by version)
     ) e
     where balance_after <> expected or version <> expected_version or created_at < earlier or balance_after < 0`,
-  'every transfer is posted as its status says': `
+  'every transfer has the postings of its status': `
     select format('transfer %s (%s, %s): %s', t.id, t.type, t.status, coalesce(e.events, 'no entries')) as detail
     from transfers t
     left join (
@@ -66,14 +66,14 @@ const RULES: Record<string, string> = {
       and e.events is distinct from case
         when t.customer_id = '${PLATFORM_ID}' then case
           when t.status = 'COMPLETED' then 'SETTLED'
-          -- Of a transaction that failed on the chain, its fee.
+          -- A transaction that failed on the chain still cost its fee.
           when t.status = 'FAILED' and e.events = 'REFUNDED' then 'REFUNDED'
         end
         when t.status = 'FAILED' then 'CREATED, REFUNDED'
         when t.status = 'COMPLETED' and t.type in ${WITHDRAWAL_TYPES} then 'CREATED, SETTLED'
         else 'CREATED'
       end`,
-  'every transfer of the platform moves its amount to cold storage, and a consolidation nothing': `
+  'every send to cold storage posts its amount there, and a consolidation posts nothing': `
     select format('transfer %s (%s, %s): %s of %s to cold storage', t.id, t.type, t.status, coalesce(e.cold, 0), t.amount)
       as detail
     from transfers t
@@ -91,7 +91,7 @@ const RULES: Record<string, string> = {
     left join evm_sweeps s on s.customer_id = $1 and s.id = e.transfer_id and e.swept
     left join acknowledged_transactions a on $1 = '${PLATFORM_ID}' and a.id = e.transfer_id and not e.swept
     where t.id is null and s.id is null and a.id is null`,
-  'every sweep that has ended is posted at its cost, and no other': `
+  'every ended sweep has its network fee posted, and no other sweep does': `
     select format('sweep %s (%s) has cost %s, posted: %s', s.id, s.state, s.network_fee, e.posted) as detail
     from evm_sweeps s
     join (values ${GAS_ASSETS}) as gas (network, asset) on gas.network = s.network
@@ -111,18 +111,18 @@ const RULES: Record<string, string> = {
           is distinct from (t.profile_id, coalesce(t.balance_asset, t.asset),
                             case t.direction when 'DEBIT' then -t.total else t.total end)`,
   'every conversion is one to one': `
-    select format('transfer %s, %s: off by %s', transfer_id, event, sum(amount)) as detail
+    select format('transfer %s, %s: sums to %s', transfer_id, event, sum(amount)) as detail
     from entries where customer_id = $1 and account = 'conversion'
     group by transfer_id, event having sum(amount) <> 0`,
-  'the two sides of every internal transfer meet': `
-    select format('group %s: %s of %s are between them, %s sides', t.group_id, sum(e.amount), e.asset,
+  'every internal transfer has two legs that cancel out': `
+    select format('group %s: the legs sum to %s %s, %s transfers', t.group_id, sum(e.amount), e.asset,
                   count(distinct t.id)) as detail
     from transfers t
     join entries e on e.customer_id = $1 and e.transfer_id = t.id and e.account = 'internal'
     where t.customer_id = $1
     group by t.group_id, e.asset having sum(e.amount) <> 0 or count(distinct t.id) <> 2`,
-  'every wire that the bank shows is what its transfer says': `
-    select format('transfer %s (%s, %s, %s %s): the bank shows %s %s %s, %s', t.id, t.type, t.status, t.amount, t.asset,
+  'every recorded bank wire matches its transfer': `
+    select format('transfer %s (%s, %s, %s %s): the bank recorded %s %s %s, %s', t.id, t.type, t.status, t.amount, t.asset,
                   w.kind, w.amount, w.asset, w.bank_reference) as detail
     from transfers t
     join bank_wires w on w.transfer_id = t.id
@@ -130,14 +130,14 @@ const RULES: Record<string, string> = {
       and (t.type, t.status, t.asset, t.amount)
           is distinct from (case w.direction when 'OUT' then 'WIRE_WITHDRAWAL' else 'WIRE_DEPOSIT' end, 'COMPLETED',
                             w.asset, w.amount)`,
-  'every wire that an operator took and that is completed has its reference of the bank': `
+  'every completed wire of an operator has a bank reference': `
     select format('transfer %s', t.id) as detail
     from transfers t
     join outgoing_transfers b on b.customer_id = $1 and b.transfer_id = t.id
     where t.customer_id = $1 and t.type = 'WIRE_WITHDRAWAL' and t.status = 'COMPLETED'
       and substring(b.raw_transaction from 1 for 5) = convert_to('wire ', 'UTF8')
       and not exists (select from bank_wires w where w.transfer_id = t.id and w.kind = 'SENT')`,
-  'every orchestration ends as its destination transfer does': `
+  'every orchestration has the outcome of its destination transfer': `
     select format('orchestration %s is %s, its transfer %s is %s', o.id, o.status, o.destination_transfer_id, t.status)
       as detail
     from orchestrations o
@@ -146,12 +146,12 @@ const RULES: Record<string, string> = {
       and (t.status is null or t.group_id is distinct from o.id
            or t.status <> case o.status when 'PROCESSING' then 'PENDING' else o.status end)`,
   'every orchestration is paid out once': `
-    select format('orchestration %s: %s transfers take its money', o.id, count(*)) as detail
+    select format('orchestration %s: %s transfers debit it', o.id, count(*)) as detail
     from orchestrations o
     join transfers t on t.customer_id = $1 and t.group_id = o.id and t.direction = 'DEBIT'
     where o.customer_id = $1
     group by o.id, o.destination_transfer_id having count(*) > 1 or o.destination_transfer_id is null`,
-  'every statement is paid what it states, once': `
+  'every statement is paid exactly once, with the amount owed': `
     select format('statement %s is %s, %s owed, transfers of %s', s.id, s.status, s.total_amount_owed,
                   coalesce(sum(t.amount), 0)) as detail
     from statements s
@@ -160,14 +160,14 @@ const RULES: Record<string, string> = {
     group by s.customer_id, s.id
     having coalesce(sum(t.amount), 0)
            <> case s.status when 'STATEMENT_STATUS_PAID' then s.total_amount_owed else 0 end`,
-  'every orchestration has the transfer that started it': `
+  'every orchestration has its source transfer': `
     select format('orchestration %s: transfer %s', o.id, o.source_transfer_id) as detail
     from orchestrations o
     left join transfers t on t.customer_id = $1 and t.id = o.source_transfer_id
     where o.customer_id = $1 and t.group_id is distinct from o.id`,
 }
 
-/** The customers of all records, so that those are looked at, too, whose customer is not there. */
+/** The customers of all records, including records whose customer does not exist. */
 const CUSTOMERS = `
   select id, id = '${PLATFORM_ID}' or exists (select from customers c where c.id = all_of.id) as there
   from (
@@ -179,18 +179,18 @@ const CUSTOMERS = `
   order by id`
 
 export interface VerifyOptions {
-  /** Is told of each customer. */
+  /** Called after each customer. */
   onCustomer?: () => void
-  /** With the master key: whether withdrawals are what was accepted. */
+  /** Checks the MACs of withdrawals; needs the master key. */
   macs?: WithdrawalMacs | undefined
-  /** Contracts of tokens that are not the catalogue's. */
+  /** Token contracts that differ from the catalogue. */
   tokens?: TokenAddresses
 }
 
 /** Most withdrawals whose signed transactions one statement reads. */
 const PAGE = 2_000
 
-/** Withdrawals with the bytes that were signed for them: those that are kept, and those that were replaced. */
+/** Withdrawals with their signed transactions: the current and the replaced ones. */
 const SIGNED = `
   with page as (
     select t.id as transfer_id, coalesce(t.crypto_network, 'WIRE') as network, t.asset, t.amount,
@@ -230,7 +230,7 @@ type SignedRow = Omit<SignedPayment, 'raw_transaction'> & {
   crypto_tx_hash: string | null
 }
 
-/** What was signed and pays something else than its withdrawal asks for. */
+/** Finds signed transactions that do not pay what their withdrawal asks for. */
 async function wronglySigned(tx: Transaction, id: string, tokens: TokenAddresses): Promise<string[]> {
   const found: string[] = []
   let after = '00000000-0000-0000-0000-000000000000'
@@ -248,8 +248,8 @@ async function wronglySigned(tx: Transaction, id: string, tokens: TokenAddresses
 }
 
 /**
- * Recomputes every balance and every zero-sum from the entries, and compares what was signed with what was asked for,
- * customer by customer, each in one snapshot.
+ * Recomputes every balance and every zero-sum from the entries, and compares signed transactions with their
+ * withdrawals. Each customer is checked in one snapshot.
  */
 export async function verify(
   db: Database,
@@ -269,7 +269,7 @@ export async function verify(
       found.disagreements.push({
         customer_id: id,
         rule: 'every record belongs to a customer',
-        detail: `there is no customer ${id}`,
+        detail: `customer ${id} does not exist`,
       })
     await transaction(
       db,
@@ -304,11 +304,11 @@ async function verifyCustomer(
     found.disagreements.push(
       ...details.slice(0, SHOWN_MAX).map((detail) => ({ customer_id: id, rule, detail })),
     )
-  report('every signed transaction pays what was asked for', await wronglySigned(tx, id, tokens))
+  report('every signed transaction pays its withdrawal', await wronglySigned(tx, id, tokens))
   if (macs !== undefined) {
     const changed = await notAccepted(tx, id, macs)
     report(
-      'every withdrawal is what was accepted',
+      'every withdrawal matches its MAC',
       changed.map(({ id, objection }) => `transfer ${id}: ${objection}`),
     )
   }

@@ -10,11 +10,11 @@ import { ENVIRONMENT, flush, runAs, type OsUser, type Placement } from './placem
 
 export type Passwords = { superuser: string; bursar: string }
 
-/** How a process that finds another one at initdb waits for it: about a minute. */
+/** How long a process waits while another process runs initdb: about a minute. */
 const INIT_POLL_MS = 50
 const INIT_WAITS_MAX = 1_200
 
-/** Makes the data folder `<home>/postgres` unless it exists; answers its path. */
+/** Creates the data folder `<home>/postgres` unless it exists. Returns its path. */
 export async function initialiseOnce(placement: Placement, log: (message: string) => void): Promise<string> {
   const data = join(placement.home, 'postgres')
   for (let wait = 1; !existsSync(data); wait++) {
@@ -31,13 +31,13 @@ export async function initialiseOnce(placement: Placement, log: (message: string
   return data
 }
 
-/** Runs initdb in a folder beside `data` and renames, so that what has the final name is whole. */
+/** Runs initdb in a folder next to `data` and renames it, so that a folder with the final name is always complete. */
 async function initialise({ home, bin, user }: Placement, data: string, log: (message: string) => void) {
   const prefix = 'postgres.init-'
   for (const name of await fs.readdir(home)) {
     if (!name.startsWith(prefix) || isRunning(name.slice(prefix.length))) continue
     log(`Removing ${name}, which an interrupted start left in ${home}`)
-    await fs.rm(join(home, name), { recursive: true, force: true, maxRetries: 5 }) // its initdb may still write
+    await fs.rm(join(home, name), { recursive: true, force: true, maxRetries: 5 }) // the interrupted initdb may still write
   }
   log(`Creating a PostgreSQL data folder in ${home}`)
   const work = join(home, prefix + SELF)
@@ -62,17 +62,17 @@ async function initialise({ home, bin, user }: Placement, data: string, log: (me
   }
 }
 
-/** In the data folder itself, so that the passwords and what they open appear, move and vanish together. */
+/** The file is in the data folder itself, so that the passwords and the data appear, move and vanish together. */
 export function passwordFile(data: string): string {
   return join(data, 'bursar-passwords.json')
 }
 
-/** @throws Error when the file of the passwords is not readable. */
+/** @throws Error when the password file is not readable. */
 export async function readPasswords(data: string): Promise<Passwords> {
   try {
     return JSON.parse(await fs.readFile(passwordFile(data), 'utf8')) as Passwords
   } catch (cause) {
-    throw new Error(`${passwordFile(data)} is not readable: restore it, the data cannot be used without`, {
+    throw new Error(`${passwordFile(data)} is not readable: restore it, the data cannot be used without it`, {
       cause,
     })
   }

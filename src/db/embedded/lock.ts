@@ -2,15 +2,16 @@ import { readFileSync } from 'node:fs'
 import * as fs from 'node:fs/promises'
 import { join } from 'node:path'
 
-/** Tells this process from all others, also from an earlier one that had the same pid. */
+/** Identifies this process, and distinguishes it from an earlier process with the same pid. */
 export const SELF = processIdentity(process.pid) ?? String(process.pid)
 
 /**
- * Runs `work` and answers its result, unless another process is at such work: then undefined, try again later.
+ * Runs `work` under the folder's lock and returns its result. Undefined while another process holds the lock: try
+ * again later.
  *
- * The lock is a symlink that names its holder, and is void when that one has died. Should two processes remove
- * the same void lock at the same moment, what is done under it still holds: a data folder is put in place by one
- * rename, and a second server is refused by PostgreSQL.
+ * The lock is a symlink that names its holder; it is void once that process has died. Two processes may remove the
+ * same void lock at the same moment. Their work stays safe: a data folder is put in place by one rename, and
+ * PostgreSQL refuses a second server.
  */
 export async function whileAlone<Result>(
   home: string,
@@ -32,7 +33,10 @@ export async function whileAlone<Result>(
   }
 }
 
-/** Names a running process; where /proc has it with its start time, so that a successor by pid is another. */
+/**
+ * Identifies a running process. Where /proc exists, by its start time too, so that a later process with the same pid
+ * differs.
+ */
 function processIdentity(pid: number): string | undefined {
   try {
     if (process.platform !== 'linux') return process.kill(pid, 0) ? String(pid) : undefined
@@ -44,7 +48,7 @@ function processIdentity(pid: number): string | undefined {
   }
 }
 
-/** Whether the process still runs that `SELF` or `processIdentity` named. */
+/** Whether the process of this identity (`SELF` or `processIdentity`) still runs. */
 export function isRunning(identity: string): boolean {
   return processIdentity(Number.parseInt(identity)) === identity
 }

@@ -3,27 +3,27 @@ import { existsSync, statSync } from 'node:fs'
 import * as fs from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
 
-/** The OS user that initdb and the server run as; only root has to name one. */
+/** The OS user that runs initdb and the server. Only root has to choose a user. */
 export type OsUser = { name: string; uid: number; gid: number }
 
 /** Where the embedded PostgreSQL lives: `home` holds its data and log, `bin` its programs. */
 export type Placement = { home: string; bin: string; user?: OsUser }
 
-/** The environment of initdb and the server: none of ours leaks in, and messages are in English. */
+/** The environment of initdb and the server: none of our variables leaks in, and messages are in English. */
 export const ENVIRONMENT = { PATH: process.env.PATH, LC_ALL: 'C', TZ: 'UTC' }
 
-/** Where root puts what the server's OS user cannot reach elsewhere. */
+/** Where root puts data and programs when the server's OS user cannot reach their own place. */
 const FALLBACK_DIR = '/var/lib/bursar'
 
 /**
- * Decides where data and programs live and as whom the server runs, and makes those folders.
+ * Decides where data and programs live and which user runs the server, and creates those folders.
  *
- * An ordinary user runs the server as itself, with everything in `dataDir`. PostgreSQL refuses to run as root,
- * so root runs it as the owner of the data, or at first as `postgres` or `nobody`. What that user cannot reach
- * (a clone under /root, mode 0700) goes below `fallbackDir`: changing the mode of folders above ours is not our
- * business. Data that exists already is never left behind for another place.
+ * An ordinary user runs the server as itself, with everything in `dataDir`. PostgreSQL refuses to run as root, so
+ * root runs it as the owner of the data, or at first as `postgres` or `nobody`. Files that this user cannot reach (a
+ * clone under /root, mode 0700) go below `fallbackDir`: Bursar does not change the mode of folders above its own.
+ * Existing data is never abandoned for another place.
  *
- * @throws Error when existing data cannot be used by this user, or no user is there to run the server.
+ * @throws Error when this user cannot use the existing data, or there is no user to run the server.
  */
 export async function choosePlacement(options: {
   dataDir: string
@@ -43,7 +43,7 @@ export async function choosePlacement(options: {
     return { home, bin }
   }
 
-  // An empty folder of root's was made for us: whatever its mode (mkdtemp's is 0700), let the server through.
+  // An empty folder of root was created for us. Whatever its mode (mkdtemp uses 0700), let the server through.
   const folder = statSync(home)
   if (folder.uid === 0 && (await fs.readdir(home)).length === 0) await fs.chmod(home, folder.mode | 0o011)
   const fallbackHome = fallbackHomeOf(home, fallbackDir)
@@ -54,22 +54,24 @@ export async function choosePlacement(options: {
   )
   const obstacle = findObstacle(home, user)
   if (obstacle && existing === data) {
-    throw new Error(`${data} is out of reach for its owner ${user.name}: check the mode of ${obstacle}`)
+    throw new Error(`${data} cannot be reached by its owner ${user.name}: check the mode of ${obstacle}`)
   }
   const moved = existing ? existing !== data : obstacle !== undefined
   const programs = findObstacle(join(bin, 'postgres'), user) ? await copyPrograms(bin, fallbackDir) : bin
   if (!moved && programs === bin) return { home, bin, user }
   if (moved) await makeFolder(fallbackDir, 0o711)
   const chosen = moved ? await makeFolder(fallbackHome, 0o711) : home
-  log(`Root cannot run PostgreSQL, ${user.name} can: its data is in ${chosen}, its programs in ${programs}`)
+  log(
+    `PostgreSQL does not run as root: it runs as ${user.name}, with data in ${chosen} and programs in ${programs}`,
+  )
   return { home: chosen, bin: programs, user }
 }
 
-/** Where data goes that would be out of reach in its own place. */
+/** The replacement for `home` where the server's user cannot reach it. */
 const fallbackHomeOf = (home: string, fallbackDir: string) =>
   join(fallbackDir, createHash('sha256').update(home).digest('hex').slice(0, 12))
 
-/** The data folder that there is for `dataDir`, if there is one. Makes nothing. */
+/** Finds the existing data folder of `dataDir`; undefined without data. Creates nothing. */
 export async function findData(dataDir: string, fallbackDir = FALLBACK_DIR): Promise<string | undefined> {
   if (!existsSync(dataDir)) return undefined
   const home = await fs.realpath(dataDir)
@@ -88,9 +90,9 @@ export function findObstacle(path: string, user: { uid: number; gid: number }): 
 }
 
 /**
- * Picks from the text of /etc/passwd: the owner of existing data, else `postgres`, else `nobody`.
+ * Picks a user from the text of /etc/passwd: the owner of existing data, else `postgres`, else `nobody`.
  *
- * @throws Error when there is none of them.
+ * @throws Error when none of them exists.
  */
 export function serverUser(passwd: string, owner?: number): OsUser {
   const users = passwd
@@ -104,24 +106,27 @@ export function serverUser(passwd: string, owner?: number): OsUser {
   throw new Error(
     owner
       ? `The data belongs to the user with id ${owner}, who is not in /etc/passwd`
-      : 'Root cannot run PostgreSQL, and /etc/passwd has neither postgres nor nobody: start Bursar as another user',
+      : 'PostgreSQL does not run as root, and /etc/passwd has neither postgres nor nobody: start Bursar as another user',
   )
 }
 
-/** Makes the folder with that mode, or leaves an existing one as it is; answers its real path. */
+/** Creates the folder with that mode, or leaves an existing folder as it is. Returns its real path. */
 async function makeFolder(folder: string, mode: number): Promise<string> {
   const path = resolve(folder)
   await fs.mkdir(dirname(path), { recursive: true })
   try {
     await fs.mkdir(path)
-    await fs.chmod(path, mode) // not mkdir's mode, which the umask narrows
+    await fs.chmod(path, mode) // mkdir's own mode would be narrowed by the umask
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
   }
   return fs.realpath(path)
 }
 
-/** Copies the package's `native` folder once per version to where everyone can run it; answers its `bin`. */
+/**
+ * Copies the package's `native` folder, once per version, to a place where everyone can run it. Returns the copy's
+ * `bin`.
+ */
 async function copyPrograms(bin: string, fallbackDir: string): Promise<string> {
   const native = dirname(bin)
   const manifest = await fs.readFile(join(native, '..', 'package.json'), 'utf8')
@@ -134,13 +139,16 @@ async function copyPrograms(bin: string, fallbackDir: string): Promise<string> {
     await openToAll(copy)
     await fs.rename(copy, target).catch(async (error: unknown) => {
       await fs.rm(copy, { recursive: true, force: true })
-      if (!existsSync(target)) throw error // else another process was first
+      if (!existsSync(target)) throw error // otherwise another process has copied them
     })
   }
   return join(target, 'bin')
 }
 
-/** Gives everyone the owner's right to read and execute, and flushes, so that the rename cannot outrun the data. */
+/**
+ * Gives everyone the owner's right to read and execute. Flushes the files, so that the later rename cannot reach the
+ * disk first.
+ */
 async function openToAll(path: string): Promise<void> {
   const stat = await fs.lstat(path)
   if (stat.isSymbolicLink()) return
@@ -150,14 +158,14 @@ async function openToAll(path: string): Promise<void> {
   if (stat.isDirectory()) for (const name of await fs.readdir(path)) await openToAll(join(path, name))
 }
 
-/** Flushes a file or folder, so that a rename cannot outrun what it moves. */
+/** Flushes a file or folder, so that a later rename cannot reach the disk first. */
 export async function flush(path: string): Promise<void> {
   const file = await fs.open(path)
   await file.sync()
   await file.close()
 }
 
-/** The options that make a child process run as that user. */
+/** Returns the options that make a child process run as that user. */
 export function runAs(user: OsUser | undefined): { uid?: number; gid?: number } {
   return user ? { uid: user.uid, gid: user.gid } : {}
 }

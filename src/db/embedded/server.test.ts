@@ -16,8 +16,8 @@ import { bringUpToDate } from '../migrate.ts'
 import { faultsOfRole } from '../privileges.ts'
 
 /*
- * Invariants: what was committed is there after every kind of end; one data folder has one server; the last process
- * to let go of it stops it; the address never changes under a running process.
+ * Invariants: committed data survives every kind of end; one data folder has one server; the last attached process
+ * stops the server; the address never changes under a running process.
  */
 
 const PROJECT = fileURLToPath(new URL('../../..', import.meta.url))
@@ -38,7 +38,7 @@ beforeEach(async () => {
   dataDir = join(folder, 'data')
   scratch = join(folder, 'scratch')
   await fs.mkdir(scratch)
-  await fs.chmod(scratch, 0o1777) // for a child process of whatever user
+  await fs.chmod(scratch, 0o1777) // for child processes of any user
   logged = []
   servers = []
   children = []
@@ -80,7 +80,7 @@ async function query(url: string, ...statements: string[]): Promise<Row[]> {
   }
 }
 
-/** Commits a row, to be asked for after whatever follows. Takes the server, or its owner's address. */
+/** Commits a row that later steps read. Takes the server or its owner's URL. */
 const deposit = async (server: EmbeddedPostgres | string) =>
   query(
     typeof server === 'string' ? server : await server.ownerUrl(),
@@ -90,7 +90,7 @@ const deposit = async (server: EmbeddedPostgres | string) =>
 const readDeposit = (url: string) => query(url, 'select amount from deposit')
 const DEPOSIT = [{ amount: 42 }]
 
-/** Waits until the server has been brought back so many times. */
+/** Waits until the server has been restarted this many times. */
 async function comesBack(times: number): Promise<void> {
   await vi.waitUntil(() => logged.filter((line) => line.includes('is back')).length === times, PATIENCE)
 }
@@ -99,7 +99,7 @@ async function postmasterPid(home = dataDir): Promise<number> {
   return Number((await fs.readFile(join(home, 'postgres/postmaster.pid'), 'utf8')).split('\n')[0])
 }
 
-/** False for a zombie too: an orphan's end waits for the system's first process, which may not care. */
+/** False for a zombie too: the system's first process may not reap orphans. */
 function isAlive(pid: number): boolean {
   try {
     if (process.platform === 'linux') return readFileSync(`/proc/${pid}/cmdline`, 'utf8') !== ''
@@ -109,7 +109,7 @@ function isAlive(pid: number): boolean {
   }
 }
 
-/** Another Bursar process; `then` is what it does once it has the server. */
+/** Starts another Bursar process; `then` runs once it has the server. */
 function spawnBursar(options: { user?: OsUser; then?: string } = {}) {
   const script = `
     const { EmbeddedPostgres } = await import(process.env.MODULE)
@@ -145,8 +145,8 @@ function spawnBursar(options: { user?: OsUser; then?: string } = {}) {
   return { child, url: url!, ownerUrl: ownerUrl!, exit }
 }
 
-describe('a data folder of its own', () => {
-  it('is made at the first start, for a service that owns nothing, by a role that is no superuser', async () => {
+describe('a data folder', () => {
+  it('is created at the first start, for a service role that owns nothing, by an owner that is no superuser', async () => {
     const server = await start()
     const [facts] = await query(
       server.url,
@@ -187,7 +187,7 @@ describe('a data folder of its own', () => {
     expect(admin).toEqual({ mighty: true, sockets: '' })
   })
 
-  it('keeps its data over a restart, which is fast', async () => {
+  it('keeps its data over a fast restart', async () => {
     const first = await start()
     await deposit(first)
     const pid = await postmasterPid()
@@ -200,7 +200,7 @@ describe('a data folder of its own', () => {
     expect(performance.now() - startedAt).toBeLessThan(1_500)
   })
 
-  it('has the same port at each start, and another one when that is taken', async () => {
+  it('has the same port at each start, and another port when that is taken', async () => {
     const first = await start()
     await first.stop()
     const second = await start()
@@ -234,15 +234,15 @@ describe('a data folder of its own', () => {
     await deposit(await start())
   })
 
-  it('that is older than the role of the owner is handed over to it, and the service keeps its privileges', async () => {
+  it('from before the owner role existed is reassigned to it, and the service keeps its privileges', async () => {
     const first = await start()
-    // As it was made before: one role for both.
+    // Older versions had one role for both.
     await query(first.adminUrl, 'alter database bursar owner to bursar', 'drop role bursar_owner')
     const service = openDatabase(first.url, { max: 2, onError: () => undefined })
     expect((await bringUpToDate(service, undefined, new Map())).length).toBeGreaterThan(0)
     await service.query(`insert into customers values (gen_random_uuid(), 'Acme', now())`)
     expect((await faultsOfRole(service)).map(({ says }) => says)).toEqual([
-      'the database role bursar owns the schema: nothing keeps it from changing ledger entries',
+      'the database role bursar owns the schema: ledger entries are not protected from it',
     ])
     await service.end()
     await first.stop()
@@ -265,7 +265,7 @@ describe('a data folder of its own', () => {
     }
   })
 
-  it('that cannot be used is refused with the reason and a way out', async () => {
+  it('that cannot be used is refused with the reason and a remedy', async () => {
     await (await start()).stop()
     await fs.rm(join(dataDir, 'postgres/global/pg_control'))
     await expect(start()).rejects.toThrow(
@@ -276,11 +276,11 @@ describe('a data folder of its own', () => {
   })
 })
 
-describe('a server that dies', () => {
-  it('comes back at the same address with all that was committed', async () => {
+describe('a server that crashes', () => {
+  it('returns at the same address with all committed data', async () => {
     const server = await start()
     await deposit(server)
-    // A busy backend outlives its postmaster and keeps the shared memory, which no new server may touch.
+    // A busy backend outlives its postmaster and keeps the shared memory; a new server must not touch it.
     const busy = `do 'begin while clock_timestamp() < now() + interval ''1 s'' loop end loop; end'`
     query(server.url, busy).catch(() => {})
     await vi.waitUntil(async () => {
@@ -292,7 +292,7 @@ describe('a server that dies', () => {
     expect(await readDeposit(server.url)).toEqual(DEPOSIT)
     expect(await fs.readFile(join(dataDir, 'postgres.log'), 'utf8')).toContain('pre-existing shared memory')
 
-    // One backend's crash makes the server reset itself: it stays, the guard has to return.
+    // When one backend crashes, the server resets itself. The server stays and the guard has to reconnect.
     const pid = await postmasterPid()
     const [backend] = await query(
       server.adminUrl,
@@ -306,7 +306,7 @@ describe('a server that dies', () => {
     expect(isAlive(pid)).toBe(false)
   })
 
-  it('is given up when it dies again and again', async () => {
+  it('is not restarted after too many crashes', async () => {
     const onLost = vi.fn<(error: Error) => void>()
     await start({ onLost })
     for (let death = 1; death <= 5; death++) {
@@ -318,7 +318,7 @@ describe('a server that dies', () => {
     expect(onLost.mock.calls[0]?.[0].message).toMatch(/lost, restart Bursar: .* more than 5 times/)
   })
 
-  it('is brought back by those who are left when the process that had started it is killed too', async () => {
+  it('is restarted by the remaining processes when the process that started it is killed too', async () => {
     const starter = spawnBursar()
     const url = await starter.url
     await deposit(await starter.ownerUrl)
@@ -332,7 +332,7 @@ describe('a server that dies', () => {
   })
 })
 
-describe('a process that dies', () => {
+describe('a process that is killed', () => {
   it('leaves a server that the next start takes over', async () => {
     const { child, ownerUrl, exit } = spawnBursar()
     await deposit(await ownerUrl)
@@ -347,7 +347,7 @@ describe('a process that dies', () => {
     expect(isAlive(await postmasterPid().catch(() => pid))).toBe(false)
   })
 
-  it('together with its server leaves a stale postmaster.pid, whose pid another program may have', async () => {
+  it('together with its server leaves a stale postmaster.pid with a reused pid', async () => {
     const { child, ownerUrl, exit } = spawnBursar()
     await deposit(await ownerUrl)
     child.kill('SIGKILL')
@@ -369,7 +369,7 @@ describe('a process that dies', () => {
     expect(isAlive(bystander.pid!)).toBe(true)
   })
 
-  it('may end without stop(): the server does not hold it', async () => {
+  it('may end without stop(): the server does not keep it alive', async () => {
     expect(await spawnBursar({ then: '' }).exit).toBe(0)
   })
 })
@@ -397,14 +397,14 @@ describe('as root', () => {
   const nobody = async () =>
     serverUser((await fs.readFile('/etc/passwd', 'utf8')).replace(/^postgres:/m, 'x:'))
 
-  it('data that the server cannot reach goes elsewhere, and stays there', async ({ skip }) => {
+  it('data that the server cannot reach is placed elsewhere, and stays there', async ({ skip }) => {
     skip(!isRoot, 'needs root')
     dataDir = join(folder, 'closed/data')
     await fs.mkdir(dirname(dataDir), { mode: 0o700 })
     const first = await start()
     await deposit(first)
     expect(logged[0]).toMatch(
-      /^Root cannot run PostgreSQL, \w+ can: its data is in .*\/fallback\/[0-9a-f]{12}, /,
+      /^PostgreSQL does not run as root: it runs as \w+, with data in .*\/fallback\/[0-9a-f]{12} and programs in /,
     )
     expect((await fs.stat(dirname(dataDir))).mode & 0o777).toBe(0o700)
     expect(await fs.readdir(dataDir)).toEqual([])
@@ -414,7 +414,7 @@ describe('as root', () => {
     expect(await readDeposit((await start()).url)).toEqual(DEPOSIT)
   })
 
-  it('an empty folder that was made for it is opened just enough', async ({ skip }) => {
+  it('an empty folder created for it is opened just enough', async ({ skip }) => {
     skip(!isRoot, 'needs root')
     await fs.mkdir(dataDir, { mode: 0o700 })
     await deposit(await start())
@@ -442,7 +442,7 @@ describe('as root', () => {
     expect((await fs.stat(placement.bin)).birthtimeMs).toBe(copiedAt)
   })
 
-  it('data that an ordinary user has made is served as that user', async ({ skip }) => {
+  it('data of an ordinary user is served as that user', async ({ skip }) => {
     skip(!isRoot, 'needs root')
     const user = await nobody()
     skip(findObstacle(PROJECT, user) !== undefined, `${user.name} cannot reach the project`)
@@ -457,7 +457,7 @@ describe('as root', () => {
     expect((await fs.stat(join(dataDir, 'postgres/postmaster.pid'))).uid).toBe(user.uid)
   })
 
-  it('data that root has made is refused to an ordinary user', async ({ skip }) => {
+  it('data of root is refused to an ordinary user', async ({ skip }) => {
     skip(!isRoot, 'needs root')
     const user = await nobody()
     skip(findObstacle(PROJECT, user) !== undefined, `${user.name} cannot reach the project`)
@@ -508,7 +508,7 @@ async function programs(): Promise<string> {
   return dirname(((await import(name)) as { postgres: string }).postgres)
 }
 
-/** The exit code, or the code of the error, of the program asked for its version. */
+/** Returns the exit code, or the error code, of running the program with --version. */
 async function exitOf(program: string, user: OsUser): Promise<unknown> {
   const child = spawn(program, ['--version'], { ...runAs(user), cwd: '/', stdio: 'ignore' })
   const exit = once(child, 'exit').catch((error: NodeJS.ErrnoException) => [error.code])

@@ -10,12 +10,12 @@ import { whileAlone } from './lock.ts'
 import { choosePlacement, ENVIRONMENT, findData, runAs, type Placement } from './placement.ts'
 
 const POLL_MS = 25
-/** Replaying the log after a crash may take minutes; a server that lives is waited for this long. */
+/** Longest wait for a running server to accept connections. Replaying the log after a crash may take minutes. */
 const READY_MS_MAX = 300_000
-/** A taken port, or old backends that still hold the shared memory, are tried again for about a minute. */
+/** A taken port, or old backends that still hold the shared memory, are retried for about a minute. */
 const LAUNCHES_MAX = 240
 const RELAUNCH_MS = 250
-/** A new server writes its postmaster.pid before all else. */
+/** Longest wait for postmaster.pid, the first file that a new server writes. */
 const CLAIM_MS_MAX = 5_000
 /** A fast shutdown writes a checkpoint first; an immediate one does not. */
 const FAST_SHUTDOWN_MS_MAX = 60_000
@@ -24,11 +24,11 @@ const RECOVERIES_MAX = 5
 const RECOVERIES_WINDOW_MS = 60_000
 const CONNECT_MS_MAX = 5_000
 const LOG_TAIL_LINES = 8
-/** Below every system's range for outgoing connections, so that none sits on our port while we restart. */
+/** Below the range that systems use for outgoing connections, so that no connection takes our port during a restart. */
 const PORT_MIN = 20_000
 const PORT_MAX = 30_000
 
-/** Advisory locks in the database `postgres`, which is ours alone. */
+/** Advisory locks in the database `postgres`, which no one else uses. */
 const ATTACHED_LOCK = 1
 const PROVISION_LOCK = 2
 
@@ -46,30 +46,31 @@ const SETTINGS = {
   jit: 'off',
   timezone: 'UTC',
   log_timezone: 'UTC',
-  // What befalls the server. A statement that fails is its client's to report: a refused duplicate is no news,
-  // and the text of a statement holds other people's data.
+  // Only events of the server itself. A failed statement is reported by its client: a refused duplicate is normal,
+  // and statement texts contain customer data.
   log_min_messages: 'log',
   log_min_error_statement: 'panic',
   log_checkpoints: 'off',
 }
 
 type Cluster = Placement & { data: string; logFile: string; passwords: Passwords }
-/** @types/pg lacks these two. */
+/** Two methods that @types/pg lacks. */
 type Guard = Client & { ref(): void; unref(): void }
 
 /**
- * A PostgreSQL server of our own on a data folder, shared by all Bursar processes that use the folder.
+ * Bursar's own PostgreSQL server on a data folder, shared by all Bursar processes that use the folder.
  *
- * No process owns it. Each keeps one connection, the guard, that holds a shared advisory lock: who has it is
- * attached, whatever became of its pid. The first one starts the server, the last one out stops it, a server that
- * a killed process left behind is used as it is, and whoever first sees its guard end starts the server again.
+ * No process owns the server. Each process keeps one connection, the guard, with a shared advisory lock. A process
+ * with the lock is attached, whatever its pid. The first process starts the server and the last one stops it. A
+ * server that outlived a killed process is used as it is. The process that first sees its guard end starts the server
+ * again.
  *
- * A data folder belongs to one machine or container: that lock does not reach further.
+ * A data folder belongs to one machine or container: the lock does not reach further.
  */
 export class EmbeddedPostgres {
-  /** For the service: the role `bursar`, which owns nothing, on the database `bursar`. */
+  /** For the service: the role `bursar`, which owns no tables, on the database `bursar`. */
   readonly url: string
-  /** Superuser on the database `postgres`: for tests that make databases, never for the application. */
+  /** Superuser on the database `postgres`: for tests that create databases, never for the application. */
   readonly adminUrl: string
   readonly #cluster: Cluster
   readonly #port: number
@@ -81,12 +82,12 @@ export class EmbeddedPostgres {
   #stopped: Promise<void> | undefined
 
   /**
-   * Starts the server in `dataDir`, or attaches to the one that runs there; resolves once it has answered a query.
+   * Starts the server in `dataDir`, or attaches to a running server; resolves once it has answered a query.
    *
-   * `onLost` is told when the server is gone for good, after the bounded attempts to start it again. `fallbackDir`
-   * is for tests.
+   * `onLost` is called when the server could not be restarted within the limited attempts. `fallbackDir` is for
+   * tests.
    *
-   * @throws Error that says what is wrong and what to do.
+   * @throws Error that explains the cause and the remedy.
    */
   static async start(options: {
     dataDir: string
@@ -110,7 +111,7 @@ export class EmbeddedPostgres {
     } catch (error) {
       throw new Error(
         `The embedded PostgreSQL in ${options.dataDir} could not start: ${messageOf(error)}\n` +
-          'Mend that, or set DATABASE_URL to use a PostgreSQL server of your own.',
+          'Fix the cause, or set DATABASE_URL to use a PostgreSQL server of your own.',
         { cause: error },
       )
     }
@@ -131,7 +132,7 @@ export class EmbeddedPostgres {
     this.#watch(guard)
   }
 
-  /** Lets go of the server, and stops it when no other process is attached. End your own pools first. */
+  /** Detaches from the server, and stops it when no other process is attached. End your own pools first. */
   stop(): Promise<void> {
     this.#stopped ??= this.#stop()
     return this.#stopped
@@ -150,8 +151,8 @@ export class EmbeddedPostgres {
   }
 
   /**
-   * For migrating only: the role `bursar_owner`, no superuser, owner of the database `bursar`. Hands over a database that
-   * the service's role owns: one that was made before there was this role.
+   * Returns the URL for migrations: the role `bursar_owner`, no superuser, owner of the database `bursar`. An older
+   * database still belongs to the service's role; this method first reassigns it to the owner.
    */
   async ownerUrl(): Promise<string> {
     const { passwords } = this.#cluster
@@ -169,7 +170,7 @@ export class EmbeddedPostgres {
     return `postgres://bursar_owner:${ownerPassword(passwords)}@127.0.0.1:${this.#port}/bursar`
   }
 
-  /** Makes the owner's what the service's role owns in the database `bursar`, and that database. */
+  /** Gives the database `bursar`, and everything in it that the service's role owns, to `bursar_owner`. */
   async #handOver(): Promise<void> {
     const url = new URL(this.adminUrl)
     url.pathname = '/bursar'
@@ -179,7 +180,9 @@ export class EmbeddedPostgres {
     this.#log('Handed the database over from the role bursar to bursar_owner')
   }
 
-  /** The guard's end is how an exit is noticed: at once, by every process, whoever started the server. */
+  /**
+   * Restarts the server when the guard ends. Every attached process notices that at once, whoever started the server.
+   */
   #watch(guard: Guard): void {
     this.#guard = guard
     guard.unref()
@@ -195,11 +198,11 @@ export class EmbeddedPostgres {
     try {
       if (this.#recoveries.length > RECOVERIES_MAX) {
         throw new Error(
-          `it went away more than ${RECOVERIES_MAX} times within ${RECOVERIES_WINDOW_MS / 1000} s` +
+          `it stopped more than ${RECOVERIES_MAX} times within ${RECOVERIES_WINDOW_MS / 1000} s` +
             (await logTail(this.#cluster.logFile)),
         )
       }
-      this.#log('PostgreSQL went away unexpectedly; bringing it back')
+      this.#log('PostgreSQL stopped unexpectedly; restarting it')
       const { guard, port } = await reachServer(this.#cluster, this.#port)
       this.#watch(guard)
       if (port !== this.#port) throw new Error(`it runs on port ${port} now instead of ${this.#port}`)
@@ -225,7 +228,7 @@ async function findPrograms(): Promise<string> {
 /**
  * Finds the server of this data folder, or launches one, and returns a guard connected to it.
  *
- * With `fixedPort` a server is launched on that port only.
+ * With `fixedPort`, launches only on that port.
  */
 async function reachServer(
   cluster: Cluster,
@@ -243,8 +246,8 @@ async function reachServer(
     } else if (!launch) {
       launch = await whileAlone(cluster.home, async () => {
         const stale = await readPostmaster(cluster.data)
-        if (stale?.alive) return undefined // another process was first
-        // The last port first: other processes may be waiting for the server to come back there.
+        if (stale?.alive) return undefined // another process has started it
+        // Try the last port first: other processes may be waiting for the server there.
         const lastPort = portTaken ? undefined : await readLastPort(cluster.data)
         const port = fixedPort ?? lastPort ?? randomInt(PORT_MIN, PORT_MAX)
         return launchServer(cluster, port, stale?.pid)
@@ -275,11 +278,11 @@ async function launchServer(cluster: Cluster, port: number, stalePid: number | u
     ])
     const child = spawn(join(cluster.bin, 'postgres'), ['-D', cluster.data, ...settings], {
       ...runAs(cluster.user),
-      // A stale postmaster.pid may name a pid that another program has by now, which would stop PostgreSQL for
-      // good. It disregards the pid it is given here, and keeps its other check, of the shared memory.
+      // A stale postmaster.pid may name a pid that another program has by now, and PostgreSQL would refuse to start.
+      // PostgreSQL ignores the pid given here, and still checks the shared memory.
       env: { ...ENVIRONMENT, ...(stalePid && { PG_GRANDPARENT_PID: String(stalePid) }) },
       cwd: '/',
-      detached: true, // Ctrl-C in the terminal is for Bursar, which then stops the server in order
+      detached: true, // Ctrl-C in the terminal reaches only Bursar, which then stops the server in order
       stdio: ['ignore', log.fd, log.fd],
     })
     const launch: Launch = { child, logStart }
@@ -300,7 +303,7 @@ function hasEnded({ child, error }: Launch): boolean {
   return error !== undefined || child.exitCode !== null || child.signalCode !== null
 }
 
-/** Why the launched server ended, where it is worth another try. */
+/** Returns the reason why the launched server ended, where another attempt makes sense; else undefined. */
 async function passingReason({ child, logStart }: Launch, logFile: string) {
   const lines = (await readLog(logFile, logStart)).filter((line) => line.includes(`[${child.pid}]`))
   const said = (text: string) => lines.some((line) => line.includes(text))
@@ -316,7 +319,7 @@ async function launchError({ child, logStart, error }: Launch, logFile: string):
   return new Error(reason + (await logTail(logFile, logStart)))
 }
 
-/** The embedded PostgreSQL of a folder as it is, for who looks and starts nothing: its data, and its address if it runs. */
+/** Finds the embedded PostgreSQL of a folder without starting it: its data, and its URL if the server runs. */
 export async function findEmbedded(
   dataDir: string,
 ): Promise<{ data: string; url: string | undefined } | undefined> {
@@ -330,7 +333,7 @@ export async function findEmbedded(
 
 type Postmaster = { pid: number; port: number; ready: boolean; alive: boolean }
 
-/** What postmaster.pid says, and whether that process really is the server of this data folder. */
+/** Reads postmaster.pid, and checks that the process really is the server of this data folder. */
 async function readPostmaster(data: string): Promise<Postmaster | undefined> {
   const text = await readFile(join(data, 'postmaster.pid'), 'utf8').catch((error: unknown) => {
     if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
@@ -346,7 +349,7 @@ async function readPostmaster(data: string): Promise<Postmaster | undefined> {
   }
 }
 
-/** PostgreSQL keeps the command line that last started it. */
+/** Reads the port from the command line that PostgreSQL keeps of its last start. */
 async function readLastPort(data: string): Promise<number | undefined> {
   const options = await readFile(join(data, 'postmaster.opts'), 'utf8').catch(() => '')
   const port = /"port=(\d+)"/.exec(options)?.[1]
@@ -361,12 +364,12 @@ async function isServerOn(pid: number, data: string): Promise<boolean> {
   return (await command.catch(() => '')).includes(`/postgres -D ${data} `)
 }
 
-/** Connects and declares this process attached; undefined when the server does not take connections now. */
+/** Connects and marks this process as attached. Undefined when the server accepts no connections now. */
 async function connectGuard({ data, passwords }: Cluster, port: number): Promise<Guard | undefined> {
   const guard = new Client({
     host: '127.0.0.1',
     port,
-    user: 'postgres', // has connections reserved when the pools have taken all others
+    user: 'postgres', // superusers have reserved connections when the pools have taken all others
     password: passwords.superuser,
     database: 'postgres',
     application_name: 'bursar guard',
@@ -375,7 +378,7 @@ async function connectGuard({ data, passwords }: Cluster, port: number): Promise
     connectionTimeoutMillis: CONNECT_MS_MAX,
     lock_timeout: CONNECT_MS_MAX,
   }) as Guard
-  guard.on('error', () => {}) // 'end' follows and is what we act on; unheard, it would end the process
+  guard.on('error', () => {}) // we act on 'end', which follows; without a listener, 'error' would end the process
   try {
     await guard.connect()
     await guard.query('select pg_advisory_lock_shared($1)', [ATTACHED_LOCK])
@@ -385,17 +388,17 @@ async function connectGuard({ data, passwords }: Cluster, port: number): Promise
     guard.end().catch(() => {})
     const state = error instanceof DatabaseError ? error.code : undefined
     if (state === '28P01') {
-      throw new Error(`the password in ${passwordFile(data)} is not the server's: restore it`, {
+      throw new Error(`the server refuses the password in ${passwordFile(data)}: restore that file`, {
         cause: error,
       })
     }
-    // 57P0x: starting or stopping; 53300: no connection free; 55P03: another one holds a lock for long
+    // 57P0x: starting or stopping; 53300: no free connection; 55P03: another process holds a lock for too long
     if (state && !/^(57P0.|53300|55P03)$/.test(state)) throw error
     return undefined
   }
 }
 
-/** Makes the roles of the service and of the schema's owner, and the database, where they are missing. */
+/** Creates the service's role, the owner's role and the database where they are missing. */
 async function provision(guard: Guard, passwords: Passwords): Promise<void> {
   await guard.query('select pg_advisory_lock($1)', [PROVISION_LOCK])
   const { rows } = await guard.query<{ service: boolean; owner: boolean; database: boolean }>(
@@ -412,14 +415,14 @@ async function provision(guard: Guard, passwords: Passwords): Promise<void> {
 }
 
 /**
- * The password of the schema's owner follows from the superuser's, which may do all that the owner may: so the file of the
- * passwords is never written again, also where the data is older than that role.
+ * Derives the owner's password from the superuser's, which already grants everything the owner may do. So the
+ * password file never needs a rewrite, even for data that is older than the owner's role.
  */
 function ownerPassword({ superuser }: Passwords): string {
   return createHmac('sha256', superuser).update('bursar_owner').digest('hex')
 }
 
-/** Detaches; true when nobody else is attached, and nobody can attach before the server is stopped. */
+/** Detaches. True when no other process is attached; then no process can attach before the server is stopped. */
 async function isLastOut(guard: Guard): Promise<boolean> {
   try {
     await guard.query('select pg_advisory_unlock_shared($1)', [ATTACHED_LOCK])
@@ -428,7 +431,7 @@ async function isLastOut(guard: Guard): Promise<boolean> {
     ])
     return rows[0]?.last === true
   } catch {
-    return false // the server has just died by itself
+    return false // the server has just stopped by itself
   }
 }
 
@@ -461,7 +464,7 @@ async function logTail(logFile: string, from = 0): Promise<string> {
 
 function messageOf(error: unknown): string {
   const message = error instanceof Error ? error.message : String(error)
-  // The package's install script makes the links to its libraries.
+  // The package's install script creates the links to its libraries.
   const unlinked = /while loading shared libraries|Library not loaded/.test(message)
-  return unlinked ? `${message}\nRun \`npm rebuild\`: the install script of its package did not run` : message
+  return unlinked ? `${message}\nRun \`npm rebuild\`: the package's install script did not run` : message
 }

@@ -183,7 +183,7 @@ describe.skipIf(!HAS_LITECOIND)('over a Litecoin node', () => {
     await redirect(await node.newAddress())
     expect((await verify(service.db)).disagreements).toMatchObject([
       {
-        rule: 'every signed transaction pays what was asked for',
+        rule: 'every signed transaction pays its withdrawal',
         detail: expect.stringContaining(`transfer ${transfer.id}`) as string,
       },
     ])

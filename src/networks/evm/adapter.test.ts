@@ -1693,8 +1693,8 @@ describe('a quoted fee', () => {
       const { status, body } = await order()
       expect(status).toBe(400)
       expect(body.detail).toBe(
-        'fee_id must be given: the fee of 1 USDG does not cover the 4 USDG that ETHEREUM takes now for this ' +
-          'destination; POST /v2/transfer/fees/crypto-withdrawal quotes one that does',
+        'fee_id must be given: the fee of 1 USDG does not cover the 4 USDG that ETHEREUM costs now for this ' +
+          'destination; POST /v2/transfer/fees/crypto-withdrawal quotes a fee that does',
       )
       // An orchestration can name no quote: it pays what the network takes, and the margin.
       const started = await customer.call<{ destination_transfer: { transfer_id: string } }>(
@@ -1755,7 +1755,7 @@ describe('a quoted fee', () => {
     const down = evmAdapter('ETHEREUM', { ...config, rpcUrl: 'http://127.0.0.1:1/secret' }, service.db)
     const { status, body } = await withNetworks(new Map([['ETHEREUM', down]]), () => quote(customer, 'ETH'))
     expect(status).toBe(503)
-    expect(body.detail).toBe('the network cannot be asked for its fees now; try again')
+    expect(body.detail).toBe('the fees of the network are not available now; try again')
   })
 })
 
@@ -2276,7 +2276,7 @@ test('what comes before anybody has read the network is credited, too', async ()
     const refused = await customer.call('POST', '/v2/transfer/deposit-addresses', asked)
     expect(refused).toMatchObject({
       status: 503,
-      body: { detail: 'the node of ETHEREUM does not answer; no address was given out' },
+      body: { detail: 'the node of ETHEREUM does not answer; no address was created' },
     })
   })
 })
