@@ -116,7 +116,7 @@ export interface paths {
     }
     /**
      * List Historical Prices
-     * @description Average prices of a market over increments that have ended, oldest first. The increment is given, or follows from max_data_points.
+     * @description Average prices of a market over ended increments, oldest first. The increment is given, or selected by max_data_points.
      */
     get: operations['listHistoricalPrices']
     put?: never
@@ -142,7 +142,7 @@ export interface paths {
     put?: never
     /**
      * Create Profile
-     * @description Makes a profile of type NORMAL. Its nickname is unique among the customer's.
+     * @description Creates a profile of type NORMAL. Its nickname is unique among the customer's.
      */
     post: operations['createProfile']
     delete?: never
@@ -200,7 +200,7 @@ export interface paths {
     }
     /**
      * Get Profile Balance
-     * @description Reads the balance of one asset. One that the profile never held is 0.
+     * @description Reads the balance of one asset: 0 if the profile never held it.
      */
     get: operations['getProfileBalance']
     put?: never
@@ -285,7 +285,7 @@ export interface paths {
     get?: never
     /**
      * Set Identity Sandbox Status
-     * @description Plays the verification, and the administrator: sets what is given, at least one of the three. Exists in sandbox mode only.
+     * @description Simulates the verification and the administrator: sets the given fields, at least one. Exists in sandbox mode only.
      */
     put: operations['setIdentitySandboxStatus']
     post?: never
@@ -310,7 +310,7 @@ export interface paths {
     put?: never
     /**
      * Create Account
-     * @description Makes an account of an identity, with its members and, where it is asked for, its profile. Its ref_id is unique among the accounts that the same API client has made.
+     * @description Creates an account of an identity, with its members and, on request, its profile. Its ref_id is unique among the accounts of the same API client.
      */
     post: operations['createAccount']
     delete?: never
@@ -580,7 +580,7 @@ export interface paths {
     }
     /**
      * List Markets
-     * @description Lists the markets, with the span and the source of what is known of their prices.
+     * @description Lists the markets, with the time span and the source of their prices.
      */
     get: operations['listMarkets']
     put?: never
@@ -1126,7 +1126,7 @@ export interface components {
          */
         identity_id: string
         /**
-         * @description What the identity is to the account.
+         * @description Role of the identity in the account.
          * @default []
          */
         roles: ('BENEFICIAL_OWNER' | 'AUTHORIZED_USER' | 'FINANCIAL_ADVISOR')[]
@@ -1150,7 +1150,7 @@ export interface components {
       summary_status: 'PENDING' | 'ERROR' | 'APPROVED' | 'DENIED' | 'DISABLED'
       /**
        * Format: uuid
-       * @description Profile made with the account. Absent when there is none.
+       * @description Profile created with the account. Absent if none was requested.
        * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
        */
       profile_id?: string
@@ -1163,7 +1163,7 @@ export interface components {
     }
     HistoricalPrice: {
       /**
-       * @description Time-weighted average over the increment that begins at `timestamp`: of the minutes in it that have a price. At most 8 decimals.
+       * @description Time-weighted average over the increment that begins at `timestamp`, over its minutes that have a price. At most 8 decimals.
        * @example 63450.125
        */
       average_price: string
@@ -1204,12 +1204,12 @@ export interface components {
        */
       asset: string
       /**
-       * @description What may be spent now.
+       * @description Spendable amount.
        * @example 25.5
        */
       available: string
       /**
-       * @description What open orders hold. Nothing here places orders: always 0.
+       * @description Amount held by open orders. Always 0, because there are no orders.
        * @example 25.5
        */
       trading: string
@@ -1233,12 +1233,12 @@ export interface components {
        */
       ref_id: string
       /**
-       * @description Which details there are.
+       * @description Kind of identity, and of its details.
        * @enum {string}
        */
       type: 'PERSON' | 'INSTITUTION'
       /**
-       * @description What the verification came to.
+       * @description Status of the verification.
        * @enum {string}
        */
       status: 'PENDING' | 'ERROR' | 'APPROVED' | 'DENIED' | 'DISABLED'
@@ -1869,9 +1869,9 @@ export interface components {
         | 'UNIEUR'
         | 'PYUSDEUR'
         | 'PYUSDGBP'
-      /** @description What is priced. */
+      /** @description The priced asset. */
       base_asset: string
-      /** @description What the price is in. */
+      /** @description The asset of the price. */
       quote_asset: string
       /**
        * Format: date-time
@@ -2281,7 +2281,7 @@ export interface operations {
            * @enum {string}
            */
           asset: 'USD'
-          /** @description The memo_id of deposit instructions: it decides which profile is credited. */
+          /** @description The memo_id of deposit instructions, which determines the profile to credit. */
           memo_id: string
           fiat_network_instructions: {
             wire: {
@@ -2384,7 +2384,7 @@ export interface operations {
     parameters: {
       query?: {
         /**
-         * @description Upper bound on points returned (int64, 1 or more): the increment is the finest of which the range has no more points. Not together with `increment`.
+         * @description Upper bound on the number of points (int64, 1 or more): selects the finest increment with at most this many points in the range. Not together with `increment`.
          * @example 48
          */
         max_data_points?: string | number
@@ -2687,7 +2687,7 @@ export interface operations {
             | 'STELLAR'
             | 'INK'
             | 'XLAYER'
-          /** @description A deposit address of the profile that it is sent to. Needs crypto_network. */
+          /** @description The deposit address of the profile that receives the deposit. Needs crypto_network. */
           crypto_address?: string
         }
       }
@@ -2911,7 +2911,7 @@ export interface operations {
       content: {
         'application/json': {
           /**
-           * @description What the verification came to.
+           * @description Status of the verification.
            * @enum {string}
            */
           status?: 'PENDING' | 'ERROR' | 'APPROVED' | 'DENIED' | 'DISABLED'
@@ -3038,14 +3038,14 @@ export interface operations {
                */
               identity_id: string
               /**
-               * @description What the identity is to the account.
+               * @description Role of the identity in the account.
                * @default []
                */
               roles?: ('BENEFICIAL_OWNER' | 'AUTHORIZED_USER' | 'FINANCIAL_ADVISOR')[]
             }[]
           }
           /**
-           * @description Also make a NORMAL profile for the account.
+           * @description Also create a NORMAL profile for the account.
            * @default false
            */
           create_profile?: boolean

@@ -14,7 +14,7 @@ const Role = Type.Enum(['BENEFICIAL_OWNER', 'AUTHORIZED_USER', 'FINANCIAL_ADVISO
 export const Roles = Type.Array(Role, {
   uniqueItems: true,
   default: [],
-  description: 'What the identity is to the account.',
+  description: 'Role of the identity in the account.',
 })
 
 export const Member = Type.Object({
@@ -40,7 +40,7 @@ export const Account = Type.Object(
       type: 'string',
       description: 'DISABLED by either flag, else the summary_status of the primary identity.',
     }),
-    profile_id: Type.Optional(Uuid('Profile made with the account. Absent when there is none.')),
+    profile_id: Type.Optional(Uuid('Profile created with the account. Absent if none was requested.')),
     type: AccountType,
   },
   { $id: 'Account' },
@@ -53,8 +53,9 @@ export type AccountRow = Omit<Account, Absent | 'summary_status'> & {
 } & { identity: Flags & { status: Status } }
 
 /**
- * Reads whole accounts: `where a.customer_id = $1` and the rest follow. summary_status follows the primary identity,
- * and so does updated_at. Members are in the order they were given, which is that of their ids.
+ * Reads whole accounts; the caller appends `where a.customer_id = $1` and further conditions. summary_status and
+ * updated_at depend on the primary identity too. Members are in the order of creation, which is the order of their
+ * ids.
  */
 export const SELECT_ACCOUNTS = `
   select a.id, a.identity_id, a.description, a.admin_disabled, a.user_disabled, a.metadata, a.ref_id, a.type,
@@ -77,7 +78,7 @@ export function accountToWire({ identity, ...row }: AccountRow): Account {
   }
 }
 
-/** The customer's account with this id. Throws not-found. */
+/** Reads the customer's account with this id. Throws not-found. */
 export async function requireAccount(db: Queryable, customerId: string, id: string): Promise<AccountRow> {
   const { rows } = await db.query<AccountRow>(`${SELECT_ACCOUNTS} where a.customer_id = $1 and a.id = $2`, [
     customerId,

@@ -23,7 +23,7 @@ const NOBODY = '0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f'
 let service: TestService
 let customer: TestCustomer
 let other: TestCustomer
-/** Identities of the customer, and one of the other. */
+/** Identities of the customer, and one of another customer. */
 let ids: string[]
 let others: string
 beforeAll(async () => {
@@ -50,7 +50,7 @@ async function made(body: object, by = customer): Promise<Account> {
   return answer.body
 }
 
-/** The tables of accounts and of what is made with them. */
+/** Counts the rows of accounts and of the records created with them. */
 async function counts(): Promise<number[]> {
   const { accounts, account_members, profiles } = await everyTable(service.db)
   return [accounts!.length, account_members!.length, profiles!.length]
@@ -212,7 +212,7 @@ describe('refused, and nothing of it is left:', () => {
     expect(await everyTable(service.db)).toEqual(before)
   })
 
-  // What fails behind the account's own row takes it along.
+  // A failure after the account's own row also removes that row.
   test.each(['account_members', 'profiles'])('when %s takes no row', async (table) => {
     const before = await everyTable(service.db)
     const account = { identity_id: ids[0], ref_id: randomUUID(), members: [{ identity_id: ids[1] }] }
@@ -236,7 +236,7 @@ describe('a ref_id', () => {
       create_profile: true,
     })
     const before = await everyTable(service.db)
-    // Also before the identities are looked at.
+    // A repeat is answered even before the identities are checked.
     for (const account of [
       { identity_id: ids[2], ref_id },
       { identity_id: NOBODY, ref_id },
@@ -256,7 +256,7 @@ describe('a ref_id', () => {
     const seconds = await made({ account }, second)
     await made({ account: { ...account, identity_id: others } }, other)
     expect(seconds.id).not.toBe(mine.id)
-    // Both clients see both; each is refused with its own.
+    // Both clients see both accounts; each client's repeat returns its own.
     for (const [by, existing] of [
       [customer, mine],
       [second, seconds],

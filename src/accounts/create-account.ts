@@ -40,10 +40,7 @@ const NewAccount = Type.Object(
 )
 type NewAccount = Static<typeof NewAccount>
 
-/**
- * Creates an account of an identity (API behaviour, Accounts), with its members and, where it is asked for, its
- * profile.
- */
+/** Creates an account of an identity (API behaviour, Accounts), with its members and, on request, its profile. */
 export const createAccount = operation({
   method: 'POST',
   url: '/v2/identity/accounts',
@@ -51,12 +48,12 @@ export const createAccount = operation({
   tag: 'Accounts',
   summary: 'Create Account',
   description:
-    'Makes an account of an identity, with its members and, where it is asked for, its profile. Its ref_id is unique among the accounts that the same API client has made.',
+    'Creates an account of an identity, with its members and, on request, its profile. Its ref_id is unique among the accounts of the same API client.',
   body: Type.Object(
     {
       account: NewAccount,
       create_profile: Type.Optional(
-        Type.Boolean({ default: false, description: 'Also make a NORMAL profile for the account.' }),
+        Type.Boolean({ default: false, description: 'Also create a NORMAL profile for the account.' }),
       ),
     },
     { additionalProperties: false },
@@ -93,7 +90,7 @@ export const createAccount = operation({
   },
 })
 
-/** An identity is a member once. Throws bad-request. */
+/** Requires that each identity is a member only once. Throws bad-request. */
 function requireDistinctMembers({ members = [] }: NewAccount): void {
   const ids = members.map(({ identity_id }) => identity_id)
   const again = ids.findIndex((id, index) => ids.indexOf(id) < index)
@@ -103,7 +100,7 @@ function requireDistinctMembers({ members = [] }: NewAccount): void {
   )
 }
 
-/** The identities that an account names must exist: the primary one, then its members'. Throws not-found. */
+/** Requires that the named identities exist: the primary one, then the members. Throws not-found. */
 async function requireIdentities(db: Queryable, customerId: string, account: NewAccount): Promise<void> {
   const { identity_id, members = [] } = account
   const named = [identity_id, ...members.map((member) => member.identity_id)]
@@ -116,7 +113,7 @@ async function requireIdentities(db: Queryable, customerId: string, account: New
   if (missing !== undefined) throw problem.notFound('identity', missing)
 }
 
-/** Makes an account, its members and its profile. A ref_id that the client has used violates `accounts_ref_id`. */
+/** Inserts an account, its members and its profile. A ref_id that the client has used violates `accounts_ref_id`. */
 export async function insertAccount(
   tx: Transaction,
   customerId: string,

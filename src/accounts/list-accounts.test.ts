@@ -1,6 +1,6 @@
 /*
- * What holds of the list, whatever its filters, order and page size: page after page gives just the records that
- * the filters let through, in order, each once, each with its members and its profile.
+ * Invariant of the list, for all filters, orders and page sizes: the pages contain exactly the matching records, in
+ * order, each once, with its members and its profile.
  */
 import { randomUUID } from 'node:crypto'
 import fc from 'fast-check'
@@ -17,13 +17,16 @@ const ROLES = ['BENEFICIAL_OWNER', 'AUTHORIZED_USER', 'FINANCIAL_ADVISOR'] as co
 
 let service: TestService
 let customer: TestCustomer
-/** Everything there is, oldest first. */
+/** All accounts, oldest first. */
 let all: Account[]
 
-/** Few moments for many records, so that equal timestamps are the rule. */
+/** Few moments for many records, so that equal timestamps are common. */
 const momentOf = (n: number) => `2026-03-01T12:00:0${n % 3}.00000${n % 7}Z`
 
-/** The first has not changed since it was made; the second was approved after half of the accounts had changed. */
+/**
+ * The first identity has not changed since its creation; the second was approved after half of the accounts had
+ * changed.
+ */
 const identities = [
   { id: randomUUID(), status: 'PENDING', updated_at: '2026-02-01T00:00:00.000000Z' },
   { id: randomUUID(), status: 'APPROVED', updated_at: UPDATED[0] },
@@ -91,7 +94,7 @@ beforeAll(async () => {
   )
   await insert(
     'account_members',
-    // Not in their order.
+    // Inserted out of order.
     made
       .flatMap(({ id, members }) => members.map((member) => ({ ...member, customer_id, account_id: id })))
       .reverse(),

@@ -56,7 +56,7 @@ interface State {
 }
 const ENABLED = { user_disabled: false, admin_disabled: false }
 
-/** Sets the identity's state, as the sandbox does, and the account's flags, as the command line does. */
+/** Sets the identity's state like the sandbox, and the account's flags like the command line. */
 async function set(identity: State, flags: Omit<State, 'status'>): Promise<void> {
   const answer = await customer.call('PUT', `${IDENTITIES}/${account.identity_id}/sandbox-status`, identity)
   expect(answer.status).toBe(200)
@@ -135,14 +135,14 @@ describe('a withdrawal', () => {
     await fund(customer, '10000', account.profile_id)
   })
 
-  /** The three ways in which one has to do with the account or with its identity. */
+  /** The three ways in which a movement refers to the account or its identity. */
   const WAYS = {
     'naming the account': () => ({ account_id: account.id }),
     'naming the identity': () => ({ identity_id: account.identity_id }),
     "from the account's profile": () => ({ profile_id: account.profile_id }),
   }
   type Way = keyof typeof WAYS
-  /** The field that leads to the identity. */
+  /** The request field that refers to the identity. */
   const REF_PATHS = {
     'naming the account': 'account_id',
     'naming the identity': 'identity_id',
@@ -158,7 +158,7 @@ describe('a withdrawal', () => {
     [{ status: 'DISABLED' }, {}, 'DISABLED', EVERY_WAY],
     [{ user_disabled: true }, {}, 'DISABLED', EVERY_WAY],
     [{ admin_disabled: true }, {}, 'DISABLED', EVERY_WAY],
-    // The account's flags are its own: its identity may still withdraw elsewhere.
+    // The account's flags concern only the account: its identity may still withdraw otherwise.
     [{}, { user_disabled: true }, 'DISABLED', ['naming the account', "from the account's profile"]],
     [{}, { admin_disabled: true }, 'DISABLED', ['naming the account', "from the account's profile"]],
   ]
@@ -203,7 +203,7 @@ describe('a withdrawal', () => {
         })
         expect(await everyTable(service.db), way).toEqual(before)
       }
-      // Once it is allowed again, so are withdrawals.
+      // After the flags are cleared, withdrawals are allowed again.
       await setAll({}, {})
       for (const way of EVERY_WAY) {
         const answer = await customer.call('POST', WITHDRAWALS, withdrawalOf(customer, WAYS[way]()))

@@ -3,8 +3,8 @@ import type { Flags } from '../records/holders.ts'
 import { accountToWire, requireAccount, type Account } from './account.ts'
 
 /**
- * Sets an account's flags (API behaviour, Accounts), whosever it is; those not given stay. Setting what is set already
- * changes nothing. Gives the account as it is now, or undefined when there is none.
+ * Sets an account's flags (API behaviour, Accounts), for any customer. Absent flags keep their value. Setting the
+ * current value changes nothing. Returns the updated account; undefined if it does not exist.
  */
 export async function setAccountDisabled(
   db: Queryable,
@@ -16,7 +16,7 @@ export async function setAccountDisabled(
   ])
   if (rows[0] === undefined) return undefined
   const { customer_id } = rows[0]
-  // The clock is read behind the row's lock, so that updated_at never goes back.
+  // The clock is read after the row is locked, so that updated_at never decreases.
   await db.query(
     `
     update accounts

@@ -164,7 +164,7 @@ test('an error is told by its message', async () => {
   expect(await bursar('import', file, '--market', 'BTCUSD')).toEqual({
     code: 1,
     stdout: '',
-    stderr: 'bad.csv, line 2, column 2 (price) is no decimal number above 0: "x"\n',
+    stderr: 'bad.csv, line 2, column 2 (price) is not a decimal number above 0: "x"\n',
   })
 })
 

@@ -1,7 +1,10 @@
 import type { Queryable } from '../db/database.ts'
 import { newId, readClock, type Moment } from '../db/ids.ts'
 
-/** Makes a customer (a tenant) with its DEFAULT profile, now or earlier. Both or none, when it is given a transaction. */
+/**
+ * Creates a customer (a tenant) with its DEFAULT profile, now or backdated. Pass a transaction to create both or
+ * neither.
+ */
 export async function createCustomer(
   db: Queryable,
   name: string,

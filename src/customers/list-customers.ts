@@ -4,14 +4,14 @@ export interface CustomerSummary {
   customer_id: string
   name: string
   created_at: string
-  /** Null while it is not disabled (`bursar customer disable`). */
+  /** Null unless the customer is disabled (`bursar customer disable`). */
   disabled_at: string | null
   /** API clients that are not disabled. */
   clients: number
   profiles: number
 }
 
-/** Every customer, oldest first, for whoever operates this. No tenant ever sees it. */
+/** Lists every customer, oldest first, for operators. No API client can see this list. */
 export async function listCustomers(db: Queryable): Promise<CustomerSummary[]> {
   const { rows } = await db.query<CustomerSummary>(`
     select c.id as customer_id, c.name, c.created_at,

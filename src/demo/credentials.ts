@@ -3,7 +3,7 @@ import { mkdir, open, readFile, rename } from 'node:fs/promises'
 import { join } from 'node:path'
 import { blame, SettingsError } from '../settings.ts'
 
-/** What an integrator needs to begin: the content of sandbox-credentials.json. */
+/** The data that an integrator needs to begin: the content of sandbox-credentials.json. */
 export interface SandboxCredentials {
   base_url: string
   token_url: string
@@ -15,18 +15,18 @@ export interface SandboxCredentials {
   /** An account of a person, with a profile of its own. */
   identity_id: string
   account_id: string
-  /** A rule on that profile, and the memo that sets it off: a wire becomes USDP on Ethereum. */
+  /** A rule on that profile, and its memo: a wire with the memo becomes USDP on Ethereum. */
   orchestration_rule_id: string
   orchestration_memo_id: string
 }
 
-/** Where the demo's credentials are. */
+/** Returns the path of the demo's credentials. */
 export const credentialsFile = (dataDir: string) => join(dataDir, 'sandbox-credentials.json')
 
-/** Where clients reach the service. */
+/** Returns the URLs at which clients reach the service. */
 export const addresses = (baseUrl: string) => ({ base_url: baseUrl, token_url: `${baseUrl}/oauth2/token` })
 
-/** A later start may be at another address: a file that is there follows it. */
+/** Updates an existing credentials file when the service starts at another address. */
 export async function followBaseUrl(path: string, baseUrl: string): Promise<void> {
   const content = await readFile(path, 'utf8').catch(() => undefined)
   if (content === undefined) return
@@ -35,15 +35,12 @@ export async function followBaseUrl(path: string, baseUrl: string): Promise<void
   await writeCredentials(path, { ...credentials, ...addresses(baseUrl) })
 }
 
-/** Reads credentials that a sandbox has written. Throws when there are none in the file. */
+/** Reads the credentials that a sandbox has written. Throws when the file has none. */
 export async function openCredentials(path: string): Promise<SandboxCredentials> {
   const content = await readFile(path, 'utf8').catch((cause: Error) => {
-    throw new Error(
-      `there are no credentials in ${path}: a sandbox writes them when it starts (bursar serve)`,
-      {
-        cause,
-      },
-    )
+    throw new Error(`no credentials in ${path}: a sandbox writes them when it starts (bursar serve)`, {
+      cause,
+    })
   })
   return readCredentials(path, content)
 }
@@ -52,11 +49,14 @@ function readCredentials(path: string, content: string): SandboxCredentials {
   try {
     return JSON.parse(content) as SandboxCredentials
   } catch (error) {
-    throw new SettingsError(`BURSAR_DATA_DIR: ${path} is not JSON: mend or remove it`, { cause: error })
+    throw new SettingsError(`BURSAR_DATA_DIR: ${path} is not JSON: repair or remove it`, { cause: error })
   }
 }
 
-/** Written beside and renamed, so that a reader sees the old file or the whole new one. Readable by its owner only. */
+/**
+ * Written to a temporary file and renamed, so that a reader sees either the old or the complete new file. Readable by
+ * its owner only.
+ */
 export async function writeCredentials(path: string, credentials: SandboxCredentials): Promise<void> {
   const content = `${JSON.stringify(credentials, null, 2)}\n`
   await writeSecretFile(path, content).catch(blame('BURSAR_DATA_DIR'))

@@ -1,7 +1,7 @@
 import type { Queryable } from '../db/database.ts'
 import type { ExampleRecords } from '../contract/example-records.ts'
 
-/** What the demo customer is called, and the ref_ids of its records. */
+/** The name of the demo customer, and the ref_ids of its records. */
 export const DEMO = {
   name: 'Demo',
   identity: 'demo-identity',
@@ -13,8 +13,8 @@ export const DEMO = {
 }
 
 /**
- * The demo's records, by the names that examples have for them; undefined while they are not all there. The demo is
- * made on an empty database only, so its customer is the first one, or there is none.
+ * Returns the demo's records by the names that examples use; undefined until all exist. The demo is created only in
+ * an empty database, so its customer is the first one.
  */
 export async function demoRecords(db: Queryable): Promise<ExampleRecords | undefined> {
   const { rows } = await db.query<ExampleRecords>(

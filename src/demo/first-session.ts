@@ -1,9 +1,9 @@
-/** Where `bursar api` reads the credentials from, unless it is told otherwise. */
+/** The default credentials file of `bursar api`. */
 const DEFAULT_FILE = '.bursar/sandbox-credentials.json'
 
 /**
- * A first deposit and withdrawal with the credentials in this file, ready to paste into a shell in the current folder. README
- * shows the same. examples/first-session.sh does more, with curl.
+ * Returns commands for a first deposit and withdrawal with the credentials in this file, ready to paste into a shell
+ * in the current folder. README shows the same commands. examples/first-session.sh does more, with curl.
  */
 export function firstSession(file: string): string {
   const api = file === DEFAULT_FILE ? 'npx bursar api' : `npx bursar api --credentials '${file}'`

@@ -36,7 +36,7 @@ const RATES: [month: number, day: string, rate: string][] = [
   [1, '16', '0.041'],
 ]
 
-/** Posts the deposits at their times, as the ledger would have, and sets the rates, unless there is one by then. */
+/** Posts the backdated deposits as the ledger would have, and sets the reward rates unless there are any. */
 export async function makeHistory(
   tx: Transaction,
   { customer_id, profile_id }: { customer_id: string; profile_id: string },
@@ -60,13 +60,13 @@ export async function makeHistory(
     const { outcomes } = await post(tx, customer_id, [movement], { at })
     for (const outcome of outcomes) if ('refusal' in outcome) throw outcome.refusal
   }
-  // Unless somebody was first.
+  // Skip this if another process was first.
   const rates = await listRewardRates(tx)
   if (rates.some(({ effective_from }) => effective_from <= months[0]!.start.slice(0, 10))) return
   for (const [month, day, rate] of RATES) await setRewardRate(tx, `${months[month]!.name}-${day}`, rate)
 }
 
-/** Generates the months' statements, and then pays all but the last: what is there already, it leaves. */
+/** Generates the months' statements, then pays all but the last. Existing statements stay as they are. */
 export async function makeStatements(db: Database, customerId: string, months: Period[]): Promise<void> {
   for (const period of months) await generateStatements(db, period, customerId)
   for (const period of months.slice(0, -1)) await payStatements(db, { period, customerId })

@@ -1,6 +1,6 @@
 /*
- * What holds of the demo, wherever a start of the sandbox dies and however many there are: after a start that came to
- * its end everything is there once, and a further one changes nothing.
+ * Invariant of the demo, wherever starts of the sandbox are interrupted and however many there are: after a complete
+ * start every record exists once, and a further start changes nothing.
  */
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'

@@ -26,10 +26,10 @@ import { firstMoment, lastMonths, makeHistory, makeStatements, monthsFrom } from
 const ADVISORY_LOCK = 7_311_003
 
 /**
- * Makes the demo customer on an empty database; undefined where there is a customer already. Of processes that
- * start together one makes it, and it is not there without its credentials in the file. It has been there for three
- * months. Then wires arrive, one for itself and one for its rule, and its statements are made, so that there is something
- * to look at and to spend; where a process died before the end of that, the next one goes on.
+ * Creates the demo customer in an empty database; undefined where a customer exists. Of processes that start
+ * together, one creates it. The credentials file is written before the commit. The customer has three months of
+ * history. Then wires arrive, one for its profile and one for its rule, and its statements are generated, so that
+ * there are records to read and money to spend. The next start completes an interrupted demo.
  */
 export async function makeDemo(
   { db, ledger, networks }: Pick<Context, 'db' | 'ledger' | 'networks'>,
@@ -101,7 +101,7 @@ export async function makeDemo(
 
 const DESTINATION = '0x52908400098527886E0F7030069857D2E4169EE7'
 
-/** Makes what follows the demo customer, each thing once, whoever else does and wherever one died. */
+/** Completes the demo. Each step happens once, despite concurrent processes and interruptions. */
 async function finishDemo(db: Database, ledger: Ledger): Promise<void> {
   const unfinished = await selectUnfinished(db)
   if (unfinished === undefined) return
@@ -120,8 +120,8 @@ interface Unfinished {
 }
 
 /**
- * The demo customer, which is the first one, and the instructions of its own and of its rule; undefined where the last
- * step is done: the statements of its first two months are paid.
+ * Finds the demo customer, which is the first customer, and the instructions of its profile and its rule. Undefined
+ * when the last step is done: the statements of its first two months are paid.
  */
 async function selectUnfinished(db: Database): Promise<Unfinished | undefined> {
   const { rows } = await db.query<Unfinished>(
@@ -149,7 +149,7 @@ async function selectUnfinished(db: Database): Promise<Unfinished | undefined> {
   return rows[0]
 }
 
-/** A wire arrives with the memo of these instructions, unless it has before. */
+/** Simulates a wire with the memo of these instructions, once. */
 async function wire(
   ledger: Ledger,
   customerId: string,

@@ -157,7 +157,7 @@ describe('a ref_id', () => {
       expect(again.body.meta).toEqual({ existing: first })
     }
     expect(await everyTable(service.db)).toEqual(before)
-    // Another customer's are its own.
+    // Another customer may use the same ref_id.
     await made(other, { ref_id: 'taken' })
   })
 
@@ -217,7 +217,7 @@ test('an address that is derived from a key is found again by its id alone', asy
   expect(rows).toEqual([{ derivation: derived.derivation }])
 })
 
-test('in live mode no network is connected: none is given, and there are none', async () => {
+test('in live mode without connected networks no address is created, and the list is empty', async () => {
   const live = await startTestService({ BURSAR_MODE: 'live' })
   try {
     const { call, profile_id } = await newCustomer(live)
@@ -246,14 +246,14 @@ test('an address names the networks that are read here, and a simulated one no r
 })
 
 describe('the list', () => {
-  /** As many as there are places: 11 networks with 9 addresses each. */
+  /** Eleven networks with 9 addresses each. */
   const COUNT = 99
   let owner: TestCustomer
   let profiles: string[]
-  /** Everything there is, oldest first. */
+  /** All addresses, oldest first. */
   let all: DepositAddress[]
 
-  /** Few moments for many records, so that equal timestamps are the rule. */
+  /** Few moments for many records, so that equal timestamps are common. */
   const momentOf = (n: number) => `2026-03-01T12:00:0${n % 3}.00000${n % 7}Z`
 
   function recordOf(n: number): DepositAddress {
@@ -264,7 +264,7 @@ describe('the list', () => {
       customer_id: owner.customer_id,
       profile_id: profiles[n % 3]!,
       crypto_network,
-      // The same on every network that takes it.
+      // The same bytes on every network that accepts them.
       address: addressFromBytes(crypto_network, Buffer.alloc(32, 1 + (n % 9))),
       compatible_crypto_networks: compatible(crypto_network),
       conversion_target_asset: n % 4 === 0 ? 'USD' : 'NO_CONVERSION',

@@ -56,7 +56,7 @@ describe('an identity is answered whole, and read again as it was made:', () => 
       email: 'ada@example.com',
       phone_number: '+44 20 7946 0000',
       nationality: 'GB',
-      // What the contract does not list is kept.
+      // Fields that the contract does not list are kept.
       cip_id: null,
       tax: [{ id: '1', exact: 0.1 }],
       toString: 'x',

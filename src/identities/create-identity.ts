@@ -25,7 +25,7 @@ const CreateIdentityBody = Type.Object(
   { additionalProperties: false },
 )
 
-/** Creates an identity (API behaviour, Identities), PENDING until its verification comes to something. */
+/** Creates an identity (API behaviour, Identities), PENDING until its verification ends. */
 export const createIdentity = operation({
   method: 'POST',
   url: '/v2/identity/identities',
@@ -78,7 +78,7 @@ export const createIdentity = operation({
 
 type Body = Static<typeof CreateIdentityBody>
 
-/** Makes an identity. A ref_id that is taken violates `identities_ref_id`. */
+/** Inserts an identity. A ref_id that is taken violates `identities_ref_id`. */
 export async function insertIdentity(
   db: Queryable,
   customerId: string,

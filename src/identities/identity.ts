@@ -5,7 +5,7 @@ import { Free, Metadata, RefId, Text, Timestamp, Uuid } from '../contract/fields
 import { problem } from '../contract/problems.ts'
 import { identitySummary, STATUSES } from '../records/holders.ts'
 
-/** What is known of a person. Other members are kept. */
+/** Details of a person. Other members are kept. */
 export const PersonDetails = Type.Object(
   {
     first_name: Text(200, 'First name.', 1),
@@ -19,7 +19,7 @@ export const PersonDetails = Type.Object(
   { ...Free, description: 'A person. Other members are kept, 8 KiB at most in all.' },
 )
 
-/** What is known of an institution. Other members are kept. */
+/** Details of an institution. Other members are kept. */
 export const InstitutionDetails = Type.Object(
   {
     name: Text(200, 'Name.', 1),
@@ -41,8 +41,11 @@ export const Identity = Type.Object(
     id: Uuid('Identity id.'),
     customer_id: Uuid('Customer id.'),
     ref_id: RefId,
-    type: Type.Enum(['PERSON', 'INSTITUTION'], { type: 'string', description: 'Which details there are.' }),
-    status: Type.Enum([...STATUSES], { type: 'string', description: 'What the verification came to.' }),
+    type: Type.Enum(['PERSON', 'INSTITUTION'], {
+      type: 'string',
+      description: 'Kind of identity, and of its details.',
+    }),
+    status: Type.Enum([...STATUSES], { type: 'string', description: 'Status of the verification.' }),
     summary_status: SummaryStatus,
     user_disabled: Type.Boolean({ description: 'True if disabled by the API user.' }),
     admin_disabled: Type.Boolean({ description: 'True if disabled by a platform administrator.' }),
@@ -63,13 +66,16 @@ export type Identity = Static<typeof Identity>
 export const IDENTITY_COLUMNS = `id, customer_id, ref_id, type, status, user_disabled, admin_disabled, details, metadata,
   created_at, updated_at`
 
+/** In SQL: an identity's summary_status, by the same rule as `identitySummary`. */
+export const IDENTITY_SUMMARY = `case when user_disabled or admin_disabled then 'DISABLED' else status end`
+
 type Derived = 'summary_status' | 'person_details' | 'institution_details'
 export type IdentityRow = Omit<Identity, Derived | 'details' | 'metadata'> & {
   details: Static<typeof PersonDetails> & Static<typeof InstitutionDetails>
   metadata: Record<string, string> | null
 }
 
-/** The record as clients see it: the details under both of their names. */
+/** The record as clients see it: the details appear under both of their names. */
 export const identityToWire = ({ metadata, ...row }: IdentityRow): Identity => ({
   ...row,
   summary_status: identitySummary(row),
@@ -77,7 +83,7 @@ export const identityToWire = ({ metadata, ...row }: IdentityRow): Identity => (
   ...(metadata !== null && { metadata }),
 })
 
-/** The customer's identity with this id. Throws not-found. */
+/** Reads the customer's identity with this id. Throws not-found. */
 export async function requireIdentity(db: Queryable, customerId: string, id: string): Promise<IdentityRow> {
   const { rows } = await db.query<IdentityRow>(
     `select ${IDENTITY_COLUMNS} from identities where customer_id = $1 and id = $2`,

@@ -1,6 +1,6 @@
 /*
- * What holds of the list, whatever its filters, order and page size: page after page gives just the records that
- * the filters let through, in order, each once, each as it is.
+ * Invariant of the list, for all filters, orders and page sizes: the pages contain exactly the matching records, in
+ * order, each once, with its current content.
  */
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -14,10 +14,10 @@ const STATUSES = ['PENDING', 'ERROR', 'APPROVED', 'DENIED', 'DISABLED'] as const
 
 let service: TestService
 let customer: TestCustomer
-/** Everything there is, oldest first. */
+/** All identities, oldest first. */
 let all: Identity[]
 
-/** Few moments for many records, so that equal timestamps are the rule. */
+/** Few moments for many records, so that equal timestamps are common. */
 const momentOf = (n: number) => `2026-03-01T12:00:0${n % 3}.00000${n % 7}Z`
 
 function recordOf(n: number): Identity {
@@ -51,7 +51,7 @@ beforeAll(async () => {
     'insert into identities select * from json_populate_recordset(null::identities, $1)',
     [JSON.stringify(all)],
   )
-  // Another customer's records, with the same ref_ids, are in none of the lists.
+  // Another customer's records with the same ref_ids must be in no list.
   const other = await newCustomer(service)
   await service.db.query(
     `

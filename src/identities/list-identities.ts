@@ -2,8 +2,7 @@ import { Type } from 'typebox'
 import { Filter, FilterValue, FilterWithoutCommas } from '../contract/fields.ts'
 import { listByCreation, listReply, pageParameters, timeBounds, uuidsOf } from '../http/lists.ts'
 import { operation } from '../operation.ts'
-import { identitySummary, STATUSES, type Status } from '../records/holders.ts'
-import { Identity, IDENTITY_COLUMNS, identityToWire, SummaryStatus } from './identity.ts'
+import { Identity, IDENTITY_COLUMNS, IDENTITY_SUMMARY, identityToWire, SummaryStatus } from './identity.ts'
 
 /** Lists the customer's identities, by creation time (API behaviour, Identities). */
 export const listIdentities = operation({
@@ -32,25 +31,8 @@ export const listIdentities = operation({
       where: [
         ['id = any (?::uuid[])', uuidsOf(query.ids)],
         ['ref_id = any (?)', query.ref_ids],
-        [
-          "concat_ws(' ', status, user_disabled, admin_disabled) = any (?::text[])",
-          statesOf(query.summary_statuses),
-        ],
+        [`${IDENTITY_SUMMARY} = any (?::text[])`, query.summary_statuses],
       ],
       toWire: identityToWire,
     }),
 })
-
-const EVERY_STATE = STATUSES.flatMap((status) =>
-  [false, true].flatMap((user_disabled) =>
-    [false, true].map((admin_disabled) => ({ status, user_disabled, admin_disabled })),
-  ),
-)
-
-/** The states that come to one of these summaries. The rule is `identitySummary`'s; SQL only looks states up. */
-const statesOf = (summaries: readonly Status[] | undefined) =>
-  summaries &&
-  EVERY_STATE.filter((state) => summaries.includes(identitySummary(state))).map(
-    ({ status, user_disabled, admin_disabled }) =>
-      [status, ...[user_disabled, admin_disabled].map((flag) => (flag ? 't' : 'f'))].join(' '),
-  )

@@ -29,7 +29,7 @@ async function newIdentity(): Promise<Identity> {
   return body
 }
 
-/** Sets, and shows that the answer is what is read afterwards. */
+/** Sets the fields, and checks that the answer equals a later read. */
 async function set(id: string, body: object): Promise<Identity> {
   const answer = await customer.call<Identity>('PUT', statusOf(id), body)
   expect(answer.status).toBe(200)

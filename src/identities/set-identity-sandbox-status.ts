@@ -5,7 +5,7 @@ import { operation } from '../operation.ts'
 import { problem } from '../contract/problems.ts'
 import { Identity, IDENTITY_COLUMNS, identityToWire, type IdentityRow } from './identity.ts'
 
-/** Sets what an identity's verification came to, and its flags (API behaviour, Sandbox). Any status may follow any. */
+/** Sets an identity's verification status and its flags (API behaviour, Sandbox). Any status may follow any other. */
 export const setIdentitySandboxStatus = operation({
   method: 'PUT',
   url: '/v2/identity/identities/:id/sandbox-status',
@@ -13,7 +13,7 @@ export const setIdentitySandboxStatus = operation({
   tag: 'Identities',
   summary: 'Set Identity Sandbox Status',
   description:
-    'Plays the verification, and the administrator: sets what is given, at least one of the three. Exists in sandbox mode only.',
+    'Simulates the verification and the administrator: sets the given fields, at least one. Exists in sandbox mode only.',
   sandboxOnly: true,
   params: Type.Object({ id: Uuid('Identity id.') }),
   body: Type.Object(
@@ -28,15 +28,15 @@ export const setIdentitySandboxStatus = operation({
     params: { id: EXAMPLE.identity_id },
     bodies: {
       Approved: { status: 'APPROVED' },
-      'Enabled by everybody': { user_disabled: false, admin_disabled: false },
+      'Enabled by user and administrator': { user_disabled: false, admin_disabled: false },
     },
   },
   reply: Identity,
   problems: ['not-found'],
   async run({ params, body, customerId, db }) {
     if (Object.keys(body).length === 0)
-      throw problem.badRequest('one of status, user_disabled and admin_disabled is required')
-    // The clock is read behind the row's lock, so that updated_at never goes back.
+      throw problem.badRequest('at least one of status, user_disabled and admin_disabled is required')
+    // The clock is read after the row is locked, so that updated_at never decreases.
     const { rows } = await db.query<IdentityRow>(
       `
       update identities

@@ -3,9 +3,9 @@ import type { Status } from '../records/holders.ts'
 import { identityToWire, requireIdentity, type Identity } from './identity.ts'
 
 /**
- * Sets what an identity's verification came to, or the administrator's flag, whosever it is (API behaviour, Accounts);
- * what is not given stays. Setting what is set already changes nothing. Gives the identity as it is now, or undefined
- * when there is none.
+ * Sets an identity's verification status or the administrator's flag, for any customer (API behaviour, Accounts).
+ * Absent fields keep their value. Setting the current value changes nothing. Returns the updated identity; undefined
+ * if it does not exist.
  */
 export async function setIdentityStatus(
   db: Queryable,
@@ -18,7 +18,7 @@ export async function setIdentityStatus(
   )
   if (rows[0] === undefined) return undefined
   const { customer_id } = rows[0]
-  // The clock is read behind the row's lock, so that updated_at never goes back.
+  // The clock is read after the row is locked, so that updated_at never decreases.
   await db.query(
     `
     update identities

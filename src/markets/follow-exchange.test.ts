@@ -149,7 +149,7 @@ test('a failing exchange is told and tried again, round after round, until the s
 })
 
 test.each<[Partial<FollowOptions>, string]>([
-  [{ exchange: 'frobnicate' }, 'ccxt knows no exchange frobnicate'],
+  [{ exchange: 'frobnicate' }, 'ccxt does not support an exchange frobnicate'],
   [{ markets: ['PAXGEUR'] }, 'kraken has no market PAXG/EUR'],
   [{ url: 'http://127.0.0.1:1' }, 'kraken GET http://127.0.0.1:1/'],
 ])('%j is refused: %s', async (changes, message) => {

@@ -7,20 +7,20 @@ import { isPrice } from './read-price-file.ts'
 import { COVERS_MINUTES_MAX, lockMarket, writePrices } from './write-prices.ts'
 
 export interface FollowOptions {
-  /** The exchange, by its name in ccxt. */
+  /** The exchange's name in ccxt. */
   exchange: string
   markets: readonly Market[]
-  /** Where its API is, instead of where ccxt knows it. */
+  /** The base URL of its API, to replace the URL in ccxt. */
   url?: string | undefined
-  /** Once through all markets, instead of until the signal. */
+  /** Runs one round over all markets instead of running until the signal. */
   once: boolean
   signal: AbortSignal
   onRound: (round: FollowRound) => void
-  /** Called with what kept a round from its end; the next one tries again. */
+  /** Called with the error that ended a round; the next round tries again. */
   onFailure: (error: Error) => void
 }
 
-/** What a round brought, by market. */
+/** The results of a round, by market. */
 export interface FollowRound {
   exchange: string
   markets: { market: Market; candles: number; minutes_changed: number }[]
@@ -28,13 +28,13 @@ export interface FollowRound {
 
 const ROUND_MS = 60_000
 const TIMEOUT_MS = 10_000
-/** How many rounds in a row the exchange may fail before we give up. */
+/** Most failed rounds in a row before we give up. */
 const FAILURES_MAX = 30
-/** Pages of candles of one length in one round: exchanges give some hundreds at a time. */
+/** Most pages of candles of one length in one round: exchanges return a few hundred at a time. */
 const PAGES_MAX = 200
-/** The youngest candles are asked for again: exchanges still correct them. */
+/** The newest candles are requested again, because exchanges still correct them. */
 const AGAIN_MINUTES = 5
-/** Exchanges keep minutes for about half a day. Where more is missing, hours come first; minutes then count more. */
+/** Exchanges keep minutes for about half a day. For a longer gap, hours come first; minutes then take precedence. */
 const MINUTES_KEPT = 600
 const CANDLES = [
   { timeframe: '1h', minutes: 60 },
@@ -42,8 +42,9 @@ const CANDLES = [
 ] as const
 
 /**
- * Keeps markets current from an exchange: its candles that have ended, from where our history ends, round after
- * round. A failure of the network or the exchange is told and tried again in the next round, at most so many in a row.
+ * Keeps markets current from an exchange. Each round imports the ended candles after the end of our history. A
+ * failure of the network or the exchange is reported and retried in the next round, at most FAILURES_MAX times in a
+ * row.
  */
 export async function followExchange(db: Database, options: FollowOptions): Promise<void> {
   const { markets, once, signal, onRound, onFailure } = options
@@ -70,7 +71,7 @@ export async function followExchange(db: Database, options: FollowOptions): Prom
   }
 }
 
-/** The library is large, so only those install it who follow an exchange. */
+/** The library is large, so only users who follow an exchange install it. */
 async function ccxt() {
   try {
     return (await import('ccxt')).default
@@ -82,10 +83,10 @@ async function ccxt() {
 
 async function openExchange({ exchange: name, url }: FollowOptions): Promise<Exchange> {
   const library = await ccxt()
-  if (!library.exchanges.includes(name)) throw new Error(`ccxt knows no exchange ${name}`)
+  if (!library.exchanges.includes(name)) throw new Error(`ccxt does not support an exchange ${name}`)
   const Known = library[name as keyof typeof library] as unknown as new (options: object) => Exchange
   const exchange = new Known({ enableRateLimit: true, timeout: TIMEOUT_MS })
-  // Prices stay the text that the exchange sent: ccxt makes its numbers with this.
+  // Keep prices as the text that the exchange sent: ccxt converts numbers with this function.
   Object.assign(exchange, { number: String })
   if (url !== undefined) {
     const parts = Object.keys(exchange.urls.api)
@@ -93,7 +94,7 @@ async function openExchange({ exchange: name, url }: FollowOptions): Promise<Exc
   }
   const lacking = CANDLES.find(({ timeframe }) => !(timeframe in exchange.timeframes))
   if (exchange.has.fetchOHLCV !== true || lacking !== undefined)
-    throw new Error(`${name} publishes no candles of a minute and an hour`)
+    throw new Error(`${name} does not publish candles of both a minute and an hour`)
   return exchange
 }
 
@@ -107,7 +108,7 @@ async function followMarket(
   if (!(symbol in (exchange.markets ?? {}))) throw new Error(`${exchange.id} has no market ${symbol}`)
   const now = await minuteUnderWay(db)
   const result = { candles: 0, minutes_changed: 0 }
-  // Where a round broke off between hours and minutes, the hours are there and the minutes must be asked for all the same.
+  // A round may have ended between hours and minutes. Then the hours exist, and the minutes must still be requested.
   const lastOf = {
     '1h': await lastRealMinute(db, market, COVERS_MINUTES_MAX),
     '1m': await lastRealMinute(db, market, 1),
@@ -115,7 +116,7 @@ async function followMarket(
   for (const { timeframe, minutes } of CANDLES) {
     if (minutes > 1 && lastOf['1m'] !== undefined && now - lastOf['1m'] <= MINUTES_KEPT) continue
     const last = lastOf[timeframe]
-    // Without a history, as far back as the exchange gives at once.
+    // Without a history, begin at the oldest candles that the exchange returns by default.
     let from = last === undefined ? undefined : last + 1 - Math.max(AGAIN_MINUTES, minutes)
     for (let page = 0; page < PAGES_MAX; page++) {
       const since = from === undefined ? undefined : from * 60_000
@@ -125,7 +126,7 @@ async function followMarket(
       const ended = candles.filter(({ minute }) => minute + minutes <= now)
       const youngest = ended.at(-1)
       if (youngest === undefined || (from !== undefined && youngest.minute < from)) {
-        // Nothing of that age, which may be more than the exchange keeps: then what it gives at once.
+        // The gap exceeds the exchange's retention. Ask again without `since` for its oldest candles.
         if (from === undefined || now - from <= MINUTES_KEPT) break
         from = undefined
         continue
@@ -152,17 +153,19 @@ async function followMarket(
   return result
 }
 
-/** A candle of ccxt: milliseconds, open, high, low, close, volume; the prices as text, because we asked for it. */
+/**
+ * Reads a candle of ccxt: milliseconds, open, high, low, close, volume; the prices as text, because we set `number`.
+ */
 function readCandle(candle: readonly unknown[]): { minute: number; prices: string[] } {
   const [milliseconds, ...values] = candle
   const minute = Number(milliseconds) / 60_000
   const prices = values.slice(0, 4)
   if (!Number.isInteger(minute) || prices.length !== 4 || !prices.every(isPrice))
-    throw new Error(`the exchange sent what is no candle: ${JSON.stringify(candle).slice(0, 200)}`)
+    throw new Error(`the exchange sent an invalid candle: ${JSON.stringify(candle).slice(0, 200)}`)
   return { minute, prices }
 }
 
-/** The last minute of a market's real history that is known from candles of so many minutes or fewer. */
+/** Returns the last minute of a market's real history that comes from candles of at most `coversMax` minutes. */
 async function lastRealMinute(db: Database, market: Market, coversMax: number): Promise<number | undefined> {
   const { rows } = await db.query<{ minute: number }>(
     `select minute

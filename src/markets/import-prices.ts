@@ -12,9 +12,9 @@ export interface ImportOptions {
   market: Market
   layout?: LayoutName | undefined
   intervalMinutes?: number | undefined
-  /** Import a file that was imported before, over what came after it. */
+  /** Imports a file again, overwriting newer prices. */
   again?: boolean | undefined
-  /** Called with the number of bytes of the file that were read. */
+  /** Called with the number of bytes read. */
   onBytes?: ((bytes: number) => void) | undefined
 }
 
@@ -23,20 +23,20 @@ export interface ImportResult {
   file: string
   /** Records in the file. */
   records: number
-  /** Of these, how many an earlier import of the same file had done. */
+  /** Records of the file that an earlier import had done. */
   done_before: number
-  /** Of these, how many had not ended yet and were left out. */
+  /** Records that had not ended yet and were left out. */
   unfinished: number
-  /** How long each record counts. Absent where nothing was left to read. */
+  /** The length of each record's interval. Absent where nothing was left to read. */
   interval_minutes?: number
-  /** Minutes that are new or have another price now. */
+  /** Minutes with a new or changed price. */
   minutes_changed: number
 }
 
 /**
- * Imports a file of prices of a market. How far a file has come is kept with what was written, by the file's content
- * and how it is read: one that was broken off goes on from there, one with records that had not ended yet from the first
- * of those, and one that was imported is not read again.
+ * Imports a file of a market's prices. Progress is stored by content hash and parse options, in the same transaction
+ * as the prices. A repeat continues an interrupted import, reads records that had not ended before, and skips a
+ * finished file.
  */
 export async function importPrices(db: Database, options: ImportOptions): Promise<ImportResult> {
   const { path, market, layout, intervalMinutes, again = false, onBytes = () => undefined } = options
@@ -61,7 +61,7 @@ export async function importPrices(db: Database, options: ImportOptions): Promis
   let done = 0
   const reading = readPriceFile(path, { layout, intervalMinutes, now, onBytes, skip: result.done_before })
   try {
-    // One batch is written while the next is read. When reading fails, what was read before is written all the same.
+    // Each batch is written while the next is read. When reading fails, the batches read before are still written.
     for (let next = await reading.next(); next.done !== true;) {
       const batch = next.value
       const [changed, following] = await inOrder([writeBatch(db, file, batch), reading.next()])
@@ -75,7 +75,7 @@ export async function importPrices(db: Database, options: ImportOptions): Promis
   } finally {
     await reading.return(undefined)
   }
-  if (result.records === 0) throw new PriceFileError(`${result.file}: there is no price in it`)
+  if (result.records === 0) throw new PriceFileError(`${result.file}: the file contains no price`)
   await db.query(
     `update price_imports i set finished = $4, records = $3, updated_at = clock_timestamp()
      from markets m
@@ -85,14 +85,14 @@ export async function importPrices(db: Database, options: ImportOptions): Promis
   return result
 }
 
-/** The content's SHA-256, together with how it is read. */
+/** Computes the SHA-256 of the content and the parse options. */
 async function digestOf(path: string, how: unknown[]): Promise<Buffer> {
   const hash = createHash('sha256')
   await pipeline(createReadStream(path, { highWaterMark: 1024 * 1024 }), hash)
   return createHash('sha256').update(hash.digest()).update(JSON.stringify(how)).digest()
 }
 
-/** The minute that is under way by the database's clock. */
+/** Returns the current minute by the database's clock. */
 export async function minuteUnderWay(db: Database): Promise<number> {
   const { rows } = await db.query<{ now: number }>(
     'select floor(extract(epoch from clock_timestamp()) / 60)::integer as now',
@@ -115,13 +115,13 @@ async function selectImport(
   return rows[0]
 }
 
-/** Writes a batch, and that the file has come so far, in one transaction. Gives how many minutes changed. */
+/** Writes a batch and the file's progress in one transaction. Returns the number of changed minutes. */
 async function writeBatch(
   db: Database,
   { market, digest, name }: { market: Market; digest: Buffer; name: string },
   { records, done }: PriceBatch,
 ): Promise<number> {
-  // A file without prices must not take the place of simulated ones.
+  // A file without prices must not replace simulated prices.
   if (records.minute.length === 0) return 0
   return transaction(db, async (tx) => {
     const marketId = (await lockMarket(tx, market, 'REAL'))!

@@ -1,4 +1,4 @@
-/** Time in market history is whole minutes since 1970, UTC. */
+/** Time in market history is in whole minutes since 1970, UTC. */
 
 export type Increment =
   | 'ONE_MINUTE'
@@ -14,8 +14,8 @@ export type Increment =
   | 'FOUR_WEEKS'
 
 /**
- * The length of each increment in minutes (API behaviour, Market history), finest first. Each holds a whole number of
- * the one before it, so that roll-ups are made of roll-ups.
+ * The length of each increment in minutes (API behaviour, Market history), finest first. Each is a whole multiple of
+ * the one before it, so that a roll-up is the sum of finer roll-ups.
  */
 export const INCREMENT_MINUTES: Readonly<Record<Increment, number>> = {
   ONE_MINUTE: 1,
@@ -35,23 +35,24 @@ export const INCREMENTS = Object.keys(INCREMENT_MINUTES) as Increment[]
 export const DAY = INCREMENT_MINUTES.ONE_DAY
 export const FOUR_WEEKS = INCREMENT_MINUTES.FOUR_WEEKS
 
-/** 1970-01-05, a Monday: weeks, fortnights and four-week spans are counted from it. */
+/** 1970-01-05, a Monday: the origin of weeks, fortnights and four-week spans. */
 const FIRST_MONDAY = 4 * DAY
 
-/** Where increments of this length are counted from. All that fit into a day begin with the day, in UTC. */
+/** Returns the origin of increments of this length. Increments of at most a day begin with the day, in UTC. */
 const originOf = (minutes: number) => (minutes > DAY ? FIRST_MONDAY : 0)
 
-/** The start of the increment of this length that the minute is in. */
+/** Returns the start of the increment of this length that contains the minute. */
 export const startOf = (minute: number, minutes: number) =>
   Math.floor((minute - originOf(minutes)) / minutes) * minutes + originOf(minutes)
 
-/** The first start of an increment of this length that is not before the minute. */
+/** Returns the first start of an increment of this length at or after the minute. */
 export const startFrom = (minute: number, minutes: number) => startOf(minute + minutes - 1, minutes)
 
 /** `startOf` for a column, in SQL. */
 export const startOfInSql = (column: string, minutes: number) => {
   const origin = originOf(minutes)
-  // What is before the origin would be rounded the other way; nothing here is older than its first four weeks.
+  // Integer division would round minutes before the origin the other way. Nothing here is older than the origin's
+  // first four weeks.
   return origin === 0
     ? `${column} - ${column} % ${minutes}`
     : `${column} - (${column} - ${origin} + ${minutes}) % ${minutes}`

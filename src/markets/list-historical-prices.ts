@@ -22,13 +22,13 @@ const INT64_MAX = 9_223_372_036_854_775_807n
 
 const ListHistoricalPricesQuery = Type.Object(
   {
-    // Text for the validator: as a number, the limit of an int64 could not be told from one above it.
+    // Text for the validator: as a number, the limit of an int64 equals the limit plus one.
     max_data_points: Type.Optional(
       Type.Unsafe<string>({
         type: ['string', 'integer'],
         pattern: '^[0-9]{1,19}$',
         description:
-          'Upper bound on points returned (int64, 1 or more): the increment is the finest of which the range has no more points. Not together with `increment`.',
+          'Upper bound on the number of points (int64, 1 or more): selects the finest increment with at most this many points in the range. Not together with `increment`.',
         examples: [500],
       }),
     ),
@@ -69,7 +69,7 @@ const PricePoint = Type.Object(
   {
     average_price: Type.String({
       description:
-        'Time-weighted average over the increment that begins at `timestamp`: of the minutes in it that have a price. At most 8 decimals.',
+        'Time-weighted average over the increment that begins at `timestamp`, over its minutes that have a price. At most 8 decimals.',
       examples: ['63450.125'],
     }),
     timestamp: Timestamp('Start of the increment.'),
@@ -78,8 +78,8 @@ const PricePoint = Type.Object(
 )
 
 /**
- * List Historical Prices (API behaviour, Market history), oldest first. Only increments that have ended, and are known
- * to their end, are there.
+ * Lists the historical prices of a market, oldest first (API behaviour, Market history). Includes only increments
+ * that have ended and whose prices are complete.
  */
 export const listHistoricalPrices = operation({
   method: 'GET',
@@ -88,7 +88,7 @@ export const listHistoricalPrices = operation({
   tag: 'Market Data',
   summary: 'List Historical Prices',
   description:
-    'Average prices of a market over increments that have ended, oldest first. The increment is given, or follows from max_data_points.',
+    'Average prices of a market over ended increments, oldest first. The increment is given, or selected by max_data_points.',
   example: { params: { market: 'BTCUSD' }, query: { max_data_points: '48' } },
   params: Type.Object({
     market: Type.Enum([...MARKETS], {
@@ -123,14 +123,14 @@ export const listHistoricalPrices = operation({
     }
     const counts = await countPoints(ask, candidates)
     const finest = counts.findIndex((count) => count <= max)
-    // Where even four weeks, the last, are too many points, they are served no more than so many at a time.
+    // Where even the longest increment, four weeks, has too many points, a page is limited to `max` points.
     const increment = candidates.at(finest)!
     const prices = await selectPoints(ask, increment, { limit: Math.min(limit, max), offset })
     return { market, prices, items: prices, total_count: counts.at(finest)! }
   },
 })
 
-/** The increments that may be the finest with so few points: none behind one that fits the range without a gap. */
+/** Returns the candidate increments, finest first, up to the first that fits even a gapless range. */
 function candidatesFor({ from, to }: MinuteRange, max: number): readonly Increment[] {
   const fits = INCREMENTS.findIndex(
     (increment) => Math.ceil((to - from) / INCREMENT_MINUTES[increment]) <= max,
@@ -144,21 +144,21 @@ interface Ask {
   range: MinuteRange
 }
 
-/** The starts of increments that a range takes in: minutes since 1970, `from` <= start < `to`. */
+/** A range of increment starts, in minutes since 1970: `from` <= start < `to`. */
 interface MinuteRange {
   from: number
   to: number
 }
 
 const MICROS_PER_MINUTE = 60_000_000
-/** The four-week span that 1970 begins in. */
+/** The four-week span that contains the beginning of 1970. */
 const EARLIEST = startOf(0, FOUR_WEEKS)
-/** In the year 5772: no minute is later, and a four-week span from there is still an `integer`. */
+/** In the year 5772: the latest minute; a four-week span from there is still an `integer`. */
 const MINUTE_MAX = 2_000_000_000
 
 /**
- * The bounds are inclusive, and exclusive when `increment` is given (API behaviour, Market history). Throws when they
- * are contradictory.
+ * Converts the query's bounds, which are inclusive, or exclusive when `increment` is given (API behaviour, Market
+ * history). Throws when they contradict each other.
  */
 function rangeOf({ increment, 'range.begin': begin, 'range.end': end }: Query): MinuteRange {
   const exclusive = increment !== undefined
@@ -182,29 +182,32 @@ function pointsMax(text: string): number {
   return Number(points)
 }
 
-/** The minute that is under way by the database's clock. */
+/** The current minute by the database's clock. */
 const NOW = `floor(extract(epoch from statement_timestamp()) / 60)::integer`
-/** Prices that come in as time goes by come a little later. What is later than this is late, and corrects what was served. */
+/**
+ * Current prices arrive a little after their minute. A price later than this limit is late, and corrects points
+ * already served.
+ */
 const DELAY_MINUTES_MAX = 5
 /**
- * The end of what is known of a market ($1): of the last minute with a price, or, where none came, what is so long ago.
+ * A market's ($1) watermark: just after its last priced minute, or DELAY_MINUTES_MAX minutes ago if prices stopped.
  * An increment is served when it has ended by then.
  */
 const KNOWN = `(
   select greatest(least(max(minute) + 1, ${NOW}), ${NOW} - ${DELAY_MINUTES_MAX})
   from price_minutes where market_id = $1)`
 
-/** The points of a market ($1) of increments of this length. */
+/** The points of a market ($1) for increments of this length. */
 const pointsOf = (minutes: number) =>
   minutes === 1
     ? `(select minute as starts_at, price as sum, 1 as minutes from price_minutes where market_id = $1) point`
     : `(select starts_at, sum, minutes from price_points
         where market_id = $1 and increment_minutes = ${minutes}) point`
 
-/** The start of the last such increment of which everything that it holds, of half a day or less, has ended. */
+/** The start of the last increment of this length whose shorter increments, of half a day or less, have all ended. */
 const endedBy = (minutes: number) => startOfInSql(`(${NOW} - ${INCREMENT_MINUTES.TWELVE_HOURS - 1})`, minutes)
 
-/** How many points of each increment begin in the range, by the counts of whole days and of four whole weeks in it. */
+/** Counts the points of each increment in the range, from the stored counts of whole days and four-week spans. */
 async function countPoints(
   { db, marketId, range }: Ask,
   increments: readonly Increment[],
@@ -218,7 +221,7 @@ async function countPoints(
   return rows[0]!.counts
 }
 
-/** The days that lie wholly in a range, and the four-week spans in these. */
+/** Returns the whole days of a range, and the four-week spans within them. */
 function wholeDays({ from, to }: MinuteRange) {
   const first = startFrom(from, DAY)
   const end = startOf(to, DAY)
@@ -263,10 +266,10 @@ function countOf(lengths: number[]): string {
     select array[${counts.join(', ')}]::integer[] as counts`
 }
 
-/** Rows that are quicker skipped than found. */
+/** Up to this offset, skipping rows is faster than finding the page. */
 const SKIPPED_MAX = 1_000
 
-/** A page of the points of an increment. Averages are rounded half up to 8 decimals, exactly, and only here. */
+/** Reads a page of an increment's points. Averages are rounded here, half up to 8 decimals, exactly. */
 async function selectPoints(
   ask: Ask,
   increment: Increment,
@@ -296,8 +299,8 @@ const averageOf = (minutes: number) =>
     : 'trim_scale(div(sum * 200000000 + minutes, 2 * minutes) * 0.00000001)'
 
 /**
- * Where a page deep in a range begins: the day that its first point is in, by the counts of the days before, and how
- * many points of that day come before it.
+ * Finds where a page deep in a range begins: the day of its first point, by the counts of the days before, and the
+ * number of earlier points of that day.
  */
 async function findPage(
   { db, marketId, range }: Ask,

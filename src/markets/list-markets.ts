@@ -7,8 +7,8 @@ import { assetsOf, MARKETS, type Market } from './markets.ts'
 const MarketRecord = Type.Object(
   {
     market: Type.Enum([...MARKETS], { type: 'string' }),
-    base_asset: Type.String({ description: 'What is priced.' }),
-    quote_asset: Type.String({ description: 'What the price is in.' }),
+    base_asset: Type.String({ description: 'The priced asset.' }),
+    quote_asset: Type.String({ description: 'The asset of the price.' }),
     first_time: Type.Optional(
       Timestamp('Start of the first minute that has a price; absent while none has.'),
     ),
@@ -23,14 +23,14 @@ const MarketRecord = Type.Object(
   { $id: 'Market' },
 )
 
-/** Lists the markets (API behaviour, Market history), in the API's order, with the span of what is known of each. */
+/** Lists the markets in the API's order, with the time span of their prices (API behaviour, Market history). */
 export const listMarkets = operation({
   method: 'GET',
   url: '/v2/markets',
   scope: 'exchange:historical_prices',
   tag: 'Market Data',
   summary: 'List Markets',
-  description: 'Lists the markets, with the span and the source of what is known of their prices.',
+  description: 'Lists the markets, with the time span and the source of their prices.',
   reply: Type.Object({ markets: Type.Array(MarketRecord) }),
   async run({ db }) {
     return { markets: await selectMarkets(db) }
@@ -44,7 +44,7 @@ interface MarketRow {
   last_time: string | null
 }
 
-/** Every market; its first and last minute are each one look-up in the primary key. */
+/** Reads every market. Its first and last minute are each one look-up in the primary key. */
 export async function selectMarkets(db: Queryable): Promise<Static<typeof MarketRecord>[]> {
   const { rows } = await db.query<MarketRow>(`
     select market, source,

@@ -1,6 +1,6 @@
 /**
- * The markets of the API (API behaviour, Market history), in its order. The table `markets` holds the same, with an id
- * for each.
+ * The markets of the API (API behaviour, Market history), in its order. The table `markets` holds the same markets
+ * with their ids.
  */
 export const MARKETS = [
   'ETHEUR',
@@ -47,11 +47,11 @@ export type Market = (typeof MARKETS)[number]
 
 const QUOTE_LENGTH = 3
 
-/** What a market trades, and in which money: BTCUSD is BTC in USD. Every quote asset has three letters. */
+/** Splits a market into base and quote asset: BTCUSD is BTC in USD. Every quote asset has three letters. */
 export const assetsOf = (market: Market) => ({
   base_asset: market.slice(0, -QUOTE_LENGTH),
   quote_asset: market.slice(-QUOTE_LENGTH),
 })
 
-/** The id that a market has in the tables: its place in this list. */
+/** Returns a market's id in the tables: its position in this list. */
 export const idOf = (market: Market) => MARKETS.indexOf(market) + 1

@@ -8,12 +8,12 @@ export interface MarketStatus {
   source?: 'SIMULATED' | 'REAL'
   first_time?: string
   last_time?: string
-  /** How many minutes have a price. */
+  /** The number of minutes that have a price. */
   minutes: number
   imports: { file: string; records: number; finished: boolean }[]
 }
 
-/** What is known of every market, for the operator. */
+/** Reads the extent of every market's price history, for operators. */
 export async function priceStatus(db: Queryable): Promise<{ markets: MarketStatus[] }> {
   const [markets, minutes, imports] = await Promise.all([
     selectMarkets(db),

@@ -8,7 +8,7 @@ import { Temporal } from 'temporal-polyfill'
 import { DAY } from './increments.ts'
 import { COVERS_MINUTES_MAX, type PriceRecords } from './write-prices.ts'
 
-/** The column layouts of files without a header, by name. A header is read by its names, whatever their order. */
+/** The column layouts of files without a header, by name. A header may list its columns in any order. */
 const LAYOUTS = {
   /** Kraken's public OHLCVT download. */
   kraken: ['timestamp', 'open', 'high', 'low', 'close', 'volume', 'trades'],
@@ -22,41 +22,41 @@ export const LAYOUT_NAMES = Object.keys(LAYOUTS) as LayoutName[]
 const TIME_NAMES = ['timestamp', 'time', 'date', 'datetime', 'unix', 'open_time']
 const CANDLE_NAMES = ['open', 'high', 'low', 'close']
 
-/** A file that cannot be read, told with its line and column. */
+/** A fault in a price file, with its line and column. */
 export class PriceFileError extends Error {}
 
 export interface PriceFileOptions {
-  /** Instead of telling the layout from the header or the number of columns. */
+  /** Overrides the layout that follows from the header or the number of columns. */
   layout?: LayoutName | undefined
-  /** How long a candle is, instead of telling it from the file's name or from the spacing of its records. */
+  /** Overrides the candle length that follows from the file's name or from the spacing of its records. */
   intervalMinutes?: number | undefined
-  /** The minute that is under way: what has not ended then is left out. */
+  /** The current minute: candles that have not ended by then are left out. */
   now: number
-  /** So many records at the beginning were imported before. */
+  /** Number of records at the beginning that were imported before. */
   skip: number
-  /** Called with the number of bytes that were read. */
+  /** Called with the number of bytes read. */
   onBytes: (bytes: number) => void
 }
 
 export interface PriceBatch {
   records: PriceRecords
-  /** How many records were read up to here, with those that were skipped or left out. */
+  /** Number of records read so far, including skipped and omitted records. */
   read: number
-  /** How many need not be read again: those before the first that had not ended. */
+  /** Number of records that need not be read again: the records before the first that had not ended. */
   done: number
-  /** Of these, since the last batch, those that had not ended. */
+  /** Of the records since the last batch, those that had not ended. */
   unfinished: number
 }
 
-/** Bounds what a batch holds, in memory and in a statement: minutes, or one record that covers more. */
+/** Limits a batch in memory and in a statement: this many minutes, or one record that covers more. */
 const BATCH_MINUTES_MAX = 20_000
-/** The records that tell how long a candle is. */
+/** Most records used to determine the candle length. */
 const HEAD_RECORDS_MAX = 1_000
-/** In a file with gaps, fewer could all have a wider spacing by chance. */
+/** In a file with gaps, fewer records could all have a wider spacing by chance. */
 const HEAD_RECORDS_MIN = 20
 const RECORD_BYTES_MAX = 4_096
 
-/** Streams a CSV file, gzipped or not (its content tells), as batches of prices. Throws `PriceFileError`. */
+/** Streams a CSV file, gzipped or not (detected by content), as batches of prices. Throws `PriceFileError`. */
 export async function* readPriceFile(path: string, options: PriceFileOptions): AsyncGenerator<PriceBatch> {
   const name = basename(path)
   const parser = parse({
@@ -75,7 +75,7 @@ export async function* readPriceFile(path: string, options: PriceFileOptions): A
     },
   })
   const unpack = (await isGzip(path)) ? [createGunzip()] : []
-  // A failure on the way destroys the parser with it, and is thrown where that is read.
+  // A failure of the pipeline destroys the parser, and reading from the parser throws it.
   pipeline([source, count, ...unpack, parser], () => undefined)
   try {
     yield* batches(name, parser as AsyncIterable<Line>, options)
@@ -119,7 +119,7 @@ async function* batches(
   { layout, intervalMinutes, now, skip }: PriceFileOptions,
 ): AsyncGenerator<PriceBatch> {
   let columns: Columns | undefined
-  /** Read, and not yet in a batch: the head, until it has told how long a candle is. */
+  /** Read but not yet in a batch: the head of the file, until the candle length is known. */
   const waiting: Row[] = []
   let covers: number | undefined
   let first: number | undefined
@@ -171,7 +171,7 @@ async function* batches(
   yield take(covers ?? 1)
 }
 
-/** Rows as columns. */
+/** Collects rows as columns. */
 class Batch {
   #minute: number[] = []
   #second: number[] = []
@@ -198,7 +198,7 @@ class Batch {
   }
 }
 
-/** Where in a line things stand. */
+/** The positions of the columns in a line. */
 interface Columns {
   header: boolean
   names: readonly string[]
@@ -216,15 +216,15 @@ function columnsOf(name: string, first: string[], layout: LayoutName | undefined
     )
     if (found !== undefined) return found
     throw new PriceFileError(
-      `${name}, line 1: the header must name a time (${TIME_NAMES.join(', ')}) and a price, or open, high, low and close; it has ${first.join(', ')}`,
+      `${name}, line 1: the header must contain a time (${TIME_NAMES.join(', ')}) and a price, or open, high, low and close; it has ${first.join(', ')}`,
     )
   }
-  // Coinbase's six columns and the usual order of six differ in which of the four prices is which, and a candle's
-  // average is the same in any order.
+  // Coinbase's six columns differ from the usual six only in the order of the four prices, and a candle's average is
+  // the same in any order.
   const found = LAYOUT_NAMES.find((one) => LAYOUTS[one].length === first.length)
   if (found !== undefined) return columnsNamed(LAYOUTS[found], false)!
   throw new PriceFileError(
-    `${name}, line 1: ${first.length} columns are none of the layouts; name it: ${LAYOUT_NAMES.join(', ')}`,
+    `${name}, line 1: ${first.length} columns match no layout; specify the layout: ${LAYOUT_NAMES.join(', ')}`,
   )
 }
 
@@ -239,7 +239,7 @@ function columnsNamed(names: readonly string[], header: boolean): Columns | unde
 const PRICE = /^[0-9]{1,20}(?:\.[0-9]{1,18})?$/
 const ZERO = /^[0.]+$/
 
-/** Whether it is a price as text: a decimal number above 0. */
+/** Whether a text is a price: a decimal number above 0. */
 export const isPrice = (text: unknown): text is string =>
   typeof text === 'string' && PRICE.test(text) && !ZERO.test(text)
 
@@ -250,20 +250,14 @@ function rowOf(name: string, line: number, record: string[], columns: Columns): 
     )
   const time = timeOf(record[columns.time]!)
   if (time === undefined)
-    throw fault(name, line, columns, columns.time, `is no time: ${quoted(record[columns.time]!)}`)
+    throw fault(name, line, columns, columns.time, `is not a time: ${quoted(record[columns.time]!)}`)
   const candle = columns.prices.length > 1
   if (candle && time.second !== 0)
-    throw fault(
-      name,
-      line,
-      columns,
-      columns.time,
-      'is not the start of a minute, as that of a candle must be',
-    )
+    throw fault(name, line, columns, columns.time, 'is not the start of a minute, which a candle needs')
   const prices = columns.prices.map((column) => {
     const price = record[column]!
     if (!isPrice(price))
-      throw fault(name, line, columns, column, `is no decimal number above 0: ${quoted(price)}`)
+      throw fault(name, line, columns, column, `is not a decimal number above 0: ${quoted(price)}`)
     return price
   })
   return { line, ...time, prices }
@@ -280,7 +274,7 @@ const UNIX_MILLISECONDS = /^([0-9]{10})[0-9]{3}$/
 const ISO_TIME =
   /^([0-9]{4}-[0-9]{2}-[0-9]{2})(?:[T ]([01][0-9]|2[0-3]):([0-5][0-9])(?::([0-5][0-9])(?:\.[0-9]{1,9})?)?)?(?: ?(?:Z|UTC)|([+-])([01][0-9]):?([0-5][0-9]))?$/
 
-/** A time as files have it: Unix seconds or milliseconds, or ISO 8601; UTC where it does not say. */
+/** Parses a time: Unix seconds or milliseconds, or ISO 8601, in UTC unless it has an offset. */
 export function timeOf(text: string): { minute: number; second: number } | undefined {
   const unix = UNIX_SECONDS.exec(text) ?? UNIX_MILLISECONDS.exec(text)
   if (unix !== null) {
@@ -296,10 +290,10 @@ export function timeOf(text: string): { minute: number; second: number } | undef
   return minute < 0 ? undefined : { minute, second: Number(seconds) }
 }
 
-// Files have millions of times, most of the same day as the one before.
+// Files have millions of times, and most are of the same day as the time before. So the last day is cached.
 let lastDay: { text: string; minute: number | undefined } = { text: '', minute: undefined }
 
-/** The minute that a day begins with; undefined when there is no such day. */
+/** Returns the first minute of a day; undefined for an invalid day. */
 function midnightOf(text: string): number | undefined {
   if (lastDay.text !== text) {
     const [year, month, day] = text.split('-').map(Number) as [number, number, number]
@@ -317,7 +311,9 @@ function midnightOf(text: string): number | undefined {
 /** The candle lengths that exchanges publish, in minutes. */
 const CANDLE_MINUTES = [1, 5, 15, 30, 60, 120, 240, 360, 720, 1440, 10_080, COVERS_MINUTES_MAX]
 
-/** How long each record counts: as told, else as Kraken names its files, else by the spacing of candles. */
+/**
+ * Determines the length of each record: as given, else by the name of Kraken's files, else by the spacing of candles.
+ */
 function intervalOf(
   name: string,
   head: Row[],
@@ -333,14 +329,14 @@ function intervalOf(
   if (apart === 1) return 1
   if (head.length < HEAD_RECORDS_MIN)
     throw new PriceFileError(
-      `${name}: ${head.length} candles are too few to tell how long each is: name the interval`,
+      `${name}: ${head.length} candles are too few to determine their length: specify the interval`,
     )
   return CANDLE_MINUTES.filter(divides).at(-1)!
 }
 
 function greatestDivisor(a: number, b: number): number {
   let [x, y] = [Math.abs(a), Math.abs(b)]
-  // Euclid's: each step at least halves one of them.
+  // Euclid's algorithm: each step at least halves one of the numbers.
   for (let step = 0; y !== 0 && step < 64; step++) [x, y] = [y, x % y]
   return x
 }

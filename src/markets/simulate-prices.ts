@@ -9,20 +9,23 @@ import { assetsOf, MARKETS, type Market } from './markets.ts'
 import { lockMarket, writePrices } from './write-prices.ts'
 
 // ---------------------------------------------------------------------------------------------------------------
-// The prices: of each asset in USD, whole-number arithmetic on (asset, minute) alone. So every process makes the same,
-// and ETHUSD, ETHEUR and the euro agree with each other.
+// Simulated prices: each asset in USD, by whole-number arithmetic on (asset, minute) alone. So every process computes
+// the same prices, and ETHUSD, ETHEUR and the euro agree with each other.
 
 const MILLION = 1_000_000
 const USD_DECIMALS = 6
 
-/** How far an asset strays from its reference price: the widest wave, in millionths. */
+/** The largest deviation of an asset from its reference price: the amplitude of the widest wave, in millionths. */
 const STRAYS: Record<Asset['kind'], number> = { crypto: 100_000, fiat: 5_000, stablecoin: 500 }
 
-/** Waves of 16,384 minutes (11 days) and less, each a quarter as long as the last and half as high, as walks have. */
+/**
+ * Waves of 16,384 minutes (11 days) and less, each a quarter as long as the last and half as high, like a random
+ * walk.
+ */
 const LONGEST_WAVE = 14
 const WAVES = 8
 
-/** A simulated price of a market in a minute, as a decimal string. */
+/** Computes the simulated price of a market in a minute, as a decimal string. */
 export function simulatedPrice(market: Market, minute: number): string {
   const { base_asset, quote_asset } = assetsOf(market)
   const [base, quote] = [inUsd(base_asset, minute), inUsd(quote_asset, minute)]
@@ -39,7 +42,7 @@ function inUsd(symbol: string, minute: number): bigint {
     : reference * BigInt(MILLION + strayed(symbol, STRAYS[asset.kind], minute))
 }
 
-/** How far an asset is from its reference price at a minute, in millionths of it. */
+/** Computes how far an asset is from its reference price at a minute, in millionths of that price. */
 function strayed(symbol: string, widest: number, minute: number): number {
   const seed = seedOf(symbol)
   let sum = 0
@@ -48,13 +51,13 @@ function strayed(symbol: string, widest: number, minute: number): number {
     const at = Math.floor(minute / length)
     const into = minute - at * length
     const between = crest(seed, wave, at) * (length - into) + crest(seed, wave, at + 1) * into
-    // Below 2^53: 2^15 of a crest, 2^14 of a wave, 2^17 of the widest.
+    // The product stays below 2^53: 2^15 from a crest, 2^14 from a wave, 2^17 from the widest wave.
     sum += Math.trunc((between * (widest / 2 ** wave)) / (length * 2 ** 15))
   }
   return sum
 }
 
-/** The height of a wave at a point, from -2^15 to 2^15 - 1: a hash (the finalizer of MurmurHash3). */
+/** Computes the height of a wave at a point, from -2^15 to 2^15 - 1, by a hash (the finalizer of MurmurHash3). */
 function crest(seed: number, wave: number, at: number): number {
   let hash = Math.imul(seed + wave, 0x9e3779b1) ^ Math.imul(at, 0x85ebca77)
   hash = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b)
@@ -67,20 +70,22 @@ const seedOf = (symbol: string) =>
   [...symbol].reduce((hash, letter) => Math.imul(hash ^ letter.charCodeAt(0), 0x01000193), 0x811c9dc5)
 
 // ---------------------------------------------------------------------------------------------------------------
-// Keeping a sandbox supplied with them.
+// Filling a sandbox with simulated prices.
 
 const FAILURE_PAUSE_MS = 10_000
-/** Leaves the processor to others between two markets. */
+/** A pause between two markets, to leave the processor to others. */
 const BREATH_MS = 50
-/** Bounds a statement. */
+/** Limits the size of a statement. */
 const BATCH_MINUTES_MAX = 20_000
 
 export interface Simulation {
-  /** Finishes the market under way and stops. */
+  /** Finishes the current market and stops. */
   stop(): Promise<void>
 }
 
-/** Simulates in the background: the last days of every market that has no real prices, then every minute the next. */
+/**
+ * Simulates prices in the background: first the last days of every market without real prices, then each new minute.
+ */
 export function startSimulation(options: { db: Database; days: number; log: Logger }): Simulation {
   const { db, days, log } = options
   const stopping = new AbortController()
@@ -88,14 +93,14 @@ export function startSimulation(options: { db: Database; days: number; log: Logg
 
   async function round(): Promise<number> {
     const minutes = await simulateMarkets(db, { days, signal })
-    if (minutes >= DAY) log.info({ minutes }, 'prices were simulated')
+    if (minutes >= DAY) log.info({ minutes }, 'simulated prices written')
     return untilNextMinute(db)
   }
 
   async function run(): Promise<void> {
     while (!signal.aborted) {
       const restMs = await round().catch((error: unknown) => {
-        log.error({ err: error }, 'simulating prices failed; trying again')
+        log.error({ err: error }, 'simulating prices failed; will retry')
         return FAILURE_PAUSE_MS
       })
       await pause(restMs, undefined, { signal }).catch(() => undefined)
@@ -111,7 +116,7 @@ export function startSimulation(options: { db: Database; days: number; log: Logg
   }
 }
 
-/** A minute's price is made when the minute is over by the database's clock. */
+/** A minute's price is written when the minute is over by the database's clock. */
 async function untilNextMinute(db: Database): Promise<number> {
   const { rows } = await db.query<{ ms: number }>(
     'select ceil((60 - extract(second from clock_timestamp())) * 1000)::integer as ms',
@@ -120,9 +125,8 @@ async function untilNextMinute(db: Database): Promise<number> {
 }
 
 /**
- * Brings every market that has no real prices up to the last whole minute, from the days before it or from where it
- * was left; a market at a time, each in one transaction. Processes that do it together take different markets.
- * Gives how many minutes were made.
+ * Brings every market without real prices up to the last whole minute, starting `days` ago or where it stopped. Each
+ * market is one transaction. Concurrent processes take different markets. Returns the number of minutes written.
  */
 export async function simulateMarkets(
   db: Database,
@@ -145,7 +149,7 @@ async function simulateMarket(tx: Transaction, market: Market, days: number): Pr
     values: [market],
   })
   if (locked.rowCount === 0) return 0
-  // A statement of its own: one that waits for no lock still sees what there was before it took it.
+  // A separate statement: `skip locked` does not wait, so the first statement's snapshot may be older than the lock.
   const { rows } = await tx.query<{ next: number | null; now: number }>({
     name: 'select-simulated-until',
     text: `
@@ -159,7 +163,7 @@ async function simulateMarket(tx: Transaction, market: Market, days: number): Pr
   const from = Math.max(found.next ?? 0, found.now - days * DAY)
   if (from >= found.now) return 0
   const marketId = await lockMarket(tx, market, 'SIMULATED')
-  assert(marketId !== undefined, 'a market that is locked stays without real prices')
+  assert(marketId !== undefined, 'a locked market cannot receive real prices')
   for (let first = from; first < found.now; first += BATCH_MINUTES_MAX) {
     const count = Math.min(BATCH_MINUTES_MAX, found.now - first)
     const minute = Array.from({ length: count }, (_, n) => first + n)

@@ -3,24 +3,24 @@ import { arrayLiteral, type Transaction } from '../db/database.ts'
 import { DAY, FOUR_WEEKS, INCREMENT_MINUTES, startOf, startOfInSql } from './increments.ts'
 import type { Market } from './markets.ts'
 
-/** Prices of one market as columns, one record in each place: that is how they go to the database. */
+/** Prices of one market as columns, with one record per index, in the form of the database parameters. */
 export interface PriceRecords {
   /** How many minutes each record counts for: 1, or the length of a candle. */
   coversMinutes: number
-  /** Where each begins, in minutes since 1970, and its second within that minute. */
+  /** The start of each record, in minutes since 1970, and its second within that minute. */
   minute: number[]
   second: number[]
-  /** Decimal strings: either one price each, or open, high, low and close. */
+  /** Decimal strings: either one price per record, or open, high, low and close. */
   prices: [string[]] | [string[], string[], string[], string[]]
 }
 
-/** The longest candle that is read: Kraken's 15 days. */
+/** The longest supported candle: Kraken's 15 days. */
 export const COVERS_MINUTES_MAX = 21_600
 
 /**
- * Locks a market for writing and gives its id. Simulated and real prices are never mixed, because an average of both
- * would be of neither: the first real price removes what was simulated, and nothing is simulated where there are
- * real ones (then there is no id).
+ * Locks a market for writing and returns its id. Simulated and real prices are never mixed, because their average
+ * would be meaningless. The first real price removes the simulated prices. A market with real prices gets no
+ * simulated prices: then the result is undefined.
  */
 export async function lockMarket(
   tx: Transaction,
@@ -44,14 +44,17 @@ export async function lockMarket(
 }
 
 /**
- * Writes prices of a market that the transaction has locked, with every roll-up that they touch. In whatever order
- * and pieces records arrive, and however often, the same is there in the end: of two records of one minute the one
- * that covers less time counts (a minute's candle, not the hour's), then the later in the minute, then the newer.
- * Gives how many minutes changed.
+ * Writes prices of a market that the transaction has locked, and updates every affected roll-up. The order, the
+ * batches and repeats of records do not affect the result. Of two records of one minute, the shorter one counts (a
+ * minute's candle, not the hour's), then the later one within the minute, then the newer one. Returns the number of
+ * changed minutes.
  */
 export async function writePrices(tx: Transaction, marketId: number, records: PriceRecords): Promise<number> {
   const { coversMinutes, minute, second, prices } = records
-  assert(coversMinutes >= 1 && coversMinutes <= COVERS_MINUTES_MAX, 'what a record covers is bounded')
+  assert(
+    coversMinutes >= 1 && coversMinutes <= COVERS_MINUTES_MAX,
+    'a record covers at most COVERS_MINUTES_MAX minutes',
+  )
   const { rows } = await tx.query<{ changed: number; days: number[] }>({
     name: 'write-prices',
     text: WRITE,
@@ -73,13 +76,13 @@ export async function writePrices(tx: Transaction, marketId: number, records: Pr
 }
 
 const LENGTHS = Object.values(INCREMENT_MINUTES)
-/** The increments whose points are counted by day and by four weeks, in the order of `price_points.counts`. */
+/** The increments whose points are counted per day and per four weeks, in the order of `price_points.counts`. */
 export const COUNTED = LENGTHS.filter((minutes) => minutes <= DAY)
 
 /**
- * What changes in the minutes is added up from increment to increment: sums are exact, so adding the differences
- * gives what adding up everything anew would. The old price is that of before this statement, which nobody else
- * changes: the market is locked.
+ * The changes of the minutes are summed from increment to increment. Sums are exact, so adding differences equals
+ * adding up everything again. The old price is the price before this statement; the market is locked, so nothing else
+ * changes it.
  */
 const WRITE = `
   with incoming as (

@@ -1,6 +1,7 @@
 /*
- * What holds of a real network in a sandbox: whatever wires, conversions and simulated networks bring, no more of an asset
- * leaves over it than has come in over it for the customer. Refused where it is asked for, and again where it is signed.
+ * Invariant of a real network in a sandbox: a customer is paid no more of an asset over it than the customer has
+ * deposited over it, whatever wires, conversions and simulated networks bring. Excess is refused when it is
+ * requested, and again before it is signed.
  */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import {
@@ -26,7 +27,7 @@ let service: TestService
 let customer: TestCustomer
 beforeAll(async () => {
   service = await startTestService()
-  // A network that is real, as the file of networks makes one in a sandbox.
+  // A real network, as the file of networks creates it in a sandbox.
   const networks = service.networks as Map<Network, NetworkAdapter>
   const { isSimulated: _, ...real } = networks.get('ETHEREUM')!
   networks.set('ETHEREUM', { ...real, paysDepositsOnly: true })
@@ -35,7 +36,7 @@ beforeAll(async () => {
 })
 afterAll(() => service.close())
 
-/** Comes in over the real network. */
+/** Deposits over the real network. */
 const payIn = (asset: string, amount: string, { customer_id, profile_id } = customer) =>
   service.ledger.submit(
     customer_id,
@@ -61,7 +62,7 @@ const refused = (available: string, needed: string, asset = 'USDP') => ({
   },
 })
 
-test('a sandbox deposit comes over a simulated network only', async () => {
+test('a sandbox deposit arrives only over a simulated network', async () => {
   const url = `/v2/sandbox/profiles/${customer.profile_id}/deposit`
   expect(
     await customer.call('POST', url, { asset: 'ETH', amount: '1', crypto_network: 'ETHEREUM' }),
@@ -71,7 +72,7 @@ test('a sandbox deposit comes over a simulated network only', async () => {
       detail: expect.stringMatching(/^crypto_network ETHEREUM is a real network here: ETH comes/) as string,
     },
   })
-  // LINK is carried by no other network.
+  // No other network lists LINK.
   expect(await customer.call('POST', url, { asset: 'LINK', amount: '1' })).toMatchObject({
     status: 400,
     body: {
@@ -85,7 +86,7 @@ test('a sandbox deposit comes over a simulated network only', async () => {
   expect(rows).toContainEqual({ account: 'simulated:BASE' })
 })
 
-test('nothing that was simulated or wired leaves: not coins, not dollars, not by an orchestration', async () => {
+test('simulated or wired money cannot leave: neither coins nor dollars, nor by an orchestration', async () => {
   expect(await withdraw()).toMatchObject(refused('0', '10'))
   expect(await withdraw({ asset: 'ETH', balance_asset: 'ETH', amount: '0.5' })).toMatchObject(
     refused('0', '0.5', 'ETH'),
@@ -127,7 +128,7 @@ test('nothing that was simulated or wired leaves: not coins, not dollars, not by
   })
 })
 
-test('what has come in leaves, once, also as what it is converted from; and each customer has its own', async () => {
+test('deposited money can leave once, also after conversion, and each customer has its own limit', async () => {
   await payIn('USDP', '25')
   const other = await newCustomer(service)
   await fund(other, '100')
@@ -136,9 +137,9 @@ test('what has come in leaves, once, also as what it is converted from; and each
   expect(await withdraw({ amount: '10.01' })).toMatchObject(refused('10', '10.01'))
   expect((await withdraw({ amount: '10', balance_asset: 'USDP' })).status).toBe(200)
   expect(await withdraw({ amount: '1' })).toMatchObject(refused('0', '1'))
-  // A retry is told of its record, whatever is left.
+  // A retry returns its record, whatever amount is spendable.
   expect((await withdraw({ ref_id: 'one', amount: '15' })).status).toBe(409)
-  // Over a simulated network, all may leave.
+  // Over a simulated network, everything may leave.
   const solana = {
     crypto_network: 'SOLANA',
     destination_address: '4fYNw3dojWmQ4dXtSGE9epjRGy9pFSx62YypT7avPYvA',
@@ -146,13 +147,13 @@ test('what has come in leaves, once, also as what it is converted from; and each
   expect((await withdraw({ amount: '100', ...solana })).status).toBe(200)
 })
 
-test('what was accepted beyond it is not signed, and says why', async () => {
+test('a withdrawal accepted beyond the limit is not signed, and shows the reason', async () => {
   const own = await newCustomer(service)
   await fund(own, '100')
   await payIn('USDP', '12', own)
   const networks = service.networks as Map<Network, NetworkAdapter>
   const limited = networks.get('ETHEREUM')!
-  // As a process accepts them that does not know yet of another's, or of the network's section.
+  // Accepted by a process that does not know yet of another's withdrawal, or of the network's section.
   const unlimited: NetworkAdapter = { ...limited }
   delete unlimited.paysDepositsOnly
   networks.set('ETHEREUM', unlimited)
@@ -173,7 +174,7 @@ test('what was accepted beyond it is not signed, and says why', async () => {
     },
     { outcome: 'SIGN' },
   ])
-  // What is signed is taken.
+  // A signed withdrawal counts as taken.
   await service.db.query(
     `insert into outgoing_transfers (customer_id, transfer_id, network, state, raw_transaction, crypto_tx_hash, created_at)
      values ($1, $2, 'ETHEREUM', 'BROADCAST', '\\x02', '0x2', now())`,

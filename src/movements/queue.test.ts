@@ -46,7 +46,9 @@ afterAll(() => database.drop())
 const ASSETS = ['USD', 'USDP', 'BTC'] as const
 const REF_IDS = ['', 'A', 'a', 'b', 'NULL', 'ä', '{}, "\\', '0']
 
-/** A request to move money, as plain values. Profiles and quotes are numbered; the last of each does not exist. */
+/**
+ * A request to move money, as plain values. Profiles and quotes are numbered; the last number of each does not exist.
+ */
 interface Command {
   kind: 'deposit' | 'withdrawal' | 'refused' | 'unbalanced'
   profile: number
@@ -62,7 +64,7 @@ interface Command {
 const PROFILES = 3
 const QUOTES = 3
 
-/** A value, and so many times as often none. */
+/** Optional values: `weight` times as often absent as present. */
 const sometimes = <T>(weight: number, arbitrary: fc.Arbitrary<T>) =>
   fc.oneof({ weight, arbitrary: fc.constant(undefined) }, { weight: 1, arbitrary })
 
@@ -107,7 +109,7 @@ async function newTenant(): Promise<Tenant> {
      from unnest($2::uuid[]) as id`,
     [customer_id, quotes, now.text],
   )
-  // Profiles and quotes that do not exist: another customer's are none either.
+  // The last profile and quote do not exist for this customer: they belong to another.
   return { customer_id, profiles: [...profiles, foreign.profile_id], quotes: [...quotes, foreign.quote_id] }
 }
 
@@ -129,7 +131,7 @@ const balanceAssetOf = ({ kind, asset, fromUsd }: Command) =>
   kind === 'withdrawal' && asset === 'USDP' && fromUsd ? 'USD' : asset
 const totalOf = ({ kind, amount, fee }: Command) => BigInt(kind === 'deposit' ? amount : amount + fee)
 
-/** The record of a command that succeeds, without what only the ledger knows. */
+/** The record of a successful command, without the fields that only the ledger knows. */
 function recordOf(tenant: Tenant, command: Command): Omit<Transfer, 'id' | 'created_at' | 'updated_at'> {
   const { kind, asset, amount, fee, profile } = command
   const balance_asset = balanceAssetOf(command)
@@ -208,7 +210,7 @@ const outcomesOf = async (answers: Promise<Transfer>[]): Promise<Outcome[]> =>
     answer.status === 'fulfilled' ? { transfer: answer.value } : { refusal: answer.reason as unknown },
   )
 
-/** The ledger as a person would keep it: one movement after the other, in memory. */
+/** A simple in-memory ledger that executes one movement after the other. */
 class Model {
   readonly balances = new Map<string, bigint>()
   readonly transfers: Transfer[] = []
@@ -220,7 +222,7 @@ class Model {
     this.#tenant = tenant
   }
 
-  /** What refuses the command, or undefined. */
+  /** Returns the refusal of the command, or undefined. */
   #refusalOf(command: Command): object | undefined {
     const { kind, profile, quote } = command
     const existing = this.#byRefId.get(refIdOf(command) ?? '')
@@ -244,7 +246,7 @@ class Model {
     return { key, asset, available: this.balances.get(key) ?? 0n, needed: totalOf(command) }
   }
 
-  /** Takes the next command; gives whether it is refused. Fails where the ledger's outcome is another one. */
+  /** Executes the next command; returns whether it is refused. Fails where the ledger's outcome differs. */
   take(command: Command, outcome: Outcome): { refused: boolean } {
     const refusal = this.#refusalOf(command)
     if (refusal !== undefined) {
@@ -277,7 +279,7 @@ interface EntryRow {
   created_at: string
 }
 
-/** Holds a customer's tables against invariants 1 to 4, in plain code; gives what they say for comparison. */
+/** Checks a customer's tables against invariants 1 to 4, in plain code; returns their content for comparison. */
 async function requireSound(customerId: string) {
   const [entries, balances, transfers] = await Promise.all([
     db.query<EntryRow>('select * from entries where customer_id = $1', [customerId]),
@@ -349,7 +351,7 @@ describe('one process', () => {
     { minLength: 1, maxLength: 6 },
   )
 
-  test('answers as the model does, in order, and keeps what it answered', async () => {
+  test('answers like the model, in order, and stores the answered records', async () => {
     const ledger = new Ledger(db)
     await fc.assert(
       fc.asyncProperty(batches, async (batches) => {
@@ -382,7 +384,7 @@ describe('one process', () => {
     await requireClean()
   })
 
-  test('does so too when more arrive at once than a batch holds', async () => {
+  test('does so too when more movements arrive at once than a batch holds', async () => {
     const ledger = new Ledger(db)
     const tenant = await newTenant()
     const model = new Model(tenant)
@@ -411,7 +413,7 @@ describe('several processes', () => {
   interface Attempt {
     command: Command
     process: number
-    /** Whether the process waits for a turn of its event loop before: so batches end at different places. */
+    /** Whether the process first waits for a turn of its event loop, so that batches end at different places. */
     later: boolean
   }
   const attempts: fc.Arbitrary<Attempt[]> = fc.array(
@@ -419,7 +421,7 @@ describe('several processes', () => {
     { minLength: 2, maxLength: 80 },
   )
 
-  /** Submits all at once, each to its process; gives the outcomes in the order of the attempts. */
+  /** Submits all attempts at once, each to its process; returns the outcomes in the order of the attempts. */
   async function submitAll(tenant: Tenant, attempts: Attempt[]): Promise<Outcome[]> {
     const answers: Promise<Transfer>[] = []
     for (const { command, process, later } of attempts) {
@@ -437,7 +439,7 @@ describe('several processes', () => {
         const outcomes = await submitAll(tenant, attempts)
         const { histories, transfers } = await requireSound(tenant.customer_id)
 
-        // Exactly what was acknowledged is kept.
+        // The tables contain exactly the acknowledged movements.
         const acknowledged = outcomes.flatMap((outcome) => ('transfer' in outcome ? [outcome.transfer] : []))
         const byId = (a: Transfer, b: Transfer) => (a.id < b.id ? -1 : 1)
         expect(acknowledged.sort(byId)).toEqual(transfers)
@@ -472,7 +474,7 @@ describe('several processes', () => {
               expect(refusal.meta).toEqual({ existing: byRefId.get(refIdOf(command)!) })
               break
             case 'insufficient-funds': {
-              // The balance was once what the refusal says, and that was too little.
+              // The balance once had the amount in the refusal, and that was too little.
               const { profile_id, asset, available, needed } = refusal.meta as Record<string, string>
               const history = histories.get(`${profile_id!} ${asset!}`) ?? []
               expect(['0', ...history.map((entry) => entry.balance_after)]).toContain(available)
@@ -495,11 +497,11 @@ describe('several processes', () => {
     await requireClean()
   })
 
-  test('let one movement use a quote, whatever the balances that pay', async () => {
+  test('let one movement use a quote, for any paying balances', async () => {
     for (let round = 1; round <= 15; round++) {
       const tenant = await newTenant()
       for (let quote = 0; quote < QUOTES; quote++) {
-        // A balance for each process, so that only the quote can be what they wait for.
+        // One balance per process, so that the processes can only wait for the quote.
         const shape = {
           kind: 'deposit',
           asset: 'USD',
@@ -525,7 +527,7 @@ describe('several processes', () => {
     }
   })
 
-  test('let each ref_id succeed exactly once where nothing else refuses it', async () => {
+  test('let each ref_id succeed exactly once unless another refusal applies', async () => {
     const repeats = fc.array(
       fc.record({
         process: fc.nat(PROCESSES - 1),
@@ -567,14 +569,14 @@ describe('several processes', () => {
 
 // ---------------------------------------------------------------------------------------------- single cases
 
-describe('a mistake of ours', () => {
+describe('a programming error', () => {
   type Mistake = (decision: Decision, view: View) => Decision
   const mistakes: Record<string, { mistake: Mistake; error: object }> = {
     'entries that do not balance': {
       mistake: (decision) => ({ ...decision, entries: decision.entries.slice(1) }),
       error: { name: 'AssertionError', message: expect.stringContaining('must balance') as string },
     },
-    'an entry on a balance that was not asked for': {
+    'an entry on a balance that was not named': {
       mistake: ({ transfer, entries }) => ({
         transfer,
         entries: entries.map((entry) => ({ ...entry, asset: 'EUR' })),
@@ -641,7 +643,7 @@ describe('a mistake of ours', () => {
     expect(transfers).toHaveLength(3)
   })
 
-  test('a movement that takes twice from one balance is refused by what it takes together', async () => {
+  test('a movement that debits one balance twice is refused by the sum', async () => {
     const { customer_id, profiles } = await newTenant()
     const [profile_id] = profiles as [string]
     const ledger = new Ledger(db)
@@ -696,7 +698,7 @@ function post(customerId: string, transfer_id: string, event: LedgerEvent, targe
   })
 }
 
-describe('when the database goes away', () => {
+describe('when the connection to the database is lost', () => {
   test('in the middle of a batch, its movements are answered 503 and the next batch works', async () => {
     const { customer_id, profiles } = await newTenant()
     const [profile_id] = profiles as [string]
@@ -706,7 +708,7 @@ describe('when the database goes away', () => {
     const before = await everyTable(db)
 
     await transaction(db, async (tx) => {
-      // The batch waits for this lock, and there its connection is cut.
+      // The batch waits for this lock, and its connection is cut there.
       await tx.query('select from balances where customer_id = $1 for update', [customer_id])
       const answers = outcomesOf([deposit(), deposit()])
       expect(await cutWaitingConnections()).toBe(1)
@@ -730,7 +732,7 @@ describe('when the database goes away', () => {
       await ended
       await tx.query('select 1')
     })
-    // An error event that nobody hears ends a process, and fails a test run.
+    // Without a listener, an error event ends a process and fails a test run.
     await expect(lost).rejects.toSatisfy(connectionLost)
     await db.query('select 1')
   })
@@ -743,7 +745,7 @@ describe('when the database goes away', () => {
   })
 })
 
-/** Ends the connections that wait for a lock, once there are any; gives how many. */
+/** Terminates the connections that wait for a lock, once there are any; returns their number. */
 async function cutWaitingConnections(): Promise<number> {
   for (let attempt = 1; attempt <= 500; attempt++) {
     const { rowCount } = await db.query(
@@ -783,9 +785,8 @@ const slugOf = (refusal: unknown) => (refusal instanceof Problem ? refusal.slug 
 
 describe('verify notices', () => {
   /**
-   * One customer with a deposit, three withdrawals: pending, completed and failed, one that converts, and an internal
-   * transfer; and three orchestrations: one that a deposit has started, one with a pending transfer, and one that
-   * is completed.
+   * One customer with a deposit; withdrawals that are pending, completed, failed, and with a conversion; and an
+   * internal transfer. Three orchestrations: started by a deposit, with a pending transfer, and completed.
    */
   async function ledgerOfEachKind(db: Database) {
     const { customer_id, profile_id } = await createCustomer(db, 'Test')
@@ -807,7 +808,7 @@ describe('verify notices', () => {
       const what = { asset: 'USDP', minor: 10n ** 18n, balanceAsset: 'USD' }
       return internalTransfer(customer_id, { ...ends, ...what }, view)
     }
-    /** Makes an orchestration of this movement, which is its destination transfer, or the deposit that starts it. */
+    /** Creates an orchestration of this movement, which is its destination transfer or its source deposit. */
     const orchestrate = async (
       decide: (view: View, group_id: string) => Decision,
       isDeposit = false,
@@ -892,11 +893,11 @@ describe('verify notices', () => {
   interface Damage {
     damage: (made: Made) => string
     rules: string[]
-    /** What the detail must name. */
+    /** A text that the detail must contain. */
     names: (made: Made) => string
   }
   const damages: Record<string, Damage> = {
-    'nothing where nothing is wrong': { damage: () => 'select', rules: [], names: () => '' },
+    'nothing in a correct ledger': { damage: () => 'select', rules: [], names: () => '' },
     'a balance that was raised': {
       damage: () => 'update balances set available = available + 0.01',
       rules: [BALANCE],
@@ -907,7 +908,7 @@ describe('verify notices', () => {
       rules: [BALANCE],
       names: ({ profile }) => profile,
     },
-    'a balance that is gone': {
+    'a deleted balance': {
       damage: () => 'delete from balances',
       rules: [BALANCE],
       names: ({ profile }) => profile,
@@ -942,28 +943,28 @@ describe('verify notices', () => {
       rules: [HISTORY],
       names: ({ profile }) => profile,
     },
-    'an entry that is gone': {
+    'a deleted entry': {
       damage: ({ pending }) => `delete from entries where transfer_id = '${pending.id}' and account = 'fees'`,
       rules: [ZERO_SUM],
       names: ({ pending }) => pending.id,
     },
-    'a refund that is gone': {
+    'a deleted refund': {
       damage: () => `delete from entries where event = 'REFUNDED'`,
       rules: [BALANCE, STATUS],
       names: ({ failed }) => failed.id,
     },
-    'the last entries of a balance that are gone with their transfer': {
+    'the last entries of a balance, deleted with their transfer': {
       damage: ({ failed }) =>
         `delete from entries where transfer_id = '${failed.id}'; delete from transfers where id = '${failed.id}'`,
       rules: [BALANCE],
       names: ({ profile }) => profile,
     },
-    'a transfer that is gone': {
+    'a deleted transfer': {
       damage: ({ completed }) => `delete from transfers where id = '${completed.id}'`,
       rules: [ORPHAN],
       names: ({ completed }) => completed.id,
     },
-    'a sweep that is gone': {
+    'a deleted sweep': {
       damage: ({ swept }) => `delete from evm_sweeps where id = '${swept}'`,
       rules: [ORPHAN],
       names: ({ swept }) => swept,
@@ -979,7 +980,7 @@ describe('verify notices', () => {
       rules: [SWEEP],
       names: ({ swept }) => swept,
     },
-    'a sweep that has cost something else': {
+    'a sweep with another cost': {
       damage: ({ swept }) => `update entries set amount = amount * 2 where transfer_id = '${swept}'`,
       rules: [SWEEP],
       names: ({ swept }) => swept,
@@ -1073,7 +1074,7 @@ describe('verify notices', () => {
       rules: [END],
       names: ({ ended }) => ended.id,
     },
-    'an orchestration whose destination transfer is none': {
+    'an orchestration whose destination transfer does not exist': {
       damage: ({ paying }) =>
         `update orchestrations set destination_transfer_id = '${NOBODY}' where id = '${paying.id}'`,
       rules: [END],
@@ -1085,19 +1086,19 @@ describe('verify notices', () => {
       rules: [PAID_ONCE],
       names: ({ paying }) => paying.id,
     },
-    'an orchestration without the transfer that started it': {
+    'an orchestration without its source transfer': {
       damage: ({ started }) =>
         `update orchestrations set source_transfer_id = null where id = '${started.id}'`,
       rules: [START],
       names: ({ started }) => started.id,
     },
-    'an orchestration that another deposit has started': {
+    'an orchestration with another deposit as its source': {
       damage: ({ started, deposit }) =>
         `update orchestrations set source_transfer_id = '${deposit.id}' where id = '${started.id}'`,
       rules: [START],
       names: ({ started }) => started.id,
     },
-    'a deposit that does not know what it has started': {
+    'a deposit without the group_id of its orchestration': {
       damage: ({ started }) => `update transfers set group_id = null where group_id = '${started.id}'`,
       rules: [START],
       names: ({ started }) => started.id,
@@ -1127,7 +1128,7 @@ describe('verify notices', () => {
   })
 })
 
-/** A sweep that has cost 0.00042 ETH, posted. Gives its id. */
+/** Inserts and posts a sweep with a fee of 0.00042 ETH. Returns its id. */
 async function sweepThatEnded(db: Database, customer_id: string): Promise<string> {
   const { rows } = await db.query<{ id: string }>(
     `
@@ -1144,7 +1145,7 @@ async function sweepThatEnded(db: Database, customer_id: string): Promise<string
   return id
 }
 
-/** What privileges and constraints keep the application from; only a superuser can do such damage. */
+/** Privileges and constraints protect the tables from the application; only a superuser can cause such damage. */
 async function asSuperuser(databaseUrl: string, statement: string): Promise<void> {
   const url = new URL(inject('adminUrl'))
   url.pathname = new URL(databaseUrl).pathname

@@ -25,20 +25,20 @@ import { sealPending, sealWithdrawal, signOnlyAccepted, WithdrawalMacs } from '.
 import { verify } from '../verify/verify.ts'
 
 /*
- * The attacker may write whatever he likes to the database, and does not have the master key. Nothing that he changes or
- * invents is signed, nor refunded; what he puts back as it was is paid.
+ * The attacker may write anything to the database, but does not have the master key. Nothing that the attacker
+ * changes or invents is signed or refunded. A withdrawal whose original values are restored is paid.
  */
 
 let service: TestService
 let customer: TestCustomer
 let other: TestCustomer
-/** May change anything, as no role of the service's may. */
+/** May change anything, unlike the service's roles. */
 let attacker: pg.Client
 const macs = new WithdrawalMacs(MASTER_KEYS)
 const told: string[] = []
 
 beforeAll(async () => {
-  // Holds end when a test hurries them.
+  // Holds last until a test ends them.
   service = await startTestService({ BURSAR_SIMULATED_HOLD_MS: '3600000' })
   customer = await newCustomer(service)
   other = await newCustomer(service)
@@ -61,7 +61,7 @@ const checked = (by = macs): Networks =>
     ]),
   )
 
-/** What a worker does until nothing more comes of it. */
+/** Runs a worker until nothing changes any more. */
 async function settle(networks = checked()): Promise<void> {
   for (let round = 1; round <= 6; round++) {
     await hurry(service.db)
@@ -137,7 +137,7 @@ async function expectNotSigned(id: string): Promise<void> {
 
 const ELSEWHERE = addressFromBytes('ETHEREUM', randomBytes(32))
 
-test('what was accepted is paid: withdrawals, wires and the payouts of orchestrations', async () => {
+test('unchanged withdrawals, wires and payouts of orchestrations are paid', async () => {
   const orchestration = await customer.call<{ id: string }>('POST', '/v2/orchestration/orchestrations', {
     ref_id: randomUUID(),
     source_asset: 'USD',
@@ -147,7 +147,7 @@ test('what was accepted is paid: withdrawals, wires and the payouts of orchestra
     destination: { crypto: { network: 'ETHEREUM', address: DESTINATION.toLowerCase() } },
   })
   expect([orchestration.status, orchestration.body]).toEqual([200, expect.anything()])
-  // One that a deposit sets off is paid out by the worker.
+  // The worker pays out an orchestration that a deposit starts.
   const rule = await customer.call('POST', '/v2/orchestration/rules', {
     ref_id: randomUUID(),
     profile_id: customer.profile_id,
@@ -178,7 +178,7 @@ test('what was accepted is paid: withdrawals, wires and the payouts of orchestra
   }
 })
 
-describe('a withdrawal that is PENDING is not signed, and not refunded, once somebody has changed', () => {
+describe('a PENDING withdrawal is neither signed nor refunded after a change of', () => {
   test.each([
     ['its destination', `destination_address = '${ELSEWHERE}'`],
     ['its amount', `amount = 9999`],
@@ -215,7 +215,7 @@ describe('a withdrawal that is PENDING is not signed, and not refunded, once som
     expect(await recordOf(id)).toMatchObject({ status: 'COMPLETED' })
   })
 
-  test('the bank account that a wire goes to', async () => {
+  test('the bank account of a wire', async () => {
     const id = await wire()
     const before = await attacker.query(`select id, fiat_network_instructions as text from fiat_accounts`)
     await attacker.query(
@@ -278,7 +278,7 @@ describe('a withdrawal that is PENDING is not signed, and not refunded, once som
 describe('an invented withdrawal is not signed', () => {
   test.each([
     ['without a MAC', false],
-    ['with the MAC of one that was accepted', true],
+    ['with the MAC of an accepted withdrawal', true],
   ])('%s', async (_name, withMac) => {
     const paid = await withdraw()
     await settle()
@@ -296,7 +296,7 @@ describe('an invented withdrawal is not signed', () => {
     await attacker.query('delete from transfers where id = $1', [id])
   })
 
-  test('nor one moved to another customer', async () => {
+  test('nor a withdrawal moved to another customer', async () => {
     const id = await withdraw()
     await attacker.query('update transfers set customer_id = $2, profile_id = $3 where id = $1', [
       id,
@@ -315,7 +315,7 @@ describe('an invented withdrawal is not signed', () => {
   })
 })
 
-test('what an operator has looked at and sealed is paid; what is signed cannot be sealed', async () => {
+test('a withdrawal that an operator has sealed is paid; a signed withdrawal cannot be sealed', async () => {
   const id = await withdraw()
   await attacker.query(`update transfers set memo = 'as the client says' where id = '${id}'`)
   await expectNotSigned(id)
@@ -331,7 +331,7 @@ test('what an operator has looked at and sealed is paid; what is signed cannot b
   await expect(seal()).rejects.toThrow(`withdrawal ${id} is already signed or has ended`)
 })
 
-test('with a new master key, what was accepted with the old one is signed while that is given', async () => {
+test('after a change of the master key, withdrawals of the old key are signed while that key is given', async () => {
   const id = await withdraw()
   const renewed = randomBytes(32).toString('hex')
   const withOld = new WithdrawalMacs(masterKeysOf([renewed, MASTER_KEY], 'BURSAR_MASTER_KEY'))
@@ -342,7 +342,7 @@ test('with a new master key, what was accepted with the old one is signed while 
   expect(await recordOf(id)).toMatchObject({ status: 'COMPLETED' })
 })
 
-test('what is PENDING when MACs are introduced is given one, and nothing that has ended', async () => {
+test('the migration gives MACs to PENDING withdrawals, and to no ended ones', async () => {
   const ended = await withdraw()
   await settle()
   const ids = [await withdraw({ memo: 'x' }), await wire()]
@@ -354,7 +354,7 @@ test('what is PENDING when MACs are introduced is given one, and nothing that ha
   expect(rows).toEqual([])
   await settle()
   for (const id of ids) expect(await recordOf(id)).toMatchObject({ status: 'COMPLETED' })
-  // Where there are none, no master key is asked for.
+  // Without such withdrawals, no master key is requested.
   const none = () => Promise.reject(new Error('no key is needed'))
   await transaction(service.db, (tx) => sealPending(tx, none))
 })

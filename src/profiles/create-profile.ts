@@ -16,7 +16,7 @@ export const createProfile = operation({
   scope: 'funding:write_profile',
   tag: 'Profiles',
   summary: 'Create Profile',
-  description: "Makes a profile of type NORMAL. Its nickname is unique among the customer's.",
+  description: "Creates a profile of type NORMAL. Its nickname is unique among the customer's.",
   body: Type.Object(
     { nickname: Profile.properties.nickname, description: Profile.properties.description },
     { additionalProperties: false },

@@ -8,7 +8,8 @@ import { requireProfile } from '../records/profile.ts'
 import { Balance, selectBalances } from './list-balances.ts'
 
 /**
- * Reads a profile's balance of one asset (API behaviour, Profiles); an asset it never held is 0, an unknown one is 404.
+ * Reads a profile's balance of one asset (API behaviour, Profiles): 0 for an asset it never held, 404 for an unknown
+ * asset.
  */
 export const getBalance = operation({
   method: 'GET',
@@ -16,7 +17,7 @@ export const getBalance = operation({
   scope: 'funding:read_profile',
   tag: 'Profiles',
   summary: 'Get Profile Balance',
-  description: 'Reads the balance of one asset. One that the profile never held is 0.',
+  description: 'Reads the balance of one asset: 0 if the profile never held it.',
   example: { params: { id: EXAMPLE.profile_id, asset: 'USD' } },
   params: Type.Object({ id: Uuid('Profile id.'), asset: AssetSymbol }),
   reply: Balance,

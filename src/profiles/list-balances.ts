@@ -11,13 +11,13 @@ import { requireProfile } from '../records/profile.ts'
 export const Balance = Type.Object(
   {
     asset: AssetSymbol,
-    available: Amount('What may be spent now.'),
-    trading: Amount('What open orders hold. Nothing here places orders: always 0.'),
+    available: Amount('Spendable amount.'),
+    trading: Amount('Amount held by open orders. Always 0, because there are no orders.'),
   },
   { $id: 'Balance' },
 )
 
-/** Lists a profile's balances (API behaviour, Profiles): every asset it has ever held, by ticker. */
+/** Lists a profile's balances (API behaviour, Profiles): every asset it has ever held, by symbol. */
 export const listBalances = operation({
   method: 'GET',
   url: '/v2/profiles/:id/balances',
@@ -36,7 +36,7 @@ export const listBalances = operation({
   },
 })
 
-/** The balances of a profile that have a row, by ticker. */
+/** Reads the stored balances of a profile, by symbol. */
 export async function selectBalances(db: Database, customerId: string, profileId: string, assets?: string[]) {
   const { rows } = await db.query<{ asset: string; available: string }>(
     `

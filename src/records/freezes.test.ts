@@ -1,6 +1,6 @@
 /*
- * What takes money out of a frozen customer or profile is refused in the ledger's transaction: 403 `disabled`, and
- * nothing changes. Money comes in all the same. A frozen network, or everything frozen, refuses nothing: it waits.
+ * Withdrawals from a frozen customer or profile are refused in the ledger's transaction: 403 `disabled`, and nothing
+ * changes. Deposits are still credited. A freeze of a network, or of everything, refuses nothing: withdrawals wait.
  */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import {
@@ -19,7 +19,7 @@ beforeAll(async () => {
 })
 afterAll(() => service.close())
 
-/** Each way to take money out of the default profile, with what it answers. */
+/** Tries each way to withdraw from the default profile, and returns the answers. */
 async function takeOut(customer: TestCustomer, other: string) {
   const { profile_id } = customer
   const bank = await customer.call<{ id: string }>('POST', '/v2/transfer/fiat-accounts', {
@@ -54,7 +54,7 @@ async function takeOut(customer: TestCustomer, other: string) {
 test.each<[string, (customer: TestCustomer) => FreezeTarget]>([
   ['profile', ({ customer_id, profile_id }) => ({ kind: 'PROFILE', customer_id, profile_id })],
   ['customer', ({ customer_id }) => ({ kind: 'CUSTOMER', customer_id })],
-])('nothing is taken out of a frozen %s, and what comes in is credited', async (what, targetOf) => {
+])('nothing can be withdrawn from a frozen %s, and deposits are credited', async (what, targetOf) => {
   const [customer, stranger] = [await newCustomer(service), await newCustomer(service)]
   const { body } = await customer.call<{ id: string }>('POST', '/v2/profiles', { nickname: 'Other' })
   const other = body.id
@@ -87,7 +87,7 @@ test.each<[string, (customer: TestCustomer) => FreezeTarget]>([
   for (const { status } of await takeOut(customer, other)) expect(status).toBe(200)
 })
 
-test('with a network or everything frozen, withdrawals are accepted, to wait', async () => {
+test('with a network or everything frozen, withdrawals are accepted and wait', async () => {
   const customer = await newCustomer(service)
   await credit(service.ledger, customer, 'USD', '100')
   for (const target of [{ kind: 'ALL' }, { kind: 'NETWORK', network: 'ETHEREUM' }] as const) {

@@ -17,7 +17,7 @@ beforeAll(async () => {
 })
 afterAll(() => service.close())
 
-/** Prices by how many minutes ago they were. */
+/** Writes prices; each key is the age in minutes. */
 async function write(market: Market, source: 'REAL' | 'SIMULATED', ago: Record<number, string>) {
   const now = Math.floor(Date.now() / 60_000)
   await transaction(service.db, async (tx) => {
@@ -33,7 +33,7 @@ async function write(market: Market, source: 'REAL' | 'SIMULATED', ago: Record<n
 
 const whole = (text: string) => parseAmount(text, 18)!
 
-test("the newest real price of the last day; in the sandbox also simulated ones and the catalogue's", async () => {
+test("the newest real price of the last day; in the sandbox also simulated prices and the catalogue's", async () => {
   const live = await usdPrices(service.db, false)
   expect(live.get('BTC')).toBe(whole('61234.5678'))
   expect(live.get('USDG')).toBe(whole('1'))
@@ -45,7 +45,7 @@ test("the newest real price of the last day; in the sandbox also simulated ones 
     expect(sandbox.get(symbol)).toBe(whole(findAsset(symbol)!.sandboxPriceUsd!))
 })
 
-test('they are read once for many, and again after what could not be read', async () => {
+test('prices are read once for many callers, and again after a failure', async () => {
   const reader = openDatabase(service.url, { max: 1, onError: () => undefined })
   let queries = 0
   let broken = true
@@ -70,7 +70,7 @@ test('a notional value is cents, rounded down', () => {
   expect(notionalUsd(minor, ether, new Map())).toBeUndefined()
 })
 
-test('a transfer tells its worth by them', async () => {
+test("a transfer's notional value uses the prices", async () => {
   const customer = await newCustomer(service)
   const path = `/v2/sandbox/profiles/${customer.profile_id}/deposit`
   await customer.call('POST', path, { asset: 'BTC', amount: '0.5', crypto_network: 'BITCOIN' })

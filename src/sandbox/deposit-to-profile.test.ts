@@ -48,7 +48,7 @@ afterAll(async () => {
 
 const urlOf = (profile_id: string) => `/v2/sandbox/profiles/${profile_id}/deposit`
 
-/** A profile that nothing has come to yet. */
+/** Creates a profile without deposits. */
 async function newProfile(): Promise<string> {
   const { body } = await customer.call<{ id: string }>('POST', '/v2/profiles', { nickname: randomUUID() })
   return body.id
@@ -64,7 +64,7 @@ async function newAddress(profile_id: string, changes: object = {}): Promise<Dep
   return answer.body
 }
 
-/** Deposits, and reads the transfer that came of it. */
+/** Deposits, and reads the resulting transfer. */
 async function deposited(profile_id: string, body: object): Promise<Transfer> {
   const answer = await customer.call('POST', urlOf(profile_id), body)
   expect(answer).toMatchObject({ status: 200, body: { activity_id: A_UUID } })
@@ -76,7 +76,7 @@ async function deposited(profile_id: string, body: object): Promise<Transfer> {
   return read.body
 }
 
-/** What is on a profile, by asset. */
+/** Reads a profile's balances, by asset. */
 async function balances(profile_id: string): Promise<Record<string, string>> {
   const { body } = await customer.call<{ items: { asset: string; available: string }[] }>(
     'GET',
@@ -85,7 +85,7 @@ async function balances(profile_id: string): Promise<Record<string, string>> {
   return Object.fromEntries(body.items.map(({ asset, available }) => [asset, available]))
 }
 
-/** What every deposit's record says. */
+/** The common fields of every deposit's record. */
 const recordOf = (profile_id: string, asset: string, amount: string) => ({
   id: A_UUID,
   customer_id: customer.customer_id,
@@ -166,7 +166,7 @@ describe('a deposit of', () => {
 })
 
 describe('a deposit to an address', () => {
-  test('is of whoever the address is of', async () => {
+  test("takes the address's identity and account", async () => {
     const person_details = { first_name: 'Ada', last_name: 'Lovelace' }
     const { body: identity } = await customer.call('POST', '/v2/identity/identities', {
       ref_id: randomUUID(),
@@ -186,7 +186,7 @@ describe('a deposit to an address', () => {
       crypto_network: 'ETHEREUM',
       crypto_address: address,
     })
-    // Its ref_id is the address's own.
+    // The ref_id of the address does not become the transfer's.
     expect(transfer).toEqual({
       ...recordOf(profile_id, 'USDP', '5'),
       ...owner,
@@ -290,7 +290,7 @@ describe('a deposit to an address', () => {
   )
 })
 
-describe('refused, and nothing of it is left:', () => {
+describe('refused without a trace:', () => {
   let theirs: string
   let anothers: string
   beforeAll(async () => {

@@ -25,7 +25,7 @@ const DepositBody = Type.Object(
       Type.String({
         minLength: 1,
         maxLength: 128,
-        description: 'A deposit address of the profile that it is sent to. Needs crypto_network.',
+        description: 'The deposit address of the profile that receives the deposit. Needs crypto_network.',
       }),
     ),
   },
@@ -92,7 +92,7 @@ export const depositToProfile = operation({
   },
 })
 
-/** The network that a deposit comes over; none for fiat. What is simulated never comes over a real one. */
+/** Chooses the network of a deposit; none for fiat. Simulated deposits never use a real network. */
 function networkOf(
   asset: Asset,
   asked: CryptoNetwork | undefined,
@@ -103,7 +103,7 @@ function networkOf(
   if (asked === undefined && supported.length === 0) return undefined
   if (asked === undefined ? simulated.length === 0 : supported.includes(asked) && !simulated.includes(asked))
     throw problem.badRequest(
-      `crypto_network ${asked ?? supported.join(', ')} is a real network here: ${asset.symbol} comes over it to a deposit address (POST /v2/transfer/deposit-addresses)` +
+      `crypto_network ${asked ?? supported.join(', ')} is a real network here: send ${asset.symbol} over it to a deposit address (POST /v2/transfer/deposit-addresses)` +
         (simulated.length > 0 ? `; simulated: ${simulated.join(', ')}` : ''),
     )
   if (asked === undefined) return simulated[0]
@@ -123,7 +123,7 @@ function requireAddressOf(network: CryptoNetwork | undefined, address: string): 
     throw problem.badRequest(`crypto_address is not an address of ${network}`)
 }
 
-/** What a deposit over a network is, by the deposit address that it was sent to, where one is named. */
+/** Builds a deposit over a network, with the named deposit address if any. */
 async function overNetwork(
   db: Database,
   customerId: string,

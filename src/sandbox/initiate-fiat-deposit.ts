@@ -17,7 +17,7 @@ const InitiateFiatDepositBody = Type.Object(
       examples: ['250.00'],
     }),
     asset: Type.Enum(['USD'], { type: 'string', description: 'Only USD is supported.' }),
-    memo_id: Text(100, 'The memo_id of deposit instructions: it decides which profile is credited.', 1),
+    memo_id: Text(100, 'The memo_id of deposit instructions, which determines the profile to credit.', 1),
     fiat_network_instructions: Type.Object({ wire: Wire }, { additionalProperties: false }),
     fiat_account_owner: Type.Optional(
       Type.Object({

@@ -23,7 +23,7 @@ afterAll(() => service.close())
 
 const URL = '/v2/transfer/crypto-withdrawals'
 
-test('the record that is answered is the one that is kept', async () => {
+test('the answered record is the stored record', async () => {
   const body = withdrawalOf(customer, {
     ref_id: 'kept',
     amount: '10.50',
@@ -71,13 +71,13 @@ test('a memo on STELLAR has at most the 28 bytes that its transactions carry, an
       status: 400,
       body: { detail: 'memo is longer than the 28 bytes that STELLAR carries' },
     })
-  // Another network takes it.
+  // Another network accepts it.
   expect((await customer.call('POST', URL, withdrawalOf(customer, { memo: 'x'.repeat(29) }))).status).toBe(
     200,
   )
 })
 
-test("in live mode the sandbox's magic addresses are refused: nobody has their keys", async () => {
+test("in live mode the sandbox's magic addresses are refused: they have no private keys", async () => {
   const live = await startTestService({ BURSAR_MODE: 'live' })
   atEnd(() => live.close())
   const own = await newCustomer(live)

@@ -51,7 +51,7 @@ async function newProfile({ call }: TestCustomer): Promise<string> {
   return body.id
 }
 
-/** Two profiles, the first of them with an amount on it. */
+/** Creates two profiles, the first with this amount. */
 async function newPair(asset: string, amount: string): Promise<[from: string, to: string]> {
   const [from, to] = [await newProfile(customer), await newProfile(customer)]
   await credit(service.ledger, { ...customer, profile_id: from }, asset, amount)
@@ -151,7 +151,7 @@ test('a ref_id that many ask for at once is used once, and the others get its de
   const body = { asset: 'USD', from_profile_id: from, to_profile_id: to, ref_id: randomUUID() }
   const answers = await Promise.all(
     Array.from({ length: 20 }, (_, n) =>
-      // Also of those that would be refused for their funds.
+      // A repeat is answered before a lack of funds.
       customer.call<Transfer & { meta: unknown }>('POST', INTERNAL, { ...body, amount: String(60 + n) }),
     ),
   )
@@ -175,7 +175,7 @@ test('a ref_id that many ask for at once is used once, and the others get its de
   await requireClean()
 })
 
-describe('refused, and nothing of it is left:', () => {
+describe('refused without a trace:', () => {
   let from: string
   let to: string
   beforeAll(async () => {
@@ -273,13 +273,13 @@ test("nothing leaves a disabled account's profile, but money may come to it", as
 // ---------------------------------------------------------------------------------------------- many at once
 
 describe('many at once, in all directions, from several processes', () => {
-  // With two, one has its locks before the other is back for more.
+  // With two processes, one gets its locks before the other returns for more.
   const PROCESSES = 4
   const PROFILES = 4
   const ASSETS = ['USD', 'USDP'] as const
   const FUNDS = '100'
 
-  /** Amounts in the asset's smallest units are small beside the funds, but for some that are more than there is. */
+  /** Amounts in the asset's smallest units are small compared with the funds, except a few that exceed them. */
   const order = fc
     .record({
       asset: fc.constantFrom(...ASSETS),
@@ -296,7 +296,7 @@ describe('many at once, in all directions, from several processes', () => {
       amount: formatAmount(BigInt(amount), 2),
     }))
 
-  /** A process of its own, as far as the database can tell: its own connections, its own ledger. */
+  /** Creates a separate process from the database's view: with its own connections and its own ledger. */
   async function newProcess() {
     const db = openDatabase(service.url, { max: 2, onError: () => undefined })
     const ledger = new Ledger(db)
@@ -320,20 +320,20 @@ describe('many at once, in all directions, from several processes', () => {
     }
   }
 
-  test('they neither deadlock, nor lose or make money', async () => {
+  test('they neither deadlock, nor lose or create money', async () => {
     const processes = await Promise.all(Array.from({ length: PROCESSES }, newProcess))
     await fc.assert(
       fc.asyncProperty(fc.array(order, { minLength: 150, maxLength: 250, size: 'max' }), async (orders) => {
         const sender = await newCustomer(service)
         const profiles = [sender.profile_id]
         while (profiles.length < PROFILES) profiles.push(await newProfile(sender))
-        // The others have no balance yet: those who come first make it.
+        // The other profiles have no balance yet: the first movements create them.
         for (const asset of ASSETS) await credit(service.ledger, sender, asset, FUNDS)
 
         const callers = processes.map(({ app }) => caller(app, sender.token))
         const answers = await Promise.all(
           orders.map(async ({ asset, amount, from, to }, n) => {
-            // Not all in the same batch.
+            // So that they do not all enter the same batch.
             await pause(n % 16)
             return callers[n % PROCESSES]!<Transfer>('POST', INTERNAL, {
               asset,
@@ -362,7 +362,7 @@ describe('many at once, in all directions, from several processes', () => {
           move(to, asset, minor)
           made.add(body.group_id!)
         })
-        // One group each, and no group without an answer.
+        // Each transfer has its own group, and every group has been answered.
         const groups = await service.db.query<{ group_id: string; sides: string }>(
           `select group_id, string_agg(direction, ' ' order by id) as sides from transfers
            where customer_id = $1 and type like 'INTERNAL%' group by group_id`,
@@ -387,8 +387,8 @@ describe('many at once, in all directions, from several processes', () => {
       }),
       runs(5),
     )
-    // The ledger would decide a deadlocked batch anew, so it would not show in the answers. A connection reports
-    // what it has counted when it ends.
+    // The ledger decides a deadlocked batch again, so a deadlock would not show in the answers. A connection reports
+    // its counters when it ends.
     await Promise.all(processes.map((process) => process.end()))
     const { rows } = await service.db.query<{ deadlocks: string }>(
       'select deadlocks from pg_stat_database where datname = current_database()',

@@ -58,7 +58,7 @@ let service: TestService
 let customer: TestCustomer
 let other: TestCustomer
 beforeAll(async () => {
-  // Nothing here waits for a hold to end: `settle` ends it.
+  // Holds last until `settle` ends them.
   service = await startTestService({ BURSAR_SIMULATED_HOLD_MS: '3600000' })
   customer = await newCustomer(service)
   other = await newCustomer(service)
@@ -92,7 +92,7 @@ async function newHolder(of: TestCustomer): Promise<{ identity_id: string; accou
   return { identity_id, account_id: account.body.id as string }
 }
 
-/** A profile with 100 USD on it. */
+/** Creates a profile with 100 USD. */
 async function newProfile(): Promise<string> {
   const { body } = await customer.call('POST', '/v2/profiles', { nickname: randomUUID() })
   const profile_id = body.id as string
@@ -114,7 +114,7 @@ async function withdrawn(body: object): Promise<Transfer> {
 const read = async ({ id }: Transfer) =>
   (await customer.call<Transfer>('GET', `/v2/transfer/transfers/${id}`)).body
 
-/** More rounds of the worker than any wire takes to come to its end. */
+/** More worker rounds than any wire needs. */
 const ROUNDS = 8
 async function settle(networks: Networks = service.networks): Promise<void> {
   for (let round = 1; round <= ROUNDS; round++) {
@@ -126,7 +126,7 @@ async function settle(networks: Networks = service.networks): Promise<void> {
   }
 }
 
-/** What has left the bank for this transfer. */
+/** Reads the wires that have left the bank for this transfer. */
 async function wiresOf({ id }: Transfer) {
   const { rows } = await service.db.query<{ crypto_network: string; raw_transaction: Buffer }>(
     `select crypto_network, raw_transaction from simulated_chain
@@ -168,7 +168,7 @@ describe('a fiat account', () => {
     expect(await newFiatAccount(customer, undefined, given)).toMatchObject(given)
   })
 
-  test('that the bank refuses is REJECTED, and is not paid to', async () => {
+  test('that the bank refuses is REJECTED and cannot be paid', async () => {
     const { id, status } = await newFiatAccount(customer, REJECTED_ACCOUNT_NUMBER)
     expect(status).toBe('REJECTED')
     const profile_id = await newProfile()
@@ -236,7 +236,7 @@ describe('a fiat account', () => {
       expect({ status, meta: body.meta }).toEqual({ status: 409, meta: { existing: winner!.body } })
     }
     expect(await everyTable(service.db)).toEqual(before)
-    // Another customer's are its own.
+    // Another customer may use the same ref_id.
     await newFiatAccount(other, undefined, { ref_id })
   })
 })
@@ -299,7 +299,7 @@ describe('a withdrawal', () => {
 
   test('of the least, and of all there is', async () => {
     const profile_id = await newProfile()
-    // Nothing about a bank account is required.
+    // A bank account needs no further details.
     const { id: fiat_account_id } = await newFiatAccount(customer, undefined, {
       fiat_network_instructions: { wire: {} },
     })
@@ -325,7 +325,7 @@ describe('a withdrawal', () => {
         amount: String(n),
         ref_id,
       })
-    // What would be refused is so only while there is no record.
+    // A repeat is answered before further refusals.
     const first = await order(10)
     const before = await everyTable(service.db)
     const answers = await Promise.all(Array.from({ length: 10 }, (_, n) => order(n + 1)))
@@ -336,7 +336,7 @@ describe('a withdrawal', () => {
   })
 })
 
-describe('refused, and nothing of it is left:', () => {
+describe('refused without a trace:', () => {
   let mine: {
     profile_id: string
     fiat_account_id: string
@@ -399,14 +399,14 @@ describe('refused, and nothing of it is left:', () => {
 // ---------------------------------------------------------------------------------------------- account numbers
 
 describe('a wire to the account number of', () => {
-  /** A withdrawal of 40 of the 100 USD of a profile. */
+  /** Sends 40 of a profile's 100 USD to the account number of this outcome. */
   async function wiredTo(outcome: MagicOutcome): Promise<Transfer> {
     const { id: fiat_account_id, status } = await newFiatAccount(customer, magicAccountNumber(outcome))
     expect(status).toBe('APPROVED')
     return withdrawn({ profile_id: await newProfile(), fiat_account_id, amount: '40' })
   }
 
-  /** The end of a wire that has left, once. */
+  /** Requires that the wire was sent and completed once. */
   async function requirePaid(created: Transfer): Promise<void> {
     expect(await read(created)).toEqual({ ...created, status: 'COMPLETED', updated_at: A_TIME })
     expect(await wiresOf(created)).toMatchObject([{ network: 'WIRE', amount: '40' }])
@@ -414,7 +414,7 @@ describe('a wire to the account number of', () => {
     expect(await entriesOf(service.db, created.id)).toContain('SETTLED bank USD 40')
   }
 
-  /** The end of one that never left: the profile has its money again. */
+  /** Requires that the wire was never sent, and that the profile has its money again. */
   async function requireRefused(created: Transfer, why: Partial<Transfer>): Promise<void> {
     expect(await read(created)).toEqual({ ...created, status: 'FAILED', updated_at: A_TIME, ...why })
     expect(await wiresOf(created)).toEqual([])

@@ -14,7 +14,7 @@ import type { Transfer } from '../ledger/transfer.ts'
 
 let service: TestService
 let customer: TestCustomer
-/** Everything there is, oldest first. */
+/** All transfers, oldest first. */
 let all: Transfer[]
 
 const PROFILES = [randomUUID(), randomUUID()]
@@ -25,7 +25,7 @@ const GROUPS = [randomUUID(), randomUUID()]
 const HASHES = ['0xaa', '0xbb']
 const COUNT = 240
 
-/** Few moments for many records, so that equal timestamps are the rule. */
+/** Few moments for many records, so that equal timestamps are common. */
 const momentOf = (n: number) => `2026-03-01T12:00:0${n % 3}.00000${n % 7}Z`
 const pick = <T>(values: readonly T[], n: number): T | undefined => values[n % (values.length + 1)]
 
@@ -67,7 +67,7 @@ const insert = (records: Transfer[]) =>
     JSON.stringify(records),
   ])
 
-/** Reads a list to its end, doing something between the pages. */
+/** Reads a list to its end, and calls `between` between the pages. */
 async function walk(query: [string, string][], between?: () => Promise<unknown>): Promise<Transfer[]> {
   const seen: Transfer[] = []
   let cursor: string | undefined
@@ -97,7 +97,7 @@ const anyBound = fc.record({
   ),
 })
 
-/** The filters, as the query has them and as a plain predicate. */
+/** The filters, both as query parameters and as a predicate. */
 const filters = fc.record({
   profile_ids: anyOf(PROFILES),
   identity_ids: anyOf(PROFILES),
@@ -129,7 +129,7 @@ const COMPARE: Record<string, (a: string, b: string) => boolean> = {
 }
 
 test('any combination of filters, order and page size equals a filter in memory', async () => {
-  // One or two filters at a time, so that something is left.
+  // One or two filters at a time, so that some records match.
   const someFilters = fc.tuple(filters, fc.subarray(Object.keys(FIELD_OF), { maxLength: 2 }))
   await fc.assert(
     fc.asyncProperty(
@@ -183,7 +183,7 @@ test.each(['ASC', 'DESC'])('records added meanwhile disturb no page (%s)', async
       ['limit', '13'],
     ],
     async () => {
-      // Before, among and behind what is being read.
+      // Created before, within and after the part that has been read.
       const records = [1, COUNT / 2, COUNT * 3].map((n) => ({ ...recordOf(n), ref_id: undefined, id: '' }))
       await insert(
         records.map((record) => ({ ...record, id: newId(momentAt(record.created_at), 5000 + added++) })),

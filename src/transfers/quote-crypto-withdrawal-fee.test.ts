@@ -10,7 +10,7 @@ const QUOTE = {
   amount: '25',
 }
 
-/** Quotes as the operation makes them, expiring in so many seconds; `used` ones by a withdrawal. */
+/** Inserts quotes like the operation does, expiring after the given seconds; `used` quotes belong to a withdrawal. */
 const INSERT = `
   insert into fee_quotes (customer_id, id, created_at, expires_at, asset, crypto_network, destination_address, fee, amount,
                           transfer_id)
@@ -18,7 +18,7 @@ const INSERT = `
          case when $3 then gen_random_uuid() end
   from generate_series(1, $4::integer)`
 
-test('a customer has so many open quotes; used and expired ones do not count, nor those of others', async () => {
+test("open quotes per customer are limited; used and expired quotes do not count, nor other customers' quotes", async () => {
   const service = await startTestService()
   atEnd(() => service.close())
   const { db } = service
@@ -38,7 +38,7 @@ test('a customer has so many open quotes; used and expired ones do not count, no
   expect((await ask(two)).status).toBe(200)
 })
 
-test('quotes that expired unused more than an hour ago are deleted, and no others', async () => {
+test('only quotes that expired unused more than an hour ago are deleted', async () => {
   const service = await startTestService()
   atEnd(() => service.close())
   const { db } = service
