@@ -676,7 +676,7 @@ const destination: Row[] = [
   [
     'nothing changes, with a destination',
     () => ({ body: { destination_asset: 'USD', destination: profileOf(world.customer) } }),
-    bad('destination must be given, or another'),
+    bad('destination must be given, or the profile or asset'),
   ],
   ...record('profile', (profile_id) => ({ destination: { profile: { profile_id } } }), others('second')),
   ...record('fiat account', (id) => toFiatAccount(id).body, others('fiat_account')),
@@ -1081,11 +1081,15 @@ const CASES: Record<string, Case> = {
         tooPrecise('amount', 'USDP', 18),
       ],
       ...['from_profile_id', 'to_profile_id'].flatMap((field) => [...profileNamed(field)]),
-      ['to itself', () => fromTo(world.customer.profile_id), bad('to_profile_id', 'another profile')],
+      [
+        'to itself',
+        () => fromTo(world.customer.profile_id),
+        bad('to_profile_id must differ from from_profile_id'),
+      ],
       [
         'to itself, in capitals',
         () => fromTo(world.customer.profile_id, world.customer.profile_id.toUpperCase()),
-        bad('to_profile_id', 'another profile'),
+        bad('to_profile_id must differ from from_profile_id'),
       ],
       [
         "between another customer's",
@@ -1445,7 +1449,7 @@ const CASES: Record<string, Case> = {
       [
         'the deposits to another profile',
         () => ({ body: { source: { profile: { profile_id: world.own.second.id } } } }),
-        bad('source.profile.profile_id must be profile_id'),
+        bad('source.profile.profile_id must equal profile_id'),
       ],
       ...destination,
       [

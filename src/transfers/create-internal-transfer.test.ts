@@ -184,8 +184,13 @@ describe('refused without a trace:', () => {
 
   type Refusal = [what: string, status: number, detail: string, changes: () => object]
   test.each<Refusal>([
-    ['to itself', 400, 'to_profile_id must be another', () => ({ to_profile_id: from })],
-    ['to itself in capitals', 400, 'to_profile_id must be', () => ({ to_profile_id: from.toUpperCase() })],
+    ['to itself', 400, 'to_profile_id must differ', () => ({ to_profile_id: from })],
+    [
+      'to itself in capitals',
+      400,
+      'to_profile_id must differ',
+      () => ({ to_profile_id: from.toUpperCase() }),
+    ],
     ['an unknown asset', 400, 'asset DOGE is unknown', () => ({ asset: 'DOGE' })],
     ['nothing', 400, 'amount must be greater than zero', () => ({ amount: '0.00' })],
     ['a part of a cent', 400, 'amount has more than 2 decimals', () => ({ amount: '1.001' })],
