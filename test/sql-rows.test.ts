@@ -1,0 +1,233 @@
+/*
+ * Rows are what their types say. `query<Row>(text)` is a cast that no compiler checks: this test finds each such call in
+ * src, has the real schema parse and describe the statement, and compares its columns with the properties of Row, by name
+ * and by kind (text, number, boolean). It executes nothing. It cannot tell whether a column may be null.
+ */
+import { relative } from 'node:path'
+import { fileURLToPath, pathToFileURL } from 'node:url'
+import pg from 'pg'
+import ts from 'typescript'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { cloneDatabase, type TestDatabase } from './support.ts'
+
+const ROOT = fileURLToPath(new URL('..', import.meta.url))
+
+/**
+ * Functions whose statements are composed when they run, so that this test cannot read them. test/generated-sql.test.ts
+ * and the tests of each run them. The list may only shrink.
+ */
+const COMPOSED: string[] = []
+
+/** Functions that read a column which a later migration removes. */
+const WHILE_MIGRATING = ['src/oauth/signing-keys.ts encryptPlainKeys']
+
+let database: TestDatabase
+let client: pg.Client
+beforeAll(async () => {
+  database = await cloneDatabase(1)
+  client = new pg.Client({ connectionString: database.ownerUrl })
+  await client.connect()
+})
+afterAll(async () => {
+  await client.end()
+  await database.drop()
+})
+
+interface Call {
+  /** `src/oauth/api-clients.ts listApiClients` */
+  where: string
+  row: ts.Type
+  node: ts.Node
+  /** One text for each way that its conditions may go; undefined when it is composed at run time. */
+  texts: string[] | undefined
+}
+
+const config = ts.readConfigFile(`${ROOT}/tsconfig.json`, (file) => ts.sys.readFile(file))
+const { options } = ts.parseJsonConfigFileContent(config.config, ts.sys, ROOT)
+const program = ts.createProgram([`${ROOT}/src/main.ts`], options)
+const checker = program.getTypeChecker()
+
+test('every statement is described by the type of its rows', async () => {
+  const calls: Call[] = []
+  for (const source of program.getSourceFiles()) {
+    if (!source.fileName.includes('/src/') || source.fileName.includes('node_modules')) continue
+    for (const call of callsIn(source)) calls.push(await call)
+  }
+  expect(calls.length).toBeGreaterThan(100)
+  const composed = calls.filter(({ texts }) => texts === undefined).map(({ where }) => where)
+  const faults: string[] = []
+  for (const { where, row, node, texts = [] } of calls) {
+    if (WHILE_MIGRATING.includes(where)) continue
+    for (const text of texts) {
+      const columns = await describe(text).catch((error: Error) => `${error.message}: ${text.slice(0, 200)}`)
+      const found = typeof columns === 'string' ? [columns] : differences(columns, row, node)
+      faults.push(...found.map((fault) => `${where}: ${fault}`))
+    }
+  }
+  expect.soft([...new Set(faults)]).toEqual([])
+  expect([...new Set(composed)].sort()).toEqual(COMPOSED)
+})
+
+interface Column {
+  name: string
+  dataTypeID: number
+}
+
+/** The columns of a statement's rows. The server parses and describes it, and does not execute it. */
+function describe(text: string): Promise<Column[]> {
+  return new Promise((resolve, reject) => {
+    let columns: Column[] = []
+    client.query({
+      submit(connection: pg.Connection & { sync: () => void }) {
+        connection.parse({ text, name: '', types: [] } as never, true)
+        connection.describe({ type: 'S', name: '' } as never, true)
+        connection.sync()
+      },
+      handleRowDescription: (message: { fields: Column[] }) => void (columns = message.fields),
+      handleError: reject,
+      handleReadyForQuery: () => resolve(columns),
+    } as unknown as pg.Submittable)
+  })
+}
+
+/** How the driver gives a type's values, where it is plain. */
+const KINDS: Record<number, ts.TypeFlags> = {
+  [pg.types.builtins.BOOL]: ts.TypeFlags.BooleanLike,
+  [pg.types.builtins.INT2]: ts.TypeFlags.NumberLike,
+  [pg.types.builtins.INT4]: ts.TypeFlags.NumberLike,
+  [pg.types.builtins.FLOAT8]: ts.TypeFlags.NumberLike,
+  [pg.types.builtins.INT8]: ts.TypeFlags.StringLike,
+  [pg.types.builtins.NUMERIC]: ts.TypeFlags.StringLike,
+  [pg.types.builtins.TEXT]: ts.TypeFlags.StringLike,
+  [pg.types.builtins.UUID]: ts.TypeFlags.StringLike,
+  [pg.types.builtins.TIMESTAMPTZ]: ts.TypeFlags.StringLike,
+}
+
+function differences(columns: Column[], row: ts.Type, node: ts.Node): string[] {
+  const members = new Map(
+    (row.isUnion() ? row.types : [row])
+      .flatMap((type) => checker.getPropertiesOfType(type))
+      .map((its) => [its.name, its]),
+  )
+  const named = new Set(columns.map(({ name }) => name))
+  const missing = [...members.values()]
+    .filter(({ name, flags }) => !named.has(name) && !(flags & ts.SymbolFlags.Optional) && !row.isUnion())
+    .map(({ name }) => `${name} is no column`)
+  const wrong = columns.flatMap(({ name, dataTypeID }) => {
+    const member = members.get(name)
+    if (member === undefined) return [`column ${name} is not in the type`]
+    const type = checker.getNonNullableType(checker.getTypeOfSymbolAtLocation(member, node))
+    const parts = type.isUnion() ? type.types : [type]
+    const kind = KINDS[dataTypeID]
+    const fits =
+      kind === undefined || parts.every(({ flags, ...part }) => isOf(kind, { flags, ...part } as ts.Type))
+    return fits ? [] : [`column ${name} is no ${checker.typeToString(type)}`]
+  })
+  return [...missing, ...wrong]
+}
+
+/** Whether a type is of a kind. Branded text is an intersection with text. */
+const isOf = (kind: ts.TypeFlags, type: ts.Type): boolean =>
+  (type.flags & (kind | ts.TypeFlags.Any | ts.TypeFlags.Unknown)) !== 0 ||
+  ((type.flags & ts.TypeFlags.Intersection) !== 0 &&
+    (type as ts.IntersectionType).types.some((part) => isOf(kind, part)))
+
+/** Every `….query<Row>(statement)` of a file. */
+function callsIn(source: ts.SourceFile): Promise<Call>[] {
+  const found: Promise<Call>[] = []
+  const visit = (node: ts.Node): void => {
+    if (
+      ts.isCallExpression(node) &&
+      ts.isPropertyAccessExpression(node.expression) &&
+      node.expression.name.text === 'query' &&
+      node.typeArguments?.length === 1
+    ) {
+      const row = checker.getTypeFromTypeNode(node.typeArguments[0]!)
+      const where = `${relative(ROOT, source.fileName)} ${nameAround(node)}`
+      found.push(textsOf(statementOf(node.arguments[0]!)).then((texts) => ({ where, row, node, texts })))
+    }
+    ts.forEachChild(node, visit)
+  }
+  visit(source)
+  return found
+}
+
+/** The function or constant that a call is in. */
+function nameAround(node: ts.Node): string {
+  for (let at = node.parent; !ts.isSourceFile(at); at = at.parent) {
+    if (ts.isSourceFile(at.parent) && ts.isVariableStatement(at))
+      return at.declarationList.declarations[0]!.name.getText()
+    if ((ts.isFunctionDeclaration(at) || ts.isMethodDeclaration(at)) && at.name) return at.name.getText()
+  }
+  return 'module'
+}
+
+/** The text of a statement, or of `{ text, values }`. */
+function statementOf(argument: ts.Expression): ts.Expression | undefined {
+  if (!ts.isObjectLiteralExpression(argument)) return argument
+  for (const property of argument.properties) {
+    if (ts.isPropertyAssignment(property) && property.name.getText() === 'text') return property.initializer
+    if (ts.isShorthandPropertyAssignment(property) && property.name.text === 'text') return property.name
+  }
+  return undefined
+}
+
+/** Which way each condition goes, by its words: where the same words stand twice, both go the same way. */
+type Ways = Map<string, boolean>
+
+/** One text for each way that the conditions in it may go; undefined where it is not of constants. */
+async function textsOf(node: ts.Expression | undefined): Promise<string[] | undefined> {
+  const ways: Ways = new Map()
+  const first = node && (await textOf(node, ways))
+  if (node === undefined || first === undefined) return undefined
+  const conditions = [...ways.keys()]
+  const texts = [first]
+  for (let bits = 1; bits < 2 ** conditions.length; bits++) {
+    const others: Ways = new Map(conditions.map((words, place) => [words, (bits & (1 << place)) === 0]))
+    const text = await textOf(node, others)
+    if (text === undefined) return undefined
+    texts.push(text)
+  }
+  return texts
+}
+
+async function textOf(node: ts.Expression, ways: Ways): Promise<string | undefined> {
+  if (ts.isParenthesizedExpression(node) || ts.isAsExpression(node)) return textOf(node.expression, ways)
+  if (ts.isStringLiteralLike(node) || ts.isNumericLiteral(node)) return node.text
+  if (ts.isConditionalExpression(node)) {
+    const words = node.condition.getText()
+    if (!ways.has(words)) ways.set(words, true)
+    return textOf(ways.get(words) ? node.whenTrue : node.whenFalse, ways)
+  }
+  if (ts.isTemplateExpression(node)) {
+    let text = node.head.text
+    for (const { expression, literal } of node.templateSpans) {
+      const part = await textOf(expression, ways)
+      if (part === undefined) return undefined
+      text += part + literal.text
+    }
+    return text
+  }
+  return ts.isIdentifier(node) ? textOfName(node, ways) : undefined
+}
+
+async function textOfName(name: ts.Identifier, ways: Ways): Promise<string | undefined> {
+  let symbol = ts.isShorthandPropertyAssignment(name.parent)
+    ? checker.getShorthandAssignmentValueSymbol(name.parent)
+    : checker.getSymbolAtLocation(name)
+  if (symbol && symbol.flags & ts.SymbolFlags.Alias) symbol = checker.getAliasedSymbol(symbol)
+  const declaration = symbol?.valueDeclaration
+  if (declaration === undefined || !ts.isVariableDeclaration(declaration)) return undefined
+  const isConstant = (ts.getCombinedNodeFlags(declaration) & ts.NodeFlags.Const) !== 0
+  if (!isConstant || declaration.initializer === undefined) return undefined
+  const text = await textOf(declaration.initializer, ways)
+  if (text !== undefined) return text
+  // What a module computes and exports, it can be asked for.
+  if (!(ts.getCombinedModifierFlags(declaration) & ts.ModifierFlags.Export)) return undefined
+  const module = (await import(pathToFileURL(declaration.getSourceFile().fileName).href)) as Record<
+    string,
+    unknown
+  >
+  const value = module[symbol!.name]
+  return typeof value === 'string' || typeof value === 'number' ? String(value) : undefined
+}
