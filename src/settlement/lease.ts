@@ -82,7 +82,7 @@ export async function claimNew(
         on conflict (customer_id, transfer_id) do nothing
         returning transfer_id
       )
-      ${SELECT_WITHDRAWAL}, 'NEW' as state, null as raw_transaction, null as crypto_tx_hash, '{}'::text[] as replaced, 0 as age_ms
+      ${SELECT_WITHDRAWAL}, 'NEW' as state, null::bytea as raw_transaction, null as crypto_tx_hash, '{}'::text[] as replaced, 0 as age_ms
       from claimed b ${JOIN_TRANSFER}
       order by t.id`,
     values: [customer_id, network, limit],
