@@ -436,7 +436,9 @@ describe('for an operator', () => {
     const plain = await give(address, 'ETH', '1')
     await mine()
     await rounds(adapter)
-    await expect(credit({ crypto_tx_hash: plain, amount: '1' })).rejects.toThrow('was found by reading')
+    await expect(credit({ crypto_tx_hash: plain, amount: '1' })).rejects.toThrow(
+      'was found by a scan: it is credited by itself',
+    )
     expect((await verify(service.db)).disagreements).toEqual([])
   })
 })
