@@ -1,4 +1,6 @@
 import type { Database } from '../src/db/database.ts'
+import { microsToTimestamp } from '../src/http/lists.ts'
+import { insertProfile } from '../src/records/profile.ts'
 
 export interface ReadFigure {
   what: string
@@ -11,8 +13,13 @@ const SMALL = 10_000
 const REQUESTS = 300
 const PAGE = 100
 const WALK_PAGE = 1000
+/** When the rows begin that are made up: a microsecond apart, long ago. */
+const FIRST_MICROS = 1_700_000_000_000_000
 
-/** (e) one transfer, and first and deep pages of List Transfers, at ten thousand rows and at a million. */
+/**
+ * (e) at ten thousand rows and at a million: one transfer, first and deep pages of List Transfers; first and deep pages of a
+ * profile's entries, and its balances at a moment half-way.
+ */
 export async function measureReads(
   db: Database,
   {
@@ -32,9 +39,15 @@ export async function measureReads(
   const list = (limit: number, cursor?: string) =>
     `/v2/transfer/transfers?limit=${limit}${cursor === undefined ? '' : `&page_cursor=${cursor}`}`
 
+  const { id: profileId } = await insertProfile(db, customerId, { type: 'NORMAL', nickname: 'Long history' })
+  const entries = `/v2/profiles/${profileId}/entries?limit=${PAGE}`
   const figures: ReadFigure[] = []
   for (const rows of [SMALL, large]) {
     await fill(db, customerId, profileIds, rows)
+    await fillEntries(db, customerId, profileId, rows)
+    const middle = microsToTimestamp(FIRST_MICROS + rows / 2)
+    const half = `${entries}&created_at.lt=${middle}`
+    const deepEntries = (await get(half)).next_page_cursor
     // Half-way down, walked as a client would.
     let cursor: string | undefined
     for (let walked = 0; walked < rows / 2; walked += WALK_PAGE)
@@ -45,6 +58,9 @@ export async function measureReads(
       'first page': () => list(PAGE),
       'deep page': () => list(PAGE, cursor),
       'first page of one profile': () => `${list(PAGE)}&profile_ids=${profileIds[0]}`,
+      'first page of entries': () => entries,
+      'deep page of entries': () => `${half}&page_cursor=${deepEntries}`,
+      'balances at a moment': () => `/v2/profiles/${profileId}/balances?at=${middle}`,
     }
     for (const [what, path] of Object.entries(paths)) {
       figures.push({ what, rows, ...(await timed((n) => get(path(n)))) })
@@ -84,4 +100,32 @@ async function fill(db: Database, customerId: string, profileIds: string[], rows
     [customerId, profileIds, rows],
   )
   await db.query('vacuum analyze transfers')
+}
+
+/** Tops the profile's entries up to so many, of three assets in turn, a microsecond apart, long ago. */
+async function fillEntries(db: Database, customerId: string, profileId: string, rows: number): Promise<void> {
+  const made = `
+    select n, (array['USD', 'USDP', 'BTC'])[1 + n % 3] as asset, 1 + n / 3 as version,
+           timestamptz 'epoch' + make_interval(secs => ${FIRST_MICROS / 1e6}) + n * interval '1 microsecond' as at
+    from generate_series((select count(*) from entries where customer_id = $1 and profile_id = $2), $3 - 1) as n`
+  await db.query(
+    `
+    insert into entries (customer_id, transfer_id, event, position, account, profile_id, asset, amount, balance_after,
+                         version, created_at)
+    select $1, gen_random_uuid(), 'CREATED', 1, 'profile', $2, asset, 1, version, version, at
+    from (${made}) made`,
+    [customerId, profileId, rows],
+  )
+  await db.query(
+    `
+    insert into balances (customer_id, profile_id, asset, available, version, updated_at)
+    select customer_id, profile_id, asset, max(version), max(version), max(created_at)
+    from entries
+    where customer_id = $1 and profile_id = $2
+    group by customer_id, profile_id, asset
+    on conflict (customer_id, profile_id, asset)
+    do update set available = excluded.available, version = excluded.version, updated_at = excluded.updated_at`,
+    [customerId, profileId],
+  )
+  await db.query('vacuum analyze entries')
 }

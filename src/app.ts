@@ -41,6 +41,7 @@ import { createProfile } from './profiles/create-profile.ts'
 import { getBalance } from './profiles/get-balance.ts'
 import { getProfile } from './profiles/get-profile.ts'
 import { listBalances } from './profiles/list-balances.ts'
+import { listEntries } from './profiles/list-entries.ts'
 import { listProfiles } from './profiles/list-profiles.ts'
 import { depositToProfile } from './sandbox/deposit-to-profile.ts'
 import { initiateFiatDeposit } from './sandbox/initiate-fiat-deposit.ts'
@@ -72,6 +73,7 @@ export const OPERATIONS: readonly Operation[] = [
   getProfile,
   listBalances,
   getBalance,
+  listEntries,
   depositToProfile,
   createIdentity,
   listIdentities,

@@ -1,9 +1,10 @@
-import { Type } from 'typebox'
+import { Type, type Static } from 'typebox'
 import { formatAmount, parseStoredAmount } from '../assets/amount.ts'
 import { decimalsOf } from '../assets/catalogue.ts'
 import type { Database } from '../db/database.ts'
 import { EXAMPLE } from '../contract/example-records.ts'
-import { Amount, AssetSymbol, Filter, Uuid } from '../contract/fields.ts'
+import { Amount, AssetSymbol, Filter, Timestamp, Uuid } from '../contract/fields.ts'
+import { microsOf, microsToTimestamp } from '../http/lists.ts'
 import { operation } from '../operation.ts'
 import { requireProfile } from '../records/profile.ts'
 
@@ -17,22 +18,40 @@ export const Balance = Type.Object(
   { $id: 'Balance' },
 )
 
-/** Lists a profile's balances (API behaviour, Profiles): every asset it has ever held, by symbol. */
+/**
+ * Lists a profile's balances (API behaviour, Profiles): every asset it has ever held, by symbol; as they are, or as they
+ * were at a moment.
+ */
 export const listBalances = operation({
   method: 'GET',
   url: '/v2/profiles/:id/balances',
   scope: 'funding:read_profile',
   tag: 'Profiles',
   summary: 'List Profile Balances',
-  description: 'Lists the balances of every asset that the profile has ever held.',
+  description:
+    'Lists the balances of every asset that the profile has ever held. With `at`, as they were at that moment, from the entries of the ledger.',
   example: { params: { id: EXAMPLE.profile_id } },
   params: Type.Object({ id: Uuid('Profile id.') }),
-  query: Type.Object({ assets: Filter(AssetSymbol, 'Filter by assets.') }, { additionalProperties: false }),
+  query: Type.Object(
+    {
+      assets: Filter(AssetSymbol, 'Filter by assets.'),
+      at: Type.Optional(
+        Timestamp('Moment of the balances. It counts the entries up to it, its own microsecond included'),
+      ),
+    },
+    { additionalProperties: false },
+  ),
   reply: Type.Object({ items: Type.Array(Balance) }),
   problems: ['not-found'],
   async run({ params, query, customerId, db }) {
     await requireProfile(db, customerId, params.id)
-    return { items: await selectBalances(db, customerId, params.id, query.assets) }
+    const { assets, at } = query
+    return {
+      items:
+        at === undefined
+          ? await selectBalances(db, customerId, params.id, assets)
+          : await selectBalancesAt(db, customerId, params.id, assets, at),
+    }
   },
 })
 
@@ -46,9 +65,47 @@ export async function selectBalances(db: Database, customerId: string, profileId
     order by asset collate "C"`,
     [customerId, profileId, assets],
   )
-  return rows.map(({ asset, available }) => ({
-    asset,
-    available: formatAmount(parseStoredAmount(available, decimalsOf(asset)), decimalsOf(asset)),
-    trading: '0',
-  }))
+  return rows.map(balanceToWire)
+}
+
+const balanceToWire = ({
+  asset,
+  available,
+}: {
+  asset: string
+  available: string
+}): Static<typeof Balance> => ({
+  asset,
+  available: formatAmount(parseStoredAmount(available, decimalsOf(asset)), decimalsOf(asset)),
+  trading: '0',
+})
+
+/**
+ * The balances after the last entry up to a moment, by ticker: the assets that the profile had held by then. One look-up in
+ * the index of each balance's history.
+ */
+async function selectBalancesAt(
+  db: Database,
+  customerId: string,
+  profileId: string,
+  assets: string[] | undefined,
+  at: string,
+) {
+  const { floor } = microsOf(at, 'at')
+  const { rows } = await db.query<{ asset: string; available: string }>(
+    `
+    select b.asset, e.balance_after as available
+    from balances b
+    cross join lateral (
+      select balance_after
+      from entries
+      where customer_id = $1 and profile_id = $2 and asset = b.asset and created_at <= $4
+      order by created_at desc, version desc
+      limit 1
+    ) e
+    where b.customer_id = $1 and b.profile_id = $2 and ($3::text[] is null or b.asset = any ($3))
+    order by b.asset collate "C"`,
+    [customerId, profileId, assets, microsToTimestamp(floor)],
+  )
+  return rows.map(balanceToWire)
 }
