@@ -888,6 +888,19 @@ const CASES: Record<string, Case> = {
     ],
   },
 
+  'GET /v2/profiles/:id/entries': {
+    good: () => ({ path: `/v2/profiles/${world.customer.profile_id}/entries` }),
+    rows: [
+      ...pathId(
+        (id) => `/v2/profiles/${id}/entries`,
+        'profile',
+        () => world.other.profile_id,
+      ),
+      ...inQuery('assets', 'must match the pattern', 'USD,e'),
+    ],
+    order: [nobodys(`/v2/profiles/${NOBODYS}/entries`)],
+  },
+
   'GET /v2/profiles/:id/balances/:asset': {
     good: () => ({ path: `/v2/profiles/${world.customer.profile_id}/balances/USD` }),
     rows: [

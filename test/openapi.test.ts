@@ -434,7 +434,11 @@ describe('replies are what the document says', () => {
     ],
     'GET /v2/profiles': async () => [['/v2/profiles'], ['/v2/profiles?limit=1']],
     'GET /v2/profiles/:id': async () => [[`/v2/profiles/${customer.profile_id}`]],
-    'GET /v2/profiles/:id/balances': async () => [[`/v2/profiles/${customer.profile_id}/balances`]],
+    'GET /v2/profiles/:id/balances': async () => [
+      [`/v2/profiles/${customer.profile_id}/balances`],
+      [`/v2/profiles/${customer.profile_id}/balances?at=2200-01-01T00:00:00Z`],
+    ],
+    'GET /v2/profiles/:id/entries': async () => [[`/v2/profiles/${customer.profile_id}/entries`]],
     'GET /v2/profiles/:id/balances/:asset': async () =>
       ['USD', 'BTC'].map((asset) => [`/v2/profiles/${customer.profile_id}/balances/${asset}`]),
     'GET /v2/transfer/transfers/:id': async () => {

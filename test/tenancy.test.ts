@@ -269,6 +269,11 @@ const REQUESTS: Record<string, (marks: Marks, by: TestCustomer) => Request[]> = 
   'GET /v2/profiles/:id/balances': ({ profile_id }) => [
     [`/v2/profiles/${profile_id}/balances`],
     [`/v2/profiles/${profile_id}/balances?assets=USD`],
+    [`/v2/profiles/${profile_id}/balances?at=2200-01-01T00:00:00Z`],
+  ],
+  'GET /v2/profiles/:id/entries': ({ profile_id }) => [
+    [`/v2/profiles/${profile_id}/entries`],
+    [`/v2/profiles/${profile_id}/entries?assets=USD&order=ASC`],
   ],
   'GET /v2/profiles/:id/balances/:asset': ({ profile_id }) => [
     [`/v2/profiles/${profile_id}/balances/USD`],

@@ -180,7 +180,7 @@ export interface paths {
     }
     /**
      * List Profile Balances
-     * @description Lists the balances of every asset that the profile has ever held.
+     * @description Lists the balances of every asset that the profile has ever held. With `at`, as they were at that moment, from the entries of the ledger.
      */
     get: operations['listProfileBalances']
     put?: never
@@ -203,6 +203,26 @@ export interface paths {
      * @description Reads the balance of one asset: 0 if the profile never held it.
      */
     get: operations['getProfileBalance']
+    put?: never
+    post?: never
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  '/v2/profiles/{id}/entries': {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    /**
+     * List Profile Entries
+     * @description Lists the changes of a profile's balances, newest first: the ledger's own history, with the balance after each change.
+     */
+    get: operations['listProfileEntries']
     put?: never
     post?: never
     delete?: never
@@ -1213,6 +1233,42 @@ export interface components {
        * @example 25.5
        */
       trading: string
+    }
+    BalanceEntry: {
+      /**
+       * Format: uuid
+       * @description Transfer that changed the balance.
+       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+       */
+      transfer_id: string
+      /**
+       * @description CREATED: the transfer was made. REFUNDED: it failed, and the money came back.
+       * @enum {string}
+       */
+      event: 'CREATED' | 'SETTLED' | 'REFUNDED'
+      /**
+       * @description Asset, by its ticker.
+       * @example USDP
+       */
+      asset: string
+      /**
+       * @description Change of the balance: negative for a debit.
+       * @example -25.5
+       */
+      amount: string
+      /**
+       * @description Available balance after the change.
+       * @example 25.5
+       */
+      balance_after: string
+      /** @description Place among the changes of this balance, from 1 on. There is no gap, so a client can tell that it has all. */
+      sequence: number
+      /**
+       * Format: date-time
+       * @description Time of the change.
+       * @example 2026-01-31T09:30:00.123456Z
+       */
+      created_at: string
     }
     Identity: {
       /**
@@ -2587,6 +2643,8 @@ export interface operations {
       query?: {
         /** @description Filter by assets. At most 100 values; repeat the parameter or separate with commas. */
         assets?: string[]
+        /** @description Moment of the balances. It counts the entries up to it, its own microsecond included */
+        at?: string
       }
       header?: never
       path: {
@@ -2640,6 +2698,63 @@ export interface operations {
         }
         content: {
           'application/json': components['schemas']['Balance']
+        }
+      }
+    }
+  }
+  listProfileEntries: {
+    parameters: {
+      query?: {
+        /**
+         * @description Filter by assets. At most 100 values; repeat the parameter or separate with commas.
+         * @example [
+         *       "USD"
+         *     ]
+         */
+        assets?: string[]
+        /** @description created_at strictly before. */
+        'created_at.lt'?: string
+        /** @description created_at before or equal. */
+        'created_at.lte'?: string
+        /** @description created_at exactly equal. */
+        'created_at.eq'?: string
+        /** @description created_at after or equal. */
+        'created_at.gte'?: string
+        /** @description created_at strictly after. */
+        'created_at.gt'?: string
+        /**
+         * @description Page size.
+         * @example 10
+         */
+        limit?: number
+        /** @description Sort order. */
+        order?: 'DESC' | 'ASC'
+        /** @description Cursor for the next page, from `next_page_cursor` of the last one. */
+        page_cursor?: string
+      }
+      header?: never
+      path: {
+        /**
+         * @description Profile id.
+         * @example 0192f3a4-0000-7000-8000-000000000002
+         */
+        id: string
+      }
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          'application/json': {
+            items: components['schemas']['BalanceEntry'][]
+            /** @description Absent on the last page. */
+            next_page_cursor?: string
+          }
         }
       }
     }

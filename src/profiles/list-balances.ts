@@ -36,7 +36,7 @@ export const listBalances = operation({
     {
       assets: Filter(AssetSymbol, 'Filter by assets.'),
       at: Type.Optional(
-        Timestamp('Moment of the balances. It counts the entries up to it, its own microsecond included'),
+        Timestamp('Moment of the balances. It counts the entries up to it, its own microsecond included.'),
       ),
     },
     { additionalProperties: false },
