@@ -570,6 +570,7 @@ describe('pages', () => {
       '/v2/markets/{market}/historical-prices': { path: { market: 'BTCUSD' } },
       '/v2/profiles': { query: { limit: 1 } },
       '/v2/profiles/{id}/balances': { path: { id: customer.profile_id } },
+      '/v2/profiles/{id}/entries': { path: { id: customer.profile_id }, query: { limit: 1 } },
       '/v2/identity/identities': {},
       '/v2/identity/accounts': {},
       '/v2/transfer/transfers': {},

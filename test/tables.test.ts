@@ -27,7 +27,10 @@ const ALLOWED: Record<string, { owners: string[]; readers: string[] }> = {
   },
   deployment: { owners: ['deployment'], readers: [] },
   deposit_addresses: { owners: ['records'], readers: ['deposit-addresses', 'networks', 'settlement'] },
-  entries: { owners: ['ledger'], readers: ['movements', 'networks', 'settlement', 'statements', 'verify'] },
+  entries: {
+    owners: ['ledger'],
+    readers: ['movements', 'networks', 'profiles', 'settlement', 'statements', 'verify'],
+  },
   evm_holdings: { owners: ['networks', 'settlement'], readers: [] },
   evm_nonces: { owners: ['networks'], readers: [] },
   evm_sweeps: { owners: ['networks', 'settlement'], readers: ['verify'] },

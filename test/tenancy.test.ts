@@ -463,7 +463,10 @@ test('the same requests are answered for the records of their owner', async () =
 })
 
 describe('lists', () => {
-  const lists = OPERATIONS.filter(({ query }) => query?.properties.page_cursor).map(({ url }) => url)
+  // Entries are listed for one profile, and have no id: see below.
+  const lists = OPERATIONS.filter(({ query }) => query?.properties.page_cursor)
+    .map(({ url }) => url)
+    .filter((url) => url !== '/v2/profiles/:id/entries')
 
   test.each(lists)('GET %s shows everything of its customer and nothing of another', async (url) => {
     const seen = await Promise.all([owner, stranger].map((customer) => everyPage(customer, url)))
@@ -489,6 +492,15 @@ describe('lists', () => {
     const own = await everyPage(stranger, url)
     expect(itemsOf(answer.body)!.length).toBeGreaterThan(0)
     for (const { id } of itemsOf(answer.body)!) expect(own).toContain(id)
+  })
+
+  test("of a profile's entries show nothing of another profile, whoever's cursor it is", async () => {
+    const pathOf = ({ profile_id }: TestCustomer) => `/v2/profiles/${profile_id}/entries?limit=1`
+    const first = await owner.call<Listed>('GET', pathOf(owner))
+    const cursor = `&page_cursor=${first.body.next_page_cursor!}`
+    expect((await owner.call('GET', pathOf(owner) + cursor)).status).toBe(200)
+    expect((await stranger.call('GET', pathOf(stranger) + cursor)).status).toBe(400)
+    expect((await stranger.call('GET', pathOf(owner) + cursor)).status).toBe(404)
   })
 
   async function everyPage(customer: TestCustomer, url: string): Promise<string[]> {

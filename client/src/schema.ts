@@ -2643,7 +2643,7 @@ export interface operations {
       query?: {
         /** @description Filter by assets. At most 100 values; repeat the parameter or separate with commas. */
         assets?: string[]
-        /** @description Moment of the balances. It counts the entries up to it, its own microsecond included */
+        /** @description Moment of the balances. It counts the entries up to it, its own microsecond included. */
         at?: string
       }
       header?: never

@@ -64,7 +64,7 @@ function defineImport(prices: Command): void {
 function defineFollow(prices: Command): void {
   prices
     .command('follow')
-    .description('update markets from an exchange, through the package ccxt, until stopped')
+    .description('keep prices up to date from an exchange, through the package ccxt, until stopped')
     .requiredOption('--exchange <name>', 'name of the exchange in ccxt: kraken, coinbase, bitstamp, ...')
     .requiredOption('--markets <markets>', 'comma-separated, for example BTCUSD,ETHUSD', markets)
     .option('--url <url>', "URL of the exchange's API (default: the URL in ccxt)")
