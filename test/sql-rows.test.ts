@@ -110,8 +110,8 @@ function describe(text: string): Promise<Column[]> {
     let columns: Column[] = []
     client.query({
       submit(connection: pg.Connection & { sync: () => void }) {
-        connection.parse({ text, name: '', types: [] } as never, true)
-        connection.describe({ type: 'S', name: '' } as never, true)
+        connection.parse({ text, name: '', types: [] }, true)
+        connection.describe({ type: 'S', name: '' }, true)
         connection.sync()
       },
       handleRowDescription: (message: { fields: Column[] }) => void (columns = message.fields),
@@ -150,8 +150,7 @@ function differences(columns: Column[], row: ts.Type, node: ts.Node): string[] {
     const type = checker.getNonNullableType(checker.getTypeOfSymbolAtLocation(member, node))
     const parts = type.isUnion() ? type.types : [type]
     const kind = KINDS[dataTypeID]
-    const fits =
-      kind === undefined || parts.every(({ flags, ...part }) => isOf(kind, { flags, ...part } as ts.Type))
+    const fits = kind === undefined || parts.every(({ flags, ...part }) => isOf(kind, { flags, ...part }))
     return fits ? [] : [`column ${name} is no ${checker.typeToString(type)}`]
   })
   return [...missing, ...wrong]

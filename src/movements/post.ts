@@ -98,7 +98,7 @@ async function readFor(
     now: ledger.now,
     newId: idsAt(ledger.now),
     profileExists: (id) => holders.profileExists(id),
-    get: (kind, key) => knownOf(known, kind as AnyKind).get(key) as never,
+    get: (kind, key) => knownOf(known, kind).get(key) as never,
   }
   return { ledger, holders, existing, known, view }
 }

@@ -838,7 +838,7 @@ describe('verify notices', () => {
           return { ...decision, transfer: { ...transfer, group_id: id }, changes }
         },
       })
-      return changeOf(decided, ORCHESTRATIONS)! as Orchestration
+      return changeOf(decided, ORCHESTRATIONS)!
     }
     const aDeposit: Command = {
       ...{ kind: 'deposit', profile: 0, asset: 'USD', fromUsd: false, amount: 100, fee: 0 },

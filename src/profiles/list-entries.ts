@@ -20,7 +20,7 @@ import { operation } from '../operation.ts'
 import { requireProfile } from '../records/profile.ts'
 
 /** One change of a profile's balance, as the ledger has recorded it. Entries are never changed or deleted. */
-export const BalanceEntry = Type.Object(
+const BalanceEntry = Type.Object(
   {
     transfer_id: Uuid('Transfer that changed the balance.'),
     event: Type.Enum(['CREATED', 'SETTLED', 'REFUNDED'], {

@@ -27,7 +27,7 @@ export interface Need {
   key: unknown
 }
 export const need = <Key, Value, Change>(kind: Kind<Key, Value, Change>, key: Key): Need => ({
-  kind: kind as AnyKind,
+  kind,
   key,
 })
 
@@ -37,6 +37,6 @@ export interface Change {
   value: unknown
 }
 export const change = <Key, Value, C>(kind: Kind<Key, Value, C>, value: C): Change => ({
-  kind: kind as AnyKind,
+  kind,
   value,
 })
