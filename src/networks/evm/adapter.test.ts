@@ -1845,7 +1845,7 @@ test('what would be lost is refused: the hot wallet, the contract of a token, a 
     }
     expect(await order(newAddress(), { memo: 'destination tag 123' })).toMatchObject({
       status: 400,
-      body: { detail: 'memo cannot be sent over ETHEREUM: its transfers carry none' },
+      body: { detail: 'memo cannot be sent over ETHEREUM: its transfers have no memo' },
     })
   })
 })
