@@ -628,7 +628,7 @@ describe('what it knows of the API', () => {
   })
 
   test('it runs where there is no Node: it imports nothing but openapi-fetch and itself', () => {
-    const folder = new URL('./dist', import.meta.url)
+    const folder = new URL('./dist/', import.meta.url)
     const files = readdirSync(folder).filter((name) => name.endsWith('.js'))
     expect(files).toContain('index.js')
     for (const name of files) {

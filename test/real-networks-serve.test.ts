@@ -202,8 +202,13 @@ describe.each([
       const since = expect.stringMatching(/^\d{4}-\d\d-\d\dT/) as string
       expect(report.waiting).toEqual(
         expect.arrayContaining([
-          { reason: expect.stringMatching(/^the hot wallet has /) as string, count: 1, since },
-          { reason: 'an earlier withdrawal of the profile waits', count: 1, since },
+          {
+            code: 'HOT_WALLET_SHORT',
+            detail: expect.stringMatching(/^the hot wallet has /) as string,
+            count: 1,
+            since,
+          },
+          { code: 'BEHIND_ANOTHER', detail: expect.any(String) as string, count: 1, since },
         ]),
       )
       expect(report.in_flight).toEqual({ HELD: 2 })
@@ -361,7 +366,7 @@ describe.each([
     const said = ['--tx-hash', '0'.repeat(64), '--address', 'nowhere', '--asset', asset, '--amount', '1']
     const credit = await command(['deposits', 'credit', '--network', network, ...said, '--json'])
     expect([credit.code, credit.said]).toEqual([1, ''])
-    expect(credit.errors).toMatch(/nowhere is no address of|has no deposits that reading cannot find/)
+    expect(credit.errors).toMatch(/nowhere is no address of|has no deposits that a scan cannot find/)
   })
 
   test.skipIf(skipped)('a node that does not answer is told with exit code 1', async () => {

@@ -427,7 +427,7 @@ describe('POST /v2/transfer/transfers/{id}/cancel', () => {
       },
     })
     expect(await cancel(customer, deposit.id)).toMatchObject(
-      refusal(deposit.id, 'COMPLETED', 'is no withdrawal'),
+      refusal(deposit.id, 'COMPLETED', 'is not a withdrawal'),
     )
     const broadcast = () => Promise.reject(new NodeRefusal('no'))
     await settleWithdrawals(

@@ -7,6 +7,6 @@ created_at, updated_at from identities
       and id < $3
       and id = any ($4::uuid[])
       and ref_id = any ($5)
-      and concat_ws(' ', status, user_disabled, admin_disabled) = any ($6::text[])
+      and case when user_disabled or admin_disabled then 'DISABLED' else status end = any ($6::text[])
     order by id asc
     limit 101;
