@@ -69,14 +69,18 @@ test('a sandbox deposit arrives only over a simulated network', async () => {
   ).toMatchObject({
     status: 400,
     body: {
-      detail: expect.stringMatching(/^crypto_network ETHEREUM is a real network here: send ETH over it/) as string,
+      detail: expect.stringMatching(
+        /^crypto_network ETHEREUM is a real network here: send ETH over it/,
+      ) as string,
     },
   })
   // No other network lists LINK.
   expect(await customer.call('POST', url, { asset: 'LINK', amount: '1' })).toMatchObject({
     status: 400,
     body: {
-      detail: expect.stringMatching(/^crypto_network ETHEREUM is a real network here: send LINK over it/) as string,
+      detail: expect.stringMatching(
+        /^crypto_network ETHEREUM is a real network here: send LINK over it/,
+      ) as string,
     },
   })
   const { body } = await customer.call('POST', url, { asset: 'ETH', amount: '1' })
