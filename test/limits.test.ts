@@ -195,7 +195,7 @@ describe('what waits for PostgreSQL', () => {
       ])
       expect(performance.now() - began).toBeLessThan(3_000)
       expect(movement.status).toBe(503)
-      expect(movement.body.detail).toContain('repeat it with the same ref_id')
+      expect(movement.body.detail).toContain('retry with the same ref_id')
       expect(read).toMatchObject({ status: 503, body: { detail: 'timed out; try again' } })
     })
     // It was with the database already: it was made.
