@@ -151,12 +151,15 @@ describe('at the moment of signing', () => {
   ]
   const untilOneWaits = () =>
     expect
-      .poll(async () => {
-        const { rowCount } = await service.db.query(
-          `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
-        )
-        return rowCount
-      })
+      .poll(
+        async () => {
+          const { rowCount } = await service.db.query(
+            `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
+          )
+          return rowCount
+        },
+        { timeout: 10_000 },
+      )
       .toBe(1)
   const told = (cancelling: Promise<unknown>) =>
     cancelling.then(
