@@ -2115,7 +2115,7 @@ export interface operations {
         limit?: number
         /** @description Sort order. */
         order?: 'DESC' | 'ASC'
-        /** @description Cursor for the next page, from `next_page_cursor` of the last one. */
+        /** @description `next_page_cursor` of the previous page. */
         page_cursor?: string
       }
       header?: never
@@ -2293,7 +2293,7 @@ export interface operations {
         limit?: number
         /** @description Sort order. */
         order?: 'DESC' | 'ASC'
-        /** @description Cursor for the next page, from `next_page_cursor` of the last one. */
+        /** @description `next_page_cursor` of the previous page. */
         page_cursor?: string
       }
       header?: never
@@ -2559,7 +2559,7 @@ export interface operations {
         limit?: number
         /** @description Sort order. */
         order?: 'DESC' | 'ASC'
-        /** @description Cursor for the next page, from `next_page_cursor` of the last one. */
+        /** @description `next_page_cursor` of the previous page. */
         page_cursor?: string
       }
       header?: never
@@ -2729,7 +2729,7 @@ export interface operations {
         limit?: number
         /** @description Sort order. */
         order?: 'DESC' | 'ASC'
-        /** @description Cursor for the next page, from `next_page_cursor` of the last one. */
+        /** @description `next_page_cursor` of the previous page. */
         page_cursor?: string
       }
       header?: never
@@ -2857,7 +2857,7 @@ export interface operations {
         limit?: number
         /** @description Sort order. */
         order?: 'DESC' | 'ASC'
-        /** @description Cursor for the next page, from `next_page_cursor` of the last one. */
+        /** @description `next_page_cursor` of the previous page. */
         page_cursor?: string
       }
       header?: never
@@ -3080,7 +3080,7 @@ export interface operations {
         limit?: number
         /** @description Sort order. */
         order?: 'DESC' | 'ASC'
-        /** @description Cursor for the next page, from `next_page_cursor` of the last one. */
+        /** @description `next_page_cursor` of the previous page. */
         page_cursor?: string
       }
       header?: never
@@ -3292,7 +3292,7 @@ export interface operations {
         limit?: number
         /** @description Sort order. */
         order?: 'DESC' | 'ASC'
-        /** @description Cursor for the next page, from `next_page_cursor` of the last one. */
+        /** @description `next_page_cursor` of the previous page. */
         page_cursor?: string
       }
       header?: never
@@ -3452,7 +3452,7 @@ export interface operations {
         limit?: number
         /** @description Sort order. */
         order?: 'DESC' | 'ASC'
-        /** @description Cursor for the next page, from `next_page_cursor` of the last one. */
+        /** @description `next_page_cursor` of the previous page. */
         page_cursor?: string
       }
       header?: never
@@ -3587,7 +3587,7 @@ export interface operations {
         limit?: number
         /** @description Sort order. */
         order?: 'DESC' | 'ASC'
-        /** @description Cursor for the next page, from `next_page_cursor` of the last one. */
+        /** @description `next_page_cursor` of the previous page. */
         page_cursor?: string
       }
       header?: never
@@ -4029,7 +4029,7 @@ export interface operations {
         limit?: number
         /** @description Sort order. */
         order?: 'DESC' | 'ASC'
-        /** @description Cursor for the next page, from `next_page_cursor` of the last one. */
+        /** @description `next_page_cursor` of the previous page. */
         page_cursor?: string
       }
       header?: never

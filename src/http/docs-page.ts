@@ -5,11 +5,11 @@ import { keptText } from './kept-text.ts'
 import { JSON_TYPE, type ApiDocument } from './openapi.ts'
 import { SCOPES } from '../contract/scopes.ts'
 
-/** Nothing from elsewhere, nothing inline, and no page that holds this one. */
+/** Content security policy: no external resources, no inline scripts, no framing by other pages. */
 const POLICY = {
   'default-src': ["'none'"],
   'script-src': ["'self'"],
-  // The hash is of the style in Swagger UI's own logo, which stands there until ours takes its place.
+  // The hash allows the inline style of Swagger UI's own logo, which is shown until ours replaces it.
   'style-src': ["'self'", "'sha256-RL3ie0nH+Lzz2YNqQN83mnU0J1ot4QL7b99vMdIX99w='"],
   'img-src': ["'self'", 'data:'],
   'connect-src': ["'self'"],
@@ -19,28 +19,28 @@ const POLICY = {
 }
 
 /**
- * GET /docs: the API reference, where operations can be tried. `/` leads there. Everything that it needs comes from
- * this server, and it calls the server at the address that the page was opened at, whatever BURSAR_BASE_URL says.
+ * GET /docs: the API reference, in which operations can be tried. `/` redirects to it. All its files come from this
+ * server, and it sends requests to the address at which the page was opened, whatever BURSAR_BASE_URL is.
  */
 export async function docsPage(
   app: FastifyInstance,
   { baseUrl, document, sandbox }: { baseUrl: string; document: () => Promise<string>; sandbox: boolean },
 ): Promise<void> {
   const root = new URL(baseUrl).pathname
-  let of: string | undefined
+  let source: string | undefined
   let served = ''
-  /** The document as the page reads it, made anew only when it has changed. */
+  /** The document for the page, rebuilt only when it has changed. */
   const read = async () => {
     const text = await document()
-    if (text !== of) served = JSON.stringify(servedFrom(JSON.parse(text) as ApiDocument, root, sandbox))
-    of = text
+    if (text !== source) served = JSON.stringify(toRelative(JSON.parse(text) as ApiDocument, root, sandbox))
+    source = text
     return served
   }
   app.get('/', { schema: { hide: true } }, async (_request, reply) => reply.redirect('./docs/'))
   const json = keptText(read, JSON_TYPE)
   app.addHook('onRoute', (route) => {
     if (route.url === '/docs/json') route.handler = json
-    // The framework writes it anew for each request: 100 ms of CPU. The page does not ask for it.
+    // The framework generates the YAML for each request, 100 ms of CPU. The page does not need it.
     if (route.url === '/docs/yaml') route.handler = (request) => Promise.reject(noSuchPath(request))
   })
   await app.register(swaggerUi, {
@@ -68,16 +68,16 @@ export async function docsPage(
       displayRequestDuration: true,
       tryItOutEnabled: true,
     },
-    // A sandbox's client has all scopes.
+    // The demo's client has all scopes.
     ...(sandbox && { initOAuth: { appName: 'Bursar', scopes: [...SCOPES] } }),
   })
 }
 
 /**
- * The document with addresses that are relative to where the page was opened. In live mode the page takes an access token
- * and no client secret: a secret of production does not belong into a page.
+ * Makes the document's addresses relative to the address of the page. In live mode the page asks for an access token, not
+ * for a client secret: production secrets do not belong in a page.
  */
-function servedFrom(document: ApiDocument, root: string, sandbox: boolean): Record<string, unknown> {
+function toRelative(document: ApiDocument, root: string, sandbox: boolean): Record<string, unknown> {
   const { securitySchemes } = document.components
   const tokenUrl = `${root.replace(/\/$/, '')}/oauth2/token`
   if (securitySchemes.oauth2?.flows !== undefined) {
@@ -86,7 +86,7 @@ function servedFrom(document: ApiDocument, root: string, sandbox: boolean): Reco
       securitySchemes.oauth2 = {
         type: 'http',
         scheme: 'bearer',
-        description: `An access token of ${tokenUrl}. Do not enter a client's secret here.`,
+        description: `An access token from ${tokenUrl}. Do not enter a client secret here.`,
       }
   }
   return { ...document, servers: [{ url: root }] }
@@ -101,7 +101,7 @@ const LOGO = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 132 32" width
 ${COIN.replace(' viewBox="0 0 32 32"', ' width="32" height="32" viewBox="0 0 32 32"')}
 <text x="42" y="23" font-family="system-ui, sans-serif" font-size="21" font-weight="600" fill="#fff">Bursar</text></svg>`
 
-// Swagger UI has a dark mode of its own; what is light here stays out of it.
+// Swagger UI has a dark mode of its own; light colours must not apply to it.
 const STYLE = `
 :root { --accent: #0f6b5c; --line: #d8dee6; --panel: #f6f8fa }
 html.dark-mode { --accent: #4db6a2; --line: #3b4248; --panel: #23282b }
@@ -124,7 +124,7 @@ html.dark-mode body { background: #1c2022 }
 .swagger-ui .info code { padding: 0 0.3em }
 .swagger-ui .info a, .swagger-ui .opblock-description-wrapper a { color: var(--accent) }
 .swagger-ui .scheme-container { box-shadow: none; border-block: 1px solid var(--line); background: var(--panel); padding: 1rem 0 }
-/* There is one server: the one that this page comes from. */
+/* The only server is the server of this page. */
 .swagger-ui .scheme-container .servers-title, .swagger-ui .scheme-container .servers { display: none }
 .swagger-ui .btn.authorize { color: var(--accent); border-color: var(--accent) }
 .swagger-ui .btn.authorize svg { fill: var(--accent) }
@@ -152,7 +152,7 @@ html.dark-mode body { background: #1c2022 }
 }
 `
 
-// Swagger UI's own page has no viewport, without which a telephone shows it as a tiny desktop.
+// Swagger UI's page has no viewport; without it, a phone shows the page tiny.
 const SCRIPT = `const viewport = document.createElement('meta')
 viewport.name = 'viewport'
 viewport.content = 'width=device-width, initial-scale=1'

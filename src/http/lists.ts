@@ -10,9 +10,9 @@ import { problem } from '../contract/problems.ts'
 
 export const PAGE_SIZE_DEFAULT = 100
 export const PAGE_SIZE_MAX = 1000
-/** Where a page ends although it has fewer records than it may have. */
+/** A page of records whose JSON would exceed this ends early, below its limit. */
 const PAGE_BYTES_MAX = 1024 * 1024
-/** How many records are read before their size is looked at: all of a page of the default size, and one more. */
+/** Records read before their size is checked: a full page of the default size, and one more. */
 const FIRST_ROWS = PAGE_SIZE_DEFAULT + 1
 
 const bound = (field: string, meaning: string) => Type.Optional(Timestamp(`${field} ${meaning}.`))
@@ -28,7 +28,7 @@ export function timeBounds<F extends string>(field: F) {
   } as Record<`${F}.${'lt' | 'lte' | 'eq' | 'gte' | 'gt'}`, ReturnType<typeof bound>>
 }
 
-/** The parameters every list takes. */
+/** The query parameters that every list has. */
 export const pageParameters = {
   limit: Type.Optional(
     Type.Integer({
@@ -44,7 +44,7 @@ export const pageParameters = {
   page_cursor: Type.Optional(
     Type.String({
       maxLength: 300,
-      description: 'Cursor for the next page, from `next_page_cursor` of the last one.',
+      description: '`next_page_cursor` of the previous page.',
     }),
   ),
 }
@@ -62,12 +62,12 @@ export interface TimeRange {
   to: number
 }
 
-// Nothing here is older than 1970 or younger than 2255, where microseconds are no longer exact as numbers.
+// All records are from 1970 or later. After 2255, a number cannot hold microseconds exactly.
 const EVER: TimeRange = { from: 0, to: Number.MAX_SAFE_INTEGER }
 
 /**
- * What the bounds of `field` leave, in the microseconds that records have. Bounds are read to the nanosecond:
- * what lies between two microseconds is after the one and before the other, and equal to none.
+ * The range of times that satisfy all bounds on `field`. Records have microseconds, bounds may have nanoseconds: a bound
+ * between two microseconds is after the earlier, before the later and equal to neither.
  */
 export function timeRange(query: Record<string, unknown>, field: string): TimeRange {
   const range = { ...EVER }
@@ -84,7 +84,10 @@ export function timeRange(query: Record<string, unknown>, field: string): TimeRa
   return { from: Math.min(range.from, EVER.to), to: Math.max(range.to, EVER.from) }
 }
 
-/** A date-time that a query names, in whole microseconds since 1970, rounded down. */
+/**
+ * Parses a date-time of a query as whole microseconds since 1970, rounded down; `exact` when nothing was rounded. Throws
+ * bad-request for an impossible date-time.
+ */
 export function microsOf(text: string, field: string): { floor: number; exact: boolean } {
   let nanos: bigint
   try {
@@ -96,17 +99,17 @@ export function microsOf(text: string, field: string): { floor: number; exact: b
   return { floor: Number(floor), exact: floor * 1000n === nanos }
 }
 
-/** Microseconds since 1970 as PostgreSQL reads them, without passing a `Date`. */
+/** Formats microseconds since 1970 as a PostgreSQL timestamp. A `Date` would lose the microseconds. */
 export const microsToTimestamp = (micros: number) =>
   Temporal.Instant.fromEpochNanoseconds(BigInt(micros) * 1000n).toString()
 
-/** Microseconds since 1970, from 2001 to 2286: a time in a cursor, in a form that is never an impossible one. */
+/** A time in a cursor: microseconds since 1970, between 2001 and 2286. Every match is a valid time. */
 export const MICROS = /^\d{16}$/
 
 export interface Page {
   limit: number
   descending: boolean
-  /** The sort key of the last record of the page before, as that page's `keyOf` gave it. */
+  /** The sort key of the previous page's last record, as returned by `keyOf`. */
   after: string[] | undefined
   fingerprint: string
 }
@@ -118,8 +121,8 @@ interface PagedQuery {
 }
 
 /**
- * Reads `limit`, `order` and `page_cursor`. A cursor of another list or other filters, or edited, is a 400.
- * `key` is what a sort key of the list looks like: nothing else goes from a cursor into SQL.
+ * Reads `limit`, `order` and `page_cursor`. Throws bad-request for a changed cursor, or a cursor of another list or other
+ * filters. `key` holds a pattern for each part of the list's sort key: nothing else passes from a cursor into SQL.
  */
 export function pageOf(list: string, query: PagedQuery, key: RegExp[] = [UUID]): Page {
   const { limit = PAGE_SIZE_DEFAULT, page_cursor, ...filters } = query
@@ -134,9 +137,9 @@ export function pageOf(list: string, query: PagedQuery, key: RegExp[] = [UUID]):
 }
 
 /**
- * Cuts a page out of `limit + 1` rows: the extra one only tells that there are more. The page ends earlier where its
- * records would be larger than `PAGE_BYTES_MAX`; one record is a page however large. `keyOf` gives the sort key of a row
- * as strings. `copies` says how often the reply holds each record.
+ * Makes a page from `limit + 1` rows; the extra row shows that there is a next page. The page ends early when its records
+ * exceed `PAGE_BYTES_MAX`, but has at least one record. `keyOf` returns the sort key of a row as strings. `copies` is how
+ * often the reply contains each record.
  */
 export function pageReply<Row, Item>(
   rows: Row[],
@@ -151,11 +154,12 @@ export function pageReply<Row, Item>(
   return { items, next_page_cursor: writeCursor(keyOf(rows[items.length - 1]!), page.fingerprint) }
 }
 
-/** How many of the records fit into so many bytes of JSON, one at least. */
+/** Counts the records that fit into this many bytes of JSON; at least one. */
 function countWithin(bytesMax: number, records: unknown[]): number {
-  // To write JSON takes as long again as the answer. Hardly a page comes near its limit, which is known sooner.
+  // Writing the JSON to measure it would double the cost of the reply. Few pages are near the limit, so a cheap upper
+  // bound decides first.
   let bound = 0
-  for (const record of records) bound += mostBytesOf(record)
+  for (const record of records) bound += maxBytesOf(record)
   if (bound <= bytesMax) return records.length
   let bytes = 0
   const tooMany = records.findIndex((record) => (bytes += bytesOf(record)) > bytesMax)
@@ -164,23 +168,23 @@ function countWithin(bytesMax: number, records: unknown[]): number {
 
 const bytesOf = (record: unknown) => Buffer.byteLength(JSON.stringify(record)) + 1
 
-/** What a value takes as JSON at most, in bytes. A character takes 6, where it is written as \\u0001. */
-function mostBytesOf(value: unknown): number {
+/** An upper bound of a value's size as JSON, in bytes. A character takes at most 6, when it is written as \\u0001. */
+function maxBytesOf(value: unknown): number {
   if (typeof value === 'string') return 3 + 6 * value.length
   if (typeof value !== 'object' || value === null) return 26
   let bytes = 3
-  // An array's indexes count too: it is a bound.
-  for (const key in value) bytes += 3 + 6 * key.length + mostBytesOf((value as Record<string, unknown>)[key])
+  // An array's indexes count too, which only makes the bound larger.
+  for (const key in value) bytes += 3 + 6 * key.length + maxBytesOf((value as Record<string, unknown>)[key])
   return bytes
 }
 
-/** A condition with one `?`, and what stands there; a filter that was not given has no value, and does not count. */
+/** An SQL condition with one `?` and its value. Without a value, the filter was not given and the condition is left out. */
 type Condition = [condition: string, value: unknown]
 
 /**
  * Lists a customer's records by creation time, which is the order of their ids, so that the primary key serves the
- * bounds on `created_at`, the order and the cursor. `select` says which columns of which table.
- * Throws bad-request for a cursor that is not this list's.
+ * bounds on `created_at`, the order and the cursor. `select` names the columns and the table.
+ * Throws bad-request for a changed cursor, or a cursor of another list.
  */
 export async function listByCreation<Row extends { id: string }, Item>(
   db: Queryable,
@@ -216,7 +220,7 @@ export async function listByCreation<Row extends { id: string }, Item>(
   const rows: Row[] = []
   let wanted = Math.min(page.limit + 1, FIRST_ROWS)
   let bytes = 0
-  // Large records are not read by the thousand, to be thrown away: one reading took 120 MiB.
+  // Large records are read in parts: reading a thousand of them at once, to discard most, took 120 MiB.
   while (bytes <= PAGE_BYTES_MAX) {
     const more = await read(rows.at(-1)?.id ?? page.after?.[0], wanted)
     rows.push(...more)
@@ -232,9 +236,9 @@ export async function listByCreation<Row extends { id: string }, Item>(
 interface ListByCreation<Row, Item> {
   /** The list's name, for its cursors. */
   list: string
-  /** Without its `where`; the customer's id is `$1`. */
+  /** The statement without its `where`. The customer's id is `$1`. */
   select: string
-  /** What `select` calls the table, where it joins others. */
+  /** The alias of the listed table in `select`, when it joins others. */
   alias?: string
   where: Condition[]
   toWire: (row: Row) => Item
@@ -250,7 +254,7 @@ function writeCursor(key: string[], fingerprint: string): string {
 function readCursor(cursor: string, fingerprint: string, key: RegExp[]): string[] {
   const bytes = Buffer.from(cursor, 'base64url')
   const text = bytes.toString('utf8', 16)
-  // Decoding skips what is no base64url, so the cursor must also be the one encoding of its bytes.
+  // Decoding skips characters outside base64url, so the cursor must also equal the encoding of its bytes.
   const intact =
     bytes.toString('base64url') === cursor && bytes.toString('latin1', 0, 16) === digest(fingerprint + text)
   const parts = intact ? text.split(' ') : []
@@ -259,5 +263,5 @@ function readCursor(cursor: string, fingerprint: string, key: RegExp[]): string[
   return parts
 }
 
-/** The values of an id filter that can match: one that is no UUID matches nothing. */
+/** The values of an id filter that can match. A value that is not a UUID matches nothing. */
 export const uuidsOf = (values: string[] | undefined) => values?.filter((value) => UUID.test(value))

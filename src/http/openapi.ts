@@ -10,14 +10,19 @@ import { SCOPES } from '../contract/scopes.ts'
 import { TAGS, type Tag } from '../contract/tags.ts'
 import { OWN_KEYWORDS } from './validation.ts'
 
-/** The body of every refusal (RFC 9457). */
+/** The body of every error response (RFC 9457). */
 const Problem = Type.Object(
   {
-    type: Type.String({ description: 'about:blank, or the URI of a page that explains the problem.' }),
+    type: Type.String({ description: 'The URI of a page that explains the problem, or about:blank.' }),
     title: Type.String(),
     status: Type.Integer(),
     detail: Type.String({ description: 'What is wrong: the field and the rule.' }),
-    meta: Type.Optional(Type.Object({}, { additionalProperties: true, description: 'Facts, by type.' })),
+    meta: Type.Optional(
+      Type.Object(
+        {},
+        { additionalProperties: true, description: 'Facts about the problem; its fields depend on `type`.' },
+      ),
+    ),
   },
   { $id: 'Problem' },
 )
@@ -25,14 +30,14 @@ const Problem = Type.Object(
 const described = (baseUrl: string) => `\
 Balances on a double-entry ledger, withdrawals and deposits, orchestrations, statements and market history.
 
-- **Authorize** with the id and the secret of an API client. A sandbox writes those of its demo customer to
-  \`sandbox-credentials.json\` in its data folder (\`.bursar\`), and its examples here name the demo's own records: they
-  work as they are.
+- **Authorize** with the id and the secret of an API client. A sandbox writes the credentials of its demo customer to
+  \`sandbox-credentials.json\` in its data folder (\`.bursar\`). Its examples here use the demo's records, so they work
+  unchanged.
 - **Amounts** are decimal strings, **times** RFC 3339 in UTC with microseconds, **ids** UUIDs.
-- A **ref_id** is good once: sending an example a second time is answered with 409 and the first record, so that a
-  request whose answer was lost can be repeated safely.
-- **Lists** answer \`next_page_cursor\` while there is more; give it back as \`page_cursor\`, with the same filters.
-- **Refusals** are \`application/problem+json\` (RFC 9457). The typed ones have a page each:
+- A **ref_id** can be used once: the same request again gets 409 with the first record, so a request whose answer was
+  lost can be repeated safely.
+- **Lists** return \`next_page_cursor\` unless the page is the last; send it as \`page_cursor\` with the same filters.
+- **Errors** are \`application/problem+json\` (RFC 9457). Each typed problem has a page:
   ${Object.entries(PROBLEMS)
     .filter(([, { explanation }]) => explanation !== undefined)
     .map(([slug]) => `[${slug}](${baseUrl}/problems/${slug})`)
@@ -42,18 +47,21 @@ This document: [openapi.json](${baseUrl}/openapi.json).`
 
 interface Issuer {
   baseUrl: string
-  /** Where tokens come from, when not from here. */
+  /** The external issuer of access tokens; undefined when Bursar issues them. */
   externalIssuer: string | undefined
 }
 
 export interface OpenApiOptions extends Issuer {
-  /** The demo's records, for the examples; undefined while there are none. */
+  /** Reads the demo's records for the examples; undefined while there are none. */
   exampleRecords: () => Promise<ExampleRecords | undefined>
 }
 
 export const JSON_TYPE = 'application/json; charset=utf-8'
 
-/** Makes the API document of the routes to come, and serves it. Gives what reads its text, once the app is ready. */
+/**
+ * Generates the API document from the routes that are added later, and serves it. Returns a function that reads its text,
+ * to be called once the app is ready.
+ */
 export async function openApi(app: FastifyInstance, options: OpenApiOptions): Promise<() => Promise<string>> {
   const { baseUrl, exampleRecords } = options
   app.addSchema(Problem)
@@ -77,19 +85,22 @@ export async function openApi(app: FastifyInstance, options: OpenApiOptions): Pr
 
   let text: string | undefined
   let filled: string | undefined
-  /** The document as text; with the demo's records from when they are there. */
-  const written = async (): Promise<string> => {
-    text ??= JSON.stringify(complete(app.swagger() as unknown as ApiDocument, options), withoutOwn)
+  /** The document as text, with the demo's records as soon as they exist. */
+  const readText = async (): Promise<string> => {
+    text ??= JSON.stringify(
+      addTagsAndScopes(app.swagger() as unknown as ApiDocument, options),
+      omitOwnKeywords,
+    )
     if (filled !== undefined) return filled
     const records = await exampleRecords()
     if (records !== undefined) filled = withRecords(text, records)
     return filled ?? text
   }
-  app.get('/openapi.json', { schema: { hide: true } }, keptText(written, JSON_TYPE))
-  return written
+  app.get('/openapi.json', { schema: { hide: true } }, keptText(readText, JSON_TYPE))
+  return readText
 }
 
-/** What is read and written of the document here. */
+/** The parts of the document that this code reads and writes. */
 export interface ApiDocument {
   servers: { url: string }[]
   paths: Record<string, Record<string, { summary: string; tags: Tag[]; security: { oauth2: string[] }[] }>>
@@ -102,10 +113,10 @@ interface SecurityScheme {
   flows?: { clientCredentials: { tokenUrl: string } }
 }
 
-const withoutOwn = (key: string, value: unknown) => (OWN_KEYWORDS.includes(key) ? undefined : value)
+const omitOwnKeywords = (key: string, value: unknown) => (OWN_KEYWORDS.includes(key) ? undefined : value)
 
-/** The document with what follows from its operations: the tags and the scopes that they have. */
-function complete(document: ApiDocument, options: Issuer): object {
+/** Adds the tags and the scopes that the operations use. */
+function addTagsAndScopes(document: ApiDocument, options: Issuer): object {
   const operations = Object.values(document.paths).flatMap((path) => Object.values(path))
   const used = new Set(operations.flatMap(({ tags }) => tags))
   const grants = (scope: string) =>
@@ -127,16 +138,16 @@ function complete(document: ApiDocument, options: Issuer): object {
   }
 }
 
-/** How a client gets at a token: here, or wherever the external issuer says. */
+/** How a client gets a token: from Bursar, or from the external issuer. */
 const securityScheme = ({ baseUrl, externalIssuer }: Issuer, scopes: Record<string, string>) =>
   externalIssuer === undefined
     ? {
         type: 'oauth2' as const,
         description:
-          'The client credentials grant. A token asked for without a scope has all that the client has.',
+          'The client credentials grant. A token requested without a scope has all scopes of the client.',
         flows: { clientCredentials: { tokenUrl: `${baseUrl}/oauth2/token`, scopes } },
       }
-    : { type: 'http' as const, scheme: 'bearer', description: `An access token of ${externalIssuer}.` }
+    : { type: 'http' as const, scheme: 'bearer', description: `An access token from ${externalIssuer}.` }
 
 const ALWAYS: ProblemSlug[] = [
   'bad-request',
@@ -148,7 +159,7 @@ const ALWAYS: ProblemSlug[] = [
 ]
 const WITH_BODY: ProblemSlug[] = ['payload-too-large', 'unsupported-media-type']
 
-/** The refusals of an operation, by status, with an example for each kind. */
+/** The error responses of an operation by status, with an example of each problem. */
 export function problemResponses(
   { method, body, problems = [] }: Operation,
   baseUrl: string,

@@ -8,26 +8,26 @@ import { duplicateMember } from './duplicate-member.ts'
 import { problem } from '../contract/problems.ts'
 
 const options = {
-  // The first error ends the check: with more, hostile input buys more work.
+  // Stop at the first error: collecting all of them would let hostile input cause more work.
   allErrors: false,
   useDefaults: true,
   removeAdditional: false,
-  // A message that names what was found needs the schema and the value.
+  // Error messages need the schema and the value.
   verbose: true,
   strict: true,
   strictTypes: false,
   validateFormats: true,
 } as const
 
-// Bodies are JSON and must have the right types. Query strings and paths are text: scalars are read as their
-// type, a single value as an array of one.
+// Bodies are JSON and must have the right types. Query strings and paths are text: scalars are converted to the type of
+// the schema, and a single value to an array.
 const strict = new Ajv({ ...options, coerceTypes: false })
 const coercing = new Ajv({ ...options, coerceTypes: 'array' })
-/** What our schemas say beyond JSON Schema, for this validator alone. */
+/** Keywords of our schemas that are not in JSON Schema. The API document leaves them out. */
 export const OWN_KEYWORDS: readonly string[] = ['transform', 'commas', 'maxBytes']
-/** Named examples of a body, which @fastify/swagger knows by this keyword. */
+/** The keyword under which @fastify/swagger expects the named examples of a body. */
 export const NAMED_EXAMPLES = 'x-examples'
-/** How an RFC 3339 date-time ends. ISO 8601, which the library reads too, has shorter offsets. */
+/** The offset that ends an RFC 3339 date-time. The library also accepts ISO 8601, whose offsets may be shorter. */
 const RFC3339_OFFSET = /(?:Z|[+-]\d\d:\d\d)$/i
 for (const ajv of [strict, coercing]) {
   ajvFormats.default(ajv, ['uuid', 'date-time', 'date', 'uri'])
@@ -43,39 +43,39 @@ for (const ajv of [strict, coercing]) {
   ajv.addVocabulary(['commas', NAMED_EXAMPLES])
 }
 
-/** Fastify's schema compiler: the same schemas that make the OpenAPI document decide what comes in. */
+/** Fastify's validator compiler. Requests are validated by the same schemas that the OpenAPI document publishes. */
 export const validatorCompiler: FastifySchemaCompiler<object> = ({ schema, httpPart }) => {
   const validate = (httpPart === 'body' ? strict : coercing).compile(schema)
   const integers = httpPart === 'body' ? [] : integersOf(schema)
   return (input: Record<string, unknown>) => {
-    const found = unstorable(input, 0)
+    const found = findUnstorable(input, 0)
     if (found !== undefined) {
       const field = found.path.join('.').slice(0, 200)
       return { error: problem.badRequest(`${field === '' ? 'the body' : field} ${found.rule}`) }
     }
-    const odd = integers.find((name) => typeof input[name] === 'string' && !INTEGER.test(input[name]))
-    if (odd !== undefined) return { error: problem.badRequest(`${odd} must be an integer`) }
+    const invalid = integers.find((name) => typeof input[name] === 'string' && !INTEGER.test(input[name]))
+    if (invalid !== undefined) return { error: problem.badRequest(`${invalid} must be an integer`) }
     return validate(input) ? { value: input } : { error: validate.errors as never }
   }
 }
 
 /**
- * Fastify's serializer compiler: replies are written by their schemas. Problems are written by `http/errors.ts`, so their
- * schemas, of which each operation has ten, are for the API document alone: to compile them took half of a start.
+ * Fastify's serializer compiler: replies are serialized by their schemas. `http/errors.ts` serializes the problems, so
+ * their schemas are only for the API document. Compiling those, ten per operation, took half of the start-up time.
  */
 export const serializerCompiler =
   (app: FastifyInstance): FastifySerializerCompiler<object> =>
   ({ schema, httpStatus }) =>
     httpStatus === '200' ? fastJson(schema, { schema: app.getSchemas() as never }) : JSON.stringify
 
-/** Of text, where a number's other spellings (1e2, 0x10) would be read as one too. */
+/** An integer in a query string. Conversion alone would also accept 1e2 and 0x10. */
 const INTEGER = /^-?\d+$/
 
 function integersOf({ properties = {} }: { properties?: Record<string, { type?: unknown }> }): string[] {
   return Object.keys(properties).filter((name) => properties[name]!.type === 'integer')
 }
 
-/** Reads bodies of JSON. What is not UTF-8 is no JSON (RFC 8259): it would be read as other characters. */
+/** Parses JSON bodies. Refuses a body that is not UTF-8 (RFC 8259): decoding it would silently change its characters. */
 export function parseJson(app: FastifyInstance): void {
   const parse = app.getDefaultJsonParser('error', 'error')
   app.addContentTypeParser<Buffer>('application/json', { parseAs: 'buffer' }, (request, body, done) => {
@@ -84,22 +84,22 @@ export function parseJson(app: FastifyInstance): void {
     if (!isUtf8(body)) return done(problem.badRequest('the body is not UTF-8'))
     const text = body.toString('utf8')
     void parse(request, text, (error, value: unknown) => {
-      const twice = error === null ? duplicateMember(text, value) : undefined
-      if (twice === undefined) done(error, value)
-      else done(problem.badRequest(`${twice.slice(0, 200)} is given more than once`))
+      const duplicate = error === null ? duplicateMember(text, value) : undefined
+      if (duplicate === undefined) done(error, value)
+      else done(problem.badRequest(`${duplicate.slice(0, 200)} is given more than once`))
     })
   })
 }
 
-/** Objects in objects: more than any record here has, and far less than PostgreSQL's JSON parser bears. */
+/** Deepest nesting of a value: more than any record needs, and far less than PostgreSQL's JSON parser supports. */
 const DEPTH_MAX = 32
 const UNSTORABLE = /[\0\p{Surrogate}]/u
 
 /**
- * What PostgreSQL could not hold, wherever it stands, also in objects whose members are free: the NUL character
- * and half of a surrogate pair, which JSON can spell ("\ud800"), and endless nesting.
+ * Finds a value that PostgreSQL cannot store, at any depth and also in objects with free keys: the NUL character, half of
+ * a surrogate pair (JSON can spell it, "\ud800"), and too deep nesting.
  */
-function unstorable(value: unknown, depth: number): { path: string[]; rule: string } | undefined {
+function findUnstorable(value: unknown, depth: number): { path: string[]; rule: string } | undefined {
   if (typeof value === 'string') {
     if (!UNSTORABLE.test(value)) return undefined
     return { path: [], rule: 'must not hold the NUL character or half of a surrogate pair' }
@@ -107,16 +107,16 @@ function unstorable(value: unknown, depth: number): { path: string[]; rule: stri
   if (typeof value !== 'object' || value === null) return undefined
   if (depth === DEPTH_MAX) return { path: [], rule: `must be nested at most ${DEPTH_MAX} deep` }
   for (const [key, inner] of Object.entries(value)) {
-    const found = unstorable(key, depth) ?? unstorable(inner, depth + 1)
+    const found = findUnstorable(key, depth) ?? findUnstorable(inner, depth + 1)
     if (found !== undefined) return { path: [key, ...found.path], rule: found.rule }
   }
   return undefined
 }
 
-/** More values than these are not repeated in a message. */
+/** Most values that a message lists. */
 const LISTED_MAX = 25
 
-/** Says what is wrong with which field, in the words of the contract. */
+/** Describes a validation error: the field and the rule, in the words of the contract. */
 export function describeSchemaError(error: ErrorObject, part: string): string {
   const field = fieldName(error.instancePath)
   const where = field === '' ? `the ${part === 'querystring' ? 'query' : part}` : field
@@ -165,7 +165,7 @@ export function describeSchemaError(error: ErrorObject, part: string): string {
   }
 }
 
-/** What an object holds: pairs, where its keys are free, else one of the members that it may have. */
+/** The noun for an object's members in a message: pairs when its keys are free, otherwise the names it may have. */
 function membersOf(error: ErrorObject): string {
   const { properties } = error.parentSchema as { properties?: object }
   return properties === undefined ? 'pairs' : `of ${Object.keys(properties).join(', ')}`
@@ -179,7 +179,7 @@ const FORMATS: Record<string, string> = {
 
 const article = (type: string) => (/^[aeiou]/.test(type) ? `an ${type}` : `a ${type}`)
 
-/** `/fiat_network_instructions/wire` as `fiat_network_instructions.wire`. */
+/** Converts `/fiat_network_instructions/wire` to `fiat_network_instructions.wire`. */
 function fieldName(pointer: string): string {
   return pointer
     .split('/')
