@@ -27,10 +27,10 @@ import type { Ledger } from './movements/queue.ts'
 import { listHistoricalPrices } from './markets/list-historical-prices.ts'
 import { listMarkets } from './markets/list-markets.ts'
 import type { Networks } from './networks/network.ts'
-import { accessTokens } from './oauth/access-tokens.ts'
+import { accessTokens, type AccessTokens } from './oauth/access-tokens.ts'
 import { ClientStanding } from './oauth/client-standing.ts'
 import { oauthRoutes } from './oauth/routes.ts'
-import { openSigningKeys } from './oauth/signing-keys.ts'
+import { openSigningKeys, type SigningKeys } from './oauth/signing-keys.ts'
 import { createOrchestrationRule } from './orchestrations/create-orchestration-rule.ts'
 import { createOrchestration } from './orchestrations/create-orchestration.ts'
 import { deleteOrchestrationRule } from './orchestrations/delete-orchestration-rule.ts'
@@ -101,14 +101,14 @@ export const OPERATIONS: readonly Operation[] = [
 ]
 
 export const BODY_LIMIT = 64 * 1024
-/** Of the request line and the headers together. Two filters of 100 `ref_ids` in a script beyond Latin take 100 KiB. */
+/** Limit of the request line and the headers together. Two filters of 100 non-Latin `ref_ids` take 100 KiB. */
 const HEADERS_BYTES_MAX = 128 * 1024
-/** How often connections are looked at that take too long to send a request. */
+/** How often to look for connections that take too long to send a request. */
 const CONNECTIONS_CHECK_MS = 1_000
-/** How long a client may take to send a request, and of that its headers. */
+/** Time limits for a client to send a whole request, and for its headers alone. */
 const RECEIVE_MS_MAX = 20_000
 const HEADERS_MS_MAX = 10_000
-/** How long a connection may stand still while an answer is written to it, beside the time that a request may take. */
+/** How long a connection may stall while its answer is written, on top of the time limit of a request. */
 const STALLED_MS_MAX = 30_000
 
 export interface AppOptions {
@@ -119,35 +119,74 @@ export interface AppOptions {
   masterKeys: MasterKeys
   baseUrl: string
   log: Logger
-  /** Is told of each request. */
+  /** Called for each request. */
   meter?: RequestMeter | undefined
-  /** The demo's records, for the examples of the API reference, once there are any. */
+  /** Reads the demo's records for the examples of the API reference; undefined while there are none. */
   exampleRecords?: () => Promise<ExampleRecords | undefined>
-  /** Connections that no request keeps waiting (default: `db`). */
+  /** Connections for background work, which requests do not occupy (default: `db`). */
   background?: Database
 }
 
-/** Builds the HTTP service: the same for production, tests and benchmarks. The caller listens and closes. */
-export async function buildApp({
-  db,
-  ledger,
-  networks,
-  settings,
-  masterKeys,
-  baseUrl,
-  log,
-  meter,
-  exampleRecords = async () => undefined,
-  background = db,
-}: AppOptions): Promise<FastifyInstance & { requests: Requests }> {
+/**
+ * Builds the HTTP service, the same for production, tests and benchmarks. The caller listens and closes. Throws when the
+ * signing keys cannot be read.
+ */
+export async function buildApp(options: AppOptions): Promise<FastifyInstance & { requests: Requests }> {
+  const { db, settings, baseUrl, exampleRecords = async () => undefined } = options
+  const { app, requests } = createServer(options)
+  const routes: { method: string; url: string }[] = []
+  app.addHook(
+    'onRoute',
+    ({ method, url }) => void routes.push(...[method].flat().map((each) => ({ method: each, url }))),
+  )
+  errorRoutes(app, { baseUrl, docs: settings.docs })
+  const { keys, tokens, standing } = await openAuthentication(app, options)
+  const document = await openApi(app, { baseUrl, externalIssuer: settings.oauthIssuer, exampleRecords })
+  await app.register(healthRoutes, { db, requests })
+  if (settings.oauthIssuer === undefined)
+    await app.register(oauthRoutes, {
+      db,
+      keys,
+      tokens,
+      baseUrl,
+      failuresPerMinute: settings.tokenFailuresPerMinute,
+    })
+  const requireScope = withRateLimit(authenticator(tokens, standing), {
+    perSecond: settings.rateLimitPerSecond,
+    burst: settings.rateLimitBurst,
+  })
+  const perform = performWith(options)
+  const lists = new Turns()
+  for (const operation of OPERATIONS) {
+    if (operation.sandboxOnly && settings.mode !== 'sandbox') continue
+    mount(app, { requireScope, requests, lists, standing }, perform, operation, baseUrl)
+  }
+  refuseOtherMethods(app, baseUrl, [...routes])
+  if (settings.docs) {
+    // Added last and listed by hand: the framework does not report all routes of these pages.
+    await docsPage(app, { baseUrl, document, sandbox: settings.mode === 'sandbox' })
+    refuseOtherMethods(
+      app,
+      baseUrl,
+      ['/', '/docs', '/docs/'].flatMap((url) => ['GET', 'HEAD'].map((method) => ({ method, url }))),
+    )
+  }
+  return Object.assign(app, { requests })
+}
+
+/** Creates the HTTP server with its limits, its parser of JSON and its validation, and counts its requests. */
+function createServer({ settings, baseUrl, log, meter }: AppOptions): {
+  app: FastifyInstance
+  requests: Requests
+} {
   const app = Fastify({
     loggerInstance: log,
     logController: new LogController({ disableRequestLogging: true }),
     genReqId: () => crypto.randomUUID(),
-    // A logger for each request costs more than the few requests that log are worth: http/errors.ts names the id.
+    // A logger per request costs more than its few log lines are worth. http/errors.ts logs the request's id itself.
     childLoggerFactory: (logger) => logger,
     bodyLimit: BODY_LIMIT,
-    // An id of any length gets the schema's answer: no route has a pattern that a long one could slow down.
+    // Overlong ids reach the schema and get its error. No route has a pattern that a long id could slow down.
     routerOptions: { ignoreTrailingSlash: false, maxParamLength: HEADERS_BYTES_MAX },
     frameworkErrors: refuseUrl(baseUrl),
     forceCloseConnections: 'idle',
@@ -181,15 +220,16 @@ export async function buildApp({
     ...(settings.logRequests && { log }),
   })
   requests.watch(app)
-  const routes: { method: string; url: string }[] = []
-  app.addHook(
-    'onRoute',
-    ({ method, url }) => void routes.push(...[method].flat().map((one) => ({ method: one, url }))),
-  )
-  errorRoutes(app, { baseUrl, docs: settings.docs })
+  return { app, requests }
+}
 
+/** Opens the signing keys, the access tokens and the standing of the API clients. They stop when the app closes. */
+async function openAuthentication(
+  app: FastifyInstance,
+  { db, background = db, settings, masterKeys, baseUrl, log }: AppOptions,
+): Promise<{ keys: SigningKeys; tokens: AccessTokens; standing: ClientStanding }> {
   const keys = await openSigningKeys(db, masterKeys, (err) =>
-    log.error({ err }, 'the signing keys could not be read again; those that are known stay in use'),
+    log.error({ err }, 'the signing keys could not be read again; the keys read before stay in use'),
   )
   app.addHook('onClose', async () => keys.close())
   const tokens = accessTokens({
@@ -199,8 +239,15 @@ export async function buildApp({
     ttlSeconds: settings.tokenTtlSeconds,
     externalIssuer: settings.oauthIssuer,
   })
+  const standing = await ClientStanding.start(background, log)
+  app.addHook('onClose', () => standing.stop())
+  return { keys, tokens, standing }
+}
+
+/** Returns the function that runs an operation for a request. */
+function performWith({ db, ledger, networks, settings, baseUrl }: AppOptions): Perform {
   // Written out: spreading the context and the request took 2 % of a request.
-  const perform: Perform = (operation, request) =>
+  return (operation, request) =>
     operation.run({
       params: request.params,
       query: request.query,
@@ -215,36 +262,4 @@ export async function buildApp({
       settings,
       baseUrl,
     } satisfies Request & Context as never)
-  const standing = await ClientStanding.start(background, log)
-  app.addHook('onClose', () => standing.stop())
-  const requireScope = withRateLimit(authenticator(tokens, standing), {
-    perSecond: settings.rateLimitPerSecond,
-    burst: settings.rateLimitBurst,
-  })
-  const document = await openApi(app, { baseUrl, externalIssuer: settings.oauthIssuer, exampleRecords })
-  await app.register(healthRoutes, { db, requests })
-  if (settings.oauthIssuer === undefined)
-    await app.register(oauthRoutes, {
-      db,
-      keys,
-      tokens,
-      baseUrl,
-      failuresPerMinute: settings.tokenFailuresPerMinute,
-    })
-  const lists = new Turns()
-  for (const operation of OPERATIONS) {
-    if (operation.sandboxOnly && settings.mode !== 'sandbox') continue
-    mount(app, { requireScope, requests, lists, standing }, perform, operation, baseUrl)
-  }
-  refuseOtherMethods(app, baseUrl, [...routes])
-  if (settings.docs) {
-    // After them: pages, of which the framework does not tell all.
-    await docsPage(app, { baseUrl, document, sandbox: settings.mode === 'sandbox' })
-    refuseOtherMethods(
-      app,
-      baseUrl,
-      ['/', '/docs', '/docs/'].flatMap((url) => ['GET', 'HEAD'].map((method) => ({ method, url }))),
-    )
-  }
-  return Object.assign(app, { requests })
 }

@@ -11,7 +11,7 @@ import { demoRecords } from './demo/demo-records.ts'
 import { makeDemo } from './demo/make-demo.ts'
 import { requireMode, stampDatabase } from './deployment.ts'
 import type { Requests } from './http/requests.ts'
-import { openMasterKeys } from './keys/master-keys.ts'
+import { openMasterKeys, type MasterKeys } from './keys/master-keys.ts'
 import { Ledger } from './movements/queue.ts'
 import {
   NOT_ACCEPTED,
@@ -56,7 +56,10 @@ const BACKGROUND_IDLE_MS_MAX = 15 * 60_000
 
 const PORT_ERRORS = new Set<string | undefined>(['EADDRINUSE', 'EACCES'])
 
-/** Starts the whole service: database, migrations, API, demo data, worker. */
+/**
+ * Starts the whole service: database, migrations, API, demo data, worker. Throws `SettingsError` for refused settings.
+ * A failed start leaves no connection and no metrics server open.
+ */
 export async function serve(settings: Settings, { log, dropped }: Log): Promise<Service> {
   const share = backgroundShare(settings.databaseConnections)
   const {
@@ -68,73 +71,29 @@ export async function serve(settings: Settings, { log, dropped }: Log): Promise<
   let metricsServer: MetricsServer | undefined
   try {
     const masterKeys = await openMasterKeys(settings)
-    const applied = await upgrade(background, settings, await ownerUrl())
-    if (applied.length > 0) log.info({ applied }, 'migrated')
-    await requireMode(background, settings.mode)
-    const reencrypted = await reencryptSigningKeys(background, masterKeys)
-    if (reencrypted > 0)
-      log.info({ keys: reencrypted }, 'signing keys are encrypted with the current master key')
-    for (const { says, advice } of await faultsOfRole(background)) log.warn(`${says}; ${advice}`)
-    if (settings.mode === 'live' && process.getuid?.() === 0)
-      log.warn('this process runs as root: run it as an ordinary user')
-    for (const { says, advice } of plainTransports(settings)) log.warn(`${says}; ${advice}`)
-
+    await prepareDatabase(background, { settings, masterKeys, ownerUrl: await ownerUrl(), log })
+    warnOfSettings(settings, log)
     const db = open(settings.databaseConnections - share, {
       statementMs: settings.statementTimeoutMs,
       idleInTransactionMs: REQUEST_IDLE_MS_MAX,
     })
     const metrics = new Metrics()
     metricsServer = await openMetrics(metrics, settings, log)
-    const macs = new WithdrawalMacs(masterKeys)
-    const ledger = new Ledger(db, { meter: metrics.ledger, macs, waitMsMax: settings.requestTimeoutMs })
-    // Check the settings before stamping the database: refused settings must leave no stamp.
-    const networks = signingOnlyAccepted(await networksOf(settings, db, log), macs, log)
-    await stampDatabase(background, settings)
-    const port = settings.port === 0 ? await freePort(settings.host).catch(blame('HOST')) : settings.port
-    const host = isIP(settings.host) === 6 ? `[${settings.host}]` : settings.host
-    const baseUrl = settings.baseUrl ?? `http://${host}:${port}`
-    const exampleRecords = async () => (settings.mode === 'sandbox' ? demoRecords(db) : undefined)
-    const app = await buildApp({
-      db,
-      ledger,
-      networks,
+    const { address, demo, stop } = await startService({
       settings,
-      masterKeys,
-      baseUrl,
       log,
-      meter: metrics.request,
-      exampleRecords,
+      dropped,
+      db,
       background,
+      masterKeys,
+      metrics,
     })
-    metrics.measure({
-      pools: { requests: db, background },
-      db: background,
-      ledger,
-      requests: app.requests,
-      logLinesDropped: dropped,
-    })
-    const address = await app
-      .listen({ host: settings.host, port })
-      .catch((error: NodeJS.ErrnoException) => blame(PORT_ERRORS.has(error.code) ? 'PORT' : 'HOST')(error))
-    const demo =
-      settings.mode === 'sandbox'
-        ? await makeDemo({ db: background, ledger, networks }, { dataDir: settings.dataDir, baseUrl })
-        : undefined
-    const worker = settings.worker
-      ? startWorker({ db: background, ledger, networks, settings, log, meter: metrics.worker })
-      : undefined
-    const days = settings.simulatedPriceDays
-    const simulates = settings.mode === 'sandbox' && settings.worker && days > 0
-    const simulation = simulates ? startSimulation({ db: background, days, log }) : undefined
     return {
       address,
       demo,
       close: () =>
         within(settings.shutdownTimeoutMs, async () => {
-          await stopListening(app.server, app.requests, settings.drainDelayMs)
-          await app.close()
-          await Promise.all([worker?.stop(), simulation?.stop()])
-          await ledger.drain()
+          await stop()
           await metricsServer?.close()
           await disconnect()
         }),
@@ -146,11 +105,114 @@ export async function serve(settings: Settings, { log, dropped }: Log): Promise<
   }
 }
 
-/** Throws when the work has not ended within this time. */
+/**
+ * Migrates the database, checks that its mode is the configured one, and encrypts the signing keys with the current master
+ * key. Warns of rights that the service's role should not have.
+ */
+async function prepareDatabase(
+  db: Database,
+  {
+    settings,
+    masterKeys,
+    ownerUrl,
+    log,
+  }: { settings: Settings; masterKeys: MasterKeys; ownerUrl: string | undefined; log: Logger },
+): Promise<void> {
+  const applied = await upgrade(db, settings, ownerUrl)
+  if (applied.length > 0) log.info({ applied }, 'migrated')
+  await requireMode(db, settings.mode)
+  const reencrypted = await reencryptSigningKeys(db, masterKeys)
+  if (reencrypted > 0)
+    log.info({ keys: reencrypted }, 'signing keys are encrypted with the current master key')
+  for (const { says, advice } of await faultsOfRole(db)) log.warn(`${says}; ${advice}`)
+}
+
+/** Warns of unsafe settings: live mode as root, and unencrypted transports. */
+function warnOfSettings(settings: Settings, log: Logger): void {
+  if (settings.mode === 'live' && process.getuid?.() === 0)
+    log.warn('this process runs as root: run it as an ordinary user')
+  for (const { says, advice } of plainTransports(settings)) log.warn(`${says}; ${advice}`)
+}
+
+interface Parts {
+  settings: Settings
+  log: Logger
+  dropped: () => number
+  /** Connections for requests. */
+  db: Database
+  /** Connections for background work. */
+  background: Database
+  masterKeys: MasterKeys
+  metrics: Metrics
+}
+
+/** Starts the API, the demo and the worker. `stop` ends them: API first, then worker, then ledger. */
+async function startService({
+  settings,
+  log,
+  dropped,
+  db,
+  background,
+  masterKeys,
+  metrics,
+}: Parts): Promise<{ address: string; demo: SandboxCredentials | undefined; stop: () => Promise<void> }> {
+  const macs = new WithdrawalMacs(masterKeys)
+  const ledger = new Ledger(db, { meter: metrics.ledger, macs, waitMsMax: settings.requestTimeoutMs })
+  // Check the settings before stamping the database: refused settings must leave no stamp.
+  const networks = signingOnlyAccepted(await networksOf(settings, db, log), macs, log)
+  await stampDatabase(background, settings)
+  const port = settings.port === 0 ? await freePort(settings.host).catch(blame('HOST')) : settings.port
+  const host = isIP(settings.host) === 6 ? `[${settings.host}]` : settings.host
+  const baseUrl = settings.baseUrl ?? `http://${host}:${port}`
+  const app = await buildApp({
+    db,
+    ledger,
+    networks,
+    settings,
+    masterKeys,
+    baseUrl,
+    log,
+    meter: metrics.request,
+    exampleRecords: async () => (settings.mode === 'sandbox' ? demoRecords(db) : undefined),
+    background,
+  })
+  metrics.measure({
+    pools: { requests: db, background },
+    db: background,
+    ledger,
+    requests: app.requests,
+    logLinesDropped: dropped,
+  })
+  const address = await app
+    .listen({ host: settings.host, port })
+    .catch((error: NodeJS.ErrnoException) => blame(PORT_ERRORS.has(error.code) ? 'PORT' : 'HOST')(error))
+  const demo =
+    settings.mode === 'sandbox'
+      ? await makeDemo({ db: background, ledger, networks }, { dataDir: settings.dataDir, baseUrl })
+      : undefined
+  const worker = settings.worker
+    ? startWorker({ db: background, ledger, networks, settings, log, meter: metrics.worker })
+    : undefined
+  const days = settings.simulatedPriceDays
+  const simulates = settings.mode === 'sandbox' && settings.worker && days > 0
+  const simulation = simulates ? startSimulation({ db: background, days, log }) : undefined
+  return {
+    address,
+    demo,
+    async stop() {
+      await stopListening(app.server, app.requests, settings.drainDelayMs)
+      await app.close()
+      await Promise.all([worker?.stop(), simulation?.stop()])
+      await ledger.drain()
+    },
+  }
+}
+
+/** Waits for the work. Throws when it takes longer than `ms`. */
 async function within(ms: number, work: () => Promise<void>): Promise<void> {
   const tooLong = new AbortController()
   const limit = pause(ms, undefined, { signal: tooLong.signal }).then(() => {
-    throw new Error(`stopped with work under way: it did not end in ${ms} ms`)
+    throw new Error(`stopped with work under way, which did not end within ${ms} ms`)
   })
   await Promise.race([work().finally(() => tooLong.abort()), limit.catch(ignoreAbort)])
 }
@@ -163,7 +225,7 @@ function ignoreAbort(error: Error): void {
 const LINGER_MS = 500
 /** How long to wait for a request that has not arrived in full. */
 const ARRIVAL_MS_MAX = 3_000
-const LOOK_AGAIN_MS = 20
+const RECHECK_MS = 20
 
 /**
  * Drains the API: readiness fails for `drainMs`, the listener closes, and requests under way are answered with
@@ -177,7 +239,7 @@ async function stopListening(server: HttpServer, requests: Requests, drainMs: nu
   const isClosed = closed.then(() => true)
   const start = performance.now()
   const elapsed = () => performance.now() - start
-  while (!(await Promise.race([isClosed, pause(LOOK_AGAIN_MS, false)]))) {
+  while (!(await Promise.race([isClosed, pause(RECHECK_MS, false)]))) {
     if (elapsed() >= LINGER_MS) server.closeIdleConnections()
     if (elapsed() >= ARRIVAL_MS_MAX && requests.accepted === 0) server.closeAllConnections()
   }
@@ -199,7 +261,9 @@ async function openMetrics(
     const { code } = error as NodeJS.ErrnoException
     if (!PORT_ERRORS.has(code)) return blame('BURSAR_METRICS_HOST')(error as Error)
     if (metricsPort !== undefined) return blame('BURSAR_METRICS_PORT')(error as Error)
-    log.warn(`port ${METRICS_PORT} is taken: no metrics are served; BURSAR_METRICS_PORT names another`)
+    log.warn(
+      `port ${METRICS_PORT} is in use: metrics are not served; set BURSAR_METRICS_PORT to another port`,
+    )
     return undefined
   }
 }
@@ -233,19 +297,19 @@ export async function openBank({ mode, bankFile }: Settings): Promise<NetworkAda
   return manualWires(await readBankAccount(bankFile).catch(refuse))
 }
 
-/** Maximum withdrawals that the log names as not accepted, each once. */
-const OBJECTIONS_TOLD_MAX = 10_000
+/** Most withdrawals for which the log reports that they were not accepted, each once. */
+const OBJECTIONS_LOGGED_MAX = 10_000
 
 /** Wraps the networks so that they sign only accepted withdrawals. Each refused withdrawal is logged once, as an error. */
 function signingOnlyAccepted(networks: Networks, macs: WithdrawalMacs, log: Logger): Networks {
-  const told = new Set<string>()
-  const tell: OnObjection = ({ customer_id, transfer_id, network }, objection) => {
-    if (told.has(transfer_id) || told.size >= OBJECTIONS_TOLD_MAX) return
-    told.add(transfer_id)
+  const logged = new Set<string>()
+  const logOnce: OnObjection = ({ customer_id, transfer_id, network }, objection) => {
+    if (logged.has(transfer_id) || logged.size >= OBJECTIONS_LOGGED_MAX) return
+    logged.add(transfer_id)
     log.error({ customer_id, transfer_id, network }, `a withdrawal is ${NOT_ACCEPTED}: ${objection}`)
   }
   return new Map(
-    [...networks].map(([network, adapter]) => [network, signOnlyAccepted(adapter, macs, tell)] as const),
+    [...networks].map(([network, adapter]) => [network, signOnlyAccepted(adapter, macs, logOnce)] as const),
   )
 }
 

@@ -266,7 +266,7 @@ describe('their port', () => {
     atEnd(() => second.end('SIGTERM'))
     expect((await fetch(`${second.address}/health/ready`)).status).toBe(200)
     await second.end('SIGTERM')
-    await expect.poll(() => second.log().match(/port 9464 is taken/g)).toHaveLength(1)
+    await expect.poll(() => second.log().match(/port 9464 is in use/g)).toHaveLength(1)
     expect(second.exitCode()).toBe(0)
   })
 

@@ -197,5 +197,5 @@ test('what does not end in time is given up, with exit code 1', async () => {
     expect(process.exitCode()).toBe(1)
     expect(performance.now() - began).toBeLessThan(3_000)
   })
-  expect(process.log()).toContain('it did not end in 1000 ms')
+  expect(process.log()).toContain('did not end within 1000 ms')
 })
