@@ -20,6 +20,7 @@ afterAll(() => service.close())
 
 const ID = '0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f'
 const BETWEEN = 'created_at.gte=2026-01-01T00:00:00Z&created_at.lt=2026-02-01T00:00:00Z'
+const UPDATED = BETWEEN.replaceAll('created_at', 'updated_at')
 const HOUR = 60
 
 const get = (path: string) => async () => expect((await customer.call('GET', path)).status).toBe(200)
@@ -48,9 +49,15 @@ test.each<[file: string, tables: RegExp, run: () => Promise<unknown>]>([
   [
     'list-identities',
     /from identities/,
-    get(`/v2/identity/identities?ids=${ID}&ref_ids=a&summary_statuses=APPROVED&${BETWEEN}&order=ASC`),
+    get(
+      `/v2/identity/identities?ids=${ID}&ref_ids=a&summary_statuses=APPROVED&identity_type=PERSON&${BETWEEN}&${UPDATED}&order=ASC`,
+    ),
   ],
-  ['list-accounts', /from accounts/, get(`/v2/identity/accounts?ids=${ID}&identity_ids=${ID}&ref_ids=a`)],
+  [
+    'list-accounts',
+    /from accounts/,
+    get(`/v2/identity/accounts?ids=${ID}&identity_ids=${ID}&ref_ids=a&${UPDATED}`),
+  ],
   [
     'list-orchestration-rules',
     /from orchestration_rules/,

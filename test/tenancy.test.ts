@@ -347,6 +347,7 @@ const REQUESTS: Record<string, (marks: Marks, by: TestCustomer) => Request[]> = 
   [`GET ${ACCOUNTS}`]: ({ account_id, identity_id, records_ref_id }) => [
     [`${ACCOUNTS}?ids=${account_id}`],
     [`${ACCOUNTS}?identity_ids=${identity_id}`],
+    [`${ACCOUNTS}?identity_id=${identity_id}`],
     [`${ACCOUNTS}?ref_ids=${encodeURIComponent(records_ref_id)}`],
   ],
   [`GET ${ACCOUNTS}/:id`]: ({ account_id }) => [[`${ACCOUNTS}/${account_id}`]],

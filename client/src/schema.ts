@@ -1146,6 +1146,11 @@ export interface components {
          */
         identity_id: string
         /**
+         * @description The first of the roles. Absent without roles.
+         * @enum {string}
+         */
+        type?: 'BENEFICIAL_OWNER' | 'AUTHORIZED_USER' | 'FINANCIAL_ADVISOR'
+        /**
          * @description Role of the identity in the account.
          * @default []
          */
@@ -2840,6 +2845,10 @@ export interface operations {
          *     ]
          */
         summary_statuses?: ('PENDING' | 'ERROR' | 'APPROVED' | 'DENIED' | 'DISABLED')[]
+        /** @description Another name for summary_statuses. At most 100 values; repeat the parameter or separate with commas. */
+        summary_status?: ('PENDING' | 'ERROR' | 'APPROVED' | 'DENIED' | 'DISABLED')[]
+        /** @description Filter by types. At most 100 values; repeat the parameter or separate with commas. */
+        identity_type?: ('PERSON' | 'INSTITUTION')[]
         /** @description created_at strictly before. */
         'created_at.lt'?: string
         /** @description created_at before or equal. */
@@ -2850,6 +2859,18 @@ export interface operations {
         'created_at.gte'?: string
         /** @description created_at strictly after. */
         'created_at.gt'?: string
+        /** @description updated_at strictly before. */
+        'updated_at.lt'?: string
+        /** @description updated_at before or equal. */
+        'updated_at.lte'?: string
+        /** @description updated_at exactly equal. */
+        'updated_at.eq'?: string
+        /** @description updated_at after or equal. */
+        'updated_at.gte'?: string
+        /** @description updated_at strictly after. */
+        'updated_at.gt'?: string
+        /** @description Sort key. */
+        order_by?: 'CREATED_AT'
         /**
          * @description Page size.
          * @example 10
@@ -3063,6 +3084,8 @@ export interface operations {
          *     ]
          */
         identity_ids?: string[]
+        /** @description Another name for identity_ids. At most 100 values; repeat the parameter or separate with commas. */
+        identity_id?: string[]
         /** @description created_at strictly before. */
         'created_at.lt'?: string
         /** @description created_at before or equal. */
@@ -3073,6 +3096,18 @@ export interface operations {
         'created_at.gte'?: string
         /** @description created_at strictly after. */
         'created_at.gt'?: string
+        /** @description updated_at strictly before. */
+        'updated_at.lt'?: string
+        /** @description updated_at before or equal. */
+        'updated_at.lte'?: string
+        /** @description updated_at exactly equal. */
+        'updated_at.eq'?: string
+        /** @description updated_at after or equal. */
+        'updated_at.gte'?: string
+        /** @description updated_at strictly after. */
+        'updated_at.gt'?: string
+        /** @description Sort key. */
+        order_by?: 'CREATED_AT'
         /**
          * @description Page size.
          * @example 10
@@ -3152,6 +3187,11 @@ export interface operations {
                * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
                */
               identity_id: string
+              /**
+               * @description The first of the roles; without roles, the only one.
+               * @enum {string}
+               */
+              type?: 'BENEFICIAL_OWNER' | 'AUTHORIZED_USER' | 'FINANCIAL_ADVISOR'
               /**
                * @description Role of the identity in the account.
                * @default []

@@ -10,18 +10,51 @@ export const AccountType = Type.Enum(
   { type: 'string', default: 'BROKERAGE', description: 'Account type.' },
 )
 
-const Role = Type.Enum(['BENEFICIAL_OWNER', 'AUTHORIZED_USER', 'FINANCIAL_ADVISOR'], { type: 'string' })
-export const Roles = Type.Array(Role, {
+const Role = (description: string) =>
+  Type.Enum(['BENEFICIAL_OWNER', 'AUTHORIZED_USER', 'FINANCIAL_ADVISOR'], { type: 'string', description })
+const Roles = Type.Array(Role('A role.'), {
   uniqueItems: true,
   default: [],
   description: 'Role of the identity in the account.',
 })
 
-export const Member = Type.Object({
+const Member = Type.Object({
   id: Uuid('Member id.'),
   identity_id: Uuid('Identity that has access to the account.'),
+  type: Type.Optional(Role('The first of the roles. Absent without roles.')),
   roles: Roles,
 })
+
+/** A member as a request names it: with roles, with a type, or with both. */
+export const NewMember = Type.Object(
+  {
+    identity_id: Member.properties.identity_id,
+    type: Type.Optional(Role('The first of the roles; without roles, the only one.')),
+    roles: Type.Optional(Roles),
+  },
+  { additionalProperties: false },
+)
+type NewMember = Static<typeof NewMember>
+export type ReadMember = Required<Omit<NewMember, 'type'>>
+
+/**
+ * Reads the members that a request names, each with its roles, the `type` first. Throws bad-request, naming `field`,
+ * for an identity that is a member twice and for a type that is not one of the roles.
+ */
+export function readMembers(members: NewMember[], field: string): ReadMember[] {
+  const ids = members.map(({ identity_id }) => identity_id)
+  return members.map(({ identity_id, type, roles = [] }, index) => {
+    const first = ids.indexOf(identity_id)
+    if (first < index)
+      throw problem.badRequest(
+        `${field}.${index}.identity_id is that of ${field}.${first}; an identity is a member once`,
+      )
+    if (type === undefined) return { identity_id, roles }
+    if (roles.length > 0 && !roles.includes(type))
+      throw problem.badRequest(`${field}.${index}.type ${type} is not one of ${field}.${index}.roles`)
+    return { identity_id, roles: [type, ...roles.filter((role) => role !== type)] }
+  })
+}
 
 /** An account of an identity (API behaviour, Accounts). */
 export const Account = Type.Object(
@@ -52,6 +85,9 @@ export type AccountRow = Omit<Account, Absent | 'summary_status'> & {
   [K in Absent]: NonNullable<Account[K]> | null
 } & { identity: Flags & { status: Status } }
 
+/** In SQL: an account's `updated_at`, with the names of `SELECT_ACCOUNTS`. */
+export const ACCOUNT_UPDATED_AT = 'greatest(a.updated_at, i.updated_at)'
+
 /**
  * Reads whole accounts; the caller appends `where a.customer_id = $1` and further conditions. summary_status and
  * updated_at depend on the primary identity too. Members are in the order of creation, which is the order of their
@@ -59,7 +95,7 @@ export type AccountRow = Omit<Account, Absent | 'summary_status'> & {
  */
 export const SELECT_ACCOUNTS = `
   select a.id, a.identity_id, a.description, a.admin_disabled, a.user_disabled, a.metadata, a.ref_id, a.type,
-         a.created_at, greatest(a.updated_at, i.updated_at) as updated_at,
+         a.created_at, ${ACCOUNT_UPDATED_AT} as updated_at,
          json_build_object('status', i.status, 'user_disabled', i.user_disabled,
                            'admin_disabled', i.admin_disabled) as identity,
          array(select json_build_object('id', m.id, 'identity_id', m.identity_id, 'roles', m.roles)
@@ -74,9 +110,17 @@ export const SELECT_ACCOUNTS = `
 export function accountToWire({ identity, ...row }: AccountRow): Account {
   return {
     ...(presentOf(row) as Omit<Account, 'summary_status'>),
+    members: row.members.map(memberToWire),
     summary_status: accountSummary(row, identity),
   }
 }
+
+const memberToWire = ({ id, identity_id, roles }: Account['members'][number]) => ({
+  id,
+  identity_id,
+  ...(roles[0] !== undefined && { type: roles[0] }),
+  roles,
+})
 
 /** Reads the customer's account with this id. Throws not-found. */
 export async function requireAccount(db: Queryable, customerId: string, id: string): Promise<AccountRow> {

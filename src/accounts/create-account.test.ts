@@ -79,7 +79,12 @@ describe('an account is answered whole, and read again as it was made:', () => {
       user_disabled: false,
       metadata: account.metadata,
       ref_id: 'whole',
-      members: account.members.map(({ identity_id, roles = [] }) => ({ id: A_UUID, identity_id, roles })),
+      members: account.members.map(({ identity_id, roles = [] }) => ({
+        id: A_UUID,
+        identity_id,
+        ...(roles.length > 0 && { type: roles[0] }),
+        roles,
+      })),
       created_at: A_TIME,
       updated_at: body.created_at,
       summary_status: 'PENDING',
@@ -120,6 +125,22 @@ describe('an account is answered whole, and read again as it was made:', () => {
   test('with its primary identity as a member, too', async () => {
     const body = await made({ account: { identity_id: ids[0], members: [{ identity_id: ids[0] }] } })
     expect(body.members).toEqual([{ id: A_UUID, identity_id: ids[0], roles: [] }])
+  })
+
+  test.each<[string, object, string[]]>([
+    ['a type alone', { type: 'AUTHORIZED_USER' }, ['AUTHORIZED_USER']],
+    ['a type and no roles', { type: 'AUTHORIZED_USER', roles: [] }, ['AUTHORIZED_USER']],
+    [
+      'a type that is a later role',
+      { type: 'AUTHORIZED_USER', roles: ['BENEFICIAL_OWNER', 'AUTHORIZED_USER'] },
+      ['AUTHORIZED_USER', 'BENEFICIAL_OWNER'],
+    ],
+  ])('with a member that has %s', async (_, given, roles) => {
+    const body = await made({
+      account: { identity_id: ids[0], members: [{ identity_id: ids[1], ...given }] },
+    })
+    expect(body.members).toEqual([{ id: A_UUID, identity_id: ids[1], type: roles[0], roles }])
+    expect((await customer.call('GET', `${ACCOUNTS}/${body.id}`)).body).toEqual(body)
   })
 
   test('with as many members as may be, in the order given', async () => {
@@ -168,6 +189,24 @@ describe('refused, and nothing of it is left:', () => {
       400,
       'account.members.0.roles.0 must be one of BENEFICIAL_OWNER',
       () => of({ members: [{ identity_id: ids[1], roles: ['OWNER'] }] }),
+    ],
+    [
+      'an unknown type of a member',
+      400,
+      'account.members.0.type must be one of BENEFICIAL_OWNER',
+      () => of({ members: [{ identity_id: ids[1], type: 'OWNER' }] }),
+    ],
+    [
+      'a type that is none of the roles',
+      400,
+      'account.members.1.type AUTHORIZED_USER is not one of account.members.1.roles',
+      () =>
+        of({
+          members: [
+            { identity_id: ids[2] },
+            { identity_id: ids[1], type: 'AUTHORIZED_USER', roles: ['BENEFICIAL_OWNER'] },
+          ],
+        }),
     ],
     [
       'a role twice',

@@ -10,11 +10,12 @@ import {
   Account,
   AccountType,
   accountToWire,
-  Member,
+  NewMember,
+  readMembers,
   requireAccount,
-  Roles,
   SELECT_ACCOUNTS,
   type AccountRow,
+  type ReadMember,
 } from './account.ts'
 
 const MEMBERS_MAX = 100
@@ -27,13 +28,10 @@ const NewAccount = Type.Object(
     description: Account.properties.description,
     metadata: Account.properties.metadata,
     members: Type.Optional(
-      Type.Array(
-        Type.Object(
-          { identity_id: Member.properties.identity_id, roles: Type.Optional(Roles) },
-          { additionalProperties: false },
-        ),
-        { maxItems: MEMBERS_MAX, description: 'Additional identities with access to the account.' },
-      ),
+      Type.Array(NewMember, {
+        maxItems: MEMBERS_MAX,
+        description: 'Additional identities with access to the account.',
+      }),
     ),
   },
   { additionalProperties: false, description: 'The account.' },
@@ -75,7 +73,7 @@ export const createAccount = operation({
   reply: Account,
   problems: ['already-exists', 'not-found'],
   async run({ body: { account, create_profile }, customerId, clientId, db }) {
-    requireDistinctMembers(account)
+    const members = readMembers(account.members ?? [], 'account.members')
     return insertOnce({
       constraint: 'accounts_ref_id',
       async find() {
@@ -84,21 +82,13 @@ export const createAccount = operation({
       },
       async insert() {
         await requireIdentities(db, customerId, account)
-        return transaction(db, (tx) => insertAccount(tx, customerId, clientId, account, create_profile))
+        return transaction(db, (tx) =>
+          insertAccount(tx, customerId, clientId, { ...account, members }, create_profile),
+        )
       },
     })
   },
 })
-
-/** Requires that each identity is a member only once. Throws bad-request. */
-function requireDistinctMembers({ members = [] }: NewAccount): void {
-  const ids = members.map(({ identity_id }) => identity_id)
-  const again = ids.findIndex((id, index) => ids.indexOf(id) < index)
-  if (again < 0) return
-  throw problem.badRequest(
-    `account.members.${again}.identity_id is that of account.members.${ids.indexOf(ids[again]!)}; an identity is a member once`,
-  )
-}
 
 /** Requires that the named identities exist: the primary one, then the members. Throws not-found. */
 async function requireIdentities(db: Queryable, customerId: string, account: NewAccount): Promise<void> {
@@ -118,7 +108,7 @@ export async function insertAccount(
   tx: Transaction,
   customerId: string,
   clientId: string,
-  account: NewAccount,
+  account: Omit<NewAccount, 'members'> & { members?: ReadMember[] },
   createProfile = false,
 ): Promise<Account> {
   const { identity_id, ref_id, type = 'BROKERAGE', description, metadata, members = [] } = account
@@ -131,11 +121,7 @@ export async function insertAccount(
     values ($1, $2, $3, $3, $4, $5, $6, $7, $8, $9)`,
     [customerId, id, now.text, clientId, identity_id, ref_id, type, description, metadata],
   )
-  const rows = members.map(({ identity_id, roles = [] }, index) => ({
-    id: newId(now, index),
-    identity_id,
-    roles,
-  }))
+  const rows = members.map((member, index) => ({ id: newId(now, index), ...member }))
   await tx.query(
     `
     insert into account_members (customer_id, id, account_id, identity_id, roles)

@@ -46,11 +46,15 @@ function recordOf(n: number): Account {
     ...(n % 4 === 0 && { metadata: { n: `${n}` } }),
     // Two API clients, with the same ref_ids.
     ...(n % 6 !== 0 && { ref_id: `ref,${n >> 1}` }),
-    members: identities.slice(0, n % 3).map(({ id }, index) => ({
-      id: newId(momentAt(created_at), n + index),
-      identity_id: id,
-      roles: ROLES.slice(0, (n + index) % 4),
-    })),
+    members: identities.slice(0, n % 3).map(({ id }, index) => {
+      const roles = ROLES.slice(0, (n + index) % 4)
+      return {
+        id: newId(momentAt(created_at), n + index),
+        identity_id: id,
+        ...(roles[0] !== undefined && { type: roles[0] }),
+        roles,
+      }
+    }),
     created_at,
     updated_at: own > identity.updated_at ? own : identity.updated_at,
     summary_status: user_disabled || admin_disabled ? 'DISABLED' : identity.status,
@@ -149,6 +153,7 @@ const filters = fc.record(
     ids: numbers.map((ns) => ns.map((n) => all[n]?.id ?? `nobody ${n}`)),
     ref_ids: numbers.map((ns) => ns.map((n) => `ref,${n}`)),
     identity_ids: fc.subarray([...identities.map(({ id }) => id), randomUUID()], { minLength: 1 }),
+    identity_id: fc.subarray([...identities.map(({ id }) => id), 'nobody'], { minLength: 1 }),
   },
   { requiredKeys: [] },
 )
@@ -156,10 +161,15 @@ const FIELD_OF: Record<string, keyof Account> = {
   ids: 'id',
   ref_ids: 'ref_id',
   identity_ids: 'identity_id',
+  identity_id: 'identity_id',
 }
 const bounds = fc.uniqueArray(
-  fc.record({ comparison: fc.constantFrom(...Object.keys(COMPARE)), value: fc.nat(20).map(momentOf) }),
-  { selector: ({ comparison }) => comparison, maxLength: 2 },
+  fc.record({
+    field: fc.constantFrom('created_at', 'updated_at'),
+    comparison: fc.constantFrom(...Object.keys(COMPARE)),
+    value: fc.oneof(fc.nat(20).map(momentOf), fc.constantFrom(...UPDATED)),
+  }),
+  { selector: ({ field, comparison }) => `${field}.${comparison}`, maxLength: 2 },
 )
 
 test('any combination of filters, order and page size equals a filter in memory', async () => {
@@ -174,8 +184,12 @@ test('any combination of filters, order and page size equals a filter in memory'
           ...Object.entries(chosen).flatMap(([name, values]) =>
             values.map((value): [string, string] => [name, value]),
           ),
-          ...bounds.map(({ comparison, value }): [string, string] => [`created_at.${comparison}`, value]),
+          ...bounds.map(({ field, comparison, value }): [string, string] => [
+            `${field}.${comparison}`,
+            value,
+          ]),
           ...(order === undefined ? [] : [['order', order] satisfies [string, string]]),
+          ...(limit === 7 ? [['order_by', 'CREATED_AT'] satisfies [string, string]] : []),
           ['limit', String(limit)],
         ]
         const expected = all
@@ -184,8 +198,10 @@ test('any combination of filters, order and page size equals a filter in memory'
               (values as string[]).includes(account[FIELD_OF[name]!] as string),
             ),
           )
-          .filter(({ created_at }) =>
-            bounds.every(({ comparison, value }) => COMPARE[comparison]!(created_at, value)),
+          .filter((account) =>
+            bounds.every(({ field, comparison, value }) =>
+              COMPARE[comparison]!(account[field as 'created_at'], value),
+            ),
           )
         expect(await walk(query)).toEqual(order === 'ASC' ? expected : expected.reverse())
       },
@@ -211,9 +227,14 @@ test('a page takes as many queries as a page of one', async () => {
   query.mockRestore()
 })
 
-test.each(['summary_statuses=DENIED', 'limit=0', 'page_cursor=x', 'created_at.lt=soon', 'order=UP'])(
-  'refused: %s',
-  async (query) => {
-    expect((await customer.call('GET', `${ACCOUNTS}?${query}`)).status).toBe(400)
-  },
-)
+test.each([
+  'summary_statuses=DENIED',
+  'limit=0',
+  'page_cursor=x',
+  'created_at.lt=soon',
+  'updated_at.gt=soon',
+  'order=UP',
+  'order_by=UPDATED_AT',
+])('refused: %s', async (query) => {
+  expect((await customer.call('GET', `${ACCOUNTS}?${query}`)).status).toBe(400)
+})

@@ -49,6 +49,13 @@ export const pageParameters = {
   ),
 }
 
+/** The sort key that other platforms' clients name. It is the only one of most lists. */
+export const orderByCreation = {
+  order_by: Type.Optional(
+    Type.Enum(['CREATED_AT'], { type: 'string', default: 'CREATED_AT', description: 'Sort key.' }),
+  ),
+}
+
 /** The reply of a list. */
 export const listReply = <T extends TSchema>(item: T) =>
   Type.Object({
@@ -180,6 +187,15 @@ function maxBytesOf(value: unknown): number {
 
 /** An SQL condition with one `?` and its value. Without a value, the filter was not given and the condition is left out. */
 type Condition = [condition: string, value: unknown]
+
+/** The conditions that the bounds on `field` set on `column`, an SQL expression. A side without a bound sets none. */
+export function timeConditions(query: Record<string, unknown>, field: string, column = field): Condition[] {
+  const { from, to } = timeRange(query, field)
+  return [
+    [`${column} >= ?::timestamptz`, from === EVER.from ? undefined : microsToTimestamp(from)],
+    [`${column} < ?::timestamptz`, to === EVER.to ? undefined : microsToTimestamp(to)],
+  ]
+}
 
 /**
  * Lists a customer's records by creation time, which is the order of their ids, so that the primary key serves the

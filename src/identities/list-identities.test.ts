@@ -10,6 +10,7 @@ import { momentAt, newId } from '../db/ids.ts'
 import type { Identity } from './identity.ts'
 
 const COUNT = 120
+const UPDATED = ['2026-03-02T00:00:00.000001Z', '2026-03-02T00:00:00.000002Z'] as const
 const STATUSES = ['PENDING', 'ERROR', 'APPROVED', 'DENIED', 'DISABLED'] as const
 
 let service: TestService
@@ -39,7 +40,7 @@ function recordOf(n: number): Identity {
     ...(person ? { person_details: details as never } : { institution_details: details as never }),
     ...(n % 3 === 0 && { metadata: { n: `${n}` } }),
     created_at,
-    updated_at: n % 4 === 0 ? created_at : '2026-03-02T00:00:00.000001Z',
+    updated_at: n % 4 === 0 ? created_at : UPDATED[n % 2]!,
   }
 }
 
@@ -96,6 +97,8 @@ const filters = fc.record(
     ids: numbers.map((ns) => ns.map((n) => all[n]?.id ?? `nobody ${n}`)),
     ref_ids: numbers.map((ns) => ns.map((n) => `ref,${n}`)),
     summary_statuses: fc.subarray([...STATUSES], { minLength: 1 }),
+    summary_status: fc.subarray([...STATUSES], { minLength: 1 }),
+    identity_type: fc.subarray(['PERSON', 'INSTITUTION'], { minLength: 1 }),
   },
   { requiredKeys: [] },
 )
@@ -103,10 +106,16 @@ const FIELD_OF: Record<string, keyof Identity> = {
   ids: 'id',
   ref_ids: 'ref_id',
   summary_statuses: 'summary_status',
+  summary_status: 'summary_status',
+  identity_type: 'type',
 }
 const bounds = fc.uniqueArray(
-  fc.record({ comparison: fc.constantFrom(...Object.keys(COMPARE)), value: fc.nat(20).map(momentOf) }),
-  { selector: ({ comparison }) => comparison, maxLength: 2 },
+  fc.record({
+    field: fc.constantFrom('created_at', 'updated_at'),
+    comparison: fc.constantFrom(...Object.keys(COMPARE)),
+    value: fc.oneof(fc.nat(20).map(momentOf), fc.constantFrom(...UPDATED)),
+  }),
+  { selector: ({ field, comparison }) => `${field}.${comparison}`, maxLength: 2 },
 )
 
 test('any combination of filters, order and page size equals a filter in memory', async () => {
@@ -121,8 +130,12 @@ test('any combination of filters, order and page size equals a filter in memory'
           ...Object.entries(chosen).flatMap(([name, values]) =>
             values.map((value): [string, string] => [name, value]),
           ),
-          ...bounds.map(({ comparison, value }): [string, string] => [`created_at.${comparison}`, value]),
+          ...bounds.map(({ field, comparison, value }): [string, string] => [
+            `${field}.${comparison}`,
+            value,
+          ]),
           ...(order === undefined ? [] : [['order', order] satisfies [string, string]]),
+          ...(limit === 7 ? [['order_by', 'CREATED_AT'] satisfies [string, string]] : []),
           ['limit', String(limit)],
         ]
         const expected = all
@@ -131,8 +144,10 @@ test('any combination of filters, order and page size equals a filter in memory'
               (values as string[]).includes(identity[FIELD_OF[name]!] as string),
             ),
           )
-          .filter(({ created_at }) =>
-            bounds.every(({ comparison, value }) => COMPARE[comparison]!(created_at, value)),
+          .filter((identity) =>
+            bounds.every(({ field, comparison, value }) =>
+              COMPARE[comparison]!(identity[field as 'created_at'], value),
+            ),
           )
         expect(await walk(query)).toEqual(order === 'ASC' ? expected : expected.reverse())
       },
@@ -151,9 +166,16 @@ test('values that cannot hold a comma may be separated by one', async () => {
   expect(await walk([['ref_ids', 'ref,3']])).toHaveLength(1)
 })
 
-test.each(['summary_statuses=FROZEN', 'statuses=DENIED', 'limit=0', 'page_cursor=x', 'created_at.lt=soon'])(
-  'refused: %s',
-  async (query) => {
-    expect((await customer.call('GET', `/v2/identity/identities?${query}`)).status).toBe(400)
-  },
-)
+test.each([
+  'summary_statuses=FROZEN',
+  'summary_status=FROZEN',
+  'identity_type=ROBOT',
+  'statuses=DENIED',
+  'limit=0',
+  'page_cursor=x',
+  'created_at.lt=soon',
+  'updated_at.gt=soon',
+  'order_by=UPDATED_AT',
+])('refused: %s', async (query) => {
+  expect((await customer.call('GET', `/v2/identity/identities?${query}`)).status).toBe(400)
+})

@@ -1,6 +1,14 @@
 import { Type } from 'typebox'
 import { Filter, FilterValue, FilterWithoutCommas } from '../contract/fields.ts'
-import { listByCreation, listReply, pageParameters, timeBounds, uuidsOf } from '../http/lists.ts'
+import {
+  listByCreation,
+  listReply,
+  orderByCreation,
+  pageParameters,
+  timeBounds,
+  timeConditions,
+  uuidsOf,
+} from '../http/lists.ts'
 import { operation } from '../operation.ts'
 import { Identity, IDENTITY_COLUMNS, IDENTITY_SUMMARY, identityToWire, SummaryStatus } from './identity.ts'
 
@@ -18,7 +26,11 @@ export const listIdentities = operation({
       ids: Filter(FilterValue, 'Filter by identity ids.'),
       ref_ids: FilterWithoutCommas(FilterValue, 'Filter by ref_ids.'),
       summary_statuses: Filter(SummaryStatus, 'Filter by summary statuses.'),
+      summary_status: Filter(SummaryStatus, 'Another name for summary_statuses.'),
+      identity_type: Filter(Identity.properties.type, 'Filter by types.'),
       ...timeBounds('created_at'),
+      ...timeBounds('updated_at'),
+      ...orderByCreation,
       ...pageParameters,
     },
     { additionalProperties: false },
@@ -32,6 +44,9 @@ export const listIdentities = operation({
         ['id = any (?::uuid[])', uuidsOf(query.ids)],
         ['ref_id = any (?)', query.ref_ids],
         [`${IDENTITY_SUMMARY} = any (?::text[])`, query.summary_statuses],
+        [`${IDENTITY_SUMMARY} = any (?::text[])`, query.summary_status],
+        ['type = any (?::text[])', query.identity_type],
+        ...timeConditions(query, 'updated_at'),
       ],
       toWire: identityToWire,
     }),

@@ -8,5 +8,8 @@ created_at, updated_at from identities
       and id = any ($4::uuid[])
       and ref_id = any ($5)
       and case when user_disabled or admin_disabled then 'DISABLED' else status end = any ($6::text[])
+      and type = any ($7::text[])
+      and updated_at >= $8::timestamptz
+      and updated_at < $9::timestamptz
     order by id asc
     limit 101;
