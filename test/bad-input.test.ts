@@ -2413,6 +2413,7 @@ const ACCEPTED: Accepted[] = [
       members: [
         {
           id: expect.any(String) as unknown,
+          type: 'BENEFICIAL_OWNER',
           ...member(['BENEFICIAL_OWNER', 'FINANCIAL_ADVISOR'], own('identity')()),
         },
       ],
