@@ -55,6 +55,7 @@ import { createFiatWithdrawal } from './transfers/create-fiat-withdrawal.ts'
 import { createInternalTransfer } from './transfers/create-internal-transfer.ts'
 import { cancelTransfer } from './transfers/cancel-transfer.ts'
 import { getTransfer } from './transfers/get-transfer.ts'
+import { getFiatDepositInstructions } from './fiat-deposit-instructions/get-fiat-deposit-instructions.ts'
 import { listDepositAddresses } from './deposit-addresses/list-deposit-addresses.ts'
 import { listFiatDepositInstructions } from './fiat-deposit-instructions/list-fiat-deposit-instructions.ts'
 import { listTransfers } from './transfers/list-transfers.ts'
@@ -89,6 +90,7 @@ export const OPERATIONS: readonly Operation[] = [
   listDepositAddresses,
   createFiatDepositInstructions,
   listFiatDepositInstructions,
+  getFiatDepositInstructions,
   createFiatAccount,
   createFiatWithdrawal,
   quoteCryptoWithdrawalFee,

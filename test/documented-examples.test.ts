@@ -10,6 +10,7 @@ import ajvFormats from 'ajv-formats'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { BODY_LIMIT, OPERATIONS } from '../src/app.ts'
 import { credentialsFile, type SandboxCredentials } from '../src/demo/credentials.ts'
+import { SCOPES } from '../src/contract/scopes.ts'
 import { EXAMPLE } from '../src/contract/example-records.ts'
 import { cancelTransfer } from '../src/transfers/cancel-transfer.ts'
 import { cloneDatabase, spawnBursar, type BursarProcess, type TestDatabase } from './support.ts'
@@ -173,8 +174,8 @@ describe.each(OPERATIONS.map((operation) => [`${operation.method} ${operation.ur
 
       await refused({ headers: { authorization: '' } }, 401)
       await refused(bearer(`${token}x`), 401)
-      const other =
-        operation.scope === 'funding:read_profile' ? 'transfer:read_transfer' : 'funding:read_profile'
+      const { scope, alternativeScope } = operation
+      const other = SCOPES.find((one) => one !== scope && one !== alternativeScope)
       await refused(bearer(await tokenFor(other)), 403)
       await refused({ query: { ...good.query, nothing: ['1'] } }, 400)
       if ('id' in good.path!) {

@@ -66,12 +66,14 @@ test.each<[file: string, tables: RegExp, run: () => Promise<unknown>]>([
   [
     'list-deposit-addresses',
     /from deposit_addresses/,
-    get(`/v2/transfer/deposit-addresses?ids=${ID}&addresses=a&crypto_networks=ETHEREUM`),
+    get(
+      `/v2/transfer/deposit-addresses?ids=${ID}&addresses=a&crypto_networks=ETHEREUM&identity_ids=${ID}&account_ids=${ID}`,
+    ),
   ],
   [
     'list-fiat-deposit-instructions',
     /from fiat_deposit_instructions/,
-    get(`/v2/transfer/fiat-deposit-instructions?ids=${ID}&profile_ids=${ID}&ref_ids=a`),
+    get(`/v2/transfer/fiat-deposit-instructions?ids=${ID}&profile_ids=${ID}&ref_ids=a&networks=WIRE`),
   ],
   ['list-orchestrations', /from orchestrations/, orchestrations('')],
   ['list-orchestrations-by-id', /from orchestrations/, orchestrations(`orchestration_id=${ID}`)],

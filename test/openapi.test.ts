@@ -467,6 +467,8 @@ describe('replies are what the document says', () => {
         },
       ],
     ],
+    [`GET ${INSTRUCTIONS}/:id`]: async () =>
+      (await listed(INSTRUCTIONS)).map((id) => [`${INSTRUCTIONS}/${id}`]),
     [`GET ${INSTRUCTIONS}`]: async () => [[INSTRUCTIONS], [`${INSTRUCTIONS}?limit=1`]],
     [`POST ${INTERNAL}`]: async () => [
       [INTERNAL, { ...internal(), memo: 'm', ref_id: 'internal', metadata: { a: 'b' } }],

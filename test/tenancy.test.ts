@@ -308,6 +308,7 @@ const REQUESTS: Record<string, (marks: Marks, by: TestCustomer) => Request[]> = 
     [`${ADDRESSES}?addresses=${address}`],
     [`${ADDRESSES}?profile_ids=${profile_id}`],
     [`${ADDRESSES}?ref_ids=${encodeURIComponent(records_ref_id)}`],
+    [`${ADDRESSES}?profile_ids=${profile_id}&networks=ETHEREUM&order_by=CREATED_AT`],
   ],
   [`POST ${FIAT_ACCOUNTS}`]: ({ identity_id, account_id, records_ref_id: ref_id }) =>
     [{ identity_id }, { account_id }, { account_id, ref_id }, { ref_id }].map((named) => [
@@ -398,6 +399,7 @@ const REQUESTS: Record<string, (marks: Marks, by: TestCustomer) => Request[]> = 
     [`${INSTRUCTIONS}?profile_ids=${profile_id}`],
     [`${INSTRUCTIONS}?ref_ids=${encodeURIComponent(instructions_ref_id)}`],
   ],
+  [`GET ${INSTRUCTIONS}/:id`]: ({ instructions_id }) => [[`${INSTRUCTIONS}/${instructions_id}`]],
   [`GET ${STATEMENTS}`]: ({ customer_id, statement_id, statement_ref_id }, by) => [
     [`${STATEMENTS}?customer_id=${customer_id}`],
     [`${STATEMENTS}?customer_id=${by.customer_id}&statement_ids=${statement_id}`],

@@ -242,7 +242,7 @@ export interface paths {
     put?: never
     /**
      * Deposit To Sandbox Profile
-     * @description Simulates a deposit, for testing: of fiat by wire, of any other asset over crypto_network (default: the first simulated network that carries it). The balance is credited before the answer. Exists in sandbox mode only.
+     * @description Simulates a deposit, for testing: of fiat by wire, of any other asset over crypto_network (default: the first simulated network that carries it). The balance is credited before the answer. The scope `funding:read_profile` is sufficient too. Exists in sandbox mode only.
      */
     post: operations['depositToSandboxProfile']
     delete?: never
@@ -461,6 +461,26 @@ export interface paths {
      * @description Creates instructions for wires: the bank account, and the memo_id that a wire needs for the profile to be credited.
      */
     post: operations['createFiatDepositInstructions']
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  '/v2/transfer/fiat-deposit-instructions/{id}': {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    /**
+     * Get Fiat Deposit Instructions
+     * @description Reads deposit instructions, with the bank account that wires go to now.
+     */
+    get: operations['getFiatDepositInstructions']
+    put?: never
+    post?: never
     delete?: never
     options?: never
     head?: never
@@ -1466,10 +1486,10 @@ export interface components {
       ref_id?: string
       /**
        * Format: uuid
-       * @description Identity that deposits.
+       * @description Identity that deposits; the nil UUID where the record names none.
        * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
        */
-      identity_id?: string
+      identity_id: string
       /**
        * Format: uuid
        * @description Account that deposits.
@@ -1518,7 +1538,10 @@ export interface components {
        * @enum {string}
        */
       status: 'VALID' | 'DEPRECATED'
-      /** @enum {string} */
+      /**
+       * @description Fiat network.
+       * @enum {string}
+       */
       fiat_network: 'WIRE'
       fiat_network_instructions: {
         wire: {
@@ -1582,10 +1605,10 @@ export interface components {
       ref_id?: string
       /**
        * Format: uuid
-       * @description Identity that deposits.
+       * @description Identity that deposits; the nil UUID where the record names none.
        * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
        */
-      identity_id?: string
+      identity_id: string
       /**
        * Format: uuid
        * @description Account that deposits.
@@ -2557,6 +2580,8 @@ export interface operations {
         'created_at.gte'?: string
         /** @description created_at strictly after. */
         'created_at.gt'?: string
+        /** @description Sort key. */
+        order_by?: 'CREATED_AT'
         /**
          * @description Page size.
          * @example 10
@@ -3475,6 +3500,24 @@ export interface operations {
           | 'INK'
           | 'XLAYER'
         )[]
+        /** @description Filter by networks, as crypto_networks does. At most 100 values; repeat the parameter or separate with commas. */
+        networks?: (
+          | 'BITCOIN'
+          | 'ETHEREUM'
+          | 'BITCOIN_CASH'
+          | 'LITECOIN'
+          | 'SOLANA'
+          | 'POLYGON_POS'
+          | 'BASE'
+          | 'ARBITRUM_ONE'
+          | 'STELLAR'
+          | 'INK'
+          | 'XLAYER'
+        )[]
+        /** @description Filter by identities. At most 100 values; repeat the parameter or separate with commas. */
+        identity_ids?: string[]
+        /** @description Filter by accounts. At most 100 values; repeat the parameter or separate with commas. */
+        account_ids?: string[]
         /** @description created_at strictly before. */
         'created_at.lt'?: string
         /** @description created_at before or equal. */
@@ -3485,6 +3528,8 @@ export interface operations {
         'created_at.gte'?: string
         /** @description created_at strictly after. */
         'created_at.gt'?: string
+        /** @description Sort key. */
+        order_by?: 'CREATED_AT'
         /**
          * @description Page size.
          * @example 10
@@ -3610,6 +3655,12 @@ export interface operations {
         profile_ids?: string[]
         /** @description Filter by ref_ids. At most 100 values; repeat the parameter. */
         ref_ids?: string[]
+        /** @description Filter by fiat networks. At most 100 values; repeat the parameter or separate with commas. */
+        networks?: 'WIRE'[]
+        /** @description Filter by identities. At most 100 values; repeat the parameter or separate with commas. */
+        identity_ids?: string[]
+        /** @description Filter by accounts. At most 100 values; repeat the parameter or separate with commas. */
+        account_ids?: string[]
         /** @description created_at strictly before. */
         'created_at.lt'?: string
         /** @description created_at before or equal. */
@@ -3620,6 +3671,8 @@ export interface operations {
         'created_at.gte'?: string
         /** @description created_at strictly after. */
         'created_at.gt'?: string
+        /** @description Sort key. */
+        order_by?: 'CREATED_AT'
         /**
          * @description Page size.
          * @example 10
@@ -3706,6 +3759,32 @@ export interface operations {
         }
       }
     }
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          'application/json': components['schemas']['FiatDepositInstructions']
+        }
+      }
+    }
+  }
+  getFiatDepositInstructions: {
+    parameters: {
+      query?: never
+      header?: never
+      path: {
+        /**
+         * @description Id of the instructions.
+         * @example 0192f3a4-0000-7000-8000-00000000000a
+         */
+        id: string
+      }
+      cookie?: never
+    }
+    requestBody?: never
     responses: {
       /** @description Success */
       200: {

@@ -19,13 +19,13 @@ export const DEMO = {
 export async function demoRecords(db: Queryable): Promise<ExampleRecords | undefined> {
   const { rows } = await db.query<ExampleRecords>(
     `
-    select c.id as customer_id, p.id as profile_id, d.memo_id, i.id as identity_id, a.id as account_id,
-           ap.id as account_profile_id, f.id as fiat_account_id, r.id as orchestration_rule_id,
+    select c.id as customer_id, p.id as profile_id, d.memo_id, d.id as instructions_id, i.id as identity_id,
+           a.id as account_id, ap.id as account_profile_id, f.id as fiat_account_id, r.id as orchestration_rule_id,
            o.id as orchestration_id, o.source_transfer_id as transfer_id
     from (select id, name from customers order by id limit 1) c
     join profiles p on p.customer_id = c.id and p.type = 'DEFAULT'
     join lateral (
-      select memo_id from fiat_deposit_instructions
+      select id, memo_id from fiat_deposit_instructions
       where customer_id = c.id and profile_id = p.id order by id limit 1
     ) d on true
     join identities i on i.customer_id = c.id and i.ref_id = $2

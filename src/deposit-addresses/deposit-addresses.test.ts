@@ -18,6 +18,7 @@ import {
   type TestService,
 } from '../../test/support.ts'
 import { CRYPTO_NETWORKS, type CryptoNetwork } from '../assets/catalogue.ts'
+import { NIL_UUID } from '../contract/fields.ts'
 import { momentAt, newId } from '../db/ids.ts'
 import { insertDepositAddress, type DepositAddress } from '../records/deposit-address.ts'
 import { addressFromBytes, canonicalAddress } from '../networks/addresses.ts'
@@ -116,6 +117,7 @@ describe('an address', () => {
         address: expect.any(String) as string,
         compatible_crypto_networks: compatible(network),
         conversion_target_asset: 'NO_CONVERSION',
+        identity_id: NIL_UUID,
         created_at: A_TIME,
       })
       for (const each of compatible(network)) {
@@ -269,7 +271,7 @@ describe('the list', () => {
       compatible_crypto_networks: compatible(crypto_network),
       conversion_target_asset: n % 4 === 0 ? 'USD' : 'NO_CONVERSION',
       ...(n % 5 !== 0 && { ref_id: `ref,${n}` }),
-      ...(n % 2 === 0 && { identity_id: randomUUID() }),
+      identity_id: n % 2 === 0 ? randomUUID() : NIL_UUID,
       ...(n % 3 === 0 && { account_id: randomUUID() }),
       ...(n % 6 === 0 && { metadata: { n: `${n}` } }),
       created_at,
@@ -285,7 +287,8 @@ describe('the list', () => {
     all = Array.from({ length: COUNT }, (_, n) => recordOf(n)).sort((a, b) => (a.id < b.id ? -1 : 1))
     await service.db.query(
       'insert into deposit_addresses select * from json_populate_recordset(null::deposit_addresses, $1)',
-      [JSON.stringify(all)],
+      // The nil UUID is the answer for a row without an identity.
+      [JSON.stringify(all, (_, value: unknown) => (value === NIL_UUID ? null : value))],
     )
   })
 
@@ -312,6 +315,9 @@ describe('the list', () => {
     ref_ids: ({ ref_id }) => ref_id,
     addresses: ({ address }) => address,
     crypto_networks: ({ crypto_network }) => crypto_network,
+    networks: ({ crypto_network }) => crypto_network,
+    identity_ids: ({ identity_id }) => (identity_id === NIL_UUID ? undefined : identity_id),
+    account_ids: ({ account_id }) => account_id,
   }
   const COMPARE: Record<string, (a: string, b: string) => boolean> = {
     lt: (a, b) => a < b,
@@ -336,6 +342,9 @@ describe('the list', () => {
       ref_ids: some([...all.slice(0, 60).flatMap(({ ref_id }) => ref_id ?? []), 'nobody']),
       addresses: some([...new Set(all.map(({ address }) => address)), foreign.address]),
       crypto_networks: some(CRYPTO_NETWORKS),
+      networks: some(CRYPTO_NETWORKS),
+      identity_ids: some([...all.map(({ identity_id }) => identity_id), foreign.identity_id]),
+      account_ids: some(all.flatMap(({ account_id }) => account_id ?? [])),
     }
     let [found, empty] = [0, 0]
     await fc.assert(

@@ -1,7 +1,14 @@
 import { Type } from 'typebox'
 import { EXAMPLE } from '../contract/example-records.ts'
 import { Filter, FilterValue, FilterWithoutCommas, Network } from '../contract/fields.ts'
-import { listByCreation, listReply, pageParameters, timeBounds, uuidsOf } from '../http/lists.ts'
+import {
+  listByCreation,
+  listReply,
+  orderByCreation,
+  pageParameters,
+  timeBounds,
+  uuidsOf,
+} from '../http/lists.ts'
 import { operation } from '../operation.ts'
 import {
   DEPOSIT_ADDRESS_COLUMNS,
@@ -29,7 +36,11 @@ export const listDepositAddresses = operation({
         'Filter by addresses, in the form in which they were returned.',
       ),
       crypto_networks: Filter(Network, 'Filter by networks.'),
+      networks: Filter(Network, 'Filter by networks, as crypto_networks does.'),
+      identity_ids: Filter(FilterValue, 'Filter by identities.'),
+      account_ids: Filter(FilterValue, 'Filter by accounts.'),
       ...timeBounds('created_at'),
+      ...orderByCreation,
       ...pageParameters,
     },
     { additionalProperties: false },
@@ -45,6 +56,9 @@ export const listDepositAddresses = operation({
         ['ref_id = any (?)', query.ref_ids],
         ['address = any (?)', query.addresses],
         ['crypto_network = any (?)', query.crypto_networks],
+        ['crypto_network = any (?)', query.networks],
+        ['identity_id = any (?::uuid[])', uuidsOf(query.identity_ids)],
+        ['account_id = any (?::uuid[])', uuidsOf(query.account_ids)],
       ],
       toWire: (row: DepositAddressRow) => depositAddressToWire(networks, row),
     }),

@@ -1,7 +1,14 @@
 import { Type } from 'typebox'
 import { EXAMPLE } from '../contract/example-records.ts'
 import { Filter, FilterValue, FilterWithoutCommas } from '../contract/fields.ts'
-import { listByCreation, listReply, pageParameters, timeBounds, uuidsOf } from '../http/lists.ts'
+import {
+  listByCreation,
+  listReply,
+  orderByCreation,
+  pageParameters,
+  timeBounds,
+  uuidsOf,
+} from '../http/lists.ts'
 import { operation } from '../operation.ts'
 import { requireBankAccount } from '../movements/fiat-withdrawal.ts'
 import {
@@ -25,7 +32,11 @@ export const listFiatDepositInstructions = operation({
       ids: Filter(FilterValue, 'Filter by ids.'),
       profile_ids: Filter(FilterValue, 'Filter by profiles.'),
       ref_ids: FilterWithoutCommas(FilterValue, 'Filter by ref_ids.'),
+      networks: Filter(FiatDepositInstructions.properties.fiat_network, 'Filter by fiat networks.'),
+      identity_ids: Filter(FilterValue, 'Filter by identities.'),
+      account_ids: Filter(FilterValue, 'Filter by accounts.'),
       ...timeBounds('created_at'),
+      ...orderByCreation,
       ...pageParameters,
     },
     { additionalProperties: false },
@@ -40,6 +51,9 @@ export const listFiatDepositInstructions = operation({
         ['id = any (?::uuid[])', uuidsOf(query.ids)],
         ['profile_id = any (?::uuid[])', uuidsOf(query.profile_ids)],
         ['ref_id = any (?)', query.ref_ids],
+        ['fiat_network = any (?)', query.networks],
+        ['identity_id = any (?::uuid[])', uuidsOf(query.identity_ids)],
+        ['account_id = any (?::uuid[])', uuidsOf(query.account_ids)],
       ],
       toWire: (row: InstructionsRow) => instructionsToWire(row, requireBankAccount(networks)),
     }),

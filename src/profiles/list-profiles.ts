@@ -1,6 +1,13 @@
 import { Type } from 'typebox'
 import { Filter, FilterValue } from '../contract/fields.ts'
-import { listByCreation, listReply, pageParameters, timeBounds, uuidsOf } from '../http/lists.ts'
+import {
+  listByCreation,
+  listReply,
+  orderByCreation,
+  pageParameters,
+  timeBounds,
+  uuidsOf,
+} from '../http/lists.ts'
 import { operation } from '../operation.ts'
 import { Profile, PROFILE_COLUMNS, profileToWire } from '../records/profile.ts'
 
@@ -18,6 +25,7 @@ export const listProfiles = operation({
       ids: Filter(FilterValue, 'Filter by profile ids.'),
       nickname: Type.Optional(Type.String({ maxLength: 100, description: 'Filter by nickname.' })),
       ...timeBounds('created_at'),
+      ...orderByCreation,
       ...pageParameters,
     },
     { additionalProperties: false },

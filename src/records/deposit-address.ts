@@ -4,7 +4,7 @@ import type { Queryable } from '../db/database.ts'
 import { presentOf } from '../db/rows.ts'
 import { insertOnce } from './insert-once.ts'
 import { newId, readClock } from '../db/ids.ts'
-import { Metadata, Network, RefId, Timestamp, Uuid } from '../contract/fields.ts'
+import { Metadata, Network, NIL_UUID, RefId, Timestamp, Uuid } from '../contract/fields.ts'
 import { problem } from '../contract/problems.ts'
 import { canonicalAddress } from '../networks/addresses.ts'
 import type { Networks } from '../networks/network.ts'
@@ -29,7 +29,7 @@ export const DepositAddress = Type.Object(
     }),
     conversion_target_asset: ConversionTarget,
     ref_id: Type.Optional(RefId),
-    identity_id: Type.Optional(Uuid('Identity that deposits.')),
+    identity_id: Uuid('Identity that deposits; the nil UUID where the record names none.'),
     account_id: Type.Optional(Uuid('Account that deposits.')),
     metadata: Type.Optional(Metadata),
     created_at: Timestamp('Creation time.'),
@@ -48,6 +48,7 @@ export const DEPOSIT_ADDRESS_COLUMNS = `id, customer_id, profile_id, crypto_netw
 
 export const depositAddressToWire = (networks: Networks, row: DepositAddressRow): DepositAddress => ({
   ...presentOf(row),
+  identity_id: row.identity_id ?? NIL_UUID,
   compatible_crypto_networks: readNetworks(networks, row.crypto_network),
 })
 

@@ -5,7 +5,7 @@ import { presentOf } from '../db/rows.ts'
 import { insertOnce } from './insert-once.ts'
 import { newId, readClock } from '../db/ids.ts'
 import { Wire } from '../contract/bank-wire.ts'
-import { Metadata, RefId, Timestamp, Uuid } from '../contract/fields.ts'
+import { Metadata, NIL_UUID, RefId, Timestamp, Uuid } from '../contract/fields.ts'
 import { problem } from '../contract/problems.ts'
 import { routingOf, type BankAccount } from '../networks/bank-account.ts'
 import { requireHolders } from './holders.ts'
@@ -24,11 +24,11 @@ export const FiatDepositInstructions = Type.Object(
     profile_id: Uuid('Profile that is credited.'),
     memo_id: Type.String({ pattern: '^[A-Z0-9]{16}$', description: 'Memo that the deposit must carry.' }),
     status: Type.Enum(['VALID', 'DEPRECATED'], { type: 'string', description: 'Status.' }),
-    fiat_network: Type.Enum(['WIRE'], { type: 'string' }),
+    fiat_network: Type.Enum(['WIRE'], { type: 'string', description: 'Fiat network.' }),
     fiat_network_instructions: Type.Object({ wire: Wire }),
     fiat_account_owner: Type.Object({ institution_details: Type.Object({ name: Type.String() }) }),
     ref_id: Type.Optional(RefId),
-    identity_id: Type.Optional(Uuid('Identity that deposits.')),
+    identity_id: Uuid('Identity that deposits; the nil UUID where the record names none.'),
     account_id: Type.Optional(Uuid('Account that deposits.')),
     metadata: Type.Optional(Metadata),
     created_at: Timestamp('Creation time.'),
@@ -54,6 +54,7 @@ export function instructionsToWire(
   const { account_number, account_owner, account_owner_address, bank_name, bank_address } = account
   return {
     ...(presentOf(row) as Pick<FiatDepositInstructions, Stored>),
+    identity_id: row.identity_id ?? NIL_UUID,
     fiat_network_instructions: {
       wire: {
         account_number,
@@ -123,6 +124,20 @@ export async function insertInstructions(
       return rows[0]!
     },
   })
+}
+
+/** Reads the customer's instructions with this id. Throws not-found. */
+export async function requireInstructions(
+  db: Queryable,
+  customerId: string,
+  id: string,
+): Promise<InstructionsRow> {
+  const { rows } = await db.query<InstructionsRow>(
+    `select ${INSTRUCTIONS_COLUMNS} from fiat_deposit_instructions where customer_id = $1 and id = $2`,
+    [customerId, id],
+  )
+  if (rows[0] === undefined) throw problem.notFound('fiat deposit instructions', id)
+  return rows[0]
 }
 
 async function selectByRefId(db: Queryable, customerId: string, refId: string | undefined) {

@@ -15,6 +15,7 @@ import { requireProfile } from '../records/profile.ts'
 import { canonicalAddress } from '../networks/addresses.ts'
 import type { Networks } from '../networks/network.ts'
 import { hashOf } from '../networks/simulated/adapter.ts'
+import { requireDepositable } from './deposit-limit.ts'
 
 const DepositBody = Type.Object(
   {
@@ -37,10 +38,12 @@ export const depositToProfile = operation({
   method: 'POST',
   url: '/v2/sandbox/profiles/:id/deposit',
   scope: 'transfer:write_sandbox_fiat_deposit',
+  // Clients written for other platforms have this scope. The money is invented, so a scope that reads may invent it.
+  alternativeScope: 'funding:read_profile',
   tag: 'Sandbox',
   summary: 'Deposit To Sandbox Profile',
   description:
-    'Simulates a deposit, for testing: of fiat by wire, of any other asset over crypto_network (default: the first simulated network that carries it). The balance is credited before the answer. Exists in sandbox mode only.',
+    'Simulates a deposit, for testing: of fiat by wire, of any other asset over crypto_network (default: the first simulated network that carries it). The balance is credited before the answer. The scope `funding:read_profile` is sufficient too. Exists in sandbox mode only.',
   sandboxOnly: true,
   params: Type.Object({ id: Uuid('Profile to credit.') }),
   body: DepositBody,
@@ -65,7 +68,7 @@ export const depositToProfile = operation({
       throw problem.exceedPrecision('amount', { asset: asset.symbol, decimals })
     }
     const minor = parseAmount(body.amount, asset.decimals)!
-    if (minor === 0n) throw problem.badRequest('amount must be greater than zero')
+    requireDepositable(minor, asset.decimals)
     await requireProfile(db, customerId, params.id)
 
     const arrived = { profile_id: params.id, asset: asset.symbol, minor }

@@ -7,6 +7,7 @@ import { AMOUNT_LENGTH_MAX, Text } from '../contract/fields.ts'
 import { operation } from '../operation.ts'
 import { problem } from '../contract/problems.ts'
 import { deposit, type DepositPlace } from '../movements/deposit.ts'
+import { requireDepositable } from './deposit-limit.ts'
 
 const InitiateFiatDepositBody = Type.Object(
   {
@@ -66,7 +67,7 @@ export const initiateFiatDeposit = operation({
   problems: ['not-found', 'unavailable'],
   async run({ body: { amount, asset, memo_id }, customerId, db, ledger }) {
     const minor = parseAmount(amount, decimalsOf(asset))!
-    if (minor === 0n) throw problem.badRequest('amount must be greater than zero')
+    requireDepositable(minor, decimalsOf(asset))
     const { rows } = await db.query<InstructionsOfMemo>({
       name: 'instructions by memo',
       text: `

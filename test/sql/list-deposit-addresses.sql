@@ -8,5 +8,7 @@ ref_id, identity_id, account_id, metadata, created_at from deposit_addresses
       and id = any ($4::uuid[])
       and address = any ($5)
       and crypto_network = any ($6)
+      and identity_id = any ($7::uuid[])
+      and account_id = any ($8::uuid[])
     order by id desc
     limit 101;

@@ -8,5 +8,6 @@ routing_number_type, ref_id, identity_id, account_id, metadata, created_at from 
       and id = any ($4::uuid[])
       and profile_id = any ($5::uuid[])
       and ref_id = any ($6)
+      and fiat_network = any ($7)
     order by id desc
     limit 101;

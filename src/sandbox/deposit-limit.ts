@@ -1,0 +1,12 @@
+import { parseAmount } from '../assets/amount.ts'
+import { problem } from '../contract/problems.ts'
+
+/** The largest sandbox deposit: 15 digits, so that the sums of balances stay readable and within every column. */
+const DEPOSIT_MAX = '999999999999999'
+
+/** Throws bad-request for a sandbox deposit of nothing or of too much. `minor` is in units of so many decimals. */
+export function requireDepositable(minor: bigint, decimals: number): void {
+  if (minor === 0n) throw problem.badRequest('amount must be greater than zero')
+  if (minor > parseAmount(DEPOSIT_MAX, decimals)!)
+    throw problem.badRequest(`amount must be at most ${DEPOSIT_MAX}, the largest deposit of a sandbox`)
+}
