@@ -568,6 +568,7 @@ describe('pages', () => {
       '/v2/statements': { query: { customer_id: customer.customer_id } },
       '/v2/markets': {},
       '/v2/markets/{market}/historical-prices': { path: { market: 'BTCUSD' } },
+      '/v2/markets/{market}/historical-candles': { path: { market: 'BTCUSD' } },
       '/v2/profiles': { query: { limit: 1 } },
       '/v2/profiles/{id}/balances': { path: { id: customer.profile_id } },
       '/v2/profiles/{id}/entries': { path: { id: customer.profile_id }, query: { limit: 1 } },

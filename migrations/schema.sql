@@ -465,7 +465,13 @@ create table price_minutes (
   minute integer not null,
   second smallint not null,
   price numeric not null,
+  exact_increment integer not null,
+  open numeric,
+  high numeric,
+  low numeric,
+  close numeric,
   constraint price_minutes_pkey PRIMARY KEY (market_id, minute),
+  constraint price_minutes_candle CHECK (num_nulls(open, high, low, close) = ANY (ARRAY[0, 4])),
   constraint price_minutes_price CHECK (price > 0::numeric)
 );
 
@@ -476,6 +482,11 @@ create table price_points (
   minutes integer not null,
   sum numeric not null,
   counts integer[],
+  open numeric not null,
+  high numeric not null,
+  low numeric not null,
+  close numeric not null,
+  exact_increment integer not null,
   constraint price_points_pkey PRIMARY KEY (market_id, increment_minutes, starts_at)
 );
 

@@ -24,6 +24,7 @@ import { listIdentities } from './identities/list-identities.ts'
 import { setIdentitySandboxStatus } from './identities/set-identity-sandbox-status.ts'
 import type { MasterKeys } from './keys/master-keys.ts'
 import type { Ledger } from './movements/queue.ts'
+import { listHistoricalCandles } from './markets/list-historical-candles.ts'
 import { listHistoricalPrices } from './markets/list-historical-prices.ts'
 import { listMarkets } from './markets/list-markets.ts'
 import type { Networks } from './networks/network.ts'
@@ -100,6 +101,7 @@ export const OPERATIONS: readonly Operation[] = [
   createOrchestration,
   getOrchestration,
   listMarkets,
+  listHistoricalCandles,
 ]
 
 export const BODY_LIMIT = 64 * 1024

@@ -991,6 +991,38 @@ const CASES: Record<string, Case> = {
     ],
   },
 
+  'GET /v2/markets/:market/historical-candles': {
+    good: () => ({ path: candlesOf('BTCUSD') }),
+    rows: [
+      ...['', 'btcusd', 'USDBTC', NOBODYS].map((market): Row => [
+        `market ${market}`,
+        { path: candlesOf(market) },
+        bad('market', 'is none of the'),
+      ]),
+      ...inQuery('max_data_points', 'must be at least 1', '0', '00'),
+      ...inQuery('max_data_points', 'must be at most 9223372036854775807', '9223372036854775808'),
+      ...inQuery('increment', 'not be given together', 'ONE_DAY&max_data_points=5'),
+      ...inQuery(
+        'range.begin',
+        'must not be after range.end',
+        '2026-01-02T00:00:00Z&range.end=2026-01-01T00:00:00Z',
+      ),
+      ...inQuery('page_cursor', 'not a cursor of this list', '', 'abc', '%20', 'A'.repeat(28)),
+    ],
+    order: [
+      [['limit 0', { query: 'limit=0' }, bad('limit')]],
+      [['both', { query: 'increment=ONE_DAY&max_data_points=5' }, bad('increment and max_data_points')]],
+      [
+        [
+          'no range',
+          { query: 'range.begin=2026-01-02T00:00:00Z&range.end=2026-01-01T00:00:00Z' },
+          bad('range.begin'),
+        ],
+      ],
+      [['page_cursor abc', { query: 'page_cursor=abc' }, bad('page_cursor')]],
+    ],
+  },
+
   'GET /v2/markets': {
     good: () => ({ path: '/v2/markets' }),
     rows: [],
@@ -1656,6 +1688,9 @@ function statementsOf(customer_id: string) {
 }
 function pricesOf(market: string) {
   return `/v2/markets/${market}/historical-prices`
+}
+function candlesOf(market: string) {
+  return `/v2/markets/${market}/historical-candles`
 }
 function depositTo(id: string) {
   return `/v2/sandbox/profiles/${id}/deposit`
@@ -2535,6 +2570,18 @@ const ACCEPTED: Accepted[] = [
     const none = { market: 'BTCUSD', prices: [], items: [], total_count: 0 }
     return ['GET /v2/markets/:market/historical-prices', query, { query }, none]
   }),
+  ...[
+    'max_data_points=9223372036854775807',
+    'limit=1000&order=ASC',
+    'range.begin=0001-01-01T00:00:00Z&range.end=9999-12-31T23:59:59.999999999Z&increment=ONE_DAY',
+    'range.begin=9999-12-31T23:59:59.999999999Z&increment=ONE_DAY',
+    'range.end=0001-01-01T00:00:00Z&increment=ONE_DAY',
+  ].map((query): Accepted => [
+    'GET /v2/markets/:market/historical-candles',
+    query,
+    { query },
+    { market: 'BTCUSD', items: [] },
+  ]),
   [
     `GET ${STATEMENTS}`,
     'an upper-case customer_id',

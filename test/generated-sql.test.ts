@@ -45,6 +45,14 @@ test.each<[file: string, tables: RegExp, run: () => Promise<unknown>]>([
   ['list-historical-prices-of-hours', /price_points/, prices('increment=ONE_HOUR')],
   ['list-historical-prices-page', /price_points/, prices('increment=ONE_HOUR&pagination.offset=1001')],
   ['list-historical-prices-finest', /price_points/, prices('max_data_points=5')],
+  [
+    'list-historical-candles',
+    /price_(minutes|points)/,
+    async () => {
+      for (const query of ['increment=ONE_MINUTE', 'increment=ONE_HOUR&order=ASC'])
+        await get(`/v2/markets/BTCUSD/historical-candles?${query}`)()
+    },
+  ],
   ['list-profiles', /from profiles/, get(`/v2/profiles?ids=${ID}&nickname=Default&${BETWEEN}`)],
   [
     'list-identities',

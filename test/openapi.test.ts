@@ -614,6 +614,11 @@ describe('replies are what the document says', () => {
       const path = '/v2/markets/BTCUSD/historical-prices'
       return [[path], [`${path}?increment=ONE_MINUTE&pagination.limit=1`], [`${path}?max_data_points=1`]]
     },
+    'GET /v2/markets/:market/historical-candles': async () => {
+      await price()
+      const path = '/v2/markets/BTCUSD/historical-candles'
+      return [[path], [`${path}?increment=ONE_MINUTE&limit=1`], [`${path}?max_data_points=1`]]
+    },
     [`GET ${STATEMENTS}`]: async () => {
       await insertStatements(service.db, customer.customer_id)
       const path = `${STATEMENTS}?customer_id=${customer.customer_id}`

@@ -18,6 +18,7 @@ const ROOT = fileURLToPath(new URL('..', import.meta.url))
  */
 const COMPOSED = [
   'src/http/lists.ts listByCreation',
+  'src/markets/list-historical-candles.ts selectCandles',
   'src/markets/list-historical-prices.ts countPoints',
   'src/markets/list-historical-prices.ts findPage',
   'src/markets/list-historical-prices.ts selectPoints',

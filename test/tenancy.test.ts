@@ -408,6 +408,7 @@ const REQUESTS: Record<string, (marks: Marks, by: TestCustomer) => Request[]> = 
   // These name no record: markets belong to nobody.
   'GET /v2/markets': () => [['/v2/markets']],
   'GET /v2/markets/:market/historical-prices': () => [[`/v2/markets/BTCUSD/historical-prices`]],
+  'GET /v2/markets/:market/historical-candles': () => [[`/v2/markets/BTCUSD/historical-candles`]],
   [`POST ${QUOTES}`]: () => [[QUOTES, QUOTE]],
 }
 
@@ -466,10 +467,10 @@ test('the same requests are answered for the records of their owner', async () =
 })
 
 describe('lists', () => {
-  // Entries are listed for one profile, and have no id: see below.
+  // Entries are listed for one profile, and have no id: see below. Candles belong to nobody.
   const lists = OPERATIONS.filter(({ query }) => query?.properties.page_cursor)
     .map(({ url }) => url)
-    .filter((url) => url !== '/v2/profiles/:id/entries')
+    .filter((url) => url !== '/v2/profiles/:id/entries' && !url.startsWith('/v2/markets'))
 
   test.each(lists)('GET %s shows everything of its customer and nothing of another', async (url) => {
     const seen = await Promise.all([owner, stranger].map((customer) => everyPage(customer, url)))

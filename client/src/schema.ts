@@ -631,6 +631,26 @@ export interface paths {
     patch?: never
     trace?: never
   }
+  '/v2/markets/{market}/historical-candles': {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    /**
+     * List Historical Candles
+     * @description Open, high, low and close of a market over ended increments, newest first. The increment is given, or selected by max_data_points.
+     */
+    get: operations['listHistoricalCandles']
+    put?: never
+    post?: never
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
 }
 export type webhooks = Record<string, never>
 export interface components {
@@ -1974,6 +1994,36 @@ export interface components {
        * @enum {string}
        */
       source?: 'SIMULATED' | 'REAL'
+    }
+    HistoricalCandle: {
+      /**
+       * Format: date-time
+       * @description Start of the increment.
+       * @example 2026-01-31T09:30:00.123456Z
+       */
+      timestamp: string
+      /**
+       * @description First price.
+       * @example 63450.125
+       */
+      open: string
+      /**
+       * @description Highest price.
+       * @example 63450.125
+       */
+      high: string
+      /**
+       * @description Lowest price.
+       * @example 63450.125
+       */
+      low: string
+      /**
+       * @description Last price.
+       * @example 63450.125
+       */
+      close: string
+      /** @description False where only an average, or a candle that exceeds this increment, is known of some minute; that minute counts with the average, or with that candle. */
+      exact: boolean
     }
   }
   responses: never
@@ -4379,6 +4429,124 @@ export interface operations {
         content: {
           'application/json': {
             markets: components['schemas']['Market'][]
+          }
+        }
+      }
+    }
+  }
+  listHistoricalCandles: {
+    parameters: {
+      query?: {
+        /** @description Upper bound on the number of points (int64, 1 or more): selects the finest increment with at most this many points in the range. Not together with `increment`. */
+        max_data_points?: string | number
+        /** @description Only candles that begin then or later. */
+        'range.begin'?: string
+        /** @description Only candles that begin then or earlier. */
+        'range.end'?: string
+        /**
+         * @description Length of a candle. Not together with `max_data_points`.
+         * @example ONE_HOUR
+         */
+        increment?:
+          | 'ONE_MINUTE'
+          | 'FIVE_MINUTES'
+          | 'FIFTEEN_MINUTES'
+          | 'THIRTY_MINUTES'
+          | 'ONE_HOUR'
+          | 'TWO_HOURS'
+          | 'TWELVE_HOURS'
+          | 'ONE_DAY'
+          | 'ONE_WEEK'
+          | 'TWO_WEEKS'
+          | 'FOUR_WEEKS'
+        /**
+         * @description Page size.
+         * @example 24
+         */
+        limit?: number
+        /** @description Sort order. */
+        order?: 'DESC' | 'ASC'
+        /** @description Cursor for the next page, from `next_page_cursor` of the last one. */
+        page_cursor?: string
+      }
+      header?: never
+      path: {
+        /**
+         * @description Market, by its code.
+         * @example BTCUSD
+         */
+        market:
+          | 'ETHEUR'
+          | 'ETHUSD'
+          | 'BTCEUR'
+          | 'BTCUSD'
+          | 'PAXGUSD'
+          | 'BCHUSD'
+          | 'LTCUSD'
+          | 'ETHGBP'
+          | 'BTCGBP'
+          | 'LTCGBP'
+          | 'BCHGBP'
+          | 'USDPUSD'
+          | 'ETHBRL'
+          | 'BTCBRL'
+          | 'LTCBRL'
+          | 'BCHBRL'
+          | 'USDPGBP'
+          | 'USDPBRL'
+          | 'LINKUSD'
+          | 'MATICUSD'
+          | 'AAVEUSD'
+          | 'UNIUSD'
+          | 'AAVEMXN'
+          | 'BCHMXN'
+          | 'BTCMXN'
+          | 'ETHMXN'
+          | 'LTCMXN'
+          | 'USDPMXN'
+          | 'AAVEEUR'
+          | 'BCHEUR'
+          | 'LTCEUR'
+          | 'LINKEUR'
+          | 'MATICEUR'
+          | 'PAXGEUR'
+          | 'SOLEUR'
+          | 'USDPEUR'
+          | 'UNIEUR'
+          | 'PYUSDEUR'
+          | 'PYUSDGBP'
+      }
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          'application/json': {
+            market: string
+            /**
+             * @description Length of the candles.
+             * @enum {string}
+             */
+            increment:
+              | 'ONE_MINUTE'
+              | 'FIVE_MINUTES'
+              | 'FIFTEEN_MINUTES'
+              | 'THIRTY_MINUTES'
+              | 'ONE_HOUR'
+              | 'TWO_HOURS'
+              | 'TWELVE_HOURS'
+              | 'ONE_DAY'
+              | 'ONE_WEEK'
+              | 'TWO_WEEKS'
+              | 'FOUR_WEEKS'
+            items: components['schemas']['HistoricalCandle'][]
+            /** @description Absent on the last page. */
+            next_page_cursor?: string
           }
         }
       }

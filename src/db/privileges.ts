@@ -92,8 +92,16 @@ export const PRIVILEGES: Readonly<Record<string, TablePrivileges>> = {
   },
   price_imports: { insert: true, update: ['name', 'records', 'finished', 'updated_at'] },
   // The first real price removes a market's simulated prices.
-  price_minutes: { insert: true, update: ['covers_minutes', 'second', 'price'], delete: true },
-  price_points: { insert: true, update: ['minutes', 'sum', 'counts'], delete: true },
+  price_minutes: {
+    insert: true,
+    update: ['covers_minutes', 'second', 'price', 'exact_increment', 'open', 'high', 'low', 'close'],
+    delete: true,
+  },
+  price_points: {
+    insert: true,
+    update: ['minutes', 'sum', 'counts', 'exact_increment', 'open', 'high', 'low', 'close'],
+    delete: true,
+  },
   profiles: { insert: true },
   replaced_transactions: { insert: true },
   reward_rates: { insert: true },

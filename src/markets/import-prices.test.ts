@@ -53,12 +53,15 @@ async function contentOf(market: Market = MARKET): Promise<unknown> {
   const { db } = database
   const [minutes, points] = await Promise.all([
     db.query<Record<string, unknown>>(
-      `select minute, covers_minutes, second, trim_scale(price) as price from price_minutes
+      `select minute, covers_minutes, second, trim_scale(price) as price, exact_increment, open, high, low, close
+       from price_minutes
        where market_id = (select id from markets where market = $1) order by minute`,
       [market],
     ),
     db.query<Record<string, unknown>>(
-      `select increment_minutes, starts_at, minutes, trim_scale(sum) as sum, counts from price_points
+      `select increment_minutes, starts_at, minutes, trim_scale(sum) as sum, counts,
+              exact_increment, open, high, low, close
+       from price_points
        where market_id = (select id from markets where market = $1) order by 1, 2`,
       [market],
     ),

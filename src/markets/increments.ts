@@ -48,6 +48,17 @@ export const startOf = (minute: number, minutes: number) =>
 /** Returns the first start of an increment of this length at or after the minute. */
 export const startFrom = (minute: number, minutes: number) => startOf(minute + minutes - 1, minutes)
 
+/**
+ * Returns the length of the shortest increment that contains a whole record of so many minutes, and with it every longer
+ * one does; undefined where none contains it.
+ */
+export function containingIncrement(first: number, coversMinutes: number): number | undefined {
+  if (coversMinutes === 1) return 1
+  return Object.values(INCREMENT_MINUTES).find(
+    (minutes) => startOf(first, minutes) + minutes >= first + coversMinutes,
+  )
+}
+
 /** `startOf` for a column, in SQL. */
 export const startOfInSql = (column: string, minutes: number) => {
   const origin = originOf(minutes)

@@ -20,18 +20,27 @@ import { COUNTED } from './write-prices.ts'
 const INT32_MAX = 2_147_483_647
 const INT64_MAX = 9_223_372_036_854_775_807n
 
+/** The market in a path. */
+export const MarketParams = Type.Object({
+  market: Type.Enum([...MARKETS], {
+    type: 'string',
+    description: 'Market, by its code.',
+    examples: ['BTCUSD'],
+  }),
+})
+
+// Text for the validator: as a number, the limit of an int64 equals the limit plus one.
+export const MaxDataPoints = Type.Unsafe<string>({
+  type: ['string', 'integer'],
+  pattern: '^[0-9]{1,19}$',
+  description:
+    'Upper bound on the number of points (int64, 1 or more): selects the finest increment with at most this many points in the range. Not together with `increment`.',
+  examples: [500],
+})
+
 const ListHistoricalPricesQuery = Type.Object(
   {
-    // Text for the validator: as a number, the limit of an int64 equals the limit plus one.
-    max_data_points: Type.Optional(
-      Type.Unsafe<string>({
-        type: ['string', 'integer'],
-        pattern: '^[0-9]{1,19}$',
-        description:
-          'Upper bound on the number of points (int64, 1 or more): selects the finest increment with at most this many points in the range. Not together with `increment`.',
-        examples: [500],
-      }),
-    ),
+    max_data_points: Type.Optional(MaxDataPoints),
     'range.begin': Type.Optional(
       Timestamp('Only points that begin then or later; strictly later when `increment` is given.'),
     ),
@@ -90,13 +99,7 @@ export const listHistoricalPrices = operation({
   description:
     'Average prices of a market over ended increments, oldest first. The increment is given, or selected by max_data_points.',
   example: { params: { market: 'BTCUSD' }, query: { max_data_points: '48' } },
-  params: Type.Object({
-    market: Type.Enum([...MARKETS], {
-      type: 'string',
-      description: 'Market, by its code.',
-      examples: ['BTCUSD'],
-    }),
-  }),
+  params: MarketParams,
   query: ListHistoricalPricesQuery,
   reply: Type.Object({
     market: Type.String(),
@@ -106,9 +109,8 @@ export const listHistoricalPrices = operation({
   }),
   async run({ params: { market }, query, db }) {
     const { 'pagination.limit': limit = PAGE_SIZE_DEFAULT, 'pagination.offset': offset = 0 } = query
-    if (query.increment !== undefined && query.max_data_points !== undefined)
-      throw problem.badRequest('increment and max_data_points must not be given together')
-    const range = rangeOf(query)
+    requireOneStep(query)
+    const range = rangeOf(query, { exclusive: query.increment !== undefined })
     const max = query.max_data_points === undefined ? limit : pointsMax(query.max_data_points)
 
     const ask = { db, marketId: idOf(market), range }
@@ -121,31 +123,52 @@ export const listHistoricalPrices = operation({
       ])
       return { market, prices, items: prices, total_count: total_count! }
     }
-    const counts = await countPoints(ask, candidates)
-    const finest = counts.findIndex((count) => count <= max)
+    const { increment, count } = await finestWithin(ask, candidates, max)
     // Where even the longest increment, four weeks, has too many points, a page is limited to `max` points.
-    const increment = candidates.at(finest)!
     const prices = await selectPoints(ask, increment, { limit: Math.min(limit, max), offset })
-    return { market, prices, items: prices, total_count: counts.at(finest)! }
+    return { market, prices, items: prices, total_count: count }
   },
 })
 
+/** Refuses a query that names its step twice. */
+export function requireOneStep({
+  increment,
+  max_data_points,
+}: {
+  increment?: Increment
+  max_data_points?: string
+}): void {
+  if (increment !== undefined && max_data_points !== undefined)
+    throw problem.badRequest('increment and max_data_points must not be given together')
+}
+
+/** Finds the finest of the increments that has at most `max` points in the range, else the longest, and its points. */
+export async function finestWithin(
+  ask: Ask,
+  candidates: readonly Increment[],
+  max: number,
+): Promise<{ increment: Increment; count: number }> {
+  const counts = await countPoints(ask, candidates)
+  const finest = counts.findIndex((count) => count <= max)
+  return { increment: candidates.at(finest)!, count: counts.at(finest)! }
+}
+
 /** Returns the candidate increments, finest first, up to the first that fits even a gapless range. */
-function candidatesFor({ from, to }: MinuteRange, max: number): readonly Increment[] {
+export function candidatesFor({ from, to }: MinuteRange, max: number): readonly Increment[] {
   const fits = INCREMENTS.findIndex(
     (increment) => Math.ceil((to - from) / INCREMENT_MINUTES[increment]) <= max,
   )
   return fits < 0 ? INCREMENTS : INCREMENTS.slice(0, fits + 1)
 }
 
-interface Ask {
+export interface Ask {
   db: Database
   marketId: number
   range: MinuteRange
 }
 
 /** A range of increment starts, in minutes since 1970: `from` <= start < `to`. */
-interface MinuteRange {
+export interface MinuteRange {
   from: number
   to: number
 }
@@ -156,12 +179,11 @@ const EARLIEST = startOf(0, FOUR_WEEKS)
 /** In the year 5772: the latest minute; a four-week span from there is still an `integer`. */
 const MINUTE_MAX = 2_000_000_000
 
-/**
- * Converts the query's bounds, which are inclusive, or exclusive when `increment` is given (API behaviour, Market
- * history). Throws when they contradict each other.
- */
-function rangeOf({ increment, 'range.begin': begin, 'range.end': end }: Query): MinuteRange {
-  const exclusive = increment !== undefined
+/** Converts the query's bounds (API behaviour, Market history). Throws when they contradict each other. */
+export function rangeOf(
+  { 'range.begin': begin, 'range.end': end }: Pick<Query, 'range.begin' | 'range.end'>,
+  { exclusive }: { exclusive: boolean },
+): MinuteRange {
   const first = begin === undefined ? undefined : microsOf(begin, 'range.begin')
   const last = end === undefined ? undefined : microsOf(end, 'range.end')
   if (first !== undefined && last !== undefined && first.floor > last.floor)
@@ -175,7 +197,7 @@ function rangeOf({ increment, 'range.begin': begin, 'range.end': end }: Query): 
   return { from: known(from), to: known(to) }
 }
 
-function pointsMax(text: string): number {
+export function pointsMax(text: string): number {
   const points = BigInt(text)
   if (points < 1n) throw problem.badRequest('max_data_points must be at least 1')
   if (points > INT64_MAX) throw problem.badRequest(`max_data_points must be at most ${String(INT64_MAX)}`)
@@ -193,7 +215,7 @@ const DELAY_MINUTES_MAX = 5
  * A market's ($1) watermark: just after its last priced minute, or DELAY_MINUTES_MAX minutes ago if prices stopped.
  * An increment is served when it has ended by then.
  */
-const KNOWN = `(
+export const KNOWN = `(
   select greatest(least(max(minute) + 1, ${NOW}), ${NOW} - ${DELAY_MINUTES_MAX})
   from price_minutes where market_id = $1)`
 

@@ -219,8 +219,7 @@ function columnsOf(name: string, first: string[], layout: LayoutName | undefined
       `${name}, line 1: the header must contain a time (${TIME_NAMES.join(', ')}) and a price, or open, high, low and close; it has ${first.join(', ')}`,
     )
   }
-  // Coinbase's six columns differ from the usual six only in the order of the four prices, and a candle's average is
-  // the same in any order.
+  // Coinbase's six columns differ from the usual six only in that low and open change places, which `rowOf` sees.
   const found = LAYOUT_NAMES.find((one) => LAYOUTS[one].length === first.length)
   if (found !== undefined) return columnsNamed(LAYOUTS[found], false)!
   throw new PriceFileError(
@@ -260,7 +259,20 @@ function rowOf(name: string, line: number, record: string[], columns: Columns): 
       throw fault(name, line, columns, column, `is not a decimal number above 0: ${quoted(price)}`)
     return price
   })
+  // Six columns may be in Coinbase's order or in the usual one: an open is never below the low.
+  if (candle && columns.names === LAYOUTS.coinbase && isBelow(prices[0]!, prices[2]!))
+    [prices[0], prices[2]] = [prices[2]!, prices[0]!]
   return { line, ...time, prices }
+}
+
+/** Whether a price is below another, exactly. */
+function isBelow(one: string, other: string): boolean {
+  const [whole, fraction = ''] = one.replace(/^0+/, '').split('.') as [string, string?]
+  const [otherWhole, otherFraction = ''] = other.replace(/^0+/, '').split('.') as [string, string?]
+  if (whole.length !== otherWhole.length) return whole.length < otherWhole.length
+  if (whole !== otherWhole) return whole < otherWhole
+  const decimals = Math.max(fraction.length, otherFraction.length)
+  return fraction.padEnd(decimals, '0') < otherFraction.padEnd(decimals, '0')
 }
 
 function fault(name: string, line: number, columns: Columns, column: number, what: string) {

@@ -1,6 +1,13 @@
 import { strict as assert } from 'node:assert'
 import { arrayLiteral, type Transaction } from '../db/database.ts'
-import { DAY, FOUR_WEEKS, INCREMENT_MINUTES, startOf, startOfInSql } from './increments.ts'
+import {
+  containingIncrement,
+  DAY,
+  FOUR_WEEKS,
+  INCREMENT_MINUTES,
+  startOf,
+  startOfInSql,
+} from './increments.ts'
 import type { Market } from './markets.ts'
 
 /** Prices of one market as columns, with one record per index, in the form of the database parameters. */
@@ -13,6 +20,9 @@ export interface PriceRecords {
   /** Decimal strings: either one price per record, or open, high, low and close. */
   prices: [string[]] | [string[], string[], string[], string[]]
 }
+
+/** The `exact_increment` of a record that no increment contains as a whole. */
+const NEVER_EXACT = 2_147_483_647
 
 /** The longest supported candle: Kraken's 15 days. */
 export const COVERS_MINUTES_MAX = 21_600
@@ -64,6 +74,7 @@ export async function writePrices(tx: Transaction, marketId: number, records: Pr
       arrayLiteral(minute),
       arrayLiteral(second),
       ...[0, 1, 2, 3].map((column) => arrayLiteral(prices[column] ?? [])),
+      arrayLiteral(minute.map((first) => containingIncrement(first, coversMinutes) ?? NEVER_EXACT)),
     ],
   })
   const { changed, days } = rows[0]!
@@ -75,6 +86,18 @@ export async function writePrices(tx: Transaction, marketId: number, records: Pr
   return changed
 }
 
+/** A minute's candle, in SQL: columns that are null equal its price. */
+const CANDLE_OF_MINUTE = `coalesce(open, price) as open, coalesce(high, price) as high,
+           coalesce(low, price) as low, coalesce(close, price) as close`
+
+/** The candles of a market ($1) for increments of this length, in SQL. */
+export const candlesOf = (minutes: number) =>
+  minutes === 1
+    ? `(select minute as starts_at, exact_increment, ${CANDLE_OF_MINUTE}
+        from price_minutes where market_id = $1) candle`
+    : `(select starts_at, exact_increment, open, high, low, close
+        from price_points where market_id = $1 and increment_minutes = ${minutes}) candle`
+
 const LENGTHS = Object.values(INCREMENT_MINUTES)
 /** The increments whose points are counted per day and per four weeks, in the order of `price_points.counts`. */
 export const COUNTED = LENGTHS.filter((minutes) => minutes <= DAY)
@@ -82,36 +105,47 @@ export const COUNTED = LENGTHS.filter((minutes) => minutes <= DAY)
 /**
  * The changes of the minutes are summed from increment to increment. Sums are exact, so adding differences equals
  * adding up everything again. The old price is the price before this statement; the market is locked, so nothing else
- * changes it.
+ * changes it. A high or a low has no difference to add: a candle is made again of the shorter candles in it, the ones
+ * that this statement changes (`of_`) before those that the tables hold.
  */
 const WRITE = `
   with incoming as (
-    select distinct on (minute) minute, second, price
+    select distinct on (minute) minute, second, price, exact_increment,
+           case when moved then open end as open, case when moved then high end as high,
+           case when moved then low end as low, case when moved then close end as close
     from (
-      select first + step as minute, second, coalesce((open + high + low + close) * 0.25, open) as price, place
-      from unnest($3::integer[], $4::smallint[], $5::numeric[], $6::numeric[], $7::numeric[], $8::numeric[])
-        with ordinality as record (first, second, open, high, low, close, place)
+      select first + step as minute, second, coalesce((open + high + low + close) * 0.25, open) as price, place,
+             exact_increment, open, high, low, close,
+             greatest(open, high, low, close) > least(open, high, low, close) as moved
+      from unnest($3::integer[], $4::smallint[], $5::numeric[], $6::numeric[], $7::numeric[], $8::numeric[], $9::integer[])
+        with ordinality as record (first, second, open, high, low, close, exact_increment, place)
       cross join generate_series(0, $2::integer - 1) as step
     ) covered
     order by minute, second desc, place desc
   ), written as (
-    insert into price_minutes as kept (market_id, covers_minutes, minute, second, price)
-    select $1, $2, minute, second, trim_scale(price)
+    insert into price_minutes as kept
+      (market_id, covers_minutes, minute, second, price, exact_increment, open, high, low, close)
+    select $1, $2, minute, second, trim_scale(price), exact_increment,
+           trim_scale(open), trim_scale(high), trim_scale(low), trim_scale(close)
     from incoming
     on conflict (market_id, minute) do update
-    set covers_minutes = excluded.covers_minutes, second = excluded.second, price = excluded.price
+    set covers_minutes = excluded.covers_minutes, second = excluded.second, price = excluded.price,
+        exact_increment = excluded.exact_increment,
+        open = excluded.open, high = excluded.high, low = excluded.low, close = excluded.close
     where (excluded.covers_minutes, -excluded.second) <= (kept.covers_minutes, -kept.second)
-      and (excluded.covers_minutes, excluded.second, excluded.price)
-        is distinct from (kept.covers_minutes, kept.second, kept.price)
-    returning minute, price
+      and (excluded.covers_minutes, excluded.second, excluded.price, excluded.exact_increment,
+           excluded.open, excluded.high, excluded.low, excluded.close)
+        is distinct from (kept.covers_minutes, kept.second, kept.price, kept.exact_increment,
+                          kept.open, kept.high, kept.low, kept.close)
+    returning minute, price, exact_increment, open, high, low, close
   ), compared as materialized (
-    select minute, price,
-           (select price from price_minutes m where m.market_id = $1 and m.minute = w.minute) as before
+    select w.*, (select price from price_minutes m where m.market_id = $1 and m.minute = w.minute) as before
     from written w
   ), of_1 as (
     select minute as starts_at,
            price - coalesce(before, 0) as sum,
-           case when before is null then 1 else 0 end as minutes
+           case when before is null then 1 else 0 end as minutes,
+           exact_increment, ${CANDLE_OF_MINUTE}
     from compared
   ), ${LENGTHS.slice(1).map(addUp).join(', ')}
   select (select count(*)::integer from written) as changed,
@@ -121,16 +155,37 @@ function addUp(minutes: number, index: number): string {
   const finer = LENGTHS[index]!
   return `
   of_${minutes} as (
-    select ${startOfInSql('starts_at', minutes)} as starts_at, sum(sum) as sum, sum(minutes)::integer as minutes
-    from of_${finer}
+    select ${startOfInSql('starts_at', minutes)} as starts_at, sum(sum) as sum, sum(minutes)::integer as minutes,
+           max(exact_increment) as exact_increment,
+           (array_agg(open order by starts_at))[1] as open, max(high) as high,
+           min(low) as low, (array_agg(close order by starts_at desc))[1] as close
+    from (
+      select distinct on (starts_at) *
+      from (
+        select starts_at, sum, minutes, exact_increment, open, high, low, close, true as changed from of_${finer}
+        union all
+        select kept.*, false
+        from (select distinct ${startOfInSql('starts_at', minutes)} as touched from of_${finer}) span
+        cross join lateral (
+          select starts_at, 0, 0, exact_increment, open, high, low, close
+          from ${candlesOf(finer)}
+          where starts_at >= touched and starts_at < touched + ${minutes}
+          offset 0
+        ) kept
+      ) both_of_them
+      order by starts_at, changed desc
+    ) made_of
     group by 1
   ), written_${minutes} as (
-    insert into price_points as kept (market_id, increment_minutes, starts_at, minutes, sum)
-    select $1, ${minutes}, starts_at, minutes, sum
+    insert into price_points as kept
+      (market_id, increment_minutes, starts_at, minutes, sum, exact_increment, open, high, low, close)
+    select $1, ${minutes}, starts_at, minutes, sum, exact_increment, open, high, low, close
     from of_${minutes}
     order by starts_at
     on conflict (market_id, increment_minutes, starts_at) do update
-    set minutes = kept.minutes + excluded.minutes, sum = kept.sum + excluded.sum
+    set minutes = kept.minutes + excluded.minutes, sum = kept.sum + excluded.sum,
+        exact_increment = excluded.exact_increment,
+        open = excluded.open, high = excluded.high, low = excluded.low, close = excluded.close
   )`
 }
 
