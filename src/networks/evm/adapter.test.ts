@@ -44,7 +44,8 @@ import { acknowledgeTransaction, orderConsolidation, orderTreasurySend } from '.
 import { evmAdapter, type EvmConfig } from './adapter.ts'
 import { parse } from './transaction.ts'
 import { depositKeysOf } from './deposit-keys.ts'
-import { routeBySigner, simulatedNetworks } from '../simulated/adapter.ts'
+import { simulatedNetworks } from '../simulated/adapter.ts'
+import { routeBySigner } from '../simulated/route-by-signer.ts'
 import { networkReports } from '../network-status.ts'
 import type { FoundDeposit, Network, NetworkAdapter, Networks } from '../network.ts'
 

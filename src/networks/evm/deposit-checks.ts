@@ -195,7 +195,7 @@ export async function requireReceived(
 ): Promise<void> {
   await chain.ready()
   if (asset !== chain.gasAsset && !chain.tokens.has(asset))
-    throw new Error(`${chain.network} does not carry ${asset}`)
+    throw new Error(`${chain.network} does not support ${asset}`)
   const receipt = await chain.node.call<Receipt | null>('eth_getTransactionReceipt', hash)
   if (receipt === null) throw new Error(`the node has no receipt of ${hash}`)
   if (hexToBigInt(receipt.status) !== 1n) throw new Error(`${hash} was reverted: it moved nothing`)

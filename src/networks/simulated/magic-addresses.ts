@@ -2,7 +2,7 @@ import { CRYPTO_NETWORKS, type CryptoNetwork } from '../../assets/catalogue.ts'
 import { addressFromBytes } from '../addresses.ts'
 
 /**
- * What a withdrawal to a magic address runs into on the simulated networks (API behaviour, Sandbox; `status_details` and
+ * The outcomes that magic addresses cause on the simulated networks (API behaviour, Sandbox; `status_details` and
  * `secondary_status`). An outcome's position is part of its addresses: append, never reorder.
  *
  * - INVALID_DESTINATION_ADDRESS, STALE_FEE_QUOTE, MISSING_TRUSTLINE, MAX_RENT_EXCEEDED: FAILED, with these
@@ -10,7 +10,7 @@ import { addressFromBytes } from '../addresses.ts'
  * - TRAVEL_RULE_REJECTED, CUSTOMER_REJECTED: FAILED, with this `secondary_status`.
  * - TRAVEL_RULE_INFO_REQUESTED, PENDING_CUSTOMER_APPROVAL: PENDING with this `secondary_status` for a while, then
  *   like any other.
- * - DROPPED_ONCE: the network forgets the transaction once, so that it must be broadcast again.
+ * - DROPPED_ONCE: the network drops the transaction once, so that it must be broadcast again.
  * - NEVER_CONFIRMS: stays PENDING.
  */
 export const MAGIC_OUTCOMES = [
@@ -29,7 +29,7 @@ export const MAGIC_OUTCOMES = [
 /** One of MAGIC_OUTCOMES. */
 export type MagicOutcome = (typeof MAGIC_OUTCOMES)[number]
 
-// Trust lines exist on Stellar alone, rent on Solana alone.
+// Only Stellar has trust lines, and only Solana has rent.
 const ONLY_ON: Partial<Record<MagicOutcome, CryptoNetwork>> = {
   MISSING_TRUSTLINE: 'STELLAR',
   MAX_RENT_EXCEEDED: 'SOLANA',
@@ -47,23 +47,21 @@ for (const network of CRYPTO_NETWORKS) {
 }
 
 /**
- * The address on a network that brings about this outcome in the sandbox (API behaviour, Sandbox), in the form of the main
- * network; undefined where the outcome does not exist. Real networks know these addresses too, but nobody has a key.
+ * Returns the address that causes this outcome on a network in the sandbox (API behaviour, Sandbox), in the form of the
+ * main network; undefined when the network does not have the outcome. The addresses are valid on real networks too, but
+ * nobody has their keys.
  */
 export function magicAddress(network: CryptoNetwork, outcome: MagicOutcome): string | undefined {
   return ADDRESS_OF.get(`${network} ${outcome}`)
 }
 
-/**
- * The outcome that a canonical address stands for on the simulated networks (API behaviour, Sandbox), if it is a magic
- * one.
- */
+/** Returns the outcome that a magic address causes (API behaviour, Sandbox); undefined for any other canonical address. */
 export function magicOutcome(network: CryptoNetwork, canonicalAddress: string): MagicOutcome | undefined {
   return OUTCOME_OF.get(`${network} ${canonicalAddress}`)
 }
 
-/** What a wire can run into: the outcomes that have a meaning at a bank. */
-const AT_THE_BANK: readonly MagicOutcome[] = [
+/** The outcomes that a wire can have. */
+const WIRE_OUTCOMES: readonly MagicOutcome[] = [
   'INVALID_DESTINATION_ADDRESS',
   'CUSTOMER_REJECTED',
   'PENDING_CUSTOMER_APPROVAL',
@@ -74,19 +72,19 @@ const AT_THE_BANK: readonly MagicOutcome[] = [
 /** The account number that the simulated bank refuses as a fiat account: it becomes REJECTED. */
 export const REJECTED_ACCOUNT_NUMBER = '900000000000'
 
-/** The account number that brings about this outcome for a wire in the sandbox; undefined where it has none. */
+/** Returns the account number that causes this outcome of a wire in the sandbox; undefined when a wire cannot have it. */
 export function magicAccountNumber(outcome: MagicOutcome): string | undefined {
-  if (!AT_THE_BANK.includes(outcome)) return undefined
+  if (!WIRE_OUTCOMES.includes(outcome)) return undefined
   return `9000000000${numberOf(outcome)}`
 }
 
-/** The outcome that an account number stands for at the simulated bank, if it is a magic one. */
+/** Returns the outcome that a magic account number causes; undefined for any other number. */
 export function magicWireOutcome(accountNumber: string): MagicOutcome | undefined {
-  return AT_THE_BANK.find((outcome) => magicAccountNumber(outcome) === accountNumber)
+  return WIRE_OUTCOMES.find((outcome) => magicAccountNumber(outcome) === accountNumber)
 }
 
-// Readable in a hex dump: 'bursar sandbox 01', then zeros. The number stands within the 20 bytes that every kind
-// of address has room for.
+// Readable in a hex dump: 'bursar sandbox 01', then zeros. The number is within the first 20 bytes, which every kind of
+// address contains.
 function payload(outcome: MagicOutcome): Uint8Array {
   const bytes = new Uint8Array(32)
   bytes.set(new TextEncoder().encode(`bursar sandbox ${numberOf(outcome)}`))
