@@ -168,7 +168,7 @@ describe('the database', () => {
       expect(code).toBe(1)
       expect(stderr).toMatch(
         new RegExp(
-          `BURSAR_MASTER_KEY_FILE: signing key \\S+ is encrypted with master key ${MASTER_KEYS.current.id}, and that is not among those given`,
+          `BURSAR_MASTER_KEY_FILE: signing key \\S+ is encrypted with master key ${MASTER_KEYS.current.id}, which is not configured`,
         ),
       )
     }
@@ -197,7 +197,7 @@ describe('the database', () => {
     }
     const { rows } = await db.query<{ id: string }>('select id from signing_keys')
     expect(rows).toEqual([{ id: before.id }])
-    await expect(signerOf(db)).rejects.toThrow('not among those given')
+    await expect(signerOf(db)).rejects.toThrow('which is not configured')
   })
 })
 

@@ -1,18 +1,18 @@
 import { BursarProblem } from './errors.ts'
 import { orAborted, sendAgain, type Retries } from './send-again.ts'
 
-/** A new token is fetched this long before the old one ends, or when a fifth of its life is left, if that is later. */
+/** A token is replaced this long before it expires, or after this share of its lifetime, whichever is later. */
 const REFRESH_BEFORE_MS = 60_000
-const LIFE_USED = 0.8
+const LIFETIME_SHARE = 0.8
 
 export interface TokenSource {
-  /** A token that is good for a while. Callers at the same time share one request. */
+  /** Returns a token that is still valid for a while. Concurrent callers share one request. */
   get(signal: AbortSignal | null | undefined): Promise<string>
-  /** Says that the service refuses this token, so that the next call fetches another. */
+  /** Reports that the service refused this token, so that the next call fetches another. */
   refused(token: string): void
 }
 
-/** Fetches access tokens by client credentials (RFC 6749, 4.4) and keeps them until shortly before they end. */
+/** Fetches access tokens by client credentials (RFC 6749, 4.4) and caches each until shortly before it expires. */
 export function tokenSource(options: {
   tokenUrl: string
   clientId: string
@@ -27,11 +27,11 @@ export function tokenSource(options: {
     grant_type: 'client_credentials',
     ...(scopes && { scope: scopes.join(' ') }),
   })
-  let held: { token: string; refreshAt: number } | undefined
+  let cached: { token: string; refreshAt: number } | undefined
   let fetching: Promise<string> | undefined
 
   async function fetchToken(): Promise<string> {
-    const askedAt = performance.now()
+    const requestedAt = performance.now()
     const { response } = await sendAgain(
       (signal) =>
         fetch(tokenUrl, {
@@ -48,23 +48,26 @@ export function tokenSource(options: {
     const body = (await response.json().catch(() => undefined)) as
       { access_token?: unknown; expires_in?: unknown } | undefined
     if (!response.ok || typeof body?.access_token !== 'string') throw new BursarProblem(response, body)
-    const lifeMs = Number(body.expires_in) * 1000
-    held = {
+    const lifetimeMs = Number(body.expires_in) * 1000
+    cached = {
       token: body.access_token,
-      // Without a life, until it is refused.
-      refreshAt: lifeMs > 0 ? askedAt + Math.max(lifeMs - REFRESH_BEFORE_MS, lifeMs * LIFE_USED) : Infinity,
+      // Without a lifetime, the token is used until it is refused.
+      refreshAt:
+        lifetimeMs > 0
+          ? requestedAt + Math.max(lifetimeMs - REFRESH_BEFORE_MS, lifetimeMs * LIFETIME_SHARE)
+          : Infinity,
     }
-    return held.token
+    return cached.token
   }
 
   return {
     async get(signal) {
-      if (held !== undefined && performance.now() < held.refreshAt) return held.token
+      if (cached !== undefined && performance.now() < cached.refreshAt) return cached.token
       fetching ??= fetchToken().finally(() => (fetching = undefined))
       return orAborted(fetching, signal)
     },
     refused(token) {
-      if (held?.token === token) held = undefined
+      if (cached?.token === token) cached = undefined
     },
   }
 }

@@ -1,4 +1,4 @@
-/** The refusals that a program may want to tell apart (https://<server>/problems/<slug> explains the last eleven). */
+/** The kinds of error responses. https://<server>/problems/<slug> explains the typed ones: the last eleven. */
 export type ProblemSlug =
   | 'bad-request'
   | 'unauthorized'
@@ -24,7 +24,7 @@ export type ProblemSlug =
   | 'already-exists'
   | 'not-cancellable'
 
-/** What `meta` holds, by slug, of the refusals that have facts beside their words. */
+/** The fields of `meta`, by slug, for the problems that have it. */
 export interface ProblemMeta {
   'exceed-precision': { asset: string; decimals: number }
   'below-min-withdraw-limit': { asset: string; minimum: string }
@@ -39,14 +39,14 @@ export interface ProblemMeta {
     current_status: string
   }
   disabled: { id: string; status: string }
-  /** The record that has the `ref_id`, as it is now. */
+  /** The existing record with the `ref_id`, in its present state. */
   'already-exists': { existing: unknown }
   'not-cancellable': { id: string; status: string }
 }
 
-/** What this client throws of its own. Everything else that it throws is the reason of an aborted signal. */
+/** Base class of the client's errors. The only other value that the client throws is the reason of an aborted signal. */
 export class BursarError extends Error {
-  /** The `ref_id` that a refused or lost POST was sent with, given or made: what finds its record later. */
+  /** The `ref_id` of the failed POST, given or generated. It finds the record of a POST whose outcome is unknown. */
   readonly refId: string | undefined
 
   constructor(message: string, refId?: string, cause?: unknown) {
@@ -55,27 +55,27 @@ export class BursarError extends Error {
   }
 }
 
-/** The service has answered, and refuses (RFC 9457; for the token endpoint, RFC 6749). */
+/** The service answered with an error (RFC 9457; RFC 6749 for the token endpoint). */
 export class BursarProblem extends BursarError {
   override readonly name = 'BursarProblem'
   readonly status: number
-  /** Which refusal it is. One that is newer than this client, or is not Bursar's own, has another word. */
+  /** The kind of problem. A newer service or a proxy may send other values. */
   readonly slug: ProblemSlug | (string & {})
   readonly title: string
-  /** What is wrong: the field and the rule. */
+  /** Explains the problem: the field and the rule. */
   readonly detail: string
-  /** Facts, by slug: `is` gives their types. */
+  /** Facts about the problem. `is` narrows their type by slug. */
   readonly meta: Readonly<Record<string, unknown>>
-  /** The id of the request in the service's log, where the service has answered. */
+  /** The id of the request in the service's log; undefined when a proxy answered. */
   readonly requestId: string | undefined
-  /** How long to wait before the same request again, where the service says. */
+  /** How long to wait before a retry, if the response has `Retry-After`. */
   readonly retryAfterMs: number | undefined
 
   constructor(response: Response, body: unknown, refId?: string) {
     const { status } = response
     const problem = (typeof body === 'object' && body !== null ? body : {}) as Record<string, unknown>
     const text = (name: string) => (typeof problem[name] === 'string' ? problem[name] : undefined)
-    // The token endpoint's errors are { error, error_description }. What comes from a proxy may be anything.
+    // The token endpoint's errors are { error, error_description }. A proxy's answer may be anything.
     const title = text('title') ?? text('error') ?? `HTTP ${status}`
     const detail = text('detail') ?? text('error_description') ?? title
     super(`${title}: ${detail}`, refId)
@@ -88,7 +88,7 @@ export class BursarProblem extends BursarError {
     this.retryAfterMs = retryAfterMs(response)
   }
 
-  /** Whether it is this refusal: `if (error.is('insufficient-funds')) error.meta.available`. */
+  /** Whether this is a problem of that kind: `if (error.is('insufficient-funds')) error.meta.available`. */
   is<S extends keyof ProblemMeta>(
     slug: S,
   ): this is this & { readonly slug: S; readonly meta: Readonly<ProblemMeta[S]> } {
@@ -96,13 +96,13 @@ export class BursarProblem extends BursarError {
   }
 }
 
-/** A typed problem has its slug at the end of its type; the plain ones are told by their title. */
+/** The slug is the end of a typed problem's type. Plain problems are identified by their title. */
 function slugOf(type: string | undefined, title: string): string {
   if (type !== undefined && type !== 'about:blank') return type.slice(type.lastIndexOf('/') + 1)
   return title.toLowerCase().replaceAll(' ', '-')
 }
 
-/** `Retry-After`: seconds, or a date; in milliseconds from now. */
+/** Reads `Retry-After`, which is in seconds or a date, as milliseconds from now. */
 export function retryAfterMs(response: Response | undefined): number | undefined {
   const value = response?.headers.get('retry-after')
   if (value === null || value === undefined) return undefined
@@ -110,14 +110,14 @@ export function retryAfterMs(response: Response | undefined): number | undefined
   return Number.isNaN(ms) ? undefined : Math.max(ms, 0)
 }
 
-/** A transfer is still PENDING after the time that `waitFor` was given. It goes on: wait again, or look later. */
+/** The transfer was still PENDING at the time limit of `waitFor`. It continues: wait again, or read it later. */
 export class BursarTimeout extends BursarError {
   override readonly name = 'BursarTimeout'
 }
 
 /**
- * There was no answer, as often as was allowed. What was asked may have been done all the same: the same request with
- * the same `ref_id` is safe, and tells.
+ * No attempt got an answer. The request may have been executed. Send it again with the same `ref_id` to find out: it
+ * cannot execute twice.
  */
 export class BursarUnreachable extends BursarError {
   override readonly name = 'BursarUnreachable'

@@ -35,45 +35,45 @@ export type Statement = Records['Statement']
 export type Transfer = Records['Transfer']
 
 export interface ClientOptions {
-  /** Where the API is, without `/v2`. */
+  /** The address of the API, without `/v2`. */
   baseUrl: string
   clientId: string
   clientSecret: string
-  /** What the tokens are asked for; all that the client has, unless given. */
+  /** The scopes to request for tokens (default: all scopes of the client). */
   scopes?: readonly string[]
-  /** Where tokens are, if not at `<baseUrl>/oauth2/token`: for an external issuer. */
+  /** The token endpoint of an external issuer (default: `<baseUrl>/oauth2/token`). */
   tokenUrl?: string
-  /** Another `fetch` than the global one: for tracing, a proxy, a test. */
+  /** Replaces the global `fetch`, for tracing, a proxy or a test. */
   fetch?: typeof globalThis.fetch
-  /** Changes to how often and how long requests are sent again. */
+  /** Changes to the limits of retries. */
   retries?: Partial<Retries>
 }
 
 type Call<M extends Method> = <P extends PathOf<M>>(path: P, ...rest: Rest<P, M>) => Promise<Reply<P, M>>
 
 /**
- * A client of the Bursar API. Each call answers what the operation answers, or throws: `BursarProblem` for a refusal,
- * `BursarUnreachable` where there is no answer, the signal's reason when it is aborted.
+ * A client of the Bursar API. Each call returns the operation's answer, or throws: `BursarProblem` for an error response,
+ * `BursarUnreachable` without any answer, and the signal's reason when the signal aborts.
  */
 export interface Client {
   get: Call<'get'>
-  /** POSTs that take a `ref_id` get one if they have none, so that they can be sent again and are done once. */
+  /** Adds a `ref_id` where the operation takes one and the body has none, so that a retry cannot execute twice. */
   post: Call<'post'>
   put: Call<'put'>
   delete: Call<'delete'>
-  /** The records of a list, from page to page. */
+  /** Iterates over the records of a list, through all pages. */
   each<P extends ListPath>(path: P, ...rest: Rest<P, 'get'>): AsyncGenerator<Item<P>, void>
-  /** The pages of a list as they are answered. */
+  /** Iterates over the pages of a list. */
   pages<P extends ListPath>(path: P, ...rest: Rest<P, 'get'>): AsyncGenerator<Reply<P, 'get'>, void>
-  /** Waits until a transfer has ended, and gives it: COMPLETED or FAILED. Throws `BursarTimeout` while it is PENDING. */
+  /** Waits until a transfer is COMPLETED or FAILED, and returns it. Throws `BursarTimeout` if it stays PENDING. */
   waitFor(transfer: Pick<Transfer, 'id'>, waiting?: Waiting): Promise<Transfer>
 }
 
-/** How `waitFor` waits. */
+/** Options of `waitFor`. */
 export interface Waiting {
-  /** Longest that it waits in all (default: 10 minutes). */
+  /** Time limit of the whole wait (default: 10 minutes). */
   timeoutMs?: number
-  /** Pause before the transfer is read again (default: a second). */
+  /** Pause between reads of the transfer (default: 1 second). */
   everyMs?: number
   signal?: AbortSignal | null
 }
@@ -81,17 +81,17 @@ export interface Waiting {
 const WAIT_MS = 600_000
 const READ_EVERY_MS = 1_000
 
-/** Makes a client. Nothing is asked of the service before the first call. */
+/** Creates a client. It sends nothing to the service before the first call. */
 export function createClient(options: ClientOptions): Client {
   const baseUrl = options.baseUrl.replace(/\/+$/, '')
-  // As a function of its own: browsers refuse a `fetch` that is called as another object's method.
+  // Browsers refuse `fetch` when it is called as a method of another object.
   const fetch: typeof globalThis.fetch = (...request) => (options.fetch ?? globalThis.fetch)(...request)
   const retries = { ...RETRIES, ...options.retries }
   const { clientId, clientSecret, scopes, tokenUrl = `${baseUrl}/oauth2/token` } = options
   const tokens = tokenSource({ tokenUrl, clientId, clientSecret, scopes, fetch, retries })
   const openApi = createFetchClient<paths>({ baseUrl }) as unknown as { request: LooseRequest }
 
-  /** Sends what openapi-fetch has made of a call, with a token, and with a new one when that is refused. */
+  /** Sends a request with a token, and again with a new token when the first is refused. */
   async function withToken(
     { url, method, headers }: Request,
     body: string | null,
@@ -133,11 +133,11 @@ export function createClient(options: ClientOptions): Client {
       })
       .catch((thrown: unknown) => {
         if (!(thrown instanceof SyntaxError)) throw thrown
-        throw new BursarUnreachable(`what answers is not Bursar: ${thrown.message}`, refId, thrown)
+        throw new BursarUnreachable(`the answer is not from Bursar: ${thrown.message}`, refId, thrown)
       })
     if (response.ok) return data
     const problem = new BursarProblem(response, error, refId)
-    // The answer to an attempt was lost, and that attempt was carried out: here is what it made.
+    // The answer to an earlier attempt was lost, but that attempt was executed: return its record.
     const made = repeated && problem.slug === 'already-exists' ? replyOf(problem.meta.existing) : undefined
     if (made !== undefined) return made
     throw problem
@@ -186,7 +186,7 @@ export function createClient(options: ClientOptions): Client {
   } as unknown as Client
 }
 
-/** What openapi-fetch's `request` is where path, parameters and body are only known when it runs: types are checked by `Client`. */
+/** The `request` of openapi-fetch without its types: `Client` checks the types of path, parameters and body. */
 type LooseRequest = (
   method: Method,
   path: string,
@@ -207,7 +207,7 @@ interface PageInit {
   params?: { query?: PageQuery }
 }
 
-/** A page of either kind: with a cursor for the next one, or with the number of all records. */
+/** A page of either kind of list: with a cursor for the next page, or with the total number of records. */
 interface Page {
   items?: unknown[]
   statements?: unknown[]
@@ -218,7 +218,7 @@ interface Page {
 
 const itemsOf = (page: Page) => page.items ?? page.statements ?? page.markets ?? []
 
-/** What the query for the next page has instead; undefined behind the last one. */
+/** Returns the query parameters that select the next page; undefined after the last page. */
 function nextPage(page: Page, query: PageQuery): PageQuery | undefined {
   if (page.next_page_cursor !== undefined) return { page_cursor: page.next_page_cursor }
   if (page.total_count === undefined || itemsOf(page).length === 0) return undefined

@@ -12,21 +12,21 @@ export type PathOf<M extends Method> = {
 
 type Operation<P extends keyof paths, M extends Method> = NonNullable<paths[P][M]>
 
-/** What the operation answers. */
+/** The operation's answer. */
 export type Reply<P extends keyof paths, M extends Method> =
   Operation<P, M> extends { responses: { 200: { content: { 'application/json': infer R } } } } ? R : never
 
-/** What a request is made of: `params` with `path` and `query`, `body`, `headers`, `signal`; only what the operation takes. */
+/** The parts of a request that the operation takes: `params` with `path` and `query`, `body`, `headers`, `signal`. */
 export type Init<P extends keyof paths, M extends Method> = ParamsOption<Operation<P, M>> &
   RequestBodyOption<Operation<P, M>> & { headers?: HeadersOptions; signal?: AbortSignal | null }
 
-/** The arguments behind the path: none need be given where nothing is required. */
+/** The arguments after the path. They are optional when the operation requires no input. */
 export type Rest<P extends keyof paths, M extends Method> =
   RequiredKeys<Init<P, M>> extends never ? [init?: Init<P, M>] : [init: Init<P, M>]
 
 type RequiredKeys<T> = { [K in keyof T]-?: object extends Pick<T, K> ? never : K }[keyof T]
 
-/** The lists: those with pages, and those that are whole. */
+/** The lists, paged or not. */
 export type ListPath = {
   [P in PathOf<'get'>]: RecordOf<Reply<P, 'get'>> extends never ? never : P
 }[PathOf<'get'>]

@@ -1,20 +1,20 @@
 import { hash } from 'node:crypto'
 
-/** Bytes of a block of SHA-256, and of a digest. */
+/** Sizes of a SHA-256 block and of a digest. */
 const BLOCK_BYTES = 64
 const DIGEST_BYTES = 32
 
 /**
- * HMAC-SHA-256 (RFC 2104) with one key, by two calls of the one-shot hash. An object of `createHmac` for each withdrawal
- * took 5 us of CPU in a busy process, half of it in the garbage collector; this takes 1 us.
+ * HMAC-SHA-256 (RFC 2104) with one key, as two calls of the one-shot `hash`. `createHmac` for each withdrawal took 5 us of
+ * CPU in a busy process, half of it in the garbage collector; this takes 1 us.
  */
 export class HmacSha256 {
-  /** The key's inner block, and room for a text. */
+  /** The key's inner block, then space for the text. */
   #inner = Buffer.alloc(BLOCK_BYTES + 1024)
-  /** The key's outer block, and the inner digest. */
+  /** The key's outer block, then the inner digest. */
   readonly #outer = Buffer.alloc(BLOCK_BYTES + DIGEST_BYTES)
 
-  /** With a key of at most 64 bytes. */
+  /** Throws RangeError for a key of more than 64 bytes. */
   constructor(key: Buffer) {
     if (key.length > BLOCK_BYTES) throw new RangeError(`the key has more than ${BLOCK_BYTES} bytes`)
     for (let place = 0; place < BLOCK_BYTES; place++) {
@@ -23,9 +23,9 @@ export class HmacSha256 {
     }
   }
 
-  /** The MAC of a text, in base64url. */
+  /** Returns the MAC of a text in base64url. */
   of(text: string): string {
-    // UTF-8 takes at most 3 bytes for a UTF-16 code unit.
+    // A UTF-16 code unit takes at most 3 bytes in UTF-8.
     const most = BLOCK_BYTES + 3 * text.length
     if (this.#inner.length < most) this.#inner = Buffer.concat([this.#inner, Buffer.alloc(most)])
     const length = this.#inner.write(text, BLOCK_BYTES)

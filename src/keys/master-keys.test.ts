@@ -57,11 +57,11 @@ describe('a master key', () => {
     ['33 bytes', [randomBytes(33).toString('base64')]],
     ['a pass phrase', ['correct horse battery staple']],
     ['a pattern', ['ab'.repeat(32)]],
-    ['one that is none behind one that is', [newKey(), 'secret-word']],
+    ['a wrong key after a valid key', [newKey(), 'secret-word']],
   ])('is not %s, and the message does not show it', (_name, lines) => {
     const read = () => masterKeysOf(lines, SETTING)
     expect(read).toThrow(SettingsError)
-    expect(read).toThrow(/^BURSAR_MASTER_KEY_FILE: (there is no key|line \d is no key of 32 random bytes)/)
+    expect(read).toThrow(/^BURSAR_MASTER_KEY_FILE: (there is no key|line \d is not a key of 32 random bytes)/)
     for (const line of lines) expect(read).not.toThrow(line)
   })
 })
@@ -99,7 +99,7 @@ test.each<[string, Record<string, string>, RegExp]>([
   ],
   ['a file that is not there', { BURSAR_MASTER_KEY_FILE: '/nowhere/key' }, /^BURSAR_MASTER_KEY_FILE: ENOENT/],
   ['both', { BURSAR_MASTER_KEY_FILE: '/k', BURSAR_MASTER_KEY: newKey() }, /^BURSAR_MASTER_KEY: give either/],
-  ['what is none', { BURSAR_MASTER_KEY: 'secret-word' }, /^BURSAR_MASTER_KEY: line 1 is no key/],
+  ['a word', { BURSAR_MASTER_KEY: 'secret-word' }, /^BURSAR_MASTER_KEY: line 1 is not a key/],
 ])('%s is refused by its setting', async (_name, environment, message) => {
   await expect(openMasterKeys(settingsOf(environment))).rejects.toThrow(SettingsError)
   await expect(openMasterKeys(settingsOf(environment))).rejects.toThrow(message)

@@ -4,14 +4,14 @@ import { join } from 'node:path'
 import { blame, SettingsError, type Settings } from '../settings.ts'
 
 /**
- * The master keys: the only secrets that Bursar needs besides those of its networks, and the only ones that are never
- * in the database. Each use has a key of its own, derived by HKDF (RFC 5869) with the label of that use, so that no
- * two uses share a key and a new use needs no new secret.
+ * The master keys. Besides the secrets of the networks, they are the only secrets of Bursar, and never in the database.
+ * Each purpose has its own key, derived by HKDF (RFC 5869) with the label of the purpose: no two purposes share a key, and
+ * a new purpose needs no new secret.
  */
 
-/** What a key is derived for. A label never changes its meaning: a new scheme gets a new label. */
+/** The labels from which keys are derived. A label never changes its meaning: a new scheme gets a new label. */
 const LABELS = {
-  /** Names the master key in the database, so that the right one can be asked for. Reveals nothing of it. */
+  /** Identifies the master key in the database, so that a message can name the missing key. Reveals nothing of the key. */
   id: 'bursar/master-key-id/v1',
   /** Encrypts the keys that sign access tokens (A256GCM). */
   signingKeys: 'bursar/signing-keys/v1',
@@ -26,28 +26,28 @@ const ID_BYTES = 4
 export interface MasterKey {
   /** Eight hex digits. */
   id: string
-  /** The key of 32 bytes for one use. */
+  /** Derives the key of 32 bytes for one purpose. */
   derive: (purpose: Purpose) => Buffer
 }
 
 export interface MasterKeys {
-  /** Encrypts and authenticates what is new. */
+  /** Encrypts and authenticates new records. */
   current: MasterKey
-  /** The key with this id, current or older; undefined when it was not given. */
+  /** Finds the key with this id, current or older; undefined when it is not configured. */
   find: (id: string) => MasterKey | undefined
-  /** All that were given, the current one first. */
+  /** The ids of all configured keys, the current one first. */
   ids: string[]
 }
 
-/** How to make one, for messages. */
+/** The command that generates a master key, for messages. */
 export const HOW_TO_MAKE_ONE = '(umask 077; openssl rand -hex 32 > master-key)'
 
-/** Where the sandbox keeps the key that it generates, beside the demo's credentials. */
+/** The file of the master key that a sandbox generates, next to the demo's credentials. */
 export const masterKeyFile = (dataDir: string) => join(dataDir, 'master-key')
 
 /**
- * The master keys that the settings name. A sandbox without them generates one, readable by its owner only. Throws
- * `SettingsError` where live mode has none, or a file or a line is no key; the text itself is in no message.
+ * Opens the configured master keys. A sandbox without them generates one, readable only by its owner. Throws
+ * `SettingsError` when live mode has none, and for an unreadable file or an invalid line. No message contains a key.
  */
 export async function openMasterKeys(settings: Settings): Promise<MasterKeys> {
   const given = await findMasterKeys(settings)
@@ -62,7 +62,7 @@ export async function openMasterKeys(settings: Settings): Promise<MasterKeys> {
   return readKeyFile(path, 'BURSAR_DATA_DIR')
 }
 
-/** As `openMasterKeys`, for commands that do without one: generates nothing, and gives undefined where there is none. */
+/** Like `openMasterKeys`, for commands that work without a key: generates none, and returns undefined when there is none. */
 export async function findMasterKeys(settings: Settings): Promise<MasterKeys | undefined> {
   const { masterKey, masterKeyFile: path, mode, dataDir } = settings
   if (masterKey !== undefined && path !== undefined)
@@ -84,7 +84,10 @@ async function readKeyFile(path: string, setting: KeySetting): Promise<MasterKey
   return masterKeysOf(content.split('\n'), setting, ` of ${path}`)
 }
 
-/** Reads keys, one a line, the current one first; empty lines and those that begin with # are none. */
+/**
+ * Reads one key per line, the current one first. Skips empty lines and lines that begin with #. Throws `SettingsError`
+ * for an invalid line.
+ */
 export function masterKeysOf(lines: string[], setting: KeySetting, where = ''): MasterKeys {
   const keys = lines.flatMap((line, index) => {
     const text = line.trim()
@@ -92,7 +95,7 @@ export function masterKeysOf(lines: string[], setting: KeySetting, where = ''): 
     const bytes = readKey(text)
     if (bytes !== undefined) return masterKeyOf(bytes)
     throw new SettingsError(
-      `${setting}: line ${index + 1}${where} is no key of ${KEY_BYTES} random bytes in hex or base64. Make one with ${HOW_TO_MAKE_ONE}`,
+      `${setting}: line ${index + 1}${where} is not a key of ${KEY_BYTES} random bytes in hex or base64. Make one with ${HOW_TO_MAKE_ONE}`,
     )
   })
   const [current] = keys
@@ -106,7 +109,7 @@ export function masterKeysOf(lines: string[], setting: KeySetting, where = ''): 
   }
 }
 
-/** Fewer different bytes than this are no accident of 32 random ones (less than 1 in 10^15), but a pattern. */
+/** 32 random bytes have fewer different values than this with a probability below 1 in 10^15; then the key is a pattern. */
 const DIFFERENT_BYTES_MIN = 16
 
 function readKey(text: string): Buffer | undefined {
@@ -129,7 +132,7 @@ function masterKeyOf(bytes: Buffer): MasterKey {
   }
 }
 
-/** Makes the file unless it is there. Of processes that start together one is first, and the others read its key. */
+/** Creates the file unless it exists. When processes start together, the first creates it and the others read its key. */
 async function generate(path: string): Promise<void> {
   await mkdir(join(path, '..'), { recursive: true, mode: 0o700 })
   const temporary = `${path}.${randomBytes(8).toString('hex')}`

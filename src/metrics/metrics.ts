@@ -8,7 +8,7 @@ import { databaseGauges } from './database-gauges.ts'
 const REQUEST_SECONDS = [0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30]
 const BATCH_SIZES = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512]
 
-/** What the worker does in rounds. */
+/** The loops of the worker. */
 export type Loop =
   | 'orchestrations'
   | 'settlement'
@@ -20,19 +20,19 @@ export type Loop =
   | 'network_fees'
   | 'custody'
 
-/** Called for each round of the worker and each withdrawal that ends. */
+/** Counts the rounds of the worker and the withdrawals that end. */
 export interface WorkerMeter {
   round(loop: Loop, succeeded: boolean): void
   withdrawalEnded(network: string, status: string): void
-  /** How many ended transactions of the hot wallet the chain does not have any more. */
+  /** Sets the number of the hot wallet's confirmed transactions that a reorganisation removed. */
   takenBack(network: string, count: number): void
 }
 
-/** Values that are read at each scrape, in addition to those that the meters count. */
+/** Sources of the values that are read at each scrape, in addition to the values that the meters count. */
 export interface Measured {
-  /** By what they are for. */
+  /** By purpose. */
   pools: Record<string, Database>
-  /** Where the gauges of records are read. */
+  /** The pool for reading the gauges of records. */
   db: Database
   ledger: { waiting: number }
   requests: { underWay: number }
@@ -62,7 +62,7 @@ export class Metrics {
     this.request = requestMeter(
       new Histogram({
         name: 'bursar_http_request_duration_seconds',
-        help: 'Time from the request to the end of the answer. 499: the client went first.',
+        help: 'Time from the request to the end of the answer. Status 499: the client disconnected first.',
         labelNames: ['method', 'route', 'status'],
         buckets: REQUEST_SECONDS,
         registers,
@@ -71,13 +71,13 @@ export class Metrics {
 
     const batches = new Histogram({
       name: 'bursar_ledger_batch_movements',
-      help: 'Movements that were executed together in one database transaction.',
+      help: 'Movements per database transaction.',
       buckets: BATCH_SIZES,
       registers,
     })
     const refused = new Counter({
       name: 'bursar_ledger_refused_total',
-      help: 'Movements refused because as many as may were waiting.',
+      help: 'Movements refused because the queue was full.',
       registers,
     })
     this.ledger = { batch: (movements) => batches.observe(movements), refused: () => refused.inc() }
@@ -90,19 +90,19 @@ export class Metrics {
     })
     const lastRound = new Gauge({
       name: 'bursar_worker_last_success_timestamp_seconds',
-      help: 'When a round of this loop last came to its end without a failure.',
+      help: 'Time when a round of this loop last ended without a failure.',
       labelNames: ['loop'],
       registers,
     })
     const ended = new Counter({
       name: 'bursar_withdrawals_ended_total',
-      help: 'Withdrawals that this process took to their end.',
+      help: 'Withdrawals that this process completed or failed.',
       labelNames: ['network', 'status'],
       registers,
     })
     const takenBack = new Gauge({
       name: 'bursar_transactions_taken_back',
-      help: 'Transactions of the hot wallet that had ended and that the chain does not have any more.',
+      help: 'Confirmed transactions of the hot wallet that a reorganisation removed.',
       labelNames: ['network'],
       registers,
     })
@@ -116,7 +116,7 @@ export class Metrics {
     }
   }
 
-  /** Adds what is read when somebody asks. Once. */
+  /** Adds the gauges that are read at each scrape. Call it once. */
   measure({ pools, db, ledger, requests, logLinesDropped }: Measured): void {
     const registers = [this.registry]
     const read = (name: string, help: string, value: () => number) =>
@@ -128,11 +128,11 @@ export class Metrics {
           this.set(value())
         },
       })
-    read('bursar_http_requests_under_way', 'Requests that are not answered yet.', () => requests.underWay)
-    read('bursar_ledger_waiting_movements', 'Movements that wait for a batch.', () => ledger.waiting)
+    read('bursar_http_requests_under_way', 'Requests not answered yet.', () => requests.underWay)
+    read('bursar_ledger_waiting_movements', 'Movements waiting for a batch.', () => ledger.waiting)
     new Counter({
       name: 'bursar_log_lines_dropped_total',
-      help: 'Lines of the log that were dropped, because nobody read standard error.',
+      help: 'Log lines dropped because the reader of standard error did not keep up.',
       registers,
       collect() {
         this.reset()
@@ -141,7 +141,7 @@ export class Metrics {
     })
     new Gauge({
       name: 'bursar_database_connections',
-      help: 'Connections of a pool: open ones, idle ones among them, requests for one that wait, and the most there may be.',
+      help: 'Connections of a pool by kind; open: including idle; waiting: requests for a connection; max: the limit.',
       labelNames: ['pool', 'kind'],
       registers,
       collect() {
@@ -158,11 +158,11 @@ export class Metrics {
 }
 
 /**
- * Labels are bounded: routes are patterns, and methods those that a route has. What comes for a path that is none of
- * ours is under one label.
+ * Observes requests. Labels are bounded: a route is its pattern, a method one of the route's. All requests to unknown
+ * paths share one label.
  */
 function requestMeter(histogram: Histogram<'method' | 'route' | 'status'>): RequestMeter {
-  // A child is made once for each route, status and method.
+  // Looking a child up by its labels costs more than these maps.
   const children = new Map<string, Map<number, Map<string, { observe: (value: number) => void }>>>()
   return (method, route = '', status, milliseconds) => {
     const verb = route === '' ? '' : method

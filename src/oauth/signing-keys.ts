@@ -14,36 +14,36 @@ import {
 import { transaction, type Database, type Queryable, type Transaction } from '../db/database.ts'
 import type { MasterKeys } from '../keys/master-keys.ts'
 
-const ALGORITHM = 'RS256' // the one that every RFC 9068 party must know
+const ALGORITHM = 'RS256' // RFC 9068 requires every party to support it
 const ADVISORY_LOCK = 7_311_002
 
-/** How often a process reads the keys again. A retired key's tokens are refused this much later, at the latest. */
+/** How often a process reloads the keys. This is also the longest time for which tokens of a retired key are accepted. */
 const RELOAD_EVERY_MS = 10_000
-/** Between two reloads that tokens of an unknown key ask for: anybody can make up such tokens. */
-const RELOAD_PAUSE_MS = 1_000
-/** A new key signs once every process has read it, with room for one that was slow. */
+/** Least interval between reloads caused by tokens with an unknown key: anybody can forge such tokens. */
+const RELOAD_INTERVAL_MS_MIN = 1_000
+/** Delay before a new key signs: every process must have loaded it by then, also a slow process. */
 const SIGNS_AFTER_SECONDS = 60
 
-/** The keys that sign access tokens, as they are in the database now. */
+/** The keys that sign access tokens, as last read from the database. */
 export interface SigningKeys {
   /** Signs new tokens. */
   readonly signer: { id: string; privateKey: CryptoKey }
-  /** The public halves of all that are not retired, as published at jwks_uri (RFC 7517). */
+  /** The public keys that are not retired, as published at jwks_uri (RFC 7517). */
   readonly jwks: { keys: JWK[] }
-  /** Finds the key of a token. One that is not known is looked for in the database, at most once a second. */
+  /** Finds the key of a token. For an unknown key, reloads the keys from the database, at most once a second. */
   readonly keyOf: JWTVerifyGetKey
-  /** Whether tokens that this key signed are still good. */
+  /** Whether tokens signed with this key are still accepted. */
   isTrusted(id: string): boolean
-  /** Ends the reading. */
+  /** Stops reloading. */
   close(): void
 }
 
-/** Is told why keys, or one of them, could not be read again; those that were read before stay in use. */
+/** Called with the error when keys, or one key, could not be reloaded. The keys read before stay in use. */
 type OnFailure = (error: unknown) => void
 
 /**
- * Reads the signing keys, and from then on reads them again every ten seconds until `close`; the first process on a
- * database makes one. Throws where a key is encrypted with a master key that was not given.
+ * Reads the signing keys, and reloads them every ten seconds until `close`. The first process on a database generates a
+ * key. Throws when a key is encrypted with a master key that is not configured.
  */
 export async function openSigningKeys(
   db: Database,
@@ -58,9 +58,9 @@ export async function openSigningKeys(
   let current = await readKeys(db, masterKeys)
   let reading: Promise<void> | undefined
   let readAt = performance.now()
-  /** Reads them again, or waits for the reading under way. */
+  /** Reloads the keys, or waits for the reload under way. */
   const reload = () =>
-    (reading ??= readKeys(db, masterKeys, { known: current.opened, onFailure })
+    (reading ??= readKeys(db, masterKeys, { known: current.decrypted, onFailure })
       .then((read) => void (current = read), onFailure)
       .finally(() => {
         readAt = performance.now()
@@ -79,17 +79,18 @@ export async function openSigningKeys(
         return await current.keySet(header, token)
       } catch (error) {
         const mayBeNew = error instanceof errors.JWKSNoMatchingKey && header.kid !== undefined
-        if (!mayBeNew || (reading === undefined && performance.now() - readAt < RELOAD_PAUSE_MS)) throw error
+        if (!mayBeNew || (reading === undefined && performance.now() - readAt < RELOAD_INTERVAL_MS_MIN))
+          throw error
         await reload()
         return current.keySet(header, token)
       }
     },
-    isTrusted: (id) => current.opened.has(id),
+    isTrusted: (id) => current.decrypted.has(id),
     close: () => clearInterval(timer),
   }
 }
 
-interface Opened {
+interface DecryptedKey {
   jwk: JWK
   privateKey: CryptoKey
 }
@@ -98,17 +99,18 @@ interface Read {
   signer: SigningKeys['signer']
   jwks: { keys: JWK[] }
   keySet: JWTVerifyGetKey
-  opened: Map<string, Opened>
+  decrypted: Map<string, DecryptedKey>
 }
 
 /**
- * Reads the keys that are not retired. What an id stands for never changes, so a known key is not opened again. One that
- * cannot be opened is left out where `onFailure` is told of it: it must not keep a retired one in use.
+ * Reads the keys that are not retired. The key of an id never changes, so known keys are not decrypted again. With
+ * `onFailure`, a key that cannot be decrypted is reported and left out, so that it cannot keep a retired key in use;
+ * otherwise this throws.
  */
 async function readKeys(
   db: Queryable,
   masterKeys: MasterKeys,
-  { known = new Map(), onFailure }: { known?: ReadonlyMap<string, Opened>; onFailure?: OnFailure } = {},
+  { known = new Map(), onFailure }: { known?: ReadonlyMap<string, DecryptedKey>; onFailure?: OnFailure } = {},
 ): Promise<Read> {
   const { rows } = await db.query<{ id: string; encrypted_jwk: string; signs: boolean }>(
     `select id, encrypted_jwk, signs_from <= clock_timestamp() as signs
@@ -116,43 +118,46 @@ async function readKeys(
      where retired_at is null
      order by signs_from desc, id`,
   )
-  const opened = new Map<string, Opened>()
+  const decrypted = new Map<string, DecryptedKey>()
   for (const { id, encrypted_jwk } of rows) {
     try {
-      opened.set(id, known.get(id) ?? (await openKey(id, encrypted_jwk, masterKeys)))
+      decrypted.set(id, known.get(id) ?? (await decryptKey(id, encrypted_jwk, masterKeys)))
     } catch (error) {
       if (onFailure === undefined) throw error
       onFailure(error)
     }
   }
-  const signing = rows.find(({ id, signs }) => signs && opened.has(id))
+  const signing = rows.find(({ id, signs }) => signs && decrypted.has(id))
   if (signing === undefined) throw new Error('no signing key is in use: bursar keys rotate --now')
-  const jwks = { keys: [...opened].map(([id, { jwk }]) => publicHalf(id, jwk)) }
+  const jwks = { keys: [...decrypted].map(([id, { jwk }]) => publicJwk(id, jwk)) }
   return {
-    signer: { id: signing.id, privateKey: opened.get(signing.id)!.privateKey },
+    signer: { id: signing.id, privateKey: decrypted.get(signing.id)!.privateKey },
     jwks,
     keySet: createLocalJWKSet(jwks),
-    opened,
+    decrypted,
   }
 }
 
-const publicHalf = (kid: string, { kty, n, e }: JWK): JWK => ({ kty, n, e, kid, alg: ALGORITHM, use: 'sig' })
+const publicJwk = (kid: string, { kty, n, e }: JWK): JWK => ({ kty, n, e, kid, alg: ALGORITHM, use: 'sig' })
 
-async function openKey(id: string, encrypted: string, masterKeys: MasterKeys): Promise<Opened> {
+async function decryptKey(id: string, encrypted: string, masterKeys: MasterKeys): Promise<DecryptedKey> {
   const jwk = await decryptJwk(id, encrypted, masterKeys)
   return { jwk, privateKey: (await importJWK(jwk, ALGORITHM)) as CryptoKey }
 }
 
 // ---------------------------------------------------------------------------------------------- encryption
 
-/** The private key as a JWE that names the master key. The id is inside, so that no key can be put in another's row. */
+/**
+ * Encrypts a private key as a JWE whose header names the master key. The key's id is inside, so that a key moved to
+ * another row is detected.
+ */
 function encryptJwk(id: string, jwk: JWK, { current }: MasterKeys): Promise<string> {
   return new CompactEncrypt(Buffer.from(JSON.stringify({ ...jwk, kid: id })))
     .setProtectedHeader({ alg: 'dir', enc: 'A256GCM', kid: current.id })
     .encrypt(current.derive('signingKeys'))
 }
 
-/** The id of the master key that it is encrypted with; null for what is no JWE of ours. */
+/** Returns the id of the master key that encrypted this JWE; null when it is not a JWE with a key id. */
 function masterKeyIdOf(encrypted: string): string | null {
   try {
     return decodeProtectedHeader(encrypted).kid ?? null
@@ -166,21 +171,24 @@ async function decryptJwk(id: string, encrypted: string, masterKeys: MasterKeys)
   const masterKey = kid === null ? undefined : masterKeys.find(kid)
   if (masterKey === undefined) {
     throw new Error(
-      `BURSAR_MASTER_KEY_FILE: signing key ${id} is encrypted with master key ${kid}, and that is not among those given (${masterKeys.ids.join(', ')})`,
+      `BURSAR_MASTER_KEY_FILE: signing key ${id} is encrypted with master key ${kid}, which is not configured (configured: ${masterKeys.ids.join(', ')})`,
     )
   }
   const { plaintext } = await compactDecrypt(encrypted, masterKey.derive('signingKeys'), {
     keyManagementAlgorithms: ['dir'],
     contentEncryptionAlgorithms: ['A256GCM'],
   }).catch((cause: unknown) => {
-    throw new Error(`signing key ${id} cannot be decrypted: it is damaged, or was changed`, { cause })
+    throw new Error(`signing key ${id} cannot be decrypted: its record is damaged or was changed`, { cause })
   })
   const jwk = JSON.parse(Buffer.from(plaintext).toString()) as JWK
-  if (jwk.kid !== id) throw new Error(`signing key ${id} is not its own: its row has the key ${jwk.kid}`)
+  if (jwk.kid !== id) throw new Error(`the record of signing key ${id} holds another key, ${jwk.kid}`)
   return jwk
 }
 
-/** The step of migration 017: encrypts what older versions kept in plain text. Asks for the master keys if there is any. */
+/**
+ * The step of migration 017: encrypts private keys that older versions stored in plain text. Opens the master keys only
+ * when there are such keys.
+ */
 export async function encryptPlainKeys(
   tx: Transaction,
   openMasterKeys: () => Promise<MasterKeys>,
@@ -198,7 +206,7 @@ export async function encryptPlainKeys(
   }
 }
 
-/** Encrypts keys with the current master key that were encrypted with an older one. Gives how many. */
+/** Encrypts keys with the current master key if an older master key encrypted them. Returns their number. */
 export async function reencryptSigningKeys(db: Database, masterKeys: MasterKeys): Promise<number> {
   return transaction(db, async (tx) => {
     await tx.query('select pg_advisory_xact_lock($1)', [ADVISORY_LOCK])
@@ -219,19 +227,19 @@ export async function reencryptSigningKeys(db: Database, masterKeys: MasterKeys)
 
 // ---------------------------------------------------------------------------------------------- rotation
 
-/** A signing key as `bursar keys` shows it. */
+/** A signing key as shown by `bursar keys`. */
 export interface SigningKeySummary {
   id: string
-  /** NEXT: does not sign yet. SIGNS: signs new tokens. VERIFIES: its tokens are good, and it makes no more. */
+  /** NEXT: does not sign yet. SIGNS: signs new tokens. VERIFIES: its tokens are accepted, but it signs no new ones. */
   status: 'NEXT' | 'SIGNS' | 'VERIFIES' | 'RETIRED'
-  /** The id of the master key that it is encrypted with; null once it is retired, and where it is damaged. */
+  /** The id of the master key that encrypts it; null when it is retired or its record is damaged. */
   master_key_id: string | null
   created_at: string
   signs_from: string
   retired_at: string | null
 }
 
-/** Every signing key, newest first. */
+/** Lists all signing keys, newest first. */
 export async function listSigningKeys(db: Queryable): Promise<SigningKeySummary[]> {
   const { rows } = await db.query<
     Omit<SigningKeySummary, 'status' | 'master_key_id'> & { encrypted_jwk: string | null; signs: boolean }
@@ -253,8 +261,8 @@ export async function listSigningKeys(db: Queryable): Promise<SigningKeySummary[
 }
 
 /**
- * Makes a key that signs new tokens a minute from now, when every process has read it, or with `now` at once: then a
- * process that meets its tokens first reads it at that moment. Older keys verify until they are retired.
+ * Generates a key that signs new tokens after a minute, when every process has loaded it. With `now` it signs at once, and
+ * a process that does not know it yet loads it at its first token. Older keys verify until they are retired.
  */
 export async function rotateSigningKeys(
   db: Database,
@@ -263,7 +271,7 @@ export async function rotateSigningKeys(
 ): Promise<SigningKeySummary> {
   const id = await transaction(db, async (tx) => {
     await tx.query('select pg_advisory_xact_lock($1)', [ADVISORY_LOCK])
-    // A master key that does not open the others is the wrong one: no process could read the new key.
+    // A master key that cannot decrypt the existing keys is the wrong one: no process could read the new key.
     await readKeys(tx, masterKeys)
     return insertSigningKey(tx, masterKeys, now ? 0 : SIGNS_AFTER_SECONDS)
   })
@@ -271,21 +279,21 @@ export async function rotateSigningKeys(
 }
 
 /**
- * Ends a key for good: its private half is removed, and every process refuses its tokens within ten seconds. Throws for
- * a key that there is not, or that is the only one which signs. True unless it was retired before.
+ * Retires a key for good: its private key is deleted, and every process refuses its tokens within ten seconds. Throws for
+ * an unknown key and for the only key that signs. Returns whether the key was in use until now.
  */
 export async function retireSigningKey(db: Database, id: string): Promise<boolean> {
   return transaction(db, async (tx) => {
     await tx.query('select pg_advisory_xact_lock($1)', [ADVISORY_LOCK])
     const keys = await listSigningKeys(tx)
-    const key = keys.find((one) => one.id === id)
+    const key = keys.find((candidate) => candidate.id === id)
     if (key === undefined) throw new Error(`there is no signing key ${id}: bursar keys list`)
     if (key.status === 'RETIRED') return false
     const next = keys.find(({ status }) => status === 'NEXT')
     if (key.status === 'SIGNS' && !keys.some(({ status }) => status === 'VERIFIES')) {
       const advice =
         next === undefined
-          ? 'make its successor first: bursar keys rotate'
+          ? 'create its successor first: bursar keys rotate'
           : `its successor ${next.id} signs from ${next.signs_from}: wait until then, or bursar keys rotate --now`
       throw new Error(`signing key ${id} is the only one that signs; ${advice}`)
     }
@@ -297,7 +305,7 @@ export async function retireSigningKey(db: Database, id: string): Promise<boolea
   })
 }
 
-/** Makes a key that signs in so many seconds. Gives its id. */
+/** Generates a key that signs after this many seconds. Returns its id. */
 async function insertSigningKey(
   tx: Transaction,
   masterKeys: MasterKeys,

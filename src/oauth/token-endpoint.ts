@@ -9,14 +9,14 @@ import { findApiClient, type ApiClient } from './api-clients.ts'
 export const TOKEN_PATH = '/oauth2/token'
 export const GRANT_TYPE = 'client_credentials'
 
-const FORMS = ['application/x-www-form-urlencoded', 'multipart/form-data'] // the latter by some clients' habit
-/** The longest form. One with every scope has 1 KiB. */
+const FORMS = ['application/x-www-form-urlencoded', 'multipart/form-data'] // some clients send the latter
+/** Maximum size of a form. A form with every scope has 1 KiB. */
 const FORM_BYTES_MAX = 8 * 1024
 const NOT_STORED = { 'cache-control': 'no-store', pragma: 'no-cache' }
 
 /**
  * POST /oauth2/token: the client credentials grant (RFC 6749, 4.4), with the client's id and secret in the
- * Authorization header or in the form (2.3.1). What it refuses, it refuses in OAuth's own words (5.2).
+ * Authorization header or in the form (2.3.1). Its errors are those of OAuth (5.2).
  */
 export async function tokenEndpoint(
   app: FastifyInstance,
@@ -69,7 +69,7 @@ export async function tokenEndpoint(
   })
 }
 
-/** A refusal on its way to the client (RFC 6749, 5.2). */
+/** An error response of the token endpoint (RFC 6749, 5.2). */
 class Refusal extends Error {
   readonly code:
     | 'invalid_request'
@@ -86,7 +86,7 @@ class Refusal extends Error {
   }
 }
 
-/** There were too many failures. RFC 6749 has no word of its own for it. */
+/** Too many requests with a wrong id or secret. RFC 6749 has no error code for it. */
 class TooManyFailures extends Refusal {
   readonly waitSeconds: number
 
@@ -98,14 +98,14 @@ class TooManyFailures extends Refusal {
 
 function refuse(error: FastifyError | Refusal, _request: FastifyRequest, reply: FastifyReply): FastifyReply {
   if (error instanceof Problem) reply.headers(error.headers)
-  const { code, status, message } = error instanceof Refusal ? error : unreadable(error)
+  const { code, status, message } = error instanceof Refusal ? error : describeUnreadable(error)
   if (error instanceof TooManyFailures) reply.header('retry-after', String(Math.ceil(error.waitSeconds)))
   if (status === 401) reply.header('www-authenticate', 'Basic realm="bursar"')
   return reply.status(status).headers(NOT_STORED).send({ error: code, error_description: message })
 }
 
-/** Why the form could not be read. What is no fault of the client's is left to the service's error handler. */
-function unreadable(error: FastifyError): Refusal {
+/** Describes why the form cannot be read. Rethrows a failure of the service, for its own error handler. */
+function describeUnreadable(error: FastifyError): Refusal {
   if (error instanceof Problem && error.slug !== 'internal-error')
     return new Refusal('temporarily_unavailable', error.detail, error.status)
   const { statusCode = 500 } = error
@@ -114,7 +114,7 @@ function unreadable(error: FastifyError): Refusal {
   return new Refusal('invalid_request', 'the body must be a form: application/x-www-form-urlencoded')
 }
 
-/** The platform's own reader of forms; it knows both kinds. */
+/** Parses a form of either type with the parser of the platform. */
 async function parseForm(request: FastifyRequest, body: Buffer): Promise<FormData> {
   const headers = { 'content-type': request.headers['content-type']! }
   return new Response(body, { headers }).formData().catch(() => {
@@ -124,7 +124,7 @@ async function parseForm(request: FastifyRequest, body: Buffer): Promise<FormDat
 
 type Form = Partial<Record<string, string>>
 
-/** The parameters, each given once; those without a value count as absent (RFC 6749, 3.2). */
+/** Reads the parameters. Each may be given once; a parameter without a value counts as absent (RFC 6749, 3.2). */
 function parametersOf(form: FormData | undefined): Form {
   const parameters: Form = {}
   const given = new Set<string>()
@@ -152,13 +152,12 @@ function credentialsOf(authorization: string | undefined, form: Form): { id: str
   return { id, secret }
 }
 
-/** An address may fail with so many times as many clients as with one. */
-const CLIENTS_OF_AN_ADDRESS = 10
+/** The limit of an address for all its clients together, as a multiple of its limit for one client. */
+const CLIENTS_PER_ADDRESS = 10
 
 /**
- * How often requests failed, of a client by the address that they come from, and of the address. Beyond that a wrong secret
- * is answered with 429. The right one is always good: many clients may share an address, and secrets of 256 random bits
- * need no protection against guessing.
+ * Limits failed requests of an address, per client and in total; more of them are answered with 429. A correct secret is
+ * always accepted: many clients may share an address, and secrets of 256 random bits cannot be guessed.
  */
 class Failures {
   readonly #perMinute: number
@@ -169,7 +168,7 @@ class Failures {
     this.#perMinute = perMinute
     const bucketsOf = (burst: number) => new TokenBuckets({ perSecond: burst / 60, burst })
     this.#ofClient = bucketsOf(perMinute)
-    this.#ofAddress = bucketsOf(perMinute * CLIENTS_OF_AN_ADDRESS)
+    this.#ofAddress = bucketsOf(perMinute * CLIENTS_PER_ADDRESS)
   }
 
   /** Counts a failure. Throws the 429 refusal when there were too many. */
@@ -178,14 +177,14 @@ class Failures {
     const group = addressGroup(address)
     const seconds = Math.max(
       this.#ofAddress.take(group),
-      // Of what is sent as an id, only as much as ids have.
+      // An id has 36 characters. Longer input is cut, which bounds the memory of the buckets.
       this.#ofClient.take(`${group} ${clientId.slice(0, 36)}`),
     )
     if (seconds > 0) throw new TooManyFailures(seconds)
   }
 }
 
-/** The id and the secret of a Basic header, each of them form-encoded before (RFC 6749, 2.3.1). */
+/** Reads the id and the secret of a Basic header, both form-encoded (RFC 6749, 2.3.1). Empty when it is malformed. */
 function readBasic(authorization: string): string[] {
   const [, encoded = ''] = /^Basic +(\S+)$/i.exec(authorization) ?? []
   const [, ...parts] = /^([^:]*):(.*)$/s.exec(Buffer.from(encoded, 'base64').toString()) ?? []
@@ -196,7 +195,7 @@ function readBasic(authorization: string): string[] {
   }
 }
 
-/** The scopes asked for, or all that the client has. */
+/** Returns the requested scopes, or all scopes of the client when none are requested. */
 function grant({ scopes }: ApiClient, scope: string | undefined): string[] {
   if (scope === undefined) return scopes
   const asked = [...new Set(scope.split(' ').filter((name) => name !== ''))]
