@@ -1,5 +1,5 @@
 import { Option, type Command } from 'commander'
-import { everyIdentity, IDENTITIES_MAX } from '../identities/every-identity.ts'
+import { listAllIdentities, IDENTITIES_MAX } from '../identities/list-all-identities.ts'
 import type { Identity } from '../identities/identity.ts'
 import { setIdentityStatus } from '../identities/set-identity-status.ts'
 import { STATUSES, type Status } from '../records/holders.ts'
@@ -34,7 +34,7 @@ export function identityCommands(program: Command): void {
       withDatabase(async (db) => {
         const { customer: customerId, status: summaryStatus, after } = options
         if (customerId !== undefined) await requireCustomer(db, customerId)
-        const identities = await everyIdentity(db, { customerId, summaryStatus, after })
+        const identities = await listAllIdentities(db, { customerId, summaryStatus, after })
         if (options.json) return print({ identities })
         const columns = [
           'identity_id',

@@ -2,7 +2,7 @@ import { InvalidArgumentError, type Command } from 'commander'
 import { Temporal } from 'temporal-polyfill'
 import { parseAmount } from '../assets/amount.ts'
 import { explainStatement } from '../statements/explain-statement.ts'
-import { everyStatement } from '../statements/every-statement.ts'
+import { listAllStatements } from '../statements/list-all-statements.ts'
 import { generateStatements, type OnStart } from '../statements/generate-statements.ts'
 import { payStatements } from '../statements/pay-statements.ts'
 import { periodOf, type Period } from '../statements/period.ts'
@@ -93,7 +93,7 @@ function defineList(statements: Command): void {
     .action(({ period, customer, json }: Selection) =>
       withDatabase(async (db) => {
         if (customer !== undefined) await requireCustomer(db, customer)
-        const statements = await everyStatement(db, { period, customerId: customer })
+        const statements = await listAllStatements(db, { period, customerId: customer })
         if (json) return print({ statements })
         const columns = ['statement_id', 'customer_id', 'period', 'status', 'asset', '>owed', '>paid']
         print(

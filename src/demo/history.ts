@@ -3,7 +3,7 @@ import { decimalsOf } from '../assets/catalogue.ts'
 import type { Database, Transaction } from '../db/database.ts'
 import { momentAt, type Moment } from '../db/ids.ts'
 import type { Movement } from '../movements/decision.ts'
-import { credited, type Deposit } from '../movements/deposit.ts'
+import { decideCredit, type Deposit } from '../movements/deposit.ts'
 import { post } from '../movements/post.ts'
 import { generateStatements } from '../statements/generate-statements.ts'
 import { payStatements } from '../statements/pay-statements.ts'
@@ -55,7 +55,7 @@ export async function makeHistory(
     }
     const movement: Movement = {
       balances: [{ profile_id, asset: ASSET }],
-      decide: (view) => credited(customer_id, arrived, view),
+      decide: (view) => decideCredit(customer_id, arrived, view),
     }
     const { outcomes } = await post(tx, customer_id, [movement], { at })
     for (const outcome of outcomes) if ('refusal' in outcome) throw outcome.refusal

@@ -15,7 +15,7 @@ export const IDENTITIES_MAX = 1_000
  * Lists the identities of all customers or of one, oldest first, for operators, optionally with one summary_status.
  * Returns the first `IDENTITIES_MAX` after the identity id `after`.
  */
-export async function everyIdentity(
+export async function listAllIdentities(
   db: Queryable,
   {
     customerId,

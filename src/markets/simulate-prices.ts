@@ -16,7 +16,7 @@ const MILLION = 1_000_000
 const USD_DECIMALS = 6
 
 /** The largest deviation of an asset from its reference price: the amplitude of the widest wave, in millionths. */
-const STRAYS: Record<Asset['kind'], number> = { crypto: 100_000, fiat: 5_000, stablecoin: 500 }
+const DEVIATIONS_MAX: Record<Asset['kind'], number> = { crypto: 100_000, fiat: 5_000, stablecoin: 500 }
 
 /**
  * Waves of 16,384 minutes (11 days) and less, each a quarter as long as the last and half as high, like a random
@@ -39,11 +39,11 @@ function inUsd(symbol: string, minute: number): bigint {
   const reference = parseAmount(asset.sandboxPriceUsd, USD_DECIMALS)!
   return symbol === 'USD'
     ? reference * BigInt(MILLION)
-    : reference * BigInt(MILLION + strayed(symbol, STRAYS[asset.kind], minute))
+    : reference * BigInt(MILLION + computeDeviation(symbol, DEVIATIONS_MAX[asset.kind], minute))
 }
 
 /** Computes how far an asset is from its reference price at a minute, in millionths of that price. */
-function strayed(symbol: string, widest: number, minute: number): number {
+function computeDeviation(symbol: string, widest: number, minute: number): number {
   const seed = seedOf(symbol)
   let sum = 0
   for (let wave = 0; wave < WAVES; wave++) {

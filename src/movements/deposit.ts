@@ -69,12 +69,12 @@ export function deposit(customerId: string, arrived: Deposit): Movement {
   return {
     balances: [{ profile_id, asset }],
     needs: [need(ACTIVE_RULES, coming)],
-    decide: (view) => credited(customerId, arrived, view, view.get(ACTIVE_RULES, coming)),
+    decide: (view) => decideCredit(customerId, arrived, view, view.get(ACTIVE_RULES, coming)),
   }
 }
 
 /** Builds the record and entries of a deposit, and the orchestration that it starts. */
-export function credited(
+export function decideCredit(
   customerId: string,
   arrived: Deposit,
   { now, newId }: Pick<View, 'now' | 'newId'>,

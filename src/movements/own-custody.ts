@@ -25,10 +25,10 @@ interface Taken extends Route {
 
 /** The spendable amount of each route, in minor units. */
 export class OwnCustody implements Known<Route, bigint, Taken> {
-  readonly #left: Map<string, bigint>
+  readonly #spendable: Map<string, bigint>
 
-  private constructor(left: Map<string, bigint>) {
-    this.#left = left
+  private constructor(spendable: Map<string, bigint>) {
+    this.#spendable = spendable
   }
 
   /**
@@ -41,18 +41,18 @@ export class OwnCustody implements Known<Route, bigint, Taken> {
     routes: readonly Route[],
     taken: keyof typeof UNDER_WAY,
   ): Promise<OwnCustody> {
-    const left = new Map<string, bigint>()
+    const spendable = new Map<string, bigint>()
     for (const route of new Map(routes.map((one) => [keyOf(one), one])).values())
-      left.set(keyOf(route), await selectLeft(db, customerId, route, taken))
-    return new OwnCustody(left)
+      spendable.set(keyOf(route), await selectSpendable(db, customerId, route, taken))
+    return new OwnCustody(spendable)
   }
 
   get(route: Route): bigint | undefined {
-    return this.#left.get(keyOf(route))
+    return this.#spendable.get(keyOf(route))
   }
 
   note({ minor, ...route }: Taken): void {
-    this.#left.set(keyOf(route), this.get(route)! - minor)
+    this.#spendable.set(keyOf(route), this.get(route)! - minor)
   }
 }
 
@@ -69,13 +69,13 @@ const isLimited = (networks: Networks, network: Network): boolean =>
   networks.get(network)?.paysDepositsOnly === true
 
 /** Throws insufficient-funds when the spendable amount of a limited route is less than `minor`. */
-export function requirePaidIn(profile_id: string, route: Route, left: bigint, minor: bigint): void {
-  if (left >= minor) return
+export function requirePaidIn(profile_id: string, route: Route, spendable: bigint, minor: bigint): void {
+  if (spendable >= minor) return
   const decimals = decimalsOf(route.asset)
   throw problem.notPaidIn(route.crypto_network, {
     profile_id,
     asset: route.asset,
-    available: formatAmount(left > 0n ? left : 0n, decimals),
+    available: formatAmount(spendable > 0n ? spendable : 0n, decimals),
     needed: formatAmount(minor, decimals),
   })
 }
@@ -115,14 +115,14 @@ const UNDER_WAY = {
 }
 
 /** Reads the customer's custody on the route, network fees added back, less its withdrawals under way. */
-async function selectLeft(
+async function selectSpendable(
   db: Queryable,
   customerId: string,
   { crypto_network, asset }: Route,
   underWay: keyof typeof UNDER_WAY,
 ): Promise<bigint> {
   // Repeats the condition of the partial index literally, so that the planner uses it.
-  const { rows } = await db.query<{ left: string }>(
+  const { rows } = await db.query<{ spendable: string }>(
     `
     select (
         select coalesce(-sum(amount), 0)
@@ -130,8 +130,8 @@ async function selectLeft(
         where customer_id = $1 and asset = $3
           and account = any (array['custody:' || $2::text, 'network_fees:' || $2::text])
           and (account like 'custody:%' or account like 'network_fees:%')
-      ) - (select coalesce(sum(amount), 0) from (${UNDER_WAY[underWay]}) under_way) as left`,
+      ) - (select coalesce(sum(amount), 0) from (${UNDER_WAY[underWay]}) under_way) as spendable`,
     [customerId, crypto_network, asset],
   )
-  return parseStoredAmount(rows[0]!.left, decimalsOf(asset))
+  return parseStoredAmount(rows[0]!.spendable, decimalsOf(asset))
 }

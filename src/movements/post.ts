@@ -11,7 +11,7 @@ import { selectTransfersByRefId, type Transfer } from '../ledger/transfer.ts'
 import { Holders } from '../records/holders.ts'
 import type { AnyKind, Change, Known, Need } from '../records/need.ts'
 import { legsOf, type Decision, type Leg, type Movement, type Outcome, type View } from './decision.ts'
-import { sealed, type WithdrawalMacs } from './withdrawal-macs.ts'
+import { addMacs, type WithdrawalMacs } from './withdrawal-macs.ts'
 
 export interface PostOptions {
   /** Makes the MACs of withdrawals. Withdrawals accepted without it are never signed. */
@@ -59,7 +59,7 @@ export async function post(
   const { ledger } = batch
   if (legs.length === 0) await end(false)
   // Sent together: if one statement fails, the commit that follows is a rollback.
-  else await inOrder([ledger.write(sealed(legs, macs)), ...writesOf(tx, customerId, changes), end(true)])
+  else await inOrder([ledger.write(addMacs(legs, macs)), ...writesOf(tx, customerId, changes), end(true)])
   return { outcomes, now: ledger.now }
 }
 

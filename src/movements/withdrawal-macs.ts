@@ -103,7 +103,7 @@ const payeeOf = ({ id, fiat_account_owner, fiat_network_instructions }: Payee): 
 export type Payee = Pick<FiatAccount, 'id' | 'fiat_account_owner' | 'fiat_network_instructions'>
 
 /** Adds the MACs to the withdrawals among these new transfers. Without `macs` the withdrawals are never signed. */
-export function sealed<T extends NewTransfer & { payee?: Payee | undefined }>(
+export function addMacs<T extends NewTransfer & { payee?: Payee | undefined }>(
   made: T[],
   macs: WithdrawalMacs | undefined,
 ): T[] {

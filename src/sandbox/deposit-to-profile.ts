@@ -43,7 +43,7 @@ export const depositToProfile = operation({
   tag: 'Sandbox',
   summary: 'Deposit To Sandbox Profile',
   description:
-    'Simulates a deposit, for testing: of fiat by wire, of any other asset over crypto_network (default: the first simulated network that carries it). The balance is credited before the answer. The scope `funding:read_profile` is sufficient too. Exists in sandbox mode only.',
+    'Simulates a deposit, for testing: of fiat by wire, of any other asset over crypto_network (default: the first simulated network that supports it). The balance is credited before the answer. The scope `funding:read_profile` is sufficient too. Exists in sandbox mode only.',
   sandboxOnly: true,
   params: Type.Object({ id: Uuid('Profile to credit.') }),
   body: DepositBody,

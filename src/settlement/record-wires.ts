@@ -3,7 +3,7 @@ import { decimalsOf } from '../assets/catalogue.ts'
 import { violatedConstraint, type Queryable } from '../db/database.ts'
 import type { Context } from '../context.ts'
 import { Problem } from '../contract/problems.ts'
-import { credited, deposit, type DepositPlace } from '../movements/deposit.ts'
+import { decideCredit, deposit, type DepositPlace } from '../movements/deposit.ts'
 import { WIRE_ASSET } from '../movements/fiat-withdrawal.ts'
 import type { Movement } from '../movements/decision.ts'
 import {
@@ -100,7 +100,7 @@ export async function recordWireReturn(
   } as const
   const movement: Movement = {
     balances: [{ profile_id, asset: WIRE_ASSET }],
-    decide: (view) => credited(customer_id, arrived, view),
+    decide: (view) => decideCredit(customer_id, arrived, view),
   }
   return recordOnce({ db, ledger }, customer_id, movement, said, operator)
 }

@@ -15,7 +15,7 @@ export interface StatementSummary {
 }
 
 /** Lists the statements of all customers, latest month first, for operators. */
-export async function everyStatement(
+export async function listAllStatements(
   db: Queryable,
   which: { period?: Period | undefined; customerId?: string | undefined } = {},
 ): Promise<StatementSummary[]> {
