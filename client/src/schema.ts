@@ -4466,7 +4466,7 @@ export interface operations {
         limit?: number
         /** @description Sort order. */
         order?: 'DESC' | 'ASC'
-        /** @description Cursor for the next page, from `next_page_cursor` of the last one. */
+        /** @description `next_page_cursor` of the previous page. */
         page_cursor?: string
       }
       header?: never
