@@ -290,6 +290,12 @@ create table identities (
   metadata jsonb,
   created_at timestamp with time zone not null,
   updated_at timestamp with time zone not null,
+  tax_details jsonb,
+  tax_details_not_required boolean,
+  customer_due_diligence jsonb,
+  is_merchant boolean,
+  last_kyc_refresh_date timestamp with time zone,
+  sandbox_checks jsonb,
   constraint identities_pkey PRIMARY KEY (customer_id, id),
   constraint identities_ref_id UNIQUE (customer_id, ref_id),
   constraint identities_customer_id_fkey FOREIGN KEY (customer_id) REFERENCES customers(id),
@@ -327,6 +333,21 @@ CREATE INDEX incoming_transfers_blocks ON incoming_transfers USING btree (networ
 CREATE INDEX incoming_transfers_reorganised ON incoming_transfers USING btree (network) WHERE state = 'REORGANISED'::text;
 CREATE INDEX incoming_transfers_unattributed ON incoming_transfers USING btree (network) WHERE state = 'UNATTRIBUTED'::text;
 CREATE INDEX incoming_transfers_waiting ON incoming_transfers USING btree (network, due_at) WHERE state = 'WAITING'::text;
+
+create table institution_members (
+  customer_id uuid not null,
+  id uuid not null,
+  institution_id uuid not null,
+  identity_id uuid not null,
+  roles text[] not null,
+  ownership text,
+  "position" text,
+  name text,
+  constraint institution_members_pkey PRIMARY KEY (customer_id, id),
+  constraint institution_members_identity UNIQUE (customer_id, institution_id, identity_id),
+  constraint institution_members_customer_id_identity_id_fkey FOREIGN KEY (customer_id, identity_id) REFERENCES identities(customer_id, id),
+  constraint institution_members_customer_id_institution_id_fkey FOREIGN KEY (customer_id, institution_id) REFERENCES identities(customer_id, id)
+);
 
 create table markets (
   id smallint not null,

@@ -1387,6 +1387,22 @@ const CASES: Record<string, Case> = {
         bad('exactly one of person_details and institution_details'),
       ],
       [
+        'a person with members',
+        { body: { institution_members: [] } },
+        bad('institution_members must not be given with person_details'),
+      ],
+      [
+        'a member twice, with the ref_id again',
+        () => institution({ ref_id: 'taken', institution_members: [behind(), behind()] }),
+        bad('institution_members.1.identity_id', 'a member once'),
+      ],
+      ...record(
+        'identity',
+        (identity_id) =>
+          institution({ institution_members: [behind(own('identity')()), behind(identity_id)] }).body,
+        others('identity'),
+      ),
+      [
         'ref_id again, with another body',
         { body: { ref_id: 'taken', metadata: { a: 'b' } } },
         () => exists('ref_id', world.own.identity),
@@ -1395,7 +1411,10 @@ const CASES: Record<string, Case> = {
     order: [
       [['metadata 5', { body: { metadata: 5 } }, bad('metadata')]],
       [['no details', { body: { person_details: undefined } }, bad('exactly one of')]],
-      [['ref_id again', { body: { ref_id: 'taken' } }, () => exists('ref_id', world.own.identity)]],
+      [
+        ['ref_id again', { body: { ref_id: 'taken' } }, () => exists('ref_id', world.own.identity)],
+        ['no such identity', () => institution({ institution_members: [behind()] }), notFound('identity')],
+      ],
     ],
   },
 
@@ -1709,6 +1728,12 @@ function accountOf() {
 }
 function account(changes: object) {
   return { body: { account: { ...accountOf(), ...changes } } }
+}
+function institution(changes: object) {
+  return { body: { person_details: undefined, institution_details: { name: 'Acme' }, ...changes } }
+}
+function behind(identity_id = NOBODYS) {
+  return { identity_id, roles: ['TRUSTEE'] }
 }
 function member(roles: unknown = [], identity_id = NOBODYS) {
   return { identity_id, roles }

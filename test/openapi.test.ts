@@ -307,6 +307,7 @@ test('parameters have limits', () => {
 /** Text of any length, numbers of any size and lists of any length are none of ours. */
 function isLimited(schema: Schema): boolean {
   if (schema.type === 'array') return schema.maxItems !== undefined && isLimited(schema.items!)
+  if (schema.type === 'boolean') return true
   if (schema.type === 'integer') return schema.minimum !== undefined && schema.maximum !== undefined
   return [schema.enum, schema.format, schema.maxLength, schema.pattern].some((limit) => limit !== undefined)
 }
@@ -524,6 +525,10 @@ describe('replies are what the document says', () => {
             nationality: 'GB',
             x: [null],
           },
+          tax_details: [{ tax_payer_id: '1', tax_payer_country: 'GB', x: 1 }],
+          tax_details_not_required: false,
+          customer_due_diligence: { source_of_wealth: 'INHERITANCE', x: [null] },
+          is_merchant: true,
           metadata: { a: 'b' },
         },
       ],
@@ -532,15 +537,23 @@ describe('replies are what the document says', () => {
         {
           ref_id: 'institution',
           institution_details: { name: 'A', business_address: {}, institution_type: 'LLC', email: 'a@b.c' },
+          institution_members: [
+            { identity_id: ids.identity_id, roles: ['TRUSTEE'], ownership: '1', position: 'p', name: 'n' },
+          ],
         },
       ],
     ],
     [`GET ${IDENTITIES}`]: async () => {
       const body = { ref_id: 'another', institution_details: { name: 'A' } }
       await customer.call('POST', IDENTITIES, body)
-      return [[IDENTITIES], [`${IDENTITIES}?limit=1`]]
+      const all = 'include_details=true&include_institution_members=true'
+      return [[IDENTITIES], [`${IDENTITIES}?limit=1`], [`${IDENTITIES}?${all}`]]
     },
-    [`GET ${IDENTITIES}/:id`]: async () => (await listed(IDENTITIES)).map((id) => [`${IDENTITIES}/${id}`]),
+    [`GET ${IDENTITIES}/:id`]: async () =>
+      (await listed(IDENTITIES)).flatMap((id) => [
+        [`${IDENTITIES}/${id}`],
+        [`${IDENTITIES}/${id}?include_details=false&include_institution_members=true`],
+      ]),
     [`PUT ${IDENTITIES}/:id/sandbox-status`]: async () => [
       [`${IDENTITIES}/${ids.identity_id!}/sandbox-status`, { status: 'ERROR', user_disabled: true }],
       [`${IDENTITIES}/${ids.identity_id!}/sandbox-status`, { status: 'APPROVED', user_disabled: false }],

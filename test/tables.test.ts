@@ -55,6 +55,7 @@ const ALLOWED: Record<string, { owners: string[]; readers: string[] }> = {
   },
   identities: { owners: ['identities'], readers: ['accounts', 'demo', 'records'] },
   incoming_transfers: { owners: ['settlement'], readers: ['metrics', 'networks'] },
+  institution_members: { owners: ['identities'], readers: [] },
   markets: { owners: ['markets'], readers: ['deployment', 'records'] },
   network_cursors: { owners: ['records', 'settlement'], readers: ['metrics'] },
   network_fee_checks: { owners: ['settlement'], readers: [] },

@@ -230,6 +230,11 @@ const wireOf = (changes: object) => ({
   amount: '1',
   ...changes,
 })
+const institutionOf = (identity_id: string) => ({
+  ref_id: crypto.randomUUID(),
+  institution_details: { name: 'Acme' },
+  institution_members: [{ identity_id, roles: ['TRUSTEE'] }],
+})
 /** Every way in which an orchestration's destination can name a record. */
 const destinationsOf = ({ profile_id, fiat_account_id, address }: Marks) => [
   { destination: { profile: { profile_id } } },
@@ -326,12 +331,18 @@ const REQUESTS: Record<string, (marks: Marks, by: TestCustomer) => Request[]> = 
       { amount: '5000', ref_id },
     ].map((named) => [FIAT_WITHDRAWALS, wireOf(named)]),
 
-  [`POST ${IDENTITIES}`]: ({ records_ref_id: ref_id }) => [[IDENTITIES, { ref_id, person_details: PERSON }]],
+  [`POST ${IDENTITIES}`]: ({ records_ref_id: ref_id, identity_id }) => [
+    [IDENTITIES, { ref_id, person_details: PERSON }],
+    [IDENTITIES, institutionOf(identity_id)],
+  ],
   [`GET ${IDENTITIES}`]: ({ identity_id, records_ref_id }) => [
     [`${IDENTITIES}?ids=${identity_id}`],
     [`${IDENTITIES}?ref_ids=${encodeURIComponent(records_ref_id)}`],
   ],
-  [`GET ${IDENTITIES}/:id`]: ({ identity_id }) => [[`${IDENTITIES}/${identity_id}`]],
+  [`GET ${IDENTITIES}/:id`]: ({ identity_id }) => [
+    [`${IDENTITIES}/${identity_id}`],
+    [`${IDENTITIES}/${identity_id}?include_details=true&include_institution_members=true`],
+  ],
   [`PUT ${IDENTITIES}/:id/sandbox-status`]: ({ identity_id }) => [
     [`${IDENTITIES}/${identity_id}/sandbox-status`, { status: 'DENIED', admin_disabled: true }],
   ],

@@ -3,6 +3,7 @@ import type { Queryable } from '../db/database.ts'
 import { presentOf } from '../db/rows.ts'
 import { Metadata, RefId, Text, Timestamp, Uuid } from '../contract/fields.ts'
 import { problem } from '../contract/problems.ts'
+import { requireDistinctMembers } from '../records/members.ts'
 import { accountSummary, STATUSES, type Flags, type Status } from '../records/holders.ts'
 
 export const AccountType = Type.Enum(
@@ -42,13 +43,8 @@ export type ReadMember = Required<Omit<NewMember, 'type'>>
  * for an identity that is a member twice and for a type that is not one of the roles.
  */
 export function readMembers(members: NewMember[], field: string): ReadMember[] {
-  const ids = members.map(({ identity_id }) => identity_id)
+  requireDistinctMembers(members, field)
   return members.map(({ identity_id, type, roles = [] }, index) => {
-    const first = ids.indexOf(identity_id)
-    if (first < index)
-      throw problem.badRequest(
-        `${field}.${index}.identity_id is that of ${field}.${first}; an identity is a member once`,
-      )
     if (type === undefined) return { identity_id, roles }
     if (roles.length > 0 && !roles.includes(type))
       throw problem.badRequest(`${field}.${index}.type ${type} is not one of ${field}.${index}.roles`)

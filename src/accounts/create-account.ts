@@ -4,7 +4,7 @@ import { insertOnce } from '../records/insert-once.ts'
 import { newId, readClock } from '../db/ids.ts'
 import { EXAMPLE } from '../contract/example-records.ts'
 import { operation } from '../operation.ts'
-import { problem } from '../contract/problems.ts'
+import { MEMBERS_MAX, requireIdentities } from '../records/members.ts'
 import { insertProfile } from '../records/profile.ts'
 import {
   Account,
@@ -17,8 +17,6 @@ import {
   type AccountRow,
   type ReadMember,
 } from './account.ts'
-
-const MEMBERS_MAX = 100
 
 const NewAccount = Type.Object(
   {
@@ -81,7 +79,10 @@ export const createAccount = operation({
         return known && accountToWire(known)
       },
       async insert() {
-        await requireIdentities(db, customerId, account)
+        await requireIdentities(db, customerId, [
+          account.identity_id,
+          ...members.map(({ identity_id }) => identity_id),
+        ])
         return transaction(db, (tx) =>
           insertAccount(tx, customerId, clientId, { ...account, members }, create_profile),
         )
@@ -89,19 +90,6 @@ export const createAccount = operation({
     })
   },
 })
-
-/** Requires that the named identities exist: the primary one, then the members. Throws not-found. */
-async function requireIdentities(db: Queryable, customerId: string, account: NewAccount): Promise<void> {
-  const { identity_id, members = [] } = account
-  const named = [identity_id, ...members.map((member) => member.identity_id)]
-  const { rows } = await db.query<{ id: string }>(
-    'select id from identities where customer_id = $1 and id = any ($2::uuid[])',
-    [customerId, named],
-  )
-  const found = new Set(rows.map(({ id }) => id))
-  const missing = named.find((id) => !found.has(id))
-  if (missing !== undefined) throw problem.notFound('identity', missing)
-}
 
 /** Inserts an account, its members and its profile. A ref_id that the client has used violates `accounts_ref_id`. */
 export async function insertAccount(

@@ -66,6 +66,7 @@ export const PRIVILEGES: Readonly<Record<string, TablePrivileges>> = {
     ],
     delete: true,
   },
+  institution_members: { insert: true },
   markets: { update: ['source'] },
   network_cursors: { insert: true, update: ['cursor', 'updated_at', 'earlier', 'leased_until'] },
   network_fee_checks: { insert: true, update: ['counted_from'] },

@@ -119,6 +119,150 @@ describe('an identity is answered whole, and read again as it was made:', () => 
   })
 })
 
+describe('beside the details', () => {
+  const tax_details = [
+    { tax_payer_id: '123-45-6789', tax_payer_country: 'USA' },
+    { tax_payer_id: '1', kind: { exact: 0.1 } },
+    {},
+  ]
+  const customer_due_diligence = {
+    estimated_yearly_income: 'INCOME_50K_TO_100K',
+    expected_transfer_value: 'TRANSFER_VALUE_0_TO_25K',
+    source_of_wealth: 'EMPLOYMENT_INCOME',
+    employment_status: 'FULL_TIME',
+    employment_industry_sector: 'TECHNOLOGY',
+    customer_regions: ['EUROPE'],
+  }
+
+  test('a request has tax details and due diligence answered, a read only when it asks for them', async () => {
+    const rest = { is_merchant: false, tax_details_not_required: true }
+    const body = personOf({ tax_details, customer_due_diligence, ...rest })
+    const made = await customer.call('POST', IDENTITIES, body)
+    expect(made).toMatchObject({ status: 200, body: { ...rest, details: PERSON } })
+    expect(made.body).toMatchObject({ tax_details, customer_due_diligence })
+    expect(made.body).not.toHaveProperty('institution_members')
+
+    const path = `${IDENTITIES}/${String(made.body.id)}`
+    const { tax_details: _, customer_due_diligence: __, ...usual } = made.body
+    expect((await customer.call('GET', path)).body).toEqual(usual)
+    expect((await customer.call('GET', `${path}?include_details=true`)).body).toEqual(made.body)
+    const { details: ___, person_details: ____, ...bare } = usual
+    expect((await customer.call('GET', `${path}?include_details=false`)).body).toEqual(bare)
+
+    const list = async (query: string) => {
+      const url = `${IDENTITIES}?ids=${String(made.body.id)}${query}`
+      return (await customer.call<{ items: object[] }>('GET', url)).body.items
+    }
+    expect(await list('')).toEqual([usual])
+    expect(await list('&include_details=true&include_institution_members=true')).toEqual([made.body])
+    expect(await list('&include_details=false')).toEqual([bare])
+
+    const again = await customer.call('POST', IDENTITIES, { ...body, tax_details: [] })
+    expect(again).toMatchObject({ status: 409, body: { meta: { existing: made.body } } })
+  })
+
+  test('an institution has members, in the order given', async () => {
+    const persons = await Promise.all(
+      Array.from({ length: 3 }, async () => (await customer.call('POST', IDENTITIES, personOf())).body),
+    )
+    const members = [
+      {
+        identity_id: persons[2]!.id,
+        roles: ['TRUSTEE', 'BENEFICIAL_OWNER'],
+        ownership: '25.5',
+        position: 'CEO',
+      },
+      { identity_id: persons[0]!.id, roles: ['MANAGEMENT_CONTROL_PERSON'], name: 'Ada Lovelace' },
+      { identity_id: persons[1]!.id, roles: ['ACCOUNT_OPENER', 'AUTHORIZED_USER', 'GRANTOR', 'BENEFICIARY'] },
+    ]
+    const body = {
+      ref_id: randomUUID(),
+      institution_details: { name: 'Acme' },
+      institution_members: members,
+    }
+    const made = await customer.call('POST', IDENTITIES, body)
+    const institution_members = members.map((member) => ({ id: A_UUID, ...member }))
+    expect(made).toMatchObject({ status: 200, body: { institution_members } })
+    expect(made.body.institution_members).toEqual(institution_members)
+
+    const path = `${IDENTITIES}/${String(made.body.id)}`
+    const { institution_members: _, ...usual } = made.body
+    expect((await customer.call('GET', path)).body).toEqual(usual)
+    expect((await customer.call('GET', `${path}?include_institution_members=false`)).body).toEqual(usual)
+    expect((await customer.call('GET', `${path}?include_institution_members=true`)).body).toEqual(made.body)
+    const again = await customer.call('POST', IDENTITIES, { ...body, institution_members: [] })
+    expect(again).toMatchObject({ status: 409, body: { meta: { existing: made.body } } })
+  })
+
+  test('an institution without members has an empty list where a read asks for it, a person has none', async () => {
+    const person = await customer.call('POST', IDENTITIES, personOf())
+    const institution = await customer.call('POST', IDENTITIES, {
+      ref_id: randomUUID(),
+      institution_details: { name: 'Acme' },
+      institution_members: [],
+    })
+    expect(institution.body).not.toHaveProperty('institution_members')
+    const read = async (of: { body: { id?: unknown } }) =>
+      (await customer.call('GET', `${IDENTITIES}/${String(of.body.id)}?include_institution_members=true`))
+        .body
+    expect(await read(person)).toEqual(person.body)
+    expect(await read(institution)).toEqual({ ...institution.body, institution_members: [] })
+  })
+
+  test('a member that does not exist is refused, and nothing of the institution is left', async () => {
+    const { body: theirs } = await other.call('POST', IDENTITIES, personOf())
+    const { body: mine } = await customer.call('POST', IDENTITIES, personOf())
+    for (const id of [randomUUID(), String(theirs.id)]) {
+      const institution_members = [mine.id, id].map((identity_id) => ({ identity_id, roles: ['TRUSTEE'] }))
+      const institution = { ref_id: randomUUID(), institution_details: { name: 'A' }, institution_members }
+      await refused(404, institution, `identity ${id} not found`)
+    }
+  })
+
+  test.each<[string, Record<string, unknown>, string]>([
+    ['tax details in one object', { tax_details: { tax_payer_id: '1' } }, 'tax_details must be an array'],
+    ['a tax id that is a number', { tax_details: [{ tax_payer_id: 1 }] }, 'tax_details.0.tax_payer_id'],
+    ['too many tax ids', { tax_details: Array.from({ length: 21 }, () => ({})) }, 'at most 20 values'],
+    ['a large tax id', { tax_details: [{ x: 'x'.repeat(1024) }] }, 'tax_details.0 must have at most 1024'],
+    [
+      'large due diligence',
+      { customer_due_diligence: { x: 'x'.repeat(8192) } },
+      'customer_due_diligence must',
+    ],
+    [
+      'an income that is a number',
+      { customer_due_diligence: { estimated_yearly_income: 1 } },
+      'yearly_income',
+    ],
+    ['a merchant of text', { is_merchant: 'true' }, 'is_merchant must be a boolean'],
+    [
+      'a person with members',
+      { institution_members: [] },
+      'institution_members must not be given with person',
+    ],
+  ])('refused: %s', (_, changes, rule) => refused(400, personOf(changes), rule))
+
+  const ID = '0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f'
+  test.each<[string, object[], string]>([
+    ['without an identity', [{ roles: ['TRUSTEE'] }], 'institution_members.0.identity_id is required'],
+    ['without roles', [{ identity_id: ID }], 'institution_members.0.roles is required'],
+    ['with no role', [{ identity_id: ID, roles: [] }], 'institution_members.0.roles'],
+    [
+      "with an account's role",
+      [{ identity_id: ID, roles: ['FINANCIAL_ADVISOR'] }],
+      'roles.0 must be one of BEN',
+    ],
+    ['with a number', [{ identity_id: ID, roles: ['TRUSTEE'], ownership: 25 }], 'ownership must be a string'],
+    [
+      'twice',
+      [ID, ID.toUpperCase()].map((identity_id) => ({ identity_id, roles: ['TRUSTEE'] })),
+      'institution_members.1.identity_id is that of institution_members.0',
+    ],
+  ])('refused: a member %s', (_, institution_members, rule) =>
+    refused(400, { ref_id: 'x', institution_details: { name: 'A' }, institution_members }, rule),
+  )
+})
+
 describe('refused:', () => {
   const both = ['person_details', 'institution_details']
   test('neither kind of details', () => refused(400, { ref_id: 'x' }, ...both))

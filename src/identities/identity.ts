@@ -1,9 +1,16 @@
 import { Type, type Static } from 'typebox'
 import type { Queryable } from '../db/database.ts'
 import { Address } from '../contract/bank-wire.ts'
+import { presentOf } from '../db/rows.ts'
 import { Free, Metadata, RefId, Text, Timestamp, Uuid } from '../contract/fields.ts'
 import { problem } from '../contract/problems.ts'
 import { identitySummary, STATUSES } from '../records/holders.ts'
+import {
+  INSTITUTION_MEMBERS,
+  InstitutionMember,
+  institutionMemberToWire,
+  type InstitutionMemberRow,
+} from './institution-member.ts'
 
 /** Details of a person. Other members are kept. */
 export const PersonDetails = Type.Object(
@@ -30,6 +37,36 @@ export const InstitutionDetails = Type.Object(
   { ...Free, description: 'An institution. Other members are kept, 8 KiB at most in all.' },
 )
 
+const TAX_DETAILS_MAX = 20
+export const TaxDetails = Type.Array(
+  Type.Object(
+    {
+      tax_payer_id: Type.Optional(Text(100, 'Tax id.')),
+      tax_payer_country: Type.Optional(Text(100, 'Country that issued the tax id.')),
+    },
+    { additionalProperties: true, maxBytes: 1024 },
+  ),
+  {
+    maxItems: TAX_DETAILS_MAX,
+    description: 'Tax ids. Answered to the requests that write them, and with `include_details=true`.',
+  },
+)
+
+export const CustomerDueDiligence = Type.Object(
+  {
+    estimated_yearly_income: Type.Optional(Text(100, 'Estimated yearly income.')),
+    expected_transfer_value: Type.Optional(Text(100, 'Expected value of transfers.')),
+    source_of_wealth: Type.Optional(Text(100, 'Source of wealth.')),
+    employment_status: Type.Optional(Text(100, 'Employment status.')),
+    employment_industry_sector: Type.Optional(Text(100, 'Sector of employment.')),
+  },
+  {
+    ...Free,
+    description:
+      'Due diligence. Other members are kept, 8 KiB at most in all. Answered to the requests that write it, and with `include_details=true`.',
+  },
+)
+
 export const SummaryStatus = Type.Enum([...STATUSES], {
   type: 'string',
   description: 'DISABLED by either flag, else the status.',
@@ -49,12 +86,31 @@ export const Identity = Type.Object(
     summary_status: SummaryStatus,
     user_disabled: Type.Boolean({ description: 'True if disabled by the API user.' }),
     admin_disabled: Type.Boolean({ description: 'True if disabled by a platform administrator.' }),
-    details: Type.Object(
-      {},
-      { additionalProperties: true, description: 'The same as person_details or institution_details.' },
+    details: Type.Optional(
+      Type.Object(
+        {},
+        {
+          additionalProperties: true,
+          description:
+            'The same as person_details or institution_details. Absent only with `include_details=false`.',
+        },
+      ),
     ),
     person_details: Type.Optional(PersonDetails),
     institution_details: Type.Optional(InstitutionDetails),
+    tax_details: Type.Optional(TaxDetails),
+    tax_details_not_required: Type.Optional(
+      Type.Boolean({ description: 'True if the law requires no tax details.' }),
+    ),
+    customer_due_diligence: Type.Optional(CustomerDueDiligence),
+    institution_members: Type.Optional(
+      Type.Array(InstitutionMember, {
+        description:
+          'Identities that stand behind an institution. Answered to the requests that write them, and with `include_institution_members=true`.',
+      }),
+    ),
+    is_merchant: Type.Optional(Type.Boolean({ description: 'True if the identity is a merchant.' })),
+    last_kyc_refresh_date: Type.Optional(Timestamp('Time of the last periodic verification.')),
     metadata: Type.Optional(Metadata),
     created_at: Timestamp('Creation time.'),
     updated_at: Timestamp('Last update time.'),
@@ -63,25 +119,73 @@ export const Identity = Type.Object(
 )
 export type Identity = Static<typeof Identity>
 
-export const IDENTITY_COLUMNS = `id, customer_id, ref_id, type, status, user_disabled, admin_disabled, details, metadata,
-  created_at, updated_at`
+/** The columns of an identity, in statements that call the table by its name. */
+export const IDENTITY_COLUMNS = `id, customer_id, ref_id, type, status, user_disabled, admin_disabled, details,
+  tax_details, tax_details_not_required, customer_due_diligence, is_merchant, last_kyc_refresh_date, metadata,
+  created_at, updated_at, ${INSTITUTION_MEMBERS} as institution_members`
 
 /** In SQL: an identity's summary_status, by the same rule as `identitySummary`. */
 export const IDENTITY_SUMMARY = `case when user_disabled or admin_disabled then 'DISABLED' else status end`
 
+type Nullable =
+  | 'tax_details'
+  | 'tax_details_not_required'
+  | 'customer_due_diligence'
+  | 'is_merchant'
+  | 'last_kyc_refresh_date'
+  | 'metadata'
 type Derived = 'summary_status' | 'person_details' | 'institution_details'
-export type IdentityRow = Omit<Identity, Derived | 'details' | 'metadata'> & {
+export type IdentityRow = Omit<Identity, Derived | Nullable | 'details' | 'institution_members'> & {
+  [K in Nullable]: NonNullable<Identity[K]> | null
+} & {
   details: Static<typeof PersonDetails> & Static<typeof InstitutionDetails>
-  metadata: Record<string, string> | null
+  institution_members: InstitutionMemberRow[]
+}
+
+/** Which parts of an identity an answer has. */
+interface Shown {
+  /** Absent: the details without tax_details and customer_due_diligence. */
+  include_details?: boolean
+  include_institution_members?: boolean
+}
+
+/** The parameters of the reads. Their default is data economy: what only some clients need is answered on request. */
+export const includeParameters = {
+  include_details: Type.Optional(
+    Type.Boolean({
+      description:
+        'True: with tax_details and customer_due_diligence. False: without details. Absent: with details, without those two.',
+    }),
+  ),
+  include_institution_members: Type.Optional(
+    Type.Boolean({ default: false, description: 'True: with the members of institutions.' }),
+  ),
 }
 
 /** The record as clients see it: the details appear under both of their names. */
-export const identityToWire = ({ metadata, ...row }: IdentityRow): Identity => ({
-  ...row,
-  summary_status: identitySummary(row),
-  ...(row.type === 'PERSON' ? { person_details: row.details } : { institution_details: row.details }),
-  ...(metadata !== null && { metadata }),
-})
+export function identityToWire(row: IdentityRow, shown: Shown = {}): Identity {
+  const { details, tax_details, customer_due_diligence, institution_members, ...rest } = row
+  const named = row.type === 'PERSON' ? { person_details: details } : { institution_details: details }
+  return {
+    ...presentOf({
+      ...rest,
+      ...(shown.include_details !== false && { details, ...named }),
+      ...(shown.include_details === true && { tax_details, customer_due_diligence }),
+    }),
+    summary_status: identitySummary(row),
+    ...(shown.include_institution_members === true &&
+      row.type === 'INSTITUTION' && {
+        institution_members: institution_members.map(institutionMemberToWire),
+      }),
+  } as Identity
+}
+
+/** The whole record, as the requests that write it answer it: members are absent where there are none. */
+export const identityWritten = (row: IdentityRow): Identity =>
+  identityToWire(row, {
+    include_details: true,
+    include_institution_members: row.institution_members.length > 0,
+  })
 
 /** Reads the customer's identity with this id. Throws not-found. */
 export async function requireIdentity(db: Queryable, customerId: string, id: string): Promise<IdentityRow> {

@@ -38,5 +38,5 @@ export async function listAllIdentities(
     limit $4`,
     [customerId, summaryStatus, after, IDENTITIES_MAX],
   )
-  return rows.map(identityToWire)
+  return rows.map((row) => identityToWire(row))
 }

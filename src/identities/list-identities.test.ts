@@ -175,6 +175,8 @@ test.each([
   'page_cursor=x',
   'created_at.lt=soon',
   'updated_at.gt=soon',
+  'include_details=yes',
+  'include_institution_members=1',
   'order_by=UPDATED_AT',
 ])('refused: %s', async (query) => {
   expect((await customer.call('GET', `/v2/identity/identities?${query}`)).status).toBe(400)

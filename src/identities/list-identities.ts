@@ -10,7 +10,15 @@ import {
   uuidsOf,
 } from '../http/lists.ts'
 import { operation } from '../operation.ts'
-import { Identity, IDENTITY_COLUMNS, IDENTITY_SUMMARY, identityToWire, SummaryStatus } from './identity.ts'
+import {
+  Identity,
+  IDENTITY_COLUMNS,
+  IDENTITY_SUMMARY,
+  identityToWire,
+  includeParameters,
+  SummaryStatus,
+  type IdentityRow,
+} from './identity.ts'
 
 /** Lists the customer's identities, by creation time (API behaviour, Identities). */
 export const listIdentities = operation({
@@ -30,6 +38,7 @@ export const listIdentities = operation({
       identity_type: Filter(Identity.properties.type, 'Filter by types.'),
       ...timeBounds('created_at'),
       ...timeBounds('updated_at'),
+      ...includeParameters,
       ...orderByCreation,
       ...pageParameters,
     },
@@ -48,6 +57,6 @@ export const listIdentities = operation({
         ['type = any (?::text[])', query.identity_type],
         ...timeConditions(query, 'updated_at'),
       ],
-      toWire: identityToWire,
+      toWire: (row: IdentityRow) => identityToWire(row, query),
     }),
 })

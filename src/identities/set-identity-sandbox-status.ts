@@ -3,7 +3,7 @@ import { EXAMPLE } from '../contract/example-records.ts'
 import { Uuid } from '../contract/fields.ts'
 import { operation } from '../operation.ts'
 import { problem } from '../contract/problems.ts'
-import { Identity, IDENTITY_COLUMNS, identityToWire, type IdentityRow } from './identity.ts'
+import { Identity, IDENTITY_COLUMNS, identityWritten, type IdentityRow } from './identity.ts'
 
 /** Sets an identity's verification status and its flags (API behaviour, Sandbox). Any status may follow any other. */
 export const setIdentitySandboxStatus = operation({
@@ -49,6 +49,6 @@ export const setIdentitySandboxStatus = operation({
       [customerId, params.id, body.status, body.user_disabled, body.admin_disabled],
     )
     if (rows[0] === undefined) throw problem.notFound('identity', params.id)
-    return identityToWire(rows[0])
+    return identityWritten(rows[0])
   },
 })
