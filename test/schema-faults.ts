@@ -16,6 +16,7 @@ interface Schema {
   maxProperties?: number
   maxBytes?: number
   items?: Schema
+  minItems?: number
   maxItems?: number
   uniqueItems?: boolean
   examples?: unknown[]
@@ -23,7 +24,7 @@ interface Schema {
 const KNOWN = [
   ...['type', 'enum', 'minLength', 'maxLength', 'pattern', 'format', 'minimum', 'maximum'],
   ...['properties', 'required', 'additionalProperties', 'propertyNames'],
-  ...['minProperties', 'maxProperties', 'maxBytes', 'items', 'maxItems', 'uniqueItems'],
+  ...['minProperties', 'maxProperties', 'maxBytes', 'items', 'minItems', 'maxItems', 'uniqueItems'],
   // These refuse nothing.
   ...['description', 'examples', 'default', 'transform', 'commas', 'x-examples'],
 ]
@@ -82,13 +83,14 @@ function ofText({ minLength = 0, maxLength, pattern, format }: Schema, here: Her
   return faults
 }
 
-function ofArray({ items, maxItems, uniqueItems }: Schema, here: Here): Fault[] {
+function ofArray({ items, minItems, maxItems, uniqueItems }: Schema, here: Here): Fault[] {
   const sample = sampleOf(items!)
   const faults = faultsOf(items!).map(({ at, value, rule }): Fault => ({
     at: ['0', ...at],
     value: [value],
     rule,
   }))
+  if (minItems !== undefined) faults.push(here([], `must have at least ${minItems} values`))
   if (maxItems !== undefined)
     faults.push(here(Array(maxItems + 1).fill(sample), `must have at most ${maxItems} values`))
   if (uniqueItems) faults.push(here([sample, sample], 'must NOT have duplicate'))
@@ -142,6 +144,8 @@ export function sampleOf(schema: object): unknown {
     examples,
     properties = {},
     minProperties = 0,
+    items,
+    minItems = 0,
   } = schema as Schema
   if (values) return values[0]
   switch (type) {
@@ -152,7 +156,7 @@ export function sampleOf(schema: object): unknown {
     case 'boolean':
       return true
     case 'array':
-      return []
+      return Array.from({ length: minItems }, () => sampleOf(items!))
     case 'object':
       return Object.entries(properties)
         .slice(0, minProperties)

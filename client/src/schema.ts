@@ -1352,8 +1352,8 @@ export interface components {
       user_disabled: boolean
       /** @description True if disabled by a platform administrator. */
       admin_disabled: boolean
-      /** @description The same as person_details or institution_details. */
-      details: {
+      /** @description The same as person_details or institution_details. Absent only with `include_details=false`. */
+      details?: {
         [key: string]: unknown
       }
       /** @description A person. Other members are kept, 8 KiB at most in all. */
@@ -1419,6 +1419,71 @@ export interface components {
       } & {
         [key: string]: unknown
       }
+      /** @description Tax ids. Answered to the requests that write them, and with `include_details=true`. */
+      tax_details?: ({
+        /** @description Tax id. */
+        tax_payer_id?: string
+        /** @description Country that issued the tax id. */
+        tax_payer_country?: string
+      } & {
+        [key: string]: unknown
+      })[]
+      /** @description True if the law requires no tax details. */
+      tax_details_not_required?: boolean
+      /** @description Due diligence. Other members are kept, 8 KiB at most in all. Answered to the requests that write it, and with `include_details=true`. */
+      customer_due_diligence?: {
+        /** @description Estimated yearly income. */
+        estimated_yearly_income?: string
+        /** @description Expected value of transfers. */
+        expected_transfer_value?: string
+        /** @description Source of wealth. */
+        source_of_wealth?: string
+        /** @description Employment status. */
+        employment_status?: string
+        /** @description Sector of employment. */
+        employment_industry_sector?: string
+      } & {
+        [key: string]: unknown
+      }
+      /** @description Identities that stand behind an institution. Answered to the requests that write them, and with `include_institution_members=true`. */
+      institution_members?: {
+        /**
+         * Format: uuid
+         * @description Member id.
+         * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+         */
+        id: string
+        /**
+         * Format: uuid
+         * @description Identity that stands behind the institution.
+         * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+         */
+        identity_id: string
+        /** @description Roles of the identity in the institution. */
+        roles: (
+          | 'BENEFICIAL_OWNER'
+          | 'ACCOUNT_OPENER'
+          | 'AUTHORIZED_USER'
+          | 'MANAGEMENT_CONTROL_PERSON'
+          | 'TRUSTEE'
+          | 'GRANTOR'
+          | 'BENEFICIARY'
+        )[]
+        /** @description Share of the institution that it owns. */
+        ownership?: string
+        /** @description Position in the institution. */
+        position?: string
+        /** @description Name. */
+        name?: string
+      }[]
+      /** @description True if the identity is a merchant. */
+      is_merchant?: boolean
+      /**
+       * Format: date-time
+       * @description Time of the last periodic verification.
+       * @example 2026-01-31T09:30:00.123456Z
+       */
+      last_kyc_refresh_date?: string
       /**
        * @description Up to 6 pairs of strings; each key and value at most 100 characters.
        * @example {
@@ -2944,6 +3009,10 @@ export interface operations {
         'updated_at.gte'?: string
         /** @description updated_at strictly after. */
         'updated_at.gt'?: string
+        /** @description True: with tax_details and customer_due_diligence. False: without details. Absent: with details, without those two. */
+        include_details?: boolean
+        /** @description True: with the members of institutions. */
+        include_institution_members?: boolean
         /** @description Sort key. */
         order_by?: 'CREATED_AT'
         /**
@@ -3055,6 +3124,59 @@ export interface operations {
           } & {
             [key: string]: unknown
           }
+          /** @description Identities that stand behind the institution. */
+          institution_members?: {
+            /**
+             * Format: uuid
+             * @description Identity that stands behind the institution.
+             * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+             */
+            identity_id: string
+            /** @description Roles of the identity in the institution. */
+            roles: (
+              | 'BENEFICIAL_OWNER'
+              | 'ACCOUNT_OPENER'
+              | 'AUTHORIZED_USER'
+              | 'MANAGEMENT_CONTROL_PERSON'
+              | 'TRUSTEE'
+              | 'GRANTOR'
+              | 'BENEFICIARY'
+            )[]
+            /** @description Share of the institution that it owns. */
+            ownership?: string
+            /** @description Position in the institution. */
+            position?: string
+            /** @description Name. */
+            name?: string
+          }[]
+          /** @description Tax ids. Answered to the requests that write them, and with `include_details=true`. */
+          tax_details?: ({
+            /** @description Tax id. */
+            tax_payer_id?: string
+            /** @description Country that issued the tax id. */
+            tax_payer_country?: string
+          } & {
+            [key: string]: unknown
+          })[]
+          /** @description True if the law requires no tax details. */
+          tax_details_not_required?: boolean
+          /** @description Due diligence. Other members are kept, 8 KiB at most in all. Answered to the requests that write it, and with `include_details=true`. */
+          customer_due_diligence?: {
+            /** @description Estimated yearly income. */
+            estimated_yearly_income?: string
+            /** @description Expected value of transfers. */
+            expected_transfer_value?: string
+            /** @description Source of wealth. */
+            source_of_wealth?: string
+            /** @description Employment status. */
+            employment_status?: string
+            /** @description Sector of employment. */
+            employment_industry_sector?: string
+          } & {
+            [key: string]: unknown
+          }
+          /** @description True if the identity is a merchant. */
+          is_merchant?: boolean
           /**
            * @description Up to 6 pairs of strings; each key and value at most 100 characters.
            * @example {
@@ -3081,7 +3203,12 @@ export interface operations {
   }
   getIdentity: {
     parameters: {
-      query?: never
+      query?: {
+        /** @description True: with tax_details and customer_due_diligence. False: without details. Absent: with details, without those two. */
+        include_details?: boolean
+        /** @description True: with the members of institutions. */
+        include_institution_members?: boolean
+      }
       header?: never
       path: {
         /**

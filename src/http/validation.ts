@@ -146,6 +146,8 @@ export function describeSchemaError(error: ErrorObject, part: string): string {
       return `${where} must have at most ${Number(params.limit)} characters`
     case 'minLength':
       return `${where} must have at least ${Number(params.limit)} characters`
+    case 'minItems':
+      return `${where} must have at least ${Number(params.limit)} values`
     case 'maxItems':
       return `${where} must have at most ${Number(params.limit)} values`
     case 'maxProperties':
