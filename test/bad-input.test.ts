@@ -653,6 +653,28 @@ const profileOf = ({ profile_id }: { profile_id: string }) => ({ profile: { prof
 
 /** Where an orchestration's money may go: of USD, sent as USDP from the customer's default profile. */
 const destination: Row[] = [
+  ...(
+    [
+      [
+        { crypto: { address_id: NOBODYS } },
+        'destination.crypto.address_id',
+        'send destination.crypto.address',
+      ],
+      [
+        { crypto: { ...ON_ETHEREUM.crypto, address_id: NOBODYS } },
+        'destination.crypto.address_id',
+        'is not supported',
+      ],
+      [{ crypto: { network: 'ETHEREUM' } }, 'destination.crypto.address', 'is required'],
+      [{ crypto: { address: DESTINATION } }, 'destination.crypto.network', 'is required'],
+      [{ fiat: { memo: 'm' } }, 'destination.fiat.fiat_account_id', 'is required'],
+      [
+        { fiat: { fiat_account_id: NOBODYS, bank_account_id: NOBODY_ELSES } },
+        'destination.fiat.bank_account_id',
+        'must equal destination.fiat.fiat_account_id',
+      ],
+    ] as const
+  ).map(([to, ...rule]): Row => [show(to), { body: { destination: to } }, bad(...rule)]),
   [
     'a network that does not carry the asset',
     { body: { destination: { crypto: { network: 'BITCOIN', address: BITCOIN_ADDRESS } } } },
@@ -1528,6 +1550,8 @@ const CASES: Record<string, Case> = {
         () => exists('ref_id', world.own.rule),
       ],
       ...profileNamed('profile_id'),
+      ...accountAndIdentity,
+      ...barredHolders,
       // Of its rows the one that is given an address.
       ...barredProfile((profile_id) => ({
         profile_id,
@@ -1560,6 +1584,7 @@ const CASES: Record<string, Case> = {
           notFound('profile'),
         ],
       ],
+      ...HOLDERS_ORDER.slice(1),
       [
         ['no such fiat account', () => toFiatAccount(NOBODYS), notFound('fiat account')],
         ['to nobody', { body: { destination: { profile: { profile_id: NOBODYS } } } }, notFound('profile')],
@@ -1609,6 +1634,16 @@ const CASES: Record<string, Case> = {
           },
         },
         tooPrecise('source_amount', 'USDP', 6),
+      ],
+      [
+        'another profile_id than the source',
+        () => ({ body: { profile_id: world.own.second.id } }),
+        bad('profile_id must equal source.profile.profile_id'),
+      ],
+      [
+        'the ref_id of an orchestration of a rule',
+        { body: { ref_id: `orchestration_id.${NOBODYS}` } },
+        bad('ref_id', 'is reserved'),
       ],
       ...['.5', '1', '1.99'].map((source_amount): Row => [
         `${source_amount}, fee 1`,
@@ -2539,6 +2574,31 @@ const ACCEPTED: Accepted[] = [
       destination: { fiat: { bank_account_id: own('fiat_account')() } },
     }),
   ],
+  [
+    O,
+    'bank_account_id, in another spelling beside fiat_account_id, and the profile twice',
+    () => ({
+      body: {
+        ref_id: 'orchestration_id.mine',
+        profile_id: world.customer.profile_id.toUpperCase(),
+        source_asset: 'USD',
+        destination_asset: 'USD',
+        destination: {
+          fiat: {
+            fiat_account_id: own('fiat_account')(),
+            bank_account_id: own('fiat_account')().toUpperCase(),
+          },
+        },
+      },
+    }),
+    () => ({ destination: { fiat: { bank_account_id: own('fiat_account')() } } }),
+  ],
+  ...['PENDING', 'REJECTED'].map((status): Accepted => [
+    `GET ${ORCHESTRATIONS}`,
+    `status=${status} matches nothing`,
+    { query: `status=${status}` },
+    { items: [], orchestrations: [] },
+  ]),
   ...['NOPE', '', 'usd', 'USD%20'].flatMap((asset) =>
     ['source_asset', 'destination_asset'].map((filter): Accepted => [
       `GET ${ORCHESTRATIONS}`,

@@ -69,7 +69,7 @@ test.each<[file: string, tables: RegExp, run: () => Promise<unknown>]>([
   [
     'list-orchestration-rules',
     /from orchestration_rules/,
-    get(`/v2/orchestration/rules?ids=${ID}&profile_ids=${ID}&ref_ids=a&statuses=ACTIVE`),
+    get(`/v2/orchestration/rules?ids=${ID}&profile_ids=${ID}&ref_ids=a&statuses=ACTIVE&source_asset=USD`),
   ],
   [
     'list-deposit-addresses',
@@ -85,6 +85,7 @@ test.each<[file: string, tables: RegExp, run: () => Promise<unknown>]>([
   ],
   ['list-orchestrations', /from orchestrations/, orchestrations('')],
   ['list-orchestrations-by-id', /from orchestrations/, orchestrations(`orchestration_id=${ID}`)],
+  ['list-orchestrations-by-ref-id', /from orchestrations/, orchestrations(`ref_id=orchestration_id.${ID}`)],
   ['list-orchestrations-by-rule', /from orchestrations/, orchestrations(`orchestration_rule_id=${ID}`)],
   ['list-orchestrations-by-profile', /from orchestrations/, orchestrations(`profile_id=${ID}&status=FAILED`)],
   ['list-orchestrations-by-kind', /from orchestrations/, orchestrations('source_asset=USD&order=ASC')],

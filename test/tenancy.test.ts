@@ -239,6 +239,7 @@ const institutionOf = (identity_id: string) => ({
 const destinationsOf = ({ profile_id, fiat_account_id, address }: Marks) => [
   { destination: { profile: { profile_id } } },
   { destination_asset: 'USD', destination: { fiat: { fiat_account_id } } },
+  { destination_asset: 'USD', destination: { fiat: { bank_account_id: fiat_account_id } } },
   // Anybody may pay to it, but must not learn whose it is.
   { destination: { crypto: { network: 'ETHEREUM', address } } },
 ]
@@ -369,11 +370,14 @@ const REQUESTS: Record<string, (marks: Marks, by: TestCustomer) => Request[]> = 
       { profile_id: marks.profile_id },
       { profile_id: marks.profile_id, source: { profile: { profile_id: marks.profile_id } } },
       ...destinationsOf(marks),
+      { identity_id: marks.identity_id },
+      { account_id: marks.account_id },
       { ref_id: marks.records_ref_id },
     ].map((named) => [RULES, ruleOf(stranger.profile_id, named)]),
   [`GET ${RULES}`]: ({ rule_id, profile_id, records_ref_id }) => [
     [`${RULES}?ids=${rule_id}`],
     [`${RULES}?profile_ids=${profile_id}`],
+    [`${RULES}?profile_id=${profile_id}&status=ACTIVE&source_asset=USD&destination_asset=USDP`],
     [`${RULES}?ref_ids=${encodeURIComponent(records_ref_id)}&statuses=ACTIVE`],
   ],
   [`DELETE ${RULES}/:id`]: ({ rule_id }) => [[`${RULES}/${rule_id}`]],
@@ -390,7 +394,8 @@ const REQUESTS: Record<string, (marks: Marks, by: TestCustomer) => Request[]> = 
       { account_id: marks.account_id },
       { ref_id: marks.records_ref_id },
     ].map((named) => [ORCHESTRATIONS, orchestrationOf(stranger.profile_id, named)]),
-  [`GET ${ORCHESTRATIONS}`]: ({ orchestration_id, rule_id, profile_id }) => [
+  [`GET ${ORCHESTRATIONS}`]: ({ orchestration_id, rule_id, profile_id, records_ref_id }) => [
+    [`${ORCHESTRATIONS}?ref_id=${encodeURIComponent(records_ref_id)}`],
     [`${ORCHESTRATIONS}?orchestration_id=${orchestration_id}`],
     [`${ORCHESTRATIONS}?orchestration_rule_id=${rule_id}`],
     [`${ORCHESTRATIONS}?orchestration_rule_id=${rule_id}&status=PROCESSING&source_asset=USD`],

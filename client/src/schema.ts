@@ -909,6 +909,11 @@ export interface components {
          * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
          */
         transfer_id: string
+        /**
+         * @description Status.
+         * @enum {string}
+         */
+        status?: 'PENDING' | 'COMPLETED' | 'FAILED'
       }
       /** @description The transfer to the destination, once it is made. */
       destination_transfer?: {
@@ -918,6 +923,11 @@ export interface components {
          * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
          */
         transfer_id: string
+        /**
+         * @description Status.
+         * @enum {string}
+         */
+        status?: 'PENDING' | 'COMPLETED' | 'FAILED'
       }
       /** @description Why the orchestration failed. */
       fail_reason?: {
@@ -1984,6 +1994,18 @@ export interface components {
         }
       }
       /**
+       * Format: uuid
+       * @description Identity of its orchestrations.
+       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+       */
+      identity_id?: string
+      /**
+       * Format: uuid
+       * @description Account of its orchestrations.
+       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+       */
+      account_id?: string
+      /**
        * Format: date-time
        * @description Creation time.
        * @example 2026-01-31T09:30:00.123456Z
@@ -2235,8 +2257,10 @@ export interface operations {
         source_asset?: string[]
         /** @description Filter by destination assets. At most 100 values; repeat the parameter or separate with commas. */
         destination_asset?: string[]
-        /** @description Filter by statuses. At most 100 values; repeat the parameter or separate with commas. */
-        status?: ('PROCESSING' | 'COMPLETED' | 'FAILED')[]
+        /** @description Filter by statuses. No orchestration is PENDING or REJECTED. At most 100 values; repeat the parameter or separate with commas. */
+        status?: ('PROCESSING' | 'COMPLETED' | 'FAILED' | 'PENDING' | 'REJECTED')[]
+        /** @description Filter by ref_ids. At most 100 values; repeat the parameter. */
+        ref_id?: string[]
         /** @description Filter by orchestration ids. At most 100 values; repeat the parameter or separate with commas. */
         orchestration_id?: string[]
         /** @description Filter by target profiles. At most 100 values; repeat the parameter or separate with commas. */
@@ -2330,18 +2354,19 @@ export interface operations {
           }
           /** @description Where the money goes: crypto, fiat or profile. Without it, it stays on the profile, converted. */
           destination?: {
+            /** @description A crypto address. Needs address and network. */
             crypto?: {
               /**
                * @description Destination address.
                * @example 0x52908400098527886E0F7030069857D2E4169EE7
                */
-              address: string
+              address?: string
               /**
                * @description Blockchain network.
                * @example ETHEREUM
                * @enum {string}
                */
-              network:
+              network?:
                 | 'BITCOIN'
                 | 'ETHEREUM'
                 | 'BITCOIN_CASH'
@@ -2353,14 +2378,27 @@ export interface operations {
                 | 'STELLAR'
                 | 'INK'
                 | 'XLAYER'
+              /**
+               * Format: uuid
+               * @description An address of an address book. Not supported yet: send address and network.
+               * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+               */
+              address_id?: string
             }
+            /** @description A bank account. Needs fiat_account_id. */
             fiat?: {
               /**
                * Format: uuid
                * @description Fiat account to pay.
                * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
                */
-              fiat_account_id: string
+              fiat_account_id?: string
+              /**
+               * Format: uuid
+               * @description Another name of fiat_account_id.
+               * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+               */
+              bank_account_id?: string
               /** @description Memo that goes with the money. */
               memo?: string
             }
@@ -2374,6 +2412,12 @@ export interface operations {
               profile_id: string
             }
           }
+          /**
+           * Format: uuid
+           * @description The same as source.profile.profile_id.
+           * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+           */
+          profile_id?: string
           /**
            * Format: uuid
            * @description Identity.
@@ -4308,6 +4352,14 @@ export interface operations {
          *     ]
          */
         statuses?: ('ACTIVE' | 'DELETED')[]
+        /** @description Filter by profiles, as profile_ids does. At most 100 values; repeat the parameter or separate with commas. */
+        profile_id?: string[]
+        /** @description Filter by statuses, as statuses does. At most 100 values; repeat the parameter or separate with commas. */
+        status?: ('ACTIVE' | 'DELETED')[]
+        /** @description Filter by source assets. At most 100 values; repeat the parameter or separate with commas. */
+        source_asset?: string[]
+        /** @description Filter by destination assets. At most 100 values; repeat the parameter or separate with commas. */
+        destination_asset?: string[]
         /** @description created_at strictly before. */
         'created_at.lt'?: string
         /** @description created_at before or equal. */
@@ -4342,6 +4394,11 @@ export interface operations {
         content: {
           'application/json': {
             items: components['schemas']['OrchestrationRule'][]
+            /**
+             * @deprecated
+             * @description Deprecated: the same records as `items`, which replaces it.
+             */
+            rules: components['schemas']['OrchestrationRule'][]
             /** @description Absent on the last page. */
             next_page_cursor?: string
           }
@@ -4422,18 +4479,19 @@ export interface operations {
           }
           /** @description Where the money goes: crypto, fiat or profile. Without it, it stays on the profile, converted. */
           destination?: {
+            /** @description A crypto address. Needs address and network. */
             crypto?: {
               /**
                * @description Destination address.
                * @example 0x52908400098527886E0F7030069857D2E4169EE7
                */
-              address: string
+              address?: string
               /**
                * @description Blockchain network.
                * @example ETHEREUM
                * @enum {string}
                */
-              network:
+              network?:
                 | 'BITCOIN'
                 | 'ETHEREUM'
                 | 'BITCOIN_CASH'
@@ -4445,14 +4503,27 @@ export interface operations {
                 | 'STELLAR'
                 | 'INK'
                 | 'XLAYER'
+              /**
+               * Format: uuid
+               * @description An address of an address book. Not supported yet: send address and network.
+               * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+               */
+              address_id?: string
             }
+            /** @description A bank account. Needs fiat_account_id. */
             fiat?: {
               /**
                * Format: uuid
                * @description Fiat account to pay.
                * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
                */
-              fiat_account_id: string
+              fiat_account_id?: string
+              /**
+               * Format: uuid
+               * @description Another name of fiat_account_id.
+               * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+               */
+              bank_account_id?: string
               /** @description Memo that goes with the money. */
               memo?: string
             }
@@ -4468,6 +4539,18 @@ export interface operations {
           }
           /** @description Display name. */
           nickname?: string
+          /**
+           * Format: uuid
+           * @description Identity of its orchestrations and their transfers.
+           * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+           */
+          identity_id?: string
+          /**
+           * Format: uuid
+           * @description Account of its orchestrations and their transfers.
+           * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+           */
+          account_id?: string
         }
       }
     }

@@ -206,7 +206,7 @@ export async function listByCreation<Row extends { id: string }, Item>(
   db: Queryable,
   customerId: string,
   query: PagedQuery,
-  { list, select, alias, where, toWire }: ListByCreation<Row, Item>,
+  { list, select, alias, where, toWire, copies = 1 }: ListByCreation<Row, Item>,
 ): Promise<{ items: Item[]; next_page_cursor?: string }> {
   const page = pageOf(list, query)
   const created = timeRange(query as Record<string, unknown>, 'created_at')
@@ -233,20 +233,21 @@ export async function listByCreation<Row extends { id: string }, Item>(
     return rows
   }
 
+  const bytesMax = PAGE_BYTES_MAX / copies
   const rows: Row[] = []
   let wanted = Math.min(page.limit + 1, FIRST_ROWS)
   let bytes = 0
   // Large records are read in parts: reading a thousand of them at once, to discard most, took 120 MiB.
-  while (bytes <= PAGE_BYTES_MAX) {
+  while (bytes <= bytesMax) {
     const more = await read(rows.at(-1)?.id ?? page.after?.[0], wanted)
     rows.push(...more)
     const left = page.limit + 1 - rows.length
     if (more.length < wanted || left === 0) break
     for (const row of more) bytes += bytesOf(toWire(row))
-    const fitting = Math.floor(((PAGE_BYTES_MAX - bytes) * rows.length) / bytes)
+    const fitting = Math.floor(((bytesMax - bytes) * rows.length) / bytes)
     wanted = Math.min(left, Math.max(1, fitting))
   }
-  return pageReply(rows, page, (row) => [row.id], toWire)
+  return pageReply(rows, page, (row) => [row.id], toWire, { copies })
 }
 
 interface ListByCreation<Row, Item> {
@@ -258,6 +259,8 @@ interface ListByCreation<Row, Item> {
   alias?: string
   where: Condition[]
   toWire: (row: Row) => Item
+  /** How often the reply repeats each record (default: 1). */
+  copies?: number
 }
 
 const digest = (text: string) => createHash('sha256').update(text).digest('base64url').slice(0, 16)

@@ -123,19 +123,22 @@ function balanceAssetOf({ asset, minor, convertToUsd }: Deposit): string {
 /** Builds the orchestration that a deposit starts; FAILED after too many hops. Its id is the deposit's group_id. */
 function orchestrationOf(rule: OrchestrationRule, transfer: Transfer, hops: number): NewOrchestration {
   const endless = hops >= HOPS_MAX
+  // An identity and its account belong together, so both come from the same record.
+  const named = rule.identity_id ?? rule.account_id
+  const { identity_id, account_id } = named === undefined ? transfer : rule
   return {
     id: transfer.group_id!,
     customer_id: rule.customer_id,
     profile_id: rule.profile_id,
-    identity_id: transfer.identity_id,
-    account_id: transfer.account_id,
+    identity_id,
+    account_id,
     status: endless ? 'FAILED' : 'PROCESSING',
     ...(endless && { fail_reason: { detail: ENDLESS } }),
     hops,
     source_asset: rule.source_asset,
     destination_asset: rule.destination_asset,
     source_amount: transfer.total,
-    source_transfer: { transfer_id: transfer.id },
+    source_transfer: { transfer_id: transfer.id, status: transfer.status },
     source: sourceOf(rule),
     destination: destinationOf(rule.destination),
     orchestration_rule_id: rule.id,

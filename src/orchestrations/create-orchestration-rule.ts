@@ -14,16 +14,19 @@ import { insertDepositAddress } from '../records/deposit-address.ts'
 import { requirePayable, selectFiatAccounts } from '../records/fiat-account.ts'
 import { insertInstructions } from '../records/fiat-deposit-instructions.ts'
 import {
-  Destination,
+  DestinationBody,
+  destinationAsked,
   destinationOf,
   OrchestrationRule,
   RULE_COLUMNS,
   RuleSource,
   ruleToWire,
   withAddressId,
+  type Destination,
   type KnownDestination,
   type RuleRow,
 } from '../records/orchestration-rule.ts'
+import { requireApprovedHolders } from '../records/holders.ts'
 import { requireProfile } from '../records/profile.ts'
 import type { Networks } from '../networks/network.ts'
 
@@ -34,8 +37,10 @@ const CreateOrchestrationRuleBody = Type.Object(
     source_asset: AssetSymbol,
     destination_asset: AssetSymbol,
     source: RuleSource,
-    destination: Type.Optional(Destination),
+    destination: Type.Optional(DestinationBody),
     nickname: Type.Optional(Text(100, 'Display name.')),
+    identity_id: Type.Optional(Uuid('Identity of its orchestrations and their transfers.')),
+    account_id: Type.Optional(Uuid('Account of its orchestrations and their transfers.')),
   },
   { additionalProperties: false },
 )
@@ -88,7 +93,7 @@ export const createOrchestrationRule = operation({
     'unavailable',
   ],
   async run({ body, customerId, db, networks, settings }) {
-    const destination = body.destination ?? { profile: { profile_id: body.profile_id } }
+    const destination = destinationAsked(body.destination ?? { profile: { profile_id: body.profile_id } })
     requireConvertible(body)
     requireSource(body, { networks })
     requireDestination({ ...body, destination: destinationOf(destination) }, { networks, settings })
@@ -148,10 +153,11 @@ async function findRule(
 async function requireRecords(
   tx: Transaction,
   customerId: string,
-  { profile_id }: Body,
+  { profile_id, identity_id, account_id }: Body,
   { fiat, profile }: Destination,
 ): Promise<void> {
   await requireProfile(tx, customerId, profile_id)
+  await requireApprovedHolders(tx, customerId, { identity_id, account_id })
   if (profile !== undefined) await requireProfile(tx, customerId, profile.profile_id)
   if (fiat === undefined) return
   const accounts = await selectFiatAccounts(tx, customerId, [fiat.fiat_account_id])
@@ -163,18 +169,20 @@ async function makeSource(
   tx: Transaction,
   networks: Networks,
   customerId: string,
-  { source: { crypto, fiat }, profile_id }: Pick<Body, 'source' | 'profile_id'>,
+  { source: { crypto, fiat }, profile_id, identity_id, account_id }: Omit<Body, 'destination'>,
 ): Promise<{ source: OrchestrationRule['source']; sourceId: string }> {
+  const holders = { ...(identity_id && { identity_id }), ...(account_id && { account_id }) }
   if (fiat !== undefined) {
     const account = requireBankAccount(networks)
-    const asked = { profile_id, fiat_network: 'WIRE' } as const
+    const asked = { profile_id, ...holders, fiat_network: 'WIRE' } as const
     const { id, memo_id } = await insertInstructions(tx, account, customerId, asked)
     const made = { deposit_instructions_id: id, memo_id, network: 'WIRE' as const }
     return { source: { fiat: { ...fiat, ...made } }, sourceId: id }
   }
   if (crypto !== undefined) {
     const crypto_network = crypto.network
-    const made = await insertDepositAddress(tx, networks, customerId, { profile_id, crypto_network })
+    const asked = { profile_id, ...holders, crypto_network }
+    const made = await insertDepositAddress(tx, networks, customerId, asked)
     const { id, address } = made
     return { source: { crypto: { address_id: id, address, network: crypto_network } }, sourceId: id }
   }
@@ -196,8 +204,9 @@ export async function insertRule(
   const { rows } = await tx.query<RuleRow>(
     `
     insert into orchestration_rules (customer_id, id, created_at, updated_at, ref_id, profile_id, status, nickname,
-                                     source_asset, destination_asset, source, destination, source_id)
-    values ($1, $2, $3, $3, $4, $5, 'ACTIVE', $6, $7, $8, $9, $10, $11)
+                                     source_asset, destination_asset, source, destination, source_id,
+                                     identity_id, account_id)
+    values ($1, $2, $3, $3, $4, $5, 'ACTIVE', $6, $7, $8, $9, $10, $11, $12, $13)
     returning ${RULE_COLUMNS}`,
     [
       customerId,
@@ -211,6 +220,8 @@ export async function insertRule(
       source,
       rule.destination,
       sourceId,
+      rule.identity_id,
+      rule.account_id,
     ],
   )
   return ruleToWire(rows[0]!)

@@ -7,8 +7,14 @@ import { operation } from '../operation.ts'
 import { payoutCost } from '../movements/estimated-fee.ts'
 import { payoutOf } from '../movements/payout.ts'
 import { changeOf } from '../movements/decision.ts'
-import { Destination, destinationOf, withAddressId } from '../records/orchestration-rule.ts'
-import { ORCHESTRATIONS, Orchestration } from '../records/orchestration.ts'
+import { problem } from '../contract/problems.ts'
+import {
+  DestinationBody,
+  destinationAsked,
+  destinationOf,
+  withAddressId,
+} from '../records/orchestration-rule.ts'
+import { idOfRefId, ORCHESTRATIONS, Orchestration } from '../records/orchestration.ts'
 import { change, need } from '../records/need.ts'
 import { usdPrices } from '../records/usd-prices.ts'
 
@@ -22,7 +28,8 @@ const CreateOrchestrationBody = Type.Object(
       { profile: Type.Object({ profile_id: Uuid('Profile to debit.') }, { additionalProperties: false }) },
       { additionalProperties: false, description: 'Where the money comes from.' },
     ),
-    destination: Type.Optional(Destination),
+    destination: Type.Optional(DestinationBody),
+    profile_id: Type.Optional(Uuid('The same as source.profile.profile_id.')),
     identity_id: Type.Optional(Uuid('Identity.')),
     account_id: Type.Optional(Uuid('Account.')),
     metadata: Type.Optional(Metadata),
@@ -80,9 +87,12 @@ export const createOrchestration = operation({
   ],
   async run({ body, customerId, requireCaller, db, ledger, networks, settings }) {
     const { profile_id } = body.source.profile
-    const destination = destinationOf(
-      await withAddressId(db, customerId, body.destination ?? { profile: { profile_id } }),
-    )
+    if (body.profile_id !== undefined && body.profile_id !== profile_id)
+      throw problem.badRequest('profile_id must equal source.profile.profile_id, or be left out')
+    if (idOfRefId(body.ref_id) !== undefined)
+      throw problem.badRequest(`ref_id ${body.ref_id} is reserved: orchestrations of rules have such ref_ids`)
+    const asked = destinationAsked(body.destination ?? { profile: { profile_id } })
+    const destination = destinationOf(await withAddressId(db, customerId, asked))
     const order = { ...body, customer_id: customerId, profile_id, destination }
     const prices = await usdPrices(db, settings.mode === 'sandbox')
     const cost = await payoutCost(db, order, { networks, settings })
@@ -106,8 +116,8 @@ export const createOrchestration = operation({
           source_asset: body.source_asset,
           destination_asset: body.destination_asset,
           source_amount: canonicalAmount(body.source_amount, decimalsOf(body.source_asset)),
-          source_transfer: { transfer_id: transfer.id },
-          destination_transfer: { transfer_id: otherLeg.transfer.id },
+          source_transfer: { transfer_id: transfer.id, status: transfer.status },
+          destination_transfer: { transfer_id: otherLeg.transfer.id, status: otherLeg.transfer.status },
           source: { profile: { profile_id } },
           destination,
           metadata: body.metadata,

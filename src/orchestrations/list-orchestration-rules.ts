@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
 import { Filter, FilterValue, FilterWithoutCommas } from '../contract/fields.ts'
-import { listByCreation, listReply, pageParameters, timeBounds, uuidsOf } from '../http/lists.ts'
+import { listByCreation, pageParameters, timeBounds, uuidsOf } from '../http/lists.ts'
 import { operation } from '../operation.ts'
 import { OrchestrationRule, RULE_COLUMNS, ruleToWire } from '../records/orchestration-rule.ts'
 
@@ -19,14 +19,25 @@ export const listOrchestrationRules = operation({
       ref_ids: FilterWithoutCommas(FilterValue, 'Filter by ref_ids.'),
       profile_ids: Filter(FilterValue, 'Filter by profiles.'),
       statuses: Filter(OrchestrationRule.properties.status, 'Filter by statuses.'),
+      profile_id: Filter(FilterValue, 'Filter by profiles, as profile_ids does.'),
+      status: Filter(OrchestrationRule.properties.status, 'Filter by statuses, as statuses does.'),
+      source_asset: Filter(FilterValue, 'Filter by source assets.'),
+      destination_asset: Filter(FilterValue, 'Filter by destination assets.'),
       ...timeBounds('created_at'),
       ...pageParameters,
     },
     { additionalProperties: false },
   ),
-  reply: listReply(OrchestrationRule),
-  run: ({ query, customerId, db }) =>
-    listByCreation(db, customerId, query, {
+  reply: Type.Object({
+    items: Type.Array(OrchestrationRule),
+    rules: Type.Array(OrchestrationRule, {
+      deprecated: true,
+      description: 'Deprecated: the same records as `items`, which replaces it.',
+    }),
+    next_page_cursor: Type.Optional(Type.String({ description: 'Absent on the last page.' })),
+  }),
+  async run({ query, customerId, db }) {
+    const { items, ...rest } = await listByCreation(db, customerId, query, {
       list: 'orchestration-rules',
       select: `select ${RULE_COLUMNS} from orchestration_rules`,
       where: [
@@ -34,7 +45,14 @@ export const listOrchestrationRules = operation({
         ['ref_id = any (?)', query.ref_ids],
         ['profile_id = any (?::uuid[])', uuidsOf(query.profile_ids)],
         ['status = any (?)', query.statuses],
+        ['profile_id = any (?::uuid[])', uuidsOf(query.profile_id)],
+        ['status = any (?)', query.status],
+        ['source_asset = any (?)', query.source_asset],
+        ['destination_asset = any (?)', query.destination_asset],
       ],
       toWire: ruleToWire,
-    }),
+      copies: 2,
+    })
+    return { items, rules: items, ...rest }
+  },
 })

@@ -280,11 +280,18 @@ const FILTERS: Record<
     of: (one) => one.destination_asset,
   },
   status: {
-    anyValues: values(() => ['PROCESSING', 'COMPLETED', 'FAILED'], ['FAILED']),
+    anyValues: values(() => ['PROCESSING', 'COMPLETED', 'FAILED'], ['PENDING', 'REJECTED']),
     of: (one) => one.status,
   },
   orchestration_id: { anyValues: ids(() => all.map(({ id }) => id)), of: (one) => one.id },
   profile_id: { anyValues: ids(() => profiles), of: (one) => one.profile_id },
+  ref_id: {
+    anyValues: values(
+      () => all.flatMap(({ ref_id }) => ref_id ?? []),
+      ['nobody', `orchestration_id.${randomUUID()}`, 'orchestration_id.', 'orchestration_id.nobody'],
+    ),
+    of: (one) => one.ref_id,
+  },
 }
 const NAMES = Object.keys(FILTERS)
 
@@ -342,7 +349,7 @@ async function requireSame(
   { order, limit, commas }: { order: string | undefined; limit: number; commas: boolean },
 ): Promise<number> {
   const query: Query = Object.entries(filters).flatMap(([name, values]): Query =>
-    commas ? [[name, values.join(',')]] : values.map((value) => [name, value]),
+    commas && name !== 'ref_id' ? [[name, values.join(',')]] : values.map((value) => [name, value]),
   )
   for (const [comparison, time] of Object.entries(bounds)) query.push([`created_at.${comparison}`, time!])
   if (order !== undefined) query.push(['order', order])
@@ -686,6 +693,17 @@ describe.each(SEEN)('reads no more than it must of 20,000 records, with statisti
       ['status', 'COMPLETED'],
     ],
     'by ids that are none': () => [['orchestration_id', 'nobody']],
+    'by ref_ids': () => [
+      ['ref_id', 'nobody'],
+      ...[7, 10_000].map((n): [string, string] => ['ref_id', `orchestration_id.${String(records[n]!.id)}`]),
+    ],
+    'by a ref_id, an id and all else': () => [
+      ['ref_id', `orchestration_id.${String(records[7]!.id)}`],
+      ['orchestration_id', String(records[7]!.id)],
+      ['profile_id', own[0]!],
+      ['status', 'COMPLETED'],
+    ],
+    'by a status that there is not': () => [['status', 'PENDING']],
     'by a moment': () => [['created_at.eq', at(10_000)]],
     'by a span in the middle': () => [
       ['created_at.gte', at(9_000)],

@@ -2,7 +2,7 @@ import { Type, type Static } from 'typebox'
 import type { Database } from '../db/database.ts'
 import { firstIdAt } from '../db/ids.ts'
 import { EXAMPLE } from '../contract/example-records.ts'
-import { Filter, FilterValue } from '../contract/fields.ts'
+import { Filter, FilterValue, FilterWithoutCommas } from '../contract/fields.ts'
 import {
   pageOf,
   pageParameters,
@@ -16,17 +16,25 @@ import { operation } from '../operation.ts'
 import {
   Orchestration,
   ORCHESTRATION_COLUMNS,
+  idOfRefId,
   OrchestrationStatus,
   orchestrationToWire,
   type OrchestrationRow,
 } from '../records/orchestration.ts'
+
+/** Clients written for other platforms also ask for statuses that no orchestration has here. */
+const StatusFilter = Type.Enum([...OrchestrationStatus.enum, 'PENDING', 'REJECTED'], {
+  type: 'string',
+  description: 'Status.',
+})
 
 const ListOrchestrationsQuery = Type.Object(
   {
     orchestration_rule_id: Filter(FilterValue, 'Filter by initiating rule ids.'),
     source_asset: Filter(FilterValue, 'Filter by source assets.'),
     destination_asset: Filter(FilterValue, 'Filter by destination assets.'),
-    status: Filter(OrchestrationStatus, 'Filter by statuses.'),
+    status: Filter(StatusFilter, 'Filter by statuses. No orchestration is PENDING or REJECTED.'),
+    ref_id: FilterWithoutCommas(FilterValue, 'Filter by ref_ids.'),
     orchestration_id: Filter(FilterValue, 'Filter by orchestration ids.'),
     profile_id: Filter(FilterValue, 'Filter by target profiles.'),
     ...timeBounds('created_at'),
@@ -111,6 +119,8 @@ async function selectOrchestrations(
       uuidsOf(query.profile_id),
       uuidsOf(query.orchestration_rule_id),
       uuidsOf(query.orchestration_id),
+      query.ref_id,
+      query.ref_id?.flatMap((refId) => idOfRefId(refId) ?? []),
     ],
   )
   return rows
@@ -120,16 +130,18 @@ async function selectOrchestrations(
 const FILTERS = `
   filters as (
     select $6::text[] as source_asset, $7::text[] as destination_asset, $8::text[] as status,
-           $9::uuid[] as profile_id, $10::uuid[] as rule_id, $11::uuid[] as id
+           $9::uuid[] as profile_id, $10::uuid[] as rule_id, $11::uuid[] as id, $12::text[] as ref_id,
+           $13::uuid[] as id_of_ref_id
   )`
 
 /** Chooses the index streams for a query by its most selective filter. */
 function streamsFor(query: Query): { streams: string; inStream: string } {
-  if (query.orchestration_id !== undefined) {
+  if (query.orchestration_id !== undefined || query.ref_id !== undefined) {
     return {
-      streams: 'streams as (select distinct id from unnest($11::uuid[]) as id)',
+      streams: query.orchestration_id === undefined ? STREAMS_BY_REF_ID : STREAMS_BY_ID,
       inStream: `
         o.id = s.id
+          and ($12::text[] is null or o.ref_id = any ($12) or (o.id = any ($13) and ${HAS_REF_ID_OF_RULE}))
           and ($6::text[] is null or o.source_asset = any ($6))
           and ($7::text[] is null or o.destination_asset = any ($7))
           and ($8::text[] is null or o.status = any ($8))
@@ -173,6 +185,16 @@ function streamsFor(query: Query): { streams: string; inStream: string } {
   }
   return { streams: 'streams as (select)', inStream: 'true' }
 }
+
+const STREAMS_BY_ID = 'streams as (select distinct id from unnest($11::uuid[]) as id)'
+/** An orchestration of a rule shows a ref_id that is made of its id. */
+const HAS_REF_ID_OF_RULE = 'o.ref_id is null and o.orchestration_rule_id is not null'
+const STREAMS_BY_REF_ID = `
+  streams as (
+    select id from orchestrations where customer_id = $1 and ref_id = any ($12)
+    union
+    select id from unnest($13::uuid[]) as id
+  )`
 
 const OF_KIND =
   'o.source_asset = s.source_asset and o.destination_asset = s.destination_asset and o.status = s.status'

@@ -313,7 +313,7 @@ async function requireSound(world: World) {
     // 1 and 3: where it comes from.
     if (orchestration_rule_id === undefined) {
       expect(started).toEqual([])
-      expect(source_transfer).toEqual({ transfer_id: made[0]!.id })
+      expect(source_transfer).toEqual({ transfer_id: made[0]!.id, status: made[0]!.status })
     } else {
       expect(started).toMatchObject([
         {
@@ -877,7 +877,13 @@ describe('a direct orchestration', () => {
     expect(await read(world, started.id)).toEqual(started)
     await finish()
     const { updated_at, ...ended } = await read(world, started.id)
-    expect({ ...ended, updated_at: started.updated_at }).toEqual({ ...started, status: 'COMPLETED' })
+    const link = { ...started.source_transfer!, status: 'COMPLETED' }
+    const links = { source_transfer: link, destination_transfer: link }
+    expect({ ...ended, updated_at: started.updated_at }).toEqual({
+      ...started,
+      ...links,
+      status: 'COMPLETED',
+    })
     expect(updated_at > started.updated_at).toBe(true)
     expect(await destinationTransfer(world, started)).toMatchObject({ metadata, amount: '19' })
     await requireSound(world)

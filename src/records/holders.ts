@@ -86,7 +86,7 @@ export class Holders {
     if (profileAccount === undefined) throw problem.notFound('profile', profile_id)
     requireNamed(this.#standing, { account_id, identity_id })
     this.#requireNotFrozen(profile_id)
-    this.#requireStanding(profileAccount, { account_id, identity_id })
+    requireStanding(this.#standing, profileAccount, { account_id, identity_id })
   }
 
   /** Throws the same refusals for incoming money, except for freezes: they do not stop deposits. */
@@ -94,27 +94,7 @@ export class Holders {
     const profileAccount = this.#profiles.get(profile_id)
     if (profileAccount === undefined) throw problem.notFound('profile', profile_id)
     requireNamed(this.#standing, { account_id, identity_id })
-    this.#requireStanding(profileAccount, { account_id, identity_id })
-  }
-
-  #requireStanding(profileAccount: string | null, { account_id, identity_id }: Named): void {
-    for (const [ref_path, id] of [
-      ['account_id', account_id],
-      ['profile_id', profileAccount],
-    ] as const) {
-      if (id == null) continue
-      const account = this.#standing.accounts.get(id)
-      assert(
-        account !== undefined,
-        'a movement must name its holder: only the status of named holders is read',
-      )
-      if (account.summary === 'DISABLED') throw problem.disabled('account', id, 'DISABLED')
-      requireApproved(ref_path, account.identity_id, account.summary)
-    }
-    if (identity_id === undefined) return
-    const status = this.#standing.identities.get(identity_id)!
-    if (status === 'DISABLED') throw problem.disabled('identity', identity_id, status)
-    requireApproved('identity_id', identity_id, status)
+    requireStanding(this.#standing, profileAccount, { account_id, identity_id })
   }
 
   /** Whether the profile or its customer is frozen, so that no money may leave the profile. */
@@ -129,6 +109,28 @@ export class Holders {
   }
 }
 
+/** Throws disabled or identity-verification-required for the named holders and the profile's account. */
+function requireStanding(
+  { accounts, identities }: Standing,
+  profileAccount: string | null,
+  { account_id, identity_id }: Named,
+): void {
+  for (const [ref_path, id] of [
+    ['account_id', account_id],
+    ['profile_id', profileAccount],
+  ] as const) {
+    if (id == null) continue
+    const account = accounts.get(id)
+    assert(account !== undefined, 'a movement must name its holder: only the status of named holders is read')
+    if (account.summary === 'DISABLED') throw problem.disabled('account', id, 'DISABLED')
+    requireApproved(ref_path, account.identity_id, account.summary)
+  }
+  if (identity_id === undefined) return
+  const status = identities.get(identity_id)!
+  if (status === 'DISABLED') throw problem.disabled('identity', identity_id, status)
+  requireApproved('identity_id', identity_id, status)
+}
+
 function requireApproved(
   ref_path: 'identity_id' | 'account_id' | 'profile_id',
   identity_id: string,
@@ -141,6 +143,13 @@ function requireApproved(
 /** Requires that the named account and identity exist (not-found) and belong together (bad-request). */
 export async function requireHolders(db: Queryable, customerId: string, named: Named): Promise<void> {
   requireNamed(await readStanding(db, customerId, [], [named]), named)
+}
+
+/** Requires that the named account and identity exist, belong together and are APPROVED, as a withdrawal does. */
+export async function requireApprovedHolders(db: Queryable, customerId: string, named: Named): Promise<void> {
+  const standing = await readStanding(db, customerId, [], [named])
+  requireNamed(standing, named)
+  requireStanding(standing, null, named)
 }
 
 /** Throws as `Holders.requireMayDeposit` does, for a record that is created outside the ledger. */

@@ -1,5 +1,8 @@
 import { Type, type Static } from 'typebox'
+import type { CryptoNetwork } from '../assets/catalogue.ts'
 import type { Queryable } from '../db/database.ts'
+import { presentOf } from '../db/rows.ts'
+import { problem } from '../contract/problems.ts'
 import type { Kind } from './need.ts'
 import { AssetSymbol, Network, RefId, Text, Timestamp, Uuid } from '../contract/fields.ts'
 import { selectDepositAddress } from './deposit-address.ts'
@@ -18,19 +21,31 @@ const ProfileEnd = Type.Object(
   { additionalProperties: false, description: 'A balance of a profile.' },
 )
 
+const Memo = Type.Optional(Text(256, 'Memo that goes with the money.'))
+
 /** The destination of an orchestration, as clients request it. Exactly one member. */
-export const Destination = Type.Object(
+export const DestinationBody = Type.Object(
   {
     crypto: Type.Optional(
-      Type.Object({ address: DestinationAddress, network: Network }, { additionalProperties: false }),
+      Type.Object(
+        {
+          address: Type.Optional(DestinationAddress),
+          network: Type.Optional(Network),
+          address_id: Type.Optional(
+            Uuid('An address of an address book. Not supported yet: send address and network.'),
+          ),
+        },
+        { additionalProperties: false, description: 'A crypto address. Needs address and network.' },
+      ),
     ),
     fiat: Type.Optional(
       Type.Object(
         {
-          fiat_account_id: Uuid('Fiat account to pay.'),
-          memo: Type.Optional(Text(256, 'Memo that goes with the money.')),
+          fiat_account_id: Type.Optional(Uuid('Fiat account to pay.')),
+          bank_account_id: Type.Optional(Uuid('Another name of fiat_account_id.')),
+          memo: Memo,
         },
-        { additionalProperties: false },
+        { additionalProperties: false, description: 'A bank account. Needs fiat_account_id.' },
       ),
     ),
     profile: Type.Optional(ProfileEnd),
@@ -43,14 +58,54 @@ export const Destination = Type.Object(
       'Where the money goes: crypto, fiat or profile. Without it, it stays on the profile, converted.',
   },
 )
-export type Destination = Static<typeof Destination>
+
+/** A complete destination. Exactly one member. */
+export interface Destination {
+  crypto?: { address: string; network: CryptoNetwork }
+  fiat?: Static<typeof FiatDestination>
+  profile?: Static<typeof ProfileEnd>
+}
+const FiatDestination = Type.Object({ fiat_account_id: Uuid('Fiat account to pay.'), memo: Memo })
+
+/**
+ * Returns the destination of a request. Throws bad-request for a missing member, for an address of an address book,
+ * and where fiat_account_id and bank_account_id differ.
+ */
+export function destinationAsked({ crypto, fiat, profile }: Static<typeof DestinationBody>): Destination {
+  if (crypto !== undefined) {
+    const { address, network, address_id } = crypto
+    if (address_id !== undefined)
+      throw problem.badRequest(
+        'destination.crypto.address_id is not supported: send destination.crypto.address and destination.crypto.network instead',
+      )
+    return {
+      crypto: {
+        address: required(address, 'destination.crypto.address'),
+        network: required(network, 'destination.crypto.network'),
+      },
+    }
+  }
+  if (fiat === undefined) return { ...(profile && { profile }) }
+  const { fiat_account_id, bank_account_id, ...rest } = fiat
+  if (fiat_account_id !== undefined && bank_account_id !== undefined && fiat_account_id !== bank_account_id)
+    throw problem.badRequest(
+      'destination.fiat.bank_account_id must equal destination.fiat.fiat_account_id: they are names of the same member',
+    )
+  const id = required(fiat_account_id ?? bank_account_id, 'destination.fiat.fiat_account_id')
+  return { fiat: { fiat_account_id: id, ...rest } }
+}
+
+function required<T>(value: T | undefined, field: string): T {
+  if (value === undefined) throw problem.badRequest(`${field} is required`)
+  return value
+}
 
 /** The stored destination: it also names the address's id when the address is one of the customer's own. */
 const KnownDestination = Type.Object(
   {
     crypto: Type.Optional(CryptoEnd),
-    fiat: Destination.properties.fiat,
-    profile: Destination.properties.profile,
+    fiat: Type.Optional(FiatDestination),
+    profile: Type.Optional(ProfileEnd),
   },
   { minProperties: 1, maxProperties: 1, description: 'Where the money goes.' },
 )
@@ -111,6 +166,8 @@ export const OrchestrationRule = Type.Object(
       { minProperties: 1, maxProperties: 1, description: 'What triggers the rule.' },
     ),
     destination: KnownDestination,
+    identity_id: Type.Optional(Uuid('Identity of its orchestrations.')),
+    account_id: Type.Optional(Uuid('Account of its orchestrations.')),
     created_at: Timestamp('Creation time.'),
     updated_at: Timestamp('Last update time.'),
   },
@@ -118,15 +175,13 @@ export const OrchestrationRule = Type.Object(
 )
 export type OrchestrationRule = Static<typeof OrchestrationRule>
 
-export type RuleRow = Omit<OrchestrationRule, 'nickname'> & { nickname: string | null }
+type Absent = 'nickname' | 'identity_id' | 'account_id'
+export type RuleRow = Omit<OrchestrationRule, Absent> & { [K in Absent]: OrchestrationRule[K] | null }
 
 export const RULE_COLUMNS = `id, customer_id, ref_id, profile_id, status, nickname, source_asset, destination_asset,
-  source, destination, created_at, updated_at`
+  source, destination, identity_id, account_id, created_at, updated_at`
 
-export const ruleToWire = ({ nickname, ...row }: RuleRow): OrchestrationRule => ({
-  ...row,
-  ...(nickname !== null && { nickname }),
-})
+export const ruleToWire = (row: RuleRow): OrchestrationRule => presentOf(row) as OrchestrationRule
 
 /** Adds the id of the destination's address, if that is one of the customer's own deposit addresses. */
 export async function withAddressId(

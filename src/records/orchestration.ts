@@ -1,7 +1,9 @@
 import { Type, type Static } from 'typebox'
 import type { CryptoNetwork } from '../assets/catalogue.ts'
 import type { Queryable, Transaction } from '../db/database.ts'
+import { UUID } from '../db/ids.ts'
 import { presentOf } from '../db/rows.ts'
+import { TransferStatus } from '../ledger/transfer.ts'
 import type { Kind } from './need.ts'
 import { Amount, AssetSymbol, Metadata, Network, RefId, Text, Timestamp, Uuid } from '../contract/fields.ts'
 
@@ -11,7 +13,12 @@ export const OrchestrationStatus = Type.Enum(['PROCESSING', 'COMPLETED', 'FAILED
 })
 
 const TransferLink = (description: string) =>
-  Type.Optional(Type.Object({ transfer_id: Uuid('Transfer id.') }, { description }))
+  Type.Optional(
+    Type.Object(
+      { transfer_id: Uuid('Transfer id.'), status: Type.Optional(TransferStatus) },
+      { description },
+    ),
+  )
 /** A blockchain address at the end of an orchestration. */
 export const CryptoEnd = Type.Object({
   address_id: Type.Optional(Uuid("Id of the customer's own deposit address.")),
@@ -85,30 +92,53 @@ type Linked = 'source_transfer' | 'destination_transfer' | 'fail_reason'
 /** A row of `orchestrations`: the record with nulls for absent fields, and links and fail reason as plain values. */
 export type OrchestrationRow = { [K in keyof Omit<Orchestration, Linked>]: Orchestration[K] } & {
   source_transfer_id: string | null
+  source_transfer_status: Status | null
   destination_transfer_id: string | null
+  destination_transfer_status: Status | null
   fail_reason: string | null
 }
+type Status = Static<typeof TransferStatus>
 
 export const ORCHESTRATION_COLUMNS = `o.id, o.profile_id, o.identity_id, o.account_id, o.customer_id, o.ref_id, o.status,
   o.source_asset, o.destination_asset, o.source_amount, o.source_transfer_id, o.destination_transfer_id,
+  (select t.status from transfers t
+   where t.customer_id = o.customer_id and t.id = o.source_transfer_id) as source_transfer_status,
+  (select t.status from transfers t
+   where t.customer_id = o.customer_id and t.id = o.destination_transfer_id) as destination_transfer_status,
   o.fail_reason, o.source, o.destination, o.orchestration_rule_id, o.metadata, o.created_at, o.updated_at`
+
+const REF_ID_OF_RULE = 'orchestration_id.'
+
+/** Returns the ref_id that an orchestration of a rule shows. It is not stored: no client named one. */
+const refIdOf = (id: string) => `${REF_ID_OF_RULE}${id}`
+
+/** Returns the id of the orchestration of a rule that shows this ref_id; undefined for a client's own ref_id. */
+export function idOfRefId(refId: string): string | undefined {
+  const id = refId.slice(REF_ID_OF_RULE.length)
+  return UUID.test(id) && refId === refIdOf(id.toLowerCase()) ? id : undefined
+}
 
 /** The record as the contract writes it: absent fields are omitted. */
 export function orchestrationToWire({
   source_transfer_id,
+  source_transfer_status,
   destination_transfer_id,
+  destination_transfer_status,
   fail_reason,
   ...row
 }: OrchestrationRow): Orchestration {
+  const record = presentOf(row) as Omit<Orchestration, Linked>
   return {
-    ...(presentOf(row) as Omit<Orchestration, Linked>),
-    ...(source_transfer_id !== null && { source_transfer: { transfer_id: source_transfer_id } }),
-    ...(destination_transfer_id !== null && {
-      destination_transfer: { transfer_id: destination_transfer_id },
-    }),
+    ...record,
+    ...(record.orchestration_rule_id !== undefined && { ref_id: record.ref_id ?? refIdOf(record.id) }),
+    ...linked('source_transfer', source_transfer_id, source_transfer_status),
+    ...linked('destination_transfer', destination_transfer_id, destination_transfer_status),
     ...(fail_reason !== null && { fail_reason: { detail: fail_reason } }),
   }
 }
+
+const linked = (name: string, transfer_id: string | null, status: Status | null) =>
+  transfer_id !== null && { [name]: { transfer_id, ...(status !== null && { status }) } }
 
 /** Orchestrations by ref_id, and the new orchestrations of accepted movements. */
 export const ORCHESTRATIONS: Kind<string, Orchestration, NewOrchestration> = {

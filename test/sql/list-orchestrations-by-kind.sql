@@ -3,7 +3,8 @@
 with recursive
 filters as (
   select $6::text[] as source_asset, $7::text[] as destination_asset, $8::text[] as status,
-         $9::uuid[] as profile_id, $10::uuid[] as rule_id, $11::uuid[] as id
+         $9::uuid[] as profile_id, $10::uuid[] as rule_id, $11::uuid[] as id, $12::text[] as ref_id,
+         $13::uuid[] as id_of_ref_id
 ),
 kinds as (
   select first.*
@@ -49,6 +50,10 @@ kinds as (
   )
   select o.id, o.profile_id, o.identity_id, o.account_id, o.customer_id, o.ref_id, o.status,
 o.source_asset, o.destination_asset, o.source_amount, o.source_transfer_id, o.destination_transfer_id,
+(select t.status from transfers t
+ where t.customer_id = o.customer_id and t.id = o.source_transfer_id) as source_transfer_status,
+(select t.status from transfers t
+ where t.customer_id = o.customer_id and t.id = o.destination_transfer_id) as destination_transfer_status,
 o.fail_reason, o.source, o.destination, o.orchestration_rule_id, o.metadata, o.created_at, o.updated_at
   from found
   join orchestrations o on o.customer_id = $1 and o.id = found.id
