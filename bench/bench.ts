@@ -79,6 +79,11 @@ try {
     const { disagreements, transfers } = await verify(db)
     console.log(`verify: ${transfers} transfers, ${disagreements.length} disagreements`)
   }
+  if (options.only.includes('bulk')) {
+    report.bulk = await withApi(db, measureBulk)
+    const { disagreements, transfers } = await verify(db)
+    console.log(`verify: ${transfers} transfers, ${disagreements.length} disagreements`)
+  }
   if (options.only.includes('runs')) {
     report.runs = await measureOrchestrationRuns(db)
     console.log('\nOrchestrations from deposit to COMPLETED, by how many are under way at once')
@@ -196,6 +201,36 @@ async function measureWrites(db: Database) {
   })
   printWrites([...rows.values()], peakMiB)
   return { rows: [...rows.values()], peakMiB }
+}
+
+/** Withdrawals a second: single requests against requests of many, in turns. */
+async function measureBulk(api: Api) {
+  const rows = [
+    { what: 'single requests', clients: TEXTBOOK_CONNECTIONS },
+    { what: '100 in a request', clients: 4, itemsEach: 100 },
+    { what: '1,000 in a request', clients: 1, itemsEach: 1_000 },
+    { what: '1,000 in a request', clients: 4, itemsEach: 1_000 },
+  ].map((row) => ({ ...row, seen: [] as LoadResult[] }))
+  for (let round = 1; round <= ROUNDS; round++)
+    for (const [index, { clients, itemsEach, seen }] of rows.entries()) {
+      const prefix = `bulk${round}-${index}`
+      seen.push(
+        await httpLoad({ ...api, clients, seconds: SECONDS, prefix, ...(itemsEach && { itemsEach }) }),
+      )
+    }
+  const rateOf = ({ seen }: { seen: LoadResult[] }) => median(seen.map(({ perSecond }) => perSecond))
+  console.log('\nWithdrawals a second; "times" is against single requests')
+  show(
+    'bulk',
+    rows.map((row) => ({
+      what: row.what,
+      connections: row.clients,
+      'per second': Math.round(rateOf(row)),
+      times: Number((rateOf(row) / rateOf(rows[0]!)).toFixed(2)),
+      refused: row.seen.reduce((sum, { refused }) => sum + refused, 0),
+    })),
+  )
+  return rows
 }
 
 interface Api {

@@ -8,6 +8,8 @@ export interface Load {
   profileIds: string[]
   clients: number
   seconds: number
+  /** Withdrawals of each request; without it, each request makes one. */
+  itemsEach?: number
   /** Of the ref_ids, so that none repeats. */
   prefix: string
 }

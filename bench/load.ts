@@ -33,7 +33,9 @@ console.log(JSON.stringify(seen))
 function client(): Promise<void> {
   return new Promise((resolve, reject) => {
     const socket: Socket = connect({ host: hostname, port: Number(port), noDelay: true })
-    let answer = ''
+    // Joined once the answer is whole: a search in each of its parts takes longer than a large answer itself.
+    let parts: string[] = []
+    let missing = Infinity
     let before = 0
     const next = () => {
       before = performance.now()
@@ -44,15 +46,31 @@ function client(): Promise<void> {
     socket.once('connect', next)
     socket.once('error', reject)
     socket.on('data', (chunk: string) => {
-      answer += chunk
-      const head = answer.indexOf('\r\n\r\n')
-      if (head === -1 || answer.length < head + 4 + contentLength(answer)) return
-      if (answer.startsWith('HTTP/1.1 200 ')) latencies.push(performance.now() - before)
+      parts.push(chunk)
+      if (missing === Infinity) {
+        const answer = parts.join('')
+        const head = answer.indexOf('\r\n\r\n')
+        if (head === -1) return
+        missing = head + 4 + contentLength(answer) - answer.length
+      } else missing -= chunk.length
+      if (missing > 0) return
+      const answer = parts.join('')
+      const good = answer.startsWith('HTTP/1.1 200 ')
+      if (good && load.itemsEach !== undefined) count(answer, performance.now() - before)
+      else if (good) latencies.push(performance.now() - before)
       else refused += 1
-      answer = ''
+      parts = []
+      missing = Infinity
       next()
     })
   })
+}
+
+/** Counts the withdrawals that one answer has made and refused. */
+function count(answer: string, milliseconds: number): void {
+  const made = answer.split('{"transfer":').length - 1
+  for (let index = 0; index < made; index++) latencies.push(milliseconds)
+  refused += load.itemsEach! - made
 }
 
 function contentLength(answer: string): number {
@@ -61,7 +79,21 @@ function contentLength(answer: string): number {
 }
 
 function requestOf(n: number): string {
+  if (load.itemsEach !== undefined)
+    return post('/v2/transfer/crypto-withdrawals/bulk', manyOf(load.itemsEach, n))
+  return post('/v2/transfer/crypto-withdrawals', bodyOf(n))
+}
+
+function manyOf(count: number, n: number): string {
+  const bodies = Array.from({ length: count }, (_, index) => bodyOf(n * count + index))
+  return `{"withdrawals":[${bodies.join()}]}`
+}
+
+function bodyOf(n: number): string {
   const profile = load.profileIds[n % load.profileIds.length]
-  const body = `{"profile_id":"${profile}","asset":"USDP","crypto_network":"ETHEREUM","amount":"1.25","destination_address":"0x52908400098527886E0F7030069857D2E4169EE7","ref_id":"${load.prefix}-${n}"}`
-  return `POST /v2/transfer/crypto-withdrawals HTTP/1.1\r\nHost: bursar\r\nAuthorization: Bearer ${load.token}\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`
+  return `{"profile_id":"${profile}","asset":"USDP","crypto_network":"ETHEREUM","amount":"1.25","destination_address":"0x52908400098527886E0F7030069857D2E4169EE7","ref_id":"${load.prefix}-${n}"}`
+}
+
+function post(path: string, body: string): string {
+  return `POST ${path} HTTP/1.1\r\nHost: bursar\r\nAuthorization: Bearer ${load.token}\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`
 }

@@ -121,6 +121,28 @@ describe('a request whose answer is lost', () => {
     },
   )
 
+  test('many withdrawals are made once, and answered as if no answer had been lost', async () => {
+    await client.post(WITHDRAWALS, { body: body({ ref_id: 'older', amount: '7' }) })
+    const withdrawals = [
+      { ...body(), ref_id: 'first' },
+      { ...body({ amount: '5000' }), ref_id: 'too much' },
+      { ...body(), ref_id: 'first' },
+      { ...body(), ref_id: 'older' },
+      { ...body(), ref_id: 'last' },
+    ]
+    proxy.lose('ANSWER', `POST ${WITHDRAWALS}/bulk`, 2)
+    const { items } = await client.post(`${WITHDRAWALS}/bulk`, { body: { withdrawals } })
+    expect(proxy.lost()).toBe(2)
+    expect(items.map(({ transfer, problem }) => transfer?.ref_id ?? problem!.status)).toEqual([
+      'first',
+      403,
+      409,
+      409,
+      'last',
+    ])
+    expect(await available()).toBe(`${1000 - 8 - 11 - 11}`)
+  })
+
   test('also with the ref_id of the caller, and an amount and ids in another form', async () => {
     proxy.lose('ANSWER', `POST ${WITHDRAWALS}`)
     const mine = { ref_id: 'mine', amount: '010.50', profile_id: customer.profile_id.toUpperCase() }

@@ -15,6 +15,7 @@ import { openApi } from './http/openapi.ts'
 import type { Context } from './context.ts'
 import type { Operation, Request } from './http/operation.ts'
 import { withRateLimit } from './http/rate-limit.ts'
+import { OneByOneLimit } from './http/one-by-one.ts'
 import { Requests, type RequestMeter } from './http/requests.ts'
 import { Turns } from './http/turns.ts'
 import { parseJson, serializerCompiler, validatorCompiler } from './http/validation.ts'
@@ -49,6 +50,7 @@ import { initiateFiatDeposit } from './sandbox/initiate-fiat-deposit.ts'
 import type { Settings } from './settings.ts'
 import { listStatements } from './statements/list-statements.ts'
 import { createCryptoWithdrawal } from './transfers/create-crypto-withdrawal.ts'
+import { createCryptoWithdrawals } from './transfers/create-crypto-withdrawals.ts'
 import { createDepositAddress } from './deposit-addresses/create-deposit-address.ts'
 import { createFiatAccount } from './fiat-accounts/create-fiat-account.ts'
 import { createFiatDepositInstructions } from './fiat-deposit-instructions/create-fiat-deposit-instructions.ts'
@@ -102,6 +104,7 @@ export const OPERATIONS: readonly Operation[] = [
   getOrchestration,
   listMarkets,
   listHistoricalCandles,
+  createCryptoWithdrawals,
 ]
 
 export const BODY_LIMIT = 64 * 1024
@@ -155,15 +158,16 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance & {
       baseUrl,
       failuresPerMinute: settings.tokenFailuresPerMinute,
     })
-  const requireScope = withRateLimit(authenticator(tokens, standing), {
+  const rateLimit = withRateLimit(authenticator(tokens, standing), {
     perSecond: settings.rateLimitPerSecond,
     burst: settings.rateLimitBurst,
   })
   const perform = performWith(options)
   const lists = new Turns()
+  const oneByOne = new OneByOneLimit()
   for (const operation of OPERATIONS) {
     if (operation.sandboxOnly && settings.mode !== 'sandbox') continue
-    mount(app, { requireScope, requests, lists, standing }, perform, operation, baseUrl)
+    mount(app, { rateLimit, oneByOne, requests, lists, standing }, perform, operation, baseUrl)
   }
   refuseOtherMethods(app, baseUrl, [...routes])
   if (settings.docs) {
@@ -260,6 +264,7 @@ function performWith({ db, ledger, networks, settings, baseUrl }: AppOptions): P
       clientId: request.clientId,
       scopes: request.scopes,
       requireCaller: request.requireCaller,
+      problemOf: request.problemOf,
       db,
       ledger,
       networks,

@@ -8,6 +8,7 @@ import { generateKeyPair, SignJWT, UnsecuredJWT, type JWTHeaderParameters, type 
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { setAccountDisabled } from '../src/accounts/set-account-disabled.ts'
 import { BODY_LIMIT, OPERATIONS } from '../src/app.ts'
+import { ONE_BY_ONE_BODY_LIMIT } from '../src/http/one-by-one.ts'
 import type { Operation } from '../src/http/operation.ts'
 import { SCOPES } from '../src/contract/scopes.ts'
 import { REJECTED_ACCOUNT_NUMBER } from '../src/networks/simulated/magic-addresses.ts'
@@ -29,6 +30,7 @@ import {
 } from './support.ts'
 
 const WITHDRAWALS = '/v2/transfer/crypto-withdrawals'
+const BULK = '/v2/transfer/crypto-withdrawals/bulk'
 const QUOTES = '/v2/transfer/fees/crypto-withdrawal'
 const DEPOSITS = '/v2/sandbox/fiat-deposits'
 const INSTRUCTIONS = '/v2/transfer/fiat-deposit-instructions'
@@ -762,6 +764,19 @@ const HOLDERS_ORDER: Row[][] = [
 ]
 
 const CASES: Record<string, Case> = {
+  [`POST ${BULK}`]: {
+    good: () => ({
+      path: BULK,
+      body: { withdrawals: [withdrawalOf(world.customer, { ref_id: 'one of many' })] },
+    }),
+    // The faults of an item are its own answer (src/transfers/create-crypto-withdrawals.test.ts).
+    rows: [
+      ...eachRaw(['{"withdrawals":{}}', '{"withdrawals":null}'], bad('withdrawals must be an array')),
+      ...eachRaw(['{"withdrawals":[{"amount":"1","amount":"2"}]}'], bad('amount is given more than once')),
+      ...eachRaw(['{"withdrawals":[{"metadata":{"__proto__":1}}]}'], bad('__proto__')),
+    ],
+    order: [],
+  },
   [`POST ${WITHDRAWALS}`]: {
     good: () => ({ path: WITHDRAWALS, body: withdrawalOf(world.customer) }),
     rows: [
@@ -1782,9 +1797,11 @@ function raw(payload: string, headers: Record<string, string> = { 'content-type'
   return { payload, headers }
 }
 const wrongType: Refusal = { status: 415, detail: ['content type', 'application/json'] }
-const tooLarge: Refusal = { status: 413, detail: ['the body', `${BODY_LIMIT} bytes`] }
-const eachRaw = (payloads: string[], refusal: Refusal) =>
-  payloads.map((payload): Row => [`the body ${payload}`, raw(payload), refusal])
+const tooLargeFor = (limit: number): Refusal => ({ status: 413, detail: ['the body', `${limit} bytes`] })
+const tooLarge = tooLargeFor(BODY_LIMIT)
+function eachRaw(payloads: string[], refusal: Refusal): Row[] {
+  return payloads.map((payload) => [`the body ${payload}`, raw(payload), refusal])
+}
 
 const BODY_ROWS: Row[] = [
   ...['text/plain', 'application/x-www-form-urlencoded', 'multipart/form-data; boundary=x', 'json'].map(
@@ -1833,10 +1850,13 @@ const BODY_ROWS: Row[] = [
 ]
 
 /** Found before any field is looked at; the fields that are at fault in a good body are still there. */
-const UNREADABLE: Row[] = [
-  ['a wrong content type', { headers: { 'content-type': 'text/plain' } }, wrongType],
-  ['an oversize body', { body: { padding: 'x'.repeat(BODY_LIMIT) } }, tooLarge],
-]
+const unreadableOf = ({ url }: Operation): Row[] => {
+  const limit = url === BULK ? ONE_BY_ONE_BODY_LIMIT : BODY_LIMIT
+  return [
+    ['a wrong content type', { headers: { 'content-type': 'text/plain' } }, wrongType],
+    ['an oversize body', { body: { padding: 'x'.repeat(limit) } }, tooLargeFor(limit)],
+  ]
+}
 
 const UNKNOWN_PARAMETERS = [
   'x=1',
@@ -2078,7 +2098,7 @@ describe.each(OPERATIONS.map((operation) => [nameOf(operation), operation] as co
       await expectRefusal({ method, ...good(), authorization }, forbidden(scope, found))
     })
 
-    const places = [...(operation.body ? [UNREADABLE] : []), ...order]
+    const places = [...(operation.body ? [unreadableOf(operation)] : []), ...order]
     test('the token, then its scope, then everything else', async () => {
       const authorization = `Bearer ${await tokenOf({ scope: '' })}`
       for (const [fault, change] of places.flat()) {

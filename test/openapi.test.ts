@@ -410,6 +410,19 @@ describe('replies are what the document says', () => {
 
   /** For each operation, requests that are answered with 200. The lists read what was made for their sake. */
   const REQUESTS: Record<string, () => Promise<[url: string, body?: object][]>> = {
+    [`POST ${WITHDRAWALS}/bulk`]: async () => [
+      [
+        `${WITHDRAWALS}/bulk`,
+        {
+          withdrawals: [
+            withdrawalOf(customer, { ref_id: 'bulk 1' }),
+            withdrawalOf(customer, { ref_id: 'bulk 1' }),
+            withdrawalOf(customer, { ref_id: 'bulk 2', amount: '5000' }),
+            {},
+          ],
+        },
+      ],
+    ],
     [`POST ${WITHDRAWALS}`]: async () => [
       [WITHDRAWALS, withdrawalOf(customer)],
       [

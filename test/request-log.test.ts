@@ -155,6 +155,25 @@ test('every operation is a line with ids, route, status and time, and nothing of
   expectNothingPrivate()
 })
 
+test('a request for many withdrawals is a line with the ids of those that it made', async () => {
+  const one = bodyOf('/v2/transfer/crypto-withdrawals')
+  const made = await customer.call<{ items: { transfer?: { id: string } }[] }>(
+    'POST',
+    '/v2/transfer/crypto-withdrawals/bulk',
+    {
+      withdrawals: [
+        { ...one, ref_id: 'a' },
+        { ...one, ref_id: 'a' },
+        { ...one, ref_id: 'b' },
+      ],
+    },
+  )
+  const ids = made.body.items.flatMap(({ transfer }) => transfer?.id ?? [])
+  expect(ids).toHaveLength(2)
+  expect(lines().at(-1)).toMatchObject({ status: 200, record_ids: ids })
+  expectNothingPrivate()
+})
+
 test('nor of tokens, wrong secrets, unknown paths and what cannot be read', async () => {
   const { app } = service
   const payload = new URLSearchParams({

@@ -18,13 +18,24 @@ interface Schema {
   items?: Schema
   minItems?: number
   maxItems?: number
+  /** The items are answered one by one: their faults refuse no request. */
+  oneByOne?: boolean
   uniqueItems?: boolean
   examples?: unknown[]
 }
 const KNOWN = [
   ...['type', 'enum', 'minLength', 'maxLength', 'pattern', 'format', 'minimum', 'maximum'],
   ...['properties', 'required', 'additionalProperties', 'propertyNames'],
-  ...['minProperties', 'maxProperties', 'maxBytes', 'items', 'minItems', 'maxItems', 'uniqueItems'],
+  ...[
+    'minProperties',
+    'maxProperties',
+    'maxBytes',
+    'items',
+    'minItems',
+    'maxItems',
+    'uniqueItems',
+    'oneByOne',
+  ],
   // These refuse nothing.
   ...['description', 'examples', 'default', 'transform', 'commas', 'x-examples'],
 ]
@@ -83,14 +94,14 @@ function ofText({ minLength = 0, maxLength, pattern, format }: Schema, here: Her
   return faults
 }
 
-function ofArray({ items, minItems, maxItems, uniqueItems }: Schema, here: Here): Fault[] {
+function ofArray({ items, minItems = 0, maxItems, uniqueItems, oneByOne }: Schema, here: Here): Fault[] {
   const sample = sampleOf(items!)
-  const faults = faultsOf(items!).map(({ at, value, rule }): Fault => ({
+  const faults = (oneByOne ? [] : faultsOf(items!)).map(({ at, value, rule }): Fault => ({
     at: ['0', ...at],
     value: [value],
     rule,
   }))
-  if (minItems !== undefined) faults.push(here([], `must have at least ${minItems} values`))
+  if (minItems > 0) faults.push(here([], `must have at least ${minItems} value`))
   if (maxItems !== undefined)
     faults.push(here(Array(maxItems + 1).fill(sample), `must have at most ${maxItems} values`))
   if (uniqueItems) faults.push(here([sample, sample], 'must NOT have duplicate'))
@@ -144,8 +155,8 @@ export function sampleOf(schema: object): unknown {
     examples,
     properties = {},
     minProperties = 0,
-    items,
     minItems = 0,
+    items,
   } = schema as Schema
   if (values) return values[0]
   switch (type) {
@@ -176,5 +187,5 @@ const requiredOf = ({ properties = {}, required = [] }: Schema): object =>
 export const declaredBy = (schema: object): string[] =>
   Object.entries((schema as Schema).properties ?? {}).flatMap(([name, field]) => [
     name,
-    ...declaredBy(field.items ?? field).map((inner) => `${name}.${inner}`),
+    ...(field.oneByOne ? [] : declaredBy(field.items ?? field)).map((inner) => `${name}.${inner}`),
   ])

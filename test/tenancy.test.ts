@@ -22,6 +22,7 @@ import {
 } from './support.ts'
 
 const WITHDRAWALS = '/v2/transfer/crypto-withdrawals'
+const BULK = '/v2/transfer/crypto-withdrawals/bulk'
 const QUOTES = '/v2/transfer/fees/crypto-withdrawal'
 const INSTRUCTIONS = '/v2/transfer/fiat-deposit-instructions'
 const TRANSFERS = '/v2/transfer/transfers'
@@ -246,6 +247,23 @@ const destinationsOf = ({ profile_id, fiat_account_id, address }: Marks) => [
 
 /** For each operation, the requests that can name a record, with the marks of its owner, as somebody asks them. */
 const REQUESTS: Record<string, (marks: Marks, by: TestCustomer) => Request[]> = {
+  [`POST ${BULK}`]: ({ profile_id, fee_id, ref_id, identity_id, account_id, address }) => [
+    [BULK, { withdrawals: [] }],
+    [
+      BULK,
+      {
+        withdrawals: [
+          { identity_id },
+          { account_id },
+          { destination_address: address },
+          { profile_id },
+          { profile_id, amount: '5000' },
+          { fee_id },
+          { profile_id, ref_id },
+        ].map((changes) => withdrawalOf(stranger, { ref_id: crypto.randomUUID(), ...changes })),
+      },
+    ],
+  ],
   [`POST ${WITHDRAWALS}`]: ({ profile_id, fee_id, ref_id, identity_id, account_id, address }) => [
     [WITHDRAWALS, withdrawalOf(stranger, { identity_id })],
     [WITHDRAWALS, withdrawalOf(stranger, { account_id })],

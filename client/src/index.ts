@@ -112,7 +112,7 @@ export function createClient(options: ClientOptions): Client {
 
   async function call(method: Method, path: string, init: Record<string, unknown> = {}): Promise<unknown> {
     const signal = init.signal as AbortSignal | null | undefined
-    const { body, refId, repeatable, replyOf } = prepare(method, path, init.body)
+    const { body, refId, repeatable, replyOf, withMade } = prepare(method, path, init.body)
     let repeated = false
     const { data, error, response } = await openApi
       .request(method, path, {
@@ -135,7 +135,7 @@ export function createClient(options: ClientOptions): Client {
         if (!(thrown instanceof SyntaxError)) throw thrown
         throw new BursarUnreachable(`the answer is not from Bursar: ${thrown.message}`, refId, thrown)
       })
-    if (response.ok) return data
+    if (response.ok) return repeated ? withMade(data) : data
     const problem = new BursarProblem(response, error, refId)
     // The answer to an earlier attempt was lost, but that attempt was executed: return its record.
     const made = repeated && problem.slug === 'already-exists' ? replyOf(problem.meta.existing) : undefined

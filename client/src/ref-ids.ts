@@ -3,9 +3,11 @@ import type { PathOf } from './operations.ts'
 /**
  * How to treat a POST whose answer was lost. REF_ID: send it again, because the service refuses a second request with the
  * record of the first. HARMLESS: send it again, because a second request has no effect that matters. ONCE: never.
+ * REF_IDS: as REF_ID, for each item of its list.
  */
-const POSTS: Record<PathOf<'post'>, 'REF_ID' | 'HARMLESS' | 'ONCE'> = {
+const POSTS: Record<PathOf<'post'>, 'REF_ID' | 'REF_IDS' | 'HARMLESS' | 'ONCE'> = {
   '/v2/transfer/crypto-withdrawals': 'REF_ID',
+  '/v2/transfer/crypto-withdrawals/bulk': 'REF_IDS',
   '/v2/transfer/internal': 'REF_ID',
   '/v2/transfer/fiat-withdrawals': 'REF_ID',
   '/v2/transfer/deposit-addresses': 'REF_ID',
@@ -38,13 +40,19 @@ export interface Prepared {
    * to. Undefined where that is the record of another request.
    */
   replyOf: (existing: unknown) => unknown
+  /** Of a request for many that was sent again: its reply, with what an earlier attempt made in place of the refusals. */
+  withMade: (reply: unknown) => unknown
 }
 
 /** Makes a request repeatable if possible, by adding a ref_id. All methods but POST are idempotent anyway. */
 export function prepare(method: string, path: string, body: unknown): Prepared {
-  const plain = { body, refId: undefined, replyOf: () => undefined }
+  const plain = { body, refId: undefined, replyOf: () => undefined, withMade: (reply: unknown) => reply }
   if (method !== 'post') return { ...plain, repeatable: true }
   const kind = POSTS[path as PathOf<'post'>]
+  if (kind === 'REF_IDS') {
+    const { withdrawals } = body as { withdrawals: Fields[] }
+    return { ...plain, repeatable: true, withMade: (reply) => manyWithMade(withdrawals, reply as Many) }
+  }
   if (kind !== 'REF_ID') return { ...plain, repeatable: kind === 'HARMLESS' }
 
   // An account stands in a member of its own, and so does the rule that is answered.
@@ -54,6 +62,7 @@ export function prepare(method: string, path: string, body: unknown): Prepared {
   const refId = known ? (given.ref_id as string) : crypto.randomUUID()
   const record = { ...given, ref_id: refId }
   return {
+    ...plain,
     body: inMember === undefined ? record : { ...(body as Fields), [inMember]: record },
     refId,
     repeatable: true,
@@ -64,6 +73,23 @@ export function prepare(method: string, path: string, body: unknown): Prepared {
       return path === '/v2/orchestration/rules' ? { rule: found } : found
     },
   }
+}
+
+interface Many {
+  items: { transfer?: unknown; problem?: { type: string; meta?: { existing?: Fields } } }[]
+}
+
+function manyWithMade(asked: Fields[], reply: Many): Many {
+  const seen = new Set<unknown>()
+  const items = reply.items.map((item, index) => {
+    const one = asked[index]!
+    // A second item with one ref_id is refused at the first attempt, too.
+    const isFirst = !seen.has(one.ref_id)
+    seen.add(one.ref_id)
+    const made = item.problem?.type.endsWith('/already-exists') ? item.problem.meta?.existing : undefined
+    return made !== undefined && isFirst && agree(one, made) ? { transfer: made } : item
+  })
+  return { ...reply, items }
 }
 
 /** Whether a record agrees with a request in every member that both have. */

@@ -651,10 +651,42 @@ export interface paths {
     patch?: never
     trace?: never
   }
+  '/v2/transfer/crypto-withdrawals/bulk': {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    get?: never
+    put?: never
+    /**
+     * Create Crypto Withdrawals
+     * @description Makes 1 to 1,000 withdrawals, one after the other, and answers each with its transfer or its problem. Repeating the whole request is safe.
+     */
+    post: operations['createCryptoWithdrawals']
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
 }
 export type webhooks = Record<string, never>
 export interface components {
   schemas: {
+    Problem: {
+      /** @description The URI of a page that explains the problem, or about:blank. */
+      type: string
+      title: string
+      status: number
+      /** @description What is wrong: the field and the rule. */
+      detail: string
+      /** @description Facts about the problem; its fields depend on `type`. */
+      meta?: {
+        [key: string]: unknown
+      }
+    }
     Transfer: {
       /**
        * Format: uuid
@@ -4757,6 +4789,137 @@ export interface operations {
             items: components['schemas']['HistoricalCandle'][]
             /** @description Absent on the last page. */
             next_page_cursor?: string
+          }
+        }
+      }
+    }
+  }
+  createCryptoWithdrawals: {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    requestBody: {
+      content: {
+        'application/json': {
+          /** @description The withdrawals, each as Create Crypto Withdrawal takes it, with a ref_id of its own. */
+          withdrawals: {
+            /**
+             * Format: uuid
+             * @description Profile to withdraw from.
+             * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+             */
+            profile_id: string
+            /**
+             * @description Destination address.
+             * @example 0x52908400098527886E0F7030069857D2E4169EE7
+             */
+            destination_address: string
+            /**
+             * @description Asset, by its ticker.
+             * @example USDP
+             */
+            asset: string
+            /**
+             * @description Blockchain network.
+             * @example ETHEREUM
+             * @enum {string}
+             */
+            crypto_network:
+              | 'BITCOIN'
+              | 'ETHEREUM'
+              | 'BITCOIN_CASH'
+              | 'LITECOIN'
+              | 'SOLANA'
+              | 'POLYGON_POS'
+              | 'BASE'
+              | 'ARBITRUM_ONE'
+              | 'STELLAR'
+              | 'INK'
+              | 'XLAYER'
+            /**
+             * @description Client-specified id for replay protection and lookup: a second record with it is refused with 409.
+             * @example payout-2026-0001
+             */
+            ref_id: string
+            /**
+             * Format: uuid
+             * @description Identity of the user making the withdrawal.
+             * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+             */
+            identity_id?: string
+            /**
+             * Format: uuid
+             * @description Account of the identity making the withdrawal.
+             * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+             */
+            account_id?: string
+            /**
+             * @description Balance to debit: USD (one to one) for a platform-issued stablecoin; otherwise the asset itself.
+             * @example USD
+             */
+            balance_asset?: string
+            /**
+             * @description Up to 6 pairs of strings; each key and value at most 100 characters.
+             * @example {
+             *       "order": "1041"
+             *     }
+             */
+            metadata?: {
+              [key: string]: string
+            }
+            /**
+             * Format: uuid
+             * @description Id of a guaranteed fee, from POST /v2/transfer/fees/crypto-withdrawal.
+             * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+             */
+            fee_id?: string
+            /**
+             * @description Amount to withdraw. Exactly one of amount and total.
+             * @example 25.5
+             */
+            amount?: string
+            /**
+             * @description Total to withdraw, fee included. Exactly one of amount and total.
+             * @example 25.5
+             */
+            total?: string
+            /** @description Beneficiary information. Other members are kept as they are, 8 KiB at most in all. */
+            beneficiary?: {
+              person_details?: {
+                /** @description Name. */
+                first_name: string
+                /** @description Name. */
+                last_name: string
+              }
+              institution_details?: {
+                /** @description Name. */
+                name: string
+              }
+            } & {
+              [key: string]: unknown
+            }
+            /** @description Memo sent with the withdrawal. */
+            memo?: string
+          }[]
+        }
+      }
+    }
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          'application/json': {
+            /** @description The answers, in the order of the withdrawals: the transfer, or the problem that a request of this withdrawal alone would get. Exactly one of the two. */
+            items: {
+              transfer?: components['schemas']['Transfer']
+              problem?: components['schemas']['Problem']
+            }[]
           }
         }
       }

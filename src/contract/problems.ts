@@ -1,3 +1,5 @@
+import type { ProblemBody } from './problem-body.ts'
+
 /**
  * The catalogue of problems (RFC 9457; API behaviour, Errors). The slug of a typed problem is the last part of its `type`
  * URI, which is the address of the page that explains it.
@@ -117,7 +119,7 @@ export class Problem extends Error {
   }
 
   /** The RFC 9457 body. The type of a typed problem is the URL of its page. A 5xx problem carries the request's id. */
-  body(baseUrl: string, request_id?: string): Record<string, unknown> {
+  body(baseUrl: string, request_id?: string): ProblemBody {
     const { title, status, explanation } = PROBLEMS[this.slug]
     const type = explanation === undefined ? 'about:blank' : `${baseUrl}/problems/${this.slug}`
     const meta = request_id === undefined ? this.meta : { ...this.meta, request_id }

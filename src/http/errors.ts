@@ -4,8 +4,9 @@ import type { ErrorObject } from 'ajv'
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { connectionLost, tookTooLong } from '../db/database.ts'
 import { problemPages } from './problem-pages.ts'
+import type { ProblemBody } from '../contract/problem-body.ts'
 import { Problem, problem } from '../contract/problems.ts'
-import { describeSchemaError } from './validation.ts'
+import { schemaProblem } from './validation.ts'
 
 const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE'] as const
 
@@ -15,18 +16,9 @@ export function errorRoutes(
   { baseUrl, docs }: { baseUrl: string; docs: boolean },
 ): void {
   app.setErrorHandler((error: FastifyError, request, reply) => {
-    const refusal = problemOf(error, request, app)
+    const refusal = problemOf(error, request)
     if (refusal.status < 500) return send(reply, refusal, baseUrl)
-    const where = {
-      reqId: request.id,
-      client_id: (request.caller as typeof request.caller | undefined)?.clientId,
-      route: request.routeOptions.url,
-    }
-    // A fault of the service: the log has the cause, the answer only the request id. A reached limit has no cause and
-    // can occur often, so it is only a warning.
-    if (error instanceof Problem && error.slug === 'unavailable' && error.cause === undefined)
-      request.log.warn(where, refusal.detail)
-    else request.log.error({ ...where, err: refusal.cause ?? error }, refusal.detail)
+    logFault(error, refusal, request)
     return send(reply, refusal, baseUrl, request.id)
   })
   app.setNotFoundHandler((request, reply) => send(reply, noSuchPath(request), baseUrl))
@@ -109,14 +101,36 @@ function send(reply: FastifyReply, refusal: Problem, baseUrl: string, requestId?
     .send(refusal.body(baseUrl, requestId))
 }
 
-function problemOf(error: FastifyError, request: FastifyRequest, app: FastifyInstance): Problem {
-  if (error instanceof Problem) return error
-  if (error.validation !== undefined) {
-    const errors = error.validation as unknown as ErrorObject[]
-    // `propertyNames` says that the fault is in a key; the errors before it do not.
-    const told = errors.find(({ keyword }) => keyword === 'propertyNames') ?? errors[0]!
-    return problem.badRequest(describeSchemaError(told, error.validationContext ?? 'body'))
+/** Logs a fault of the service: the log has the cause, the answer only the request id. */
+function logFault(error: Error, refusal: Problem, request: FastifyRequest): void {
+  const where = {
+    reqId: request.id,
+    client_id: (request.caller as typeof request.caller | undefined)?.clientId,
+    route: request.routeOptions.url,
   }
+  // A reached limit has no cause and can occur often, so it is only a warning.
+  if (error instanceof Problem && error.slug === 'unavailable' && error.cause === undefined)
+    request.log.warn(where, refusal.detail)
+  else request.log.error({ ...where, err: refusal.cause ?? error }, refusal.detail)
+}
+
+/** Turns the errors of a request that is answered item by item into problem bodies, as they are answered alone. */
+export function itemProblems(request: FastifyRequest, baseUrl: string): (error: unknown) => ProblemBody {
+  // Often all items have one fault, which one line of the log tells.
+  const logged = new Set<string>()
+  return (error) => {
+    const refusal = problemOf(error as FastifyError, request)
+    if (refusal.status < 500) return refusal.body(baseUrl)
+    if (!logged.has(refusal.detail)) logFault(error as Error, refusal, request)
+    logged.add(refusal.detail)
+    return refusal.body(baseUrl, request.id)
+  }
+}
+
+function problemOf(error: FastifyError, request: FastifyRequest): Problem {
+  if (error instanceof Problem) return error
+  if (error.validation !== undefined)
+    return schemaProblem(error.validation as unknown as ErrorObject[], error.validationContext ?? 'body')
   switch (error.statusCode) {
     case 400:
       return problem.badRequest(BODY_ERRORS[error.code] ?? error.message)
@@ -125,7 +139,7 @@ function problemOf(error: FastifyError, request: FastifyRequest, app: FastifyIns
     case 404:
       return noSuchPath(request)
     case 413:
-      return problem.payloadTooLarge(app.initialConfig.bodyLimit ?? 0)
+      return problem.payloadTooLarge(request.routeOptions.bodyLimit)
     case 415:
       return problem.unsupportedMediaType('application/json')
     default:

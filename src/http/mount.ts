@@ -1,13 +1,21 @@
-import type { FastifyInstance, FastifyRequest, onRequestHookHandler, RouteOptions } from 'fastify'
+import type {
+  FastifyInstance,
+  FastifyRequest,
+  onRequestHookHandler,
+  preHandlerHookHandler,
+  RouteOptions,
+} from 'fastify'
 import { Type, type TObject, type TSchema } from 'typebox'
-import { hookOf, type Authenticate, type Standing } from './authenticate.ts'
-import type { Scope } from '../contract/scopes.ts'
+import { hookOf, type Standing } from './authenticate.ts'
 import { problemResponses } from './openapi.ts'
 import type { Operation, Request } from './operation.ts'
 import { problem } from '../contract/problems.ts'
+import { itemProblems } from './errors.ts'
+import { ONE_BY_ONE_BODY_LIMIT, type OneByOneLimit } from './one-by-one.ts'
+import type { RateLimit } from './rate-limit.ts'
 import type { Requests } from './requests.ts'
 import type { Turns } from './turns.ts'
-import { NAMED_EXAMPLES } from './validation.ts'
+import { NAMED_EXAMPLES, oneByOneMember } from './validation.ts'
 
 const NO_PARAMETERS = Type.Object({}, { additionalProperties: false })
 
@@ -16,7 +24,9 @@ export type Perform = (operation: Operation, request: Request) => Promise<unknow
 
 /** The checks and limits in front of every operation. */
 export interface Guards {
-  requireScope: (scopes: readonly Scope[]) => Authenticate
+  rateLimit: RateLimit
+  /** Limits the requests that are answered item by item. */
+  oneByOne: OneByOneLimit
   requests: Requests
   /** Limits the lists of each client. */
   lists: Turns
@@ -26,7 +36,7 @@ export interface Guards {
 /** Mounts an operation: bearer token, scope, schema, `run` (ARCHITECTURE, "How a request flows"). */
 export function mount(
   app: FastifyInstance,
-  { requireScope, requests, lists, standing }: Guards,
+  { rateLimit, oneByOne, requests, lists, standing }: Guards,
   perform: Perform,
   operation: Operation,
   baseUrl: string,
@@ -36,6 +46,7 @@ export function mount(
     .filter(([, schema]) => (schema as { commas?: boolean }).commas)
     .map(([name]) => name)
 
+  const manyIn = body === undefined ? undefined : oneByOneMember(body)
   const isList = query !== undefined && 'page_cursor' in query.properties
   const scopes = alternativeScope === undefined ? [scope] : [scope, alternativeScope]
   const takesNoBody = method === 'POST' && body === undefined
@@ -60,16 +71,22 @@ export function mount(
     },
     onRequest: [
       requests.refuseWhenFull,
-      hookOf(requireScope(scopes)),
+      hookOf(rateLimit.requireScope(scopes)),
       ...(operation.takesMoney ? [requireKnown(standing)] : []),
       ...(method === 'DELETE' && body === undefined ? [ignoreBody] : []),
       ...(takesNoBody ? [ignoreTypeOfNothing] : []),
+      ...(manyIn === undefined ? [] : [oneByOne.admit]),
     ],
+    ...(manyIn !== undefined && {
+      bodyLimit: ONE_BY_ONE_BODY_LIMIT,
+      preHandler: requireRateOfItems(manyIn, rateLimit),
+    }),
     ...(takesNoBody && { preHandler: requireEmptyBody }),
     ...(commaParameters.length > 0 && { preValidation: splitCommas(commaParameters) }),
     ...(method === 'POST' && requests.noteRecord && { preSerialization: requests.noteRecord }),
     config: { counts: 'operation' },
-    handler: ({ params, query, body, caller }, reply) => {
+    handler: (request, reply) => {
+      const { params, query, body, caller } = request
       const work = () =>
         perform(operation, {
           params,
@@ -79,6 +96,7 @@ export function mount(
           clientId: caller.clientId,
           scopes: caller.scopes,
           requireCaller: () => standing.requireEnabled(caller),
+          problemOf: manyIn === undefined ? undefined : itemProblems(request, baseUrl),
         } as never)
       if (!isList) return requests.run(work, late)
       const turn = () => lists.take(`${caller.customerId} ${caller.clientId}`, reply)
@@ -96,9 +114,19 @@ const requireKnown =
     done()
   }
 
+/** Counts the items of a request against the rate of its client: one of them was counted before. */
+const requireRateOfItems =
+  (member: string, { requireRateOf }: RateLimit): preHandlerHookHandler =>
+  ({ caller, body }, _reply, done) => {
+    requireRateOf(caller, (body as Record<string, unknown[]>)[member]!.length)
+    done()
+  }
+
 /** The detail for a request that timed out: what the client can do. */
 function lateDetail({ method, body }: Operation): string {
   if (method === 'GET') return 'timed out; try again'
+  if (body !== undefined && oneByOneMember(body) !== undefined)
+    return 'timed out, outcome unknown; retry with the same ref_ids to find out'
   return body !== undefined && 'ref_id' in body.properties
     ? 'timed out, outcome unknown; retry with the same ref_id to find out'
     : 'timed out, outcome unknown'

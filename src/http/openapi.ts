@@ -1,31 +1,14 @@
 import swagger from '@fastify/swagger'
 import type { FastifyInstance } from 'fastify'
-import { Type } from 'typebox'
 import { withRecords, type ExampleRecords } from '../contract/example-records.ts'
 import { keptText } from './kept-text.ts'
 import type { Operation } from './operation.ts'
+import { ProblemBody } from '../contract/problem-body.ts'
 import { PROBLEM_EXAMPLES } from '../contract/problem-examples.ts'
 import { PROBLEMS, type ProblemSlug } from '../contract/problems.ts'
 import { SCOPES } from '../contract/scopes.ts'
 import { TAGS, type Tag } from '../contract/tags.ts'
 import { OWN_KEYWORDS } from './validation.ts'
-
-/** The body of every error response (RFC 9457). */
-const Problem = Type.Object(
-  {
-    type: Type.String({ description: 'The URI of a page that explains the problem, or about:blank.' }),
-    title: Type.String(),
-    status: Type.Integer(),
-    detail: Type.String({ description: 'What is wrong: the field and the rule.' }),
-    meta: Type.Optional(
-      Type.Object(
-        {},
-        { additionalProperties: true, description: 'Facts about the problem; its fields depend on `type`.' },
-      ),
-    ),
-  },
-  { $id: 'Problem' },
-)
 
 const described = (baseUrl: string) => `\
 Balances on a double-entry ledger, withdrawals and deposits, orchestrations, statements and market history.
@@ -64,7 +47,7 @@ export const JSON_TYPE = 'application/json; charset=utf-8'
  */
 export async function openApi(app: FastifyInstance, options: OpenApiOptions): Promise<() => Promise<string>> {
   const { baseUrl, exampleRecords } = options
-  app.addSchema(Problem)
+  app.addSchema(ProblemBody)
   await app.register(swagger, {
     openapi: {
       openapi: '3.1.0',

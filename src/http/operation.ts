@@ -1,4 +1,5 @@
 import type { Static, TObject, TSchema } from 'typebox'
+import type { ProblemBody } from '../contract/problem-body.ts'
 import type { ProblemSlug } from '../contract/problems.ts'
 import type { Scope } from '../contract/scopes.ts'
 import type { Tag } from '../contract/tags.ts'
@@ -22,6 +23,8 @@ export interface Request<P = unknown, Q = unknown, B = unknown> {
   scopes: readonly string[]
   /** Throws the 401 problem once the caller is disabled. For operations that wait before they move money. */
   requireCaller: () => void
+  /** For a body with a `oneByOne` list: the body that answers the error of one item. */
+  problemOf?: (error: unknown) => ProblemBody
 }
 
 /** The parts of an example request. Its ids come from `EXAMPLE`; a sandbox replaces them by the demo's ids. */

@@ -1,6 +1,7 @@
 import type { FastifyRequest } from 'fastify'
 import { LRUCache } from 'lru-cache'
 import type { Authenticate } from './authenticate.ts'
+import type { Caller } from './operation.ts'
 import { problem } from '../contract/problems.ts'
 import type { Scope } from '../contract/scopes.ts'
 
@@ -37,6 +38,19 @@ export class TokenBuckets {
     return seconds
   }
 
+  /**
+   * Takes the tokens of a request of `count` items, of which `take` has taken one. A request larger than the bucket
+   * needs a full one and leaves a debt, so that the rate holds on average. Returns the seconds until all are available.
+   */
+  takeRest(key: string, count: number): number {
+    const bucket = this.#filled(key)
+    // The refused request is repeated from its beginning, so the wait is for all its tokens.
+    const missing = Math.min(count, this.#burst) - 1 - bucket.tokens
+    if (missing > 0) return (missing + 1) / this.#perSecond
+    bucket.tokens -= count - 1
+    return 0
+  }
+
   #filled(key: string): Bucket {
     const now = performance.now()
     let bucket = this.#buckets.get(key)
@@ -50,15 +64,23 @@ export class TokenBuckets {
   }
 }
 
-/** Requires an access token with a scope, and then that the client is within its rate. A rate of 0 is no limit. */
+/** What a client must pass before its request is read. */
+export interface RateLimit {
+  /** Requires an access token with a scope, and then that the client is within its rate. */
+  requireScope: (scopes: readonly Scope[]) => Authenticate
+  /** Counts a request of many items as that many requests: one was counted by `requireScope`. */
+  requireRateOf: (caller: Caller, count: number) => void
+}
+
+/** Limits the requests per second of each client. A rate of 0 is no limit. */
 export function withRateLimit(
   requireScope: (scopes: readonly Scope[]) => Authenticate,
   { perSecond, burst }: { perSecond: number; burst: number },
-): (scopes: readonly Scope[]) => Authenticate {
-  if (perSecond === 0) return requireScope
+): RateLimit {
+  if (perSecond === 0) return { requireScope, requireRateOf: () => undefined }
   const buckets = new TokenBuckets({ perSecond, burst })
-  const requireRate = ({ caller: { customerId, clientId } }: FastifyRequest): undefined => {
-    const seconds = buckets.take(`${customerId} ${clientId}`)
+  const keyOf = ({ customerId, clientId }: Caller) => `${customerId} ${clientId}`
+  const require = (seconds: number): undefined => {
     if (seconds > 0)
       throw problem.tooManyRequests(
         `the rate limit of this client is ${perSecond} requests per second`,
@@ -66,11 +88,15 @@ export function withRateLimit(
       )
     return undefined
   }
-  return (scopes) => {
-    const authenticate = requireScope(scopes)
-    return (request) => {
-      const waiting = authenticate(request)
-      return waiting === undefined ? requireRate(request) : waiting.then(() => requireRate(request))
-    }
+  const requireRate = ({ caller }: FastifyRequest) => require(buckets.take(keyOf(caller)))
+  return {
+    requireScope(scopes) {
+      const authenticate = requireScope(scopes)
+      return (request) => {
+        const waiting = authenticate(request)
+        return waiting === undefined ? requireRate(request) : waiting.then(() => requireRate(request))
+      }
+    },
+    requireRateOf: (caller, count) => require(buckets.takeRest(keyOf(caller), count)),
   }
 }

@@ -24,6 +24,8 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** The record that a POST created or found, for the log line of the request. */
     recordId: string | undefined
+    /** The same for a request that is answered item by item. */
+    recordIds: string[] | undefined
   }
 }
 
@@ -103,11 +105,20 @@ class Share {
   }
 }
 
+/** The members of an answer that name its records. */
+interface Noted {
+  id?: string
+  rule?: { id: string }
+  /** Of a request that is answered item by item. */
+  items?: { transfer?: { id: string } }[]
+}
+
 /** Notes the id of the answered record. A rule is a member of its answer; other records are the answer itself. */
 const noteRecord: preSerializationHookHandler<unknown> = (request, reply, payload, done) => {
   if (reply.statusCode === 200) {
-    const { id, rule } = payload as { id?: string; rule?: { id: string } }
+    const { id, rule, items } = payload as Noted
     request.recordId = id ?? rule?.id
+    request.recordIds = items?.flatMap(({ transfer }) => transfer?.id ?? [])
   }
   done(null, payload)
 }
@@ -167,6 +178,7 @@ export class Requests {
     const always = secure?.baseUrl.startsWith('https:') === true
     const maybe = secure?.behindProxy === true && !always
     app.decorateRequest('recordId', undefined)
+    app.decorateRequest('recordIds', undefined)
     app.addHook('onRequest', (request, reply, done) => {
       const unanswered = { reply, place: this.#unanswered.length }
       this.#unanswered.push(unanswered)
@@ -216,6 +228,7 @@ export class Requests {
         route: url,
         status,
         record_id: request.recordId,
+        record_ids: request.recordIds,
         ms: Math.round(milliseconds * 1000) / 1000,
       },
       'request',

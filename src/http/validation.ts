@@ -5,7 +5,7 @@ import ajvKeywords from 'ajv-keywords'
 import fastJson from 'fast-json-stringify'
 import type { FastifyInstance, FastifySchemaCompiler, FastifySerializerCompiler } from 'fastify'
 import { duplicateMember } from './duplicate-member.ts'
-import { problem } from '../contract/problems.ts'
+import { Problem, problem } from '../contract/problems.ts'
 
 const options = {
   // Stop at the first error: collecting all of them would let hostile input cause more work.
@@ -24,7 +24,7 @@ const options = {
 const strict = new Ajv({ ...options, coerceTypes: false })
 const coercing = new Ajv({ ...options, coerceTypes: 'array' })
 /** Keywords of our schemas that are not in JSON Schema. The API document leaves them out. */
-export const OWN_KEYWORDS: readonly string[] = ['transform', 'commas', 'maxBytes']
+export const OWN_KEYWORDS: readonly string[] = ['transform', 'commas', 'maxBytes', 'oneByOne']
 /** The keyword under which @fastify/swagger expects the named examples of a body. */
 export const NAMED_EXAMPLES = 'x-examples'
 /** The offset that ends an RFC 3339 date-time. The library also accepts ISO 8601, whose offsets may be shorter. */
@@ -40,14 +40,21 @@ for (const ajv of [strict, coercing]) {
     schemaType: 'number',
     validate: (limit: number, value: object) => Buffer.byteLength(JSON.stringify(value)) <= limit,
   })
-  ajv.addVocabulary(['commas', NAMED_EXAMPLES])
+  ajv.addVocabulary(['commas', 'oneByOne', NAMED_EXAMPLES])
 }
 
 /** Fastify's validator compiler. Requests are validated by the same schemas that the OpenAPI document publishes. */
 export const validatorCompiler: FastifySchemaCompiler<object> = ({ schema, httpPart }) => {
-  const validate = (httpPart === 'body' ? strict : coercing).compile(schema)
-  const integers = httpPart === 'body' ? [] : integersOf(schema)
-  return (input: Record<string, unknown>) => {
+  if (httpPart !== 'body') return validatorOf(coercing, schema, integersOf(schema))
+  const member = oneByOneMember(schema)
+  return member === undefined ? validatorOf(strict, schema) : validatorOneByOne(schema, member)
+}
+
+type Validator = (input: Record<string, unknown>) => { value: object } | { error: Error }
+
+function validatorOf(ajv: Ajv, schema: object, integers: string[] = []): Validator {
+  const validate = ajv.compile(schema)
+  return (input) => {
     const found = findUnstorable(input, 0)
     if (found !== undefined) {
       const field = found.path.join('.').slice(0, 200)
@@ -56,6 +63,37 @@ export const validatorCompiler: FastifySchemaCompiler<object> = ({ schema, httpP
     const invalid = integers.find((name) => typeof input[name] === 'string' && !INTEGER.test(input[name]))
     if (invalid !== undefined) return { error: problem.badRequest(`${invalid} must be an integer`) }
     return validate(input) ? { value: input } : { error: validate.errors as never }
+  }
+}
+
+interface BodySchema {
+  properties?: Record<string, { oneByOne?: boolean; items?: object }>
+}
+
+/** The list of a body whose items are checked and answered one by one; undefined for most bodies. */
+export const oneByOneMember = ({ properties = {} }: BodySchema): string | undefined =>
+  Object.keys(properties).find((name) => properties[name]!.oneByOne)
+
+/**
+ * Validates a body, and the items of one list on their own: a faulty item is replaced by its `Problem`, with the words
+ * that a request of this item alone would get.
+ */
+function validatorOneByOne(schema: BodySchema, member: string): Validator {
+  const { items, ...list } = schema.properties![member]!
+  const around = validatorOf(strict, { ...schema, properties: { ...schema.properties, [member]: list } })
+  const validateItem = validatorOf(strict, items!)
+  const itemOf = (item: unknown) => {
+    const checked = validateItem(item as Record<string, unknown>)
+    if ('value' in checked) return item
+    const { error } = checked
+    return error instanceof Problem ? error : schemaProblem(error as never, 'item')
+  }
+  return (input) => {
+    const given: unknown = (input as typeof input | null)?.[member]
+    if (!Array.isArray(given)) return around(input)
+    // The items are looked at one by one below: here only their number counts.
+    const checked = around({ ...input, [member]: Array<number>(given.length).fill(0) })
+    return 'error' in checked ? checked : { value: { ...checked.value, [member]: given.map(itemOf) } }
   }
 }
 
@@ -116,8 +154,15 @@ function findUnstorable(value: unknown, depth: number): { path: string[]; rule: 
 /** Most values that a message lists. */
 const LISTED_MAX = 25
 
+/** The bad-request problem for what a validator found. */
+export function schemaProblem(errors: ErrorObject[], part: string): Problem {
+  // `propertyNames` says that the fault is in a key; the errors before it do not.
+  const told = errors.find(({ keyword }) => keyword === 'propertyNames') ?? errors[0]!
+  return problem.badRequest(describeSchemaError(told, part))
+}
+
 /** Describes a validation error: the field and the rule, in the words of the contract. */
-export function describeSchemaError(error: ErrorObject, part: string): string {
+function describeSchemaError(error: ErrorObject, part: string): string {
   const field = fieldName(error.instancePath)
   const where = field === '' ? `the ${part === 'querystring' ? 'query' : part}` : field
   const params = error.params as Record<string, unknown>
@@ -147,7 +192,7 @@ export function describeSchemaError(error: ErrorObject, part: string): string {
     case 'minLength':
       return `${where} must have at least ${Number(params.limit)} characters`
     case 'minItems':
-      return `${where} must have at least ${Number(params.limit)} values`
+      return `${where} must have at least ${Number(params.limit)} ${Number(params.limit) === 1 ? 'value' : 'values'}`
     case 'maxItems':
       return `${where} must have at most ${Number(params.limit)} values`
     case 'maxProperties':

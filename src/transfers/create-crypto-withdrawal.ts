@@ -9,23 +9,28 @@ import { networkCost, requireFeeCovers } from '../movements/estimated-fee.ts'
 import { inUnitsOf } from '../ledger/conversion.ts'
 import { FEE_QUOTES, type FeeQuote } from '../records/fee-quotes.ts'
 import { change, need } from '../records/need.ts'
-import type { View } from '../movements/decision.ts'
+import type { Movement, View } from '../movements/decision.ts'
 import { needsOf, takeOwnCustody } from '../movements/own-custody.ts'
 import {
   amountsAt,
   cryptoWithdrawal,
   scheduledFee,
   termsOf,
+  type Amounts,
+  type Destinations,
   type WithdrawalTerms,
 } from '../movements/crypto-withdrawal.ts'
 import { Transfer } from '../ledger/transfer.ts'
+import type { UsdPrices } from '../assets/usd-value.ts'
+import type { Queryable } from '../db/database.ts'
 import { usdPrices } from '../records/usd-prices.ts'
 import { canonicalAddress } from '../networks/addresses.ts'
 import type { Networks } from '../networks/network.ts'
 
 const Name = Text(200, 'Name.', 1)
 
-const CreateCryptoWithdrawalBody = Type.Object(
+/** The body of a withdrawal. Create Crypto Withdrawals takes many of them. */
+export const CreateCryptoWithdrawalBody = Type.Object(
   {
     profile_id: Uuid('Profile to withdraw from.'),
     destination_address: Type.String({
@@ -130,43 +135,87 @@ export const createCryptoWithdrawal = operation({
     'unavailable',
   ],
   async run({ body, customerId, requireCaller, db, ledger, networks, settings }) {
-    const terms = termsOf(body, { networks, settings })
-    requireMemo(body, networks)
-    const balanceAsset = balanceAssetOf(body, terms)
-    requireBalancePrecision(terms, balanceAsset)
-    // The guaranteed fee is known once the quote is read. Until then only an `amount` can be checked against the
-    // limits.
-    const quoted = body.fee_id !== undefined
-    const scheduled =
-      quoted && terms.asked.field === 'total' ? undefined : amountsAt(scheduledFee(terms), terms)
-
-    const sandbox = settings.mode === 'sandbox'
-    // Asked before the ledger's transaction, which must not wait for a node. A quote was already estimated for this
-    // destination.
-    if (!quoted && networks.get(body.crypto_network)!.estimateFee !== undefined)
-      requireFeeCovers(await networkCost(db, terms, networks, body, sandbox), terms, body)
-
-    const prices = await usdPrices(db, sandbox)
-
-    const { transfer } = await ledger.submit(customerId, {
-      ref_id: body.ref_id,
-      holder: body,
-      requireCaller,
-      balances: [{ profile_id: body.profile_id, asset: balanceAsset }],
-      needs: [...(quoted ? [need(FEE_QUOTES, body.fee_id!)] : []), ...needsOf(networks, body)],
-      decide(view) {
-        const amounts = quoted ? amountsAt(quotedFee(body, terms, view), terms) : scheduled!
-        const taken = takeOwnCustody(view, networks, body, amounts.amount)
-        const decision = cryptoWithdrawal(customerId, body, { terms, amounts, balanceAsset, view, prices })
-        const used = quoted
-          ? [change(FEE_QUOTES, { id: body.fee_id!, transfer_id: decision.transfer.id })]
-          : []
-        return { ...decision, changes: [...used, ...taken] }
-      },
-    })
+    const checked = checkWithdrawal(body, { networks, settings })
+    if (checked.needsEstimate) await requireEstimatedFee(db, checked, { networks, settings })
+    const prices = await usdPrices(db, settings.mode === 'sandbox')
+    const movement = movementOf(customerId, checked, { networks, prices, requireCaller })
+    const { transfer } = await ledger.submit(customerId, movement)
     return transfer
   },
 })
+
+/** A request that passed every check which needs no records. */
+export interface CheckedWithdrawal {
+  body: Body
+  terms: WithdrawalTerms
+  /** The balance to debit. */
+  balanceAsset: string
+  /** The amounts at the scheduled fee. Undefined for a `total` with a fee quote, because the quote decides the fee. */
+  scheduled: Amounts | undefined
+  /** Whether `requireEstimatedFee` must be called: the network is real and there is no quote. */
+  needsEstimate: boolean
+}
+
+/**
+ * Checks everything that needs no records (API behaviour, Order of checks). Throws bad-request, unsupported-network,
+ * unsupported-address, exceed-precision, below-min-withdraw-limit, exceed-max-withdraw-limit or unavailable.
+ */
+export function checkWithdrawal(body: Body, { networks, settings }: Destinations): CheckedWithdrawal {
+  const terms = termsOf(body, { networks, settings })
+  requireMemo(body, networks)
+  const balanceAsset = balanceAssetOf(body, terms)
+  requireBalancePrecision(terms, balanceAsset)
+  // The guaranteed fee is known once the quote is read. Until then only an `amount` can be checked against the
+  // limits.
+  const quoted = body.fee_id !== undefined
+  const scheduled =
+    quoted && terms.asked.field === 'total' ? undefined : amountsAt(scheduledFee(terms), terms)
+  // A quote was already estimated for this destination.
+  const needsEstimate = !quoted && networks.get(body.crypto_network)!.estimateFee !== undefined
+  return { body, terms, balanceAsset, scheduled, needsEstimate }
+}
+
+/**
+ * Throws bad-request when the scheduled fee does not cover the network's own cost. It runs before the ledger's
+ * transaction, which must not wait for a node.
+ */
+export async function requireEstimatedFee(
+  db: Queryable,
+  { body, terms }: CheckedWithdrawal,
+  { networks, settings }: Destinations,
+): Promise<void> {
+  const cost = await networkCost(db, terms, networks, body, settings.mode === 'sandbox')
+  requireFeeCovers(cost, terms, body)
+}
+
+interface MovementContext {
+  networks: Networks
+  prices: UsdPrices
+  requireCaller: () => void
+}
+
+/** Returns the movement that debits the profile of a checked withdrawal. */
+export function movementOf(
+  customerId: string,
+  { body, terms, balanceAsset, scheduled }: CheckedWithdrawal,
+  { networks, prices, requireCaller }: MovementContext,
+): Movement {
+  const quoted = body.fee_id !== undefined
+  return {
+    ref_id: body.ref_id,
+    holder: body,
+    requireCaller,
+    balances: [{ profile_id: body.profile_id, asset: balanceAsset }],
+    needs: [...(quoted ? [need(FEE_QUOTES, body.fee_id!)] : []), ...needsOf(networks, body)],
+    decide(view) {
+      const amounts = quoted ? amountsAt(quotedFee(body, terms, view), terms) : scheduled!
+      const taken = takeOwnCustody(view, networks, body, amounts.amount)
+      const decision = cryptoWithdrawal(customerId, body, { terms, amounts, balanceAsset, view, prices })
+      const used = quoted ? [change(FEE_QUOTES, { id: body.fee_id!, transfer_id: decision.transfer.id })] : []
+      return { ...decision, changes: [...used, ...taken] }
+    },
+  }
+}
 
 /** Most bytes of a text memo on Stellar. */
 const STELLAR_MEMO_BYTES_MAX = 28

@@ -1,0 +1,24 @@
+import { Type, type Static } from 'typebox'
+
+/** The body of every error response (RFC 9457). */
+export const ProblemBody = Type.Object(
+  {
+    type: Type.String({ description: 'The URI of a page that explains the problem, or about:blank.' }),
+    title: Type.String(),
+    status: Type.Integer(),
+    detail: Type.String({ description: 'What is wrong: the field and the rule.' }),
+    meta: Type.Optional(
+      Type.Unsafe<Record<string, unknown>>(
+        Type.Object(
+          {},
+          {
+            additionalProperties: true,
+            description: 'Facts about the problem; its fields depend on `type`.',
+          },
+        ),
+      ),
+    ),
+  },
+  { $id: 'Problem' },
+)
+export type ProblemBody = Static<typeof ProblemBody>

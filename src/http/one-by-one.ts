@@ -1,0 +1,43 @@
+import type { onRequestHookHandler } from 'fastify'
+import { problem } from '../contract/problems.ts'
+
+/** Longest body of a request that is answered item by item: a thousand withdrawals take some 300 KiB. */
+export const ONE_BY_ONE_BODY_LIMIT = 1024 * 1024
+/** Most such requests of a client at once. Four of a thousand items stay below what the ledger lets a customer wait for. */
+const OF_CLIENT_MAX = 4
+/** Most such requests of this process at once. Each may take 1 MiB while it arrives and as much for its answer. */
+const IN_ALL_MAX = 64
+
+/**
+ * Limits the concurrent requests that are answered item by item. They count from their headers until their client has
+ * read the answer, because both bodies are in memory for as long.
+ */
+export class OneByOneLimit {
+  #underWay = 0
+  readonly #ofClient = new Map<string, number>()
+
+  /** Counts a request until it is answered, or refuses it. Runs after the token is checked. */
+  readonly admit: onRequestHookHandler = (request, reply, done) => {
+    const { customerId, clientId } = request.caller
+    const client = `${customerId} ${clientId}`
+    const count = this.#ofClient.get(client) ?? 0
+    if (count >= OF_CLIENT_MAX)
+      return done(
+        problem.tooManyRequests(
+          `this client has ${OF_CLIENT_MAX} such requests under way; nothing was changed`,
+          1,
+        ),
+      )
+    if (this.#underWay >= IN_ALL_MAX)
+      return done(problem.unavailable('too many such requests are under way; nothing was changed; try again'))
+    this.#underWay += 1
+    this.#ofClient.set(client, count + 1)
+    reply.raw.once('close', () => {
+      this.#underWay -= 1
+      const left = this.#ofClient.get(client)! - 1
+      if (left === 0) this.#ofClient.delete(client)
+      else this.#ofClient.set(client, left)
+    })
+    done()
+  }
+}

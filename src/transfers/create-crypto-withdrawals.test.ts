@@ -1,0 +1,313 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { Ledger } from '../movements/queue.ts'
+import { WithdrawalMacs } from '../movements/withdrawal-macs.ts'
+import { problem } from '../contract/problems.ts'
+import type { Transfer } from '../ledger/transfer.ts'
+import { verify } from '../verify/verify.ts'
+import { faultsOf } from '../../test/schema-faults.ts'
+import {
+  atEnd,
+  everyTable,
+  fund,
+  MASTER_KEYS,
+  newCustomer,
+  startTestService,
+  withdrawalOf,
+  type TestCustomer,
+  type TestService,
+} from '../../test/support.ts'
+import { createCryptoWithdrawals, WithdrawalOfMany } from './create-crypto-withdrawals.ts'
+
+let service: TestService
+let customer: TestCustomer
+
+beforeAll(async () => {
+  service = await startTestService()
+  customer = await newCustomer(service)
+  await fund(customer, '100000')
+})
+afterAll(async () => {
+  // Nothing here, killed and refused requests included, leaves the ledger in disagreement.
+  expect((await verify(service.db)).disagreements).toEqual([])
+  await service.close()
+})
+
+const ONE = '/v2/transfer/crypto-withdrawals'
+const MANY = `${ONE}/bulk`
+
+interface Item {
+  transfer?: Transfer
+  problem?: { status: number; type: string; detail: string; meta?: Record<string, unknown> }
+}
+
+const sent = (by: TestCustomer, withdrawals: unknown) =>
+  by.call<{ items: Item[]; detail: string }>('POST', MANY, { withdrawals })
+
+async function itemsOf(by: TestCustomer, withdrawals: unknown[]): Promise<Item[]> {
+  const { status, body } = await sent(by, withdrawals)
+  expect({ status, detail: body.detail }).toEqual({ status: 200, detail: undefined })
+  expect(body.items).toHaveLength(withdrawals.length)
+  for (const { transfer, problem: refused } of body.items)
+    expect([transfer, refused].filter((one) => one !== undefined)).toHaveLength(1)
+  return body.items
+}
+
+const manyOf = (by: TestCustomer, count: number, prefix: string, changes: Record<string, unknown> = {}) =>
+  Array.from({ length: count }, (_, index) => ({
+    ...withdrawalOf(by, changes),
+    ref_id: `${prefix}-${index}`,
+  }))
+
+const availableOf = async ({ call, profile_id }: TestCustomer) =>
+  (await call<{ available: string }>('GET', `/v2/profiles/${profile_id}/balances/USD`)).body.available
+
+describe('a thousand withdrawals', () => {
+  test('are made in order, and a repeat answers each with the first', async () => {
+    const by = await newCustomer(service)
+    await fund(by, '11000')
+    const withdrawals = manyOf(by, 1_000, 'thousand')
+    const items = await itemsOf(by, withdrawals)
+    expect(items.map(({ transfer }) => transfer?.ref_id)).toEqual(withdrawals.map(({ ref_id }) => ref_id))
+    // Made one after the other, too: ids are in the order of creation.
+    const ids = items.map(({ transfer }) => transfer!.id)
+    expect([...ids].sort()).toEqual(ids)
+    expect(await availableOf(by)).toBe('0')
+
+    const again = await itemsOf(by, withdrawals)
+    for (const [index, { problem: refused }] of again.entries()) {
+      expect(refused).toMatchObject({ status: 409, meta: { existing: items[index]!.transfer } })
+      expect(refused!.type).toMatch(/already-exists$/)
+    }
+    expect(await availableOf(by)).toBe('0')
+  })
+
+  test('run out of funds exactly where the money ends', async () => {
+    const by = await newCustomer(service)
+    // Each takes 11.
+    await fund(by, `${11 * 640 + 10}`)
+    const items = await itemsOf(by, manyOf(by, 1_000, 'poor'))
+    expect(items.findIndex(({ problem: refused }) => refused !== undefined)).toBe(640)
+    for (const { problem: refused } of items.slice(640))
+      expect(refused).toMatchObject({ status: 403, meta: { available: '10', needed: '11' } })
+    // What is left is enough for a smaller one behind them.
+    const [last] = await itemsOf(by, manyOf(by, 1, 'small', { amount: '9' }))
+    expect(last!.transfer).toMatchObject({ total: '10' })
+    expect(await availableOf(by)).toBe('0')
+  })
+})
+
+test('each item is answered as a request of its own, and touches no other', async () => {
+  const by = await newCustomer(service)
+  const twin = await newCustomer(service)
+  for (const each of [by, twin]) await fund(each, '100')
+  const bodiesOf = (of: TestCustomer) => [
+    withdrawalOf(of, { ref_id: 'a' }),
+    withdrawalOf(of, { ref_id: 'b', amount: '5000' }),
+    withdrawalOf(of, { ref_id: 'c', destination_address: 'x' }),
+    withdrawalOf(of, { ref_id: 'd', amount: '10.123' }),
+    withdrawalOf(of, { ref_id: 'e', amount: undefined }),
+    withdrawalOf(of, { ref_id: 'f', crypto_network: 'BITCOIN' }),
+    withdrawalOf(of, { ref_id: 'g', profile_id: '0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f' }),
+    withdrawalOf(of, { ref_id: 'h', fee_id: '0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f' }),
+    withdrawalOf(of, { ref_id: 'i', nothing: 1 }),
+    withdrawalOf(of, { ref_id: 'j', memo: 'x\0' }),
+    withdrawalOf(of, { ref_id: 'a', amount: '12' }),
+    withdrawalOf(of, { ref_id: 'k', profile_id: of.profile_id.toUpperCase() }),
+  ]
+  const items = await itemsOf(by, bodiesOf(by))
+  const plain = (value: unknown, of: TestCustomer) =>
+    JSON.stringify(value)
+      .replaceAll(of.profile_id, '<profile>')
+      .replaceAll(of.customer_id, '<customer>')
+      .replaceAll(/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/g, '<id>')
+      .replaceAll(/\d{4}-\d\d-\d\dT[0-9:.]+Z/g, '<time>')
+  for (const [index, body] of bodiesOf(twin).entries()) {
+    const alone = await twin.call('POST', ONE, body)
+    const { transfer, problem: refused } = items[index]!
+    expect(transfer === undefined).toBe(alone.status !== 200)
+    expect(plain(transfer ?? refused, by)).toBe(plain(alone.body, twin))
+  }
+  expect(await availableOf(by)).toBe(await availableOf(twin))
+})
+
+test('a fault of an item against its schema is its own answer', async () => {
+  const faults = faultsOf(WithdrawalOfMany)
+  const before = await everyTable(service.db)
+  for (let next = 0; next < faults.length; next += 50) {
+    const part = faults.slice(next, next + 50)
+    const items = await itemsOf(
+      customer,
+      part.map(({ value }) => value),
+    )
+    for (const [index, { at, rule }] of part.entries()) {
+      const { problem: refused } = items[index]!
+      expect(refused).toMatchObject({ status: 400, type: 'about:blank' })
+      expect(refused!.detail).toContain(rule)
+      expect(refused!.detail).toContain(at.length === 0 ? 'the ' : at.join('.'))
+    }
+  }
+  for (const none of [null, [], 5, 'x'])
+    expect((await itemsOf(customer, [none]))[0]!.problem!.detail).toBe('the item must be an object')
+  const [without] = await itemsOf(customer, [withdrawalOf(customer)])
+  expect(without!.problem).toMatchObject({ status: 400, detail: 'ref_id is required' })
+  expect(await everyTable(service.db)).toEqual(before)
+})
+
+test('none, more than a thousand, or no list refuse the whole request', async () => {
+  const before = await everyTable(service.db)
+  for (const [withdrawals, detail] of [
+    [[], 'withdrawals must have at least 1 value'],
+    [manyOf(customer, 1_001, 'too many'), 'withdrawals must have at most 1000 values'],
+    [{}, 'withdrawals must be an array'],
+    [undefined, 'withdrawals is required'],
+  ] as const)
+    expect(await sent(customer, withdrawals)).toMatchObject({ status: 400, body: { detail } })
+  expect(await everyTable(service.db)).toEqual(before)
+})
+
+test('a client that is disabled on the way moves nothing from then on', async () => {
+  const by = await newCustomer(service)
+  await fund(by, '1000')
+  let asked = 0
+  const requireCaller = () => {
+    if (++asked > 3) throw problem.unauthorized('the client is disabled', 'Bearer')
+  }
+  const { db, ledger, networks, settings } = service
+  const { items } = (await createCryptoWithdrawals.run({
+    ...{ db, ledger, networks, settings, requireCaller, customerId: by.customer_id },
+    body: { withdrawals: manyOf(by, 10, 'disabled') },
+    problemOf: (error: unknown) => error,
+  } as never)) as { items: { transfer?: unknown; problem?: unknown }[] }
+  expect(items.map(({ transfer }) => transfer !== undefined)).toEqual(
+    Array.from({ length: 10 }, (_, index) => index < 3),
+  )
+  expect(items[3]!.problem).toMatchObject({ slug: 'unauthorized' })
+  expect(await availableOf(by)).toBe(`${1000 - 3 * 11}`)
+})
+
+test('a process that dies between the batches of a request pays nothing twice when it is repeated', async () => {
+  const by = await newCustomer(service)
+  await fund(by, '11000')
+  const withdrawals = manyOf(by, 1_000, 'killed')
+  // The process is gone after its first batch is durable: no statement of the second one reaches the database.
+  let commits = 0
+  const dying = new Proxy(service.db, {
+    get(target, name, receiver) {
+      if (name !== 'connect') return Reflect.get(target, name, receiver) as unknown
+      return () => (commits++ === 0 ? target.connect() : new Promise(() => undefined))
+    },
+  })
+  const ledger = new Ledger(dying, { macs: new WithdrawalMacs(MASTER_KEYS) })
+  const { db, networks, settings } = service
+  void createCryptoWithdrawals.run({
+    ...{ db, ledger, networks, settings, requireCaller: () => undefined, customerId: by.customer_id },
+    body: { withdrawals },
+  } as never)
+  await expect.poll(() => availableOf(by), { timeout: 10_000 }).toBe(`${11 * (1_000 - 512)}`)
+
+  const items = await itemsOf(by, withdrawals)
+  expect(items.filter(({ problem: refused }) => refused?.status === 409)).toHaveLength(512)
+  expect(items.filter(({ transfer }) => transfer !== undefined)).toHaveLength(488)
+  expect(await availableOf(by)).toBe('0')
+})
+
+test('two equal requests at once make each withdrawal once', async () => {
+  const by = await newCustomer(service)
+  await fund(by, '6600')
+  const withdrawals = manyOf(by, 300, 'twice')
+  const answers = await Promise.all([itemsOf(by, withdrawals), itemsOf(by, [...withdrawals].reverse())])
+  const made = answers.flat().flatMap(({ transfer }) => transfer?.ref_id ?? [])
+  expect(made.sort()).toEqual(withdrawals.map(({ ref_id }) => ref_id).sort())
+  expect(await availableOf(by)).toBe('3300')
+})
+
+describe('limits', () => {
+  test('a request counts as many requests as it has items', async () => {
+    const limited = await startTestService({
+      BURSAR_RATE_LIMIT_PER_SECOND: '1',
+      BURSAR_RATE_LIMIT_BURST: '10',
+    })
+    atEnd(() => limited.close())
+    const [by, large, other] = [
+      await newCustomer(limited),
+      await newCustomer(limited),
+      await newCustomer(limited),
+    ]
+    expect((await sent(by, manyOf(by, 6, 'six'))).status).toBe(200)
+    const refused = await sent(by, manyOf(by, 6, 'six more'))
+    expect(refused).toMatchObject({
+      status: 429,
+      body: { detail: expect.stringContaining('rate') as unknown },
+    })
+    // Three tokens are left.
+    expect(Number(refused.headers['retry-after'])).toBeGreaterThanOrEqual(2)
+    expect(Number(refused.headers['retry-after'])).toBeLessThanOrEqual(4)
+
+    // More items than the bucket holds need a full one, and leave a debt.
+    expect((await sent(large, manyOf(large, 30, 'large'))).status).toBe(200)
+    const after = await large.call('GET', '/v2/profiles')
+    expect(after.status).toBe(429)
+    expect(Number(after.headers['retry-after'])).toBeGreaterThanOrEqual(19)
+    expect((await other.call('GET', '/v2/profiles')).status).toBe(200)
+  })
+
+  test('a client has four of them under way, and others are served meanwhile', async () => {
+    const by = await newCustomer(service)
+    const busy = Array.from({ length: 6 }, (_, index) => sent(by, manyOf(by, 1_000, `busy ${index}`)))
+    const one = customer.call('POST', ONE, withdrawalOf(customer))
+    const statuses = (await Promise.all(busy)).map(({ status }) => status).sort()
+    expect(statuses).toEqual([200, 200, 200, 200, 429, 429])
+    expect((await one).status).toBe(200)
+    // Their places are free again.
+    expect((await sent(by, manyOf(by, 1, 'free'))).status).toBe(200)
+  })
+
+  test('a full queue of the ledger is the answer of the items that found no place', async () => {
+    const by = await newCustomer(service)
+    await fund(by, '100')
+    const stuck = new Ledger(
+      new Proxy(service.db, {
+        get: (target, name, receiver) =>
+          name === 'connect'
+            ? () => new Promise(() => undefined)
+            : (Reflect.get(target, name, receiver) as unknown),
+      }),
+    )
+    const { db, networks, settings } = service
+    const run = (prefix: string) =>
+      createCryptoWithdrawals.run({
+        ...{
+          db,
+          ledger: stuck,
+          networks,
+          settings,
+          requireCaller: () => undefined,
+          customerId: by.customer_id,
+        },
+        body: { withdrawals: manyOf(by, 1_000, prefix) },
+        problemOf: (error: unknown) => error,
+      } as never)
+    // The first batch never ends; 5,000 others may wait.
+    void stuck.submit(by.customer_id, {} as never)
+    await expect.poll(() => stuck.waiting).toBe(0)
+    while (stuck.waiting < 5_000) void stuck.submit(by.customer_id, {} as never)
+    const { items } = (await run('full')) as { items: { problem: unknown }[] }
+    expect(items).toHaveLength(1_000)
+    for (const { problem: refused } of items) expect(refused).toMatchObject({ slug: 'unavailable' })
+  })
+
+  test('a body may have 1 MiB', async () => {
+    const padded = (bytes: number) => {
+      const body = JSON.stringify({ withdrawals: manyOf(customer, 1, `padded ${bytes}`) })
+      return customer.call<{ detail: string }>('POST', MANY, undefined, {
+        payload: body + ' '.repeat(bytes - Buffer.byteLength(body)),
+        headers: { 'content-type': 'application/json' },
+      })
+    }
+    expect((await padded(1024 * 1024)).status).toBe(200)
+    expect(await padded(1024 * 1024 + 1)).toMatchObject({
+      status: 413,
+      body: { detail: 'the body is larger than 1048576 bytes' },
+    })
+  })
+})

@@ -1,0 +1,127 @@
+import { setImmediate as turn } from 'node:timers/promises'
+import { Type } from 'typebox'
+import { EXAMPLE } from '../contract/example-records.ts'
+import { RefId } from '../contract/fields.ts'
+import { ProblemBody } from '../contract/problem-body.ts'
+import { Problem } from '../contract/problems.ts'
+import { Transfer } from '../ledger/transfer.ts'
+import { operation } from '../operation.ts'
+import { usdPrices } from '../records/usd-prices.ts'
+import {
+  checkWithdrawal,
+  CreateCryptoWithdrawalBody,
+  movementOf,
+  requireEstimatedFee,
+  type CheckedWithdrawal,
+} from './create-crypto-withdrawal.ts'
+
+/** Most withdrawals of one request: two batches of the ledger. */
+const WITHDRAWALS_MAX = 1_000
+/** How many withdrawals are checked before other requests have their turn, and ask a node for its fees at once. */
+const CHECKED_AT_ONCE = 64
+
+/** One withdrawal. Its ref_id is required, so that the whole request can be repeated. */
+export const WithdrawalOfMany = Type.Object(
+  { ...CreateCryptoWithdrawalBody.properties, ref_id: RefId },
+  { additionalProperties: false },
+)
+
+const CreateCryptoWithdrawalsBody = Type.Object(
+  {
+    withdrawals: Type.Array(WithdrawalOfMany, {
+      minItems: 1,
+      maxItems: WITHDRAWALS_MAX,
+      oneByOne: true,
+      description: 'The withdrawals, each as Create Crypto Withdrawal takes it, with a ref_id of its own.',
+    }),
+  },
+  { additionalProperties: false },
+)
+
+const CreateCryptoWithdrawalsReply = Type.Object({
+  items: Type.Array(
+    Type.Object({
+      transfer: Type.Optional(Transfer),
+      problem: Type.Optional(ProblemBody),
+    }),
+    {
+      description:
+        'The answers, in the order of the withdrawals: the transfer, or the problem that a request of this withdrawal alone would get. Exactly one of the two.',
+    },
+  ),
+})
+
+/**
+ * Create Crypto Withdrawals (API behaviour, Crypto withdrawals): makes each withdrawal on its own, in order. A refused
+ * one does not touch the others.
+ */
+export const createCryptoWithdrawals = operation({
+  method: 'POST',
+  url: '/v2/transfer/crypto-withdrawals/bulk',
+  scope: 'transfer:write_crypto_withdrawal',
+  tag: 'Transfers',
+  takesMoney: true,
+  summary: 'Create Crypto Withdrawals',
+  description:
+    'Makes 1 to 1,000 withdrawals, one after the other, and answers each with its transfer or its problem. Repeating the whole request is safe.',
+  body: CreateCryptoWithdrawalsBody,
+  example: {
+    bodies: {
+      'Two withdrawals, the second one below the minimum': {
+        withdrawals: [
+          {
+            profile_id: EXAMPLE.profile_id,
+            asset: 'USDP',
+            balance_asset: 'USD',
+            crypto_network: 'ETHEREUM',
+            amount: '3',
+            destination_address: '0x52908400098527886E0F7030069857D2E4169EE7',
+            ref_id: 'payroll-2026-01-0001',
+          },
+          {
+            profile_id: EXAMPLE.profile_id,
+            asset: 'USDG',
+            crypto_network: 'SOLANA',
+            amount: '0.001',
+            destination_address: '4fYNw3dojWmQ4dXtSGE9epjRGy9pFSx62YypT7avPYvA',
+            ref_id: 'payroll-2026-01-0002',
+          },
+        ],
+      },
+    },
+  },
+  reply: CreateCryptoWithdrawalsReply,
+  async run({ body, customerId, requireCaller, problemOf, db, ledger, networks, settings }) {
+    /** Passes everything that needs no records, as a withdrawal alone does. */
+    const check = async (item: (typeof body.withdrawals)[number] | Problem): Promise<CheckedWithdrawal> => {
+      // The validator puts a problem in the place of an item that breaks the schema.
+      if (item instanceof Problem) throw item
+      const checked = checkWithdrawal(item, { networks, settings })
+      if (checked.needsEstimate) await requireEstimatedFee(db, checked, { networks, settings })
+      return checked
+    }
+    const checks: PromiseSettledResult<CheckedWithdrawal>[] = []
+    for (let next = 0; next < body.withdrawals.length; next += CHECKED_AT_ONCE) {
+      checks.push(
+        ...(await Promise.allSettled(body.withdrawals.slice(next, next + CHECKED_AT_ONCE).map(check))),
+      )
+      await turn()
+    }
+    const prices = await usdPrices(db, settings.mode === 'sandbox')
+
+    // Submitted together, so that they share the ledger's batches, which decide them in this order.
+    const moves = checks.map((check) =>
+      check.status === 'fulfilled'
+        ? ledger.submit(customerId, movementOf(customerId, check.value, { networks, prices, requireCaller }))
+        : Promise.reject(check.reason as Error),
+    )
+    const outcomes = await Promise.allSettled(moves)
+    return {
+      items: outcomes.map((outcome) =>
+        outcome.status === 'fulfilled'
+          ? { transfer: outcome.value.transfer }
+          : { problem: problemOf!(outcome.reason) },
+      ),
+    }
+  },
+})
