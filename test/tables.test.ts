@@ -102,10 +102,16 @@ const NAMED = new RegExp(`\\b(?:from|join|into|update|using|table)\\s+${NAMES}`,
 /** A further table of a list. Elsewhere a comma and a word are English. */
 const LISTED = new RegExp(`,\\s+${NAMES}`, 'g')
 const WRITTEN = new RegExp(`\\b(?:insert\\s+into|update|delete\\s+from|merge\\s+into)\\s+${NAMES}`, 'g')
+/** Comments are not parsed. */
+const PARSING = {
+  languageVersion: ts.ScriptTarget.Latest,
+  jsDocParsingMode: ts.JSDocParsingMode.ParseNone,
+}
 const SQL = /\b(select|insert into|update|delete from|merge into|join)\b/
 
-/** The tables that the literals of a source text name in SQL. */
+/** The tables that the literals of a source text name in SQL. Only files that may name one are parsed: all took 1 s of CPU. */
 function usesOf(part: string, source: string): Use[] {
+  if (source.search(NAMED) === -1 && source.search(LISTED) === -1) return []
   const found: Use[] = []
   const add = (text: string) => {
     if (!SQL.test(text)) return
@@ -121,7 +127,7 @@ function usesOf(part: string, source: string): Use[] {
       add([node.head.text, ...node.templateSpans.map(({ literal }) => literal.text)].join(' $ '))
     ts.forEachChild(node, visit)
   }
-  visit(ts.createSourceFile('source.ts', source, ts.ScriptTarget.Latest))
+  visit(ts.createSourceFile('source.ts', source, PARSING))
   return found
 }
 

@@ -12,6 +12,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import fc from 'fast-check'
 import { Temporal } from 'temporal-polyfill'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { anyText } from '../../test/any-text.ts'
 import { runs, SEED } from '../../test/seed.ts'
 import {
   DESTINATION,
@@ -480,7 +481,7 @@ describe('a cursor is refused', () => {
     'doubled, or longer than any': fc
       .integer({ min: 2, max: 9 })
       .map((times) => (cursor) => cursor.repeat(times)),
-    'that is any text': fc.string({ unit: 'binary' }).map((text) => () => text),
+    'that is any text': anyText().map((text) => () => text),
   }
   test.each(Object.entries(edits))('%s', async (_, edit) => {
     await fc.assert(

@@ -9,6 +9,7 @@
 import { randomUUID } from 'node:crypto'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { anyText } from '../../test/any-text.ts'
 import { Failures } from '../../test/failures.ts'
 import { move } from '../../test/history.ts'
 import { runs, SEED } from '../../test/seed.ts'
@@ -400,7 +401,7 @@ describe('a cursor', () => {
         return bytes.toString('base64url')
       }
     }),
-    'that is any text': fc.string({ unit: 'binary' }).map((text) => () => text),
+    'that is any text': anyText().map((text) => () => text),
   }
   test.each(Object.entries(edits))('%s is refused', async (_, edit) => {
     await fc.assert(
