@@ -467,12 +467,12 @@ test('a refusal has its slug, status, detail and facts', async () => {
     name: 'BursarProblem',
     status: 403,
     slug: 'insufficient-funds',
-    title: 'Insufficient funds',
+    title: 'Insufficient Funds',
     meta: { asset: 'USD', available: '1000', needed: '5001' },
     requestId: expect.stringMatching(/./) as string,
     refId: expect.stringMatching(/^[0-9a-f-]{36}$/) as string,
   })
-  expect(refused.message).toBe(`Insufficient funds: ${refused.detail}`)
+  expect(refused.message).toBe(`Insufficient Funds: ${refused.detail}`)
   const id = crypto.randomUUID()
   expect(await problemOf(client.get('/v2/profiles/{id}', { params: { path: { id } } }))).toMatchObject({
     status: 404,
@@ -623,9 +623,12 @@ describe('what it knows of the API', () => {
     type Facts<M> = M extends (...given: infer G) => unknown ? Extract<G[number], object> : never
     type Told = {
       'exceed-precision': Facts<typeof problem.exceedPrecision>
-      'below-min-withdraw-limit': Facts<typeof problem.belowMinimum>
-      'exceed-max-withdraw-limit': Facts<typeof problem.aboveMaximum>
-      'unsupported-address': Facts<typeof problem.unsupportedAddress>
+      'below-min-withdraw-limit': Facts<typeof problem.belowMinimum> & { limit: string }
+      'exceed-max-withdraw-limit': Facts<typeof problem.aboveMaximum> & { limit: string }
+      'unsupported-address': Parameters<typeof problem.unsupportedAddress>[1] & {
+        address: string
+        reason: string
+      }
       'unsupported-network': Facts<typeof problem.unsupportedNetwork>
       'insufficient-funds': Facts<typeof problem.insufficientFunds>
       expired: Facts<typeof problem.expired>

@@ -2206,7 +2206,7 @@ describe('routes', () => {
     })
     expect({ status: answer.statusCode, body: answer.json<object>() }).toEqual({
       status: 400,
-      body: { type: 'about:blank', title: 'Bad request', status: 400, detail: 'the body is not UTF-8' },
+      body: { type: 'about:blank', title: 'Bad Request', status: 400, detail: 'the body is not UTF-8' },
     })
   })
 

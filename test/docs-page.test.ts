@@ -191,7 +191,7 @@ describe.skipIf(!HAS_CHROMIUM)("in a browser, which needs Debian's chromium", ()
     for (const [name, size] of Object.entries({ desktop: DESKTOP, phone: PHONE })) {
       await page.setViewportSize(size)
       await page.goto(`${address}/problems/insufficient-funds`)
-      expect(await page.locator('h1').innerText()).toBe('Insufficient funds')
+      expect(await page.locator('h1').innerText()).toBe('Insufficient Funds')
       await shoot(page, `${name}-problem`)
     }
     await page.click('text=API reference')

@@ -152,7 +152,7 @@ describe('bursar api', () => {
   test('prints a refusal, with exit code 1', async () => {
     const refused = await api(['GET', '/v2/profiles/{client_secret}'])
     expect(refused.code).toBe(1)
-    expect(JSON.parse(refused.stdout)).toMatchObject({ status: 400, title: 'Bad request' })
+    expect(JSON.parse(refused.stdout)).toMatchObject({ status: 400, title: 'Bad Request' })
     expect(refused.stdout).not.toContain(demo.client_secret)
   })
 

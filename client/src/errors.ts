@@ -27,12 +27,17 @@ export type ProblemSlug =
 /** The fields of `meta`, by slug, for the problems that have it. */
 export interface ProblemMeta {
   'exceed-precision': { asset: string; decimals: number }
-  'below-min-withdraw-limit': { asset: string; minimum: string }
-  'exceed-max-withdraw-limit': { asset: string; maximum: string }
-  'unsupported-address': { destination_address: string; crypto_network: string }
+  'below-min-withdraw-limit': { asset: string; minimum: string; limit: string; amount: string }
+  'exceed-max-withdraw-limit': { asset: string; maximum: string; limit: string; amount: string }
+  'unsupported-address': {
+    destination_address: string
+    crypto_network: string
+    address: string
+    reason: string
+  }
   'unsupported-network': { asset: string; crypto_network: string; supported: string[] }
   'insufficient-funds': { profile_id: string; asset: string; available: string; needed: string }
-  expired: { fee_id: string }
+  expired: { fee_id: string; expired_at?: string }
   'identity-verification-required': {
     ref_path: 'identity_id' | 'account_id' | 'profile_id'
     identity_id: string
@@ -80,7 +85,7 @@ export class BursarProblem extends BursarError {
     const detail = text('detail') ?? text('error_description') ?? title
     super(`${title}: ${detail}`, refId)
     this.status = status
-    this.slug = slugOf(text('type'), title)
+    this.slug = slugOf(text('type'), status, title)
     this.title = title
     this.detail = detail
     this.meta = typeof problem.meta === 'object' && problem.meta !== null ? { ...problem.meta } : {}
@@ -96,10 +101,27 @@ export class BursarProblem extends BursarError {
   }
 }
 
-/** The slug is the end of a typed problem's type. Plain problems are identified by their title. */
-function slugOf(type: string | undefined, title: string): string {
+/** The plain refusals, by status. */
+const PLAIN: Readonly<Record<number, ProblemSlug>> = {
+  400: 'bad-request',
+  401: 'unauthorized',
+  403: 'forbidden',
+  404: 'not-found',
+  405: 'method-not-allowed',
+  408: 'request-timeout',
+  413: 'payload-too-large',
+  415: 'unsupported-media-type',
+  429: 'too-many-requests',
+  431: 'request-header-fields-too-large',
+  500: 'internal-error',
+  503: 'unavailable',
+}
+
+/** The slug is the end of a typed problem's type. Plain problems are identified by their status, other answers by their title. */
+function slugOf(type: string | undefined, status: number, title: string): string {
   if (type !== undefined && type !== 'about:blank') return type.slice(type.lastIndexOf('/') + 1)
-  return title.toLowerCase().replaceAll(' ', '-')
+  const plain = type === undefined ? undefined : PLAIN[status]
+  return plain ?? title.toLowerCase().replaceAll(' ', '-')
 }
 
 /** Reads `Retry-After`, which is in seconds or a date, as milliseconds from now. */

@@ -16,12 +16,24 @@ export const PROBLEM_EXAMPLES: Record<ProblemSlug, Problem> = {
   'internal-error': problem.internalError(),
   unavailable: problem.unavailable('the database does not answer; try again'),
   'exceed-precision': problem.exceedPrecision('amount', { asset: 'USD', decimals: 2 }),
-  'below-min-withdraw-limit': problem.belowMinimum('amount', { asset: 'USDP', minimum: '1' }),
-  'exceed-max-withdraw-limit': problem.aboveMaximum('amount', { asset: 'USDP', maximum: '1000000' }),
-  'unsupported-address': problem.unsupportedAddress('destination_address', {
-    destination_address: 'bc1qw508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t4',
-    crypto_network: 'ETHEREUM',
+  'below-min-withdraw-limit': problem.belowMinimum('amount', {
+    asset: 'USDP',
+    minimum: '1',
+    amount: '0.5',
   }),
+  'exceed-max-withdraw-limit': problem.aboveMaximum('amount', {
+    asset: 'USDP',
+    maximum: '1000000',
+    amount: '1000001',
+  }),
+  'unsupported-address': problem.unsupportedAddress(
+    'destination_address',
+    {
+      destination_address: 'bc1qw508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t4',
+      crypto_network: 'ETHEREUM',
+    },
+    { fault: 'it must be 0x and 40 hexadecimal digits' },
+  ),
   'unsupported-network': problem.unsupportedNetwork('crypto_network', {
     asset: 'USDP',
     crypto_network: 'BITCOIN',
@@ -35,6 +47,7 @@ export const PROBLEM_EXAMPLES: Record<ProblemSlug, Problem> = {
   }),
   expired: problem.expired('the fee quote expired at 2026-01-31T09:30:00.123456Z', {
     fee_id: '0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f',
+    expired_at: '2026-01-31T09:30:00.123456Z',
   }),
   'identity-verification-required': problem.identityVerificationRequired({
     ref_path: 'identity_id',
@@ -59,11 +72,23 @@ export const PROBLEM_META: Partial<Record<ProblemSlug, Record<string, string>>> 
     asset: 'The asset.',
     decimals: 'The most decimals of an amount in it.',
   },
-  'below-min-withdraw-limit': { asset: 'The asset.', minimum: 'The smallest amount.' },
-  'exceed-max-withdraw-limit': { asset: 'The asset.', maximum: 'The largest amount.' },
+  'below-min-withdraw-limit': {
+    asset: 'The asset.',
+    minimum: 'The smallest amount.',
+    limit: 'The same as minimum.',
+    amount: 'The amount that would have been sent.',
+  },
+  'exceed-max-withdraw-limit': {
+    asset: 'The asset.',
+    maximum: 'The largest amount.',
+    limit: 'The same as maximum.',
+    amount: 'The amount that would have been sent.',
+  },
   'unsupported-address': {
     destination_address: 'The address as it was sent.',
     crypto_network: 'The network that does not accept the address.',
+    address: 'The same as destination_address.',
+    reason: 'What is wrong with the address.',
   },
   'unsupported-network': {
     asset: 'The asset.',
@@ -76,7 +101,7 @@ export const PROBLEM_META: Partial<Record<ProblemSlug, Record<string, string>>> 
     available: 'The available balance of the profile.',
     needed: 'The amount that the movement takes, fee included.',
   },
-  expired: { fee_id: 'The quote.' },
+  expired: { fee_id: 'The quote.', expired_at: 'When it expired, unless it was used.' },
   'identity-verification-required': {
     ref_path: 'The request field that leads to the identity: identity_id, account_id or profile_id.',
     identity_id: 'The identity.',

@@ -2,7 +2,7 @@ import type { ProblemBody } from './problem-body.ts'
 
 /**
  * The catalogue of problems (RFC 9457; API behaviour, Errors). The slug of a typed problem is the last part of its `type`
- * URI, which is the address of the page that explains it.
+ * URI, which is the address of the page that explains it. The title of an untyped one is its status phrase (RFC 9110).
  */
 export interface ProblemKind {
   status: number
@@ -12,58 +12,58 @@ export interface ProblemKind {
 }
 
 const kinds = {
-  'bad-request': { status: 400, title: 'Bad request' },
+  'bad-request': { status: 400, title: 'Bad Request' },
   unauthorized: { status: 401, title: 'Unauthorized' },
   forbidden: { status: 403, title: 'Forbidden' },
-  'not-found': { status: 404, title: 'Not found' },
-  'method-not-allowed': { status: 405, title: 'Method not allowed' },
-  'request-timeout': { status: 408, title: 'Request timeout' },
-  'payload-too-large': { status: 413, title: 'Payload too large' },
-  'unsupported-media-type': { status: 415, title: 'Unsupported media type' },
-  'request-header-fields-too-large': { status: 431, title: 'Request header fields too large' },
-  'too-many-requests': { status: 429, title: 'Too many requests' },
-  'internal-error': { status: 500, title: 'Internal error' },
-  unavailable: { status: 503, title: 'Unavailable' },
+  'not-found': { status: 404, title: 'Not Found' },
+  'method-not-allowed': { status: 405, title: 'Method Not Allowed' },
+  'request-timeout': { status: 408, title: 'Request Timeout' },
+  'payload-too-large': { status: 413, title: 'Content Too Large' },
+  'unsupported-media-type': { status: 415, title: 'Unsupported Media Type' },
+  'request-header-fields-too-large': { status: 431, title: 'Request Header Fields Too Large' },
+  'too-many-requests': { status: 429, title: 'Too Many Requests' },
+  'internal-error': { status: 500, title: 'Internal Server Error' },
+  unavailable: { status: 503, title: 'Service Unavailable' },
   'exceed-precision': {
     status: 400,
-    title: 'Too many decimals',
+    title: 'Exceeds Maximum Precision Allowed',
     explanation:
       'The amount has more decimals than the asset has, in the ledger or on the network chosen. Send fewer decimals; trailing zeros do not count.',
   },
   'below-min-withdraw-limit': {
     status: 400,
-    title: 'Below the minimum withdrawal',
+    title: 'Withdrawal Amount Too Small',
     explanation:
-      'The amount is below the smallest withdrawal of this asset on this network. `meta.minimum` holds it.',
+      'The amount is below the smallest withdrawal of this asset on this network. `meta.limit` holds it, and `meta.amount` the amount that would have been sent.',
   },
   'exceed-max-withdraw-limit': {
     status: 400,
-    title: 'Above the maximum withdrawal',
+    title: 'Withdrawal Amount Too Large',
     explanation:
-      'The amount is above the largest withdrawal of this asset on this network. `meta.maximum` holds it.',
+      'The amount is above the largest withdrawal of this asset on this network. `meta.limit` holds it, and `meta.amount` the amount that would have been sent.',
   },
   'unsupported-address': {
     status: 400,
-    title: 'Unsupported address',
+    title: 'Unsupported Address',
     explanation:
       'The destination is not an address of this network: wrong network, wrong checksum, or a kind of address that Bursar does not pay. Test-network addresses are accepted in sandbox mode only.',
   },
   'unsupported-network': {
     status: 400,
-    title: 'Unsupported network',
+    title: 'Unsupported Network',
     explanation: 'The network does not support the asset. `meta.supported` lists the networks that do.',
   },
   'insufficient-funds': {
     status: 403,
-    title: 'Insufficient funds',
+    title: 'Insufficient Funds',
     explanation:
       'The profile holds less of the asset than the movement takes. `meta` holds the available and the needed amount. In a sandbox with a real network, a customer can withdraw over that network at most what it deposited over it, because all other sandbox money is invented; `detail` then says so.',
   },
   expired: {
     status: 403,
-    title: 'Fee quote expired',
+    title: 'Expired',
     explanation:
-      'The guaranteed fee named by `fee_id` has expired or was used by another withdrawal. Ask for a new one.',
+      'The guaranteed fee named by `fee_id` has expired or was used by another withdrawal. Ask for a new one. `meta.expired_at` is the time at which an expired quote ended.',
   },
   'identity-verification-required': {
     status: 403,
@@ -79,13 +79,13 @@ const kinds = {
   },
   'already-exists': {
     status: 409,
-    title: 'Already exists',
+    title: 'Already Exists',
     explanation:
       'A record with this `ref_id` (or another value that must be unique) exists. `meta.existing` holds its current state. After a lost answer, this confirms that the first request succeeded.',
   },
   'not-cancellable': {
     status: 409,
-    title: 'Not cancellable',
+    title: 'Not Cancellable',
     explanation:
       'The transfer is not a withdrawal, has ended, or is signed. A signed withdrawal may already be paid, even while it is PENDING. Nothing was changed. `meta` holds its id and status.',
   },
@@ -157,7 +157,7 @@ export const problem = {
   payloadTooLarge: (limit: number) =>
     new Problem('payload-too-large', `the body is larger than ${limit} bytes`),
   unsupportedMediaType: (accepted: string) =>
-    new Problem('unsupported-media-type', `the content type of the body must be ${accepted}`),
+    new Problem('unsupported-media-type', `the body needs the header Content-Type: ${accepted}`),
   encodedBody: () => new Problem('unsupported-media-type', 'the body must have no Content-Encoding'),
   tooManyRequests: (detail: string, waitSeconds: number) =>
     new Problem('too-many-requests', detail, undefined, { 'retry-after': String(Math.ceil(waitSeconds)) }),
@@ -172,30 +172,37 @@ export const problem = {
       `${field} has more than ${meta.decimals} decimals, the maximum for ${meta.asset}`,
       meta,
     ),
-  belowMinimum: (field: string, meta: { asset: string; minimum: string }) =>
+  /** `amount` is the amount that would have been sent. */
+  belowMinimum: (field: string, meta: { asset: string; minimum: string; amount: string }) =>
     new Problem(
       'below-min-withdraw-limit',
       `${field} is below the minimum of ${meta.minimum} ${meta.asset}`,
-      meta,
+      {
+        ...meta,
+        limit: meta.minimum,
+      },
     ),
-  aboveMaximum: (field: string, meta: { asset: string; maximum: string }) =>
+  aboveMaximum: (field: string, meta: { asset: string; maximum: string; amount: string }) =>
     new Problem(
       'exceed-max-withdraw-limit',
       `${field} is above the maximum of ${meta.maximum} ${meta.asset}`,
-      meta,
+      {
+        ...meta,
+        limit: meta.maximum,
+      },
     ),
-  /** `why` is the reason for a valid address of the network that Bursar does not pay. */
+  /** `fault` says what is wrong with the text; `refused` why a valid address of the network is not paid. */
   unsupportedAddress: (
     field: string,
     meta: { destination_address: string; crypto_network: string },
-    why?: string,
+    why: { fault: string } | { refused: string },
   ) =>
     new Problem(
       'unsupported-address',
-      why === undefined
-        ? `${field} is not an address of ${meta.crypto_network}`
-        : `${field} cannot be paid: ${why}`,
-      meta,
+      'fault' in why
+        ? `${field} is not an address of ${meta.crypto_network}: ${why.fault}`
+        : `${field} cannot be paid: ${why.refused}`,
+      { ...meta, address: meta.destination_address, reason: 'fault' in why ? why.fault : why.refused },
     ),
   unsupportedNetwork: (field: string, meta: { asset: string; crypto_network: string; supported: string[] }) =>
     new Problem(
@@ -218,7 +225,9 @@ export const problem = {
       `${network} is a real network, and a sandbox pays no more over it than has come in over it for the customer: ${meta.available} ${meta.asset} are left and ${meta.needed} are needed`,
       meta,
     ),
-  expired: (detail: string, meta: { fee_id: string }) => new Problem('expired', detail, meta),
+  /** `expired_at` is given for a quote that was not used. */
+  expired: (detail: string, meta: { fee_id: string; expired_at?: string }) =>
+    new Problem('expired', detail, meta),
   identityVerificationRequired: (meta: {
     ref_path: 'identity_id' | 'account_id' | 'profile_id'
     identity_id: string

@@ -155,7 +155,7 @@ describe('a ref_id', () => {
         ref_id: 'taken',
         ...changes,
       })
-      expect(again).toMatchObject({ status: 409, body: { title: 'Already exists' } })
+      expect(again).toMatchObject({ status: 409, body: { title: 'Already Exists' } })
       expect(again.body.meta).toEqual({ existing: first })
     }
     expect(await everyTable(service.db)).toEqual(before)

@@ -1,7 +1,7 @@
 import { formatAmount, parseAmount } from '../assets/amount.ts'
 import { findAsset, type Asset, type AssetOnNetwork, type CryptoNetwork } from '../assets/catalogue.ts'
 import { problem } from '../contract/problems.ts'
-import { canonicalAddress } from '../networks/addresses.ts'
+import { addressFault, canonicalAddress } from '../networks/addresses.ts'
 import type { Networks } from '../networks/network.ts'
 import { magicOutcome } from '../networks/simulated/magic-addresses.ts'
 import { onProfileAs } from '../ledger/conversion.ts'
@@ -59,16 +59,24 @@ export function listedAt(
   const allow = { testNetworks: settings.mode === 'sandbox' }
   const canonical = canonicalAddress(crypto_network, destination_address, allow)
   if (canonical === undefined)
-    throw problem.unsupportedAddress(fields.address, { destination_address, crypto_network })
+    throw problem.unsupportedAddress(
+      fields.address,
+      { destination_address, crypto_network },
+      { fault: addressFault(crypto_network, destination_address, allow) },
+    )
   if (settings.mode === 'live' && magicOutcome(crypto_network, canonical) !== undefined)
     throw problem.unsupportedAddress(
       fields.address,
       { destination_address, crypto_network },
-      'it is a magic address of the sandbox, for which no private key exists',
+      { refused: 'it is a magic address of the sandbox, for which no private key exists' },
     )
   const why = networks.get(crypto_network)?.refusesDestination?.(canonical)
   if (why !== undefined)
-    throw problem.unsupportedAddress(fields.address, { destination_address, crypto_network }, why)
+    throw problem.unsupportedAddress(
+      fields.address,
+      { destination_address, crypto_network },
+      { refused: why },
+    )
   if (!networks.has(crypto_network)) {
     throw problem.unavailable(
       `crypto_network ${crypto_network} is not connected: nothing can be sent over it`,
@@ -151,11 +159,13 @@ export function amountsAt(
   const { minimum, maximum } = listing
   const what =
     asked.field === 'amount' ? field : `${field} less the fee of ${formatAmount(fee, asset.decimals)}`
+  // A total that is less than the fee would send nothing.
+  const amount = formatAmount(amounts.amount < 0n ? 0n : amounts.amount, asset.decimals)
   if (amounts.amount < parseAmount(minimum, asset.decimals)!) {
-    throw problem.belowMinimum(what, { asset: asset.symbol, minimum })
+    throw problem.belowMinimum(what, { asset: asset.symbol, minimum, amount })
   }
   if (amounts.amount > parseAmount(maximum, asset.decimals)!) {
-    throw problem.aboveMaximum(what, { asset: asset.symbol, maximum })
+    throw problem.aboveMaximum(what, { asset: asset.symbol, maximum, amount })
   }
   return amounts
 }

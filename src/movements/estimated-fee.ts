@@ -79,7 +79,7 @@ export async function estimatedFee(
       throw problem.unsupportedAddress(
         'destination_address',
         { destination_address, crypto_network },
-        error.message,
+        { refused: error.message },
       )
     if (!(error instanceof NodeFailure)) throw error
     throw problem.unavailable('the fees of the network are not available now; try again', error)

@@ -30,9 +30,14 @@ export function wireAmount(
   const decimals = decimalsOf(asset)
   const minor = parseAmount(asked, decimals)
   if (minor === undefined) throw problem.exceedPrecision(field, { asset, decimals })
-  if (minor === 0n) throw problem.belowMinimum(field, { asset, minimum: formatAmount(1n, decimals) })
+  if (minor === 0n)
+    throw problem.belowMinimum(field, { asset, minimum: formatAmount(1n, decimals), amount: '0' })
   if (minor > parseAmount(WIRE_MAXIMUM, decimals)!) {
-    throw problem.aboveMaximum(field, { asset, maximum: WIRE_MAXIMUM })
+    throw problem.aboveMaximum(field, {
+      asset,
+      maximum: WIRE_MAXIMUM,
+      amount: formatAmount(minor, decimals),
+    })
   }
   return minor
 }

@@ -7,7 +7,7 @@ import { describe, expect, test } from 'vitest'
 import { anyText } from '../../test/any-text.ts'
 import { runs } from '../../test/seed.ts'
 import { CRYPTO_NETWORKS, type CryptoNetwork, NETWORKS } from '../assets/catalogue.ts'
-import { addressFromBytes, canonicalAddress } from './addresses.ts'
+import { addressFault, addressFromBytes, canonicalAddress } from './addresses.ts'
 import { MAGIC_OUTCOMES, magicAddress, magicOutcome } from './simulated/magic-addresses.ts'
 
 const LIVE = { testNetworks: false }
@@ -349,5 +349,33 @@ describe('magic addresses', () => {
     ['BITCOIN_CASH', 'NEVER_CONFIRMS', 'bitcoincash:qp382unnv9ezqumpdejxymmcyqcnqqqqqqjlhkrjhp'],
   ] as const)('%s %s is %s', (network, outcome, address) => {
     expect(magicAddress(network, outcome)).toBe(address)
+  })
+})
+
+describe('addressFault', () => {
+  const faults: [CryptoNetwork, string, { testNetworks: boolean }, string][] = [
+    [
+      'ETHEREUM',
+      '0x5aAeb6053f3E94C9b9A09f33669435E7Ef1BeAed',
+      SANDBOX,
+      'its capitals do not fit its checksum',
+    ],
+    ['ETHEREUM', MAIN.BITCOIN[2]!, SANDBOX, 'it is an address of BITCOIN'],
+    ['ETHEREUM', '0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAe', SANDBOX, '0x and 40 hexadecimal digits'],
+    ['ETHEREUM', `0x${'0'.repeat(40)}`, SANDBOX, 'nobody has the key of the zero address'],
+    ['BASE', MAIN.STELLAR[0]!, LIVE, 'it is an address of STELLAR'],
+    ['BITCOIN', EIP55[0]!, LIVE, 'it is an address of an EVM network'],
+    ['BITCOIN', 'tb1qw508d6qejxtdg4y5r3zarvary0c5xw7kxpjzsx', LIVE, 'it is an address of a test network'],
+    ['BITCOIN', 'bc1qw508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t5', LIVE, 'its checksum is wrong'],
+    ['BITCOIN', '1A1zP1eP5QGefi2DMPTfTL5SLmv7DivfNb', LIVE, 'its checksum is wrong'],
+    ['LITECOIN', 'ltc1qw508d6qejxtdg4y5r3zarvary0c5xw7kgmn4n8', LIVE, 'its checksum is wrong'],
+    ['BITCOIN_CASH', 'qpm2qsznhks23z7629mms6s4cwef74vcwvy22gdx6b', LIVE, 'its checksum is wrong'],
+    ['STELLAR', 'GA7QYNF7SOWQ3GLR2BGMZEHXAVIRZA4KVWLTJJFC7MGXUA74P7UJVSGA', LIVE, 'its checksum is wrong'],
+    ['SOLANA', 'not an address', LIVE, '32 bytes in base58'],
+    ['SOLANA', 'x'.repeat(5_000), LIVE, '32 bytes in base58'],
+  ]
+  test.each(faults)('%s: %.50s', (network, address, allow, fault) => {
+    expect(canonicalAddress(network, address, allow)).toBeUndefined()
+    expect(addressFault(network, address, allow)).toContain(fault)
   })
 })

@@ -9,7 +9,7 @@ import { StrKey as untypedStrKey } from '@stellar/stellar-base/lib/strkey.js'
 // @ts-expect-error: no types are published; the two functions used are typed below
 import untypedCashaddr from 'cashaddrjs'
 import { bytesToHex, getAddress } from 'viem/utils'
-import type { CryptoNetwork } from '../assets/catalogue.ts'
+import { CRYPTO_NETWORKS, type CryptoNetwork } from '../assets/catalogue.ts'
 
 interface Cashaddr {
   /** Throws on anything that is not an address. */
@@ -22,6 +22,10 @@ const cashaddr = untypedCashaddr as Cashaddr
 
 /** A kind of address: how to check an address, and how to write one for given bytes. */
 interface AddressFormat {
+  /** What an address looks like, in words. */
+  form: string
+  /** Text of this form that is no address has a wrong checksum. Absent where addresses have none. */
+  checksummed?: RegExp
   /** The script of an output that pays an address, on networks with scripts; undefined for anything but an address. */
   script?(address: string): Uint8Array | undefined
   canonical(address: string, testNetworks: boolean): string | undefined
@@ -47,10 +51,16 @@ const LITECOIN_TEST: BTC_NETWORK = { bech32: 'tltc', pubKeyHash: 0x6f, scriptHas
 const EVM = evm()
 
 const FORMATS: Readonly<Record<CryptoNetwork, AddressFormat>> = {
-  BITCOIN: bitcoin(NETWORK, [TEST_NETWORK, { ...TEST_NETWORK, bech32: 'bcrt' }]),
+  BITCOIN: bitcoin(NETWORK, [TEST_NETWORK, { ...TEST_NETWORK, bech32: 'bcrt' }], {
+    form: 'bc1 and 39 to 59 letters and digits, or 26 to 35 of them that begin with 1 or 3',
+    checksummed: /^(?:(?:bc|tb|bcrt)1[0-9a-z]{39,59}|[13mn2][1-9A-HJ-NP-Za-km-z]{25,34})$/i,
+  }),
   ETHEREUM: EVM,
   BITCOIN_CASH: bitcoinCash('bitcoincash', ['bchtest', 'bchreg']),
-  LITECOIN: bitcoin(LITECOIN, [LITECOIN_TEST, { ...LITECOIN_TEST, bech32: 'rltc' }]),
+  LITECOIN: bitcoin(LITECOIN, [LITECOIN_TEST, { ...LITECOIN_TEST, bech32: 'rltc' }], {
+    form: 'ltc1 and 39 to 59 letters and digits, or 26 to 35 of them that begin with L or M',
+    checksummed: /^(?:(?:ltc|tltc|rltc)1[0-9a-z]{39,59}|[LMmnQ][1-9A-HJ-NP-Za-km-z]{25,34})$/,
+  }),
   SOLANA: solana(),
   POLYGON_POS: EVM,
   BASE: EVM,
@@ -75,6 +85,32 @@ export function canonicalAddress(
   return canonical !== undefined && !BURN_ADDRESSES.has(canonical) ? canonical : undefined
 }
 
+/**
+ * Says what is wrong with an address that `canonicalAddress` does not accept: it belongs to a test network or to another
+ * network, its checksum is wrong, or it is no address at all.
+ */
+export function addressFault(
+  network: CryptoNetwork,
+  address: string,
+  allow: { testNetworks: boolean },
+): string {
+  const { form, checksummed } = FORMATS[network]
+  if (address.length > LENGTH_MAX) return `it must be ${form}`
+  const canonical = FORMATS[network].canonical(address, true)
+  if (canonical !== undefined && BURN_ADDRESSES.has(canonical))
+    return 'nobody has the key of the zero address'
+  if (canonical !== undefined && !allow.testNetworks) return 'it is an address of a test network'
+  const other = CRYPTO_NETWORKS.find(
+    (one) => FORMATS[one] !== FORMATS[network] && FORMATS[one].canonical(address, true) !== undefined,
+  )
+  if (other !== undefined) return `it is an address of ${other === 'ETHEREUM' ? 'an EVM network' : other}`
+  if (checksummed?.test(address))
+    return FORMATS[network] === EVM
+      ? 'its capitals do not fit its checksum (EIP-55); copy it again'
+      : 'its checksum is wrong; copy it again'
+  return `it must be ${form}`
+}
+
 /** The script of an output that pays an address of the Bitcoin family, of a main or test network. */
 export const outputScriptOf = (network: CryptoNetwork, address: string): Uint8Array | undefined =>
   FORMATS[network].script?.(address)
@@ -89,10 +125,15 @@ export function addressFromBytes(network: CryptoNetwork, bytes: Uint8Array): str
   return FORMATS[network].write(bytes)
 }
 
-function bitcoin(main: BTC_NETWORK, test: BTC_NETWORK[]): AddressFormat {
+function bitcoin(
+  main: BTC_NETWORK,
+  test: BTC_NETWORK[],
+  words: Pick<AddressFormat, 'form' | 'checksummed'>,
+): AddressFormat {
   const mainCoder = bitcoinAddress(main)
   const testCoders = test.map((network) => bitcoinAddress(network))
   return {
+    ...words,
     canonical(address, testNetworks) {
       for (const coder of testNetworks ? [mainCoder, ...testCoders] : [mainCoder]) {
         const decoded = attempt(() => coder.decode(address))
@@ -119,6 +160,8 @@ function bitcoinCash(main: string, test: string[]): AddressFormat {
   // Legacy base58 addresses are refused: the same string is a Bitcoin address.
   const SPENDABLE = /^(?:[a-z]+:)?(?:[qp][0-9a-z]{41}|p[0-9a-z]{60})$/i
   return {
+    form: 'q and 41 letters and digits, or p and 41 or 60 of them, after bitcoincash: or without it',
+    checksummed: SPENDABLE,
     canonical(address, testNetworks) {
       const lowerCase = address.toLowerCase()
       if (address !== lowerCase && address !== address.toUpperCase()) return undefined
@@ -160,9 +203,12 @@ function cashScript(type: 'P2PKH' | 'P2SH', hash: Uint8Array): Uint8Array {
 }
 
 function evm(): AddressFormat {
+  const DIGITS = /^0x[0-9a-fA-F]{40}$/
   return {
+    form: '0x and 40 hexadecimal digits',
+    checksummed: DIGITS,
     canonical(address) {
-      if (!/^0x[0-9a-fA-F]{40}$/.test(address)) return undefined
+      if (!DIGITS.test(address)) return undefined
       const checksummed = getAddress(address)
       // One case only carries no checksum (EIP-55).
       const withoutChecksum = /^0x(?:[0-9a-f]{40}|[0-9A-F]{40})$/.test(address)
@@ -175,6 +221,7 @@ function evm(): AddressFormat {
 function solana(): AddressFormat {
   const decoder = getAddressDecoder()
   return {
+    form: '32 bytes in base58: 32 to 44 letters and digits',
     // Off-curve addresses are accepted: vaults of multisig programs, among others, have them.
     canonical: (address) => (isSolanaAddress(address) ? address : undefined),
     write: (bytes) => decoder.decode(bytes),
@@ -183,6 +230,8 @@ function solana(): AddressFormat {
 
 function stellar(): AddressFormat {
   return {
+    form: 'G and 55 capitals and digits, or M and 68 of them',
+    checksummed: /^(?:G[A-Z2-7]{55}|M[A-Z2-7]{68})$/,
     // Accounts 'G...' and multiplexed accounts 'M...'. A payment cannot go to a contract 'C...': it takes a call.
     canonical: (address) =>
       StrKey.isValidEd25519PublicKey(address) || StrKey.isValidMed25519PublicKey(address)

@@ -913,9 +913,9 @@ describe('a direct orchestration', () => {
     const refusals: [changes: Record<string, unknown>, status: number, body: object][] = [
       [{}, 403, { meta: { profile_id: world.profiles[0], asset: 'USD', available: '19.99', needed: '20' } }],
       [fromAccount, 403, { title: 'Identity Verification Required' }],
-      [{ source_amount: '1.99' }, 400, { title: 'Below the minimum withdrawal' }],
-      [{ source_amount: '1000002' }, 400, { title: 'Above the maximum withdrawal' }],
-      [{ source_amount: '5.001' }, 400, { title: 'Too many decimals' }],
+      [{ source_amount: '1.99' }, 400, { title: 'Withdrawal Amount Too Small' }],
+      [{ source_amount: '1000002' }, 400, { title: 'Withdrawal Amount Too Large' }],
+      [{ source_amount: '5.001' }, 400, { title: 'Exceeds Maximum Precision Allowed' }],
       [{ source_amount: '0' }, 400, {}],
       [{ destination_asset: 'BTC' }, 400, {}],
       [{ destination_asset: 'NONE' }, 400, {}],
@@ -963,7 +963,7 @@ describe('a rule on a profile', () => {
     const world = await newWorld()
     const rule = await newRule(world, spec)
     const second = await createRule(world, { ...spec, destination: toProfile(1) })
-    expect(second).toMatchObject({ status: 409, body: { title: 'Already exists', meta: { existing: rule } } })
+    expect(second).toMatchObject({ status: 409, body: { title: 'Already Exists', meta: { existing: rule } } })
     await newRule(world, { ...spec, source_asset: 'USDG' })
     await newRule(world, { ...spec, profile: 1 })
     await deleteRule(world, rule)

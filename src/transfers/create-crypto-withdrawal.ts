@@ -253,7 +253,10 @@ function quotedFee(body: Body, terms: WithdrawalTerms, view: View): bigint {
   if (quote.transfer_id !== null)
     throw problem.expired('the fee quote was used by another withdrawal', { fee_id })
   if (quote.expires_at <= view.now.text)
-    throw problem.expired(`the fee quote expired at ${quote.expires_at}`, { fee_id })
+    throw problem.expired(`the fee quote expired at ${quote.expires_at}`, {
+      fee_id,
+      expired_at: quote.expires_at,
+    })
   const wrong = (field: string) => problem.badRequest(`fee_id is a quote for another ${field}`)
   if (quote.asset !== body.asset) throw wrong('asset')
   if (quote.crypto_network !== body.crypto_network) throw wrong('crypto_network')

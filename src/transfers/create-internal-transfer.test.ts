@@ -358,7 +358,7 @@ describe('many at once, in all directions, from several processes', () => {
         answers.forEach(({ status, body }, n) => {
           const { asset, amount, from, to } = orders[n]!
           if (status !== 200) {
-            expect(body).toMatchObject({ status: 403, title: 'Insufficient funds' })
+            expect(body).toMatchObject({ status: 403, title: 'Insufficient Funds' })
             return
           }
           expect(body).toMatchObject({ profile_id: profiles[from], ref_id: `${n}`, asset })
