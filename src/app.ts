@@ -182,6 +182,12 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance & {
   return Object.assign(app, { requests })
 }
 
+/** Some clients end every path with a slash. Only paths of the API may: a page's own links depend on its slash. */
+const withoutTrailingSlash = (url: string): string =>
+  url.endsWith('/') || url.includes('/?')
+    ? url.replace(/^(\/(?:v2|oauth2)\/[^?]*[^/?])\/(?=\?|$)/, '$1')
+    : url
+
 /** Creates the HTTP server with its limits, its parser of JSON and its validation, and counts its requests. */
 function createServer({ settings, baseUrl, log, meter }: AppOptions): {
   app: FastifyInstance
@@ -196,6 +202,7 @@ function createServer({ settings, baseUrl, log, meter }: AppOptions): {
     bodyLimit: BODY_LIMIT,
     // Overlong ids reach the schema and get its error. No route has a pattern that a long id could slow down.
     routerOptions: { ignoreTrailingSlash: false, maxParamLength: HEADERS_BYTES_MAX },
+    rewriteUrl: ({ url = '/' }) => withoutTrailingSlash(url),
     frameworkErrors: refuseUrl(baseUrl),
     forceCloseConnections: 'idle',
     clientErrorHandler: refuseConnection(HEADERS_BYTES_MAX),

@@ -289,14 +289,17 @@ const typed = (status: number, slug: string, meta: unknown, ...detail: string[])
   return { status, slug, detail, meta }
 }
 const exists = (field: string, existing: unknown) => typed(409, 'already-exists', { existing }, field)
+const limitOf = (asset: string, bound: 'minimum' | 'maximum', limit: string) => {
+  return { asset, [bound]: limit, limit, amount: expect.stringMatching(/^\d/) as unknown }
+}
 const tooMuch = (field: string) =>
-  typed(400, 'exceed-max-withdraw-limit', { asset: 'USDP', maximum: '1000000' }, field, 'above the maximum')
+  typed(400, 'exceed-max-withdraw-limit', limitOf('USDP', 'maximum', '1000000'), field, 'above the maximum')
 const tooLittle = (field: string) =>
-  typed(400, 'below-min-withdraw-limit', { asset: 'USDP', minimum: '1' }, field, 'below the minimum')
+  typed(400, 'below-min-withdraw-limit', limitOf('USDP', 'minimum', '1'), field, 'below the minimum')
 const tooBig = (field: string) =>
-  typed(400, 'exceed-max-withdraw-limit', { asset: 'USD', maximum: '10000000' }, field, 'above the maximum')
+  typed(400, 'exceed-max-withdraw-limit', limitOf('USD', 'maximum', '10000000'), field, 'above the maximum')
 const tooSmall = (field: string) =>
-  typed(400, 'below-min-withdraw-limit', { asset: 'USD', minimum: '0.01' }, field, 'below the minimum')
+  typed(400, 'below-min-withdraw-limit', limitOf('USD', 'minimum', '0.01'), field, 'below the minimum')
 const tooPrecise = (field: string, asset: string, decimals: number) =>
   typed(400, 'exceed-precision', { asset, decimals }, field, `more than ${decimals} decimals`)
 const notCarried = (asset: string, crypto_network: string, ...supported: string[]) =>
@@ -311,7 +314,12 @@ const noAddress = (destination_address: string, crypto_network: string) =>
   typed(
     400,
     'unsupported-address',
-    { destination_address, crypto_network },
+    {
+      destination_address,
+      crypto_network,
+      address: destination_address,
+      reason: expect.stringMatching(/./) as unknown,
+    },
     'destination_address',
     crypto_network,
   )
@@ -333,7 +341,14 @@ const insufficient = (asset: string, available: string, needed: string, of?: () 
   const profile_id = of === undefined ? world.customer.profile_id : of()
   return typed(403, 'insufficient-funds', { profile_id, asset, available, needed }, available, asset, needed)
 }
-const spent = (fee_id: string, why: string) => typed(403, 'expired', { fee_id }, 'fee quote', why)
+const spent = (fee_id: string, why: 'expired' | 'used') =>
+  typed(
+    403,
+    'expired',
+    { fee_id, ...(why === 'expired' && { expired_at: expect.any(String) as unknown }) },
+    'fee quote',
+    why,
+  )
 
 const challenge = (error?: string) => ({
   'www-authenticate': expect.stringMatching(
@@ -386,7 +401,7 @@ const unknownAsset = (field: string): Row => [
 const amountText = (field: string) => [
   ...inBody(
     field,
-    'must match the pattern',
+    'must be a decimal number',
     '1.',
     '1e5',
     '-1',
@@ -399,7 +414,7 @@ const amountText = (field: string) => [
     '0x10',
     '.',
   ),
-  ...inBody(field, 'must match the pattern', '1.2.3', '..5', '1_000', '\u0661', 'NaN', 'Infinity'),
+  ...inBody(field, 'must be a decimal number', '1.2.3', '..5', '1_000', '\u0661', 'NaN', 'Infinity'),
   ...inBody(field, 'at most 40 characters', '1'.repeat(LONG), `${'1'.repeat(LONG)}x`),
 ]
 /** A record that must be the customer's own; `naming` is the field that names it, or a body that does. */
@@ -443,23 +458,12 @@ const time = (bound: string) => [
   ...inQuery(bound, 'date-time', '2026-02-30T00:00:00Z', '2026-01-01T25:00:00Z'),
   ...inQuery(bound, 'date-time', '2026-01-01T00:00:00%2B01', '2026-01-01T00:00:00%2B0100'),
   ...inQuery(bound, 'date-time', '2026-01-01T00:00:00.1234567890Z'),
-  ...inQuery(bound, 'must be a string', `2026-01-01T00:00:00Z&${bound}=2026-01-01T00:00:00Z`),
+  ...inQuery(bound, 'is given more than once', `2026-01-01T00:00:00Z&${bound}=2026-01-01T00:00:00Z`),
 ]
-const wholeNumber = (parameter: string) =>
-  inQuery(
-    parameter,
-    'must be an integer',
-    'abc',
-    '1.5',
-    '',
-    `1&${parameter}=2`,
-    'NaN',
-    '1e2',
-    '0x10',
-    '1.0',
-    '%201',
-    '%2B1',
-  )
+const wholeNumber = (parameter: string) => [
+  ...inQuery(parameter, 'must be an integer', 'abc', '1.5', '', 'NaN', '1e2', '0x10', '1.0', '%201', '%2B1'),
+  ...inQuery(parameter, 'is given more than once', `1&${parameter}=2`),
+]
 
 const PAGED = OPERATIONS.filter(({ query }) => query?.properties.page_cursor)
 const LISTS = PAGED.map(({ url }) => url)
@@ -501,7 +505,7 @@ function list(url: string): Row[] {
 
 /** A path with an id that is no UUID, and with one that nobody or somebody else has. */
 const pathId = (url: (id: string) => string, what: string, others: () => string) => [
-  ...['', 'me', '123', `%7B${NOBODYS.slice(2)}%7D`, NOBODYS.slice(1), '..%2Fprofiles', '%F0%9F%92%B5'].map(
+  ...['me', '123', `%7B${NOBODYS.slice(2)}%7D`, NOBODYS.slice(1), '..%2Fprofiles', '%F0%9F%92%B5'].map(
     (id): Row => [`id ${id}`, { path: url(id) }, bad('id', 'must be a UUID')],
   ),
   ...[`urn:uuid:${NOBODYS}`, '1'.repeat(201), '1'.repeat(8_000)].map((id): Row => [
@@ -862,7 +866,7 @@ const CASES: Record<string, Case> = {
     }),
     rows: [
       ...amountText('amount'),
-      ...inBody('amount', 'must match the pattern', '1.234', '0.001', '1.000'),
+      ...inBody('amount', 'at most two decimals', '1.234', '0.001', '1.000'),
       ...inBody('amount', 'must be greater than zero', '0', '0.00', '.0', '000'),
       ...inBody('amount', 'at most 999999999999999, the largest', '999999999999999.01', '9'.repeat(40)),
       ...record(
@@ -918,7 +922,7 @@ const CASES: Record<string, Case> = {
         'profile',
         () => world.other.profile_id,
       ),
-      ...inQuery('assets', 'must match the pattern', 'USD,e', 'USD&assets=U%20D'),
+      ...inQuery('assets', 'must be a ticker', 'USD,e', 'USD&assets=U%20D'),
       ...inQuery('assets', 'at least 1', 'USD,', ','),
     ],
     order: [
@@ -935,7 +939,7 @@ const CASES: Record<string, Case> = {
         'profile',
         () => world.other.profile_id,
       ),
-      ...inQuery('assets', 'must match the pattern', 'USD,e'),
+      ...inQuery('assets', 'must be a ticker', 'USD,e'),
     ],
     order: [nobodys(`/v2/profiles/${NOBODYS}/entries`)],
   },
@@ -950,9 +954,9 @@ const CASES: Record<string, Case> = {
       ),
       ...(
         [
-          ['usd', bad('asset', 'must match the pattern')],
-          ['%20USD', bad('asset', 'must match the pattern')],
-          ['__proto__', bad('asset', 'must match the pattern')],
+          ['usd', bad('asset', 'must be a ticker')],
+          ['%20USD', bad('asset', 'must be a ticker')],
+          ['__proto__', bad('asset', 'must be a ticker')],
           ['X'.repeat(17), bad('asset', 'at most 16 characters')],
           ['%00', bad('asset', 'must not hold the NUL character')],
           ['NOPE', notFound('asset', 'NOPE')],
@@ -1796,7 +1800,7 @@ function againAt(profile_id: unknown) {
 function raw(payload: string, headers: Record<string, string> = { 'content-type': 'application/json' }) {
   return { payload, headers }
 }
-const wrongType: Refusal = { status: 415, detail: ['content type', 'application/json'] }
+const wrongType: Refusal = { status: 415, detail: ['Content-Type: application/json'] }
 const tooLargeFor = (limit: number): Refusal => ({ status: 413, detail: ['the body', `${limit} bytes`] })
 const tooLarge = tooLargeFor(BODY_LIMIT)
 function eachRaw(payloads: string[], refusal: Refusal): Row[] {
@@ -1964,6 +1968,7 @@ async function expectRefusal(call: Call, refusal: Refusal, on = service, fault?:
     status,
     detail: expect.any(String) as unknown,
     ...(meta !== undefined && { meta }),
+    ...('errors' in (answer.body as object) && { errors: expect.any(Array) as unknown }),
   })
   for (const part of detail) expect((answer.body as { detail: string }).detail, fault).toContain(part)
   expect(answer.status).toBe(status)
@@ -2046,7 +2051,7 @@ function faultsOfTexts({ properties = {} }: { properties?: Record<string, { type
           {
             at: [name],
             value: ['x', 'y'],
-            rule: property.type === 'integer' ? 'must be an integer' : 'must be ',
+            rule: 'is given more than once',
           },
         ]),
   ])
@@ -2196,6 +2201,20 @@ describe('routes', () => {
         })
     },
   )
+
+  test('a path that ends with a slash is the path without it', async () => {
+    const authorization = `Bearer ${world.customer.token}`
+    const { profile_id } = world.customer
+    const get = async (path: string, query?: string) => {
+      const { status, body } = await ask({ method: 'GET', path, authorization, ...(query && { query }) })
+      return { status, body }
+    }
+    for (const path of ['/v2/profiles', `/v2/profiles/${profile_id}`, '/v2/markets'])
+      expect(await get(`${path}/`), path).toEqual(await get(path))
+    expect(await get('/v2/profiles/', 'limit=1')).toEqual(await get('/v2/profiles', 'limit=1'))
+    expect((await ask({ method: 'GET', path: '/v2/profiles//', authorization })).status).toBe(404)
+    expect((await ask({ method: 'DELETE', path: '/v2/profiles/', authorization })).status).toBe(405)
+  })
 
   test('a body that is not UTF-8 is none, in whatever field', async () => {
     const answer = await service.app.inject({

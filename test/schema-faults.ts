@@ -5,6 +5,8 @@ interface Schema {
   minLength?: number
   maxLength?: number
   pattern?: string
+  /** The rule of `pattern`. */
+  inWords?: string
   format?: 'uuid' | 'date-time' | 'date'
   minimum?: number
   maximum?: number
@@ -37,7 +39,7 @@ const KNOWN = [
     'oneByOne',
   ],
   // These refuse nothing.
-  ...['description', 'examples', 'default', 'transform', 'commas', 'x-examples'],
+  ...['description', 'examples', 'default', 'transform', 'commas', 'x-examples', 'inWords'],
 ]
 
 /** A value that a schema forbids: where in it the fault is, and the rule that the refusal must name. */
@@ -84,12 +86,15 @@ export function faultsOf(given: object): Fault[] {
 
 type Here = (value: unknown, rule: string) => Fault
 
-function ofText({ minLength = 0, maxLength, pattern, format }: Schema, here: Here): Fault[] {
+function ofText({ minLength = 0, maxLength, pattern, inWords, format }: Schema, here: Here): Fault[] {
   const faults = [here('a\0b', 'must not hold the NUL character')]
   if (minLength > 0) faults.push(here('', `must have at least ${minLength} characters`))
   if (maxLength !== undefined && maxLength <= LENGTH_TRIED_MAX)
     faults.push(here('x'.repeat(maxLength + 1), `must have at most ${maxLength} characters`))
-  if (pattern !== undefined) faults.push(here('~', `must match the pattern ${pattern}`))
+  if (pattern !== undefined) {
+    if (inWords === undefined) throw new Error(`the pattern ${pattern} needs its rule in words`)
+    faults.push(here('~', inWords))
+  }
   if (format !== undefined) faults.push(here(...WRONG_FORMAT[format]))
   return faults
 }
@@ -104,7 +109,7 @@ function ofArray({ items, minItems = 0, maxItems, uniqueItems, oneByOne }: Schem
   if (minItems > 0) faults.push(here([], `must have at least ${minItems} value`))
   if (maxItems !== undefined)
     faults.push(here(Array(maxItems + 1).fill(sample), `must have at most ${maxItems} values`))
-  if (uniqueItems) faults.push(here([sample, sample], 'must NOT have duplicate'))
+  if (uniqueItems) faults.push(here([sample, sample], 'must not name a value twice'))
   return faults
 }
 

@@ -686,6 +686,12 @@ export interface components {
       meta?: {
         [key: string]: unknown
       }
+      /** @description Of a request that its schema does not allow: every field that is wrong, at most 20. */
+      errors?: {
+        /** @description The field, as a JSON pointer: #/destination/crypto/network. */
+        pointer: string
+        detail: string
+      }[]
     }
     Transfer: {
       /**

@@ -20,12 +20,19 @@ export const NIL_UUID = '00000000-0000-0000-0000-000000000000'
 /** A decimal string (API behaviour, Transfers). 40 characters hold 21 digits and the 18 decimals of the finest asset. */
 export const AMOUNT_LENGTH_MAX = 40
 export const Amount = (description: string) =>
-  Type.String({ maxLength: AMOUNT_LENGTH_MAX, pattern: AMOUNT_PATTERN, description, examples: ['25.5'] })
+  Type.String({
+    maxLength: AMOUNT_LENGTH_MAX,
+    pattern: AMOUNT_PATTERN,
+    inWords: 'must be a decimal number without a sign, such as 25.5',
+    description,
+    examples: ['25.5'],
+  })
 
 export const AssetSymbol = Type.String({
   minLength: 1,
   maxLength: 16,
   pattern: '^[A-Z0-9]+$',
+  inWords: 'must be a ticker: capitals and digits',
   description: 'Asset, by its ticker.',
   examples: ['USDP'],
 })

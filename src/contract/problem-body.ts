@@ -18,6 +18,19 @@ export const ProblemBody = Type.Object(
         ),
       ),
     ),
+    errors: Type.Optional(
+      Type.Array(
+        Type.Object({
+          pointer: Type.String({
+            description: 'The field, as a JSON pointer: #/destination/crypto/network.',
+          }),
+          detail: Type.String(),
+        }),
+        {
+          description: 'Of a request that its schema does not allow: every field that is wrong, at most 20.',
+        },
+      ),
+    ),
   },
   { $id: 'Problem' },
 )

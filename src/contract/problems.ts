@@ -94,12 +94,19 @@ const kinds = {
 export const PROBLEMS: Record<ProblemSlug, ProblemKind> = kinds
 export type ProblemSlug = keyof typeof kinds
 
+/** What is wrong with a field, and the JSON pointer to it (RFC 9457, 3). */
+export interface FieldError {
+  pointer: string
+  detail: string
+}
+
 /** A refusal, thrown anywhere and answered to the client. `detail` names the field and the rule. */
 export class Problem extends Error {
   readonly slug: ProblemSlug
   readonly detail: string
   readonly meta: Record<string, unknown> | undefined
   readonly headers: Record<string, string>
+  readonly errors?: FieldError[] | undefined
 
   constructor(
     slug: ProblemSlug,
@@ -123,13 +130,22 @@ export class Problem extends Error {
     const { title, status, explanation } = PROBLEMS[this.slug]
     const type = explanation === undefined ? 'about:blank' : `${baseUrl}/problems/${this.slug}`
     const meta = request_id === undefined ? this.meta : { ...this.meta, request_id }
-    return { type, title, status, detail: this.detail, ...(meta && { meta }) }
+    return {
+      type,
+      title,
+      status,
+      detail: this.detail,
+      ...(meta && { meta }),
+      ...(this.errors && { errors: this.errors }),
+    }
   }
 }
 
 /** One constructor for each problem, so that the shape of its `meta` is defined once. */
 export const problem = {
-  badRequest: (detail: string) => new Problem('bad-request', detail),
+  /** `errors` lists all faults of the request's fields that are known, the one of `detail` first. */
+  badRequest: (detail: string, errors?: FieldError[]) =>
+    Object.assign(new Problem('bad-request', detail), { errors }),
   unauthorized: (detail: string, wwwAuthenticate: string) =>
     new Problem('unauthorized', detail, undefined, { 'www-authenticate': wwwAuthenticate }),
   forbidden: (detail: string) => new Problem('forbidden', detail),

@@ -1,12 +1,10 @@
 import { STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
-import type { ErrorObject } from 'ajv'
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { connectionLost, tookTooLong } from '../db/database.ts'
 import { problemPages } from './problem-pages.ts'
 import type { ProblemBody } from '../contract/problem-body.ts'
 import { Problem, problem } from '../contract/problems.ts'
-import { schemaProblem } from './validation.ts'
 
 const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE'] as const
 
@@ -129,8 +127,6 @@ export function itemProblems(request: FastifyRequest, baseUrl: string): (error: 
 
 function problemOf(error: FastifyError, request: FastifyRequest): Problem {
   if (error instanceof Problem) return error
-  if (error.validation !== undefined)
-    return schemaProblem(error.validation as unknown as ErrorObject[], error.validationContext ?? 'body')
   switch (error.statusCode) {
     case 400:
       return problem.badRequest(BODY_ERRORS[error.code] ?? error.message)

@@ -133,7 +133,7 @@ interface PagedQuery {
  */
 export function pageOf(list: string, query: PagedQuery, key: RegExp[] = [UUID]): Page {
   const { limit = PAGE_SIZE_DEFAULT, page_cursor, ...filters } = query
-  const canonical = JSON.stringify([list, Object.entries(filters).sort(([a], [b]) => (a < b ? -1 : 1))])
+  const canonical = JSON.stringify([list, Object.entries(filters).sort(byName).map(withSortedValues)])
   const fingerprint = digest(canonical)
   return {
     limit,
@@ -142,6 +142,14 @@ export function pageOf(list: string, query: PagedQuery, key: RegExp[] = [UUID]):
     fingerprint,
   }
 }
+
+type FilterEntry = [name: string, value: unknown]
+const byName = ([a]: FilterEntry, [b]: FilterEntry) => (a < b ? -1 : 1)
+/** The values of a filter select the same records in any order. */
+const withSortedValues = ([name, value]: FilterEntry): FilterEntry => [
+  name,
+  Array.isArray(value) ? [...new Set(value as string[])].sort() : value,
+]
 
 /**
  * Makes a page from `limit + 1` rows; the extra row shows that there is a next page. The page ends early when its records

@@ -1,15 +1,14 @@
 import { isUtf8 } from 'node:buffer'
-import { Ajv, type ErrorObject, type FormatDefinition } from 'ajv'
+import { Ajv, type ErrorObject, type FormatDefinition, type ValidateFunction } from 'ajv'
 import ajvFormats from 'ajv-formats'
 import ajvKeywords from 'ajv-keywords'
 import fastJson from 'fast-json-stringify'
 import type { FastifyInstance, FastifySchemaCompiler, FastifySerializerCompiler } from 'fastify'
 import { duplicateMember } from './duplicate-member.ts'
-import { Problem, problem } from '../contract/problems.ts'
+import { problem, type Problem } from '../contract/problems.ts'
+import { pointerTo, schemaProblem } from './schema-errors.ts'
 
 const options = {
-  // Stop at the first error: collecting all of them would let hostile input cause more work.
-  allErrors: false,
   useDefaults: true,
   removeAdditional: false,
   // Error messages need the schema and the value.
@@ -21,15 +20,28 @@ const options = {
 
 // Bodies are JSON and must have the right types. Query strings and paths are text: scalars are converted to the type of
 // the schema, and a single value to an array.
-const strict = new Ajv({ ...options, coerceTypes: false })
-const coercing = new Ajv({ ...options, coerceTypes: 'array' })
+const STRICT = { ...options, coerceTypes: false } as const
+const COERCING = { ...options, coerceTypes: 'array' } as const
+/** Two validators: one stops at the first error, because hostile input could cause much work; one collects all errors. */
+interface Ajvs {
+  first: Ajv
+  all: Ajv
+}
+const strict: Ajvs = {
+  first: new Ajv({ ...STRICT, allErrors: false }),
+  all: new Ajv({ ...STRICT, allErrors: true }),
+}
+const coercing: Ajvs = {
+  first: new Ajv({ ...COERCING, allErrors: false }),
+  all: new Ajv({ ...COERCING, allErrors: true }),
+}
 /** Keywords of our schemas that are not in JSON Schema. The API document leaves them out. */
-export const OWN_KEYWORDS: readonly string[] = ['transform', 'commas', 'maxBytes', 'oneByOne']
+export const OWN_KEYWORDS: readonly string[] = ['transform', 'commas', 'maxBytes', 'oneByOne', 'inWords']
 /** The keyword under which @fastify/swagger expects the named examples of a body. */
 export const NAMED_EXAMPLES = 'x-examples'
 /** The offset that ends an RFC 3339 date-time. The library also accepts ISO 8601, whose offsets may be shorter. */
 const RFC3339_OFFSET = /(?:Z|[+-]\d\d:\d\d)$/i
-for (const ajv of [strict, coercing]) {
+for (const ajv of [strict.first, strict.all, coercing.first, coercing.all]) {
   ajvFormats.default(ajv, ['uuid', 'date-time', 'date', 'uri'])
   const iso8601 = (ajv.formats['date-time'] as FormatDefinition<string>).validate as (text: string) => boolean
   ajv.addFormat('date-time', (text) => RFC3339_OFFSET.test(text) && iso8601(text))
@@ -40,29 +52,42 @@ for (const ajv of [strict, coercing]) {
     schemaType: 'number',
     validate: (limit: number, value: object) => Buffer.byteLength(JSON.stringify(value)) <= limit,
   })
-  ajv.addVocabulary(['commas', 'oneByOne', NAMED_EXAMPLES])
+  ajv.addVocabulary(['commas', 'oneByOne', 'inWords', NAMED_EXAMPLES])
 }
 
 /** Fastify's validator compiler. Requests are validated by the same schemas that the OpenAPI document publishes. */
 export const validatorCompiler: FastifySchemaCompiler<object> = ({ schema, httpPart }) => {
-  if (httpPart !== 'body') return validatorOf(coercing, schema, integersOf(schema))
+  if (httpPart !== 'body') return validatorOf(coercing, schema, httpPart ?? 'querystring', integersOf(schema))
   const member = oneByOneMember(schema)
-  return member === undefined ? validatorOf(strict, schema) : validatorOneByOne(schema, member)
+  return member === undefined ? validatorOf(strict, schema, 'body') : validatorOneByOne(schema, member)
 }
 
-type Validator = (input: Record<string, unknown>) => { value: object } | { error: Error }
+type Validator = (input: Record<string, unknown>) => { value: object } | { error: Problem }
 
-function validatorOf(ajv: Ajv, schema: object, integers: string[] = []): Validator {
-  const validate = ajv.compile(schema)
+function validatorOf(ajv: Ajvs, schema: object, part: string, integers: string[] = []): Validator {
+  const validate = ajv.first.compile(schema)
+  let collect: ValidateFunction | undefined
+  /** All errors of small input; the first error of larger input. */
+  const errorsOf = (input: unknown): ErrorObject[] => {
+    const found = validate.errors!
+    if (!isSmall(input)) return found
+    collect ??= ajv.all.compile(schema)
+    collect(input)
+    return [...found, ...(collect.errors ?? [])]
+  }
   return (input) => {
     const found = findUnstorable(input, 0)
     if (found !== undefined) {
       const field = found.path.join('.').slice(0, 200)
-      return { error: problem.badRequest(`${field === '' ? 'the body' : field} ${found.rule}`) }
+      const detail = `${field === '' ? `the ${part}` : field} ${found.rule}`
+      return { error: problem.badRequest(detail, [{ pointer: pointerTo(found.path), detail }]) }
     }
     const invalid = integers.find((name) => typeof input[name] === 'string' && !INTEGER.test(input[name]))
-    if (invalid !== undefined) return { error: problem.badRequest(`${invalid} must be an integer`) }
-    return validate(input) ? { value: input } : { error: validate.errors as never }
+    if (invalid !== undefined) {
+      const detail = `${invalid} must be an integer`
+      return { error: problem.badRequest(detail, [{ pointer: pointerTo([invalid]), detail }]) }
+    }
+    return validate(input) ? { value: input } : { error: schemaProblem(errorsOf(input), part) }
   }
 }
 
@@ -80,13 +105,15 @@ export const oneByOneMember = ({ properties = {} }: BodySchema): string | undefi
  */
 function validatorOneByOne(schema: BodySchema, member: string): Validator {
   const { items, ...list } = schema.properties![member]!
-  const around = validatorOf(strict, { ...schema, properties: { ...schema.properties, [member]: list } })
-  const validateItem = validatorOf(strict, items!)
+  const around = validatorOf(
+    strict,
+    { ...schema, properties: { ...schema.properties, [member]: list } },
+    'body',
+  )
+  const validateItem = validatorOf(strict, items!, 'item')
   const itemOf = (item: unknown) => {
     const checked = validateItem(item as Record<string, unknown>)
-    if ('value' in checked) return item
-    const { error } = checked
-    return error instanceof Problem ? error : schemaProblem(error as never, 'item')
+    return 'value' in checked ? item : checked.error
   }
   return (input) => {
     const given: unknown = (input as typeof input | null)?.[member]
@@ -151,87 +178,23 @@ function findUnstorable(value: unknown, depth: number): { path: string[]; rule: 
   return undefined
 }
 
-/** Most values that a message lists. */
-const LISTED_MAX = 25
+/** Largest text, and most characters and values in all, of input whose errors are all collected. */
+const TEXT_LENGTH_MAX = 500
+const CHARACTERS_MAX = 10_000
+const VALUES_MAX = 500
 
-/** The bad-request problem for what a validator found. */
-export function schemaProblem(errors: ErrorObject[], part: string): Problem {
-  // `propertyNames` says that the fault is in a key; the errors before it do not.
-  const told = errors.find(({ keyword }) => keyword === 'propertyNames') ?? errors[0]!
-  return problem.badRequest(describeSchemaError(told, part))
-}
-
-/** Describes a validation error: the field and the rule, in the words of the contract. */
-function describeSchemaError(error: ErrorObject, part: string): string {
-  const field = fieldName(error.instancePath)
-  const where = field === '' ? `the ${part === 'querystring' ? 'query' : part}` : field
-  const params = error.params as Record<string, unknown>
-  switch (error.keyword) {
-    case 'required':
-      return `${fieldName(`${error.instancePath}/${String(params.missingProperty)}`)} is required`
-    case 'additionalProperties':
-      return `${fieldName(`${error.instancePath}/${String(params.additionalProperty)}`)} is not a known ${
-        part === 'querystring' ? 'query parameter' : 'field'
-      }`
-    case 'type':
-      return `${where} must be ${article(String(params.type))}`
-    case 'enum': {
-      const values = params.allowedValues as unknown[]
-      return values.length > LISTED_MAX
-        ? `${where} is none of the ${values.length} values that the API reference lists`
-        : `${where} must be one of ${values.join(', ')}`
+/** Whether input is so small that collecting its errors is cheap: patterns backtrack on long text. */
+function isSmall(input: unknown): boolean {
+  let characters = 0
+  let values = 0
+  const fits = (value: unknown): boolean => {
+    values += 1
+    if (typeof value === 'string') {
+      characters += value.length
+      return value.length <= TEXT_LENGTH_MAX && characters <= CHARACTERS_MAX
     }
-    case 'const':
-      return `${where} must be ${JSON.stringify(params.allowedValue)}`
-    case 'pattern':
-      return `${where} must match the pattern ${String(params.pattern)}`
-    case 'format':
-      return `${where} must be ${FORMATS[String(params.format)] ?? String(params.format)}`
-    case 'maxLength':
-      return `${where} must have at most ${Number(params.limit)} characters`
-    case 'minLength':
-      return `${where} must have at least ${Number(params.limit)} characters`
-    case 'minItems':
-      return `${where} must have at least ${Number(params.limit)} ${Number(params.limit) === 1 ? 'value' : 'values'}`
-    case 'maxItems':
-      return `${where} must have at most ${Number(params.limit)} values`
-    case 'maxProperties':
-      return `${where} must have at most ${Number(params.limit)} ${membersOf(error)}`
-    case 'maxBytes':
-      return `${where} must have at most ${Number(error.schema)} bytes as JSON`
-    case 'minProperties':
-      return `${where} must have at least ${Number(params.limit)} ${membersOf(error)}`
-    case 'propertyNames':
-      return `${where}: a key must have at most 100 characters`
-    case 'minimum':
-      return `${where} must be at least ${Number(params.limit)}`
-    case 'maximum':
-      return `${where} must be at most ${Number(params.limit)}`
-    default:
-      return `${where} ${error.message ?? 'is invalid'}`
+    if (typeof value !== 'object' || value === null) return values <= VALUES_MAX
+    return values <= VALUES_MAX && Object.entries(value).every(([key, inner]) => fits(key) && fits(inner))
   }
-}
-
-/** The noun for an object's members in a message: pairs when its keys are free, otherwise the names it may have. */
-function membersOf(error: ErrorObject): string {
-  const { properties } = error.parentSchema as { properties?: object }
-  return properties === undefined ? 'pairs' : `of ${Object.keys(properties).join(', ')}`
-}
-
-const FORMATS: Record<string, string> = {
-  uuid: 'a UUID',
-  'date-time': 'an RFC 3339 date-time',
-  date: 'a date',
-}
-
-const article = (type: string) => (/^[aeiou]/.test(type) ? `an ${type}` : `a ${type}`)
-
-/** Converts `/fiat_network_instructions/wire` to `fiat_network_instructions.wire`. */
-function fieldName(pointer: string): string {
-  return pointer
-    .split('/')
-    .slice(1)
-    .map((part) => part.replaceAll('~1', '/').replaceAll('~0', '~'))
-    .join('.')
-    .slice(0, 200)
+  return fits(input)
 }

@@ -33,6 +33,7 @@ export const MarketParams = Type.Object({
 export const MaxDataPoints = Type.Unsafe<string>({
   type: ['string', 'integer'],
   pattern: '^[0-9]{1,19}$',
+  inWords: 'must be a whole number',
   description:
     'Upper bound on the number of points (int64, 1 or more): selects the finest increment with at most this many points in the range. Not together with `increment`.',
   examples: [500],

@@ -116,7 +116,11 @@ describe('openid-client', () => {
       const greedy = openid.clientCredentialsGrant(await discover(authentication(client.client_secret)), {
         scope: 'funding:all',
       })
-      await expect(greedy).rejects.toMatchObject({ status: 400, error: 'invalid_scope' })
+      await expect(greedy).rejects.toMatchObject({
+        status: 400,
+        error: 'invalid_scope',
+        error_description: expect.stringContaining('does not have funding:all;') as unknown,
+      })
     })
   })
 
@@ -915,7 +919,7 @@ describe('an external issuer', () => {
     expect(reply.headers.get('retry-after')).toBe('1')
     expect(await reply.json()).toEqual({
       type: 'about:blank',
-      title: 'Unavailable',
+      title: 'Service Unavailable',
       status: 503,
       detail: 'the configured token issuer does not answer with its keys',
       meta: { request_id: expect.any(String) as string },

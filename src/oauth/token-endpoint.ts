@@ -199,7 +199,18 @@ function readBasic(authorization: string): string[] {
 function grant({ scopes }: ApiClient, scope: string | undefined): string[] {
   if (scope === undefined) return scopes
   const asked = [...new Set(scope.split(' ').filter((name) => name !== ''))]
-  if (asked.length === 0 || asked.some((name) => !scopes.includes(name)))
-    throw new Refusal('invalid_scope', `the client may have, separated by spaces: ${scopes.join(' ')}`)
+  const missing = asked.filter((name) => !scopes.includes(name))
+  if (asked.length === 0 || missing.length > 0) {
+    const fault =
+      missing.length === 0
+        ? 'scope is empty'
+        : `the client does not have ${missing.slice(0, SCOPES_NAMED_MAX).map(printable).join(' ')}`
+    throw new Refusal('invalid_scope', `${fault}; it may have, separated by spaces: ${scopes.join(' ')}`)
+  }
   return asked
 }
+
+/** Most scopes that a refusal names. */
+const SCOPES_NAMED_MAX = 5
+/** A scope as an error description may show it: no quotes, backslashes or other alphabets (RFC 6749, 5.2). */
+const printable = (scope: string) => scope.slice(0, 100).replaceAll(/[^\x21\x23-\x5B\x5D-\x7E]/g, '?')

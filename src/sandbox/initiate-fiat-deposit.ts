@@ -14,6 +14,7 @@ const InitiateFiatDepositBody = Type.Object(
     amount: Type.String({
       maxLength: AMOUNT_LENGTH_MAX,
       pattern: '^[0-9]*\\.?[0-9]{1,2}$',
+      inWords: 'must be a decimal number with at most two decimals, such as 25.5',
       description: 'Amount to deposit, with at most two decimals.',
       examples: ['250.00'],
     }),
