@@ -589,6 +589,7 @@ describe('pages', () => {
       '/v2/orchestration/rules': {},
       '/v2/statements': { query: { customer_id: customer.customer_id } },
       '/v2/markets': {},
+      '/v2/all-markets/prices': {},
       '/v2/markets/{market}/historical-prices': { path: { market: 'BTCUSD' } },
       '/v2/markets/{market}/historical-candles': { path: { market: 'BTCUSD' } },
       '/v2/profiles': { query: { limit: 1 } },

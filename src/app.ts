@@ -14,7 +14,7 @@ import { mount, type Perform } from './http/mount.ts'
 import { openApi } from './http/openapi.ts'
 import type { Context } from './context.ts'
 import type { Operation, Request } from './http/operation.ts'
-import { withRateLimit } from './http/rate-limit.ts'
+import { rateLimitOfAddress, withRateLimit } from './http/rate-limit.ts'
 import { OneByOneLimit } from './http/one-by-one.ts'
 import { Requests, type RequestMeter } from './http/requests.ts'
 import { Turns } from './http/turns.ts'
@@ -28,6 +28,7 @@ import type { Ledger } from './movements/queue.ts'
 import { listHistoricalCandles } from './markets/list-historical-candles.ts'
 import { listHistoricalPrices } from './markets/list-historical-prices.ts'
 import { listMarkets } from './markets/list-markets.ts'
+import { listPrices } from './markets/list-prices.ts'
 import type { Networks } from './networks/network.ts'
 import { accessTokens, type AccessTokens } from './oauth/access-tokens.ts'
 import { ClientStanding } from './oauth/client-standing.ts'
@@ -103,6 +104,7 @@ export const OPERATIONS: readonly Operation[] = [
   createOrchestration,
   getOrchestration,
   listMarkets,
+  listPrices,
   listHistoricalCandles,
   createCryptoWithdrawals,
 ]
@@ -158,16 +160,15 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance & {
       baseUrl,
       failuresPerMinute: settings.tokenFailuresPerMinute,
     })
-  const rateLimit = withRateLimit(authenticator(tokens, standing), {
-    perSecond: settings.rateLimitPerSecond,
-    burst: settings.rateLimitBurst,
-  })
+  const rate = { perSecond: settings.rateLimitPerSecond, burst: settings.rateLimitBurst }
+  const rateLimit = withRateLimit(authenticator(tokens, standing), rate)
+  const limitAddress = rateLimitOfAddress(rate)
   const perform = performWith(options)
   const lists = new Turns()
   const oneByOne = new OneByOneLimit()
   for (const operation of OPERATIONS) {
     if (operation.sandboxOnly && settings.mode !== 'sandbox') continue
-    mount(app, { rateLimit, oneByOne, requests, lists, standing }, perform, operation, baseUrl)
+    mount(app, { rateLimit, limitAddress, oneByOne, requests, lists, standing }, perform, operation, baseUrl)
   }
   refuseOtherMethods(app, baseUrl, [...routes])
   if (settings.docs) {

@@ -1064,6 +1064,12 @@ const CASES: Record<string, Case> = {
     ],
   },
 
+  'GET /v2/all-markets/prices': {
+    good: () => ({ path: '/v2/all-markets/prices' }),
+    rows: inQuery('markets', 'is none of the', 'NOPE', 'btcusd', 'BTCUSD,NOPE', ''),
+    order: [UNKNOWN_PARAMETER],
+  },
+
   'GET /v2/markets': {
     good: () => ({ path: '/v2/markets' }),
     rows: [],
@@ -2094,6 +2100,21 @@ describe.each(OPERATIONS.map((operation) => [nameOf(operation), operation] as co
         )
     })
 
+    if (scope === null) {
+      test.each([
+        ['no token', async () => undefined],
+        ['a header that is no token', async () => 'Basic YTpi'],
+        ['an expired token', async () => `Bearer ${await tokenOf({ exp: now() - 60 })}`],
+        ['a token without scopes', async () => `Bearer ${await tokenOf({ scope: '' })}`],
+      ])('it is public: %s answers the same', async (_, header) => {
+        const mine = await ask({ ...authorized(), ...good() })
+        expect(mine.status).toBe(200)
+        const { status, body } = await ask({ method, ...good(), authorization: await header() })
+        expect({ status, body }).toEqual({ status: 200, body: mine.body })
+      })
+      test('none of it has changed a table', nothingChanged)
+      return
+    }
     test('no token', () => expectRefusal({ method, ...good() }, unauthorized('Authorization')))
     test.each([
       ['all scopes but its own', SCOPES.filter((one) => !sufficient.includes(one))],

@@ -620,9 +620,29 @@ export interface paths {
     }
     /**
      * List Markets
-     * @description Lists the markets, with the time span and the source of their prices.
+     * @description Lists the markets, with the time span and the source of their prices. Needs no access token.
      */
     get: operations['listMarkets']
+    put?: never
+    post?: never
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  '/v2/all-markets/prices': {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    /**
+     * List Prices
+     * @description The newest price of each market, and the price of 24 hours before. Markets without prices are left out. Needs no access token.
+     */
+    get: operations['listPrices']
     put?: never
     post?: never
     delete?: never
@@ -2119,6 +2139,65 @@ export interface components {
        * @enum {string}
        */
       source?: 'SIMULATED' | 'REAL'
+    }
+    MarketPrice: {
+      /** @enum {string} */
+      market:
+        | 'ETHEUR'
+        | 'ETHUSD'
+        | 'BTCEUR'
+        | 'BTCUSD'
+        | 'PAXGUSD'
+        | 'BCHUSD'
+        | 'LTCUSD'
+        | 'ETHGBP'
+        | 'BTCGBP'
+        | 'LTCGBP'
+        | 'BCHGBP'
+        | 'USDPUSD'
+        | 'ETHBRL'
+        | 'BTCBRL'
+        | 'LTCBRL'
+        | 'BCHBRL'
+        | 'USDPGBP'
+        | 'USDPBRL'
+        | 'LINKUSD'
+        | 'MATICUSD'
+        | 'AAVEUSD'
+        | 'UNIUSD'
+        | 'AAVEMXN'
+        | 'BCHMXN'
+        | 'BTCMXN'
+        | 'ETHMXN'
+        | 'LTCMXN'
+        | 'USDPMXN'
+        | 'AAVEEUR'
+        | 'BCHEUR'
+        | 'LTCEUR'
+        | 'LINKEUR'
+        | 'MATICEUR'
+        | 'PAXGEUR'
+        | 'SOLEUR'
+        | 'USDPEUR'
+        | 'UNIEUR'
+        | 'PYUSDEUR'
+        | 'PYUSDGBP'
+      /**
+       * @description The newest price.
+       * @example 63450.12
+       */
+      current_price: string
+      /**
+       * @description The newest price of 24 to 48 hours before; absent where there is none.
+       * @example 62980.5
+       */
+      yesterday_price?: string
+      /**
+       * Format: date-time
+       * @description Start of the minute of the newest price.
+       * @example 2026-01-31T09:30:00.123456Z
+       */
+      snapshot_at: string
     }
     HistoricalCandle: {
       /**
@@ -4677,6 +4756,79 @@ export interface operations {
         content: {
           'application/json': {
             markets: components['schemas']['Market'][]
+          }
+        }
+      }
+    }
+  }
+  listPrices: {
+    parameters: {
+      query?: {
+        /**
+         * @description Only these markets; all by default. At most 100 values; repeat the parameter or separate with commas.
+         * @example [
+         *       "BTCUSD",
+         *       "ETHUSD"
+         *     ]
+         */
+        markets?: (
+          | 'ETHEUR'
+          | 'ETHUSD'
+          | 'BTCEUR'
+          | 'BTCUSD'
+          | 'PAXGUSD'
+          | 'BCHUSD'
+          | 'LTCUSD'
+          | 'ETHGBP'
+          | 'BTCGBP'
+          | 'LTCGBP'
+          | 'BCHGBP'
+          | 'USDPUSD'
+          | 'ETHBRL'
+          | 'BTCBRL'
+          | 'LTCBRL'
+          | 'BCHBRL'
+          | 'USDPGBP'
+          | 'USDPBRL'
+          | 'LINKUSD'
+          | 'MATICUSD'
+          | 'AAVEUSD'
+          | 'UNIUSD'
+          | 'AAVEMXN'
+          | 'BCHMXN'
+          | 'BTCMXN'
+          | 'ETHMXN'
+          | 'LTCMXN'
+          | 'USDPMXN'
+          | 'AAVEEUR'
+          | 'BCHEUR'
+          | 'LTCEUR'
+          | 'LINKEUR'
+          | 'MATICEUR'
+          | 'PAXGEUR'
+          | 'SOLEUR'
+          | 'USDPEUR'
+          | 'UNIEUR'
+          | 'PYUSDEUR'
+          | 'PYUSDGBP'
+        )[]
+      }
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          'application/json': {
+            prices: components['schemas']['MarketPrice'][]
+            /** @description The same prices as `prices`. */
+            items: components['schemas']['MarketPrice'][]
           }
         }
       }

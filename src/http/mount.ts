@@ -8,7 +8,7 @@ import type {
 import { Type, type TObject, type TSchema } from 'typebox'
 import { hookOf, type Standing } from './authenticate.ts'
 import { problemResponses } from './openapi.ts'
-import type { Operation, Request } from './operation.ts'
+import type { Caller, Operation, Request } from './operation.ts'
 import { problem } from '../contract/problems.ts'
 import { itemProblems } from './errors.ts'
 import { ONE_BY_ONE_BODY_LIMIT, type OneByOneLimit } from './one-by-one.ts'
@@ -27,6 +27,8 @@ export interface Guards {
   rateLimit: RateLimit
   /** Limits the requests that are answered item by item. */
   oneByOne: OneByOneLimit
+  /** Limits the requests of each address to public operations. */
+  limitAddress: onRequestHookHandler
   requests: Requests
   /** Limits the lists of each client. */
   lists: Turns
@@ -36,7 +38,7 @@ export interface Guards {
 /** Mounts an operation: bearer token, scope, schema, `run` (ARCHITECTURE, "How a request flows"). */
 export function mount(
   app: FastifyInstance,
-  { rateLimit, oneByOne, requests, lists, standing }: Guards,
+  { rateLimit, limitAddress, oneByOne, requests, lists, standing }: Guards,
   perform: Perform,
   operation: Operation,
   baseUrl: string,
@@ -48,7 +50,7 @@ export function mount(
 
   const manyIn = body === undefined ? undefined : oneByOneMember(body)
   const isList = query !== undefined && 'page_cursor' in query.properties
-  const scopes = alternativeScope === undefined ? [scope] : [scope, alternativeScope]
+  const scopes = [scope ?? [], alternativeScope ?? []].flat()
   const takesNoBody = method === 'POST' && body === undefined
   const late = () => problem.unavailable(lateDetail(operation))
 
@@ -71,7 +73,7 @@ export function mount(
     },
     onRequest: [
       requests.refuseWhenFull,
-      hookOf(rateLimit.requireScope(scopes)),
+      scope === null ? limitAddress : hookOf(rateLimit.requireScope(scopes)),
       ...(operation.takesMoney ? [requireKnown(standing)] : []),
       ...(method === 'DELETE' && body === undefined ? [ignoreBody] : []),
       ...(takesNoBody ? [ignoreTypeOfNothing] : []),
@@ -84,9 +86,10 @@ export function mount(
     ...(takesNoBody && { preHandler: requireEmptyBody }),
     ...(commaParameters.length > 0 && { preValidation: splitCommas(commaParameters) }),
     ...(method === 'POST' && requests.noteRecord && { preSerialization: requests.noteRecord }),
-    config: { counts: 'operation' },
+    // Without a token, a request counts as one for a page.
+    config: scope === null ? {} : { counts: 'operation' },
     handler: (request, reply) => {
-      const { params, query, body, caller } = request
+      const { params, query, body, caller = NOBODY } = request
       const work = () =>
         perform(operation, {
           params,
@@ -105,6 +108,9 @@ export function mount(
   }
   app.route(route)
 }
+
+/** The caller of a public operation. */
+const NOBODY: Caller = { customerId: '', clientId: '', scopes: [] }
 
 /** Refuses a request while the list of disabled clients is too old. */
 const requireKnown =

@@ -132,22 +132,21 @@ const securityScheme = ({ baseUrl, externalIssuer }: Issuer, scopes: Record<stri
       }
     : { type: 'http' as const, scheme: 'bearer', description: `An access token from ${externalIssuer}.` }
 
-const ALWAYS: ProblemSlug[] = [
-  'bad-request',
-  'unauthorized',
-  'forbidden',
-  'too-many-requests',
-  'internal-error',
-  'unavailable',
-]
+const ALWAYS: ProblemSlug[] = ['bad-request', 'too-many-requests', 'internal-error', 'unavailable']
+const OF_TOKENS: ProblemSlug[] = ['unauthorized', 'forbidden']
 const WITH_BODY: ProblemSlug[] = ['payload-too-large', 'unsupported-media-type']
 
 /** The error responses of an operation by status, with an example of each problem. */
 export function problemResponses(
-  { method, body, problems = [] }: Operation,
+  { method, scope, body, problems = [] }: Operation,
   baseUrl: string,
 ): Record<number, object> {
-  const slugs = [...ALWAYS, ...(body || method === 'POST' ? WITH_BODY : []), ...problems]
+  const slugs = [
+    ...ALWAYS,
+    ...(scope === null ? [] : OF_TOKENS),
+    ...(body || method === 'POST' ? WITH_BODY : []),
+    ...problems,
+  ]
   const byStatus = new Map<number, ProblemSlug[]>()
   for (const slug of new Set(slugs)) {
     const { status } = PROBLEMS[slug]

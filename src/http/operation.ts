@@ -39,7 +39,8 @@ interface Example<P, Q, B> {
 export interface Definition<C, P, Q, B, R> {
   method: 'GET' | 'POST' | 'PUT' | 'DELETE'
   url: string
-  scope: Scope
+  /** The scope that a token needs; null: public, no token is read, and the operation tells nothing of a customer. */
+  scope: Scope | null
   /** Another sufficient scope; `run` checks which of the two the record requires. */
   alternativeScope?: Scope
   tag: Tag

@@ -1,5 +1,6 @@
-import type { FastifyRequest } from 'fastify'
+import type { FastifyRequest, onRequestHookHandler } from 'fastify'
 import { LRUCache } from 'lru-cache'
+import { addressGroup } from './address-group.ts'
 import type { Authenticate } from './authenticate.ts'
 import type { Caller } from './operation.ts'
 import { problem } from '../contract/problems.ts'
@@ -61,6 +62,27 @@ export class TokenBuckets {
     bucket.tokens = Math.min(this.#burst, bucket.tokens + ((now - bucket.at) / 1000) * this.#perSecond)
     bucket.at = now
     return bucket
+  }
+}
+
+/** Limits the requests of an address to public operations, at the rate of a client. A rate of 0 is no limit. */
+export function rateLimitOfAddress({
+  perSecond,
+  burst,
+}: {
+  perSecond: number
+  burst: number
+}): onRequestHookHandler {
+  const buckets = new TokenBuckets({ perSecond, burst })
+  return ({ ip }, _reply, done) => {
+    const seconds = perSecond === 0 ? 0 : buckets.take(addressGroup(ip))
+    if (seconds === 0) return done()
+    done(
+      problem.tooManyRequests(
+        `the rate limit of this address for requests without an access token is ${perSecond} per second`,
+        seconds,
+      ),
+    )
   }
 }
 

@@ -27,10 +27,10 @@ const MarketRecord = Type.Object(
 export const listMarkets = operation({
   method: 'GET',
   url: '/v2/markets',
-  scope: 'exchange:historical_prices',
+  scope: null,
   tag: 'Market Data',
   summary: 'List Markets',
-  description: 'Lists the markets, with the time span and the source of their prices.',
+  description: 'Lists the markets, with the time span and the source of their prices. Needs no access token.',
   reply: Type.Object({ markets: Type.Array(MarketRecord) }),
   async run({ db }) {
     return { markets: await selectMarkets(db) }
