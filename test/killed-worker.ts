@@ -1,13 +1,13 @@
 /*
- * A worker that kills itself at one of its steps: a program of its own for test/real-networks.ts, which bundles it.
+ * A worker that kills itself at one of its steps. It is a program of its own, bundled by test/real-networks.ts.
  *
- * A step is a statement to the database or a request to a node. Between the reply to one and the next that is sent
- * nothing changes but this process's memory, and a step that only reads changes nothing at all. So the places to die at
- * are: before the first step, after each reply to one that may have written, and before each step that is sent while
- * such a one is under way. With TEST_EVERY_STEP, also behind those that read.
+ * A step is a statement to the database or a request to a node. Between the reply to one step and the next step, only the
+ * memory of this process changes, and a step that only reads changes nothing at all. So the places to die are: before the
+ * first step, after the reply to each step that may have written, and before each step that starts while such a step is
+ * under way. With TEST_EVERY_STEP=1 the worker also dies after steps that only read.
  *
- * It says READY, reads the number of the place from standard input, or words of the first step to die at, and works. If it
- * comes to the end, it says how many places there were.
+ * It prints READY, reads the number of the place from standard input, or a part of the text of the step to die at, and
+ * works. If it reaches the end, it prints how many places there were.
  */
 import { writeSync } from 'node:fs'
 import { createInterface } from 'node:readline'
@@ -17,6 +17,7 @@ import { openDatabase } from '../src/db/database.ts'
 import { Ledger } from '../src/movements/queue.ts'
 import { configuredNetworks } from '../src/networks/open-networks.ts'
 import { readSettings } from '../src/settings.ts'
+import { EVERY_STEP } from './every-step.ts'
 import { hurry, mine, workOff, type Mining } from './work-off.ts'
 
 let places = 0
@@ -27,13 +28,13 @@ let counts = false
 
 const READ =
   /^\s*(begin|select)\b|^((eth_(?!send)\w+|get(?!new)\w+|list\w+|estimate\w+|signrawtransaction\w+|testmempoolaccept|validateaddress) ?)+$/
-const mayWrite = (step: string) => process.env.TEST_EVERY_STEP !== undefined || !READ.test(step)
+const mayWrite = (step: string) => EVERY_STEP || !READ.test(step)
 
 function place(what: string, step: string): void {
   if (!counts) return
   const shown = step.trim().replaceAll(/\s+/g, ' ').slice(0, 100)
   if (places++ !== diesAt && !(diesIn !== '' && shown.includes(diesIn))) return
-  // Not through a stream: what that holds would die, too.
+  // Written directly: a stream would lose its buffer.
   writeSync(1, `DIES ${what} ${shown}\n`)
   process.kill(process.pid, 'SIGKILL')
 }

@@ -28,6 +28,7 @@ import type { Networks } from '../src/networks/network.ts'
 import { orderTreasurySend } from '../src/settlement/treasury.ts'
 import { deployToken, startAnvil, TOKEN_ABI } from './anvil.ts'
 import { BitcoinNode, type NodeProgram } from './bitcoin-node.ts'
+import { EVERY_STEP } from './every-step.ts'
 import {
   cloneDatabase,
   ENVIRONMENT,
@@ -356,7 +357,7 @@ async function killedWorkers(service: RealService, world: World) {
     const child = spawn(process.execPath, [program], {
       env: {
         ...ENVIRONMENT,
-        TEST_EVERY_STEP: process.env.TEST_EVERY_STEP,
+        TEST_EVERY_STEP: EVERY_STEP ? '1' : undefined,
         ...service.environment,
         MINING: JSON.stringify(world.mining),
       },
@@ -521,8 +522,8 @@ export async function dieEverywhere(
   )
 }
 
-/** What signs and follows is the same code as for withdrawals, which die everywhere. */
-const TREASURY_PLACES_EVERY = process.env.TEST_EVERY_STEP === undefined ? 3 : 1
+/** Fewer places: the code that signs and checks is the code of withdrawals, whose walk takes all places. */
+const TREASURY_PLACES_EVERY = EVERY_STEP ? 1 : 3
 
 /** `dieAtEachPlace` with a treasury transfer for each turn, which is ordered again once it has ended. */
 export function dieInTreasury(

@@ -1,25 +1,23 @@
 import { randomBytes } from 'node:crypto'
 import fc from 'fast-check'
+import { EVERY_STEP } from './every-step.ts'
 
 /** Random seed for a property test, printed when it fails (TEST_SEED repeats it). */
 export const SEED = Number(process.env.TEST_SEED ?? randomBytes(4).readInt32BE())
 
-/** Whether the walks go through every step, and the properties through all their runs: TEST_EVERY_STEP=1. */
-const EVERY_STEP = process.env.TEST_EVERY_STEP === '1'
-
 /**
- * Parameters of a property. A run on a developer's machine has a quarter of the cases, drawn anew by each run's seed;
- * CI and TEST_EVERY_STEP=1 have all of them.
+ * Parameters of a property with at most this many cases. A run on a developer's machine has a quarter of them, drawn with
+ * a new seed each time. CI and TEST_EVERY_STEP=1 have all.
  */
 export const runs = (most: number) => ({
   seed: SEED,
   numRuns: EVERY_STEP || process.env.CI !== undefined ? most : Math.ceil(most / 4),
 })
 
-/** Places of a walk, beside its ends, that one run goes to. */
+/** Number of places in a walk, besides its ends, that one run takes. */
 const DRAWN = 10
 
-/** The places of a walk of so many steps: both ends and some that the seed draws, or all with TEST_EVERY_STEP. */
+/** Selects the places of a walk with this many steps: both ends and some drawn by the seed, or all with TEST_EVERY_STEP=1. */
 export function placesOf(steps: number): number[] {
   const all = Array.from({ length: steps }, (_, step) => step)
   if (EVERY_STEP || steps <= DRAWN + 2) return all
