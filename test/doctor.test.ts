@@ -6,7 +6,7 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
-import { judgeNetwork } from '../src/commands/doctor-checks.ts'
+import { judgeBackups, judgeNetwork } from '../src/commands/doctor-checks.ts'
 import { createCustomer } from '../src/customers/create-customer.ts'
 import { SCOPES } from '../src/contract/scopes.ts'
 import { createApiClient } from '../src/oauth/api-clients.ts'
@@ -121,6 +121,7 @@ test('what is well is told so, and nothing is changed', async () => {
     expect.stringMatching(/^OK clock: .* \d+ ms apart$/),
     'OK worker: no work is due',
     'OK freezes: nothing is frozen',
+    'WARN backups: archive_mode is off: unless something else copies the log, a disaster loses everything since the last dump',
     `OK keys: master key ${MASTER_KEYS.current.id}`,
     'WARN networks: no network is configured: crypto withdrawals are refused',
     'OK bank: no bank account: deposit instructions and fiat withdrawals are refused',
@@ -301,6 +302,7 @@ test('in live mode, an embedded PostgreSQL, proxies that are everybody and few o
     checks.map(({ result, check, says }) => `${result} ${check}: ${says}`),
     [
       /^WARN database: there is no embedded PostgreSQL yet: .*; it is meant for sandboxes$/,
+      /^WARN backups: the embedded PostgreSQL does not archive its log: .* since the last copy of its folder$/,
       /^WARN limits: every address is a trusted proxy: limits by address have no effect$/,
       /^WARN limits: the limit of open files leaves only 360 connections for clients$/,
     ],
@@ -604,4 +606,37 @@ test('transactions that a chain has taken back are a WARN', () => {
     result: 'WARN',
     says: 'ETHEREUM: a reorganisation removed 2 confirmed transactions',
   })
+})
+
+test.each([
+  ['off', 'WARN', /^archive_mode is off: unless something else copies the log/, {}],
+  ['on, nothing archived', 'WARN', /^archive_mode is on, but nothing has been archived yet$/, {}],
+  [
+    'on, the last attempt failed',
+    'WARN',
+    /^the log is not archived since a failure at 2026-11-22 12:05:00Z$/,
+    { archived_at: '2026-11-22 12:00:00Z', failed_at: '2026-11-22 12:05:00Z' },
+  ],
+  [
+    'on, archived again after a failure',
+    'OK',
+    /^the log is archived, last at 2026-11-22 12:10:00Z$/,
+    { archived_at: '2026-11-22 12:10:00Z', failed_at: '2026-11-22 12:05:00Z', failed_last: false },
+  ],
+  [
+    'always',
+    'OK',
+    /^the log is archived, last at 2026-11-22 12:00:00Z$/,
+    { archive_mode: 'always', archived_at: '2026-11-22 12:00:00Z' },
+  ],
+])('log archiving that is %s', (archiving, result, says, stats) => {
+  const archive_mode = archiving.startsWith('off') ? 'off' : 'on'
+  const verdict = judgeBackups({
+    archive_mode,
+    archived_at: null,
+    failed_at: null,
+    failed_last: true,
+    ...stats,
+  })
+  expect(verdict).toMatchObject({ result, says: expect.stringMatching(says) as string })
 })

@@ -102,6 +102,8 @@ export async function examine(settings: Settings, version: string): Promise<Find
       await runCheck('worker', 'bursar serve', () => worker(db, settings))
       await runCheck('freezes', 'bursar migrate', () => frozen(db))
     }
+    if (settings.mode === 'live' && (settings.databaseUrl === undefined || answers))
+      await runCheck('backups', BACKUP_GUIDE, () => backups(settings, db))
     await runCheck('keys', 'correct BURSAR_MASTER_KEY_FILE (docs/guides/backup.md)', () =>
       keys(settings, answers ? db : undefined),
     )
@@ -299,6 +301,44 @@ async function clock(db: Database): Promise<Verdict> {
   const advice = 'synchronise both clocks with NTP'
   if (Math.abs(skewMs) > SKEW_MS_MAX) return failed(`${says}: tokens are refused`, advice)
   return Math.abs(skewMs) > SKEW_MS_WARN ? warn(says, advice) : ok(says)
+}
+
+const BACKUP_GUIDE = 'see docs/guides/backup.md#log-archiving'
+
+/** Whether the server archives its log: without that, a disaster loses all transfers since the last dump. */
+async function backups(settings: Settings, db: Database | undefined): Promise<Verdict> {
+  if (settings.databaseUrl === undefined || db === undefined)
+    return warn(
+      'the embedded PostgreSQL does not archive its log: a disaster loses everything since the last copy of its folder',
+      'use your own PostgreSQL server; docs/guides/backup.md#the-embedded-postgresql says how to copy the folder',
+    )
+  const { rows } = await db.query<LogArchiving>(`
+    select current_setting('archive_mode') as archive_mode, last_archived_time as archived_at,
+           last_failed_time as failed_at, coalesce(last_failed_time > last_archived_time, true) as failed_last
+    from pg_stat_archiver`)
+  return judgeBackups(rows[0]!)
+}
+
+interface LogArchiving {
+  archive_mode: string
+  archived_at: string | null
+  failed_at: string | null
+  /** Whether the last attempt failed. Meaningful with `failed_at` only. */
+  failed_last: boolean
+}
+
+/** Judges whether the server archives its log. Other ways to copy it, such as a standby, are not visible here. */
+export function judgeBackups({ archive_mode, archived_at, failed_at, failed_last }: LogArchiving): Verdict {
+  if (archive_mode === 'off')
+    return warn(
+      'archive_mode is off: unless something else copies the log, a disaster loses everything since the last dump',
+      BACKUP_GUIDE,
+    )
+  if (failed_at !== null && failed_last)
+    return warn(`the log is not archived since a failure at ${failed_at}`, 'see the log of PostgreSQL')
+  if (archived_at === null)
+    return warn(`archive_mode is ${archive_mode}, but nothing has been archived yet`, BACKUP_GUIDE)
+  return ok(`the log is archived, last at ${archived_at}`)
 }
 
 /** Counts the work that is due and waits only for a worker. */
