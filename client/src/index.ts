@@ -143,36 +143,6 @@ export function createClient(options: ClientOptions): Client {
     throw problem
   }
 
-  async function* pages(path: string, init: PageInit = {}): AsyncGenerator<Page, void> {
-    let next: object | undefined = {}
-    while (next !== undefined) {
-      const query: PageQuery = { ...init.params?.query, ...next }
-      const page = (await call('get', path, { ...init, params: { ...init.params, query } })) as Page
-      yield page
-      next = nextPage(page, query)
-    }
-  }
-
-  async function* each(path: string, init?: PageInit): AsyncGenerator<unknown, void> {
-    for await (const page of pages(path, init)) yield* itemsOf(page)
-  }
-
-  async function waitFor(
-    { id }: Pick<Transfer, 'id'>,
-    { timeoutMs = WAIT_MS, everyMs = READ_EVERY_MS, signal }: Waiting = {},
-  ): Promise<Transfer> {
-    const deadline = performance.now() + timeoutMs
-    for (;;) {
-      const init = { params: { path: { id } }, signal }
-      const transfer = (await call('get', '/v2/transfer/transfers/{id}', init)) as Transfer
-      if (transfer.status !== 'PENDING') return transfer
-      const leftMs = deadline - performance.now()
-      if (leftMs <= 0)
-        throw new BursarTimeout(`transfer ${id} is still PENDING after ${timeoutMs} ms`, transfer.ref_id)
-      await pause(Math.min(everyMs, leftMs), signal)
-    }
-  }
-
   const caller = (method: Method) => (path: string, init?: Record<string, unknown>) =>
     call(method, path, init)
   return {
@@ -180,10 +150,44 @@ export function createClient(options: ClientOptions): Client {
     post: caller('post'),
     put: caller('put'),
     delete: caller('delete'),
-    pages,
-    each,
-    waitFor,
+    pages: (path: string, init?: PageInit) => pagesOf(call, path, init),
+    each: (path: string, init?: PageInit) => recordsOf(call, path, init),
+    waitFor: (transfer: Pick<Transfer, 'id'>, waiting?: Waiting) => waitForEnd(call, transfer, waiting),
   } as unknown as Client
+}
+
+/** Sends a call without its types: `Client` checks them. */
+type LooseCall = (method: Method, path: string, init?: Record<string, unknown>) => Promise<unknown>
+
+async function* pagesOf(call: LooseCall, path: string, init: PageInit = {}): AsyncGenerator<Page, void> {
+  let next: object | undefined = {}
+  while (next !== undefined) {
+    const query: PageQuery = { ...init.params?.query, ...next }
+    const page = (await call('get', path, { ...init, params: { ...init.params, query } })) as Page
+    yield page
+    next = nextPage(page, query)
+  }
+}
+
+async function* recordsOf(call: LooseCall, path: string, init?: PageInit): AsyncGenerator<unknown, void> {
+  for await (const page of pagesOf(call, path, init)) yield* itemsOf(page)
+}
+
+async function waitForEnd(
+  call: LooseCall,
+  { id }: Pick<Transfer, 'id'>,
+  { timeoutMs = WAIT_MS, everyMs = READ_EVERY_MS, signal }: Waiting = {},
+): Promise<Transfer> {
+  const deadline = performance.now() + timeoutMs
+  for (;;) {
+    const init = { params: { path: { id } }, signal }
+    const transfer = (await call('get', '/v2/transfer/transfers/{id}', init)) as Transfer
+    if (transfer.status !== 'PENDING') return transfer
+    const remainingMs = deadline - performance.now()
+    if (remainingMs <= 0)
+      throw new BursarTimeout(`transfer ${id} is still PENDING after ${timeoutMs} ms`, transfer.ref_id)
+    await pause(Math.min(everyMs, remainingMs), signal)
+  }
 }
 
 /** The `request` of openapi-fetch without its types: `Client` checks the types of path, parameters and body. */
