@@ -147,6 +147,14 @@ export const ASSETS: readonly Asset[] = [
     XLAYER: at('0x4ae46a509F6b1D9056937BA4500cb143933D2dc8', 6, '0.1', '0.1', '1000000'),
   }),
 
+  stablecoin('USDC', 'USD Coin', {
+    ETHEREUM: at('0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48', 6, '1', '1', '1000000'),
+    SOLANA: at('EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v', 6, '0.1', '0.1', '1000000'),
+    POLYGON_POS: at('0x3c499c542cEF5E3811e1192ce70d8cC03d5c3359', 6, '0.1', '0.1', '1000000'),
+    BASE: at('0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913', 6, '0.1', '0.1', '1000000'),
+    ARBITRUM_ONE: at('0xaf88d065e77c8cC2239327C5EDb3A432268e5831', 6, '0.1', '0.1', '1000000'),
+  }),
+
   crypto('BTC', 'Bitcoin', '100000', { BITCOIN: native(8, '0.0001', '0.0002', '100') }),
   crypto('BCH', 'Bitcoin Cash', '500', { BITCOIN_CASH: native(8, '0.0001', '0.001', '10000') }),
   crypto('LTC', 'Litecoin', '100', { LITECOIN: native(8, '0.001', '0.002', '50000') }),
@@ -220,7 +228,12 @@ function fiat(symbol: string, name: string, sandboxPriceUsd: string): Asset {
 }
 
 function platformStablecoin(symbol: string, name: string, networks: Asset['networks']): Asset {
-  return { ...crypto(symbol, name, '1', networks), kind: 'stablecoin', platformStablecoin: true }
+  return { ...stablecoin(symbol, name, networks), platformStablecoin: true }
+}
+
+/** A stablecoin of another issuer: it is not exchanged for USD one to one. */
+function stablecoin(symbol: string, name: string, networks: Asset['networks']): Asset {
+  return { ...crypto(symbol, name, '1', networks), kind: 'stablecoin' }
 }
 
 function crypto(symbol: string, name: string, sandboxPriceUsd: string, networks: Asset['networks']): Asset {
