@@ -162,12 +162,15 @@ export function payoutOf(
  */
 function payable(order: Order, remainder: 'REJECT' | 'KEEP'): bigint {
   const { source_asset: asset, destination_asset, source_amount } = order
-  const decimals = Math.min(decimalsOf(asset), decimalsAt(order))
   const sourceDecimals = decimalsOf(asset)
+  const decimals = Math.min(sourceDecimals, decimalsAt(order))
   const minor = parseAmount(source_amount, sourceDecimals)
   const unit = 10n ** BigInt(sourceDecimals - decimals)
   if (minor === undefined || (remainder === 'REJECT' && minor % unit !== 0n))
-    throw problem.exceedPrecision('source_amount', { asset, decimals })
+    throw problem.exceedPrecision('source_amount', {
+      asset: decimals < sourceDecimals ? destination_asset : asset,
+      decimals,
+    })
   const whole = minor - (minor % unit)
   if (whole === 0n)
     throw problem.badRequest(`source_amount ${source_amount} ${asset} is too little for the destination`)
