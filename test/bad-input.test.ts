@@ -503,6 +503,13 @@ function list(url: string): Row[] {
   ]
 }
 
+const unknownAssets = () =>
+  ['source_asset', 'destination_asset'].flatMap((field) => [
+    ...inQuery(field, 'DOGE is unknown', 'DOGE', `USD&${field}=DOGE`, 'USD,DOGE'),
+    ...inQuery(field, 'usd is unknown', 'usd'),
+    ...inQuery(field, 'is unknown', '', 'USD%20', '__proto__', 'x'.repeat(9_000)),
+  ])
+
 /** A path with an id that is no UUID, and with one that nobody or somebody else has. */
 const pathId = (url: (id: string) => string, what: string, others: () => string) => [
   ...['me', '123', `%7B${NOBODYS.slice(2)}%7D`, NOBODYS.slice(1), '..%2Fprofiles', '%F0%9F%92%B5'].map(
@@ -923,6 +930,7 @@ const CASES: Record<string, Case> = {
         () => world.other.profile_id,
       ),
       ...inQuery('assets', 'must be a ticker', 'USD,e', 'USD&assets=U%20D'),
+      ...inQuery('assets', 'DOGE is unknown', 'DOGE', 'USD,DOGE'),
       ...inQuery('assets', 'at least 1', 'USD,', ','),
     ],
     order: [
@@ -940,6 +948,7 @@ const CASES: Record<string, Case> = {
         () => world.other.profile_id,
       ),
       ...inQuery('assets', 'must be a ticker', 'USD,e'),
+      ...inQuery('assets', 'DOGE is unknown', 'DOGE', 'USD,DOGE'),
     ],
     order: [nobodys(`/v2/profiles/${NOBODYS}/entries`)],
   },
@@ -1626,7 +1635,7 @@ const CASES: Record<string, Case> = {
 
   [`GET ${RULES}`]: {
     good: () => ({ path: RULES }),
-    rows: [...list(RULES)],
+    rows: [...unknownAssets(), ...list(RULES)],
     order: LIST_ORDER,
   },
 
@@ -1647,7 +1656,7 @@ const CASES: Record<string, Case> = {
       [
         'too precise for the destination',
         { body: { source_asset: 'USDP', destination_asset: 'USD', source_amount: '10.123' } },
-        tooPrecise('source_amount', 'USDP', 2),
+        tooPrecise('source_amount', 'USD', 2),
       ],
       [
         'too precise for the network',
@@ -1745,7 +1754,7 @@ const CASES: Record<string, Case> = {
 
   [`GET ${ORCHESTRATIONS}`]: {
     good: () => ({ path: ORCHESTRATIONS }),
-    rows: [...list(ORCHESTRATIONS)],
+    rows: [...unknownAssets(), ...list(ORCHESTRATIONS)],
     order: LIST_ORDER,
   },
 
@@ -2659,14 +2668,12 @@ const ACCEPTED: Accepted[] = [
     { query: `status=${status}` },
     { items: [], orchestrations: [] },
   ]),
-  ...['NOPE', '', 'usd', 'USD%20'].flatMap((asset) =>
-    ['source_asset', 'destination_asset'].map((filter): Accepted => [
-      `GET ${ORCHESTRATIONS}`,
-      `${filter}=${asset} matches nothing`,
-      { query: `${filter}=${asset}` },
-      { items: [], orchestrations: [] },
-    ]),
-  ),
+  ...['source_asset', 'destination_asset'].map((filter): Accepted => [
+    `GET ${ORCHESTRATIONS}`,
+    `${filter}=LINK matches nothing`,
+    { query: `${filter}=LINK` },
+    { items: [], orchestrations: [] },
+  ]),
   ...(
     [
       [ORCHESTRATIONS, 'orchestration'],

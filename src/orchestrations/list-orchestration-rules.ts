@@ -1,5 +1,6 @@
 import { Type } from 'typebox'
 import { Filter, FilterValue, FilterWithoutCommas } from '../contract/fields.ts'
+import { requireKnownAssets } from '../contract/known-assets.ts'
 import { listByCreation, pageParameters, timeBounds, uuidsOf } from '../http/lists.ts'
 import { operation } from '../operation.ts'
 import { OrchestrationRule, RULE_COLUMNS, ruleToWire } from '../records/orchestration-rule.ts'
@@ -37,6 +38,8 @@ export const listOrchestrationRules = operation({
     next_page_cursor: Type.Optional(Type.String({ description: 'Absent on the last page.' })),
   }),
   async run({ query, customerId, db }) {
+    requireKnownAssets('source_asset', query.source_asset)
+    requireKnownAssets('destination_asset', query.destination_asset)
     const { items, ...rest } = await listByCreation(db, customerId, query, {
       list: 'orchestration-rules',
       select: `select ${RULE_COLUMNS} from orchestration_rules`,

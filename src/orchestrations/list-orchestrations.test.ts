@@ -275,9 +275,9 @@ const FILTERS: Record<
     anyValues: ids(() => rules.map(({ id }) => id)),
     of: (one) => one.orchestration_rule_id,
   },
-  source_asset: { anyValues: values(() => ASSETS, ['BTC', 'usd', '']), of: (one) => one.source_asset },
+  source_asset: { anyValues: values(() => ASSETS, ['BTC', 'LINK']), of: (one) => one.source_asset },
   destination_asset: {
-    anyValues: values(() => ASSETS, ['BTC', 'US', 'USD ']),
+    anyValues: values(() => ASSETS, ['BTC', 'EUR']),
     of: (one) => one.destination_asset,
   },
   status: {

@@ -3,6 +3,7 @@ import type { Database } from '../db/database.ts'
 import { firstIdAt } from '../db/ids.ts'
 import { EXAMPLE } from '../contract/example-records.ts'
 import { Filter, FilterValue, FilterWithoutCommas } from '../contract/fields.ts'
+import { requireKnownAssets } from '../contract/known-assets.ts'
 import {
   pageOf,
   pageParameters,
@@ -63,6 +64,8 @@ export const listOrchestrations = operation({
     next_page_cursor: Type.Optional(Type.String({ description: 'Absent on the last page.' })),
   }),
   async run({ query, customerId, db }) {
+    requireKnownAssets('source_asset', query.source_asset)
+    requireKnownAssets('destination_asset', query.destination_asset)
     const page = pageOf('orchestrations', query)
     const rows = await selectOrchestrations(db, customerId, query, page)
     const { items, ...rest } = pageReply(rows, page, (row) => [row.id], orchestrationToWire, {

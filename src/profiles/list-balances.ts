@@ -4,6 +4,7 @@ import { decimalsOf } from '../assets/catalogue.ts'
 import type { Database } from '../db/database.ts'
 import { EXAMPLE } from '../contract/example-records.ts'
 import { Amount, AssetSymbol, Filter, Timestamp, Uuid } from '../contract/fields.ts'
+import { requireKnownAssets } from '../contract/known-assets.ts'
 import { microsOf, microsToTimestamp } from '../http/lists.ts'
 import { operation } from '../operation.ts'
 import { requireProfile } from '../records/profile.ts'
@@ -44,8 +45,9 @@ export const listBalances = operation({
   reply: Type.Object({ items: Type.Array(Balance) }),
   problems: ['not-found'],
   async run({ params, query, customerId, db }) {
-    await requireProfile(db, customerId, params.id)
     const { assets, at } = query
+    requireKnownAssets('assets', assets)
+    await requireProfile(db, customerId, params.id)
     return {
       items:
         at === undefined

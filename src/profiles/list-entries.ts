@@ -3,6 +3,7 @@ import { formatAmount, parseStoredAmount } from '../assets/amount.ts'
 import { decimalsOf } from '../assets/catalogue.ts'
 import { EXAMPLE } from '../contract/example-records.ts'
 import { Amount, AssetSymbol, Filter, Timestamp, Uuid } from '../contract/fields.ts'
+import { requireKnownAssets } from '../contract/known-assets.ts'
 import type { Database } from '../db/database.ts'
 import { momentAt } from '../db/ids.ts'
 import {
@@ -66,6 +67,7 @@ export const listEntries = operation({
   reply: listReply(BalanceEntry),
   problems: ['not-found'],
   async run({ params, query, customerId, db }) {
+    requireKnownAssets('assets', query.assets)
     await requireProfile(db, customerId, params.id)
     const page = pageOf(`entries of ${params.id}`, query, [MICROS, /^[A-Z0-9]{1,16}$/, /^\d{1,19}$/])
     const created = timeRange(query, 'created_at')
