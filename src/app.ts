@@ -1,8 +1,11 @@
 import Fastify, { LogController, type FastifyInstance } from 'fastify'
 import type { Logger } from 'pino'
+import { addAccountMembers } from './accounts/add-account-members.ts'
 import { createAccount } from './accounts/create-account.ts'
 import { getAccount } from './accounts/get-account.ts'
 import { listAccounts } from './accounts/list-accounts.ts'
+import { removeAccountMember } from './accounts/remove-account-member.ts'
+import { updateAccount } from './accounts/update-account.ts'
 import type { Database } from './db/database.ts'
 import { healthRoutes } from './health/routes.ts'
 import { authenticator } from './http/authenticate.ts'
@@ -19,10 +22,13 @@ import { OneByOneLimit } from './http/one-by-one.ts'
 import { Requests, type RequestMeter } from './http/requests.ts'
 import { Turns } from './http/turns.ts'
 import { parseJson, serializerCompiler, validatorCompiler } from './http/validation.ts'
+import { addInstitutionMembers } from './identities/add-institution-members.ts'
 import { createIdentity } from './identities/create-identity.ts'
 import { getIdentity } from './identities/get-identity.ts'
 import { listIdentities } from './identities/list-identities.ts'
+import { removeInstitutionMember } from './identities/remove-institution-member.ts'
 import { setIdentitySandboxStatus } from './identities/set-identity-sandbox-status.ts'
+import { updateIdentity } from './identities/update-identity.ts'
 import type { MasterKeys } from './keys/master-keys.ts'
 import type { Ledger } from './movements/queue.ts'
 import { listHistoricalCandles } from './markets/list-historical-candles.ts'
@@ -83,9 +89,15 @@ export const OPERATIONS: readonly Operation[] = [
   createIdentity,
   listIdentities,
   getIdentity,
+  updateIdentity,
+  addInstitutionMembers,
+  removeInstitutionMember,
   setIdentitySandboxStatus,
   createAccount,
   listAccounts,
+  updateAccount,
+  addAccountMembers,
+  removeAccountMember,
   getTransfer,
   listTransfers,
   cancelTransfer,

@@ -1,5 +1,6 @@
 import { Type, type Static } from 'typebox'
-import type { Queryable } from '../db/database.ts'
+import type { Queryable, Transaction } from '../db/database.ts'
+import { newId, type Moment } from '../db/ids.ts'
 import { presentOf } from '../db/rows.ts'
 import { Metadata, RefId, Text, Timestamp, Uuid } from '../contract/fields.ts'
 import { problem } from '../contract/problems.ts'
@@ -19,7 +20,7 @@ const Roles = Type.Array(Role('A role.'), {
   description: 'Role of the identity in the account.',
 })
 
-const Member = Type.Object({
+export const Member = Type.Object({
   id: Uuid('Member id.'),
   identity_id: Uuid('Identity that has access to the account.'),
   type: Type.Optional(Role('The first of the roles. Absent without roles.')),
@@ -76,6 +77,8 @@ export const Account = Type.Object(
 )
 export type Account = Static<typeof Account>
 
+type MemberRow = Omit<Account['members'][number], 'type'>
+
 type Absent = 'description' | 'metadata' | 'ref_id' | 'profile_id'
 export type AccountRow = Omit<Account, Absent | 'summary_status'> & {
   [K in Absent]: NonNullable<Account[K]> | null
@@ -111,7 +114,7 @@ export function accountToWire({ identity, ...row }: AccountRow): Account {
   }
 }
 
-const memberToWire = ({ id, identity_id, roles }: Account['members'][number]) => ({
+export const memberToWire = ({ id, identity_id, roles }: MemberRow): Account['members'][number] => ({
   id,
   identity_id,
   ...(roles[0] !== undefined && { type: roles[0] }),
@@ -126,4 +129,48 @@ export async function requireAccount(db: Queryable, customerId: string, id: stri
   ])
   if (rows[0] === undefined) throw problem.notFound('account', id)
   return rows[0]
+}
+
+/**
+ * Locks an account for a change of its members, and marks it changed. Returns its members. Throws not-found.
+ */
+export async function lockMembers(tx: Transaction, customerId: string, id: string): Promise<MemberRow[]> {
+  const { rows } = await tx.query<{ id: string }>(
+    `
+    update accounts
+    set updated_at = clock_timestamp()
+    where customer_id = $1 and id = $2
+    returning id`,
+    [customerId, id],
+  )
+  if (rows[0] === undefined) throw problem.notFound('account', id)
+  // Read by a statement of its own, which sees what others had changed before the lock.
+  const { rows: members } = await tx.query<MemberRow>(
+    `
+    select id, identity_id, roles
+    from account_members
+    where customer_id = $1 and account_id = $2
+    order by id`,
+    [customerId, id],
+  )
+  return members
+}
+
+/** Inserts members. Returns them as clients see them. */
+export async function insertMembers(
+  tx: Transaction,
+  customerId: string,
+  accountId: string,
+  members: readonly ReadMember[],
+  now: Moment,
+): Promise<Account['members']> {
+  const rows = members.map((member, index) => ({ id: newId(now, index), ...member }))
+  await tx.query(
+    `
+    insert into account_members (customer_id, id, account_id, identity_id, roles)
+    select $1, m.id, $2, m.identity_id, m.roles
+    from json_to_recordset($3) as m (id uuid, identity_id uuid, roles text[])`,
+    [customerId, accountId, JSON.stringify(rows)],
+  )
+  return rows.map(memberToWire)
 }

@@ -10,6 +10,7 @@ import {
   Account,
   AccountType,
   accountToWire,
+  insertMembers,
   NewMember,
   readMembers,
   requireAccount,
@@ -109,14 +110,7 @@ export async function insertAccount(
     values ($1, $2, $3, $3, $4, $5, $6, $7, $8, $9)`,
     [customerId, id, now.text, clientId, identity_id, ref_id, type, description, metadata],
   )
-  const rows = members.map((member, index) => ({ id: newId(now, index), ...member }))
-  await tx.query(
-    `
-    insert into account_members (customer_id, id, account_id, identity_id, roles)
-    select $1, m.id, $2, m.identity_id, m.roles
-    from json_to_recordset($3) as m (id uuid, identity_id uuid, roles text[])`,
-    [customerId, id, JSON.stringify(rows)],
-  )
+  await insertMembers(tx, customerId, id, members, now)
   if (createProfile) {
     const profile = { type: 'NORMAL' as const, nickname: `Account ${id}`, description, account_id: id }
     await insertProfile(tx, customerId, profile)

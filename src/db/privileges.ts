@@ -17,9 +17,12 @@ interface TablePrivileges {
  * statement that needs it.
  */
 export const PRIVILEGES: Readonly<Record<string, TablePrivileges>> = {
-  account_members: { insert: true },
+  account_members: { insert: true, delete: true },
   acknowledged_transactions: { insert: true },
-  accounts: { insert: true, update: ['user_disabled', 'admin_disabled', 'updated_at'] },
+  accounts: {
+    insert: true,
+    update: ['description', 'metadata', 'user_disabled', 'admin_disabled', 'updated_at'],
+  },
   api_clients: { insert: true, update: ['disabled_at'] },
   balances: { insert: true, update: ['available', 'version', 'updated_at'] },
   bank_wires: { insert: true },
@@ -50,7 +53,23 @@ export const PRIVILEGES: Readonly<Record<string, TablePrivileges>> = {
   fiat_accounts: { insert: true },
   fiat_deposit_instructions: { insert: true },
   freezes: { insert: true, delete: true },
-  identities: { insert: true, update: ['status', 'user_disabled', 'admin_disabled', 'updated_at'] },
+  identities: {
+    insert: true,
+    update: [
+      'status',
+      'user_disabled',
+      'admin_disabled',
+      'details',
+      'tax_details',
+      'tax_details_not_required',
+      'customer_due_diligence',
+      'is_merchant',
+      'last_kyc_refresh_date',
+      'sandbox_checks',
+      'metadata',
+      'updated_at',
+    ],
+  },
   incoming_transfers: {
     insert: true,
     update: [
@@ -66,7 +85,7 @@ export const PRIVILEGES: Readonly<Record<string, TablePrivileges>> = {
     ],
     delete: true,
   },
-  institution_members: { insert: true },
+  institution_members: { insert: true, delete: true },
   markets: { update: ['source'] },
   network_cursors: { insert: true, update: ['cursor', 'updated_at', 'earlier', 'leased_until'] },
   network_fee_checks: { insert: true, update: ['counted_from'] },

@@ -1,10 +1,13 @@
 import type { Queryable } from '../db/database.ts'
-import type { ExampleRecords } from '../contract/example-records.ts'
+import { EXAMPLE, type ExampleRecords } from '../contract/example-records.ts'
+import { presentOf } from '../db/rows.ts'
 
 /** The name of the demo customer, and the ref_ids of its records. */
 export const DEMO = {
   name: 'Demo',
   identity: 'demo-identity',
+  member: 'demo-member',
+  institution: 'demo-institution',
   account: 'demo-account',
   fiatAccount: 'demo-bank',
   rule: 'demo-rule',
@@ -14,13 +17,14 @@ export const DEMO = {
 
 /**
  * Returns the demo's records by the names that examples use; undefined until all exist. The demo is created only in
- * an empty database, so its customer is the first one.
+ * an empty database, so its customer is the first one. A demo of an older version has no members: their examples keep
+ * the fixed ids.
  */
 export async function demoRecords(db: Queryable): Promise<ExampleRecords | undefined> {
   const { rows } = await db.query<ExampleRecords>(
     `
     select c.id as customer_id, p.id as profile_id, d.memo_id, d.id as instructions_id, i.id as identity_id,
-           a.id as account_id, ap.id as account_profile_id, f.id as fiat_account_id, r.id as orchestration_rule_id,
+           n.institution_id, n.id as institution_member_id, m.id as account_member_id, a.id as account_id, ap.id as account_profile_id, f.id as fiat_account_id, r.id as orchestration_rule_id,
            o.id as orchestration_id, o.source_transfer_id as transfer_id
     from (select id, name from customers order by id limit 1) c
     join profiles p on p.customer_id = c.id and p.type = 'DEFAULT'
@@ -30,6 +34,14 @@ export async function demoRecords(db: Queryable): Promise<ExampleRecords | undef
     ) d on true
     join identities i on i.customer_id = c.id and i.ref_id = $2
     join accounts a on a.customer_id = c.id and a.identity_id = i.id and a.ref_id = $3
+    left join lateral (
+      select id from account_members where customer_id = c.id and account_id = a.id order by id limit 1
+    ) m on true
+    left join identities g on g.customer_id = c.id and g.ref_id = $6
+    left join lateral (
+      select id, institution_id from institution_members
+      where customer_id = c.id and institution_id = g.id order by id limit 1
+    ) n on true
     join profiles ap on ap.customer_id = c.id and ap.account_id = a.id
     join fiat_accounts f on f.customer_id = c.id and f.ref_id = $4
     join orchestration_rules r on r.customer_id = c.id and r.ref_id = $5
@@ -38,7 +50,7 @@ export async function demoRecords(db: Queryable): Promise<ExampleRecords | undef
       where customer_id = c.id and orchestration_rule_id = r.id order by id limit 1
     ) o on true
     where c.name = $1`,
-    [DEMO.name, DEMO.identity, DEMO.account, DEMO.fiatAccount, DEMO.rule],
+    [DEMO.name, DEMO.identity, DEMO.account, DEMO.fiatAccount, DEMO.rule, DEMO.institution],
   )
-  return rows[0]
+  return rows[0] && { ...EXAMPLE, ...presentOf(rows[0]) }
 }

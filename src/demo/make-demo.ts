@@ -1,6 +1,6 @@
 import { insertAccount } from '../accounts/create-account.ts'
 import { createCustomer } from '../customers/create-customer.ts'
-import { transaction, type Database } from '../db/database.ts'
+import { transaction, type Database, type Transaction } from '../db/database.ts'
 import { readClock } from '../db/ids.ts'
 import type { Context } from '../context.ts'
 import { Problem } from '../contract/problems.ts'
@@ -51,24 +51,11 @@ export async function makeDemo(
       profile_id,
       fiat_network: 'WIRE',
     })
-    const person_details = { first_name: 'Ada', last_name: 'Example' }
-    const identity = await insertIdentity(
-      tx,
-      customer_id,
-      { ref_id: DEMO.identity, person_details },
-      'APPROVED',
-    )
-    const account = await insertAccount(
-      tx,
-      customer_id,
-      client.client_id,
-      { identity_id: identity.id, ref_id: DEMO.account, description: 'Savings of Ada Example' },
-      true,
-    )
+    const { identity, account } = await makeIdentities(tx, customer_id, client.client_id)
     await insertFiatAccount(tx, customer_id, {
       ref_id: DEMO.fiatAccount,
       identity_id: identity.id,
-      fiat_account_owner: { person_details },
+      fiat_account_owner: { person_details: ADA },
       fiat_network_instructions: { wire: { account_number: '000987654321' } },
       status: 'APPROVED',
     })
@@ -97,6 +84,37 @@ export async function makeDemo(
   })
   await finishDemo(db, ledger)
   return credentials
+}
+
+const ADA = { first_name: 'Ada', last_name: 'Example' }
+
+/** An approved person with an account, a second person who is its member, and an institution behind which she stands. */
+async function makeIdentities(tx: Transaction, customerId: string, clientId: string) {
+  const identityOf = (identity: Parameters<typeof insertIdentity>[2]) =>
+    insertIdentity(tx, customerId, identity, 'APPROVED')
+  const identity = await identityOf({ ref_id: DEMO.identity, person_details: ADA })
+  const member = await identityOf({
+    ref_id: DEMO.member,
+    person_details: { first_name: 'Grace', last_name: 'Example' },
+  })
+  await identityOf({
+    ref_id: DEMO.institution,
+    institution_details: { name: 'Example Ltd' },
+    institution_members: [{ identity_id: member.id, roles: ['BENEFICIAL_OWNER'], ownership: '60' }],
+  })
+  const account = await insertAccount(
+    tx,
+    customerId,
+    clientId,
+    {
+      identity_id: identity.id,
+      ref_id: DEMO.account,
+      description: 'Savings of Ada Example',
+      members: [{ identity_id: member.id, roles: ['AUTHORIZED_USER'] }],
+    },
+    true,
+  )
+  return { identity, account }
 }
 
 const DESTINATION = '0x52908400098527886E0F7030069857D2E4169EE7'

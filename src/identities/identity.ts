@@ -1,5 +1,5 @@
 import { Type, type Static } from 'typebox'
-import type { Queryable } from '../db/database.ts'
+import type { Queryable, Transaction } from '../db/database.ts'
 import { Address } from '../contract/bank-wire.ts'
 import { presentOf } from '../db/rows.ts'
 import { Free, Metadata, RefId, Text, Timestamp, Uuid } from '../contract/fields.ts'
@@ -191,6 +191,16 @@ export const identityWritten = (row: IdentityRow): Identity =>
 export async function requireIdentity(db: Queryable, customerId: string, id: string): Promise<IdentityRow> {
   const { rows } = await db.query<IdentityRow>(
     `select ${IDENTITY_COLUMNS} from identities where customer_id = $1 and id = $2`,
+    [customerId, id],
+  )
+  if (rows[0] === undefined) throw problem.notFound('identity', id)
+  return rows[0]
+}
+
+/** Reads the customer's identity and locks it for a change. Throws not-found. */
+export async function lockIdentity(tx: Transaction, customerId: string, id: string): Promise<IdentityRow> {
+  const { rows } = await tx.query<IdentityRow>(
+    `select ${IDENTITY_COLUMNS} from identities where customer_id = $1 and id = $2 for no key update`,
     [customerId, id],
   )
   if (rows[0] === undefined) throw problem.notFound('identity', id)

@@ -2,6 +2,7 @@ import { Type, type Static } from 'typebox'
 import { newId, type Moment } from '../db/ids.ts'
 import type { Transaction } from '../db/database.ts'
 import { presentOf, type Present } from '../db/rows.ts'
+import { problem } from '../contract/problems.ts'
 import { Text, Uuid } from '../contract/fields.ts'
 import { MEMBERS_MAX } from '../records/members.ts'
 
@@ -21,7 +22,7 @@ const Roles = Type.Array(
   { minItems: 1, uniqueItems: true, description: 'Roles of the identity in the institution.' },
 )
 
-const NewInstitutionMember = Type.Object(
+export const NewInstitutionMember = Type.Object(
   {
     identity_id: Uuid('Identity that stands behind the institution.'),
     roles: Roles,
@@ -67,8 +68,8 @@ export async function insertInstitutionMembers(
   institutionId: string,
   members: readonly NewInstitutionMember[],
   now: Moment,
-): Promise<void> {
-  if (members.length === 0) return
+): Promise<InstitutionMember[]> {
+  if (members.length === 0) return []
   const rows = members.map((member, index) => ({ id: newId(now, index), ...member }))
   await tx.query(
     `
@@ -78,4 +79,40 @@ export async function insertInstitutionMembers(
       as m (id uuid, identity_id uuid, roles text[], ownership text, position text, name text)`,
     [customerId, institutionId, JSON.stringify(rows)],
   )
+  return rows
+}
+
+/**
+ * Locks an institution for a change of its members, and marks it changed: an APPROVED one becomes PENDING, because who
+ * stands behind it was part of what was verified. Returns its members. Throws not-found for an unknown identity and
+ * bad-request for a person.
+ */
+export async function lockInstitution(
+  tx: Transaction,
+  customerId: string,
+  id: string,
+): Promise<InstitutionMemberRow[]> {
+  const { rows } = await tx.query<{ type: string }>(
+    `
+    update identities
+    set status = case status when 'APPROVED' then 'PENDING' else status end,
+        sandbox_checks = case status when 'APPROVED' then null else sandbox_checks end,
+        updated_at = clock_timestamp()
+    where customer_id = $1 and id = $2
+    returning type`,
+    [customerId, id],
+  )
+  if (rows[0] === undefined) throw problem.notFound('identity', id)
+  if (rows[0].type !== 'INSTITUTION')
+    throw problem.badRequest(`institution_id ${id} is a person: only institutions have members`)
+  // Read by a statement of its own, which sees what others had changed before the lock.
+  const { rows: members } = await tx.query<InstitutionMemberRow>(
+    `
+    select id, identity_id, roles, ownership, position, name
+    from institution_members
+    where customer_id = $1 and institution_id = $2
+    order by id`,
+    [customerId, id],
+  )
+  return members
 }

@@ -28,3 +28,19 @@ export async function requireIdentities(
   const missing = ids.find((id) => !found.has(id))
   if (missing !== undefined) throw problem.notFound('identity', missing)
 }
+
+/**
+ * Requires that none of the members is there already, and that not too many are. Throws already-exists with the member
+ * as it is, or bad-request.
+ */
+export function requireNewMembers(
+  present: readonly { identity_id: string }[],
+  members: readonly { identity_id: string }[],
+): void {
+  for (const [index, { identity_id }] of members.entries()) {
+    const existing = present.find((member) => member.identity_id === identity_id)
+    if (existing !== undefined) throw problem.alreadyExists(`members.${index}.identity_id`, existing)
+  }
+  if (present.length + members.length > MEMBERS_MAX)
+    throw problem.badRequest(`members: there may be ${MEMBERS_MAX} in all, and ${present.length} are there`)
+}

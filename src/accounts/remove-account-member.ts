@@ -1,0 +1,38 @@
+import { Type } from 'typebox'
+import { transaction } from '../db/database.ts'
+import { EXAMPLE } from '../contract/example-records.ts'
+import { Uuid } from '../contract/fields.ts'
+import { operation } from '../operation.ts'
+import { problem } from '../contract/problems.ts'
+import { lockMembers } from './account.ts'
+
+/** Removes a member of an account (API behaviour, Accounts). */
+export const removeAccountMember = operation({
+  method: 'DELETE',
+  url: '/v2/identity/account-members/:id',
+  scope: 'identity:write_account',
+  tag: 'Accounts',
+  summary: 'Remove Account Member',
+  description: 'Removes a member, by its own id. The identity stays.',
+  params: Type.Object({ id: Uuid('Member id.') }),
+  example: { params: { id: EXAMPLE.account_member_id } },
+  reply: Type.Object({}, { additionalProperties: false }),
+  problems: ['not-found'],
+  async run({ params, customerId, db }) {
+    return transaction(db, async (tx) => {
+      const { rows } = await tx.query<{ account_id: string }>(
+        'select account_id from account_members where customer_id = $1 and id = $2',
+        [customerId, params.id],
+      )
+      if (rows[0] === undefined) throw problem.notFound('account member', params.id)
+      const present = await lockMembers(tx, customerId, rows[0].account_id)
+      // Another request may have removed it before the lock.
+      if (!present.some(({ id }) => id === params.id)) throw problem.notFound('account member', params.id)
+      await tx.query('delete from account_members where customer_id = $1 and id = $2', [
+        customerId,
+        params.id,
+      ])
+      return {}
+    })
+  },
+})

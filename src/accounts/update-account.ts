@@ -1,0 +1,65 @@
+import { Type } from 'typebox'
+import { EXAMPLE } from '../contract/example-records.ts'
+import { operation } from '../operation.ts'
+import { problem } from '../contract/problems.ts'
+import { Account, accountToWire, requireAccount } from './account.ts'
+
+/** Updates an account (API behaviour, Accounts). It cannot undo what the administrator did. */
+export const updateAccount = operation({
+  method: 'PUT',
+  url: '/v2/identity/accounts',
+  scope: 'identity:write_account',
+  tag: 'Accounts',
+  summary: 'Update Account',
+  description:
+    "Changes the given fields of the account. metadata is replaced as a whole. The administrator's flag stays as it is.",
+  body: Type.Object(
+    {
+      account: Type.Object(
+        {
+          id: Account.properties.id,
+          ref_id: Type.Optional(
+            Type.String({ maxLength: 100, description: 'The ref_id of the account. It cannot be changed.' }),
+          ),
+          description: Account.properties.description,
+          metadata: Account.properties.metadata,
+        },
+        { additionalProperties: false, description: 'The account.' },
+      ),
+      set_user_disabled: Type.Optional(Type.Boolean({ description: 'Sets user_disabled.' })),
+    },
+    { additionalProperties: false },
+  ),
+  example: {
+    bodies: {
+      'Another description': { account: { id: EXAMPLE.account_id, description: 'Joint savings' } },
+      'Enabled again by the user': { account: { id: EXAMPLE.account_id }, set_user_disabled: false },
+    },
+  },
+  reply: Account,
+  problems: ['not-found'],
+  async run({ body: { account, set_user_disabled }, customerId, db }) {
+    const { id, ref_id, description, metadata } = account
+    if (description === undefined && metadata === undefined && set_user_disabled === undefined)
+      throw problem.badRequest(
+        'at least one of account.description, account.metadata and set_user_disabled is required',
+      )
+    const before = await requireAccount(db, customerId, id)
+    if (ref_id !== undefined && ref_id !== before.ref_id)
+      throw problem.badRequest('account.ref_id cannot be changed')
+    // The clock is read after the row is locked, so that updated_at never decreases.
+    await db.query(
+      `
+      update accounts
+      set description = coalesce($3, description),
+          metadata = coalesce($4, metadata),
+          user_disabled = coalesce($5, user_disabled),
+          updated_at = clock_timestamp()
+      where customer_id = $1 and id = $2
+        and (description, metadata, user_disabled)
+          is distinct from (coalesce($3, description), coalesce($4, metadata), coalesce($5, user_disabled))`,
+      [customerId, id, description, metadata, set_user_disabled],
+    )
+    return accountToWire(await requireAccount(db, customerId, id))
+  },
+})

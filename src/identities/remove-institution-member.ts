@@ -1,0 +1,39 @@
+import { Type } from 'typebox'
+import { transaction } from '../db/database.ts'
+import { EXAMPLE } from '../contract/example-records.ts'
+import { Uuid } from '../contract/fields.ts'
+import { operation } from '../operation.ts'
+import { problem } from '../contract/problems.ts'
+import { lockInstitution } from './institution-member.ts'
+
+/** Removes a member of an institution (API behaviour, Identities). An APPROVED institution needs a new verification. */
+export const removeInstitutionMember = operation({
+  method: 'DELETE',
+  url: '/v2/identity/institution-members/:id',
+  scope: 'identity:write_identity',
+  tag: 'Identities',
+  summary: 'Remove Institution Member',
+  description:
+    'Removes a member, by its own id. The identity stays. An APPROVED institution becomes PENDING: it needs a new verification.',
+  params: Type.Object({ id: Uuid('Member id.') }),
+  example: { params: { id: EXAMPLE.institution_member_id } },
+  reply: Type.Object({}, { additionalProperties: false }),
+  problems: ['not-found'],
+  async run({ params, customerId, db }) {
+    return transaction(db, async (tx) => {
+      const { rows } = await tx.query<{ institution_id: string }>(
+        'select institution_id from institution_members where customer_id = $1 and id = $2',
+        [customerId, params.id],
+      )
+      if (rows[0] === undefined) throw problem.notFound('institution member', params.id)
+      const present = await lockInstitution(tx, customerId, rows[0].institution_id)
+      // Another request may have removed it before the lock.
+      if (!present.some(({ id }) => id === params.id)) throw problem.notFound('institution member', params.id)
+      await tx.query('delete from institution_members where customer_id = $1 and id = $2', [
+        customerId,
+        params.id,
+      ])
+      return {}
+    })
+  },
+})
