@@ -8,11 +8,12 @@ create table account_members (
   account_id uuid not null,
   identity_id uuid not null,
   roles text[] not null,
+  removed_at timestamp with time zone,
   constraint account_members_pkey PRIMARY KEY (customer_id, id),
-  constraint account_members_identity UNIQUE (customer_id, account_id, identity_id),
   constraint account_members_customer_id_account_id_fkey FOREIGN KEY (customer_id, account_id) REFERENCES accounts(customer_id, id),
   constraint account_members_customer_id_identity_id_fkey FOREIGN KEY (customer_id, identity_id) REFERENCES identities(customer_id, id)
 );
+CREATE UNIQUE INDEX account_members_identity ON account_members USING btree (customer_id, account_id, identity_id) WHERE removed_at IS NULL;
 
 create table accounts (
   customer_id uuid not null,
@@ -343,11 +344,12 @@ create table institution_members (
   ownership text,
   "position" text,
   name text,
+  removed_at timestamp with time zone,
   constraint institution_members_pkey PRIMARY KEY (customer_id, id),
-  constraint institution_members_identity UNIQUE (customer_id, institution_id, identity_id),
   constraint institution_members_customer_id_identity_id_fkey FOREIGN KEY (customer_id, identity_id) REFERENCES identities(customer_id, id),
   constraint institution_members_customer_id_institution_id_fkey FOREIGN KEY (customer_id, institution_id) REFERENCES identities(customer_id, id)
 );
+CREATE UNIQUE INDEX institution_members_identity ON institution_members USING btree (customer_id, institution_id, identity_id) WHERE removed_at IS NULL;
 
 create table markets (
   id smallint not null,

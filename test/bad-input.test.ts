@@ -40,6 +40,8 @@ const FIAT_ACCOUNTS = '/v2/transfer/fiat-accounts'
 const FIAT_WITHDRAWALS = '/v2/transfer/fiat-withdrawals'
 const IDENTITIES = '/v2/identity/identities'
 const ACCOUNTS = '/v2/identity/accounts'
+const INSTITUTION_MEMBERS = '/v2/identity/institution-members'
+const ACCOUNT_MEMBERS = '/v2/identity/account-members'
 const RULES = '/v2/orchestration/rules'
 const ORCHESTRATIONS = '/v2/orchestration/orchestrations'
 const STATEMENTS = '/v2/statements'
@@ -79,7 +81,11 @@ interface World {
 type Records = Record<
   | 'second'
   | 'identity'
+  | 'institution'
+  | 'institution_member'
   | 'account'
+  | 'joint'
+  | 'account_member'
   | 'instructions'
   | 'address'
   | 'address_of_second'
@@ -165,8 +171,15 @@ async function recordsOf(by: TestCustomer, withdrawal: object = {}): Promise<Rec
   await approve(by, String(id))
   const { body: identity } = await by.call('GET', `${IDENTITIES}/${String(id)}`)
   const account = await made(by, ACCOUNTS, { account: { identity_id: identity.id, ref_id } })
-  await made(by, IDENTITIES, { ref_id: 'another', institution_details: { name: 'Acme' } })
-  await made(by, ACCOUNTS, { account: { identity_id: identity.id }, create_profile: true })
+  const institution = await made(by, IDENTITIES, {
+    ref_id: 'another',
+    institution_details: { name: 'Acme' },
+    institution_members: [behind(idOf(identity))],
+  })
+  const joint = await made(by, ACCOUNTS, {
+    account: { identity_id: identity.id, members: [member([], idOf(identity))] },
+    create_profile: true,
+  })
   const onSecond = { profile_id: second.id, crypto_network: 'ETHEREUM' }
   const { rule } = await made(by, RULES, ruleOf(by, { ref_id }))
   const source = { profile: { profile_id: second.id } }
@@ -177,7 +190,11 @@ async function recordsOf(by: TestCustomer, withdrawal: object = {}): Promise<Rec
   return {
     second,
     identity,
+    institution,
+    institution_member: firstOf(institution.institution_members),
     account,
+    joint,
+    account_member: firstOf(joint.members),
     instructions: await made(by, INSTRUCTIONS, instructionsOf(by, { ref_id })),
     address: await made(by, ADDRESSES, { ...onSecond, profile_id: by.profile_id, ref_id }),
     address_of_second: await made(by, ADDRESSES, onSecond),
@@ -190,6 +207,8 @@ async function recordsOf(by: TestCustomer, withdrawal: object = {}): Promise<Rec
     orchestration: await made(by, ORCHESTRATIONS, orchestrationOf(by, { ref_id, ...toPyusd })),
   }
 }
+
+const firstOf = (members: unknown) => (members as Record<string, unknown>[])[0]!
 
 /** What `fund` has credited. */
 async function depositOf({ call }: TestCustomer): Promise<Record<string, unknown>> {
@@ -1483,6 +1502,76 @@ const CASES: Record<string, Case> = {
     order: [UNKNOWN_PARAMETER, nobodys(`${IDENTITIES}/${NOBODYS}`)],
   },
 
+  [`PUT ${IDENTITIES}/:id`]: {
+    good: () => ({
+      path: `${IDENTITIES}/${own('institution')()}`,
+      body: { institution_details: { email: 'new@example.com' } },
+    }),
+    rows: [
+      ...pathId((id) => `${IDENTITIES}/${id}`, 'identity', others('identity')),
+      ['nothing', { body: { institution_details: undefined } }, bad('at least one of person_details')],
+      ['another id', { body: { id: NOBODYS } }, bad('id must be that of the path')],
+      ['another ref_id', { body: { ref_id: 'taken' } }, bad('ref_id cannot be changed')],
+      ['another type', { body: { person_details: {} } }, bad('person_details must not be given')],
+      [
+        'a verification in the future',
+        { body: { last_kyc_refresh_date: '9999-12-31T23:59:59.999999999Z' } },
+        bad('last_kyc_refresh_date must be between 1970 and now'),
+      ],
+    ],
+    order: [
+      [['is_merchant 5', { body: { is_merchant: 5 } }, bad('is_merchant')]],
+      [['another id', { body: { id: crypto.randomUUID() } }, bad('id must be that of the path')]],
+      nobodys(`${IDENTITIES}/${NOBODYS}`),
+    ],
+  },
+
+  [`POST ${INSTITUTION_MEMBERS}`]: {
+    good: () => ({
+      path: INSTITUTION_MEMBERS,
+      body: { institution_id: own('institution')(), members: [behind(world.barred.DENIED.identity)] },
+    }),
+    rows: [
+      ...record('identity', 'institution_id', others('institution')),
+      ...record(
+        'identity',
+        (id) => ({ members: [behind(world.barred.DENIED.identity), behind(id)] }),
+        others('identity'),
+      ),
+      [
+        'a person',
+        () => ({ body: { institution_id: own('identity')() } }),
+        bad('institution_id', 'only institutions have members'),
+      ],
+      [
+        'the institution itself',
+        () => ({ body: { members: [behind(own('institution')())] } }),
+        bad('members.0.identity_id is institution_id'),
+      ],
+      [
+        'a member twice',
+        { body: { members: [behind(), behind()] } },
+        bad('members.1.identity_id', 'a member once'),
+      ],
+      [
+        'a member that is there',
+        () => ({ body: { members: [behind(own('identity')())] } }),
+        () => exists('members.0.identity_id', world.own.institution_member),
+      ],
+    ],
+    order: [
+      [['institution_id 5', { body: { institution_id: 5 } }, bad('institution_id')]],
+      [['a member twice', { body: { members: [behind(), behind()] } }, bad('a member once')]],
+      record('identity', 'institution_id'),
+    ],
+  },
+
+  [`DELETE ${INSTITUTION_MEMBERS}/:id`]: {
+    good: () => ({ path: `${INSTITUTION_MEMBERS}/${own('institution_member')()}` }),
+    rows: pathId((id) => `${INSTITUTION_MEMBERS}/${id}`, 'institution member', others('institution_member')),
+    order: [UNKNOWN_PARAMETER, nobodys(`${INSTITUTION_MEMBERS}/${NOBODYS}`)],
+  },
+
   [`PUT ${IDENTITIES}/:id/sandbox-status`]: {
     good: () => ({ path: statusOf(own('identity')()), body: { status: 'APPROVED' } }),
     rows: [
@@ -1542,6 +1631,64 @@ const CASES: Record<string, Case> = {
     good: () => ({ path: `${ACCOUNTS}/${own('account')()}` }),
     rows: pathId((id) => `${ACCOUNTS}/${id}`, 'account', others('account')),
     order: [UNKNOWN_PARAMETER, nobodys(`${ACCOUNTS}/${NOBODYS}`)],
+  },
+
+  [`PUT ${ACCOUNTS}`]: {
+    good: () => ({ path: ACCOUNTS, body: { account: { id: own('joint')(), description: 'new' } } }),
+    rows: [
+      ['nothing', () => ({ body: { account: { id: own('joint')() } } }), bad('at least one of account.desc')],
+      [
+        'another ref_id',
+        () => ({ body: { account: { id: own('account')(), ref_id: 'x', description: 'x' } } }),
+        bad('account.ref_id cannot be changed'),
+      ],
+      ...record('account', (id) => ({ account: { id, description: 'x' } }), others('account')),
+    ],
+    order: [
+      [['set_user_disabled 5', { body: { set_user_disabled: 5 } }, bad('set_user_disabled')]],
+      record('account', (id) => ({ account: { id, description: 'x' } })),
+    ],
+  },
+
+  [`POST ${ACCOUNT_MEMBERS}`]: {
+    good: () => ({
+      path: ACCOUNT_MEMBERS,
+      body: { account_id: own('joint')(), members: [member([], world.barred.DENIED.identity)] },
+    }),
+    rows: [
+      ...record('account', 'account_id', others('account')),
+      ...record(
+        'identity',
+        (id) => ({ members: [member([], world.barred.DENIED.identity), member([], id)] }),
+        others('identity'),
+      ),
+      [
+        'a member twice',
+        { body: { members: [member(), member()] } },
+        bad('members.1.identity_id', 'a member once'),
+      ],
+      [
+        'a type that is none of the roles',
+        { body: { members: [{ ...member(['AUTHORIZED_USER']), type: 'FINANCIAL_ADVISOR' }] } },
+        bad('members.0.type FINANCIAL_ADVISOR is not one of members.0.roles'),
+      ],
+      [
+        'a member that is there',
+        () => ({ body: { members: [member([], own('identity')())] } }),
+        () => exists('members.0.identity_id', world.own.account_member),
+      ],
+    ],
+    order: [
+      [['account_id 5', { body: { account_id: 5 } }, bad('account_id')]],
+      [['a member twice', { body: { members: [member(), member()] } }, bad('a member once')]],
+      record('account', 'account_id'),
+    ],
+  },
+
+  [`DELETE ${ACCOUNT_MEMBERS}/:id`]: {
+    good: () => ({ path: `${ACCOUNT_MEMBERS}/${own('account_member')()}` }),
+    rows: pathId((id) => `${ACCOUNT_MEMBERS}/${id}`, 'account member', others('account_member')),
+    order: [UNKNOWN_PARAMETER, nobodys(`${ACCOUNT_MEMBERS}/${NOBODYS}`)],
   },
 
   [`POST ${RULES}`]: {

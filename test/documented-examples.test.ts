@@ -156,7 +156,7 @@ describe.each(OPERATIONS.map((operation) => [`${operation.method} ${operation.ur
     // What the demo has made has ended: there is nothing to cancel, and the example shows the refusal.
     const works = operation === cancelTransfer ? 409 : 200
 
-    test('every example works, and a second time is refused only for its ref_id', async () => {
+    test('every example works, and a second time is refused only for its ref_id or its members', async () => {
       const calls = examplesOf(place)
       expect(calls.length).toBeGreaterThan(0)
       for (const call of calls) expect(await send(place, call)).toMatchObject({ status: works })
@@ -172,7 +172,7 @@ describe.each(OPERATIONS.map((operation) => [`${operation.method} ${operation.ur
           ])
           continue
         }
-        const once = operation.method === 'POST' && /"(ref_id|nickname)":/.test(text)
+        const once = operation.method === 'POST' && /"(ref_id|nickname|members)":/.test(text)
         expect(again.status).toBe(once ? 409 : works)
       }
     })

@@ -68,6 +68,8 @@ const FIAT_ACCOUNTS = '/v2/transfer/fiat-accounts'
 const FIAT_WITHDRAWALS = '/v2/transfer/fiat-withdrawals'
 const IDENTITIES = '/v2/identity/identities'
 const ACCOUNTS = '/v2/identity/accounts'
+const INSTITUTION_MEMBERS = '/v2/identity/institution-members'
+const ACCOUNT_MEMBERS = '/v2/identity/account-members'
 const RULES = '/v2/orchestration/rules'
 const ORCHESTRATIONS = '/v2/orchestration/orchestrations'
 const STATEMENTS = '/v2/statements'
@@ -328,6 +330,9 @@ test('with the records of a demo, they stand in the examples and nothing else ch
   expect(filled).toHaveLength(source.length)
 })
 
+interface Added {
+  members: { id: string }[]
+}
 interface MadeRule {
   rule: { source: { fiat?: { memo_id: string }; crypto?: { address: string; network: string } } }
 }
@@ -382,6 +387,14 @@ describe('replies are what the document says', () => {
   const wire = () => {
     const { profile_id, fiat_account_id } = ids
     return { profile_id, asset: 'USD', fiat_account_id, amount: '1' }
+  }
+  const anInstitution = async () => {
+    const body = { ref_id: crypto.randomUUID(), institution_details: { name: 'A' } }
+    return (await customer.call<{ id: string }>('POST', IDENTITIES, body)).body.id
+  }
+  const anAccount = async () => {
+    const account = { identity_id: ids.identity_id }
+    return (await customer.call<{ id: string }>('POST', ACCOUNTS, { account })).body.id
   }
   /** Orchestrations of every kind: from a profile, from deposits by wire and over a network; one that fails. */
   async function orchestrate() {
@@ -571,6 +584,35 @@ describe('replies are what the document says', () => {
         [`${IDENTITIES}/${id}`],
         [`${IDENTITIES}/${id}?include_details=false&include_institution_members=true`],
       ]),
+    [`PUT ${IDENTITIES}/:id`]: async () => [
+      [`${IDENTITIES}/${ids.identity_id!}`, { person_details: { phone_number: '2' }, is_merchant: false }],
+      [
+        `${IDENTITIES}/${ids.identity_id!}`,
+        {
+          tax_details: [{ tax_payer_id: '1' }],
+          set_tax_details_not_required: true,
+          customer_due_diligence: { x: 1 },
+          last_kyc_refresh_date: '2026-01-31T09:30:00Z',
+          metadata: {},
+          set_user_disabled: false,
+        },
+      ],
+    ],
+    [`POST ${INSTITUTION_MEMBERS}`]: async () => {
+      const member = { identity_id: ids.identity_id, roles: ['TRUSTEE', 'GRANTOR'] }
+      return Promise.all(
+        [{}, { ownership: '1', position: 'p', name: 'n' }].map(async (more): Promise<[string, object]> => {
+          const institution_id = await anInstitution()
+          return [INSTITUTION_MEMBERS, { institution_id, members: [{ ...member, ...more }] }]
+        }),
+      )
+    },
+    [`DELETE ${INSTITUTION_MEMBERS}/:id`]: async () => {
+      const institution_id = await anInstitution()
+      const members = [{ identity_id: ids.identity_id, roles: ['TRUSTEE'] }]
+      const { body } = await customer.call<Added>('POST', INSTITUTION_MEMBERS, { institution_id, members })
+      return [[`${INSTITUTION_MEMBERS}/${body.members[0]!.id}`]]
+    },
     [`PUT ${IDENTITIES}/:id/sandbox-status`]: async () => [
       [`${IDENTITIES}/${ids.identity_id!}/sandbox-status`, { status: 'ERROR', user_disabled: true }],
       [`${IDENTITIES}/${ids.identity_id!}/sandbox-status`, { status: 'APPROVED', user_disabled: false }],
@@ -596,6 +638,23 @@ describe('replies are what the document says', () => {
       const account = { identity_id: ids.identity_id, members: [{ identity_id: ids.identity_id }] }
       await customer.call('POST', ACCOUNTS, { account, create_profile: true })
       return [[ACCOUNTS], [`${ACCOUNTS}?limit=1`]]
+    },
+    [`PUT ${ACCOUNTS}`]: async () => [
+      [ACCOUNTS, { account: { id: ids.account_id, description: 'd', metadata: {} } }],
+      [ACCOUNTS, { account: { id: ids.account_id }, set_user_disabled: false }],
+    ],
+    [`POST ${ACCOUNT_MEMBERS}`]: async () =>
+      Promise.all(
+        [{}, { type: 'FINANCIAL_ADVISOR' }].map(async (more): Promise<[string, object]> => {
+          const account_id = await anAccount()
+          return [ACCOUNT_MEMBERS, { account_id, members: [{ identity_id: ids.identity_id, ...more }] }]
+        }),
+      ),
+    [`DELETE ${ACCOUNT_MEMBERS}/:id`]: async () => {
+      const members = [{ identity_id: ids.identity_id }]
+      const body = { account_id: await anAccount(), members }
+      const added = await customer.call<Added>('POST', ACCOUNT_MEMBERS, body)
+      return [[`${ACCOUNT_MEMBERS}/${added.body.members[0]!.id}`]]
     },
     [`GET ${ACCOUNTS}/:id`]: async () => (await listed(ACCOUNTS)).map((id) => [`${ACCOUNTS}/${id}`]),
     [`POST ${RULES}`]: async () => [

@@ -14,7 +14,7 @@ const TABLES = Object.keys(PRIVILEGES)
 
 /** Each table: the parts of src that write it, its owners, and those that only read it. */
 const ALLOWED: Record<string, { owners: string[]; readers: string[] }> = {
-  account_members: { owners: ['accounts'], readers: ['records'] },
+  account_members: { owners: ['accounts'], readers: ['demo', 'records'] },
   acknowledged_transactions: { owners: ['settlement'], readers: ['networks', 'verify'] },
   accounts: { owners: ['accounts'], readers: ['demo', 'records'] },
   api_clients: { owners: ['oauth'], readers: ['commands', 'customers'] },
@@ -55,7 +55,7 @@ const ALLOWED: Record<string, { owners: string[]; readers: string[] }> = {
   },
   identities: { owners: ['identities'], readers: ['accounts', 'demo', 'records'] },
   incoming_transfers: { owners: ['settlement'], readers: ['metrics', 'networks'] },
-  institution_members: { owners: ['identities'], readers: [] },
+  institution_members: { owners: ['identities'], readers: ['demo'] },
   markets: { owners: ['markets'], readers: ['deployment', 'records'] },
   network_cursors: { owners: ['records', 'settlement'], readers: ['metrics'] },
   network_fee_checks: { owners: ['settlement'], readers: [] },

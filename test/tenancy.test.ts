@@ -33,6 +33,8 @@ const FIAT_ACCOUNTS = '/v2/transfer/fiat-accounts'
 const FIAT_WITHDRAWALS = '/v2/transfer/fiat-withdrawals'
 const IDENTITIES = '/v2/identity/identities'
 const ACCOUNTS = '/v2/identity/accounts'
+const INSTITUTION_MEMBERS = '/v2/identity/institution-members'
+const ACCOUNT_MEMBERS = '/v2/identity/account-members'
 const RULES = '/v2/orchestration/rules'
 const ORCHESTRATIONS = '/v2/orchestration/orchestrations'
 const STATEMENTS = '/v2/statements'
@@ -66,7 +68,10 @@ interface Marks {
   fee_id: string
   second_profile_id: string
   identity_id: string
+  institution_id: string
+  institution_member_id: string
   account_id: string
+  account_member_id: string
   address_id: string
   address: string
   fiat_account_id: string
@@ -98,7 +103,10 @@ const NOBODYS: Marks = {
   fee_id: crypto.randomUUID(),
   second_profile_id: crypto.randomUUID(),
   identity_id: crypto.randomUUID(),
+  institution_id: crypto.randomUUID(),
+  institution_member_id: crypto.randomUUID(),
   account_id: crypto.randomUUID(),
+  account_member_id: crypto.randomUUID(),
   address_id: crypto.randomUUID(),
   address: '0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed',
   fiat_account_id: crypto.randomUUID(),
@@ -192,7 +200,10 @@ async function someOf(customer: TestCustomer, ref_id: string) {
   const { profile_id } = customer
   const identity = await made(customer, IDENTITIES, { ref_id, person_details: PERSON })
   await approve(customer, identity.id!)
-  const account = await made(customer, ACCOUNTS, { account: { ref_id, identity_id: identity.id } })
+  const institution = await made<MadeIdentity>(customer, IDENTITIES, institutionOf(identity.id!))
+  const account = await made<MadeAccount>(customer, ACCOUNTS, {
+    account: { ref_id, identity_id: identity.id, members: [{ identity_id: identity.id }] },
+  })
   const address = await made(customer, ADDRESSES, { ref_id, profile_id, crypto_network: 'ETHEREUM' })
   const fiatAccount = await made(customer, FIAT_ACCOUNTS, { ref_id, ...FIAT_ACCOUNT })
   const { rule } = await made<{ rule: MadeRule }>(customer, RULES, ruleOf(profile_id, { ref_id }))
@@ -200,7 +211,10 @@ async function someOf(customer: TestCustomer, ref_id: string) {
   const orchestration = await made(customer, ORCHESTRATIONS, orchestrationOf(profile_id, { ref_id }))
   return {
     identity_id: identity.id!,
-    account_id: account.id!,
+    institution_id: institution.id,
+    institution_member_id: institution.institution_members[0]!.id,
+    account_id: account.id,
+    account_member_id: account.members[0]!.id,
     address_id: address.id!,
     address: address.address!,
     fiat_account_id: fiatAccount.id!,
@@ -208,6 +222,14 @@ async function someOf(customer: TestCustomer, ref_id: string) {
     orchestration_id: orchestration.id!,
     records_ref_id: ref_id,
   }
+}
+interface MadeIdentity {
+  id: string
+  institution_members: { id: string }[]
+}
+interface MadeAccount {
+  id: string
+  members: { id: string }[]
 }
 interface MadeRule {
   id: string
@@ -362,6 +384,26 @@ const REQUESTS: Record<string, (marks: Marks, by: TestCustomer) => Request[]> = 
     [`${IDENTITIES}/${identity_id}`],
     [`${IDENTITIES}/${identity_id}?include_details=true&include_institution_members=true`],
   ],
+  [`PUT ${IDENTITIES}/:id`]: ({ identity_id, institution_id }) => [
+    [`${IDENTITIES}/${identity_id}`, { person_details: { first_name: 'Eve' } }],
+    [`${IDENTITIES}/${institution_id}`, { set_user_disabled: true }],
+  ],
+  [`POST ${INSTITUTION_MEMBERS}`]: ({ identity_id, institution_id }) =>
+    [
+      { institution_id },
+      { institution_id, members: [{ identity_id, roles: ['TRUSTEE'] }] },
+      { members: [{ identity_id, roles: ['TRUSTEE'] }] },
+    ].map((named) => [
+      INSTITUTION_MEMBERS,
+      {
+        institution_id: strangers.institution_id,
+        members: [{ identity_id: strangers.identity_id, roles: ['TRUSTEE'] }],
+        ...named,
+      },
+    ]),
+  [`DELETE ${INSTITUTION_MEMBERS}/:id`]: ({ institution_member_id }) => [
+    [`${INSTITUTION_MEMBERS}/${institution_member_id}`],
+  ],
   [`PUT ${IDENTITIES}/:id/sandbox-status`]: ({ identity_id }) => [
     [`${IDENTITIES}/${identity_id}/sandbox-status`, { status: 'DENIED', admin_disabled: true }],
   ],
@@ -382,6 +424,20 @@ const REQUESTS: Record<string, (marks: Marks, by: TestCustomer) => Request[]> = 
     [`${ACCOUNTS}?ref_ids=${encodeURIComponent(records_ref_id)}`],
   ],
   [`GET ${ACCOUNTS}/:id`]: ({ account_id }) => [[`${ACCOUNTS}/${account_id}`]],
+  [`PUT ${ACCOUNTS}`]: ({ account_id: id }) => [
+    [ACCOUNTS, { account: { id, description: 'x' } }],
+    [ACCOUNTS, { account: { id }, set_user_disabled: true }],
+  ],
+  [`POST ${ACCOUNT_MEMBERS}`]: ({ account_id, identity_id }) =>
+    [
+      { account_id },
+      { account_id, members: [{ identity_id }] },
+      { members: [{ identity_id, roles: ['AUTHORIZED_USER'] }] },
+    ].map((named) => [
+      ACCOUNT_MEMBERS,
+      { account_id: strangers.account_id, members: [{ identity_id: strangers.identity_id }], ...named },
+    ]),
+  [`DELETE ${ACCOUNT_MEMBERS}/:id`]: ({ account_member_id }) => [[`${ACCOUNT_MEMBERS}/${account_member_id}`]],
 
   [`POST ${RULES}`]: (marks) =>
     [

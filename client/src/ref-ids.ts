@@ -25,6 +25,9 @@ const POSTS: Record<PathOf<'post'>, 'REF_ID' | 'REF_IDS' | 'HARMLESS' | 'ONCE'> 
   '/v2/sandbox/fiat-deposits': 'ONCE',
   '/v2/sandbox/profiles/{id}/deposit': 'ONCE',
   '/v2/profiles': 'ONCE',
+  // A repeat is refused with one member, of all that the first may have added.
+  '/v2/identity/account-members': 'ONCE',
+  '/v2/identity/institution-members': 'ONCE',
 }
 
 type Fields = Record<string, unknown>

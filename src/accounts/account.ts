@@ -99,7 +99,7 @@ export const SELECT_ACCOUNTS = `
                            'admin_disabled', i.admin_disabled) as identity,
          array(select json_build_object('id', m.id, 'identity_id', m.identity_id, 'roles', m.roles)
                from account_members m
-               where m.customer_id = $1 and m.account_id = a.id
+               where m.customer_id = $1 and m.account_id = a.id and m.removed_at is null
                order by m.id) as members,
          (select p.id from profiles p where p.customer_id = $1 and p.account_id = a.id) as profile_id
   from accounts a
@@ -149,7 +149,7 @@ export async function lockMembers(tx: Transaction, customerId: string, id: strin
     `
     select id, identity_id, roles
     from account_members
-    where customer_id = $1 and account_id = $2
+    where customer_id = $1 and account_id = $2 and removed_at is null
     order by id`,
     [customerId, id],
   )

@@ -13,25 +13,30 @@ export const removeAccountMember = operation({
   scope: 'identity:write_account',
   tag: 'Accounts',
   summary: 'Remove Account Member',
-  description: 'Removes a member, by its own id. The identity stays.',
+  description: 'Removes a member, by its own id. The identity stays. A repeat changes nothing.',
   params: Type.Object({ id: Uuid('Member id.') }),
   example: { params: { id: EXAMPLE.account_member_id } },
   reply: Type.Object({}, { additionalProperties: false }),
   problems: ['not-found'],
   async run({ params, customerId, db }) {
     return transaction(db, async (tx) => {
-      const { rows } = await tx.query<{ account_id: string }>(
-        'select account_id from account_members where customer_id = $1 and id = $2',
+      const { rows } = await tx.query<{ account_id: string; removed: boolean }>(
+        `
+        select account_id, removed_at is not null as removed
+        from account_members
+        where customer_id = $1 and id = $2`,
         [customerId, params.id],
       )
-      if (rows[0] === undefined) throw problem.notFound('account member', params.id)
-      const present = await lockMembers(tx, customerId, rows[0].account_id)
+      const [member] = rows
+      if (member === undefined) throw problem.notFound('account member', params.id)
+      if (member.removed) return {}
+      const present = await lockMembers(tx, customerId, member.account_id)
       // Another request may have removed it before the lock.
-      if (!present.some(({ id }) => id === params.id)) throw problem.notFound('account member', params.id)
-      await tx.query('delete from account_members where customer_id = $1 and id = $2', [
-        customerId,
-        params.id,
-      ])
+      if (present.some(({ id }) => id === params.id))
+        await tx.query(
+          'update account_members set removed_at = clock_timestamp() where customer_id = $1 and id = $2',
+          [customerId, params.id],
+        )
       return {}
     })
   },

@@ -17,7 +17,7 @@ interface TablePrivileges {
  * statement that needs it.
  */
 export const PRIVILEGES: Readonly<Record<string, TablePrivileges>> = {
-  account_members: { insert: true, delete: true },
+  account_members: { insert: true, update: ['removed_at'] },
   acknowledged_transactions: { insert: true },
   accounts: {
     insert: true,
@@ -85,7 +85,7 @@ export const PRIVILEGES: Readonly<Record<string, TablePrivileges>> = {
     ],
     delete: true,
   },
-  institution_members: { insert: true, delete: true },
+  institution_members: { insert: true, update: ['removed_at'] },
   markets: { update: ['source'] },
   network_cursors: { insert: true, update: ['cursor', 'updated_at', 'earlier', 'leased_until'] },
   network_fee_checks: { insert: true, update: ['counted_from'] },

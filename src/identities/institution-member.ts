@@ -55,7 +55,7 @@ export const INSTITUTION_MEMBERS = `
   array(select json_build_object('id', m.id, 'identity_id', m.identity_id, 'roles', m.roles, 'ownership', m.ownership,
                                  'position', m.position, 'name', m.name)
         from institution_members m
-        where m.customer_id = identities.customer_id and m.institution_id = identities.id
+        where m.customer_id = identities.customer_id and m.institution_id = identities.id and m.removed_at is null
         order by m.id)`
 
 export const institutionMemberToWire = (row: InstitutionMemberRow): Present<InstitutionMemberRow> =>
@@ -110,7 +110,7 @@ export async function lockInstitution(
     `
     select id, identity_id, roles, ownership, position, name
     from institution_members
-    where customer_id = $1 and institution_id = $2
+    where customer_id = $1 and institution_id = $2 and removed_at is null
     order by id`,
     [customerId, id],
   )

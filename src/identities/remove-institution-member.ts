@@ -14,25 +14,30 @@ export const removeInstitutionMember = operation({
   tag: 'Identities',
   summary: 'Remove Institution Member',
   description:
-    'Removes a member, by its own id. The identity stays. An APPROVED institution becomes PENDING: it needs a new verification.',
+    'Removes a member, by its own id. The identity stays. A repeat changes nothing. An APPROVED institution becomes PENDING: it needs a new verification.',
   params: Type.Object({ id: Uuid('Member id.') }),
   example: { params: { id: EXAMPLE.institution_member_id } },
   reply: Type.Object({}, { additionalProperties: false }),
   problems: ['not-found'],
   async run({ params, customerId, db }) {
     return transaction(db, async (tx) => {
-      const { rows } = await tx.query<{ institution_id: string }>(
-        'select institution_id from institution_members where customer_id = $1 and id = $2',
+      const { rows } = await tx.query<{ institution_id: string; removed: boolean }>(
+        `
+        select institution_id, removed_at is not null as removed
+        from institution_members
+        where customer_id = $1 and id = $2`,
         [customerId, params.id],
       )
-      if (rows[0] === undefined) throw problem.notFound('institution member', params.id)
-      const present = await lockInstitution(tx, customerId, rows[0].institution_id)
+      const [member] = rows
+      if (member === undefined) throw problem.notFound('institution member', params.id)
+      if (member.removed) return {}
+      const present = await lockInstitution(tx, customerId, member.institution_id)
       // Another request may have removed it before the lock.
-      if (!present.some(({ id }) => id === params.id)) throw problem.notFound('institution member', params.id)
-      await tx.query('delete from institution_members where customer_id = $1 and id = $2', [
-        customerId,
-        params.id,
-      ])
+      if (present.some(({ id }) => id === params.id))
+        await tx.query(
+          'update institution_members set removed_at = clock_timestamp() where customer_id = $1 and id = $2',
+          [customerId, params.id],
+        )
       return {}
     })
   },

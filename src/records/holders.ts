@@ -210,6 +210,7 @@ async function readStanding(
              'members', array(
                select m.identity_id from account_members m
                where m.customer_id = $1 and m.account_id = a.id and m.identity_id = any ($3::uuid[])
+                 and m.removed_at is null
              )
            ) as account,
            json_build_object('user_disabled', i.user_disabled, 'admin_disabled', i.admin_disabled,

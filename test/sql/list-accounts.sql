@@ -6,7 +6,7 @@ select a.id, a.identity_id, a.description, a.admin_disabled, a.user_disabled, a.
                          'admin_disabled', i.admin_disabled) as identity,
        array(select json_build_object('id', m.id, 'identity_id', m.identity_id, 'roles', m.roles)
              from account_members m
-             where m.customer_id = $1 and m.account_id = a.id
+             where m.customer_id = $1 and m.account_id = a.id and m.removed_at is null
              order by m.id) as members,
        (select p.id from profiles p where p.customer_id = $1 and p.account_id = a.id) as profile_id
 from accounts a
