@@ -733,7 +733,7 @@ describe('replies are what the document says', () => {
     expect(requests.length).toBeGreaterThan(0)
     for (const [url, body] of requests) {
       const answer = await customer.call(operation.method, url, body)
-      expect(answer.status).toBe(200)
+      expect(answer.status, JSON.stringify(answer.body)).toBe(200)
       expect(validate(answer.body), JSON.stringify(answer.body)).toEqual([])
     }
   })

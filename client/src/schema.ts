@@ -287,9 +287,53 @@ export interface paths {
      * @description Reads one identity.
      */
     get: operations['getIdentity']
-    put?: never
+    /**
+     * Update Identity
+     * @description Changes the given fields; members of details and of customer_due_diligence one by one, other fields whole. Other details than email and phone_number need a new verification: an APPROVED identity becomes PENDING.
+     */
+    put: operations['updateIdentity']
     post?: never
     delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  '/v2/identity/institution-members': {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    get?: never
+    put?: never
+    /**
+     * Add Institution Members
+     * @description Adds all of the members or none, and answers those that were added. An APPROVED institution becomes PENDING: it needs a new verification.
+     */
+    post: operations['addInstitutionMembers']
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  '/v2/identity/institution-members/{id}': {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    get?: never
+    put?: never
+    post?: never
+    /**
+     * Remove Institution Member
+     * @description Removes a member, by its own id. The identity stays. A repeat changes nothing. An APPROVED institution becomes PENDING: it needs a new verification.
+     */
+    delete: operations['removeInstitutionMember']
     options?: never
     head?: never
     patch?: never
@@ -327,13 +371,57 @@ export interface paths {
      * @description Lists the customer's accounts, newest first.
      */
     get: operations['listAccounts']
-    put?: never
+    /**
+     * Update Account
+     * @description Changes the given fields of the account. metadata is replaced as a whole. The administrator's flag stays as it is.
+     */
+    put: operations['updateAccount']
     /**
      * Create Account
      * @description Creates an account of an identity, with its members and, on request, its profile. Its ref_id is unique among the accounts of the same API client.
      */
     post: operations['createAccount']
     delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  '/v2/identity/account-members': {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    get?: never
+    put?: never
+    /**
+     * Add Account Members
+     * @description Adds all of the members or none, and answers those that were added.
+     */
+    post: operations['addAccountMembers']
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  '/v2/identity/account-members/{id}': {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    get?: never
+    put?: never
+    post?: never
+    /**
+     * Remove Account Member
+     * @description Removes a member, by its own id. The identity stays. A repeat changes nothing.
+     */
+    delete: operations['removeAccountMember']
     options?: never
     head?: never
     patch?: never
@@ -3393,6 +3481,273 @@ export interface operations {
       }
     }
   }
+  updateIdentity: {
+    parameters: {
+      query?: never
+      header?: never
+      path: {
+        /**
+         * @description Identity id.
+         * @example 0192f3a4-0000-7000-8000-000000000003
+         */
+        id: string
+      }
+      cookie?: never
+    }
+    requestBody: {
+      content: {
+        'application/json': {
+          /**
+           * Format: uuid
+           * @description Identity id: that of the path.
+           * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+           */
+          id?: string
+          /** @description The ref_id of the identity. It cannot be changed. */
+          ref_id?: string
+          /** @description Members to change. Those that are not given stay. */
+          person_details?: {
+            /** @description First name. */
+            first_name?: string
+            /** @description Last name. */
+            last_name?: string
+            /**
+             * Format: date
+             * @description Date of birth.
+             */
+            date_of_birth?: string
+            address?: {
+              /** @description Text. */
+              country?: string
+              /** @description Text. */
+              address1?: string
+              /** @description Text. */
+              address2?: string
+              /** @description Text. */
+              city?: string
+              /** @description Text. */
+              province?: string
+              /** @description Text. */
+              zip_code?: string
+            } & {
+              [key: string]: unknown
+            }
+            /** @description E-mail address. */
+            email?: string
+            /** @description Phone number. */
+            phone_number?: string
+            /** @description Nationality. */
+            nationality?: string
+          } & {
+            [key: string]: unknown
+          }
+          /** @description Members to change. Those that are not given stay. */
+          institution_details?: {
+            /** @description Name. */
+            name?: string
+            business_address?: {
+              /** @description Text. */
+              country?: string
+              /** @description Text. */
+              address1?: string
+              /** @description Text. */
+              address2?: string
+              /** @description Text. */
+              city?: string
+              /** @description Text. */
+              province?: string
+              /** @description Text. */
+              zip_code?: string
+            } & {
+              [key: string]: unknown
+            }
+            /** @description Kind of institution. */
+            institution_type?: string
+            /** @description E-mail address. */
+            email?: string
+          } & {
+            [key: string]: unknown
+          }
+          /** @description Tax ids. Answered to the requests that write them, and with `include_details=true`. */
+          tax_details?: ({
+            /** @description Tax id. */
+            tax_payer_id?: string
+            /** @description Country that issued the tax id. */
+            tax_payer_country?: string
+          } & {
+            [key: string]: unknown
+          })[]
+          /** @description Sets tax_details_not_required. */
+          set_tax_details_not_required?: boolean
+          /** @description Due diligence. Other members are kept, 8 KiB at most in all. Answered to the requests that write it, and with `include_details=true`. */
+          customer_due_diligence?: {
+            /** @description Estimated yearly income. */
+            estimated_yearly_income?: string
+            /** @description Expected value of transfers. */
+            expected_transfer_value?: string
+            /** @description Source of wealth. */
+            source_of_wealth?: string
+            /** @description Employment status. */
+            employment_status?: string
+            /** @description Sector of employment. */
+            employment_industry_sector?: string
+          } & {
+            [key: string]: unknown
+          }
+          /** @description True if the identity is a merchant. */
+          is_merchant?: boolean
+          /**
+           * Format: date-time
+           * @description Time of the last periodic verification.
+           * @example 2026-01-31T09:30:00.123456Z
+           */
+          last_kyc_refresh_date?: string
+          /**
+           * @description Up to 6 pairs of strings; each key and value at most 100 characters.
+           * @example {
+           *       "order": "1041"
+           *     }
+           */
+          metadata?: {
+            [key: string]: string
+          }
+          /** @description Sets user_disabled. The administrator's flag and the status stay as they are. */
+          set_user_disabled?: boolean
+        }
+      }
+    }
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          'application/json': components['schemas']['Identity']
+        }
+      }
+    }
+  }
+  addInstitutionMembers: {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    requestBody: {
+      content: {
+        'application/json': {
+          /**
+           * Format: uuid
+           * @description Identity of the institution.
+           * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+           */
+          institution_id: string
+          /** @description Identities that stand behind the institution. */
+          members: {
+            /**
+             * Format: uuid
+             * @description Identity that stands behind the institution.
+             * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+             */
+            identity_id: string
+            /** @description Roles of the identity in the institution. */
+            roles: (
+              | 'BENEFICIAL_OWNER'
+              | 'ACCOUNT_OPENER'
+              | 'AUTHORIZED_USER'
+              | 'MANAGEMENT_CONTROL_PERSON'
+              | 'TRUSTEE'
+              | 'GRANTOR'
+              | 'BENEFICIARY'
+            )[]
+            /** @description Share of the institution that it owns. */
+            ownership?: string
+            /** @description Position in the institution. */
+            position?: string
+            /** @description Name. */
+            name?: string
+          }[]
+        }
+      }
+    }
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          'application/json': {
+            /**
+             * Format: uuid
+             * @description Identity of the institution.
+             * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+             */
+            institution_id: string
+            /** @description The members that were added. */
+            members: {
+              /**
+               * Format: uuid
+               * @description Member id.
+               * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+               */
+              id: string
+              /**
+               * Format: uuid
+               * @description Identity that stands behind the institution.
+               * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+               */
+              identity_id: string
+              /** @description Roles of the identity in the institution. */
+              roles: (
+                | 'BENEFICIAL_OWNER'
+                | 'ACCOUNT_OPENER'
+                | 'AUTHORIZED_USER'
+                | 'MANAGEMENT_CONTROL_PERSON'
+                | 'TRUSTEE'
+                | 'GRANTOR'
+                | 'BENEFICIARY'
+              )[]
+              /** @description Share of the institution that it owns. */
+              ownership?: string
+              /** @description Position in the institution. */
+              position?: string
+              /** @description Name. */
+              name?: string
+            }[]
+          }
+        }
+      }
+    }
+  }
+  removeInstitutionMember: {
+    parameters: {
+      query?: never
+      header?: never
+      path: {
+        /**
+         * @description Member id.
+         * @example 0192f3a4-0000-7000-8000-0000000000d2
+         */
+        id: string
+      }
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          'application/json': Record<string, never>
+        }
+      }
+    }
+  }
   setIdentitySandboxStatus: {
     parameters: {
       query?: never
@@ -3502,6 +3857,55 @@ export interface operations {
       }
     }
   }
+  updateAccount: {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    requestBody: {
+      content: {
+        'application/json': {
+          /** @description The account. */
+          account: {
+            /**
+             * Format: uuid
+             * @description Account id used in all other interactions.
+             * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+             */
+            id: string
+            /** @description The ref_id of the account. It cannot be changed. */
+            ref_id?: string
+            /** @description Free-text description. */
+            description?: string
+            /**
+             * @description Up to 6 pairs of strings; each key and value at most 100 characters.
+             * @example {
+             *       "order": "1041"
+             *     }
+             */
+            metadata?: {
+              [key: string]: string
+            }
+          }
+          /** @description Sets user_disabled. */
+          set_user_disabled?: boolean
+        }
+      }
+    }
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          'application/json': components['schemas']['Account']
+        }
+      }
+    }
+  }
   createAccount: {
     parameters: {
       query?: never
@@ -3578,6 +3982,114 @@ export interface operations {
         }
         content: {
           'application/json': components['schemas']['Account']
+        }
+      }
+    }
+  }
+  addAccountMembers: {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    requestBody: {
+      content: {
+        'application/json': {
+          /**
+           * Format: uuid
+           * @description Account.
+           * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+           */
+          account_id: string
+          /** @description Additional identities with access to the account. */
+          members: {
+            /**
+             * Format: uuid
+             * @description Identity that has access to the account.
+             * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+             */
+            identity_id: string
+            /**
+             * @description The first of the roles; without roles, the only one.
+             * @enum {string}
+             */
+            type?: 'BENEFICIAL_OWNER' | 'AUTHORIZED_USER' | 'FINANCIAL_ADVISOR'
+            /**
+             * @description Role of the identity in the account.
+             * @default []
+             */
+            roles?: ('BENEFICIAL_OWNER' | 'AUTHORIZED_USER' | 'FINANCIAL_ADVISOR')[]
+          }[]
+        }
+      }
+    }
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          'application/json': {
+            /**
+             * Format: uuid
+             * @description Account.
+             * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+             */
+            account_id: string
+            /** @description The members that were added. */
+            members: {
+              /**
+               * Format: uuid
+               * @description Member id.
+               * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+               */
+              id: string
+              /**
+               * Format: uuid
+               * @description Identity that has access to the account.
+               * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+               */
+              identity_id: string
+              /**
+               * @description The first of the roles. Absent without roles.
+               * @enum {string}
+               */
+              type?: 'BENEFICIAL_OWNER' | 'AUTHORIZED_USER' | 'FINANCIAL_ADVISOR'
+              /**
+               * @description Role of the identity in the account.
+               * @default []
+               */
+              roles: ('BENEFICIAL_OWNER' | 'AUTHORIZED_USER' | 'FINANCIAL_ADVISOR')[]
+            }[]
+          }
+        }
+      }
+    }
+  }
+  removeAccountMember: {
+    parameters: {
+      query?: never
+      header?: never
+      path: {
+        /**
+         * @description Member id.
+         * @example 0192f3a4-0000-7000-8000-0000000000d3
+         */
+        id: string
+      }
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          'application/json': Record<string, never>
         }
       }
     }
