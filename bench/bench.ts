@@ -27,18 +27,18 @@ import { measureReads, type ReadFigure } from './reads.ts'
 import { PARTS, runOf, withTables, type Part, type TableRow } from './write-tables.ts'
 
 /**
- * `npm run bench`: the figures of docs/performance.md. One run, one PostgreSQL, durable commits. What is
- * compared runs in turns, round after round, because the machine is never equally quiet: read the ratios.
+ * `npm run bench` measures the figures of docs/performance.md. One run, one PostgreSQL, durable commits. The compared
+ * programs take turns, round after round, because the machine's load varies: read the ratios.
  */
 const { values: options } = parseArgs({
   options: {
     seconds: { type: 'string', default: '5' },
     rounds: { type: 'string', default: '3' },
     rows: { type: 'string', default: '1000000' },
-    /** What a disk takes to make a commit durable beyond this one's own time, in milliseconds. */
+    /** Milliseconds that a slower disk needs to make a commit durable, in addition to this one. */
     'slower-disk': { type: 'string', default: '0' },
     only: { type: 'string', default: PARTS.join(',') },
-    /** A page to put the tables into: docs/performance.md. */
+    /** The page that receives the tables: docs/performance.md. */
     write: { type: 'string' },
   },
 })
@@ -51,7 +51,7 @@ const CALLERS = [1, 32, 256, 1024]
 const PORT = 18_080
 /** Makes the textbook's ref_ids unique over all rounds. */
 let textbookCalls = 0
-/** The tables that were measured, for `--write`. */
+/** The measured tables, for `--write`. */
 const tables: Partial<Record<Part, TableRow[]>> = {}
 /** Prints a table, and keeps it for `--write`. */
 function show(part: Part, rows: TableRow[]): void {
@@ -62,7 +62,7 @@ function show(part: Part, rows: TableRow[]): void {
 const dataDir = await mkdtemp(join(tmpdir(), 'bursar-bench-'))
 const postgres = await EmbeddedPostgres.start({ dataDir, log: () => undefined })
 await slowDown(postgres.adminUrl, Number(options['slower-disk']))
-// The owner's, for tables of the benchmark's own and for `vacuum`; the service over HTTP has its role.
+// The owner's role, for the benchmark's own tables and for `vacuum`; the HTTP service uses its own role.
 const ownerUrl = await postgres.ownerUrl()
 const db = openDatabase(ownerUrl, { max: 10, onError: () => undefined })
 await migrate(db, 'bursar', new Map())
@@ -75,7 +75,7 @@ const report: Record<string, unknown> = {
 try {
   if (options.only.includes('writes')) {
     report.writes = await measureWrites(db)
-    // Before the reads: their rows are made without entries.
+    // Before the reads: their rows have no entries.
     const { disagreements, transfers } = await verify(db)
     console.log(`verify: ${transfers} transfers, ${disagreements.length} disagreements`)
   }
@@ -86,7 +86,7 @@ try {
   }
   if (options.only.includes('runs')) {
     report.runs = await measureOrchestrationRuns(db)
-    console.log('\nOrchestrations from deposit to COMPLETED, by how many are under way at once')
+    console.log('\nOrchestrations from deposit to COMPLETED, by the number under way at once')
     show('runs', report.runs as TableRow[])
   }
   if (options.only.includes('statements')) {
@@ -97,7 +97,7 @@ try {
   if (options.only.includes('orchestrations')) {
     const figures = await withApi(db, (api) => measureOrchestrationReads(db, api, Number(options.rows)))
     report.orchestrations = figures
-    console.log('\nList Orchestrations, pages of 100; "times" is p99 against the same at the small size')
+    console.log('\nList Orchestrations, pages of 100; "times" is p99 relative to the small size')
     const small = new Map(figures.map(({ what, p99Ms }) => [what, p99Ms] as const).reverse())
     show(
       'orchestrations',
@@ -121,7 +121,7 @@ try {
       '\nMarket history: import of five years of minutes, simulation of 30 days of all others, size',
     )
     console.log(imported, simulated, disk)
-    console.log('\nList Historical Prices; "times" is p99 against looking up as many rows by their keys')
+    console.log('\nList Historical Prices; "times" is p99 relative to looking up as many rows by their keys')
     show('prices', reads as unknown as TableRow[])
   }
 } finally {
@@ -140,8 +140,8 @@ if (options.write !== undefined) {
 }
 
 /**
- * Makes every flush of the log take so much longer, for all that waits for it, as on a slower disk: this one may be
- * a battery-backed or virtual one that flushes in 0.2 ms, where an ordinary one takes some milliseconds.
+ * Delays every flush of the log, as on a slower disk. This disk may be battery-backed or virtual and flush in 0.2 ms,
+ * where an ordinary disk takes some milliseconds.
  */
 async function slowDown(adminUrl: string, milliseconds: number): Promise<void> {
   if (milliseconds === 0) return
@@ -161,7 +161,7 @@ interface Row {
   p99Ms: number[]
 }
 
-/** (a) over HTTP, (b) the textbook, (c) the ledger without HTTP, (d) one hot profile. */
+/** Measures withdrawals over HTTP, of the textbook ledger, of the ledger without HTTP, and of one hot profile. */
 async function measureWrites(db: Database) {
   await db.query(await readFile(new URL('textbook.sql', import.meta.url), 'utf8'))
   await db.query(
@@ -181,8 +181,8 @@ async function measureWrites(db: Database) {
   const peakMiB = await withApi(db, async (api) => {
     for (let round = 1; round <= ROUNDS; round++) {
       console.log(`Round ${round} of ${ROUNDS}`)
-      note('textbook', 1, await textbook(1))
-      note('textbook', TEXTBOOK_CONNECTIONS, await textbook(TEXTBOOK_CONNECTIONS))
+      note('textbook', 1, await measureTextbook(1))
+      note('textbook', TEXTBOOK_CONNECTIONS, await measureTextbook(TEXTBOOK_CONNECTIONS))
       for (const clients of CALLERS) {
         const prefix = `a${round}-${clients}`
         note('http', clients, await httpLoad({ ...api, clients, seconds: SECONDS, prefix }))
@@ -195,9 +195,9 @@ async function measureWrites(db: Database) {
         await httpLoad({ ...api, profileIds: [hot!], clients: 256, seconds: SECONDS, prefix }),
       )
       for (const callers of [1, 256])
-        note('ledger', callers, await ledgerAlone(db, api, callers, `c${round}-${callers}`))
+        note('ledger', callers, await measureLedger(db, api, callers, `c${round}-${callers}`))
     }
-    return peakMemory(api.process)
+    return readPeakMemory(api.process)
   })
   printWrites([...rows.values()], peakMiB)
   return { rows: [...rows.values()], peakMiB }
@@ -219,7 +219,7 @@ async function measureBulk(api: Api) {
       )
     }
   const rateOf = ({ seen }: { seen: LoadResult[] }) => median(seen.map(({ perSecond }) => perSecond))
-  console.log('\nWithdrawals a second; "times" is against single requests')
+  console.log('\nWithdrawals a second; "times" is relative to single requests')
   show(
     'bulk',
     rows.map((row) => ({
@@ -241,7 +241,7 @@ interface Api {
   process: ChildProcess
 }
 
-/** A real `bursar serve`, as built, in a process of its own; without its worker, which would add its own load. */
+/** Runs the built `bursar serve` in a separate process, without its worker, which would add load. */
 async function withApi<T>(db: Database, work: (api: Api) => Promise<T>): Promise<T> {
   const { customer_id: customerId } = await createCustomer(db, 'Bench')
   const profileIds: string[] = []
@@ -310,8 +310,8 @@ async function fundProfiles(db: Database, customer_id: string, profileIds: strin
   )
 }
 
-/** Calls `work` from so many callers at once, each as fast as it is answered. */
-async function callersOf(callers: number, work: (n: number) => Promise<unknown>) {
+/** Calls `work` from this many callers at once, each as soon as its last call is answered. */
+async function measureCallers(callers: number, work: (n: number) => Promise<unknown>) {
   const latencies: number[] = []
   const start = performance.now()
   const end = start + SECONDS * 1000
@@ -334,7 +334,7 @@ async function callersOf(callers: number, work: (n: number) => Promise<unknown>)
   }
 }
 
-async function textbook(connections: number) {
+async function measureTextbook(connections: number) {
   const pool = new pg.Pool({ connectionString: ownerUrl, max: connections })
   const { rows } = await pool.query<{ id: string }>('select id from textbook_accounts')
   const anyAccount = () => rows[Math.floor(Math.random() * rows.length)]!.id
@@ -345,15 +345,15 @@ async function textbook(connections: number) {
     const values = [debit, credit, '1.25', `textbook-${textbookCalls++}`]
     return pool.query({ name: 'textbook', text: 'select textbook_transfer($1, $2, $3, $4)', values })
   }
-  return callersOf(connections, call).finally(() => pool.end())
+  return measureCallers(connections, call).finally(() => pool.end())
 }
 
-async function ledgerAlone(db: Database, api: Api, callers: number, prefix: string) {
+async function measureLedger(db: Database, api: Api, callers: number, prefix: string) {
   const ledger = new Ledger(db)
   const settings = readSettings({})
   const networks = simulatedNetworks(db, { confirmationMs: 0, holdMs: 0 })
   const { run } = createCryptoWithdrawal
-  return callersOf(callers, (n) => {
+  return measureCallers(callers, (n) => {
     const body = {
       profile_id: api.profileIds[n % PROFILES],
       asset: 'USDP',
@@ -366,8 +366,8 @@ async function ledgerAlone(db: Database, api: Api, callers: number, prefix: stri
   })
 }
 
-/** The most memory a process ever had resident, in MiB; Linux tells. */
-async function peakMemory({ pid }: ChildProcess): Promise<number | undefined> {
+/** Returns the highest resident memory of a process, in MiB; only Linux reports it. */
+async function readPeakMemory({ pid }: ChildProcess): Promise<number | undefined> {
   const status = await readFile(`/proc/${pid}/status`, 'utf8').catch(() => '')
   const kib = /VmHWM:\s+(\d+)/.exec(status)?.[1]
   return kib === undefined ? undefined : Math.round(Number(kib) / 1024)
@@ -382,7 +382,7 @@ function printWrites(rows: Row[], peakMiB: number | undefined): void {
     rows.find((row) => row.what === 'textbook' && row.callers === TEXTBOOK_CONNECTIONS)!.perSecond,
   )
   console.log(
-    `\nMedians of ${ROUNDS} rounds of ${SECONDS} s; "times" is against the textbook over ${TEXTBOOK_CONNECTIONS} connections`,
+    `\nMedians of ${ROUNDS} rounds of ${SECONDS} s; "times" is relative to the textbook over ${TEXTBOOK_CONNECTIONS} connections`,
   )
   show(
     'writes',
@@ -399,7 +399,7 @@ function printWrites(rows: Row[], peakMiB: number | undefined): void {
 }
 
 function printReads(figures: ReadFigure[]): void {
-  console.log('\nReads, one request at a time; "times" is against the first page of the small customer')
+  console.log('\nReads, one request at a time; "times" is relative to the first page of the small customer')
   const base = figures.find((figure) => figure.what === 'first page')!.p50Ms
   show(
     'reads',

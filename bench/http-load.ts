@@ -10,7 +10,7 @@ export interface Load {
   seconds: number
   /** Withdrawals of each request; without it, each request makes one. */
   itemsEach?: number
-  /** Of the ref_ids, so that none repeats. */
+  /** The prefix of the ref_ids, which makes them unique. */
   prefix: string
 }
 
@@ -22,7 +22,7 @@ export interface LoadResult {
   cpuSeconds: number
 }
 
-/** Runs the load generator and waits for its figures. */
+/** Runs the load generator and returns its figures. */
 export async function httpLoad(load: Load): Promise<LoadResult> {
   const script = fileURLToPath(new URL('load.ts', import.meta.url))
   const { stdout } = await promisify(execFile)(process.execPath, [

@@ -2,9 +2,9 @@ import { connect, type Socket } from 'node:net'
 import type { Load, LoadResult } from './http-load.ts'
 
 /**
- * The load generator, in a process of its own: reads what to do from its first argument, prints what it saw.
- * It shares two cores with what it measures, so it speaks just enough HTTP itself: a general client takes as long
- * for a request as the service (autocannon: 42 us of CPU; this: 15).
+ * The load generator, in a separate process: reads its task from its first argument and prints its measurements. It
+ * shares two cores with the measured service, so it implements just enough HTTP itself. A general client takes as
+ * long for a request as the service (autocannon: 42 us of CPU; this: 15).
  */
 const load = JSON.parse(process.argv[2]!) as Load
 const { hostname, port } = new URL(load.baseUrl)

@@ -9,7 +9,7 @@ import { insertRule } from '../src/orchestrations/create-orchestration-rule.ts'
 import { runOrchestrations } from '../src/orchestrations/run-orchestrations.ts'
 import { readSettings } from '../src/settings.ts'
 import { settleWithdrawals } from '../src/settlement/settle-withdrawals.ts'
-import { timed, type ReadFigure } from './reads.ts'
+import { timeRequests, type ReadFigure } from './reads.ts'
 
 const SMALL = 10_000
 const PAGE = 100
@@ -23,7 +23,10 @@ interface Api {
   profileIds: string[]
 }
 
-/** List Orchestrations at ten thousand records and at `large`, of one customer: each filter, rare values, pages. */
+/**
+ * Measures List Orchestrations at ten thousand records and at `large`, of one customer: each filter, rare values,
+ * pages.
+ */
 export async function measureOrchestrationReads(
   db: Database,
   { baseUrl, token, customerId, profileIds }: Api,
@@ -40,7 +43,7 @@ export async function measureOrchestrationReads(
   const figures: ReadFigure[] = []
   for (const rows of [SMALL, large]) {
     await fill(db, customerId, profileIds, ruleIds, rows)
-    // Half-way down, walked as a client would.
+    // Half-way through the list, reached as a client would.
     let cursor: string | undefined
     for (let walked = 0; walked < rows / 2; walked += WALK_PAGE)
       cursor = (await get(`limit=${WALK_PAGE}${cursor ? `&page_cursor=${cursor}` : ''}`)).next_page_cursor
@@ -62,7 +65,7 @@ export async function measureOrchestrationReads(
       nothing: 'source_asset=BTC',
     }
     for (const [what, filter] of Object.entries(filters)) {
-      figures.push({ what, rows, ...(await timed(() => get(`limit=${PAGE}&${filter}`))) })
+      figures.push({ what, rows, ...(await timeRequests(() => get(`limit=${PAGE}&${filter}`))) })
     }
   }
   return figures
@@ -75,7 +78,7 @@ const PAIRS = [
   ['USDG', 'USD'], // a rare one
 ] as const
 
-/** A rule for each of the first pairs, on the first profile; the last pair has none. */
+/** Creates a rule for each of the first pairs, on the first profile; the last pair has none. */
 async function makeRules(db: Database, customerId: string, profileIds: string[]): Promise<string[]> {
   const networks = simulatedNetworks(db, { confirmationMs: 0, holdMs: 0 })
   const rules = PAIRS.slice(0, 3).map(([source_asset, destination_asset], n) =>
@@ -94,8 +97,8 @@ async function makeRules(db: Database, customerId: string, profileIds: string[])
 }
 
 /**
- * Tops the customer's orchestrations up to so many, a microsecond apart, long ago. Half have a rule, and with it its
- * assets and profile; the others have any. The rare are as many at any size, and the oldest: 2 of the rare pair, 10
+ * Adds orchestrations up to this number, a microsecond apart, long ago. Half have a rule, with its assets and
+ * profile; the others have any. The rare records are the oldest and equally many at any size: 2 of the rare pair, 10
  * that FAILED.
  */
 async function fill(
@@ -133,16 +136,16 @@ async function fill(
 }
 
 export interface RunFigure {
-  /** Deposits that are under way at a time. */
+  /** Number of deposits under way at once. */
   atOnce: number
   perSecond: number
-  /** Database round trips, without those of rounds that found nothing to do. */
+  /** Database round trips, without idle rounds. */
   roundTripsEach: number
 }
 
 /**
- * From deposit to COMPLETED on the simulated network, with one worker: deposits at once, then rounds of the worker
- * until all have ended.
+ * Measures orchestrations from deposit to COMPLETED on the simulated network, with one worker: deposits at once, then
+ * worker rounds until all have ended.
  */
 export async function measureOrchestrationRuns(db: Database): Promise<RunFigure[]> {
   const { customer_id, profile_id } = await createCustomer(db, 'Orchestrations')
@@ -179,7 +182,7 @@ export async function measureOrchestrationRuns(db: Database): Promise<RunFigure[
     )
     return Number(rows[0]!.count)
   }
-  /** Gives how many statements it took. */
+  /** Returns the number of statements. */
   const run = async (atOnce: number) => {
     let used = -statements.sent
     await Promise.all(Array.from({ length: atOnce }, wire))
@@ -216,7 +219,7 @@ export async function measureOrchestrationRuns(db: Database): Promise<RunFigure[
   return figures
 }
 
-/** Every statement that this process sends: what is pipelined counts each for itself. */
+/** Counts every statement of this process, including pipelined ones. */
 const statements = { sent: 0 }
 const { prototype } = pg.Client
 // eslint-disable-next-line @typescript-eslint/unbound-method -- called with its own `this` below

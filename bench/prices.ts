@@ -21,7 +21,7 @@ export interface PriceImportFigure {
   fileMiB: number
   seconds: number
   pointsPerSecond: number
-  /** The most memory that the import had resident, in MiB, when it was so far through the file. */
+  /** The highest resident memory of the import, in MiB, at this point of the file. */
   memoryMiB: { quarter: number; half: number; end: number }
   againSeconds: number
 }
@@ -32,14 +32,17 @@ export interface PriceReadFigure {
   total: number
   p50Ms: number
   p99Ms: number
-  /** A look-up of as many rows by their primary keys, by the same driver. */
+  /** A look-up of the same number of rows by their primary keys, by the same driver. */
   lookUpP50Ms: number
   lookUpP99Ms: number
-  /** p99 against p99. */
+  /** The ratio of the p99 values. */
   times: number
 }
 
-/** Import, simulation, reads and size on disk, with five years of minutes of one market and 30 days of all others. */
+/**
+ * Measures import, simulation, reads and size on disk, with five years of minutes of one market and 30 days of all
+ * others.
+ */
 export async function measurePrices(
   db: Database,
   { databaseUrl, dataDir }: { databaseUrl: string; dataDir: string },
@@ -53,7 +56,7 @@ export async function measurePrices(
   return { imported, simulated: { ...simulated, ...memory }, disk, reads: await measureReads(db) }
 }
 
-/** Five years of minutes as Kraken's download has them. */
+/** Writes five years of minutes in the format of Kraken's download. */
 async function writeMinutes(file: string): Promise<void> {
   const out = createWriteStream(file)
   let price = 290_000
@@ -69,7 +72,7 @@ async function writeMinutes(file: string): Promise<void> {
   await once(out, 'finish')
 }
 
-/** `bursar prices import`, as built, in a process of its own. */
+/** Runs the built `bursar prices import` in a separate process. */
 async function measureImport(file: string, databaseUrl: string, dataDir: string): Promise<PriceImportFigure> {
   const run = async () => {
     const start = performance.now()
@@ -119,7 +122,7 @@ async function measureSimulation(db: Database) {
   }
 }
 
-/** Bytes of both tables with their indexes, by minute that has a price. */
+/** Bytes of both tables with their indexes, per priced minute. */
 async function sizeOnDisk(db: Database) {
   const { rows } = await db.query<{ minutes: string; points: string; bytes: string }>(`
     select (select sum(minutes) from price_points where increment_minutes = 40320) as minutes,
@@ -159,7 +162,7 @@ async function measureReads(db: Database): Promise<PriceReadFigure[]> {
         {
           max_data_points: '500',
           'pagination.limit': 500,
-          // Neither bound on the start of an increment, so that both ends are counted in the finest points.
+          // No bound is the start of an increment, so that both ends are counted in the finest points.
           'range.begin': at(end - minutes - 777 > FIRST ? end - minutes - 777 : FIRST),
           'range.end': at(minutes === YEARS_MINUTES ? end : end - 777),
         },
@@ -172,7 +175,7 @@ async function measureReads(db: Database): Promise<PriceReadFigure[]> {
       listHistoricalPrices.run({ db, params: { market: LARGE }, query } as never) as Promise<Reply>
     const { prices, total_count } = await ask()
     const points = prices.length
-    const [read, lookUp] = await inTurns([ask, await lookUpOf(db, Math.max(points, 1))])
+    const [read, lookUp] = await timeInTurns([ask, await prepareLookUp(db, Math.max(points, 1))])
     figures.push({
       what,
       points,
@@ -186,11 +189,11 @@ async function measureReads(db: Database): Promise<PriceReadFigure[]> {
   return figures
 }
 
-/** So many that a p99 is twenty calls: what disturbs the machine should not be all of it. */
+/** So many rounds that the p99 rests on twenty calls, and not on a single disturbance. */
 const ROUNDS = 2_000
 
-/** How long each takes, one after the other in every round, so that what disturbs the machine disturbs them all. */
-async function inTurns(works: (() => Promise<unknown>)[]): Promise<{ p50Ms: number; p99Ms: number }[]> {
+/** Times the calls in turns, so that a disturbance of the machine affects all of them. */
+async function timeInTurns(works: (() => Promise<unknown>)[]): Promise<{ p50Ms: number; p99Ms: number }[]> {
   const latencies: number[][] = works.map(() => [])
   for (let round = -ROUNDS / 10; round < ROUNDS; round++) {
     for (const [index, work] of works.entries()) {
@@ -206,8 +209,8 @@ async function inTurns(works: (() => Promise<unknown>)[]): Promise<{ p50Ms: numb
   })
 }
 
-/** Looks up so many points by their primary keys. */
-async function lookUpOf(db: Database, points: number): Promise<() => Promise<unknown>> {
+/** Looks up this many points by their primary keys. */
+async function prepareLookUp(db: Database, points: number): Promise<() => Promise<unknown>> {
   const increment = INCREMENT_MINUTES.FIVE_MINUTES
   const { rows } = await db.query<{ starts_at: number }>(
     `select starts_at from price_points

@@ -13,12 +13,12 @@ const SMALL = 10_000
 const REQUESTS = 300
 const PAGE = 100
 const WALK_PAGE = 1000
-/** When the rows begin that are made up: a microsecond apart, long ago. */
+/** Creation time of the first generated row. The rows are a microsecond apart. */
 const FIRST_MICROS = 1_700_000_000_000_000
 
 /**
- * (e) at ten thousand rows and at a million: one transfer, first and deep pages of List Transfers; first and deep pages of a
- * profile's entries, and its balances at a moment half-way.
+ * Measures at ten thousand rows and at a million: one transfer, first and deep pages of List Transfers; first and deep pages
+ * of a profile's entries, and its balances at a moment half-way.
  */
 export async function measureReads(
   db: Database,
@@ -48,7 +48,7 @@ export async function measureReads(
     const middle = microsToTimestamp(FIRST_MICROS + rows / 2)
     const half = `${entries}&created_at.lt=${middle}`
     const deepEntries = (await get(half)).next_page_cursor
-    // Half-way down, walked as a client would.
+    // Half-way through the list, reached as a client would.
     let cursor: string | undefined
     for (let walked = 0; walked < rows / 2; walked += WALK_PAGE)
       cursor = (await get(list(WALK_PAGE, cursor))).next_page_cursor
@@ -63,14 +63,14 @@ export async function measureReads(
       'balances at a moment': () => `/v2/profiles/${profileId}/balances?at=${middle}`,
     }
     for (const [what, path] of Object.entries(paths)) {
-      figures.push({ what, rows, ...(await timed((n) => get(path(n)))) })
+      figures.push({ what, rows, ...(await timeRequests((n) => get(path(n)))) })
     }
   }
   return figures
 }
 
-/** How long one request at a time takes, after some to warm up. */
-export async function timed(request: (n: number) => Promise<unknown>) {
+/** Times one request at a time, after a warm-up. */
+export async function timeRequests(request: (n: number) => Promise<unknown>) {
   const latencies: number[] = []
   for (let n = -REQUESTS / 10; n < REQUESTS; n++) {
     const before = performance.now()
@@ -82,7 +82,7 @@ export async function timed(request: (n: number) => Promise<unknown>) {
   return { p50Ms: at(0.5), p99Ms: at(0.99) }
 }
 
-/** Tops the customer's transfers up to so many rows, a microsecond apart, long ago. */
+/** Adds transfers of the customer up to this number, a microsecond apart, long ago. */
 async function fill(db: Database, customerId: string, profileIds: string[], rows: number): Promise<void> {
   await db.query(
     `
@@ -102,7 +102,7 @@ async function fill(db: Database, customerId: string, profileIds: string[], rows
   await db.query('vacuum analyze transfers')
 }
 
-/** Tops the profile's entries up to so many, of three assets in turn, a microsecond apart, long ago. */
+/** Adds entries of the profile up to this number, of three assets in turn, a microsecond apart, long ago. */
 async function fillEntries(db: Database, customerId: string, profileId: string, rows: number): Promise<void> {
   const made = `
     select n, (array['USD', 'USDP', 'BTC'])[1 + n % 3] as asset, 1 + n / 3 as version,

@@ -15,13 +15,13 @@ export interface StatementFigure {
   /** Balance changes in the period. */
   changes: number
   ms: number
-  /** The most that this process held after a round. */
+  /** The highest memory of this process after a round. */
   peakMiB: number
 }
 
 /**
- * Generating one month: for 1, 1,000 and 10,000 profiles of a customer with a million entries of history, and with a
- * hundredth of it; and with the same history and more changes in the period.
+ * Measures generating one month: for 1, 1,000 and 10,000 profiles of a customer with a million entries of history,
+ * and with a hundredth of it; and with the same history and more changes in the period.
  */
 export async function measureStatements(db: Database, entries: number): Promise<StatementFigure[]> {
   await setRewardRate(db, '2025-01-01', '0.0376')
@@ -51,7 +51,7 @@ async function measure(
     const start = performance.now()
     const made = await generateStatements(db, PERIOD, customerId)
     if (round > 0) times.push(performance.now() - start)
-    // Not the operating system's high-water mark, which is that of everything this process did before.
+    // Not the operating system's high-water mark, which includes all earlier work of this process.
     peak = Math.max(peak, process.memoryUsage.rss())
     if (made.length !== 1) throw new Error('no statement was made')
   }
@@ -65,7 +65,7 @@ async function measure(
   }
 }
 
-/** A customer with so many deposits of 1 USDG, even over the profiles: before the period, and in it. */
+/** Creates a customer with deposits of 1 USDG, spread evenly over the profiles: before the period, and in it. */
 async function makeCustomer(
   db: Database,
   profiles: number,

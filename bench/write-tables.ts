@@ -7,13 +7,13 @@ export type Part = (typeof PARTS)[number]
 /** Rows of one table. The columns are the members of the first row; a member that is an object becomes its values. */
 export type TableRow = Record<string, unknown>
 
-/** What a table says of its run, below it. */
+/** Formats the line below a table that describes its run. */
 export const runOf = (at: string, rounds: string): string =>
   `Measured ${at.slice(0, 10)} with Node ${process.version} on ${cpus().length} cores, ${rounds}.`
 
 /**
- * The page with these tables in the place of its older ones: between `<!-- bench:<part> -->` and `<!-- end -->`. The rest
- * of the page, and the tables of parts that were not measured, stay. Throws when the page has no place for a table.
+ * Replaces the tables of the page, between `<!-- bench:<part> -->` and `<!-- end -->`. Text and tables of parts that
+ * were not measured stay. Throws when the page has no place for a table.
  */
 export function withTables(page: string, tables: Partial<Record<Part, TableRow[]>>, run: string): string {
   let text = page

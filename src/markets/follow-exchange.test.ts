@@ -42,7 +42,7 @@ const kept = async () => {
   return rows
 }
 
-/** As exact arithmetic has it: three of the four prices are one, the fourth has 4 more in its third decimal. */
+/** In exact arithmetic: three of the four prices are equal, the fourth has 4 more in its third decimal. */
 const averageOf = (minute: number, minutes: number) => {
   const [open] = fakeCandle(minute, minutes)
   return `${open}1`
@@ -53,7 +53,7 @@ test('a market without real prices gets hours, then minutes, then what has ended
   kraken.lateMinutes = 10
   const [first] = await follow()
   expect(first!.markets.map(({ market }) => market)).toEqual(['BTCUSD'])
-  // Kraken's 720 hours and 720 minutes; what is under way there may have ended by our clock.
+  // Kraken's 720 hours and 720 minutes; its current candle may have ended by our clock.
   expect(first!.markets[0]!.candles).toBeGreaterThanOrEqual(1438)
   expect(first!.markets[0]!.candles).toBeLessThanOrEqual(1442)
   const before = await kept()
@@ -68,13 +68,13 @@ test('a market without real prices gets hours, then minutes, then what has ended
   kraken.lateMinutes = 0
   kraken.requests = []
   const [second] = await follow()
-  // The clock may go on by a minute. Some of the last minutes are asked for again, and no hours.
+  // The clock may advance by a minute. Some of the last minutes are requested again, and no hours.
   expect(second!.markets[0]!.minutes_changed).toBeGreaterThanOrEqual(7)
   expect(second!.markets[0]!.minutes_changed).toBeLessThanOrEqual(12)
   expect(second!.markets[0]!.candles).toBeLessThan(20)
   expect(kraken.requests.filter((request) => request.includes('interval=60'))).toEqual([])
   const after = await kept()
-  // Right after an hour some were known as that hour's.
+  // Just after an hour, some minutes were known only from that hour's candle.
   const known = new Map(before.map(({ minute, covers }) => [minute, covers]))
   const changed = after.filter(({ minute, covers }) => known.get(minute) !== covers)
   expect(changed).toHaveLength(second!.markets[0]!.minutes_changed)
@@ -93,7 +93,7 @@ test('after a round that broke off between hours and minutes, the next one bring
     await follow()
     return kept()
   }
-  // In one minute of the clock both must bring the same.
+  // Within one minute of the clock, both must bring the same prices.
   for (let attempt = 1; attempt <= 3; attempt++) {
     const minute = await minuteUnderWay(db)
     const clean = await followAnew(0)

@@ -48,7 +48,7 @@ async function importText(text: string | Buffer, options: Partial<ImportOptions>
   return importPrices(database.db, { path, market: MARKET, ...rest })
 }
 
-/** Everything that is known of a market, but its id. */
+/** Reads everything stored about a market except its id. */
 async function contentOf(market: Market = MARKET): Promise<unknown> {
   const { db } = database
   const [minutes, points] = await Promise.all([
@@ -95,7 +95,7 @@ test('files that overlap, in any order and more than once, leave what one sorted
         .sort((a, b) => a.minute - b.minute)
         .map(({ minute, units }) => [(START + minute) * 60, `${Math.floor(units / 100)}.${units % 100}5`])
       await importText(csv(lines), { market: one, again: true })
-      // Any pieces in any order, then those two that leave nothing out, the later one first.
+      // Any pieces in any order, then two pieces that cover everything, the later one first.
       const spans = [
         ...cuts.map(([a, b]) => [a % lines.length, (b % lines.length) + 1] as const),
         [Math.floor(lines.length / 3), lines.length] as const,
@@ -373,7 +373,7 @@ describe('a file whose last record had not ended', () => {
   ]).slice(1)
   const last = START + (HOURS - 1) * 60
 
-  /** The database with its clock at this minute, which can make so many connections. */
+  /** The database with its clock set to this minute, and with a limited number of connections. */
   const at = (now: number, connections = Infinity) => {
     const { db } = database
     let made = 0
@@ -447,7 +447,7 @@ test('an import that was broken off goes on where it was, and one that was done 
   }
   expect((await status()).imports).toEqual([{ file: 'a.csv', records: 40_000, finished: false }])
 
-  // As it would be if the process had been killed after two batches of a good file.
+  // As if the process had been killed after two batches of a good file.
   const first = await importText(whole, { name: 'b.csv' })
   expect(first).toMatchObject({ records: 50_000, done_before: 0, minutes_changed: 10_000 })
   await database.db.query(`update price_imports set finished = false, records = 40000 where name = 'b.csv'`)
@@ -509,7 +509,7 @@ test("a month of hours in the layout of Kraken's download", async () => {
     minutes_changed: 744 * 60,
     unfinished: 0,
   })
-  // The average over the month, by its own arithmetic: each hour counts the same.
+  // The average over the month, computed separately: each hour counts the same.
   const lines = gunzipSync(await readFile(FIXTURE))
     .toString()
     .trim()

@@ -24,14 +24,14 @@ interface Prices {
 
 let service: TestService
 let customer: TestCustomer
-/** The minute under way when the tests begin. */
+/** The current minute when the tests begin. */
 let start: number
 
-/** Prices of a minute in units of 0.0001, as they must count in the end. */
+/** The final price of each minute, in units of 0.0001. */
 const worlds: Partial<Record<Market, Map<number, bigint>>> = {}
 const EMPTY: Market = 'PYUSDGBP'
 
-/** A generator of its own, so that SEED gives the same minutes each time (mulberry32). */
+/** A separate generator, so that SEED gives the same minutes each time (mulberry32). */
 function randomFrom(seed: number) {
   return (below: number) => {
     seed = (seed + 0x6d2b79f5) | 0
@@ -43,7 +43,7 @@ function randomFrom(seed: number) {
 
 const decimal = (units: bigint) => `${units / 10_000n}.${String(units % 10_000n).padStart(4, '0')}`
 
-/** Runs of minutes with gaps of any length between them. */
+/** Returns runs of minutes with gaps of any length between them. */
 function gappy(random: (below: number) => number, from: number, to: number, stretches: number) {
   const minutes = new Map<number, bigint>()
   for (let run = 0; run < stretches; run++) {
@@ -54,7 +54,7 @@ function gappy(random: (below: number) => number, from: number, to: number, stre
   return minutes
 }
 
-/** Writes in pieces that overlap, in any order; what is wrong in an early one is put right by a later one. */
+/** Writes overlapping pieces in any order; later pieces correct wrong prices in earlier ones. */
 async function write(market: Market, minutes: Map<number, bigint>, random: (below: number) => number) {
   const records = [...minutes].map(([minute, units]) => ({ minute, units, order: random(1e9) }))
   records.sort((a, b) => a.order - b.order)
@@ -82,7 +82,7 @@ beforeAll(async () => {
   customer = await newCustomer(service)
   start = await minuteUnderWay()
   const random = randomFrom(SEED)
-  // Half a year with gaps, up to what has not ended yet; a few whole days; a single minute.
+  // Half a year with gaps, beyond the current minute; a few whole days; a single minute.
   worlds.BTCUSD = gappy(random, start - 260_000, start + 3000, 700)
   worlds.ETHUSD = new Map(
     Array.from({ length: 4500 }, (_, n) => [start - 4500 + n, BigInt(1 + random(1e9))] as const),
@@ -93,7 +93,7 @@ beforeAll(async () => {
 })
 afterAll(() => service.close())
 
-// The reference: nothing of the code under test.
+// The reference, which uses none of the code under test.
 
 interface Asked {
   begin?: number | undefined
@@ -107,7 +107,7 @@ interface Point {
 }
 const known = new Map<string, Point[]>()
 
-/** Every point of an increment there is, half up to 8 decimals. */
+/** Computes all points of an increment, rounded half up to 8 decimals. */
 function everyPoint(market: Market, increment: Increment): Point[] {
   const key = `${market} ${increment}`
   const before = known.get(key)
@@ -133,7 +133,7 @@ function everyPoint(market: Market, increment: Increment): Point[] {
   return points
 }
 
-/** Those that a question with these bounds (in microseconds) gets at this minute. */
+/** Computes the points that a request with these bounds (in microseconds) returns at this minute. */
 function reference(
   market: Market,
   increment: Increment,
@@ -181,7 +181,7 @@ const bounds = ({ begin, end }: Asked) => ({
   'range.end': end === undefined ? undefined : microsToTimestamp(end),
 })
 
-/** The database's clock goes on while tests run: what is expected at either end of a question is right. */
+/** The database's clock advances while tests run, so the expected result before or after the request is correct. */
 async function eitherSide<T>(question: () => Promise<T>, answerAt: (now: number) => unknown): Promise<T> {
   const before = await minuteUnderWay()
   const answer = await question()
@@ -192,7 +192,7 @@ async function eitherSide<T>(question: () => Promise<T>, answerAt: (now: number)
 }
 
 const markets = fc.constantFrom<Market>('BTCUSD', 'BTCUSD', 'BTCUSD', 'ETHUSD', 'LTCUSD', EMPTY)
-/** A moment relative to now: near and far, on and beside the starts of increments. */
+/** A moment relative to now: near and far, on and next to the starts of increments. */
 const moment = fc
   .tuple(
     fc.oneof(fc.integer({ min: -261_000, max: 4000 }), fc.integer({ min: -5000, max: 10 })),
@@ -213,7 +213,7 @@ const range = fc
 
 test('an increment whose last minute has not come yet is not there, until it comes or is late', async () => {
   const random = randomFrom(SEED)
-  // Its end is some minutes ago: it is not late before the next five have gone by.
+  // The market's last price is some minutes ago; its increments count as ended after five minutes.
   const prices = async () => {
     const now = await minuteUnderWay()
     const end = now - (now % 5)
@@ -307,7 +307,7 @@ describe('properties', () => {
         range,
         fc.integer({ min: 1, max: 30 }),
         async (market, increment, rangeAt, limitMin) => {
-          // What ended five minutes before the start does not change, so the clock may go on.
+          // Increments that ended five minutes before the start do not change, so the clock may advance.
           const ended = start - 5 - INCREMENT_MINUTES[increment]
           const { begin, end = Infinity } = rangeAt()
           const asked = { begin, end: Math.min(end, (ended + 1) * 60_000_000), increment }

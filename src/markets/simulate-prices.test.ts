@@ -14,7 +14,7 @@ beforeAll(async () => {
 })
 afterAll(() => database.drop())
 
-// What every process must make, forever: other prices would change a sandbox's history.
+// Every process must compute these prices, forever: other prices would change a sandbox's history.
 test.each<[Market, number, string]>([
   ['BTCUSD', 29_500_000, '105630.2'],
   ['BTCUSD', 29_500_001, '105521.3'],
@@ -41,7 +41,7 @@ test('processes that start together make every market once; what is missing is m
   const { db } = database
   const made = await Promise.all([1, 2, 3].map(() => simulateMarkets(db, { days: 1 })))
   const total = made.reduce((a, b) => a + b)
-  // The clock may go on by a minute, and another process then adds it.
+  // The clock may advance by a minute, and another process then adds that minute.
   expect(total).toBeGreaterThanOrEqual(MARKETS.length * 1440)
   expect(total).toBeLessThanOrEqual(MARKETS.length * 1442)
   const { markets } = await priceStatus(db)
@@ -56,7 +56,7 @@ test('processes that start together make every market once; what is missing is m
   expect(rows.length).toBeGreaterThan(MARKETS.length * 10)
   for (const { market, minute, price } of rows) expect(price).toBe(simulatedPrice(market, minute))
 
-  // A market that gets a real price stays with it; one that is behind goes on.
+  // A market with a real price keeps it; an outdated simulated market is continued.
   await transaction(db, async (tx) => {
     const id = await lockMarket(tx, 'BTCUSD', 'REAL')
     await writePrices(tx, id!, { coversMinutes: 1, minute: [29_000_000], second: [0], prices: [['7']] })

@@ -35,7 +35,7 @@ let service: TestService
 let customer: TestCustomer
 let profiles: string[]
 let rules: Rule[]
-/** Everything there is, oldest first. */
+/** All orchestrations, oldest first. */
 let all: Orchestration[]
 
 // ---------------------------------------------------------------------------------------------- the records
@@ -44,7 +44,7 @@ interface Rule {
   id: string
   profile_id: string
   source_asset: string
-  /** Makes a deposit that sets it off. */
+  /** Makes a deposit that triggers the rule. */
   setOff: () => Promise<unknown>
 }
 
@@ -89,7 +89,7 @@ const wire = (customer: TestCustomer, memo_id: string) =>
 const deposit = (customer: TestCustomer, profile_id: string, asset: string, to: object = {}) =>
   post(customer, `/v2/sandbox/profiles/${profile_id}/deposit`, { asset, amount: '5', ...to })
 
-/** A rule of each kind of source and destination, and one that nothing sets off. */
+/** Creates a rule for each kind of source and destination, and one rule without deposits. */
 function newRules(customer: TestCustomer, [first, second, third]: string[]): Promise<Rule[]> {
   const fiat = { fiat: { network: 'WIRE' } }
   const ethereum = (address = DESTINATION) => ({ crypto: { network: 'ETHEREUM', address } })
@@ -136,7 +136,7 @@ function newRules(customer: TestCustomer, [first, second, third]: string[]): Pro
   )
 }
 
-/** Orchestrations of all statuses, with rules and without, in batches that share their moment. */
+/** Creates orchestrations of all statuses, with and without rules, in batches that share their moment. */
 async function makeOrchestrations(
   service: TestService,
   customer: TestCustomer,
@@ -158,7 +158,7 @@ async function makeOrchestrations(
       }),
     )
     await Promise.all([...deposits, ...direct])
-    // The last ones are not taken on.
+    // The last batch is not advanced.
     if (round + 1 < rounds) await work(service)
   }
 }
@@ -171,7 +171,7 @@ async function work({ db, networks, settings }: TestService): Promise<void> {
   }
 }
 
-/** Everything a customer has, oldest first, each read by itself. */
+/** Reads all orchestrations of a customer by id, oldest first. */
 async function readAll({ customer_id, call }: TestCustomer): Promise<Orchestration[]> {
   const { rows } = await service.db.query<{ id: string }>(
     'select id from orchestrations where customer_id = $1 order by id',
@@ -205,7 +205,7 @@ test('the records under test are of every kind', () => {
   )
   expect([...count(({ profile_id }) => profile_id).keys()].sort()).toEqual([...profiles].sort())
   expect(count((one) => `${one.source_asset} ${one.destination_asset}`).size).toBe(5)
-  // Group posting: several of one moment, of several rules, as often as not.
+  // Group posting often gives several orchestrations, of several rules, the same moment.
   const moments = [...count(({ created_at }) => created_at).values()]
   expect(Math.max(...moments)).toBeGreaterThan(4)
   expect(moments.filter((size) => size > 1).length).toBeGreaterThan(7)
@@ -225,7 +225,7 @@ interface Page {
 const get = (query: Query, { call } = customer) =>
   call<Page>('GET', `${LIST}?${new URLSearchParams(query).toString()}`)
 
-/** Reads the list to its end, doing something between the pages. */
+/** Reads the list to its end, and calls `between` between the pages. */
 async function walk(
   query: Query,
   limit: number,
@@ -247,7 +247,7 @@ async function walk(
   throw new Error('the list has no end')
 }
 
-/** Values that some records have, values that none has, and those that none could have; now and then, one twice. */
+/** Values that match records, values that match none, and invalid values; sometimes a value twice. */
 const values = (known: () => string[], unknown: string[]) =>
   fc
     .tuple(
@@ -262,11 +262,11 @@ const values = (known: () => string[], unknown: string[]) =>
       return twice ? [...values, values[0]!] : values
     })
 const NO_IDS = [randomUUID(), 'nobody', '', 'x'.repeat(5_000), "' or true --"]
-/** An id in both spellings. */
+/** Ids in both spellings. */
 const ids = (known: () => string[]) => values(() => known().flatMap((id) => [id, id.toUpperCase()]), NO_IDS)
 const ASSETS = ['USD', 'USDP', 'USDG', 'PYUSD']
 
-/** Each array filter: its values, and what of a record it looks at. */
+/** Each array filter: its values, and the record's field that it matches. */
 const FILTERS: Record<
   string,
   { anyValues: fc.Arbitrary<string[]>; of: (one: Orchestration) => string | undefined }
@@ -305,7 +305,7 @@ const COMPARE: Record<string, (record: bigint, bound: bigint) => boolean> = {
 }
 const nanosOf = (time: string) => Temporal.Instant.from(time).epochNanoseconds
 
-/** A moment at a record's or beside it, by as little as a nanosecond, in any spelling. */
+/** A moment at or next to a record's, by as little as a nanosecond, in any spelling. */
 const moment = (part: number) =>
   fc
     .tuple(
@@ -321,7 +321,7 @@ const moment = (part: number) =>
       if (offset === 'Z') return instant.toString(decimals)
       return instant.toZonedDateTimeISO(offset).toString({ timeZoneName: 'never', ...decimals })
     })
-/** Bounds from below in the first half of the records, from above in the second, so that something is left. */
+/** Lower bounds in the first half of the records, upper bounds in the second, so that some records match. */
 const bounds = fc
   .record({ lt: moment(1), lte: moment(1), gte: moment(0), gt: moment(0) }, { requiredKeys: [] })
   .chain((others) =>
@@ -343,7 +343,7 @@ const view = fc.record({
   commas: fc.boolean(),
 })
 
-/** Holds the list against a filter in memory. Gives how many there were. */
+/** Compares the list with a filter in memory. Returns the number of matches. */
 async function requireSame(
   filters: Record<string, string[]>,
   bounds: Partial<Record<string, string>>,
@@ -430,7 +430,7 @@ test.each([
 // ---------------------------------------------------------------------------------------------- cursors
 
 describe('a cursor is refused', () => {
-  /** Queries that have more than one page, and lists that have too. */
+  /** Queries of this list with more than one page, and queries of other lists. */
   const queries: Query[] = [
     [],
     [['order', 'ASC']],
@@ -459,7 +459,7 @@ describe('a cursor is refused', () => {
 
   const character = fc.oneof(
     fc.constantFrom(...'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_'),
-    // A decoder may skip these.
+    // Characters that a decoder may skip.
     fc.constantFrom(...'=+/ %,\u00e9\u{1f600}'),
   )
   const edits: Record<string, fc.Arbitrary<(cursor: string) => string>> = {
@@ -503,7 +503,7 @@ describe('a cursor is refused', () => {
       const { status } = await get([...made, ['limit', '9'], ['page_cursor', cursorOf(made)]])
       expect(status).toBe(200)
     }
-    // DESC is what no order means.
+    // DESC is the default order.
     const spelledOut = await get([
       ['order', 'DESC'],
       ['page_cursor', cursorOf(queries[0]!)],
@@ -547,7 +547,7 @@ describe('while orchestrations start and end', () => {
     let walking = true
     let started = 0
     const starting = (async () => {
-      // The list must come to its end, also where what starts is at its end.
+      // The list must end, even while new records are added at its end.
       for (; walking && started < STARTED_MAX; started += 3) {
         const next = [0, 1, 2].map((n) => rules[(started + n) % (rules.length - 1)]!)
         await Promise.all(next.map((rule) => rule.setOff()))
@@ -573,11 +573,11 @@ describe('while orchestrations start and end', () => {
 
 // ---------------------------------------------------------------------------------------------- what is read
 
-/** What `analyze` has seen of the table: as it is young, as it grows, and as it is from then on. */
+/** The rows that `analyze` has seen: none, the first records, or all of them. */
 const SEEN = ['nothing', 'its first records', 'all of it'] as const
 
 describe.each(SEEN)('reads no more than it must of 20,000 records, with statistics of %s', (seen) => {
-  /** Of 8 kB each. All records are on more than 500, and each is on more than one of any index. */
+  /** Pages of 8 kB. All records take more than 500 pages, and so does each index. */
   const PAGES_MAX = 250
   const COUNT = 20_000
   let crowded: TestService
@@ -605,7 +605,7 @@ describe.each(SEEN)('reads no more than it must of 20,000 records, with statisti
   })
   afterAll(() => crowded.close())
 
-  /** One a second. What is rare among them is in the middle, far from either end. */
+  /** One record per second. The rare ones are in the middle, far from both ends. */
   function manyRecords(): Record<string, unknown>[] {
     const start = momentAt('2026-03-01T12:00:00.000000Z').micros
     return Array.from({ length: COUNT }, (_, n) => {
@@ -632,7 +632,7 @@ describe.each(SEEN)('reads no more than it must of 20,000 records, with statisti
     })
   }
 
-  /** How many pages of tables and indexes the database looks at for a query. */
+  /** Counts the pages of tables and indexes that the database reads for a query. */
   async function pagesRead(query: Query): Promise<number> {
     const spy = vi.spyOn(crowded.db, 'query')
     const { status } = await get([...query, ['limit', '10']], tenant)

@@ -47,21 +47,21 @@ import { CLAIM_MAX, runOrchestrations } from './run-orchestrations.ts'
 
 let service: TestService
 beforeAll(async () => {
-  // Nothing here waits for a hold to end: `hurry` ends it.
+  // Holds last until `hurry` ends them.
   service = await startTestService({ BURSAR_SIMULATED_HOLD_MS: '3600000' })
 })
 afterAll(() => service.close())
-// Those that never confirm are looked after by their own test only.
+// Only their own test handles withdrawals that never confirm.
 afterEach(() => giveUp())
 
 // ---------------------------------------------------------------------------------------------- the API
 
-/** A customer with a profile of each kind, and with whom they belong to. */
+/** A customer with a profile of each kind, and with their owners. */
 interface World {
   customer: TestCustomer
-  /** Two that nobody can be barred from, one of an account, and one that money is spent to. */
+  /** Two profiles without an account, one of an account, and one that money is sent to. */
   profiles: string[]
-  /** That of the account, and one that deposit instructions name. */
+  /** The identity of the account, and the identity that deposit instructions name. */
   identities: string[]
   account: string
   fiatAccounts: Map<Outcome, string>
@@ -103,7 +103,7 @@ async function newWorld(): Promise<World> {
 const ORDINARY_DESTINATION = Buffer.from('an ordinary destination address!')
 const ORDINARY_ACCOUNT = '000987654321'
 
-/** Where money goes, as plain values; profiles are numbered. */
+/** The destination as plain values; profiles are numbered. */
 type Destination =
   | { to: 'crypto'; network: CryptoNetwork; outcome: Outcome }
   | { to: 'fiat'; outcome: Outcome }
@@ -114,7 +114,7 @@ const addressOf = (network: CryptoNetwork, outcome: Outcome) =>
 const accountNumberOf = (outcome: Outcome) =>
   outcome === 'ORDINARY' ? ORDINARY_ACCOUNT : magicAccountNumber(outcome)
 
-/** The destination as a request has it. */
+/** Builds the destination as a request needs it. */
 async function destinationOf(world: World, destination: Destination) {
   switch (destination.to) {
     case 'crypto': {
@@ -170,7 +170,7 @@ const newRule = async (world: World, spec: RuleSpec) => body(await createRule(wo
 const deleteRule = async ({ customer }: World, { id }: { id: string }) =>
   body(await customer.call<{ rule: OrchestrationRule }>('DELETE', `${RULES}/${id}`)).rule
 
-/** A wire arrives. Gives the deposit. */
+/** Simulates a wire. Returns the deposit. */
 async function wire(world: World, memo_id: string, amount: string): Promise<Transfer> {
   await post(world, '/v2/sandbox/fiat-deposits', {
     amount,
@@ -185,7 +185,7 @@ async function wire(world: World, memo_id: string, amount: string): Promise<Tran
   return items[0]!
 }
 
-/** Money arrives for a profile, over a network to an address, if one is named. Gives the deposit. */
+/** Simulates a deposit to a profile, over a network to an address if given. Returns the deposit. */
 async function deposit(
   world: World,
   profile: number,
@@ -198,7 +198,7 @@ async function deposit(
   return get(world, `/v2/transfer/transfers/${activity_id}`)
 }
 
-/** Changes what an identity's verification came to, and its flags. */
+/** Sets an identity's verification status and flags. */
 const setStanding = async ({ customer, identities }: World, identity: number, standing: object) =>
   body(
     await customer.call('PUT', `/v2/identity/identities/${identities[identity]!}/sandbox-status`, standing),
@@ -207,13 +207,13 @@ const setStanding = async ({ customer, identities }: World, identity: number, st
 const get = async <T>({ customer }: World, url: string): Promise<T> =>
   body(await customer.call<T>('GET', url))
 const read = (world: World, id: string) => get<Orchestration>(world, `${ORCHESTRATIONS}/${id}`)
-/** What a deposit started. */
+/** Reads the orchestration that a deposit started. */
 const startedBy = async (world: World, { group_id }: Transfer) => {
   expect(group_id).toBeDefined()
   return read(world, group_id!)
 }
 
-/** What the profiles have, without zeros: by number and asset. */
+/** Reads the non-zero balances of the profiles, by number and asset. */
 async function balancesOf(world: World): Promise<Record<string, string>> {
   const lists = await Promise.all(
     world.profiles.map((id) =>
@@ -231,19 +231,19 @@ async function balancesOf(world: World): Promise<Record<string, string>> {
 
 // ---------------------------------------------------------------------------------------------- the worker
 
-/** Makes everything due now that is to be looked at later. */
+/** Makes all deferred work due now. */
 const hurry = () =>
   service.db.query(`
     update outgoing_transfers set due_at = clock_timestamp()
     where transfer_id in (select transfer_id from outgoing_transfers where due_at is not null for update skip locked)`)
 const giveUp = () => service.db.query('update outgoing_transfers set due_at = null')
 
-/** Far more rounds than anything takes: a withdrawal is new, held, signed, sent, dropped, signed, sent, done. */
+/** Far more rounds than any withdrawal needs: new, held, signed, sent, dropped, signed, sent, done. */
 const ROUNDS_MAX = 60
 
 const contextWith = (networks: Networks) => ({ networks, settings: service.settings })
 
-/** Runs the worker's first half until nothing waits for its destination transfer. */
+/** Runs the worker's first half until no orchestration waits for its destination transfer. */
 async function payAll(): Promise<void> {
   await untilNone(
     `select from orchestrations where status = 'PROCESSING' and destination_transfer_id is null`,
@@ -253,7 +253,7 @@ async function payAll(): Promise<void> {
 
 const UNCONFIRMED = [...CRYPTO_NETWORKS.map((network) => magicAddress(network, 'NEVER_CONFIRMS'))]
 
-/** Runs its second half until only withdrawals are left that never confirm. */
+/** Runs the worker's second half until only withdrawals that never confirm are left. */
 async function settleAll(): Promise<void> {
   const pending = `
     select from transfers t
@@ -271,7 +271,7 @@ async function untilNone(query: string, work: () => Promise<unknown>, values: un
   for (let round = 1; round <= ROUNDS_MAX; round++) {
     if ((await service.db.query(query, values)).rowCount === 0) return
     await work()
-    // A connection that was cut may hold its locks for a moment longer.
+    // A terminated connection may hold its locks for a moment longer.
     if (round > 10) await pause(20)
   }
   throw new Error('the worker does not come to an end')
@@ -286,7 +286,7 @@ async function finish(): Promise<void> {
 
 const DEPOSITS = new Set(['WIRE_DEPOSIT', 'CRYPTO_DEPOSIT'])
 
-/** Holds what has come to its end against invariants 1 to 5, in plain code. Gives it all, oldest first. */
+/** Checks ended orchestrations against invariants 1 to 5, in plain code. Returns them all, oldest first. */
 async function requireSound(world: World) {
   const { customer_id } = world.customer
   const byGroup = new Map<string, Transfer[]>()
@@ -310,7 +310,7 @@ async function requireSound(world: World) {
     const started = group.filter(({ type }) => DEPOSITS.has(type))
     const made = group.filter(({ type }) => !DEPOSITS.has(type))
 
-    // 1 and 3: where it comes from.
+    // 1 and 3: the source.
     if (orchestration_rule_id === undefined) {
       expect(started).toEqual([])
       expect(source_transfer).toEqual({ transfer_id: made[0]!.id, status: made[0]!.status })
@@ -326,7 +326,7 @@ async function requireSound(world: World) {
       expect(holderOf(orchestration)).toEqual(holderOf(started[0]!))
     }
 
-    // 2 and 3: where it goes to.
+    // 2 and 3: the destination.
     const { crypto, fiat, profile } = orchestration.destination
     const destination = group.find((transfer) => transfer.id === destination_transfer?.transfer_id)
     const has = { asset: orchestration.destination_asset, status: TRANSFER_STATUS[status] }
@@ -352,7 +352,7 @@ async function requireSound(world: World) {
     if (status === 'COMPLETED') expect(isSent).toBe(profile === undefined ? 1 : 0)
     if (status === 'FAILED') expect(isSent).toBe(0)
 
-    // 4 and 5: what it has taken.
+    // 4 and 5: the debited amount.
     const taken = made.flatMap((transfer) => takenBy.get(transfer.id) ?? [])
     const from = `${orchestration.profile_id} ${orchestration.source_asset}`
     if (status === 'FAILED') {
@@ -366,7 +366,7 @@ async function requireSound(world: World) {
       expect([rest >= 0n, rest < unitAt(orchestration)]).toEqual([true, true])
     }
   }
-  // 1: no deposit has started another one, and none one that is not there.
+  // 1: every orchestration of a deposit is in the list, and each deposit started at most one.
   const ids = new Set(orchestrations.map(({ id }) => id))
   expect(deposits.filter(({ group_id }) => group_id !== undefined && !ids.has(group_id))).toEqual([])
   return { orchestrations, deposits }
@@ -394,7 +394,7 @@ async function listAll(world: World): Promise<Orchestration[]> {
 /** All amounts are compared as whole numbers of the smallest unit of the finest asset. */
 const DECIMALS = 18
 const text = (amount: bigint) => formatAmount(amount, DECIMALS)
-/** The smallest amount that goes all the way. */
+/** The smallest amount that the destination can represent. */
 const unitAt = ({ source_asset, destination_asset, destination }: Orchestration) =>
   unitOf(source_asset, destination_asset, destination.crypto?.network)
 
@@ -404,7 +404,7 @@ function unitOf(source: string, destination: string, network: CryptoNetwork | un
   return 10n ** BigInt(DECIMALS - decimals)
 }
 
-/** What each transfer has changed in all, by account, without zeros. */
+/** The net change of each transfer by account, without zeros. */
 async function netChanges(customerId: string) {
   const { rows } = await service.db.query<{
     transfer_id: string
@@ -424,7 +424,7 @@ async function netChanges(customerId: string) {
   return changes
 }
 
-/** How often each transfer is on the simulated networks and at the bank: the outside world's view. */
+/** Counts each transfer on the simulated networks and at the bank: the outside view. */
 async function sentTransfers(): Promise<Map<string, number>> {
   const { rows } = await service.db.query<{ id: string; count: number }>(
     `select convert_from(raw_transaction, 'UTF8')::json ->> 'transfer_id' as id, count(*)::int
@@ -643,7 +643,7 @@ test('rules of two customers that pay each other come to an end', async () => {
   expect(first.map(({ status }) => status)).toEqual(['COMPLETED', 'COMPLETED'])
   expect(second.map(({ status }) => status)).toEqual(['COMPLETED', 'FAILED'])
   expect(second[1]!.fail_reason!.detail).toMatch(/^the deposit has passed through 3 orchestrations/)
-  // The money of the last deposit stays.
+  // The money of the last deposit stays on the profile.
   expect(await balancesOf(one)).toEqual({})
   expect(await balancesOf(other)).toEqual({ '0 USDG': second[1]!.source_amount })
   await Promise.all([requireSound(one), requireSound(other), requireClean()])
@@ -680,7 +680,7 @@ test("a rule's own place comes before a rule on the profile, and that one takes 
   expect((await startedBy(world, await deposit(world, 0, 'USD', '5'))).orchestration_rule_id).toBe(
     onProfile.id,
   )
-  // The place stays when its rule is gone.
+  // The address or instructions remain when the rule is deleted.
   await deleteRule(world, own)
   expect(await ruleOfWire(memoOf(own))).toBe(onProfile.id)
   await deleteRule(world, onProfile)
@@ -703,7 +703,7 @@ test('a deleted rule leaves later deposits on the profile, and what it started g
   expect((await requireSound(world)).orchestrations).toHaveLength(2)
 })
 
-/** What `fail_reason` says of each destination that is refused for good. */
+/** The `fail_reason` of each destination that is refused permanently. */
 const REFUSED: Partial<Record<Outcome, RegExp>> = {
   INVALID_DESTINATION_ADDRESS: /refused the destination address/,
   STALE_FEE_QUOTE: /fee rose/,

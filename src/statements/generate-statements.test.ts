@@ -32,17 +32,17 @@ import { STATEMENT_COLUMNS, type StatementRow } from './statement.ts'
 
 // ---------------------------------------------------------------------------------------------- the world
 
-/** A database with a clock that a test sets: from there on, each reading is a microsecond after the last. */
+/** A database whose clock a test sets: each further reading is a microsecond later. */
 interface World extends TestDatabase {
   setClock: (at: string) => Promise<void>
-  /** Makes it as it was when it was new. */
+  /** Resets it to its original state. */
   empty: () => Promise<void>
 }
 
 async function newWorld(now = '2029-01-01T00:00:00Z'): Promise<World> {
   const database = await cloneDatabase()
   const { owner } = database
-  // Ours is found before PostgreSQL's, on all connections that are opened after this.
+  // Our clock function precedes PostgreSQL's in the search path of all connections opened later.
   const path = 'set search_path = clock, pg_catalog, public'
   await owner.query(`
     create schema clock;
@@ -72,14 +72,14 @@ async function newWorld(now = '2029-01-01T00:00:00Z'): Promise<World> {
   }
 }
 
-/** One that is gone when the test ends. */
+/** Creates a world that is dropped when the test ends. */
 async function ownWorld(now?: string): Promise<World> {
   const world = await newWorld(now)
   atEnd(world.drop)
   return world
 }
 
-/** A customer with so many profiles, the default one first. */
+/** Creates a customer with this many profiles, the default one first. */
 async function newHolder(db: Database, profiles = 1) {
   const { customer_id, profile_id } = await createCustomer(db, 'Test')
   const ids = [profile_id]
@@ -107,7 +107,7 @@ async function statementsOf(db: Database, period?: Period): Promise<StatementRow
   return rows
 }
 
-/** What each customer's statement of a period states. */
+/** Reads the amount of each customer's statement of a period. */
 const statedIn = async (db: Database, period: Period) =>
   new Map((await statementsOf(db, period)).map((row) => [row.customer_id, row.total_amount_owed]))
 
@@ -115,7 +115,7 @@ const month = (name: string) => periodOf(name)!
 
 // ---------------------------------------------------------------------------------------------- by brute force
 
-/** A movement of a customer: its moment, and its profiles by their places. */
+/** A movement of a customer: its moment, and its profiles by index. */
 interface Movement {
   at: string
   from?: number
@@ -130,27 +130,30 @@ interface Setting {
   rate: bigint
 }
 
-/** Balances have 6 decimals, seconds 6 and rates 10. By the seconds of a year, and in units of 6 decimals again. */
+/**
+ * Balances have 6 decimals, seconds 6 and rates 10. Divides by the seconds of a year, and back to units of 6
+ * decimals.
+ */
 const UNIT = 365n * 86_400n * 10n ** 16n
 
 const DAY_MS = 86_400_000
-/** The first day of a month, or of so many months later, as days since 1970. */
+/** Returns the first day of a month, or of a later month, as days since 1970. */
 const firstDayOf = (name: string, later = 0) => {
   const [year, month] = name.split('-').map(Number)
   return Date.UTC(year!, month! - 1 + later, 1) / DAY_MS
 }
-/** A moment as microseconds since 1970. */
+/** Converts a timestamp to microseconds since 1970. */
 const microsOf = (at: string) => BigInt(Date.parse(`${at.slice(0, 23)}Z`)) * 1000n + BigInt(at.slice(23, 26))
 const dayText = (day: number) => new Date(day * DAY_MS).toISOString().slice(0, 10)
-/** A decimal number without needless zeros. */
+/** Formats a decimal number without padding zeros. */
 const decimal = (value: bigint, decimals: number) => {
   const digits = value.toString().padStart(decimals + 1, '0')
   return `${digits.slice(0, -decimals)}.${digits.slice(-decimals)}`.replace(/\.?0+$/, '')
 }
 
 /**
- * What a statement must state and how it is derived, from all movements there ever were of a customer and all settings
- * in their order; undefined for a customer that held nothing by the period's end. Moments of one form sort as text.
+ * Computes the expected statement and its derivation from all movements of a customer and all settings in their
+ * order. Undefined for a customer that held nothing by the period's end. Timestamps of one format sort as text.
  */
 function replay(
   movements: Movement[],
@@ -166,7 +169,7 @@ function replay(
   for (let place = first; place < next; place++) {
     const day = dayText(place)
     const [begin, end] = [BigInt(place * DAY_MS) * 1000n, BigInt((place + 1) * DAY_MS) * 1000n]
-    // What each movement adds for the time from it, or the day's begin, to the day's end.
+    // Each movement counts from its time, or from the day's beginning, to the day's end.
     let balanceMicros = 0n
     for (const { at, from, to, minor } of rewarded) {
       const moved = microsOf(at)
@@ -194,7 +197,7 @@ function replay(
   return { days, products: decimal(products, 22), total: decimal(products / UNIT, 6) }
 }
 
-/** Invariant 1, of what was stated: the sum of the products is the exact value times 365. */
+/** Invariant 1 for a statement's amount: the sum of the products is the exact value times 365. */
 function requireRoundedDown(stated: string, products: string): void {
   const units = (text: string, decimals: number) => {
     const [whole, fraction = ''] = text.split('.')
@@ -209,7 +212,7 @@ function requireRoundedDown(stated: string, products: string): void {
 const CUSTOMERS = 3
 const PROFILES = 3
 
-/** A day by its distance from the period's first day or the first after it: mostly near these. */
+/** A day by its distance from the first day of the period or of the next one, mostly a small distance. */
 const anyDay = (name: string) =>
   fc
     .tuple(
@@ -222,7 +225,7 @@ const anyDay = (name: string) =>
     )
     .map(([later, days]) => dayText(firstDayOf(name, later) + days))
 
-/** Mostly where a day begins or ends. */
+/** Mostly the beginning or the end of a day. */
 const anyTime = fc.oneof(
   fc.constantFrom('00:00:00.000000', '00:00:00.000001', '23:59:59.999999', '23:59:59.999998'),
   fc
@@ -230,7 +233,10 @@ const anyTime = fc.oneof(
     .map(([ms, micros]) => new Date(ms).toISOString().slice(11, 23) + String(micros).padStart(3, '0')),
 )
 
-/** The last moment before a period, its first and its last, the first after it: several movements at each. */
+/**
+ * The last moment before a period, its first and last moments, and the first moment after it, with several movements
+ * at each.
+ */
 const boundariesOf = (name: string) =>
   [firstDayOf(name), firstDayOf(name, 1)].flatMap((day) => [
     `${dayText(day - 1)}T23:59:59.999999Z`,
@@ -244,7 +250,7 @@ interface Asked {
   profiles: [number, number]
   asset: string
   minor: bigint
-  /** Of what there is, in thousandths: what a debit takes. */
+  /** The debited share of the available amount, in thousandths. */
   share: bigint
 }
 
@@ -279,7 +285,7 @@ const anyPast = fc
       movements: fc.array(anyMovement(name), { maxLength: 60, size: 'max' }).map(possible),
       settings: fc
         .array(anySetting(name), { minLength: 1, maxLength: 8, size: 'max' })
-        // Some of one day.
+        // Some settings of one day.
         .map((settings) =>
           settings.map(({ day, rate }, n) => ({ day: n % 4 ? day : settings[0]!.day, rate })),
         ),
@@ -287,7 +293,7 @@ const anyPast = fc
     }),
   )
 
-/** What was asked for, as far as there is the money: each customer's movements, in order of time. */
+/** Limits the debits to the available money; returns each customer's movements in order of time. */
 function possible(asked: Asked[]): Movement[][] {
   const made: Movement[][] = Array.from({ length: CUSTOMERS }, () => [])
   const held = new Map<string, bigint>()
@@ -320,7 +326,7 @@ const post = (db: Database, { customer_id, profiles }: Holder, movements: Moveme
     }
   })
 
-/** Sets the rates, one after the other. */
+/** Sets the rates one after the other. */
 const setRates = async (db: Queryable, settings: Setting[]) => {
   for (const { day, rate } of settings) await setRewardRate(db, day, decimal(rate, 10))
 }
@@ -334,13 +340,13 @@ describe('a statement', () => {
         await world.empty()
         stated += await requireReplayed(world, name, movements, settings, later)
       }),
-      // A counterexample is shown as far as it is shrunk by then, before the test's own time is up.
+      // The test stops in time to show the counterexample as far as it is shrunk by then.
       { ...runs(30), plugins: [fc.interruptAfterTimeLimit(45_000)] },
     )
     expect(stated).toBeGreaterThan(0)
   })
 
-  /** Gives how many statements state something. */
+  /** Returns the number of statements with an amount above zero. */
   async function requireReplayed(
     { db, owner }: World,
     name: string,
@@ -383,7 +389,7 @@ describe('a statement', () => {
       })
       requireRoundedDown(total_amount_owed!, derivation.products)
     }
-    // As an earlier version has left them.
+    // As an earlier version left them.
     await owner.query('update statements set reward_method = null')
     for (const { id, customer_id } of statements)
       expect(await explainStatement(db, id)).toMatchObject({
@@ -396,7 +402,7 @@ describe('a statement', () => {
     return statements.filter(({ total_amount_owed }) => total_amount_owed !== '0').length
   }
 
-  // What is held is 365, so that a day at a rate of 1 is 1.
+  // The held amount is 365, so that a day at a rate of 1 earns 1.
   const HELD = 365_000_000n
   const ALWAYS_ONE: Setting[] = [{ day: '2000-01-01', rate: 10n ** 10n }]
   let world: World
@@ -406,7 +412,7 @@ describe('a statement', () => {
   })
   afterAll(() => world.drop())
 
-  /** What the statement of one customer states, and undefined when there is none. */
+  /** Returns the amount of one customer's statement; undefined when there is none. */
   async function statedFor(db: Database, name: string, movements: Movement[]): Promise<string | undefined> {
     const holder = await newHolder(db)
     await post(db, holder, movements)
@@ -467,7 +473,7 @@ describe('a statement', () => {
       deposit(`${day}T23:59:59.000000Z`),
       { at: `${day}T23:59:59.999999Z`, from: 0, asset: 'USDG', minor: HELD },
     ])
-    // 29 times 0.999999 s, where a day is 1.
+    // 29 times 0.999999 s, where a whole day earns 1.
     expect(await statedFor(world.db, '2024-02', movements)).toBe('0.000335')
   })
 
@@ -600,10 +606,10 @@ describe('what is under way when the period ends', () => {
   const PERIOD = month('2027-05')
   const LAST = '2027-05-31T23:59:59.999999Z'
   const minor = 365_000_000n
-  /** So much that the last microsecond of the period earns 1. */
+  /** An amount that earns 1 in the last microsecond of the period. */
   const earnsInAMicrosecond = minor * 86_400_000_000n
 
-  /** A transaction of somebody else, who may not come to its end. */
+  /** Opens a transaction of another process, which may never end. */
   async function open(db: Database) {
     const tx = await db.connect()
     await tx.query('begin')
@@ -649,7 +655,7 @@ describe('what is under way when the period ends', () => {
       const generating = generateStatements(db, PERIOD)
       await requireWaiting(generating)
       expect(await statementsOf(db)).toEqual([])
-      // Meanwhile nobody else is held up, nor counted.
+      // Meanwhile other movements are neither blocked nor counted.
       const next = await move(db, other.customer_id, undefined, { to: other.profile_id, minor })
       expect(next.text >= PERIOD.next).toBe(true)
       if (stage === 'opened') expect((await moveNow()).text).toBe(LAST)
@@ -753,7 +759,7 @@ describe('the month that ended last', () => {
     expect(await generateAtThatMoment()).toBeUndefined()
     expect(await everyTable(db)).toEqual(before)
 
-    // It had been set, as far as this clock is concerned, or it would not count.
+    // By this clock, the rate must have been set before; otherwise it would not count.
     await setClock('2024-01-01T00:00:00Z')
     await setRewardRate(db, '2024-01-01', '1')
     const made = await generateAtThatMoment()
@@ -803,7 +809,7 @@ describe('whoever generates, how often and how many at once', () => {
   }
 
   let made = 0n
-  /** Customers with something that moved; what each one's statement must state is added to `expected`. */
+  /** Creates customers with some movements; adds each one's expected statement to `expected`. */
   async function addHolders(db: Database, count: number, expected: Map<string, string>): Promise<void> {
     for (let n = 0; n < count; n++) {
       const holder = await newHolder(db, 2)
@@ -818,7 +824,7 @@ describe('whoever generates, how often and how many at once', () => {
     }
   }
 
-  /** All are generated, as they must be, and stay so. */
+  /** Requires that all statements are generated as expected and do not change. */
   async function requireGenerated(db: Database, expected: Map<string, string>): Promise<void> {
     expect(await statedIn(db, PERIOD)).toEqual(expected)
     const statements = await statementsOf(db)

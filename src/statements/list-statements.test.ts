@@ -30,9 +30,9 @@ const STATUSES = [
 
 let service: TestService
 let customer: TestCustomer
-/** All of the customer's, the oldest first: more than a page can have. */
+/** All statements of the customer, oldest first: more than fit on one page. */
 let all: Statement[]
-/** One with few, for pages of every size. */
+/** A customer with few statements, for pages of every size. */
 let small: TestCustomer
 let few: Statement[]
 
@@ -45,7 +45,7 @@ beforeAll(async () => {
 })
 afterAll(() => service.close())
 
-/** Statements of so many months, made in another order than that of their periods. */
+/** Inserts statements of this many months, in another order than their periods. */
 async function insert({ customer_id }: TestCustomer, count: number): Promise<Statement[]> {
   const statements = Array.from({ length: count }, (_, n): Statement => {
     const period = periodOf(`${2002 + Math.floor(n / 12)}-${String((n % 12) + 1).padStart(2, '0')}`)!
@@ -110,7 +110,7 @@ async function walk(query: Query, limit: number, by = customer): Promise<Stateme
     const { status, body } = await get([...query, ['limit', String(limit)], ...after], by)
     expect(status).toBe(200)
     cursor = body.next_page_cursor
-    // A page is full unless it is the last, and the last is not empty unless it is the first.
+    // Every page except the last is full, and only the first may be empty.
     if (cursor !== undefined || page > 0) expect(body.statements.length).toBeGreaterThan(0)
     if (cursor !== undefined) expect(body.statements).toHaveLength(limit)
     seen.push(...body.statements)
@@ -137,7 +137,7 @@ test('shows what has happened to a statement, and no more', async () => {
   const moment = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/) as string
   const balance = (amount_paid: string) => [{ asset: 'USDG', amount_paid, total_amount_owed: '2.987397' }]
 
-  // A worker dies after one step, then after the next, until there is something to see.
+  // A worker stops after one step, then after the next, until a statement is visible.
   for (let step = 0; step < 20 && (await shown()).length === 0; step++) {
     const failures = new Failures((at) => (at === step ? 'AFTER' : undefined))
     await generateStatements(failures.database(db), period, customer_id).catch(() => undefined)
@@ -264,7 +264,7 @@ describe('filters equal a filter in memory', () => {
   }
   const NAMES = Object.keys(FILTERS)
 
-  /** Values of one filter: some that records have, some that none has. */
+  /** Values of one filter: some match records, others match none. */
   const valuesOf = (name: string): fc.Arbitrary<string[]> => {
     const { of, none } = FILTERS[name]!
     const some = fc.nat().map((n) => of(all[n % all.length]!))
@@ -282,7 +282,7 @@ describe('filters equal a filter in memory', () => {
   interface View {
     order: 'ASC' | 'DESC' | undefined
     limit: number
-    /** How they are written. */
+    /** Whether the values are separated by commas. */
     commas: boolean
     upperCase: boolean
   }
@@ -293,7 +293,7 @@ describe('filters equal a filter in memory', () => {
     upperCase: fc.boolean(),
   })
 
-  /** Gives how many it found. */
+  /** Returns the number of matches. */
   async function requireSame(
     filters: Record<string, string[]>,
     { order, limit, commas, upperCase }: View,
@@ -342,7 +342,7 @@ test.each([
 // ---------------------------------------------------------------------------------------------- cursors
 
 describe('a cursor', () => {
-  /** Queries that have more than one page. */
+  /** Queries with more than one page. */
   const queries: Query[] = [
     [],
     [['order', 'ASC']],
@@ -375,7 +375,7 @@ describe('a cursor', () => {
       expect(status).toBe(200)
       expect(body.statements).toHaveLength(9)
     }
-    // DESC is what no order means.
+    // DESC is the default order.
     const spelledOut = await get([
       ['order', 'DESC'],
       ['page_cursor', cursorOf(queries[0]!)],

@@ -31,7 +31,7 @@ import { setRewardRate } from './reward-rates.ts'
 import type { Statement } from './statement.ts'
 
 let service: TestService
-/** As another process has it. */
+/** The pool of another process. */
 let otherPool: Database
 beforeAll(async () => {
   service = await startTestService()
@@ -47,7 +47,10 @@ afterEach(async () => expect((await verify(service.db)).disagreements).toEqual([
 const MONTHS = ['2024-01', '2024-02', '2024-03']
 const month = (name: string) => periodOf(name)!
 
-/** A customer that is owed something for each of these months, for what is on a profile that is not its default one. */
+/**
+ * Creates a customer that is owed a reward for each of these months, for money on a profile other than its default
+ * one.
+ */
 async function newCreditor(months = MONTHS, minor = 1_234_567_890n): Promise<TestCustomer> {
   const customer = await newCustomer(service)
   const { body } = await customer.call<{ id: string }>('POST', '/v2/profiles', { nickname: 'Savings' })
@@ -57,13 +60,13 @@ async function newCreditor(months = MONTHS, minor = 1_234_567_890n): Promise<Tes
   return customer
 }
 
-/** The customer's statements, the oldest first. */
+/** Reads the customer's statements, oldest first. */
 async function statementsOf({ call, customer_id }: TestCustomer): Promise<Statement[]> {
   const url = `/v2/statements?order=ASC&customer_id=${customer_id}`
   return (await call<{ statements: Statement[] }>('GET', url)).body.statements
 }
 
-/** What is credited to the default profile. */
+/** Reads the credits to the default profile. */
 async function rewardsOf({ call, profile_id }: TestCustomer): Promise<Transfer[]> {
   const url = `/v2/transfer/transfers?order=ASC&profile_ids=${profile_id}&type=PAXOS_TRANSFER_CREDIT`
   return (await call<{ items: Transfer[] }>('GET', url)).body.items
@@ -74,7 +77,7 @@ async function available({ call, profile_id }: TestCustomer): Promise<string> {
   return (await call<{ available: string }>('GET', url)).body.available
 }
 
-/** Holds a customer's paid statements against those that were generated, and against the ledger. */
+/** Compares a customer's paid statements with the generated ones and with the ledger. */
 async function requirePaid(customer: TestCustomer, generated: Statement[]): Promise<void> {
   const { customer_id, profile_id } = customer
   const rewards = await rewardsOf(customer)
@@ -250,7 +253,7 @@ test('other movements of the balance disturb no payment, also those that make it
     const credits = Array.from({ length: 5 }, () => credit(service.ledger, customer, 'USDG', '1'))
     expect(await payStatements(otherPool, { customerId })).toHaveLength(MONTHS.length)
     await Promise.all(credits)
-    // Back to what the payments come to.
+    // Reverses the payments.
     await move(service.db, customerId, undefined, { from: profile_id, minor: 5_000_000n })
     await requirePaid(customer, generated)
   }
