@@ -52,6 +52,9 @@ create table api_clients (
   scopes text[] not null,
   created_at timestamp with time zone not null,
   disabled_at timestamp with time zone,
+  previous_secret_hash bytea,
+  previous_secret_expires_at timestamp with time zone,
+  updated_at timestamp with time zone not null,
   constraint api_clients_pkey PRIMARY KEY (customer_id, id),
   constraint api_clients_customer_id_fkey FOREIGN KEY (customer_id) REFERENCES customers(id)
 );

@@ -1,6 +1,9 @@
 import Fastify, { LogController, type FastifyInstance } from 'fastify'
 import type { Logger } from 'pino'
 import { addAccountMembers } from './accounts/add-account-members.ts'
+import { deleteCredentials } from './api-credentials/delete-credentials.ts'
+import { listCredentials } from './api-credentials/list-credentials.ts'
+import { rotateCredentials } from './api-credentials/rotate-credentials.ts'
 import { createAccount } from './accounts/create-account.ts'
 import { getAccount } from './accounts/get-account.ts'
 import { listAccounts } from './accounts/list-accounts.ts'
@@ -119,6 +122,9 @@ export const OPERATIONS: readonly Operation[] = [
   listPrices,
   listHistoricalCandles,
   createCryptoWithdrawals,
+  listCredentials,
+  rotateCredentials,
+  deleteCredentials,
 ]
 
 export const BODY_LIMIT = 64 * 1024

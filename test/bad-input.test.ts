@@ -10,7 +10,8 @@ import { setAccountDisabled } from '../src/accounts/set-account-disabled.ts'
 import { BODY_LIMIT, OPERATIONS } from '../src/app.ts'
 import { ONE_BY_ONE_BODY_LIMIT } from '../src/http/one-by-one.ts'
 import type { Operation } from '../src/http/operation.ts'
-import { SCOPES } from '../src/contract/scopes.ts'
+import { SCOPES, type Scope } from '../src/contract/scopes.ts'
+import { createApiClient, disableApiClient } from '../src/oauth/api-clients.ts'
 import { REJECTED_ACCOUNT_NUMBER } from '../src/networks/simulated/magic-addresses.ts'
 import type { SigningKeys } from '../src/oauth/signing-keys.ts'
 import { declaredBy, faultsOf, sampleOf, type Fault } from './schema-faults.ts'
@@ -45,6 +46,8 @@ const ACCOUNT_MEMBERS = '/v2/identity/account-members'
 const RULES = '/v2/orchestration/rules'
 const ORCHESTRATIONS = '/v2/orchestration/orchestrations'
 const STATEMENTS = '/v2/statements'
+const CREDENTIALS = '/v2/api-creds/credentials'
+const rotationOf = (id: string) => `${CREDENTIALS}/${id}/rotate`
 
 // Addresses from BIP-173, BIP-350 and EIP-55.
 const ETHEREUM_ADDRESS = '0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed'
@@ -74,6 +77,8 @@ interface World {
   rejected: string
   /** Fee quotes, each for 10 USDP on ETHEREUM to DESTINATION; the one of `other` is the other customer's. */
   quotes: Record<'good' | 'used' | 'expired' | 'other', string>
+  /** API clients: one with a scope, one with a scope that the customer's token lacks, a deleted one, another customer's. */
+  clients: Record<'good' | 'stronger' | 'deleted' | 'other', string>
   cursors: Record<string, string>
 }
 
@@ -152,8 +157,15 @@ beforeAll(async () => {
       expired: String(expired.id),
       other: String((await made(other, QUOTES, quoteOf({}))).id),
     },
+    clients: {
+      good: await clientOf(customer, ['funding:read_profile']),
+      stronger: await clientOf(customer, ['funding:read_profile', 'nobody:has_this' as Scope]),
+      deleted: await clientOf(customer, ['funding:read_profile']),
+      other: await clientOf(other, ['funding:read_profile']),
+    },
     cursors: {},
   }
+  await disableApiClient(service.db, world.clients.deleted)
   for (const each of [customer, other]) await insertStatements(service.db, each.customer_id)
   for (const url of LISTS) {
     const whose = url === STATEMENTS ? `customer_id=${customer.customer_id}&` : ''
@@ -163,6 +175,9 @@ beforeAll(async () => {
   tables = await everyTable(service.db)
 })
 afterAll(() => service.close())
+
+const clientOf = async ({ customer_id }: TestCustomer, scopes: Scope[]) =>
+  (await createApiClient(service.db, customer_id, scopes)).client_id
 
 async function recordsOf(by: TestCustomer, withdrawal: object = {}): Promise<Records> {
   const ref_id = 'taken'
@@ -530,17 +545,17 @@ const unknownAssets = () =>
   ])
 
 /** A path with an id that is no UUID, and with one that nobody or somebody else has. */
-const pathId = (url: (id: string) => string, what: string, others: () => string) => [
+const pathId = (url: (id: string) => string, what: string, others: () => string, name = 'id') => [
   ...['me', '123', `%7B${NOBODYS.slice(2)}%7D`, NOBODYS.slice(1), '..%2Fprofiles', '%F0%9F%92%B5'].map(
-    (id): Row => [`id ${id}`, { path: url(id) }, bad('id', 'must be a UUID')],
+    (id): Row => [`id ${id}`, { path: url(id) }, bad(name, 'must be a UUID')],
   ),
   ...[`urn:uuid:${NOBODYS}`, '1'.repeat(201), '1'.repeat(8_000)].map((id): Row => [
     `id ${id.slice(0, 50)}`,
     { path: url(id) },
-    bad('id', 'at most 36 characters'),
+    bad(name, 'at most 36 characters'),
   ]),
   ...([
-    ['NUL in the id', { path: url('%00') }, bad('id', 'must not hold the NUL character')],
+    ['NUL in the id', { path: url('%00') }, bad(name, 'must not hold the NUL character')],
     ['bad percent-encoding', { path: url('%zz') }, bad('the path')],
     ["nobody's id", { path: url(NOBODYS) }, notFound(what, NOBODYS)],
     ["another customer's id", () => ({ path: url(others()) }), () => notFound(what, others())],
@@ -1096,6 +1111,51 @@ const CASES: Record<string, Case> = {
     good: () => ({ path: '/v2/all-markets/prices' }),
     rows: inQuery('markets', 'is none of the', 'NOPE', 'btcusd', 'BTCUSD,NOPE', ''),
     order: [UNKNOWN_PARAMETER],
+  },
+
+  'GET /v2/api-creds/credentials': {
+    good: () => ({ path: CREDENTIALS }),
+    rows: [
+      ...inQuery('statuses', 'must be one of', 'PENDING', 'approved', 'APPROVED,NOPE'),
+      ...inQuery('order_by', 'must be one of', 'UPDATED_AT'),
+      ...list(CREDENTIALS),
+    ],
+    order: LIST_ORDER,
+  },
+
+  'POST /v2/api-creds/credentials/:client_id/rotate': {
+    good: () => ({ path: rotationOf(world.clients.good), body: {} }),
+    rows: [
+      ...pathId(rotationOf, 'API client', () => world.clients.other, 'client_id'),
+      ...inBody('grace_seconds', 'must be an integer', '5', 1.5, null),
+      ...inBody('grace_seconds', 'must be at least 0', -1),
+      ...inBody('grace_seconds', 'must be at most 604800', 604_801),
+      [
+        'a deleted client',
+        () => ({ path: rotationOf(world.clients.deleted) }),
+        () => notFound('API client', world.clients.deleted),
+      ],
+      [
+        'a client with a scope that the token lacks',
+        () => ({ path: rotationOf(world.clients.stronger) }),
+        { status: 403, detail: ['nobody:has_this'] },
+      ],
+    ],
+    order: [
+      [['grace_seconds x', { body: { grace_seconds: 'x' } }, bad('grace_seconds')]],
+      nobodys(rotationOf(NOBODYS)),
+    ],
+  },
+
+  'DELETE /v2/api-creds/credentials/:client_id': {
+    good: () => ({ path: `${CREDENTIALS}/${world.clients.good}` }),
+    rows: pathId(
+      (id) => `${CREDENTIALS}/${id}`,
+      'API client',
+      () => world.clients.other,
+      'client_id',
+    ),
+    order: [UNKNOWN_PARAMETER, nobodys(`${CREDENTIALS}/${NOBODYS}`)],
   },
 
   'GET /v2/markets': {

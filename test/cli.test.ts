@@ -185,6 +185,7 @@ describe('help', () => {
       ['client', 'create'],
       ['--customer <id>', '--scopes <scopes>', '--json', ...SCOPES],
     ],
+    ['bursar client rotate', ['client', 'rotate'], ['<client_id>', '--grace <seconds>', '--json']],
     ['bursar client disable', ['client', 'disable'], ['<client_id>', '--json']],
     ['bursar client enable', ['client', 'enable'], ['<client_id>', '--json']],
     ['bursar customer disable', ['customer', 'disable'], ['<customer_id>', '--json']],
@@ -481,6 +482,21 @@ describe('customers and clients', () => {
     expect((await bursar(['client', 'disable', some.client_id], environment)).stdout).toBe(
       `Client ${some.client_id} is disabled.\n`,
     )
+  })
+
+  test('a client is given a new secret; the previous one is accepted for a while', async () => {
+    const client = await createClient('funding:read_profile')
+    const { ready } = await serve(environment)
+    const rotated = await json<Client>(['client', 'rotate', client.client_id], environment)
+    expect((await tokenOf(ready.address, client)).status).toBe(200)
+    expect((await tokenOf(ready.address, rotated)).status).toBe(200)
+    const again = await bursar(['client', 'rotate', client.client_id, '--grace', '0'], environment)
+    expect(again.stdout).toMatch(
+      /^client_id: {5}[0-9a-f-]{36}\nclient_secret: [\w-]{43}\nThe previous secret/,
+    )
+    for (const old of [client, rotated]) expect((await tokenOf(ready.address, old)).status).toBe(401)
+    const tooLong = await bursar(['client', 'rotate', client.client_id, '--grace', '604801'], environment)
+    expect(tooLong.stderr).toContain('must be a whole number from 0 to 604800')
   })
 
   test('without --json, what was made is told to people', async () => {
@@ -1197,7 +1213,7 @@ describe('serve', () => {
       token,
       withdrawalOf({ profile_id } as never),
     )
-    expect(withdrawal).toMatchObject({ status: 503, body: { status: 503, title: 'Unavailable' } })
+    expect(withdrawal).toMatchObject({ status: 503, body: { status: 503, title: 'Service Unavailable' } })
     const document = (await (await fetch(`${ready.address}/openapi.json`)).json()) as { paths: object }
     expect(Object.keys(document.paths).filter((path) => path.includes('sandbox'))).toEqual([])
     expect(await stop()).toBe(0)

@@ -10,6 +10,7 @@ import { EXAMPLE, withRecords, type ExampleRecords } from '../src/contract/examp
 import { PROBLEM_EXAMPLES, PROBLEM_META } from '../src/contract/problem-examples.ts'
 import { PROBLEMS, type ProblemSlug } from '../src/contract/problems.ts'
 import { SCOPES } from '../src/contract/scopes.ts'
+import { createApiClient } from '../src/oauth/api-clients.ts'
 import { lockMarket, writePrices } from '../src/markets/write-prices.ts'
 import {
   approve,
@@ -118,8 +119,13 @@ async function recordsOf(of: TestCustomer): Promise<Record<string, string>> {
     identity_id: identity.id!,
     account_id: account.id!,
     fiat_account_id: (await made(FIAT_ACCOUNTS, FIAT_ACCOUNT)).id!,
+    client_id: await unusedClient(),
   }
 }
+/** The id of a new API client with one scope. */
+const unusedClient = async () =>
+  (await createApiClient(service.db, customer.customer_id, ['funding:read_profile'])).client_id
+
 /** `/v2/profiles/:id` is `/v2/profiles/{id}` in the document. */
 const pathOf = (url: string) => url.replaceAll(/:(\w+)/g, '{$1}')
 const documented = (operation: { method: string; url: string }) =>
@@ -693,6 +699,21 @@ describe('replies are what the document says', () => {
     [`GET ${ORCHESTRATIONS}/:id`]: async () => {
       await orchestrate()
       return (await listed(ORCHESTRATIONS)).map((id) => [`${ORCHESTRATIONS}/${id}`])
+    },
+    'GET /v2/api-creds/credentials': async () => {
+      await unusedClient()
+      return [['/v2/api-creds/credentials'], ['/v2/api-creds/credentials?limit=1']]
+    },
+    'POST /v2/api-creds/credentials/:client_id/rotate': async () => {
+      const path = `/v2/api-creds/credentials/${await unusedClient()}/rotate`
+      return [
+        [path, {}],
+        [path, { grace_seconds: 0 }],
+      ]
+    },
+    'DELETE /v2/api-creds/credentials/:client_id': async () => {
+      const path = `/v2/api-creds/credentials/${await unusedClient()}`
+      return [[path], [path]]
     },
     'GET /v2/markets': async () => {
       await price()

@@ -17,7 +17,7 @@ const ALLOWED: Record<string, { owners: string[]; readers: string[] }> = {
   account_members: { owners: ['accounts'], readers: ['demo', 'records'] },
   acknowledged_transactions: { owners: ['settlement'], readers: ['networks', 'verify'] },
   accounts: { owners: ['accounts'], readers: ['demo', 'records'] },
-  api_clients: { owners: ['oauth'], readers: ['commands', 'customers'] },
+  api_clients: { owners: ['api-credentials', 'oauth'], readers: ['commands', 'customers', 'demo'] },
   balances: { owners: ['ledger'], readers: ['metrics', 'profiles', 'statements', 'verify'] },
   bank_wires: { owners: ['records'], readers: ['verify'] },
   customer_fee_checks: { owners: ['settlement'], readers: [] },

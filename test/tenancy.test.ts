@@ -38,6 +38,7 @@ const ACCOUNT_MEMBERS = '/v2/identity/account-members'
 const RULES = '/v2/orchestration/rules'
 const ORCHESTRATIONS = '/v2/orchestration/orchestrations'
 const STATEMENTS = '/v2/statements'
+const CREDENTIALS = '/v2/api-creds/credentials'
 const QUOTE = { asset: 'USDP', crypto_network: 'ETHEREUM', destination_address: DESTINATION, amount: '10' }
 
 const TABLES: Record<string, string> = {
@@ -50,6 +51,7 @@ const TABLES: Record<string, string> = {
   [RULES]: 'orchestration_rules',
   [ORCHESTRATIONS]: 'orchestrations',
   [STATEMENTS]: 'statements',
+  [CREDENTIALS]: 'api_clients',
 }
 
 /** What identifies the records of one customer. */
@@ -78,6 +80,7 @@ interface Marks {
   rule_id: string
   orchestration_id: string
   group_id: string
+  client_id: string
   /** Of the identity, the account, the address, the fiat account, the rule and the orchestration. */
   records_ref_id: string
 }
@@ -113,6 +116,7 @@ const NOBODYS: Marks = {
   rule_id: crypto.randomUUID(),
   orchestration_id: crypto.randomUUID(),
   group_id: crypto.randomUUID(),
+  client_id: crypto.randomUUID(),
   records_ref_id: 'no ref_id',
 }
 
@@ -175,6 +179,7 @@ async function recordsOf(customer: TestCustomer, name: string): Promise<Marks> {
   const moved = { asset: 'USD', amount: '1', from_profile_id: profile_id, to_profile_id: profile.id }
   const { group_id } = await made(customer, INTERNAL, moved)
   const quote = await made(customer, QUOTES, QUOTE)
+  const unused = await createApiClient(service.db, customer.customer_id, ['funding:read_profile'])
   const [statement_id] = await insertStatements(service.db, customer.customer_id)
   return {
     ...records,
@@ -188,6 +193,7 @@ async function recordsOf(customer: TestCustomer, name: string): Promise<Marks> {
     ref_id: name,
     crypto_tx_hash,
     group_id: group_id!,
+    client_id: unused.client_id,
     instructions_id: instructions.id!,
     instructions_ref_id,
     memo_id: instructions.memo_id!,
@@ -495,6 +501,11 @@ const REQUESTS: Record<string, (marks: Marks, by: TestCustomer) => Request[]> = 
     [`${STATEMENTS}?customer_id=${by.customer_id}&statement_ids=${statement_id}`],
     [`${STATEMENTS}?customer_id=${by.customer_id}&ref_ids=${statement_ref_id}`],
   ],
+  [`GET ${CREDENTIALS}`]: () => [[CREDENTIALS], [`${CREDENTIALS}?statuses=APPROVED,DELETED`]],
+  [`POST ${CREDENTIALS}/:client_id/rotate`]: ({ client_id }) => [
+    [`${CREDENTIALS}/${client_id}/rotate`, { grace_seconds: 0 }],
+  ],
+  [`DELETE ${CREDENTIALS}/:client_id`]: ({ client_id }) => [[`${CREDENTIALS}/${client_id}`]],
   // These name no record: markets belong to nobody.
   'GET /v2/markets': () => [['/v2/markets']],
   'GET /v2/all-markets/prices': () => [['/v2/all-markets/prices']],

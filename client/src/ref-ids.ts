@@ -28,6 +28,8 @@ const POSTS: Record<PathOf<'post'>, 'REF_ID' | 'REF_IDS' | 'HARMLESS' | 'ONCE'> 
   // A repeat is refused with one member, of all that the first may have added.
   '/v2/identity/account-members': 'ONCE',
   '/v2/identity/institution-members': 'ONCE',
+  // A second rotation would retire the secret that the first one left.
+  '/v2/api-creds/credentials/{client_id}/rotate': 'ONCE',
 }
 
 type Fields = Record<string, unknown>

@@ -779,6 +779,66 @@ export interface paths {
     patch?: never
     trace?: never
   }
+  '/v2/api-creds/credentials': {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    /**
+     * List API Credentials
+     * @description Lists the customer's API clients, newest first. Secrets are never shown.
+     */
+    get: operations['listAPICredentials']
+    put?: never
+    post?: never
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  '/v2/api-creds/credentials/{client_id}/rotate': {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    get?: never
+    put?: never
+    /**
+     * Rotate API Credentials
+     * @description Answers a new secret, which is shown only once. The previous secret is accepted until `grace_seconds` have passed; a secret from before that one no longer. Access tokens stay valid until they expire. The token of this request must have every scope of the client.
+     */
+    post: operations['rotateAPICredentials']
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  '/v2/api-creds/credentials/{client_id}': {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    get?: never
+    put?: never
+    post?: never
+    /**
+     * Delete API Credentials
+     * @description The secret and all access tokens of the API client are refused within a second. The record stays, with the status DELETED. A repeat changes nothing. Only an operator can undo it, or create another client.
+     */
+    delete: operations['deleteAPICredentials']
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
 }
 export type webhooks = Record<string, never>
 export interface components {
@@ -2316,6 +2376,53 @@ export interface components {
       close: string
       /** @description False where only an average, or a candle that exceeds this increment, is known of some minute; that minute counts with the average, or with that candle. */
       exact: boolean
+    }
+    ApiCredentials: {
+      /**
+       * Format: uuid
+       * @description The same as client_id.
+       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+       */
+      id: string
+      /**
+       * Format: uuid
+       * @description The id of the API client.
+       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+       */
+      client_id: string
+      /**
+       * Format: uuid
+       * @description Customer id.
+       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+       */
+      customer_id: string
+      /** @description The scopes that its tokens may have. */
+      client_scopes: string[]
+      /** @description The same as client_scopes. */
+      client_scope_strings: string[]
+      /**
+       * @description DELETED: its tokens are refused.
+       * @enum {string}
+       */
+      status: 'APPROVED' | 'DELETED'
+      /**
+       * Format: date-time
+       * @description Creation time.
+       * @example 2026-01-31T09:30:00.123456Z
+       */
+      created_at: string
+      /**
+       * Format: date-time
+       * @description Last update time.
+       * @example 2026-01-31T09:30:00.123456Z
+       */
+      updated_at: string
+      /**
+       * Format: date-time
+       * @description After a rotation: until when the previous secret is accepted.
+       * @example 2026-01-31T09:30:00.123456Z
+       */
+      previous_secret_expires_at?: string
     }
   }
   responses: never
@@ -5590,6 +5697,128 @@ export interface operations {
               transfer?: components['schemas']['Transfer']
               problem?: components['schemas']['Problem']
             }[]
+          }
+        }
+      }
+    }
+  }
+  listAPICredentials: {
+    parameters: {
+      query?: {
+        /** @description Filter by status; APPROVED by default. At most 100 values; repeat the parameter or separate with commas. */
+        statuses?: ('APPROVED' | 'DELETED')[]
+        /** @description created_at strictly before. */
+        'created_at.lt'?: string
+        /** @description created_at before or equal. */
+        'created_at.lte'?: string
+        /** @description created_at exactly equal. */
+        'created_at.eq'?: string
+        /** @description created_at after or equal. */
+        'created_at.gte'?: string
+        /** @description created_at strictly after. */
+        'created_at.gt'?: string
+        /** @description Sort key. */
+        order_by?: 'CREATED_AT'
+        /**
+         * @description Page size.
+         * @example 10
+         */
+        limit?: number
+        /** @description Sort order. */
+        order?: 'DESC' | 'ASC'
+        /** @description `next_page_cursor` of the previous page. */
+        page_cursor?: string
+      }
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          'application/json': {
+            items: components['schemas']['ApiCredentials'][]
+            /** @description Absent on the last page. */
+            next_page_cursor?: string
+          }
+        }
+      }
+    }
+  }
+  rotateAPICredentials: {
+    parameters: {
+      query?: never
+      header?: never
+      path: {
+        /**
+         * @description The API client.
+         * @example 0192f3a4-0000-7000-8000-00000000000b
+         */
+        client_id: string
+      }
+      cookie?: never
+    }
+    requestBody: {
+      content: {
+        'application/json': {
+          /**
+           * @description How long the previous secret is accepted. 0: no longer.
+           * @default 86400
+           */
+          grace_seconds?: number
+        }
+      }
+    }
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          'application/json': {
+            /**
+             * Format: uuid
+             * @description The API client.
+             * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+             */
+            client_id: string
+            /** @description The new secret. It is not stored and not shown again. */
+            client_secret: string
+            credentials: components['schemas']['ApiCredentials']
+          }
+        }
+      }
+    }
+  }
+  deleteAPICredentials: {
+    parameters: {
+      query?: never
+      header?: never
+      path: {
+        /**
+         * @description The API client.
+         * @example 0192f3a4-0000-7000-8000-00000000000b
+         */
+        client_id: string
+      }
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          'application/json': {
+            credentials: components['schemas']['ApiCredentials']
           }
         }
       }

@@ -6,7 +6,14 @@ import { transaction } from '../db/database.ts'
 import { SCOPES, scopesOf, type Scope } from '../contract/scopes.ts'
 import { freeze, unfreeze } from '../records/freezes.ts'
 import type { Settings } from '../settings.ts'
-import { createApiClient, disableApiClient, enableApiClient, listApiClients } from '../oauth/api-clients.ts'
+import {
+  createApiClient,
+  disableApiClient,
+  enableApiClient,
+  GRACE_SECONDS_MAX,
+  listApiClients,
+  rotateSecret,
+} from '../oauth/api-clients.ts'
 import {
   EXIT,
   logOperator,
@@ -31,6 +38,7 @@ export function customerCommands(program: Command): void {
   const client = program.command('client').description('API clients: the credentials of a customer')
   defineCreateClient(client)
   defineListClients(client)
+  defineRotateClient(client)
   defineClientChanges(client)
 
   const account = program.command('account').description('accounts: a disabled account cannot withdraw')
@@ -167,6 +175,36 @@ function defineListClients(client: Command): void {
         )
       }),
     )
+}
+
+function defineRotateClient(client: Command): void {
+  client
+    .command('rotate')
+    .description('give a client a new secret, which is shown only once; access tokens stay valid')
+    .argument('<client_id>', 'client', uuid)
+    .option('--grace <seconds>', 'how long the previous secret is accepted', graceSeconds, 24 * 60 * 60)
+    .option('--json', 'print JSON')
+    .action((client_id: string, { grace, json }: { grace: number; json?: true }) =>
+      withMigratedDatabase(async (db, settings) => {
+        const rotated = await rotateSecret(db, client_id, grace)
+        if (rotated === undefined) throw new Error(`there is no enabled client ${client_id}`)
+        const { previous_secret_expires_at } = rotated
+        logOperator(settings, "rotated a client's secret", { client_id, previous_secret_expires_at })
+        print(
+          json
+            ? { client_id, client_secret: rotated.client_secret, previous_secret_expires_at }
+            : `client_id:     ${client_id}\nclient_secret: ${rotated.client_secret}\nThe previous secret is accepted until ${previous_secret_expires_at}.`,
+        )
+      }),
+    )
+}
+
+/** At most a week: the same as over the API. */
+function graceSeconds(text: string): number {
+  const seconds = /^\d{1,6}$/.test(text) ? Number(text) : Infinity
+  if (seconds > GRACE_SECONDS_MAX)
+    throw new InvalidArgumentError(`must be a whole number from 0 to ${GRACE_SECONDS_MAX}`)
+  return seconds
 }
 
 function defineClientChanges(client: Command): void {

@@ -23,6 +23,9 @@ export const SCOPES = [
   'orchestration:write_orchestration_rule',
   'orchestration:read_orchestration_rule',
   'orchestration:write_orchestration',
+  'api_creds:read_credentials',
+  'api_creds:rotate_credentials',
+  'api_creds:delete_credentials',
 ] as const
 
 export type Scope = (typeof SCOPES)[number]

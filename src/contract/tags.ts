@@ -8,5 +8,6 @@ export const TAGS = {
   'Market Data': 'Markets and their historical prices.',
   Profiles: 'Profiles, which hold balances.',
   Identities: 'Persons and institutions.',
+  'API Credentials': 'The API clients of the customer: what its programs sign in with.',
 } satisfies Record<string, string>
 export type Tag = keyof typeof TAGS

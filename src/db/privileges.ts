@@ -23,7 +23,16 @@ export const PRIVILEGES: Readonly<Record<string, TablePrivileges>> = {
     insert: true,
     update: ['description', 'metadata', 'user_disabled', 'admin_disabled', 'updated_at'],
   },
-  api_clients: { insert: true, update: ['disabled_at'] },
+  api_clients: {
+    insert: true,
+    update: [
+      'disabled_at',
+      'updated_at',
+      'secret_hash',
+      'previous_secret_hash',
+      'previous_secret_expires_at',
+    ],
+  },
   balances: { insert: true, update: ['available', 'version', 'updated_at'] },
   bank_wires: { insert: true },
   customer_fee_checks: { insert: true, update: ['counted_from'] },

@@ -13,19 +13,22 @@ export const DEMO = {
   rule: 'demo-rule',
   wire: 'demo-wire',
   ruleWire: 'demo-rule-wire',
+  /** The only scope of the client that nobody uses. */
+  spareScope: 'funding:read_profile' as const,
 }
 
 /**
  * Returns the demo's records by the names that examples use; undefined until all exist. The demo is created only in
- * an empty database, so its customer is the first one. A demo of an older version has no members: their examples keep
- * the fixed ids.
+ * an empty database, so its customer is the first one. A demo of an older version has no members and
+ * no unused client: their examples keep the fixed ids.
  */
 export async function demoRecords(db: Queryable): Promise<ExampleRecords | undefined> {
   const { rows } = await db.query<ExampleRecords>(
     `
     select c.id as customer_id, p.id as profile_id, d.memo_id, d.id as instructions_id, i.id as identity_id,
-           n.institution_id, n.id as institution_member_id, m.id as account_member_id, a.id as account_id, ap.id as account_profile_id, f.id as fiat_account_id, r.id as orchestration_rule_id,
-           o.id as orchestration_id, o.source_transfer_id as transfer_id
+           n.institution_id, n.id as institution_member_id, m.id as account_member_id, a.id as account_id,
+           ap.id as account_profile_id, f.id as fiat_account_id, r.id as orchestration_rule_id,
+           o.id as orchestration_id, o.source_transfer_id as transfer_id, k.id as client_id
     from (select id, name from customers order by id limit 1) c
     join profiles p on p.customer_id = c.id and p.type = 'DEFAULT'
     join lateral (
@@ -49,8 +52,14 @@ export async function demoRecords(db: Queryable): Promise<ExampleRecords | undef
       select id, source_transfer_id from orchestrations
       where customer_id = c.id and orchestration_rule_id = r.id order by id limit 1
     ) o on true
+    left join lateral (
+      select id from api_clients where customer_id = c.id and scopes = array[$7] order by id limit 1
+    ) k on true
     where c.name = $1`,
-    [DEMO.name, DEMO.identity, DEMO.account, DEMO.fiatAccount, DEMO.rule, DEMO.institution],
+    [
+      ...[DEMO.name, DEMO.identity, DEMO.account, DEMO.fiatAccount, DEMO.rule, DEMO.institution],
+      DEMO.spareScope,
+    ],
   )
   return rows[0] && { ...EXAMPLE, ...presentOf(rows[0]) }
 }

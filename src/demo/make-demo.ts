@@ -47,6 +47,8 @@ export async function makeDemo(
     const { customer_id, profile_id } = await createCustomer(tx, DEMO.name, firstMoment(months))
     await makeHistory(tx, { customer_id, profile_id }, months)
     const client = await createApiClient(tx, customer_id, SCOPES)
+    // Nobody has the secret of this one: the examples of the API reference rotate and delete it.
+    await createApiClient(tx, customer_id, [DEMO.spareScope])
     const instructions = await insertInstructions(tx, requireBankAccount(networks), customer_id, {
       profile_id,
       fiat_network: 'WIRE',

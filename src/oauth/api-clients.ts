@@ -19,6 +19,8 @@ export interface ApiClient {
 // The secret has 256 random bits, so a fast hash is safe. Slow hashes protect guessable passwords.
 const hashOf = (secret: string) => createHash('sha256').update(secret).digest()
 
+const newSecret = () => randomBytes(32).toString('base64url')
+
 /** Creates an API client of a customer. */
 export async function createApiClient(
   db: Queryable,
@@ -27,9 +29,11 @@ export async function createApiClient(
 ): Promise<ClientCredentials> {
   const now = await readClock(db)
   const client_id = newId(now)
-  const client_secret = randomBytes(32).toString('base64url')
+  const client_secret = newSecret()
   await db.query(
-    'insert into api_clients (customer_id, id, created_at, secret_hash, scopes) values ($1, $2, $3, $4, $5)',
+    `
+    insert into api_clients (customer_id, id, created_at, updated_at, secret_hash, scopes)
+    values ($1, $2, $3, $3, $4, $5)`,
     [customerId, client_id, now.text, hashOf(client_secret), [...scopes]],
   )
   return { client_id, client_secret }
@@ -59,7 +63,11 @@ export async function listApiClients(db: Queryable, customerId?: string): Promis
 /** Disables a client: its access tokens are refused within a second. False when there is no such client. */
 export async function disableApiClient(db: Queryable, clientId: string): Promise<boolean> {
   const { rowCount } = await db.query(
-    'update api_clients set disabled_at = coalesce(disabled_at, clock_timestamp()) where id = $1',
+    `
+    update api_clients
+    set updated_at = case when disabled_at is null then clock_timestamp() else updated_at end,
+        disabled_at = coalesce(disabled_at, clock_timestamp())
+    where id = $1`,
     [clientId],
   )
   return rowCount === 1
@@ -67,8 +75,42 @@ export async function disableApiClient(db: Queryable, clientId: string): Promise
 
 /** Enables a disabled client. Its unexpired tokens are accepted again. False when there is no such client. */
 export async function enableApiClient(db: Queryable, clientId: string): Promise<boolean> {
-  const { rowCount } = await db.query('update api_clients set disabled_at = null where id = $1', [clientId])
+  const { rowCount } = await db.query(
+    'update api_clients set disabled_at = null, updated_at = clock_timestamp() where id = $1',
+    [clientId],
+  )
   return rowCount === 1
+}
+
+/** How long a previous secret can be accepted after a rotation. */
+export const GRACE_SECONDS_MAX = 7 * 24 * 60 * 60
+
+/** A rotated secret, and until when the previous one is accepted. */
+export interface RotatedSecret extends ClientCredentials {
+  previous_secret_expires_at: string
+  updated_at: string
+}
+
+/**
+ * Gives a client a new secret. The previous secret is accepted for `graceSeconds`; a secret from before it no longer.
+ * Undefined when there is no such client, or it is disabled.
+ */
+export async function rotateSecret(
+  db: Queryable,
+  clientId: string,
+  graceSeconds: number,
+): Promise<RotatedSecret | undefined> {
+  const client_secret = newSecret()
+  const { rows } = await db.query<{ previous_secret_expires_at: string; updated_at: string }>(
+    `
+    update api_clients
+    set previous_secret_hash = secret_hash, secret_hash = $2, updated_at = clock_timestamp(),
+        previous_secret_expires_at = clock_timestamp() + make_interval(secs => $3)
+    where id = $1 and disabled_at is null
+    returning previous_secret_expires_at, updated_at`,
+    [clientId, hashOf(client_secret), graceSeconds],
+  )
+  return rows[0] && { client_id: clientId, client_secret, ...rows[0] }
 }
 
 /** The enabled client of an enabled customer with this id and secret, or undefined. */
@@ -77,9 +119,11 @@ export async function findApiClient(
   clientId: string,
   secret: string,
 ): Promise<ApiClient | undefined> {
-  const { rows } = await db.query<ApiClient & { secret_hash: Buffer }>(
+  const { rows } = await db.query<ApiClient & { secret_hash: Buffer; previous_secret_hash: Buffer | null }>(
     `
-    select customer_id, id, scopes, secret_hash
+    select customer_id, id, scopes, secret_hash,
+           case when previous_secret_expires_at > clock_timestamp() then previous_secret_hash end
+             as previous_secret_hash
     from api_clients
     where id = any ($1::uuid[]) and disabled_at is null
       and not exists (
@@ -87,5 +131,8 @@ export async function findApiClient(
     [uuidsOf([clientId])],
   )
   const [client] = rows
-  return client !== undefined && timingSafeEqual(client.secret_hash, hashOf(secret)) ? client : undefined
+  if (client === undefined) return undefined
+  const hash = hashOf(secret)
+  const hashes = [client.secret_hash, ...(client.previous_secret_hash ? [client.previous_secret_hash] : [])]
+  return hashes.some((known) => timingSafeEqual(known, hash)) ? client : undefined
 }
