@@ -1636,7 +1636,12 @@ const CASES: Record<string, Case> = {
     good: () => ({ path: statusOf(own('identity')()), body: { status: 'APPROVED' } }),
     rows: [
       ...pathId(statusOf, 'identity', others('identity')),
-      ['nothing', { body: { status: undefined } }, bad('one of status, user_disabled and admin_disabled')],
+      ['nothing', { body: { status: undefined } }, bad('at least one of status, id_verification_status')],
+      [
+        'both forms',
+        { body: { id_verification_status: 'APPROVED' } },
+        bad('status and flags that are booleans cannot be combined'),
+      ],
     ],
     order: [
       [['status 5', { body: { status: 5 } }, bad('status')]],

@@ -621,6 +621,10 @@ describe('replies are what the document says', () => {
     },
     [`PUT ${IDENTITIES}/:id/sandbox-status`]: async () => [
       [`${IDENTITIES}/${ids.identity_id!}/sandbox-status`, { status: 'ERROR', user_disabled: true }],
+      [
+        `${IDENTITIES}/${ids.identity_id!}/sandbox-status`,
+        { id_verification_status: 'PENDING', admin_disabled: { disabled: false } },
+      ],
       [`${IDENTITIES}/${ids.identity_id!}/sandbox-status`, { status: 'APPROVED', user_disabled: false }],
     ],
     [`POST ${ACCOUNTS}`]: async () => [

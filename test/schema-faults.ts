@@ -1,6 +1,7 @@
+type Type = 'string' | 'integer' | 'boolean' | 'object' | 'array'
 /** The keywords that schemas of requests use. A keyword that is not here must get its fault first. */
 interface Schema {
-  type: 'string' | 'integer' | 'boolean' | 'object' | 'array'
+  type: Type | [Type, Type]
   enum?: unknown[]
   minLength?: number
   maxLength?: number
@@ -69,8 +70,9 @@ export function faultsOf(given: object): Fault[] {
   const unknown = Object.keys(schema).filter((keyword) => !KNOWN.includes(keyword))
   if (unknown.length > 0) throw new Error(`no fault is known for ${unknown.join()}`)
   const here = (value: unknown, rule: string): Fault => ({ at: [], value, rule })
-  const article = /^[aeiou]/.test(schema.type) ? 'an' : 'a'
-  const faults = [here(WRONG_TYPE[schema.type], `must be ${article} ${schema.type}`)]
+  const types = [schema.type].flat()
+  const named = types.map((type) => `${/^[aeiou]/.test(type) ? 'an' : 'a'} ${type}`).join(' or ')
+  const faults = [here(WRONG_TYPE[types[0]!], `must be ${named}`)]
   if (schema.enum)
     faults.push(
       here('NOPE', schema.enum.length > 25 ? 'is none of the' : `must be one of ${schema.enum.join(', ')}`),
@@ -80,7 +82,7 @@ export function faultsOf(given: object): Fault[] {
     faults.push(here(schema.minimum - 1, `must be at least ${schema.minimum}`))
   if (schema.maximum !== undefined) faults.push(here(schema.maximum + 1, `must be at most ${schema.maximum}`))
   if (schema.type === 'array') faults.push(...ofArray(schema, here))
-  if (schema.type === 'object') faults.push(...ofObject(schema, here))
+  if (types.includes('object')) faults.push(...ofObject(schema, here))
   return faults
 }
 
@@ -164,7 +166,7 @@ export function sampleOf(schema: object): unknown {
     items,
   } = schema as Schema
   if (values) return values[0]
-  switch (type) {
+  switch ([type].flat()[0]) {
     case 'string':
       return format ? SAMPLES[format] : (examples?.[0] ?? 'x'.repeat(minLength))
     case 'integer':

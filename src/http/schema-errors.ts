@@ -48,7 +48,7 @@ function describe(error: ErrorObject, part: string): string {
       }`
     case 'type':
       if (part === 'querystring' && Array.isArray(error.data)) return `${where} is given more than once`
-      return `${where} must be ${article(String(params.type))}`
+      return `${where} must be ${[params.type].flat().map(String).map(article).join(' or ')}`
     case 'enum': {
       const values = params.allowedValues as unknown[]
       return values.length > LISTED_MAX

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import {
   atEnd,
   everyTable,
@@ -95,6 +95,116 @@ test.each<[string, number, string | undefined, object, string[]]>([
   expect(answer.status).toBe(status)
   for (const word of words) expect(answer.body.detail).toContain(word)
   expect(await everyTable(service.db)).toEqual(before)
+})
+
+describe('the results of checks', () => {
+  const CHECKS = [
+    'id_verification_status',
+    'sanctions_verification_status',
+    'document_verification_status',
+    'additional_screening_status',
+  ]
+  const all = (status: string) => Object.fromEntries(CHECKS.map((check) => [check, status]))
+  const institution = async () => {
+    const body = { ref_id: randomUUID(), institution_details: { name: 'Acme' } }
+    return (await customer.call<Identity>('POST', IDENTITIES, body)).body
+  }
+  const read = async (id: string) => (await customer.call<Identity>('GET', `${IDENTITIES}/${id}`)).body
+
+  /** Sets results, and returns the status that follows. The answer is an empty object. */
+  async function after(id: string, ...bodies: object[]): Promise<string> {
+    for (const body of bodies) {
+      const answer = await customer.call('PUT', statusOf(id), body)
+      expect(answer).toMatchObject({ status: 200 })
+      expect(answer.body).toEqual({})
+    }
+    const { status, summary_status } = await read(id)
+    expect(summary_status).toBe(status)
+    return status
+  }
+
+  test('are the status where all are the same', async () => {
+    const { id } = await newIdentity()
+    for (const status of [...STATUSES, ...STATUSES]) expect(await after(id, all(status))).toBe(status)
+  })
+
+  const BAD = ['DENIED', 'ERROR', 'DISABLED', 'PENDING']
+  test.each(CHECKS)('where only %s is not APPROVED, it decides', async (check) => {
+    const { id } = await newIdentity()
+    for (const status of BAD) expect(await after(id, { ...all('APPROVED'), [check]: status })).toBe(status)
+  })
+
+  test('where several are not APPROVED, the worst decides', async () => {
+    const { id } = await newIdentity()
+    for (const [n, worst] of BAD.entries())
+      for (const other of BAD.slice(n))
+        expect(await after(id, { [CHECKS[2]!]: worst, [CHECKS[0]!]: other, [CHECKS[1]!]: 'APPROVED' })).toBe(
+          worst,
+        )
+  })
+
+  test('approve a person with its identity and sanctions, an institution with sanctions', async () => {
+    const [id, sanctions, documents] = CHECKS.map((check) => ({ [check]: 'APPROVED' }))
+    const person = await newIdentity()
+    expect(await after(person.id, id!)).toBe('PENDING')
+    expect(await after(person.id, documents!)).toBe('PENDING')
+    expect(await after(person.id, sanctions!)).toBe('APPROVED')
+    expect(await after((await institution()).id, sanctions!)).toBe('APPROVED')
+    expect(await after((await institution()).id, id!, documents!)).toBe('PENDING')
+  })
+
+  test('are kept: approving the others does not undo a denial', async () => {
+    const { id } = await newIdentity()
+    const { sanctions_verification_status: _, ...others } = all('APPROVED')
+    expect(await after(id, { sanctions_verification_status: 'DENIED' }, others)).toBe('DENIED')
+    expect(await after(id, { sanctions_verification_status: 'APPROVED' })).toBe('APPROVED')
+  })
+
+  test('end with a status of its own, and with other details', async () => {
+    const { id } = await newIdentity()
+    await after(id, all('APPROVED'))
+    await set(id, { status: 'DENIED' })
+    expect(await after(id, { document_verification_status: 'APPROVED' })).toBe('PENDING')
+    await after(id, all('APPROVED'))
+    await customer.call('PUT', `${IDENTITIES}/${id}`, { person_details: { first_name: 'Eve' } })
+    expect((await read(id)).status).toBe('PENDING')
+    expect(await after(id, { id_verification_status: 'APPROVED' })).toBe('PENDING')
+  })
+
+  test('come with flags in objects, which may also come alone', async () => {
+    const { id } = await newIdentity()
+    const put = (body: object) => customer.call('PUT', statusOf(id), body)
+    const flags = { user_disabled: { disabled: true }, admin_disabled: { disabled: true } }
+    expect((await put({ ...all('APPROVED'), ...flags })).body).toEqual({})
+    expect(await read(id)).toMatchObject({
+      status: 'APPROVED',
+      user_disabled: true,
+      admin_disabled: true,
+      summary_status: 'DISABLED',
+    })
+    expect((await put({ user_disabled: { disabled: false } })).body).toEqual({})
+    expect(await read(id)).toMatchObject({ user_disabled: false, admin_disabled: true })
+    expect((await put({ admin_disabled: { disabled: false } })).body).toEqual({})
+    expect(await read(id)).toMatchObject({ status: 'APPROVED', summary_status: 'APPROVED' })
+  })
+
+  test.each<[string, object, string]>([
+    ['with a status', { status: 'APPROVED', id_verification_status: 'APPROVED' }, 'cannot be combined'],
+    ['with a plain flag', { id_verification_status: 'APPROVED', user_disabled: false }, 'cannot be combined'],
+    ['both kinds of flags', { user_disabled: { disabled: false }, admin_disabled: false }, 'cannot be comb'],
+    ['an unknown result', { id_verification_status: 'PASSED' }, 'id_verification_status must be one of PEN'],
+    ['a flag in nothing', { user_disabled: {} }, 'user_disabled.disabled is required'],
+    ['a flag of text', { user_disabled: { disabled: 'true' } }, 'user_disabled.disabled must be a boolean'],
+    ['an unknown member', { user_disabled: { disabled: true, by: 'x' } }, 'user_disabled.by is not a known'],
+  ])('are refused %s', async (_, body, rule) => {
+    const { id } = await newIdentity()
+    const before = await everyTable(service.db)
+    expect(await customer.call('PUT', statusOf(id), body)).toMatchObject({
+      status: 400,
+      body: { detail: expect.stringContaining(rule) as string },
+    })
+    expect(await everyTable(service.db)).toEqual(before)
+  })
 })
 
 test("refused: another customer's identity", async () => {

@@ -1,11 +1,58 @@
-import { Type } from 'typebox'
+import { Type, type Static } from 'typebox'
+import { transaction } from '../db/database.ts'
 import { EXAMPLE } from '../contract/example-records.ts'
 import { Uuid } from '../contract/fields.ts'
 import { operation } from '../operation.ts'
 import { problem } from '../contract/problems.ts'
+import { STATUSES, type Status } from '../records/holders.ts'
 import { Identity, IDENTITY_COLUMNS, identityWritten, type IdentityRow } from './identity.ts'
 
-/** Sets an identity's verification status and its flags (API behaviour, Sandbox). Any status may follow any other. */
+/** The simulated checks of an identity, in the words of other platforms. */
+const CHECKS = [
+  'id_verification_status',
+  'sanctions_verification_status',
+  'document_verification_status',
+  'additional_screening_status',
+] as const
+type Checks = Partial<Record<(typeof CHECKS)[number], Status>>
+
+/** Without these, an identity of the type is not approved. */
+const REQUIRED: Record<Identity['type'], readonly (keyof Checks)[]> = {
+  PERSON: ['id_verification_status', 'sanctions_verification_status'],
+  INSTITUTION: ['sanctions_verification_status'],
+}
+
+const Result = (of: string) =>
+  Type.Optional(Type.Enum([...STATUSES], { type: 'string', description: `Simulated result of the ${of}.` }))
+/** A flag, plain or in an object of its own. */
+const Flag = (description: string) =>
+  Type.Optional(
+    Type.Unsafe<boolean | { disabled: boolean }>({
+      type: ['boolean', 'object'],
+      properties: { disabled: Type.Boolean({ description: 'The flag.' }) },
+      required: ['disabled'],
+      additionalProperties: false,
+      description,
+    }),
+  )
+
+const Body = Type.Object(
+  {
+    status: Type.Optional(Identity.properties.status),
+    id_verification_status: Result('verification of the person'),
+    sanctions_verification_status: Result('screening for sanctions'),
+    document_verification_status: Result('verification of documents'),
+    additional_screening_status: Result('additional screening'),
+    user_disabled: Flag('True if disabled by the API user.'),
+    admin_disabled: Flag('True if disabled by a platform administrator.'),
+  },
+  { additionalProperties: false },
+)
+
+/**
+ * Sets an identity's verification status and its flags (API behaviour, Sandbox). Any status may follow any other. The
+ * request has two forms, ours and that of other platforms; see `readForm`.
+ */
 export const setIdentitySandboxStatus = operation({
   method: 'PUT',
   url: '/v2/identity/identities/:id/sandbox-status',
@@ -13,42 +60,98 @@ export const setIdentitySandboxStatus = operation({
   tag: 'Identities',
   summary: 'Set Identity Sandbox Status',
   description:
-    'Simulates the verification and the administrator: sets the given fields, at least one. Exists in sandbox mode only.',
+    'Simulates the verification and the administrator: sets the given fields, at least one. The results of single checks, from which the status follows, and flags in objects of their own are answered by an empty object. Exists in sandbox mode only.',
   sandboxOnly: true,
   params: Type.Object({ id: Uuid('Identity id.') }),
-  body: Type.Object(
-    {
-      status: Type.Optional(Identity.properties.status),
-      user_disabled: Type.Optional(Identity.properties.user_disabled),
-      admin_disabled: Type.Optional(Identity.properties.admin_disabled),
-    },
-    { additionalProperties: false },
-  ),
+  body: Body,
   example: {
     params: { id: EXAMPLE.identity_id },
     bodies: {
       Approved: { status: 'APPROVED' },
+      'Approved, by its checks': {
+        id_verification_status: 'APPROVED',
+        sanctions_verification_status: 'APPROVED',
+        document_verification_status: 'APPROVED',
+        additional_screening_status: 'APPROVED',
+        user_disabled: { disabled: false },
+        admin_disabled: { disabled: false },
+      },
       'Enabled by user and administrator': { user_disabled: false, admin_disabled: false },
     },
   },
-  reply: Identity,
+  reply: Type.Object(Type.Partial(Identity).properties, {
+    description: 'The identity; empty where the request named checks or flags in objects.',
+  }),
   problems: ['not-found'],
   async run({ params, body, customerId, db }) {
-    if (Object.keys(body).length === 0)
-      throw problem.badRequest('at least one of status, user_disabled and admin_disabled is required')
-    // The clock is read after the row is locked, so that updated_at never decreases.
-    const { rows } = await db.query<IdentityRow>(
-      `
-      update identities
-      set status = coalesce($3, status),
-          user_disabled = coalesce($4, user_disabled),
-          admin_disabled = coalesce($5, admin_disabled),
-          updated_at = clock_timestamp()
-      where customer_id = $1 and id = $2
-      returning ${IDENTITY_COLUMNS}`,
-      [customerId, params.id, body.status, body.user_disabled, body.admin_disabled],
-    )
-    if (rows[0] === undefined) throw problem.notFound('identity', params.id)
-    return identityWritten(rows[0])
+    const { checks, status, user_disabled, admin_disabled, answered } = readForm(body)
+    return transaction(db, async (tx) => {
+      const before = await tx.query<{ type: Identity['type']; sandbox_checks: Checks | null }>(
+        'select type, sandbox_checks from identities where customer_id = $1 and id = $2 for no key update',
+        [customerId, params.id],
+      )
+      const [identity] = before.rows
+      if (identity === undefined) throw problem.notFound('identity', params.id)
+      const known = checks && { ...identity.sandbox_checks, ...checks }
+      // The clock is read after the row is locked, so that updated_at never decreases.
+      const { rows } = await tx.query<IdentityRow>(
+        `
+        update identities
+        set status = coalesce($3, status),
+            sandbox_checks = case when $3 is null then sandbox_checks else $4::jsonb end,
+            user_disabled = coalesce($5, user_disabled),
+            admin_disabled = coalesce($6, admin_disabled),
+            updated_at = clock_timestamp()
+        where customer_id = $1 and id = $2
+        returning ${IDENTITY_COLUMNS}`,
+        [
+          customerId,
+          params.id,
+          known === undefined ? status : statusOf(identity.type, known),
+          known,
+          user_disabled,
+          admin_disabled,
+        ],
+      )
+      return answered ? identityWritten(rows[0]!) : {}
+    })
   },
 })
+
+/**
+ * Reads either form of the request: our `status` and plain flags, which answer the identity, or the results of checks
+ * and flags in objects, which answer an empty object. Throws bad-request for an empty request and for both forms in one.
+ */
+function readForm({ status, user_disabled, admin_disabled, ...checks }: Static<typeof Body>) {
+  const flags = { user_disabled, admin_disabled }
+  const isOurs = status !== undefined || Object.values(flags).some((flag) => typeof flag === 'boolean')
+  const hasChecks = Object.keys(checks).length > 0
+  const isTheirs = hasChecks || Object.values(flags).some((flag) => typeof flag === 'object')
+  if (!isOurs && !isTheirs)
+    throw problem.badRequest(`at least one of ${Object.keys(Body.properties).join(', ')} is required`)
+  if (isOurs && isTheirs)
+    throw problem.badRequest(
+      `status and flags that are booleans cannot be combined with ${CHECKS.join(', ')} and flags in objects`,
+    )
+  return {
+    status,
+    checks: hasChecks ? checks : undefined,
+    user_disabled: plain(user_disabled),
+    admin_disabled: plain(admin_disabled),
+    answered: isOurs,
+  }
+}
+
+const plain = (flag: boolean | { disabled: boolean } | undefined) =>
+  typeof flag === 'object' ? flag.disabled : flag
+
+/**
+ * Returns the status that follows from the results known so far: the worst of them, and APPROVED once every required
+ * check has passed and no other one says otherwise.
+ */
+function statusOf(type: Identity['type'], checks: Checks): Status {
+  const results = new Set(Object.values(checks))
+  for (const status of ['DENIED', 'ERROR', 'DISABLED', 'PENDING'] as const)
+    if (results.has(status)) return status
+  return REQUIRED[type].every((check) => checks[check] === 'APPROVED') ? 'APPROVED' : 'PENDING'
+}

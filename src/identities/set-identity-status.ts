@@ -24,6 +24,7 @@ export async function setIdentityStatus(
     update identities
     set status = coalesce($3, status),
         admin_disabled = coalesce($4, admin_disabled),
+        sandbox_checks = case when $3 is null then sandbox_checks end,
         updated_at = clock_timestamp()
     where customer_id = $1 and id = $2
       and (status, admin_disabled) is distinct from (coalesce($3, status), coalesce($4, admin_disabled))`,
