@@ -601,6 +601,7 @@ describe('pages', () => {
       '/v2/transfer/transfers': {},
       '/v2/transfer/deposit-addresses': {},
       '/v2/transfer/fiat-deposit-instructions': { query: { limit: 1 } },
+      '/v2/transfer/fiat-accounts': {},
     }
     const counts: Record<string, number> = {}
     for (const [path, params] of Object.entries(lists))

@@ -63,6 +63,10 @@ import { createCryptoWithdrawal } from './transfers/create-crypto-withdrawal.ts'
 import { createCryptoWithdrawals } from './transfers/create-crypto-withdrawals.ts'
 import { createDepositAddress } from './deposit-addresses/create-deposit-address.ts'
 import { createFiatAccount } from './fiat-accounts/create-fiat-account.ts'
+import { deleteFiatAccount } from './fiat-accounts/delete-fiat-account.ts'
+import { getFiatAccount } from './fiat-accounts/get-fiat-account.ts'
+import { listFiatAccounts } from './fiat-accounts/list-fiat-accounts.ts'
+import { updateFiatAccount } from './fiat-accounts/update-fiat-account.ts'
 import { createFiatDepositInstructions } from './fiat-deposit-instructions/create-fiat-deposit-instructions.ts'
 import { createFiatWithdrawal } from './transfers/create-fiat-withdrawal.ts'
 import { createInternalTransfer } from './transfers/create-internal-transfer.ts'
@@ -111,11 +115,15 @@ export const OPERATIONS: readonly Operation[] = [
   listFiatDepositInstructions,
   getFiatDepositInstructions,
   createFiatAccount,
+  listFiatAccounts,
+  getFiatAccount,
+  updateFiatAccount,
   createFiatWithdrawal,
   quoteCryptoWithdrawalFee,
   createOrchestrationRule,
   listOrchestrationRules,
   deleteOrchestrationRule,
+  deleteFiatAccount,
   createOrchestration,
   getOrchestration,
   listMarkets,

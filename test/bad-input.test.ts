@@ -75,6 +75,8 @@ interface World {
   barred: Record<'DENIED' | 'DISABLED', Record<'identity' | 'account' | 'profile', string>>
   /** A fiat account that the bank has rejected. */
   rejected: string
+  /** A fiat account that the customer has deleted. */
+  deleted: string
   /** Fee quotes, each for 10 USDP on ETHEREUM to DESTINATION; the one of `other` is the other customer's. */
   quotes: Record<'good' | 'used' | 'expired' | 'other', string>
   /** API clients: one with a scope, one with a scope that the customer's token lacks, a deleted one, another customer's. */
@@ -151,6 +153,7 @@ beforeAll(async () => {
       DISABLED: await barredOf(customer, 'DISABLED', own.identity.id),
     },
     rejected: String(rejected.id),
+    deleted: await deletedBy(customer),
     quotes: {
       good: String((await made(customer, QUOTES, quoteOf({}))).id),
       used: String(used.id),
@@ -243,6 +246,12 @@ async function barredOf(by: TestCustomer, status: 'DENIED' | 'DISABLED', owner?:
   const account = await made(by, ACCOUNTS, body)
   if (owner !== undefined) await setAccountDisabled(service.db, String(account.id), { admin_disabled: true })
   return { identity: String(identity.id), account: String(account.id), profile: String(account.profile_id) }
+}
+
+async function deletedBy(by: TestCustomer): Promise<string> {
+  const id = String((await made(by, FIAT_ACCOUNTS, fiatAccountOf('3'))).id)
+  await by.call('DELETE', `${FIAT_ACCOUNTS}/${id}`)
+  return id
 }
 
 async function made(by: TestCustomer, url: string, body: object): Promise<Record<string, unknown>> {
@@ -749,7 +758,12 @@ const destination: Row[] = [
     bad('destination must be given, or the profile or asset'),
   ],
   ...record('profile', (profile_id) => ({ destination: { profile: { profile_id } } }), others('second')),
-  ...record('fiat account', (id) => toFiatAccount(id).body, others('fiat_account')),
+  ...record(
+    'fiat account',
+    (id) => toFiatAccount(id).body,
+    others('fiat_account'),
+    () => world.deleted,
+  ),
   [
     'a REJECTED fiat account',
     () => toFiatAccount(world.rejected),
@@ -1269,6 +1283,27 @@ const CASES: Record<string, Case> = {
         tooPrecise('amount', 'USDP', 18),
       ],
       ...['from_profile_id', 'to_profile_id'].flatMap((field) => [...profileNamed(field)]),
+      ...['from_', 'to_'].flatMap((side) => [
+        ...record('identity', `${side}identity_id`, others('identity'), own('account')),
+        ...record('account', `${side}account_id`, others('account'), own('identity')),
+        ...(['DENIED', 'DISABLED'] as const).map((status): Row => [
+          `${side} an identity with an account that is not its own: ${status}`,
+          () => ({
+            body: {
+              [`${side}identity_id`]: world.barred[status].identity,
+              [`${side}account_id`]: own('account')(),
+            },
+          }),
+          bad('account_id', 'does not belong to'),
+        ]),
+      ]),
+      ...(['DENIED', 'DISABLED'] as const).flatMap((status) =>
+        (['identity', 'account'] as const).map((who): Row => [
+          `from a ${status} ${who}`,
+          () => ({ body: { [`from_${who}_id`]: world.barred[status][who] } }),
+          () => barred(who, status),
+        ]),
+      ),
       [
         'to itself',
         () => fromTo(world.customer.profile_id),
@@ -1311,10 +1346,12 @@ const CASES: Record<string, Case> = {
         ['nothing', { body: { amount: '0' } }, bad('greater than zero')],
       ],
       [['ref_id again', { body: { ref_id: 'taken' } }, () => exists('ref_id', world.own.transfer)]],
-      [
-        ['from nobody', { body: { from_profile_id: NOBODYS } }, notFound('profile', NOBODYS)],
-        ...barredProfile((from_profile_id) => ({ from_profile_id })),
-      ],
+      [['from nobody', { body: { from_profile_id: NOBODYS } }, notFound('profile', NOBODYS)]],
+      [['from no account', { body: { from_account_id: NOBODYS } }, notFound('account', NOBODYS)]],
+      [['from no identity', { body: { from_identity_id: NOBODYS } }, notFound('identity', NOBODYS)]],
+      barredProfile((from_profile_id) => ({ from_profile_id })),
+      [['to no account', { body: { to_account_id: NOBODY_ELSES } }, notFound('account', NOBODY_ELSES)]],
+      [['to no identity', { body: { to_identity_id: NOBODY_ELSES } }, notFound('identity', NOBODY_ELSES)]],
       [['to nobody', { body: { to_profile_id: NOBODY_ELSES } }, notFound('profile', NOBODY_ELSES)]],
       [['no funds', { body: { amount: '5000' } }, insufficient('USD', '1000', '5000')]],
     ],
@@ -1373,6 +1410,62 @@ const CASES: Record<string, Case> = {
     ],
   },
 
+  [`GET ${FIAT_ACCOUNTS}`]: {
+    good: () => ({ path: FIAT_ACCOUNTS }),
+    rows: [...list(FIAT_ACCOUNTS)],
+    order: LIST_ORDER,
+  },
+
+  [`GET ${FIAT_ACCOUNTS}/:id`]: {
+    good: () => ({ path: `${FIAT_ACCOUNTS}/${own('fiat_account')()}` }),
+    rows: [
+      ...pathId((id) => `${FIAT_ACCOUNTS}/${id}`, 'fiat account', others('fiat_account')),
+      [
+        'a deleted one',
+        () => ({ path: `${FIAT_ACCOUNTS}/${world.deleted}` }),
+        () => notFound('fiat account', world.deleted),
+      ],
+    ],
+    order: [UNKNOWN_PARAMETER, nobodys(`${FIAT_ACCOUNTS}/${NOBODYS}`)],
+  },
+
+  [`PUT ${FIAT_ACCOUNTS}/:id`]: {
+    good: () => ({ path: `${FIAT_ACCOUNTS}/${own('fiat_account')()}`, body: { metadata: { a: 'b' } } }),
+    rows: [
+      ...pathId((id) => `${FIAT_ACCOUNTS}/${id}`, 'fiat account', others('fiat_account')),
+      ...Object.entries({
+        ...fiatAccountOf('2'),
+        fiat_account_owner: { institution_details: { name: 'A' } },
+      }).map(([field, value]): Row => [
+        `another ${field}`,
+        { body: { [field]: value } },
+        bad(`${field} cannot be changed`, 'create a new fiat account'),
+      ]),
+      [
+        'a deleted one',
+        () => ({ path: `${FIAT_ACCOUNTS}/${world.deleted}` }),
+        () => notFound('fiat account', world.deleted),
+      ],
+    ],
+    order: [
+      [['metadata 5', { body: { metadata: 5 } }, bad('metadata')]],
+      nobodys(`${FIAT_ACCOUNTS}/${NOBODYS}`),
+      [
+        [
+          'another account',
+          { body: { fiat_network_instructions: { wire: {} } } },
+          bad('fiat_network_instructions cannot be changed'),
+        ],
+      ],
+    ],
+  },
+
+  [`DELETE ${FIAT_ACCOUNTS}/:id`]: {
+    good: () => ({ path: `${FIAT_ACCOUNTS}/${world.deleted}` }),
+    rows: pathId((id) => `${FIAT_ACCOUNTS}/${id}`, 'fiat account', others('fiat_account')),
+    order: [UNKNOWN_PARAMETER, nobodys(`${FIAT_ACCOUNTS}/${NOBODYS}`)],
+  },
+
   [`POST ${FIAT_WITHDRAWALS}`]: {
     good: () => ({
       path: FIAT_WITHDRAWALS,
@@ -1411,6 +1504,11 @@ const CASES: Record<string, Case> = {
       ...barredProfile((profile_id) => ({ profile_id })),
       ...barredHolders,
       ...record('fiat account', 'fiat_account_id', others('fiat_account'), own('account')),
+      [
+        'a deleted fiat account',
+        () => ({ body: { fiat_account_id: world.deleted } }),
+        () => notFound('fiat account', world.deleted),
+      ],
       [
         'a REJECTED fiat account',
         () => ({ body: { fiat_account_id: world.rejected } }),

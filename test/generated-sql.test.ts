@@ -79,6 +79,11 @@ test.each<[file: string, tables: RegExp, run: () => Promise<unknown>]>([
     ),
   ],
   [
+    'list-fiat-accounts',
+    /from fiat_accounts/,
+    get(`/v2/transfer/fiat-accounts?ids=${ID}&ref_ids=a&statuses=APPROVED&include_deleted=true`),
+  ],
+  [
     'list-fiat-deposit-instructions',
     /from fiat_deposit_instructions/,
     get(`/v2/transfer/fiat-deposit-instructions?ids=${ID}&profile_ids=${ID}&ref_ids=a&networks=WIRE`),

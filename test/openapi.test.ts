@@ -529,6 +529,23 @@ describe('replies are what the document says', () => {
       for (const body of [address, { ...address, ...held() }]) await customer.call('POST', ADDRESSES, body)
       return [[ADDRESSES], [`${ADDRESSES}?limit=1`]]
     },
+    [`GET ${FIAT_ACCOUNTS}`]: async () => [
+      [FIAT_ACCOUNTS],
+      [`${FIAT_ACCOUNTS}?limit=1&include_deleted=true`],
+    ],
+    [`GET ${FIAT_ACCOUNTS}/:id`]: async () =>
+      (await listed(FIAT_ACCOUNTS)).map((id) => [`${FIAT_ACCOUNTS}/${id}`]),
+    [`PUT ${FIAT_ACCOUNTS}/:id`]: async () => [
+      [`${FIAT_ACCOUNTS}/${ids.fiat_account_id!}`, { metadata: { a: 'b' } }],
+    ],
+    [`DELETE ${FIAT_ACCOUNTS}/:id`]: async () => {
+      const wire = { account_number: '1' }
+      const { body } = await customer.call<{ id: string }>('POST', FIAT_ACCOUNTS, {
+        fiat_account_owner: { institution_details: { name: 'Example Ltd' } },
+        fiat_network_instructions: { wire },
+      })
+      return [[`${FIAT_ACCOUNTS}/${body.id}`], [`${FIAT_ACCOUNTS}/${body.id}`]]
+    },
     [`POST ${FIAT_ACCOUNTS}`]: async () => [
       [FIAT_ACCOUNTS, FIAT_ACCOUNT],
       [

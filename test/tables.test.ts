@@ -35,7 +35,10 @@ const ALLOWED: Record<string, { owners: string[]; readers: string[] }> = {
   evm_nonces: { owners: ['networks'], readers: [] },
   evm_sweeps: { owners: ['networks', 'settlement'], readers: ['verify'] },
   fee_quotes: { owners: ['records', 'transfers'], readers: [] },
-  fiat_accounts: { owners: ['records'], readers: ['demo', 'movements', 'networks', 'settlement', 'verify'] },
+  fiat_accounts: {
+    owners: ['fiat-accounts', 'records'],
+    readers: ['demo', 'movements', 'networks', 'settlement', 'verify'],
+  },
   fiat_deposit_instructions: {
     owners: ['records'],
     readers: ['demo', 'deployment', 'fiat-deposit-instructions', 'sandbox', 'settlement'],

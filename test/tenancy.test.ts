@@ -48,6 +48,7 @@ const TABLES: Record<string, string> = {
   [ADDRESSES]: 'deposit_addresses',
   [IDENTITIES]: 'identities',
   [ACCOUNTS]: 'accounts',
+  [FIAT_ACCOUNTS]: 'fiat_accounts',
   [RULES]: 'orchestration_rules',
   [ORCHESTRATIONS]: 'orchestrations',
   [STATEMENTS]: 'statements',
@@ -343,7 +344,11 @@ const REQUESTS: Record<string, (marks: Marks, by: TestCustomer) => Request[]> = 
     [`${TRANSFERS}?crypto_tx_hashes=${crypto_tx_hash}`],
     [`${TRANSFERS}?profile_ids=${profile_id}&order_by=UPDATED_AT&order=ASC`],
   ],
-  [`POST ${INTERNAL}`]: ({ profile_id, second_profile_id, ref_id }) => [
+  [`POST ${INTERNAL}`]: ({ profile_id, second_profile_id, ref_id, identity_id, account_id }) => [
+    [INTERNAL, internalOf({ from_identity_id: identity_id })],
+    [INTERNAL, internalOf({ from_account_id: account_id })],
+    [INTERNAL, internalOf({ to_identity_id: identity_id })],
+    [INTERNAL, internalOf({ to_account_id: account_id })],
     [INTERNAL, internalOf({ from_profile_id: profile_id })],
     [INTERNAL, internalOf({ to_profile_id: profile_id })],
     [INTERNAL, internalOf({ from_profile_id: profile_id, to_profile_id: second_profile_id })],
@@ -367,6 +372,19 @@ const REQUESTS: Record<string, (marks: Marks, by: TestCustomer) => Request[]> = 
       FIAT_ACCOUNTS,
       { ...FIAT_ACCOUNT, ...named },
     ]),
+  [`GET ${FIAT_ACCOUNTS}`]: ({ fiat_account_id, records_ref_id }) => [
+    [`${FIAT_ACCOUNTS}?ids=${fiat_account_id}`],
+    [`${FIAT_ACCOUNTS}?ref_ids=${encodeURIComponent(records_ref_id)}&include_deleted=true`],
+  ],
+  [`GET ${FIAT_ACCOUNTS}/:id`]: ({ fiat_account_id }) => [
+    [`${FIAT_ACCOUNTS}/${fiat_account_id}`],
+    [`${FIAT_ACCOUNTS}/${fiat_account_id}?include_deleted=true`],
+  ],
+  [`PUT ${FIAT_ACCOUNTS}/:id`]: ({ fiat_account_id }) => [
+    [`${FIAT_ACCOUNTS}/${fiat_account_id}`, { metadata: { whose: 'mine' } }],
+    [`${FIAT_ACCOUNTS}/${fiat_account_id}`, FIAT_ACCOUNT],
+  ],
+  [`DELETE ${FIAT_ACCOUNTS}/:id`]: ({ fiat_account_id }) => [[`${FIAT_ACCOUNTS}/${fiat_account_id}`]],
   [`POST ${FIAT_WITHDRAWALS}`]: ({ profile_id, fiat_account_id, identity_id, account_id, ref_id }) =>
     [
       { profile_id },

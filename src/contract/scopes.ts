@@ -18,6 +18,7 @@ export const SCOPES = [
   'transfer:write_fiat_deposit_instructions',
   'transfer:read_fiat_deposit_instructions',
   'transfer:write_fiat_account',
+  'transfer:read_fiat_account',
   'transfer:write_fiat_withdrawal',
   'fee:write_crypto_withdrawal_fee',
   'orchestration:write_orchestration_rule',

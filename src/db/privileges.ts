@@ -59,7 +59,7 @@ export const PRIVILEGES: Readonly<Record<string, TablePrivileges>> = {
   },
   // Deletes only quotes that expired unused.
   fee_quotes: { insert: true, update: ['transfer_id'], delete: true },
-  fiat_accounts: { insert: true },
+  fiat_accounts: { insert: true, update: ['metadata', 'updated_at', 'deleted_at'] },
   fiat_deposit_instructions: { insert: true },
   freezes: { insert: true, delete: true },
   identities: {

@@ -52,6 +52,8 @@ export interface Movement {
    * from withdrawing.
    */
   holder?: Holder
+  /** The account and identity that an internal transfer names for its receiver. They must exist and belong together. */
+  receiver?: Pick<Holder, 'account_id' | 'identity_id'> | undefined
   /** The records that the decision needs. */
   needs?: readonly Need[]
   /**

@@ -13,6 +13,8 @@ type Asked = Partial<
   /** The asset and the amount that the receiver gets; `minor` is in minor units. */
   asset: string
   minor: bigint
+  /** What the credit names instead of the debit's identity, account and metadata. */
+  receiver?: Pick<Transfer, 'identity_id' | 'account_id' | 'metadata'>
   /** The debited balance: the transferred asset, or an asset that converts to it. */
   balanceAsset: string
 }
@@ -24,7 +26,7 @@ type Asked = Partial<
  */
 export function internalTransfer(
   customerId: string,
-  { from_profile_id, to_profile_id, asset, minor, balanceAsset, ...asked }: Asked,
+  { from_profile_id, to_profile_id, asset, minor, balanceAsset, receiver, ...asked }: Asked,
   { now, newId }: Pick<View, 'now' | 'newId'>,
 ): Decision {
   const amount = formatAmount(minor, decimalsOf(asset))
@@ -65,6 +67,7 @@ export function internalTransfer(
     otherLeg: {
       transfer: {
         ...side,
+        ...receiver,
         id: creditId,
         profile_id: to_profile_id,
         type: 'INTERNAL_TRANSFER_CREDIT',

@@ -93,6 +93,7 @@ async function readFor(
     ledger.balances,
     keys.map((key) => key.profile_id),
     movements.flatMap(({ holder }) => holder ?? []),
+    movements.flatMap(({ receiver }) => receiver ?? []),
   )
   const view: View = {
     now: ledger.now,
@@ -141,6 +142,7 @@ function decide({ ledger, holders, existing, known, view }: Batch, movement: Mov
   if (movement.existing !== undefined)
     requireNew(knownOf(known, movement.existing.kind).get(movement.existing.key) as object | undefined)
   if (holder !== undefined) holders.requireMayWithdraw(holder)
+  if (movement.receiver !== undefined) holders.requireReceiver(movement.receiver)
   const decision = movement.decide(view)
   apply(ledger, movement.balances, decision)
   if (ref_id !== undefined) existing.set(ref_id, decision.transfer)

@@ -11,7 +11,7 @@ import { listedOn } from '../movements/crypto-withdrawal.ts'
 import { requireBankAccount, requireWires } from '../movements/fiat-withdrawal.ts'
 import { requireConvertible, requireDestination } from '../movements/payout.ts'
 import { insertDepositAddress } from '../records/deposit-address.ts'
-import { requirePayable, selectFiatAccounts } from '../records/fiat-account.ts'
+import { lockPayable } from '../records/fiat-account.ts'
 import { insertInstructions } from '../records/fiat-deposit-instructions.ts'
 import {
   DestinationBody,
@@ -159,9 +159,7 @@ async function requireRecords(
   await requireProfile(tx, customerId, profile_id)
   await requireApprovedHolders(tx, customerId, { identity_id, account_id })
   if (profile !== undefined) await requireProfile(tx, customerId, profile.profile_id)
-  if (fiat === undefined) return
-  const accounts = await selectFiatAccounts(tx, customerId, [fiat.fiat_account_id])
-  requirePayable(accounts.get(fiat.fiat_account_id), fiat.fiat_account_id)
+  if (fiat !== undefined) await lockPayable(tx, customerId, fiat.fiat_account_id)
 }
 
 /** Creates the rule's own deposit instructions or address; a profile source needs neither. */

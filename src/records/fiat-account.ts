@@ -1,5 +1,5 @@
 import { Type, type Static } from 'typebox'
-import type { Queryable } from '../db/database.ts'
+import type { Queryable, Transaction } from '../db/database.ts'
 import { presentOf } from '../db/rows.ts'
 import { insertOnce } from './insert-once.ts'
 import { newId, readClock } from '../db/ids.ts'
@@ -43,23 +43,25 @@ export const FiatAccount = Type.Object(
     account_id: Type.Optional(Uuid('Account of the owner.')),
     metadata: Type.Optional(Metadata),
     created_at: Timestamp('Creation time.'),
+    updated_at: Timestamp('Last update time.'),
+    deleted_at: Type.Optional(Timestamp('When it was deleted: nothing new is paid to it.')),
   },
   { $id: 'FiatAccount' },
 )
 export type FiatAccount = Static<typeof FiatAccount>
 
-const FIAT_ACCOUNT_COLUMNS = `id, customer_id, status, fiat_account_owner, fiat_network_instructions, ref_id,
-  identity_id, account_id, metadata, created_at`
+export const FIAT_ACCOUNT_COLUMNS = `id, customer_id, status, fiat_account_owner, fiat_network_instructions, ref_id,
+  identity_id, account_id, metadata, created_at, coalesce(updated_at, created_at) as updated_at, deleted_at`
 
-type FiatAccountRow = { [K in keyof FiatAccount]: FiatAccount[K] | null }
+export type FiatAccountRow = { [K in keyof FiatAccount]: FiatAccount[K] | null } & { id: string }
 
-const toWire = (row: FiatAccountRow) => presentOf(row) as FiatAccount
+export const fiatAccountToWire = (row: FiatAccountRow) => presentOf(row) as FiatAccount
 
 /** Creates a fiat account. Throws already-exists for the ref_id, not-found for the records it names. */
 export async function insertFiatAccount(
   db: Queryable,
   customerId: string,
-  body: Omit<FiatAccount, 'id' | 'customer_id' | 'created_at'>,
+  body: Omit<FiatAccount, 'id' | 'customer_id' | 'created_at' | 'updated_at' | 'deleted_at'>,
 ): Promise<FiatAccount> {
   return insertOnce({
     constraint: 'fiat_accounts_ref_id',
@@ -86,7 +88,7 @@ export async function insertFiatAccount(
           body.metadata,
         ],
       )
-      return toWire(rows[0]!)
+      return fiatAccountToWire(rows[0]!)
     },
   })
 }
@@ -97,21 +99,52 @@ async function selectByRefId(db: Queryable, customerId: string, refId: string | 
     `select ${FIAT_ACCOUNT_COLUMNS} from fiat_accounts where customer_id = $1 and ref_id = $2`,
     [customerId, refId],
   )
-  return rows[0] && toWire(rows[0])
+  return rows[0] && fiatAccountToWire(rows[0])
 }
 
-/** Reads the customer's fiat accounts with these ids, by id. */
-export async function selectFiatAccounts(
+/** Reads the customer's fiat account with this id. Throws not-found, also for a deleted one unless that is asked for. */
+export async function requireFiatAccount(
+  db: Queryable,
+  customerId: string,
+  id: string,
+  { includeDeleted = false } = {},
+): Promise<FiatAccount> {
+  const { rows } = await db.query<FiatAccountRow>(
+    `select ${FIAT_ACCOUNT_COLUMNS} from fiat_accounts
+     where customer_id = $1 and id = $2 and (deleted_at is null or $3)`,
+    [customerId, id, includeDeleted],
+  )
+  if (rows[0] === undefined) throw problem.notFound('fiat account', id)
+  return fiatAccountToWire(rows[0])
+}
+
+/**
+ * Requires a fiat account that can be paid, and keeps it from being deleted until the transaction ends. Throws as
+ * `requirePayable` does.
+ */
+export async function lockPayable(tx: Transaction, customerId: string, id: string): Promise<void> {
+  const { rows } = await tx.query<FiatAccountRow>(
+    `select ${FIAT_ACCOUNT_COLUMNS} from fiat_accounts
+     where customer_id = $1 and id = $2 and deleted_at is null
+     for share`,
+    [customerId, id],
+  )
+  requirePayable(rows[0] && fiatAccountToWire(rows[0]), id)
+}
+
+/** Reads the customer's fiat accounts with these ids, by id. Deleted ones are left out. */
+async function selectFiatAccounts(
   db: Queryable,
   customerId: string,
   ids: readonly string[],
 ): Promise<Map<string, FiatAccount>> {
   if (ids.length === 0) return new Map()
   const { rows } = await db.query<FiatAccountRow>(
-    `select ${FIAT_ACCOUNT_COLUMNS} from fiat_accounts where customer_id = $1 and id = any ($2::uuid[])`,
+    `select ${FIAT_ACCOUNT_COLUMNS} from fiat_accounts
+     where customer_id = $1 and id = any ($2::uuid[]) and deleted_at is null`,
     [customerId, ids],
   )
-  return new Map(rows.map((row) => [row.id!, toWire(row)]))
+  return new Map(rows.map((row) => [row.id, fiatAccountToWire(row)]))
 }
 
 /** Fiat accounts by id. */

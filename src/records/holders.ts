@@ -54,8 +54,8 @@ export class Holders {
   }
 
   /**
-   * Reads which profiles exist, and the status of the holders' accounts and identities. A balance proves that its
-   * profile exists.
+   * Reads which profiles exist, and the status of the accounts and identities of holders and receivers. A balance proves
+   * that its profile exists.
    */
   static async read(
     db: Queryable,
@@ -63,12 +63,14 @@ export class Holders {
     balances: Balances,
     profileIds: string[],
     holders: Holder[],
+    receivers: Named[] = [],
   ): Promise<Holders> {
     const unproven = new Set(profileIds.filter((id) => !balances.profiles.has(id)))
     const others = await selectProfiles(db, customerId, [...unproven])
     const profiles = others.size === 0 ? balances.profiles : new Map([...balances.profiles, ...others])
     const accountIds = holders.flatMap(({ profile_id }) => profiles.get(profile_id) ?? [])
-    const standing = await readStanding(db, customerId, accountIds, holders)
+    const named = receivers.length === 0 ? holders : [...holders, ...receivers]
+    const standing = await readStanding(db, customerId, accountIds, named)
     return new Holders(customerId, balances.frozen, profiles, standing)
   }
 
@@ -95,6 +97,14 @@ export class Holders {
     if (profileAccount === undefined) throw problem.notFound('profile', profile_id)
     requireNamed(this.#standing, { account_id, identity_id })
     requireStanding(this.#standing, profileAccount, { account_id, identity_id })
+  }
+
+  /**
+   * Throws not-found for a missing account or identity of a receiver, bad-request where they do not belong together. As
+   * with deposits, their status does not matter: no money leaves the platform to them.
+   */
+  requireReceiver(named: Named): void {
+    requireNamed(this.#standing, named, 'to_')
   }
 
   /** Whether the profile or its customer is frozen, so that no money may leave the profile. */
@@ -158,14 +168,18 @@ export async function requireMayDeposit(db: Queryable, customerId: string, holde
   holders.requireMayDeposit(holder)
 }
 
-function requireNamed({ accounts, identities }: Standing, { account_id, identity_id }: Named): void {
+function requireNamed(
+  { accounts, identities }: Standing,
+  { account_id, identity_id }: Named,
+  prefix: '' | 'to_' = '',
+): void {
   const account = account_id === undefined ? undefined : accounts.get(account_id)
   if (account_id !== undefined && account === undefined) throw problem.notFound('account', account_id)
   if (identity_id === undefined) return
   if (!identities.has(identity_id)) throw problem.notFound('identity', identity_id)
   if (account !== undefined && account.identity_id !== identity_id && !account.members.includes(identity_id))
     throw problem.badRequest(
-      `account_id ${account_id} does not belong to identity_id ${identity_id}: the identity must own the account or be a member of it`,
+      `${prefix}account_id ${account_id} does not belong to ${prefix}identity_id ${identity_id}: the identity must own the account or be a member of it`,
     )
 }
 

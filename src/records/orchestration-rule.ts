@@ -195,6 +195,22 @@ export async function withAddressId(
   return own === undefined ? destination : { crypto: { ...destination.crypto, address_id: own.id } }
 }
 
+/** Returns the id of an ACTIVE rule that pays to this fiat account, if there is one. */
+export async function ruleThatPays(
+  db: Queryable,
+  customerId: string,
+  fiatAccountId: string,
+): Promise<string | undefined> {
+  const { rows } = await db.query<{ id: string }>(
+    `select id from orchestration_rules
+     where customer_id = $1 and status = 'ACTIVE' and destination -> 'fiat' ->> 'fiat_account_id' = $2
+     order by id
+     limit 1`,
+    [customerId, fiatAccountId],
+  )
+  return rows[0]?.id
+}
+
 /** An incoming deposit: where it came in (its address or instructions before the profile) and its asset. */
 interface Arrival {
   source_ids: readonly string[]

@@ -131,6 +131,78 @@ test.each([
   await requireClean()
 })
 
+async function newHolder() {
+  const identity = await customer.call<{ id: string }>('POST', '/v2/identity/identities', {
+    ref_id: randomUUID(),
+    person_details: { first_name: 'Ada', last_name: 'Lovelace' },
+  })
+  const identity_id = identity.body.id
+  const account = await customer.call<{ id: string }>('POST', '/v2/identity/accounts', {
+    account: { identity_id },
+  })
+  return { identity_id, account_id: account.body.id }
+}
+
+test('each side names its own identity and account, and the credit its own metadata', async () => {
+  const [from, to] = await newPair('USD', '10')
+  const [sender, receiver] = [await newHolder(), await newHolder()]
+  await approve(customer, sender.identity_id)
+  const body = {
+    asset: 'USD',
+    amount: '1',
+    from_profile_id: from,
+    to_profile_id: to,
+    from_identity_id: sender.identity_id,
+    from_account_id: sender.account_id,
+    // Not APPROVED: money comes to it, as a deposit does, and does not leave.
+    to_identity_id: receiver.identity_id,
+    to_account_id: receiver.account_id,
+    metadata: { side: 'debit' },
+    recipient_metadata: { side: 'credit' },
+  }
+  const answer = await customer.call<Transfer>('POST', INTERNAL, body)
+  expect(answer.status).toBe(200)
+  expect(await groupOf(answer.body)).toMatchObject([
+    { direction: 'DEBIT', ...sender, metadata: { side: 'debit' } },
+    { direction: 'CREDIT', ...receiver, metadata: { side: 'credit' } },
+  ])
+  const { recipient_metadata, to_account_id, from_identity_id, ...rest } = body
+  const some = await customer.call<Transfer>('POST', INTERNAL, rest)
+  const [debit, credited] = await groupOf(some.body)
+  expect([debit!.identity_id, debit!.account_id]).toEqual([undefined, from_identity_id && sender.account_id])
+  expect([credited!.identity_id, credited!.account_id]).toEqual([
+    to_account_id && receiver.identity_id,
+    undefined,
+  ])
+  expect(credited!.metadata).toEqual(recipient_metadata && body.metadata)
+  await requireClean()
+})
+
+test('a sender that is not approved sends nothing; ids that do not belong together are refused', async () => {
+  const [from, to] = await newPair('USD', '10')
+  const [holder, stranger] = [await newHolder(), await newHolder()]
+  const before = await everyTable(service.db)
+  const ask = (named: object) =>
+    customer.call('POST', INTERNAL, {
+      ...{ asset: 'USD', amount: '1', from_profile_id: from, to_profile_id: to },
+      ...named,
+    })
+  expect(await ask({ from_identity_id: holder.identity_id })).toMatchObject({
+    status: 403,
+    body: { meta: { identity_id: holder.identity_id, current_status: 'PENDING' } },
+  })
+  expect(await ask({ from_account_id: holder.account_id })).toMatchObject({ status: 403 })
+  const { account_id } = stranger
+  for (const side of ['from', 'to'])
+    expect(
+      await ask({ [`${side}_identity_id`]: holder.identity_id, [`${side}_account_id`]: account_id }),
+    ).toMatchObject({
+      status: 400,
+      body: { detail: expect.stringContaining('does not belong to') as string },
+    })
+  expect(await everyTable(service.db)).toEqual(before)
+})
+
 test('without a ref_id, memo or metadata neither side has one', async () => {
   const [from, to] = await newPair('USD', '1')
   const { body } = await customer.call<Transfer>('POST', INTERNAL, {

@@ -28,7 +28,12 @@ export const createInternalTransfer = operation({
       amount: Amount('Amount to move.'),
       from_profile_id: Uuid('Profile to debit.'),
       to_profile_id: Uuid('Profile to credit.'),
+      from_identity_id: Type.Optional(Uuid('Identity of the sender, recorded with the debit.')),
+      from_account_id: Type.Optional(Uuid('Account of the sender, recorded with the debit.')),
+      to_identity_id: Type.Optional(Uuid('Identity of the receiver, recorded with the credit.')),
+      to_account_id: Type.Optional(Uuid('Account of the receiver, recorded with the credit.')),
       metadata: Type.Optional(Metadata),
+      recipient_metadata: Type.Optional(Metadata),
       memo: Type.Optional(Text(256, 'Memo recorded with both legs.')),
     },
     { additionalProperties: false },
@@ -65,9 +70,12 @@ export const createInternalTransfer = operation({
     if (minor === undefined) throw problem.exceedPrecision('amount', { asset: symbol, decimals })
     if (minor === 0n) throw problem.badRequest('amount must be greater than zero')
 
+    const sender = { identity_id: body.from_identity_id, account_id: body.from_account_id }
+    const receiver = { identity_id: body.to_identity_id, account_id: body.to_account_id }
     const { transfer } = await ledger.submit(customerId, {
       ref_id: body.ref_id,
-      holder: { profile_id: from_profile_id },
+      holder: { profile_id: from_profile_id, ...sender },
+      receiver: body.to_identity_id === undefined && body.to_account_id === undefined ? undefined : receiver,
       requireCaller,
       balances: [
         { profile_id: from_profile_id, asset: symbol },
@@ -75,7 +83,18 @@ export const createInternalTransfer = operation({
       ],
       decide(view) {
         if (!view.profileExists(to_profile_id)) throw problem.notFound('profile', to_profile_id)
-        return internalTransfer(customerId, { ...body, asset: symbol, minor, balanceAsset: symbol }, view)
+        const { ref_id, memo, metadata } = body
+        const how = { asset: symbol, minor, balanceAsset: symbol }
+        return internalTransfer(
+          customerId,
+          {
+            ...{ ref_id, memo, metadata, from_profile_id, to_profile_id },
+            ...how,
+            ...sender,
+            receiver: { ...receiver, metadata: body.recipient_metadata ?? metadata },
+          },
+          view,
+        )
       },
     })
     return transfer

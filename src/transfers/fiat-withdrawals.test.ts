@@ -156,6 +156,7 @@ describe('a fiat account', () => {
       status: 'APPROVED',
       ...given,
       created_at: A_TIME,
+      updated_at: body.created_at,
     })
   })
 

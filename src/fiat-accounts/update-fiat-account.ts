@@ -1,0 +1,65 @@
+import { isDeepStrictEqual } from 'node:util'
+import { Type } from 'typebox'
+import { EXAMPLE } from '../contract/example-records.ts'
+import { Metadata, Uuid } from '../contract/fields.ts'
+import { problem } from '../contract/problems.ts'
+import { operation } from '../operation.ts'
+import {
+  FIAT_ACCOUNT_COLUMNS,
+  FiatAccount,
+  FiatAccountOwner,
+  fiatAccountToWire,
+  FiatNetworkInstructions,
+  requireFiatAccount,
+  type FiatAccountRow,
+} from '../records/fiat-account.ts'
+
+/**
+ * Changes a fiat account's metadata (API behaviour, Fiat accounts). Owner and bank details never change: wires under way
+ * read them when they are sent, and their MAC covers them.
+ */
+export const updateFiatAccount = operation({
+  method: 'PUT',
+  url: '/v2/transfer/fiat-accounts/:id',
+  scope: 'transfer:write_fiat_account',
+  tag: 'Transfers',
+  summary: 'Update Fiat Account',
+  description:
+    'Replaces the metadata. fiat_account_owner and fiat_network_instructions may be repeated but not changed: create a new fiat account for other bank details.',
+  params: Type.Object({ id: Uuid('Id of the fiat account.') }),
+  body: Type.Object(
+    {
+      metadata: Type.Optional(Metadata),
+      fiat_account_owner: Type.Optional(FiatAccountOwner),
+      fiat_network_instructions: Type.Optional(FiatNetworkInstructions),
+    },
+    { additionalProperties: false, minProperties: 1 },
+  ),
+  example: {
+    params: { id: EXAMPLE.fiat_account_id },
+    bodies: { 'Other metadata': { metadata: { department: 'Payroll' } } },
+  },
+  reply: FiatAccount,
+  problems: ['not-found'],
+  async run({ params, body, customerId, db }) {
+    const { metadata, ...fixed } = body
+    const known = await requireFiatAccount(db, customerId, params.id)
+    for (const field of ['fiat_account_owner', 'fiat_network_instructions'] as const) {
+      if (fixed[field] !== undefined && !isDeepStrictEqual(fixed[field], known[field]))
+        throw problem.badRequest(
+          `${field} cannot be changed: create a new fiat account with POST /v2/transfer/fiat-accounts, and delete this one`,
+        )
+    }
+    if (metadata === undefined) return known
+    const { rows } = await db.query<FiatAccountRow>(
+      `
+      update fiat_accounts
+      set metadata = $3, updated_at = clock_timestamp()
+      where customer_id = $1 and id = $2 and deleted_at is null
+      returning ${FIAT_ACCOUNT_COLUMNS}`,
+      [customerId, params.id, metadata],
+    )
+    if (rows[0] === undefined) throw problem.notFound('fiat account', params.id)
+    return fiatAccountToWire(rows[0])
+  },
+})
