@@ -244,6 +244,8 @@ create table fiat_accounts (
   account_id uuid,
   metadata jsonb,
   created_at timestamp with time zone not null,
+  updated_at timestamp with time zone,
+  deleted_at timestamp with time zone,
   constraint fiat_accounts_pkey PRIMARY KEY (customer_id, id),
   constraint fiat_accounts_ref_id UNIQUE (customer_id, ref_id),
   constraint fiat_accounts_customer_id_fkey FOREIGN KEY (customer_id) REFERENCES customers(id),
@@ -526,6 +528,7 @@ create table profiles (
   description text,
   account_id uuid,
   created_at timestamp with time zone not null,
+  deactivated_at timestamp with time zone,
   constraint profiles_pkey PRIMARY KEY (customer_id, id),
   constraint profiles_nickname UNIQUE (customer_id, nickname),
   constraint profiles_customer_id_account_id_fkey FOREIGN KEY (customer_id, account_id) REFERENCES accounts(customer_id, id),
@@ -533,6 +536,7 @@ create table profiles (
   constraint profiles_type CHECK (type = ANY (ARRAY['NORMAL'::text, 'DEFAULT'::text]))
 );
 CREATE UNIQUE INDEX profiles_account ON profiles USING btree (customer_id, account_id) WHERE account_id IS NOT NULL;
+CREATE INDEX profiles_deactivated ON profiles USING btree (customer_id) WHERE deactivated_at IS NOT NULL;
 CREATE UNIQUE INDEX profiles_default ON profiles USING btree (customer_id) WHERE type = 'DEFAULT'::text;
 
 create table replaced_transactions (

@@ -582,7 +582,11 @@ export interface paths {
       path?: never
       cookie?: never
     }
-    get?: never
+    /**
+     * List Fiat Accounts
+     * @description Lists the customer's fiat accounts, newest first; deleted ones only with include_deleted.
+     */
+    get: operations['listFiatAccounts']
     put?: never
     /**
      * Create Fiat Account
@@ -590,6 +594,34 @@ export interface paths {
      */
     post: operations['createFiatAccount']
     delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  '/v2/transfer/fiat-accounts/{id}': {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    /**
+     * Get Fiat Account
+     * @description Reads one fiat account. A deleted one is not found, unless include_deleted is true.
+     */
+    get: operations['getFiatAccount']
+    /**
+     * Update Fiat Account
+     * @description Replaces the metadata. fiat_account_owner and fiat_network_instructions may be repeated but not changed: create a new fiat account for other bank details.
+     */
+    put: operations['updateFiatAccount']
+    post?: never
+    /**
+     * Delete Fiat Account
+     * @description Nothing new is paid to it; wires under way are still sent. Refused while an active orchestration rule pays to it. The record stays, with its deleted_at. A repeat changes nothing.
+     */
+    delete: operations['deleteFiatAccount']
     options?: never
     head?: never
     patch?: never
@@ -2052,6 +2084,18 @@ export interface components {
        * @example 2026-01-31T09:30:00.123456Z
        */
       created_at: string
+      /**
+       * Format: date-time
+       * @description Last update time.
+       * @example 2026-01-31T09:30:00.123456Z
+       */
+      updated_at: string
+      /**
+       * Format: date-time
+       * @description When it was deleted: nothing new is paid to it.
+       * @example 2026-01-31T09:30:00.123456Z
+       */
+      deleted_at?: string
     }
     OrchestrationRule: {
       /**
@@ -4402,12 +4446,45 @@ export interface operations {
            */
           to_profile_id: string
           /**
+           * Format: uuid
+           * @description Identity of the sender, recorded with the debit.
+           * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+           */
+          from_identity_id?: string
+          /**
+           * Format: uuid
+           * @description Account of the sender, recorded with the debit.
+           * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+           */
+          from_account_id?: string
+          /**
+           * Format: uuid
+           * @description Identity of the receiver, recorded with the credit.
+           * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+           */
+          to_identity_id?: string
+          /**
+           * Format: uuid
+           * @description Account of the receiver, recorded with the credit.
+           * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+           */
+          to_account_id?: string
+          /**
            * @description Up to 6 pairs of strings; each key and value at most 100 characters.
            * @example {
            *       "order": "1041"
            *     }
            */
           metadata?: {
+            [key: string]: string
+          }
+          /**
+           * @description Up to 6 pairs of strings; each key and value at most 100 characters.
+           * @example {
+           *       "order": "1041"
+           *     }
+           */
+          recipient_metadata?: {
             [key: string]: string
           }
           /** @description Memo recorded with both legs. */
@@ -4754,6 +4831,69 @@ export interface operations {
       }
     }
   }
+  listFiatAccounts: {
+    parameters: {
+      query?: {
+        /** @description Filter by ids. At most 100 values; repeat the parameter or separate with commas. */
+        ids?: string[]
+        /** @description Filter by ref_ids. At most 100 values; repeat the parameter. */
+        ref_ids?: string[]
+        /**
+         * @description Filter by identities. At most 100 values; repeat the parameter or separate with commas.
+         * @example [
+         *       "0192f3a4-0000-7000-8000-000000000003"
+         *     ]
+         */
+        identity_ids?: string[]
+        /** @description Filter by accounts. At most 100 values; repeat the parameter or separate with commas. */
+        account_ids?: string[]
+        /** @description Filter by statuses. At most 100 values; repeat the parameter or separate with commas. */
+        statuses?: ('PENDING' | 'APPROVED' | 'REJECTED')[]
+        /** @description True: with deleted fiat accounts. */
+        include_deleted?: boolean
+        /** @description created_at strictly before. */
+        'created_at.lt'?: string
+        /** @description created_at before or equal. */
+        'created_at.lte'?: string
+        /** @description created_at exactly equal. */
+        'created_at.eq'?: string
+        /** @description created_at after or equal. */
+        'created_at.gte'?: string
+        /** @description created_at strictly after. */
+        'created_at.gt'?: string
+        /** @description Sort key. */
+        order_by?: 'CREATED_AT'
+        /**
+         * @description Page size.
+         * @example 10
+         */
+        limit?: number
+        /** @description Sort order. */
+        order?: 'DESC' | 'ASC'
+        /** @description `next_page_cursor` of the previous page. */
+        page_cursor?: string
+      }
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          'application/json': {
+            items: components['schemas']['FiatAccount'][]
+            /** @description Absent on the last page. */
+            next_page_cursor?: string
+          }
+        }
+      }
+    }
+  }
   createFiatAccount: {
     parameters: {
       query?: never
@@ -4863,6 +5003,171 @@ export interface operations {
         }
       }
     }
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          'application/json': components['schemas']['FiatAccount']
+        }
+      }
+    }
+  }
+  getFiatAccount: {
+    parameters: {
+      query?: {
+        /** @description True: also a deleted fiat account. */
+        include_deleted?: boolean
+      }
+      header?: never
+      path: {
+        /**
+         * @description Id of the fiat account.
+         * @example 0192f3a4-0000-7000-8000-000000000006
+         */
+        id: string
+      }
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          'application/json': components['schemas']['FiatAccount']
+        }
+      }
+    }
+  }
+  updateFiatAccount: {
+    parameters: {
+      query?: never
+      header?: never
+      path: {
+        /**
+         * @description Id of the fiat account.
+         * @example 0192f3a4-0000-7000-8000-000000000006
+         */
+        id: string
+      }
+      cookie?: never
+    }
+    requestBody: {
+      content: {
+        'application/json': {
+          /**
+           * @description Up to 6 pairs of strings; each key and value at most 100 characters.
+           * @example {
+           *       "order": "1041"
+           *     }
+           */
+          metadata?: {
+            [key: string]: string
+          }
+          /** @description Whose bank account it is: person_details or institution_details. Other members are kept, 8 KiB at most in all. */
+          fiat_account_owner?: {
+            person_details?: {
+              /** @description Name. */
+              first_name: string
+              /** @description Name. */
+              last_name: string
+            } & {
+              [key: string]: unknown
+            }
+            institution_details?: {
+              /** @description Name. */
+              name: string
+            } & {
+              [key: string]: unknown
+            }
+          } & {
+            [key: string]: unknown
+          }
+          /** @description How the bank account is reached. */
+          fiat_network_instructions?: {
+            wire: {
+              /** @description Text. */
+              account_number?: string
+              fiat_account_owner_address?: {
+                /** @description Text. */
+                country?: string
+                /** @description Text. */
+                address1?: string
+                /** @description Text. */
+                address2?: string
+                /** @description Text. */
+                city?: string
+                /** @description Text. */
+                province?: string
+                /** @description Text. */
+                zip_code?: string
+              } & {
+                [key: string]: unknown
+              }
+              routing_details?: {
+                /** @description Text. */
+                routing_number_type?: string
+                /** @description Text. */
+                routing_number?: string
+                /** @description Text. */
+                bank_name?: string
+                bank_address?: {
+                  /** @description Text. */
+                  country?: string
+                  /** @description Text. */
+                  address1?: string
+                  /** @description Text. */
+                  address2?: string
+                  /** @description Text. */
+                  city?: string
+                  /** @description Text. */
+                  province?: string
+                  /** @description Text. */
+                  zip_code?: string
+                } & {
+                  [key: string]: unknown
+                }
+              } & {
+                [key: string]: unknown
+              }
+            } & {
+              [key: string]: unknown
+            }
+          }
+        }
+      }
+    }
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          'application/json': components['schemas']['FiatAccount']
+        }
+      }
+    }
+  }
+  deleteFiatAccount: {
+    parameters: {
+      query?: never
+      header?: never
+      path: {
+        /**
+         * @description Id of the fiat account.
+         * @example 0192f3a4-0000-7000-8000-000000000006
+         */
+        id: string
+      }
+      cookie?: never
+    }
+    requestBody?: never
     responses: {
       /** @description Success */
       200: {
