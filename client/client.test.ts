@@ -29,7 +29,7 @@ import {
   type TestService,
 } from '../test/support.ts'
 
-// The typed client as a program has it, by the package's name, against the real service over HTTP.
+// The typed client, imported by the package's name, against the real service over HTTP.
 
 const WITHDRAWALS = '/v2/transfer/crypto-withdrawals'
 const DEPOSITS = '/v2/sandbox/fiat-deposits'
@@ -121,7 +121,7 @@ describe('a request whose answer is lost', () => {
     },
   )
 
-  test('many withdrawals are made once, and answered as if no answer had been lost', async () => {
+  test('bulk withdrawals are made once, and the answer is the same as without the loss', async () => {
     await client.post(WITHDRAWALS, { body: body({ ref_id: 'older', amount: '7' }) })
     const withdrawals = [
       { ...body(), ref_id: 'first' },
@@ -218,14 +218,14 @@ describe('a request whose answer is lost', () => {
     destination: destination(),
   })
 
-  test('a ref_id that is taken is refused at the first attempt', async () => {
+  test('a ref_id in use is refused at the first attempt', async () => {
     const first = await client.post(WITHDRAWALS, { body: body({ ref_id: 'taken' }) })
     const refused = await problemOf(client.post(WITHDRAWALS, { body: body({ ref_id: 'taken' }) }))
     expect(refused).toMatchObject({ status: 409, slug: 'already-exists', refId: 'taken' })
     expect(refused.meta.existing).toEqual(first)
   })
 
-  test('also after a 429, which did nothing', async () => {
+  test('is repeated after a 429, which executed nothing', async () => {
     await client.post(WITHDRAWALS, { body: body({ ref_id: 'taken' }) })
     const { fetch, times } = counting((path, count) =>
       path === WITHDRAWALS && count === 1 ? new Response('{}', { status: 429 }) : undefined,
@@ -237,7 +237,7 @@ describe('a request whose answer is lost', () => {
     expect(times(WITHDRAWALS)).toBe(2)
   })
 
-  test('the record of another request is no success, lost or not', async () => {
+  test('the record of another request is never returned as success', async () => {
     await client.post(WITHDRAWALS, { body: body({ ref_id: 'taken', amount: '7' }) })
     proxy.lose('REQUEST', `POST ${WITHDRAWALS}`)
     const refused = await problemOf(client.post(WITHDRAWALS, { body: body({ ref_id: 'taken' }) }))
@@ -245,7 +245,7 @@ describe('a request whose answer is lost', () => {
     expect(refused).toMatchObject({ slug: 'already-exists', meta: { existing: { amount: '7' } } })
   })
 
-  test('a deposit, which has no ref_id, is not sent again', async () => {
+  test('a deposit, which has no ref_id, is not repeated', async () => {
     const { memo_id } = await client.post('/v2/transfer/fiat-deposit-instructions', {
       body: { profile_id: customer.profile_id, fiat_network: 'WIRE' },
     })
@@ -255,7 +255,7 @@ describe('a request whose answer is lost', () => {
     expect(await available()).toBe('1005')
   })
 
-  test('what reads and what is deleted is sent again', async () => {
+  test('reads and deletions are repeated', async () => {
     const { rule: made } = await client.post('/v2/orchestration/rules', { body: rule() as never })
     const path = { id: made.id }
     proxy.lose('ANSWER', 'DELETE', 2)
@@ -266,7 +266,7 @@ describe('a request whose answer is lost', () => {
     expect(proxy.lost()).toBe(3)
   })
 
-  test('after so many attempts it is told, with the ref_id to find out by', async () => {
+  test('after the last attempt the error has the ref_id', async () => {
     proxy.lose('ANSWER', `POST ${WITHDRAWALS}`, 100)
     const lost = await client.post(WITHDRAWALS, { body: body() }).catch((error: unknown) => error)
     expect(lost).toBeInstanceOf(BursarUnreachable)
@@ -283,7 +283,7 @@ describe('a service that is busy', () => {
   const busy = (status: number, headers: Record<string, string> = {}) =>
     Response.json({ type: 'about:blank', title: 'Unavailable', status, detail: 'later' }, { status, headers })
 
-  test('is asked again after Retry-After', async () => {
+  test('gets the request again after Retry-After', async () => {
     const { fetch, times } = counting((path, count) =>
       path === TRANSFERS && count === 1 ? busy(429, { 'retry-after': '1' }) : undefined,
     )
@@ -293,7 +293,7 @@ describe('a service that is busy', () => {
     expect(times(TRANSFERS)).toBe(2)
   })
 
-  test('is not waited for longer than all attempts may take', async () => {
+  test('is not waited for beyond the total time limit', async () => {
     const { fetch, times } = counting((path) =>
       path === TRANSFERS ? busy(429, { 'retry-after': '9' }) : undefined,
     )
@@ -318,8 +318,8 @@ describe('a service that is busy', () => {
     expect(times(path)).toBe(expected)
   })
 
-  test('a withdrawal that a 503 has hidden is found', async () => {
-    // The service makes it, and a proxy before it says 503.
+  test('a withdrawal hidden by a 503 is found', async () => {
+    // The service makes it, but the proxy answers 503.
     const real = globalThis.fetch
     let hidden = 0
     const fetch: typeof real = async (input, init) => {
@@ -331,7 +331,7 @@ describe('a service that is busy', () => {
     expect(await withdrawals()).toEqual([transfer])
   })
 
-  test('an attempt that hangs is given up, and another made', async () => {
+  test('an attempt that hangs is abandoned and repeated', async () => {
     const { fetch, times } = counting()
     const hanging: typeof fetch = async (input, init) => {
       if (new URL(input).pathname !== TRANSFERS || times(TRANSFERS) > 0) return fetch(input, init)
@@ -375,7 +375,7 @@ describe('tokens', () => {
     expect([times(TOKEN), times(TRANSFERS)]).toEqual([1, 21])
   })
 
-  test('one that a caller gives up waiting for is there for the others', async () => {
+  test('a request that one caller abandons continues for the others', async () => {
     const { fetch, times } = counting()
     const own = clientOf({ fetch })
     const aborting = new AbortController()
@@ -387,7 +387,7 @@ describe('tokens', () => {
     expect(times(TOKEN)).toBe(1)
   })
 
-  test('another is fetched before the first ends', async () => {
+  test('a token is replaced before it expires', async () => {
     const short = await startTestService({ BURSAR_TOKEN_TTL_SECONDS: '5' })
     atEnd(() => short.close())
     const { client_id, client_secret } = await newCustomer(short)
@@ -409,12 +409,12 @@ describe('tokens', () => {
       await own.get(TRANSFERS)
       await new Promise((resolve) => setTimeout(resolve, 800))
     }
-    // A token is used for 4 s of its 5.
+    // A token is used for 4 s of its lifetime of 5 s.
     expect(times(TOKEN)).toBe(2)
     expect(new Set(statuses)).toEqual(new Set([200]))
   })
 
-  test('another is fetched when one is refused, once', async () => {
+  test('a refused token is replaced once', async () => {
     let spoiled = 1
     const { fetch, times } = counting()
     const spoil: typeof fetch = (input, init) => {
@@ -438,7 +438,7 @@ describe('tokens', () => {
     expect(await withdrawals()).toHaveLength(1)
   })
 
-  test('are of the scopes that were asked for', async () => {
+  test('have the requested scopes', async () => {
     const own = clientOf({ scopes: ['transfer:read_transfer', 'funding:read_profile'] })
     await own.get(TRANSFERS)
     expect(await problemOf(own.post(WITHDRAWALS, { body: body() }))).toMatchObject({
@@ -447,21 +447,21 @@ describe('tokens', () => {
     })
   })
 
-  test('a secret that is wrong is told in the words of the token endpoint', async () => {
+  test('a wrong secret throws the error of the token endpoint', async () => {
     const { fetch, times } = counting()
     const refused = await problemOf(clientOf({ fetch, clientSecret: 'x' }).get(TRANSFERS))
     expect(refused).toMatchObject({ status: 401, slug: 'invalid_client' })
     expect([times(TOKEN), times(TRANSFERS)]).toEqual([1, 0])
   })
 
-  test('the endpoint is asked again when its answer is lost', async () => {
+  test('the request for a token is repeated when its answer is lost', async () => {
     proxy.lose('ANSWER', `POST ${TOKEN}`, 2)
     expect((await client.get(TRANSFERS)).items).toHaveLength(1)
     expect(proxy.lost()).toBe(2)
   })
 })
 
-test('a refusal has its slug, status, detail and facts', async () => {
+test('a problem has its slug, status, detail and meta', async () => {
   const refused = await problemOf(client.post(WITHDRAWALS, { body: body({ amount: '5000' }) }))
   expect(refused).toMatchObject({
     name: 'BursarProblem',
@@ -480,7 +480,7 @@ test('a refusal has its slug, status, detail and facts', async () => {
   })
 })
 
-test('a refusal says which it is, and with that what its facts are', async () => {
+test('the slug of a problem types its meta', async () => {
   const refused = await problemOf(client.post(WITHDRAWALS, { body: body({ amount: '5000' }) }))
   expect(refused.is('expired')).toBe(false)
   if (!refused.is('insufficient-funds')) throw refused
@@ -491,7 +491,7 @@ test('a refusal says which it is, and with that what its facts are', async () =>
 describe('waiting for a transfer', () => {
   const withdraw = () => client.post(WITHDRAWALS, { body: body() })
 
-  test('gives it when it has ended', async () => {
+  test('returns it when it has ended', async () => {
     const transfer = await withdraw()
     const waiting = client.waitFor(transfer, { everyMs: 20 })
     await expect
@@ -507,7 +507,7 @@ describe('waiting for a transfer', () => {
     expect(ended).toMatchObject({ id: transfer.id, status: 'COMPLETED' })
   })
 
-  test('ends when it takes too long, or is aborted, and the transfer goes on', async () => {
+  test('stops at the time limit or when aborted, and the transfer continues', async () => {
     const transfer = await withdraw()
     const late = client.waitFor(transfer, { everyMs: 10, timeoutMs: 50 })
     await expect(late).rejects.toBeInstanceOf(BursarTimeout)
@@ -525,7 +525,7 @@ describe('waiting for a transfer', () => {
   }
 })
 
-test('what answers and is not Bursar is no answer', async () => {
+test('an answer that is not from Bursar counts as no answer', async () => {
   const { fetch } = counting((path) => (path === TRANSFERS ? new Response('<html>') : undefined))
   await expect(clientOf({ fetch }).get(TRANSFERS)).rejects.toBeInstanceOf(BursarUnreachable)
 })
@@ -549,7 +549,7 @@ describe('pages', () => {
     expect(pages.map(({ items }) => items.length)).toEqual([2, 2, 1])
   })
 
-  test('of historical prices, which count', async () => {
+  test('of historical prices, which use offsets', async () => {
     await transaction(service.db, async (tx) => {
       const id = await lockMarket(tx, 'LTCBRL', 'REAL')
       const minutes = Array.from({ length: 250 }, (_, n) => n)
@@ -583,7 +583,7 @@ describe('pages', () => {
   })
 
   test('of every list', async () => {
-    // Compile-time: every list is here. Run-time: each of them can be walked.
+    // The compiler requires every list here. At run time each of them is read to its end.
     const lists: Record<ListPath, object> = {
       '/v2/orchestration/orchestrations': {},
       '/v2/orchestration/rules': {},
@@ -616,13 +616,13 @@ describe('pages', () => {
 })
 
 describe('what it knows of the API', () => {
-  test('the refusals are those of the service', () => {
+  test('its problems are those of the service', () => {
     type Same<A, B> = [A] extends [B] ? ([B] extends [A] ? true : false) : false
     const same: Same<ProblemSlug, ServiceSlug> = true
     expect(same).toBe(true)
   })
 
-  test('and so are their facts', () => {
+  test('and so is their meta', () => {
     type Facts<M> = M extends (...given: infer G) => unknown ? Extract<G[number], object> : never
     type Told = {
       'exceed-precision': Facts<typeof problem.exceedPrecision>
@@ -642,7 +642,7 @@ describe('what it knows of the API', () => {
     expect([told, known]).toHaveLength(2)
   })
 
-  test('what takes a ref_id is given one, and nothing else is', async () => {
+  test('operations that take a ref_id get one, and no others do', async () => {
     const known = readFileSync(new URL('./src/ref-ids.ts', import.meta.url), 'utf8')
     const posts = OPERATIONS.filter(({ method }) => method === 'POST')
     expect(posts.length).toBeGreaterThan(10)

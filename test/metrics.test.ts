@@ -14,7 +14,7 @@ import { createApiClient } from '../src/oauth/api-clients.ts'
 import { atEnd, cloneDatabase, credit, remoteCaller, spawnBursar, withdrawalOf } from './support.ts'
 import type { BursarProcess, RemoteCaller, TestDatabase } from './support.ts'
 
-// What Prometheus is told, by a real process; and that the dashboard and the alerts ask for what there is.
+// The metrics of a real process; and that dashboard and alerts use only existing metrics.
 
 vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 })
 
@@ -70,7 +70,7 @@ async function valueOf(name: string, labels: Record<string, string> = {}): Promi
   )?.value
 }
 
-test('requests are counted by route, method and status, whatever is in their paths', async () => {
+test('requests are counted by route, method and status, whatever their paths contain', async () => {
   for (let n = 0; n < 20; n++) await call('GET', `/v2/transfer/transfers/${crypto.randomUUID()}`)
   for (let n = 0; n < 20; n++) await call('GET', `/v2/${crypto.randomUUID()}?x=${n}`)
   const count = 'bursar_http_request_duration_seconds_count'
@@ -83,7 +83,7 @@ test('requests are counted by route, method and status, whatever is in their pat
   expect([...routes].sort()).toEqual(['', '/oauth2/token', '/v2/transfer/transfers/:id'])
 })
 
-test('withdrawals are told of from their creation to their end, and so is what profiles hold', async () => {
+test('withdrawals are reported from their creation to their end, with the balances of profiles', async () => {
   expect(await valueOf('bursar_ledger_profiles_total', { asset: 'USD' })).toBe(1234.56)
   await transaction(database.owner, async (tx) => {
     // The worker cannot begin.
@@ -113,7 +113,7 @@ test('withdrawals are told of from their creation to their end, and so is what p
       interval: 500,
     })
     .toBe(undefined)
-  // The label goes by the code, whatever the detail says.
+  // The code decides the label, whatever the detail says.
   const insert = (code: WaitingCode, detail: string) =>
     database.db.query(
       `insert into outgoing_transfers (customer_id, transfer_id, network, state, due_at, created_at, waiting_code, waiting_detail, waiting_since)
@@ -136,7 +136,7 @@ test('withdrawals are told of from their creation to their end, and so is what p
   await database.owner.query(`delete from outgoing_transfers where network = 'BITCOIN'`)
 })
 
-test('deposits that are not credited are told of, by why', async () => {
+test('uncredited deposits are reported by reason', async () => {
   const insert = (state: string, reason: string | null, transferId: string | null, age: string) =>
     database.db.query(
       `insert into incoming_transfers (customer_id, network, crypto_tx_hash, crypto_tx_index, address, asset, amount, state,
@@ -166,7 +166,7 @@ test('deposits that are not credited are told of, by why', async () => {
   await database.owner.query(`delete from incoming_transfers where network = 'BASE'`)
 })
 
-test('batches, the worker, connections and the process are told of', async () => {
+test('batches, the worker, connections and the process are reported', async () => {
   expect(await valueOf('bursar_ledger_batch_movements_count')).toBeGreaterThan(0)
   expect(
     await valueOf('bursar_worker_rounds_total', { loop: 'settlement', outcome: 'succeeded' }),
@@ -195,10 +195,10 @@ describe('the dashboard and the alerts', () => {
     ...rules.map(({ alert, expr }) => [alert, expr] as const),
   ]
   const NAME = /\b(?:bursar|process|nodejs)_\w+/g
-  /** The metric of a histogram's parts. */
+  /** Returns the name of the histogram that a series belongs to. */
   const metricOf = (name: string) => name.replace(/_(bucket|sum|count)$/, '')
 
-  /** What is told of, with the names of its labels; a metric without a sample now is told of too. */
+  /** All metrics with the names of their labels, also metrics without a sample now. */
   async function told(): Promise<Map<string, Set<string>>> {
     const text = await (await fetch(metricsAddress(bursar.log()))).text()
     const metrics = new Map(
@@ -209,7 +209,7 @@ describe('the dashboard and the alerts', () => {
     return metrics
   }
 
-  test('ask for metrics that there are, by labels that they have', async () => {
+  test('use only existing metrics and labels', async () => {
     const metrics = await told()
     expect(queries.length).toBeGreaterThan(30)
     for (const [where, query] of queries) {
@@ -219,7 +219,7 @@ describe('the dashboard and the alerts', () => {
         expect(metrics.has(name) || metrics.has(metricOf(name)), `${where}: ${name}`).toBe(true)
       for (const [, name, selector] of query.matchAll(/\b((?:bursar|process|nodejs)_\w+)\{([^}]*)\}/g)) {
         const known = metrics.get(name!) ?? metrics.get(metricOf(name!))!
-        // Without a sample now, its labels are not told.
+        // Without a sample, the labels are not known.
         if (known.size === 0) continue
         for (const [, label] of selector!.matchAll(/(\w+)\s*(?:=~|!=|=)/g))
           if (label !== 'instance') expect([...known], `${where}: ${name} by ${label}`).toContain(label)
@@ -227,7 +227,7 @@ describe('the dashboard and the alerts', () => {
     }
   })
 
-  test('show every metric of ours, and docs/guides/operating.md tells of each', async () => {
+  test('show every metric, and docs/guides/operating.md describes each', async () => {
     const page = read('docs/guides/operating.md')
     const asked = new Set(queries.flatMap(([, query]) => (query.match(NAME) ?? []).map(metricOf)))
     for (const name of (await told()).keys()) {
@@ -237,15 +237,15 @@ describe('the dashboard and the alerts', () => {
     }
   })
 
-  test('each alert says what to do about what', () => {
+  test('each alert names the problem and the remedy', () => {
     expect(rules.length).toBeGreaterThan(10)
     expect(new Set(rules.map(({ alert }) => alert)).size).toBe(rules.length)
     for (const { alert, annotations } of rules) expect(annotations.summary, alert).toMatch(/^.{20,}\.$/s)
   })
 })
 
-describe('their port', () => {
-  test('that is taken stops the start when it was asked for, and names the setting', async () => {
+describe('the port of the metrics', () => {
+  test('stops the start when it is configured and in use, with the name of the setting', async () => {
     const taken = createServer().listen(0, '127.0.0.1')
     await once(taken, 'listening')
     atEnd(async () => void taken.close())
@@ -254,8 +254,8 @@ describe('their port', () => {
     await expect(starting).rejects.toThrow(new RegExp(`BURSAR_METRICS_PORT: .*in use.*:${port}`))
   })
 
-  test('that nobody asked for is done without when it is taken', async () => {
-    // By this process, or by one that keeps it: another test's may have it for a while.
+  test('is left out when it is the default and in use', async () => {
+    // This process or another holds it; another test's process may hold it for a while.
     const other = createServer()
     atEnd(async () => void other.close())
     for (let attempt = 1; attempt <= 200 && !other.listening; attempt++) {
@@ -270,7 +270,7 @@ describe('their port', () => {
     expect(second.exitCode()).toBe(0)
   })
 
-  test('serves nothing but them', async () => {
+  test('serves nothing but the metrics', async () => {
     const address = metricsAddress(bursar.log())
     expect((await fetch(address.replace('/metrics', '/'))).status).toBe(404)
     expect((await fetch(address, { method: 'POST' })).status).toBe(404)

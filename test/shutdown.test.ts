@@ -10,11 +10,11 @@ import { createApiClient } from '../src/oauth/api-clients.ts'
 import { atEnd, cloneDatabase, credit, spawnBursar, withdrawalOf, type TestDatabase } from './support.ts'
 
 /*
- * A process that is told to stop finishes what it has accepted:
- * 1. a request that was sent on an open connection is answered, whatever moment the signal comes at;
- * 2. what was answered with success is there;
- * 3. clients that keep their connections are told to end them; idle ones are ended;
- * 4. it ends in time, with exit code 0, or 1 when not all came to its end.
+ * A process that receives SIGTERM finishes the work that it has accepted:
+ * 1. a request sent on an open connection is answered, at whatever moment the signal arrives;
+ * 2. a record whose creation was answered with success exists;
+ * 3. clients on open connections are told to close them; idle connections are closed;
+ * 4. the process ends in time, with exit code 0, or 1 when work was left unfinished.
  */
 
 vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 })
@@ -57,7 +57,7 @@ function requestOf(token: string, ref_id: string): string {
   ].join('\r\n')
 }
 
-/** A connection that is told everything that comes, and how it ends. */
+/** A connection that records everything it receives, and how it ends. */
 class Connection {
   readonly socket: Socket
   text = ''
@@ -107,7 +107,7 @@ test.each([0, 7, 23])('under load, %i ms into it: each request sent is answered'
         connection.socket.write(requestOf(token, ref_id))
         const answer = await connection.answer()
         if (answer === undefined) {
-          // Connected, but never accepted: the kernel's queue of a port that was closed.
+          // Connected but never accepted: the connection was in the kernel's queue when the port closed.
           if (n > 0) unanswered.push(`${ref_id} ${connection.ended}`)
           return
         }
@@ -136,12 +136,12 @@ test.each([0, 7, 23])('under load, %i ms into it: each request sent is answered'
   expect(acknowledged.filter((ref_id) => !kept.has(ref_id))).toEqual([])
 })
 
-test('what waits for the database is answered first; idle and slow clients do not hold it up', async () => {
+test('requests that wait for the database are answered; idle and slow clients do not delay the end', async () => {
   const { process, token } = await start()
   const idle = new Connection(process.address)
   idle.socket.write('GET /health/live HTTP/1.1\r\nHost: bursar\r\n\r\n')
   expect(await idle.answer()).toContain('200 OK')
-  // Half a request, and half of the headers of one: nothing that was accepted.
+  // Half a request, and half of its headers: neither was accepted.
   const slow = new Connection(process.address)
   slow.socket.write(requestOf(token, 'slow').slice(0, -20))
   const slower = new Connection(process.address)
@@ -170,7 +170,7 @@ test('what waits for the database is answered first; idle and slow clients do no
   expect(rowCount).toBe(1)
 })
 
-test('with a delay it says that it will stop, and serves on until then', async () => {
+test('with a drain delay, readiness fails first and requests are served until then', async () => {
   const { process, token } = await start({ BURSAR_DRAIN_DELAY_MS: '1500' })
   const end = process.end('SIGTERM')
   const ready = () => fetch(`${process.address}/health/ready`).then(({ status }) => status)
@@ -185,7 +185,7 @@ test('with a delay it says that it will stop, and serves on until then', async (
   expect(process.exitCode()).toBe(0)
 })
 
-test('what does not end in time is given up, with exit code 1', async () => {
+test('work that does not end in time is abandoned, with exit code 1', async () => {
   const { process, token } = await start({ BURSAR_SHUTDOWN_TIMEOUT_MS: '1000' })
   const waiting = new Connection(process.address)
   await transaction(database.owner, async (tx) => {

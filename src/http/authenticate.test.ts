@@ -6,7 +6,7 @@ import { authenticator } from './authenticate.ts'
 /** Nobody is disabled. */
 const EVERYBODY = { requireEnabled: () => undefined, requireKnown: () => undefined }
 
-/** A guard over tokens that are all good, and how often it had a signature checked. Each `connect` is a connection. */
+/** A guard that accepts all tokens and counts the signature checks. Each `connect` is a connection. */
 function guarded(scopes = ['transfer:read_transfer']) {
   let isTrusted = true
   const expiresAt = Math.floor(Date.now() / 1000) + 3_600
@@ -25,21 +25,21 @@ function guarded(scopes = ['transfer:read_transfer']) {
   return { verify, connect, ask: connect(), distrust: () => (isTrusted = false) }
 }
 
-test('a token is checked once, however many spaces stand before it', async () => {
+test('a token is checked once, however many spaces precede it', async () => {
   const { verify, ask } = guarded()
   for (let spaces = 1; spaces <= 60; spaces++) await ask(`Bearer${' '.repeat(spaces)}abc`)
   await ask('bearer abc')
   expect(verify).toHaveBeenCalledTimes(1)
 })
 
-test('each request is of its own token, also where others use the connection', async () => {
+test('each request has its own token, also on a shared connection', async () => {
   const { verify, ask, connect } = guarded()
   for (const token of ['one', 'two', 'two', 'one', 'one']) expect(await ask(`Bearer ${token}`)).toBe(token)
   expect(await connect()('Bearer two')).toBe('two')
   expect(verify).toHaveBeenCalledTimes(2)
 })
 
-test('a token whose key is retired is checked again, on the connection that used it, too', async () => {
+test('a token whose key is retired is checked again, also on the same connection', async () => {
   const { verify, ask, distrust } = guarded()
   await ask('Bearer abc')
   distrust()
@@ -64,7 +64,7 @@ test('a token is checked again after a minute', async () => {
   }
 })
 
-test('10,000 tokens as long as they may be take a bounded part of memory', async () => {
+test('10,000 tokens of the greatest length take bounded memory', async () => {
   const { ask } = guarded(['transfer:read_transfer', ...Array.from({ length: 500 }, (_, n) => `scope:${n}`)])
   const heapMiB = () => {
     ;(globalThis as { gc?: () => void }).gc?.()

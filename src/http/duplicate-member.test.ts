@@ -29,7 +29,7 @@ test('endless nesting is no error', () => {
   expect(found(`${'['.repeat(5_000)}{"a":1,"a":2}${']'.repeat(5_000)}`)).toBe('a')
 })
 
-test('what JSON.stringify writes has nothing twice', () => {
+test('the output of JSON.stringify has no duplicate member', () => {
   fc.assert(
     fc.property(fc.jsonValue(), (value) => found(JSON.stringify(value)) === undefined),
     { seed: SEED },

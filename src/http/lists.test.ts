@@ -1,8 +1,8 @@
 /*
- * What holds for every bound and every cursor:
- * 1. a record is within the range exactly if it meets every bound, compared to the nanosecond;
- * 2. a cursor gives the key it was made of, to the list and filters it was made with;
- * 3. any other text, and any cursor elsewhere, is a 400: never another error, never another page.
+ * Invariants of every bound and every cursor:
+ * 1. a record is within the range exactly if it satisfies every bound, to the nanosecond;
+ * 2. a cursor returns its key to the list and the filters it was made with;
+ * 3. any other text, and any cursor of another list, is a 400: never another error, never another page.
  */
 import { createHash } from 'node:crypto'
 import fc from 'fast-check'
@@ -72,7 +72,7 @@ describe('time ranges', () => {
   })
   const bounds = fc.uniqueArray(bound, { selector: ({ comparison }) => comparison, maxLength: 5 })
 
-  /** Microseconds that records can have: anywhere, and right beside the bounds, where mistakes show. */
+  /** Timestamps of records: anywhere, and next to the bounds, where mistakes show. */
   function recordsNear(moments: Moment[], anywhere: number[]): number[] {
     const near = moments.flatMap((moment) => {
       const micros = Number(nanosOf(moment) / 1_000n)
@@ -101,7 +101,7 @@ describe('time ranges', () => {
           )
         const wrong = near.filter((micros) => (micros >= from && micros < to) !== isWanted(micros))
         expect(wrong).toEqual([])
-        // Whatever was asked, ids and timestamps are made from these.
+        // Ids and timestamps are made from these, whatever the query was.
         for (const end of [from, to]) expect(end >= 0 && end <= LATEST_MICROS).toBe(true)
       }),
       runs(3_000),
@@ -123,7 +123,7 @@ describe('cursors', () => {
   const id = fc.uuid({ version: 7 })
   const time = fc.bigInt({ min: 1_000_000_000_000_000n, max: 9_999_999_999_999_999n }).map(String)
   const key = fc.oneof(fc.tuple(id), fc.tuple(time, id)).map((parts): string[] => [...parts])
-  /** What the keys of a list look like. */
+  /** The patterns of a list's sort key. */
   const shapeOf = (key: string[]) => (key.length === 1 ? [UUID] : [MICROS, UUID])
   const filters = fc.record(
     {
@@ -149,7 +149,7 @@ describe('cursors', () => {
   const read = (filters: Filters, page_cursor: string, shape = [UUID], list = 'transfers') =>
     pageOf(list, { ...filters, page_cursor }, shape)
 
-  test('give the key back, to whatever page size', () => {
+  test('return the key, at any page size', () => {
     fc.assert(
       fc.property(filters, key, fc.integer({ min: 1, max: 1000 }), (filters, key, limit) => {
         const cursor = cursorOf(filters, key)
@@ -179,7 +179,7 @@ describe('cursors', () => {
     ...'=+/ %\u0000\u00e9',
   )
 
-  test('are refused when any character is another, or is added', () => {
+  test('are refused when any character is changed or added', () => {
     fc.assert(
       fc.property(filters, key, fc.nat(), fc.nat(1), character, (filters, key, at, removed, put) => {
         const cursor = cursorOf(filters, key)
@@ -235,7 +235,7 @@ describe('cursors', () => {
     )
   })
 
-  test('are refused when they are none', () => {
+  test('are refused when they are any other text', () => {
     fc.assert(
       fc.property(fc.oneof(fc.string(), fc.base64String(), anyText()), (text) => {
         expect(refusal(() => read({}, text))?.status).toBe(400)
@@ -244,7 +244,7 @@ describe('cursors', () => {
     )
   })
 
-  test('are refused when someone forged them', () => {
+  test('are refused when they are forged', () => {
     const forged = fc.oneof(
       fc.string(),
       fc.json(),
@@ -255,7 +255,7 @@ describe('cursors', () => {
         const { fingerprint } = pageOf('transfers', {})
         const digest = createHash('sha256').update(`${fingerprint}${text}`).digest('base64url').slice(0, 16)
         const cursor = Buffer.from(digest + text).toString('base64url')
-        // One of the right shape cannot be told from a true one, and does no harm.
+        // A forged cursor of the right shape cannot be distinguished, and does no harm.
         const [first = '', second = '', ...others] = text.split(' ')
         fc.pre(!(MICROS.test(first) && UUID.test(second) && others.length === 0))
         expect(refusal(() => read({}, cursor, [MICROS, UUID]))?.status).toBe(400)
@@ -282,7 +282,7 @@ describe('cursors', () => {
   })
 })
 
-/** The Problem that `work` throws; undefined when it throws nothing. Any other error is passed on. */
+/** Returns the Problem that `work` throws, or undefined. Rethrows any other error. */
 function refusal(work: () => unknown): Problem | undefined {
   try {
     work()

@@ -5,7 +5,7 @@ import { Turns } from './turns.ts'
 
 const newReply = () => ({ raw: new EventEmitter() }) as unknown as FastifyReply
 
-test('a client has 16 turns until it has read the answers; others do not wait for it', async () => {
+test('a client has 16 turns until it has read the answers; other clients do not wait for it', async () => {
   const turns = new Turns()
   const replies = Array.from({ length: 40 }, newReply)
   const begun: number[] = []
@@ -20,7 +20,7 @@ test('a client has 16 turns until it has read the answers; others do not wait fo
   await settled()
   expect(begun).toHaveLength(16)
   await turns.take('two', newReply())
-  // One that was waiting goes: it takes no turn.
+  // A waiting request disconnects: it takes no turn.
   replies[16]!.raw.emit('close')
   replies[0]!.raw.emit('close')
   await settled()
@@ -31,7 +31,7 @@ test('a client has 16 turns until it has read the answers; others do not wait fo
   for (const reply of replies) reply.raw.emit('close')
   await settled()
   expect(begun).toHaveLength(39)
-  // Nothing is left behind: a whole new round begins at once.
+  // No turn was lost: a full new round starts at once.
   for (const reply of replies) reply.raw.emit('close')
   await Promise.all(Array.from({ length: 16 }, () => turns.take('one', newReply())))
 })

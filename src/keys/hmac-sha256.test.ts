@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import { SEED } from '../../test/seed.ts'
 import { HmacSha256 } from './hmac-sha256.ts'
 
-test('it is the HMAC of the standard, for texts of any length and script', () => {
+test('it equals the standard HMAC, for texts of any length and script', () => {
   const keys = fc.uint8Array({ minLength: 1, maxLength: 64 })
   const text = fc.string({ unit: fc.constantFrom('a', '"', 'é', '漢', '😀'), maxLength: 3_000 })
   fc.assert(

@@ -17,7 +17,7 @@ const settingsOf = (environment: Record<string, string>) =>
   readSettings({ BURSAR_DATA_DIR: join(folder, 'data'), ...environment })
 
 describe('a master key', () => {
-  test('is the same in hex and in base64, and has another derived key for each use', () => {
+  test('is the same in hex and in base64, and derives a different key for each purpose', () => {
     const bytes = randomBytes(32)
     const keys = ['hex', 'base64', 'base64url'].map(
       (encoding) => masterKeysOf([bytes.toString(encoding as BufferEncoding)], SETTING).current,
@@ -29,7 +29,7 @@ describe('a master key', () => {
     expect(bytes.toString('hex')).not.toContain(keys[0]!.id)
   })
 
-  test('derives what it always derived: what is encrypted must stay readable', () => {
+  test('derives the same keys forever: encrypted records must stay readable', () => {
     const { current } = masterKeysOf(
       ['000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f'],
       SETTING,
@@ -40,7 +40,7 @@ describe('a master key', () => {
     ])
   })
 
-  test('comes first of several, and the others are found by their ids', () => {
+  test('is the first of several, and the others are found by their ids', () => {
     const texts = [newKey(), newKey()]
     const keys = masterKeysOf(['# since May', texts[0]!, '', ` ${texts[1]} `], SETTING)
     const alone = texts.map((text) => masterKeysOf([text], SETTING).current.id)
@@ -67,7 +67,7 @@ describe('a master key', () => {
 })
 
 describe('a sandbox', () => {
-  test('generates one for its owner, which processes that start together share', async () => {
+  test('generates a key readable only by its owner, which processes that start together share', async () => {
     const settings = settingsOf({})
     expect(await findMasterKeys(settings)).toBeUndefined()
     const opened = await Promise.all(Array.from({ length: 8 }, () => openMasterKeys(settings)))
@@ -79,7 +79,7 @@ describe('a sandbox', () => {
     expect((await findMasterKeys(settings))!.ids).toEqual(opened[0]!.ids)
   })
 
-  test('takes the one that is given', async () => {
+  test('uses the configured key', async () => {
     const [one, other] = [newKey(), newKey()]
     const ids = [one, other].map((text) => masterKeysOf([text], SETTING).current.id)
     const given = await openMasterKeys(settingsOf({ BURSAR_MASTER_KEY: `${one}, ${other}` }))

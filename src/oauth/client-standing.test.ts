@@ -1,6 +1,6 @@
 /*
- * A disabled client or customer moves no money from the next second on, whatever tokens it holds, in every process;
- * a process that cannot tell who is disabled takes no money out.
+ * A disabled client or customer moves no money from the next second on, whatever tokens it holds, in every process.
+ * A process that does not know who is disabled refuses withdrawals.
  */
 import { pino } from 'pino'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
@@ -25,10 +25,10 @@ beforeAll(async () => {
 })
 afterAll(() => service.close())
 
-/** A second is what it may take; a busy machine has a few more. */
+/** It may take one second; a busy machine needs a few more. */
 const SOON = { timeout: 5_000, interval: 50 }
 
-test("a disabled client's tokens are refused, another client's are not, and they are good again when it is enabled", async () => {
+test("a disabled client's tokens are refused, another client's are not, and they are accepted again when it is enabled", async () => {
   const customer = await newCustomer(service)
   await credit(service.ledger, customer, 'USD', '100000')
   const other = await createApiClient(service.db, customer.customer_id, ['transfer:write_crypto_withdrawal'])
@@ -49,7 +49,7 @@ test("a disabled client's tokens are refused, another client's are not, and they
   await expect.poll(() => withdraw(), SOON).toBe(200)
 })
 
-test('a movement that waits while its client is disabled is not made, and holds up no other', async () => {
+test('a movement that waits while its client is disabled is refused, and delays no other', async () => {
   const customer = await newCustomer(service)
   await credit(service.ledger, customer, 'USD', '100000')
   const { body: to } = await customer.call('POST', '/v2/profiles', { nickname: 'to' })
@@ -114,14 +114,14 @@ test("a disabled customer's tokens are refused, and it gets no new ones", async 
   await fetchToken(service.app, customer)
 })
 
-test('a token of a client that is not there is refused', async () => {
+test('a token of an unknown client is refused', async () => {
   const customer = await newCustomer(service)
   await service.owner.query('delete from api_clients where id = $1', [customer.client_id])
   const { status, body } = await customer.call('GET', '/v2/profiles')
   expect([status, body.detail]).toEqual([401, 'the access token names an API client that does not exist'])
 })
 
-test('a process that cannot read who is disabled knows it for a while, then takes no money out', async () => {
+test('a process that cannot read the disabled clients uses its last list for a while, then refuses withdrawals', async () => {
   const pool = openDatabase(service.url, { max: 1, onError: () => undefined })
   atEnd(() => pool.end())
   let answers = true

@@ -34,7 +34,7 @@ import { createCustomer } from '../customers/create-customer.ts'
 import { SCOPES, type Scope } from '../contract/scopes.ts'
 import { createApiClient, disableApiClient } from './api-clients.ts'
 
-// The whole conversation over real HTTP, as two clients hold it that nobody here wrote, and as one that means harm.
+// OAuth over real HTTP, with two independent client libraries and with hostile requests.
 
 const CLIENT_SCOPES: Scope[] = ['funding:read_profile', 'funding:write_profile', 'transfer:read_transfer']
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
@@ -48,7 +48,7 @@ let service: TestService
 let baseUrl: string
 let customer: { customer_id: string; profile_id: string }
 let client: Client
-/** Everything that the service logged, at the most talkative level. */
+/** Everything that the service logged, at the most verbose level. */
 const logged: string[] = []
 const log = pino({ level: 'trace' }, { write: (line: string) => void logged.push(line) })
 
@@ -59,7 +59,7 @@ beforeAll(async () => {
 })
 afterAll(() => service.close())
 
-/** A service that listens where its base URL says. */
+/** Starts a service that listens at its base URL. */
 async function listen(environment: Record<string, string> = {}) {
   const port = await freePort()
   const url = `http://127.0.0.1:${port}`
@@ -96,7 +96,7 @@ describe('openid-client', () => {
       await expectToWork(token.access_token)
     })
 
-    test('gets a token with the scopes it asks for', async () => {
+    test('gets a token with the requested scopes', async () => {
       const configuration = await discover(authentication(client.client_secret))
       const token = await openid.clientCredentialsGrant(configuration, {
         scope: 'transfer:read_transfer funding:read_profile',
@@ -105,7 +105,7 @@ describe('openid-client', () => {
       await expectToWork(token.access_token)
     })
 
-    test('is told why it gets none', async () => {
+    test('gets the reason for a refusal', async () => {
       const wrong = openid.clientCredentialsGrant(await discover(authentication('wrong')))
       // With credentials in the header, the 401 is also an HTTP challenge, which this client reports as such.
       await expect(wrong).rejects.toMatchObject(
@@ -200,7 +200,7 @@ interface Granted {
   scope: string
 }
 
-/** A token, by the shortest way. */
+/** Fetches a token, in the shortest way. */
 async function tokenOf(pairs: Pairs = [], by: Client = client): Promise<string> {
   const reply = await askForToken(form([...GRANT, ...pairs], basic(by)))
   expect(reply.status).toBe(200)
@@ -495,7 +495,7 @@ describe('the token endpoint refuses', () => {
     return { headers: basic(client), body }
   }
 
-  test('everybody when something of ours is broken, without a word about the secret', async () => {
+  test('every request when the service itself fails, without revealing the secret', async () => {
     const broken = await listen()
     atEnd(() => broken.service.close().catch(() => undefined))
     await broken.service.owner.query('drop table api_clients cascade')
@@ -515,7 +515,7 @@ describe('the token endpoint refuses', () => {
   })
 })
 
-test('a disabled client gets no more tokens; those it has are refused before they end', async () => {
+test('a disabled client gets no more tokens, and its tokens are refused before they expire', async () => {
   const leaving = await createApiClient(service.db, customer.customer_id, CLIENT_SCOPES)
   const token = await tokenOf([], leaving)
   await disableApiClient(service.db, leaving.client_id)
@@ -523,7 +523,7 @@ test('a disabled client gets no more tokens; those it has are refused before the
   await expect.poll(async () => (await listProfiles(token)).status, { timeout: 5_000 }).toBe(401)
 })
 
-test('a secret is kept as a hash only', async () => {
+test('a secret is stored only as a hash', async () => {
   await tokenOf()
   const tables = await everyTable(service.db)
   const everything = JSON.stringify(tables)
@@ -532,7 +532,7 @@ test('a secret is kept as a hash only', async () => {
   expect(everything).not.toContain(client.client_secret)
   expect(everything).not.toContain(hex(client.client_secret))
   expect(everything).not.toContain(hex(Buffer.from(client.client_secret, 'base64url')))
-  // 256 bits, and no two alike.
+  // 256 bits, and all different.
   expect(Buffer.from(client.client_secret, 'base64url')).toHaveLength(32)
   const another = await createApiClient(service.db, customer.customer_id, CLIENT_SCOPES)
   expect(another.client_secret).not.toBe(client.client_secret)
@@ -566,7 +566,7 @@ describe('access tokens', () => {
     expect(protectedHeader.kid).toBeDefined()
   })
 
-  test('the published keys are public halves', async () => {
+  test('the published keys are public keys only', async () => {
     const reply = await fetch(`${baseUrl}/oauth2/jwks`)
     const { keys } = (await reply.json()) as JSONWebKeySet
     expect(keys).toHaveLength(1)
@@ -576,7 +576,7 @@ describe('access tokens', () => {
     expect(Buffer.from(keys[0]!.n!, 'base64url').length).toBeGreaterThanOrEqual(256)
   })
 
-  test('last as long as the settings say, to the second, also where they were used before', async () => {
+  test('have the configured lifetime, to the second, also when they were used before', async () => {
     const brief = await listen({ BURSAR_TOKEN_TTL_SECONDS: '4' })
     atEnd(() => brief.service.close())
     const { customer_id } = await createCustomer(brief.service.db, 'Test')
@@ -597,7 +597,7 @@ describe('access tokens', () => {
     expect(late.headers.get('www-authenticate')).toContain('error="invalid_token"')
   })
 
-  test('of one process are good for every other on the same database; the key is made once', async () => {
+  test('of one process are accepted by every other process on the same database; the key is generated once', async () => {
     const { db, drop } = await cloneDatabase()
     atEnd(drop)
     const { ledger, networks, settings } = service
@@ -656,7 +656,7 @@ describe('a bearer', () => {
     await expectRefusal(await call(header), 401, /^Bearer realm="bursar", error="invalid_request"/)
   })
 
-  test('with one token in many spellings leaves one entry behind, and cannot fill the memory', async () => {
+  test('with one token in many spellings adds one entry, and cannot fill the memory', async () => {
     const token = await tokenOf([['scope', 'transfer:read_transfer']])
     // RFC 9110 allows any number of spaces.
     for (const header of [`bearer ${token}`, `Bearer    ${token}`, `BEARER ${' '.repeat(40)}${token}`])
@@ -669,7 +669,7 @@ describe('a bearer', () => {
     await expectRefusal(await call(`Bearer ${'a'.repeat(4_097)}`), 401, /error="invalid_token"/)
   })
 
-  test('with a token that lacks the scope is told which one is required', async () => {
+  test('with a token that lacks the scope gets the name of the required scope', async () => {
     const token = await tokenOf([['scope', 'transfer:read_transfer']])
     const reply = await listProfiles(token)
     const challenge = /^Bearer realm="bursar", error="insufficient_scope", scope="funding:read_profile"$/
@@ -692,7 +692,7 @@ describe('a bearer', () => {
       strangers = (await generateKeyPair('RS256')).privateKey
     })
 
-    /** A token like ours, with changes: undefined takes a claim away. */
+    /** Signs a token like ours with changed claims; undefined removes a claim. */
     function sign(claims: JWTPayload = {}, header: object = {}, by = key): Promise<string> {
       const now = Math.floor(Date.now() / 1000)
       return new SignJWT({
@@ -711,7 +711,7 @@ describe('a bearer', () => {
     }
     const seconds = (fromNow: number) => Math.floor(Date.now() / 1000) + fromNow
 
-    test('only for the reason given: the tokens of this table are otherwise good', async () => {
+    test('only for the stated reason: the tokens of this table are otherwise valid', async () => {
       await expectToWork(await sign())
     })
 
@@ -786,7 +786,7 @@ describe('an external issuer', () => {
     reply.end(JSON.stringify(body))
   }
 
-  /** An authorization server of somebody else: metadata and keys, and whatever it signs. */
+  /** An external authorization server: metadata, keys and any token that it signs. */
   async function startIssuer(path = '') {
     const { publicKey, privateKey } = await generateKeyPair('ES256')
     const jwk = { ...(await exportJWK(publicKey)), kid: 'theirs', alg: 'ES256', use: 'sig' }
@@ -834,7 +834,7 @@ describe('an external issuer', () => {
   }
   type Issuer = Awaited<ReturnType<typeof startIssuer>>
 
-  // Its customer is in the database; its clients are the issuer's business.
+  // Its customer is in the database; only the issuer knows its clients.
   let trusting: { customer_id: string; profile_id: string }
 
   async function startTrusting(issuer: string) {
@@ -849,20 +849,20 @@ describe('an external issuer', () => {
     return { ...started, use }
   }
 
-  test.each(['', '/', '/tenant', '/tenant/'])('at path %j is trusted for whom it names', async (path) => {
+  test.each(['', '/', '/tenant', '/tenant/'])('at path %j is trusted', async (path) => {
     const issuer = await startIssuer(path)
     const { baseUrl: audience, use } = await startTrusting(issuer.url)
     const reply = await use(await issuer.sign(audience))
     expect(reply.status).toBe(200)
     expect(await reply.json()).toMatchObject({ items: [{ id: trusting.profile_id }] })
     expect(issuer.asked).toEqual([issuer.metadataPath, '/keys'])
-    // Its tokens also write, and are read from the keys at hand.
+    // Its tokens may also write, and the known keys verify them.
     const made = await use(await issuer.sign(audience), { method: 'POST', body: '{"nickname":"Theirs"}' })
     expect(made.status).toBe(200)
     expect(issuer.asked).toHaveLength(2)
   })
 
-  test('replaces our own', async () => {
+  test('replaces the built-in issuer', async () => {
     const issuer = await startIssuer()
     const { baseUrl: here, service: there, use } = await startTrusting(issuer.url)
     for (const [method, path] of [
@@ -872,7 +872,7 @@ describe('an external issuer', () => {
     ] as const) {
       expect((await fetch(`${here}${path}`, { method })).status, path).toBe(404)
     }
-    // Signed with the key in our own database, in our own name and in the issuer's.
+    // Signed with the key in our database, in our name and in the issuer's.
     const { id: kid, privateKey } = await signerOf(there.db)
     for (const iss of [here, issuer.url]) {
       const token = await issuer.sign(here, { iss }, { alg: 'RS256', kid }, privateKey)
@@ -880,7 +880,7 @@ describe('an external issuer', () => {
     }
   })
 
-  test('tokens that are not for us, or not from it, are refused', async () => {
+  test('tokens for another audience or from another issuer are refused', async () => {
     const issuer = await startIssuer()
     const { baseUrl: here, use } = await startTrusting(issuer.url)
     const stranger = (await generateKeyPair('ES256')).privateKey
@@ -905,11 +905,11 @@ describe('an external issuer', () => {
         expect(reply.headers.get('www-authenticate'), name).toContain('error="invalid_token"')
       }
     }
-    // The audience may be one of several, and the id may be spelled in capitals: it is still the same customer.
+    // The audience may be one of several, and the id may be in capitals: it is still the same customer.
     const shouting = trusting.customer_id.toUpperCase()
     const token = await issuer.sign(here, { aud: ['http://127.0.0.1:1', here], customer_id: shouting })
     expect(await (await use(token)).json()).toMatchObject({ items: [{ id: trusting.profile_id }] })
-    // Scopes are the issuer's to give.
+    // The issuer decides the scopes.
     const scopeless = await use(await issuer.sign(here, { scope: undefined }))
     expect(scopeless.status).toBe(403)
   })
@@ -926,7 +926,7 @@ describe('an external issuer', () => {
     })
   }
 
-  test('that does not listen makes us unavailable', async () => {
+  test('that does not answer makes requests fail with 503', async () => {
     const issuer = await startIssuer()
     const { baseUrl: here, use } = await startTrusting(issuer.url)
     await issuer.stop()
@@ -960,11 +960,11 @@ describe('an external issuer', () => {
     const token = await issuer.sign(here)
     await expectUnavailable(await use(token))
     Object.assign(issuer.answers, working)
-    // It is asked again after two seconds.
+    // The metadata is requested again after two seconds.
     await expect.poll(async () => (await use(token)).status, { timeout: 10_000, interval: 200 }).toBe(200)
   })
 
-  test('that is down is asked once in two seconds, however many anonymous requests come', async () => {
+  test('that is down gets one request in two seconds, however many anonymous requests arrive', async () => {
     const issuer = await startIssuer()
     const { use } = await startTrusting(issuer.url)
     const waiting: ServerResponse[] = []
@@ -981,7 +981,7 @@ describe('an external issuer', () => {
     expect(issuer.asked.length).toBeLessThanOrEqual(1 + (performance.now() - began) / 2_000)
   })
 
-  test('may go away once its keys are known', async () => {
+  test('may be down once its keys are known', async () => {
     const issuer = await startIssuer()
     const { baseUrl: here, use } = await startTrusting(issuer.url)
     expect((await use(await issuer.sign(here))).status).toBe(200)
