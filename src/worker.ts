@@ -12,6 +12,7 @@ import type { Settings } from './settings.ts'
 import { generateLastStatements } from './statements/generate-statements.ts'
 import { auditSweeps } from './settlement/audit-sweeps.ts'
 import { creditDepositsOn, readable } from './settlement/credit-deposits.ts'
+import { seeDepositsOn } from './settlement/see-deposits.ts'
 import { settleWithdrawals, type EndedWithdrawal } from './settlement/settle-withdrawals.ts'
 import { sweepDepositAddresses } from './settlement/sweep-deposit-addresses.ts'
 import { watchNetworkFees } from './settlement/watch-network-fees.ts'
@@ -177,7 +178,7 @@ async function checkNetworkFees(
     else log.error({ network, detail }, 'network fees: payouts over the network are frozen')
 }
 
-/** Reads a network for deposits, without a rest while there is more to read. */
+/** Reads a network for deposits, without a rest while there is more to read, and then looks at its newest blocks. */
 function deposits(
   { db, ledger, settings, log, attempt }: Shared,
   network: CryptoNetwork,
@@ -187,7 +188,9 @@ function deposits(
     const result = await attempt('deposits', creditDepositsOn({ db, ledger, settings }, network, adapter))
     for (const [reason, count] of result?.waiting ?? [])
       log.warn({ network, reason, count }, 'deposits wait: bursar deposits list')
-    return result?.isBehind === true ? 0 : DEPOSITS_EVERY_MS
+    if (result?.isBehind === true) return 0
+    await attempt('sightings', seeDepositsOn({ db, settings }, network, adapter))
+    return DEPOSITS_EVERY_MS
   }
 }
 

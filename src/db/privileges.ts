@@ -135,6 +135,7 @@ export const PRIVILEGES: Readonly<Record<string, TablePrivileges>> = {
   replaced_transactions: { insert: true },
   reward_rates: { insert: true },
   schema_version: {},
+  seen_deposits: { insert: true, update: ['block_number', 'state', 'ended_at'] },
   resolved_withdrawals: { insert: true },
   signing_keys: { insert: true, update: ['encrypted_jwk', 'retired_at'] },
   simulated_chain: { insert: true, update: ['broadcast_at', 'dropped_at', 'arrives'] },
@@ -160,6 +161,9 @@ export const PRIVILEGES: Readonly<Record<string, TablePrivileges>> = {
       'status_details',
       'crypto_tx_hash',
       'crypto_tx_index',
+      // Of a deposit, when it is credited.
+      'group_id',
+      'notional_value',
     ],
   },
   wallet_checks: { insert: true, update: ['checked_block', 'updated_at'] },

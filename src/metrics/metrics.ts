@@ -14,6 +14,7 @@ export type Loop =
   | 'settlement'
   | 'rebroadcasts'
   | 'deposits'
+  | 'sightings'
   | 'sweeps'
   | 'statements'
   | 'quotes'

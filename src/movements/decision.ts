@@ -27,6 +27,8 @@ export interface Decision extends Leg {
   /** For an internal transfer: the leg that credits the other profile. */
   otherLeg?: Leg | undefined
   changes?: readonly Change[] | undefined
+  /** Its transfer is on record already, and one of its changes completes it. */
+  isOnRecord?: true | undefined
 }
 
 /** Returns the legs of a decision: one, or the two of an internal transfer. */

@@ -12,6 +12,7 @@ import {
   type OrchestrationRule,
 } from '../records/orchestration-rule.ts'
 import type { Transfer } from '../ledger/transfer.ts'
+import { SEEN_DEPOSITS, SeenOtherwise, type Arrival, type SeenTransfer } from './seen-deposits.ts'
 
 /** Money from outside that has arrived for a profile. */
 export interface Deposit {
@@ -26,6 +27,8 @@ export interface Deposit {
   place: DepositPlace | undefined
   /** How many orchestrations of this platform the money has passed through. */
   hops?: number
+  /** Of a deposit over a real network: the output by which its PENDING transfer is found, if it was seen before. */
+  seenAs?: Arrival
   /** Credits a platform stablecoin as USD, if the amount is whole cents. */
   convertToUsd?: boolean
   /** Further fields of its record. */
@@ -58,7 +61,7 @@ export interface DepositPlace {
 const HOPS_MAX = 3
 
 /**
- * Credits a deposit (API behaviour, Transfers): COMPLETED at once. If an orchestration rule is active for its
+ * Credits a deposit (API behaviour, Transfers): its transfer is COMPLETED. If an orchestration rule is active for its
  * address, instructions or profile, the orchestration starts in the same transaction. The orchestration links to the
  * transfer by source_transfer, the transfer to the orchestration by group_id.
  */
@@ -66,32 +69,76 @@ export function deposit(customerId: string, arrived: Deposit): Movement {
   const { profile_id, place } = arrived
   const asset = balanceAssetOf(arrived)
   const coming = { source_ids: [...(place === undefined ? [] : [place.id]), profile_id], asset }
+  const { seenAs } = arrived
   return {
     balances: [{ profile_id, asset }],
-    needs: [need(ACTIVE_RULES, coming)],
-    decide: (view) => decideCredit(customerId, arrived, view, view.get(ACTIVE_RULES, coming)),
+    needs: [need(ACTIVE_RULES, coming), ...(seenAs === undefined ? [] : [need(SEEN_DEPOSITS, seenAs)])],
+    decide: (view) =>
+      decideCredit(customerId, arrived, view, {
+        rule: view.get(ACTIVE_RULES, coming),
+        seen: seenAs && view.get(SEEN_DEPOSITS, seenAs),
+      }),
   }
 }
 
-/** Builds the record and entries of a deposit, and the orchestration that it starts. */
+/**
+ * Builds the record and entries of a deposit, and the orchestration that it starts. A deposit that was seen before
+ * completes its PENDING transfer. Throws SeenOtherwise where that transfer is of another deposit.
+ */
 export function decideCredit(
   customerId: string,
   arrived: Deposit,
   { now, newId }: Pick<View, 'now' | 'newId'>,
-  rule?: OrchestrationRule,
+  { rule, seen }: { rule?: OrchestrationRule | undefined; seen?: SeenTransfer | undefined } = {},
 ): Decision {
+  const { asset, minor, profile_id } = arrived
+  const transfer: Transfer = {
+    ...depositRecord(customerId, arrived, { id: seen?.id ?? newId(), now }),
+    status: 'COMPLETED',
+    group_id: rule === undefined ? undefined : newId(),
+  }
+  if (seen !== undefined) {
+    if (!isSameDeposit(seen, transfer)) throw new SeenOtherwise(seen.id)
+    transfer.created_at = seen.created_at
+  }
+  const started =
+    rule && change(ORCHESTRATIONS, orchestrationOf(rule, transfer, { hops: arrived.hops ?? 0, now }))
+  const completed = seen && change(SEEN_DEPOSITS, transfer)
+  return {
+    transfer,
+    entries: [
+      onPlatform(arrived.arrivedAt, asset, -minor),
+      ...onProfileAs(profile_id, transfer.balance_asset!, minor, asset),
+    ],
+    isOnRecord: seen === undefined ? undefined : true,
+    changes: started || completed ? [started ?? [], completed ?? []].flat() : undefined,
+  }
+}
+
+const isSameDeposit = (seen: SeenTransfer, transfer: Transfer) =>
+  seen.profile_id === transfer.profile_id &&
+  seen.asset === transfer.asset &&
+  seen.balance_asset === transfer.balance_asset &&
+  seen.amount === transfer.amount
+
+/** Builds the record of a deposit that is not credited yet. It has no entries. */
+export function depositRecord(
+  customerId: string,
+  arrived: Omit<Deposit, 'arrivedAt'>,
+  { id, now }: { id: string; now: View['now'] },
+): Transfer {
   const { profile_id, type, asset, minor, place } = arrived
   const balanceAsset = balanceAssetOf(arrived)
   const amount = formatAmount(minor, decimalsOf(asset))
-  const transfer: Transfer = {
-    id: newId(),
+  return {
+    id,
     customer_id: customerId,
     profile_id,
     identity_id: place?.identity_id ?? undefined,
     account_id: place?.account_id ?? undefined,
     type,
     direction: 'CREDIT',
-    status: 'COMPLETED',
+    status: 'PENDING',
     asset,
     balance_asset: balanceAsset,
     amount,
@@ -99,29 +146,29 @@ export function decideCredit(
     total: amount,
     ...arrived.record,
     auto_conversion: balanceAsset === asset ? undefined : {},
-    group_id: rule === undefined ? undefined : newId(),
+    group_id: undefined,
     metadata: place?.metadata ?? undefined,
     created_at: now.text,
     updated_at: now.text,
   }
-  return {
-    transfer,
-    entries: [
-      onPlatform(arrived.arrivedAt, asset, -minor),
-      ...onProfileAs(profile_id, balanceAsset, minor, asset),
-    ],
-    changes: rule && [change(ORCHESTRATIONS, orchestrationOf(rule, transfer, arrived.hops ?? 0))],
-  }
 }
 
 /** Returns the asset that is credited. */
-function balanceAssetOf({ asset, minor, convertToUsd }: Deposit): string {
+function balanceAssetOf({
+  asset,
+  minor,
+  convertToUsd,
+}: Pick<Deposit, 'asset' | 'minor' | 'convertToUsd'>): string {
   const converts = convertToUsd && convertible(asset, 'USD') && inUnitsOf('USD', minor, asset) !== undefined
   return converts ? 'USD' : asset
 }
 
 /** Builds the orchestration that a deposit starts; FAILED after too many hops. Its id is the deposit's group_id. */
-function orchestrationOf(rule: OrchestrationRule, transfer: Transfer, hops: number): NewOrchestration {
+function orchestrationOf(
+  rule: OrchestrationRule,
+  transfer: Transfer,
+  { hops, now }: { hops: number; now: View['now'] },
+): NewOrchestration {
   const endless = hops >= HOPS_MAX
   // An identity and its account belong together, so both come from the same record.
   const named = rule.identity_id ?? rule.account_id
@@ -143,8 +190,8 @@ function orchestrationOf(rule: OrchestrationRule, transfer: Transfer, hops: numb
     destination: destinationOf(rule.destination),
     orchestration_rule_id: rule.id,
     metadata: transfer.metadata,
-    created_at: transfer.created_at,
-    updated_at: transfer.updated_at,
+    created_at: now.text,
+    updated_at: now.text,
   }
 }
 

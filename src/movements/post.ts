@@ -45,10 +45,12 @@ export async function post(
   const batch = await readFor(tx, customerId, movements, { at, lookUpRefIds })
   const legs: Leg[] = []
   const changes: Change[] = []
+  let moved = false
   const outcomes = movements.map((movement): Outcome => {
     try {
       const decision = decide(batch, movement)
-      legs.push(...legsOf(decision))
+      moved = true
+      if (decision.isOnRecord !== true) legs.push(...legsOf(decision))
       if (decision.changes !== undefined) changes.push(...decision.changes)
       return { decision }
     } catch (refusal) {
@@ -57,7 +59,7 @@ export async function post(
   })
   if (!lookUpRefIds) await preferExisting(tx, customerId, movements, outcomes)
   const { ledger } = batch
-  if (legs.length === 0) await end(false)
+  if (!moved) await end(false)
   // Sent together: if one statement fails, the commit that follows is a rollback.
   else await inOrder([ledger.write(addMacs(legs, macs)), ...writesOf(tx, customerId, changes), end(true)])
   return { outcomes, now: ledger.now }

@@ -39,6 +39,7 @@ const NEEDS_CHAIN = [
   'planConsolidation',
   'newDepositAddress',
   'scanDeposits',
+  'seeDeposits',
   'estimateFee',
   'status',
 ] as const

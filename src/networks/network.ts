@@ -186,6 +186,15 @@ export interface DepositScan {
   keep?(tx: Transaction): Promise<void>
 }
 
+/** The result of one look at blocks without enough confirmations. */
+export interface DepositSight {
+  seen: (FoundDeposit & { block: { number: bigint; hash: string } })[]
+  /** Confirmed blocks were read up to this one. */
+  readUpTo: bigint
+  /** Some of the newest blocks were not looked at. */
+  isBehind?: boolean
+}
+
 /**
  * Whether a found deposit may be credited. WAITS: this is not known yet, perhaps because the second node does not answer.
  * DISAGREES: the second node gives another answer.
@@ -329,6 +338,11 @@ export interface NetworkAdapter {
    * be given again. Throws ChainReorganised when the chain has dropped blocks that were scanned before.
    */
   scanDeposits?(cursor: string | null): Promise<DepositScan>
+  /**
+   * The deposits in blocks without enough confirmations, and the number of the block that the cursor has read up to. They
+   * are hearsay: one node's word, which nothing has verified. Absent: deposits are known once they are confirmed.
+   */
+  seeDeposits?(cursor: string): Promise<DepositSight>
   /** The deposits in these blocks. Throws when the last of them is not confirmed. */
   scanBlocks?(first: bigint, last: bigint): Promise<FoundDeposit[]>
   /** Checks found deposits against other evidence, before they are credited. Absent: no such check. */

@@ -3,12 +3,14 @@ import { findAsset, type CryptoNetwork } from '../assets/catalogue.ts'
 import { transaction, violatedConstraint, type Database } from '../db/database.ts'
 import type { Context } from '../context.ts'
 import { deposit } from '../movements/deposit.ts'
+import { SeenOtherwise } from '../movements/seen-deposits.ts'
 import { freeze } from '../records/freezes.ts'
 import { selectOrchestratedPayments } from '../records/orchestration.ts'
 import { notionalUsd, type UsdPrices } from '../assets/usd-value.ts'
 import { usdPrices } from '../records/usd-prices.ts'
 import { canonicalAddress } from '../networks/addresses.ts'
 import { ChainReorganised, type NetworkAdapter } from '../networks/network.ts'
+import { failSeen } from './see-deposits.ts'
 import { isReorganised, stopForReorganisation, takeBack } from './deposit-reorganisations.ts'
 import {
   foundDepositOf,
@@ -288,6 +290,7 @@ async function credit(
     arrivedAt: isSimulated ? `simulated:${network}` : `custody:${network}`,
     place: owner,
     hops,
+    ...(!isSimulated && { seenAs: { network, crypto_tx_hash, crypto_tx_index } }),
     convertToUsd: owner.conversion_target_asset === 'USD',
     record: {
       crypto_network: network,
@@ -297,28 +300,36 @@ async function credit(
       notional_value: notionalUsd(minor, known, prices),
     },
   })
-  try {
-    const { transfer } = await ledger.submit(owner.customer_id, arrived)
-    return { transfer_id: transfer.id, isNew: true }
-  } catch (error) {
-    if (violatedConstraint(error) !== 'transfers_arrival') throw error
+  for (let attempt = 1; attempt <= CREDIT_ATTEMPTS_MAX; attempt++) {
+    try {
+      const { transfer } = await ledger.submit(owner.customer_id, arrived)
+      return { transfer_id: transfer.id, isNew: true }
+    } catch (error) {
+      if (error instanceof SeenOtherwise) await failSeen(db, owner.customer_id, error.transfer_id)
+      else if (violatedConstraint(error) !== 'transfers_arrival') throw error
+    }
+    const transfer_id = await creditedAs(db, owner.customer_id, { network, crypto_tx_hash, crypto_tx_index })
+    if (transfer_id !== undefined) return { transfer_id, isNew: false }
+    // Its PENDING transfer was made meanwhile, or has failed now.
   }
-  const transfer_id = await creditedAs(db, owner.customer_id, { network, crypto_tx_hash, crypto_tx_index })
-  return { transfer_id, isNew: false }
+  throw new Error('its pending transfer changes too often')
 }
 
-/** The id of the transfer that credits a deposit, which there must be. */
+/** How often a credit is decided again because the PENDING transfer of its deposit has changed. */
+const CREDIT_ATTEMPTS_MAX = 3
+
+/** The id of the transfer that has credited a deposit; undefined where none has. */
 export async function creditedAs(
   db: Database,
   customerId: string,
   deposit: Pick<IncomingTransfer, 'network' | 'crypto_tx_hash' | 'crypto_tx_index'>,
-): Promise<string> {
+): Promise<string | undefined> {
   const { rows } = await db.query<{ id: string }>(
     `
     select id from transfers
     where customer_id = $1 and crypto_network = $2 and crypto_tx_hash = $3 and crypto_tx_index = $4
-      and type = 'CRYPTO_DEPOSIT'`,
+      and type = 'CRYPTO_DEPOSIT' and status = 'COMPLETED'`,
     [customerId, deposit.network, deposit.crypto_tx_hash, deposit.crypto_tx_index],
   )
-  return rows[0]!.id
+  return rows[0]?.id
 }

@@ -133,6 +133,6 @@ export async function creditSaidDeposit(
     if (violatedConstraint(error) !== 'transfers_arrival') throw error
   }
   // An earlier call may have died between the credit and its record.
-  await record(await creditedAs(db, customer_id, { network, crypto_tx_hash, crypto_tx_index }))
+  await record((await creditedAs(db, customer_id, { network, crypto_tx_hash, crypto_tx_index }))!)
   throw new Error(`${crypto_tx_hash} was credited to ${address} in ${asset} before`)
 }

@@ -69,6 +69,8 @@ const RULES: Record<string, string> = {
           -- A transaction that failed on the chain still cost its fee.
           when t.status = 'FAILED' and e.events = 'REFUNDED' then 'REFUNDED'
         end
+        -- A deposit is credited when it is deep enough. One that was seen before has no entries until then.
+        when t.type = 'CRYPTO_DEPOSIT' and t.status <> 'COMPLETED' then null
         when t.status = 'FAILED' then 'CREATED, REFUNDED'
         when t.status = 'COMPLETED' and t.type in ${WITHDRAWAL_TYPES} then 'CREATED, SETTLED'
         else 'CREATED'

@@ -23,6 +23,7 @@ import {
   type TestCustomer,
   type TestService,
 } from '../../../test/support.ts'
+import { hurry } from '../../../test/work-off.ts'
 import { formatAmount, parseAmount, parseStoredAmount } from '../../assets/amount.ts'
 import { openDatabase, transaction, violatedConstraint, type Database } from '../../db/database.ts'
 import { deposit } from '../../movements/deposit.ts'
@@ -34,6 +35,7 @@ import { verify } from '../../verify/verify.ts'
 import { signOnlyAccepted, WithdrawalMacs } from '../../movements/withdrawal-macs.ts'
 import { cancelForOperator } from '../../settlement/cancel-withdrawal.ts'
 import { creditDepositsOn } from '../../settlement/credit-deposits.ts'
+import { seeDepositsOn } from '../../settlement/see-deposits.ts'
 import { resumeAfterReorganisation } from '../../settlement/deposit-reorganisations.ts'
 import { markWithdrawalPaid } from '../../settlement/mark-withdrawal-paid.ts'
 import { resendWithdrawal } from '../../settlement/resend-withdrawal.ts'
@@ -582,6 +584,47 @@ describe.skipIf(!HAS_LITECOIND)('over a Litecoin node', () => {
     expect(await available(customer)).toBe('0')
     await node.mine(DEPTH)
     await creditArrivals()
+    expect(await available(customer)).toBe('0.5')
+    await requireAtRest()
+  })
+
+  test('a deposit is PENDING from its first confirmation, FAILED when its block is gone, and credited once', async () => {
+    const networks = networksOf(adapter())
+    const customer = await newCustomer(service)
+    const { customer_id, profile_id } = customer
+    const place = { profile_id, crypto_network: 'LITECOIN' } as const
+    const { address } = await insertDepositAddress(service.db, networks, customer_id, place)
+    const round = async () => {
+      await hurry(service.db)
+      const { credited } = await creditDepositsOn(service, 'LITECOIN', adapter())
+      return { credited, ...(await seeDepositsOn(service, 'LITECOIN', adapter())) }
+    }
+    const shown = async () =>
+      (await customer.call<{ items: Transfer[] }>('GET', '/v2/transfer/transfers?order=ASC')).body.items.map(
+        ({ amount, status }) => `${amount} ${status}`,
+      )
+    await round()
+    await node.pay(node.miner, { [address]: '0.5' })
+    // The sender can replace what is in the mempool.
+    expect(await round()).toEqual({ credited: 0, seen: 0, failed: 0 })
+    const [block] = await node.mine(1)
+    expect(await round()).toEqual({ credited: 0, seen: 1, failed: 0 })
+    expect(await shown()).toEqual(['0.5 PENDING'])
+    expect(await available(customer)).toBe('0')
+
+    await node.miner.call('invalidateblock', block)
+    for (let blocks = 0; blocks <= DEPTH; blocks++) await node.mineEmpty()
+    expect(await round()).toEqual({ credited: 0, seen: 0, failed: 1 })
+    expect(await shown()).toEqual(['0.5 FAILED'])
+    expect(await available(customer)).toBe('0')
+
+    // The transaction is in the mempool again, and is mined.
+    await node.mine(1)
+    expect(await round()).toEqual({ credited: 0, seen: 1, failed: 0 })
+    await node.mine(DEPTH - 1)
+    expect(await round()).toEqual({ credited: 1, seen: 0, failed: 0 })
+    expect(await round()).toEqual({ credited: 0, seen: 0, failed: 0 })
+    expect(await shown()).toEqual(['0.5 FAILED', '0.5 COMPLETED'])
     expect(await available(customer)).toBe('0.5')
     await requireAtRest()
   })

@@ -4,7 +4,7 @@ import { decimalOf, minorOf } from './amounts.ts'
 import { broadcast, resend } from './broadcast.ts'
 import { claimTransaction, movedBy } from './claims.ts'
 import { planConsolidation } from './consolidate.ts'
-import { newDepositAddress, scanBlocks, scanDeposits } from './deposits.ts'
+import { newDepositAddress, scanBlocks, scanDeposits, seeDeposits } from './deposits.ts'
 import type { BitcoinNetwork } from './dialects.ts'
 import { estimateFee } from './fees.ts'
 import { replace } from './replace.ts'
@@ -53,6 +53,7 @@ export function bitcoinAdapter(
     planConsolidation: (tx, maxFeeRate) => planConsolidation(tx, wallet, maxFeeRate),
     newDepositAddress: () => newDepositAddress(wallet),
     scanDeposits: (cursor) => scanDeposits(wallet, cursor),
+    seeDeposits: (cursor) => seeDeposits(wallet, cursor),
     scanBlocks: (first) => scanBlocks(wallet, first),
     estimateFee: (asset) => estimateFee(wallet, asset),
     status: () => status(wallet),

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import type { DepositScan, FoundDeposit, NewAddress } from '../network.ts'
+import type { DepositScan, DepositSight, FoundDeposit, NewAddress } from '../network.ts'
 import { decimalOf, minorOf } from './amounts.ts'
 import { fetchTransactions, historySince, type BitcoinWallet, type ListedOutput } from './wallet.ts'
 
@@ -36,6 +36,26 @@ export async function scanDeposits(wallet: BitcoinWallet, cursor: string | null)
   }
 }
 
+/**
+ * The outputs in blocks without enough confirmations. Transactions in the mempool are not among them, because the sender
+ * can still replace those.
+ */
+export async function seeDeposits(wallet: BitcoinWallet, cursor: string): Promise<DepositSight> {
+  // The network was simulated before, and is not read yet.
+  if (!BLOCK_HASH.test(cursor)) return { seen: [], readUpTo: 0n, isBehind: true }
+  const { height } = await wallet.rpc.call<{ height: string }>('getblockheader', cursor)
+  const { transactions } = await historySince(wallet, cursor)
+  const mined = transactions.filter(({ confirmations }) => Number(confirmations) >= 1)
+  const blocks = new Map(mined.map((output) => [output.txid, output]))
+  const shallow = await depositsIn(wallet, mined, (confirmations) => confirmations < wallet.depth)
+  const seen = shallow.flatMap((deposit) => {
+    const { blockheight, blockhash } = blocks.get(deposit.crypto_tx_hash)!
+    if (blockheight === undefined || blockhash === undefined) return []
+    return [{ ...deposit, block: { number: BigInt(blockheight), hash: blockhash } }]
+  })
+  return { seen, readUpTo: BigInt(height) }
+}
+
 /** The deposits from a block on. The node has no way to limit the last block. */
 export async function scanBlocks(wallet: BitcoinWallet, first: bigint): Promise<FoundDeposit[]> {
   const before = first <= 1n ? '' : await wallet.rpc.call<string>('getblockhash', Number(first - 1n))
@@ -46,8 +66,14 @@ export async function scanBlocks(wallet: BitcoinWallet, first: bigint): Promise<
  * The deposits among these outputs, without unknown spends of the wallet itself. Coins that somebody moved by hand to a
  * deposit address were in custody before: credited, they would be owed twice.
  */
-async function depositsIn(wallet: BitcoinWallet, outputs: ListedOutput[]): Promise<FoundDeposit[]> {
-  const found = outputs.flatMap((output) => depositOf(wallet, output))
+async function depositsIn(
+  wallet: BitcoinWallet,
+  outputs: ListedOutput[],
+  isWanted = (confirmations: number) => confirmations >= wallet.depth,
+): Promise<FoundDeposit[]> {
+  const found = outputs.flatMap((output) =>
+    isWanted(Number(output.confirmations)) ? depositOf(wallet, output) : [],
+  )
   const sent = new Set(outputs.flatMap(({ category, txid }) => (category === 'send' ? txid : [])))
   const own = new Set(found.flatMap(({ crypto_tx_hash }) => (sent.has(crypto_tx_hash) ? crypto_tx_hash : [])))
   if (own.size === 0) return found
@@ -57,10 +83,10 @@ async function depositsIn(wallet: BitcoinWallet, outputs: ListedOutput[]): Promi
 
 /** Mined coins have other categories, and change is not listed. */
 function depositOf(
-  { depth, coin, canonical }: BitcoinWallet,
-  { category, address: written, amount, confirmations, txid, vout }: ListedOutput,
+  { coin, canonical }: BitcoinWallet,
+  { category, address: written, amount, txid, vout }: ListedOutput,
 ): FoundDeposit[] {
-  if (category !== 'receive' || Number(confirmations) < depth) return []
+  if (category !== 'receive') return []
   const address = written === undefined ? undefined : canonical(written)
   if (address === undefined || vout === undefined) return []
   return [

@@ -89,6 +89,9 @@ export interface ListedOutput {
   txid: string
   vout?: string
   abandoned?: boolean
+  /** Of an output in a block. */
+  blockheight?: string
+  blockhash?: string
 }
 
 /** The wallet's transactions since a block. */

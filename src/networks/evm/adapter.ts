@@ -98,6 +98,7 @@ export function evmAdapter(network: CryptoNetwork, config: EvmConfig, db: Databa
     }),
     initialCursor: async (cursor) => (isCursor(cursor) ? undefined : initialCursor(chain)),
     scanDeposits: (cursor) => deposits.scanDeposits(cursor),
+    seeDeposits: (cursor) => deposits.seeDeposits(cursor),
     scanBlocks: (first, last) => deposits.scanBlocks(first, last),
     verifyDeposits: (found) => verifyDeposits(chain, found),
     checkCredited: (credited) => checkCredited(chain, credited),

@@ -9,13 +9,15 @@ import { noteHoldings } from './sweeps/holdings.ts'
 import { at, type Block, type Log, type Receipt } from './node.ts'
 import { offChain, type EvmChain } from './chain.ts'
 import { addressIn, logIndexOf, TRANSFER_TOPIC } from './transaction.ts'
-import { ChainReorganised, type FoundDeposit, type DepositScan } from '../network.ts'
+import { ChainReorganised, type DepositSight, type FoundDeposit, type DepositScan } from '../network.ts'
 import { NodeFailure } from '../node-failure.ts'
 
 /** Most blocks that are read together: 20 full blocks of Ethereum are some 10 MB of JSON. */
 const BLOCKS_MAX = 20n
 /** From 20 blocks to one in halves, and the one. */
 const ATTEMPTS_MAX = 6
+/** Most blocks at the tip that are looked at before they are confirmed. A finalized block of Ethereum is some 64 behind. */
+const LOOKED_MAX = 128n
 /** How often, and after how long, a missing block is asked for again: one backend may be on a fork. */
 const CONFIRMATIONS_OF_REORGANISATION = 2
 const CONFIRM_AFTER_MS = 1_000
@@ -42,20 +44,31 @@ export interface DepositReader {
   scanDeposits(cursor: string | null): Promise<DepositScan>
   /** Finds deposits in these blocks. Throws when the last of them is not confirmed. */
   scanBlocks(first: bigint, last: bigint): Promise<FoundDeposit[]>
+  /**
+   * Looks for deposits in the blocks after the cursor that it has not looked at yet, of the newest `LOOKED_MAX`. Where the
+   * chain has replaced a block that it looked at, it looks at all of them again.
+   */
+  seeDeposits(cursor: string): Promise<DepositSight>
 }
 
 /** Makes a reader of one chain. It remembers how many blocks the node could give at once. */
 export function depositReader(db: Database, chain: EvmChain): DepositReader {
   let size = BLOCKS_MAX
+  /** The newest block that was looked at before it was confirmed, as a cursor. */
+  let looked: string | undefined
 
   /** Reads blocks from `first` on, and half as many after each failure: a reply may be too large, or take too long. */
-  async function readFrom(first: bigint, last: bigint) {
+  async function readFrom(
+    first: bigint,
+    last: bigint,
+    pick: (movements: Movement[]) => Promise<FoundDeposit[]> = (movements) => ours(db, chain, movements),
+  ) {
     for (let attempt = 1; attempt <= ATTEMPTS_MAX; attempt++) {
       const end = first + size - 1n < last ? first + size - 1n : last
       try {
         const blocks = await blocksAt(chain, first, end)
         const movements = [...nativeIn(chain, blocks), ...(await tokensIn(chain, blocks))]
-        const found = await ours(db, chain, movements)
+        const found = await pick(movements)
         size = size * 2n < BLOCKS_MAX ? size * 2n : BLOCKS_MAX
         return { blocks, found }
       } catch (error) {
@@ -95,6 +108,30 @@ export function depositReader(db: Database, chain: EvmChain): DepositReader {
       }
       return found
     },
+    async seeDeposits(cursor) {
+      // The network was simulated before, and is not read yet.
+      if (!isCursor(cursor)) return { seen: [], readUpTo: 0n, isBehind: true }
+      await chain.ready()
+      const readUpTo = numberOf(cursor)
+      const [head] = await chain.node.all<Hex>([['eth_blockNumber']])
+      const latest = hexToBigInt(head!)
+      const oldest = latest - LOOKED_MAX > readUpTo ? latest - LOOKED_MAX : readUpTo
+      const goesOn =
+        looked !== undefined && numberOf(looked) >= oldest && (await isInChain(chain, looked, latest))
+      let last = goesOn ? looked : undefined
+      const seen: FoundDeposit[] = []
+      for (let next = last === undefined ? oldest + 1n : numberOf(last) + 1n; next <= latest;) {
+        const part = await readFrom(next, latest, async (movements) =>
+          (await arrivedAmong(db, chain, movements)).map(depositIn),
+        )
+        requireLinked([last, ...part.blocks.map(cursorOf)], part.blocks)
+        seen.push(...part.found)
+        last = cursorOf(part.blocks.at(-1)!)
+        next += BigInt(part.blocks.length)
+      }
+      looked = last
+      return { seen: seen.flatMap(({ block, ...one }) => (block ? { ...one, block } : [])), readUpTo }
+    },
   }
 }
 
@@ -109,6 +146,7 @@ export async function initialCursor(chain: EvmChain): Promise<string> {
 /** Whether a cursor is one of these: a network that was simulated before has another kind. */
 export const isCursor = (cursor: string | null): cursor is string => cursor !== null && CURSOR.test(cursor)
 const CURSOR = /^\d+:0x[0-9a-f]{64}$/
+const numberOf = (cursor: string) => BigInt(cursor.slice(0, cursor.indexOf(':')))
 const cursorOf = ({ number, hash }: Pick<Block, 'number' | 'hash'>) => `${hexToBigInt(number)}:${hash}`
 
 async function blocksAt(chain: EvmChain, first: bigint, last: bigint): Promise<Block[]> {
@@ -129,6 +167,13 @@ async function all<T>({ node }: EvmChain, numbers: readonly bigint[], full: bool
       throw new NodeFailure(`the node has no block ${numbers[index]!}: it is behind, or on another chain`)
     return block
   })
+}
+
+/** Whether the block of a cursor is in the chain, whose newest block has this number. */
+async function isInChain(chain: EvmChain, cursor: string, latest: bigint): Promise<boolean> {
+  if (numberOf(cursor) > latest) return false
+  const [block] = await headersAt(chain, [numberOf(cursor)])
+  return cursorOf(block!) === cursor
 }
 
 /** Throws ChainReorganised unless the block of a cursor is in the chain. Asks more than once. */
@@ -231,8 +276,23 @@ function mayHaveTransfers({ logsBloom, transactions }: Block, tokens: readonly H
 
 const EVM_NETWORKS = CRYPTO_NETWORKS.filter((network) => NETWORKS[network].family === 'evm')
 
-/** The movements to deposit addresses that we have keys to, marked for sweeping. An address is valid on every EVM network. */
+/** The deposits among these movements. Their addresses are marked for sweeping. */
 async function ours(db: Database, chain: EvmChain, movements: Movement[]): Promise<FoundDeposit[]> {
+  const found = await arrivedAmong(db, chain, movements)
+  await noteHoldings(
+    db,
+    chain,
+    found.map(({ customer_id, address, asset }) => ({ customer_id, address, asset })),
+  )
+  return found.map(depositIn)
+}
+
+type Arrived = Movement & { customer_id: string }
+
+const depositIn = ({ native: _, from: __, customer_id: ___, ...deposit }: Arrived): FoundDeposit => deposit
+
+/** The movements to deposit addresses that we have keys to. An address is valid on every EVM network. */
+async function arrivedAmong(db: Database, chain: EvmChain, movements: Movement[]): Promise<Arrived[]> {
   if (movements.length === 0) return []
   const { rows } = await db.query<{ customer_id: string; address: string; top_ups: Hex[] }>(
     `
@@ -255,13 +315,9 @@ async function ours(db: Database, chain: EvmChain, movements: Movement[]): Promi
     ),
   )
   const successful = await succeeded(chain, arrived)
-  const found = arrived.filter(({ native, crypto_tx_hash }) => !native || successful.has(crypto_tx_hash))
-  await noteHoldings(
-    db,
-    chain,
-    found.map(({ address, asset }) => ({ customer_id: owners.get(address)!.customer_id, address, asset })),
-  )
-  return found.map(({ native: _, from: __, ...deposit }) => deposit)
+  return arrived
+    .filter(({ native, crypto_tx_hash }) => !native || successful.has(crypto_tx_hash))
+    .map((movement) => ({ ...movement, customer_id: owners.get(movement.address)!.customer_id }))
 }
 
 /**

@@ -26,6 +26,7 @@ import { verify } from '../../verify/verify.ts'
 import { auditSweeps } from '../../settlement/audit-sweeps.ts'
 import { creditDepositsOn } from '../../settlement/credit-deposits.ts'
 import { resumeAfterReorganisation } from '../../settlement/deposit-reorganisations.ts'
+import { seeDepositsOn } from '../../settlement/see-deposits.ts'
 import { settleWithdrawals } from '../../settlement/settle-withdrawals.ts'
 import { selectUncredited } from '../../settlement/incoming-transfers.ts'
 import { creditSaidDeposit, rescanDeposits } from '../../settlement/recover-deposits.ts'
@@ -57,6 +58,7 @@ afterEach(async () => {
   await service.db.query('delete from freezes')
   await service.owner.query('delete from network_cursors')
   await service.owner.query('delete from incoming_transfers')
+  await service.owner.query('delete from seen_deposits')
 })
 
 const adapterOf = (changes: Partial<EvmConfig> = {}): NetworkAdapter =>
@@ -570,11 +572,119 @@ describe('what is swept beyond the deposits that were found', () => {
   })
 })
 
-describe('a reorganisation deeper than the confirmations', () => {
-  /** Replaces the newest blocks by others, which have none of their transactions. */
-  const reorganise = (depth: number) =>
-    anvil.chain.request({ method: 'anvil_reorg', params: [depth, []] } as never)
+/** Replaces the newest blocks by others, which have none of their transactions. */
+const reorganise = (depth: number) =>
+  anvil.chain.request({ method: 'anvil_reorg', params: [depth, []] } as never)
 
+describe('a deposit without enough confirmations', () => {
+  const see = (adapter: NetworkAdapter) => seeDepositsOn(service, 'ETHEREUM', adapter)
+  const shownTo = async (customer: TestCustomer) =>
+    (await customer.call<{ items: Transfer[] }>('GET', '/v2/transfer/transfers?order=ASC')).body.items.map(
+      ({ asset, amount, status }) => `${amount} ${asset} ${status}`,
+    )
+  const availableTo = async ({ call, profile_id }: TestCustomer, asset: string) =>
+    (await call<{ available: string }>('GET', `/v2/profiles/${profile_id}/balances/${asset}`)).body.available
+
+  test('is PENDING, COMPLETED when it has them, and FAILED when the chain dropped its block', async () => {
+    const adapter = adapterOf()
+    const { customer, address } = await newPlace(adapter)
+    await mine()
+    await rounds(adapter)
+    await see(adapter)
+    await give(address, 'USDG', '10')
+    expect(await see(adapter)).toEqual({ seen: 1, failed: 0 })
+    expect(await rounds(adapter)).toBe(0)
+    expect(await shownTo(customer)).toEqual(['10 USDG PENDING'])
+    expect(await availableTo(customer, 'USDG')).toBe('0')
+    await mine(2)
+    expect(await rounds(adapter)).toBe(1)
+    expect(await see(adapter)).toEqual({ seen: 0, failed: 0 })
+    expect(await shownTo(customer)).toEqual(['10 USDG COMPLETED'])
+    expect(await availableTo(customer, 'USDG')).toBe('10')
+
+    const hash = await give(address, 'ETH', '3')
+    const serializedTransaction = await anvil.chain.request({
+      method: 'eth_getRawTransactionByHash',
+      params: [hash],
+    } as never)
+    expect(await see(adapter)).toEqual({ seen: 1, failed: 0 })
+    await reorganise(1)
+    await mine(1)
+    expect(await see(adapter)).toEqual({ seen: 0, failed: 0 })
+    await mine(3)
+    expect(await rounds(adapter)).toBe(0)
+    expect(await see(adapter)).toEqual({ seen: 0, failed: 1 })
+    expect(await shownTo(customer)).toEqual(['10 USDG COMPLETED', '3 ETH FAILED'])
+    expect(await availableTo(customer, 'ETH')).toBe('0')
+    expect((await verify(service.db)).disagreements).toEqual([])
+
+    await anvil.chain.sendRawTransaction({ serializedTransaction })
+    // Another process looks at all blocks again, and shows it once.
+    for (const one of [adapter, adapterOf(), adapter]) await see(one)
+    expect(await shownTo(customer)).toEqual(['10 USDG COMPLETED', '3 ETH FAILED', '3 ETH PENDING'])
+    await mine(3)
+    expect(await rounds(adapter)).toBe(1)
+    expect(await rounds(adapterOf())).toBe(0)
+    expect(await shownTo(customer)).toEqual(['10 USDG COMPLETED', '3 ETH FAILED', '3 ETH COMPLETED'])
+    expect(await availableTo(customer, 'ETH')).toBe('3')
+    expect((await verify(service.db)).disagreements).toEqual([])
+  })
+
+  test('is not FAILED when it moves to another block, and is not swept before it is credited', async () => {
+    const adapter = adapterOf()
+    const { customer, address } = await newPlace(adapter)
+    await mine()
+    await rounds(adapter)
+    const hash = await give(address, 'ETH', '2')
+    const serializedTransaction = await anvil.chain.request({
+      method: 'eth_getRawTransactionByHash',
+      params: [hash],
+    } as never)
+    await see(adapter)
+    const { rowCount } = await service.db.query('select from evm_holdings where address = $1', [address])
+    expect(rowCount).toBe(0)
+    await reorganise(1)
+    await mine(2)
+    await anvil.chain.sendRawTransaction({ serializedTransaction })
+    expect(await see(adapter)).toEqual({ seen: 0, failed: 0 })
+    await mine(2)
+    expect(await rounds(adapter)).toBe(1)
+    expect(await shownTo(customer)).toEqual(['2 ETH COMPLETED'])
+  })
+
+  test('that a node invents ends FAILED, and so does a look that fails half-way end without a trace', async () => {
+    const adapter = adapterOf()
+    const { customer, address } = await newPlace(adapter)
+    await mine()
+    await rounds(adapter)
+    await give(address, 'USDG', '1')
+    node.lie = ({ method }) =>
+      method === 'eth_getLogs' ? { error: { code: -32000, message: 'unknown block' } } : undefined
+    await expect(see(adapter)).rejects.toThrow('unknown block')
+    expect(await shownTo(customer)).toEqual([])
+    node.lie = ({ method }, answer) => {
+      const logs = answer.result as { data: Hex; logIndex: Hex }[]
+      if (method !== 'eth_getLogs' || logs.length === 0) return undefined
+      return {
+        result: [...logs, { ...logs[0]!, data: `0x${'0'.repeat(48)}000048c273950000`, logIndex: '0x7' }],
+      }
+    }
+    expect(await see(adapter)).toMatchObject({ seen: 2 })
+    node.tellTheTruth()
+    await mine(2)
+    expect(await rounds(adapter)).toBe(1)
+    await mine(1)
+    expect(await rounds(adapter)).toBe(0)
+    expect(await see(adapter)).toMatchObject({ failed: 1 })
+    expect((await shownTo(customer)).map((line) => line.split(' ').at(-1)).sort()).toEqual([
+      'COMPLETED',
+      'FAILED',
+    ])
+    expect(await availableTo(customer, 'USDG')).toBe('1')
+  })
+})
+
+describe('a reorganisation deeper than the confirmations', () => {
   test('stops the network, lists what is gone and freezes its profile, until an operator goes on', async () => {
     const adapter = adapterOf()
     const [kept, gone] = [await newPlace(adapter), await newPlace(adapter)]

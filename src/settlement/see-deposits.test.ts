@@ -1,0 +1,464 @@
+/*
+ * A deposit is shown before it is credited: as a PENDING transfer that moves nothing. What holds, whatever a node says:
+ * 1. PENDING and FAILED deposits have no entries, change no balance and start no orchestration;
+ * 2. a deposit is credited once, by its own PENDING transfer where there is one;
+ * 3. what is gone is FAILED, and what was shown does not stay PENDING for ever;
+ * 4. a node that lies can only record so much.
+ */
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import {
+  everyTable,
+  newCustomer,
+  startTestService,
+  type TestCustomer,
+  type TestService,
+} from '../../test/support.ts'
+import { dieAtEachStep } from '../../test/failures.ts'
+import { hurry } from '../../test/work-off.ts'
+import { openDatabase } from '../db/database.ts'
+import { Ledger } from '../movements/queue.ts'
+import type { Transfer } from '../ledger/transfer.ts'
+import type { FoundDeposit, NetworkAdapter } from '../networks/network.ts'
+import type { DepositAddress } from '../records/deposit-address.ts'
+import { verify } from '../verify/verify.ts'
+import { creditDepositsOn } from './credit-deposits.ts'
+import { seeDepositsOn } from './see-deposits.ts'
+
+let service: TestService
+let customer: TestCustomer
+let address: string
+beforeAll(async () => {
+  service = await startTestService()
+})
+afterAll(() => service.close())
+beforeEach(async () => {
+  chain = new Map()
+  height = 100n
+  customer = await newCustomer(service)
+  address = await newAddress()
+  await round()
+})
+afterEach(async () => {
+  expect((await verify(service.db)).disagreements).toEqual([])
+  for (const table of ['network_cursors', 'incoming_transfers', 'seen_deposits'])
+    await service.owner.query(`delete from ${table}`)
+  await service.db.query('delete from freezes')
+})
+
+async function newAddress(changes: object = {}): Promise<string> {
+  const { body } = await customer.call<DepositAddress>('POST', '/v2/transfer/deposit-addresses', {
+    profile_id: customer.profile_id,
+    crypto_network: 'ETHEREUM',
+    ...changes,
+  })
+  return body.address
+}
+
+/** A chain in memory: its deposits by block, and its newest block. Three confirmations are enough. */
+const DEPTH = 3n
+let chain: Map<bigint, Omit<FoundDeposit, 'block'>[]>
+let height: bigint
+const inBlocks = (first: bigint, last: bigint) =>
+  [...chain].flatMap(([number, deposits]) =>
+    number < first || number > last
+      ? []
+      : deposits.map((one) => ({ ...one, block: { number, hash: `0x${number}` } })),
+  )
+
+const adapter = (changes: Partial<NetworkAdapter> = {}): NetworkAdapter => ({
+  ...service.networks.get('ETHEREUM')!,
+  isSimulated: undefined,
+  scanDeposits: async (cursor) => {
+    const last = height - DEPTH + 1n
+    return { cursor: String(last), found: cursor === null ? [] : inBlocks(BigInt(cursor) + 1n, last) }
+  },
+  seeDeposits: async (cursor) => ({
+    seen: inBlocks(BigInt(cursor) + 1n, height),
+    readUpTo: BigInt(cursor),
+  }),
+  ...changes,
+})
+
+let count = 0
+const arrival = (changes: Partial<FoundDeposit> = {}) => ({
+  address,
+  asset: 'USDP',
+  amount: '25.5',
+  crypto_tx_hash: `0x${String(++count).padStart(64, '0')}`,
+  crypto_tx_index: '0',
+  ...changes,
+})
+
+/** Adds a block with these deposits. */
+function mine(...deposits: Omit<FoundDeposit, 'block'>[]): bigint {
+  chain.set(++height, deposits)
+  return height
+}
+
+/** A round of the worker on the network. */
+async function round(changes: Partial<NetworkAdapter> = {}) {
+  await hurry(service.db)
+  const { credited } = await creditDepositsOn(service, 'ETHEREUM', adapter(changes))
+  return { credited, ...(await seeDepositsOn(service, 'ETHEREUM', adapter(changes))) }
+}
+
+const transfers = async (of = customer, query = '') =>
+  (await of.call<{ items: Transfer[] }>('GET', `/v2/transfer/transfers?order=ASC${query}`)).body.items
+const statuses = async () => (await transfers()).map(({ status }) => status)
+const available = async (asset = 'USDP') =>
+  (await customer.call<{ available: string }>('GET', `/v2/profiles/${customer.profile_id}/balances/${asset}`))
+    .body.available
+
+test('a deposit is PENDING from its first confirmation, and COMPLETED under the same id when it is deep enough', async () => {
+  const place = await newAddress({ metadata: { order: '1041' }, conversion_target_asset: 'USD' })
+  mine(arrival({ address: place }))
+  expect(await round()).toEqual({ credited: 0, seen: 1, failed: 0 })
+  const [pending] = (await transfers()) as [Transfer]
+  expect(pending).toMatchObject({
+    ...{ type: 'CRYPTO_DEPOSIT', direction: 'CREDIT', status: 'PENDING', amount: '25.5', total: '25.5' },
+    ...{ asset: 'USDP', balance_asset: 'USD', auto_conversion: {}, notional_value: '25.5' },
+    ...{ destination_address: place, crypto_network: 'ETHEREUM', metadata: { order: '1041' } },
+  })
+  expect(pending).not.toHaveProperty('group_id')
+  expect(await available('USD')).toBe('0')
+  expect(await transfers(customer, '&statuses=COMPLETED')).toEqual([])
+  expect(await transfers(customer, '&statuses=PENDING&type=CRYPTO_DEPOSIT')).toEqual([pending])
+  expect((await customer.call('POST', `/v2/transfer/transfers/${pending.id}/cancel`)).status).toBe(409)
+
+  // More looks change nothing.
+  const before = await everyTable(service.db)
+  expect(await seeDepositsOn(service, 'ETHEREUM', adapter())).toEqual({ seen: 0, failed: 0 })
+  expect(await everyTable(service.db)).toEqual(before)
+  mine()
+  expect(await round()).toMatchObject({ credited: 0, seen: 0, failed: 0 })
+  mine()
+  expect(await round()).toEqual({ credited: 1, seen: 0, failed: 0 })
+  const [completed] = (await transfers()) as [Transfer]
+  expect(completed).toEqual({ ...pending, status: 'COMPLETED', updated_at: completed.updated_at })
+  expect(completed.updated_at > pending.updated_at).toBe(true)
+  expect(await available('USD')).toBe('25.5')
+  expect(await round()).toEqual({ credited: 0, seen: 0, failed: 0 })
+  expect(await statuses()).toEqual(['COMPLETED'])
+})
+
+test('its orchestration starts when it is credited, and not before', async () => {
+  const made = await customer.call<{ rule: { source: { crypto: { address: string } } } }>(
+    'POST',
+    '/v2/orchestration/rules',
+    {
+      ref_id: 'rule',
+      profile_id: customer.profile_id,
+      source_asset: 'USDP',
+      destination_asset: 'USD',
+      source: { crypto: { network: 'ETHEREUM' } },
+    },
+  )
+  mine(arrival({ address: made.body.rule.source.crypto.address }))
+  await round()
+  const started = async () =>
+    (await customer.call<{ items: { source_transfer: object }[] }>('GET', '/v2/orchestration/orchestrations'))
+      .body.items
+  expect(await started()).toEqual([])
+  mine()
+  mine()
+  await round()
+  const [transfer] = (await transfers()) as [Transfer]
+  expect(transfer.status).toBe('COMPLETED')
+  expect(await started()).toMatchObject([
+    { id: transfer.group_id, source_transfer: { transfer_id: transfer.id } },
+  ])
+})
+
+describe('gone', () => {
+  test('it is FAILED once its block is confirmed without it; when it comes again, it is credited once', async () => {
+    const deposit = arrival()
+    const block = mine(deposit)
+    await round()
+    chain.delete(block)
+    mine()
+    // The node may be on a fork: nothing is known yet.
+    expect(await round()).toMatchObject({ failed: 0 })
+    expect(await statuses()).toEqual(['PENDING'])
+    mine()
+    expect(await round()).toMatchObject({ credited: 0, failed: 1 })
+    expect(await statuses()).toEqual(['FAILED'])
+    expect(await available()).toBe('0')
+
+    mine(deposit)
+    expect(await round()).toMatchObject({ seen: 1 })
+    mine()
+    mine()
+    expect(await round()).toEqual({ credited: 1, seen: 0, failed: 0 })
+    expect(await statuses()).toEqual(['FAILED', 'COMPLETED'])
+    expect(await available()).toBe('25.5')
+  })
+
+  test('in another block, it stays the same transfer', async () => {
+    const deposit = arrival()
+    const block = mine(deposit)
+    await round()
+    chain.delete(block)
+    mine()
+    mine(deposit)
+    expect(await round()).toMatchObject({ seen: 0, failed: 0 })
+    mine()
+    mine()
+    expect(await round()).toEqual({ credited: 1, seen: 0, failed: 0 })
+    expect(await statuses()).toEqual(['COMPLETED'])
+  })
+
+  test('in another block under another index, it is another transfer, and never two that are PENDING', async () => {
+    const deposit = arrival({ crypto_tx_index: '5' })
+    const block = mine(deposit)
+    await round()
+    chain.delete(block)
+    mine({ ...deposit, crypto_tx_index: '3' })
+    expect(await round()).toMatchObject({ seen: 1 })
+    expect(await statuses()).toEqual(['FAILED', 'PENDING'])
+    mine()
+    mine()
+    await round()
+    expect(await statuses()).toEqual(['FAILED', 'COMPLETED'])
+    expect(await available()).toBe('25.5')
+  })
+
+  test('while blocks are not looked at, nothing is FAILED', async () => {
+    const block = mine(arrival())
+    await round()
+    chain.delete(block)
+    mine()
+    mine()
+    const isBehind = async (cursor: string) => ({ seen: [], readUpTo: BigInt(cursor), isBehind: true })
+    expect(await round({ seeDeposits: isBehind })).toMatchObject({ failed: 0 })
+    expect(await round()).toMatchObject({ failed: 1 })
+  })
+})
+
+describe('what does not stay PENDING', () => {
+  test('a deposit below the minimum is not shown before it is credited', async () => {
+    const minimumDeposit = () => '20'
+    mine(arrival({ amount: '15' }), arrival({ amount: '20', address: await newAddress() }))
+    expect(await round({ minimumDeposit })).toMatchObject({ seen: 1 })
+    mine()
+    mine()
+    expect(await round({ minimumDeposit })).toMatchObject({ credited: 1 })
+    expect((await transfers()).map(({ amount, status }) => [amount, status])).toEqual([['20', 'COMPLETED']])
+    // With another small one it is enough.
+    mine(arrival({ amount: '5' }))
+    expect(await round({ minimumDeposit })).toMatchObject({ seen: 0 })
+    mine()
+    mine()
+    expect(await round({ minimumDeposit })).toMatchObject({ credited: 2 })
+    expect(await available()).toBe('40')
+  })
+
+  test('a deposit that cannot be credited is FAILED after three days, and credited as another transfer', async () => {
+    mine(arrival())
+    await round()
+    mine()
+    mine()
+    const verifyDeposits: NetworkAdapter['verifyDeposits'] = async (found) =>
+      found.map(() => ({ verdict: 'WAITS', detail: 'the second node does not answer', secondNode: true }))
+    await round({ verifyDeposits })
+    expect(await statuses()).toEqual(['PENDING'])
+    await service.owner.query(`update seen_deposits set seen_at = seen_at - interval '72 hours'`)
+    expect(await round({ verifyDeposits })).toMatchObject({ failed: 1, seen: 0 })
+    expect(await statuses()).toEqual(['FAILED'])
+    expect(await round()).toMatchObject({ credited: 1 })
+    expect(await statuses()).toEqual(['FAILED', 'COMPLETED'])
+    expect(await available()).toBe('25.5')
+  })
+
+  test('what is of no known asset or amount, or at an unknown address, is not shown', async () => {
+    mine(
+      arrival({ asset: 'SPAM' }),
+      arrival({ amount: '0' }),
+      arrival({ address: '0x000000000000000000000000000000000000dEaD' }),
+    )
+    expect(await round()).toMatchObject({ seen: 0 })
+  })
+})
+
+describe('at once', () => {
+  test('two workers show and credit it once', async () => {
+    const other = openDatabase(service.url, { max: 4, onError: () => undefined })
+    try {
+      const contexts = [service.db, other].map((db) => ({
+        db,
+        ledger: new Ledger(db),
+        settings: service.settings,
+      }))
+      for (let block = 0; block < 12; block++) {
+        if (block < 8) mine(arrival({ amount: '1' }), arrival({ amount: '1' }))
+        else mine()
+        await hurry(service.db)
+        await Promise.all(
+          [...contexts, ...contexts].flatMap((context) => [
+            creditDepositsOn(context, 'ETHEREUM', adapter()),
+            seeDepositsOn(context, 'ETHEREUM', adapter()),
+          ]),
+        )
+      }
+      expect(await available()).toBe('16')
+      expect(await statuses()).toEqual(Array(16).fill('COMPLETED'))
+    } finally {
+      await other.end()
+    }
+  })
+
+  test('a sight that is recorded while its deposit is credited credits it once', async () => {
+    const deposit = arrival()
+    const block = mine(deposit)
+    mine()
+    mine()
+    const { ledger } = service
+    let late = 1
+    // The look was slow: it records the PENDING transfer after the credit has looked for one.
+    const racing = {
+      ...service,
+      ledger: {
+        async submit(...args: Parameters<typeof ledger.submit>) {
+          const decide = args[1].decide
+          if (late-- > 0)
+            args[1] = {
+              ...args[1],
+              decide(view) {
+                return decide({
+                  ...view,
+                  get: (kind, key) => (isArrival(key) ? undefined : view.get(kind, key)),
+                })
+              },
+            }
+          return ledger.submit(...args)
+        },
+      } as unknown as Ledger,
+    }
+    const isArrival = (key: unknown) => typeof key === 'object' && key !== null && 'crypto_tx_hash' in key
+    const seeDeposits = async () => ({
+      seen: [{ ...deposit, block: { number: block, hash: '0x1' } }],
+      readUpTo: 90n,
+    })
+    expect(await seeDepositsOn(service, 'ETHEREUM', adapter({ seeDeposits }))).toMatchObject({ seen: 1 })
+    await creditDepositsOn(racing, 'ETHEREUM', adapter())
+    expect(late).toBeLessThan(1)
+    expect(await statuses()).toEqual(['COMPLETED'])
+    expect(await available()).toBe('25.5')
+    const { rows } = await service.db.query<{ state: string }>('select state from incoming_transfers')
+    expect(rows).toEqual([{ state: 'CREDITED' }])
+  })
+
+  test('a deposit that arrives otherwise than it was shown is another transfer', async () => {
+    const deposit = arrival()
+    const block = mine(deposit)
+    await round()
+    // The transaction has another effect in the block that replaced its first one.
+    chain.set(block, [{ ...deposit, amount: '7' }])
+    mine()
+    mine()
+    expect(await round()).toMatchObject({ credited: 1 })
+    expect((await transfers()).map(({ amount, status }) => [amount, status])).toEqual([
+      ['25.5', 'FAILED'],
+      ['7', 'COMPLETED'],
+    ])
+    expect(await available()).toBe('7')
+  })
+})
+
+test.each(['BEFORE', 'AFTER'] as const)(
+  'a worker that dies %s any step shows and credits a deposit once, and fails one that is gone',
+  async (failure) => {
+    await dieAtEachStep(failure, 30, async (failures) => {
+      customer = await newCustomer(service)
+      address = await newAddress()
+      const db = failures.database(service.db)
+      const context = { db, ledger: new Ledger(db), settings: service.settings }
+      const work = async () => {
+        await creditDepositsOn(context, 'ETHEREUM', adapter())
+        await seeDepositsOn(context, 'ETHEREUM', adapter())
+      }
+      const kept = arrival()
+      const block = mine(kept, arrival({ amount: '7' }))
+      const life = async () => {
+        await hurry(service.db)
+        await work()
+        chain.set(block, [kept])
+        mine()
+        mine()
+        await work()
+      }
+      await life().catch((error: unknown) => {
+        if (!failures.died) throw error
+      })
+      chain.set(block, [kept])
+      mine()
+      mine()
+      await round()
+      expect(await round()).toEqual({ credited: 0, seen: 0, failed: 0 })
+      expect(await available()).toBe('25.5')
+      const ended = (await transfers()).map(({ amount, status }) => `${amount} ${status}`)
+      expect(ended.filter((one) => one !== '7 FAILED')).toEqual(['25.5 COMPLETED'])
+      expect(ended.length).toBeLessThanOrEqual(2)
+    })
+  },
+)
+
+describe('a node that lies', () => {
+  test('records 50 deposits of an address and 1,000 of the network at once, and credits nothing', async () => {
+    const lies = (addresses: string[], each: number) =>
+      addresses.flatMap((one) => Array.from({ length: each }, () => arrival({ address: one })))
+    mine(...lies([address], 60))
+    expect(await round()).toMatchObject({ seen: 50 })
+    const addresses = await Promise.all(Array.from({ length: 25 }, () => newAddress()))
+    mine(...lies(addresses, 45))
+    expect(await round()).toMatchObject({ seen: 950 })
+    expect(await available()).toBe('0')
+    // Nor does it go on with others when these are gone: of those, a thousand a day is the most.
+    chain.clear()
+    mine()
+    mine()
+    mine()
+    expect(await round()).toMatchObject({ failed: 1_000, credited: 0 })
+    mine(...lies(addresses, 45))
+    expect(await round()).toMatchObject({ seen: 0 })
+    // An honest deposit among them is credited all the same.
+    chain.clear()
+    mine(arrival())
+    mine()
+    mine()
+    expect(await round()).toMatchObject({ credited: 1 })
+    await service.owner.query(`update seen_deposits set ended_at = ended_at - interval '1 day'`)
+    mine(arrival())
+    expect(await round()).toMatchObject({ seen: 1 })
+  })
+
+  test('and that shows one output again and again records it three times', async () => {
+    const deposit = arrival()
+    for (let time = 1; time <= 5; time++) {
+      const block = mine(deposit)
+      expect(await round()).toMatchObject({ seen: time <= 3 ? 1 : 0 })
+      chain.delete(block)
+      for (let blocks = 0; blocks < 3; blocks++) mine()
+      expect(await round()).toMatchObject({ failed: time <= 3 ? 1 : 0 })
+    }
+    mine(deposit)
+    mine()
+    mine()
+    expect(await round()).toMatchObject({ credited: 1 })
+    expect(await statuses()).toEqual(['FAILED', 'FAILED', 'FAILED', 'COMPLETED'])
+  })
+})
+
+test('a credited deposit that a deep reorganisation took back is not shown again when it returns', async () => {
+  const deposit = arrival()
+  mine(deposit)
+  mine()
+  mine()
+  expect(await round()).toMatchObject({ credited: 1 })
+  await service.db.query(`update incoming_transfers set state = 'REORGANISED'`)
+  mine({ ...deposit, crypto_tx_index: '9' })
+  expect(await round()).toMatchObject({ seen: 0 })
+  mine()
+  mine()
+  expect(await round()).toMatchObject({ credited: 0 })
+  expect(await statuses()).toEqual(['COMPLETED'])
+})

@@ -1,0 +1,321 @@
+import { strict as assert } from 'node:assert'
+import { parseAmount } from '../assets/amount.ts'
+import { decimalsOf, findAsset, type CryptoNetwork } from '../assets/catalogue.ts'
+import { notionalUsd } from '../assets/usd-value.ts'
+import type { Context } from '../context.ts'
+import { transaction, type Database, type Transaction } from '../db/database.ts'
+import { idsAt, readClock } from '../db/ids.ts'
+import type { Transfer } from '../ledger/transfer.ts'
+import { depositRecord } from '../movements/deposit.ts'
+import type { DepositSight, NetworkAdapter } from '../networks/network.ts'
+import { usdPrices } from '../records/usd-prices.ts'
+import { isReorganised } from './deposit-reorganisations.ts'
+import { selectOwners, type Owner } from './incoming-transfers.ts'
+
+/**
+ * Shows deposits before they are credited (API behaviour, Deposit addresses). A deposit in a block without enough
+ * confirmations is a PENDING transfer, which has no entries: it credits nothing. The node's word is not verified here, so
+ * limits bound what a node that lies can record.
+ */
+
+/** Most PENDING deposits of a network, and of one address on it. Deposits beyond it are shown when they are credited. */
+const PENDING_MAX = 1_000
+const PENDING_OF_ADDRESS_MAX = 50
+/** While as many deposits of a network were seen and gone within a day, no others are shown before they are credited. */
+const FAILED_OF_DAY_MAX = 1_000
+/** How often one output is shown again after it was gone. */
+const FAILED_OF_OUTPUT_MAX = 3
+/** A deposit that waits longer for its credit is not shown as PENDING any more. Crediting it later makes a new transfer. */
+const PENDING_HOURS_MAX = 72
+
+/** How many deposits one look began to show, and how many it has found gone. */
+export interface Sighting {
+  seen: number
+  failed: number
+}
+
+type Sight = DepositSight['seen'][number]
+
+/**
+ * Looks at the newest blocks of a network and records what they hold. Deposits that were shown and are neither there nor in
+ * the confirmed blocks that were read are FAILED. Two workers may look at once. Throws when the node does not answer.
+ */
+export async function seeDepositsOn(
+  { db, settings }: Pick<Context, 'db' | 'settings'>,
+  network: CryptoNetwork,
+  adapter: NetworkAdapter,
+): Promise<Sighting> {
+  if (adapter.seeDeposits === undefined || (await isReorganised(db, network))) return { seen: 0, failed: 0 }
+  const { rows } = await db.query<{ cursor: string }>(
+    'select cursor from network_cursors where network = $1',
+    [network],
+  )
+  if (rows[0] === undefined) return { seen: 0, failed: 0 }
+  // With no transaction open, because nodes may take long and connections are few.
+  const { seen, readUpTo, isBehind } = await adapter.seeDeposits(rows[0].cursor)
+  const prices = await usdPrices(db, settings.mode === 'sandbox')
+  const minimumOf = adapter.minimumDeposit?.bind(adapter)
+  const shown = await transaction(db, async (tx) => {
+    const fresh = await notSeenBefore(
+      tx,
+      network,
+      seen.filter((one) => isLargeEnough(one, minimumOf)),
+    )
+    const owners = await selectOwners(tx, network, fresh)
+    const arrivals = fresh.flatMap((sight) => {
+      const [owner, ...others] = owners.get(sight.address) ?? []
+      return owner === undefined || others.length > 0 ? [] : [{ sight, owner }]
+    })
+    return insertPending(tx, network, await withinLimits(tx, network, arrivals), prices)
+  })
+  const failed = isBehind ? 0 : await failGone(db, network, readUpTo)
+  return { seen: shown, failed }
+}
+
+/** Whether a deposit is credited by itself. Smaller ones may wait for others without end. */
+function isLargeEnough(
+  { asset, amount }: Sight,
+  minimumOf: ((asset: string) => string) | undefined,
+): boolean {
+  const known = findAsset(asset)
+  const minor = known && parseAmount(amount, known.decimals)
+  if (known === undefined || minor === undefined || minor === 0n) return false
+  return minimumOf === undefined || minor >= parseAmount(minimumOf(asset), known.decimals)!
+}
+
+/**
+ * Leaves out the deposits that are recorded: as PENDING, whose block is updated, or as found by the confirmed scan. A
+ * transaction that moved to another block may have its log under another index; the transfer of the old index then fails.
+ */
+async function notSeenBefore(tx: Transaction, network: CryptoNetwork, seen: Sight[]): Promise<Sight[]> {
+  if (seen.length === 0) return []
+  const hashes = seen.map(({ crypto_tx_hash }) => crypto_tx_hash)
+  const { rows: pending } = await tx.query<Known & { transfer_id: string; block_number: string }>(
+    `
+    select customer_id, transfer_id, crypto_tx_hash, crypto_tx_index, block_number
+    from seen_deposits
+    where network = $1 and state = 'PENDING' and crypto_tx_hash = any ($2)
+    order by customer_id, transfer_id
+    for update`,
+    [network, hashes],
+  )
+  for (const one of pending) {
+    const { customer_id, transfer_id, crypto_tx_hash } = one
+    const ofHash = seen.filter((sight) => sight.crypto_tx_hash === crypto_tx_hash)
+    const same = ofHash.find((sight) => idOf(sight) === idOf(one))
+    const block = (same ?? ofHash[0]!).block.number.toString()
+    if (block === one.block_number) continue
+    if (same === undefined) await fail(tx, [{ customer_id, transfer_id }])
+    else
+      await tx.query(
+        'update seen_deposits set block_number = $3 where customer_id = $1 and transfer_id = $2',
+        [customer_id, transfer_id, block],
+      )
+  }
+  const { rows: found } = await tx.query<Known & { state: string }>(
+    `
+    select customer_id, crypto_tx_hash, crypto_tx_index, state
+    from incoming_transfers
+    where network = $1 and crypto_tx_hash = any ($2)`,
+    [network, hashes],
+  )
+  const known = new Set([...pending, ...found].map(idOf))
+  // The chain took back a credited deposit. It comes back under any index, and is not credited again.
+  const returning = new Set(
+    found.flatMap(({ state, crypto_tx_hash }) => (state === 'REORGANISED' ? crypto_tx_hash : [])),
+  )
+  return seen.filter((one) => !known.has(idOf(one)) && !returning.has(one.crypto_tx_hash))
+}
+
+interface Known {
+  customer_id: string
+  crypto_tx_hash: string
+  crypto_tx_index: string
+}
+
+const idOf = ({ crypto_tx_hash, crypto_tx_index }: Pick<Known, 'crypto_tx_hash' | 'crypto_tx_index'>) =>
+  `${crypto_tx_hash} ${crypto_tx_index}`
+
+interface Arriving {
+  sight: Sight
+  owner: Owner
+}
+
+/** Leaves out the deposits beyond the limits. */
+async function withinLimits(
+  tx: Transaction,
+  network: CryptoNetwork,
+  arrivals: Arriving[],
+): Promise<Arriving[]> {
+  if (arrivals.length === 0) return []
+  const { rows: pending } = await tx.query<{ address: string; count: string }>(
+    `select address, count(*)::text as count from seen_deposits where network = $1 and state = 'PENDING' group by address`,
+    [network],
+  )
+  const ofAddress = new Map(pending.map(({ address, count }) => [address, Number(count)]))
+  let left = PENDING_MAX - [...ofAddress.values()].reduce((sum, count) => sum + count, 0)
+  const { rows: failed } = await tx.query<{ count: string }>(
+    `
+    select count(*)::text as count
+    from seen_deposits
+    where network = $1 and state = 'FAILED' and ended_at > clock_timestamp() - interval '1 day'`,
+    [network],
+  )
+  left = Math.min(left, FAILED_OF_DAY_MAX - Number(failed[0]!.count))
+  const { rows: gone } = await tx.query<Known & { count: string }>(
+    `
+    select customer_id, crypto_tx_hash, crypto_tx_index, count(*)::text as count
+    from seen_deposits
+    where network = $1 and state = 'FAILED' and customer_id = any ($2::uuid[]) and crypto_tx_hash = any ($3)
+    group by customer_id, crypto_tx_hash, crypto_tx_index`,
+    [
+      network,
+      arrivals.map(({ owner }) => owner.customer_id),
+      arrivals.map(({ sight }) => sight.crypto_tx_hash),
+    ],
+  )
+  const failures = new Map(gone.map((one) => [idOf(one), Number(one.count)]))
+  return arrivals.filter(({ sight }) => {
+    const count = ofAddress.get(sight.address) ?? 0
+    if (left <= 0 || count >= PENDING_OF_ADDRESS_MAX) return false
+    if ((failures.get(idOf(sight)) ?? 0) >= FAILED_OF_OUTPUT_MAX) return false
+    left -= 1
+    ofAddress.set(sight.address, count + 1)
+    return true
+  })
+}
+
+/** Records the PENDING transfers. One that another worker has recorded, or that is credited, stays as it is. */
+async function insertPending(
+  tx: Transaction,
+  network: CryptoNetwork,
+  arrivals: Arriving[],
+  prices: Awaited<ReturnType<typeof usdPrices>>,
+): Promise<number> {
+  if (arrivals.length === 0) return 0
+  const now = await readClock(tx)
+  const newId = idsAt(now)
+  const made = arrivals.map(({ sight, owner }) => ({
+    block_number: sight.block.number.toString(),
+    ...depositRecord(owner.customer_id, depositOf(network, sight, owner, prices), { id: newId(), now }),
+  }))
+  // In the order of the unique key: two workers that record the same deposits wait for each other without a deadlock.
+  made.sort((a, b) => (keyOf(a) < keyOf(b) ? -1 : 1))
+  const { rows } = await tx.query<{ id: string }>(
+    `
+    insert into transfers (customer_id, id, profile_id, identity_id, account_id, type, direction, status, asset,
+                           balance_asset, amount, fee, total, notional_value, destination_address, crypto_network,
+                           crypto_tx_hash, crypto_tx_index, auto_conversion, metadata, created_at, updated_at)
+    select customer_id, id, profile_id, identity_id, account_id, type, direction, status, asset, balance_asset, amount,
+           fee, total, notional_value, destination_address, crypto_network, crypto_tx_hash, crypto_tx_index,
+           auto_conversion, metadata, created_at, updated_at
+    from json_populate_recordset(null::transfers, $1)
+    on conflict (customer_id, crypto_network, crypto_tx_hash, crypto_tx_index)
+      where type = 'CRYPTO_DEPOSIT' and status <> 'FAILED' do nothing
+    returning id`,
+    [JSON.stringify(made)],
+  )
+  const ids = new Set(rows.map(({ id }) => id))
+  await tx.query(
+    `
+    insert into seen_deposits (customer_id, transfer_id, network, crypto_tx_hash, crypto_tx_index, address, block_number,
+                               state, seen_at)
+    select customer_id, id, crypto_network, crypto_tx_hash, crypto_tx_index, destination_address, block_number, 'PENDING', $2
+    from json_to_recordset($1) as made (customer_id uuid, id uuid, crypto_network text, crypto_tx_hash text,
+                                        crypto_tx_index text, destination_address text, block_number bigint)`,
+    [JSON.stringify(made.filter(({ id }) => ids.has(id))), now.text],
+  )
+  return ids.size
+}
+
+const keyOf = ({ customer_id, crypto_tx_hash, crypto_tx_index }: Transfer) =>
+  `${customer_id} ${crypto_tx_hash!} ${crypto_tx_index!}`
+
+function depositOf(
+  network: CryptoNetwork,
+  { asset, amount, address, crypto_tx_hash, crypto_tx_index }: Sight,
+  owner: Owner,
+  prices: Awaited<ReturnType<typeof usdPrices>>,
+) {
+  const minor = parseAmount(amount, decimalsOf(asset))
+  assert(minor !== undefined, 'the amount was read before')
+  return {
+    profile_id: owner.profile_id,
+    type: 'CRYPTO_DEPOSIT',
+    asset,
+    minor,
+    place: owner,
+    convertToUsd: owner.conversion_target_asset === 'USD',
+    record: {
+      crypto_network: network,
+      crypto_tx_hash,
+      crypto_tx_index,
+      destination_address: address,
+      notional_value: notionalUsd(minor, findAsset(asset)!, prices),
+    },
+  } as const
+}
+
+// ---------------------------------------------------------------------------------------------- gone
+
+interface SeenId {
+  customer_id: string
+  transfer_id: string
+}
+
+/**
+ * Fails the deposits that were shown in a block up to `readUpTo` and that the confirmed scan has not found there: their
+ * transaction is not in the chain any more. Those that were found and wait for their credit stay PENDING, for three days
+ * at most.
+ */
+async function failGone(db: Database, network: CryptoNetwork, readUpTo: bigint): Promise<number> {
+  return transaction(db, async (tx) => {
+    const { rows } = await tx.query<SeenId>(
+      `
+      select s.customer_id, s.transfer_id
+      from seen_deposits s
+      where s.network = $1 and s.state = 'PENDING' and (
+        s.seen_at < clock_timestamp() - make_interval(hours => $3)
+        or s.block_number <= $2 and not exists (
+          select from incoming_transfers i
+          where i.customer_id = s.customer_id and i.network = s.network and i.crypto_tx_hash = s.crypto_tx_hash
+            and i.crypto_tx_index = s.crypto_tx_index and i.state = 'WAITING'
+        )
+      )
+      order by s.customer_id, s.transfer_id
+      for update`,
+      [network, readUpTo.toString(), PENDING_HOURS_MAX],
+    )
+    await fail(tx, rows)
+    return rows.length
+  })
+}
+
+/** Fails the PENDING transfer of a deposit that has arrived otherwise. */
+export async function failSeen(db: Database, customer_id: string, transfer_id: string): Promise<void> {
+  await transaction(db, (tx) => fail(tx, [{ customer_id, transfer_id }]))
+}
+
+async function fail(tx: Transaction, gone: readonly SeenId[]): Promise<void> {
+  if (gone.length === 0) return
+  const now = await readClock(tx)
+  const ids = [gone.map(({ customer_id }) => customer_id), gone.map(({ transfer_id }) => transfer_id)]
+  // First, because a credit locks these rows before it completes a transfer.
+  const { rows } = await tx.query<SeenId>(
+    `
+    update seen_deposits s set state = 'FAILED', ended_at = $3
+    from unnest($1::uuid[], $2::uuid[]) as gone (customer_id, transfer_id)
+    where s.customer_id = gone.customer_id and s.transfer_id = gone.transfer_id and s.state = 'PENDING'
+    returning s.customer_id, s.transfer_id`,
+    [...ids, now.text],
+  )
+  const { rowCount } = await tx.query(
+    `
+    update transfers t set status = 'FAILED', updated_at = $3
+    from unnest($1::uuid[], $2::uuid[]) as gone (customer_id, transfer_id)
+    where t.customer_id = gone.customer_id and t.id = gone.transfer_id and t.status = 'PENDING'
+      and t.type = 'CRYPTO_DEPOSIT'`,
+    [rows.map(({ customer_id }) => customer_id), rows.map(({ transfer_id }) => transfer_id), now.text],
+  )
+  assert(rowCount === rows.length, 'a deposit that was seen and has not ended has a PENDING transfer')
+}
