@@ -75,7 +75,8 @@ describe.each([
     atStart = { ...(await reported()), said: (await status()).said }
     // All that the tests pay out comes from this deposit, so that each of them also passes alone.
     await world.pay(await newDepositAddress(), asset, '3')
-    const deposits = '/v2/transfer/transfers?type=CRYPTO_DEPOSIT'
+    // PENDING from its first confirmation.
+    const deposits = '/v2/transfer/transfers?type=CRYPTO_DEPOSIT&statuses=COMPLETED'
     await until(async () =>
       expect((await call('GET', deposits)).body).toMatchObject({ items: [{ amount: '3' }] }),
     )

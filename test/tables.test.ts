@@ -84,7 +84,7 @@ const ALLOWED: Record<string, { owners: string[]; readers: string[] }> = {
   reward_rates: { owners: ['statements'], readers: [] },
   schema_version: { owners: [], readers: ['db', 'movements'] },
   resolved_withdrawals: { owners: ['settlement'], readers: [] },
-  seen_deposits: { owners: ['movements', 'settlement'], readers: [] },
+  seen_deposits: { owners: ['movements', 'settlement'], readers: ['verify'] },
   signing_keys: { owners: ['oauth'], readers: [] },
   simulated_chain: { owners: ['networks'], readers: ['deployment'] },
   statements: { owners: ['statements'], readers: ['demo', 'verify'] },

@@ -169,6 +169,27 @@ test('its orchestration starts when it is credited, and not before', async () =>
   ])
 })
 
+test('verify finds a deposit whose transfer says otherwise than its entries or its sight', async () => {
+  mine(arrival())
+  await round()
+  const [{ id }] = (await transfers()) as [Transfer]
+  const found = async (status: string) => {
+    await service.owner.query('update transfers set status = $2 where id = $1', [id, status])
+    return (await verify(service.db)).disagreements.map(({ rule }) => rule)
+  }
+  const POSTINGS = 'every transfer has the postings of its status'
+  const SEEN = 'every deposit that was seen has the state of its transfer'
+  expect(await found('COMPLETED')).toEqual([POSTINGS, SEEN])
+  expect(await found('FAILED')).toEqual([SEEN])
+  expect(await found('PENDING')).toEqual([])
+  mine()
+  mine()
+  await round()
+  expect(await found('PENDING')).toEqual([POSTINGS, SEEN])
+  expect(await found('FAILED')).toEqual([POSTINGS, SEEN])
+  expect(await found('COMPLETED')).toEqual([])
+})
+
 describe('gone', () => {
   test('it is FAILED once its block is confirmed without it; when it comes again, it is credited once', async () => {
     const deposit = arrival()

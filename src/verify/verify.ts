@@ -75,6 +75,12 @@ const RULES: Record<string, string> = {
         when t.status = 'COMPLETED' and t.type in ${WITHDRAWAL_TYPES} then 'CREATED, SETTLED'
         else 'CREATED'
       end`,
+  'every deposit that was seen has the state of its transfer': `
+    select format('transfer %s is %s, its deposit was seen and is %s', s.transfer_id, coalesce(t.status, 'missing'), s.state)
+      as detail
+    from seen_deposits s
+    left join transfers t on t.customer_id = $1 and t.id = s.transfer_id and t.type = 'CRYPTO_DEPOSIT'
+    where s.customer_id = $1 and t.status is distinct from s.state`,
   'every send to cold storage posts its amount there, and a consolidation posts nothing': `
     select format('transfer %s (%s, %s): %s of %s to cold storage', t.id, t.type, t.status, coalesce(e.cold, 0), t.amount)
       as detail
