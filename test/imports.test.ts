@@ -66,6 +66,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     'profiles',
     'identities',
     'accounts',
+    'api-credentials',
     'oauth',
     'health',
     'context',
@@ -97,6 +98,8 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   profiles: ['operation', ...SHARED],
   identities: ['operation', ...SHARED],
   accounts: ['operation', ...SHARED],
+  /** Operations on the clients that the token endpoint knows. */
+  'api-credentials': ['oauth', 'operation', ...SHARED],
   oauth: SHARED,
   markets: ['operation', ...SHARED],
   health: SHARED,
