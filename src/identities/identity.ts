@@ -38,7 +38,7 @@ export const InstitutionDetails = Type.Object(
 )
 
 const TAX_DETAILS_MAX = 20
-export const TaxDetails = Type.Array(
+const TaxDetails = Type.Array(
   Type.Object(
     {
       tax_payer_id: Type.Optional(Text(100, 'Tax id.')),
@@ -52,7 +52,7 @@ export const TaxDetails = Type.Array(
   },
 )
 
-export const CustomerDueDiligence = Type.Object(
+const CustomerDueDiligence = Type.Object(
   {
     estimated_yearly_income: Type.Optional(Text(100, 'Estimated yearly income.')),
     expected_transfer_value: Type.Optional(Text(100, 'Expected value of transfers.')),
@@ -177,7 +177,7 @@ export function identityToWire(row: IdentityRow, shown: Shown = {}): Identity {
       row.type === 'INSTITUTION' && {
         institution_members: institution_members.map(institutionMemberToWire),
       }),
-  } as Identity
+  }
 }
 
 /** The whole record, as the requests that write it answer it: members are absent where there are none. */
