@@ -371,9 +371,13 @@ const named = (field: string, { detail: [, ...rules], ...refusal }: Refusal): Re
   return { ...refusal, detail: [field, ...rules] }
 }
 /** An account is DENIED with its identity, which is who must be verified. */
-const barred = (what: 'identity' | 'account' | 'profile', status: 'DENIED' | 'DISABLED') => {
+const barred = (
+  what: 'identity' | 'account' | 'profile',
+  status: 'DENIED' | 'DISABLED',
+  prefix: '' | 'from_' = '',
+) => {
   const { identity, account } = world.barred[status]
-  const meta = { ref_path: `${what}_id`, identity_id: identity, current_status: status }
+  const meta = { ref_path: `${prefix}${what}_id`, identity_id: identity, current_status: status }
   if (status === 'DENIED')
     return typed(403, 'identity-verification-required', meta, `identity ${identity}`, status)
   return what === 'identity' ? disabled('identity', identity, status) : disabled('account', account, status)
@@ -487,13 +491,14 @@ const barredProfile = (payingFrom: (profile_id: string) => object) =>
     () => ({ body: payingFrom(world.barred[status].profile) }),
     () => barred('profile', status),
   ])
-const barredHolders = (['DENIED', 'DISABLED'] as const).flatMap((status) =>
-  (['identity', 'account'] as const).map((who): Row => [
-    `a ${status} ${who}`,
-    () => ({ body: { [`${who}_id`]: world.barred[status][who] } }),
-    () => barred(who, status),
-  ]),
-)
+const barredHolders = (prefix: '' | 'from_' = '') =>
+  (['DENIED', 'DISABLED'] as const).flatMap((status) =>
+    (['identity', 'account'] as const).map((who): Row => [
+      `a ${status} ${prefix}${who}`,
+      () => ({ body: { [`${prefix}${who}_id`]: world.barred[status][who] } }),
+      () => barred(who, status, prefix),
+    ]),
+  )
 
 const many = Array.from({ length: 101 }, (_, index) => `V${index}`)
 const time = (bound: string) => [
@@ -864,7 +869,7 @@ const CASES: Record<string, Case> = {
       ...profileNamed('profile_id'),
       ...accountAndIdentity,
       ...barredProfile((profile_id) => ({ profile_id })),
-      ...barredHolders,
+      ...barredHolders(),
       ...record('fee quote', 'fee_id', () => world.quotes.other),
       quote('used twice', 'used', {}, (id) => spent(id, 'used')),
       quote('expired', 'expired', {}, (id) => spent(id, 'expired')),
@@ -1320,6 +1325,7 @@ const CASES: Record<string, Case> = {
         () => notFound('profile', world.other.profile_id),
       ],
       ...barredProfile((from_profile_id) => ({ from_profile_id })),
+      ...barredHolders('from_'),
       [
         'ref_id again, with another body',
         { body: { ref_id: 'taken', amount: '7' } },
@@ -1371,7 +1377,7 @@ const CASES: Record<string, Case> = {
       ...profileNamed('profile_id'),
       ...accountAndIdentity,
       ...barredProfile((profile_id) => ({ profile_id })),
-      ...barredHolders,
+      ...barredHolders(),
     ],
     order: [
       [['metadata 5', { body: { metadata: 5 } }, bad('metadata')]],
@@ -1502,7 +1508,7 @@ const CASES: Record<string, Case> = {
       ...profileNamed('profile_id'),
       ...accountAndIdentity,
       ...barredProfile((profile_id) => ({ profile_id })),
-      ...barredHolders,
+      ...barredHolders(),
       ...record('fiat account', 'fiat_account_id', others('fiat_account'), own('account')),
       [
         'a deleted fiat account',
@@ -1895,7 +1901,7 @@ const CASES: Record<string, Case> = {
       ],
       ...profileNamed('profile_id'),
       ...accountAndIdentity,
-      ...barredHolders,
+      ...barredHolders(),
       // Of its rows the one that is given an address.
       ...barredProfile((profile_id) => ({
         profile_id,
@@ -2015,7 +2021,7 @@ const CASES: Record<string, Case> = {
       ...[{}, { destination: ON_ETHEREUM }].flatMap((to) => [
         ...barredProfile((profile_id) => ({ source: { profile: { profile_id } }, ...to })),
       ]),
-      ...barredHolders,
+      ...barredHolders(),
       [
         'one cent more than there is',
         { body: { source_amount: '1000.01' } },

@@ -39,7 +39,7 @@ export interface ProblemMeta {
   'insufficient-funds': { profile_id: string; asset: string; available: string; needed: string }
   expired: { fee_id: string; expired_at?: string }
   'identity-verification-required': {
-    ref_path: 'identity_id' | 'account_id' | 'profile_id'
+    ref_path: 'identity_id' | 'account_id' | 'profile_id' | 'from_identity_id' | 'from_account_id'
     identity_id: string
     current_status: string
   }

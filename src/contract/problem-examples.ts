@@ -103,7 +103,8 @@ export const PROBLEM_META: Partial<Record<ProblemSlug, Record<string, string>>> 
   },
   expired: { fee_id: 'The quote.', expired_at: 'When it expired, unless it was used.' },
   'identity-verification-required': {
-    ref_path: 'The request field that leads to the identity: identity_id, account_id or profile_id.',
+    ref_path:
+      'The request field that leads to the identity: identity_id, account_id (from_identity_id and from_account_id of an internal transfer) or profile_id.',
     identity_id: 'The identity.',
     current_status: 'Its status.',
   },

@@ -245,7 +245,7 @@ export const problem = {
   expired: (detail: string, meta: { fee_id: string; expired_at?: string }) =>
     new Problem('expired', detail, meta),
   identityVerificationRequired: (meta: {
-    ref_path: 'identity_id' | 'account_id' | 'profile_id'
+    ref_path: 'identity_id' | 'account_id' | 'profile_id' | 'from_identity_id' | 'from_account_id'
     identity_id: string
     current_status: string
   }) =>

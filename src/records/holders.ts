@@ -29,6 +29,8 @@ export interface Holder {
   profile_id: string
   account_id?: string | undefined
   identity_id?: string | undefined
+  /** What the request puts before account_id and identity_id. */
+  prefix?: 'from_' | undefined
 }
 
 type Named = Pick<Holder, 'account_id' | 'identity_id'>
@@ -83,12 +85,12 @@ export class Holders {
    * identity that do not belong together; disabled where the customer or profile is frozen, or the account, the
    * profile's account or the identity is DISABLED; identity-verification-required where an identity is not APPROVED.
    */
-  requireMayWithdraw({ profile_id, account_id, identity_id }: Holder): void {
+  requireMayWithdraw({ profile_id, account_id, identity_id, prefix }: Holder): void {
     const profileAccount = this.#profiles.get(profile_id)
     if (profileAccount === undefined) throw problem.notFound('profile', profile_id)
-    requireNamed(this.#standing, { account_id, identity_id })
+    requireNamed(this.#standing, { account_id, identity_id }, prefix)
     this.#requireNotFrozen(profile_id)
-    requireStanding(this.#standing, profileAccount, { account_id, identity_id })
+    requireStanding(this.#standing, profileAccount, { account_id, identity_id }, prefix)
   }
 
   /** Throws the same refusals for incoming money, except for freezes: they do not stop deposits. */
@@ -124,9 +126,10 @@ function requireStanding(
   { accounts, identities }: Standing,
   profileAccount: string | null,
   { account_id, identity_id }: Named,
+  prefix: '' | 'from_' = '',
 ): void {
   for (const [ref_path, id] of [
-    ['account_id', account_id],
+    [`${prefix}account_id`, account_id],
     ['profile_id', profileAccount],
   ] as const) {
     if (id == null) continue
@@ -138,11 +141,11 @@ function requireStanding(
   if (identity_id === undefined) return
   const status = identities.get(identity_id)!
   if (status === 'DISABLED') throw problem.disabled('identity', identity_id, status)
-  requireApproved('identity_id', identity_id, status)
+  requireApproved(`${prefix}identity_id`, identity_id, status)
 }
 
 function requireApproved(
-  ref_path: 'identity_id' | 'account_id' | 'profile_id',
+  ref_path: 'profile_id' | `${'' | 'from_'}${'identity_id' | 'account_id'}`,
   identity_id: string,
   current_status: Status,
 ): void {
@@ -171,7 +174,7 @@ export async function requireMayDeposit(db: Queryable, customerId: string, holde
 function requireNamed(
   { accounts, identities }: Standing,
   { account_id, identity_id }: Named,
-  prefix: '' | 'to_' = '',
+  prefix: '' | 'from_' | 'to_' = '',
 ): void {
   const account = account_id === undefined ? undefined : accounts.get(account_id)
   if (account_id !== undefined && account === undefined) throw problem.notFound('account', account_id)

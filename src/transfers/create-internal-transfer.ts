@@ -74,7 +74,7 @@ export const createInternalTransfer = operation({
     const receiver = { identity_id: body.to_identity_id, account_id: body.to_account_id }
     const { transfer } = await ledger.submit(customerId, {
       ref_id: body.ref_id,
-      holder: { profile_id: from_profile_id, ...sender },
+      holder: { profile_id: from_profile_id, ...sender, prefix: 'from_' },
       receiver: body.to_identity_id === undefined && body.to_account_id === undefined ? undefined : receiver,
       requireCaller,
       balances: [
