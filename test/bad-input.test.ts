@@ -1302,13 +1302,6 @@ const CASES: Record<string, Case> = {
           bad('account_id', 'does not belong to'),
         ]),
       ]),
-      ...(['DENIED', 'DISABLED'] as const).flatMap((status) =>
-        (['identity', 'account'] as const).map((who): Row => [
-          `from a ${status} ${who}`,
-          () => ({ body: { [`from_${who}_id`]: world.barred[status][who] } }),
-          () => barred(who, status),
-        ]),
-      ),
       [
         'to itself',
         () => fromTo(world.customer.profile_id),

@@ -133,11 +133,16 @@ const documented = (operation: { method: string; url: string }) =>
 const nameOf = ({ method, url }: { method: string; url: string }) => `${method} ${url}`
 const each = OPERATIONS.map((operation) => [nameOf(operation), operation] as const)
 
+/** Made once: one for each schema blocked the process for so long that the service took itself for cut off. */
+let ajv: Ajv2020 | undefined
+
 /** The validator of a schema of the document, by its place there. */
 function validatorOf(...place: string[]) {
-  const ajv = new Ajv2020({ strict: false, allErrors: true })
-  ajvFormats.default(ajv)
-  ajv.addSchema(document, 'document')
+  if (ajv === undefined) {
+    ajv = new Ajv2020({ strict: false, allErrors: true })
+    ajvFormats.default(ajv)
+    ajv.addSchema(document, 'document')
+  }
   const pointer = place.map((part) => part.replaceAll('~', '~0').replaceAll('/', '~1')).join('/')
   const validate = ajv.compile({ $ref: `document#/${encodeURI(pointer)}` })
   return (value: unknown) => {

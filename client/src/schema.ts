@@ -349,7 +349,7 @@ export interface paths {
     get?: never
     /**
      * Set Identity Sandbox Status
-     * @description Simulates the verification and the administrator: sets the given fields, at least one. Exists in sandbox mode only.
+     * @description Simulates the verification and the administrator: sets the given fields, at least one. The results of single checks, from which the status follows, and flags in objects of their own are answered by an empty object. Exists in sandbox mode only.
      */
     put: operations['setIdentitySandboxStatus']
     post?: never
@@ -3920,21 +3920,241 @@ export interface operations {
            * @enum {string}
            */
           status?: 'PENDING' | 'ERROR' | 'APPROVED' | 'DENIED' | 'DISABLED'
+          /**
+           * @description Simulated result of the verification of the person.
+           * @enum {string}
+           */
+          id_verification_status?: 'PENDING' | 'ERROR' | 'APPROVED' | 'DENIED' | 'DISABLED'
+          /**
+           * @description Simulated result of the screening for sanctions.
+           * @enum {string}
+           */
+          sanctions_verification_status?: 'PENDING' | 'ERROR' | 'APPROVED' | 'DENIED' | 'DISABLED'
+          /**
+           * @description Simulated result of the verification of documents.
+           * @enum {string}
+           */
+          document_verification_status?: 'PENDING' | 'ERROR' | 'APPROVED' | 'DENIED' | 'DISABLED'
+          /**
+           * @description Simulated result of the additional screening.
+           * @enum {string}
+           */
+          additional_screening_status?: 'PENDING' | 'ERROR' | 'APPROVED' | 'DENIED' | 'DISABLED'
           /** @description True if disabled by the API user. */
-          user_disabled?: boolean
+          user_disabled?:
+            | boolean
+            | {
+                /** @description The flag. */
+                disabled: boolean
+              }
           /** @description True if disabled by a platform administrator. */
-          admin_disabled?: boolean
+          admin_disabled?:
+            | boolean
+            | {
+                /** @description The flag. */
+                disabled: boolean
+              }
         }
       }
     }
     responses: {
-      /** @description Success */
+      /** @description The identity; empty where the request named checks or flags in objects. */
       200: {
         headers: {
           [name: string]: unknown
         }
         content: {
-          'application/json': components['schemas']['Identity']
+          'application/json': {
+            /**
+             * Format: uuid
+             * @description Identity id.
+             * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+             */
+            id?: string
+            /**
+             * Format: uuid
+             * @description Customer id.
+             * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+             */
+            customer_id?: string
+            /**
+             * @description Client-specified id for replay protection and lookup: a second record with it is refused with 409.
+             * @example payout-2026-0001
+             */
+            ref_id?: string
+            /**
+             * @description Kind of identity, and of its details.
+             * @enum {string}
+             */
+            type?: 'PERSON' | 'INSTITUTION'
+            /**
+             * @description Status of the verification.
+             * @enum {string}
+             */
+            status?: 'PENDING' | 'ERROR' | 'APPROVED' | 'DENIED' | 'DISABLED'
+            /**
+             * @description DISABLED by either flag, else the status.
+             * @enum {string}
+             */
+            summary_status?: 'PENDING' | 'ERROR' | 'APPROVED' | 'DENIED' | 'DISABLED'
+            /** @description True if disabled by the API user. */
+            user_disabled?: boolean
+            /** @description True if disabled by a platform administrator. */
+            admin_disabled?: boolean
+            /** @description The same as person_details or institution_details. Absent only with `include_details=false`. */
+            details?: {
+              [key: string]: unknown
+            }
+            /** @description A person. Other members are kept, 8 KiB at most in all. */
+            person_details?: {
+              /** @description First name. */
+              first_name: string
+              /** @description Last name. */
+              last_name: string
+              /**
+               * Format: date
+               * @description Date of birth.
+               */
+              date_of_birth?: string
+              address?: {
+                /** @description Text. */
+                country?: string
+                /** @description Text. */
+                address1?: string
+                /** @description Text. */
+                address2?: string
+                /** @description Text. */
+                city?: string
+                /** @description Text. */
+                province?: string
+                /** @description Text. */
+                zip_code?: string
+              } & {
+                [key: string]: unknown
+              }
+              /** @description E-mail address. */
+              email?: string
+              /** @description Phone number. */
+              phone_number?: string
+              /** @description Nationality. */
+              nationality?: string
+            } & {
+              [key: string]: unknown
+            }
+            /** @description An institution. Other members are kept, 8 KiB at most in all. */
+            institution_details?: {
+              /** @description Name. */
+              name: string
+              business_address?: {
+                /** @description Text. */
+                country?: string
+                /** @description Text. */
+                address1?: string
+                /** @description Text. */
+                address2?: string
+                /** @description Text. */
+                city?: string
+                /** @description Text. */
+                province?: string
+                /** @description Text. */
+                zip_code?: string
+              } & {
+                [key: string]: unknown
+              }
+              /** @description Kind of institution. */
+              institution_type?: string
+              /** @description E-mail address. */
+              email?: string
+            } & {
+              [key: string]: unknown
+            }
+            /** @description Tax ids. Answered to the requests that write them, and with `include_details=true`. */
+            tax_details?: ({
+              /** @description Tax id. */
+              tax_payer_id?: string
+              /** @description Country that issued the tax id. */
+              tax_payer_country?: string
+            } & {
+              [key: string]: unknown
+            })[]
+            /** @description True if the law requires no tax details. */
+            tax_details_not_required?: boolean
+            /** @description Due diligence. Other members are kept, 8 KiB at most in all. Answered to the requests that write it, and with `include_details=true`. */
+            customer_due_diligence?: {
+              /** @description Estimated yearly income. */
+              estimated_yearly_income?: string
+              /** @description Expected value of transfers. */
+              expected_transfer_value?: string
+              /** @description Source of wealth. */
+              source_of_wealth?: string
+              /** @description Employment status. */
+              employment_status?: string
+              /** @description Sector of employment. */
+              employment_industry_sector?: string
+            } & {
+              [key: string]: unknown
+            }
+            /** @description Identities that stand behind an institution. Answered to the requests that write them, and with `include_institution_members=true`. */
+            institution_members?: {
+              /**
+               * Format: uuid
+               * @description Member id.
+               * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+               */
+              id: string
+              /**
+               * Format: uuid
+               * @description Identity that stands behind the institution.
+               * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+               */
+              identity_id: string
+              /** @description Roles of the identity in the institution. */
+              roles: (
+                | 'BENEFICIAL_OWNER'
+                | 'ACCOUNT_OPENER'
+                | 'AUTHORIZED_USER'
+                | 'MANAGEMENT_CONTROL_PERSON'
+                | 'TRUSTEE'
+                | 'GRANTOR'
+                | 'BENEFICIARY'
+              )[]
+              /** @description Share of the institution that it owns. */
+              ownership?: string
+              /** @description Position in the institution. */
+              position?: string
+              /** @description Name. */
+              name?: string
+            }[]
+            /** @description True if the identity is a merchant. */
+            is_merchant?: boolean
+            /**
+             * Format: date-time
+             * @description Time of the last periodic verification.
+             * @example 2026-01-31T09:30:00.123456Z
+             */
+            last_kyc_refresh_date?: string
+            /**
+             * @description Up to 6 pairs of strings; each key and value at most 100 characters.
+             * @example {
+             *       "order": "1041"
+             *     }
+             */
+            metadata?: {
+              [key: string]: string
+            }
+            /**
+             * Format: date-time
+             * @description Creation time.
+             * @example 2026-01-31T09:30:00.123456Z
+             */
+            created_at?: string
+            /**
+             * Format: date-time
+             * @description Last update time.
+             * @example 2026-01-31T09:30:00.123456Z
+             */
+            updated_at?: string
+          }
         }
       }
     }
