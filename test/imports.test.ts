@@ -1,8 +1,8 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import ts from 'typescript'
 import { describe, expect, test } from 'vitest'
+import { ts } from './typescript.ts'
 
 const SRC = fileURLToPath(new URL('../src', import.meta.url))
 

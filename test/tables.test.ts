@@ -5,9 +5,10 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import ts from 'typescript'
+import type { Node } from 'typescript'
 import { describe, expect, test } from 'vitest'
 import { PRIVILEGES } from '../src/db/privileges.ts'
+import { ts } from './typescript.ts'
 
 const SRC = fileURLToPath(new URL('../src', import.meta.url))
 const TABLES = Object.keys(PRIVILEGES)
@@ -125,7 +126,7 @@ function usesOf(part: string, source: string): Use[] {
     for (const table of new Set([...tablesBy(NAMED), ...listed]))
       found.push({ part, table, writes: written.has(table) })
   }
-  const visit = (node: ts.Node): void => {
+  const visit = (node: Node): void => {
     if (ts.isStringLiteral(node) || ts.isNoSubstitutionTemplateLiteral(node)) add(node.text)
     else if (ts.isTemplateExpression(node))
       add([node.head.text, ...node.templateSpans.map(({ literal }) => literal.text)].join(' $ '))
