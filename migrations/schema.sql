@@ -576,6 +576,25 @@ create table schema_version (
   constraint schema_version_pkey PRIMARY KEY (version)
 );
 
+create table seen_deposits (
+  customer_id uuid not null,
+  transfer_id uuid not null,
+  network text not null,
+  crypto_tx_hash text not null,
+  crypto_tx_index text not null,
+  address text not null,
+  block_number bigint not null,
+  state text not null,
+  seen_at timestamp with time zone not null,
+  ended_at timestamp with time zone,
+  constraint seen_deposits_pkey PRIMARY KEY (customer_id, transfer_id),
+  constraint seen_deposits_ended CHECK ((state = 'PENDING'::text) = (ended_at IS NULL)),
+  constraint seen_deposits_state CHECK (state = ANY (ARRAY['PENDING'::text, 'COMPLETED'::text, 'FAILED'::text]))
+);
+CREATE INDEX seen_deposits_failed ON seen_deposits USING btree (network, ended_at) WHERE state = 'FAILED'::text;
+CREATE INDEX seen_deposits_output ON seen_deposits USING btree (customer_id, network, crypto_tx_hash, crypto_tx_index);
+CREATE INDEX seen_deposits_pending ON seen_deposits USING btree (network, block_number) WHERE state = 'PENDING'::text;
+
 create table signing_keys (
   id text not null,
   created_at timestamp with time zone not null,
@@ -667,7 +686,7 @@ create table transfers (
   constraint transfers_total CHECK (total >= 0::numeric)
 );
 CREATE INDEX transfers_account ON transfers USING btree (customer_id, account_id, id) WHERE account_id IS NOT NULL;
-CREATE UNIQUE INDEX transfers_arrival ON transfers USING btree (customer_id, crypto_network, crypto_tx_hash, crypto_tx_index) WHERE type = 'CRYPTO_DEPOSIT'::text;
+CREATE UNIQUE INDEX transfers_arrival ON transfers USING btree (customer_id, crypto_network, crypto_tx_hash, crypto_tx_index) WHERE type = 'CRYPTO_DEPOSIT'::text AND status <> 'FAILED'::text;
 CREATE INDEX transfers_crypto_tx_hash ON transfers USING btree (customer_id, crypto_tx_hash) WHERE crypto_tx_hash IS NOT NULL;
 CREATE INDEX transfers_group ON transfers USING btree (customer_id, group_id) WHERE group_id IS NOT NULL;
 CREATE INDEX transfers_identity ON transfers USING btree (customer_id, identity_id, id) WHERE identity_id IS NOT NULL;

@@ -3,7 +3,8 @@ import type { Database } from '../src/db/database.ts'
 import type { Ledger } from '../src/movements/queue.ts'
 import type { Networks } from '../src/networks/network.ts'
 import type { Settings } from '../src/settings.ts'
-import { creditDeposits } from '../src/settlement/credit-deposits.ts'
+import { creditDeposits, readable } from '../src/settlement/credit-deposits.ts'
+import { seeDepositsOn } from '../src/settlement/see-deposits.ts'
 import { settleWithdrawals } from '../src/settlement/settle-withdrawals.ts'
 import { sweepDepositAddresses } from '../src/settlement/sweep-deposit-addresses.ts'
 
@@ -40,6 +41,7 @@ export async function workOff(
   betweenRounds: () => Promise<void>,
 ): Promise<void> {
   await creditDeposits({ db, ledger, networks, settings })
+  for (const [network, adapter] of readable(networks)) await seeDepositsOn({ db, settings }, network, adapter)
   await runOrchestrations(db, { networks, settings })
   const parts = [
     () => settleWithdrawals(db, networks),
