@@ -54,6 +54,8 @@ import { getBalance } from './profiles/get-balance.ts'
 import { getProfile } from './profiles/get-profile.ts'
 import { listBalances } from './profiles/list-balances.ts'
 import { listEntries } from './profiles/list-entries.ts'
+import { deactivateProfile } from './profiles/deactivate-profile.ts'
+import { updateProfile } from './profiles/update-profile.ts'
 import { listProfiles } from './profiles/list-profiles.ts'
 import { depositToProfile } from './sandbox/deposit-to-profile.ts'
 import { initiateFiatDeposit } from './sandbox/initiate-fiat-deposit.ts'
@@ -89,6 +91,8 @@ export const OPERATIONS: readonly Operation[] = [
   createProfile,
   listProfiles,
   getProfile,
+  updateProfile,
+  deactivateProfile,
   listBalances,
   getBalance,
   listEntries,

@@ -75,6 +75,8 @@ interface World {
   barred: Record<'DENIED' | 'DISABLED', Record<'identity' | 'account' | 'profile', string>>
   /** A fiat account that the bank has rejected. */
   rejected: string
+  /** A profile that the customer has deactivated. */
+  deactivated: string
   /** A fiat account that the customer has deleted. */
   deleted: string
   /** Fee quotes, each for 10 USDP on ETHEREUM to DESTINATION; the one of `other` is the other customer's. */
@@ -154,6 +156,7 @@ beforeAll(async () => {
     },
     rejected: String(rejected.id),
     deleted: await deletedBy(customer),
+    deactivated: await deactivatedBy(customer),
     quotes: {
       good: String((await made(customer, QUOTES, quoteOf({}))).id),
       used: String(used.id),
@@ -246,6 +249,12 @@ async function barredOf(by: TestCustomer, status: 'DENIED' | 'DISABLED', owner?:
   const account = await made(by, ACCOUNTS, body)
   if (owner !== undefined) await setAccountDisabled(service.db, String(account.id), { admin_disabled: true })
   return { identity: String(identity.id), account: String(account.id), profile: String(account.profile_id) }
+}
+
+async function deactivatedBy(by: TestCustomer): Promise<string> {
+  const id = String((await made(by, '/v2/profiles', { nickname: 'Deactivated' })).id)
+  await by.call('PUT', `/v2/profiles/${id}/deactivate`)
+  return id
 }
 
 async function deletedBy(by: TestCustomer): Promise<string> {
@@ -962,6 +971,44 @@ const CASES: Record<string, Case> = {
     good: () => ({ path: '/v2/profiles' }),
     rows: [...list('/v2/profiles')],
     order: LIST_ORDER,
+  },
+
+  'PUT /v2/profiles/:id': {
+    good: () => ({ path: `/v2/profiles/${world.own.second.id as string}`, body: { description: 'Other' } }),
+    rows: [
+      ...pathId(
+        (id) => `/v2/profiles/${id}`,
+        'profile',
+        () => world.other.profile_id,
+      ),
+      [
+        'the nickname of another profile',
+        { body: { nickname: 'Default' } },
+        () => exists('nickname', { id: world.customer.profile_id, nickname: 'Default', type: 'DEFAULT' }),
+      ],
+    ],
+    order: [
+      [['description 5', { body: { description: 5 } }, bad('description')]],
+      nobodys(`/v2/profiles/${NOBODYS}`),
+    ],
+  },
+
+  'PUT /v2/profiles/:id/deactivate': {
+    good: () => ({ path: deactivationOf(world.deactivated) }),
+    rows: [
+      ...pathId(deactivationOf, 'profile', () => world.other.profile_id),
+      [
+        'the default profile',
+        () => ({ path: deactivationOf(world.customer.profile_id) }),
+        bad('is the DEFAULT profile, which cannot be deactivated'),
+      ],
+      [
+        'a profile with a rule',
+        () => ({ path: deactivationOf(own('second')()) }),
+        () => bad('cannot be deactivated', `orchestration rule ${own('rule_of_second')()} is ACTIVE`),
+      ],
+    ],
+    order: [UNKNOWN_PARAMETER, nobodys(deactivationOf(NOBODYS))],
   },
 
   'GET /v2/profiles/:id': {
@@ -2085,6 +2132,9 @@ function pricesOf(market: string) {
 }
 function candlesOf(market: string) {
   return `/v2/markets/${market}/historical-candles`
+}
+function deactivationOf(id: string) {
+  return `/v2/profiles/${id}/deactivate`
 }
 function depositTo(id: string) {
   return `/v2/sandbox/profiles/${id}/deposit`

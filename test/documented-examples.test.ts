@@ -15,6 +15,7 @@ import { EXAMPLE } from '../src/contract/example-records.ts'
 import { ONE_BY_ONE_BODY_LIMIT } from '../src/http/one-by-one.ts'
 import { createCryptoWithdrawals } from '../src/transfers/create-crypto-withdrawals.ts'
 import { rotateCredentials } from '../src/api-credentials/rotate-credentials.ts'
+import { deactivateProfile } from '../src/profiles/deactivate-profile.ts'
 import { deleteFiatAccount } from '../src/fiat-accounts/delete-fiat-account.ts'
 import { cancelTransfer } from '../src/transfers/cancel-transfer.ts'
 import { cloneDatabase, spawnBursar, type BursarProcess, type TestDatabase } from './support.ts'
@@ -153,6 +154,8 @@ test('the document names the records of the demo, and none that is not there', (
 const REFUSED = new Map<unknown, number>([
   // What the demo has made has ended: there is nothing to cancel.
   [cancelTransfer, 409],
+  // The demo's profile is its default one.
+  [deactivateProfile, 400],
   // The example of a rule, which comes before, pays to it.
   [deleteFiatAccount, 400],
 ])

@@ -273,7 +273,7 @@ describe.each(each)('%s', (_, operation) => {
   test('documents its success and every kind of problem, each with an example', () => {
     const { responses } = documented(operation)
     const always = ['200', '400', '500', '503', ...(operation.scope === null ? [] : ['401', '403'])]
-    const withBody = operation.body || operation.method === 'POST' ? ['413', '415'] : []
+    const withBody = operation.body || ['POST', 'PUT'].includes(operation.method) ? ['413', '415'] : []
     expect(Object.keys(responses)).toEqual(expect.arrayContaining([...always, ...withBody]))
     const validate = validatorOf('components', 'schemas', 'Problem')
     for (const [status, { description, content }] of Object.entries(responses)) {
@@ -475,6 +475,14 @@ describe('replies are what the document says', () => {
       ['/v2/profiles', { nickname: 'Without one' }],
     ],
     'GET /v2/profiles': async () => [['/v2/profiles'], ['/v2/profiles?limit=1']],
+    'PUT /v2/profiles/:id': async () => [
+      [`/v2/profiles/${ids.to_profile_id!}`, { nickname: 'Renamed', description: 'By a PUT' }],
+    ],
+    'PUT /v2/profiles/:id/deactivate': async () => {
+      const { body } = await customer.call<{ id: string }>('POST', '/v2/profiles', { nickname: 'To end' })
+      const path = `/v2/profiles/${body.id}/deactivate`
+      return [[path], [path, {}]]
+    },
     'GET /v2/profiles/:id': async () => [[`/v2/profiles/${customer.profile_id}`]],
     'GET /v2/profiles/:id/balances': async () => [
       [`/v2/profiles/${customer.profile_id}/balances`],

@@ -78,8 +78,8 @@ const ALLOWED: Record<string, { owners: string[]; readers: string[] }> = {
   price_minutes: { owners: ['markets'], readers: ['records'] },
   price_points: { owners: ['markets'], readers: [] },
   profiles: {
-    owners: ['customers', 'records'],
-    readers: ['accounts', 'commands', 'demo', 'ledger', 'profiles', 'statements'],
+    owners: ['customers', 'profiles', 'records'],
+    readers: ['accounts', 'commands', 'demo', 'ledger', 'statements'],
   },
   replaced_transactions: { owners: ['settlement'], readers: ['networks', 'records', 'verify'] },
   reward_rates: { owners: ['statements'], readers: [] },

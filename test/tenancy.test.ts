@@ -318,6 +318,13 @@ const REQUESTS: Record<string, (marks: Marks, by: TestCustomer) => Request[]> = 
     [`/v2/profiles?ids=${profile_id}`],
     [`/v2/profiles?nickname=${nickname}`],
   ],
+  'PUT /v2/profiles/:id': ({ profile_id, nickname }) => [
+    [`/v2/profiles/${profile_id}`, { description: 'mine' }],
+    [`/v2/profiles/${profile_id}`, { nickname }],
+  ],
+  'PUT /v2/profiles/:id/deactivate': ({ second_profile_id }) => [
+    [`/v2/profiles/${second_profile_id}/deactivate`],
+  ],
   'GET /v2/profiles/:id': ({ profile_id }) => [[`/v2/profiles/${profile_id}`]],
   'GET /v2/profiles/:id/balances': ({ profile_id }) => [
     [`/v2/profiles/${profile_id}/balances`],

@@ -259,6 +259,12 @@ export const problem = {
     id: string,
     status: string,
   ) => new Problem('disabled', `${what} ${id} is ${status}: nothing can be withdrawn for it`, { id, status }),
+  deactivated: (profile_id: string) =>
+    new Problem(
+      'disabled',
+      `profile ${profile_id} is DEACTIVATED: nothing is withdrawn from it or moved to it, and it gets no deposit addresses, instructions or rules`,
+      { id: profile_id, status: 'DEACTIVATED' },
+    ),
   alreadyExists: (field: string, existing: unknown) =>
     new Problem('already-exists', `a record with this ${field} exists; meta.existing holds it`, { existing }),
   notCancellable: (meta: { id: string; status: string }, why: string) =>

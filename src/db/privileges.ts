@@ -131,7 +131,7 @@ export const PRIVILEGES: Readonly<Record<string, TablePrivileges>> = {
     update: ['minutes', 'sum', 'counts', 'exact_increment', 'open', 'high', 'low', 'close'],
     delete: true,
   },
-  profiles: { insert: true },
+  profiles: { insert: true, update: ['nickname', 'description', 'deactivated_at'] },
   replaced_transactions: { insert: true },
   reward_rates: { insert: true },
   schema_version: {},

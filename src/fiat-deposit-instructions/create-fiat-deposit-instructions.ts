@@ -48,7 +48,7 @@ export const createFiatDepositInstructions = operation({
     },
   },
   reply: FiatDepositInstructions,
-  problems: ['not-found', 'already-exists', 'unavailable'],
+  problems: ['not-found', 'disabled', 'already-exists', 'unavailable'],
   async run({ body, customerId, db, networks }) {
     const account = requireBankAccount(networks)
     return instructionsToWire(await insertInstructions(db, account, customerId, body), account)

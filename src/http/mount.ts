@@ -51,7 +51,7 @@ export function mount(
   const manyIn = body === undefined ? undefined : oneByOneMember(body)
   const isList = query !== undefined && 'page_cursor' in query.properties
   const scopes = [scope ?? [], alternativeScope ?? []].flat()
-  const takesNoBody = method === 'POST' && body === undefined
+  const takesNoBody = (method === 'POST' || method === 'PUT') && body === undefined
   const late = () => problem.unavailable(lateDetail(operation))
 
   const route: RouteOptions = {
@@ -168,13 +168,13 @@ async function ignoreBody({ headers }: FastifyRequest): Promise<void> {
   for (const name of ['content-type', 'content-length', 'transfer-encoding']) delete headers[name]
 }
 
-/** Some clients send a content type with every POST; without a body it is ignored. */
+/** Some clients send a content type with every POST and PUT; without a body it is ignored. */
 async function ignoreTypeOfNothing({ headers }: FastifyRequest): Promise<void> {
   const { 'content-length': length = '0', 'transfer-encoding': encoding } = headers
   if (length === '0' && encoding === undefined) delete headers['content-type']
 }
 
-/** A POST without a body schema accepts no body or an empty object; it never ignores content. */
+/** A POST or PUT without a body schema accepts no body or an empty object; it never ignores content. */
 async function requireEmptyBody({ body }: FastifyRequest): Promise<void> {
   if (body === undefined) return
   if (typeof body === 'object' && body !== null && !Array.isArray(body) && Object.keys(body).length === 0)

@@ -144,7 +144,7 @@ export function problemResponses(
   const slugs = [
     ...ALWAYS,
     ...(scope === null ? [] : OF_TOKENS),
-    ...(body || method === 'POST' ? WITH_BODY : []),
+    ...(body || method === 'POST' || method === 'PUT' ? WITH_BODY : []),
     ...problems,
   ]
   const byStatus = new Map<number, ProblemSlug[]>()

@@ -24,6 +24,14 @@ export interface BalanceRow extends BalanceKey {
   account_id: string | null
 }
 
+/** What keeps money from leaving profiles. */
+interface Barred {
+  /** The frozen subjects of the customer: its id, or `<customer id>/<profile id>`. */
+  frozen: readonly string[]
+  /** The ids of the customer's deactivated profiles. */
+  deactivated: readonly string[]
+}
+
 type LockedRow = BalanceRow & { now: string }
 
 const keyOf = (profile_id: string, asset: string) => `${profile_id}/${asset}`
@@ -31,15 +39,16 @@ const keyOf = (profile_id: string, asset: string) => `${profile_id}/${asset}`
 /**
  * Reads and locks the existing balances among `keys`, always in key order, so that no two batches deadlock. Reads the
  * database's clock after each lock. Returns at least one row: without any balance it has only the clock. `frozen`
- * lists the subjects of freezes of the customer and its profiles, read in the same round trip.
+ * lists the subjects of freezes of the customer and its profiles, and `deactivated` the deactivated profiles, both read in
+ * the same round trip.
  */
 export async function lockBalances(
   tx: Transaction,
   customerId: string,
   keys: BalanceKey[],
-): Promise<{ rows: BalanceRow[]; clock: string; frozen: string[] }> {
+): Promise<{ rows: BalanceRow[]; clock: string } & Barred> {
   const sorted = distinct(keys)
-  const [{ rows }, { rows: frozen }] = await inOrder([
+  const [{ rows }, { rows: barred }] = await inOrder([
     tx.query<LockedRow>({
       name: 'lock balances',
       // Lateral forces one index look-up per key, in key order. The clock is in the select list, so that it is read
@@ -65,18 +74,21 @@ export async function lockBalances(
         arrayLiteral(sorted.map((key) => key.asset)),
       ],
     }),
-    tx.query<{ subject: string }>({
-      name: 'freezes of a customer',
+    tx.query<{ subject: string; deactivated: boolean }>({
+      name: 'freezes and deactivated profiles of a customer',
       text: `
-      select subject from freezes
-      where kind in ('CUSTOMER', 'PROFILE') and split_part(subject, '/', 1) = $1`,
+      select subject, false as deactivated from freezes
+      where kind in ('CUSTOMER', 'PROFILE') and split_part(subject, '/', 1) = $1::uuid::text
+      union all
+      select id::text, true from profiles where customer_id = $1 and deactivated_at is not null`,
       values: [customerId],
     }),
   ])
   return {
     rows: rows.filter((row) => row.profile_id !== null),
     clock: rows.at(-1)!.now,
-    frozen: frozen.map(({ subject }) => subject),
+    frozen: barred.flatMap(({ subject, deactivated }) => (deactivated ? [] : subject)),
+    deactivated: barred.flatMap(({ subject, deactivated }) => (deactivated ? subject : [])),
   }
 }
 
@@ -92,10 +104,13 @@ export class Balances {
   readonly profiles: ReadonlyMap<string, string | null>
   /** The frozen subjects of the customer: its id, or `<customer id>/<profile id>`. */
   readonly frozen: ReadonlySet<string>
+  /** The ids of the customer's deactivated profiles. */
+  readonly deactivated: ReadonlySet<string>
   #balances = new Map<string, Balance>()
 
-  constructor(rows: BalanceRow[], frozen: readonly string[] = []) {
+  constructor(rows: BalanceRow[], { frozen, deactivated }: Barred = { frozen: [], deactivated: [] }) {
     this.frozen = new Set(frozen)
+    this.deactivated = new Set(deactivated)
     this.profiles = new Map(rows.map((row) => [row.profile_id, row.account_id]))
     for (const { profile_id, asset, available, version } of rows) {
       this.#balances.set(keyOf(profile_id, asset), {

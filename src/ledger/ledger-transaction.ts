@@ -45,14 +45,14 @@ export class LedgerTransaction {
     keys: BalanceKey[],
     at?: Moment,
   ): Promise<LedgerTransaction> {
-    const { rows, clock, frozen } = await lockBalances(tx, customerId, keys)
+    const { rows, clock, ...barred } = await lockBalances(tx, customerId, keys)
     // After the clock was set back, a new entry must still not precede the last one. Timestamps of one format sort as
     // text.
     const now = rows.reduce(
       (latest, { updated_at }) => (updated_at > latest ? updated_at : latest),
       at?.text ?? clock,
     )
-    return new LedgerTransaction(tx, customerId, new Balances(rows, frozen), momentAt(now))
+    return new LedgerTransaction(tx, customerId, new Balances(rows, barred), momentAt(now))
   }
 
   /** Returns the first profile balance that these entries would take below zero, with the amount needed. */

@@ -10,7 +10,8 @@ import type { Payee } from './withdrawal-macs.ts'
 export interface View {
   now: Moment
   newId: () => string
-  profileExists: (profileId: string) => boolean
+  /** Throws not-found for a missing profile, disabled for a deactivated one. */
+  requireOpen: (profileId: string) => void
   /** A record that the movement needs; undefined where it does not exist. */
   get: <Key, Value, C>(kind: Kind<Key, Value, C>, key: Key) => Value | undefined
 }

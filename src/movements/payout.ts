@@ -149,7 +149,7 @@ export function payoutOf(
     balances: [...balances, { profile_id: to_profile_id, asset: destination_asset }],
     holder: order,
     decide(view, group_id) {
-      if (!view.profileExists(to_profile_id)) throw problem.notFound('profile', to_profile_id)
+      view.requireOpen(to_profile_id)
       const ends = { group_id, from_profile_id: profile_id, to_profile_id }
       const what = { asset: destination_asset, minor, balanceAsset: source_asset }
       return internalTransfer(customer_id, { ...record, ...ends, ...what }, view)

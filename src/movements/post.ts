@@ -100,7 +100,7 @@ async function readFor(
   const view: View = {
     now: ledger.now,
     newId: idsAt(ledger.now),
-    profileExists: (id) => holders.profileExists(id),
+    requireOpen: (id) => holders.requireOpen(id),
     get: (kind, key) => knownOf(known, kind).get(key) as never,
   }
   return { ledger, holders, existing, known, view }

@@ -182,7 +182,7 @@ function movementOf(tenant: Tenant, command: Command): Movement {
     needs: quoteId === undefined ? [] : [need(FEE_QUOTES, quoteId)],
     balances: [{ profile_id: profileId, asset: balanceAssetOf(command) }],
     decide(view) {
-      if (!view.profileExists(profileId)) throw problem.notFound('profile', profileId)
+      view.requireOpen(profileId)
       if (quoteId !== undefined) {
         const quote = view.get(FEE_QUOTES, quoteId)
         if (quote === undefined) throw problem.notFound('fee quote', quoteId)

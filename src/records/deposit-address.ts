@@ -9,6 +9,7 @@ import { problem } from '../contract/problems.ts'
 import { canonicalAddress } from '../networks/addresses.ts'
 import type { Networks } from '../networks/network.ts'
 import { requireMayDeposit } from './holders.ts'
+import { requireOpenProfile } from './profile.ts'
 
 export const ConversionTarget = Type.Enum(['NO_CONVERSION', 'USD'], {
   type: 'string',
@@ -106,6 +107,7 @@ export async function insertDepositAddress(
     },
     async insert() {
       await requireMayDeposit(db, customerId, body)
+      await requireOpenProfile(db, customerId, body.profile_id)
       await requireRoom(db, customerId, body.profile_id)
       for (const network of readNetworks(networks, body.crypto_network))
         await beginReading(db, networks, network)

@@ -9,7 +9,7 @@ import { Metadata, NIL_UUID, RefId, Timestamp, Uuid } from '../contract/fields.t
 import { problem } from '../contract/problems.ts'
 import { routingOf, type BankAccount } from '../networks/bank-account.ts'
 import { requireHolders } from './holders.ts'
-import { requireProfile } from './profile.ts'
+import { requireOpenProfile } from './profile.ts'
 
 export const RoutingNumberType = Type.Enum(['ABA', 'SWIFT'], {
   type: 'string',
@@ -77,7 +77,7 @@ export interface NewInstructions {
 }
 
 /**
- * Creates instructions for a profile. Throws not-found for the records they name, already-exists for the ref_id, and
+ * Creates instructions for a profile. Throws not-found for the records they name, disabled for a deactivated profile, already-exists for the ref_id, and
  * bad-request for a kind of routing number that the bank account does not have.
  */
 export async function insertInstructions(
@@ -98,7 +98,7 @@ export async function insertInstructions(
       return known && instructionsToWire(known, account)
     },
     async insert() {
-      await requireProfile(db, customerId, body.profile_id)
+      await requireOpenProfile(db, customerId, body.profile_id)
       await requireHolders(db, customerId, body)
       const now = await readClock(db)
       const { rows } = await db.query<InstructionsRow>(

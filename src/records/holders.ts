@@ -31,6 +31,8 @@ export interface Holder {
   identity_id?: string | undefined
   /** What the request puts before account_id and identity_id. */
   prefix?: 'from_' | undefined
+  /** The money stays with the customer: it may also leave a deactivated profile, or late deposits would be stuck there. */
+  staysWithCustomer?: true
 }
 
 type Named = Pick<Holder, 'account_id' | 'identity_id'>
@@ -42,15 +44,17 @@ export class Holders {
   #standing: Standing
   #customerId: string
   #frozen: ReadonlySet<string>
+  #deactivated: ReadonlySet<string>
 
   private constructor(
     customerId: string,
-    frozen: ReadonlySet<string>,
+    { frozen, deactivated }: Pick<Balances, 'frozen' | 'deactivated'>,
     profiles: ReadonlyMap<string, string | null>,
     standing: Standing,
   ) {
     this.#customerId = customerId
     this.#frozen = frozen
+    this.#deactivated = deactivated
     this.#profiles = profiles
     this.#standing = standing
   }
@@ -73,23 +77,27 @@ export class Holders {
     const accountIds = holders.flatMap(({ profile_id }) => profiles.get(profile_id) ?? [])
     const named = receivers.length === 0 ? holders : [...holders, ...receivers]
     const standing = await readStanding(db, customerId, accountIds, named)
-    return new Holders(customerId, balances.frozen, profiles, standing)
+    return new Holders(customerId, balances, profiles, standing)
   }
 
-  profileExists(profileId: string): boolean {
-    return this.#profiles.has(profileId)
+  /** Throws not-found for a missing profile, disabled for a deactivated one: nothing is moved to it. */
+  requireOpen(profileId: string): void {
+    if (!this.#profiles.has(profileId)) throw problem.notFound('profile', profileId)
+    if (this.#deactivated.has(profileId)) throw problem.deactivated(profileId)
   }
 
   /**
    * Throws, in this order: not-found for a missing profile, account or identity; bad-request for an account and an
-   * identity that do not belong together; disabled where the customer or profile is frozen, or the account, the
-   * profile's account or the identity is DISABLED; identity-verification-required where an identity is not APPROVED.
+   * identity that do not belong together; disabled where the customer or profile is frozen, the profile is deactivated,
+   * or the account, the profile's account or the identity is DISABLED; identity-verification-required where an identity is not APPROVED.
    */
-  requireMayWithdraw({ profile_id, account_id, identity_id, prefix }: Holder): void {
+  requireMayWithdraw({ profile_id, account_id, identity_id, prefix, staysWithCustomer }: Holder): void {
     const profileAccount = this.#profiles.get(profile_id)
     if (profileAccount === undefined) throw problem.notFound('profile', profile_id)
     requireNamed(this.#standing, { account_id, identity_id }, prefix)
     this.#requireNotFrozen(profile_id)
+    if (staysWithCustomer === undefined && this.#deactivated.has(profile_id))
+      throw problem.deactivated(profile_id)
     requireStanding(this.#standing, profileAccount, { account_id, identity_id }, prefix)
   }
 

@@ -1,7 +1,8 @@
 import { Type, type Static } from 'typebox'
 import type { Queryable } from '../db/database.ts'
+import { presentOf } from '../db/rows.ts'
 import { newId, readClock } from '../db/ids.ts'
-import { Text, Uuid } from '../contract/fields.ts'
+import { Text, Timestamp, Uuid } from '../contract/fields.ts'
 import { problem } from '../contract/problems.ts'
 
 /** A profile, which holds balances (API behaviour, Profiles). */
@@ -15,23 +16,21 @@ export const Profile = Type.Object(
     }),
     description: Type.Optional(Text(500, 'Free-text description.')),
     account_id: Type.Optional(Uuid('Account that the profile belongs to.')),
+    deactivated_at: Type.Optional(Timestamp('When it was deactivated.')),
   },
   { $id: 'Profile' },
 )
 export type Profile = Static<typeof Profile>
 
-export const PROFILE_COLUMNS = 'id, nickname, type, description, account_id'
+export const PROFILE_COLUMNS = 'id, nickname, type, description, account_id, deactivated_at'
 
 export type ProfileRow = Pick<Profile, 'id' | 'nickname' | 'type'> & {
   description: string | null
   account_id: string | null
+  deactivated_at: string | null
 }
 
-export const profileToWire = ({ description, account_id, ...row }: ProfileRow): Profile => ({
-  ...row,
-  ...(description !== null && { description }),
-  ...(account_id !== null && { account_id }),
-})
+export const profileToWire = (row: ProfileRow): Profile => presentOf(row)
 
 /** Creates a profile. A nickname that is taken violates `profiles_nickname`. */
 export async function insertProfile(
@@ -66,6 +65,43 @@ export async function requireProfile(db: Queryable, customerId: string, id: stri
   )
   if (rows[0] === undefined) throw problem.notFound('profile', id)
   return rows[0]
+}
+
+/** Requires a profile that may get addresses, instructions and rules. Throws not-found, or disabled if it is deactivated. */
+export async function requireOpenProfile(db: Queryable, customerId: string, id: string): Promise<void> {
+  const { deactivated_at } = await requireProfile(db, customerId, id)
+  if (deactivated_at !== null) throw problem.deactivated(id)
+}
+
+/** Returns a pending transfer, an orchestration under way or an active rule of a profile, in words. */
+export async function useOfProfile(
+  db: Queryable,
+  customerId: string,
+  id: string,
+): Promise<string | undefined> {
+  const { rows } = await db.query<{ use: string }>(
+    `
+    (select 'transfer ' || id || ' is PENDING' as use from transfers
+     where customer_id = $1 and profile_id = $2 and status = 'PENDING'
+     limit 1)
+    union all
+    (select 'orchestration ' || id || ' is PROCESSING' from orchestrations
+     where customer_id = $1 and profile_id = $2 and status = 'PROCESSING'
+     limit 1)
+    union all
+    (select 'orchestration ' || id || ' pays to it' from orchestrations
+     where customer_id = $1 and status = 'PROCESSING' and destination_transfer_id is null
+       and destination -> 'profile' ->> 'profile_id' = $2::uuid::text
+     limit 1)
+    union all
+    (select 'orchestration rule ' || id || ' is ACTIVE; delete it first' from orchestration_rules
+     where customer_id = $1 and status = 'ACTIVE'
+       and (profile_id = $2 or destination -> 'profile' ->> 'profile_id' = $2::uuid::text)
+     limit 1)
+    limit 1`,
+    [customerId, id],
+  )
+  return rows[0]?.use
 }
 
 /** Reads which of `profileIds` belong to this customer, each with its account's id or null. */

@@ -74,7 +74,7 @@ export const createInternalTransfer = operation({
     const receiver = { identity_id: body.to_identity_id, account_id: body.to_account_id }
     const { transfer } = await ledger.submit(customerId, {
       ref_id: body.ref_id,
-      holder: { profile_id: from_profile_id, ...sender, prefix: 'from_' },
+      holder: { profile_id: from_profile_id, ...sender, prefix: 'from_', staysWithCustomer: true },
       receiver: body.to_identity_id === undefined && body.to_account_id === undefined ? undefined : receiver,
       requireCaller,
       balances: [
@@ -82,7 +82,7 @@ export const createInternalTransfer = operation({
         { profile_id: to_profile_id, asset: symbol },
       ],
       decide(view) {
-        if (!view.profileExists(to_profile_id)) throw problem.notFound('profile', to_profile_id)
+        view.requireOpen(to_profile_id)
         const { ref_id, memo, metadata } = body
         const how = { asset: symbol, minor, balanceAsset: symbol }
         return internalTransfer(
