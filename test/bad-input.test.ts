@@ -1288,6 +1288,11 @@ const CASES: Record<string, Case> = {
       ],
       ...profileNamed('profile_id'),
       ...accountAndIdentity,
+      [
+        'for a deactivated profile',
+        () => ({ body: { profile_id: world.deactivated } }),
+        () => disabled('profile', world.deactivated, 'DEACTIVATED'),
+      ],
     ],
     order: [
       [['metadata 5', { body: { metadata: 5 } }, bad('metadata')]],
