@@ -1,6 +1,6 @@
 -- Written by test/generated-sql.test.ts, for readers. Parameters are $1, $2 and so on.
 
-select id, nickname, type, description, account_id from profiles
+select id, nickname, type, description, account_id, deactivated_at from profiles
 where customer_id = $1
   and id >= $2
   and id < $3
