@@ -163,7 +163,31 @@ export interface paths {
      * @description Reads one profile.
      */
     get: operations['getProfile']
-    put?: never
+    /**
+     * Update Profile
+     * @description Replaces the given members. The nickname is unique among the customer's profiles.
+     */
+    put: operations['updateProfile']
+    post?: never
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  '/v2/profiles/{id}/deactivate': {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    get?: never
+    /**
+     * Deactivate Profile
+     * @description Deactivates a NORMAL profile whose balances are 0 and that nothing uses. It takes no withdrawals, new addresses, instructions, rules or transfers to it. Late deposits are still credited, and an internal transfer takes them out. A repeat changes nothing.
+     */
+    put: operations['deactivateProfile']
     post?: never
     delete?: never
     options?: never
@@ -1509,6 +1533,12 @@ export interface components {
        * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
        */
       account_id?: string
+      /**
+       * Format: date-time
+       * @description When it was deactivated.
+       * @example 2026-01-31T09:30:00.123456Z
+       */
+      deactivated_at?: string
     }
     Balance: {
       /**
@@ -3158,6 +3188,67 @@ export interface operations {
     }
   }
   getProfile: {
+    parameters: {
+      query?: never
+      header?: never
+      path: {
+        /**
+         * @description Profile id.
+         * @example 0192f3a4-0000-7000-8000-000000000002
+         */
+        id: string
+      }
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          'application/json': components['schemas']['Profile']
+        }
+      }
+    }
+  }
+  updateProfile: {
+    parameters: {
+      query?: never
+      header?: never
+      path: {
+        /**
+         * @description Profile id.
+         * @example 0192f3a4-0000-7000-8000-000000000005
+         */
+        id: string
+      }
+      cookie?: never
+    }
+    requestBody: {
+      content: {
+        'application/json': {
+          /** @description Unique name of the profile. */
+          nickname?: string
+          /** @description Free-text description. */
+          description?: string
+        }
+      }
+    }
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          'application/json': components['schemas']['Profile']
+        }
+      }
+    }
+  }
+  deactivateProfile: {
     parameters: {
       query?: never
       header?: never
