@@ -128,7 +128,7 @@ function roundsOf(shared: Shared): Round[] {
   ]
 }
 
-/** Orchestrations and settlement. What a network's transactions cost is looked at before anything is signed. */
+/** Orchestrations and settlement. The cost of a network's transactions is checked before anything is signed. */
 function payouts(
   shared: Shared,
   networks: Networks,
@@ -194,7 +194,7 @@ function deposits(
   }
 }
 
-/** Sweeps deposit addresses, and audits what was swept. */
+/** Sweeps deposit addresses, and audits the swept amounts. */
 function sweeps({ db, settings, log, attempt }: Shared, networks: Networks): Round {
   return async () => {
     await attempt('sweeps', sweepDepositAddresses({ db, networks, settings }))
@@ -212,8 +212,8 @@ function sweeps({ db, settings, log, attempt }: Shared, networks: Networks): Rou
 }
 
 /**
- * Broadcasts transactions again that a chain has taken back; on a frozen network, too, because it signs nothing. Reported are
- * those that two looks in a row miss, because to a backend that lags a newer transaction seems to be missing.
+ * Broadcasts transactions again that a reorganisation removed, also on a frozen network, because this signs nothing. A
+ * transaction is reported when two checks in a row miss it: a backend that lags does not have newer transactions yet.
  */
 function rebroadcasts({ log, meter, attempt }: Shared, network: Network, adapter: NetworkAdapter): Round {
   let before = new Set<number>()

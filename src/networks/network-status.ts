@@ -125,8 +125,8 @@ async function report(
 }
 
 /**
- * What is signed and not posted yet: it may have left, or not. Beside it goes what each one may cost, for which the
- * fee that customers pay stands. Sweeps of deposit addresses cost that alone.
+ * Sums payments that are signed but not posted, by asset: they may or may not have left the wallet. Adds an estimate of
+ * their network fees, at the fee that customers pay. Sweeps of deposit addresses cost only that fee.
  */
 async function leavingOn(db: Database, network: CryptoNetwork, feeFactor = 1n): Promise<Map<string, bigint>> {
   const { gasAsset } = NETWORKS[network]
@@ -163,8 +163,9 @@ export interface CustodyShortage {
 }
 
 /**
- * The assets of which less is held than is in custody, what is under way allowed for. The ledgers are read before the
- * chain and after it, and what is short must be so by both: a payment that ended in between was in one of the two.
+ * Finds the assets of which the wallet holds less than the ledgers have in custody, payments under way allowed for. The
+ * ledgers are read before and after the chain, and an asset must be short by both readings: a payment that ended in between
+ * counts in only one of them.
  */
 export async function custodyShortages(
   db: Database,

@@ -224,7 +224,7 @@ type PostSweep = (tx: Transaction, ended: EndedSweep) => Promise<void>
 /** Whether signing on a network is frozen now. The answer holds until the transaction ends. */
 export type IsFrozen = (tx: Transaction, network: Network) => Promise<boolean>
 
-/** What a round of sweeping needs. */
+/** The context of a round of sweeps. */
 export interface SweepRound {
   /** Called in the transaction that ends a sweep. */
   post: PostSweep
@@ -379,7 +379,7 @@ export interface NetworkAdapter {
   refusesDestination?(address: string): string | undefined
   /** The network carries no memo: a withdrawal with one is refused, since it could not arrive with it. */
   carriesNoMemo?: true
-  /** What a quoted fee adds to the estimate, in percent: a decimal string. */
+  /** The percentage that a quoted fee adds to the estimate, as a decimal string. */
   feeMargin?: string
   /**
    * Payouts stop when a day's transactions cost more than `factor` times the fees that withdrawals paid, and exceed those fees

@@ -47,7 +47,7 @@ const shared = {
   confirmations: Confirmations,
   /** The least that the hot wallet should hold of the network's own asset; `bursar networks status` warns below it. */
   low_mark: Type.Optional(Decimal),
-  /** What a quoted fee adds to the node's estimate, in percent. */
+  /** The percentage that a quoted fee adds to the node's estimate. */
   fee_margin: Type.Optional(Decimal),
   /** Payouts stop when a day's transactions cost more than this many times the fees that withdrawals paid. */
   fees_loss_factor: Type.Optional(Decimal),
@@ -101,7 +101,7 @@ const EvmSection = Type.Object(
     tokens: Type.Optional(Type.Record(Type.String(), Type.String({ pattern: '^0x[0-9a-fA-F]{40}$' }))),
     /** An operator has reviewed the hot wallet's transactions before this nonce: none paid an open withdrawal. */
     first_nonce: Type.Optional(Type.Integer({ minimum: 0 })),
-    /** The most that sweeping a deposit address may cost, in percent of what it moves. */
+    /** The highest cost of sweeping a deposit address, in percent of the swept amount. */
     sweep_cost_max: Type.Optional(Decimal),
     /** In gwei; by default the fee_ceiling. */
     sweep_fee_ceiling: Type.Optional(Decimal),

@@ -1,8 +1,8 @@
 import { NodeRefusal, NoSigningKey, type NodeFailure } from './node-failure.ts'
 
 /**
- * Why a withdrawal waits. Metrics, alerts and decisions go by the code; the detail beside it is for people, and may be
- * reworded at any time.
+ * Why a withdrawal waits. Metrics, alerts and decisions use the code. The detail is for people, and its words may change at
+ * any time.
  */
 export type WaitingCode =
   /** The hot wallet cannot pay this withdrawal. */
@@ -41,7 +41,7 @@ export type WaitingCode =
   | 'NOT_APPROVED'
   /** A sandbox pays over a real network no more than the customer deposited over it. */
   | 'NOT_PAID_IN'
-  /** The withdrawal's record is not what was accepted: its MAC does not match. */
+  /** The withdrawal's record was changed after it was accepted: its MAC does not match. */
   | 'NOT_ACCEPTED'
   /** The token refuses every transfer of the hot wallet. */
   | 'TOKEN_REFUSES'

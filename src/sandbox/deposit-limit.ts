@@ -4,7 +4,7 @@ import { problem } from '../contract/problems.ts'
 /** The largest sandbox deposit: 15 digits, so that the sums of balances stay readable and within every column. */
 const DEPOSIT_MAX = '999999999999999'
 
-/** Throws bad-request for a sandbox deposit of nothing or of too much. `minor` is in units of so many decimals. */
+/** Throws bad-request for a sandbox deposit of zero or above the limit. `minor` is in units with this many decimals. */
 export function requireDepositable(minor: bigint, decimals: number): void {
   if (minor === 0n) throw problem.badRequest('amount must be greater than zero')
   if (minor > parseAmount(DEPOSIT_MAX, decimals)!)

@@ -64,7 +64,7 @@ async function signPayouts(
   await signAccepted(wallet, chosen, coins.spendable, limits, signings)
 }
 
-/** What `choose` heeds beside the coins. */
+/** What `choose` takes into account in addition to the coins. */
 interface Claims {
   rate: bigint
   /** The older withdrawal that the hot wallet's money is kept for. */
@@ -125,7 +125,7 @@ function claimBefore(
   return undefined
 }
 
-/** Why the coins do not suffice: what is left, whether it is in too many coins, and what cannot be spent yet. */
+/** Describes why the coins do not suffice: the spendable amount, whether it is in too many coins, and unspendable coins. */
 function describeShortage(
   wallet: BitcoinWallet,
   amount: bigint,

@@ -163,9 +163,9 @@ async function outcomeOfConflict(
 }
 
 /**
- * The output of another transaction that pays a withdrawal: of one that the withdrawal's own replaced, of an operator's fee
- * bump, or of its own transaction after all, where that was mined a moment ago. Where its own transaction pays several
- * withdrawals, each output counts for one of them. A transaction recorded for yet another withdrawal does not count.
+ * Finds the output of another transaction that pays a withdrawal: a transaction that its own replaced, an operator's fee
+ * bump, or its own transaction when that was mined a moment ago. If a transaction pays several withdrawals, each output
+ * counts for one of them. A transaction recorded for another withdrawal does not count.
  */
 async function paymentByOther(
   wallet: BitcoinWallet,

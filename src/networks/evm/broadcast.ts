@@ -6,7 +6,7 @@ import { hashesOf, parse, type Sent } from './transaction.ts'
 import type { BroadcastAnswer, BroadcastWithdrawal } from '../network.ts'
 
 /**
- * Broadcasts signed withdrawals. None is ever refused for good: its nonce is allotted, so it is mined sooner or later.
+ * Broadcasts signed withdrawals. None is ever refused finally: its nonce is allotted, so it is mined sooner or later.
  * A withdrawal that the node does not accept now is broadcast again.
  */
 export async function broadcast(
@@ -47,7 +47,8 @@ export async function send(chain: EvmChain, sent: readonly Sent[]): Promise<(Rej
       return [[one, { reason, isTooCheap: says(answer, 'feeTooLow') }] as const]
     }),
   )
-  // 'Nonce too low' is the answer to a mined transaction and to one that can never be mined: only a look-up tells.
+  // A node answers 'nonce too low' both for a mined transaction and for a transaction that can never be mined. Only a
+  // look-up shows which it is.
   const known = await knownAmong(chain, [...rejected.keys()])
   return sent.map((one) => (known.has(one) ? undefined : rejected.get(one)))
 }

@@ -66,7 +66,7 @@ export function tokensOf(network: CryptoNetwork, addresses: Record<string, strin
   return tokens
 }
 
-/** Whether an asset is the one that gas is paid in. */
+/** Whether gas is paid in this asset. */
 export const isNative = ({ tokens }: EvmChain, asset: string) => !tokens.has(asset)
 
 // ---------------------------------------------------------------------------------------------- units

@@ -33,8 +33,8 @@ function confirmedIn(answer: unknown, confirmations: Finality): bigint {
 }
 
 /**
- * Where a transaction, or one that it replaced, is. MINED: a block has it, and `isConfirmed` says whether that block is
- * confirmed and in the node's canonical chain. UNKNOWN: the node does not have these bytes.
+ * The state of a transaction or of a transaction that it replaced. MINED: a block contains it, and `isConfirmed` says whether
+ * that block is confirmed and in the node's canonical chain. UNKNOWN: the node does not have the transaction.
  */
 export type Standing =
   { state: 'MINED'; receipt: Receipt; isConfirmed: boolean } | { state: 'PENDING' } | { state: 'UNKNOWN' }
@@ -151,7 +151,7 @@ export function hotWalletFollower(chain: EvmChain): HotWalletFollower {
       // An earlier receipt is from a block that was replaced since.
       notMined.add(one)
       for (const hash of hashesOf(one)) receipts.delete(hash)
-      // Of two transactions with one nonce, only a look-up by hash tells which of them the node has.
+      // When two transactions have the same nonce, only a look-up by hash shows which of them the node has.
       const isQueued = nonce < pendingCount! && one.replaced.length === 0
       if (isQueued || seenAt.get(one.crypto_tx_hash) === head) known.add(one)
     }

@@ -10,7 +10,7 @@ import { tryTransfers, type Move, type Trial } from './simulation.ts'
 import { deferred } from '../waiting.ts'
 import type { Signing, Withdrawal } from '../network.ts'
 
-/** The gas of a withdrawal; or the reason why it is not signed, for good or for now. */
+/** The gas of a withdrawal, or the reason why it is refused or deferred. */
 export type Estimate = { gas: bigint } | Exclude<Signing, { outcome: 'SIGNED' }>
 
 /** The questions to the node about withdrawals: at which block, at which price, within which gas limits. */
@@ -73,7 +73,7 @@ async function askNode(
     return { asset: withdrawal.asset, recipient, call: moveTo(questions, withdrawal, recipient) }
   })
   const price = priceOf(fees)
-  // A token may refuse by answering false instead of reverting, and one that takes a fee delivers less than was sent.
+  // A token may refuse by returning false instead of reverting. A token with a transfer fee delivers less than was sent.
   const { trials, answers: gas } = await tryTransfers(
     chain,
     block,

@@ -45,7 +45,7 @@ export const TOKEN_GAS = 65_000n
 /** Adds a fifth to the estimate of a call that runs code: storage may have changed when it is mined. */
 export const gasWithRoom = (estimate: bigint) => (estimate === PLAIN_GAS ? estimate : (estimate * 6n) / 5n)
 
-/** The most that a transaction can cost, beside its value. */
+/** The highest cost of a transaction, without its value. */
 export const feeMax = ({ gas, maxFeePerGas }: Pick<EvmTransaction, 'gas' | 'maxFeePerGas'>) =>
   gas * maxFeePerGas
 
@@ -56,8 +56,8 @@ const ORACLE_ABI = parseAbi(['function getL1FeeUpperBound(uint256 unsignedTxSize
 const TRANSFER_BYTES = 200n
 
 /**
- * The most that publishing a transfer to another chain costs beside its gas, doubled because that fee may rise. 0 on
- * chains that publish nothing. In wei.
+ * Reads the highest fee for publishing a transfer to another chain, in wei, in addition to its gas. It is doubled because
+ * that fee may rise. 0 on chains that publish nothing.
  */
 export async function publishingFee({ node }: EvmChain): Promise<bigint> {
   const data = encodeFunctionData({ abi: ORACLE_ABI, args: [TRANSFER_BYTES] })

@@ -166,8 +166,8 @@ export function pay(
 }
 
 /**
- * The reason why a withdrawal leaves the hot wallet's money to an older one that has waited too long. Only the older
- * one's amount is kept of its asset, not its gas: else one large withdrawal of the native asset would block every token's.
+ * The reason why a withdrawal must leave the hot wallet's money to an older withdrawal that has waited too long. Only the
+ * older withdrawal's amount is kept, not its gas: otherwise one large withdrawal of the native asset would block all tokens.
  */
 export function keptForOlder(
   chain: EvmChain,

@@ -53,7 +53,7 @@ export interface Receipt {
   transactionHash: Hex
   gasUsed: Hex
   effectiveGasPrice: Hex
-  /** The fee for publishing to another chain (the OP stack), beside the gas. */
+  /** The fee for publishing to another chain (the OP stack), in addition to the gas. */
   l1Fee?: Hex | null
   logs: Log[]
 }

@@ -37,9 +37,9 @@ export async function affordable(
 }
 
 /**
- * The same transaction with the same nonce for higher fees, where the old fees are below the current ones; else
- * undefined, as where the higher fees would be above the ceiling. `fromValue`: the transaction moves less by what it
- * pays more for gas. Nodes replace a transaction for 10 % higher fees, some for 12.5 %.
+ * Builds the same transaction with the same nonce and higher fees. Undefined when the old fees are still sufficient, or
+ * when the higher fees would exceed the ceiling. With `fromValue`, the higher cost of gas is deducted from the amount moved.
+ * Nodes replace a transaction for 10 % higher fees, some for 12.5 %.
  */
 export async function replacement(
   chain: EvmChain,

@@ -60,7 +60,7 @@ const transactionOf = (
   maxPriorityFeePerGas: tip,
 })
 
-/** The decision about a withdrawal: signed with so much gas; or refused or deferred, with the reason. */
+/** The decision about a withdrawal: sign it with this much gas, or refuse or defer it with the reason. */
 type Decision = Estimate
 
 /**
