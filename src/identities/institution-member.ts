@@ -56,6 +56,7 @@ export const INSTITUTION_MEMBERS = `
                                  'position', m.position, 'name', m.name)
         from institution_members m
         where m.customer_id = identities.customer_id and m.institution_id = identities.id and m.removed_at is null
+          and identities.type = 'INSTITUTION' -- persons cost no look-up
         order by m.id)`
 
 export const institutionMemberToWire = (row: InstitutionMemberRow): Present<InstitutionMemberRow> =>

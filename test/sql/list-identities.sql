@@ -7,6 +7,7 @@ array(select json_build_object('id', m.id, 'identity_id', m.identity_id, 'roles'
                                'position', m.position, 'name', m.name)
       from institution_members m
       where m.customer_id = identities.customer_id and m.institution_id = identities.id and m.removed_at is null
+        and identities.type = 'INSTITUTION' -- persons cost no look-up
       order by m.id) as institution_members from identities
     where customer_id = $1
       and id >= $2
