@@ -1592,8 +1592,8 @@ describe('a quoted fee', () => {
     service.db.query(
       `
       with one as (update markets set source = $3 where market = $1 returning id)
-      insert into price_minutes (market_id, covers_minutes, minute, second, price)
-      select id, 1, extract(epoch from now())::bigint / 60 - $4, 0, $2 from one
+      insert into price_minutes (market_id, covers_minutes, minute, second, price, exact_increment)
+      select id, 1, extract(epoch from now())::bigint / 60 - $4, 0, $2, 1 from one
       on conflict (market_id, minute) do update set price = excluded.price`,
       [market, price, source, minutesAgo],
     )

@@ -578,6 +578,13 @@ const reorganise = (depth: number) =>
 
 describe('a deposit without enough confirmations', () => {
   const see = (adapter: NetworkAdapter) => seeDepositsOn(service, 'ETHEREUM', adapter)
+  /** The node answers before the block of the transaction is there. */
+  const mined = (hash: Hex) => anvil.chain.waitForTransactionReceipt({ hash })
+  async function arrive(...asked: Parameters<typeof give>): Promise<Hex> {
+    const hash = await give(...asked)
+    await mined(hash)
+    return hash
+  }
   const shownTo = async (customer: TestCustomer) =>
     (await customer.call<{ items: Transfer[] }>('GET', '/v2/transfer/transfers?order=ASC')).body.items.map(
       ({ asset, amount, status }) => `${amount} ${asset} ${status}`,
@@ -591,7 +598,7 @@ describe('a deposit without enough confirmations', () => {
     await mine()
     await rounds(adapter)
     await see(adapter)
-    await give(address, 'USDG', '10')
+    await arrive(address, 'USDG', '10')
     expect(await see(adapter)).toEqual({ seen: 1, failed: 0 })
     expect(await rounds(adapter)).toBe(0)
     expect(await shownTo(customer)).toEqual(['10 USDG PENDING'])
@@ -602,7 +609,7 @@ describe('a deposit without enough confirmations', () => {
     expect(await shownTo(customer)).toEqual(['10 USDG COMPLETED'])
     expect(await availableTo(customer, 'USDG')).toBe('10')
 
-    const hash = await give(address, 'ETH', '3')
+    const hash = await arrive(address, 'ETH', '3')
     const serializedTransaction = await anvil.chain.request({
       method: 'eth_getRawTransactionByHash',
       params: [hash],
@@ -618,7 +625,7 @@ describe('a deposit without enough confirmations', () => {
     expect(await availableTo(customer, 'ETH')).toBe('0')
     expect((await verify(service.db)).disagreements).toEqual([])
 
-    await anvil.chain.sendRawTransaction({ serializedTransaction })
+    await mined(await anvil.chain.sendRawTransaction({ serializedTransaction }))
     // Another process looks at all blocks again, and shows it once.
     for (const one of [adapter, adapterOf(), adapter]) await see(one)
     expect(await shownTo(customer)).toEqual(['10 USDG COMPLETED', '3 ETH FAILED', '3 ETH PENDING'])
@@ -635,7 +642,7 @@ describe('a deposit without enough confirmations', () => {
     const { customer, address } = await newPlace(adapter)
     await mine()
     await rounds(adapter)
-    const hash = await give(address, 'ETH', '2')
+    const hash = await arrive(address, 'ETH', '2')
     const serializedTransaction = await anvil.chain.request({
       method: 'eth_getRawTransactionByHash',
       params: [hash],
@@ -645,7 +652,7 @@ describe('a deposit without enough confirmations', () => {
     expect(rowCount).toBe(0)
     await reorganise(1)
     await mine(2)
-    await anvil.chain.sendRawTransaction({ serializedTransaction })
+    await mined(await anvil.chain.sendRawTransaction({ serializedTransaction }))
     expect(await see(adapter)).toEqual({ seen: 0, failed: 0 })
     await mine(2)
     expect(await rounds(adapter)).toBe(1)
@@ -657,7 +664,7 @@ describe('a deposit without enough confirmations', () => {
     const { customer, address } = await newPlace(adapter)
     await mine()
     await rounds(adapter)
-    await give(address, 'USDG', '1')
+    await arrive(address, 'USDG', '1')
     node.lie = ({ method }) =>
       method === 'eth_getLogs' ? { error: { code: -32000, message: 'unknown block' } } : undefined
     await expect(see(adapter)).rejects.toThrow('unknown block')
