@@ -587,6 +587,9 @@ describe('pages', () => {
     const lists: Record<ListPath, object> = {
       '/v2/orchestration/orchestrations': {},
       '/v2/orchestration/rules': {},
+      '/v2/statements/payments': {},
+      '/v2/rewards/statements': {},
+      '/v2/rewards/rates': {},
       '/v2/statements': { query: { customer_id: customer.customer_id } },
       '/v2/markets': {},
       '/v2/all-markets/prices': {},

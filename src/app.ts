@@ -60,6 +60,10 @@ import { listProfiles } from './profiles/list-profiles.ts'
 import { depositToProfile } from './sandbox/deposit-to-profile.ts'
 import { initiateFiatDeposit } from './sandbox/initiate-fiat-deposit.ts'
 import type { Settings } from './settings.ts'
+import { getRewardsStatement } from './statements/get-rewards-statement.ts'
+import { listPayments } from './statements/list-payments.ts'
+import { listRewardsRates } from './statements/list-rewards-rates.ts'
+import { listRewardsStatements } from './statements/list-rewards-statements.ts'
 import { listStatements } from './statements/list-statements.ts'
 import { createCryptoWithdrawal } from './transfers/create-crypto-withdrawal.ts'
 import { createCryptoWithdrawals } from './transfers/create-crypto-withdrawals.ts'
@@ -133,6 +137,10 @@ export const OPERATIONS: readonly Operation[] = [
   listMarkets,
   listPrices,
   listHistoricalCandles,
+  listPayments,
+  listRewardsStatements,
+  getRewardsStatement,
+  listRewardsRates,
   createCryptoWithdrawals,
   listCredentials,
   rotateCredentials,

@@ -83,6 +83,9 @@ interface World {
   quotes: Record<'good' | 'used' | 'expired' | 'other', string>
   /** API clients: one with a scope, one with a scope that the customer's token lacks, a deleted one, another customer's. */
   clients: Record<'good' | 'stronger' | 'deleted' | 'other', string>
+  /** A statement of each. */
+  statement: string
+  others_statement: string
   cursors: Record<string, string>
 }
 
@@ -169,10 +172,13 @@ beforeAll(async () => {
       deleted: await clientOf(customer, ['funding:read_profile']),
       other: await clientOf(other, ['funding:read_profile']),
     },
+    statement: '',
+    others_statement: '',
     cursors: {},
   }
   await disableApiClient(service.db, world.clients.deleted)
-  for (const each of [customer, other]) await insertStatements(service.db, each.customer_id)
+  world.statement = (await insertStatements(service.db, customer.customer_id))[0]!
+  world.others_statement = (await insertStatements(service.db, other.customer_id))[0]!
   for (const url of LISTS) {
     const whose = url === STATEMENTS ? `customer_id=${customer.customer_id}&` : ''
     const page = await customer.call<{ next_page_cursor: string }>('GET', `${url}?${whose}limit=1`)
@@ -1171,6 +1177,49 @@ const CASES: Record<string, Case> = {
       ],
       [['page_cursor abc', { query: 'page_cursor=abc' }, bad('page_cursor')]],
     ],
+  },
+
+  'GET /v2/statements/payments': {
+    good: () => ({ path: '/v2/statements/payments' }),
+    rows: [
+      ...[() => world.other.customer_id, () => NOBODYS, () => 'me'].map((id, index): Row => [
+        `customer_id ${index + 1} that is not the token's`,
+        () => ({ query: `customer_id=${id()}` }),
+        { status: 403, detail: ['customer_id', "the token's customer"] },
+      ]),
+      ...list('/v2/statements/payments'),
+    ],
+    order: [
+      [['limit 0', { query: 'limit=0' }, bad('limit')]],
+      [["nobody's", { query: `customer_id=${NOBODYS}` }, { status: 403, detail: ['customer_id'] }]],
+      [['page_cursor abc', { query: 'page_cursor=abc' }, bad('page_cursor')]],
+    ],
+  },
+
+  'GET /v2/rewards/statements': {
+    good: () => ({ path: '/v2/rewards/statements' }),
+    rows: [...inQuery('asset_type', 'DOGE is unknown', 'DOGE'), ...list('/v2/rewards/statements')],
+    order: [
+      [['limit 0', { query: 'limit=0' }, bad('limit')]],
+      [['no such asset', { query: 'asset_type=DOGE' }, bad('asset_type DOGE is unknown')]],
+      [['page_cursor abc', { query: 'page_cursor=abc' }, bad('page_cursor')]],
+    ],
+  },
+
+  'GET /v2/rewards/statements/:id': {
+    good: () => ({ path: `/v2/rewards/statements/${world.statement}` }),
+    rows: pathId(
+      (id) => `/v2/rewards/statements/${id}`,
+      'statement',
+      () => world.others_statement,
+    ),
+    order: [UNKNOWN_PARAMETER, nobodys(`/v2/rewards/statements/${NOBODYS}`)],
+  },
+
+  'GET /v2/rewards/rates': {
+    good: () => ({ path: '/v2/rewards/rates' }),
+    rows: inQuery('asset_type', 'DOGE is unknown', 'DOGE'),
+    order: [UNKNOWN_PARAMETER, [['no such asset', { query: 'asset_type=DOGE' }, bad('asset_type')]]],
   },
 
   'GET /v2/all-markets/prices': {

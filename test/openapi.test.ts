@@ -11,6 +11,7 @@ import { PROBLEM_EXAMPLES, PROBLEM_META } from '../src/contract/problem-examples
 import { PROBLEMS, type ProblemSlug } from '../src/contract/problems.ts'
 import { SCOPES } from '../src/contract/scopes.ts'
 import { createApiClient } from '../src/oauth/api-clients.ts'
+import { setRewardRate } from '../src/statements/reward-rates.ts'
 import { lockMarket, writePrices } from '../src/markets/write-prices.ts'
 import {
   approve,
@@ -391,6 +392,9 @@ describe('replies are what the document says', () => {
       const prices: [string[]] = [['63450.125', '63450', '1']]
       await writePrices(tx, id!, { coversMinutes: 1, minute: [1, 2, 3], second: [0, 0, 0], prices })
     })
+  /** The customer's statements, made once. */
+  let statementIds: Promise<string[]> | undefined
+  const statements = () => (statementIds ??= insertStatements(service.db, customer.customer_id))
   const internal = () => {
     const { from_profile_id, to_profile_id } = ids
     return { asset: 'USD', amount: '1', from_profile_id, to_profile_id }
@@ -767,8 +771,22 @@ describe('replies are what the document says', () => {
       const path = '/v2/markets/BTCUSD/historical-candles'
       return [[path], [`${path}?increment=ONE_MINUTE&limit=1`], [`${path}?max_data_points=1`]]
     },
+    'GET /v2/statements/payments': async () => {
+      await statements()
+      return [['/v2/statements/payments'], ['/v2/statements/payments?limit=1']]
+    },
+    'GET /v2/rewards/statements': async () => {
+      await statements()
+      return [['/v2/rewards/statements'], ['/v2/rewards/statements?limit=1']]
+    },
+    'GET /v2/rewards/statements/:id': async () =>
+      (await statements()).map((id) => [`/v2/rewards/statements/${id}`]),
+    'GET /v2/rewards/rates': async () => {
+      await setRewardRate(service.db, '2026-01-01', '0.0376')
+      return [['/v2/rewards/rates']]
+    },
     [`GET ${STATEMENTS}`]: async () => {
-      await insertStatements(service.db, customer.customer_id)
+      await statements()
       const path = `${STATEMENTS}?customer_id=${customer.customer_id}`
       return [[path], [`${path}&limit=1`]]
     },

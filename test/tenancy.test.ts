@@ -53,6 +53,8 @@ const TABLES: Record<string, string> = {
   [ORCHESTRATIONS]: 'orchestrations',
   [STATEMENTS]: 'statements',
   [CREDENTIALS]: 'api_clients',
+  '/v2/rewards/statements': 'statements',
+  '/v2/statements/payments': 'statements where total_amount_owed > 0',
 }
 
 /** What identifies the records of one customer. */
@@ -531,6 +533,17 @@ const REQUESTS: Record<string, (marks: Marks, by: TestCustomer) => Request[]> = 
     [`${CREDENTIALS}/${client_id}/rotate`, { grace_seconds: 0 }],
   ],
   [`DELETE ${CREDENTIALS}/:client_id`]: ({ client_id }) => [[`${CREDENTIALS}/${client_id}`]],
+  'GET /v2/statements/payments': ({ statement_id, statement_ref_id, customer_id }, by) => [
+    ['/v2/statements/payments'],
+    [`/v2/statements/payments?payment_ids=${statement_id}`],
+    [
+      `/v2/statements/payments?ref_ids=${encodeURIComponent(`${customer_id}-${statement_ref_id}-USDG-1.5-seq#1`)}`,
+    ],
+    [`/v2/statements/payments?customer_id=${by.customer_id}&payment_ids=${statement_id}`],
+  ],
+  'GET /v2/rewards/statements': () => [['/v2/rewards/statements']],
+  'GET /v2/rewards/statements/:id': ({ statement_id }) => [[`/v2/rewards/statements/${statement_id}`]],
+  'GET /v2/rewards/rates': () => [['/v2/rewards/rates']],
   // These name no record: markets belong to nobody.
   'GET /v2/markets': () => [['/v2/markets']],
   'GET /v2/all-markets/prices': () => [['/v2/all-markets/prices']],
@@ -587,7 +600,7 @@ test('the same requests are answered for the records of their owner', async () =
       const answer = await owner.call<Listed>('GET', path)
       if (path.endsWith('/NOPE')) continue
       expect(answer.status, path).toBe(200)
-      const items = /^\/v2\/(all-)?markets/.test(url) ? undefined : itemsOf(answer.body)
+      const items = /^\/v2\/(all-)?markets|\/rates$/.test(url) ? undefined : itemsOf(answer.body)
       if (items !== undefined) expect(items.length, path).toBeGreaterThan(0)
     }
   }

@@ -19,6 +19,7 @@ export const EXAMPLE = {
   transfer_id: '0192f3a4-0000-7000-8000-000000000009',
   /** A client that nobody uses: examples rotate and delete it. */
   client_id: '0192f3a4-0000-7000-8000-00000000000b',
+  statement_id: '0192f3a4-0000-7000-8000-00000000000c',
 }
 export type ExampleRecords = typeof EXAMPLE
 

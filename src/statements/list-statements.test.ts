@@ -52,9 +52,11 @@ async function insert({ customer_id }: TestCustomer, count: number): Promise<Sta
     const created_at = `2026-03-01T12:00:00.${String((n * 7919) % count).padStart(6, '0')}Z`
     const status = STATUSES[n % 3]!
     const total_amount_owed = `${n}.5`
+    const id = newId(momentAt(created_at))
+    const ref_id = `USDG_REWARDS-${customer_id}-${period.name}`
     return {
-      id: newId(momentAt(created_at)),
-      ref_id: `USDG_REWARDS-${customer_id}-${period.name}`,
+      id,
+      ref_id,
       customer_id,
       type: 'STATEMENT_TYPE_USDG_REWARD',
       product: 'USDG_REWARDS',
@@ -62,6 +64,9 @@ async function insert({ customer_id }: TestCustomer, count: number): Promise<Sta
       period_start: period.start,
       period_end: period.end,
       created_at,
+      statement_group_id: id,
+      version: 1,
+      files: [],
       ...(status !== 'STATEMENT_STATUS_INITIATED' && {
         metadata: { total_amount: total_amount_owed },
         statement_balances: [
@@ -69,6 +74,9 @@ async function insert({ customer_id }: TestCustomer, count: number): Promise<Sta
             asset: 'USDG',
             amount_paid: status === 'STATEMENT_STATUS_PAID' ? total_amount_owed : '0',
             total_amount_owed,
+            ...(status === 'STATEMENT_STATUS_GENERATED' && {
+              next_payment_ref_id: `${customer_id}-${ref_id}-USDG-${total_amount_owed}-seq#1`,
+            }),
           },
         ],
         generated_at: created_at,
@@ -135,7 +143,10 @@ test('shows what has happened to a statement, and no more', async () => {
     return body.statements
   }
   const moment = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/) as string
-  const balance = (amount_paid: string) => [{ asset: 'USDG', amount_paid, total_amount_owed: '2.987397' }]
+  const balance = (amount_paid: string, next: object = {}) => [
+    { asset: 'USDG', amount_paid, total_amount_owed: '2.987397', ...next },
+  ]
+  const next_payment_ref_id = `${customer_id}-USDG_REWARDS-${customer_id}-2024-02-USDG-2.987397-seq#1`
 
   // A worker stops after one step, then after the next, until a statement is visible.
   for (let step = 0; step < 20 && (await shown()).length === 0; step++) {
@@ -153,6 +164,9 @@ test('shows what has happened to a statement, and no more', async () => {
     period_start: '2024-02-01T00:00:00.000000Z',
     period_end: '2024-02-29T23:59:59.999999Z',
     created_at: moment,
+    statement_group_id: initiated!.id,
+    version: 1,
+    files: [],
   })
 
   await generateStatements(db, period, customer_id)
@@ -161,7 +175,7 @@ test('shows what has happened to a statement, and no more', async () => {
     ...initiated,
     status: 'STATEMENT_STATUS_GENERATED',
     metadata: { total_amount: '2.987397' },
-    statement_balances: balance('0'),
+    statement_balances: balance('0', { next_payment_ref_id }),
     generated_at: moment,
   })
 

@@ -1,4 +1,6 @@
 import { Type, type Static } from 'typebox'
+import { formatAmount, parseStoredAmount } from '../assets/amount.ts'
+import { decimalsOf } from '../assets/catalogue.ts'
 import { Amount, AssetSymbol, Timestamp, Uuid } from '../contract/fields.ts'
 
 export const REWARD_ASSET = 'USDG'
@@ -13,6 +15,16 @@ export const StatementStatus = Type.Enum(
     'STATEMENT_STATUS_PAID',
   ],
   { type: 'string', description: 'Status.' },
+)
+
+/** The files of a statement. */
+export const StatementFiles = Type.Array(
+  Type.Object({
+    format: Type.String({ description: 'Format of the file.' }),
+    url: Type.String({ description: 'Where to download it.' }),
+    generated_at: Timestamp('When the file was generated.'),
+  }),
+  { description: 'Files of the statement: none, because its amounts are all in the record.' },
 )
 
 /** A periodic statement of a customer (API behaviour, Statements). */
@@ -36,6 +48,9 @@ export const Statement = Type.Object(
           asset: AssetSymbol,
           amount_paid: Amount('Amount paid so far.'),
           total_amount_owed: Amount('Reward of the period.'),
+          next_payment_ref_id: Type.Optional(
+            Type.String({ description: 'The `ref_id` of its payment. Absent when nothing is left to pay.' }),
+          ),
         }),
         { description: 'Balance per asset. Absent until the statement is generated.' },
       ),
@@ -45,6 +60,9 @@ export const Statement = Type.Object(
     generated_at: Type.Optional(Timestamp('When the statement was generated.')),
     paid_at: Type.Optional(Timestamp('When the statement was paid.')),
     created_at: Timestamp('Creation time.'),
+    statement_group_id: Uuid('Groups the versions of a statement. There is one version, so it equals `id`.'),
+    version: Type.Integer({ description: 'Version: 1, because a generated statement never changes.' }),
+    files: StatementFiles,
   },
   { $id: 'Statement' },
 )
@@ -63,6 +81,18 @@ export type StatementRow = Pick<Statement, Stored | 'period_start' | 'period_end
   paid_at: string | null
 }
 
+/** Returns the ref_id of the one payment of a generated statement. */
+export function paymentRefIdOf({
+  customer_id,
+  ref_id,
+  asset,
+  total_amount_owed,
+}: Pick<Statement, 'customer_id' | 'ref_id'> & { asset: string; total_amount_owed: string }): string {
+  const decimals = decimalsOf(asset)
+  const amount = formatAmount(parseStoredAmount(total_amount_owed, decimals), decimals)
+  return `${customer_id}-${ref_id}-${asset}-${amount}-seq#1`
+}
+
 /** The record as the contract writes it: absent fields are omitted. */
 export function statementToWire({
   asset,
@@ -72,13 +102,27 @@ export function statementToWire({
   paid_at,
   ...row
 }: StatementRow): Statement {
+  const owes = (total: string) =>
+    parseStoredAmount(amount_paid!, decimalsOf(asset)) < parseStoredAmount(total, decimalsOf(asset))
   return {
     ...row,
     ...(total_amount_owed !== null && {
       metadata: { total_amount: total_amount_owed },
-      statement_balances: [{ asset, amount_paid: amount_paid!, total_amount_owed }],
+      statement_balances: [
+        {
+          asset,
+          amount_paid: amount_paid!,
+          total_amount_owed,
+          ...(owes(total_amount_owed) && {
+            next_payment_ref_id: paymentRefIdOf({ ...row, asset, total_amount_owed }),
+          }),
+        },
+      ],
     }),
     ...(generated_at !== null && { generated_at }),
     ...(paid_at !== null && { paid_at }),
+    statement_group_id: row.id,
+    version: 1,
+    files: [],
   }
 }
