@@ -587,6 +587,8 @@ describe('pages', () => {
     const lists: Record<ListPath, object> = {
       '/v2/orchestration/orchestrations': {},
       '/v2/orchestration/rules': {},
+      '/v2/assets': {},
+      '/v2/networks': {},
       '/v2/statements/payments': {},
       '/v2/rewards/statements': {},
       '/v2/rewards/rates': {},

@@ -9,6 +9,8 @@ import { getAccount } from './accounts/get-account.ts'
 import { listAccounts } from './accounts/list-accounts.ts'
 import { removeAccountMember } from './accounts/remove-account-member.ts'
 import { updateAccount } from './accounts/update-account.ts'
+import { listAssets } from './catalogue/list-assets.ts'
+import { listNetworks } from './catalogue/list-networks.ts'
 import type { Database } from './db/database.ts'
 import { healthRoutes } from './health/routes.ts'
 import { authenticator } from './http/authenticate.ts'
@@ -137,6 +139,8 @@ export const OPERATIONS: readonly Operation[] = [
   listMarkets,
   listPrices,
   listHistoricalCandles,
+  listAssets,
+  listNetworks,
   listPayments,
   listRewardsStatements,
   getRewardsStatement,

@@ -1222,6 +1222,10 @@ const CASES: Record<string, Case> = {
     order: [UNKNOWN_PARAMETER, [['no such asset', { query: 'asset_type=DOGE' }, bad('asset_type')]]],
   },
 
+  'GET /v2/assets': { good: () => ({ path: '/v2/assets' }), rows: [], order: [UNKNOWN_PARAMETER] },
+
+  'GET /v2/networks': { good: () => ({ path: '/v2/networks' }), rows: [], order: [UNKNOWN_PARAMETER] },
+
   'GET /v2/all-markets/prices': {
     good: () => ({ path: '/v2/all-markets/prices' }),
     rows: inQuery('markets', 'is none of the', 'NOPE', 'btcusd', 'BTCUSD,NOPE', ''),

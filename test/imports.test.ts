@@ -62,6 +62,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     'orchestrations',
     'statements',
     'markets',
+    'catalogue',
     'sandbox',
     'profiles',
     'identities',
@@ -102,6 +103,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   'api-credentials': ['oauth', 'operation', ...SHARED],
   oauth: SHARED,
   markets: ['operation', ...SHARED],
+  catalogue: ['operation', ...SHARED],
   health: SHARED,
   customers: SHARED,
 

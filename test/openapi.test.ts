@@ -771,6 +771,8 @@ describe('replies are what the document says', () => {
       const path = '/v2/markets/BTCUSD/historical-candles'
       return [[path], [`${path}?increment=ONE_MINUTE&limit=1`], [`${path}?max_data_points=1`]]
     },
+    'GET /v2/assets': async () => [['/v2/assets']],
+    'GET /v2/networks': async () => [['/v2/networks']],
     'GET /v2/statements/payments': async () => {
       await statements()
       return [['/v2/statements/payments'], ['/v2/statements/payments?limit=1']]

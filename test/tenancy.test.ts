@@ -544,7 +544,9 @@ const REQUESTS: Record<string, (marks: Marks, by: TestCustomer) => Request[]> = 
   'GET /v2/rewards/statements': () => [['/v2/rewards/statements']],
   'GET /v2/rewards/statements/:id': ({ statement_id }) => [[`/v2/rewards/statements/${statement_id}`]],
   'GET /v2/rewards/rates': () => [['/v2/rewards/rates']],
-  // These name no record: markets belong to nobody.
+  // These name no record: markets, assets and networks belong to nobody.
+  'GET /v2/assets': () => [['/v2/assets']],
+  'GET /v2/networks': () => [['/v2/networks']],
   'GET /v2/markets': () => [['/v2/markets']],
   'GET /v2/all-markets/prices': () => [['/v2/all-markets/prices']],
   'GET /v2/markets/:market/historical-prices': () => [[`/v2/markets/BTCUSD/historical-prices`]],

@@ -815,6 +815,126 @@ export interface paths {
     patch?: never
     trace?: never
   }
+  '/v2/assets': {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    /**
+     * List Assets
+     * @description Lists the assets that a profile can hold, with decimals, fees and limits on each network. Needs no access token.
+     */
+    get: operations['listAssets']
+    put?: never
+    post?: never
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  '/v2/networks': {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    /**
+     * List Networks
+     * @description Lists the networks, with their status, confirmations, and the fees and limits of each asset.
+     */
+    get: operations['listNetworks']
+    put?: never
+    post?: never
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  '/v2/statements/payments': {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    /**
+     * List Payments
+     * @description Lists the payments of statements, newest first. A generated statement has a pending payment.
+     */
+    get: operations['listPayments']
+    put?: never
+    post?: never
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  '/v2/rewards/statements': {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    /**
+     * List Rewards Statements
+     * @description Lists the monthly rewards of the token's customer, latest period first.
+     */
+    get: operations['listRewardsStatements']
+    put?: never
+    post?: never
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  '/v2/rewards/statements/{id}': {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    /**
+     * Get Rewards Statement
+     * @description Returns the rewards of one month.
+     */
+    get: operations['getRewardsStatement']
+    put?: never
+    post?: never
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  '/v2/rewards/rates': {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    /**
+     * List Rewards Rates
+     * @description Lists the annual rates of rewards, newest first.
+     */
+    get: operations['listRewardsRates']
+    put?: never
+    post?: never
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
   '/v2/transfer/crypto-withdrawals/bulk': {
     parameters: {
       query?: never
@@ -1378,6 +1498,8 @@ export interface components {
          * @example 25.5
          */
         total_amount_owed: string
+        /** @description The `ref_id` of its payment. Absent when nothing is left to pay. */
+        next_payment_ref_id?: string
       }[]
       /**
        * Format: date-time
@@ -1409,6 +1531,27 @@ export interface components {
        * @example 2026-01-31T09:30:00.123456Z
        */
       created_at: string
+      /**
+       * Format: uuid
+       * @description Groups the versions of a statement. There is one version, so it equals `id`.
+       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+       */
+      statement_group_id: string
+      /** @description Version: 1, because a generated statement never changes. */
+      version: number
+      /** @description Files of the statement: none, because its amounts are all in the record. */
+      files: {
+        /** @description Format of the file. */
+        format: string
+        /** @description Where to download it. */
+        url: string
+        /**
+         * Format: date-time
+         * @description When the file was generated.
+         * @example 2026-01-31T09:30:00.123456Z
+         */
+        generated_at: string
+      }[]
     }
     Account: {
       /**
@@ -2450,6 +2593,320 @@ export interface components {
       close: string
       /** @description False where only an average, or a candle that exceeds this increment, is known of some minute; that minute counts with the average, or with that candle. */
       exact: boolean
+    }
+    Asset: {
+      /**
+       * @description Asset, by its ticker.
+       * @example USDP
+       */
+      asset: string
+      /** @description Name. */
+      name: string
+      /**
+       * @description Kind.
+       * @enum {string}
+       */
+      kind: 'FIAT' | 'STABLECOIN' | 'CRYPTO'
+      /** @description Decimals of a balance. */
+      decimals: number
+      /** @description Worth one USD: it is exchanged for USD, and paid from it. */
+      platform_stablecoin: boolean
+      /** @description The networks that carry it; none for fiat. */
+      networks: {
+        /**
+         * @description Blockchain network.
+         * @example ETHEREUM
+         * @enum {string}
+         */
+        crypto_network:
+          | 'BITCOIN'
+          | 'ETHEREUM'
+          | 'BITCOIN_CASH'
+          | 'LITECOIN'
+          | 'SOLANA'
+          | 'POLYGON_POS'
+          | 'BASE'
+          | 'ARBITRUM_ONE'
+          | 'STELLAR'
+          | 'INK'
+          | 'XLAYER'
+        /** @description Decimals of an amount on this network. */
+        decimals: number
+        /**
+         * @description Scheduled fee of a withdrawal.
+         * @example 25.5
+         */
+        withdrawal_fee: string
+        /**
+         * @description Smallest amount of one withdrawal.
+         * @example 25.5
+         */
+        withdrawal_minimum: string
+        /**
+         * @description Largest amount of one withdrawal.
+         * @example 25.5
+         */
+        withdrawal_maximum: string
+        /**
+         * @description Smaller deposits wait until those at their address reach it together; 0 without a minimum.
+         * @example 25.5
+         */
+        deposit_minimum: string
+      }[]
+    }
+    NetworkRecord: {
+      /**
+       * @description Blockchain network.
+       * @example ETHEREUM
+       * @enum {string}
+       */
+      crypto_network:
+        | 'BITCOIN'
+        | 'ETHEREUM'
+        | 'BITCOIN_CASH'
+        | 'LITECOIN'
+        | 'SOLANA'
+        | 'POLYGON_POS'
+        | 'BASE'
+        | 'ARBITRUM_ONE'
+        | 'STELLAR'
+        | 'INK'
+        | 'XLAYER'
+      /** @description The asset in which the network takes its fees. */
+      native_asset: string
+      /**
+       * @description The connected chain; absent where none is.
+       * @enum {string}
+       */
+      chain?: 'MAIN' | 'TEST' | 'SIMULATED'
+      /**
+       * @description DELAYED: withdrawals wait for the network. STOPPED: the platform pays nothing there for now, and withdrawals wait. UNAVAILABLE: not connected, and withdrawals are refused.
+       * @enum {string}
+       */
+      status: 'AVAILABLE' | 'DELAYED' | 'STOPPED' | 'UNAVAILABLE'
+      /** @description Confirmations that a deposit or withdrawal needs, on a real chain. */
+      confirmations?: number
+      /**
+       * @description The chain's own finality, where it takes the place of `confirmations`.
+       * @enum {string}
+       */
+      finality?: 'SAFE' | 'FINALIZED'
+      /**
+       * @description ESTIMATED: a quote follows the cost of the chain, and the schedule may not cover it.
+       * @enum {string}
+       */
+      fees: 'SCHEDULED' | 'ESTIMATED'
+      /** @description Whether a withdrawal can carry a memo. */
+      memo: boolean
+      assets: {
+        /**
+         * @description Asset, by its ticker.
+         * @example USDP
+         */
+        asset: string
+        /** @description Decimals of an amount on this network. */
+        decimals: number
+        /**
+         * @description Scheduled fee of a withdrawal.
+         * @example 25.5
+         */
+        withdrawal_fee: string
+        /**
+         * @description Smallest amount of one withdrawal.
+         * @example 25.5
+         */
+        withdrawal_minimum: string
+        /**
+         * @description Largest amount of one withdrawal.
+         * @example 25.5
+         */
+        withdrawal_maximum: string
+        /**
+         * @description Smaller deposits wait until those at their address reach it together; 0 without a minimum.
+         * @example 25.5
+         */
+        deposit_minimum: string
+      }[]
+    }
+    StatementPayment: {
+      /**
+       * Format: uuid
+       * @description Payment id: the statement's id, because a statement is paid once.
+       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+       */
+      id: string
+      /**
+       * Format: uuid
+       * @description Customer.
+       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+       */
+      customer_id: string
+      /**
+       * Format: uuid
+       * @description Profile that is credited.
+       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+       */
+      profile_id: string
+      /** @description The `next_payment_ref_id` that the statement had before it was paid. */
+      ref_id: string
+      /**
+       * @description Product.
+       * @enum {string}
+       */
+      product: 'USDG_REWARDS'
+      /**
+       * @description How it is paid: a transfer of the platform to a profile.
+       * @enum {string}
+       */
+      payment_type: 'PAYMENT_TYPE_PAXOS_TRANSFER'
+      /**
+       * Format: uuid
+       * @description Profile that is credited.
+       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+       */
+      payment_destination: string
+      /**
+       * @description Asset, by its ticker.
+       * @example USDP
+       */
+      payment_asset: string
+      /**
+       * @description Amount.
+       * @example 25.5
+       */
+      payment_amount: string
+      /**
+       * @description Status: PENDING until the statement is paid, then COMPLETED; never FAILED.
+       * @enum {string}
+       */
+      payment_status: 'PAYMENT_STATUS_PENDING' | 'PAYMENT_STATUS_COMPLETED' | 'PAYMENT_STATUS_FAILED'
+      /**
+       * Format: uuid
+       * @description Id of the transfer that paid it.
+       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+       */
+      payment_tx_id?: string
+      /**
+       * Format: date-time
+       * @description Creation time of the statement.
+       * @example 2026-01-31T09:30:00.123456Z
+       */
+      created_at: string
+      /**
+       * Format: date-time
+       * @description When it was paid.
+       * @example 2026-01-31T09:30:00.123456Z
+       */
+      processed_at?: string
+    }
+    RewardsStatement: {
+      /**
+       * Format: uuid
+       * @description Statement id: the same as in List Statements.
+       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+       */
+      id: string
+      /** @description Client-visible reference. */
+      ref_id: string
+      /**
+       * @description Asset, by its ticker.
+       * @example USDP
+       */
+      asset_type: string
+      /**
+       * Format: date-time
+       * @description Start of the period covered.
+       * @example 2026-01-31T09:30:00.123456Z
+       */
+      period_start: string
+      /**
+       * Format: date-time
+       * @description End of the period covered: its last microsecond.
+       * @example 2026-01-31T09:30:00.123456Z
+       */
+      period_end: string
+      /**
+       * @description GENERATING until the amounts are computed, then COMPLETED.
+       * @enum {string}
+       */
+      status: 'STATEMENT_STATUS_GENERATING' | 'STATEMENT_STATUS_COMPLETED'
+      /**
+       * @description Statement type.
+       * @enum {string}
+       */
+      type: 'STATEMENT_TYPE_MONTHLY_REWARDS'
+      /**
+       * @description Reward of the period. Absent until it is COMPLETED.
+       * @example 25.5
+       */
+      total_accrued?: string
+      /**
+       * @description Amount paid so far. Absent until it is COMPLETED.
+       * @example 25.5
+       */
+      amount_paid?: string
+      /** @description Files of the statement: none, because its amounts are all in the record. */
+      files: {
+        /** @description Format of the file. */
+        format: string
+        /** @description Where to download it. */
+        url: string
+        /**
+         * Format: date-time
+         * @description When the file was generated.
+         * @example 2026-01-31T09:30:00.123456Z
+         */
+        generated_at: string
+      }[]
+      /**
+       * Format: date-time
+       * @description Creation time.
+       * @example 2026-01-31T09:30:00.123456Z
+       */
+      created_at: string
+    }
+    RewardRate: {
+      /**
+       * @description Rate id.
+       * @example USDG-2026-01-01
+       */
+      id: string
+      /**
+       * @description Asset, by its ticker.
+       * @example USDP
+       */
+      asset_type: string
+      /**
+       * @description Annual rate: 0.0376 is 3.76 %.
+       * @example 0.0376
+       */
+      rate: string
+      /** @description Networks of the asset; the rate is the same on all. */
+      networks: (
+        | 'BITCOIN'
+        | 'ETHEREUM'
+        | 'BITCOIN_CASH'
+        | 'LITECOIN'
+        | 'SOLANA'
+        | 'POLYGON_POS'
+        | 'BASE'
+        | 'ARBITRUM_ONE'
+        | 'STELLAR'
+        | 'INK'
+        | 'XLAYER'
+      )[]
+      /**
+       * Format: date-time
+       * @description From when on the rate is in force, until that of the next rate.
+       * @example 2026-01-31T09:30:00.123456Z
+       */
+      effective_at: string
+      /**
+       * Format: date-time
+       * @description When the rate was set.
+       * @example 2026-01-31T09:30:00.123456Z
+       */
+      created_at: string
     }
     ApiCredentials: {
       /**
@@ -6182,6 +6639,195 @@ export interface operations {
             items: components['schemas']['HistoricalCandle'][]
             /** @description Absent on the last page. */
             next_page_cursor?: string
+          }
+        }
+      }
+    }
+  }
+  listAssets: {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          'application/json': {
+            items: components['schemas']['Asset'][]
+          }
+        }
+      }
+    }
+  }
+  listNetworks: {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          'application/json': {
+            items: components['schemas']['NetworkRecord'][]
+          }
+        }
+      }
+    }
+  }
+  listPayments: {
+    parameters: {
+      query?: {
+        /** @description Filter by payment ref_ids. At most 100 values; repeat the parameter. */
+        ref_ids?: string[]
+        /** @description Filter by payment ids. At most 100 values; repeat the parameter or separate with commas. */
+        payment_ids?: string[]
+        /** @description Customer id; must be the token's customer. */
+        customer_id?: string
+        /** @description Filter by product. */
+        product?: 'USDG_REWARDS'
+        /** @description Filter by status. */
+        payment_status?: 'PAYMENT_STATUS_PENDING' | 'PAYMENT_STATUS_COMPLETED' | 'PAYMENT_STATUS_FAILED'
+        /**
+         * @description Page size.
+         * @example 12
+         */
+        limit?: number
+        /** @description Sort order. */
+        order?: 'DESC' | 'ASC'
+        /** @description `next_page_cursor` of the previous page. */
+        page_cursor?: string
+      }
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          'application/json': {
+            payments: components['schemas']['StatementPayment'][]
+            /** @description The same payments as `payments`. */
+            items: components['schemas']['StatementPayment'][]
+            /** @description Absent on the last page. */
+            next_page_cursor?: string
+          }
+        }
+      }
+    }
+  }
+  listRewardsStatements: {
+    parameters: {
+      query?: {
+        /**
+         * @description Filter by the rewarded asset.
+         * @example USDG
+         */
+        asset_type?: string
+        /** @description Filter by statement type. */
+        type?: 'STATEMENT_TYPE_MONTHLY_REWARDS'
+        /**
+         * @description Page size.
+         * @example 12
+         */
+        limit?: number
+        /** @description Sort order. */
+        order?: 'DESC' | 'ASC'
+        /** @description `next_page_cursor` of the previous page. */
+        page_cursor?: string
+      }
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          'application/json': {
+            items: components['schemas']['RewardsStatement'][]
+            /** @description Absent on the last page. */
+            next_page_cursor?: string
+          }
+        }
+      }
+    }
+  }
+  getRewardsStatement: {
+    parameters: {
+      query?: never
+      header?: never
+      path: {
+        /**
+         * @description Statement id.
+         * @example 0192f3a4-0000-7000-8000-00000000000c
+         */
+        id: string
+      }
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          'application/json': {
+            statement: components['schemas']['RewardsStatement']
+          }
+        }
+      }
+    }
+  }
+  listRewardsRates: {
+    parameters: {
+      query?: {
+        /**
+         * @description Filter by the rewarded asset.
+         * @example USDG
+         */
+        asset_type?: string
+      }
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          'application/json': {
+            rates: components['schemas']['RewardRate'][]
+            /** @description The same rates as `rates`. */
+            items: components['schemas']['RewardRate'][]
           }
         }
       }

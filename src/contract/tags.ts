@@ -6,6 +6,7 @@ export const TAGS = {
   Sandbox: 'Simulated deposits, for testing.',
   Accounts: 'Accounts of identities, with members and profiles.',
   'Market Data': 'Markets and their historical prices.',
+  'Assets and Networks': 'The assets that a profile can hold, and the networks that carry them.',
   Profiles: 'Profiles, which hold balances.',
   Identities: 'Persons and institutions.',
   'API Credentials': 'The API clients of the customer: what its programs sign in with.',

@@ -184,6 +184,7 @@ export async function configuredNetworks(
       ...connected,
       adapter: {
         ...connected.adapter,
+        confirmations,
         feeMargin: fee_margin,
         carriesNoMemo: true,
         feesLoss: feesLossOf(network, section as Static<typeof EvmSection>),

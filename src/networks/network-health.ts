@@ -1,0 +1,45 @@
+import type { Queryable } from '../db/database.ts'
+import type { Network } from './network.ts'
+
+/** What clients are told of a network: nothing of its nodes, or of the hot wallet. */
+export interface NetworkHealth {
+  /** Nothing is signed on any network. */
+  allStopped: boolean
+  /** Networks on which nothing is signed. */
+  stopped: ReadonlySet<string>
+  /** Networks on which withdrawals wait for a node, or for fees to fall. */
+  delayed: ReadonlySet<string>
+}
+
+/** How long an answer is reused: clients ask more often than it changes. */
+const KEPT_MS = 10_000
+const kept = new WeakMap<Queryable, { readAt: number; health: Promise<NetworkHealth> }>()
+
+/** Returns the health of all networks, at most ten seconds old. Throws when it cannot be read. */
+export function networkHealth(db: Queryable): Promise<NetworkHealth> {
+  const known = kept.get(db)
+  const now = performance.now()
+  if (known !== undefined && now - known.readAt < KEPT_MS) return known.health
+  const health = readNetworkHealth(db)
+  kept.set(db, { readAt: now, health })
+  // After a failure, the next caller reads again.
+  health.catch(() => kept.delete(db))
+  return health
+}
+
+/** Reads the health of all networks. */
+export async function readNetworkHealth(db: Queryable): Promise<NetworkHealth> {
+  const frozen = await db.query<{ kind: string; network: string }>(
+    "select kind, subject as network from freezes where kind in ('ALL', 'NETWORK')",
+  )
+  // Only withdrawals that have not ended have a due_at: the index of those is short.
+  const waiting = await db.query<{ network: Network }>(`
+    select distinct network
+    from outgoing_transfers
+    where due_at is not null and waiting_code in ('NODE_DOWN', 'NODE_BEHIND', 'FEE_ABOVE_CEILING')`)
+  return {
+    allStopped: frozen.rows.some(({ kind }) => kind === 'ALL'),
+    stopped: new Set(frozen.rows.filter(({ kind }) => kind === 'NETWORK').map(({ network }) => network)),
+    delayed: new Set(waiting.rows.map(({ network }) => network)),
+  }
+}
