@@ -346,7 +346,8 @@ const notFound = (...detail: string[]): Refusal => ({ status: 404, detail: [...d
 const typed = (status: number, slug: string, meta: unknown, ...detail: string[]): Refusal => {
   return { status, slug, detail, meta }
 }
-const exists = (field: string, existing: unknown) => typed(409, 'already-exists', { existing }, field)
+const exists = (field: string, existing: unknown) =>
+  typed(409, 'already-exists', { existing, differs: expect.any(Array) as unknown }, field)
 const limitOf = (asset: string, bound: 'minimum' | 'maximum', limit: string) => {
   return { asset, [bound]: limit, limit, amount: expect.stringMatching(/^\d/) as unknown }
 }

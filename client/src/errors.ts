@@ -45,7 +45,7 @@ export interface ProblemMeta {
   }
   disabled: { id: string; status: string }
   /** The existing record with the `ref_id`, in its present state. */
-  'already-exists': { existing: unknown }
+  'already-exists': { existing: unknown; differs: string[] }
   'not-cancellable': { id: string; status: string }
 }
 

@@ -55,11 +55,11 @@ export const PROBLEM_EXAMPLES: Record<ProblemSlug, Problem> = {
     current_status: 'PENDING',
   }),
   disabled: problem.disabled('identity', EXAMPLE.identity_id, 'DISABLED'),
-  'already-exists': problem.alreadyExists('ref_id', {
-    id: EXAMPLE.transfer_id,
-    ref_id: 'payout-2026-0001',
-    status: 'COMPLETED',
-  }),
+  'already-exists': problem.alreadyExists(
+    'ref_id',
+    { id: EXAMPLE.transfer_id, ref_id: 'payout-2026-0001', amount: '10', status: 'COMPLETED' },
+    ['amount'],
+  ),
   'not-cancellable': problem.notCancellable(
     { id: EXAMPLE.transfer_id, status: 'PENDING' },
     'is signed: it may be paid already',
@@ -110,5 +110,9 @@ export const PROBLEM_META: Partial<Record<ProblemSlug, Record<string, string>>> 
   },
   disabled: { id: 'The account, identity or fiat account.', status: 'Its status.' },
   'not-cancellable': { id: 'The transfer.', status: 'Its status.' },
-  'already-exists': { existing: 'The existing record, in full, as its own operation answers it.' },
+  'already-exists': {
+    existing: 'The existing record, in full, as its own operation answers it.',
+    differs:
+      'The members of this request whose values the record does not have. Members that it does not keep are not compared.',
+  },
 }

@@ -265,8 +265,12 @@ export const problem = {
       `profile ${profile_id} is DEACTIVATED: nothing is withdrawn from it or moved to it, and it gets no deposit addresses, instructions or rules`,
       { id: profile_id, status: 'DEACTIVATED' },
     ),
-  alreadyExists: (field: string, existing: unknown) =>
-    new Problem('already-exists', `a record with this ${field} exists; meta.existing holds it`, { existing }),
+  /** `differs` is added when it is answered: only there both the request and the record are known. */
+  alreadyExists: (field: string, existing: unknown, differs?: string[]) =>
+    new Problem('already-exists', `a record with this ${field} exists; meta.existing holds it`, {
+      existing,
+      ...(differs && { differs }),
+    }),
   notCancellable: (meta: { id: string; status: string }, why: string) =>
     new Problem('not-cancellable', `transfer ${meta.id} ${why}`, meta),
 }

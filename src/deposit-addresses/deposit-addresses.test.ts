@@ -156,7 +156,7 @@ describe('a ref_id', () => {
         ...changes,
       })
       expect(again).toMatchObject({ status: 409, body: { title: 'Already Exists' } })
-      expect(again.body.meta).toEqual({ existing: first })
+      expect(again.body.meta).toEqual({ existing: first, differs: Object.keys(changes) })
     }
     expect(await everyTable(service.db)).toEqual(before)
     // Another customer may use the same ref_id.
@@ -178,7 +178,10 @@ describe('a ref_id', () => {
       const [winner, ...others] = answers.filter(({ status }) => status === 200)
       expect(others).toEqual([])
       for (const { status, body } of answers.filter((answer) => answer !== winner)) {
-        expect({ status, meta: body.meta }).toEqual({ status: 409, meta: { existing: winner!.body } })
+        expect({ status, meta: body.meta }).toEqual({
+          status: 409,
+          meta: { existing: winner!.body, differs: ['crypto_network'] },
+        })
       }
       const list = await customer.call('GET', `${ADDRESSES}?ref_ids=${encodeURIComponent(ref_id)}`)
       expect(list.body).toEqual({ items: [winner!.body] })

@@ -2,6 +2,7 @@ import { STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { connectionLost, tookTooLong } from '../db/database.ts'
+import { differingMembers, type Comparable } from './differing-members.ts'
 import { problemPages } from './problem-pages.ts'
 import type { ProblemBody } from '../contract/problem-body.ts'
 import { Problem, problem } from '../contract/problems.ts'
@@ -15,12 +16,21 @@ export function errorRoutes(
 ): void {
   app.setErrorHandler((error: FastifyError, request, reply) => {
     const refusal = problemOf(error, request)
+    if (refusal.slug === 'already-exists') return send(reply, withDifferences(refusal, request), baseUrl)
     if (refusal.status < 500) return send(reply, refusal, baseUrl)
     logFault(error, refusal, request)
     return send(reply, refusal, baseUrl, request.id)
   })
   app.setNotFoundHandler((request, reply) => send(reply, noSuchPath(request), baseUrl))
   problemPages(app, { baseUrl, docs })
+}
+
+/** Adds the members of the request that differ from the existing record. */
+function withDifferences(refusal: Problem, { body, routeOptions }: FastifyRequest): Problem {
+  const { comparable } = routeOptions.config as { comparable?: Comparable }
+  const existing = refusal.meta?.existing
+  const differs = comparable === undefined ? [] : differingMembers(body, existing, comparable)
+  return new Problem(refusal.slug, refusal.detail, { ...refusal.meta, differs })
 }
 
 /** The 404 problem for an unknown path. */

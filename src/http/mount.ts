@@ -6,6 +6,7 @@ import type {
   RouteOptions,
 } from 'fastify'
 import { Type, type TObject, type TSchema } from 'typebox'
+import { comparableOf } from './differing-members.ts'
 import { hookOf, type Standing } from './authenticate.ts'
 import { problemResponses } from './openapi.ts'
 import type { Caller, Operation, Request } from './operation.ts'
@@ -43,7 +44,7 @@ export function mount(
   operation: Operation,
   baseUrl: string,
 ): void {
-  const { method, url, scope, alternativeScope, params, query, body, reply, example } = operation
+  const { method, url, scope, alternativeScope, params, query, body, reply, example, problems } = operation
   const commaParameters = Object.entries(query?.properties ?? {})
     .filter(([, schema]) => (schema as { commas?: boolean }).commas)
     .map(([name]) => name)
@@ -87,7 +88,10 @@ export function mount(
     ...(commaParameters.length > 0 && { preValidation: splitCommas(commaParameters) }),
     ...(method === 'POST' && requests.noteRecord && { preSerialization: requests.noteRecord }),
     // Without a token, a request counts as one for a page.
-    config: scope === null ? {} : { counts: 'operation' },
+    config: {
+      ...(scope !== null && { counts: 'operation' as const }),
+      ...(problems?.includes('already-exists') && { comparable: comparableOf(body, reply) }),
+    },
     handler: (request, reply) => {
       const { params, query, body, caller = NOBODY } = request
       const work = () =>

@@ -1,3 +1,4 @@
+import type { Comparable } from './differing-members.ts'
 import type { Socket } from 'node:net'
 import type {
   FastifyInstance,
@@ -20,6 +21,8 @@ declare module 'fastify' {
      * a limit of its own, so that a client which does not read its pages cannot block token requests.
      */
     counts?: 'operation' | 'always answered' | 'token request'
+    /** For already-exists: the members of the body that the record keeps. */
+    comparable?: Comparable
   }
   interface FastifyRequest {
     /** The record that a POST created or found, for the log line of the request. */

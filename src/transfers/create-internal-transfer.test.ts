@@ -230,7 +230,7 @@ test('a ref_id that many ask for at once is used once, and the others get its de
   const [winner, ...others] = answers.filter(({ status }) => status === 200)
   expect(others).toEqual([])
   for (const { status, body } of answers.filter((answer) => answer !== winner)) {
-    expect({ status, meta: body.meta }).toEqual({ status: 409, meta: { existing: winner!.body } })
+    expect({ status, meta: body.meta }).toMatchObject({ status: 409, meta: { existing: winner!.body } })
   }
   // A ref_id is unique among transfers of every type.
   const wire = await customer.call('POST', '/v2/transfer/crypto-withdrawals', {

@@ -234,7 +234,7 @@ describe('a fiat account', () => {
     const before = await everyTable(service.db)
     answers.push(await order(10))
     for (const { status, body } of answers.filter((answer) => answer !== winner)) {
-      expect({ status, meta: body.meta }).toEqual({ status: 409, meta: { existing: winner!.body } })
+      expect({ status, meta: body.meta }).toMatchObject({ status: 409, meta: { existing: winner!.body } })
     }
     expect(await everyTable(service.db)).toEqual(before)
     // Another customer may use the same ref_id.
@@ -331,7 +331,7 @@ describe('a withdrawal', () => {
     const before = await everyTable(service.db)
     const answers = await Promise.all(Array.from({ length: 10 }, (_, n) => order(n + 1)))
     for (const { status, body } of answers) {
-      expect({ status, meta: body.meta }).toEqual({ status: 409, meta: { existing: first.body } })
+      expect({ status, meta: body.meta }).toMatchObject({ status: 409, meta: { existing: first.body } })
     }
     expect(await everyTable(service.db)).toEqual(before)
   })

@@ -1,0 +1,171 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import {
+  approve,
+  DESTINATION,
+  fund,
+  newCustomer,
+  startTestService,
+  withdrawalOf,
+  type TestCustomer,
+  type TestService,
+} from '../../test/support.ts'
+
+const NOBODY = '0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f'
+
+let service: TestService
+let customer: TestCustomer
+let second: string
+let identity_id: string
+beforeAll(async () => {
+  service = await startTestService()
+  customer = await newCustomer(service)
+  await fund(customer, '1000')
+  const profile = await customer.call<{ id: string }>('POST', '/v2/profiles', { nickname: 'Second' })
+  second = profile.body.id
+  const identity = await customer.call<{ id: string }>('POST', '/v2/identity/identities', {
+    ref_id: 'holder',
+    person_details: { first_name: 'Ada', last_name: 'Lovelace' },
+  })
+  identity_id = identity.body.id
+  await approve(customer, identity_id)
+})
+afterAll(() => service.close())
+
+/** Sends a request, then the second one; returns what its refusal says. */
+async function differs(url: string, first: object, again: object): Promise<unknown> {
+  const made = await customer.call('POST', url, first)
+  expect(made.status, JSON.stringify(made.body)).toBe(200)
+  const { status, body } = await customer.call<{ meta: { differs: string[] } }>('POST', url, again)
+  expect(status).toBe(409)
+  return body.meta.differs
+}
+
+type Row = [what: string, url: string, first: () => object, changes: () => object, differing: string[]]
+const ref_id = () => crypto.randomUUID()
+const orchestration = (changes: object = {}) => ({
+  source_asset: 'USD',
+  destination_asset: 'USDP',
+  source_amount: '5',
+  source: { profile: { profile_id: customer.profile_id } },
+  ...changes,
+})
+const fiatAccount = () => ({
+  fiat_account_owner: { institution_details: { name: 'A' }, note: { b: 1, a: 2 } },
+  fiat_network_instructions: { wire: { account_number: '1' } },
+})
+
+describe('the members that differ are named:', () => {
+  test.each<Row>([
+    ['none', '/v2/transfer/crypto-withdrawals', () => withdrawalOf(customer), () => ({}), []],
+    [
+      'an amount in another spelling is the same',
+      '/v2/transfer/crypto-withdrawals',
+      () => withdrawalOf(customer),
+      () => ({ amount: '0010.00' }),
+      [],
+    ],
+    [
+      'a total that comes to the same',
+      '/v2/transfer/crypto-withdrawals',
+      () => withdrawalOf(customer),
+      () => ({ amount: undefined, total: '11' }),
+      [],
+    ],
+    [
+      'each of several, and a memo that the first did not have',
+      '/v2/transfer/crypto-withdrawals',
+      () => withdrawalOf(customer, { metadata: { a: '1' } }),
+      () => ({ amount: '11', memo: 'm', metadata: { a: '1', b: '2' } }),
+      ['metadata', 'amount', 'memo'],
+    ],
+    [
+      'not what the record does not keep',
+      '/v2/transfer/crypto-withdrawals',
+      () => withdrawalOf(customer),
+      () => ({ beneficiary: { institution_details: { name: 'B' } }, fee_id: NOBODY }),
+      [],
+    ],
+    [
+      'the profile that an internal transfer takes from',
+      '/v2/transfer/internal',
+      () => ({
+        asset: 'USD',
+        amount: '1',
+        from_profile_id: customer.profile_id,
+        to_profile_id: second,
+      }),
+      () => ({ from_profile_id: second, to_profile_id: customer.profile_id, from_identity_id: identity_id }),
+      ['from_profile_id', 'from_identity_id'],
+    ],
+    [
+      'a deposit address for an identity, where the first had none',
+      '/v2/transfer/deposit-addresses',
+      () => ({ profile_id: customer.profile_id, crypto_network: 'ETHEREUM' }),
+      () => ({ identity_id }),
+      ['identity_id'],
+    ],
+    [
+      'free objects by all of their members',
+      '/v2/transfer/fiat-accounts',
+      fiatAccount,
+      () => ({
+        fiat_account_owner: { note: { a: 2, b: 1 }, institution_details: { name: 'A' } },
+        fiat_network_instructions: { wire: {} },
+      }),
+      ['fiat_network_instructions'],
+    ],
+    [
+      'an orchestration under both names of its source',
+      '/v2/orchestration/orchestrations',
+      orchestration,
+      () => ({ profile_id: customer.profile_id }),
+      [],
+    ],
+    [
+      'the destination of an orchestration',
+      '/v2/orchestration/orchestrations',
+      () =>
+        orchestration({
+          source_amount: '5',
+          destination: { crypto: { network: 'ETHEREUM', address: DESTINATION } },
+        }),
+      () => ({ destination: { profile: { profile_id: second } } }),
+      ['destination'],
+    ],
+  ])('%s', async (_, url, firstOf, changes, differing) => {
+    const first = { ref_id: ref_id(), ...firstOf() }
+    expect(await differs(url, first, { ...first, ...changes() })).toEqual(differing)
+  })
+
+  test("a rule's own source, to which the service adds its memo, is the same", async () => {
+    const rule = {
+      ref_id: ref_id(),
+      profile_id: customer.profile_id,
+      source_asset: 'USD',
+      destination_asset: 'USDP',
+      source: { fiat: {} },
+    }
+    expect(await differs('/v2/orchestration/rules', rule, rule)).toEqual([])
+    const other = { ...rule, nickname: 'n', source: { fiat: { account_type: 'x' } } }
+    const { body } = await customer.call('POST', '/v2/orchestration/rules', other)
+    expect(body).toMatchObject({ meta: { differs: ['source', 'nickname'] } })
+  })
+
+  test('an account, whose members stand in a member of the body', async () => {
+    const account = { ref_id: ref_id(), identity_id, members: [{ identity_id, roles: ['AUTHORIZED_USER'] }] }
+    const other = {
+      ...account,
+      description: 'Other',
+      members: [{ identity_id, roles: ['BENEFICIAL_OWNER'] }],
+    }
+    const url = '/v2/identity/accounts'
+    expect(await differs(url, { account }, { account, create_profile: true })).toEqual([])
+    const { body } = await customer.call<{ meta: { differs: string[] } }>('POST', url, { account: other })
+    expect(body.meta.differs.toSorted()).toEqual(['description', 'members'])
+  })
+
+  test('a profile with the same nickname', async () => {
+    const body = { nickname: 'Named', description: 'a' }
+    expect(await differs('/v2/profiles', body, { ...body, description: 'b' })).toEqual(['description'])
+  })
+})
