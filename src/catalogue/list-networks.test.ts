@@ -50,9 +50,7 @@ async function listed(networks: ReadonlyMap<Network, Partial<NetworkAdapter>>, m
   const { items } = answer as { items: NetworkRecord[] }
   return new Map(items.map((item) => [item.crypto_network, item]))
 }
-const SIMULATED = new Map(
-  CRYPTO_NETWORKS.map((network) => [network, { isSimulated: true } as Partial<NetworkAdapter>] as const),
-)
+const SIMULATED = new Map(CRYPTO_NETWORKS.map((network) => [network, { isSimulated: true }] as const))
 
 test('every asset and network is listed, with the terms that withdrawals are held to', async () => {
   const assets = await service.app.inject('/v2/assets')

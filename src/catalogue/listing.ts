@@ -13,10 +13,10 @@ export const listingFields = {
     'Smaller deposits wait until those at their address reach it together; 0 without a minimum.',
   ),
 }
-const Fields = Type.Object(listingFields)
+type Listing = { [Field in keyof typeof listingFields]: Static<(typeof listingFields)[Field]> }
 
 /** Returns the terms of an asset on a network that carries it: the same fee and limits that withdrawals are held to. */
-export function listingOf(symbol: string, network: CryptoNetwork, networks: Networks): Static<typeof Fields> {
+export function listingOf(symbol: string, network: CryptoNetwork, networks: Networks): Listing {
   const asset = findAsset(symbol)!
   const { decimals, fee, minimum, maximum } = asset.networks[network]!
   return {
