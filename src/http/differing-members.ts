@@ -1,5 +1,4 @@
 import { isDeepStrictEqual } from 'node:util'
-import type { TSchema } from 'typebox'
 import { AMOUNT_PATTERN } from '../assets/amount.ts'
 
 /**
@@ -36,9 +35,9 @@ const OTHER_NAME: Record<string, string> = {
 }
 
 /** Finds the comparable members of an operation, once. A body or reply that holds the record in a member is looked into. */
-export function comparableOf(body: TSchema | undefined, reply: TSchema): Comparable {
-  const bodyMembers = (body as Shape | undefined)?.properties ?? {}
-  const replyMembers = (reply as Shape).properties ?? {}
+export function comparableOf(body: Shape | undefined, reply: Shape): Comparable {
+  const bodyMembers = body?.properties ?? {}
+  const replyMembers = reply.properties ?? {}
   const inMember = 'ref_id' in bodyMembers ? undefined : memberWithRefId(bodyMembers)
   const asked = inMember === undefined ? bodyMembers : bodyMembers[inMember]!.properties!
   const record = 'id' in replyMembers ? replyMembers : (Object.values(replyMembers)[0]?.properties ?? {})

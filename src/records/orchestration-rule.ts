@@ -181,7 +181,7 @@ export type RuleRow = Omit<OrchestrationRule, Absent> & { [K in Absent]: Orchest
 export const RULE_COLUMNS = `id, customer_id, ref_id, profile_id, status, nickname, source_asset, destination_asset,
   source, destination, identity_id, account_id, created_at, updated_at`
 
-export const ruleToWire = (row: RuleRow): OrchestrationRule => presentOf(row) as OrchestrationRule
+export const ruleToWire = (row: RuleRow): OrchestrationRule => presentOf(row)
 
 /** Adds the id of the destination's address, if that is one of the customer's own deposit addresses. */
 export async function withAddressId(
