@@ -27,7 +27,7 @@ const Query = Type.Object(
 
 function errorsOf(httpPart: 'body' | 'querystring', input: object): FieldError[] {
   const schema = httpPart === 'body' ? Body : Query
-  const validate = validatorCompiler({ schema, httpPart, method: 'POST', url: '/' } as never)
+  const validate = validatorCompiler({ schema, httpPart, method: 'POST', url: '/' })
   const { error } = validate(input) as { error?: unknown }
   if (error === undefined) return []
   if (!(error instanceof Problem) || error.errors === undefined)
