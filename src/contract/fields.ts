@@ -28,6 +28,9 @@ export const Amount = (description: string) =>
     examples: ['25.5'],
   })
 
+/** Whether a schema is that of an amount. */
+export const isAmount = ({ pattern }: { pattern?: string }): boolean => pattern === AMOUNT_PATTERN
+
 export const AssetSymbol = Type.String({
   minLength: 1,
   maxLength: 16,

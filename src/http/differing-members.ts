@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
-import { AMOUNT_PATTERN } from '../assets/amount.ts'
+import { isAmount } from '../contract/fields.ts'
 
 /**
  * Names the members of a request that differ from the record which already has its unique value (API behaviour, Retries
@@ -75,7 +75,7 @@ const fieldsOf = (value: unknown): Fields =>
  * objects whose members are all declared. Amounts are the same however they are written.
  */
 function isSame(asked: unknown, kept: unknown, shape: Shape): boolean {
-  if (typeof asked === 'string' && typeof kept === 'string' && shape.pattern === AMOUNT_PATTERN)
+  if (typeof asked === 'string' && typeof kept === 'string' && isAmount(shape))
     return plainAmount(asked) === plainAmount(kept)
   if (Array.isArray(asked) && Array.isArray(kept) && shape.items !== undefined) {
     const { items } = shape
