@@ -15,9 +15,9 @@ import {
 } from 'viem'
 import { mnemonicToAccount } from 'viem/accounts'
 
-/** Anvil's own mnemonic: its accounts are rich, and everybody knows their keys. */
+/** Anvil's default mnemonic: its accounts are funded and its keys are public. */
 const MNEMONIC = 'test test test test test test test test test test test junk'
-/** An account that pays for what the tests set up. */
+/** The account that pays for the set-up of the tests. */
 const BANK = mnemonicToAccount(MNEMONIC, { addressIndex: 9 })
 
 const NODE_PACKAGES: Partial<Record<string, string>> = {
@@ -28,7 +28,7 @@ const NODE_PACKAGES: Partial<Record<string, string>> = {
   'win32 x64': 'win32-amd64',
 }
 
-/** The binary itself: the package's launcher would outlive a signal. */
+/** Returns the path of the binary itself: the package's launcher would outlive a signal. */
 function anvilBinary(): string {
   const require = createRequire(import.meta.url)
   const platform = NODE_PACKAGES[`${process.platform} ${process.arch}`]
@@ -38,7 +38,7 @@ function anvilBinary(): string {
 
 const START_MS_MAX = 30_000
 
-/** Starts a chain of its own on a free port. Every transaction makes a block, until a test says otherwise. */
+/** Starts a separate chain on a free port. Every transaction makes a block, unless a test changes that. */
 export async function startAnvil(chainId: number) {
   const child = spawn(anvilBinary(), ['--port', '0', '--chain-id', String(chainId)], {
     stdio: ['ignore', 'pipe', 'inherit'],
@@ -86,7 +86,7 @@ export const TOKEN_ABI = parseAbi([
 // test/contracts/TestToken.sol by solc 0.8.37, optimized, for the Paris EVM, without metadata.
 const BYTECODE = readFileSync(new URL('contracts/TestToken.hex', import.meta.url), 'utf8').trim() as Hex
 
-/** A token of its own, with as many decimals as the catalogue's. */
+/** Deploys a new token with this number of decimals. */
 export async function deployToken({ chain }: Anvil, decimals: number): Promise<Hex> {
   const data = encodeDeployData({ abi: TOKEN_ABI, bytecode: BYTECODE, args: [decimals] })
   const hash = await chain.sendTransaction({ chain: null, data })

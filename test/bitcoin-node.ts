@@ -14,7 +14,7 @@ export const HAS_LITECOIND = (process.env.PATH ?? '')
   .split(delimiter)
   .some((folder) => folder !== '' && existsSync(join(folder, 'litecoind')))
 
-/** The program of a node of Bitcoin's family, and the options that it needs beside those of all. */
+/** The program of a Bitcoin-family node, and the options that only this program needs. */
 export interface NodeProgram {
   path: string
   options: string[]
@@ -23,7 +23,7 @@ export interface NodeProgram {
 /** Litecoin Core. */
 const LITECOIND: NodeProgram = {
   path: 'litecoind',
-  // From block 432 on, a block on regtest would need somebody who moves coins into the extension block.
+  // From block 432 on, a regtest block would need a transaction into the extension block (MWEB).
   options: ['-vbparams=mweb:9999999999:9999999999'],
 }
 
@@ -40,9 +40,9 @@ export const KNOTS: NodeProgram | undefined = existsSync(knots) ? { path: knots,
 const START_MS_MAX = 30_000
 const STOP_MS_MAX = 20_000
 
-/** A node of Bitcoin's family on a chain of its own (regtest), with a wallet that mines and Bursar's wallet. */
+/** A Bitcoin-family node on a separate regtest chain, with a wallet that mines and Bursar's wallet. */
 export class BitcoinNode {
-  /** As Bursar is given it. */
+  /** The connection settings that Bursar gets. */
   readonly config: Required<BitcoinRpcConfig>
   readonly bursar: BitcoinRpc
   readonly miner: BitcoinRpc
@@ -94,10 +94,10 @@ export class BitcoinNode {
         `-rpcuser=${rpcUser}`,
         `-rpcpassword=${rpcPassword}`,
         '-fallbackfee=0.0001',
-        // The mempool lives as long as the process, and no wallet fills it again: a restart drops what is in it.
+        // Keep the mempool only in memory, and never rebroadcast from a wallet: a restart empties it.
         '-persistmempool=0',
         '-walletbroadcast=0',
-        // Fewer keys than usual: both wallets are read at every start.
+        // Fewer keys than the default, because every start reads both wallets.
         '-keypool=20',
         '-printtoconsole=0',
         ...this.#program.options,
@@ -117,7 +117,7 @@ export class BitcoinNode {
     throw new Error(`${this.#program.path} does not start (exit code ${child.exitCode})`)
   }
 
-  /** Stops the node and starts it again: it has forgotten the wallets' locks, and what was in its mempool. */
+  /** Restarts the node, which clears its mempool and the wallets' locks. */
   async restart(options: string[] = []): Promise<void> {
     await this.#end()
     await this.#run(['-wallet=bursar', '-wallet=miner', ...options])
@@ -139,18 +139,18 @@ export class BitcoinNode {
     await rm(this.#folder, { recursive: true, force: true })
   }
 
-  /** Mines blocks and gives their hashes. An address: who gets the new coins. */
+  /** Mines blocks and returns their hashes. `address` receives the new coins. */
   async mine(blocks: number, address?: string): Promise<string[]> {
     return this.miner.call('generatetoaddress', blocks, address ?? (await this.newAddress()))
   }
 
-  /** A block with no transaction but its own. */
+  /** Mines a block that has only its coinbase transaction. */
   async mineEmpty(): Promise<string> {
     const block = await this.miner.call<{ hash: string }>('generateblock', await this.newAddress(), [])
     return block.hash
   }
 
-  /** Has the wallet make a transaction, and sends it: the wallet itself does not. Gives its hash. */
+  /** Makes a transaction with the wallet's coins and broadcasts it. Returns its hash. */
   async pay(wallet: BitcoinRpc, outputs: Record<string, string>, feeFrom: string[] = []): Promise<string> {
     const hash = await wallet.call<string>('sendmany', '', outputs, 1, '', feeFrom)
     const { hex } = await wallet.call<{ hex: string }>('gettransaction', hash)
@@ -158,13 +158,13 @@ export class BitcoinNode {
     return hash
   }
 
-  /** An address of the miner: outside of Bursar. */
+  /** Returns an address of the miner, outside of Bursar. */
   newAddress(type: 'bech32' | 'bech32m' | 'legacy' | 'p2sh-segwit' = 'bech32'): Promise<string> {
     return this.miner.call('getnewaddress', '', type)
   }
 }
 
-/** A node that is told to stop waits for its connections to be closed, for seconds. Here they can be cut. */
+/** A stopping node waits seconds for its connections to close. Connections through this proxy can be cut. */
 interface Door {
   server: Server
   open: Set<Socket>

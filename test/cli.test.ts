@@ -36,7 +36,7 @@ import {
   withoutOperators,
 } from './support.ts'
 
-// The program as it is started from a shell: its arguments, settings, output, exit codes and signals.
+// The program as a shell starts it: arguments, settings, output, exit codes and signals.
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
@@ -60,7 +60,7 @@ type Environment = Record<string, string | undefined>
 function start(args: string[], environment: Environment = {}): ChildProcess {
   return spawn(process.execPath, [...PROGRAM, ...args], {
     cwd: ROOT,
-    // Nothing of this process's settings but what the test sets.
+    // The program inherits none of this process's settings: it gets only those that the test sets.
     env: {
       PATH: process.env.PATH,
       HOME: process.env.HOME,
@@ -81,7 +81,7 @@ async function bursar(args: string[], environment: Environment = {}): Promise<En
   return endOf(start(args, environment))
 }
 
-/** Runs a command that must succeed and say nothing but one line of JSON. */
+/** Runs a command that must succeed and print one line of JSON and nothing else. */
 async function json<T = Record<string, unknown>>(args: string[], environment: Environment = {}): Promise<T> {
   const { code, stdout, stderr } = await bursar([...args, '--json'], environment)
   expect({ code, stderr: withoutOperators(stderr) }).toEqual({ code: 0, stderr: '' })
@@ -89,7 +89,7 @@ async function json<T = Record<string, unknown>>(args: string[], environment: En
   return JSON.parse(stdout) as T
 }
 
-/** What failed exits with 1; a command line that makes no sense, which is told as `error: …`, with 2. */
+/** A failure exits with 1. An invalid command line exits with 2 and prints `error: …`. */
 function expectRefused(ended: Ended, lines: RegExp[]): void {
   const usage = ended.stderr.startsWith('error: ')
   expect(ended).toMatchObject({ code: usage ? 2 : 1, stdout: '' })
@@ -103,7 +103,7 @@ interface Ready {
   credentials_file?: string
 }
 
-/** Starts `serve --json` and waits until it is ready. `stop` sends SIGTERM and gives the exit code. */
+/** Starts `serve --json` and waits until it is ready. `stop` sends SIGTERM and returns the exit code. */
 async function serve(environment: Environment = {}) {
   const child = start(['serve', '--json'], {
     PORT: '0',
@@ -230,7 +230,7 @@ describe('help', () => {
     for (const word of expected) expect(stdout).toContain(word)
   })
 
-  test('the version is that of the package', async () => {
+  test('prints the version of the package', async () => {
     const { version } = JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8')) as { version: string }
     expect((await bursar(['--version'])).stdout).toBe(`${version}\n`)
   })
@@ -251,14 +251,14 @@ describe('settings', () => {
     BURSAR_MIGRATIONS_DATABASE_URL: ['secret-word', 'mysql://secret-word@host/db'],
     HOST: ['not a host', 'http://127.0.0.1'],
     PORT: ['http', '-1', '65536', '80.5', '1e3', '0x50'],
-    BURSAR_DATA_DIR: [], // Any text names a folder; one that cannot be made is told when it is needed, see below.
+    BURSAR_DATA_DIR: [], // Any text can name a folder. A folder that cannot be created is reported on use, see below.
     BURSAR_MODE: ['production', 'LIVE'],
     BURSAR_BASE_URL: ['bursar.example', 'ftp://bursar.example', 'https://', 'https://bursar.example/?a=b'],
-    BURSAR_MASTER_KEY_FILE: [], // Any text names a file, too.
-    BURSAR_MASTER_KEY: [], // What is no key is told when one is needed, see below.
+    BURSAR_MASTER_KEY_FILE: [], // Any text can name a file.
+    BURSAR_MASTER_KEY: [], // An invalid key is reported on use, see below.
     BURSAR_WORKER: ['maybe', '2'],
     BURSAR_WORKER_INTERVAL_MS: ['9', '60001', '1s'],
-    BURSAR_NETWORKS_FILE: [], // Any text names a file; one that cannot be read is told when it is needed.
+    BURSAR_NETWORKS_FILE: [], // Any text can name a file. An unreadable file is reported on use.
     BURSAR_BANK_FILE: [], // The same.
     BURSAR_SIMULATED_CONFIRMATION_MS: ['-1', '3600001'],
     BURSAR_SIMULATED_HOLD_MS: ['-1', '3600001'],
@@ -295,7 +295,7 @@ describe('settings', () => {
     },
   )
 
-  test('bad ones, and unknown ones, stop the start with a line for each', async () => {
+  test('bad and unknown settings stop the start, with a line for each', async () => {
     const bad = Object.entries(BAD).filter(([, values]) => values.length > 0)
     const environment = Object.fromEntries(bad.map(([name, values]) => [name, values[0]]))
     const ended = await bursar(['serve'], { ...environment, BURSAR_PROT: '8080' })
@@ -305,7 +305,7 @@ describe('settings', () => {
     ])
   })
 
-  test('empty ones count as not set', () => {
+  test('an empty setting counts as not set', () => {
     const empty = Object.fromEntries(Object.keys(SETTINGS).map((name) => [name, '']))
     expect(readSettings(empty)).toEqual(readSettings({}))
   })
@@ -328,21 +328,21 @@ describe('settings', () => {
     expect(ended.stderr).not.toContain('secret-word')
   })
 
-  test('a port in use is told in a line, and the embedded PostgreSQL is stopped', async () => {
+  test('a port in use is reported in one line, and the embedded PostgreSQL is stopped', async () => {
     const folder = await temporaryFolder()
     atEnd(() => rm(folder, { recursive: true, force: true }))
     const PORT = await takenPort()
-    // As root, the server's own user has to reach it.
+    // When the test runs as root, the user of the PostgreSQL server must still reach this folder.
     await chmod(folder, 0o755)
     const made = join(folder, 'data')
     const ended = await bursar(['serve'], { PORT, DATABASE_URL: undefined, BURSAR_DATA_DIR: made })
     expectRefused(ended, [new RegExp(`^PORT: .*in use.*:${PORT}$`)])
-    // It had been started, and has removed the file with its process id.
+    // The server had started and has removed its postmaster.pid.
     expect(await readdir(made)).toContain('postgres')
     expect(existsSync(join(made, 'postgres', 'PG_VERSION'))).toBe(true)
     expect(existsSync(join(made, 'postgres', 'postmaster.pid'))).toBe(false)
     expect(existsSync(join(made, 'sandbox-credentials.json'))).toBe(false)
-    // Nobody else can look into it; as root, the server's own user passes through it.
+    // No other user can list the folder. When the test runs as root, the server's user can pass through it.
     const modeOf = async (path: string) => (await stat(path)).mode & 0o777
     expect(await modeOf(made)).toBe(process.getuid!() === 0 ? 0o711 : 0o700)
     expect(await modeOf(join(made, 'postgres'))).toBe(0o700)
@@ -361,7 +361,7 @@ describe('settings', () => {
     expect(rows).toEqual([{ connections: '0', customers: '0' }])
   })
 
-  /** A port that somebody listens on until the test ends. */
+  /** Returns a port on which a server listens until the test ends. */
   async function takenPort(): Promise<string> {
     const server = createServer().listen(0, '127.0.0.1')
     await once(server, 'listening')
@@ -371,7 +371,7 @@ describe('settings', () => {
 })
 
 describe('migrate', () => {
-  test('brings an empty database up to date, once, as its owner; the service works on it', async () => {
+  test('migrates an empty database once, as its owner; the service works on it', async () => {
     const empty = await createDatabase()
     atEnd(empty.drop)
     const alone = { DATABASE_URL: empty.url }
@@ -379,7 +379,7 @@ describe('migrate', () => {
     const files = (await readdir(join(ROOT, 'migrations'))).filter((name) => /^\d+\.do\./.test(name)).sort()
     expect(files.length).toBeGreaterThan(0)
 
-    // What the service's role cannot do, a start does not either.
+    // The service's role may not migrate, so neither command may do so with that role.
     for (const command of ['migrate', 'serve'])
       expectRefused(await bursar([command], { ...alone, PORT: '0' }), [
         /^the schema is at version 0, this program needs \d+, .*: run "bursar migrate" with BURSAR_MIGRATIONS_DATABASE_URL/,
@@ -388,7 +388,7 @@ describe('migrate', () => {
     expect(await json(['migrate'], environment)).toEqual({ applied: [] })
     expect((await bursar(['migrate'], alone)).stdout).toBe('The schema is up to date.\n')
 
-    // The commands that write, as the service's role.
+    // The commands that write, run as the service's role.
     const { customer_id } = await json<{ customer_id: string }>(
       ['customer', 'create', '--name', 'Acme'],
       alone,
@@ -401,7 +401,7 @@ describe('migrate', () => {
 })
 
 test.each(['verify', 'verify --json', 'customer list'])(
-  'a database without a connection to spare says so: %s',
+  'a database without a free connection is reported: %s',
   async (command) => {
     const own = await createDatabase(new URL(inject('templateUrl')).pathname.slice(1))
     atEnd(own.drop)
@@ -412,7 +412,7 @@ test.each(['verify', 'verify --json', 'customer list'])(
       /^The database accepts no more connections: lower BURSAR_DATABASE_CONNECTIONS of the running processes, or raise max_connections$/,
       new RegExp(`^DATABASE_URL: too many connections for database "${name}"$`),
     ])
-    // One is enough.
+    // One connection is enough.
     await asAdmin(`alter database ${name} connection limit 1`)
     expect(await run()).toMatchObject({ code: 0, stderr: '' })
   },
@@ -440,7 +440,7 @@ describe('customers and clients', () => {
   const createClient = (scopes: string) =>
     json<Client>(['client', 'create', '--customer', customer.customer_id, '--scopes', scopes], environment)
 
-  test('a customer is made with its default profile', async () => {
+  test('a customer is created with its default profile', async () => {
     expect(customer).toEqual({
       customer_id: expect.stringMatching(UUID) as string,
       profile_id: expect.stringMatching(UUID) as string,
@@ -455,7 +455,7 @@ describe('customers and clients', () => {
     ])
   })
 
-  test('a client gets the scopes it is made with, until it is disabled', async () => {
+  test('a client gets the scopes it was created with, until it is disabled', async () => {
     const some = await createClient('funding:read_profile, transfer:read_transfer')
     const all = await createClient('all')
     expect(some).toEqual({
@@ -469,7 +469,7 @@ describe('customers and clients', () => {
     expect(granted).toMatchObject({ status: 200, scope: 'funding:read_profile transfer:read_transfer' })
     const profiles = await call(`${ready.address}/v2/profiles`, granted.access_token)
     expect(profiles.body).toMatchObject({ items: [{ id: customer.profile_id }] })
-    // There were customers, so none was made for a demo, and no file is pointed to.
+    // Customers already exist, so the start makes no demo and prints no path to credentials.
     expect(ready).toEqual({ ready: true, address: ready.address, mode: 'sandbox' })
 
     expect(await json(['client', 'disable', some.client_id], environment)).toEqual({
@@ -478,13 +478,13 @@ describe('customers and clients', () => {
     })
     expect((await tokenOf(ready.address, some)).status).toBe(401)
     expect((await tokenOf(ready.address, all)).status).toBe(200)
-    // Disabling it again is no mistake.
+    // Disabling a disabled client succeeds.
     expect((await bursar(['client', 'disable', some.client_id], environment)).stdout).toBe(
       `Client ${some.client_id} is disabled.\n`,
     )
   })
 
-  test('a client is given a new secret; the previous one is accepted for a while', async () => {
+  test('rotation gives a client a new secret; the previous secret stays valid for a while', async () => {
     const client = await createClient('funding:read_profile')
     const { ready } = await serve(environment)
     const rotated = await json<Client>(['client', 'rotate', client.client_id], environment)
@@ -499,7 +499,7 @@ describe('customers and clients', () => {
     expect(tooLong.stderr).toContain('must be a whole number from 0 to 604800')
   })
 
-  test('without --json, what was made is told to people', async () => {
+  test('without --json, the created records are printed as text', async () => {
     const made = await bursar(['customer', 'create', '--name', 'Beta'], environment)
     expect(made.stdout).toMatch(/^customer_id: [0-9a-f-]{36}\nprofile_id: {2}[0-9a-f-]{36}\n$/)
     const options = ['--customer', customer.customer_id, '--scopes', 'all']
@@ -626,7 +626,7 @@ describe('accounts and withdrawals', () => {
     const account_id = String(made.body.id)
     const read = async () => (await call(`${ready.address}/v2/identity/accounts/${account_id}`, token)).body
 
-    /** What the command must say, and the API afterwards. */
+    /** Asserts the command's output, and the flags in the API afterwards. */
     async function expectFlags(args: string[], admin_disabled: boolean, user_disabled: boolean) {
       const summary_status = admin_disabled || user_disabled ? 'DISABLED' : 'PENDING'
       const flags = { admin_disabled, user_disabled, summary_status }
@@ -638,7 +638,7 @@ describe('accounts and withdrawals', () => {
     await expectFlags(['enable'], false, true)
     expect((await read()).updated_at).not.toBe(made.body.updated_at)
 
-    // Once more is no mistake, and nothing changes. (The demo is at work on other tables.)
+    // Repeating the command succeeds and changes nothing. (The demo changes other tables meanwhile.)
     const before = await read()
     await expectFlags(['enable'], false, true)
     expect(await read()).toEqual(before)
@@ -729,7 +729,7 @@ describe('statements and rewards', () => {
   })
   afterAll(() => own.drop())
 
-  /** What a command that must succeed says. */
+  /** Returns the output of a command that must succeed. */
   async function said(...args: string[]): Promise<string> {
     const { code, stdout, stderr } = await bursar(args, environment)
     expect({ code, stderr: withoutOperators(stderr) }).toEqual({ code: 0, stderr: '' })
@@ -830,7 +830,7 @@ describe('statements and rewards', () => {
     )
     expect(await verify(db)).toMatchObject({ disagreements: [], transfers: 3 })
 
-    // One that states what does not follow from the ledger.
+    // Make one statement disagree with the ledger.
     await db.query('update statements set total_amount_owed = 2, amount_paid = 2 where id = $1', [id])
     const differs = await bursar(['statements', 'explain', id], environment)
     expect(differs).toMatchObject({ code: 1, stderr: '' })
@@ -890,7 +890,7 @@ describe('statements and rewards', () => {
 })
 
 describe('serve', () => {
-  test('on an empty database makes a demo that works, once; what it did is verified', async () => {
+  test('on an empty database makes a working demo, once; verify finds it clean', async () => {
     const own = await cloneDatabase()
     atEnd(own.drop)
     const folder = await temporaryFolder()
@@ -898,7 +898,7 @@ describe('serve', () => {
     const environment = { DATABASE_URL: own.url, BURSAR_DATA_DIR: folder }
     const file = join(folder, 'sandbox-credentials.json')
 
-    // The credentials are what the issue says, for their owner only.
+    // The credentials match the documented fields, and only their owner can read them.
     const first = await serve(environment)
     expect(first.ready).toEqual({
       ready: true,
@@ -929,7 +929,7 @@ describe('serve', () => {
       orchestration_memo_id: expect.stringMatching(/^[A-Z0-9]{16}$/) as string,
     })
 
-    // They get a token, the wire arrives, the balance is there, a withdrawal leaves.
+    // The credentials get a token, a wire arrives, the balance is credited, and a withdrawal leaves.
     const { access_token: token, scope } = await tokenOf(demo.base_url!, demo)
     expect(scope).toBe(SCOPES.join(' '))
     const wire = async (memo_id: string | undefined) => {
@@ -961,7 +961,7 @@ describe('serve', () => {
     expect(first.stdout()).toMatch(/^[^\n]+\n$/)
     expect(await first.stderr).toBe('')
 
-    // A second start makes nothing new, but reads the networks on; at another address, the file says so.
+    // A second start creates no records, but goes on reading the networks. The file names the new address.
     const everyRecord = async () => ({ ...(await everyTable(own.db)), network_cursors: undefined })
     const before = await everyRecord()
     const second = await serve(environment)
@@ -980,7 +980,7 @@ describe('serve', () => {
     await verified(own, environment)
   })
 
-  /** The demo's account, its rule, which a wire sets off, and its statements of the last three months. */
+  /** The demo's account, its rule, which a wire triggers, and its statements of the last three months. */
   async function expectRecords(demo: Record<string, string>, token: string, wire: () => Promise<void>) {
     const get = async <T>(path: string) => (await call(`${demo.base_url}${path}`, token)).body as T
     const account = await get<Record<string, unknown>>(`/v2/identity/accounts/${demo.account_id}`)
@@ -992,7 +992,7 @@ describe('serve', () => {
     })
     expect(account.profile_id).not.toBe(demo.profile_id)
 
-    // One was set off by the demo itself.
+    // The demo itself triggered the rule once.
     await wire()
     const orchestrations = `/v2/orchestration/orchestrations?orchestration_rule_id=${demo.orchestration_rule_id}`
     const ended = (source_amount: string) => ({
@@ -1022,13 +1022,13 @@ describe('serve', () => {
       expect(metadata).toEqual({ total_amount: expect.stringMatching(/^\d+\.\d{1,6}$/) as string })
   }
 
-  /** `verify` says clean of what is clean, and finds what is broken afterwards. */
+  /** `verify` reports a clean ledger, and then finds each fault that the test introduces. */
   async function verified(own: TestDatabase, environment: Environment): Promise<void> {
     expect(await json(['verify'], environment)).toEqual({
       clean: true,
       master_key: true,
       customers: 1,
-      // Three months of deposits, two rewards, a wire, two that became USDP, and what is done above.
+      // Three months of deposits, two rewards, a wire, two conversions to USDP, and the transfers of this test.
       transfers: 14,
       entries: expect.any(Number) as number,
       balances: 3,
@@ -1039,14 +1039,14 @@ describe('serve', () => {
     expect(clean).toMatchObject({ code: 0, stderr: '' })
     expect(clean.stdout).toMatch(/^Clean: 1 customers, 14 transfers, \d+ entries, 3 balances\.\n$/)
 
-    // Entries are append-only for the service's role; a superuser may break anything.
+    // Entries are append-only for the service's role; a superuser can damage them.
     const damage = `update entries set amount = amount + 1 where account = 'bank' and amount = -100`
     await expect(own.db.query(damage)).rejects.toThrow('permission denied')
     const url = new URL(inject('adminUrl'))
     url.pathname = new URL(own.url).pathname
     const admin = new pg.Client({ connectionString: url.href })
     await admin.connect()
-    // What the role may do is told, and is no disagreement.
+    // A privilege too many is reported, but is not a disagreement in the ledger.
     await admin.query(`grant update on entries to ${new URL(own.url).username}`)
     const warned = await bursar(['verify'], environment)
     expect(warned).toMatchObject({ code: 0, stderr: '' })
@@ -1075,7 +1075,7 @@ describe('serve', () => {
     expect(toldBroken.stdout).toMatch(/\n1 disagreements: 1 customers/)
   }
 
-  test('of many that start together one makes the demo, and its credentials are the ones written', async () => {
+  test('of many simultaneous starts one makes the demo, and the file has its credentials', async () => {
     const own = await cloneDatabase()
     atEnd(own.drop)
     const folder = await temporaryFolder()
@@ -1095,7 +1095,7 @@ describe('serve', () => {
     expect((await own.db.query('select id from customers')).rows).toEqual([{ id: made[0]!.customer_id }])
   })
 
-  test('makes no demo whose credentials cannot be written', async () => {
+  test('makes no demo when the credentials cannot be written', async () => {
     const own = await cloneDatabase()
     atEnd(own.drop)
     const folder = await temporaryFolder()
@@ -1106,7 +1106,7 @@ describe('serve', () => {
     expect((await own.db.query('select 1 from customers')).rows).toHaveLength(0)
   })
 
-  test('tells people where it is and what to paste', async () => {
+  test('prints its address and commands to paste', async () => {
     const own = await cloneDatabase()
     atEnd(own.drop)
     const folder = await temporaryFolder()
@@ -1141,7 +1141,7 @@ describe('serve', () => {
     expect(await closed).toEqual([0, null])
   })
 
-  test('logs text for people where it is asked to, and JSON into a pipe', async () => {
+  test('logs text when asked to, and JSON into a pipe', async () => {
     const own = await cloneDatabase()
     atEnd(own.drop)
     for (const [format, line] of [
@@ -1151,14 +1151,14 @@ describe('serve', () => {
       const environment = { DATABASE_URL: own.ownerUrl, BURSAR_LOG_FORMAT: format, PORT: '0' }
       const child = start(['serve'], environment)
       const ended = endOf(child)
-      // The owner's role is one to warn of.
+      // `serve` warns about running as the owner's role.
       await once(child.stdout!, 'data')
       child.kill('SIGTERM')
       expect((await ended).stderr).toMatch(line)
     }
   })
 
-  test('stops in order when it is told to while it starts, with the embedded PostgreSQL', async () => {
+  test('SIGTERM during the start stops it and the embedded PostgreSQL cleanly', async () => {
     const folder = await temporaryFolder()
     atEnd(() => rm(folder, { recursive: true, force: true }))
     const postmaster = join(folder, 'postgres', 'postmaster.pid')

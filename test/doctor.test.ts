@@ -25,7 +25,7 @@ import {
   type TestDatabase,
 } from './support.ts'
 
-// `bursar doctor` and `bursar completion` in processes of their own, on what is well and on what is broken.
+// `bursar doctor` and `bursar completion`, in processes of their own, on sound and on broken deployments.
 
 let database: TestDatabase
 let folder: string
@@ -57,7 +57,7 @@ interface Report {
   checks: { check: string; result: string; says: string; advice?: string }[]
 }
 
-/** What it reports, with each finding as `RESULT check: says`. */
+/** Runs the doctor. Returns its report, with each finding as `RESULT check: says`. */
 async function doctor(environment: Record<string, string>) {
   const { code, stdout, stderr } = await bursar(['doctor', '--json'], environment)
   expect(stderr).toBe('')
@@ -73,7 +73,7 @@ const ownFolder = async () => {
   return own
 }
 
-/** Something that listens, which is not Bursar; it answers with this. */
+/** A server other than Bursar, which answers every request with this body. */
 async function stranger(body: (address: string) => object) {
   const server = createServer((_request, reply) => reply.end(JSON.stringify(body(address)))).listen(
     0,
@@ -88,7 +88,7 @@ async function stranger(body: (address: string) => object) {
 const expectFound = (found: string[], lines: RegExp[]) =>
   expect(found).toEqual(expect.arrayContaining(lines.map((line) => expect.stringMatching(line) as string)))
 
-test('what is well is told so, and nothing is changed', async () => {
+test('a sound deployment is reported as such, and nothing changes', async () => {
   const service = await spawnBursar({
     DATABASE_URL: database.url,
     BURSAR_DATA_DIR: folder,
@@ -135,7 +135,7 @@ test('what is well is told so, and nothing is changed', async () => {
   expect(await everyTable(database.db)).toEqual(before)
 })
 
-test('a master key that is missing, lies open or is another one', async () => {
+test('a master key that is missing, readable by others or different from the first', async () => {
   const broken = await cloneDatabase()
   atEnd(broken.drop)
   await signerOf(broken.db)
@@ -159,7 +159,7 @@ test('a master key that is missing, lies open or is another one', async () => {
   expectFound(found, [/^OK keys: /])
 })
 
-test('a bank account with faults, and wires that nobody has sent for more than a day', async () => {
+test('a faulty bank file, and wires unsent for more than a day', async () => {
   const own = await ownFolder()
   const file = join(own, 'bank.json')
   const address = { country: 'US', address1: '1 Main Street', city: 'Springfield' }
@@ -195,7 +195,7 @@ test('a bank account with faults, and wires that nobody has sent for more than a
   ])
 })
 
-test('keys of wallets in a process that clients reach, and the public one to put in their place', async () => {
+test('wallet keys in a process that clients reach, and the public key to configure instead', async () => {
   const own = await ownFolder()
   const file = join(own, 'networks.json')
   const section = { adapter: 'evm', rpc_url: 'http://127.0.0.1:1', confirmations: 12, fee_ceiling: '200' }
@@ -227,7 +227,7 @@ test('keys of wallets in a process that clients reach, and the public one to put
   expect(await inNetworks({ BURSAR_WORKER: 'false', HOST: '0.0.0.0', XPUB: deposit_public_key })).toEqual([])
 })
 
-test('a password is shown to nobody', async () => {
+test('no output contains a password', async () => {
   const url = new URL(database.url)
   expect(url.password).not.toBe('')
   const { stdout } = await bursar(['doctor'], { DATABASE_URL: url.href })
@@ -236,7 +236,7 @@ test('a password is shown to nobody', async () => {
   expect(stdout).toMatch(/^OK {3}database: PostgreSQL /m)
 })
 
-test('the findings come first, the most severe on top, then the settings that are set', async () => {
+test('the findings come first, the most severe at the top, then the settings', async () => {
   const issuer = 'http://127.0.0.1:1'
   const environment = { DATABASE_URL: database.url, BURSAR_MODE: 'live', BURSAR_OAUTH_ISSUER: issuer }
   const short = await bursar(['doctor'], environment)
@@ -288,7 +288,7 @@ test('live mode without TLS, and without limits', async () => {
   ])
 })
 
-test('in live mode, an embedded PostgreSQL, proxies that are everybody and few open files', async () => {
+test('in live mode, an embedded PostgreSQL, every address a trusted proxy and few open files', async () => {
   const args = [process.execPath, ...PROGRAM, 'doctor', '--json']
   const { stdout } = await run('sh', ['-c', 'ulimit -n 512 && exec "$@"', 'sh', ...args], {
     BURSAR_DATA_DIR: await ownFolder(),
@@ -309,7 +309,7 @@ test('in live mode, an embedded PostgreSQL, proxies that are everybody and few o
   )
 })
 
-test('a database that is down hides nothing else that is wrong', async () => {
+test('a database that is down hides no other fault', async () => {
   const other = await stranger(() => ({ status: 'something else' }))
   const own = await ownFolder()
   await writeFile(join(own, 'sandbox-credentials.json'), '{}', { mode: 0o644 })
@@ -331,7 +331,7 @@ test('a database that is down hides nothing else that is wrong', async () => {
   ])
 })
 
-test('a newer schema, work that nobody does, a node that is away and an issuer that is another', async () => {
+test('a newer schema, overdue work, an unreachable node and a different issuer', async () => {
   const broken = await cloneDatabase()
   atEnd(broken.drop)
   await broken.db.query(
@@ -367,7 +367,7 @@ test('a newer schema, work that nobody does, a node that is away and an issuer t
   expectFound((await doctor(environment)).found, [/^FAIL schema: version 999, this program only knows \d+$/])
 })
 
-test('in live mode, a network whose deposits one node alone decides, and one of too few confirmations', async () => {
+test('in live mode, a network that trusts one node for deposits, and one with too few confirmations', async () => {
   const own = await ownFolder()
   const path = join(own, 'networks.json')
   const write = (confirmations: number) =>
@@ -399,7 +399,7 @@ test('in live mode, a network whose deposits one node alone decides, and one of 
   ])
 })
 
-test('in live mode, nodes that say the same or can be changed on their way, open files and no minimum', async () => {
+test('in live mode, two nodes on one host, plain http, a readable key file and no minimum deposit', async () => {
   const own = await ownFolder()
   const [path, key] = [join(own, 'networks.json'), join(own, 'key')]
   await writeFile(key, '11'.repeat(32), { mode: 0o644 })
@@ -425,7 +425,7 @@ test('in live mode, nodes that say the same or can be changed on their way, open
   expect(found.filter((line) => line.includes('verify_rpc_url is on another machine'))).toEqual([])
 })
 
-test('in live mode, limits of a network that are set out of reach, and those that are just within', async () => {
+test('in live mode, limits of a network that are too high to have an effect, and limits at the bound', async () => {
   const path = join(await ownFolder(), 'networks.json')
   const section = {
     ...{ adapter: 'evm', rpc_url: 'http://127.0.0.1:1', verify_rpc_url: 'http://127.0.0.1:2' },
@@ -478,7 +478,7 @@ test('a sandbox with a main network', async () => {
   ])
 })
 
-/** A database that belongs to no mode yet. */
+/** A database without a recorded mode. */
 async function sandbox() {
   const own = await cloneDatabase(2)
   atEnd(own.drop)
@@ -499,7 +499,7 @@ test('an empty database of a superuser', async () => {
   ])
 })
 
-test('a role that owns the schema, one that was given more, and one that lacks something', async () => {
+test('a role that owns the schema, and a role with a privilege too many and one missing', async () => {
   const own = await cloneDatabase()
   atEnd(own.drop)
   expectFound((await doctor({ DATABASE_URL: own.ownerUrl })).found, [
@@ -512,7 +512,7 @@ test('a role that owns the schema, one that was given more, and one that lacks s
   ])
 })
 
-test('an embedded PostgreSQL that is not there, and one whose folder others may read; none is started', async () => {
+test('a missing embedded PostgreSQL, and a folder that others may read; neither is started', async () => {
   const own = await ownFolder()
   expectFound((await doctor({ BURSAR_DATA_DIR: own })).found, [
     /^OK database: there is no embedded PostgreSQL yet: bursar serve creates it$/,
@@ -527,7 +527,7 @@ test('an embedded PostgreSQL that is not there, and one whose folder others may 
   expect(await readdir(join(own, 'postgres'))).toEqual([])
 })
 
-test('settings that are wrong, one line each', async () => {
+test('wrong settings, one line each', async () => {
   const { found } = await doctor({ PORT: 'http', BURSAR_PROT: '1' })
   expect(found).toEqual([
     expect.stringMatching(/^FAIL settings: BURSAR_PROT: no such setting$/),
@@ -536,10 +536,10 @@ test('settings that are wrong, one line each', async () => {
 })
 
 describe('completion', () => {
-  // What the package bash-completion has: the words of the line, and which of them is being written.
+  // Replaces a function of the bash-completion package: sets the words of the line and the word under the cursor.
   const WORDS = `_get_comp_words_by_ref() { words=("\${COMP_WORDS[@]}"); cword=$COMP_CWORD; cur=\${words[cword]}; }`
 
-  /** What bash offers for each of these lines, of which the last word is being written. */
+  /** Returns bash's completions for each of these lines; the cursor is at the end of the last word. */
   async function complete(lines: string[][]) {
     const quoted = (word: string) => `'${word.replaceAll("'", `'\\''`)}'`
     const program = [process.execPath, ...PROGRAM].map(quoted).join(' ')
@@ -582,12 +582,12 @@ describe('completion', () => {
     expect(stdout).toMatch(beginning)
   })
 
-  test('for another shell it is refused', async () => {
+  test('a script for another shell is refused', async () => {
     expect(await bursar(['completion', 'ksh'])).toMatchObject({ code: 2, stdout: '' })
   })
 })
 
-test('transactions that a chain has taken back are a WARN', () => {
+test('confirmed transactions that a reorganisation removed are a WARN', () => {
   const report = {
     crypto_network: 'ETHEREUM' as const,
     reachable: true,

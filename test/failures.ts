@@ -3,12 +3,12 @@ import type { Database } from '../src/db/database.ts'
 import type { NetworkAdapter, Networks } from '../src/networks/network.ts'
 import { placesOf, SEED } from './seed.ts'
 
-/** Whether the worker dies before it takes a step, or after it took it and before it hears of it. */
+/** Whether the worker dies before a step, or after the step and before its result arrives. */
 export type Failure = 'BEFORE' | 'AFTER'
 
 /**
- * Decides at each step of the worker, a statement or a call to a network, whether the worker dies there: before the
- * step, or after it and before it hears of it.
+ * Decides at each step of the worker whether it dies there: before the step, or after it and before its result
+ * arrives. A step is a statement or a call to a network.
  */
 export class Failures {
   steps = 0
@@ -26,12 +26,12 @@ export class Failures {
     this.died = true
     if (failure === 'AFTER') await work()
     die()
-    // A connection that was cut says so itself.
+    // A cut connection reports itself.
     if (failure === 'BEFORE') await work()
     throw new Error('the worker died here')
   }
 
-  /** The database as the worker sees it: a failure is a cut connection, which rolls back what is not committed. */
+  /** The database as the worker sees it. A failure is a cut connection, which rolls back uncommitted statements. */
   database(db: Database): Database {
     return {
       query: (...query: unknown[]) =>
@@ -74,9 +74,9 @@ interface Connected {
 }
 
 /**
- * Lives of a worker: one without a failure, of more steps than `fewest`, and one for each step of it that `placesOf`
- * gives, where the worker dies. `live` begins something new, lets the worker work with these failures, has a healthy
- * worker do the rest, and checks how it has ended.
+ * Runs the worker once without a failure, which must take more steps than `fewest`. Then runs it once for each step
+ * that `placesOf` selects, where the worker dies. `live` starts new work, runs the worker with these failures, lets a
+ * healthy worker finish, and checks the result.
  */
 export async function dieAtEachStep(
   failure: Failure,

@@ -1,10 +1,10 @@
 import { once } from 'node:events'
 import { connect, createServer, type AddressInfo } from 'node:net'
 
-/** What becomes of a request that is lost: it never arrives; its answer is lost; the answer breaks off in the middle. */
+/** How a request is lost: it never arrives, its answer is lost, or the answer is cut off in the middle. */
 export type Loss = 'REQUEST' | 'ANSWER' | 'REST_OF_ANSWER'
 
-/** A TCP proxy before an HTTP server, which loses what it is told to. Close it at the end. */
+/** A TCP proxy before an HTTP server, which loses requests on demand. Close it at the end. */
 export async function startLossyProxy(target: string) {
   const { hostname, port } = new URL(target)
   let plan: { loss: Loss; start: string; left: number } | undefined
@@ -35,7 +35,7 @@ export async function startLossyProxy(target: string) {
   await once(server, 'listening')
   return {
     address: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    /** From now on, that many requests that begin so (`POST /v2/...`) are lost. */
+    /** Loses the next requests that begin with this text (`POST /v2/...`). */
     lose(loss: Loss, start: string, times = 1) {
       plan = { loss, start, left: times }
       lost = 0

@@ -1,4 +1,4 @@
-/* A node that answers as another one does, but for what a test makes it say. */
+/* A proxy of a node that passes answers on, except for those that a test replaces. */
 import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
 import { createServer } from 'node:http'
@@ -9,19 +9,19 @@ interface Call {
   method: string
   params: unknown[]
 }
-/** What a node answers to a call. */
+/** A node's answer to a call. */
 export interface Answer {
   id?: number
   result?: unknown
   error?: { code: number; message: string }
 }
 
-/** Starts one in front of a node. `lie` gives another answer, or undefined for the true one. */
+/** Starts such a proxy in front of a node. `lie` returns a false answer, or undefined to keep the true one. */
 export async function startLyingNode(rpcUrl: string) {
   const state: {
-    /** Another answer to a call. */
+    /** Returns a false answer to a call, or undefined. */
     lie: (call: Call, answer: Answer) => Answer | undefined
-    /** Largest reply in bytes; beyond it the answer is HTTP 413. */
+    /** Largest reply in bytes. A larger one becomes HTTP 413. */
     bytesMax: number
     /** Called for each request. */
     requests: number

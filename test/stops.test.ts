@@ -19,7 +19,7 @@ import {
   type TestDatabase,
 } from './support.ts'
 
-// The commands that stop money, in processes of their own; what they stop is tested beside the code.
+// Commands that stop money movements, in processes of their own. The tests beside the code cover their effects.
 
 let database: TestDatabase
 let folder: string
@@ -32,13 +32,13 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true })
 })
 
-/** Runs a command: its output, what it tells people on standard error, and the lines of its log. */
+/** Runs a command. Returns its output, its text lines on standard error, and the lines of its log. */
 async function bursar(...args: string[]) {
   const ended = await runBursar(args, { DATABASE_URL: database.url, BURSAR_DATA_DIR: folder, PORT: '0' })
   return { code: ended.code, stdout: ended.stdout, told: toldIn(ended), log: loggedIn(ended) }
 }
 
-test('freezes are made, listed, found by doctor and lifted, and the log has who did it', async () => {
+test('freezes are set, listed, found by doctor and lifted, and the log names the operator', async () => {
   const { customer_id, profile_id } = await createCustomer(database.db, 'Acme')
   const profile = await bursar('freeze', 'profile', profile_id, '--reason', 'a leak', '--json')
   expect({ ...profile, stdout: JSON.parse(profile.stdout) as object }).toMatchObject({
@@ -117,7 +117,7 @@ test.each([
   expect((await database.db.query('select from freezes')).rowCount).toBe(0)
 })
 
-test('what is disabled by command is refused by each of two processes, within seconds', async () => {
+test('two processes refuse a disabled account or client within seconds of the command', async () => {
   const settings = {
     DATABASE_URL: database.url,
     BURSAR_BASE_URL: 'http://bursar.test',
@@ -167,7 +167,7 @@ test('what is disabled by command is refused by each of two processes, within se
   await expect.poll(statuses, soon).toEqual([200, 200])
 })
 
-test('a withdrawal is cancelled by command, once, and the log has who did it', async () => {
+test('a command cancels a withdrawal once, and the log names the operator', async () => {
   const { customer_id, profile_id } = await createCustomer(database.db, 'Acme')
   await credit(new Ledger(database.db), { customer_id, profile_id }, 'USD', '100')
   const service = await spawnBursar({ DATABASE_URL: database.url, BURSAR_WORKER: 'false' })

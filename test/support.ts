@@ -29,10 +29,10 @@ import { readSettings, type Settings } from '../src/settings.ts'
 
 /** A database of its own: a clone of the migrated template. */
 export interface TestDatabase {
-  /** For the service's role, as everything that is tested runs. */
+  /** For the service's role, which runs everything under test. */
   url: string
   db: Database
-  /** For the role that owns the schema: what a test does that the service may not (src/db/privileges.ts). */
+  /** For the role that owns the schema: statements that the service may not make (src/db/privileges.ts). */
   ownerUrl: string
   owner: Database
   /** Closes the pools and drops the database. */
@@ -57,7 +57,7 @@ export async function cloneDatabase(max = 10): Promise<TestDatabase> {
   }
 }
 
-/** A database of the owner's role, empty unless there is a template for it. */
+/** A database that belongs to the owner's role. It is empty without a template. */
 export async function createDatabase(template?: string) {
   const name = `test_${randomBytes(8).toString('hex')}`
   const addressOf = (address: string) => {
@@ -70,7 +70,7 @@ export async function createDatabase(template?: string) {
   const like = template === undefined ? '' : `template ${template}`
   await asAdmin([
     `create database ${name} owner ${username} ${like}`,
-    // The privileges on a database itself are not cloned with it.
+    // A clone does not have the privileges on the database itself.
     `revoke temporary on database ${name} from public`,
   ])
   return {
@@ -80,7 +80,7 @@ export async function createDatabase(template?: string) {
   }
 }
 
-/** Runs statements as a superuser, in the database of this address or the server's own. */
+/** Runs statements as a superuser, in the database of this address or in the server's default database. */
 export async function asAdmin(statements: string | string[], of?: string): Promise<void> {
   const url = new URL(inject('adminUrl'))
   if (of !== undefined) url.pathname = new URL(of).pathname
@@ -103,14 +103,14 @@ export const testSettings = (environment: Record<string, string> = {}): Settings
     ...environment,
   })
 
-/** The master key of every service and program in the tests, but where a test gives another. */
+/** The master key of every service and program in the tests, unless a test sets another. */
 export const MASTER_KEY = '8f1c3b5d7e9a0b2c4d6f8192a3b4c5d6e7f8091a2b3c4d5e6f708192a3b4c5d6'
 export const MASTER_KEYS = masterKeysOf([MASTER_KEY], 'BURSAR_MASTER_KEY')
 
-/** What the first service here has made signs for those that follow: to make a key takes 0.1 s of CPU, of each service. */
+/** The first service's signing key, which later services reuse: making a key takes 0.1 s of CPU per service. */
 let signingKey: { id: string; encrypted_jwk: string } | undefined
 
-/** The service as production builds it, on a database of its own. Close it in `afterAll`. */
+/** The service as production builds it, on a separate database. Close it in `afterAll`. */
 export async function startTestService(
   environment: Record<string, string> = {},
   { baseUrl = BASE_URL, log = pino({ level: 'silent' }) }: { baseUrl?: string; log?: Logger } = {},
@@ -157,7 +157,7 @@ const bankOf = async (settings: Settings) => {
   return bank === undefined ? [] : [bank]
 }
 
-/** The key that signs the tokens of a service on this database, and what it publishes. */
+/** The key that signs the tokens of a service on this database, and its published key set. */
 export async function signerOf(db: Database) {
   const keys = await openSigningKeys(db, MASTER_KEYS)
   keys.close()
@@ -165,7 +165,7 @@ export async function signerOf(db: Database) {
 }
 export type TestService = Awaited<ReturnType<typeof startTestService>>
 
-/** A customer with a client, a token with all scopes (or those given) and its default profile. */
+/** A customer with a client, a token with all scopes (or the given ones) and its default profile. */
 export async function newCustomer(service: TestService, scopes: readonly Scope[] = SCOPES) {
   const { customer_id, profile_id } = await createCustomer(service.db, 'Test')
   const client = await createApiClient(service.db, customer_id, scopes)
@@ -240,7 +240,7 @@ export async function fund(
   if (deposit.status !== 200) throw new Error(`not funded: ${JSON.stringify(deposit.body)}`)
 }
 
-/** Brings an asset that no wire carries to a profile, as a deposit does. */
+/** Credits a profile with an asset that no wire carries, as a deposit does. */
 export async function credit(
   ledger: Ledger,
   { customer_id, profile_id }: { customer_id: string; profile_id: string },
@@ -272,7 +272,7 @@ export async function credit(
   return transfer
 }
 
-/** Verifies an identity, as the sandbox does: nobody who is not APPROVED takes money out. */
+/** Verifies an identity through the sandbox: only an APPROVED identity may withdraw. */
 export async function approve({ call }: Pick<TestCustomer, 'call'>, identityId: string): Promise<void> {
   const path = `/v2/identity/identities/${identityId}/sandbox-status`
   const answer = await call('PUT', path, { status: 'APPROVED' })
@@ -292,7 +292,7 @@ export const withdrawalOf = (customer: TestCustomer, changes: Record<string, unk
   ...changes,
 })
 
-/** A port of 127.0.0.1 that nobody listens on. */
+/** A port of 127.0.0.1 on which nothing listens. */
 export async function freePort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1')
   await once(server, 'listening')
@@ -302,9 +302,9 @@ export async function freePort(): Promise<number> {
   return port
 }
 
-/** The program in a process of its own: `node` with these arguments runs it, as built (test/global-setup.ts). */
+/** Arguments of `node` that run the built program (test/global-setup.ts) in a process of its own. */
 export const PROGRAM = [fileURLToPath(new URL('../dist/main.js', import.meta.url))]
-/** Nothing of this process's settings, but what a program needs. */
+/** The environment that a program needs, without the settings of this process. */
 export const ENVIRONMENT = {
   PATH: process.env.PATH,
   HOME: process.env.HOME,
@@ -312,7 +312,7 @@ export const ENVIRONMENT = {
   BURSAR_MASTER_KEY: MASTER_KEY,
 }
 
-/** How a process ended, and what it said until then. */
+/** How a process ended, with all its output. */
 export interface Ended {
   /** Null when a signal ended it. */
   code: number | null
@@ -332,7 +332,7 @@ export async function endOf(child: ChildProcess): Promise<Ended> {
 
 const COMMAND_MS_MAX = 55_000
 
-/** Runs a command of the program to its end. It has no settings but these. */
+/** Runs a command of the program to its end, with these settings only. */
 export const runBursar = (
   args: string[],
   environment: Record<string, string | undefined> = {},
@@ -345,15 +345,15 @@ export const runBursar = (
     }),
   )
 
-/** The lines of standard error that are for people: without those of the log, which are JSON. */
+/** The lines of standard error that are text, without the JSON lines of the log. */
 export const toldIn = ({ stderr }: Ended): string[] =>
   stderr.split('\n').filter((line) => line !== '' && !line.startsWith('{"level"'))
 
-/** Standard error without the lines of the log that say who did what. */
+/** Standard error without the log lines that name the operator. */
 export const withoutOperators = (stderr: string): string =>
   stderr.replaceAll(/^{"level":30,.*"user":".*}\n/gm, '')
 
-/** The lines of standard error that are the log's. */
+/** The log's lines on standard error. */
 export const loggedIn = ({ stderr }: Ended): Record<string, unknown>[] =>
   stderr
     .split('\n')
@@ -365,11 +365,11 @@ const START_MS_MAX = 30_000
 export interface BursarProcess {
   address: string
   pid: number
-  /** What it has logged so far. */
+  /** The log so far. */
   log: () => string
-  /** Sends the signal, if it still runs, and waits for its end. */
+  /** Sends the signal if the process still runs, and waits for its end. */
   end: (signal: 'SIGTERM' | 'SIGKILL') => Promise<void>
-  /** Null while it runs, and when a signal ended it. */
+  /** Null while the process runs, and after a signal ended it. */
   exitCode: () => number | null
 }
 
@@ -406,7 +406,7 @@ export async function spawnBursar(environment: Record<string, string>): Promise<
   }
 }
 
-/** Calls a service in another process, with a token of its own. Throws when the connection fails. */
+/** Calls a service in another process, with a separate token. Throws when the connection fails. */
 export async function remoteCaller(address: string, client: { client_id: string; client_secret: string }) {
   const token = await fetch(`${address}/oauth2/token`, {
     method: 'POST',
@@ -431,7 +431,7 @@ export async function remoteCaller(address: string, client: { client_id: string;
 }
 export type RemoteCaller = Awaited<ReturnType<typeof remoteCaller>>
 
-/** Statements of a customer, of a month each: one that is PAID, one GENERATED, one INITIATED. Gives their ids. */
+/** Inserts three statements of a customer, one month each: PAID, GENERATED and INITIATED. Returns their ids. */
 export async function insertStatements(db: Database, customer_id: string): Promise<string[]> {
   const ids = ['PAID', 'GENERATED', 'INITIATED'].map(() => crypto.randomUUID()).sort()
   await db.query(
@@ -449,7 +449,7 @@ export async function insertStatements(db: Database, customer_id: string): Promi
   return ids
 }
 
-/** The entries of a transfer, as they were posted: event, account, asset and amount. */
+/** The posted entries of a transfer: event, account, asset and amount. */
 export async function entriesOf(db: Database, transferId: string): Promise<string[]> {
   const { rows } = await db.query<{ entry: string }>(
     `select concat_ws(' ', event, account, asset, amount) as entry from entries where transfer_id = $1
@@ -460,8 +460,8 @@ export async function entriesOf(db: Database, transferId: string): Promise<strin
 }
 
 /**
- * Every table's content, to show that something changed nothing. Over one connection: as many as the pool has would each
- * have to be made, and to learn of every table.
+ * Reads every table, to show that nothing changed. It uses one connection: each further one would have to be opened
+ * and read the catalogue again.
  */
 export async function everyTable(db: Database): Promise<Record<string, string[]>> {
   const client = await db.connect()
@@ -482,17 +482,17 @@ export async function everyTable(db: Database): Promise<Record<string, string[]>
 }
 
 /**
- * Takes note of the tables that are empty in a clone; what it gives empties them again, for another run on it. A clone
- * for each run is hundreds of files that are made and removed, which may cost more than the run.
+ * Records which tables are empty in a clone. Returns a function that empties them again, for another run on the
+ * clone. A clone for each run creates and removes hundreds of files, which may cost more than the run.
  */
 export async function emptier({ url, db }: TestDatabase): Promise<() => Promise<void>> {
   const tables = Object.entries(await everyTable(db)).flatMap(([name, rows]) =>
     rows.length === 0 ? name : [],
   )
-  // The service itself may not delete everything.
+  // The service's role may not delete everything.
   const admin = new URL(inject('adminUrl'))
   admin.pathname = new URL(url).pathname
-  // Without the triggers that hold foreign keys.
+  // This setting disables the triggers that enforce foreign keys.
   const statements = [
     'set session_replication_role = replica',
     ...tables.map((name) => `delete from public.${name}`),
@@ -504,5 +504,5 @@ export async function emptier({ url, db }: TestDatabase): Promise<() => Promise<
   }
 }
 
-/** Runs at the end of the test, however it ends. */
+/** Runs at the end of the test, also when the test fails. */
 export const atEnd = (work: () => Promise<void>) => onTestFinished(work)
