@@ -27,7 +27,7 @@ import {
   type RuleRow,
 } from '../records/orchestration-rule.ts'
 import { requireApprovedHolders } from '../records/holders.ts'
-import { requireOpenProfile } from '../records/profile.ts'
+import { lockOpenProfile } from '../records/profile.ts'
 import type { Networks } from '../networks/network.ts'
 
 const CreateOrchestrationRuleBody = Type.Object(
@@ -156,9 +156,9 @@ async function requireRecords(
   { profile_id, identity_id, account_id }: Body,
   { fiat, profile }: Destination,
 ): Promise<void> {
-  await requireOpenProfile(tx, customerId, profile_id)
+  await lockOpenProfile(tx, customerId, profile_id)
   await requireApprovedHolders(tx, customerId, { identity_id, account_id })
-  if (profile !== undefined) await requireOpenProfile(tx, customerId, profile.profile_id)
+  if (profile !== undefined) await lockOpenProfile(tx, customerId, profile.profile_id)
   if (fiat !== undefined) await lockPayable(tx, customerId, fiat.fiat_account_id)
 }
 

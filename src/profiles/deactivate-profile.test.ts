@@ -1,3 +1,4 @@
+import { setTimeout } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import {
   DESTINATION,
@@ -183,6 +184,34 @@ test('of a deactivation and transfers to the profile at once, no transfer comes 
     )
     expect(await usdOf(id)).toBe(moved.status === 200 ? '1' : '0')
   }
+})
+
+describe('of a deactivation and a new rule at once, the rule is refused:', () => {
+  test.each<[string, (id: string) => object]>([
+    ['from the profile', (id) => ruleOf(id)],
+    [
+      'to the profile',
+      (id) =>
+        ruleOf(customer.profile_id, { source_asset: 'USDG', destination: { profile: { profile_id: id } } }),
+    ],
+  ])('%s', async (_where, rule) => {
+    const id = await newProfile()
+    // As the operation does: it locks the profile, looks at what uses it, and then writes.
+    const deactivation = await service.db.connect()
+    try {
+      await deactivation.query('begin')
+      await deactivation.query('select from profiles where id = $1 for no key update', [id])
+      const making = customer.call('POST', '/v2/orchestration/rules', rule(id))
+      // Without a lock, the rule is ACTIVE by now.
+      const first = await Promise.race([making, setTimeout(300, 'it waits')])
+      await deactivation.query('update profiles set deactivated_at = clock_timestamp() where id = $1', [id])
+      await deactivation.query('commit')
+      expect(first).toBe('it waits')
+      expect(await making).toMatchObject({ status: 403, body: { meta: { id, status: 'DEACTIVATED' } } })
+    } finally {
+      deactivation.release()
+    }
+  })
 })
 
 describe('an update', () => {

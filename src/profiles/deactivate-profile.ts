@@ -25,7 +25,7 @@ export const deactivateProfile = operation({
   problems: ['not-found'],
   run: ({ params: { id }, customerId, db }) =>
     transaction(db, async (tx) => {
-      // Two deactivations in turn. A new balance refers to the profile, and must not wait for this lock.
+      // Other deactivations and new rules wait (`lockOpenProfile`). A new balance refers to the profile, and must not.
       const { rows } = await tx.query<ProfileRow>(
         `select ${PROFILE_COLUMNS} from profiles where customer_id = $1 and id = $2 for no key update`,
         [customerId, id],

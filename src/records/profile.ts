@@ -1,5 +1,5 @@
 import { Type, type Static } from 'typebox'
-import type { Queryable } from '../db/database.ts'
+import type { Queryable, Transaction } from '../db/database.ts'
 import { presentOf } from '../db/rows.ts'
 import { newId, readClock } from '../db/ids.ts'
 import { Text, Timestamp, Uuid } from '../contract/fields.ts'
@@ -65,6 +65,16 @@ export async function requireProfile(db: Queryable, customerId: string, id: stri
   )
   if (rows[0] === undefined) throw problem.notFound('profile', id)
   return rows[0]
+}
+
+/**
+ * Requires a profile that is not deactivated, and keeps it from being deactivated until the transaction ends. Throws as
+ * `requireOpenProfile` does.
+ */
+export async function lockOpenProfile(tx: Transaction, customerId: string, id: string): Promise<void> {
+  // A deactivation locks the row before it looks for rules.
+  await tx.query('select from profiles where customer_id = $1 and id = $2 for share', [customerId, id])
+  await requireOpenProfile(tx, customerId, id)
 }
 
 /** Requires a profile that may get addresses, instructions and rules. Throws not-found, or disabled if it is deactivated. */
