@@ -7,7 +7,7 @@ const anyCharacter = fc
   .map((code) => String.fromCodePoint(code))
 
 /**
- * Texts of any characters. The library's own `string({ unit: 'binary' })` builds a table of all characters first, which
+ * Texts of any characters. The library's `string({ unit: 'binary' })` first builds a table of all characters, which
  * takes 1.5 s of CPU in each worker.
  */
 export const anyText = (constraints: { maxLength?: number } = {}) =>

@@ -23,8 +23,8 @@ import {
 } from './support.ts'
 
 /*
- * Attackers over HTTP, who have no token or only one of their own. Each test does what the attacker does, and holds the
- * attacker's side open: a server that closes its side only is not rid of the connection.
+ * Attackers over HTTP, who have no token or only their own. Each test acts as the attacker and keeps the attacker's
+ * side of the connection open. A server that closes only its own side still holds the connection.
  */
 
 vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 })
@@ -36,13 +36,13 @@ afterEach(() => {
 
 interface Attacker {
   socket: Socket
-  /** What came back. */
+  /** The bytes of the answer. */
   answer: () => string
   /** Whether the server has closed its side, or both. */
   ended: () => boolean
 }
 
-/** A connection that sends this and never closes by itself. */
+/** A connection that sends these bytes and never closes its side. */
 function attack(port: number, bytes: string, from = '127.0.0.1'): Attacker {
   const socket = connect({ port, host: '127.0.0.1', localAddress: from, allowHalfOpen: true })
   let text = ''
@@ -76,14 +76,14 @@ const openConnections = ({ server }: FastifyInstance) =>
     server.getConnections((error, count) => (error ? reject(error) : resolve(count))),
   )
 
-/** The machine that runs this may have other work. */
+/** Generous, because the machine may be busy with other work. */
 const PATIENT = { timeout: 20_000 }
 
 const HALF_A_FORM =
   'POST /oauth2/token HTTP/1.1\r\nhost: x\r\ncontent-type: application/x-www-form-urlencoded\r\n' +
   'content-length: 200\r\n\r\ngrant_type='
 
-test('what is refused below a request is closed on both sides, though the client holds its own', async () => {
+test('a connection without a valid request is closed on both sides, though the client holds its own', async () => {
   const { app, port, healthy } = await listening()
   const all = attackTimes(30, port, 'nonsense\r\n\r\n')
   await expect.poll(() => all.every(({ ended }) => ended()), PATIENT).toBe(true)
@@ -92,7 +92,7 @@ test('what is refused below a request is closed on both sides, though the client
   await healthy()
 })
 
-test('headers that trickle end with 408 and the connection, though the client goes on', async () => {
+test('trickling headers get 408 and a closed connection, though the client goes on', async () => {
   const { app, port, healthy } = await listening()
   const trickle = attackTimes(10, port, 'GET /health/live HTTP/1.1\r\nhost: x\r\n')
   const silent = attackTimes(10, port, '')
@@ -102,7 +102,7 @@ test('headers that trickle end with 408 and the connection, though the client go
   await expect.poll(() => trickle.every(({ ended }) => ended()), PATIENT).toBe(true)
   for (const { answer } of [...trickle, ...silent]) expect(answer()).toMatch(/^HTTP\/1\.1 408 /)
   const others = await openConnections(app)
-  // Those of the health requests, which are kept alive.
+  // The remaining connections are those of the health requests, which are kept alive.
   expect(others).toBeLessThanOrEqual(2)
 })
 
@@ -117,7 +117,7 @@ test('half-sent forms of an address are few, and end after five seconds', async 
   expect(refused).toHaveLength(50)
   for (const { answer } of refused)
     expect(answer()).toMatch(/retry-after: 1\r\n.*"error":"temporarily_unavailable"/is)
-  // From another address everything is as ever, a new token too.
+  // Another address is unaffected, and can get a new token.
   const call = await remoteCaller(address, customer)
   expect((await call('GET', '/v2/profiles')).status).toBe(200)
   await healthy()
@@ -125,7 +125,7 @@ test('half-sent forms of an address are few, and end after five seconds', async 
   for (const { answer } of held.filter(({ ended }) => ended())) expect(answer()).toMatch(/^HTTP\/1\.1 408 /)
 })
 
-test('half-sent forms that fill their share keep neither health nor who has a token from an answer', async () => {
+test('half-sent forms that fill their share delay neither health nor requests with a token', async () => {
   const service = await listening({ BURSAR_REQUESTS_MAX: '20' })
   const { app, port, healthy } = service
   const customer = await newCustomer(service)
@@ -157,7 +157,7 @@ test('half-sent forms that fill their share keep neither health nor who has a to
   await expect.poll(async () => (await tokenRequest()).statusCode, PATIENT).toBe(200)
 })
 
-test('half-sent bodies with a good token keep nobody else from being served', async () => {
+test('half-sent bodies with a good token do not delay other clients', async () => {
   const service = await listening({ BURSAR_REQUESTS_MAX: '20' })
   const { port, healthy } = service
   const [one, two] = [await newCustomer(service), await newCustomer(service)]
@@ -173,7 +173,7 @@ test('half-sent bodies with a good token keep nobody else from being served', as
   await healthy()
 })
 
-test('what no operation takes is answered before its body has come', async () => {
+test('a request that no operation accepts is answered before its body arrives', async () => {
   const { port } = await listening()
   const body = 'content-type: application/json\r\ncontent-length: 900\r\n\r\n{'
   const [nowhere, other] = [
@@ -184,7 +184,7 @@ test('what no operation takes is answered before its body has come', async () =>
   await expect.poll(other.answer, PATIENT).toMatch(/^HTTP\/1\.1 405 /)
 })
 
-test('an address has so many connections; the trusted proxies have any number', async () => {
+test('connections of an address are limited; those of trusted proxies are not', async () => {
   const service = await listening({
     BURSAR_CONNECTIONS_PER_ADDRESS: '5',
     BURSAR_TRUSTED_PROXIES: '10.0.0.1,127.0.0.4/31',
@@ -197,14 +197,14 @@ test('an address has so many connections; the trusted proxies have any number', 
   expect(await count('127.0.0.2')).toBe(5)
   expect(await count('127.0.0.3')).toBe(5)
   expect(await count('127.0.0.5')).toBe(8)
-  // A place that comes free can be taken.
+  // A new connection can take the place of a closed one.
   attackers[0]!.socket.destroy()
   await expect.poll(() => openConnections(service.app)).toBeLessThan(18)
   const [again] = attackTimes(1, service.port, 'GET /health/live HTTP/1.1\r\nhost: x\r\n\r\n', '127.0.0.2')
   await expect.poll(again!.answer, PATIENT).toMatch(/^HTTP\/1\.1 200 /)
 })
 
-test('a connection on which only empty lines come is ended, one with a request under way is not', () => {
+test('a connection that carries only empty lines is closed; one with a request under way is not', () => {
   vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval', 'performance'] })
   try {
     const connections = new Connections({
@@ -242,14 +242,11 @@ test.each([
   [20, 1_048_576, 20_000],
   [20, 1_024, 872],
   [500, 600, 16],
-])(
-  'with %d database connections and %d descriptors there are %d connections of clients',
-  (db, files, most) => {
-    expect(connectionsMax(db, files)).toBe(most)
-  },
-)
+])('%d database connections and %d descriptors leave %d connections for clients', (db, files, most) => {
+  expect(connectionsMax(db, files)).toBe(most)
+})
 
-test('a process is ready while requests have all database connections, and not when it never was', async () => {
+test('a ready process stays ready while requests hold all connections; a new process does not become ready', async () => {
   const service = await listening()
   const ready = async () => (await fetch(`${service.address}/health/ready`)).status
   const takeAll = () =>
@@ -258,7 +255,7 @@ test('a process is ready while requests have all database connections, and not w
   let taken = await takeAll()
   const answers = await Promise.all(Array.from({ length: 50 }, ready))
   expect(new Set(answers)).toEqual(new Set([200]))
-  // One question about health is with the database, not fifty; once a second there is one about disabled clients.
+  // One health query waits for the database, not fifty. The check for disabled clients adds one each second.
   const { waitingCount } = service.db
   for (const connection of taken) connection.release()
   expect([1, 2]).toContain(waitingCount)
@@ -270,14 +267,14 @@ test('a process is ready while requests have all database connections, and not w
   await expect.poll(async () => (await fetch(`${other.address}/health/ready`)).status, PATIENT).toBe(200)
 })
 
-test('a database that is out of connections, and a process out of descriptors, are 503 and pass', async () => {
+test('a database without free connections and a process without descriptors give 503 and recover', async () => {
   const service = await startTestService()
   atEnd(() => service.close())
   const { call } = await newCustomer(service)
   const name = new URL(service.url).pathname.slice(1)
   await asAdmin(`alter database ${name} connection limit 0`)
   await asAdmin(`select pg_terminate_backend(pid) from pg_stat_activity where datname = '${name}'`)
-  // The first ones may still be given a connection that is gone, which is 503 as well.
+  // The first requests may get a closed connection from the pool, which gives 503 as well.
   const statuses = new Set<number>()
   for (let n = 0; n < 12; n++) statuses.add((await call('GET', '/v2/profiles')).status)
   expect(statuses).toEqual(new Set([503]))
@@ -293,7 +290,7 @@ test('a database that is out of connections, and a process out of descriptors, a
   })
 })
 
-test('the API document is written once, compressed, and not sent again to who has it', async () => {
+test('the API document is rendered once, compressed, and not sent again to a client that has it', async () => {
   const { app } = await startTestService()
   atEnd(() => app.close())
   for (const url of ['/docs/json', '/openapi.json']) {
@@ -315,13 +312,13 @@ test('the API document is written once, compressed, and not sent again to who ha
     const began = process.cpuUsage()
     for (let n = 0; n < 50; n++) await app.inject({ url, headers: { 'accept-encoding': 'gzip' } })
     const { user, system } = process.cpuUsage(began)
-    // It took 100 ms each as YAML and 6 as JSON.
+    // Rendering it took 100 ms each as YAML and 6 ms as JSON.
     expect((user + system) / 50).toBeLessThan(3_000)
   }
   expect((await app.inject('/docs/yaml')).statusCode).toBe(404)
 })
 
-test('live mode has no /docs unless it is asked for, and then asks for no secret', async () => {
+test('live mode has no /docs unless it is enabled, and the page then has no field for a secret', async () => {
   const without = await startTestService({ BURSAR_MODE: 'live' })
   atEnd(() => without.close())
   for (const url of ['/', '/docs', '/docs/', '/docs/json', '/docs/static/swagger-ui.css'])
@@ -336,7 +333,7 @@ test('live mode has no /docs unless it is asked for, and then asks for no secret
   expect((await asked.app.inject('/docs/static/swagger-initializer.js')).body).not.toContain('appName')
 })
 
-test('a file outside of the pages is not there, and no error', async () => {
+test('a path outside of the pages is 404, without an error in the log', async () => {
   let log = ''
   const service = await startTestService(
     {},
@@ -351,7 +348,7 @@ test('a file outside of the pages is not there, and no error', async () => {
   expect(log).not.toContain('"level":50')
 })
 
-test('every answer has the security headers, and records are kept in no cache', async () => {
+test('every answer has the security headers, and no cache may store records', async () => {
   const [plain, secure] = [
     await startTestService({ BURSAR_TRUSTED_PROXIES: '127.0.0.1' }),
     await startTestService({}, { baseUrl: 'https://bursar.example' }),
@@ -385,7 +382,7 @@ test('every answer has the security headers, and records are kept in no cache', 
 })
 
 describe('lists of large records', () => {
-  /** Identities as they were when there was no limit of 8 KiB: 60 KiB each, and as JSON twice as many. */
+  /** Inserts identities as they were before the limit of 8 KiB: 60 KiB each, and twice that as JSON. */
   const insertLarge = (db: Database, customerId: string, count: number) =>
     db.query(
       `
@@ -445,7 +442,7 @@ describe('lists of large records', () => {
     expect((await call('GET', '/v2/identity/identities?limit=1')).status).toBe(200)
   })
 
-  test('twelve at once leave a process with a small heap alive', async () => {
+  test('twelve simultaneous lists leave a process with a small heap alive', async () => {
     const database = await cloneDatabase()
     atEnd(database.drop)
     const { customer_id } = await createCustomer(database.db, 'Test')

@@ -4,10 +4,10 @@ import { existsSync } from 'node:fs'
 export const CHROMIUM = '/usr/bin/chromium'
 export const HAS_CHROMIUM = existsSync(CHROMIUM)
 
-/** A browser that shows pages and does nothing else: no services of its own, no updates. */
+/** Options of a browser that only shows pages: no background services, no updates. */
 export const CHROMIUM_ARGS = [
   '--headless',
-  // As root, in a container, there is no sandbox to be had; it opens our own pages only.
+  // Root in a container has no sandbox. The browser opens only our own pages.
   '--no-sandbox',
   '--disable-gpu',
   '--disable-quic',

@@ -1,9 +1,9 @@
 /*
- * Two API processes, each with a worker, on one database; 64 clients spread over both. What holds:
+ * Two API processes, each with a worker, on one database; 64 clients spread over both. Invariants:
  * 1. the balance is never below zero;
- * 2. of all requests with one ref_id exactly one succeeds, if the funds last, and never more;
- * 3. every other one is answered 409 with the winner's record as it is now;
- * 4. what left the balance is the sum of the successes, and nothing else;
+ * 2. of all requests with one ref_id at most one succeeds, and exactly one if the funds last;
+ * 3. every other request gets 409 with the current record of the winner;
+ * 4. the balance falls by the sum of the successes, and by nothing else;
  * 5. a guaranteed fee is used once.
  */
 import { mkdtemp, rm } from 'node:fs/promises'
@@ -38,7 +38,7 @@ beforeAll(async () => {
     const started = await spawnBursar({
       DATABASE_URL: database.url,
       BURSAR_DATA_DIR: dataDir,
-      // The token issuer is one, whichever process is asked.
+      // Both processes name the same token issuer.
       BURSAR_BASE_URL: BASE_URL,
       BURSAR_WORKER_INTERVAL_MS: '20',
       BURSAR_SIMULATED_CONFIRMATION_MS: '100',
@@ -59,7 +59,7 @@ interface Answer {
   body: Transfer & { type: string; meta: Record<string, unknown> }
 }
 
-/** Takes withdrawals from the list, 64 at a time, each client at its process; gives the answers in their order. */
+/** Sends the withdrawals of the list, 64 at a time, each client to one process. Returns the answers in order. */
 async function withdrawAll(bodies: object[]): Promise<Answer[]> {
   const answers: Answer[] = []
   let next = 0
@@ -98,7 +98,7 @@ async function available(asset = 'USD'): Promise<bigint> {
 
 const fund = (amount: string) => credit(new Ledger(database.db), customer, 'USD', amount)
 
-/** What settlement changes on a record; the rest is as it was answered. */
+/** Leaves out the fields that settlement changes; the others stay as first answered. */
 function withoutProgress(transfer: Transfer): Partial<Transfer> {
   const { status, updated_at, crypto_tx_hash, crypto_tx_index, ...rest } = transfer
   expect(['PENDING', 'COMPLETED']).toContain(status)
@@ -107,7 +107,7 @@ function withoutProgress(transfer: Transfer): Partial<Transfer> {
   return rest
 }
 
-/** The winner of each ref_id; fails where there are two. */
+/** Returns the winner of each ref_id. Fails if a ref_id has two. */
 function winnersOf(answers: Answer[]): Map<string, Transfer> {
   const winners = new Map<string, Transfer>()
   for (const { status, body } of answers) {
@@ -123,7 +123,7 @@ function requireExisting({ status, body }: Answer, winner: Transfer): void {
   expect(withoutProgress(body.meta.existing as Transfer)).toEqual(withoutProgress(winner))
 }
 
-/** Both workers settle what was accepted; then the ledger is whole, and each was paid once. */
+/** Both workers settle the accepted transfers. Then the ledger is balanced and each transfer was paid once. */
 async function requireSettled(accepted: Transfer[]): Promise<void> {
   const open = "select 1 from transfers where status = 'PENDING'"
   await vi.waitUntil(async () => (await database.db.query(open)).rowCount === 0, { timeout: 30_000 })
@@ -141,7 +141,7 @@ test('with enough funds, each ref_id succeeds once and every loser gets the reco
   const ATTEMPTS = 4
   await fund('1000')
   const before = await available()
-  // Attempts at a ref_id follow each other, so that several are under way at once, with different amounts.
+  // Consecutive attempts at a ref_id have different amounts, so that several are under way simultaneously.
   const bodies = Array.from({ length: REF_IDS * ATTEMPTS }, (_, index) =>
     withdrawal(`1.${11 + (index % ATTEMPTS)}`, `enough-${Math.floor(index / ATTEMPTS)}`),
   )
@@ -160,11 +160,11 @@ test('with enough funds, each ref_id succeeds once and every loser gets the reco
   await requireSettled([...winners.values()])
 })
 
-test('with funds for some, the balance is spent to what no request can take, and never below zero', async () => {
+test('with funds for some, the balance falls until no request fits, and never below zero', async () => {
   const REF_IDS = 200
   await fund('50')
   const before = await available()
-  // Another client looks at the balance in the meantime.
+  // Another client reads the balance meanwhile.
   const seen: bigint[] = []
   let spending = true
   const watching = (async () => {
@@ -175,7 +175,7 @@ test('with funds for some, the balance is spent to what no request can take, and
   const once = Array.from({ length: REF_IDS }, (_, ref) =>
     withdrawal(amounts[ref % amounts.length]!, `some-${ref}`),
   )
-  // Twice in a row while there are funds, and again when there are none: a repeated ref_id is told so all the same.
+  // Each request twice in a row while funds last, and once more after that: a repeat must still get its 409.
   const bodies = [...once.flatMap((body) => [body, body]), ...once]
   const answers = await withdrawAll(bodies).finally(() => (spending = false))
   await watching
@@ -186,7 +186,7 @@ test('with funds for some, the balance is spent to what no request can take, and
   answers.forEach((answer, index) => {
     if (answer.status === 200) return
     const winner = winners.get(bodies[index]!.ref_id)
-    // The balance only falls, so what once was refused for funds cannot succeed later.
+    // The balance only falls, so a request that was refused for funds cannot succeed later.
     if (winner !== undefined) return requireExisting(answer, winner)
     const { available, needed } = answer.body.meta as { available: string; needed: string }
     expect(answer).toMatchObject({ status: 403, body: { type: `${BASE_URL}/problems/insufficient-funds` } })

@@ -1,10 +1,10 @@
 /*
- * Bursar on its embedded PostgreSQL, under load, is killed with SIGKILL, or PostgreSQL is, or both. What holds:
- * 1. every acknowledged transfer exists once, with the record that was answered;
- * 2. one whose answer was lost exists once or not at all, and its ref_id tells which;
- * 3. none is half-posted: `bursar verify` is clean, at once and in the end;
- * 4. PENDING ones go on to their end, and each is paid once;
- * 5. while PostgreSQL is away requests are answered 503, or not at all: never with a success that is none.
+ * Bursar with its embedded PostgreSQL is killed with SIGKILL under load: the process, PostgreSQL or both. Invariants:
+ * 1. every acknowledged transfer exists once, with the record of the answer;
+ * 2. a transfer whose answer was lost exists once or not at all, and a retry with its ref_id finds out which;
+ * 3. no transfer is half-posted: `bursar verify` is clean, at once and in the end;
+ * 4. PENDING transfers go on to their end, and each is paid once;
+ * 5. while PostgreSQL is down, requests get 503 or no answer, and never a false success.
  */
 import { execFile } from 'node:child_process'
 import { existsSync } from 'node:fs'
@@ -28,25 +28,25 @@ import type { BursarProcess, RemoteCaller } from './support.ts'
 vi.setConfig({ testTimeout: 120_000, hookTimeout: 60_000 })
 
 const LOADERS = 24
-/** Every few withdrawals go where they are dropped once, or refused. */
+/** Some withdrawals go to destinations that drop a payment once, or refuse it. */
 const DESTINATIONS: (MagicOutcome | undefined)[] = [
   ...Array<undefined>(6).fill(undefined),
   'DROPPED_ONCE',
   'INVALID_DESTINATION_ADDRESS',
 ]
 
-/** One data folder and who works on it. */
+/** One data folder and the process that works on it. */
 class Deployment {
   dataDir = ''
   process!: BursarProcess
   call!: RemoteCaller
   #credentials!: SandboxCredentials
-  /** PostgreSQL's own folder, below `dataDir` or where root had to put it. */
+  /** The folder of PostgreSQL: below `dataDir`, or elsewhere if root runs the test. */
   #cluster = ''
 
   async setUp(): Promise<void> {
     this.dataDir = await mkdtemp(join(tmpdir(), 'bursar-crash-'))
-    // For PostgreSQL, which root runs as another user.
+    // PostgreSQL needs access: root runs it as another user.
     await chmod(this.dataDir, 0o755)
     await this.start()
     const { memo_id } = this.#credentials
@@ -64,7 +64,7 @@ class Deployment {
   get #environment() {
     return {
       BURSAR_DATA_DIR: this.dataDir,
-      // The issuer of tokens stays the same where the port does not.
+      // The token issuer stays the same although the port changes.
       BURSAR_BASE_URL: BASE_URL,
       BURSAR_WORKER_INTERVAL_MS: '20',
       BURSAR_SIMULATED_CONFIRMATION_MS: '200',
@@ -86,7 +86,7 @@ class Deployment {
     return existsSync(join(this.#cluster, 'postmaster.pid'))
   }
 
-  /** Works on the same PostgreSQL, as another process would. */
+  /** Runs work on the same PostgreSQL, as another process would. */
   async attached<T>(work: (postgres: EmbeddedPostgres) => Promise<T>): Promise<T> {
     const postgres = await EmbeddedPostgres.start({ dataDir: this.dataDir, log: () => undefined })
     return work(postgres).finally(() => postgres.stop())
@@ -99,7 +99,7 @@ class Deployment {
     })
   }
 
-  /** What `bursar verify` says, the command itself. */
+  /** Returns the result of the command `bursar verify`. */
   async verify(): Promise<unknown> {
     const options = { env: { ...ENVIRONMENT, ...this.#environment } }
     const { stdout } = await promisify(execFile)(
@@ -139,16 +139,16 @@ class Deployment {
   }
 }
 
-/** Clients that withdraw without a pause, and remember what they were answered. */
+/** Clients that withdraw without a pause, and remember each answer. */
 class Load {
-  /** What was asked for, by ref_id, with the answer: a transfer, or none. */
+  /** Requests by ref_id, with the answered transfer if an answer came. */
   readonly asked = new Map<string, { body: object; answer: Transfer | undefined }>()
   readonly statuses = new Map<number | 'none', number>()
   #running = true
   #clients: Promise<void>[]
 
   constructor(deployment: Deployment, name: string) {
-    // A test that fails leaves no load behind to the next.
+    // A failing test leaves no load running for the next test.
     atEnd(async () => void (this.#running = false))
     this.#clients = Array.from({ length: LOADERS }, async (_, client) => {
       for (let number = 0; this.#running; number++) {
@@ -176,26 +176,26 @@ class Load {
   async stop(): Promise<void> {
     this.#running = false
     await Promise.all(this.#clients)
-    // Invariant 5: nothing but these was answered.
+    // Invariant 5: no other status was answered.
     const others = [...this.statuses.keys()].filter((status) => ![200, 503, 'none'].includes(status))
     expect(others).toEqual([])
   }
 }
 
-/** What settlement changes on a record is left out. */
+/** Leaves out the fields that settlement changes. */
 function withoutProgress(transfer: Transfer): Partial<Transfer> {
   const { status, status_details, updated_at, crypto_tx_hash, crypto_tx_index, ...record } = transfer
   return record
 }
 
-/** The id of each ref_id that was ever asked for on the deployment. */
+/** The transfer id of each ref_id so far on the deployment. */
 const kept = new Map<string, string>()
 
-/** Holds what is there against what was answered, to this load and all before it: invariants 1 to 4. */
+/** Compares the records with the answers to this load and all earlier loads: invariants 1 to 4. */
 async function requireNothingLost(deployment: Deployment, load: Load): Promise<void> {
   expect(await deployment.verify()).toMatchObject({ clean: true, disagreements: [] })
 
-  // Repeated, a request is answered 409 with the record; one whose answer was lost may also make it now.
+  // A repeated request gets 409 with the record. If its answer was lost, the repeat may also create the transfer.
   const repeat = async ([refId, { body, answer }]: [
     string,
     { body: object; answer?: Transfer | undefined },
@@ -224,7 +224,7 @@ async function requireNothingLost(deployment: Deployment, load: Load): Promise<v
       status: string
       destination_address: string
     }>(`select id, ref_id, status, destination_address from transfers where type = 'CRYPTO_WITHDRAWAL'`)
-    // One is the demo's own: what its first wire set off.
+    // Transfers without a ref_id are the demo's: its first wire triggered a rule.
     const asked = transfers.rows.filter(({ ref_id }) => ref_id !== null)
     expect(new Map(asked.map(({ id, ref_id }) => [ref_id, id]))).toEqual(kept)
     expect(asked).toHaveLength(kept.size)
@@ -244,7 +244,7 @@ async function requireNothingLost(deployment: Deployment, load: Load): Promise<v
   expect(await deployment.verify()).toMatchObject({ clean: true, disagreements: [] })
 }
 
-/** Rounds of load, each to be ended by a kill at a moment of its own. */
+/** Rounds of load, each ended by a kill after a random time. */
 const rounds = (count: number) =>
   fc
     .sample(fc.noBias(fc.integer({ min: 150, max: 1_300 })), { numRuns: count, seed: SEED + count })
@@ -299,10 +299,10 @@ describe(`kill -9 (TEST_SEED=${SEED})`, () => {
     },
   )
 
-  test('was survived: asked to stop, Bursar stops with its PostgreSQL', async () => {
+  test('is survived: Bursar then stops on request, with its PostgreSQL', async () => {
     await deployment.process.end('SIGTERM')
     expect(deployment.postgresRuns).toBe(false)
-    // All this with more than a handful of transfers.
+    // The invariants were checked on more than a handful of transfers.
     expect(kept.size).toBeGreaterThan(200)
   })
 })

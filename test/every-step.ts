@@ -1,4 +1,4 @@
-/** Whether the walks take every step, and the properties all their runs: TEST_EVERY_STEP=1. Throws for any other value. */
+/** Whether walks take every step and properties run every case: TEST_EVERY_STEP=1. Throws for any other value. */
 export const EVERY_STEP = readEveryStep(process.env.TEST_EVERY_STEP)
 
 function readEveryStep(value: string | undefined): boolean {

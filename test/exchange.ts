@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 
-/** How many candles Kraken gives at most, the one under way among them. */
+/** Kraken returns at most this many candles, with the current one among them. */
 const CANDLES_MAX = 720
 
 const asset = (altname: string, decimals: number) => ({
@@ -44,24 +44,24 @@ const PAIRS = {
 export interface FakeKraken {
   url: string
   requests: string[]
-  /** Moves its clock, which is ours, by minutes. */
+  /** Number of minutes by which the exchange's clock is behind ours. */
   lateMinutes: number
-  /** So many of the next requests fail, as when the exchange is overloaded. */
+  /** Number of next requests that fail, as those of an overloaded exchange do. */
   failing: number
-  /** Which requests these are: all, or those whose URL has this in it. */
+  /** Text in the URL of the requests that fail; empty for all requests. */
   failingOf: string
-  /** Whether it answers with no candle, instead of with the oldest it has, when asked for what is older. */
+  /** Whether a request for candles before the oldest one gets no candle, instead of the oldest candles. */
   forgets: boolean
   close: () => Promise<void>
 }
 
-/** The open, high, low and close that it has for a candle of so many minutes. */
+/** Returns the open, high, low and close of a candle of this many minutes. */
 export const fakeCandle = (minute: number, minutes: number): [string, string, string, string] => {
   const price = `${60_000 + (minute % 1000)}.${String(minutes).padStart(2, '0')}`
   return [price, `${price}4`, price, price]
 }
 
-/** A server that answers like Kraken's public API: assets, pairs and candles, up to the one under way. */
+/** A server that answers like Kraken's public API: assets, pairs, and candles up to the current one. */
 export async function startFakeKraken(): Promise<FakeKraken> {
   const answer = (url: URL) => {
     if (url.pathname === '/0/public/Assets') return { result: ASSETS }

@@ -15,11 +15,11 @@ import { undeclaredTables } from '../src/db/privileges.ts'
 
 declare module 'vitest' {
   interface ProvidedContext {
-    /** May make and drop databases. */
+    /** The address of a role that may create and drop databases. */
     adminUrl: string
     /** The address of the migrated template for the service's role. */
     templateUrl: string
-    /** The same for the role that owns it. */
+    /** The address of the template for the role that owns it. */
     templateOwnerUrl: string
   }
 }
@@ -27,8 +27,8 @@ declare module 'vitest' {
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
 
 /**
- * Tests that run the program run what is built, which starts in a third of the time: it is built anew when the sources
- * are newer.
+ * Tests run the built program, because it starts in a third of the time. It is built again when the sources are
+ * newer.
  */
 async function buildWhatIsNewer(): Promise<void> {
   const build = (...args: string[]) => promisify(execFile)('npm', ['run', ...args], { cwd: ROOT })
@@ -36,7 +36,7 @@ async function buildWhatIsNewer(): Promise<void> {
   if (isNewer('client/src', 'client/dist/index.js')) await build('build', '-w', 'client')
 }
 
-/** Whether a source in the folder is newer than what was built of them. */
+/** Returns whether a source in the folder is newer than its build. */
 function isNewer(folder: string, built: string): boolean {
   const builtAt = statSync(join(ROOT, built), { throwIfNoEntry: false })?.mtimeMs ?? 0
   return readdirSync(join(ROOT, folder), { recursive: true, withFileTypes: true }).some(
@@ -47,7 +47,7 @@ function isNewer(folder: string, built: string): boolean {
   )
 }
 
-/** What the kinds of tests of one run share: they are set up at once, each by a call of its own. */
+/** The set-up that all projects of one run share, started by the first and awaited by each. */
 interface Shared {
   built?: Promise<void>
   database?: Promise<
@@ -58,7 +58,10 @@ interface Shared {
 const KEY = Symbol.for('bursar: what the tests share')
 const shared = ((globalThis as { [KEY]?: Shared })[KEY] ??= { users: 0 })
 
-/** One PostgreSQL for all test files, with one migrated database that each of them clones; and the built program. */
+/**
+ * Starts one PostgreSQL for all test files, with a migrated database that each of them clones, and builds the
+ * program.
+ */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   if (project.name !== 'database') await (shared.built ??= buildWhatIsNewer())
   shared.users += 1
@@ -85,7 +88,7 @@ async function migratedTemplate() {
     return url.href
   }
   await asAdmin(server.adminUrl, async (admin) => {
-    // Nobody kills this server: the tests that kill one have their own, which waits for its disk.
+    // No test kills this server: tests that kill a server start their own, with writes that wait for the disk.
     for (const { name } of [server.service, server.owner])
       await admin.query(`alter role ${name} set synchronous_commit = off`)
     await admin.query(`create database ${server.template} owner ${server.owner.name}`)
@@ -109,7 +112,7 @@ interface TestRole {
 
 interface TestServer {
   adminUrl: string
-  /** The service's role, as which the tests run: so they show that its privileges suffice. */
+  /** The service's role: tests run as this role, so they show that its privileges suffice. */
   service: TestRole
   /** The role that owns the databases of the tests. */
   owner: TestRole
@@ -138,8 +141,8 @@ async function embeddedServer(): Promise<TestServer> {
 }
 
 /**
- * The server that TEST_DATABASE_URL names, as a superuser. Roles and template have names of their own, so that several
- * runs may share it, and are removed at the end with all that the owner has.
+ * The server that TEST_DATABASE_URL names, as a superuser. Roles and template get unique names, so that several runs
+ * can share the server. The end removes them, with everything that the owner role owns.
  */
 async function givenServer(adminUrl: string): Promise<TestServer> {
   const name = `bursar_test_${randomBytes(6).toString('hex')}`

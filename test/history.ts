@@ -5,7 +5,7 @@ import { idsAt, type Moment } from '../src/db/ids.ts'
 import { onPlatform, onProfile } from '../src/ledger/entries.ts'
 import { LedgerTransaction } from '../src/ledger/ledger-transaction.ts'
 
-/** Money that comes to a profile, leaves one, or goes from one to another, through the ledger. */
+/** A movement of money through the ledger: to a profile, from one, or between two. */
 export interface Moved {
   from?: string | undefined
   to?: string | undefined
@@ -14,7 +14,7 @@ export interface Moved {
   minor: bigint
 }
 
-/** Posts it at a moment of the past, as the demo's history is. Gives the moment it was posted at. */
+/** Posts the movement at a moment in the past, as the demo's history does. Returns the posting time. */
 export async function moveAt(
   tx: Transaction,
   customer_id: string,
@@ -25,11 +25,11 @@ export async function moveAt(
   return post()
 }
 
-/** The same in a transaction of its own. */
+/** The same in a separate transaction. */
 export const move = (db: Database, customerId: string, at: Moment | undefined, moved: Moved) =>
   transaction(db, (tx) => moveAt(tx, customerId, at, moved))
 
-/** Locks the balances and reads the clock; what it gives posts the movement. */
+/** Locks the balances and reads the clock. Returns a function that posts the movement. */
 export async function openMovement(
   tx: Transaction,
   customer_id: string,

@@ -15,7 +15,7 @@ const DEBIAN = '/usr/lib/postgresql'
 const START_MS_MAX = 30_000
 const STOP_MS_MAX = 20_000
 
-/** A folder with server and tools of one PostgreSQL (Debian: postgresql). The embedded one comes without tools. */
+/** A folder with the server and tools of one PostgreSQL (Debian: postgresql). The embedded PostgreSQL has no tools. */
 export const POSTGRES_PROGRAMS = [
   ...(process.env.PATH ?? '').split(delimiter).filter((folder) => folder !== ''),
   ...(existsSync(DEBIAN) ? readdirSync(DEBIAN) : []).map((version) => join(DEBIAN, version, 'bin')),
@@ -24,9 +24,9 @@ export const POSTGRES_PROGRAMS = [
   return programs.every((program) => existsSync(join(folder, program)))
 })
 
-/** A server of that PostgreSQL on a folder and a port of its own. Stop it in `afterAll`. */
+/** A server of that PostgreSQL with its own folder and port. Stop it in `afterAll`. */
 export class InstalledPostgres {
-  /** Everything of this server is below it. The server's user may write here. */
+  /** Contains all files of this server. The server's user may write here. */
   readonly folder: string
   readonly data: string
   readonly port: number
@@ -41,7 +41,7 @@ export class InstalledPostgres {
     this.#password = password
   }
 
-  /** A new, empty cluster, that runs. */
+  /** Starts a server on a new, empty cluster. */
   static async start(settings: Record<string, string> = {}): Promise<InstalledPostgres> {
     const server = await InstalledPostgres.#place(randomBytes(12).toString('hex'))
     const passwordFile = join(server.folder, 'password')
@@ -59,7 +59,7 @@ export class InstalledPostgres {
     return server
   }
 
-  /** A server on what another one's `pg_basebackup` has written: not started yet. */
+  /** A server on a backup that `pg_basebackup` made from another server. It is not started yet. */
   static async onBackup(backup: string, of: InstalledPostgres): Promise<InstalledPostgres> {
     const server = await InstalledPostgres.#place(of.#password)
     await cp(backup, server.data, { recursive: true, preserveTimestamps: true })
@@ -76,7 +76,7 @@ export class InstalledPostgres {
     return server
   }
 
-  /** Superuser. */
+  /** The connection string of the superuser. */
   get adminUrl(): string {
     return `postgres://postgres:${this.#password}@127.0.0.1:${this.port}/postgres`
   }
@@ -89,14 +89,14 @@ export class InstalledPostgres {
     await appendFile(join(this.data, 'postgresql.conf'), lines.join(''))
   }
 
-  /** Has the next launch go on from the log that `restore_command` brings, to its end. */
+  /** Makes the next launch replay the archived log from `restore_command` to its end. */
   async recover(): Promise<void> {
     const signal = join(this.data, 'recovery.signal')
     await writeFile(signal, '')
     if (this.#user) await chown(signal, this.#user.uid, this.#user.gid)
   }
 
-  /** A folder that the server may write to. */
+  /** Creates a folder that the server may write to. */
   async folderFor(name: string): Promise<string> {
     const path = join(this.folder, name)
     await mkdir(path)
@@ -104,7 +104,7 @@ export class InstalledPostgres {
     return path
   }
 
-  /** Runs one of its programs, as the server's user. Throws with what it wrote when it fails. */
+  /** Runs one of its programs as the server's user. Throws with the output if the program fails. */
   async run(program: string, args: string[], env: Record<string, string> = {}): Promise<string> {
     const { stdout } = await promisify(execFile)(join(POSTGRES_PROGRAMS!, program), args, {
       ...runAs(this.#user),
@@ -122,7 +122,7 @@ export class InstalledPostgres {
     return stdout
   }
 
-  /** Starts the server and waits until it takes connections that write: a recovery is over then. */
+  /** Starts the server and waits until it accepts connections that write: recovery has then ended. */
   async launch(): Promise<void> {
     const options = {
       port: String(this.port),
@@ -154,7 +154,7 @@ export class InstalledPostgres {
     )
   }
 
-  /** As superuser, on the database `postgres` unless another one is named. */
+  /** Runs a statement as superuser, on the database `postgres` unless another name is given. */
   async query(statement: string, database = 'postgres'): Promise<Record<string, unknown>[]> {
     const url = new URL(this.adminUrl)
     url.pathname = `/${database}`
@@ -164,7 +164,7 @@ export class InstalledPostgres {
     return rows
   }
 
-  /** SIGINT: in order. SIGQUIT: at once, as a crash leaves it. */
+  /** SIGINT stops it cleanly. SIGQUIT stops it at once, as a crash would. */
   async end(signal: 'SIGINT' | 'SIGQUIT'): Promise<void> {
     const child = this.#process
     this.#process = undefined

@@ -30,8 +30,8 @@ import {
 } from './support.ts'
 
 /*
- * Nothing waits without a limit: what comes too often is 429, what takes too long or stands in too long a queue is 503,
- * says whether something was done, and leaves a service that works as before.
+ * Nothing waits without a limit. Requests above the rate get 429. Requests that wait too long, or meet a full queue,
+ * get 503, which says whether something was done. Afterwards the service works as before.
  */
 
 vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 })
@@ -39,7 +39,7 @@ vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 })
 const WITHDRAWALS = '/v2/transfer/crypto-withdrawals'
 
 describe('the rate of an API client', () => {
-  test('is limited, and tells when to come back; others are as before', async () => {
+  test('is limited, with Retry-After; other clients are unaffected', async () => {
     const service = await startTestService({
       BURSAR_RATE_LIMIT_PER_SECOND: '2',
       BURSAR_RATE_LIMIT_BURST: '5',
@@ -55,21 +55,21 @@ describe('the rate of an API client', () => {
       headers: { 'retry-after': '1', 'content-type': 'application/problem+json' },
       body: { type: 'about:blank', title: 'Too many requests', status: 429 },
     })
-    // Another token is of the same client.
+    // Another token belongs to the same client.
     const again = caller(service.app, await fetchToken(service.app, one))
     expect((await again('GET', '/v2/profiles')).status).toBe(429)
     const other = await createApiClient(service.db, one.customer_id, SCOPES)
     const beside = caller(service.app, await fetchToken(service.app, other))
     expect((await beside('GET', '/v2/profiles')).status).toBe(200)
     expect((await two.call('GET', '/v2/profiles')).status).toBe(200)
-    // What has no good token takes nothing from anybody.
+    // Requests without a valid token use up no client's rate.
     const forged = caller(service.app, 'x.y.z')
     expect((await forged('GET', '/v2/profiles')).status).toBe(401)
     await pause(1_100)
     expect((await one.call('GET', '/v2/profiles')).status).toBe(200)
   })
 
-  test('is 200 a second and 1,000 at once by default, and without limit where it is 0', async () => {
+  test('is 200 a second with a burst of 1,000 by default, and unlimited when set to 0', async () => {
     expect(readSettings({})).toMatchObject({ rateLimitPerSecond: 200, rateLimitBurst: 1_000 })
     const service = await startTestService({ BURSAR_RATE_LIMIT_PER_SECOND: '0' })
     atEnd(() => service.close())
@@ -78,7 +78,7 @@ describe('the rate of an API client', () => {
     expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]))
   })
 
-  test('is remembered of so many clients only', () => {
+  test('is remembered for a limited number of clients', () => {
     const buckets = new TokenBuckets({ perSecond: 1, burst: 1 })
     for (let key = 0; key < 50_000; key++) expect(buckets.take(`client ${key}`)).toBe(0)
     expect(buckets.take('client 49999')).toBeGreaterThan(0.5)
@@ -87,7 +87,7 @@ describe('the rate of an API client', () => {
 })
 
 describe('failed token requests', () => {
-  test('are limited by client and address, and lock out no right secret', async () => {
+  test('are limited by client and address, and never lock out the right secret', async () => {
     const service = await startTestService({ BURSAR_TOKEN_FAILURES_PER_MINUTE: '3' })
     atEnd(() => service.close())
     const [one, two] = [await newCustomer(service), await newCustomer(service)]
@@ -108,11 +108,11 @@ describe('failed token requests', () => {
     expect(refused.statusCode).toBe(429)
     expect(Number(refused.headers['retry-after'])).toBeGreaterThan(10)
     expect(refused.json()).toMatchObject({ error: 'temporarily_unavailable' })
-    // Whoever has the right secret gets a token, from there and from elsewhere.
+    // The right secret gets a token, from this address and from others.
     expect((await ask(one.client_id, one.client_secret)).statusCode).toBe(200)
     expect((await ask(one.client_id, one.client_secret, '192.0.2.2')).statusCode).toBe(200)
     expect((await ask(two.client_id, two.client_secret)).statusCode).toBe(200)
-    // One address with the ids of many clients: a /64 counts as one.
+    // One address tries the ids of many clients; a /64 counts as one address.
     const statuses: number[] = []
     for (let n = 0; n < 40; n++)
       statuses.push((await ask(crypto.randomUUID(), 'guess', `2001:db8::${n}`)).statusCode)
@@ -122,7 +122,7 @@ describe('failed token requests', () => {
   })
 })
 
-describe('what waits for PostgreSQL', () => {
+describe('requests that wait for PostgreSQL', () => {
   let database: TestDatabase
   let customer: { customer_id: string; profile_id: string; client_id: string; client_secret: string }
   beforeAll(async () => {
@@ -160,7 +160,7 @@ describe('what waits for PostgreSQL', () => {
       return work(tx)
     })
 
-  test('a statement that waits too long is ended: 503, nothing changed, and the next works', async () => {
+  test('a statement that waits too long is cancelled: 503, nothing changed, and the next works', async () => {
     const { call } = await start({ BURSAR_STATEMENT_TIMEOUT_MS: '400' })
     const before = await everyTable(database.db)
     await locked('lock table balances in access exclusive mode', async () => {
@@ -180,12 +180,12 @@ describe('what waits for PostgreSQL', () => {
       })
     })
     expect(await everyTable(database.db)).toEqual(before)
-    // On the same connections.
+    // The same connections serve this request.
     expect((await withdraw(call, 'cut')).status).toBe(200)
     expect((await call('GET', `/v2/profiles/${customer.profile_id}/balances`)).status).toBe(200)
   })
 
-  test('a request is answered in time, and its ref_id tells what became of it', async () => {
+  test('a request is answered in time, and a retry with its ref_id finds the outcome', async () => {
     const { call } = await start({ BURSAR_REQUEST_TIMEOUT_MS: '500' })
     await locked('lock table balances in access exclusive mode', async () => {
       const began = performance.now()
@@ -198,12 +198,12 @@ describe('what waits for PostgreSQL', () => {
       expect(movement.body.detail).toContain('retry with the same ref_id')
       expect(read).toMatchObject({ status: 503, body: { detail: 'timed out; try again' } })
     })
-    // It was with the database already: it was made.
+    // The database already had the first request and executed it.
     await expect.poll(async () => (await withdraw(call, 'late')).status, { timeout: 10_000 }).toBe(409)
     expect((await call('GET', '/v2/profiles')).status).toBe(200)
   })
 
-  test('the worker and what else is not a request is not cut', async () => {
+  test('the worker and other work outside of requests are not cancelled', async () => {
     const process = await spawnBursar({
       DATABASE_URL: database.url,
       BURSAR_STATEMENT_TIMEOUT_MS: '300',
@@ -219,7 +219,7 @@ describe('what waits for PostgreSQL', () => {
     expect(process.log()).not.toContain('a round of the worker failed')
   })
 
-  test('requests beyond the most that may be under way are refused at once, memory stays, and it recovers', async () => {
+  test('requests above the limit of open requests are refused at once; memory is bounded and it recovers', async () => {
     const { process, call } = await start({ BURSAR_REQUESTS_MAX: '50', BURSAR_REQUEST_TIMEOUT_MS: '20000' })
     const [, metrics] = /metrics at (\S+)"/.exec(process.log())!
     const residentMiB = async () => {
@@ -254,7 +254,7 @@ describe('what waits for PostgreSQL', () => {
   })
 })
 
-/** Linux tells how many files and sockets a process has open; `prlimit` changes how many it may have. */
+/** Linux lists a process's open files and sockets here; `prlimit` changes how many it may have. */
 const PROCESSES = '/proc'
 
 function canLimitDescriptors(): boolean {
@@ -267,7 +267,7 @@ function canLimitDescriptors(): boolean {
 }
 
 test.runIf(canLimitDescriptors())(
-  'a process that may open nothing more answers on the connections that it has, with 503 where it needs another one, and recovers',
+  'a process without free descriptors answers on open connections, with 503 if it needs another, and recovers',
   async () => {
     const { url, db, drop } = await cloneDatabase()
     atEnd(drop)
@@ -284,7 +284,7 @@ test.runIf(canLimitDescriptors())(
     const kept = new Agent({ keepAlive: true, maxSockets: 8 })
     atEnd(async () => kept.destroy())
 
-    /** The status, or the code of the error that ends the connection. */
+    /** Returns the status, or the code of the error that closes the connection. */
     const statusOf = (path: string, { body, agent = kept }: { body?: object; agent?: Agent | false } = {}) =>
       new Promise<number | string | undefined>((resolve) => {
         const asked = request(`${bursar.address}${path}`, {
@@ -307,7 +307,7 @@ test.runIf(canLimitDescriptors())(
 
     expect(new Set(await all(8, () => statusOf('/health/live')))).toEqual(new Set([200]))
     mayOpen(readdirSync(`${PROCESSES}/${bursar.pid}/fd`).length)
-    // One of those that were open may have been closed since: these take its place.
+    // Some open connections may have been closed meanwhile; these replace them.
     const { port } = new URL(bursar.address)
     const others = Array.from({ length: 5 }, () =>
       connect(Number(port), '127.0.0.1').on('error', () => undefined),
@@ -325,7 +325,7 @@ test.runIf(canLimitDescriptors())(
 
     mayOpen(4_096)
     await expect.poll(() => statusOf('/health/ready', { agent: false })).toBe(200)
-    // What was refused was not done, and what was done is done once.
+    // Refused requests had no effect, and accepted requests took effect once.
     const again = await all(20, withdraw)
     expect(again).toEqual(moves.map((status) => (status === 200 ? 409 : 200)))
     expect(new Set(await all(50, () => statusOf('/v2/profiles', { agent: false })))).toEqual(new Set([200]))
@@ -334,7 +334,7 @@ test.runIf(canLimitDescriptors())(
   },
 )
 
-test('movements of all customers beyond the most that may wait are refused, and told of', async () => {
+test('movements above the limit of the queue for all customers are refused and logged', async () => {
   const { db, drop } = await cloneDatabase()
   atEnd(drop)
   let refused = 0
@@ -346,7 +346,7 @@ test('movements of all customers beyond the most that may wait are refused, and 
       throw new Error('as ordered')
     },
   }
-  // All in one turn of the event loop, so that none is executed before all are there.
+  // Submitted in one turn of the event loop, so that all wait before the first one is executed.
   const answers = customers.flatMap((id) =>
     Array.from({ length: WAITING_MAX }, () =>
       ledger.submit(id, movement).catch((error: Error) => error.message),
@@ -360,7 +360,7 @@ test('movements of all customers beyond the most that may wait are refused, and 
   expect(ledger.waiting).toBe(0)
 })
 
-test('a movement that waited too long for its batch is refused, and is not made', async () => {
+test('a movement that waited too long for its batch is refused and not posted', async () => {
   const { db, owner, drop } = await cloneDatabase()
   atEnd(drop)
   const { customer_id, profile_id } = await createCustomer(db, 'Test')
@@ -395,11 +395,11 @@ describe('below requests', () => {
   })
   afterAll(() => service.close())
 
-  /** What comes back for bytes, until the connection is closed. */
+  /** Returns everything that the server sends for these bytes until the connection closes. */
   async function sent(bytes: string): Promise<string> {
     const socket = connect(port, '127.0.0.1')
     socket.write(bytes)
-    // A server that closes before it has read everything may reset the connection behind its answer.
+    // A server that closes with unread bytes may reset the connection after its answer.
     const chunks: Buffer[] = []
     await new Promise<void>((resolve) => {
       socket.on('data', (chunk) => chunks.push(chunk))
@@ -427,7 +427,7 @@ describe('below requests', () => {
     expect(JSON.parse(body)).toMatchObject({ type: 'about:blank', status, detail })
   })
 
-  test('filters may have as many values as they may, however long', async () => {
+  test('filters accept their maximum number of values, however long', async () => {
     const customer = await newCustomer(service)
     const remote = await remoteCaller(`http://127.0.0.1:${port}`, customer)
     const each = (name: string, value: string) => Array.from({ length: 100 }, () => `${name}=${value}`)

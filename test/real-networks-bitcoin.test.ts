@@ -1,6 +1,6 @@
 /*
- * BITCOIN over a Bitcoin node (Bitcoin Knots): Litecoin Core, which the other tests of the family have, is of an older
- * version of the same program, and takes no replacements. test/bitcoin-knots.sh makes the node.
+ * BITCOIN over a Bitcoin node (Bitcoin Knots), which test/bitcoin-knots.sh installs. The other tests of the family
+ * use Litecoin Core, an older version of the same program, which accepts no replacements.
  */
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
 import type { Transfer } from '../src/ledger/transfer.ts'
@@ -38,7 +38,7 @@ describe.skipIf(KNOTS === undefined)('on Bitcoin', () => {
     await service?.close()
     await world?.stop()
   })
-  // Whatever a test does, all that is ordered is paid once, and the ledger is what the wallet has.
+  // Whatever a test does, each ordered payment is paid once, and the ledger agrees with the wallet.
   afterEach(async () => {
     await workToTheEnd(service, world)
     await requireAgreement(service, world)
@@ -69,13 +69,16 @@ describe.skipIf(KNOTS === undefined)('on Bitcoin', () => {
     return rows.map(({ hash }) => hash)
   }
 
-  /** A round of the worker with everything due. */
+  /** One round of the worker with everything due. */
   async function work(networks: Networks = service.networks): Promise<void> {
     await hurry(service.db)
     await settleWithdrawals(service.db, networks)
   }
 
-  /** An adapter that pays no more than this rate, and replaces at once what pays less than the current one. */
+  /**
+   * An adapter with this fee ceiling, which immediately replaces any transaction that pays less than the current
+   * rate.
+   */
   const paying = (feeCeiling: string): Networks =>
     new Map([
       [
@@ -113,7 +116,7 @@ describe.skipIf(KNOTS === undefined)('on Bitcoin', () => {
     for (const { customer, transfer } of orders) await requirePaid(customer, transfer)
   })
 
-  test('a transaction whose fee is too low is replaced with all that it pays, and the chain has one', async () => {
+  test('a transaction with too low a fee is replaced with all its payments, and one is mined', async () => {
     const customer = await depositor('2')
     await workToTheEnd(service, world)
     const orders = [
@@ -123,7 +126,7 @@ describe.skipIf(KNOTS === undefined)('on Bitcoin', () => {
     const { mempoolminfee } = await world.node.bursar.call<{ mempoolminfee: string }>('getmempoolinfo')
     await work(paying((2 * Number(mempoolminfee)).toFixed(8)))
     const [first] = await hashesOf(orders)
-    // Kept in one step, and broadcast in the next.
+    // Recorded in one step, and broadcast in the next.
     await work(paying('0.01'))
     await work(paying('0.01'))
     const [second] = await hashesOf(orders)
@@ -134,7 +137,7 @@ describe.skipIf(KNOTS === undefined)('on Bitcoin', () => {
       expect(await requirePaid(customer, order)).toMatchObject({ crypto_tx_hash: second })
   })
 
-  test('a block that is reorganised away, with the mempool lost, is followed by the same bytes again', async () => {
+  test('after a reorganisation and a lost mempool, the same bytes are broadcast again', async () => {
     const customer = await depositor('2')
     await workToTheEnd(service, world)
     const order = await withdraw(customer, '0.4', await world.newAddress())

@@ -1,8 +1,9 @@
 /*
- * An EVM network, with the worker killed (SIGKILL) between every two steps in turn. What must hold each time:
+ * An EVM network, with the worker killed (SIGKILL) between every two steps in turn. Invariants of each turn:
  * 1. the chain shows each withdrawal once, with its exact amount, and each deposit is credited once;
- * 2. the ledger agrees with the chain to the last unit: the hot wallet, and what is not swept to it, is custody;
- * 3. nothing stays locked: no transaction in the node, no nonce unused, no lock in the database, nothing in flight.
+ * 2. the ledger agrees with the chain to the last unit: custody is the hot wallet plus the deposits that are not
+ * swept;
+ * 3. nothing stays locked: no transaction in the node, no unused nonce, no lock in the database, nothing in flight.
  */
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import {
@@ -23,7 +24,7 @@ let service: RealService
 beforeAll(async () => {
   world = await evmWorld()
   service = await startRealService(world)
-  // From here on the chain is read for deposits.
+  // The worker reads the chain for deposits from here on.
   await workToTheEnd(service, world)
 })
 afterAll(async () => {
@@ -32,7 +33,7 @@ afterAll(async () => {
 })
 
 test('a worker that dies between any two steps loses nothing and pays nothing twice', async () => {
-  // What is paid out while what came in is not swept yet.
+  // A deposit to withdraw from while later deposits are not swept yet.
   await prepare(service, world, { asset: 'ETH', amount: '3' })
   await workToTheEnd(service, world)
   await prepare(service, world, { asset: 'USDG', amount: '500' })

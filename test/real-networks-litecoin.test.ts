@@ -1,5 +1,5 @@
 /*
- * The Bitcoin family, with the worker killed (SIGKILL) between every two steps in turn. What must hold each time:
+ * The Bitcoin family, with the worker killed (SIGKILL) between every two steps in turn. Invariants of each turn:
  * 1. the chain shows each withdrawal once, with its exact amount, and each deposit is credited once;
  * 2. the ledger agrees with the chain to the last unit: the node's wallet is custody;
  * 3. nothing stays locked: no output in the wallet, no lock in the database, nothing in flight.
@@ -34,7 +34,7 @@ describe.skipIf(!HAS_LITECOIND)('on Litecoin', () => {
   })
 
   test('a worker that dies between any two steps loses nothing and pays nothing twice', async () => {
-    // Coins enough that not each withdrawal waits for another's change.
+    // Enough coins that a withdrawal need not wait for another one's change.
     for (let coins = 1; coins <= 4; coins++) await prepare(service, world, { asset: 'LTC', amount: '2' })
     await workToTheEnd(service, world)
     const steps = [

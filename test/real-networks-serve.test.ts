@@ -1,6 +1,6 @@
 /*
- * Bursar as it is run, a process on real networks: orchestrations from a real deposit to a real payment, what
- * `bursar networks status` tells, and that no secret is in anything it writes.
+ * The Bursar process on real networks: orchestrations from a real deposit to a real payment, the output of `bursar
+ * networks status`, and no secret in any output.
  */
 import { once } from 'node:events'
 import { createServer } from 'node:http'
@@ -62,18 +62,18 @@ describe.each([
     ;[world, database] = await Promise.all([open(), cloneDatabase()])
     file = await networksFile([world], { low_mark: LOW_MARK })
     environment = { ...file.environment, DATABASE_URL: database.url, BURSAR_WORKER_INTERVAL_MS: '20' }
-    // With a customer, there is no demo.
+    // With a customer in the database, the start makes no demo.
     const customer = await createCustomer(database.db, 'Test')
     customer_id = customer.customer_id
     profile_id = customer.profile_id
     const client = await createApiClient(database.db, customer.customer_id, SCOPES)
     bursar = await spawnBursar(environment)
     call = await remoteCaller(bursar.address, client)
-    // From here on the chain is read for deposits.
+    // The worker reads the chain for deposits from here on.
     const isRead = () => database.db.query('select from network_cursors where network = $1', [world.network])
     await vi.waitFor(async () => expect((await isRead()).rowCount).toBe(1), PATIENCE)
     atStart = { ...(await reported()), said: (await status()).said }
-    // All that the tests pay out comes from this deposit, so that each of them also passes alone.
+    // This deposit funds the payments of all tests, so that each of them also passes alone.
     await world.pay(await newDepositAddress(), asset, '3')
     // PENDING from its first confirmation.
     const deposits = '/v2/transfer/transfers?type=CRYPTO_DEPOSIT&statuses=COMPLETED'
@@ -88,7 +88,7 @@ describe.each([
     await world?.stop()
   })
 
-  /** What the command says, and its exit code. */
+  /** Returns the command's output and its exit code. */
   async function status(
     changes: Record<string, string> = {},
   ): Promise<{ code: number | null; said: string }> {
@@ -124,7 +124,7 @@ describe.each([
         ref_id,
       }),
     ).toMatchObject({ status: 200, body: { status: 'PENDING' } })
-  /** Blocks come, and nothing waits for its time, until what is expected holds. */
+  /** Mines blocks and makes everything due, until the assertion holds. */
   const until = (holds: () => Promise<void>) =>
     vi.waitFor(async () => {
       await mine(world.mining)
@@ -133,7 +133,7 @@ describe.each([
     }, PATIENCE)
 
   test.skipIf(skipped)(
-    'nothing is there: the hot wallet is below its low mark, and status says so with exit code 1',
+    'an empty hot wallet is below its low mark, and status reports that with exit code 1',
     () => {
       const { code, report, said } = atStart
       expect({ code, report }).toMatchObject({
@@ -187,7 +187,7 @@ describe.each([
   })
 
   test.skipIf(skipped)(
-    'a hot wallet that is short has withdrawals wait in their order, says why, and pays them when it is filled',
+    'withdrawals wait in order while the hot wallet is short, with the reason, and are paid after it is funded',
     async () => {
       await takeCustody('50')
       const addresses = [await world.newAddress(), await world.newAddress()] as const
@@ -219,7 +219,7 @@ describe.each([
         'PENDING',
       ])
 
-      // What was missing comes back, as a deposit that nobody is credited twice for.
+      // The missing amount comes back as a deposit that is credited to no customer again.
       await world.pay(await hotWallet(), asset, '50')
       await until(async () => expect((await transferOf('behind')).status).toBe('COMPLETED'))
       const [large, behind] = [await transferOf('large'), await transferOf('behind')]
@@ -231,7 +231,7 @@ describe.each([
         const { crypto_tx_hash: hash, crypto_tx_index: index, amount } = transfer
         expect(await world.received(address, asset)).toEqual([{ hash, index, amount }])
       }
-      // With blocks, what is being swept comes to its end, too.
+      // The blocks also let the sweeps complete.
       await until(async () => {
         const { code, report } = await reported()
         expect(report).toMatchObject({ in_flight: {}, waiting: [], below_low_mark: false })
@@ -242,7 +242,7 @@ describe.each([
   )
 
   test.skipIf(skipped)(
-    'commands move coins to cold storage and back, once, and the running worker does it',
+    'commands order a move of coins to cold storage and back, and the running worker makes it once',
     async () => {
       const cold = await world.newAddress()
       const order = [
@@ -305,7 +305,7 @@ describe.each([
     },
   )
 
-  test.skipIf(skipped)('deposits are listed, read again and gone on with, by commands', async () => {
+  test.skipIf(skipped)('commands list deposits, scan blocks again and resume deposits', async () => {
     const { network } = world
     const json = async <T>(...args: string[]) => {
       const { code, stdout, stderr } = await command(['deposits', ...args, '--json'])
@@ -332,7 +332,7 @@ describe.each([
          .join(', ')}, now(), now())`,
       Object.values(waiting),
     )
-    // No record has such an address: the worker says so.
+    // Reported by the worker when no record has the address.
     const NO_ADDRESS = 'its deposit address is not there any more'
     await until(async () => expect(await json('list')).toMatchObject({ deposits: [{ detail: NO_ADDRESS }] }))
     const listed = { ...waiting, detail: NO_ADDRESS, found_at: expect.stringMatching(/^20.*Z$/) as string }
@@ -367,7 +367,7 @@ describe.each([
     expect(credit.stderr).toMatch(/nowhere is no address of|has no deposits that a scan cannot find/)
   })
 
-  test.skipIf(skipped)('a node that does not answer is told with exit code 1', async () => {
+  test.skipIf(skipped)('an unreachable node is reported with exit code 1', async () => {
     const gone = await networksFile([
       { ...world, section: { ...world.section, rpc_url: 'http://127.0.0.1:1' } },
     ])
@@ -378,7 +378,7 @@ describe.each([
     expect(said).toMatch(new RegExp(`^  ${asset}: holds \\?, in custody [1-9]`, 'm'))
   })
 
-  /** Credits the profile as if so much had come in on the chain: custody that the hot wallet has not. */
+  /** Credits the profile with a deposit that is not on the chain: the ledger has custody that the hot wallet lacks. */
   async function takeCustody(amount: string): Promise<void> {
     const arrived = deposit(customer_id, {
       profile_id,
@@ -391,7 +391,7 @@ describe.each([
     })
     await new Ledger(database.db).submit(customer_id, arrived)
   }
-  /** Where the hot wallet itself is paid, and no customer. */
+  /** Returns an address that funds the hot wallet and belongs to no customer. */
   async function hotWallet(): Promise<string> {
     if ('hotWallet' in world) return world.hotWallet as string
     const { node } = world as Awaited<ReturnType<typeof litecoinWorld>>
@@ -399,7 +399,7 @@ describe.each([
   }
 })
 
-test('a file that is wrong stops the start with a line that names the setting, section and field', async () => {
+test('an invalid file stops the start with a line that names the setting, section and field', async () => {
   const section = { adapter: 'evm', rpc_url: 'http://127.0.0.1:1', confirmations: 1, fee_ceiling: 'two' }
   const secrets = { KEY: '1f'.repeat(32) }
   const file = await networksFile([
@@ -440,14 +440,14 @@ test('a file that is wrong stops the start with a line that names the setting, s
   })
 })
 
-test('no secret is logged or told, whatever the node does', async () => {
+test('no secret is logged or returned, even when the node repeats it', async () => {
   const secrets = {
     URL: 'provider-key-0123456789',
     PASSWORD: 'a-password-nobody-guesses',
     KEY: '1f'.repeat(32),
     WORDS: 'legal winner thank year wave sausage worth useful legal winner thank yellow',
   }
-  // A node that fails, and repeats what it was asked and with what password.
+  // A failing node, whose errors repeat the request and its password.
   let failures = 0
   const node = createServer((request, reply) => {
     void text(request).then((body) => {
@@ -495,7 +495,7 @@ test('no secret is logged or told, whatever the node does', async () => {
   const environment = { ...file.environment, DATABASE_URL: database.url, BURSAR_LOG_LEVEL: 'trace' }
   await createCustomer(database.db, 'Test')
   const bursar = await spawnBursar(environment)
-  // Deposits are read and swept.
+  // The worker tries to read deposits and to sweep.
   await vi.waitFor(() => expect(failures).toBeGreaterThan(12), PATIENCE)
   await bursar.end('SIGTERM')
   const { stdout: out, stderr: err } = await runBursar(['networks', 'status'], environment)
@@ -504,7 +504,7 @@ test('no secret is logged or told, whatever the node does', async () => {
   expect(said).toContain('a round of the worker failed')
   const basic = btoa(`bursar:${secrets.PASSWORD}`)
   for (const secret of [...Object.values(secrets), basic]) expect(said.includes(secret)).toBe(false)
-  // Nor kept.
+  // No table keeps a secret either.
   const kept = await database.db.query<{ name: string }>(
     `select tablename as name from pg_tables where schemaname = 'public'`,
   )

@@ -1,6 +1,6 @@
 /*
- * What the tests of real networks share: chains of their own, a service on them that reads a BURSAR_NETWORKS_FILE, and
- * workers that die at any step they are told.
+ * Shared by the tests of real networks: separate chains, a service that reads a BURSAR_NETWORKS_FILE for them, and
+ * workers that die at a chosen step.
  */
 import { spawn } from 'node:child_process'
 import { randomInt, randomUUID } from 'node:crypto'
@@ -39,19 +39,22 @@ import {
 } from './support.ts'
 import { hurry, mine, workOff, type Mining } from './work-off.ts'
 
-/** A real chain of its own, with what somebody outside of Bursar does on it. */
+/** A separate real chain, with the operations of a party outside of Bursar. */
 export interface World {
   network: CryptoNetwork
-  /** Its section of the networks file, and what its secrets are in the environment. */
+  /** Its section of the networks file, and the environment variables with its secrets. */
   section: Record<string, unknown>
   secrets: Record<string, string>
-  /** How any process makes a block. */
+  /** The request with which any process mines a block. */
   mining: Mining
-  /** Pays an address of Bursar's, deep enough to be credited. Gives the hash, and which output or log of it. */
+  /**
+   * Pays an address of Bursar, and mines until the payment is confirmed. Returns the hash and the index of the output
+   * or log.
+   */
   pay(address: string, asset: string, amount: string): Promise<{ hash: string; index: string }>
-  /** An address outside of Bursar that nobody has paid. */
+  /** Returns an unused address outside of Bursar. */
   newAddress(): Promise<string>
-  /** Each transfer that has come in at such an address. */
+  /** Returns each transfer that this address has received. */
   received(address: string, asset: string): Promise<{ hash: string; index: string; amount: string }[]>
   /** Throws unless nothing waits or is locked in the node. */
   requireAtRest(): Promise<void>
@@ -61,7 +64,7 @@ export interface World {
 const EVM_CONFIRMATIONS = 2
 const ANVIL_CHAIN = 31337
 
-/** Anvil, with a token in the place of USDG, and a hot wallet that nobody has used. */
+/** Anvil, with a token in place of USDG, and an unused hot wallet. */
 export async function evmWorld(network: CryptoNetwork = 'ETHEREUM') {
   const anvil = await startAnvil(ANVIL_CHAIN)
   const { chain, rpcUrl } = anvil
@@ -71,7 +74,7 @@ export async function evmWorld(network: CryptoNetwork = 'ETHEREUM') {
   const mining = { url: rpcUrl, body: { jsonrpc: '2.0', id: 1, method: 'evm_mine', params: [] } }
   const transferEvent = getAbiItem({ abi: TOKEN_ABI, name: 'Transfer' })
 
-  /** Native transfers by address, up to a block: a chain is read once. */
+  /** Native transfers by address, up to a block: the chain is read only once. */
   const natives = new Map<string, { hash: string; index: string; amount: string }[]>()
   let readTo = -1n
   async function readNatives() {
@@ -96,7 +99,7 @@ export async function evmWorld(network: CryptoNetwork = 'ETHEREUM') {
       deposit_key: { env: 'DEPOSIT_KEY' },
       confirmations: EVM_CONFIRMATIONS,
       fee_ceiling: '100',
-      // The tests' deposits are small; what is worth its fee is evm.test.ts's to try.
+      // The deposits here are small. evm.test.ts tests the minimum that is worth its fee.
       sweep_minimum: { ETH: '0.0001', USDG: '0.1' },
       tokens: { USDG: token },
     },
@@ -145,7 +148,7 @@ export async function evmWorld(network: CryptoNetwork = 'ETHEREUM') {
 /** Litecoin Core on regtest. */
 export const litecoinWorld = () => bitcoinWorld('LITECOIN')
 
-/** A network of Bitcoin's family on regtest; its node is Litecoin Core unless another program is given. */
+/** A network of the Bitcoin family on regtest. The node is Litecoin Core, unless another program is given. */
 export async function bitcoinWorld(network: 'LITECOIN' | 'BITCOIN', program?: NodeProgram) {
   const node = await BitcoinNode.start(program)
   const { rpcUrl, rpcUser, rpcPassword, wallet } = node.config
@@ -215,7 +218,7 @@ async function outputOf(node: BitcoinNode, hash: string, address: string): Promi
 
 // ---------------------------------------------------------------------------------------------- the service
 
-/** A networks file with these worlds' sections, and the environment that names it. */
+/** Writes a networks file with the sections of these worlds. Returns the environment that names it. */
 export async function networksFile(
   worlds: readonly Pick<World, 'network' | 'section' | 'secrets'>[],
   changes: Record<string, unknown> = {},
@@ -233,7 +236,7 @@ export async function networksFile(
   }
 }
 
-/** The service on real networks, with a worker that is healthy. Close it in `afterAll`. */
+/** The service on real networks, with a healthy worker. Close it in `afterAll`. */
 export async function startRealService(world: World) {
   const file = await networksFile([world])
   const { url, db, ownerUrl, owner, drop } = await cloneDatabase()
@@ -274,7 +277,7 @@ export type RealService = Awaited<ReturnType<typeof startRealService>>
 
 const ROUNDS_MAX = 20
 
-/** Works until everything has ended, as whoever comes after one that has died. */
+/** Runs a healthy worker until everything has ended, as the successor of a worker that died. */
 export async function workToTheEnd(service: RealService, world: World): Promise<void> {
   const { db } = service
   const betweenRounds = async () => {
@@ -293,7 +296,7 @@ export async function workToTheEnd(service: RealService, world: World): Promise<
   throw new Error(`the worker does not come to an end: ${JSON.stringify(await service.reports())}`)
 }
 
-/** Throws unless nothing is on its way or locked anywhere. */
+/** Throws if anything is in flight or locked. */
 async function requireAtRest({ db }: RealService, world: World): Promise<void> {
   const { rowCount } = await db.query(`
     select from outgoing_transfers where due_at is not null or state <> 'DONE'
@@ -323,7 +326,7 @@ const LOCKS = `
   where a.datname = current_database() and a.pid <> pg_backend_pid()
     and (l.locktype in ('advisory', 'tuple', 'transactionid') or a.state like 'idle in transaction%')`
 
-/** PostgreSQL needs a moment to see that a process has died. */
+/** PostgreSQL notices the death of a client with a short delay. */
 async function requireNoLocks({ db }: RealService): Promise<void> {
   await vi.waitFor(async () => expect((await db.query(LOCKS)).rows).toEqual([]), {
     timeout: 5_000,
@@ -333,10 +336,10 @@ async function requireNoLocks({ db }: RealService): Promise<void> {
 
 // ---------------------------------------------------------------------------------------------- workers that die
 
-/** So many wait for their turn, so that it takes no time to start one. */
+/** Number of started workers that wait for their turn, so that a turn spends no time on a start. */
 const WAITING = 2
 
-/** Starts workers that die. Bundled, one takes 0.2 s of CPU to start instead of 2. */
+/** Starts workers that die. A bundled worker takes 0.2 s of CPU to start, instead of 2 s. */
 async function killedWorkers(service: RealService, world: World) {
   const folder = await mkdtemp(join(tmpdir(), 'bursar-killed-'))
   const program = join(folder, 'killed-worker.mjs')
@@ -347,7 +350,7 @@ async function killedWorkers(service: RealService, world: World) {
     platform: 'node',
     format: 'esm',
     external: ['pg-native'],
-    // Some of what is bundled is CommonJS.
+    // Some bundled modules are CommonJS.
     banner: {
       js: `import { createRequire } from 'node:module'; const require = createRequire(import.meta.url)`,
     },
@@ -367,7 +370,10 @@ async function killedWorkers(service: RealService, world: World) {
   }
   const waiting = Array.from({ length: WAITING }, start)
   return {
-    /** Has one work until it dies at a place, or at a step with these words. Gives the place; undefined when it came to its end. */
+    /**
+     * Lets a worker run until it dies at a place, or at a step with this text. Returns the place, or undefined if the
+     * worker reached its end.
+     */
     async run(place: number | string): Promise<string | undefined> {
       const { child, ended, output, errors } = waiting.shift()!
       waiting.push(start())
@@ -391,12 +397,12 @@ async function killedWorkers(service: RealService, world: World) {
 
 // ---------------------------------------------------------------------------------------------- what they work on
 
-/** What a customer is paid and pays out at each turn. Amounts are decimal strings. */
+/** The deposits and payments of each turn. Amounts are decimal strings. */
 export interface Turn {
-  /** Comes in at an address of the next customer, who withdraws some of it at the next turn. */
+  /** Deposited to an address of the next customer, who withdraws some of it in the next turn. */
   deposit: { asset: string; amount: string }
   withdrawal: { asset: string; amount: string }
-  /** Comes in at an address that a rule names, which pays it out. */
+  /** Deposited to the address of a rule, which pays it out. */
   rule: { asset: string; amount: string }
 }
 
@@ -405,7 +411,7 @@ interface Prepared {
   address: string
 }
 
-/** A customer with an address, and a deposit on its way to it. */
+/** Creates a customer with an address, and sends a deposit to the address. */
 export async function prepare(
   service: RealService,
   world: World,
@@ -422,10 +428,10 @@ export async function prepare(
   return { customer, address }
 }
 
-/** What has been paid to each customer's addresses. */
+/** The payments made to each customer's addresses. */
 const expected = new Map<TestCustomer, { asset: string; amount: string; hash: string; index: string }[]>()
 
-/** Orders a withdrawal, and pays in at a rule that pays out. Gives where both go. */
+/** Requests a withdrawal, and deposits to a rule that pays out. Returns both destinations. */
 async function order(world: World, { customer }: Prepared, turn: Turn) {
   const { profile_id } = customer
   const crypto_network = world.network
@@ -458,7 +464,7 @@ async function order(world: World, { customer }: Prepared, turn: Turn) {
   return { destination_address, ruleDestination }
 }
 
-/** Throws unless all that was ordered is on the chain once, and all that was paid is credited once. */
+/** Throws unless each ordered payment is on the chain once, and each deposit is credited once. */
 async function requireDone(
   world: World,
   { customer }: Prepared,
@@ -484,7 +490,7 @@ async function requireDone(
     [ruleDestination, turn.rule],
   ] as const) {
     const withdrawal = withdrawals.find((one) => one.destination_address === address)!
-    // A rule pays out what came in; its fee is part of that.
+    // A rule pays out the whole deposit; the fee is part of it.
     expect([withdrawal.amount, withdrawal.total]).toContain(amount)
     const { asset: _, ...paid } = outcome(withdrawal)
     expect([asset, await world.received(address, asset)]).toEqual([asset, [paid]])
@@ -497,10 +503,10 @@ const byHash = (one: { hash?: string | undefined }, other: { hash?: string | und
   one.hash! < other.hash! ? -1 : 1
 
 const PLACES_MAX = 500
-/** The whole ledger is held against the chain after so many deaths: one that did harm is among the last ones. */
+/** The whole ledger is compared with the chain after this many deaths. A harmful death is then among the last ones. */
 const AGREEMENT_EVERY = 10
 
-/** `dieAtEachPlace` with customers of its own for each turn, who deposit and withdraw. */
+/** `dieAtEachPlace` with separate customers for each turn, who deposit and withdraw. */
 export async function dieEverywhere(
   service: RealService,
   world: World,
@@ -522,10 +528,10 @@ export async function dieEverywhere(
   )
 }
 
-/** Fewer places: the code that signs and checks is the code of withdrawals, whose walk takes all places. */
+/** Fewer places: withdrawals share the code that signs and checks, and their walk takes all places. */
 const TREASURY_PLACES_EVERY = EVERY_STEP ? 1 : 3
 
-/** `dieAtEachPlace` with a treasury transfer for each turn, which is ordered again once it has ended. */
+/** `dieAtEachPlace` with a treasury transfer for each turn. The transfer is ordered again after it ended. */
 export function dieInTreasury(
   service: RealService,
   world: World,
@@ -553,10 +559,11 @@ export function dieInTreasury(
 }
 
 /**
- * Turn after turn: a worker dies at the next place, a healthy one does the rest, and then everything is held against the
- * chain. `begin` orders what a turn is about, and gives what must hold in its end. Ends with the worker that does not die.
- * Gives the places. `every`: only each so many-th of them, from one that is drawn. `steps`: words of steps that it must have
- * died at: which step has which number may differ from turn to turn, so that the numbers may pass over one.
+ * In each turn a worker dies at the next place, a healthy worker does the rest, and the result is compared with the
+ * chain. `begin` orders the payments of a turn, and returns the assertion for its end. The last turn is the one whose
+ * worker does not die. Returns the places. `every` selects each nth place, from a random first one. `steps` are texts
+ * of steps at which a worker must have died. The number of a step may differ between turns, so the numbers alone
+ * could skip such a step.
  */
 async function dieAtEachPlace(
   service: RealService,

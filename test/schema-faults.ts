@@ -1,5 +1,5 @@
 type Type = 'string' | 'integer' | 'boolean' | 'object' | 'array'
-/** The keywords that schemas of requests use. A keyword that is not here must get its fault first. */
+/** The keywords that the schemas of requests use. A new keyword needs its fault here first. */
 interface Schema {
   type: Type | [Type, Type]
   enum?: unknown[]
@@ -21,7 +21,7 @@ interface Schema {
   items?: Schema
   minItems?: number
   maxItems?: number
-  /** The items are answered one by one: their faults refuse no request. */
+  /** Each item has its own answer: a fault in an item does not refuse the request. */
   oneByOne?: boolean
   uniqueItems?: boolean
   examples?: unknown[]
@@ -39,18 +39,21 @@ const KNOWN = [
     'uniqueItems',
     'oneByOne',
   ],
-  // These refuse nothing.
+  // These keywords refuse no value.
   ...['description', 'examples', 'default', 'transform', 'commas', 'x-examples', 'inWords'],
 ]
 
-/** A value that a schema forbids: where in it the fault is, and the rule that the refusal must name. */
+/** A value that a schema forbids: the place of the fault in it, and the rule that the refusal must name. */
 export interface Fault {
   at: string[]
   value: unknown
   rule: string
 }
 
-/** A list takes any text up to here as the id of a record that does not exist. Longer requests are refused by their size. */
+/**
+ * A list accepts any text of at most this length as the id of an unknown record. Longer requests are refused for
+ * their size.
+ */
 const LENGTH_TRIED_MAX = 10_000
 const WRONG_TYPE = { string: 5, integer: 'abc', boolean: 'true', object: 'x', array: 'x' }
 const WRONG_FORMAT: Record<NonNullable<Schema['format']>, [value: string, rule: string]> = {
@@ -64,7 +67,7 @@ const SAMPLES = {
   date: '1815-12-10',
 }
 
-/** One value for each keyword of a schema that breaks this keyword's rule and no other. */
+/** Returns, for each keyword of a schema, one value that breaks this keyword's rule and no other. */
 export function faultsOf(given: object): Fault[] {
   const schema = given as Schema
   const unknown = Object.keys(schema).filter((keyword) => !KNOWN.includes(keyword))
@@ -144,14 +147,14 @@ function ofObject(schema: Schema, here: Here): Fault[] {
   return faults
 }
 
-/** An object of so many members: those that it may have, and keys of their own where it may have others. */
+/** Returns an object with this many members: the declared ones first, then free keys where the schema allows them. */
 function membersOf({ properties = {} }: Schema, count: number): object {
   const named = Object.entries(properties).map(([name, property]) => [name, sampleOf(property)] as const)
   const free = Array.from({ length: count }, (_, index) => [`key${index}`, ''] as const)
   return Object.fromEntries([...named, ...free].slice(0, count))
 }
 
-/** The smallest value that a schema allows. */
+/** Returns the smallest value that a schema allows. */
 export function sampleOf(schema: object): unknown {
   const {
     type,
@@ -190,7 +193,7 @@ export function sampleOf(schema: object): unknown {
 const requiredOf = ({ properties = {}, required = [] }: Schema): object =>
   Object.fromEntries(required.map((name) => [name, sampleOf(properties[name]!)]))
 
-/** Every field that a schema declares, also within objects and lists: `account`, `account.ref_id`. */
+/** Returns every field that a schema declares, also within objects and lists: `account`, `account.ref_id`. */
 export const declaredBy = (schema: object): string[] =>
   Object.entries((schema as Schema).properties ?? {}).flatMap(([name, field]) => [
     name,

@@ -3,10 +3,10 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { transaction, type Queryable } from '../src/db/database.ts'
 import { cloneDatabase, type TestDatabase } from './support.ts'
 
-// The whole database in one file, for readers: what the migrations make, told by PostgreSQL's own catalogues.
+// The whole database in one file, for readers: the result of the migrations, from PostgreSQL's own catalogues.
 const SNAPSHOT = fileURLToPath(new URL('../migrations/schema.sql', import.meta.url))
 
-/** Tables that belong to no customer: customers themselves, and what the deployment or the outside world owns. */
+/** Tables that belong to no customer: customers themselves, and state of the deployment or of the outside world. */
 const NOT_TENANT_OWNED = [
   'acknowledged_transactions',
   'bank_wires',
@@ -40,14 +40,14 @@ const HEADER = `-- The schema that the migrations make, as PostgreSQL's catalogu
 -- Where no grants are shown, the owner may do all. What the service's role may do: src/db/privileges.ts.
 `
 
-test('migrations/schema.sql is what the migrations make', async () => {
+test('migrations/schema.sql is the result of the migrations', async () => {
   const schema = HEADER + (await describeSchema(database.owner))
   await expect(schema, 'the schema has changed; `npm run schema` writes it down').toMatchFileSnapshot(
     SNAPSHOT,
   )
 })
 
-/** Every table with its columns, constraints, indexes and grants, by name, as SQL that PostgreSQL would understand. */
+/** Describes every table by name, with its columns, constraints, indexes and grants, as SQL that PostgreSQL accepts. */
 async function describeSchema(db: Queryable): Promise<string> {
   const tables = await db.query<{
     name: string
@@ -112,7 +112,7 @@ async function describeSchema(db: Queryable): Promise<string> {
 
 const ALL = 'delete, insert, references, select, trigger, truncate, update'
 
-/** Primary and unique keys of tenant-owned tables that begin with another column than customer_id, or are missing. */
+/** Returns primary and unique keys of tenant-owned tables that are missing or do not begin with customer_id. */
 async function keysAcrossTenants(db: Queryable): Promise<string[]> {
   const { rows } = await db.query<{ offence: string }>(
     `
@@ -139,7 +139,10 @@ async function keysAcrossTenants(db: Queryable): Promise<string[]> {
   return rows.map(({ offence }) => offence)
 }
 
-/** What a database that is spread over several machines refuses, or makes slow: everything that is no table or index. */
+/**
+ * Returns every object that is neither a table nor an index: a distributed database refuses these or is slow with
+ * them.
+ */
 async function otherObjects(db: Queryable): Promise<string[]> {
   const { rows } = await db.query<{ object: string }>(`
     select format('relation %s of kind %s', relname, relkind) as object
@@ -158,11 +161,11 @@ async function otherObjects(db: Queryable): Promise<string[]> {
   return rows.map(({ object }) => object)
 }
 
-test('keys of what a customer owns begin with customer_id', async () => {
+test('keys of tenant-owned tables begin with customer_id', async () => {
   expect(await keysAcrossTenants(database.owner)).toEqual([])
 })
 
-test('tables that belong to no customer are those we know, and only they lack customer_id', async () => {
+test('only the listed tables lack customer_id', async () => {
   const { rows } = await database.owner.query<{ name: string }>(`
     select tablename as name from pg_tables
     where schemaname = 'public' and not exists (
@@ -173,15 +176,15 @@ test('tables that belong to no customer are those we know, and only they lack cu
   expect(rows.map(({ name }) => name)).toEqual(NOT_TENANT_OWNED)
 })
 
-test('there are tables and indexes, and nothing else: no triggers, no sequences', async () => {
+test('the schema has tables and indexes only: no triggers, no sequences', async () => {
   expect(await otherObjects(database.owner)).toEqual([])
 })
 
-// The test of the test: what changes the schema is seen.
-describe('a change is seen:', () => {
+// Tests of these tests: they detect a change of the schema.
+describe('a change is detected:', () => {
   class Undone extends Error {}
 
-  /** What `look` sees after the statement, which is rolled back. */
+  /** Returns what `look` finds after the statement, which is then rolled back. */
   async function after<T>(statement: string, look: (db: Queryable) => Promise<T>): Promise<T> {
     let seen: { value: T } | undefined
     await transaction(database.owner, async (tx) => {

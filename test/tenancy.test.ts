@@ -1,6 +1,6 @@
 /**
- * Tenancy (API behaviour, Access tokens): what belongs to another customer answers exactly as what does not exist,
- * lists never show it, and no value of one customer is in the way of another.
+ * Tenancy (API behaviour, Access tokens): another customer's record gets the same answer as a record that does not
+ * exist. Lists never show it, and a unique value of one customer never blocks the same value of another.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { OPERATIONS } from '../src/app.ts'
@@ -57,7 +57,7 @@ const TABLES: Record<string, string> = {
   '/v2/statements/payments': 'statements where total_amount_owed > 0',
 }
 
-/** What identifies the records of one customer. */
+/** The values that identify the records of one customer. */
 interface Marks {
   customer_id: string
   statement_id: string
@@ -84,7 +84,7 @@ interface Marks {
   orchestration_id: string
   group_id: string
   client_id: string
-  /** Of the identity, the account, the address, the fiat account, the rule and the orchestration. */
+  /** The ref_id of the identity, the account, the address, the fiat account, the rule and the orchestration. */
   records_ref_id: string
 }
 
@@ -168,7 +168,7 @@ async function recordsOf(customer: TestCustomer, name: string): Promise<Marks> {
   const instructions_ref_id = `${name}'s instructions`
   const placed = { profile_id, fiat_network: 'WIRE', ref_id: instructions_ref_id }
   const instructions = await made(customer, INSTRUCTIONS, placed)
-  // Two of each, so that the lists have more than one page.
+  // Two of each kind, so that the lists have more than one page.
   await someOf(customer, crypto.randomUUID())
   const records = await someOf(customer, `${name.length}: a ref_id`)
   const { identity_id, account_id } = records
@@ -204,7 +204,7 @@ async function recordsOf(customer: TestCustomer, name: string): Promise<Marks> {
   }
 }
 
-/** One of each kind of record with this ref_id, and a deposit that triggers the rule. */
+/** Creates one record of each kind with this ref_id, and a deposit that triggers the rule. */
 async function someOf(customer: TestCustomer, ref_id: string) {
   const { profile_id } = customer
   const identity = await made(customer, IDENTITIES, { ref_id, person_details: PERSON })
@@ -267,16 +267,16 @@ const institutionOf = (identity_id: string) => ({
   institution_details: { name: 'Acme' },
   institution_members: [{ identity_id, roles: ['TRUSTEE'] }],
 })
-/** Every way in which an orchestration's destination can name a record. */
+/** Every form of an orchestration's destination that can name a record. */
 const destinationsOf = ({ profile_id, fiat_account_id, address }: Marks) => [
   { destination: { profile: { profile_id } } },
   { destination_asset: 'USD', destination: { fiat: { fiat_account_id } } },
   { destination_asset: 'USD', destination: { fiat: { bank_account_id: fiat_account_id } } },
-  // Anybody may pay to it, but must not learn whose it is.
+  // Any customer may pay to this address, but must not learn who owns it.
   { destination: { crypto: { network: 'ETHEREUM', address } } },
 ]
 
-/** For each operation, the requests that can name a record, with the marks of its owner, as somebody asks them. */
+/** For each operation, the requests that can name a record: they name the owner's marks, and `by` sends them. */
 const REQUESTS: Record<string, (marks: Marks, by: TestCustomer) => Request[]> = {
   [`POST ${BULK}`]: ({ profile_id, fee_id, ref_id, identity_id, account_id, address }) => [
     [BULK, { withdrawals: [] }],
@@ -544,7 +544,7 @@ const REQUESTS: Record<string, (marks: Marks, by: TestCustomer) => Request[]> = 
   'GET /v2/rewards/statements': () => [['/v2/rewards/statements']],
   'GET /v2/rewards/statements/:id': ({ statement_id }) => [[`/v2/rewards/statements/${statement_id}`]],
   'GET /v2/rewards/rates': () => [['/v2/rewards/rates']],
-  // These name no record: markets, assets and networks belong to nobody.
+  // Requests that name no record: markets, assets and networks belong to no customer.
   'GET /v2/assets': () => [['/v2/assets']],
   'GET /v2/networks': () => [['/v2/networks']],
   'GET /v2/markets': () => [['/v2/markets']],
@@ -556,7 +556,7 @@ const REQUESTS: Record<string, (marks: Marks, by: TestCustomer) => Request[]> = 
 
 const nameOf = ({ method, url }: { method: string; url: string }) => `${method} ${url}`
 
-/** The answer with every id that was asked for, and whatever every new record has of its own, made alike. */
+/** Returns the answer, with the requested ids and the generated values replaced by placeholders. */
 async function answerTo(method: Method, [url, body]: Request, marks: Marks) {
   const answer = await stranger.call(method, url, body)
   const text = Object.values<string>({ ...marks })
@@ -568,14 +568,14 @@ async function answerTo(method: Method, [url, body]: Request, marks: Marks) {
   return { status: answer.status, body: JSON.parse(text) as unknown }
 }
 
-test('every operation is walked here', () => {
+test('REQUESTS has every operation', () => {
   expect(Object.keys(REQUESTS).sort()).toEqual(OPERATIONS.map(nameOf).sort())
 })
 
 describe.each(OPERATIONS.map((operation) => [nameOf(operation), operation.method] as const))(
   '%s',
   (name, method) => {
-    test("another customer's records answer as those that do not exist, and stay as they are", async () => {
+    test("another customer's records get the same answers as unknown records, and do not change", async () => {
       const before = await everyTable(service.db)
       const requests = REQUESTS[name]!(owners, stranger).map((request, index) => ({
         request,
@@ -586,13 +586,13 @@ describe.each(OPERATIONS.map((operation) => [nameOf(operation), operation.method
         expect(answer, request[0]).toEqual(await answerTo(method, twin, NOBODYS))
         expect(JSON.stringify(answer.body)).not.toContain(owner.customer_id)
       }
-      // What the stranger made is his own: nothing of the owner's changed.
+      // The stranger created only records of the stranger: no row of the owner changed.
       expect(ownRows(await everyTable(service.db))).toEqual(ownRows(before))
     })
   },
 )
 
-/** The rows that name the owner. */
+/** Returns the rows that name the owner. */
 const ownRows = (tables: Record<string, string[]>) =>
   Object.values(tables).flatMap((rows) => rows.filter((row) => row.includes(owner.customer_id)))
 
@@ -609,12 +609,12 @@ test('the same requests are answered for the records of their owner', async () =
 })
 
 describe('lists', () => {
-  // Entries are listed for one profile, and have no id: see below. Candles belong to nobody.
+  // Two lists are missing here: entries belong to one profile and have no id (see below), and candles to no customer.
   const lists = OPERATIONS.filter(({ query }) => query?.properties.page_cursor)
     .map(({ url }) => url)
     .filter((url) => url !== '/v2/profiles/:id/entries' && !url.startsWith('/v2/markets'))
 
-  test.each(lists)('GET %s shows everything of its customer and nothing of another', async (url) => {
+  test.each(lists)('GET %s shows all records of its customer and no other', async (url) => {
     const seen = await Promise.all([owner, stranger].map((customer) => everyPage(customer, url)))
     for (const ids of seen) expect(ids.length).toBeGreaterThan(1)
     const { rows } = await service.db.query<{ id: string; customer_id: string }>(
@@ -631,7 +631,7 @@ describe('lists', () => {
     const again = `order=ASC&page_cursor=${body.next_page_cursor!}`
     const answer = await stranger.call<Listed>('GET', listOf(url, stranger) + again)
     if (url === STATEMENTS) {
-      // Its customer is one of its filters.
+      // The customer is one of the filters that a cursor carries.
       expect(answer.status).toBe(400)
       return
     }
@@ -640,7 +640,7 @@ describe('lists', () => {
     for (const { id } of itemsOf(answer.body)!) expect(own).toContain(id)
   })
 
-  test("of a profile's entries show nothing of another profile, whoever's cursor it is", async () => {
+  test("of a profile's entries never show another profile's, with any cursor", async () => {
     const pathOf = ({ profile_id }: TestCustomer) => `/v2/profiles/${profile_id}/entries?limit=1`
     const first = await owner.call<Listed>('GET', pathOf(owner))
     const cursor = `&page_cursor=${first.body.next_page_cursor!}`
@@ -664,7 +664,7 @@ describe('lists', () => {
   }
 })
 
-/** A page of a list, whatever its items are called. */
+/** A page of a list, with any name for its items. */
 interface Listed {
   items?: { id: string }[]
   statements?: { id: string }[]
@@ -676,7 +676,7 @@ const listOf = (url: string, { customer_id }: TestCustomer) =>
 
 const BOTH = 'both have it'
 
-describe('values that must be unique are so within a customer only:', () => {
+describe('unique only within a customer:', () => {
   test('the ref_id of a withdrawal', async () => {
     const body = { ref_id: owners.ref_id, amount: '2' }
     const made = await stranger.call('POST', WITHDRAWALS, withdrawalOf(stranger, body))
@@ -735,9 +735,9 @@ describe('values that must be unique are so within a customer only:', () => {
       }),
     ],
   ])(
-    'a client that has %s alone finds out by a 409 what its customer has under the ref_id',
+    "a client with only %s reads, by a 409, its own customer's record with the ref_id",
     async (scope, url, bodyOf) => {
-      // That is the contract, and shows nothing of another customer (API behaviour, Retries and ref_id).
+      // The contract requires this, and it shows no other customer's record (API behaviour, Retries and ref_id).
       for (const [customer, marks] of [
         [owner, owners],
         [stranger, strangers],
@@ -766,8 +766,8 @@ describe('values that must be unique are so within a customer only:', () => {
     }
   })
 
-  test('a memo_id: the deposit is credited to the customer whose token it came with', async () => {
-    // Memos are random, so that two alike must be made by hand.
+  test("a memo_id: the deposit is credited to the token's customer", async () => {
+    // Memos are random, so the test sets two equal ones directly.
     await service.owner.query('update fiat_deposit_instructions set memo_id = $1 where id = any ($2)', [
       'BOTHHAVETHISMEMO',
       [owners.instructions_id, strangers.instructions_id],
@@ -782,8 +782,8 @@ describe('values that must be unique are so within a customer only:', () => {
     expect(await Promise.all([owner, stranger].map(usdOf))).toEqual([before[0], before[1]! + 7])
   })
 
-  test('an address: so is what is sent to it, and sets off the rules of that customer alone', async () => {
-    // Addresses are random, so that two alike must be made by hand.
+  test("an address: a deposit to it is credited to one customer and triggers only that customer's rules", async () => {
+    // Addresses are random, so the test sets two equal ones directly.
     const crypto_address = '0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed'
     await service.owner.query('update deposit_addresses set address = $1 where id = any ($2)', [
       crypto_address,

@@ -8,7 +8,7 @@ import { seeDepositsOn } from '../src/settlement/see-deposits.ts'
 import { settleWithdrawals } from '../src/settlement/settle-withdrawals.ts'
 import { sweepDepositAddresses } from '../src/settlement/sweep-deposit-addresses.ts'
 
-/** A request that makes a block. */
+/** The request that mines a block. */
 export interface Mining {
   url: string
   authorization?: string
@@ -27,9 +27,9 @@ export async function mine({ url, authorization, body }: Mining): Promise<void> 
 const ROUNDS_MAX = 30
 
 /**
- * What the worker does, in an order that is the same each time, so that its steps can be counted: first the deposits
- * and what they set off, then the withdrawals, then sweeping, each until nothing is left of it. Between two rounds a
- * block is made and everything is due.
+ * Runs the worker's rounds in a fixed order, so that its steps can be counted: deposits and the orchestrations they
+ * trigger, withdrawals, then sweeps. Each part repeats until it has no work left. Between two rounds a block is mined
+ * and everything becomes due.
  */
 export async function workOff(
   {
@@ -55,7 +55,7 @@ export async function workOff(
   }
 }
 
-/** Whatever waits for its time is due, and what a worker that died had leased is free. */
+/** Makes all waiting work due, and frees the leases of a worker that died. */
 export async function hurry(db: Database): Promise<void> {
   await db.query(
     'update outgoing_transfers set due_at = clock_timestamp(), leased_until = null where due_at is not null',
