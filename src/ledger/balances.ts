@@ -28,7 +28,7 @@ export interface BalanceRow extends BalanceKey {
 interface Barred {
   /** The frozen subjects of the customer: its id, or `<customer id>/<profile id>`. */
   frozen: readonly string[]
-  /** The ids of the customer's deactivated profiles. */
+  /** The ids of the deactivated profiles among those of the balances. */
   deactivated: readonly string[]
 }
 
@@ -39,8 +39,8 @@ const keyOf = (profile_id: string, asset: string) => `${profile_id}/${asset}`
 /**
  * Reads and locks the existing balances among `keys`, always in key order, so that no two batches deadlock. Reads the
  * database's clock after each lock. Returns at least one row: without any balance it has only the clock. `frozen`
- * lists the subjects of freezes of the customer and its profiles, and `deactivated` the deactivated profiles, both read in
- * the same round trip.
+ * lists the subjects of freezes of the customer and its profiles, and `deactivated` the deactivated profiles of `keys`,
+ * both read in the same round trip: customers make and deactivate any number of profiles.
  */
 export async function lockBalances(
   tx: Transaction,
@@ -48,6 +48,7 @@ export async function lockBalances(
   keys: BalanceKey[],
 ): Promise<{ rows: BalanceRow[]; clock: string } & Barred> {
   const sorted = distinct(keys)
+  const profileIds = arrayLiteral(sorted.map((key) => key.profile_id))
   const [{ rows }, { rows: barred }] = await inOrder([
     tx.query<LockedRow>({
       name: 'lock balances',
@@ -68,11 +69,7 @@ export async function lockBalances(
           for update
         ) b
       ) locked on true`,
-      values: [
-        customerId,
-        arrayLiteral(sorted.map((key) => key.profile_id)),
-        arrayLiteral(sorted.map((key) => key.asset)),
-      ],
+      values: [customerId, profileIds, arrayLiteral(sorted.map((key) => key.asset))],
     }),
     tx.query<{ subject: string; deactivated: boolean }>({
       name: 'freezes and deactivated profiles of a customer',
@@ -80,8 +77,9 @@ export async function lockBalances(
       select subject, false as deactivated from freezes
       where kind in ('CUSTOMER', 'PROFILE') and split_part(subject, '/', 1) = $1::uuid::text
       union all
-      select id::text, true from profiles where customer_id = $1 and deactivated_at is not null`,
-      values: [customerId],
+      select id::text, true from profiles
+      where customer_id = $1 and id = any ($2::uuid[]) and deactivated_at is not null`,
+      values: [customerId, profileIds],
     }),
   ])
   return {
@@ -104,7 +102,7 @@ export class Balances {
   readonly profiles: ReadonlyMap<string, string | null>
   /** The frozen subjects of the customer: its id, or `<customer id>/<profile id>`. */
   readonly frozen: ReadonlySet<string>
-  /** The ids of the customer's deactivated profiles. */
+  /** The ids of the deactivated profiles among those of the balances that were asked for. */
   readonly deactivated: ReadonlySet<string>
   #balances = new Map<string, Balance>()
 

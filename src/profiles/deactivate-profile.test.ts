@@ -10,6 +10,8 @@ import {
   type TestCustomer,
   type TestService,
 } from '../../test/support.ts'
+import { transaction } from '../db/database.ts'
+import { LedgerTransaction } from '../ledger/ledger-transaction.ts'
 import { verify } from '../verify/verify.ts'
 
 let service: TestService
@@ -184,6 +186,20 @@ test('of a deactivation and transfers to the profile at once, no transfer comes 
     )
     expect(await usdOf(id)).toBe(moved.status === 200 ? '1' : '0')
   }
+})
+
+test('a movement reads the deactivated profiles that it names only, however many there are', async () => {
+  const [named, other] = [await newProfile(), await newProfile()]
+  await deactivate(named)
+  await deactivate(other)
+  const deactivatedAmong = (...profiles: string[]) =>
+    transaction(service.db, async (tx) => {
+      const keys = profiles.map((profile_id) => ({ profile_id, asset: 'USD' }))
+      const { balances } = await LedgerTransaction.open(tx, customer.customer_id, keys)
+      return [...balances.deactivated]
+    })
+  expect(await deactivatedAmong(customer.profile_id)).toEqual([])
+  expect(await deactivatedAmong(customer.profile_id, named)).toEqual([named])
 })
 
 describe('of a deactivation and a new rule at once, the rule is refused:', () => {
