@@ -18,6 +18,8 @@ export class OneByOneLimit {
 
   /** Counts a request until it is answered, or refuses it. Runs after the token is checked. */
   readonly admit: onRequestHookHandler = (request, reply, done) => {
+    // It left while its token was verified: no event would end the count.
+    if (reply.raw.destroyed) return done(problem.unavailable('the client has disconnected'))
     const { customerId, clientId } = request.caller
     const client = `${customerId} ${clientId}`
     const count = this.#ofClient.get(client) ?? 0

@@ -92,7 +92,7 @@ function validatorOf(ajv: Ajvs, schema: object, part: string, integers: string[]
 }
 
 interface BodySchema {
-  properties?: Record<string, { oneByOne?: boolean; items?: object }>
+  properties?: Record<string, { oneByOne?: boolean; items?: object; maxItems?: number }>
 }
 
 /** The list of a body whose items are checked and answered one by one; undefined for most bodies. */
@@ -105,6 +105,7 @@ export const oneByOneMember = ({ properties = {} }: BodySchema): string | undefi
  */
 function validatorOneByOne(schema: BodySchema, member: string): Validator {
   const { items, ...list } = schema.properties![member]!
+  const { maxItems = Infinity } = list
   const around = validatorOf(
     strict,
     { ...schema, properties: { ...schema.properties, [member]: list } },
@@ -118,8 +119,10 @@ function validatorOneByOne(schema: BodySchema, member: string): Validator {
   return (input) => {
     const given: unknown = (input as typeof input | null)?.[member]
     if (!Array.isArray(given)) return around(input)
-    // The items are looked at one by one below: here only their number counts.
-    const checked = around({ ...input, [member]: Array<number>(given.length).fill(0) })
+    // The items are looked at one by one below: here only their number counts, and half a million are as wrong as one
+    // too many (measured: 0.5 s of CPU for a body of 1 MiB).
+    const length = Math.min(given.length, maxItems + 1)
+    const checked = around({ ...input, [member]: Array<number>(length).fill(0) })
     return 'error' in checked ? checked : { value: { ...checked.value, [member]: given.map(itemOf) } }
   }
 }
