@@ -1,8 +1,8 @@
 /**
- * Bad input, for every operation (API behaviour, Errors): a request with one fault, or with two, and the problem. Afterwards
- * every table is as it was. The faults against declared schemas are derived from them (schema-faults.ts). The rows here
- * are the faults that schemas do not describe: records, money, combinations of fields, and the order of checks.
- * openapi.json, which is checked in, shows when a schema loses a rule.
+ * Bad input, for every operation (API behaviour, Errors): a request with one fault or two, and the expected problem.
+ * Afterwards every table is unchanged. The faults against declared schemas are derived from them (schema-faults.ts).
+ * The rows here are the faults that schemas do not describe: records, money, combinations of fields, and the order of
+ * checks. openapi.json, which is checked in, shows when a schema loses a rule.
  */
 import { generateKeyPair, SignJWT, UnsecuredJWT, type JWTHeaderParameters, type JWTPayload } from 'jose'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
@@ -56,7 +56,7 @@ const BITCOIN_TEST_ADDRESS = 'tb1qw508d6qejxtdg4y5r3zarvary0c5xw7kxpjzsx'
 const SOLANA_ADDRESS = '4fYNw3dojWmQ4dXtSGE9epjRGy9pFSx62YypT7avPYvA'
 const STELLAR_ADDRESS = 'GA7QYNF7SOWQ3GLR2BGMZEHXAVIRZA4KVWLTJJFC7MGXUA74P7UJVSGZ'
 
-/** Within the body limit, and enough to show a check whose time grows with the square of the length. */
+/** Within the body limit, and long enough to expose a check whose time grows with the square of the length. */
 const LONG = 60_000
 const ANSWER_MS_MAX = 1_000
 
@@ -67,11 +67,11 @@ interface World {
   customer: TestCustomer
   other: TestCustomer
   keys: SigningKeys['signer'] & Pick<SigningKeys, 'jwks'>
-  /** The customer's own, with the ref_id `taken` where they have one. */
+  /** The customer's own records, with the ref_id `taken` where the kind has one. */
   own: Records
-  /** The same of the other customer. */
+  /** The other customer's records. */
   others: Records
-  /** The customer's own that may take no money out: identities, their accounts and those accounts' profiles. */
+  /** The customer's records that may not withdraw: identities, their accounts and those accounts' profiles. */
   barred: Record<'DENIED' | 'DISABLED', Record<'identity' | 'account' | 'profile', string>>
   /** A fiat account that the bank has rejected. */
   rejected: string
@@ -79,17 +79,17 @@ interface World {
   deactivated: string
   /** A fiat account that the customer has deleted. */
   deleted: string
-  /** Fee quotes, each for 10 USDP on ETHEREUM to DESTINATION; the one of `other` is the other customer's. */
+  /** Fee quotes, each for 10 USDP on ETHEREUM to DESTINATION; `other` belongs to the other customer. */
   quotes: Record<'good' | 'used' | 'expired' | 'other', string>
-  /** API clients: one with a scope, one with a scope that the customer's token lacks, a deleted one, another customer's. */
+  /** API clients: with a scope, with a scope that the customer's token lacks, deleted, and another customer's. */
   clients: Record<'good' | 'stronger' | 'deleted' | 'other', string>
-  /** A statement of each. */
+  /** A statement of each customer. */
   statement: string
   others_statement: string
   cursors: Record<string, string>
 }
 
-/** Of every kind of record at least two, for the lists. Those named here, whole. */
+/** Each kind has at least two records, for the lists. The records named here are whole. */
 type Records = Record<
   | 'second'
   | 'identity'
@@ -144,7 +144,7 @@ beforeAll(async () => {
   const used = await made(customer, QUOTES, quoteOf({}))
   const expired = await made(customer, QUOTES, quoteOf({}))
   await service.owner.query('update fee_quotes set expires_at = created_at where id = $1', [expired.id])
-  // Takes 10 and the fee of 1 twice, and two orchestrations of 1, so that 1000 USD are left.
+  // The records cost 10 plus the fee of 1 twice, and two orchestrations of 1: 1000 USD are left.
   const own = await recordsOf(customer, { fee_id: used.id })
   const rejected = await made(customer, FIAT_ACCOUNTS, fiatAccountOf(REJECTED_ACCOUNT_NUMBER))
   world = {
@@ -237,7 +237,7 @@ async function recordsOf(by: TestCustomer, withdrawal: object = {}): Promise<Rec
 
 const firstOf = (members: unknown) => (members as Record<string, unknown>[])[0]!
 
-/** What `fund` has credited. */
+/** Returns the deposit that `fund` made. */
 async function depositOf({ call }: TestCustomer): Promise<Record<string, unknown>> {
   const { body } = await call<{ items: [Record<string, unknown>] }>(
     'GET',
@@ -246,7 +246,7 @@ async function depositOf({ call }: TestCustomer): Promise<Record<string, unknown
   return body.items[0]
 }
 
-/** An account is DENIED with its identity; a DISABLED one has a flag of its own, and an identity that is not. */
+/** An account is DENIED with its identity. A DISABLED account has its own flag, and its identity is not disabled. */
 async function barredOf(by: TestCustomer, status: 'DENIED' | 'DISABLED', owner?: unknown) {
   const identity = await made(by, IDENTITIES, { ref_id: status, person_details: PERSON })
   const change = status === 'DENIED' ? { status } : { user_disabled: true }
@@ -322,18 +322,18 @@ interface Request {
   path: string
   query?: string
   body?: object
-  /** Sent as it is, in place of `body`. */
+  /** Sent unchanged, in place of `body`. */
   payload?: string
   headers?: Record<string, string>
 }
-/** What is different from the good request: `body` and `query` are added to what it has. */
+/** The difference from the good request: `body` and `query` are merged into its own. */
 type Change = Partial<Request> | (() => Partial<Request>)
 
 interface Refusal {
   status: number
-  /** Of a typed problem. */
+  /** The slug of a typed problem. */
   slug?: string
-  /** What the detail must hold: the field and the rule. */
+  /** Texts that the detail must contain: the field and the rule. */
   detail: string[]
   meta?: unknown
   headers?: Record<string, unknown>
@@ -382,11 +382,11 @@ const noAddress = (destination_address: string, crypto_network: string) =>
     'destination_address',
     crypto_network,
   )
-/** Of a refusal that a withdrawal gets too: the field's name where it is another one. */
+/** Renames the field of a refusal, for an operation that shares the refusal with withdrawals. */
 const named = (field: string, { detail: [, ...rules], ...refusal }: Refusal): Refusal => {
   return { ...refusal, detail: [field, ...rules] }
 }
-/** An account is DENIED with its identity, which is who must be verified. */
+/** An account is DENIED with its identity. The refusal names the identity, which must be verified. */
 const barred = (
   what: 'identity' | 'account' | 'profile',
   status: 'DENIED' | 'DISABLED',
@@ -437,17 +437,17 @@ const show = (value: unknown) => (JSON.stringify(value) ?? 'absent').slice(0, 50
 const nest = (field: string, value: unknown) =>
   field.split('.').reduceRight((inner: unknown, name) => ({ [name]: inner }), value) as object
 
-/** Each of these values in a body field must be refused, naming the field and the rule. */
+/** Each of these values in a body field must be refused, with the field and the rule. */
 const inBody = (field: string, rule: string, ...values: unknown[]) =>
   values.map((value): Row => [`${field} ${show(value)}`, { body: nest(field, value) }, bad(field, rule)])
-/** The same for a query parameter. */
+/** As `inBody`, for a query parameter. */
 const inQuery = (field: string, rule: string, ...values: string[]) =>
   values.map((value): Row => {
     const query = `${field}=${value}`
     return [`?${query.slice(0, 50)}`, { query }, bad(field, rule)]
   })
 
-/** The rows of an object's members as those of a body with the object: `good` is what else it holds. */
+/** Turns rows of an object's members into rows of a body with the object. `good` returns the object's other members. */
 const inside = (object: string, good: () => object, rows: Row[]): Row[] =>
   rows.map(([fault, change, refusal]) => [
     `${object}.${fault}`,
@@ -460,7 +460,7 @@ const unknownAsset = (field: string): Row => [
   { body: { [field]: 'NOPE' } },
   bad(`${field} NOPE is unknown`),
 ]
-/** Spellings of numbers that are no amounts. */
+/** Numbers in spellings that are not amounts. */
 const amountText = (field: string) => [
   ...inBody(
     field,
@@ -480,7 +480,10 @@ const amountText = (field: string) => [
   ...inBody(field, 'must be a decimal number', '1.2.3', '..5', '1_000', '\u0661', 'NaN', 'Infinity'),
   ...inBody(field, 'at most 40 characters', '1'.repeat(LONG), `${'1'.repeat(LONG)}x`),
 ]
-/** A record that must be the customer's own; `naming` is the field that names it, or a body that does. */
+/**
+ * A record that must belong to the customer. `naming` is the field with its id, or a function that returns such a
+ * body.
+ */
 const record = (
   what: string,
   naming: string | ((id: string) => object),
@@ -500,7 +503,7 @@ const accountAndIdentity = [
   ...record('identity', 'identity_id', others('identity'), own('account')),
   ...record('account', 'account_id', others('account'), own('identity')),
 ]
-/** Those who may take no money out: the account of the profile that pays, and whom the body names. */
+/** The profile whose account may not withdraw, and the holders in the body that may not. */
 const barredProfile = (payingFrom: (profile_id: string) => object) =>
   (['DENIED', 'DISABLED'] as const).map((status): Row => [
     `the profile of a ${status} account`,
@@ -531,7 +534,7 @@ const wholeNumber = (parameter: string) => [
 
 const PAGED = OPERATIONS.filter(({ query }) => query?.properties.page_cursor)
 const LISTS = PAGED.map(({ url }) => url)
-/** The filters of a list that take ids. */
+/** Returns the filters of a list that accept ids. */
 const idFiltersOf = ({ query }: Operation) =>
   Object.entries(query!.properties as Record<string, { type: string }>)
     .filter(([name, { type }]) => type === 'array' && /(^|_)ids?$/.test(name))
@@ -574,7 +577,7 @@ const unknownAssets = () =>
     ...inQuery(field, 'is unknown', '', 'USD%20', '__proto__', 'x'.repeat(9_000)),
   ])
 
-/** A path with an id that is no UUID, and with one that nobody or somebody else has. */
+/** A path with an id that is not a UUID, with an unknown id, and with another customer's id. */
 const pathId = (url: (id: string) => string, what: string, others: () => string, name = 'id') => [
   ...['me', '123', `%7B${NOBODYS.slice(2)}%7D`, NOBODYS.slice(1), '..%2Fprofiles', '%F0%9F%92%B5'].map(
     (id): Row => [`id ${id}`, { path: url(id) }, bad(name, 'must be a UUID')],
@@ -603,7 +606,7 @@ const NOT_OF_ETHEREUM = [
   STELLAR_ADDRESS,
 ]
 
-/** What a withdrawal and a quote for one have in common: amount or total, asset, network, address. */
+/** The fields that a withdrawal and its quote share: amount or total, asset, network, address. */
 const terms = (ownAsset: object): Row[] => [
   ...amountText('amount'),
   ...amountText('total'),
@@ -665,7 +668,7 @@ const terms = (ownAsset: object): Row[] => [
   ]),
 ]
 
-/** Their order. An amount at fault has the faults that come later, too. */
+/** Their order. The bad amount also breaks the rules that are checked after its own. */
 const TERMS_ORDER: Row[][] = [
   [['amount and total', { body: { total: '11' } }, bad('exactly one of')]],
   [['no such asset', { body: { asset: 'NOPE' } }, bad('NOPE is unknown')]],
@@ -694,8 +697,8 @@ interface Case {
   good: () => Request
   rows: Row[]
   /**
-   * Faults in the order in which the operation looks for them, after token and scope: a request with two is
-   * refused for the earlier. Those within one array come at the same place.
+   * Faults in the order in which the operation checks them, after token and scope. A request with two faults is
+   * refused for the earlier one. The faults within one array have no order among themselves.
    */
   order: Row[][]
 }
@@ -728,7 +731,7 @@ const UNKNOWN_PARAMETER: Row[] = [['?x=1', { query: 'x=1' }, bad('x')]]
 const nobodys = (path: string): Row[] => [["nobody's id", { path }, notFound(NOBODYS)]]
 const profileOf = ({ profile_id }: { profile_id: string }) => ({ profile: { profile_id } })
 
-/** Where an orchestration's money may go: of USD, sent as USDP from the customer's default profile. */
+/** Where the money of an orchestration may go: USD, sent as USDP from the customer's default profile. */
 const destination: Row[] = [
   ...(
     [
@@ -806,7 +809,7 @@ const notConvertible = [
   { body: { source_asset, destination_asset } },
   bad(`source_asset ${source_asset}`, 'cannot be converted', `destination_asset ${destination_asset}`),
 ])
-/** In order: what a source and a destination are refused for, before any record is looked at. */
+/** Refusals of a source and a destination in order, before the operation reads any record. */
 const PAYOUT_ORDER: Row[][] = [
   [['no such source_asset', { body: { source_asset: 'NOPE' } }, bad('source_asset NOPE is unknown')]],
   [
@@ -836,7 +839,7 @@ const LIST_ORDER: Row[][] = [
   [['limit 0', { query: 'limit=0' }, bad('limit')]],
   [['page_cursor abc', { query: 'page_cursor=abc' }, bad('page_cursor')]],
 ]
-/** Those whom a record names must exist. */
+/** The holders that a request names must exist. */
 const HOLDERS_ORDER: Row[][] = [
   [['no such profile', { body: { profile_id: NOBODYS } }, notFound('profile')]],
   [['no such account', { body: { account_id: NOBODYS } }, notFound('account')]],
@@ -849,7 +852,7 @@ const CASES: Record<string, Case> = {
       path: BULK,
       body: { withdrawals: [withdrawalOf(world.customer, { ref_id: 'one of many' })] },
     }),
-    // The faults of an item are its own answer (src/transfers/create-crypto-withdrawals.test.ts).
+    // A fault of an item gets its own answer (src/transfers/create-crypto-withdrawals.test.ts).
     rows: [
       ...eachRaw(['{"withdrawals":{}}', '{"withdrawals":null}'], bad('withdrawals must be an array')),
       ...eachRaw(['{"withdrawals":[{"amount":"1","amount":"2"}]}'], bad('amount is given more than once')),
@@ -1323,7 +1326,7 @@ const CASES: Record<string, Case> = {
     good: () => ({ path: '/v2/transfer/transfers' }),
     rows: [
       ...list('/v2/transfer/transfers'),
-      // Spellings that every list reads in the same way.
+      // Spellings that every list reads alike.
       ...wholeNumber('limit'),
       ...time('created_at.gt'),
       ...inQuery('ids', 'at most 100 values', many.join(), `a,b&ids=${many.slice(2).join()}`),
@@ -2001,7 +2004,7 @@ const CASES: Record<string, Case> = {
       ...profileNamed('profile_id'),
       ...accountAndIdentity,
       ...barredHolders(),
-      // Of its rows the one that is given an address.
+      // The row with a deposit to an address.
       ...barredProfile((profile_id) => ({
         profile_id,
         source_asset: 'USDP',
@@ -2222,7 +2225,7 @@ function behind(identity_id = NOBODYS) {
 function member(roles: unknown = [], identity_id = NOBODYS) {
   return { identity_id, roles }
 }
-/** A rule at a source that another one waits at: deposits of USDG to the second profile. */
+/** A second rule at the same source: deposits of USDG to the second profile. */
 function againAt(profile_id: unknown) {
   return { body: { profile_id, source_asset: 'USDG', source: { profile: { profile_id } } } }
 }
@@ -2286,7 +2289,7 @@ const BODY_ROWS: Row[] = [
   ['endless nesting', raw(`${'['.repeat(20_000)}${']'.repeat(20_000)}`), bad('nested at most')],
 ]
 
-/** Found before any field is looked at; the fields that are at fault in a good body are still there. */
+/** Checked before any field. The body of an oversize request keeps its other faults. */
 const unreadableOf = ({ url }: Operation): Row[] => {
   const limit = url === BULK ? ONE_BY_ONE_BODY_LIMIT : BODY_LIMIT
   return [
@@ -2340,7 +2343,7 @@ function claims(changes: JWTPayload = {}): JWTPayload {
   return { iss: BASE_URL, aud: BASE_URL, ...times, ...whose, ...changes }
 }
 
-/** A token like those that the service issues, but for these changes. */
+/** A token like those that the service issues, except for these changes. */
 const tokenOf = (
   changes: JWTPayload,
   header: Partial<JWTHeaderParameters> = {},
@@ -2358,11 +2361,11 @@ function edited(token: string): string {
 }
 
 // ---------------------------------------------------------------------------------------------------------------
-// Asking and judging.
+// Requests and expectations.
 
 interface Call extends Request {
   method: string
-  /** The whole header; absent for none. */
+  /** The whole header; absent for a request without one. */
   authorization?: string | undefined
 }
 
@@ -2411,7 +2414,7 @@ async function expectRefusal(call: Call, refusal: Refusal, on = service, fault?:
 
 const nothingChanged = async () => expect(await everyTable(service.db)).toEqual(tables)
 
-/** Each row with each of a later place. */
+/** Pairs each row with each row of a later place. */
 const pairs = (order: Row[][]) =>
   order.flatMap((place, index) => {
     const later = order.slice(index + 1).flat()
@@ -2452,7 +2455,7 @@ function derivedRows({ url, body, query, params }: Operation): Row[] {
     return texts.reduce((path, [name, value]) => path.replace(`:${name}`, encodeURIComponent(value)), url)
   }
   const inPaths = faultsOfTexts(params ?? EMPTY).flatMap((fault): Row[] =>
-    // An empty part is another path, and no part comes twice.
+    // An empty part makes another path, and a part cannot be given twice.
     typeof fault.value !== 'string' || fault.value === ''
       ? []
       : [
@@ -2467,7 +2470,10 @@ function derivedRows({ url, body, query, params }: Operation): Row[] {
 }
 const EMPTY = { type: 'object', properties: {} }
 
-/** The same for text, where nothing has the wrong type but a number, and what is given twice. */
+/**
+ * As `faultsOf` for parameters, which are text: only a number can have the wrong type. Adds parameters that are given
+ * twice.
+ */
 function faultsOfTexts({ properties = {} }: { properties?: Record<string, { type: string }> }): Fault[] {
   return Object.entries(properties).flatMap(([name, property]) => [
     ...faultsOf(property)
@@ -2475,7 +2481,7 @@ function faultsOfTexts({ properties = {} }: { properties?: Record<string, { type
       .map((fault) => ({
         ...fault,
         at: /NUL/.test(fault.rule) ? [name] : [name, ...fault.at],
-        // The text 'true' is right here.
+        // The text 'true' is valid here.
         value: property.type === 'boolean' ? 'yes' : fault.value,
       })),
     ...(property.type === 'array'
@@ -2506,7 +2512,7 @@ describe.each(OPERATIONS.map((operation) => [nameOf(operation), operation] as co
   '%s',
   (name, operation) => {
     const { method, scope, alternativeScope } = operation
-    // Cancel Transfer asks for the scope of the transfer's type: either of its scopes is too little for the other type.
+    // Cancel Transfer needs the scope of the transfer's type, so either scope alone fails for the other type.
     const sufficient = name === CANCEL ? [scope] : [scope, alternativeScope]
     const { good, rows, order } = CASES[name] ?? { good: () => ({ path: '/' }), rows: [], order: [] }
     const authorized = () => ({ method, authorization: `Bearer ${world.customer.token}` })
@@ -2516,7 +2522,7 @@ describe.each(OPERATIONS.map((operation) => [nameOf(operation), operation] as co
     test.each([...rows, ...unknown.map(unknownParameter)])('%s', async (_, change, refusal) => {
       await expectRefusal({ ...authorized(), ...changed(good(), change) }, evaluated(refusal))
     })
-    test('a value for each keyword of its schemas that breaks the rule', async () => {
+    test('a value that breaks the rule, for each keyword of its schemas', async () => {
       const derived = derivedRows(operation)
       for (const [fault, change, refusal] of derived)
         await expectRefusal(
@@ -2533,13 +2539,13 @@ describe.each(OPERATIONS.map((operation) => [nameOf(operation), operation] as co
         ['a header that is no token', async () => 'Basic YTpi'],
         ['an expired token', async () => `Bearer ${await tokenOf({ exp: now() - 60 })}`],
         ['a token without scopes', async () => `Bearer ${await tokenOf({ scope: '' })}`],
-      ])('it is public: %s answers the same', async (_, header) => {
+      ])('a public operation: %s gets the same answer', async (_, header) => {
         const mine = await ask({ ...authorized(), ...good() })
         expect(mine.status).toBe(200)
         const { status, body } = await ask({ method, ...good(), authorization: await header() })
         expect({ status, body }).toEqual({ status: 200, body: mine.body })
       })
-      test('none of it has changed a table', nothingChanged)
+      test('no request above changed a table', nothingChanged)
       return
     }
     test('no token', () => expectRefusal({ method, ...good() }, unauthorized('Authorization')))
@@ -2574,17 +2580,17 @@ describe.each(OPERATIONS.map((operation) => [nameOf(operation), operation] as co
         const { examples } = responses[status]!.content['application/problem+json']!
         if (slug !== undefined) expect(Object.keys(examples)).toContain(slug)
       }
-      // And no others.
+      // The document declares no further problems.
       const met = refusals.flatMap(({ status, slug }) => slug ?? (status === 404 ? 'not-found' : []))
       const declared = (operation.problems ?? []).filter((slug) => slug !== 'unavailable')
       expect([...new Set(met)].sort()).toEqual([...declared].sort())
     })
 
-    test('none of it has changed a table', nothingChanged)
+    test('no request above changed a table', nothingChanged)
   },
 )
 
-describe('what one hook does for every operation', () => {
+describe('checks that one hook makes for every operation', () => {
   const good = () => CASES['POST /v2/profiles']!.good()
   const call = (change: Change = {}) => ({ method: 'POST', ...changed(good(), change) })
 
@@ -2602,7 +2608,7 @@ describe('what one hook does for every operation', () => {
     await expectRefusal({ ...call(), authorization }, unauthorized('token', 'invalid_token'))
   })
 
-  test('none of it has changed a table', nothingChanged)
+  test('no request above changed a table', nothingChanged)
 })
 
 describe('routes', () => {
@@ -2615,7 +2621,7 @@ describe('routes', () => {
     ['DELETE', '/v2/transfer/nothing'],
     ['GET', '/problems/nothing'],
     ['GET', '/v2/profiles%2F'],
-  ])('%s %s is not found, whoever asks', async (method, path) => {
+  ])('%s %s is not found, with or without a token', async (method, path) => {
     await expectRefusal({ method, path }, notFound(path))
     await expectRefusal({ method, path, authorization: `Bearer ${world.customer.token}` }, notFound(path))
   })
@@ -2650,7 +2656,7 @@ describe('routes', () => {
     },
   )
 
-  test('a path that ends with a slash is the path without it', async () => {
+  test('a path with a slash at the end is the path without it', async () => {
     const authorization = `Bearer ${world.customer.token}`
     const { profile_id } = world.customer
     const get = async (path: string, query?: string) => {
@@ -2664,7 +2670,7 @@ describe('routes', () => {
     expect((await ask({ method: 'DELETE', path: '/v2/profiles/', authorization })).status).toBe(405)
   })
 
-  test('a body that is not UTF-8 is none, in whatever field', async () => {
+  test('a body that is not UTF-8 is refused, in any field', async () => {
     const answer = await service.app.inject({
       method: 'POST',
       url: '/v2/profiles',
@@ -2677,17 +2683,17 @@ describe('routes', () => {
     })
   })
 
-  test.each(TYPED_PROBLEMS)('the type of %s is the address of a page', async (slug) => {
+  test.each(TYPED_PROBLEMS)('the type of the problem %s is the address of a page', async (slug) => {
     const page = await service.app.inject({ url: new URL(`${BASE_URL}/problems/${slug}`).pathname })
     expect(page.statusCode).toBe(200)
     expect(page.headers['content-type']).toMatch(/^text\/html\b/)
     expect(page.body).toContain(slug)
   })
 
-  test('none of it has changed a table', nothingChanged)
+  test('no request above changed a table', nothingChanged)
 })
 
-test('a token is refused once it has expired, also one that has been seen before', async () => {
+test('a token is refused after its expiry, even if it was accepted before', async () => {
   const authorization = `Bearer ${await tokenOf({ exp: now() + 60 })}`
   const call = { method: 'GET', path: '/v2/profiles', authorization }
   expect((await ask(call)).status).toBe(200)
@@ -2724,7 +2730,7 @@ describe('live mode', () => {
   test.each<[string, string, () => object, Refusal]>([
     ['to a test network', WITHDRAWALS, () => withdrawal(BITCOIN_TEST_ADDRESS), testAddress],
     ['a fee for a test network', QUOTES, () => bitcoin(BITCOIN_TEST_ADDRESS), testAddress],
-    // So that above it is the address that was refused.
+    // The refusal above is thus the address's, not the network's.
     [
       'to a network that is not connected',
       WITHDRAWALS,
@@ -2798,7 +2804,7 @@ describe('live mode', () => {
 })
 
 // ---------------------------------------------------------------------------------------------------------------
-// What looks bad and is not. Last, because it changes the tables.
+// Unusual requests that are accepted. They come last, because they change the tables.
 
 type Accepted = [route: string, what: string, change: Change, reply: object | (() => object)]
 
