@@ -1,10 +1,10 @@
 /*
- * What holds of every withdrawal over a real node, wherever the worker or the node fails:
- * 1. the chain shows it once, with its exact amount, or never, if it was refused;
- * 2. at rest, what the ledger has in custody is what the wallet has, to the last unit, and nothing is in flight;
- * 3. at rest, nothing in the wallet is locked;
- * 4. what is broadcast again is the same bytes.
- * And of every deposit: each output is credited once, however often it is read, when it is deep enough to stay.
+ * Invariants of every withdrawal over a real node, wherever the worker or the node fails:
+ * 1. the chain shows it once, with its exact amount, or never if it was refused;
+ * 2. at rest, the ledger's custody equals the wallet's balance to the last unit, and nothing is in flight;
+ * 3. at rest, no coin in the wallet is locked;
+ * 4. a repeated broadcast sends the same bytes. And of every deposit: each output is credited once, however often it
+ * is read, after the configured confirmations.
  */
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
@@ -75,7 +75,7 @@ describe.skipIf(!HAS_LITECOIND)('over a Litecoin node', () => {
 
   // -------------------------------------------------------------------------------------------- withdrawals
 
-  test('a withdrawal pays its exact amount, and is completed at its depth', async () => {
+  test('a withdrawal pays its exact amount, and is completed after its confirmations', async () => {
     const customer = await newDepositor(['10', '10', '10'])
     const orders = [
       ['1.5', await node.newAddress()],
@@ -98,10 +98,10 @@ describe.skipIf(!HAS_LITECOIND)('over a Litecoin node', () => {
     await requireAtRest()
   })
 
-  test('withdrawals wait for the hot wallet in the order of their profile, and go on when it is filled', async () => {
+  test('withdrawals wait for the hot wallet in order within a profile, and go on after it is funded', async () => {
     const { held } = await adapter().status()
     const [first, second] = [await newCustomer(service), await newCustomer(service)]
-    // Credited to them without a coin that has come in: the wallet has less than it owes.
+    // Credited without a coin on the chain: the wallet holds less than the ledger owes.
     for (const customer of [first, second]) await credit(service.ledger, customer, 'LTC', '1000')
     const big = inCoin(minorOf(held.LTC!) + minorOf('5'))
     const [bigAddress, behindAddress, otherAddress] = [
@@ -142,7 +142,7 @@ describe.skipIf(!HAS_LITECOIND)('over a Litecoin node', () => {
     await requireAtRest()
   })
 
-  test('withdrawals of several customers are paid with one transaction, and each bears its part of the fee', async () => {
+  test('one transaction pays withdrawals of several customers, and each bears its part of the fee', async () => {
     const customers = [await newDepositor(['5']), await newDepositor(['5']), await newDepositor(['5'])]
     const [twice, once] = [await node.newAddress(), await node.newAddress()]
     const created: { customer: TestCustomer; transfer: Transfer; address: string }[] = []
@@ -161,7 +161,7 @@ describe.skipIf(!HAS_LITECOIND)('over a Litecoin node', () => {
     )
     expect(rows).toEqual([{ payments: 6, kind: 'WITHDRAWALS' }])
     await settle(created.map(({ transfer }) => transfer))
-    // Each has an output of its own, also where two pay the same amount to the same address.
+    // Each has its own output, even if two pay the same amount to the same address.
     for (const address of [twice, once]) {
       const its = created.filter((one) => one.address === address)
       const ended = await Promise.all(its.map(({ customer, transfer }) => read(customer, transfer)))
@@ -173,9 +173,9 @@ describe.skipIf(!HAS_LITECOIND)('over a Litecoin node', () => {
         Number(one.vout) - Number(other.vout)
       expect((await received(address)).sort(byOutput)).toEqual(outputs.sort(byOutput))
     }
-    // The whole fee is posted: custody is what the wallet has.
+    // The whole fee is posted: custody equals the wallet's balance.
     await requireAtRest()
-    // Bytes that several share are held against what each asked for.
+    // Bytes with several payments are checked against each request.
     const [{ transfer }] = created as [(typeof created)[0]]
     const redirect = (address: string) =>
       service.owner.query('update transfers set destination_address = $2 where id = $1', [
@@ -208,7 +208,7 @@ describe.skipIf(!HAS_LITECOIND)('over a Litecoin node', () => {
     await requireAtRest()
   })
 
-  test('what the node will never pay is refused, and locks nothing', async () => {
+  test('a payment that the node will never make is refused, and locks nothing', async () => {
     const address = await node.newAddress()
     const signings = await transaction(service.db, (tx) =>
       adapter().sign(tx, [
@@ -233,7 +233,7 @@ describe.skipIf(!HAS_LITECOIND)('over a Litecoin node', () => {
       refused('the destination address', 'rltc1qnonsense'),
       expect.objectContaining({ outcome: 'SIGNED' }),
     ])
-    // The third was signed, and never kept.
+    // The third was signed, but its transaction was never recorded.
     expect(await locks()).toHaveLength(1)
     await transaction(service.db, (tx) => adapter().sign(tx, [order('1000000', address)]))
     await requireAtRest()
@@ -253,7 +253,7 @@ describe.skipIf(!HAS_LITECOIND)('over a Litecoin node', () => {
     await requireAtRest()
   })
 
-  test('a completed withdrawal that a deep reorganisation removed is sent again from its kept bytes', async () => {
+  test('a completed withdrawal that a deep reorganisation removed is sent again from its recorded bytes', async () => {
     const customer = await newDepositor(['5'])
     const address = await node.newAddress()
     const created = await withdraw(customer, '1', address)
@@ -273,10 +273,10 @@ describe.skipIf(!HAS_LITECOIND)('over a Litecoin node', () => {
     await requireAtRest()
   })
 
-  test('locks that a restart of the node forgot are there before the next signature', async () => {
+  test('locks that a restart of the node cleared are restored before the next signature', async () => {
     const customer = await newDepositor(['5'])
     const one = await withdraw(customer, '1', await node.newAddress())
-    // The node goes away between the signature and the broadcast.
+    // The node fails between the signature and the broadcast.
     const failing = { ...adapter(), broadcast: () => Promise.reject(new Error('the node does not answer')) }
     await work(networksOf(failing)).catch(() => undefined)
     expect(await kept(one)).toMatchObject({ state: 'SIGNED' })
@@ -292,7 +292,7 @@ describe.skipIf(!HAS_LITECOIND)('over a Litecoin node', () => {
     await requireAtRest()
   })
 
-  test('a reorganisation before the depth undoes nothing', async () => {
+  test('a reorganisation before the last confirmation undoes nothing', async () => {
     const customer = await newDepositor(['5'])
     const address = await node.newAddress()
     const created = await withdraw(customer, '1', address)
@@ -301,7 +301,7 @@ describe.skipIf(!HAS_LITECOIND)('over a Litecoin node', () => {
     await work()
     await node.miner.call('invalidateblock', block)
     await work()
-    // The longer chain is without it.
+    // The longer chain does not contain the transaction.
     for (let blocks = 0; blocks <= DEPTH; blocks++) await node.mineEmpty()
     await work()
     expect(await read(customer, created)).toMatchObject({ status: 'PENDING' })
@@ -310,7 +310,7 @@ describe.skipIf(!HAS_LITECOIND)('over a Litecoin node', () => {
     await requireAtRest()
   })
 
-  test('a reorganisation while the mempool is lost: the same bytes again', async () => {
+  test('a reorganisation with a lost mempool: the same bytes are broadcast again', async () => {
     const customer = await newDepositor(['5'])
     const address = await node.newAddress()
     const created = await withdraw(customer, '1', address)
@@ -327,13 +327,13 @@ describe.skipIf(!HAS_LITECOIND)('over a Litecoin node', () => {
     await requireAtRest()
   })
 
-  test('a transaction that is mined while it is looked for is not taken for one that never will be', async () => {
+  test('a transaction that is mined during the look-up is not treated as one that can never be mined', async () => {
     const customer = await newDepositor(['5'])
     const address = await node.newAddress()
     const created = await withdraw(customer, '1', address)
     await work()
     await node.mine(DEPTH)
-    // The wallet is asked first, and knows nothing of it yet.
+    // The wallet is asked first, and does not know the transaction yet.
     proxy.answer = (calls) => {
       if (!calls.includes('"gettransaction"')) return undefined
       proxy.answer = undefined
@@ -350,7 +350,7 @@ describe.skipIf(!HAS_LITECOIND)('over a Litecoin node', () => {
     const feeOf = async (hash: string) =>
       minorOf((await node.bursar.call<{ fees: { base: string } }>('getmempoolentry', hash)).fees.base)
 
-    test('is replaced by one with the same inputs, and less change', async () => {
+    test('is replaced by a transaction with the same inputs and less change', async () => {
       await node.restart(['-mempoolreplacement=1'])
       const customer = await newDepositor(['5'])
       const address = await node.newAddress()
@@ -362,7 +362,7 @@ describe.skipIf(!HAS_LITECOIND)('over a Litecoin node', () => {
       expect(before.state).toBe('BROADCAST')
       const paid = await feeOf(before.crypto_tx_hash)
       setFees(dear)
-      // Kept first, and broadcast in the next step.
+      // Recorded first, and broadcast in the next step.
       await work(hasty())
       const after = await kept(created)
       expect(after).not.toMatchObject({ crypto_tx_hash: before.crypto_tx_hash })
@@ -371,19 +371,19 @@ describe.skipIf(!HAS_LITECOIND)('over a Litecoin node', () => {
       await work(hasty())
       expect(await mempool()).toEqual([after.crypto_tx_hash])
       expect(await feeOf(after.crypto_tx_hash)).toBeGreaterThan(20n * paid)
-      // It is what is paid now: there is no reason to replace it again.
+      // The fee now equals the current rate: there is no reason to replace the transaction again.
       await work(hasty())
       await work(hasty())
       expect((await kept(created)).crypto_tx_hash).toBe(after.crypto_tx_hash)
       proxy.answer = undefined
       await settle([created])
       await requirePaid(await read(customer, created), '1', address)
-      // The next signature unlocks what was the change of the first.
+      // The next signature unlocks the change of the first transaction.
       await settle([await withdraw(customer, '1', await node.newAddress())])
       await requireAtRest()
     })
 
-    test('is not replaced while the mempool has it, where the node takes no replacements', async () => {
+    test('is not replaced while it is in the mempool of a node that accepts no replacements', async () => {
       await node.restart()
       const customer = await newDepositor(['5'])
       const address = await node.newAddress()
@@ -405,7 +405,7 @@ describe.skipIf(!HAS_LITECOIND)('over a Litecoin node', () => {
       await requireAtRest()
     })
 
-    test('is found when the one that was replaced is made after all', async () => {
+    test('is found when the replaced transaction is mined after all', async () => {
       await node.restart(['-mempoolreplacement=1'])
       const customer = await newDepositor(['5'])
       const address = await node.newAddress()
@@ -432,7 +432,7 @@ describe.skipIf(!HAS_LITECOIND)('over a Litecoin node', () => {
       await requireAtRest()
     })
 
-    test('is replaced with all that its transaction pays, and all are found whichever is made', async () => {
+    test('is replaced with all payments of its transaction, and all are found whichever transaction is mined', async () => {
       await node.restart(['-mempoolreplacement=1'])
       for (const madeAfterAll of [false, true]) {
         const customers = [await newDepositor(['5']), await newDepositor(['5'])]
@@ -493,7 +493,7 @@ describe.skipIf(!HAS_LITECOIND)('over a Litecoin node', () => {
   // -------------------------------------------------------------------------------------------- the worker dies
 
   test.each(['BEFORE', 'AFTER'] as const)(
-    'when the worker dies %s any one step, it is paid once',
+    'a withdrawal is paid once when the worker dies %s any one step',
     async (failure) => {
       const customer = await newDepositor(['40'])
       await dieAtEachStep(failure, 25, async (failures) => {
@@ -563,7 +563,7 @@ describe.skipIf(!HAS_LITECOIND)('over a Litecoin node', () => {
     await creditArrivals(null)
     expect(await available(customer)).toBe('1.25')
 
-    // Behind a cursor, only what has come since; from a block that nobody knows, everything.
+    // A scan from a cursor finds only later outputs. A scan from an unknown block finds all outputs.
     const { cursor } = await adapter().scanDeposits(null)
     expect((await adapter().scanDeposits(cursor)).found).toEqual([])
     const everything = (await adapter().scanDeposits(null)).found
@@ -571,7 +571,7 @@ describe.skipIf(!HAS_LITECOIND)('over a Litecoin node', () => {
     await requireAtRest()
   })
 
-  test('a deposit whose block is reorganised away is credited when it is deep enough again, once', async () => {
+  test('a deposit whose block a reorganisation removed is credited once, after new confirmations', async () => {
     const customer = await newCustomer(service)
     const address = await newAddress(customer)
     await creditArrivals()
@@ -588,7 +588,7 @@ describe.skipIf(!HAS_LITECOIND)('over a Litecoin node', () => {
     await requireAtRest()
   })
 
-  test('a deposit is PENDING from its first confirmation, FAILED when its block is gone, and credited once', async () => {
+  test('a deposit is PENDING from its first confirmation, FAILED when its block is removed, and credited once', async () => {
     const networks = networksOf(adapter())
     const customer = await newCustomer(service)
     const { customer_id, profile_id } = customer
@@ -605,7 +605,7 @@ describe.skipIf(!HAS_LITECOIND)('over a Litecoin node', () => {
       )
     await round()
     await node.pay(node.miner, { [address]: '0.5' })
-    // The sender can replace what is in the mempool.
+    // A deposit in the mempool is not shown, because the sender can replace it.
     expect(await round()).toEqual({ credited: 0, seen: 0, failed: 0 })
     const [block] = await node.mine(1)
     expect(await round()).toEqual({ credited: 0, seen: 1, failed: 0 })
@@ -618,7 +618,7 @@ describe.skipIf(!HAS_LITECOIND)('over a Litecoin node', () => {
     expect(await shown()).toEqual(['0.5 FAILED'])
     expect(await available(customer)).toBe('0')
 
-    // The transaction is in the mempool again, and is mined.
+    // The transaction is in the mempool again, and is mined again.
     await node.mine(1)
     expect(await round()).toEqual({ credited: 0, seen: 1, failed: 0 })
     await node.mine(DEPTH - 1)
@@ -629,7 +629,7 @@ describe.skipIf(!HAS_LITECOIND)('over a Litecoin node', () => {
     await requireAtRest()
   })
 
-  test('a credited deposit that a deep reorganisation removed is listed, and is credited once when it comes again', async () => {
+  test('a credited deposit that a deep reorganisation removed is listed, and is credited once when mined again', async () => {
     const networks = networksOf(adapter())
     const customer = await newCustomer(service)
     const { customer_id, profile_id } = customer
@@ -655,7 +655,7 @@ describe.skipIf(!HAS_LITECOIND)('over a Litecoin node', () => {
     await read()
     expect(await states()).toEqual(['REORGANISED'])
     expect(await frozen()).toEqual(['NETWORK REORGANISATION', 'PROFILE REORGANISATION'])
-    // Its money is not taken back: an operator decides, and reading stands still until then.
+    // The credit stays. An operator decides, and no block is scanned until then.
     expect(await available(customer)).toBe('0.5')
     await node.mine(DEPTH)
     await read()
@@ -669,7 +669,7 @@ describe.skipIf(!HAS_LITECOIND)('over a Litecoin node', () => {
     await requireAtRest()
   })
 
-  test('the cursor survives that its block is reorganised away', async () => {
+  test('the cursor survives a reorganisation that removes its block', async () => {
     const customer = await newCustomer(service)
     const address = await newAddress(customer)
     await node.pay(node.miner, { [address]: '0.5' })
@@ -699,17 +699,17 @@ describe.skipIf(!HAS_LITECOIND)('over a Litecoin node', () => {
     await node.mine(DEPTH)
     expect((await adapter().scanDeposits(cursor)).found).toEqual([])
     await requireAtRest()
-    // It would grow into the wallet's balance, which no deposit has brought.
+    // The mined coins would become the wallet's balance, without a deposit in the ledger.
     await node.miner.call('invalidateblock', block)
     await node.mine(DEPTH + 2)
     await creditArrivals()
     await requireAtRest()
   })
 
-  // -------------------------------------------------------------------------------------------- the rest
+  // -------------------------------------------------------------------------------------------- fees and secrets
 
   test('the fee of a typical withdrawal is estimated within the ceiling', async () => {
-    // 209 vB at what the node estimates; where it cannot, at ten times the least that it relays for.
+    // 209 vB at the node's estimate; without an estimate, at ten times the minimum relay fee.
     proxy.answer = (calls) =>
       calls.includes('"estimatesmartfee"')
         ? JSON.stringify([
@@ -725,7 +725,7 @@ describe.skipIf(!HAS_LITECOIND)('over a Litecoin node', () => {
     proxy.answer = undefined
   })
 
-  test('a quote follows the estimate, and is what the withdrawal pays', async () => {
+  test('a quote follows the estimate, and the withdrawal pays the quoted fee', async () => {
     const customer = await newDepositor(['5'])
     const networks = service.networks as Map<Network, NetworkAdapter>
     const simulated = networks.get('LITECOIN')!
@@ -742,7 +742,7 @@ describe.skipIf(!HAS_LITECOIND)('over a Litecoin node', () => {
       ).body
     try {
       setFees('0.0001')
-      // 209 vB, and a fifth more.
+      // 209 vB, plus the margin of a fifth.
       expect((await quote()).fee).toBe('0.00002508')
       setFees('0.001')
       const { id: fee_id, fee } = await quote()
@@ -775,7 +775,7 @@ describe.skipIf(!HAS_LITECOIND)('over a Litecoin node', () => {
     await requireAtRest()
   })
 
-  test('no error tells the password', async () => {
+  test('no error contains the password', async () => {
     const { rpcPassword } = node.config
     const errors: unknown[] = []
     const fail = (config: Partial<BitcoinConfig>) =>
@@ -797,16 +797,16 @@ describe.skipIf(!HAS_LITECOIND)('over a Litecoin node', () => {
       expect(shown).not.toContain(secret)
   })
 
-  describe('what the wallet has sent and the database does not know', () => {
+  describe('an unknown spend of the wallet', () => {
     afterAll(lookAtAll)
 
-    /** Signed and broadcast after the backup that the database is restored from. */
+    /** Deletes the records, as restoring a backup from before the signature and broadcast would. */
     async function forget(transfers: Transfer[]): Promise<void> {
       const ids = [transfers.map(({ id }) => id)]
       await service.owner.query('delete from outgoing_transfers where transfer_id = any ($1)', ids)
     }
 
-    test('may have paid a withdrawal: nothing is signed, until it is said which', async () => {
+    test('may have paid a withdrawal: nothing is signed until an operator says which', async () => {
       const customer = await newDepositor(['5', '5', '5'])
       const addresses = [await node.newAddress(), await node.newAddress(), await node.newAddress()]
       const paid = [await withdraw(customer, '1', addresses[0]!)]
@@ -820,7 +820,7 @@ describe.skipIf(!HAS_LITECOIND)('over a Litecoin node', () => {
       const all = [...paid, other]
       const height = await node.bursar.call<string>('getblockcount')
       await work()
-      // A worker that begins anew, long after they are deep in the chain, finds them too.
+      // A worker that starts long after the spends were confirmed finds them too.
       await node.mine(DEPTH + 3)
       await work()
       for (const reason of await waitingReasons(all)) {
@@ -856,7 +856,7 @@ describe.skipIf(!HAS_LITECOIND)('over a Litecoin node', () => {
         if (index < 2) expect(ended.crypto_tx_hash).toBe(hashes[index])
       }
       await expect(mark(other, hashes[0]!)).rejects.toThrow('is COMPLETED')
-      // What has paid one pays no other.
+      // A transaction that has paid one withdrawal pays no other.
       const again = await withdraw(customer, '1', addresses[0]!)
       await expect(mark(again, hashes[0]!)).rejects.toThrow(`the transaction of withdrawal ${paid[0]!.id}`)
       await settle([again])
@@ -864,7 +864,7 @@ describe.skipIf(!HAS_LITECOIND)('over a Litecoin node', () => {
       await requireAtRest()
     })
 
-    test('and pays several: it counts as unknown until it is said whose each payment is', async () => {
+    test('with several payments counts as unknown until an operator has assigned each payment', async () => {
       const customer = await newDepositor(['5', '5'])
       const address = await node.newAddress()
       const paid = [
@@ -893,7 +893,7 @@ describe.skipIf(!HAS_LITECOIND)('over a Litecoin node', () => {
       await requireAtRest()
     })
 
-    test('is not known to a node that is behind: nothing is signed meanwhile', async () => {
+    test('may be missing from a node that is behind: nothing is signed meanwhile', async () => {
       const customer = await newDepositor(['5'])
       const created = await withdraw(customer, '1', await node.newAddress())
       const info = { blocks: 7, headers: 9, initialblockdownload: false }
@@ -916,7 +916,7 @@ describe.skipIf(!HAS_LITECOIND)('over a Litecoin node', () => {
       await requireAtRest()
     })
 
-    test('may be none of its withdrawals: first_height says that it was looked at', async () => {
+    test('may have paid no withdrawal: first_height records that an operator has reviewed it', async () => {
       const customer = await newDepositor(['5', '5'])
       const hash = await node.pay(node.bursar, { [await node.newAddress()]: '0.5' })
       const address = await node.newAddress()
@@ -931,7 +931,7 @@ describe.skipIf(!HAS_LITECOIND)('over a Litecoin node', () => {
       await requirePaid(await read(customer, created), '1', address)
     })
 
-    test('a transfer that is unknown, or no withdrawal, is not marked', async () => {
+    test('an unknown transfer, or one that is not a withdrawal, is not marked', async () => {
       const customer = await newDepositor(['1'])
       const { rows } = await service.db.query<{ id: string }>(
         'select id from transfers where customer_id = $1',
@@ -946,8 +946,8 @@ describe.skipIf(!HAS_LITECOIND)('over a Litecoin node', () => {
 
   // -------------------------------------------------------------------------------------------- the wallet used by hand
 
-  describe('when somebody uses the wallet by hand', () => {
-    /** A withdrawal with the wallet's only coin, which the wallet takes for free. */
+  describe('when an operator uses the wallet by hand', () => {
+    /** Creates a withdrawal with the wallet's only coin, which the wallet then treats as unspent. */
     async function forgotten(broadcastOnce: boolean, to?: string) {
       await emptyWallet()
       const customer = await newDepositor(['5'])
@@ -963,7 +963,7 @@ describe.skipIf(!HAS_LITECOIND)('over a Litecoin node', () => {
     }
 
     test.each([false, true])(
-      'a payment that can never be made is refunded (broadcast before: %s)',
+      'a payment that can never be mined is refunded (broadcast before: %s)',
       async (before) => {
         const { customer, created, address } = await forgotten(before)
         const hash = await node.pay(node.bursar, { [await node.newAddress()]: '2' })
@@ -984,7 +984,7 @@ describe.skipIf(!HAS_LITECOIND)('over a Litecoin node', () => {
     )
 
     test.each([false, true])(
-      'what was paid by hand is never refunded (broadcast before: %s)',
+      'a withdrawal that was paid by hand is never refunded (broadcast before: %s)',
       async (before) => {
         const { customer, created, address } = await forgotten(before)
         const hash = await node.pay(node.bursar, { [address]: '1' })
@@ -995,10 +995,10 @@ describe.skipIf(!HAS_LITECOIND)('over a Litecoin node', () => {
       },
     )
 
-    test('a deposit address gets no deposit from it, unless it pays a withdrawal', async () => {
+    test('a payment to a deposit address is a deposit only if it pays a withdrawal', async () => {
       const customer = await newCustomer(service)
       const address = await newAddress(customer)
-      // Somebody pays a withdrawal in the place of its own transaction, and pays the same address for nothing.
+      // An operator pays a withdrawal with another transaction, and pays the same address once more without an order.
       const { customer: payer, created } = await forgotten(true, address)
       const from = Number(await node.bursar.call<string>('getblockcount'))
       const hash = await node.pay(node.bursar, { [address]: '1' })
@@ -1011,7 +1011,7 @@ describe.skipIf(!HAS_LITECOIND)('over a Litecoin node', () => {
 
       const amounts = (found: FoundDeposit[]) =>
         found.flatMap((one) => (one.address === address ? one.amount : [])).sort()
-      // The node lists them in no order.
+      // The node lists outputs in no particular order.
       expect(amounts(await adapter().scanBlocks!(BigInt(from), BigInt(from)))).toEqual(['0.5', '1'])
       await creditArrivals()
       expect(await available(customer)).toBe('1.5')
@@ -1021,7 +1021,7 @@ describe.skipIf(!HAS_LITECOIND)('over a Litecoin node', () => {
   describe('with one coin in the wallet', () => {
     beforeAll(() => node.restart(['-mempoolreplacement=1']))
 
-    test('a deposit is not spent before its confirmations, and the reason tells', async () => {
+    test('a deposit is not spent before its confirmations, and the waiting reason says so', async () => {
       await emptyWallet()
       const customer = await newCustomer(service)
       const into = await newAddress(customer)
@@ -1039,7 +1039,7 @@ describe.skipIf(!HAS_LITECOIND)('over a Litecoin node', () => {
       await requirePaid(await read(customer, created), '1', address)
     })
 
-    test('a wallet with one coin is split into several: the next withdrawals wait for no block', async () => {
+    test('the only coin is split into several, so that the next withdrawals wait for no block', async () => {
       await emptyWallet()
       const customer = await newDepositor(['5'])
       const created: Transfer[] = []
@@ -1054,7 +1054,7 @@ describe.skipIf(!HAS_LITECOIND)('over a Litecoin node', () => {
       await settle(created)
     })
 
-    test('a large withdrawal that has waited long keeps what there is from younger ones', async () => {
+    test('a large withdrawal that has waited long reserves the hot wallet against younger ones', async () => {
       await emptyWallet()
       const [first, second] = [await newDepositor(['5']), await newCustomer(service)]
       await credit(service.ledger, first, 'LTC', '10')
@@ -1092,14 +1092,14 @@ describe.skipIf(!HAS_LITECOIND)('over a Litecoin node', () => {
       expect((await kept(created)).crypto_tx_hash).toBe(before[0]!.crypto_tx_hash)
       const last = (await kept(behind)).crypto_tx_hash
       expect(last).not.toBe(before[1]!.crypto_tx_hash)
-      // It pays for both: miners take neither without the other.
+      // The replacement pays for both transactions, because miners take neither without the other.
       await work(hasty())
       const { ancestorcount, ancestorsize, fees } = await pooled(last)
       expect(ancestorcount).toBe('2')
       const wanted = minorOf(dear) * BigInt(ancestorsize)
       expect(minorOf(fees.ancestor) * 1_000n).toBeGreaterThanOrEqual(wanted)
       expect(minorOf(fees.ancestor) * 1_000n).toBeLessThan((wanted * 11n) / 10n)
-      // Then it stays.
+      // No further round replaces it.
       await work(hasty())
       expect((await kept(behind)).crypto_tx_hash).toBe(last)
       proxy.answer = undefined
@@ -1108,7 +1108,7 @@ describe.skipIf(!HAS_LITECOIND)('over a Litecoin node', () => {
       expect(await locks()).toEqual([])
     })
 
-    test('what is signed on the change of what pays too little pays for that, too, and is not paid for twice', async () => {
+    test('a child on the change of an underpaying parent pays for the parent, and only the first child does', async () => {
       await node.restart()
       await emptyWallet()
       const customer = await newDepositor(['5'])
@@ -1128,7 +1128,7 @@ describe.skipIf(!HAS_LITECOIND)('over a Litecoin node', () => {
       expect(ancestorcount).toBe('2')
       expect(minorOf(fees.ancestor)).toBeGreaterThanOrEqual(atRate(ancestorsize))
       expect(minorOf(fees.ancestor)).toBeLessThan((atRate(ancestorsize) * 11n) / 10n)
-      // The next one, on another coin of the same change, owes nothing any more.
+      // The next one, on another output of the same parent, has nothing more to pay for it.
       const second = await next()
       expect(second.ancestorcount).toBe('2')
       expect(minorOf(second.fees.base)).toBeLessThan((atRate(second.vsize) * 11n) / 10n)
@@ -1139,7 +1139,7 @@ describe.skipIf(!HAS_LITECOIND)('over a Litecoin node', () => {
     })
 
     test.each([false, true])(
-      'what pays too little is not paid for again, whatever a stranger puts behind it (a stranger: %s)',
+      "children pay for an underpaying parent once, despite a stranger's child (stranger: %s)",
       async (isPinned) => {
         await node.restart()
         await emptyWallet()
@@ -1166,19 +1166,20 @@ describe.skipIf(!HAS_LITECOIND)('over a Litecoin node', () => {
         const lifts: bigint[] = []
         const base = minorOf('0.0005')
         for (let n = 0n; n < 6n; n++) {
-          // A little dearer each time.
+          // Each rate is 1 % above the one before.
           const rate = base + n * (base / 100n)
           setFees(formatAmount(rate, 8))
           created.push(await withdraw(customer, '0.002', await node.newAddress()))
           await work()
           await work()
           const { vsize, fees } = await pooled((await kept(created.at(-1)!)).crypto_tx_hash)
-          // Beside its own fee.
+          // The amount above its own fee.
           lifts.push(minorOf(fees.base) - (rate * BigInt(vsize)) / 1_000n)
         }
         const whole = (base * BigInt(large.vsize)) / 1_000n - minorOf(large.fees.base)
         expect(lifts[0]).toBeGreaterThanOrEqual(whole)
-        // A hundredth more is paid for as often, and change that is too small; not all of it again.
+        // A rise of 1 %, and change that is too small for a coin, are paid for each time; the parent's whole
+        // shortfall is not.
         const again = lifts.slice(1)
         expect(Math.max(...again.map(Number))).toBeLessThan(Number(whole) / 5)
         expect(Number(again.reduce((sum, one) => sum + one))).toBeLessThan(Number(whole) / 2)
@@ -1189,7 +1190,7 @@ describe.skipIf(!HAS_LITECOIND)('over a Litecoin node', () => {
       },
     )
 
-    test('what cannot pay for what it waits for, too, pays for itself', async () => {
+    test('a child that cannot also pay for its parent pays for itself', async () => {
       await node.restart()
       await emptyWallet()
       const customer = await newDepositor(['0.132'])
@@ -1217,7 +1218,7 @@ describe.skipIf(!HAS_LITECOIND)('over a Litecoin node', () => {
       await emptyWallet()
       const customer = await newCustomer(service)
       await credit(service.ledger, customer, 'LTC', '15')
-      // The list of coins is written here, which spares the node from making 1,400 of them.
+      // This reply replaces the list of coins, because making 1,400 coins on the node would take long.
       const listed = Array.from({ length: 1_400 }, (_, index) => ({
         txid: index.toString(16).padStart(64, '0'),
         ...{ vout: 0, amount: 0.01, confirmations: DEPTH, spendable: true, safe: true },
@@ -1236,7 +1237,7 @@ describe.skipIf(!HAS_LITECOIND)('over a Litecoin node', () => {
       await settle([created])
     })
 
-    test('nothing is signed on the change of what is replaced', async () => {
+    test('nothing is signed on the change of a replaced transaction', async () => {
       await emptyWallet()
       const customer = await newDepositor(['5'])
       setFees(cheap)
@@ -1266,13 +1267,13 @@ describe.skipIf(!HAS_LITECOIND)('over a Litecoin node', () => {
 
   // -------------------------------------------------------------------------------------------- treasury
 
-  describe('what the platform moves for itself', () => {
+  describe('a treasury transfer', () => {
     beforeAll(async () => {
       coldAddress = await node.newAddress()
       await emptyWallet()
       gap = await custodyGap()
     })
-    /** What the wallet has beyond custody, which tests before have left. */
+    /** The wallet's balance above custody, which earlier tests have left. */
     let gap: bigint
     async function custodyGap(): Promise<bigint> {
       const { rows } = await service.db.query<{ sum: string }>(
@@ -1280,7 +1281,7 @@ describe.skipIf(!HAS_LITECOIND)('over a Litecoin node', () => {
       )
       return minorOf(await node.bursar.call<string>('getbalance')) + minorOf(rows[0]!.sum)
     }
-    /** Nothing is locked, and the ledger has moved as the wallet has. */
+    /** Nothing is locked, and the ledger moved by the same amount as the wallet. */
     async function requireSameGap(): Promise<void> {
       expect(inCoin(await custodyGap())).toBe(inCoin(gap))
       expect(await locks()).toEqual([])
@@ -1288,7 +1289,7 @@ describe.skipIf(!HAS_LITECOIND)('over a Litecoin node', () => {
     }
     const signing = () => networksOf(signOnlyAccepted(adapter(), MACS))
 
-    test('goes to cold storage once, behind what customers withdraw, and its entries say so', async () => {
+    test('goes to cold storage once, after the withdrawals of customers, and its entries show that', async () => {
       const customer = await newDepositor(['3', '3'])
       const { transfer } = await orderSend({ reference: 'cold 1' })
       expect(transfer).toMatchObject({ status: 'PENDING', amount: '1.2', reference: 'cold 1', state: null })
@@ -1296,7 +1297,7 @@ describe.skipIf(!HAS_LITECOIND)('over a Litecoin node', () => {
       await work(signing())
       const [ours, theirs] = [await kept(transfer), await kept(created)]
       expect(ours.crypto_tx_hash).not.toBe(theirs.crypto_tx_hash)
-      // Ordered again with the same reference, it is the same.
+      // A repeated order with the same reference returns the same transfer.
       for (const amount of ['1.2', '1.20'])
         expect(await orderSend({ reference: 'cold 1', amount })).toMatchObject({
           is_new: false,
@@ -1317,7 +1318,7 @@ describe.skipIf(!HAS_LITECOIND)('over a Litecoin node', () => {
       await requireSameGap()
     })
 
-    test('is refused where it would not leave, is more than there is, or is another of the same reference', async () => {
+    test('is refused to an own address, above the funds, or as a different order with the same reference', async () => {
       const own = await adapter().newDepositAddress('LITECOIN', randomUUID())
       const owner = await newCustomer(service)
       const given = await owner.call<{ address: string }>('POST', '/v2/transfer/deposit-addresses', {
@@ -1386,7 +1387,7 @@ describe.skipIf(!HAS_LITECOIND)('over a Litecoin node', () => {
       await cancelTreasuryTransfer(service.db, transfer.id)
     })
 
-    test('merges the smallest coins into one, for no more than it may cost', async () => {
+    test('merges the smallest coins into one, within its maximum cost', async () => {
       await newDepositor([...Array<string>(10).fill('1'), ...Array<string>(30).fill('0.05')])
       const before = await coins()
       const { held } = await adapter().status()
@@ -1401,7 +1402,7 @@ describe.skipIf(!HAS_LITECOIND)('over a Litecoin node', () => {
       setFees('0.00004')
       await work(signing())
       await work(signing())
-      // It is replaced for no more than it may cost.
+      // A replacement respects the maximum cost as well.
       setFees('0.00006')
       await node.restart(['-mempoolreplacement=1'])
       await work(hasty())
@@ -1419,7 +1420,7 @@ describe.skipIf(!HAS_LITECOIND)('over a Litecoin node', () => {
       await expect(consolidate()).rejects.toThrow('there is nothing to merge')
     })
 
-    test('by hand holds up the wallet until it is acknowledged, and is posted as the chain tells it', async () => {
+    test("made by hand stops the wallet until it is acknowledged, and is posted with the chain's amounts", async () => {
       const customer = await newDepositor(['4', '4'])
       const hash = await node.pay(node.bursar, { [coldAddress]: '1.5' })
       const created = await withdraw(customer, '1', await node.newAddress())
@@ -1446,7 +1447,7 @@ describe.skipIf(!HAS_LITECOIND)('over a Litecoin node', () => {
       await expect(acknowledge(crypto_tx_hash)).rejects.toThrow('is known')
       await requireSameGap()
 
-      // What comes back is acknowledged too; a deposit is not.
+      // A payment back to the hot wallet can be acknowledged too; a deposit cannot.
       const { address } = await adapter().newDepositAddress('LITECOIN', randomUUID())
       const back = await node.pay(node.miner, { [address]: '0.7' })
       await node.mine(DEPTH)
@@ -1455,11 +1456,11 @@ describe.skipIf(!HAS_LITECOIND)('over a Litecoin node', () => {
       await requireSameGap()
     })
 
-    test('is not what pays a pending withdrawal, unless an operator says that it does not', async () => {
+    test('cannot be acknowledged if it may pay a pending withdrawal, unless an operator denies that', async () => {
       const customer = await newDepositor(['2', '2', '2'])
       const [address, other] = [await node.newAddress(), await node.newAddress()]
       const created = [await withdraw(customer, '0.3', address), await withdraw(customer, '0.4', other)]
-      // A Bursar of before the backup has paid both, and somebody the first once more.
+      // An earlier Bursar, before the backup, paid both withdrawals, and a payment by hand repeated the first.
       const hash = await node.pay(node.bursar, { [address]: '0.3', [other]: '0.4' })
       const again = await node.pay(node.bursar, { [address]: '0.3' })
       await node.mine(DEPTH)
@@ -1469,10 +1470,10 @@ describe.skipIf(!HAS_LITECOIND)('over a Litecoin node', () => {
           `'bursar withdrawal mark-paid ${first!} --tx-hash ${hash}' says`,
       )
       await markWithdrawalPaid(service.db, networksOf(adapter()), first!, hash)
-      // The output of the first is its own now, and the other one is still to be said of.
+      // The first output now belongs to the first withdrawal; the second is still to be assigned.
       await expect(acknowledge(hash)).rejects.toThrow(`as withdrawal ${second!} asks, which is PENDING: `)
       await markWithdrawalPaid(service.db, networksOf(adapter()), second!, hash)
-      // Also while it is signed.
+      // The same holds while the withdrawal is signed.
       await expect(acknowledge(again)).rejects.toThrow(`as withdrawal ${first!} asks, which is PENDING: `)
       expect(await acknowledge(again, { paysNoWithdrawal: true })).toMatchObject({
         moved: [{ asset: 'LTC', amount: '-0.3' }],
@@ -1486,7 +1487,7 @@ describe.skipIf(!HAS_LITECOIND)('over a Litecoin node', () => {
       await requireSameGap()
     })
 
-    test('leaves what is asked for by withdrawals that are not signed, though none of them is short', async () => {
+    test('leaves the funds that unsigned withdrawals need, though none of them is short', async () => {
       await emptyWallet()
       gap = await custodyGap()
       const customer = await newDepositor(['3', '3'])
@@ -1511,7 +1512,7 @@ describe.skipIf(!HAS_LITECOIND)('over a Litecoin node', () => {
 
       await service.db.query('delete from freezes')
       await settle(created)
-      // Nobody needs what is left, and it is not enough.
+      // No withdrawal needs the remaining funds, but they do not suffice.
       await work(signing())
       expect(await waitingReasons([large!])).toEqual([
         expect.stringMatching(/^the hot wallet has 0\.99\d+ LTC to spend, and needs 2\.5 LTC and the fee$/),
@@ -1547,7 +1548,7 @@ const consolidate = (maxFeeRate?: string) =>
 const acknowledge = (hash: string, said?: { paysNoWithdrawal: boolean }) =>
   acknowledgeTransaction(service.db, adapter(), 'LITECOIN', hash, said)
 
-/** What the platform's ledger has of an account of the network. */
+/** Returns the balance of an account of the network in the platform's ledger. */
 async function sumOf(account: string): Promise<string> {
   const { rows } = await service.db.query<{ sum: string }>(
     'select coalesce(sum(amount), 0) as sum from entries where customer_id = $1 and account = $2',
@@ -1577,7 +1578,7 @@ const adapter = (changes: Partial<BitcoinConfig> = {}) =>
 const networksOf = (litecoin: NetworkAdapter): Networks => new Map([['LITECOIN', litecoin]])
 
 const [cheap, dear] = ['0.00002', '0.0005']
-/** Fees are what a test says, in coins for a kvB. */
+/** Sets the node's fee estimate, in coins per kvB. */
 const setFees = (rate: string) => {
   proxy.answer = (calls) =>
     calls.includes('"estimatesmartfee"')
@@ -1599,7 +1600,7 @@ async function work(networks = networksOf(adapter()), db: Database = service.db)
 
 const ROUNDS_MAX = 60
 
-/** The worker and the miner, until the withdrawals have ended. */
+/** Runs the worker and mines until the withdrawals have ended. */
 async function settle(transfers: { id: string }[]): Promise<void> {
   for (let round = 1; round <= ROUNDS_MAX; round++) {
     await work()
@@ -1609,7 +1610,7 @@ async function settle(transfers: { id: string }[]): Promise<void> {
     )
     if (rowCount === 0) return
     await node.mine(1)
-    // A connection that was cut may hold its locks for a moment longer.
+    // A cut connection may hold its locks a moment longer.
     if (round > 10) await pause(20)
   }
   throw new Error('the worker does not come to an end')
@@ -1644,7 +1645,7 @@ async function kept({ id }: { id: string }) {
   return rows[0]!
 }
 
-/** Metrics and alerts go by these. */
+/** The codes by which metrics and alerts classify. */
 async function waitingCodes(transfers: { id: string }[]): Promise<(string | null)[]> {
   const { rows } = await service.db.query<{ transfer_id: string; waiting_code: string | null }>(
     'select transfer_id, waiting_code from outgoing_transfers where transfer_id = any ($1)',
@@ -1661,7 +1662,7 @@ async function waitingReasons(transfers: { id: string }[]): Promise<(string | nu
   return transfers.map(({ id }) => rows.find((row) => row.transfer_id === id)!.waiting_detail)
 }
 
-/** A withdrawal that no customer has ordered. */
+/** A withdrawal without an order of a customer. */
 const order = (amount: string, destination_address: string): Withdrawal => ({
   customer_id: crypto.randomUUID(),
   transfer_id: crypto.randomUUID(),
@@ -1676,7 +1677,7 @@ const order = (amount: string, destination_address: string): Withdrawal => ({
 
 // ---------------------------------------------------------------------------------------------- deposits
 
-/** Whose each address is that was given out. */
+/** The customer of each deposit address. */
 const owners = new Map<string, TestCustomer>()
 let cursor: string | null = null
 
@@ -1686,7 +1687,7 @@ async function newAddress(customer: TestCustomer): Promise<string> {
   return address
 }
 
-/** Credits what has come in, as the worker does. */
+/** Credits incoming transfers, as the worker does. */
 async function creditArrivals(from: string | null = cursor) {
   const read = await adapter().scanDeposits(from)
   for (const arrival of read.found) await creditArrival(arrival)
@@ -1747,7 +1748,7 @@ interface Received {
   amount: string
 }
 
-/** Every output that has come in at an address outside of Bursar. */
+/** Returns every output to an address outside of Bursar. */
 async function received(address: string): Promise<Received[]> {
   const found = await node.miner.call<{ txids: string[] }[]>(
     'listreceivedbyaddress',
@@ -1790,7 +1791,7 @@ async function requireAtRest(): Promise<void> {
   expect((await verify(service.db)).disagreements).toEqual([])
 }
 
-/** The height that the wallet's transactions were looked at before, as an operator who uses it by hand must say. */
+/** The height up to which an operator who uses the wallet by hand has reviewed its transactions. */
 let lookedAt = 0
 
 async function lookAtAll(): Promise<void> {
@@ -1810,13 +1811,13 @@ async function emptyWallet(): Promise<void> {
 interface Proxy {
   server: Server
   url: string
-  /** Where the worker dies among its calls to the node: one is not sent, or its reply is lost. */
+  /** Decides where the worker dies among its calls to the node: a request is not sent, or its reply is lost. */
   failures: Failures | undefined
-  /** A reply in the place of the node's, if it gives one. */
+  /** Returns a reply that replaces the node's, or undefined. */
   answer: ((calls: string) => string | undefined) | undefined
 }
 
-/** Stands between the worker and the node. */
+/** Starts a proxy between the worker and the node. */
 async function startProxy(target: string): Promise<Proxy> {
   const server = createServer((request, reply) => {
     const forward = async () => {

@@ -6,12 +6,12 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { bitcoinRpc, NodeUnreachable, replyBytesMax, type BitcoinRpc, type RpcCall } from './rpc.ts'
 
 const MIB = 1024 * 1024
-/** More than a client may keep reading, and little enough for a test. */
+/** More than a client may read, and small enough for a test. */
 const ENDLESS_BYTES = 32 * MIB
 
 let server: Server
 let rpc: BitcoinRpc
-/** How long the string is that the node answers each call with, and how much of it was sent. */
+/** The length of the node's answer to each call, and how much of it was sent. */
 let answerBytes = 0
 let sentBytes = 0
 
@@ -43,18 +43,18 @@ test.each([
   [1, 'getblockchaininfo'],
   [1, 'testmempoolaccept'],
   [3, 'getnetworkinfo'],
-])('of the answers to %i calls of %s no more than their share is read', async (count, method) => {
+])('the client reads the answers to %i calls of %s up to their limit only', async (count, method) => {
   const calls = Array.from({ length: count }, (): RpcCall => [method])
   const most = replyBytesMax(calls)
   answerBytes = ENDLESS_BYTES
   const failure = await rpc.batch(calls).catch((error: unknown) => error)
   expect(failure).toBeInstanceOf(NodeUnreachable)
   expect((failure as Error).message).toMatch(new RegExp(`answers with more than ${most} bytes$`))
-  // What is beyond is in buffers between the two, and not all of it.
+  // The rest stays in the buffers between client and server, and part of it is never sent.
   expect(sentBytes).toBeLessThan(most + 16 * MIB)
 })
 
-test('an answer that just fits is read', async () => {
+test('an answer of exactly the limit is read', async () => {
   answerBytes = replyBytesMax([['getblockchaininfo']]) - 1024
   expect(await rpc.call<string>('getblockchaininfo')).toHaveLength(answerBytes)
 })
