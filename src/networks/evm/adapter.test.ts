@@ -1,10 +1,10 @@
 /*
- * What holds of an EVM network, whatever fails and however many workers there are:
- * 1. the chain makes each withdrawal once, with the exact amount, or it is refunded and the chain makes none;
- * 2. the nonces of the hot wallet have no gap, and no two withdrawals share one;
- * 3. the hot wallet, and what is not swept to it yet, is what the ledger has in custody, to the last unit;
+ * Invariants of an EVM network, wherever it fails and however many workers there are:
+ * 1. the chain mines each withdrawal once, with the exact amount, or the withdrawal is refunded and never mined;
+ * 2. the nonces of the hot wallet have no gap, and no two withdrawals share a nonce;
+ * 3. the ledger's custody equals the hot wallet plus the unswept deposits, to the last unit;
  * 4. nothing stays in flight;
- * 5. what arrives at an address is given once, however often its block is read.
+ * 5. a deposit is found once, however often its block is read.
  */
 import { randomUUID } from 'node:crypto'
 import { inspect } from 'node:util'
@@ -70,7 +70,7 @@ afterAll(async () => {
   await service.close()
 })
 
-/** A hot wallet of its own on a network, and what a test does with it. */
+/** A new hot wallet on a network, with the functions that tests need. */
 async function newWallet(
   network: CryptoNetwork,
   funds: Record<string, string>,
@@ -105,7 +105,7 @@ async function newWallet(
 }
 type Wallet = Awaited<ReturnType<typeof newWallet>>
 
-/** Brings an asset to an address, from the outside. */
+/** Sends an asset to an address from outside of Bursar. */
 async function give(network: CryptoNetwork, to: Hex, asset: string, amount: string): Promise<Hex> {
   const { chain } = anvils.get(network)!
   const token = tokens.get(network)![asset]
@@ -161,7 +161,7 @@ const hurry = () =>
 
 const ROUNDS_MAX = 60
 
-/** Runs the worker, a block a round, until nothing is pending. */
+/** Runs the worker, with a block in each round, until nothing is pending. */
 async function settleAll({ networks, chain }: Wallet, db: Database = service.db): Promise<void> {
   for (let round = 1; round <= ROUNDS_MAX; round++) {
     await hurry()
@@ -179,9 +179,9 @@ async function step({ networks }: Pick<Wallet, 'networks'>, db: Database = servi
   await settleWithdrawals(db, networks)
 }
 
-// ---------------------------------------------------------------------------------------------- what must hold
+// ---------------------------------------------------------------------------------------------- invariants
 
-/** What the customers' accounts on a network hold of an asset, in its minor units. */
+/** Returns the sum of the customers' accounts on a network for an asset, in minor units. */
 async function onLedger(customers: TestCustomer[], account: string, asset: string): Promise<bigint> {
   const { rows } = await service.db.query<{ sum: string | null }>(
     'select sum(amount) from entries where customer_id = any ($1::uuid[]) and account = $2 and asset = $3',
@@ -190,7 +190,7 @@ async function onLedger(customers: TestCustomer[], account: string, asset: strin
   return parseStoredAmount(rows[0]!.sum ?? '0', decimalsOf(asset))
 }
 
-/** Every transaction that the chain has made for a wallet, in order. */
+/** Returns every mined transaction of a wallet, in order. */
 async function madeBy({ chain, hotWallet, since }: Wallet) {
   const head = await chain.getBlockNumber({ cacheTime: 0 })
   const numbers = Array.from({ length: Number(head - since) + 1 }, (_, index) => since + BigInt(index))
@@ -202,7 +202,7 @@ async function madeBy({ chain, hotWallet, since }: Wallet) {
   )
 }
 
-/** Invariants 2 to 4, of a wallet that had these funds and of the customers that it paid for. */
+/** Checks invariants 2 to 4 for a wallet that had these funds, and the customers for whom it paid. */
 async function requireAgreement(wallet: Wallet, funds: Record<string, string>, customers: TestCustomer[]) {
   const { network, chain, hotWallet, adapter } = wallet
   const { held } = await adapter.status!()
@@ -239,7 +239,7 @@ async function withoutMining({ chain }: Wallet, work: () => Promise<void>): Prom
   }
 }
 
-/** Metrics and alerts go by these. */
+/** The codes by which metrics and alerts classify. */
 const waitingCodes = async (transfers: Transfer[]) => {
   const { rows } = await service.db.query<{ transfer_id: string; waiting_code: string | null }>(
     'select transfer_id, waiting_code from outgoing_transfers where transfer_id = any ($1::uuid[])',
@@ -268,7 +268,7 @@ const kept = async ({ id }: { id: string }) => {
 // ---------------------------------------------------------------------------------------------- withdrawals
 
 describe.each(['ETHEREUM', 'INK'] as const)('on %s', (network) => {
-  test('withdrawals of the native asset and of tokens are made once, at their depth, with the exact amount', async () => {
+  test('withdrawals of the native asset and of tokens are mined once, with the exact amount', async () => {
     const customer = await newCustomer(service)
     const funds = { ETH: '10', USDG: '1000', ...(network === 'ETHEREUM' && { LINK: '50' }) }
     const wallet = await newWallet(network, funds)
@@ -283,7 +283,7 @@ describe.each(['ETHEREUM', 'INK'] as const)('on %s', (network) => {
     for (const [asset, amount] of orders) created.push(await withdraw(customer, network, asset, amount))
     await step(wallet)
     await step(wallet)
-    // Each in a block of its own, so the first is as deep as there are blocks behind it.
+    // Each has a separate block, so the first has as many confirmations as there are later blocks.
     await step(wallet)
     expect((await read(customer, created.at(-1)!)).status).toBe('PENDING')
     await settleAll(wallet)
@@ -330,7 +330,7 @@ test('two workers neither collide nor leave a gap', async () => {
   expect(await requireAgreement(wallet, funds, customers)).toHaveLength(30)
 })
 
-/** Made when it returns; or, where no blocks are made, before all others in the next. */
+/** Mined when it returns. Without automatic mining, it is the first transaction of the next block. */
 const setOnToken = async (
   functionName: 'setBlocked' | 'setPaused' | 'setFeePercent',
   args: readonly [Hex, boolean] | readonly [boolean] | readonly [bigint],
@@ -365,7 +365,7 @@ describe('a destination that the token refuses', () => {
     expect(await requireAgreement(wallet, funds, [customer])).toHaveLength(1)
   })
 
-  test('from one block to the next: the transaction is reverted, the funds come back, its gas is the loss', async () => {
+  test('after the estimate: the transaction is reverted, the funds return, and its gas is lost', async () => {
     const funds = { ETH: '1', USDG: '10' }
     const [customer, wallet] = [await newCustomer(service), await newWallet('ETHEREUM', funds)]
     const destination_address = newAddress()
@@ -383,7 +383,7 @@ describe('a destination that the token refuses', () => {
     expect(await balance('ETHEREUM', wallet.hotWallet.address, 'USDG')).toBe(10_000_000n)
   })
 
-  test('no: a token that takes a fee would deliver less, and the withdrawal waits until it does not', async () => {
+  test('not by its fee: the withdrawal waits until the token would deliver the full amount', async () => {
     const funds = { ETH: '1', USDG: '10' }
     const [customer, wallet] = [await newCustomer(service), await newWallet('ETHEREUM', funds)]
     await setOnToken('setFeePercent', [5n])
@@ -401,7 +401,7 @@ describe('a destination that the token refuses', () => {
     expect(await balance('ETHEREUM', created.destination_address as Hex, 'USDG')).toBe(2_000_000n)
   })
 
-  test('a node that cannot simulate is asked for the answer of the transfer alone, and is asked so once', async () => {
+  test('a node without eth_simulateV1 is asked for the result of the transfer alone, and the method is tried once', async () => {
     const funds = { ETH: '1', USDG: '10' }
     const [customer, wallet] = [await newCustomer(service), await newWallet('ETHEREUM', funds)]
     const destination_address = newAddress()
@@ -426,7 +426,7 @@ describe('a destination that the token refuses', () => {
     await requireAgreement(wallet, funds, [customer])
   })
 
-  test('no: a paused token refuses everybody, and the withdrawal waits', async () => {
+  test('not by a pause, which refuses all transfers: the withdrawal waits', async () => {
     const funds = { ETH: '1', USDG: '10' }
     const [customer, wallet] = [await newCustomer(service), await newWallet('ETHEREUM', funds)]
     await setOnToken('setPaused', [true])
@@ -442,7 +442,7 @@ describe('a destination that the token refuses', () => {
 })
 
 describe('the hot wallet is short', () => {
-  test('of the asset: it waits with the reason, in order within its profile, and goes on when there is more', async () => {
+  test('of the asset: withdrawals wait with the reason, in order within a profile, and go on after a refill', async () => {
     const [waiting, other] = [await newCustomer(service), await newCustomer(service)]
     const wallet = await newWallet('ETHEREUM', { ETH: '3', USDG: '10' })
     const large = await withdraw(waiting, 'ETHEREUM', 'ETH', '5')
@@ -470,7 +470,7 @@ describe('the hot wallet is short', () => {
     expect(made.slice(1).map(({ hash }) => hash)).toEqual(hashes.map(({ crypto_tx_hash }) => crypto_tx_hash))
   })
 
-  test('a large withdrawal that has waited long keeps what there is from younger ones, and nothing of the tokens', async () => {
+  test('a large withdrawal that has waited long reserves the native asset, but no tokens, against younger ones', async () => {
     const [first, second] = [await newCustomer(service), await newCustomer(service)]
     const wallet = await newWallet('ETHEREUM', { ETH: '3', USDG: '10' }, { reserveAfterMs: 0 })
     const patient = evmAdapter('ETHEREUM', { ...wallet.config, reserveAfterMs: 600_000 }, service.db)
@@ -493,7 +493,7 @@ describe('the hot wallet is short', () => {
     const tokens = await withdraw(await newCustomer(service), 'ETHEREUM', 'USDG', '2')
     await step(wallet)
     expect((await kept(tokens)).state).toBe('BROADCAST')
-    // A refill that does for the large one, and not for both.
+    // A refill that suffices for the large one only.
     const hash = await give('ETHEREUM', wallet.hotWallet.address, 'ETH', '3.5')
     await wallet.chain.waitForTransactionReceipt({ hash })
     await step(wallet)
@@ -506,7 +506,7 @@ describe('the hot wallet is short', () => {
   test.each([
     ['reverts', '0x60006000fd'],
     ['never returns', '0x5b6180006000205060005600'],
-  ])('a destination that %s keeps nothing: it is refused as soon as it would', async (_, bytecode) => {
+  ])('a destination that %s reserves nothing: its withdrawal is refused instead', async (_, bytecode) => {
     const wallet = await newWallet('ETHEREUM', { ETH: '3' }, { reserveAfterMs: 0 })
     const [attacker, victim] = [await newCustomer(service), await newCustomer(service)]
     const trap = newAddress()
@@ -524,7 +524,7 @@ describe('the hot wallet is short', () => {
     await requireAgreement(wallet, { ETH: '3' }, [attacker, victim])
   })
 
-  test('one keeps what there is for a day at most, and by how long it was short: not frozen, nor behind another', async () => {
+  test('a reservation lasts a day at most, counted while short: not while frozen or queued', async () => {
     const [first, second, third] = [
       await newCustomer(service),
       await newCustomer(service),
@@ -572,7 +572,7 @@ describe('the hot wallet is short', () => {
     await settleAll(wallet)
   })
 
-  test('of gas, or of what is signed and not yet made', async () => {
+  test('of gas, or of funds for signed transactions that are not mined yet', async () => {
     const customer = await newCustomer(service)
     const wallet = await newWallet('ETHEREUM', { ETH: '1.5', USDG: '10' })
     await calm(wallet)
@@ -597,7 +597,7 @@ describe('the hot wallet is short', () => {
   })
 })
 
-test('above the ceiling of fees withdrawals wait', async () => {
+test('withdrawals wait while the fee is above the ceiling', async () => {
   const funds = { ETH: '5' }
   const [customer, wallet] = [await newCustomer(service), await newWallet('ETHEREUM', funds)]
   const created = await withdraw(customer, 'ETHEREUM', 'ETH', '1')
@@ -612,14 +612,14 @@ test('above the ceiling of fees withdrawals wait', async () => {
   await requireAgreement(wallet, funds, [customer])
 })
 
-/** Gas is cheap again. */
+/** Lowers the base fee. */
 async function calm({ chain }: Wallet): Promise<void> {
   await chain.setNextBlockBaseFeePerGas({ baseFeePerGas: parseGwei('1') })
   await chain.mine({ blocks: 1 })
 }
 
 describe('a transaction that is stuck', () => {
-  test('is replaced by one of the same nonce with higher fees, and paid once', async () => {
+  test('is replaced by a transaction with the same nonce and higher fees, and paid once', async () => {
     const funds = { ETH: '5', USDG: '10' }
     const customer = await newCustomer(service)
     const wallet = await newWallet('ETHEREUM', funds, { stuckAfterMs: 0 })
@@ -633,7 +633,7 @@ describe('a transaction that is stuck', () => {
       before = await Promise.all(created.map(kept))
       await wallet.chain.setNextBlockBaseFeePerGas({ baseFeePerGas: parseGwei('40') })
       await wallet.chain.mine({ blocks: 1 })
-      // On a frozen network nothing new is signed, not even for what is signed already.
+      // On a frozen network nothing more is signed, not even a replacement.
       await freeze(service.db, { kind: 'NETWORK', network: 'ETHEREUM' }, 'OPERATOR', 'a leak')
       for (let round = 1; round <= 3; round++) await step(wallet)
       expect((await Promise.all(created.map(kept))).map(({ crypto_tx_hash }) => crypto_tx_hash)).toEqual(
@@ -658,7 +658,7 @@ describe('a transaction that is stuck', () => {
     await calm(wallet)
   })
 
-  test('is found when the one that was replaced is made after all', async () => {
+  test('is found when the replaced transaction is mined after all', async () => {
     const funds = { ETH: '5' }
     const customer = await newCustomer(service)
     const wallet = await newWallet('ETHEREUM', funds, { stuckAfterMs: 0 })
@@ -668,7 +668,7 @@ describe('a transaction that is stuck', () => {
       const first = await kept(created)
       await wallet.chain.setNextBlockBaseFeePerGas({ baseFeePerGas: parseGwei('40') })
       await wallet.chain.mine({ blocks: 1 })
-      // Replaced in the database, and not broadcast: the network does not answer.
+      // Replaced in the database but not broadcast, because the network does not answer.
       const broadcast = () => Promise.reject(new Error('the network does not answer'))
       const networks = new Map([['ETHEREUM', { ...wallet.adapter, broadcast }]]) as Networks
       await step({ networks })
@@ -704,7 +704,7 @@ describe('a transaction that is stuck', () => {
 })
 
 describe('a receipt of status 1', () => {
-  test('without its logs is no refund: the withdrawal waits for an operator, or for the true answer', async () => {
+  test('without its logs gives no refund: the withdrawal waits for an operator or the true answer', async () => {
     const funds = { ETH: '1', USDG: '10' }
     const [customer, wallet] = [await newCustomer(service), await newWallet('ETHEREUM', funds)]
     const created = await withdraw(customer, 'ETHEREUM', 'USDG', '2')
@@ -722,7 +722,7 @@ describe('a receipt of status 1', () => {
       `${hash} succeeded, and its receipt has no transfer of USDG: look at the destination's balance, ` +
         "then say so by 'bursar withdrawal resolve'",
     ])
-    // The node tells all of it now, so that there is nothing to decide.
+    // The node now returns the whole receipt, so nothing is left to decide.
     await expect(
       resolveWithdrawal(service.db, wallet.networks, created.id, 'NOT_PAID', 'the explorer'),
     ).rejects.toThrow('needs no decision: ETHEREUM says CONFIRMED')
@@ -757,7 +757,7 @@ describe('a receipt of status 1', () => {
     expect((await verify(service.db, { tokens })).disagreements).toEqual([])
   })
 
-  test('of a token that delivered less is no end: the withdrawal tells how much arrived', async () => {
+  test('of a token that delivered less does not end the withdrawal, whose reason states the delivered amount', async () => {
     const funds = { ETH: '1', USDG: '10' }
     const [customer, wallet] = [await newCustomer(service), await newWallet('ETHEREUM', funds)]
     const created = await withdraw(customer, 'ETHEREUM', 'USDG', '2')
@@ -772,7 +772,7 @@ describe('a receipt of status 1', () => {
     expect(await waitingReasons([created])).toEqual([
       expect.stringMatching(/^USDG delivered 1\.9 of 2 by 0x[0-9a-f]{64}: /),
     ])
-    // An operator settles it with the customer.
+    // An operator settles the difference with the customer.
     const resolve = (outcome: Resolution) =>
       resolveWithdrawal(service.db, wallet.networks, created.id, outcome, 'balance seen on two explorers')
     expect(await resolve('PAID')).toMatchObject({ outcome: 'PAID', status: 'COMPLETED' })
@@ -785,7 +785,7 @@ describe('a receipt of status 1', () => {
     await requireAgreement(wallet, funds, [customer])
   })
 
-  test('from a block that the canonical chain does not have counts for nothing', async () => {
+  test('from a block outside the canonical chain is ignored', async () => {
     const funds = { ETH: '5' }
     const [customer, wallet] = [await newCustomer(service), await newWallet('ETHEREUM', funds)]
     const created = await withdraw(customer, 'ETHEREUM', 'ETH', '1')
@@ -796,7 +796,8 @@ describe('a receipt of status 1', () => {
       method: 'eth_getTransactionReceipt',
       params: [hash],
     } as never)
-    // Another backend of the provider, still on the fork that lost: a revert there is none here.
+    // Another backend of the provider is still on the losing fork, and reports a revert that the canonical chain
+    // lacks.
     const orphaned = { result: { ...receipt, status: '0x0', blockHash: toHex(9n, { size: 32 }) } }
     await withReplies('"eth_getTransactionReceipt"', orphaned, () => step(wallet))
     expect(await read(customer, created)).toMatchObject({ status: 'PENDING' })
@@ -813,7 +814,7 @@ test('confirmations may be the finality of the network itself', async () => {
   ]
   const created = await withdraw(customer, 'INK', 'ETH', '1')
   await step(wallet)
-  // Anvil calls a block finalized once there are 64 behind it.
+  // Anvil treats a block as finalized when 64 blocks follow it.
   await wallet.chain.mine({ blocks: 60 })
   await step(wallet)
   expect((await read(customer, created)).status).toBe('PENDING')
@@ -824,7 +825,7 @@ test('confirmations may be the finality of the network itself', async () => {
   expect((await read(customer, created)).status).toBe('COMPLETED')
 })
 
-test('following many withdrawals costs a node few questions', async () => {
+test('following many withdrawals costs few requests', async () => {
   const funds = { ETH: '50' }
   const [customer, wallet] = [await newCustomer(service), await newWallet('ETHEREUM', funds)]
   const created: Transfer[] = []
@@ -843,7 +844,7 @@ test('following many withdrawals costs a node few questions', async () => {
   }).finally(() => {
     if (asked.size === 0) spy.mockRestore()
   })
-  // Waiting for a block: the wallet's nonces say that the node has them all.
+  // While the transactions wait for a block, the wallet's nonces show that the node has them all.
   expect(asked.get('eth_getTransactionReceipt')).toBeUndefined()
   expect(asked.get('eth_getTransactionByHash')).toBeUndefined()
   await settleAll(wallet)
@@ -855,7 +856,7 @@ test('following many withdrawals costs a node few questions', async () => {
 })
 
 describe('the node forgets a transaction:', () => {
-  test('dropped from its mempool, the same bytes go out again', async () => {
+  test('dropped from its mempool: the same bytes are broadcast again', async () => {
     const funds = { ETH: '5' }
     const [customer, wallet] = [await newCustomer(service), await newWallet('ETHEREUM', funds)]
     const created = await withdraw(customer, 'ETHEREUM', 'ETH', '1')
@@ -873,7 +874,7 @@ describe('the node forgets a transaction:', () => {
     expect(await requireAgreement(wallet, funds, [customer])).toHaveLength(1)
   })
 
-  test('its block was replaced before the depth, and the same bytes go out again', async () => {
+  test('its block was replaced before the last confirmation: the same bytes are broadcast again', async () => {
     const funds = { ETH: '5', USDG: '10' }
     const [customer, wallet] = [await newCustomer(service), await newWallet('ETHEREUM', funds)]
     const created = [
@@ -892,11 +893,11 @@ describe('the node forgets a transaction:', () => {
   })
 })
 
-describe('the chain takes back what had ended, deeper than the confirmations:', () => {
+describe('a reorganisation deeper than the confirmations removes completed withdrawals:', () => {
   const reorganise = ({ chain }: Wallet, depth: number) =>
     chain.request({ method: 'anvil_reorg', params: [depth, []] } as never)
 
-  /** A wallet that has paid three withdrawals, in blocks of their own, which are all COMPLETED. */
+  /** A wallet that has paid three COMPLETED withdrawals, each in a separate block. */
   async function paidWallet(changes: Partial<EvmConfig> = {}) {
     const [customer, wallet] = [
       await newCustomer(service),
@@ -916,7 +917,7 @@ describe('the chain takes back what had ended, deeper than the confirmations:', 
     return { customer, wallet, paid, hashes, lose }
   }
 
-  test('the same bytes go out again, on a frozen network too, and then the network goes on', async () => {
+  test('the same bytes are broadcast again, on a frozen network too, and then the network goes on', async () => {
     const { customer, wallet, paid, hashes, lose } = await paidWallet()
     await lose()
     await freeze(service.db, { kind: 'NETWORK', network: 'ETHEREUM' }, 'REORGANISATION', 'blocks are gone')
@@ -939,7 +940,7 @@ describe('the chain takes back what had ended, deeper than the confirmations:', 
       )
   })
 
-  test('until then nothing is signed, and the reason names what the chain has lost', async () => {
+  test('until then nothing is signed, and the reason names the removed transactions', async () => {
     const { customer, wallet, paid, lose } = await paidWallet()
     await lose()
     const created = await withdraw(customer, 'ETHEREUM', 'ETH', '1')
@@ -953,7 +954,7 @@ describe('the chain takes back what had ended, deeper than the confirmations:', 
     expect((await read(customer, created)).status).toBe('COMPLETED')
   })
 
-  test('of several transactions of a nonce, the one that was made goes out again', async () => {
+  test('of several transactions of a nonce, the one that was mined is broadcast again', async () => {
     const [customer, wallet] = [
       await newCustomer(service),
       await newWallet('ETHEREUM', { ETH: '5' }, { stuckAfterMs: 0 }),
@@ -980,14 +981,14 @@ describe('the chain takes back what had ended, deeper than the confirmations:', 
     expect(await wallet.adapter.rebroadcastTakenBack!()).toEqual([
       { nonce: 0, crypto_tx_hash: made, transfer_id: created.id },
     ])
-    // The same nonce cannot be made by another one beside it.
+    // No other transaction of the nonce can be mined now.
     expect(await wallet.chain.waitForTransactionReceipt({ hash: made as Hex })).toMatchObject({
       status: 'success',
       from: wallet.hotWallet.address.toLowerCase(),
     })
   })
 
-  test('what was reverted and refunded is never broadcast again, since it might pay this time', async () => {
+  test('a reverted and refunded transaction is never broadcast again, since it might pay this time', async () => {
     const [customer, wallet] = [
       await newCustomer(service),
       await newWallet('ETHEREUM', { ETH: '1', USDG: '10' }),
@@ -1023,7 +1024,7 @@ describe('the chain takes back what had ended, deeper than the confirmations:', 
     )
   })
 
-  test('an operator sends one again, unless the chain has it or it is not completed', async () => {
+  test('an operator can resend a withdrawal, unless the chain has it or it is not completed', async () => {
     const { customer, wallet, paid, hashes, lose } = await paidWallet()
     const resend = (id: string) => resendWithdrawal(service.db, wallet.networks, id)
     const first = paid[0]!.id
@@ -1040,7 +1041,7 @@ describe('the chain takes back what had ended, deeper than the confirmations:', 
     })
     await wallet.chain.waitForTransactionReceipt({ hash: hashes[0] as Hex })
     expect((await madeBy(wallet)).map(({ hash }) => hash)).toEqual([hashes[0]])
-    // Somebody has used the nonce of the next for something else.
+    // Another transaction has used the next nonce.
     const client = createWalletClient({ account: wallet.hotWallet, transport: http(wallet.config.rpcUrl) })
     const hash = await client.sendTransaction({ chain: null, to: newAddress(), value: 1n })
     await wallet.chain.waitForTransactionReceipt({ hash })
@@ -1059,7 +1060,7 @@ describe('the chain takes back what had ended, deeper than the confirmations:', 
         bytes,
       ])
     atEnd(() => keep(raw_transaction).then(() => undefined))
-    // Of an older version, which did not keep it.
+    // An older version did not record the bytes.
     await keep(null)
     await expect(resend(paid[2]!.id)).rejects.toThrow(
       `the bytes of transaction ${hashes[2]!} are not kept here`,
@@ -1069,7 +1070,7 @@ describe('the chain takes back what had ended, deeper than the confirmations:', 
   })
 })
 
-test('a wallet that has made what the database does not know pays nothing before that was looked at', async () => {
+test('a wallet with unknown spends pays nothing until an operator has reviewed them', async () => {
   const [customer, wallet] = [await newCustomer(service), await newWallet('ETHEREUM', { ETH: '5' })]
   const client = createWalletClient({ account: wallet.hotWallet, transport: http(wallet.config.rpcUrl) })
   const elsewhere = () => client.sendTransaction({ chain: null, to: newAddress(), value: 1n })
@@ -1077,14 +1078,14 @@ test('a wallet that has made what the database does not know pays nothing before
     const adapter = evmAdapter('ETHEREUM', { ...wallet.config, firstNonce }, service.db)
     return { ...wallet, networks: new Map([['ETHEREUM', adapter]]) as Networks }
   }
-  // Before this database ever used it: in another life, or after the backup that it was restored from.
+  // Sent before this database used the wallet: by another deployment, or after the backup that was restored.
   await elsewhere()
   const created = [await withdraw(customer, 'ETHEREUM', 'ETH', '1')]
   await step(wallet)
   expect(await waitingReasons(created)).toEqual([expect.stringMatching(/of nonce 0: .* first_nonce 1 that/)])
   expect(await waitingCodes(created)).toEqual(['UNKNOWN_SPENDS'])
   await settleAll(lookedAt(1))
-  // Whether it is in a block already or not.
+  // The spend counts whether or not it is mined yet.
   await withoutMining(wallet, async () => {
     await elsewhere()
     created.push(await withdraw(customer, 'ETHEREUM', 'ETH', '1'))
@@ -1098,8 +1099,8 @@ test('a wallet that has made what the database does not know pays nothing before
   expect((await madeBy(wallet)).map(({ nonce }) => nonce)).toEqual([0, 1, 2, 3])
 })
 
-// The network's ledger of the platform itself is one: other wallets' entries are in no test but these.
-describe('what the platform moves for itself', () => {
+// All wallets share the platform's ledger of a network, but only these tests post entries to it.
+describe('a treasury transfer', () => {
   const PLATFORM = { customer_id: PLATFORM_ID } as TestCustomer
   const macs = new WithdrawalMacs(MASTER_KEYS)
   const orderSend = (
@@ -1129,7 +1130,7 @@ describe('what the platform moves for itself', () => {
     )
   }
 
-  test('goes to cold storage once, the native asset and tokens, behind what customers withdraw', async () => {
+  test('goes to cold storage once, native asset and tokens, after the withdrawals of customers', async () => {
     const funds = { ETH: '5', USDG: '50' }
     const [customer, unsigned] = [await newCustomer(service), await newWallet('ETHEREUM', funds)]
     const adapter = signOnlyAccepted(unsigned.adapter, macs)
@@ -1139,7 +1140,7 @@ describe('what the platform moves for itself', () => {
       await orderSend(wallet, 'ETH', '1.5', cold),
       await orderSend(wallet, 'USDG', '20.5', coldTokens),
     ].map(({ transfer }) => transfer)
-    // As it is written is no matter.
+    // The spelling of the amount and the address does not matter.
     expect(await orderSend(wallet, 'USDG', '20.500', coldTokens.toLowerCase(), coldTokens)).toMatchObject({
       is_new: false,
       transfer: { id: ordered[1]!.id },
@@ -1158,7 +1159,7 @@ describe('what the platform moves for itself', () => {
     })
   })
 
-  test('goes out again with its kept bytes, once the chain has taken it back', async () => {
+  test('is broadcast again with its recorded bytes after a reorganisation removed it', async () => {
     const wallet = await newWallet('ETHEREUM', { ETH: '3' })
     const { chain, networks } = wallet
     const cold = newAddress()
@@ -1176,7 +1177,7 @@ describe('what the platform moves for itself', () => {
     expect(await balance('ETHEREUM', cold, 'ETH')).toBe(10n ** 18n)
   })
 
-  test('is refused where it would be lost, or is more than there is', async () => {
+  test('is refused to a destination where it would be lost, or above the funds', async () => {
     const [customer, wallet] = [await newCustomer(service), await newWallet('ETHEREUM', { ETH: '5' })]
     const deposit = await newDepositAddress(customer, wallet)
     for (const [asset, amount, to, reason] of [
@@ -1191,7 +1192,7 @@ describe('what the platform moves for itself', () => {
     await expect(consolidation).rejects.toThrow('the hot wallet of ETHEREUM has no coins to merge')
   })
 
-  test('by hand holds up the wallet until it is acknowledged, and is posted as the chain tells it', async () => {
+  test("made by hand stops the wallet until it is acknowledged, and is posted with the chain's amounts", async () => {
     const funds = { ETH: '5', USDG: '50' }
     const [customer, wallet] = [await newCustomer(service), await newWallet('INK', funds)]
     const { chain, hotWallet, adapter } = wallet
@@ -1215,7 +1216,7 @@ describe('what the platform moves for itself', () => {
     for (const [hash, what] of [
       [moved, [{ asset: 'USDG', amount: '-7' }]],
       [coins, [{ asset: 'ETH', amount: '-1' }]],
-      // It is still held: at an address of ours.
+      // The amount is still in custody: it went to an address of ours.
       [kept, []],
     ] as const) {
       expect(await acknowledge(hash)).toMatchObject({
@@ -1229,7 +1230,7 @@ describe('what the platform moves for itself', () => {
     await expect(acknowledge((await read(customer, created)).crypto_tx_hash!)).rejects.toThrow('is known')
     await expect(acknowledge(toHex(1n, { size: 32 }))).rejects.toThrow('has no transaction')
 
-    // What comes back is acknowledged too; what goes elsewhere is not.
+    // A payment back to the hot wallet can be acknowledged too; a payment to another address cannot.
     const back = await give('INK', hotWallet.address, 'USDG', '3')
     const elsewhere = await give('INK', deposit, 'ETH', '1')
     await chain.mine({ blocks: CONFIRMATIONS })
@@ -1243,7 +1244,7 @@ describe('what the platform moves for itself', () => {
   })
 
   test.each(['ETH', 'USDG'] as const)(
-    'is not what pays a pending withdrawal, unless an operator says that it does not: %s',
+    'cannot be acknowledged if it may pay a pending withdrawal, unless an operator denies that: %s',
     async (asset) => {
       const funds = { ETH: '5', USDG: '50' }
       const [customer, wallet] = [await newCustomer(service), await newWallet('INK', funds)]
@@ -1261,7 +1262,7 @@ describe('what the platform moves for itself', () => {
               args: [to, 1_000_000n],
             })
       const created = await withdraw(customer, 'INK', asset, '1', to)
-      // A Bursar of before the backup has made both of them.
+      // An earlier Bursar, before the backup, sent both.
       const [lost, another] = [await pay(), await pay()]
       await chain.mine({ blocks: CONFIRMATIONS })
       const acknowledge = (hash: string, paysNoWithdrawal = false) =>
@@ -1281,7 +1282,7 @@ describe('what the platform moves for itself', () => {
     },
   )
 
-  test('is not what was made with the nonce of a withdrawal that has not ended', async () => {
+  test('cannot be acknowledged if it used the nonce of an unfinished withdrawal', async () => {
     const [customer, wallet] = [await newCustomer(service), await newWallet('INK', { ETH: '5' })]
     const { chain, hotWallet, adapter } = wallet
     const created = await withdraw(customer, 'INK', 'ETH', '1')
@@ -1308,8 +1309,8 @@ describe('what the platform moves for itself', () => {
     expect(await read(customer, created)).toMatchObject({ status: 'COMPLETED', crypto_tx_hash: paid })
   })
 
-  test('leaves what is asked for by withdrawals that are not signed, though none of them is short', async () => {
-    // One after the other, so that the others wait while there is enough for each.
+  test('leaves the funds that unsigned withdrawals need, though none of them is short', async () => {
+    // One in flight at a time, so that the others wait although there is enough for each.
     const [funds, limits] = [{ ETH: '5.1', USDG: '50' }, { maxInFlight: 1 }]
     const [customer, unsigned] = [await newCustomer(service), await newWallet('INK', funds, limits)]
     const adapter = signOnlyAccepted(unsigned.adapter, macs)
@@ -1325,7 +1326,7 @@ describe('what the platform moves for itself', () => {
       /^customers' withdrawals come first: the hot wallet has 4\.0\d+ ETH left, and the unsigned ones need 3\.0\d+ ETH$/,
     )
     expect(await reason(created[1]!)).toBe('1 transactions are in flight, the most at a time')
-    // A token's leaves them what they need, and so does this one.
+    // A transfer of a token leaves the withdrawals their funds, and so does this one.
     const sent = [
       await orderSend(wallet, 'USDG', '49', newAddress()),
       await orderSend(wallet, 'ETH', '1', later),
@@ -1337,7 +1338,7 @@ describe('what the platform moves for itself', () => {
     for (const one of [...created, ...sent]) expect(await kept(one)).toMatchObject({ state: 'DONE' })
     expect(await balance('INK', later, 'ETH')).toBe(10n ** 18n)
     expect(await balance('INK', cold, 'ETH')).toBe(0n)
-    // Nobody needs what is left, and it is not enough.
+    // No withdrawal needs the remaining funds, but they do not suffice.
     expect(await reason(large)).toMatch(
       /^the hot wallet has 0\.0\d+ ETH left, the withdrawal needs 2\.0\d+ ETH with its gas$/,
     )
@@ -1348,7 +1349,7 @@ describe('what the platform moves for itself', () => {
   })
 })
 
-test('what a wallet has paid without the database knowing is said to be a withdrawal of its own', async () => {
+test('an unknown spend that paid a withdrawal can be assigned to that withdrawal', async () => {
   const funds = { ETH: '10', USDG: '10' }
   const [customer, wallet] = [await newCustomer(service), await newWallet('ETHEREUM', funds)]
   const settled = await withdraw(customer, 'ETHEREUM', 'ETH', '1')
@@ -1361,7 +1362,7 @@ test('what a wallet has paid without the database knowing is said to be a withdr
   await step(wallet)
   const [first, second] = await Promise.all(paid.map(kept))
   await wallet.chain.waitForTransactionReceipt({ hash: second!.crypto_tx_hash })
-  // The database is restored from a backup that was made before.
+  // The database is restored from an earlier backup.
   await service.owner.query('delete from outgoing_transfers where transfer_id = any ($1)', [
     paid.map(({ id }) => id),
   ])
@@ -1382,7 +1383,7 @@ test('what a wallet has paid without the database knowing is said to be a withdr
   await expect(mark(paid[1]!, await give('ETHEREUM', newAddress(), 'USDG', '2'))).rejects.toThrow(
     'no transaction',
   )
-  // In any order: between them may be what paid nothing, such as gas for sweeping.
+  // Any order works: transactions that paid no withdrawal, such as gas for sweeping, may lie between them.
   for (const [index, { crypto_tx_hash, raw_transaction }] of [
     [1, second!],
     [0, first!],
@@ -1399,14 +1400,14 @@ test('what a wallet has paid without the database knowing is said to be a withdr
   for (const one of [...paid, other]) expect((await read(customer, one)).status).toBe('COMPLETED')
 })
 
-test('a withdrawal that was paid by another transaction of its nonce is said to be', async () => {
+test('a withdrawal that another transaction of its nonce paid can be marked as paid by it', async () => {
   const funds = { ETH: '10' }
   const [customer, wallet] = [await newCustomer(service), await newWallet('ETHEREUM', funds)]
   const created = await withdraw(customer, 'ETHEREUM', 'ETH', '1')
   await signOnly(wallet)
   const signed = await kept(created)
   const { to, value } = parse(signed.raw_transaction)
-  // An operator was faster, with a fee of his own.
+  // An operator was faster, with a different fee.
   const client = createWalletClient({ account: wallet.hotWallet, transport: http(wallet.config.rpcUrl) })
   const hash = await client.sendTransaction({
     chain: null,
@@ -1443,12 +1444,12 @@ test('code at the destination does not run for gas that the platform pays', asyn
   await requireAgreement(wallet, funds, [customer])
 })
 
-test('destinations that never return hold up nobody: their trials have a limit of gas', async () => {
+test('destinations that never return delay no other withdrawal: their simulation has a gas limit', async () => {
   const funds = { ETH: '30', USDG: '10' }
   const [attacker, victim] = [await newCustomer(service), await newCustomer(service)]
   const wallet = await newWallet('ETHEREUM', funds)
   const trap = newAddress()
-  // keccak256 of memory, again and again.
+  // keccak256 of memory in an endless loop.
   await wallet.chain.setCode({ address: trap, bytecode: '0x5b6180006000205060005600' })
   const traps: Transfer[] = []
   for (let order = 1; order <= 50; order++)
@@ -1473,7 +1474,7 @@ test.each([
   ['reverts', '0x3a15600757600080fd5b00'],
   ['breaks off', '0x3a15600657fe5b00'],
 ])(
-  'a destination that %s only where gas has a price is refused before it is signed for',
+  'a destination that %s only when gas has a price is refused before anything is signed',
   async (_, bytecode) => {
     const funds = { ETH: '5' }
     const [customer, wallet] = [await newCustomer(service), await newWallet('ETHEREUM', funds)]
@@ -1498,7 +1499,7 @@ test('while its node is catching up, nothing is signed', async () => {
   expect((await read(customer, created)).status).toBe('COMPLETED')
 })
 
-test('what is signed is followed by what its bytes say, whatever the configuration says later', async () => {
+test('a signed transaction is followed by its bytes, even after the configuration changes', async () => {
   const funds = { ETH: '5', USDG: '10' }
   const [customer, wallet] = [await newCustomer(service), await newWallet('ETHEREUM', funds)]
   const created = await withdraw(customer, 'ETHEREUM', 'USDG', '2')
@@ -1511,7 +1512,7 @@ test('what is signed is followed by what its bytes say, whatever the configurati
   await requireAgreement(wallet, funds, [customer])
 })
 
-test('nothing is signed behind a nonce that the node has lost', async () => {
+test('nothing is signed after a nonce that the node has lost', async () => {
   const [customer, wallet] = [await newCustomer(service), await newWallet('ETHEREUM', { ETH: '5' })]
   await withdraw(customer, 'ETHEREUM', 'ETH', '1')
   await settleAll(wallet)
@@ -1531,7 +1532,7 @@ test('nothing is signed behind a nonce that the node has lost', async () => {
   expect(await requireAgreement(wallet, { ETH: '5' }, [customer])).toHaveLength(2)
 })
 
-test('a node of another chain, or one that does not answer, is told of without its address', async () => {
+test('a node of another chain, or an unreachable node, is reported without its address', async () => {
   const { rpcUrl } = anvils.get('ETHEREUM')!
   const hotWallet = privateKeyToAccount(generatePrivateKey())
   const limits = { hotWallet, confirmations: 1, maxFeePerGasCeiling: '1' }
@@ -1543,7 +1544,7 @@ test('a node of another chain, or one that does not answer, is told of without i
   expect(inspect(failure, { depth: 9, showHidden: true })).not.toContain('secret')
 })
 
-test('an estimate is what a withdrawal then costs, or a little more', async () => {
+test('an estimate equals the later cost of the withdrawal, or is slightly above it', async () => {
   const [customer, wallet] = [
     await newCustomer(service),
     await newWallet('ETHEREUM', { ETH: '5', USDG: '9' }),
@@ -1561,7 +1562,7 @@ test('an estimate is what a withdrawal then costs, or a little more', async () =
   }
 })
 
-/** The API as if these networks were configured. */
+/** Runs work against the API with these networks configured. */
 async function withNetworks<T>(networks: Networks, work: () => Promise<T>): Promise<T> {
   const all = service.networks as Map<Network, NetworkAdapter>
   const before = new Map(all)
@@ -1598,7 +1599,7 @@ describe('a quoted fee', () => {
       [market, price, source, minutesAgo],
     )
 
-  test('follows the node, and is what the withdrawal pays; what it cost is beside it in the ledger', async () => {
+  test('follows the node, and the withdrawal pays it; the ledger has the actual cost as well', async () => {
     const funds = { ETH: '5', USDG: '90' }
     const [customer, wallet] = [await newCustomer(service), await newWallet('ETHEREUM', funds)]
     const networks: Networks = new Map([['ETHEREUM', { ...wallet.adapter, feeMargin: '50' }]])
@@ -1636,24 +1637,25 @@ describe('a quoted fee', () => {
     })
   })
 
-  test('is in the asset withdrawn: by the newest prices, rounded up to what can be debited', async () => {
+  test('is in the withdrawn asset: at the newest prices, rounded up to a debitable amount', async () => {
     const [customer, wallet] = [await newCustomer(service), await newWallet('ETHEREUM', {})]
     const estimateFee = () => Promise.resolve({ asset: 'ETH', amount: '0.0010000000000001' })
     const networks: Networks = new Map([['ETHEREUM', { ...wallet.adapter, estimateFee, feeMargin: '20' }]])
     const feeIn = async (asset: string) => (await quote(customer, asset)).body.fee
     await withNetworks(networks, async () => {
-      // The catalogue's prices: 3500 and 18. Of a platform stablecoin whole cents, so that USD can be debited.
+      // The catalogue's prices are 3500 and 18. For a platform stablecoin the fee is whole cents, so that USD can be
+      // debited.
       expect(await feeIn('USDG')).toBe('4.21')
       expect(await feeIn('LINK')).toBe('0.233333333333356667')
       await setPrice('ETHUSD', '2000.5', 'REAL')
       await setPrice('ETHUSD', '9999', 'REAL', 2)
       await setPrice('LINKUSD', '20', 'REAL', 2_000)
       expect(await feeIn('USDG')).toBe('2.41')
-      // An old price is none.
+      // A price that is too old does not count.
       expect(await feeIn('LINK')).toBe('0.133366666666680004')
       await setPrice('LINKUSD', '10', 'SIMULATED')
       expect(await feeIn('LINK')).toBe('0.240060000000024006')
-      // What the fee eats up is below the minimum.
+      // The amount that remains after the fee is below the minimum.
       expect(await quote(customer, 'USDG', { total: '3.4' })).toMatchObject({
         status: 400,
         body: { type: expect.stringContaining('below-min-withdraw-limit') as string },
@@ -1662,7 +1664,7 @@ describe('a quoted fee', () => {
       live.mode = 'live'
       try {
         expect(await feeIn('USDG')).toBe('2.41')
-        // No price that is real: the schedule's.
+        // Without a real price, the fee is that of the schedule.
         expect(await feeIn('LINK')).toBe('0.1')
       } finally {
         live.mode = 'sandbox'
@@ -1671,7 +1673,7 @@ describe('a quoted fee', () => {
     expect(await feeIn('LINK')).toBe('0.1')
   })
 
-  test('is needed where the schedule does not cover what the network takes, and a node that is down needs none', async () => {
+  test('is required if the schedule does not cover the network fee, but not while the node is down', async () => {
     const funds = { ETH: '5', USDG: '90' }
     const [customer, wallet] = [await newCustomer(service), await newWallet('ETHEREUM', funds)]
     await credit(service.ledger, customer, 'USDG', '100')
@@ -1697,7 +1699,7 @@ describe('a quoted fee', () => {
         'fee_id must be given: the fee of 1 USDG does not cover the 4 USDG that ETHEREUM costs now for this ' +
           'destination; POST /v2/transfer/fees/crypto-withdrawal quotes a fee that does',
       )
-      // An orchestration can name no quote: it pays what the network takes, and the margin.
+      // An orchestration cannot name a quote: it pays the network fee plus the margin.
       const started = await customer.call<{ destination_transfer: { transfer_id: string } }>(
         'POST',
         '/v2/orchestration/orchestrations',
@@ -1720,11 +1722,12 @@ describe('a quoted fee', () => {
     await requireAgreement(wallet, funds, [customer])
   })
 
-  test('is not given for a destination whose code is a computation; one for a wallet of code covers its gas', async () => {
+  test('is refused for a destination with costly code; one for a contract wallet covers its gas', async () => {
     const [customer, wallet] = [await newCustomer(service), await newWallet('ETHEREUM', { ETH: '5' })]
     await credit(service.ledger, customer, 'ETH', '10')
     const [computation, contractWallet] = [newAddress(), newAddress()]
-    // keccak256 of a megabyte of memory: 2.3 million gas; and one storage slot written: 22,100.
+    // The first computes keccak256 of a megabyte of memory (2.3 million gas); the second writes one storage slot
+    // (22,100).
     await wallet.chain.setCode({ address: computation, bytecode: '0x620fffff6000205000' })
     await wallet.chain.setCode({ address: contractWallet, bytecode: '0x4360005500' })
     await withNetworks(wallet.networks, async () => {
@@ -1750,7 +1753,7 @@ describe('a quoted fee', () => {
     })
   })
 
-  test('cannot be had while the node does not answer', async () => {
+  test('is refused while the node does not answer', async () => {
     const customer = await newCustomer(service)
     const { config } = await newWallet('ETHEREUM', {})
     const down = evmAdapter('ETHEREUM', { ...config, rpcUrl: 'http://127.0.0.1:1/secret' }, service.db)
@@ -1762,7 +1765,7 @@ describe('a quoted fee', () => {
 
 // ---------------------------------------------------------------------------------------------- failures
 
-test('no more is in flight than nodes keep of an account, and the rest follows', async () => {
+test('no more is in flight than nodes accept of one account, and the rest follows', async () => {
   const funds = { ETH: '20' }
   const [customer, wallet] = [
     await newCustomer(service),
@@ -1784,7 +1787,7 @@ test('no more is in flight than nodes keep of an account, and the rest follows',
   expect(await requireAgreement(wallet, funds, [customer])).toHaveLength(5)
 })
 
-test('withdrawals that wait only after their estimate take no place in flight from those after them', async () => {
+test('withdrawals that must wait after their estimate leave the places in flight to later ones', async () => {
   const funds = { ETH: '20', USDG: '50' }
   const [customer, wallet] = [
     await newCustomer(service),
@@ -1805,7 +1808,7 @@ test('withdrawals that wait only after their estimate take no place in flight fr
   await withoutMining(wallet, async () => {
     await step(wallet)
     expect(await waitingCodes(waiting)).toEqual(Array(3).fill('TOKEN_DELIVERS_LESS'))
-    // Both places are taken, by the first two that can be signed, in one call.
+    // The first two withdrawals that can be signed take both places, in one call.
     expect(await waitingCodes(others)).toEqual([null, null, 'IN_FLIGHT_LIMIT'])
     expect((await read(customer, refused)).status).toBe('FAILED')
     const [first, second] = [await kept(others[0]!), await kept(others[1]!)]
@@ -1820,7 +1823,7 @@ test('withdrawals that wait only after their estimate take no place in flight fr
   expect(await requireAgreement(wallet, funds, [customer])).toHaveLength(6)
 })
 
-test('what would be lost is refused: the hot wallet, the contract of a token, a memo that cannot be sent', async () => {
+test('a withdrawal that would be lost is refused: to the hot wallet, to a token contract, with a memo', async () => {
   const [customer, wallet] = [await newCustomer(service), await newWallet('ETHEREUM', {})]
   const networks: Networks = new Map([['ETHEREUM', { ...wallet.adapter, carriesNoMemo: true }]])
   const order = (destination_address: string, changes: object = {}) =>
@@ -1851,7 +1854,7 @@ test('what would be lost is refused: the hot wallet, the contract of a token, a 
   })
 })
 
-describe('what the node does not take now waits, with the reason, and holds up no other:', () => {
+describe('a transaction that the node does not accept now waits, with the reason, and delays no other:', () => {
   test.each([
     ['its mempool is full', { code: -32000, message: 'txpool is full' }],
     ['the fee is too low for it', { code: -32000, message: 'transaction underpriced' }],
@@ -1880,7 +1883,7 @@ describe('what the node does not take now waits, with the reason, and holds up n
     expect(await requireAgreement(wallet, funds, [customer])).toHaveLength(3)
   })
 
-  test('it is too cheap for long: it is replaced, though no node ever had it', async () => {
+  test('its fee is too low for long: it is replaced, though no node ever had it', async () => {
     const funds = { ETH: '5' }
     const [customer, wallet] = [
       await newCustomer(service),
@@ -1908,7 +1911,7 @@ describe('what the node does not take now waits, with the reason, and holds up n
     const fresh = await withdraw(customer, 'ETHEREUM', 'ETH', '1')
     const config = { ...wallet.config, rpcUrl: 'http://127.0.0.1:1/secret' }
     const down = new Map([['ETHEREUM', evmAdapter('ETHEREUM', config, service.db)]]) as Networks
-    // It is told that the node cannot say how far they are; what is known is kept.
+    // Settlement reports that the node cannot say how far they are; the recorded state is kept.
     await expect(step({ networks: down })).rejects.toThrow('1 steps of settlement failed')
     const reason = expect.stringMatching(/^the node does not answer: /) as string
     expect(await waitingReasons([signed, fresh])).toEqual([reason, reason])
@@ -1917,14 +1920,14 @@ describe('what the node does not take now waits, with the reason, and holds up n
   })
 })
 
-/** The worker dies before it broadcasts what it has signed. */
+/** Lets the worker die after signing and before the broadcast. */
 async function signOnly({ networks, network, adapter }: Wallet): Promise<void> {
   const broadcast = () => Promise.reject(new Error('the worker died here'))
   const dying: Networks = new Map([...networks, [network, { ...adapter, broadcast }]])
   await expect(step({ networks: dying })).rejects.toThrow('1 steps of settlement failed')
 }
 
-/** The node answers this to what has `text` in it. */
+/** Runs work while the node gives this answer to requests that contain `text`. */
 async function withReplies(text: string, answer: object, work: () => Promise<void>): Promise<void> {
   const real = globalThis.fetch
   const spy = vi.spyOn(globalThis, 'fetch').mockImplementation(async (...[url, request]) => {
@@ -1944,7 +1947,7 @@ async function withReplies(text: string, answer: object, work: () => Promise<voi
   }
 }
 
-/** The worker's steps as failures see them: statements, and requests to the node. */
+/** Runs work with these failures at the worker's steps: statements, and requests to the node. */
 async function failing(failures: Failures, work: () => Promise<void>): Promise<void> {
   const real = globalThis.fetch
   let inside = true
@@ -1966,7 +1969,7 @@ async function failing(failures: Failures, work: () => Promise<void>): Promise<v
 
 describe('when the worker dies', () => {
   test.each(['BEFORE', 'AFTER'] as const)(
-    '%s any one statement or request, it is paid once',
+    '%s any one statement or request, each withdrawal is paid once',
     async (failure) => {
       const funds = { ETH: '900', USDG: '900' }
       const [customer, wallet] = [await newCustomer(service), await newWallet('ETHEREUM', funds)]
@@ -2004,7 +2007,7 @@ describe('when the worker dies', () => {
 
 describe('a network that was simulated before', () => {
   const simulation = () => service.networks.get('ETHEREUM')!
-  /** A withdrawal that the simulation has signed and broadcast, and has not confirmed yet. */
+  /** Creates a withdrawal that the simulation has signed and broadcast, but not confirmed. */
   async function inFlight(customer: TestCustomer) {
     const slow = simulatedNetworks(service.db, { confirmationMs: 3_600_000, holdMs: 0 })
     const created = [
@@ -2018,7 +2021,7 @@ describe('a network that was simulated before', () => {
     return created
   }
 
-  test('goes on with what it has signed, and the chain makes only what is signed from then on', async () => {
+  test('completes the transactions that it signed, and the chain gets only those signed later', async () => {
     const funds = { ETH: '5', USDG: '10' }
     const [customer, wallet] = [await newCustomer(service), await newWallet('ETHEREUM', funds)]
     const past = await inFlight(customer)
@@ -2033,7 +2036,7 @@ describe('a network that was simulated before', () => {
     expect((await verify(service.db, { tokens })).disagreements).toEqual([])
   })
 
-  test('in live mode waits with what it has signed, and says why; nothing else does', async () => {
+  test('in live mode keeps the transactions that it signed waiting, with the reason, and no others', async () => {
     const funds = { ETH: '5', USDG: '10' }
     const [customer, wallet] = [await newCustomer(service), await newWallet('ETHEREUM', funds)]
     const past = await inFlight(customer)
@@ -2048,12 +2051,12 @@ describe('a network that was simulated before', () => {
     }
     expect((await read(other, real)).status).toBe('COMPLETED')
     for (const one of past) expect((await read(customer, one)).status).toBe('PENDING')
-    // The simulation, when it is back, ends them.
+    // The simulation ends them when it is configured again.
     await settleAll({ ...wallet, networks: new Map([['ETHEREUM', simulation()]]) })
     for (const one of past) expect((await read(customer, one)).status).toBe('COMPLETED')
   })
 
-  test('the other way round: what was signed for the real one waits for it', async () => {
+  test('the other way round: transactions signed for the real network wait for it', async () => {
     const funds = { ETH: '5' }
     const [customer, wallet] = [await newCustomer(service), await newWallet('ETHEREUM', funds)]
     const created = await withdraw(customer, 'ETHEREUM', 'ETH', '1')
@@ -2066,7 +2069,7 @@ describe('a network that was simulated before', () => {
     expect(await requireAgreement(wallet, funds, [customer])).toHaveLength(1)
   })
 
-  test('the cursor of one is read by the other as none', async () => {
+  test('neither accepts the cursor of the other', async () => {
     const wallet = await newWallet('ETHEREUM', {})
     const simulated = (await simulation().scanDeposits!(null)).cursor
     const { cursor } = await wallet.adapter.scanDeposits!(simulated)
@@ -2077,12 +2080,12 @@ describe('a network that was simulated before', () => {
 
 // ---------------------------------------------------------------------------------------------- deposits
 
-/** A deposit address of a customer's, made as the API makes them. */
+/** Creates a deposit address of a customer, as the API does. */
 const newDepositAddress = async ({ customer_id, profile_id }: TestCustomer, { network, networks }: Wallet) =>
   (await insertDepositAddress(service.db, networks, customer_id, { profile_id, crypto_network: network }))
     .address as Hex
 
-/** Reads on from a cursor until nothing is left to read. */
+/** Scans from a cursor until nothing is left to read. */
 async function readOn(
   { adapter }: Wallet,
   cursor: string,
@@ -2097,14 +2100,14 @@ async function readOn(
   throw new Error('the chain has no end')
 }
 
-/** The block of a transaction, as a deposit has it. */
+/** The block of a transaction, as a deposit records it. */
 async function blockOf({ chain }: Wallet, hash?: Hex) {
   const { blockNumber, blockHash } = await chain.getTransactionReceipt({ hash: hash! })
   return { block: { number: blockNumber, hash: blockHash } }
 }
 
 describe('deposits', () => {
-  test('of the native asset and of tokens are given at their depth, the same each time they are read', async () => {
+  test('of the native asset and of tokens are found when confirmed, with the same result at each scan', async () => {
     const [customer, wallet] = [
       await newCustomer(service),
       await newWallet('ETHEREUM', { ETH: '1', USDG: '5' }),
@@ -2114,7 +2117,7 @@ describe('deposits', () => {
       await newDepositAddress(customer, wallet),
       await newDepositAddress(customer, wallet),
     ]
-    // Good for every EVM network, whichever it was made for.
+    // An address works on every EVM network, also on networks other than its own.
     const elsewhere = await newDepositAddress(customer, await newWallet('INK', {}))
     const start = (await adapter.scanDeposits!(null)).cursor
     const hashes = [
@@ -2143,7 +2146,7 @@ describe('deposits', () => {
     expect((await readOn(wallet, cursor)).found).toEqual([])
   })
 
-  test('are given once their block is deep enough, and never when it was replaced before', async () => {
+  test('are found when their block is confirmed, and never if it was replaced before', async () => {
     const [customer, wallet] = [await newCustomer(service), await newWallet('ETHEREUM', {})]
     const address = await newDepositAddress(customer, wallet)
     await wallet.chain.mine({ blocks: 5 })
@@ -2171,7 +2174,7 @@ describe('deposits', () => {
     ])
   })
 
-  test('of a withdrawal of our own are deposits like any other; a reverted transfer is none', async () => {
+  test('from a withdrawal of Bursar count like any other; a reverted transfer does not count', async () => {
     const [customer, wallet] = [await newCustomer(service), await newWallet('ETHEREUM', { ETH: '5' })]
     const address = await newDepositAddress(customer, wallet)
     await wallet.chain.mine({ blocks: CONFIRMATIONS })
@@ -2191,7 +2194,7 @@ describe('deposits', () => {
     ])
   })
 
-  test('of which several come to one address in a block, and in several blocks of one read, are each credited once', async () => {
+  test('that share an address and a block, or span several blocks of one scan, are each credited once', async () => {
     const [customer, wallet] = [await newCustomer(service), await newWallet('ETHEREUM', {})]
     await service.owner.query('delete from network_cursors')
     const address = await newDepositAddress(customer, wallet)
@@ -2212,9 +2215,9 @@ describe('deposits', () => {
     expect(body.items.map(({ amount }) => amount).sort()).toEqual(amounts)
   })
 
-  test('stop at blocks that were replaced deeper than the depth, and say so', async () => {
+  test('stop at blocks that were replaced below the confirmations, with an error', async () => {
     const wallet = await newWallet('ETHEREUM', {})
-    // Empty blocks are made again just as they were.
+    // Without a transaction, the replaced blocks would be identical.
     await give('ETHEREUM', newAddress(), 'ETH', '1')
     await wallet.chain.mine({ blocks: CONFIRMATIONS })
     const { cursor } = await wallet.adapter.scanDeposits!(null)
@@ -2226,15 +2229,15 @@ describe('deposits', () => {
   })
 })
 
-test('what the hot wallet sends to a deposit address is credited if it is a withdrawal, else it is our own', async () => {
+test('a payment of the hot wallet to a deposit address is credited only if it is a withdrawal', async () => {
   const funds = { ETH: '5', USDG: '10' }
   const [customer, wallet] = [await newCustomer(service), await newWallet('ETHEREUM', funds)]
   await service.owner.query('delete from network_cursors')
   const address = await newDepositAddress(customer, wallet)
-  // As a top-up that was signed after the backup that this database is restored from.
+  // Like a top-up that was signed after the backup from which this database is restored.
   const client = createWalletClient({ account: wallet.hotWallet, transport: http(wallet.config.rpcUrl) })
   await client.sendTransaction({ chain: null, to: address, value: parseGwei('70000') })
-  // And tokens by hand.
+  // And tokens that were sent by hand.
   const token = { address: tokens.get('ETHEREUM')!.USDG!, abi: TOKEN_ABI } as const
   await client.writeContract({
     chain: null,
@@ -2256,9 +2259,9 @@ test('what the hot wallet sends to a deposit address is credited if it is a with
   expect(found.map(({ asset, amount }) => `${amount} ${asset}`).sort()).toEqual(['0.5 ETH', '2 USDG'])
 })
 
-test('what comes before anybody has read the network is credited, too', async () => {
+test('a deposit before the first scan of the network is credited, too', async () => {
   const [customer, wallet] = [await newCustomer(service), await newWallet('ETHEREUM', {})]
-  // As after a switch from the simulation, whose cursor says nothing about this chain.
+  // Like after a switch from the simulation, whose cursor is meaningless on this chain.
   await service.owner.query(`delete from network_cursors`)
   await service.db.query(`insert into network_cursors values ('ETHEREUM', '7', now())`)
   const address = await newDepositAddress(customer, wallet)
@@ -2267,7 +2270,7 @@ test('what comes before anybody has read the network is credited, too', async ()
   const { body } = await customer.call('GET', `/v2/profiles/${customer.profile_id}/balances/ETH`)
   expect(body).toMatchObject({ available: '0.25' })
 
-  // Without a beginning there is no address, and so nothing to lose.
+  // Without an initial cursor no address is given, so no deposit can be lost.
   await service.owner.query(`delete from network_cursors`)
   const { rpcUrl: _, ...rest } = wallet.config
   const down = evmAdapter('ETHEREUM', { ...rest, rpcUrl: 'http://127.0.0.1:1' }, service.db)
@@ -2292,10 +2295,10 @@ const PRICES = new Map([
   ['LINK', 15n * 10n ** 18n],
 ])
 const ROUND = { post: postSweep, isFrozen, prices: PRICES }
-/** Amounts that are swept at any cost: for tests that are not about the cost. */
+/** Amounts that are swept at any cost, for tests of other subjects. */
 const AT_ANY_COST = { sweepMinimum: { ETH: '0.002', USDG: '1', LINK: '0.5' } }
 
-/** Sweeps, a block a round, until nothing is left to do. */
+/** Sweeps, with a block in each round, until nothing is left to do. */
 async function sweepAll({ adapter, chain, network }: Wallet): Promise<void> {
   for (let round = 1; round <= SWEEPS_MAX; round++) {
     const steps = await adapter.sweep!(ROUND)
@@ -2309,7 +2312,7 @@ async function sweepAll({ adapter, chain, network }: Wallet): Promise<void> {
   throw new Error('sweeping does not come to an end')
 }
 
-test('what was swept without the database knowing is not held', async () => {
+test('a holding whose sweep the database does not know is not reported as held', async () => {
   const [customer, wallet] = [
     await newCustomer(service),
     await newWallet('ETHEREUM', { ETH: '5' }, AT_ANY_COST),
@@ -2327,7 +2330,7 @@ test('what was swept without the database knowing is not held', async () => {
   expect(await held()).toBe(before)
 })
 
-/** What sweeping has cost a customer, by the ledger; and that the ledger is in order. */
+/** Returns a customer's cost of sweeping in the ledger. Throws if the ledger has disagreements. */
 async function sweepingCost({ customer_id }: TestCustomer): Promise<bigint> {
   const { rows } = await service.db.query<{ sum: string | null }>(
     `select sum(amount) from entries where customer_id = $1 and event = 'SWEPT' and account like 'custody:%'`,
@@ -2337,14 +2340,14 @@ async function sweepingCost({ customer_id }: TestCustomer): Promise<bigint> {
   return parseStoredAmount(rows[0]!.sum ?? '0', 18)
 }
 
-/** Credits what has come in at deposit addresses, as the worker does. */
+/** Credits incoming transfers to deposit addresses, as the worker does. */
 async function creditAll({ networks, chain }: Wallet): Promise<void> {
   await chain.mine({ blocks: CONFIRMATIONS })
   const { db, ledger, settings } = service
   await creditDeposits({ db, ledger, networks, settings })
 }
 
-/** Invariant 3, with sweeps; and that the ledger has each fee that the chain has taken, once. */
+/** Checks invariant 3 with sweeps, and that the ledger has each fee of the chain once. */
 async function requireSwept(wallet: Wallet, funds: Record<string, string>, customer: TestCustomer) {
   const { network, chain, hotWallet, adapter, since } = wallet
   const { rows } = await service.db.query<{ address: string }>(
@@ -2373,12 +2376,12 @@ async function requireSwept(wallet: Wallet, funds: Record<string, string>, custo
 }
 
 describe('sweeping', () => {
-  // What the addresses of other tests hold is not this test's.
+  // Forgets the holdings that other tests left at their addresses.
   const forget = () => service.owner.query('delete from evm_holdings')
   beforeEach(forget)
   afterEach(forget)
 
-  test('moves tokens, with gas from the hot wallet, and the native asset, and knows what it has cost', async () => {
+  test('moves tokens, with gas from the hot wallet, and the native asset, and posts the cost', async () => {
     const [customer, wallet] = [
       await newCustomer(service),
       await newWallet('ETHEREUM', { ETH: '1' }, AT_ANY_COST),
@@ -2407,23 +2410,23 @@ describe('sweeping', () => {
     )
     expect(spread.reduce((sum, part) => sum + part)).toBe(held)
 
-    // Neither the top-ups nor what was swept is a deposit.
+    // Neither top-ups nor sweeps are deposits.
     await chain.mine({ blocks: CONFIRMATIONS })
     expect((await readOn(wallet, arrived.cursor)).found).toEqual([])
-    // And the nonces of the top-ups are those of the wallet: a withdrawal goes on behind them.
+    // Top-ups use nonces of the hot wallet, and a withdrawal takes the next one.
     await withdraw(customer, 'ETHEREUM', 'USDG', '20')
     await settleAll(wallet)
     expect((await madeBy(wallet)).map(({ nonce }) => nonce)).toEqual([0, 1])
   })
 
-  test('keeps back what a chain of the OP stack takes beside the gas, and quotes it', async () => {
+  test('reserves the L1 fee of an OP stack chain, and includes it in quotes', async () => {
     const [customer, wallet] = [
       await newCustomer(service),
       await newWallet('ETHEREUM', { ETH: '1' }, AT_ANY_COST),
     ]
     const { chain, adapter } = wallet
     const before = parseAmount((await adapter.estimateFee!('ETH')).amount, 18)!
-    // The contract that tells it: whatever it is asked, it answers with this. The chain itself takes nothing.
+    // The contract that reports the fee always answers with this amount. Anvil itself charges no such fee.
     const answer = 10n ** 15n
     const code = `0x7f${answer.toString(16).padStart(64, '0')}60005260206000f3` as const
     await chain.setCode({ address: '0x420000000000000000000000000000000000000F', bytecode: code })
@@ -2442,7 +2445,7 @@ describe('sweeping', () => {
     await chain.setCode({ address: '0x420000000000000000000000000000000000000F', bytecode: '0x' })
   })
 
-  test('leaves what is not worth its fee, and waits for gas in the hot wallet', async () => {
+  test('leaves amounts that are not worth their fee, and waits for gas in the hot wallet', async () => {
     const [customer, wallet] = [await newCustomer(service), await newWallet('ETHEREUM', {}, AT_ANY_COST)]
     const { cursor } = await wallet.adapter.scanDeposits!(null)
     const address = await newDepositAddress(customer, wallet)
@@ -2462,7 +2465,7 @@ describe('sweeping', () => {
     expect(await balance('ETHEREUM', wallet.hotWallet.address, 'USDG')).toBe(1_500_000n)
   })
 
-  test('a transaction of it that is stuck is replaced, with the same nonce', async () => {
+  test('a stuck sweep is replaced with the same nonce', async () => {
     const [customer, wallet] = [
       await newCustomer(service),
       await newWallet('ETHEREUM', { ETH: '1' }, { stuckAfterMs: 0, ...AT_ANY_COST }),
@@ -2498,7 +2501,7 @@ describe('sweeping', () => {
     expect(held).toBe(3n * 10n ** 18n - (await sweepingCost(customer)))
   })
 
-  test('after sweeps, top-ups, fee bumps and reverted sweeps by two workers, custody is what is there', async () => {
+  test('after sweeps, top-ups, fee bumps and reverted sweeps by two workers, custody equals the balances', async () => {
     const funds = { ETH: '3', USDG: '0', LINK: '0' }
     const [customer, wallet] = [
       await newCustomer(service),
@@ -2513,7 +2516,7 @@ describe('sweeping', () => {
     const hasty = pools.map((pool) => evmAdapter('ETHEREUM', { ...config, stuckAfterMs: 0 }, pool))
     const both = async (adapters: NetworkAdapter[]) => {
       const sweeping = adapters.map((adapter) => adapter.sweep!(ROUND))
-      // Whichever fails, the other comes to its end, too.
+      // If one fails, the other still comes to its end.
       await Promise.allSettled(sweeping)
       return Promise.all(sweeping)
     }
@@ -2540,12 +2543,12 @@ describe('sweeping', () => {
       await creditAll(wallet)
       await withoutMining(wallet, async () => {
         await both(workers)
-        // Whatever is under way is too cheap now, and replaced.
+        // Transactions in flight now pay too little, and are replaced.
         await chain.setNextBlockBaseFeePerGas({ baseFeePerGas: parseGwei('30') })
         await chain.mine({ blocks: 1 })
         await both(hasty)
         await both(hasty)
-        // The token refuses in the block that they are in: they are reverted.
+        // The token refuses in the block that mines them, so they are reverted.
         if (asset === 'USDG') await setOnToken('setBlocked', [hotWallet.address, true], { first: true })
         await calm(wallet)
       })
@@ -2570,7 +2573,7 @@ describe('sweeping', () => {
       expect(rows).toContainEqual(expect.objectContaining(expected))
   })
 
-  /** A new address of the wallet's customer with this on it, noted as the reading of deposits does. */
+  /** Creates an address of the wallet's customer with this amount, recorded as a deposit scan does. */
   async function newHolding(customer: TestCustomer, wallet: Wallet, amounts: Record<string, string>) {
     const address = await newDepositAddress(customer, wallet)
     for (const [asset, amount] of Object.entries(amounts)) {
@@ -2585,7 +2588,7 @@ describe('sweeping', () => {
     return address
   }
 
-  test('sweeps cost less than they bring: dust stays, and gas for a sweep is used up by it', async () => {
+  test('sweeps cost less than they bring: dust stays, and a sweep uses up its gas', async () => {
     const [customer, wallet] = [await newCustomer(service), await newWallet('ETHEREUM', { ETH: '1' })]
     const { chain, adapter, hotWallet } = wallet
     const atGwei30 = async () => {
@@ -2608,12 +2611,12 @@ describe('sweeping', () => {
       [customer.customer_id],
     )
     expect(rows.map(({ kind }) => kind)).toEqual(['TOP_UP', 'SWEEP'])
-    // Of the gas that was sent, only the room that the estimate has above the gas used is left.
+    // Of the gas that was sent, only the margin of the estimate above the used gas is left.
     const sent = parseStoredAmount(rows[0]!.amount, 18)
     expect((await balance('ETHEREUM', worthy, 'ETH')) * 4n).toBeLessThan(sent)
     expect((await sweepingCost(customer)) * 3_000n * 100n).toBeLessThan(5n * 5_000n * 10n ** 18n)
 
-    // At a fifteenth of the price the native asset of the same addresses is worth its fee.
+    // At a fifteenth of the gas price, the native asset at the same addresses is worth its fee.
     await chain.setNextBlockBaseFeePerGas({ baseFeePerGas: parseGwei('1') })
     await chain.mine({ blocks: 1 })
     await sweepAll(wallet)
@@ -2621,12 +2624,12 @@ describe('sweeping', () => {
     await calm(wallet)
   })
 
-  test('a token that takes a fee from transfers is not swept, which is told, until it does not', async () => {
+  test('a token that takes a fee from transfers is not swept until the fee ends, with a warning', async () => {
     const [customer, wallet] = [await newCustomer(service), await newWallet('ETHEREUM', { ETH: '1' })]
     const address = await newHolding(customer, wallet, { USDG: '500', ETH: '1' })
     await setOnToken('setFeePercent', [5n])
     const sweep = () => wallet.adapter.sweep!(ROUND).catch((error: unknown) => error)
-    // The native asset is, since nothing keeps it for gas.
+    // The native asset is swept, since nothing reserves it for gas.
     for (let round = 1; round <= 4; round++) {
       expect(String(((await sweep()) as AggregateError).errors)).toBe(
         `Error: USDG is not swept: of 500 at ${address}, 475 would arrive, since it takes a fee from transfers`,
@@ -2648,7 +2651,7 @@ describe('sweeping', () => {
     expect(await balance('ETHEREUM', wallet.hotWallet.address, 'USDG')).toBe(500_000_000n)
   })
 
-  test('without a price an asset is not swept, which is told, and the others are', async () => {
+  test('an asset without a price is not swept, with a warning, and the others are', async () => {
     const [customer, wallet] = [await newCustomer(service), await newWallet('ETHEREUM', { ETH: '1' })]
     const address = await newHolding(customer, wallet, { LINK: '500', ETH: '1' })
     const prices = new Map([...PRICES].filter(([asset]) => asset !== 'LINK'))
@@ -2696,7 +2699,7 @@ describe('sweeping', () => {
     expect(await balance('ETHEREUM', hotWallet.address, 'ETH')).toBe(held)
   })
 
-  test('a node that says a used nonce is free is not believed', async () => {
+  test('a node that reports a used nonce as free is not believed', async () => {
     const [customer, wallet] = [await newCustomer(service), await newWallet('ETHEREUM', { ETH: '1' })]
     const address = await newHolding(customer, wallet, { ETH: '2' })
     await sweepAll(wallet)
@@ -2732,8 +2735,8 @@ describe('sweeping', () => {
     expect(await balance('ETHEREUM', address, 'ETH')).toBe(0n)
   })
 
-  // Before a step is after the one before it: the adapter has no memory that a death could take.
-  // A third of the steps: test/real-networks-evm.test.ts kills a process at each.
+  // A death before a step equals a death after the previous one, because the adapter keeps no state in memory. A
+  // third of the steps: test/real-networks-evm.test.ts kills a process at each.
   test('survives death after one statement or request', async () => {
     const customer = await newCustomer(service)
     const wallet = await newWallet('ETHEREUM', { ETH: '1' }, { confirmations: 1, ...AT_ANY_COST })
@@ -2775,13 +2778,13 @@ describe('sweeping', () => {
   }, 240_000)
 })
 
-test('addresses are derived at the paths that their ids spell, and from the key that they name', async () => {
+test('addresses are derived at the paths that their ids encode, and from the key that they name', async () => {
   const keys = depositKeysOf({ mnemonic: MNEMONIC })
   const root = mnemonicToAccount(MNEMONIC, { path: "m/44'/60'/0'" }).getHdKey()
   const fingerprint = root.fingerprint.toString(16).padStart(8, '0')
   const at = (path: string) => privateKeyToAccount(toHex(root.derive(`m/${path}`).privateKey!))
 
-  // All 128 bits of the id, from the highest: 4 of them, and then 31 at a time.
+  // All 128 bits of the id, from the highest: 4 bits, and then 31 at a time.
   for (const [id, path] of [
     ['0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f', '0/211262755/1819407610/503362774/2089655823'],
     ['00000000-0000-7000-8000-000000000001', '0/0/114690/0/1'],
@@ -2792,7 +2795,7 @@ test('addresses are derived at the paths that their ids spell, and from the key 
   }
   expect(() => keys.newAddress('0192f3a4')).toThrow('is no id')
 
-  // Those of before, at paths of two components, sign as ever.
+  // Older addresses, at paths of two components, still sign.
   const fees = { gas: 21_000n, maxFeePerGas: 1n, maxPriorityFeePerGas: 1n }
   const move = { nonce: 0, to: at('0').address, value: 1n }
   const transaction = { type: 'eip1559', chainId: 1, ...move, ...fees } as const
@@ -2813,7 +2816,7 @@ test('addresses are derived at the paths that their ids spell, and from the key 
   for (const wrong of [{ mnemonic: 'secret words' }, { extendedKey: 'xpub' }])
     expect(() => depositKeysOf(wrong)).toThrow(/^the deposit key is no mnemonic or extended key/)
 
-  // A public key gives the same addresses, and signs for none.
+  // A public key derives the same addresses, and can sign for none.
   const publicKey = depositKeysOf({ extendedKey: keys.publicKey })
   expect([keys.canSign, extendedKey.canSign, publicKey.canSign]).toEqual([true, true, false])
   expect(keys.publicKey).toBe(root.publicExtendedKey)

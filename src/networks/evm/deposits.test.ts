@@ -1,8 +1,8 @@
 /*
- * What holds of deposits on an EVM network, whatever a node answers:
- * 1. what came in is credited once, and nothing that did not;
- * 2. a deposit that cannot be credited waits with the reason, and holds up no other;
- * 3. what a reorganisation took back is listed, and pays nothing out until an operator has decided.
+ * Invariants of deposits on an EVM network, whatever a node answers:
+ * 1. each deposit is credited once, and nothing else is;
+ * 2. a deposit that cannot be credited waits with the reason, and delays no other;
+ * 3. a deposit that a reorganisation removed is listed, and its profile pays nothing out until an operator decides.
  */
 import { inspect } from 'node:util'
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
@@ -76,7 +76,7 @@ const adapterOf = (changes: Partial<EvmConfig> = {}): NetworkAdapter =>
     service.db,
   )
 
-/** A customer's new address, read from here on. */
+/** Creates a customer with a new address. The chain is read from here on. */
 async function newPlace(adapter = adapterOf()): Promise<{ customer: TestCustomer; address: Hex }> {
   const customer = await newCustomer(service)
   const networks: Networks = new Map([['ETHEREUM', adapter]])
@@ -99,13 +99,13 @@ const give = (to: Hex, asset: 'ETH' | 'USDG', amount: string): Promise<Hex> =>
 
 const mine = (blocks = CONFIRMATIONS) => anvil.chain.mine({ blocks })
 
-/** A round of the worker, with everything due. */
+/** One round of the worker, with everything due. */
 async function round(adapter: NetworkAdapter) {
   await hurry(service.db)
   return creditDepositsOn(service, 'ETHEREUM', adapter)
 }
 
-/** Rounds until there is nothing more to read. */
+/** Runs rounds until nothing is left to read. */
 async function rounds(adapter: NetworkAdapter): Promise<number> {
   let credited = 0
   for (let count = 1; count <= 50; count++) {
@@ -134,12 +134,12 @@ const frozen = async () =>
 const nothing = (answer: Answer): Answer => ({ ...answer, result: [] })
 
 describe('tokens', () => {
-  test('are asked for by the hash of the block, so that a backend without it cannot say that there is nothing', async () => {
+  test('are requested by block hash, so that a backend without the block cannot answer that it has none', async () => {
     const adapter = adapterOf()
     const { customer, address } = await newPlace(adapter)
     await give(address, 'USDG', '10')
     await mine()
-    // A load balancer asked another backend, which has not these blocks yet.
+    // A load balancer chose another backend, which does not have these blocks yet.
     node.lie = ({ method, params: [filter] }, answer) => {
       if (method !== 'eth_getLogs') return undefined
       return 'blockHash' in (filter as object)
@@ -152,7 +152,7 @@ describe('tokens', () => {
     expect(await depositsOf(customer)).toEqual(['10 USDG'])
   })
 
-  test('that one answer invents are not credited, and hold up no other deposit', async () => {
+  test('invented by one answer are not credited, and delay no other deposit', async () => {
     const adapter = adapterOf()
     const { customer, address } = await newPlace(adapter)
     await give(address, 'USDG', '10')
@@ -171,7 +171,7 @@ describe('tokens', () => {
     ])
   })
 
-  test('are not asked for in blocks whose bloom filter rules them out', async () => {
+  test('are not requested in blocks whose bloom filter rules them out', async () => {
     const adapter = adapterOf()
     const { address } = await newPlace(adapter)
     const other = await deployToken(anvil, 6)
@@ -190,7 +190,7 @@ describe('tokens', () => {
     expect(asked).toBe(1)
   })
 
-  test('whose contract has other decimals than the catalogue refuse the network', async () => {
+  test('whose contract and catalogue differ in decimals disable the network', async () => {
     const wrong = await deployToken(anvil, 18)
     const adapter = adapterOf({ tokens: { USDG: wrong } })
     const says = `ETHEREUM is not used: the contract of USDG at ${getAddress(wrong)} has 18 decimals, and the catalogue has 6`
@@ -200,27 +200,27 @@ describe('tokens', () => {
   })
 })
 
-test('a bloom filter is read as the chain writes it', async () => {
+test('a bloom filter is read as the chain encodes it', async () => {
   await give(privateKeyToAccount(generatePrivateKey()).address, 'USDG', '1')
   const { logsBloom } = await anvil.chain.getBlock()
   expect(bloomMayHave(logsBloom, USDG)).toBe(true)
   expect(bloomMayHave(logsBloom, '0x00000000000000000000000000000000000000aa')).toBe(false)
 })
 
-test('what is too large to be read together is read by halves, and goes on', async () => {
+test('blocks that are too large for one reply are read by halves', async () => {
   const adapter = adapterOf()
-  // So that no block of the tests before, which may be larger, is read.
+  // Moves past the blocks of earlier tests, which may be larger.
   await mine()
   const { customer, address } = await newPlace(adapter)
   for (let count = 1; count <= 12; count++) await give(address, 'ETH', `0.${String(count).padStart(2, '0')}`)
   await mine()
-  // Two blocks are too many for it.
+  // Two blocks are too large for one reply.
   node.bytesMax = 5_000
   expect(await rounds(adapter)).toBe(12)
   expect(await depositsOf(customer)).toHaveLength(12)
 })
 
-test('while it is behind there is more to read at once', async () => {
+test('a scan that is behind reports that there is more to read', async () => {
   const adapter = adapterOf()
   const { customer, address } = await newPlace(adapter)
   await give(address, 'ETH', '0.1')
@@ -235,7 +235,7 @@ describe('a second node', () => {
   const above = { ETH: '1', USDG: '100' }
   const both = () => adapterOf({ verify: { rpcUrl: second.rpcUrl, above } })
 
-  test('is asked from the amount on, and what it says too is credited', async () => {
+  test('is asked from this amount on, and deposits that it confirms are credited', async () => {
     const adapter = both()
     const { customer, address } = await newPlace(adapter)
     await give(address, 'ETH', '0.5')
@@ -253,7 +253,7 @@ describe('a second node', () => {
     expect(await frozen()).toEqual([])
   })
 
-  test('that is behind or silent is waited for, and smaller deposits are not', async () => {
+  test('that is behind or silent delays large deposits, but not smaller ones', async () => {
     const adapter = both()
     const { customer, address } = await newPlace(adapter)
     await give(address, 'ETH', '2')
@@ -281,25 +281,28 @@ describe('a second node', () => {
     ['a block without it', 'eth_getBlockByNumber', (result: object) => ({ ...result, transactions: [] })],
     ['another amount', 'eth_getTransactionByHash', (result: object) => ({ ...result, value: '0x1' })],
     ['that it was reverted', 'eth_getTransactionReceipt', (result: object) => ({ ...result, status: '0x0' })],
-  ])('that has %s: it is not credited, and payouts over the network stop', async (_, lies, told) => {
-    const adapter = both()
-    const { customer, address } = await newPlace(adapter)
-    await give(address, 'ETH', '2')
-    await mine()
-    second.lie = ({ method }, { result }) =>
-      method === lies ? { result: told(result as object) } : undefined
-    expect(await rounds(adapter)).toBe(0)
-    expect(await depositsOf(customer)).toEqual([])
-    expect(await recorded()).toMatchObject([{ state: 'WAITING', reason: 'NODES_DISAGREE' }])
-    expect(await frozen()).toEqual(['NETWORK NODES_DISAGREE'])
-  })
+  ])(
+    'that reports %s: the deposit is not credited, and payouts over the network stop',
+    async (_, lies, told) => {
+      const adapter = both()
+      const { customer, address } = await newPlace(adapter)
+      await give(address, 'ETH', '2')
+      await mine()
+      second.lie = ({ method }, { result }) =>
+        method === lies ? { result: told(result as object) } : undefined
+      expect(await rounds(adapter)).toBe(0)
+      expect(await depositsOf(customer)).toEqual([])
+      expect(await recorded()).toMatchObject([{ state: 'WAITING', reason: 'NODES_DISAGREE' }])
+      expect(await frozen()).toEqual(['NETWORK NODES_DISAGREE'])
+    },
+  )
 })
 
-describe('a node that is of another chain by now', () => {
+describe('a node that has moved to another chain', () => {
   const onChain5: typeof node.lie = ({ method }) => (method === 'eth_chainId' ? { result: '0x5' } : undefined)
   const WRONG = 'the node of ETHEREUM is on chain 5, not 1'
 
-  test('is asked for its chain again after a failure, before anything else is believed', async () => {
+  test('is asked for its chain again after a failure, before any other answer is trusted', async () => {
     const adapter = adapterOf()
     const { customer, address } = await newPlace(adapter)
     await rounds(adapter)
@@ -317,7 +320,7 @@ describe('a node that is of another chain by now', () => {
     expect(await depositsOf(customer)).toEqual(['1 ETH'])
   })
 
-  test('is asked again before other blocks are taken for a reorganisation', async () => {
+  test('is asked again before different blocks count as a reorganisation', async () => {
     const adapter = adapterOf()
     await newPlace(adapter)
     await rounds(adapter)
@@ -329,7 +332,7 @@ describe('a node that is of another chain by now', () => {
     expect(await frozen()).toEqual([])
   })
 
-  test('with the same chain id is known by its first block, which the database remembers', async () => {
+  test('with the same chain id is detected by its first block, which the database records', async () => {
     await rounds(adapterOf())
     node.lie = ({ method, params: [number] }, { result }) =>
       method === 'eth_getBlockByNumber' && number === '0x0'
@@ -338,13 +341,13 @@ describe('a node that is of another chain by now', () => {
     const says = `the node of ETHEREUM is on another chain 1: its first block is 0x${'cd'.repeat(32)}, and was 0x`
     await expect(adapterOf().status!()).rejects.toThrow(says)
     await expect(adapterOf().sign(undefined as never, [])).rejects.toThrow(says)
-    // One that keeps no old blocks cannot tell, and is used.
+    // A node without old blocks cannot return the first block, and is used.
     node.lie = ({ method, params: [number] }) =>
       method === 'eth_getBlockByNumber' && number === '0x0' ? { result: null } : undefined
     expect((await adapterOf().status!()).height).toBeGreaterThan(0)
   })
 
-  test('is the reason that a withdrawal waits for, and not a nonce that it does not know', async () => {
+  test('is named as the waiting reason of a withdrawal, instead of a nonce that it does not know', async () => {
     const hotWallet = privateKeyToAccount(generatePrivateKey())
     await give(hotWallet.address, 'ETH', '5')
     const adapter = adapterOf({ hotWallet, pollMs: 10 })
@@ -378,7 +381,7 @@ describe('a node that is of another chain by now', () => {
     await settle()
     await mine()
     await settle()
-    // The other chain has none of the wallet's transactions.
+    // The other chain has no transactions of the wallet.
     node.lie = (call, answer) =>
       call.method === 'eth_getTransactionCount' ? { result: '0x0' } : onChain5(call, answer)
     const waiting = await withdraw()
@@ -391,7 +394,7 @@ describe('a node that is of another chain by now', () => {
 })
 
 describe('for an operator', () => {
-  test('a rescan credits what was missed, and nothing twice', async () => {
+  test('a rescan credits missed deposits, and none twice', async () => {
     const adapter = adapterOf()
     const { customer, address } = await newPlace(adapter)
     await give(address, 'ETH', '0.3')
@@ -401,7 +404,7 @@ describe('for an operator', () => {
     await give(address, 'USDG', '7')
     await mine()
     const to = (await anvil.chain.getBlockNumber()) - BigInt(CONFIRMATIONS) + 1n
-    // As if this had been read by a node that did not have it.
+    // Like after a scan with a node that lacked these blocks.
     await service.db.query('update network_cursors set cursor = $1', [await adapter.cursorAt!(to)])
     expect(await rounds(adapter)).toBe(0)
     const rescan = () => rescanDeposits(service, 'ETHEREUM', adapter, from, to)
@@ -413,10 +416,10 @@ describe('for an operator', () => {
     )
   })
 
-  test('what a contract paid while it ran is credited once, as much as the address has received', async () => {
+  test('an internal transfer of a contract is credited once, up to the amount that the address received', async () => {
     const adapter = adapterOf()
     const { customer, address } = await newPlace(adapter)
-    // PUSH20 of the address, and SELFDESTRUCT: what the contract is made with goes there.
+    // PUSH20 of the address and SELFDESTRUCT: the contract's initial balance goes to the address.
     const data: Hex = `0x73${address.slice(2).toLowerCase()}ff`
     const hash = await anvil.chain.sendTransaction({ chain: null, data, value: parseAmount('3', 18)! })
     await mine()
@@ -426,13 +429,13 @@ describe('for an operator', () => {
     await expect(credit({ amount: '3.1' })).rejects.toThrow('has received 3 ETH in the block of')
     await expect(credit({ address: USDG })).rejects.toThrow('is no deposit address that was given out')
     expect(await credit()).toMatchObject({ type: 'CRYPTO_DEPOSIT', status: 'COMPLETED', amount: '3' })
-    // As if the process had ended between the credit and its record.
+    // Like after a process that ended between the credit and its record.
     await service.owner.query('delete from incoming_transfers where crypto_tx_hash = $1', [hash])
     await expect(credit()).rejects.toThrow('before')
     expect(await depositsOf(customer)).toEqual(['3 ETH'])
     const recorded = `select from incoming_transfers where crypto_tx_hash = $1 and state = 'CREDITED'`
     expect((await service.db.query(recorded, [hash])).rowCount).toBe(1)
-    // It is held, and will be swept.
+    // The amount is held, and will be swept.
     const { rowCount } = await service.db.query('select from evm_holdings where address = $1', [address])
     expect(rowCount).toBe(1)
     const plain = await give(address, 'ETH', '1')
@@ -445,14 +448,14 @@ describe('for an operator', () => {
   })
 })
 
-describe('what is swept beyond the deposits that were found', () => {
-  // What the other tests have left at their addresses is not swept.
+describe('an amount swept beyond the known deposits', () => {
+  // The amounts that other tests left at their addresses are not swept.
   beforeEach(() => service.owner.query('delete from evm_holdings').then(() => undefined))
 
   const auditAt = async (address: string) =>
     (await auditSweeps(service.db, 'ETHEREUM')).filter((one) => one.address === address)
 
-  /** Sweeps all that lies at deposit addresses, and reads on until it is deep. */
+  /** Sweeps all deposit addresses, and scans until the sweeps are confirmed. */
   async function sweepAll(adapter: NetworkAdapter): Promise<void> {
     const networks: Networks = new Map([['ETHEREUM', adapter]])
     for (let round = 1; round <= 10; round++) {
@@ -463,7 +466,7 @@ describe('what is swept beyond the deposits that were found', () => {
     }
   }
 
-  test('is told of, and stays so until an operator credits it', async () => {
+  test('is reported, and stays listed until an operator credits it', async () => {
     const adapter = adapterOf()
     const { customer, address } = await newPlace(adapter)
     const data: Hex = `0x73${address.slice(2).toLowerCase()}ff`
@@ -475,7 +478,7 @@ describe('what is swept beyond the deposits that were found', () => {
     const networks: Networks = new Map([['ETHEREUM', adapter]])
     for (let count = 1; count <= 2; count++) {
       await sweepDepositAddresses({ ...service, networks })
-      // Deposits are not read up to the sweep: one of them may be among what it moved.
+      // Deposits are not scanned up to the sweep yet, and one of them may be part of it.
       expect(await auditAt(address)).toEqual([])
       await mine()
     }
@@ -497,16 +500,16 @@ describe('what is swept beyond the deposits that were found', () => {
       new Map([['ETHEREUM', { adapter, confirmations: 3, lowMark: undefined }]]),
     )
     expect(report!.uncredited).toMatchObject([{ reason: 'UNATTRIBUTED', count: 1 }])
-    // It is never credited by itself.
+    // It is never credited automatically.
     expect(await rounds(adapter)).toBe(0)
 
-    // A part of it came with this transaction.
+    // This transaction brought a part of it.
     const credit = (amount: string) =>
       creditSaidDeposit(service, 'ETHEREUM', adapter, { crypto_tx_hash: hash, address, asset: 'ETH', amount })
     await credit('2.75')
     expect(await unattributed()).toEqual([[0.25, 'ETH']])
     await expect(credit('2.75')).rejects.toThrow('before')
-    // Another deposit that lies there says nothing about what was swept before.
+    // A later deposit at the address does not explain the earlier sweep.
     await give(address, 'ETH', '2')
     await mine()
     expect(await rounds(adapter)).toBe(1)
@@ -518,7 +521,7 @@ describe('what is swept beyond the deposits that were found', () => {
     expect((await verify(service.db)).disagreements).toEqual([])
   })
 
-  test('is nothing where all was found: tokens, their gas, and what is left of it', async () => {
+  test('is zero when all deposits were found: tokens, their gas, and the remainder of the gas', async () => {
     const hotWallet = privateKeyToAccount(generatePrivateKey())
     await give(hotWallet.address, 'ETH', '1')
     const adapter = adapterOf({ hotWallet })
@@ -552,14 +555,14 @@ describe('what is swept beyond the deposits that were found', () => {
     ])
   })
 
-  test('may be a deposit that no read found: a rescan credits it, and it is unattributed no more', async () => {
+  test('may be a missed deposit: a rescan credits it, and it is no longer unattributed', async () => {
     const adapter = adapterOf()
     const { customer, address } = await newPlace(adapter)
     await give(address, 'ETH', '0.75')
     const from = await anvil.chain.getBlockNumber({ cacheTime: 0 })
     await mine()
     const to = (await anvil.chain.getBlockNumber({ cacheTime: 0 })) - BigInt(CONFIRMATIONS) + 1n
-    // As if this had been read by a node that did not have it.
+    // Like after a scan with a node that lacked these blocks.
     await service.db.query('update network_cursors set cursor = $1', [await adapter.cursorAt!(to)])
     await give(address, 'ETH', '1')
     await mine()
@@ -572,13 +575,13 @@ describe('what is swept beyond the deposits that were found', () => {
   })
 })
 
-/** Replaces the newest blocks by others, which have none of their transactions. */
+/** Replaces the newest blocks with blocks that have none of their transactions. */
 const reorganise = (depth: number) =>
   anvil.chain.request({ method: 'anvil_reorg', params: [depth, []] } as never)
 
 describe('a deposit without enough confirmations', () => {
   const see = (adapter: NetworkAdapter) => seeDepositsOn(service, 'ETHEREUM', adapter)
-  /** The node answers before the block of the transaction is there. */
+  /** The node returns the hash before the block is mined. */
   const mined = (hash: Hex) => anvil.chain.waitForTransactionReceipt({ hash })
   async function arrive(...asked: Parameters<typeof give>): Promise<Hex> {
     const hash = await give(...asked)
@@ -592,7 +595,7 @@ describe('a deposit without enough confirmations', () => {
   const availableTo = async ({ call, profile_id }: TestCustomer, asset: string) =>
     (await call<{ available: string }>('GET', `/v2/profiles/${profile_id}/balances/${asset}`)).body.available
 
-  test('is PENDING, COMPLETED when it has them, and FAILED when the chain dropped its block', async () => {
+  test('is PENDING, COMPLETED when confirmed, and FAILED when the chain dropped its block', async () => {
     const adapter = adapterOf()
     const { customer, address } = await newPlace(adapter)
     await mine()
@@ -626,7 +629,7 @@ describe('a deposit without enough confirmations', () => {
     expect((await verify(service.db)).disagreements).toEqual([])
 
     await mined(await anvil.chain.sendRawTransaction({ serializedTransaction }))
-    // Another process looks at all blocks again, and shows it once.
+    // Another process reads all blocks again, and shows the deposit once.
     for (const one of [adapter, adapterOf(), adapter]) await see(one)
     expect(await shownTo(customer)).toEqual(['10 USDG COMPLETED', '3 ETH FAILED', '3 ETH PENDING'])
     await mine(3)
@@ -659,7 +662,7 @@ describe('a deposit without enough confirmations', () => {
     expect(await shownTo(customer)).toEqual(['2 ETH COMPLETED'])
   })
 
-  test('that a node invents ends FAILED, and so does a look that fails half-way end without a trace', async () => {
+  test('that a node invents ends FAILED, and a scan that fails half-way records nothing', async () => {
     const adapter = adapterOf()
     const { customer, address } = await newPlace(adapter)
     await mine()
@@ -692,7 +695,7 @@ describe('a deposit without enough confirmations', () => {
 })
 
 describe('a reorganisation deeper than the confirmations', () => {
-  test('stops the network, lists what is gone and freezes its profile, until an operator goes on', async () => {
+  test('stops the network, lists removed deposits and freezes their profiles, until an operator resumes', async () => {
     const adapter = adapterOf()
     const [kept, gone] = [await newPlace(adapter), await newPlace(adapter)]
     await give(kept.address, 'ETH', '1')
@@ -711,7 +714,7 @@ describe('a reorganisation deeper than the confirmations', () => {
     expect(profile!.subject).toBe(`${gone.customer.customer_id}/${gone.customer.profile_id}`)
     expect(await recorded()).toMatchObject([{ state: 'CREDITED' }, { state: 'REORGANISED', amount: '50' }])
 
-    // Reading has stopped, and is not tried again and again.
+    // Scanning has stopped, and is not retried.
     await give(kept.address, 'ETH', '0.25')
     await mine()
     expect(await rounds(adapter)).toBe(0)
@@ -726,7 +729,7 @@ describe('a reorganisation deeper than the confirmations', () => {
     expect((await verify(service.db)).disagreements).toEqual([])
   })
 
-  test('that took sweeps back: their bytes bring the coins again once an operator goes on', async () => {
+  test('that removed sweeps: their bytes are broadcast again after an operator resumes', async () => {
     await service.owner.query('delete from evm_holdings')
     const hotWallet = privateKeyToAccount(generatePrivateKey())
     const adapter = adapterOf({ hotWallet })
@@ -758,7 +761,7 @@ describe('a reorganisation deeper than the confirmations', () => {
     expect(inspect(failure, { depth: 5 })).toContain('the same bytes were broadcast again')
     await anvil.chain.waitForTransactionReceipt({ hash: rows[0]!.crypto_tx_hash })
     expect(await at(address)).toBe(0n)
-    // Another block has another base fee, and a sweep pays all that it offers.
+    // The new block has another base fee, but a sweep offers its whole fee.
     expect(await at(hotWallet.address)).toBe(swept)
     await sweepOnce()
     expect((await adapter.status!()).held.ETH).toBe(formatAmount(swept, 18))
@@ -766,7 +769,7 @@ describe('a reorganisation deeper than the confirmations', () => {
     expect(rowCount).toBe(1)
   })
 
-  test('whose transactions come again in other blocks, under other indexes, credits none of them twice', async () => {
+  test('whose transactions are mined again with other indexes credits none of them twice', async () => {
     const adapter = adapterOf()
     const { customer, address } = await newPlace(adapter)
     await mine(5)
@@ -783,7 +786,7 @@ describe('a reorganisation deeper than the confirmations', () => {
     await mine(4)
     expect(await rounds(adapter)).toBe(2)
     await reorganise(6)
-    // One with a log of its own comes before them in their block, so that their logs are counted from 1.
+    // Another transaction with a log comes before them in the block, so their logs count from 1.
     await anvil.chain.setAutomine(false)
     try {
       for (const serializedTransaction of bytes)
@@ -796,7 +799,7 @@ describe('a reorganisation deeper than the confirmations', () => {
     await expect(round(adapter)).rejects.toThrow('rearranged')
     expect(await frozen()).toEqual(['NETWORK REORGANISATION'])
     expect(await recorded()).toMatchObject([{ state: 'REORGANISED' }, { state: 'REORGANISED' }])
-    // As if they were counted otherwise where they were read first.
+    // Changes the recorded index, as if the log had been counted differently at first.
     await service.owner.query(
       `update incoming_transfers set crypto_tx_index = '5' where asset = 'USDG' and state = 'REORGANISED'`,
     )

@@ -9,7 +9,7 @@ const MIB = 1024 * 1024
 /** As node.ts has it. */
 const REPLY_BYTES_MAX = 64 * MIB
 
-test('of a reply without an end no more than the limit is read', async () => {
+test('an endless reply is read up to the limit only', async () => {
   let sent = 0
   const chunk = Buffer.alloc(MIB, 'x')
   const server = createServer((request, reply) => {
@@ -33,7 +33,7 @@ test('of a reply without an end no more than the limit is read', async () => {
   const failure = await evmNode(`http://127.0.0.1:${port}/secret`)
     .call('eth_blockNumber')
     .catch((error: unknown) => error)
-  // It counts as no answer, so that what is read is asked for in smaller parts.
+  // The failure counts as no answer, so the client asks for smaller parts.
   expect(failure).toBeInstanceOf(NodeFailure)
   expect(failure).not.toBeInstanceOf(NodeRefusal)
   expect((failure as Error).message).toMatch(/^the node does not answer: /)
