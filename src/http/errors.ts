@@ -16,7 +16,8 @@ export function errorRoutes(
 ): void {
   app.setErrorHandler((error: FastifyError, request, reply) => {
     const refusal = problemOf(error, request)
-    if (refusal.slug === 'already-exists') return send(reply, withDifferences(refusal, request), baseUrl)
+    if (refusal.slug === 'already-exists')
+      return send(reply, withDifferences(refusal, request, request.body), baseUrl)
     if (refusal.status < 500) return send(reply, refusal, baseUrl)
     logFault(error, refusal, request)
     return send(reply, refusal, baseUrl, request.id)
@@ -25,11 +26,11 @@ export function errorRoutes(
   problemPages(app, { baseUrl, docs })
 }
 
-/** Adds the members of the request that differ from the existing record. */
-function withDifferences(refusal: Problem, { body, routeOptions }: FastifyRequest): Problem {
+/** Adds the members of what was asked, a body or one item of it, that differ from the existing record. */
+function withDifferences(refusal: Problem, { routeOptions }: FastifyRequest, asked: unknown): Problem {
   const { comparable } = routeOptions.config as { comparable?: Comparable }
   const existing = refusal.meta?.existing
-  const differs = comparable === undefined ? [] : differingMembers(body, existing, comparable)
+  const differs = comparable === undefined ? [] : differingMembers(asked, existing, comparable)
   return new Problem(refusal.slug, refusal.detail, { ...refusal.meta, differs })
 }
 
@@ -123,11 +124,15 @@ function logFault(error: Error, refusal: Problem, request: FastifyRequest): void
 }
 
 /** Turns the errors of a request that is answered item by item into problem bodies, as they are answered alone. */
-export function itemProblems(request: FastifyRequest, baseUrl: string): (error: unknown) => ProblemBody {
+export function itemProblems(
+  request: FastifyRequest,
+  baseUrl: string,
+): (error: unknown, item: unknown) => ProblemBody {
   // Often all items have one fault, which one line of the log tells.
   const logged = new Set<string>()
-  return (error) => {
+  return (error, item) => {
     const refusal = problemOf(error as FastifyError, request)
+    if (refusal.slug === 'already-exists') return withDifferences(refusal, request, item).body(baseUrl)
     if (refusal.status < 500) return refusal.body(baseUrl)
     if (!logged.has(refusal.detail)) logFault(error as Error, refusal, request)
     logged.add(refusal.detail)

@@ -5,7 +5,7 @@ import type {
   preHandlerHookHandler,
   RouteOptions,
 } from 'fastify'
-import { Type, type TObject, type TSchema } from 'typebox'
+import { Type, type TArray, type TObject, type TSchema } from 'typebox'
 import { comparableOf } from './differing-members.ts'
 import { hookOf, type Standing } from './authenticate.ts'
 import { problemResponses } from './openapi.ts'
@@ -91,6 +91,9 @@ export function mount(
     config: {
       ...(scope !== null && { counts: 'operation' as const }),
       ...(problems?.includes('already-exists') && { comparable: comparableOf(body, reply) }),
+      ...(manyIn !== undefined && {
+        comparable: comparableOf(itemsOf(body!, manyIn), itemsOf(reply as TObject, 'items')),
+      }),
     },
     handler: (request, reply) => {
       const { params, query, body, caller = NOBODY } = request
@@ -112,6 +115,9 @@ export function mount(
   }
   app.route(route)
 }
+
+/** The schema of the items of a list in a body or reply. */
+const itemsOf = ({ properties }: TObject, member: string) => (properties[member] as TArray<TObject>).items
 
 /** The caller of a public operation. */
 const NOBODY: Caller = { customerId: '', clientId: '', scopes: [] }

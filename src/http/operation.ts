@@ -24,7 +24,7 @@ export interface Request<P = unknown, Q = unknown, B = unknown> {
   /** Throws the 401 problem once the caller is disabled. For operations that wait before they move money. */
   requireCaller: () => void
   /** For a body with a `oneByOne` list: the body that answers the error of one item. */
-  problemOf?: (error: unknown) => ProblemBody
+  problemOf?: (error: unknown, item: unknown) => ProblemBody
 }
 
 /** The parts of an example request. Its ids come from `EXAMPLE`; a sandbox replaces them by the demo's ids. */

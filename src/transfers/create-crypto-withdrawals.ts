@@ -117,10 +117,10 @@ export const createCryptoWithdrawals = operation({
     )
     const outcomes = await Promise.allSettled(moves)
     return {
-      items: outcomes.map((outcome) =>
+      items: outcomes.map((outcome, index) =>
         outcome.status === 'fulfilled'
           ? { transfer: outcome.value.transfer }
-          : { problem: problemOf!(outcome.reason) },
+          : { problem: problemOf!(outcome.reason, body.withdrawals[index]) },
       ),
     }
   },
