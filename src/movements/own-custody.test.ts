@@ -1,7 +1,7 @@
 /*
- * Invariant of a real network in a sandbox: a customer is paid no more of an asset over it than the customer has
- * deposited over it, whatever wires, conversions and simulated networks bring. Excess is refused when it is
- * requested, and again before it is signed.
+ * Invariant of a real network in a sandbox: payments of an asset to a customer over it never exceed the customer's
+ * deposits of it over the network. Wires, conversions and simulated networks add nothing. Excess is refused when it
+ * is requested, and again before it is signed.
  */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import {

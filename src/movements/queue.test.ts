@@ -1,12 +1,13 @@
 /*
- * What holds of the ledger, whatever is submitted in whatever batches from however many processes:
+ * Invariants of the ledger, for any movements in any batches from any number of processes:
  * 1. the entries of an event sum to zero per asset;
  * 2. no balance is below zero, now or at any version;
- * 3. every balance equals its entries: versions are contiguous and each entry leaves the one before plus its amount;
- * 4. time does not run backwards: not between the versions of a balance, not between ids;
- * 5. a ref_id is used once, and repeated attempts get its record; so is a fee quote;
- * 6. a refusal changes nothing, and touches none of its neighbours;
- * 7. one process answers exactly as a trivial model does that takes the movements one after the other.
+ * 3. every balance equals its entries: versions are contiguous, and each entry leaves the previous balance plus its
+ * amount;
+ * 4. time does not run backwards, neither between the versions of a balance nor between ids;
+ * 5. a ref_id is used once, and repeated attempts get its record; a fee quote is used once;
+ * 6. a refusal changes nothing, and does not affect other movements of its batch;
+ * 7. one process answers exactly like a trivial model that executes the movements one after the other.
  */
 import { setImmediate as turn, setTimeout as pause } from 'node:timers/promises'
 import fc from 'fast-check'
@@ -384,7 +385,7 @@ describe('one process', () => {
     await requireClean()
   })
 
-  test('does so too when more movements arrive at once than a batch holds', async () => {
+  test('does so too when more movements arrive together than a batch holds', async () => {
     const ledger = new Ledger(db)
     const tenant = await newTenant()
     const model = new Model(tenant)
@@ -758,7 +759,7 @@ async function cutWaitingConnections(): Promise<number> {
   return 0
 }
 
-test('more movements of a customer than may wait are answered 503, and the others as ever', async () => {
+test('movements of a customer beyond the limit of the queue are answered 503, the others normally', async () => {
   const { customer_id, profiles } = await newTenant()
   const ledger = new Ledger(db)
   const refused: Movement = {

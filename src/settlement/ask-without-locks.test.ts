@@ -1,7 +1,7 @@
 /*
- * What holds of an operator's command while it asks a node about a withdrawal:
- * 1. no lock is held meanwhile: a worker signs and records;
- * 2. where a worker took the withdrawal further meanwhile, nothing of the command is recorded.
+ * Invariants of an operator's command that asks a node about a withdrawal:
+ * 1. no lock is held during the request, so that a worker can sign and record;
+ * 2. if a worker advanced the withdrawal meanwhile, the command records nothing.
  */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import {
@@ -45,7 +45,7 @@ async function withdraw(customer: TestCustomer): Promise<Transfer> {
   return body
 }
 
-/** The simulated networks, with a change to ETHEREUM. */
+/** The simulated networks, with this change to ETHEREUM. */
 function networksWith(change: Partial<NetworkAdapter>): Networks {
   const adapter = { ...service.networks.get('ETHEREUM')!, ...change }
   return new Map([...service.networks, ['ETHEREUM', adapter] as const])
@@ -65,7 +65,7 @@ const status = async (customer: TestCustomer, { id }: Transfer) =>
 const hurry = () =>
   service.db.query('update outgoing_transfers set due_at = clock_timestamp() where due_at is not null')
 
-/** Takes the locks that a worker takes, or fails at once. */
+/** Takes the locks that a worker takes, or fails immediately. */
 const requireUnlocked = ({ id }: Transfer) =>
   transaction(service.db, async (tx) => {
     await tx.query('set local lock_timeout = 1000')
@@ -74,7 +74,7 @@ const requireUnlocked = ({ id }: Transfer) =>
     await tx.query('select from transfers where id = $1 for update nowait', [id])
   })
 
-test('a withdrawal is resolved with no lock while the node is asked', async () => {
+test('resolving a withdrawal holds no lock during the request to the node', async () => {
   const customer = await newCustomer(service)
   const networks = networksWith({ checkStatus: unresolved })
   const created = await withdraw(customer)
@@ -97,7 +97,7 @@ test('a withdrawal is resolved with no lock while the node is asked', async () =
   expect(await status(customer, created)).toBe('COMPLETED')
 })
 
-test('a withdrawal that a worker ended while an operator resolved it is ended once', async () => {
+test('a withdrawal that a worker and an operator end simultaneously ends once', async () => {
   const customer = await newCustomer(service)
   const created = await withdraw(customer)
   const networks = networksWith({ checkStatus: unresolved })
@@ -125,7 +125,7 @@ test('a withdrawal that a worker ended while an operator resolved it is ended on
   expect((await verify(service.db)).disagreements).toEqual([])
 })
 
-test('a withdrawal is marked as paid with no lock while the node is asked', async () => {
+test('marking a withdrawal as paid holds no lock during the request to the node', async () => {
   const customer = await newCustomer(service)
   const created = await withdraw(customer)
   await service.db.query(
@@ -143,7 +143,7 @@ test('a withdrawal is marked as paid with no lock while the node is asked', asyn
   await markWithdrawalPaid(service.db, networks, created.id, HASH)
   expect(await kept(created)).toEqual({ state: 'SIGNED', crypto_tx_hash: HASH })
   expect(keptWith).toEqual([created.id])
-  // Another withdrawal of the same amount and destination is not paid by the same transaction.
+  // The same transaction does not pay another withdrawal of the same amount and destination.
   const other = await withdraw(customer)
   await expect(markWithdrawalPaid(service.db, networks, other.id, HASH)).rejects.toThrow(
     `${HASH} is the transaction of withdrawal ${created.id}`,

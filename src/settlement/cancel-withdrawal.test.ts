@@ -1,6 +1,4 @@
-/*
- * A withdrawal is signed or refunded, never both, whether the canceller or the worker is first.
- */
+/* A withdrawal is signed or refunded, never both, whichever of worker and canceller comes first. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import {
   atEnd,
@@ -49,7 +47,7 @@ async function settle(rounds = 5): Promise<void> {
   }
 }
 
-/** How many transactions of a withdrawal are on its network. */
+/** Returns the number of the withdrawal's transactions on its network. */
 async function onChain(id: string): Promise<number> {
   const { rowCount } = await service.db.query(
     `select from simulated_chain where position(convert_to($1, 'UTF8') in raw_transaction) > 0`,
@@ -60,7 +58,7 @@ async function onChain(id: string): Promise<number> {
 const requireClean = async () => expect((await verify(service.db)).disagreements).toEqual([])
 
 test.each(['not begun', 'waiting for a freeze'])(
-  'one that is %s is refunded once, and never paid',
+  'a withdrawal that is %s is refunded once when cancelled, and never paid',
   async (how) => {
     const customer = await newCustomer(service)
     await credit(service.ledger, customer, 'USD', '100')
@@ -88,7 +86,7 @@ test.each(['not begun', 'waiting for a freeze'])(
   },
 )
 
-test('one that is signed, completed or failed otherwise is not cancelled, nor is what is no withdrawal', async () => {
+test('signed, completed and failed withdrawals are not cancelled, nor are other transfers', async () => {
   const customer = await newCustomer(service)
   const deposit = await credit(service.ledger, customer, 'USD', '100')
   const signed = await withdraw(customer)
@@ -110,7 +108,7 @@ test('one that is signed, completed or failed otherwise is not cancelled, nor is
   await requireClean()
 })
 
-test('the orchestration that waits for it ends FAILED, with the money back', async () => {
+test('the orchestration of a cancelled withdrawal ends FAILED, with the money back', async () => {
   const customer = await newCustomer(service)
   await credit(service.ledger, customer, 'USD', '100')
   const order = await customer.call<{ id: string; destination_transfer: { transfer_id: string } }>(
@@ -140,14 +138,14 @@ describe('at the moment of signing', () => {
   const adapter = () => service.networks.get('ETHEREUM')!
   const withEthereum = (calls: Partial<NetworkAdapter>): Networks =>
     new Map([...service.networks, ['ETHEREUM', { ...adapter(), ...calls }] as const])
-  /** How it goes over a real network, and over one that is simulated in the database. */
+  /** The test runs for a real network, and for a network that is simulated in the database. */
   const KINDS: [string, Partial<NetworkAdapter>][] = [
     ['in the database', {}],
     ['over a node', { asksNode: true, signsAlone: true }],
   ]
   /**
-   * Waits until a session waits for a lock. The server itself looks, each millisecond: a cancellation waits 50 ms for the
-   * lock, then pauses 50 ms without a connection, and looking from here could meet only pauses.
+   * Waits until a session waits for a lock. The server itself checks each millisecond. A cancellation waits 50 ms for
+   * the lock, then pauses 50 ms without a connection. Checks from here could meet only the pauses.
    */
   const untilOneWaits = () =>
     service.db.query(`
@@ -208,7 +206,7 @@ describe('at the moment of signing', () => {
     await requireClean()
   })
 
-  test.each(KINDS)('%s, a worker passes over what is being cancelled', async (_, kind) => {
+  test.each(KINDS)('%s, a worker skips a withdrawal that is being cancelled', async (_, kind) => {
     const customer = await newCustomer(service)
     await credit(service.ledger, customer, 'USD', '100')
     const { id } = await withdraw(customer)
@@ -217,7 +215,7 @@ describe('at the moment of signing', () => {
       await tx.query('select from balances where customer_id = $1 for update', [customer.customer_id])
       cancelling = told(cancelForOperator(service.db, id))
       await untilOneWaits()
-      // It holds the withdrawal, and waits for the balance.
+      // The cancellation holds the withdrawal, and waits for the balance.
       expect(await settleWithdrawals(service.db, withEthereum(kind))).toBe(0)
     })
     expect(await cancelling).toBe('cancelled')
@@ -226,7 +224,7 @@ describe('at the moment of signing', () => {
     await requireClean()
   })
 
-  test('of a transaction that pays several, none can be cancelled once its bytes are kept', async () => {
+  test('no withdrawal can be cancelled after the bytes of its shared transaction are recorded', async () => {
     const customer = await newCustomer(service)
     await credit(service.ledger, customer, 'USD', '100')
     const ids: string[] = []
@@ -264,102 +262,106 @@ describe('at the moment of signing', () => {
     )
     const kept = { state: 'SIGNED', raw_transaction: null, kept: true }
     expect(rows).toEqual([kept, kept])
-    // The simulated chain knows no such transaction, and its bytes pay one withdrawal only: nobody settles them.
+    // Ends the test: the simulated chain does not know the transaction, so no worker could settle these withdrawals.
     await service.owner.query('delete from network_transactions')
     await service.db.query('update outgoing_transfers set due_at = null where transfer_id = any ($1)', [ids])
   })
 })
 
-test('of cancelling and settling at once, each withdrawal sees one', { timeout: 120_000 }, async () => {
-  const customer = await newCustomer(service)
-  await credit(service.ledger, customer, 'USD', '10000')
-  const ids: string[] = []
-  for (let made = 0; made < 60; made++) ids.push((await withdraw(customer)).id)
-  const before = Number(await available(customer))
-  const pools = [1, 2].map(() => openDatabase(service.url, { max: 8, onError: () => undefined }))
-  for (const pool of pools) atEnd(() => pool.end())
-  const overNode: Networks = new Map(
-    [...service.networks].map(([network, adapter]) => [
-      network,
-      { ...adapter, asksNode: true, signsAlone: true },
-    ]),
-  )
+test(
+  'simultaneous cancelling and settling have one outcome for each withdrawal',
+  { timeout: 120_000 },
+  async () => {
+    const customer = await newCustomer(service)
+    await credit(service.ledger, customer, 'USD', '10000')
+    const ids: string[] = []
+    for (let made = 0; made < 60; made++) ids.push((await withdraw(customer)).id)
+    const before = Number(await available(customer))
+    const pools = [1, 2].map(() => openDatabase(service.url, { max: 8, onError: () => undefined }))
+    for (const pool of pools) atEnd(() => pool.end())
+    const overNode: Networks = new Map(
+      [...service.networks].map(([network, adapter]) => [
+        network,
+        { ...adapter, asksNode: true, signsAlone: true },
+      ]),
+    )
 
-  let isOver = false
-  const workers = pools.map(async (pool, index) => {
-    while (!isOver) {
-      await pool.query(`
+    let isOver = false
+    const workers = pools.map(async (pool, index) => {
+      while (!isOver) {
+        await pool.query(`
         update outgoing_transfers set due_at = clock_timestamp()
         where transfer_id in (select transfer_id from outgoing_transfers where due_at is not null for update skip locked)`)
-      await settleWithdrawals(pool, index === 0 ? service.networks : overNode)
-    }
-  })
-  // More than one reason not to sign, so that some are cancelled while they are HELD.
-  const target = { kind: 'CUSTOMER', customer_id: customer.customer_id } as const
-  await freeze(service.db, target, 'OPERATOR', 'a leak')
-  // The first third meets the freeze, the last third comes after a withdrawal was signed: both outcomes are seen, however
-  // busy the machine.
-  const [thawsAt, waitsFrom] = [ids.length / 3, (2 * ids.length) / 3]
-  const signed = async () =>
-    (
-      await service.db.query(
-        `select from outgoing_transfers where transfer_id = any ($1) and state in ('SIGNED', 'BROADCAST', 'DONE')
+        await settleWithdrawals(pool, index === 0 ? service.networks : overNode)
+      }
+    })
+    // Two reasons not to sign, so that some are cancelled while they are HELD.
+    const target = { kind: 'CUSTOMER', customer_id: customer.customer_id } as const
+    await freeze(service.db, target, 'OPERATOR', 'a leak')
+    // The first third meets the freeze, and the last third comes after a withdrawal was signed. Both outcomes thus
+    // occur, however busy the machine.
+    const [thawsAt, waitsFrom] = [ids.length / 3, (2 * ids.length) / 3]
+    const signed = async () =>
+      (
+        await service.db.query(
+          `select from outgoing_transfers where transfer_id = any ($1) and state in ('SIGNED', 'BROADCAST', 'DONE')
            and crypto_tx_hash is not null`,
-        [ids],
-      )
-    ).rowCount
-  const outcomes = await Promise.all(
-    ids.map(async (id, index) => {
-      await new Promise((resolve) => setTimeout(resolve, index * 5))
-      if (index === thawsAt) await unfreeze(service.db, target)
-      if (index >= waitsFrom) await expect.poll(signed, { timeout: 30_000 }).toBeGreaterThan(0)
-      // The client and the operator at once.
-      const path = `/v2/transfer/transfers/${id}/cancel`
-      const [byOperator, byClient] = await Promise.all([
-        cancelForOperator(pools[index % 2]!, id).then(
-          ({ changed }) => changed,
-          (error: unknown) => error,
-        ),
-        customer.call<Transfer>('POST', path),
-      ])
-      return { byOperator, byClient }
-    }),
-  )
-  isOver = true
-  await Promise.all(workers)
-  await settle(10)
+          [ids],
+        )
+      ).rowCount
+    const outcomes = await Promise.all(
+      ids.map(async (id, index) => {
+        await new Promise((resolve) => setTimeout(resolve, index * 5))
+        if (index === thawsAt) await unfreeze(service.db, target)
+        if (index >= waitsFrom) await expect.poll(signed, { timeout: 30_000 }).toBeGreaterThan(0)
+        // The client and the operator cancel simultaneously.
+        const path = `/v2/transfer/transfers/${id}/cancel`
+        const [byOperator, byClient] = await Promise.all([
+          cancelForOperator(pools[index % 2]!, id).then(
+            ({ changed }) => changed,
+            (error: unknown) => error,
+          ),
+          customer.call<Transfer>('POST', path),
+        ])
+        return { byOperator, byClient }
+      }),
+    )
+    isOver = true
+    await Promise.all(workers)
+    await settle(10)
 
-  let refunded = 0
-  for (const [index, id] of ids.entries()) {
-    const { status, secondary_status } = await read(customer, id)
-    const { byOperator, byClient } = outcomes[index]!
-    const paid = await onChain(id)
-    if (byClient.status === 200) {
-      refunded += 1
-      expect({ status, paid }).toEqual({ status: 'FAILED', paid: 0 })
-      expect(secondary_status).toEqual(CANCELLED_BY[byOperator === true ? 'operator' : 'client'])
-      expect(byClient.body.secondary_status).toEqual(secondary_status)
-      expect(typeof byOperator).toBe('boolean')
-    } else {
-      expect({ status, paid, answered: byClient.status }).toEqual({
-        status: 'COMPLETED',
-        paid: 1,
-        answered: 409,
-      })
-      expect(byOperator).toBeInstanceOf(NotCancellable)
+    let refunded = 0
+    for (const [index, id] of ids.entries()) {
+      const { status, secondary_status } = await read(customer, id)
+      const { byOperator, byClient } = outcomes[index]!
+      const paid = await onChain(id)
+      if (byClient.status === 200) {
+        refunded += 1
+        expect({ status, paid }).toEqual({ status: 'FAILED', paid: 0 })
+        expect(secondary_status).toEqual(CANCELLED_BY[byOperator === true ? 'operator' : 'client'])
+        expect(byClient.body.secondary_status).toEqual(secondary_status)
+        expect(typeof byOperator).toBe('boolean')
+      } else {
+        expect({ status, paid, answered: byClient.status }).toEqual({
+          status: 'COMPLETED',
+          paid: 1,
+          answered: 409,
+        })
+        expect(byOperator).toBeInstanceOf(NotCancellable)
+      }
     }
-  }
-  expect(refunded).toBeGreaterThan(0)
-  expect(refunded).toBeLessThan(ids.length)
-  const { total } = await read(customer, ids[0]!)
-  expect(Number(await available(customer))).toBeCloseTo(before + refunded * Number(total), 6)
-  const { rows } = await service.db.query<{ most: number }>(
-    `select max(count)::int as most from (
+    expect(refunded).toBeGreaterThan(0)
+    expect(refunded).toBeLessThan(ids.length)
+    const { total } = await read(customer, ids[0]!)
+    expect(Number(await available(customer))).toBeCloseTo(before + refunded * Number(total), 6)
+    const { rows } = await service.db.query<{ most: number }>(
+      `select max(count)::int as most from (
        select count(distinct event) from entries
        where customer_id = $1 and transfer_id = any ($2) and event in ('SETTLED', 'REFUNDED') group by transfer_id
      ) ends`,
-    [customer.customer_id, ids],
-  )
-  expect(rows).toEqual([{ most: 1 }])
-  await requireClean()
-})
+      [customer.customer_id, ids],
+    )
+    expect(rows).toEqual([{ most: 1 }])
+    await requireClean()
+  },
+)

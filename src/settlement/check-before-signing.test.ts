@@ -1,6 +1,7 @@
 /*
- * What is PENDING and not signed can be stopped: a freeze, and the standing of its account or identity, are read again
- * in the transaction that signs. What is stopped waits with the reason, moves no money, and goes on once it may.
+ * A PENDING withdrawal can be stopped until it is signed. The signing transaction reads freezes, and the standing of
+ * its account and identity, again. A stopped withdrawal waits with the reason, moves no money, and goes on when it
+ * may.
  */
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import {
@@ -54,7 +55,7 @@ async function settle(rounds = 5): Promise<void> {
   }
 }
 
-/** How far a withdrawal is, why it waits, and how many transactions of it are on its network. */
+/** Reads a withdrawal's state, its waiting reason, and the number of its transactions on the network. */
 async function read(transferId: string) {
   const { rows } = await service.db.query<{
     status: string
@@ -96,41 +97,38 @@ const targets: [
   ],
 ]
 
-test.each(targets)(
-  'a freeze of %s stops what is not signed, and nothing else',
-  async (kind, targetOf, reasonOf) => {
-    const [customer, other] = [await newCustomer(service), await newCustomer(service)]
-    const profile = await customer.call<{ id: string }>('POST', '/v2/profiles', { nickname: 'Second' })
-    const mine = await withdraw(customer)
-    const others: Record<string, string> = {
-      NETWORK: await withdraw(customer, {
-        asset: 'USDG',
-        crypto_network: 'SOLANA',
-        destination_address: SOLANA,
-      }),
-      PROFILE: await withdraw(customer, { profile_id: profile.body.id }),
-      CUSTOMER: await withdraw(other),
-    }
-    const goesOn: Record<typeof kind, string[]> = {
-      ALL: [],
-      NETWORK: ['NETWORK'],
-      CUSTOMER: ['CUSTOMER'],
-      PROFILE: ['PROFILE', 'CUSTOMER'],
-    }
-    await freeze(service.db, targetOf(customer), 'OPERATOR', 'a leak')
-    await settle()
-    expect(await read(mine)).toEqual(stopped(reasonOf(customer)))
-    for (const [name, id] of Object.entries(others))
-      expect([name, (await read(id)).on_chain]).toEqual([name, goesOn[kind].includes(name) ? 1 : 0])
+test.each(targets)('a freeze of %s stops its unsigned withdrawals only', async (kind, targetOf, reasonOf) => {
+  const [customer, other] = [await newCustomer(service), await newCustomer(service)]
+  const profile = await customer.call<{ id: string }>('POST', '/v2/profiles', { nickname: 'Second' })
+  const mine = await withdraw(customer)
+  const others: Record<string, string> = {
+    NETWORK: await withdraw(customer, {
+      asset: 'USDG',
+      crypto_network: 'SOLANA',
+      destination_address: SOLANA,
+    }),
+    PROFILE: await withdraw(customer, { profile_id: profile.body.id }),
+    CUSTOMER: await withdraw(other),
+  }
+  const goesOn: Record<typeof kind, string[]> = {
+    ALL: [],
+    NETWORK: ['NETWORK'],
+    CUSTOMER: ['CUSTOMER'],
+    PROFILE: ['PROFILE', 'CUSTOMER'],
+  }
+  await freeze(service.db, targetOf(customer), 'OPERATOR', 'a leak')
+  await settle()
+  expect(await read(mine)).toEqual(stopped(reasonOf(customer)))
+  for (const [name, id] of Object.entries(others))
+    expect([name, (await read(id)).on_chain]).toEqual([name, goesOn[kind].includes(name) ? 1 : 0])
 
-    await unfreeze(service.db, targetOf(customer))
-    await settle()
-    for (const id of [mine, ...Object.values(others)]) expect(await read(id)).toEqual(done)
-    expect((await verify(service.db)).disagreements).toEqual([])
-  },
-)
+  await unfreeze(service.db, targetOf(customer))
+  await settle()
+  for (const id of [mine, ...Object.values(others)]) expect(await read(id)).toEqual(done)
+  expect((await verify(service.db)).disagreements).toEqual([])
+})
 
-test('the standing of identity, account and profile is read again, and what it stops goes on when it is restored', async () => {
+test('the standing of identity, account and profile is read again, and a stopped withdrawal goes on when it is restored', async () => {
   const customer = await newCustomer(service)
   const identity = await customer.call<{ id: string }>('POST', '/v2/identity/identities', {
     ref_id: 'ada',
@@ -174,10 +172,10 @@ test('the standing of identity, account and profile is read again, and what it s
   expect((await verify(service.db)).disagreements).toEqual([])
 })
 
-test('a withdrawal that is signed is broadcast and completed, whatever is frozen meanwhile', async () => {
+test('a signed withdrawal is broadcast and completed, despite any freeze', async () => {
   const customer = await newCustomer(service)
   const signed = await withdraw(customer)
-  // The first claim signs, and broadcasts in the next: here the network takes nothing yet.
+  // The first claim signs, and the next broadcasts; the network accepts nothing yet.
   const broadcast = () => Promise.reject(new NodeRefusal('no'))
   await settleWithdrawals(
     service.db,
@@ -192,7 +190,7 @@ test('a withdrawal that is signed is broadcast and completed, whatever is frozen
   expect(await read(signed)).toEqual(done)
 })
 
-test('a freeze can wait for the transactions that sign: those that began later see it', async () => {
+test('a freeze can wait for open signing transactions; later ones see the freeze', async () => {
   const pool = openDatabase(service.url, { max: 3, onError: () => undefined })
   try {
     const signing = await pool.connect()

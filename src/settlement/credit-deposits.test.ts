@@ -1,6 +1,6 @@
 /*
- * What has come in on a network is credited: once, however often it is read and by however many workers; nothing else
- * is held up by what cannot be credited; and what Bursar itself sends to an address that it gave out arrives there.
+ * Incoming transfers are credited once, however often they are read and by however many workers. A deposit that
+ * cannot be credited delays no other. A payment of Bursar to one of its own deposit addresses arrives there.
  */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { fund, newCustomer, startTestService, withdrawalOf } from '../../test/support.ts'
@@ -22,7 +22,7 @@ beforeAll(async () => {
 })
 afterAll(() => service.close())
 
-/** A network that gives these deposits every time, with a cursor that counts its calls. */
+/** A network that returns these deposits in every scan, with a cursor that counts the scans. */
 function networkOf(found: FoundDeposit[]): { networks: Networks; cursors: (string | null)[] } {
   const cursors: (string | null)[] = []
   const read: NetworkAdapter['scanDeposits'] = async (cursor) => {
@@ -60,7 +60,7 @@ async function cursorOf(network: string): Promise<string | undefined> {
   return (await service.db.query<{ cursor: string }>(text, [network])).rows[0]?.cursor
 }
 
-test('an arrival is credited to the profile of its address, with what the address says', async () => {
+test('an incoming transfer is credited to the profile of its address, with the holders of the address', async () => {
   const customer = await newCustomer(service)
   const place = await giveAddress(customer, { metadata: { order: '1041' } })
   const arrival = arrivalAt(place.address, { crypto_tx_index: '7' })
@@ -81,7 +81,7 @@ test('an arrival is credited to the profile of its address, with what the addres
   ])
 })
 
-test('however often a block is read, and by several workers at once, it is credited once', async () => {
+test('a deposit is credited once, with repeated scans and several simultaneous workers', async () => {
   const customer = await newCustomer(service)
   const { address } = await giveAddress(customer)
   const first = arrivalAt(address)
@@ -103,7 +103,7 @@ test('however often a block is read, and by several workers at once, it is credi
   expect(await cursorOf('ETHEREUM')).toBe(String(Number(cursors.at(-1)) + 1))
 })
 
-test('what is nothing, of no known asset or at no known address is passed over', async () => {
+test('a transfer of zero, of an unknown asset or to an unknown address is skipped', async () => {
   const customer = await newCustomer(service)
   const { address } = await giveAddress(customer)
   const { networks } = networkOf([
@@ -116,7 +116,7 @@ test('what is nothing, of no known asset or at no known address is passed over',
   expect((await transfersOf(customer)).map(({ amount }) => amount)).toEqual(['5'])
 })
 
-/** What waits at an address, with why. */
+/** Returns the waiting deposits of an address, with their reasons. */
 const waitingAt = async (address: string) =>
   (
     await service.db.query<{ amount: string; reason: string; detail: string }>(
@@ -126,7 +126,7 @@ const waitingAt = async (address: string) =>
     )
   ).rows
 
-test('one that cannot be credited waits in its record, holds up no other, and is credited later', async () => {
+test('a deposit that cannot be credited is recorded, delays no other, and is credited later', async () => {
   const customer = await newCustomer(service)
   const { address } = await giveAddress(customer)
   const before = await cursorOf('ETHEREUM')
@@ -149,13 +149,13 @@ test('one that cannot be credited waits in its record, holds up no other, and is
   expect(await cursorOf('ETHEREUM')).not.toBe(before)
   expect(await waitingAt(address)).toMatchObject([{ reason: 'FAILED', detail: 'not this time' }])
   await hurry(service.db)
-  // Nothing new has come in: the record alone is what is tried again.
+  // The scan finds nothing new: the retry uses the record alone.
   expect(await creditDeposits({ ...service, ledger: broken, networks: networkOf([]).networks })).toBe(1)
   expect((await transfersOf(customer)).map(({ amount }) => amount).sort()).toEqual(['7', '8', '9'])
   expect(await waitingAt(address)).toEqual([])
 })
 
-test('an address that two records give to different profiles is credited to neither', async () => {
+test('a deposit to an address that two profiles share is credited to neither', async () => {
   const [customer, other] = [await newCustomer(service), await newCustomer(service)]
   const { address } = await giveAddress(customer)
   const copied = await giveAddress(other)
@@ -168,7 +168,7 @@ test('an address that two records give to different profiles is credited to neit
   expect([...(await transfersOf(customer)), ...(await transfersOf(other))]).toEqual([])
 })
 
-test('small deposits are credited once they come to the minimum together, each once', async () => {
+test('small deposits are credited when their sum reaches the minimum, each once', async () => {
   const customer = await newCustomer(service)
   const [{ address }, elsewhere] = [await giveAddress(customer), await giveAddress(customer)]
   const credited = async (...amounts: [string, string][]) => {
@@ -185,13 +185,13 @@ test('small deposits are credited once they come to the minimum together, each o
   expect(await credited()).toBe(0)
   expect(await credited([address, '0.5'])).toBe(3)
   expect((await transfersOf(customer)).map(({ amount }) => amount).sort()).toEqual(['0.5', '2', '2.5'])
-  // What comes after that begins anew, and what is above it waits for nothing.
+  // Later small deposits start a new sum, and a deposit above the minimum does not wait.
   expect(await credited([address, '1'], [elsewhere.address, '5'])).toBe(2)
   expect(await waitingAt(address)).toMatchObject([{ amount: '1' }])
   expect((await verify(service.db)).disagreements).toEqual([])
 })
 
-test('small deposits that came to the minimum are credited after a crash, though only some of them were', async () => {
+test('after a crash between credits, the remaining small deposits of a sum are credited', async () => {
   const customer = await newCustomer(service)
   const { address } = await giveAddress(customer)
   const { networks } = networkOf([arrivalAt(address, { amount: '3' }), arrivalAt(address, { amount: '2' })])
@@ -213,7 +213,7 @@ test('small deposits that came to the minimum are credited after a crash, though
   expect((await transfersOf(customer)).map(({ amount }) => amount)).toEqual(['3', '2'])
 })
 
-test('a network that does not answer holds up no other', async () => {
+test('a network that does not answer delays no other', async () => {
   const customer = await newCustomer(service)
   const { address } = await giveAddress(customer)
   const silent = {
@@ -243,7 +243,7 @@ test('a network that hangs delays no other', async () => {
   expect(await round).toBe(1)
 })
 
-test('it sets off the rule that waits at the address', async () => {
+test('a deposit triggers the rule of its address', async () => {
   const customer = await newCustomer(service)
   const { body } = await customer.call<{ rule: { id: string; source: { crypto: { address: string } } } }>(
     'POST',
@@ -264,7 +264,7 @@ test('it sets off the rule that waits at the address', async () => {
   ])
 })
 
-test('on the simulated networks, a withdrawal to an address that was given out arrives there, once', async () => {
+test('on the simulated networks, a withdrawal to a deposit address arrives there once', async () => {
   await service.owner.query('delete from network_cursors')
   const [from, to] = [await newCustomer(service), await newCustomer(service)]
   await fund(from, '100')
@@ -285,7 +285,7 @@ test('on the simulated networks, a withdrawal to an address that was given out a
     )
     .toEqual([{ type: 'CRYPTO_DEPOSIT', amount: '40' }])
   await creditDeposits(service)
-  // It may arrive a round before the withdrawal itself is told that it is confirmed.
+  // The deposit may arrive a round before the withdrawal itself is confirmed.
   await hurry(service.db)
   await settleWithdrawals(service.db, service.networks)
   const [arrived, ...others] = await transfersOf(to)
@@ -295,7 +295,7 @@ test('on the simulated networks, a withdrawal to an address that was given out a
   expect((await verify(service.db)).disagreements).toEqual([])
 })
 
-test('what is withdrawn to a deposit address over a simulated network arrives though the clock moves', async () => {
+test('a withdrawal to a deposit address over a simulated network arrives though the clock moves', async () => {
   const [from, to] = [await newCustomer(service), await newCustomer(service)]
   await fund(from, '100')
   const { address } = await giveAddress(to)
@@ -317,15 +317,15 @@ test('what is withdrawn to a deposit address over a simulated network arrives th
       .toContain(amount)
   }
   await arrives('10')
-  // As if the clock had been an hour ahead when that was broadcast, and was set back since.
+  // Like a broadcast while the clock was an hour ahead, before it was set back.
   await service.db.query(`
     update simulated_chain set broadcast_at = broadcast_at + interval '1 hour'`)
   await arrives('11')
-  // As if the clock had been an hour behind when this was broadcast.
+  // Like a broadcast while the clock was an hour behind.
   await service.db.query(`
     update simulated_chain set broadcast_at = broadcast_at - interval '2 hours'`)
   await arrives('12')
-  // As an earlier version left it: nobody knows what of it arrives.
+  // An earlier version did not record the arriving amount.
   await service.db.query('update simulated_chain set arrives = null')
   await creditDeposits(service)
   expect((await transfersOf(to)).map(({ amount }) => amount)).toEqual(['10', '11', '12'])

@@ -17,12 +17,10 @@ import {
 } from './next-step.ts'
 
 /**
- * What must hold of every step, whatever a network answers:
- *  1. only SIGNED of `sign` and a replacement bring bytes, and only bytes that were given;
- *  2. money is given back (FAILED) only by a refusal, never by a doubt;
- *  3. a withdrawal has ended exactly where nothing is due any more;
- *  4. a withdrawal waits with its reason, and without one nothing waits;
- *  5. signed bytes are never forgotten: from SIGNED and BROADCAST nothing leads back to HELD.
+ * Invariants of every step, whatever a network answers: 1. only SIGNED of `sign` and a replacement return bytes, and
+ * only bytes that the adapter gave; 2. only a refusal returns the money (FAILED), never an uncertain answer; 3. a
+ * withdrawal has ended exactly if nothing is due; 4. a waiting withdrawal has a reason, and no other has one; 5.
+ * signed bytes are never dropped: nothing leads from SIGNED or BROADCAST back to HELD.
  */
 
 const refusal: fc.Arbitrary<Refusal> = fc.constant({
@@ -72,10 +70,10 @@ function requireSound(step: Step): void {
   if (withdrawal.state === 'SIGNED' || withdrawal.state === 'BROADCAST') expect(state).not.toBe('HELD')
 }
 
-describe('of what is not signed', () => {
+describe('of an unsigned withdrawal', () => {
   const fresh = withdrawal(['NEW', 'HELD'])
 
-  test('a review lets it pass, holds it or refuses it', () => {
+  test('a review accepts, holds or refuses it', () => {
     const review: fc.Arbitrary<Review> = fc.oneof(
       fc.constant({ verdict: 'PASS' as const }),
       refusal.map((refusal) => ({ verdict: 'REJECT' as const, refusal })),
@@ -99,7 +97,7 @@ describe('of what is not signed', () => {
     )
   })
 
-  test('a check lets it be signed, or says why it waits', () => {
+  test('a check allows the signature, or gives the waiting reason', () => {
     const decision: fc.Arbitrary<SigningDecision> = fc.oneof(
       fc.constant({ outcome: 'SIGN' as const }),
       reason.map((reason) => ({ outcome: 'DEFERRED' as const, reason })),
@@ -120,7 +118,7 @@ describe('of what is not signed', () => {
     )
   })
 
-  test('signing keeps just the bytes that were signed', () => {
+  test('signing records exactly the signed bytes', () => {
     const signing: fc.Arbitrary<Signing> = fc.oneof(
       bytes.map((signed) => ({ outcome: 'SIGNED' as const, ...signed })),
       reason.map((reason) => ({ outcome: 'DEFERRED' as const, reason })),
@@ -134,7 +132,7 @@ describe('of what is not signed', () => {
         if (answer.outcome === 'SIGNED') {
           const { outcome: _, ...signed } = answer
           expect(step).toMatchObject({ state: 'SIGNED', signed, dueInMs: 0 })
-          // The secondary status of a hold goes with the hold.
+          // The secondary status of a hold ends with the hold.
           expect(step.transfer).toEqual(one.state === 'HELD' ? { status: 'PENDING' } : undefined)
         } else {
           expect(step.signed).toBeUndefined()
@@ -145,7 +143,7 @@ describe('of what is not signed', () => {
   })
 })
 
-describe('of what is signed', () => {
+describe('of a signed withdrawal', () => {
   const networkFee = fc.option(fc.constant({ asset: 'ETH', amount: '0.1' }), { nil: undefined })
   const status: fc.Arbitrary<PaymentStatus> = fc.oneof(
     fc.record({ state: fc.constant('CONFIRMED' as const), crypto_tx_index: fc.string() }),
@@ -170,7 +168,7 @@ describe('of what is signed', () => {
     crypto_tx_hash: one.crypto_tx_hash!,
   }))
 
-  test('a broadcast ends it only by a refusal for good', () => {
+  test('a broadcast ends it only by a permanent refusal', () => {
     const answer: fc.Arbitrary<BroadcastAnswer> = fc.oneof(
       fc.constant({ accepted: true as const }),
       refusal.map((refusal) => ({ accepted: false as const, refusal })),
@@ -188,7 +186,7 @@ describe('of what is signed', () => {
     )
   })
 
-  test('a status ends it only where it is confirmed or has failed, and an open question never refunds', () => {
+  test('a status ends it only if confirmed or failed, and an open question never refunds', () => {
     fc.assert(
       fc.property(signedOne, status, timing, (one, said, when) => {
         const step = stepAfterStatus(one, said, when)
@@ -204,7 +202,7 @@ describe('of what is signed', () => {
         else expect(step.waitingReason).toBeUndefined()
         if (said.state === 'UNKNOWN') expect(step).toMatchObject({ state: 'SIGNED', dueInMs: 0 })
         if (said.state !== 'CONFIRMED') return
-        // A wire has no hash on a chain. The transaction that was mined may be another one than the last that was signed.
+        // A wire has no hash on a chain. The mined transaction may differ from the last signed one.
         const hash = said.crypto_tx_hash ?? one.crypto_tx_hash
         expect(step.transfer!.crypto_tx_hash).toBe(one.network === 'WIRE' ? undefined : hash)
         expect(step.networkFee).toEqual(said.networkFee)
@@ -212,7 +210,7 @@ describe('of what is signed', () => {
     )
   })
 
-  test('it is replaced only while it waits for a block, and for long enough', () => {
+  test('it is replaced only after a long enough wait for a block', () => {
     fc.assert(
       fc.property(status, fc.nat(), fc.option(fc.nat(), { nil: undefined }), (said, age_ms, stuckAfterMs) => {
         const mayBe = mayBeReplaced({ age_ms }, said, {
@@ -225,7 +223,7 @@ describe('of what is signed', () => {
     )
   })
 
-  test('a replacement stands in the place of the other step of the same withdrawal', () => {
+  test('a replacement takes the place of the other step of the same withdrawal', () => {
     const unique = fc.uniqueArray(signedOne, { selector: ({ transfer_id }) => transfer_id })
     fc.assert(
       fc.property(unique, bytes, fc.nat(), (all, signed, count) => {

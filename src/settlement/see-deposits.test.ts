@@ -1,9 +1,10 @@
 /*
- * A deposit is shown before it is credited: as a PENDING transfer that moves nothing. What holds, whatever a node says:
+ * A deposit is shown before it is credited, as a PENDING transfer that moves no money. Invariants, whatever a node
+ * answers:
  * 1. PENDING and FAILED deposits have no entries, change no balance and start no orchestration;
- * 2. a deposit is credited once, by its own PENDING transfer where there is one;
- * 3. what is gone is FAILED, and what was shown does not stay PENDING for ever;
- * 4. a node that lies can only record so much.
+ * 2. a deposit is credited once, by its own PENDING transfer if there is one;
+ * 3. a removed deposit becomes FAILED, and no shown deposit stays PENDING forever;
+ * 4. a lying node can cause a limited number of records only.
  */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import {
@@ -54,7 +55,7 @@ async function newAddress(changes: object = {}): Promise<string> {
   return body.address
 }
 
-/** A chain in memory: its deposits by block, and its newest block. Three confirmations are enough. */
+/** A chain in memory: its deposits by block, and its newest block. Three confirmations suffice. */
 const DEPTH = 3n
 let chain: Map<bigint, Omit<FoundDeposit, 'block'>[]>
 let height: bigint
@@ -95,7 +96,7 @@ function mine(...deposits: Omit<FoundDeposit, 'block'>[]): bigint {
   return height
 }
 
-/** A round of the worker on the network. */
+/** One round of the worker on the network. */
 async function round(changes: Partial<NetworkAdapter> = {}) {
   await hurry(service.db)
   const { credited } = await creditDepositsOn(service, 'ETHEREUM', adapter(changes))
@@ -109,7 +110,7 @@ const available = async (asset = 'USDP') =>
   (await customer.call<{ available: string }>('GET', `/v2/profiles/${customer.profile_id}/balances/${asset}`))
     .body.available
 
-test('a deposit is PENDING from its first confirmation, and COMPLETED under the same id when it is deep enough', async () => {
+test('a deposit is PENDING from its first confirmation, and COMPLETED under the same id when confirmed', async () => {
   const place = await newAddress({ metadata: { order: '1041' }, conversion_target_asset: 'USD' })
   mine(arrival({ address: place }))
   expect(await round()).toEqual({ credited: 0, seen: 1, failed: 0 })
@@ -125,7 +126,7 @@ test('a deposit is PENDING from its first confirmation, and COMPLETED under the 
   expect(await transfers(customer, '&statuses=PENDING&type=CRYPTO_DEPOSIT')).toEqual([pending])
   expect((await customer.call('POST', `/v2/transfer/transfers/${pending.id}/cancel`)).status).toBe(409)
 
-  // More looks change nothing.
+  // Further rounds change nothing.
   const before = await everyTable(service.db)
   expect(await seeDepositsOn(service, 'ETHEREUM', adapter())).toEqual({ seen: 0, failed: 0 })
   expect(await everyTable(service.db)).toEqual(before)
@@ -141,7 +142,7 @@ test('a deposit is PENDING from its first confirmation, and COMPLETED under the 
   expect(await statuses()).toEqual(['COMPLETED'])
 })
 
-test('its orchestration starts when it is credited, and not before', async () => {
+test('its orchestration starts only when it is credited', async () => {
   const made = await customer.call<{ rule: { source: { crypto: { address: string } } } }>(
     'POST',
     '/v2/orchestration/rules',
@@ -169,7 +170,7 @@ test('its orchestration starts when it is credited, and not before', async () =>
   ])
 })
 
-test('verify finds a deposit whose transfer says otherwise than its entries or its sight', async () => {
+test('verify finds a deposit whose transfer disagrees with its entries or with its recorded sight', async () => {
   mine(arrival())
   await round()
   const [{ id }] = (await transfers()) as [Transfer]
@@ -190,14 +191,14 @@ test('verify finds a deposit whose transfer says otherwise than its entries or i
   expect(await found('COMPLETED')).toEqual([])
 })
 
-describe('gone', () => {
-  test('it is FAILED once its block is confirmed without it; when it comes again, it is credited once', async () => {
+describe('a removed deposit', () => {
+  test('is FAILED once its block is confirmed without it; mined again, it is credited once', async () => {
     const deposit = arrival()
     const block = mine(deposit)
     await round()
     chain.delete(block)
     mine()
-    // The node may be on a fork: nothing is known yet.
+    // The node may be on a fork: nothing is certain yet.
     expect(await round()).toMatchObject({ failed: 0 })
     expect(await statuses()).toEqual(['PENDING'])
     mine()
@@ -214,7 +215,7 @@ describe('gone', () => {
     expect(await available()).toBe('25.5')
   })
 
-  test('in another block, it stays the same transfer', async () => {
+  test('in another block stays the same transfer', async () => {
     const deposit = arrival()
     const block = mine(deposit)
     await round()
@@ -228,7 +229,7 @@ describe('gone', () => {
     expect(await statuses()).toEqual(['COMPLETED'])
   })
 
-  test('in another block under another index, it is another transfer, and never two that are PENDING', async () => {
+  test('in another block with another index is another transfer, and never two are PENDING', async () => {
     const deposit = arrival({ crypto_tx_index: '5' })
     const block = mine(deposit)
     await round()
@@ -243,7 +244,7 @@ describe('gone', () => {
     expect(await available()).toBe('25.5')
   })
 
-  test('while blocks are not looked at, nothing is FAILED', async () => {
+  test('is not FAILED while unconfirmed blocks are not scanned', async () => {
     const block = mine(arrival())
     await round()
     chain.delete(block)
@@ -255,7 +256,7 @@ describe('gone', () => {
   })
 })
 
-describe('what does not stay PENDING', () => {
+describe('deposits that never stay PENDING', () => {
   test('a deposit below the minimum is not shown before it is credited', async () => {
     const minimumDeposit = () => '20'
     mine(arrival({ amount: '15' }), arrival({ amount: '20', address: await newAddress() }))
@@ -264,7 +265,7 @@ describe('what does not stay PENDING', () => {
     mine()
     expect(await round({ minimumDeposit })).toMatchObject({ credited: 1 })
     expect((await transfers()).map(({ amount, status }) => [amount, status])).toEqual([['20', 'COMPLETED']])
-    // With another small one it is enough.
+    // Together with another small deposit it reaches the minimum.
     mine(arrival({ amount: '5' }))
     expect(await round({ minimumDeposit })).toMatchObject({ seen: 0 })
     mine()
@@ -290,7 +291,7 @@ describe('what does not stay PENDING', () => {
     expect(await available()).toBe('25.5')
   })
 
-  test('what is of no known asset or amount, or at an unknown address, is not shown', async () => {
+  test('a transfer of an unknown asset, of no amount or to an unknown address is not shown', async () => {
     mine(
       arrival({ asset: 'SPAM' }),
       arrival({ amount: '0' }),
@@ -300,7 +301,7 @@ describe('what does not stay PENDING', () => {
   })
 })
 
-describe('at once', () => {
+describe('simultaneously', () => {
   test('two workers show and credit it once', async () => {
     const other = openDatabase(service.url, { max: 4, onError: () => undefined })
     try {
@@ -327,14 +328,14 @@ describe('at once', () => {
     }
   })
 
-  test('a sight that is recorded while its deposit is credited credits it once', async () => {
+  test('a deposit whose sight is recorded during its credit is credited once', async () => {
     const deposit = arrival()
     const block = mine(deposit)
     mine()
     mine()
     const { ledger } = service
     let late = 1
-    // The look was slow: it records the PENDING transfer after the credit has looked for one.
+    // A slow scan records the PENDING transfer after the credit has looked for one.
     const racing = {
       ...service,
       ledger: {
@@ -368,11 +369,11 @@ describe('at once', () => {
     expect(rows).toEqual([{ state: 'CREDITED' }])
   })
 
-  test('a deposit that arrives otherwise than it was shown is another transfer', async () => {
+  test('a deposit that is confirmed with another amount than shown is another transfer', async () => {
     const deposit = arrival()
     const block = mine(deposit)
     await round()
-    // The transaction has another effect in the block that replaced its first one.
+    // The transaction has another effect in the replacing block.
     chain.set(block, [{ ...deposit, amount: '7' }])
     mine()
     mine()
@@ -386,7 +387,7 @@ describe('at once', () => {
 })
 
 test.each(['BEFORE', 'AFTER'] as const)(
-  'a worker that dies %s any step shows and credits a deposit once, and fails one that is gone',
+  'a worker that dies %s any step shows and credits a deposit once, and fails a removed deposit',
   async (failure) => {
     await dieAtEachStep(failure, 30, async (failures) => {
       customer = await newCustomer(service)
@@ -424,7 +425,7 @@ test.each(['BEFORE', 'AFTER'] as const)(
 )
 
 describe('a node that lies', () => {
-  test('records 50 deposits of an address and 1,000 of the network at once, and credits nothing', async () => {
+  test('causes at most 50 open records for an address and 1,000 for the network, and no credit', async () => {
     const lies = (addresses: string[], each: number) =>
       addresses.flatMap((one) => Array.from({ length: each }, () => arrival({ address: one })))
     mine(...lies([address], 60))
@@ -433,7 +434,7 @@ describe('a node that lies', () => {
     mine(...lies(addresses, 45))
     expect(await round()).toMatchObject({ seen: 950 })
     expect(await available()).toBe('0')
-    // Nor does it go on with others when these are gone: of those, a thousand a day is the most.
+    // New lies after these are removed cause no more records: the limit of a day is a thousand.
     chain.clear()
     mine()
     mine()
@@ -441,7 +442,7 @@ describe('a node that lies', () => {
     expect(await round()).toMatchObject({ failed: 1_000, credited: 0 })
     mine(...lies(addresses, 45))
     expect(await round()).toMatchObject({ seen: 0 })
-    // An honest deposit among them is credited all the same.
+    // An honest deposit among the lies is still credited.
     chain.clear()
     mine(arrival())
     mine()
@@ -452,7 +453,7 @@ describe('a node that lies', () => {
     expect(await round()).toMatchObject({ seen: 1 })
   })
 
-  test('and that shows one output again and again records it three times', async () => {
+  test('that repeats one output after each removal causes three records of it', async () => {
     const deposit = arrival()
     for (let time = 1; time <= 5; time++) {
       const block = mine(deposit)
@@ -469,7 +470,7 @@ describe('a node that lies', () => {
   })
 })
 
-test('a credited deposit that a deep reorganisation took back is not shown again when it returns', async () => {
+test('a credited deposit that a deep reorganisation removed is not shown again when it returns', async () => {
   const deposit = arrival()
   mine(deposit)
   mine()

@@ -1,11 +1,11 @@
 /*
- * What holds of every withdrawal, wherever and however often the worker fails, and however many workers there are:
- * 1. it is paid exactly once or not at all: one transaction on its network if it left, none if it was refused;
- * 2. what is broadcast was kept before, and is the same bytes every time;
- * 3. a refused one gives back its total, to the last unit, in the asset that was debited;
- * 4. no money appears or vanishes: per asset, profiles + in flight + custody + wired + fees are what was deposited;
- * 5. it comes to the end that its destination stands for, unless the network never confirms it;
- * 6. one network's failure holds up no other, and one customer's no other.
+ * Invariants of every withdrawal, wherever and however often the worker fails, and however many workers there are:
+ * 1. it is paid exactly once or not at all: one transaction on its network if it was paid, none if it was refused;
+ * 2. the bytes of a broadcast were recorded before, and are the same in every broadcast;
+ * 3. a refused withdrawal returns its total, to the last unit, in the debited asset;
+ * 4. no money appears or vanishes: per asset, profiles + in flight + custody + wired + fees equal the deposits;
+ * 5. it ends as its destination prescribes, unless the network never confirms it;
+ * 6. a failing network delays no other network, and a failing customer no other customer.
  */
 import { setTimeout as pause } from 'node:timers/promises'
 import fc from 'fast-check'
@@ -34,11 +34,11 @@ import { settleWithdrawals } from './settle-withdrawals.ts'
 
 let service: TestService
 beforeAll(async () => {
-  // Nothing here waits for a hold to end: `hurry` ends it.
+  // No hold ends by time here: `hurry` ends it.
   service = await startTestService({ BURSAR_SIMULATED_HOLD_MS: '3600000' })
 })
 afterAll(() => service.close())
-// Those that never confirm are looked after by their own test only.
+// Only their own test handles withdrawals that never confirm.
 afterEach(() => giveUp())
 
 // ---------------------------------------------------------------------------------------------- withdrawals
@@ -47,7 +47,7 @@ type Outcome = MagicOutcome | 'ORDINARY'
 const OUTCOMES: Outcome[] = ['ORDINARY', ...MAGIC_OUTCOMES]
 
 const ORDINARY_DESTINATION = Buffer.from('an ordinary destination address!')
-/** An address; for a wire, an account number. */
+/** Returns an address; for a wire, an account number. */
 function destinationOf(network: Network, outcome: Outcome): string | undefined {
   if (network === 'WIRE') return outcome === 'ORDINARY' ? '000987654321' : magicAccountNumber(outcome)
   return outcome === 'ORDINARY'
@@ -56,13 +56,13 @@ function destinationOf(network: Network, outcome: Outcome): string | undefined {
 }
 
 const EVERY_NETWORK: readonly Network[] = [...CRYPTO_NETWORKS, 'WIRE']
-/** Every network where the outcome exists, and every asset that a network carries. */
+/** Every network with this outcome, and every asset that the network lists. */
 const networksWith = (outcome: Outcome) =>
   EVERY_NETWORK.filter((network) => destinationOf(network, outcome) !== undefined)
 const assetsOn = (network: Network) =>
   ASSETS.filter(({ symbol, networks }) => (network === 'WIRE' ? symbol === 'USD' : networks[network]))
 
-/** The smallest withdrawal of an asset, so many times, with an odd last digit. */
+/** The smallest withdrawal of an asset times a factor, with an odd last digit. */
 function amountOf(asset: Asset, network: Network, times = 2): string {
   const { minimum, decimals } = network === 'WIRE' ? { minimum: '0.01', ...asset } : asset.networks[network]!
   const scale = Math.min(asset.decimals, decimals)
@@ -74,14 +74,14 @@ interface Order {
   asset?: Asset
   outcome: Outcome
   times?: number
-  /** Debits USD instead of the asset, where that may be. */
+  /** Debits USD instead of the asset, if that is possible. */
   fromUsd?: boolean
 }
 
-/** Those that never confirm. */
+/** Withdrawals that never confirm. */
 const endless: string[] = []
 
-/** Orders a withdrawal through the API, from a balance that was credited for it, and a bit more. */
+/** Orders a withdrawal through the API, from a balance that was credited with slightly more. */
 async function withdraw(customer: TestCustomer, order: Order): Promise<Transfer> {
   const { network, outcome, times, fromUsd = false } = order
   const asset = order.asset ?? assetsOn(network)[0]!
@@ -127,7 +127,7 @@ async function available(customer: TestCustomer, asset: string): Promise<string>
 
 // ---------------------------------------------------------------------------------------------- the worker
 
-/** Makes everything due now that is to be looked at later. */
+/** Makes all deferred work due now. */
 const hurry = () =>
   service.db.query(`
     update outgoing_transfers set due_at = clock_timestamp()
@@ -135,8 +135,8 @@ const hurry = () =>
 const giveUp = () => service.db.query('update outgoing_transfers set due_at = null')
 
 /**
- * Whether only withdrawals are left that never confirm, and these are on their networks. From then on the worker has
- * nothing to do but to ask for them.
+ * Whether only withdrawals that never confirm are left, and these are on their networks. The worker then only asks
+ * for their status.
  */
 async function isSettled(): Promise<boolean> {
   const { rowCount } = await service.db.query(
@@ -148,7 +148,7 @@ async function isSettled(): Promise<boolean> {
   return rowCount === 0
 }
 
-/** Runs a worker that fails, until all is settled or for so many rounds, and for one more that has nothing to do. */
+/** Runs a failing worker until all is settled, at most for this many rounds, and then a round without work. */
 async function failFor(roundsMax: number, work: () => Promise<unknown>): Promise<void> {
   for (let round = 1, isLast = false; round <= roundsMax && !isLast; round++) {
     isLast = await isSettled()
@@ -157,22 +157,22 @@ async function failFor(roundsMax: number, work: () => Promise<unknown>): Promise
   }
 }
 
-/** Far more rounds than any withdrawal takes: new, held, signed, broadcast, dropped, signed, broadcast, done. */
+/** Far more rounds than any withdrawal needs: new, held, signed, broadcast, dropped, signed, broadcast, done. */
 const ROUNDS_MAX = 60
 
-/** Runs the worker until only withdrawals are left that never confirm. */
+/** Runs the worker until only withdrawals that never confirm are left. */
 async function settleAll(networks = service.networks, db: Database = service.db): Promise<void> {
   for (let round = 1; round <= ROUNDS_MAX; round++) {
     await hurry()
     await settleWithdrawals(db, networks)
     if (await isSettled()) return
-    // A connection that was cut may hold its locks for a moment longer.
+    // A cut connection may hold its locks a moment longer.
     if (round > 10) await pause(20)
   }
   throw new Error('the worker does not come to an end')
 }
 
-/** What is on the simulated networks for this transfer: the outside world's view. */
+/** Returns the transactions of a transfer on the simulated networks: the outside view. */
 async function onChain(transferId: string) {
   const { rows } = await service.db.query<{
     hash: string
@@ -187,7 +187,7 @@ async function onChain(transferId: string) {
   return rows
 }
 
-/** What the accounts hold of one transfer, by account and asset; nothing is left out but zeros. */
+/** Returns the balances of one transfer by account and asset, without zeros. */
 async function holdings(transferId: string): Promise<Record<string, string>> {
   const { rows } = await service.db.query<{ account: string; asset: string; sum: string }>(
     `select account, asset, sum(amount) from entries where transfer_id = $1
@@ -204,7 +204,7 @@ async function holdings(transferId: string): Promise<Record<string, string>> {
 
 const requireClean = async () => expect((await verify(service.db)).disagreements).toEqual([])
 
-/** Every call to the networks, as they were made. */
+/** Records every call to the networks, in order. */
 class Spy {
   readonly calls: { call: string; transfer_id: string; raw_transaction?: Buffer; answer: unknown }[] = []
   readonly networks: Networks
@@ -251,7 +251,7 @@ class Spy {
 
 // ---------------------------------------------------------------------------------------------- each destination
 
-/** Holds a withdrawal that has come to its end against what its destination stands for. */
+/** Compares an ended withdrawal with the outcome that its destination prescribes. */
 async function requireEnd(created: Transfer, ended: Transfer, outcome: Outcome): Promise<void> {
   const chain = await onChain(created.id)
   const { asset, amount, fee, total } = created
@@ -378,7 +378,7 @@ describe('a withdrawal to', () => {
       const customer = await newCustomer(service)
       const created = await withdraw(customer, { network: 'SOLANA', outcome })
       const spy = new Spy()
-      // The hold is an hour, so that no round of the worker sees its end.
+      // The hold lasts an hour, so that no round of the worker meets its end.
       for (let round = 1; round <= 5; round++) await settleWithdrawals(service.db, spy.networks)
       const held = await read(customer, created)
       expect(held).toEqual({
@@ -399,7 +399,7 @@ describe('a withdrawal to', () => {
     },
   )
 
-  test('DROPPED_ONCE is broadcast again, the same bytes, after it was dropped', async () => {
+  test('DROPPED_ONCE is broadcast again with the same bytes after it was dropped', async () => {
     const customer = await newCustomer(service)
     const created = await withdraw(customer, { network: 'LITECOIN', outcome: 'DROPPED_ONCE' })
     const spy = new Spy()
@@ -414,7 +414,7 @@ describe('a withdrawal to', () => {
     expect((await read(customer, created)).status).toBe('COMPLETED')
   })
 
-  test('NEVER_CONFIRMS is asked for again and again, and never paid again', async () => {
+  test('NEVER_CONFIRMS is polled repeatedly, and never paid again', async () => {
     const customer = await newCustomer(service)
     const created = await withdraw(customer, { network: 'BITCOIN_CASH', outcome: 'NEVER_CONFIRMS' })
     const spy = new Spy()
@@ -428,7 +428,7 @@ describe('a withdrawal to', () => {
     expect(await onChain(created.id)).toHaveLength(1)
   })
 
-  test('what only a person can judge stays PENDING with the reason: not refunded, replaced or signed again', async () => {
+  test('an undecidable withdrawal stays PENDING with the reason: not refunded, replaced or signed again', async () => {
     const customer = await newCustomer(service)
     const spy = new Spy()
     const judged = {
@@ -468,13 +468,13 @@ describe('a withdrawal to', () => {
       expect(spy.of('broadcast', one)).toHaveLength(1)
     }
     expect(replacements).toBe(0)
-    // Once the network gives another answer, the withdrawal ends and the reason is gone.
+    // With a decidable answer of the network, the withdrawal ends and the reason is cleared.
     await settleAll(spy.networks)
     for (const one of [created, later]) await requireEnd(one, await read(customer, one), 'ORDINARY')
     await requireClean()
   })
 
-  test('a magic destination in another spelling ends alike', async () => {
+  test('a magic destination in another spelling has the same outcome', async () => {
     const customer = await newCustomer(service)
     await credit(service.ledger, customer, 'ETH', '1')
     const created = await customer.call<Transfer>('POST', '/v2/transfer/crypto-withdrawals', {
@@ -518,7 +518,7 @@ describe('when the worker dies', () => {
   })
 })
 
-// Either way round: in one of them the failing one is looked at first.
+// Both orders: in one of them the failing one comes first.
 test.each([
   ['ETHEREUM', 'STELLAR'],
   ['STELLAR', 'ETHEREUM'],
@@ -547,7 +547,7 @@ describe('a node', () => {
   const CUSTOMERS = 5
   const ANSWERS_MS = 300
 
-  /** Ethereum, whose calls named in `failing` take a while and then fail; `asked` counts them. */
+  /** Ethereum, whose calls in `failing` take a while and then fail; `asked` counts the calls. */
   function ethereumFailing(failing: ('sign' | 'broadcast' | 'progress')[], failure: () => Error) {
     const real = service.networks.get('ETHEREUM')!
     const fail = async () => {
@@ -571,7 +571,7 @@ describe('a node', () => {
   }
   const times = <T>(value: T) => Array.from({ length: CUSTOMERS }, () => value)
 
-  test('that does not answer is waited for once in a round, whoever asks; everything else goes on', async () => {
+  test('that does not answer costs one timeout per round; all other work goes on', async () => {
     const customers = await everyCustomer(() => newCustomer(service))
     const withdrawAll = (network: Network) =>
       everyCustomer((index) => withdraw(customers[index]!, { network, outcome: 'ORDINARY' }))
@@ -596,7 +596,7 @@ describe('a node', () => {
     expect(await standings(fresh)).toEqual(times({ state: 'HELD', waiting_detail }))
     expect(await standings(signed)).toEqual(times({ state: 'SIGNED', waiting_detail }))
     expect(await standings(elsewhere)).toEqual(times({ state: 'BROADCAST', waiting_detail: null }))
-    // The next round asks again.
+    // The next round asks the node again.
     await hurry()
     await expect(settleWithdrawals(service.db, down.networks)).rejects.toThrow('5 steps')
     expect(down.asked).toBe(2)
@@ -604,7 +604,7 @@ describe('a node', () => {
     await requireClean()
   })
 
-  test('that answers, and says no, is asked for every customer', async () => {
+  test('that answers with a refusal is asked for every customer', async () => {
     const transfers = await everyCustomer(async () =>
       withdraw(await newCustomer(service), { network: 'ETHEREUM', outcome: 'ORDINARY' }),
     )
@@ -617,7 +617,7 @@ describe('a node', () => {
 })
 
 describe('over a node', () => {
-  /** ETHEREUM as a node outside of the database: its calls do what they say first. */
+  /** ETHEREUM as a node outside of the database: first, each call does what `calls` names. */
   function overNode(calls: Partial<NetworkAdapter>): Networks {
     const adapter: NetworkAdapter = {
       ...service.networks.get('ETHEREUM')!,
@@ -637,7 +637,7 @@ describe('over a node', () => {
     return Object.fromEntries(rows.map(({ state, count }) => [state, count]))
   }
 
-  test('what is signed is kept in small batches: a failure loses its own batch alone', async () => {
+  test('signatures are recorded in small batches: a failure loses its own batch only', async () => {
     const customer = await newCustomer(service)
     const created: Transfer[] = []
     for (let order = 1; order <= 110; order++)
@@ -656,7 +656,7 @@ describe('over a node', () => {
     for (const one of created) await requireEnd(one, await read(customer, one), 'ORDINARY')
   })
 
-  test('no transaction is open while it is asked, and what another worker leased is left to it', async () => {
+  test('no transaction is open during a request, and leases of another worker are respected', async () => {
     const customer = await newCustomer(service)
     const created = await withdraw(customer, { network: 'ETHEREUM', outcome: 'ORDINARY' })
     const real = service.networks.get('ETHEREUM')!
@@ -669,7 +669,7 @@ describe('over a node', () => {
          where datname = current_database() and pid <> pg_backend_pid() and state like 'idle in transaction%'`,
       )
       open.push(...rows)
-      // Another worker comes by, and everything is due.
+      // Another worker runs while everything is due.
       await hurry()
       if (asked < 5) await settleWithdrawals(service.db, networks)
     }
@@ -689,7 +689,7 @@ describe('over a node', () => {
     expect(asked).toBe(2)
   })
 
-  test('what somebody else has taken further meanwhile is not recorded', async () => {
+  test('a result is not recorded if another worker has advanced the withdrawal meanwhile', async () => {
     const customer = await newCustomer(service)
     const created = await withdraw(customer, { network: 'ETHEREUM', outcome: 'ORDINARY' })
     const real = service.networks.get('ETHEREUM')!
@@ -701,7 +701,7 @@ describe('over a node', () => {
       checkStatus: async (withdrawals) => {
         const answers = await real.checkStatus(withdrawals)
         expect(answers).toMatchObject([{ state: 'CONFIRMED' }])
-        // Its lease is over by now: another worker settles the withdrawal first.
+        // The lease has expired: another worker settles the withdrawal first.
         await service.db.query('update outgoing_transfers set leased_until = null where transfer_id = $1', [
           created.id,
         ])
@@ -734,7 +734,7 @@ test('a withdrawal waits for its network to be connected, and is then reviewed l
 
 // ---------------------------------------------------------------------------------------------- several workers
 
-test('several workers at once take no step twice', async () => {
+test('several simultaneous workers take no step twice', async () => {
   const WORKERS = 3
   const customer = await newCustomer(service)
   const pools = Array.from({ length: WORKERS }, () =>
@@ -784,9 +784,9 @@ test('several workers at once take no step twice', async () => {
   await requireClean()
 })
 
-// ---------------------------------------------------------------------------------------------- everything at once
+// ---------------------------------------------------------------------------------------------- all together
 
-describe('whatever is withdrawn and whatever fails', () => {
+describe('with any withdrawals and any failures', () => {
   const order = fc
     .record({
       network: fc.constantFrom(...EVERY_NETWORK),
@@ -800,7 +800,7 @@ describe('whatever is withdrawn and whatever fails', () => {
       const assets = assetsOn(order.network)
       return { ...order, asset: assets[asset % assets.length]! }
     })
-  /** By far most steps go well, or nothing would ever get far enough to fail late. */
+  /** Most steps succeed, so that some withdrawals get far enough to fail late. */
   const failures = fc.array(
     fc.oneof(
       { weight: 12, arbitrary: fc.constant(undefined) },
@@ -809,7 +809,7 @@ describe('whatever is withdrawn and whatever fails', () => {
     { minLength: 50, maxLength: 250, size: 'max' },
   )
 
-  test('every withdrawal comes to its end and no money appears or vanishes', async () => {
+  test('every withdrawal ends, and no money appears or vanishes', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(order, { minLength: 1, maxLength: 12 }),
@@ -844,7 +844,7 @@ describe('whatever is withdrawn and whatever fails', () => {
   })
 })
 
-/** Invariant 4: what the accounts hold is what the transfers say. */
+/** Invariant 4: the balances of the accounts follow from the transfers. */
 async function requireConserved(customer: TestCustomer, withdrawals: Transfer[]): Promise<void> {
   const { rows } = await service.db.query<{ account: string; asset: string; sum: string }>(
     'select account, asset, sum(amount) from entries where customer_id = $1 group by account, asset',

@@ -26,7 +26,7 @@ async function arrive(minor: bigint): Promise<void> {
   await service.ledger.submit(customer_id, deposit(customer_id, arrived))
 }
 
-/** A network that holds this, and does something while it is asked. */
+/** A network with this balance, which does something during the request. */
 const holding = (LTC: string, meanwhile = async () => undefined as void): Networks =>
   new Map([
     [
@@ -41,12 +41,12 @@ const holding = (LTC: string, meanwhile = async () => undefined as void): Networ
     ],
   ])
 
-test('less than is in custody, at two looks in a row, stops payouts over the network', async () => {
+test('a balance below custody in two consecutive checks stops payouts over the network', async () => {
   await arrive(150_000_000n)
   const suspicions: Suspicions = new Map()
   const look = (networks: Networks) => watchCustody(service.db, networks, suspicions)
   expect(await look(holding('1.5'))).toBe(0)
-  // One look alone may have met a node that was behind.
+  // A single check may have met a node that was behind.
   expect(await look(holding('1.4'))).toBe(0)
   expect(await look(holding('1.5'))).toBe(0)
   expect(await look(holding('1.4'))).toBe(0)
@@ -62,7 +62,7 @@ test('less than is in custody, at two looks in a row, stops payouts over the net
   ])
 })
 
-test('what is credited while the chain is asked is no shortage', async () => {
+test('a credit during the request to the chain is not a shortage', async () => {
   await service.db.query('delete from freezes')
   const suspicions: Suspicions = new Map()
   let held = 150_000_000n

@@ -37,7 +37,7 @@ const REVERTED = {
   status_details: { invalid_destination_address: { message: 'reverted', destination_address: '' } },
 }
 
-/** Withdraws over a network whose transactions cost so much of its own asset, and which may revert them. */
+/** Withdraws over a network whose transactions cost this much of its own asset, and may be reverted. */
 async function withdraw(
   network: keyof typeof DESTINATIONS,
   asset: string,
@@ -77,7 +77,7 @@ async function withdraw(
   return customer
 }
 
-/** A sweep that has cost so much. */
+/** Records a sweep with this cost. */
 const swept = (network: CryptoNetwork, asset: string, amount: string) =>
   newCustomer(service).then(({ customer_id }) =>
     transaction(service.db, (tx) =>
@@ -88,7 +88,7 @@ const swept = (network: CryptoNetwork, asset: string, amount: string) =>
 const watchAll = (network: CryptoNetwork, factor: string, minimum: string, simulatedPrices = true) =>
   watchNetworkFees(service.db, network, { feesLoss: { factor, minimum } }, { simulatedPrices })
 
-/** Why the network was frozen just now. */
+/** Runs the check; returns the reason if the network was frozen now. */
 const watch = async (network: CryptoNetwork, factor: string, minimum: string) =>
   (await watchAll(network, factor, minimum)).frozen.find(({ target }) => target.kind === 'NETWORK')?.detail
 
@@ -96,7 +96,7 @@ const frozen = async () =>
   (await selectFreezes(service.db)).map(({ kind, subject, reason }) => `${kind} ${subject} ${reason}`)
 
 test('costs above the fees by the factor and the minimum stop payouts, once for the same money', async () => {
-  // The schedule's fee is 0.001 LTC: 0.004 are taken, and 0.02 spent.
+  // The schedule's fee is 0.001 LTC: customers paid 0.004, and the transactions cost 0.02.
   await withdraw('LITECOIN', 'LTC', 4, '0.005')
   expect(await watch('LITECOIN', '5', '0.001')).toBeUndefined()
   expect(await watch('LITECOIN', '3', '0.017')).toBeUndefined()
@@ -109,16 +109,16 @@ test('costs above the fees by the factor and the minimum stop payouts, once for 
     { kind: 'NETWORK', subject: 'LITECOIN', reason: 'NETWORK_FEES', detail },
   ])
   expect(await watch('LITECOIN', '3', '0.001')).toBeUndefined()
-  // An operator has seen it.
+  // An operator has reviewed and lifted the freeze.
   await unfreeze(service.db, { kind: 'NETWORK', network: 'LITECOIN' }, 'NETWORK_FEES')
   expect(await watch('LITECOIN', '3', '0.001')).toBeUndefined()
   expect(await frozen()).toEqual([])
-  // What is spent from then on counts.
+  // Later costs count.
   await withdraw('LITECOIN', 'LTC', 1, '0.005')
   expect(await watch('LITECOIN', '4', '0.001')).toMatch(/^transactions have cost 0.005 LTC .* paid 0.001 LTC/)
 })
 
-test('what was spent while it was stopped is not held against it either', async () => {
+test('costs during the freeze do not count either', async () => {
   await swept('BITCOIN', 'BTC', '0.5')
   expect(await watch('BITCOIN', '3', '0.1')).toMatch(/paid nothing in fees/)
   await swept('BITCOIN', 'BTC', '0.5')
@@ -129,7 +129,7 @@ test('what was spent while it was stopped is not held against it either', async 
 })
 
 test('fees in other assets count by the newest prices; sweeps cost, too', async () => {
-  // Two fees of 1 USDG; ETH is 3,500 USD, so that 0.001 of it cost 3.50.
+  // Two fees of 1 USDG. ETH is at 3,500 USD, so 0.001 ETH cost 3.50.
   await withdraw('ETHEREUM', 'USDG', 2, '0.0005')
   expect(await watch('ETHEREUM', '2', '0.0001')).toBeUndefined()
   await swept('ETHEREUM', 'ETH', '0.001')
@@ -139,7 +139,7 @@ test('fees in other assets count by the newest prices; sweeps cost, too', async 
   )
 })
 
-test('a fee without a price counts for nothing, and is told: the stop is not off', async () => {
+test('a fee without a price counts as zero and is reported: the check still works', async () => {
   await unfreeze(service.db, { kind: 'NETWORK', network: 'ETHEREUM' })
   await withdraw('ETHEREUM', 'USDG', 1, '0.0003')
   expect(await watchAll('ETHEREUM', '2', '0.0003', true)).toEqual({ frozen: [], unpriced: [] })
@@ -166,22 +166,22 @@ test('failed withdrawals of one customer freeze that customer, once for the same
   expect(await watchAll('ETHEREUM', '3', '0.02')).toEqual({ frozen: [{ target, detail }], unpriced: [] })
   expect(await frozen()).toEqual([`CUSTOMER ${customer.customer_id} NETWORK_FEES`])
   expect((await watchAll('ETHEREUM', '3', '0.001')).frozen).toEqual([])
-  // An operator has seen it.
+  // An operator has reviewed and lifted the freeze.
   await unfreeze(service.db, target, 'NETWORK_FEES')
   expect((await watchAll('ETHEREUM', '3', '0.001')).frozen).toEqual([])
   expect(await frozen()).toEqual([])
-  // What is spent from then on counts.
+  // Later costs count.
   await withdraw('ETHEREUM', 'USDG', 1, '0.01', { fails: true, customer })
   expect((await watchAll('ETHEREUM', '3', '0.01')).frozen).toMatchObject([{ target }])
 })
 
-test('what failed withdrawals of several customers cost, each below the minimum, counts for the network', async () => {
+test('failed withdrawals of several customers, each below the minimum, count for the network', async () => {
   for (let order = 1; order <= 2; order++) await withdraw('ETHEREUM', 'USDG', 1, '0.01', { fails: true })
   expect(await watch('ETHEREUM', '3', '0.02')).toMatch(/^transactions have cost 0.02 ETH .* paid nothing/)
   expect(await frozen()).toEqual(['NETWORK ETHEREUM NETWORK_FEES'])
 })
 
-test('what the platform moves for itself does not count', async () => {
+test('treasury transfers do not count', async () => {
   await transaction(service.db, (tx) =>
     postSweep(tx, {
       customer_id: PLATFORM_ID,
@@ -193,9 +193,9 @@ test('what the platform moves for itself does not count', async () => {
   expect(await watch('INK', '3', '0.1')).toBeUndefined()
 })
 
-test('what is older than a day does not count', async () => {
+test('costs older than a day do not count', async () => {
   await swept('BASE', 'ETH', '1')
-  // The owner has taken that from itself, and can give it back.
+  // The owner has revoked this privilege from itself, and can grant it again.
   await service.owner.query('grant update on entries to current_user')
   atEnd(() => service.owner.query('revoke update on entries from current_user').then(() => undefined))
   const move = (hours: number) =>
@@ -209,7 +209,7 @@ test('what is older than a day does not count', async () => {
   expect(await watch('BASE', '3', '0.1')).toMatch(/^transactions have cost 1 ETH/)
 })
 
-test('the worker looks before it signs, and tells of it', async () => {
+test('the worker checks before it signs, and logs the freeze', async () => {
   const asset = 'POL'
   await swept('POLYGON_POS', asset, '5000')
   const customer = await newCustomer(service)
