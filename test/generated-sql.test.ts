@@ -62,6 +62,11 @@ test.each<[file: string, tables: RegExp, run: () => Promise<unknown>]>([
     ),
   ],
   [
+    'list-identities-with-all',
+    /from identities/,
+    get('/v2/identity/identities?include_details=true&include_institution_members=true'),
+  ],
+  [
     'list-accounts',
     /from accounts/,
     get(`/v2/identity/accounts?ids=${ID}&identity_ids=${ID}&ref_ids=a&${UPDATED}`),

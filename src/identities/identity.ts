@@ -119,10 +119,31 @@ export const Identity = Type.Object(
 )
 export type Identity = Static<typeof Identity>
 
+const OWN_COLUMNS = `id, customer_id, ref_id, type, status, user_disabled, admin_disabled, tax_details_not_required,
+  is_merchant, last_kyc_refresh_date, metadata, created_at, updated_at`
+const DETAILS = 'details'
+const SENSITIVE = 'tax_details, customer_due_diligence'
+const NO_SENSITIVE = 'null::jsonb as tax_details, null::jsonb as customer_due_diligence'
+const MEMBERS = `${INSTITUTION_MEMBERS} as institution_members`
+const NO_MEMBERS = `'[]'::json as institution_members`
+
 /** The columns of an identity, in statements that call the table by its name. */
-export const IDENTITY_COLUMNS = `id, customer_id, ref_id, type, status, user_disabled, admin_disabled, details,
-  tax_details, tax_details_not_required, customer_due_diligence, is_merchant, last_kyc_refresh_date, metadata,
-  created_at, updated_at, ${INSTITUTION_MEMBERS} as institution_members`
+export const IDENTITY_COLUMNS = `${OWN_COLUMNS}, ${DETAILS}, ${SENSITIVE}, ${MEMBERS}`
+
+/** The columns that an answer without `include_` parameters needs. The others are empty. */
+export const IDENTITY_COLUMNS_SHOWN = `${OWN_COLUMNS}, ${DETAILS}, ${NO_SENSITIVE}, ${NO_MEMBERS}`
+
+/**
+ * Returns the columns that an answer needs; the others are empty. A page of a thousand institutions, each with its most
+ * members and due diligence, took 5 s to read in full, and the answer had 0.4 MB.
+ */
+export const identityColumns = ({ include_details, include_institution_members }: Shown): string =>
+  [
+    OWN_COLUMNS,
+    include_details === false ? "'{}'::jsonb as details" : DETAILS,
+    include_details === true ? SENSITIVE : NO_SENSITIVE,
+    include_institution_members === true ? MEMBERS : NO_MEMBERS,
+  ].join(', ')
 
 /** In SQL: an identity's summary_status, by the same rule as `identitySummary`. */
 export const IDENTITY_SUMMARY = `case when user_disabled or admin_disabled then 'DISABLED' else status end`

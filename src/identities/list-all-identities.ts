@@ -1,7 +1,7 @@
 import type { Queryable } from '../db/database.ts'
 import type { Status } from '../records/holders.ts'
 import {
-  IDENTITY_COLUMNS,
+  IDENTITY_COLUMNS_SHOWN,
   IDENTITY_SUMMARY,
   identityToWire,
   type Identity,
@@ -29,7 +29,7 @@ export async function listAllIdentities(
 ): Promise<Identity[]> {
   const { rows } = await db.query<IdentityRow>(
     `
-    select ${IDENTITY_COLUMNS}
+    select ${IDENTITY_COLUMNS_SHOWN}
     from identities
     where ($1::uuid is null or customer_id = $1)
       and ($2::text is null or $2 = ${IDENTITY_SUMMARY})

@@ -12,8 +12,8 @@ import {
 import { operation } from '../operation.ts'
 import {
   Identity,
-  IDENTITY_COLUMNS,
   IDENTITY_SUMMARY,
+  identityColumns,
   identityToWire,
   includeParameters,
   SummaryStatus,
@@ -48,7 +48,7 @@ export const listIdentities = operation({
   run: ({ query, customerId, db }) =>
     listByCreation(db, customerId, query, {
       list: 'identities',
-      select: `select ${IDENTITY_COLUMNS} from identities`,
+      select: `select ${identityColumns(query)} from identities`,
       where: [
         ['id = any (?::uuid[])', uuidsOf(query.ids)],
         ['ref_id = any (?)', query.ref_ids],
