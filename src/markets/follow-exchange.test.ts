@@ -48,7 +48,7 @@ const averageOf = (minute: number, minutes: number) => {
   return `${open}1`
 }
 
-test('a market without real prices gets hours, then minutes, then what has ended since', async () => {
+test('a market without real prices gets hours, then minutes, then newly ended candles', async () => {
   await simulateMarkets(database.db, { days: 1 })
   kraken.lateMinutes = 10
   const [first] = await follow()
@@ -81,7 +81,7 @@ test('a market without real prices gets hours, then minutes, then what has ended
   expect(after.at(-1)!.minute - after[0]!.minute).toBe(after.length - 1)
 })
 
-test('after a round that broke off between hours and minutes, the next one brings the minutes', async () => {
+test('after a round that failed between hours and minutes, the next round brings the minutes', async () => {
   const { db, owner } = database
   const followAnew = async (failing: number) => {
     await owner.query('truncate price_minutes, price_points')
@@ -107,7 +107,7 @@ test('after a round that broke off between hours and minutes, the next one bring
   expect.unreachable('no attempt stayed within a minute')
 })
 
-test('minutes that the exchange no longer keeps are not waited for', async () => {
+test('a round does not wait for minutes that the exchange no longer keeps', async () => {
   const { db } = database
   const old = (await minuteUnderWay(db)) - 5000
   await db.query(`delete from price_minutes where covers_minutes = 1 and minute > $1`, [old])
@@ -119,7 +119,7 @@ test('minutes that the exchange no longer keeps are not waited for', async () =>
   expect(minutes.length).toBeGreaterThanOrEqual(719)
 })
 
-test('a failing exchange is told and tried again, round after round, until the signal', async () => {
+test('a failing exchange is logged and retried, round after round, until the signal', async () => {
   kraken.failing = 1
   await expect(follow()).rejects.toThrow('503')
   kraken.failing = 1

@@ -1,10 +1,10 @@
 /*
- * What holds of imports:
- * 1. overlapping files, in any order and however often, leave what one sorted file leaves, in every table;
- * 2. what a candle covers counts, and a finer candle counts more, whichever came first;
- * 3. a file that cannot be read is told by line and column, and what came before it in the file stays;
- * 4. an import that was broken off goes on where it was;
- * 5. what had not ended is left out, and taken when the file is imported again.
+ * Invariants of imports:
+ * 1. overlapping files, in any order and any number of times, leave the same tables as one sorted file;
+ * 2. the price of a time comes from a candle that covers it, and the finest candle wins, in any order;
+ * 3. an error in a file names line and column, and the records before it stay;
+ * 4. an interrupted import continues where it stopped;
+ * 5. a candle that has not ended is skipped, and is imported when the file is imported again.
  */
 import { randomUUID } from 'node:crypto'
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
@@ -78,7 +78,7 @@ const minutesOf = async (market: Market = MARKET) => {
 const START = 29_459_520
 const csv = (rows: (string | number)[][]) => rows.map((row) => `${row.join(',')}\n`).join('')
 
-test('files that overlap, in any order and more than once, leave what one sorted file leaves', async () => {
+test('overlapping files, in any order and more than once, leave the same tables as one sorted file', async () => {
   const prices = fc.uniqueArray(
     fc.record({
       minute: fc.integer({ min: 0, max: 60_000 }),
@@ -234,7 +234,7 @@ describe('layouts', () => {
     ['the spacing', 'hours.csv', Array.from({ length: 40 }, (_, n) => n * 60 + (n > 30 ? 120 : 0)), 60],
     ['the spacing, with gaps', 'minutes.csv', Array.from({ length: 40 }, (_, n) => n * 60 + (n % 7)), 1],
     ['a spacing between two lengths', 'odd.csv', Array.from({ length: 40 }, (_, n) => n * 45), 15],
-  ])('%s tells how long a candle is', async (_name, name, minutes, expected) => {
+  ])('%s gives the length of a candle', async (_name, name, minutes, expected) => {
     const text = csv(minutes.map((minute) => [(START + minute) * 60, 1, 1, 1, 1, 1, 1]))
     const { interval_minutes } = await importText(text, { name, again: true })
     expect(interval_minutes).toBe(expected)
@@ -270,7 +270,7 @@ describe('layouts', () => {
   })
 })
 
-describe('a file that cannot be read is told by line and column:', () => {
+describe('an error in a file names line and column:', () => {
   const T = START * 60
   const good = [T, 1, 1, 1, 1, 1, 1]
   test.each<[string, string | Buffer, Partial<ImportOptions>, RegExp]>([
@@ -352,7 +352,7 @@ describe('a file that cannot be read is told by line and column:', () => {
   })
 })
 
-test('what has not ended is left out', async () => {
+test('a candle that has not ended is skipped', async () => {
   const now = await minuteUnderWay(database.db)
   const hour = now - (now % 60)
   const text = csv([hour - 60, hour].map((minute) => [minute * 60, 1, 1, 1, 1, 1, 1]))
@@ -392,7 +392,7 @@ describe('a file whose last record had not ended', () => {
   test.each([
     ['oldest first', oldestFirst, records - 1],
     ['newest first', oldestFirst.toReversed(), 0],
-  ])('%s, is taken to its end when it is imported again', async (_name, rows, done) => {
+  ])('%s, is imported to its end after the record has ended', async (_name, rows, done) => {
     const path = join(folder, `${randomUUID()}.csv`)
     await writeFile(path, csv(rows))
     const importAt = (db: Database) => importPrices(db, { path, market: MARKET, intervalMinutes: 60 })
@@ -435,7 +435,7 @@ describe('a file whose last record had not ended', () => {
   })
 })
 
-test('an import that was broken off goes on where it was, and one that was done is not read again', async () => {
+test('an interrupted import continues where it stopped, and a finished import is not read again', async () => {
   const rows = Array.from({ length: 50_000 }, (_, n) => [(START - 60_000 + n) * 60, n + 1])
   const whole = csv(rows)
   const broken = `${csv(rows.slice(0, 45_000))}bad,1\n`
@@ -447,7 +447,7 @@ test('an import that was broken off goes on where it was, and one that was done 
   }
   expect((await status()).imports).toEqual([{ file: 'a.csv', records: 40_000, finished: false }])
 
-  // As if the process had been killed after two batches of a good file.
+  // Like a process that was killed after two batches of a good file.
   const first = await importText(whole, { name: 'b.csv' })
   expect(first).toMatchObject({ records: 50_000, done_before: 0, minutes_changed: 10_000 })
   await database.db.query(`update price_imports set finished = false, records = 40000 where name = 'b.csv'`)
@@ -469,7 +469,7 @@ test('an import that was broken off goes on where it was, and one that was done 
   })
 })
 
-test('a later correction counts; a file that is imported again counts over it', async () => {
+test('a later correction replaces prices, and so does a repeated import', async () => {
   const before = csv([[START * 60, 1]])
   await importText(before)
   await importText(csv([[START * 60, 2]]))
@@ -480,7 +480,7 @@ test('a later correction counts; a file that is imported again counts over it', 
   expect(await minutesOf()).toEqual([[START, '1']])
 })
 
-test('real prices take the place of simulated ones, and never the other way round', async () => {
+test('real prices replace simulated ones, and never the other way round', async () => {
   const simulate = () =>
     transaction(database.db, async (tx) => {
       const id = await lockMarket(tx, MARKET, 'SIMULATED')
@@ -509,7 +509,7 @@ test("a month of hours in the layout of Kraken's download", async () => {
     minutes_changed: 744 * 60,
     unfinished: 0,
   })
-  // The average over the month, computed separately: each hour counts the same.
+  // The average over the month, computed separately: all hours have equal weight.
   const lines = gunzipSync(await readFile(FIXTURE))
     .toString()
     .trim()

@@ -1,9 +1,9 @@
 /*
- * What holds of candles, whatever minutes there are, and in whatever order they came:
- * 1. a candle is the open of the first, the highest, the lowest and the close of the last of the minutes in it;
- * 2. a candle is made in the same way of the candles of every finer increment;
+ * Invariants of candles, for any minutes in any order:
+ * 1. a candle has the open of its first minute, the highest and lowest price, and the close of its last minute;
+ * 2. a candle combines the candles of every finer increment in the same way;
  * 3. a minute has the shortest record that covers it, and a candle is exact unless a record reaches beyond it;
- * 4. page after page, in either order, is the whole list.
+ * 4. the pages together are the whole list, in either order.
  */
 import { readFile, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -56,7 +56,7 @@ async function ask(market: Market, query: Record<string, string | number | undef
   return customer.call<Candles>('GET', path)
 }
 
-/** Every candle of an increment, oldest first, page by page. */
+/** Reads every candle of an increment, oldest first, page by page. */
 async function everyCandle(market: Market, query: Record<string, string | number | undefined>) {
   const items: Candle[] = []
   let cursor: string | undefined
@@ -69,7 +69,7 @@ async function everyCandle(market: Market, query: Record<string, string | number
   return query.order === 'ASC' ? items : items.reverse()
 }
 
-/** A record as a source has it: prices in units of 0.01. */
+/** A record of a price source: prices in units of 0.01. */
 interface PriceRecord {
   first: number
   covers: number
@@ -92,7 +92,7 @@ async function write(market: Market, records: PriceRecord[]) {
     })
 }
 
-// The reference: nothing of the code under test.
+// The reference, which uses none of the code under test.
 
 interface Folded {
   at: number
@@ -100,11 +100,11 @@ interface Folded {
   high: number
   low: number
   close: number
-  /** The records that it is made of. */
+  /** The records that this candle combines. */
   records: PriceRecord[]
 }
 
-/** What each minute has in the end: the record that covers least, of those the newest. */
+/** The final record of each minute: the shortest one that covers it, and of those the newest. */
 function minutesOf(records: PriceRecord[]): Folded[] {
   const minutes = new Map<number, PriceRecord>()
   for (const record of records)
@@ -123,7 +123,7 @@ const startOf = (minute: number, length: number) => {
   return minute - ((((minute - monday) % length) + length) % length)
 }
 
-/** Candles of so many minutes, of finer ones that are sorted. */
+/** Combines sorted finer candles into candles of this many minutes. */
 function fold(finer: Folded[], length: number): Folded[] {
   const candles: Folded[] = []
   for (const one of finer) {
@@ -169,7 +169,7 @@ const record: fc.Arbitrary<PriceRecord> = fc
     return { first, covers, prices: covers === 1 && shape === 0 ? [one] : [three, high, low, four] }
   })
 
-test('every candle is made of its minutes, and of the candles of every finer increment', async () => {
+test('every candle combines its minutes, and the candles of every finer increment', async () => {
   let next = 0
   await fc.assert(
     fc.asyncProperty(
@@ -181,7 +181,7 @@ test('every candle is made of its minutes, and of the candles of every finer inc
         await service.owner.query('truncate price_minutes, price_points')
         await write(market, records)
         const minutes = minutesOf(records)
-        // Read back whole up to here; longer lists of minutes only in part, as they are so many.
+        // Lists up to this length are read back whole; longer lists of minutes only in part.
         const shown = new Map<Increment, Folded[]>()
         for (const increment of INCREMENTS) {
           const length = INCREMENT_MINUTES[increment]
@@ -204,7 +204,7 @@ test('every candle is made of its minutes, and of the candles of every finer inc
   )
 })
 
-test('a batch of many minutes at once leaves what one minute after the other leaves', async () => {
+test('one batch of many minutes leaves the same tables as single minutes', async () => {
   const [one, other] = ['BTCUSD', 'ETHUSD'] as const
   await service.owner.query('truncate price_minutes, price_points')
   const records: PriceRecord[] = Array.from({ length: 400 }, (_, n) => {
@@ -246,7 +246,7 @@ describe('requests', () => {
   const starts = ({ body }: { body: Candles }) =>
     body.items.map(({ timestamp }) => Date.parse(timestamp) / 60_000 - START)
 
-  test('newest first, unless ASC is asked for; the bounds are inclusive', async () => {
+  test('newest first by default; the bounds are inclusive', async () => {
     const bounds = { increment: 'THIRTY_MINUTES', 'range.begin': at(START + 30), 'range.end': at(START + 90) }
     expect(starts(await ask(MARKET, bounds))).toEqual([90, 60, 30])
     expect(starts(await ask(MARKET, { ...bounds, order: 'ASC' }))).toEqual([30, 60, 90])
@@ -263,7 +263,7 @@ describe('requests', () => {
     expect([body.increment, body.items.length]).toEqual([increment, count])
   })
 
-  test('the pages after the first keep its increment', async () => {
+  test('later pages keep the increment of the first', async () => {
     const first = await ask(MARKET, { max_data_points: 120, limit: 70 })
     const cursor = first.body.next_page_cursor
     const second = await ask(MARKET, { max_data_points: 120, limit: 70, page_cursor: cursor })
@@ -312,7 +312,7 @@ describe('six columns without a header', () => {
   })
 })
 
-test('minutes from before candles were kept count with their average, and no candle of theirs is exact', async () => {
+test('minutes stored before candles existed count with their average, and their candles are not exact', async () => {
   const { owner } = service
   await owner.query('truncate price_minutes, price_points')
   const records: PriceRecord[] = Array.from({ length: 200 }, (_, n) => ({
@@ -324,7 +324,7 @@ test('minutes from before candles were kept count with their average, and no can
   const before = new Map<Increment, Candle[]>()
   for (const increment of INCREMENTS) before.set(increment, await everyCandle('BTCUSD', { increment }))
 
-  // The tables as they were, and the migration again.
+  // Restores the old tables, and runs the migration again.
   for (const table of ['price_minutes', 'price_points'])
     await owner.query(
       `alter table ${table} drop column open, drop column high, drop column low, drop column close, drop column exact_increment`,
@@ -338,7 +338,7 @@ test('minutes from before candles were kept count with their average, and no can
       before.get(increment)!.map((candle) => ({ ...candle, exact: false })),
     )
 
-  // Imported again, they are exact.
+  // Imported again, the minutes are exact.
   await write('BTCUSD', records)
   for (const increment of INCREMENTS)
     expect(await everyCandle('BTCUSD', { increment })).toEqual(before.get(increment))

@@ -1,9 +1,9 @@
 /*
- * What holds of market history, whatever minutes there are, in whatever order they came:
- * 1. a point is the exact average of the minutes in its increment, and is there when one is, it has ended, and what
- *    is known of the market goes to its end, or has not for five minutes;
- * 2. page after page is one big page, and total_count is its length;
- * 3. the increment that is picked for max_data_points is the finest that fits.
+ * Invariants of market history, for any minutes in any order:
+ * 1. a point is the exact average of the minutes in its increment. It exists if it has a minute, its increment has
+ * ended, and the known prices reach its end or are five minutes late;
+ * 2. the pages together equal one big page, and total_count is its length;
+ * 3. max_data_points selects the finest increment that fits.
  */
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -211,7 +211,7 @@ const range = fc
     return a !== undefined && b !== undefined && a > b ? { begin: b, end: a } : { begin: a, end: b }
   })
 
-test('an increment whose last minute has not come yet is not there, until it comes or is late', async () => {
+test('an increment is missing until its last minute arrives or is late', async () => {
   const random = randomFrom(SEED)
   // The market's last price is some minutes ago; its increments count as ended after five minutes.
   const prices = async () => {
@@ -263,7 +263,7 @@ describe('properties', () => {
     )
   })
 
-  test('the increment that max_data_points picks is the finest that fits', async () => {
+  test('max_data_points selects the finest increment that fits', async () => {
     await fc.assert(
       fc.asyncProperty(
         markets,
@@ -297,7 +297,7 @@ describe('properties', () => {
     )
   })
 
-  test('page after page is one big page', async () => {
+  test('the pages together equal one big page', async () => {
     const PAGES = 40
     let [asks, ofSeveralPages] = [0, 0]
     await fc.assert(

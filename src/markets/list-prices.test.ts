@@ -61,7 +61,7 @@ test('the named markets, once each and in the order of the API; without prices t
   expect(await prices()).toHaveLength(2)
 })
 
-test('an address that asks too often is told when to ask again', async () => {
+test('an address above the rate limit gets the time to ask again', async () => {
   const limited = await startTestService({
     BURSAR_RATE_LIMIT_PER_SECOND: '1',
     BURSAR_RATE_LIMIT_BURST: '2',

@@ -37,7 +37,7 @@ test('prices stay near their reference, move little in a minute, and agree betwe
   }
 })
 
-test('processes that start together make every market once; what is missing is made later', async () => {
+test('processes that start together create every market once; missing prices are added later', async () => {
   const { db } = database
   const made = await Promise.all([1, 2, 3].map(() => simulateMarkets(db, { days: 1 })))
   const total = made.reduce((a, b) => a + b)

@@ -55,7 +55,7 @@ const newRule = async (changes: object = {}) =>
 const depositTo = (profile_id: string, body: object) =>
   post<object>(`/v2/sandbox/profiles/${profile_id}/deposit`, { amount: '5', ...body })
 
-/** Makes a deposit at a rule's source; returns the orchestration that it starts, once it has ended. */
+/** Makes a deposit at a rule's source. Returns its orchestration after it has ended. */
 async function orchestrated({ id, profile_id, source, source_asset: asset }: OrchestrationRule) {
   if (source.fiat !== undefined)
     await post('/v2/sandbox/fiat-deposits', {
@@ -108,7 +108,7 @@ describe('the identity and account of a rule', () => {
     expect(await transferOf(orchestration.destination_transfer)).toMatchObject(holder)
   })
 
-  test('take the place of both that a deposit address names: an identity has its own account', async () => {
+  test('replace both holders of a deposit address: an identity has its own account', async () => {
     const { id: profile_id } = await post<{ id: string }>('/v2/profiles', { nickname: 'Address of another' })
     const other = await newHolder()
     const place = { profile_id, crypto_network: 'ETHEREUM' }
@@ -132,7 +132,7 @@ describe('the identity and account of a rule', () => {
     expect(await transferOf(body.items[0].source_transfer)).toMatchObject(other)
   })
 
-  test('must belong together and be approved; a refusal leaves nothing behind', async () => {
+  test('must belong together and be approved; a refusal records nothing', async () => {
     const other = await newHolder()
     const before = await everyTable(service.db)
     const foreign = { identity_id: holder.identity_id, account_id: other.account_id }
@@ -144,7 +144,7 @@ describe('the identity and account of a rule', () => {
     expect(await everyTable(service.db)).toEqual(before)
   })
 
-  test('that are denied later stop the payout: the orchestration fails and the money stays', async () => {
+  test('denied later, stop the payout: the orchestration fails and the money stays', async () => {
     const later = await newHolder()
     const rule = await newRule(later)
     const path = `/v2/identity/identities/${later.identity_id}/sandbox-status`

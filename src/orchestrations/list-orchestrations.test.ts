@@ -1,11 +1,11 @@
 /*
- * What holds of the list, whatever its filters, order and page size:
- * 1. page after page gives just the records that the filters let through, in order, each once, also among records
- *    of one moment; `items` and `orchestrations` are the same;
- * 2. records that start, and records that end, while it is read disturb none of those that were there;
- * 3. a cursor is good for the list, filters and order that it was made with, and any other text is a 400;
- * 4. however rare what is asked for, however deep in the list and whatever the planner knows of the table, few pages
- *    of the database are read.
+ * Invariants of the list, for any filters, order and page size:
+ * 1. its pages contain exactly the matching records, in order and each once, also among records of one moment;
+ * `items` and `orchestrations` are the same;
+ * 2. records that start or end meanwhile disturb none of the earlier ones;
+ * 3. a cursor is valid only for the list, filters and order of its request, and any other text is a 400;
+ * 4. a request reads few database pages, however rare the matches, however deep in the list, and with any statistics
+ * of the planner.
  */
 import { randomUUID } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'

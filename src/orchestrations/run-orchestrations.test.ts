@@ -1,12 +1,12 @@
 /*
- * What holds of every orchestration, wherever and however often the worker fails, and however many workers there are:
- * 1. a deposit starts one or none: that of the active rule at its own place, else on its profile, for its asset;
- *    none after the rule was deleted;
- * 2. it comes to the end that its destination stands for, COMPLETED or FAILED, unless that one never confirms;
- * 3. it knows its transfers and they know it: source_transfer, destination_transfer, and group_id;
- * 4. a FAILED one says why, and has taken nothing: the money is on the profile, in the source asset;
- * 5. one that is not FAILED has taken its amount once, less what its destination has no decimals for;
- * 6. no money appears or vanishes, whatever is converted: `verify` finds nothing.
+ * Invariants of every orchestration, wherever and however often the worker fails, and however many workers there are:
+ * 1. a deposit starts at most one orchestration: of the active rule at its own place, else of the rule on its
+ * profile, for its asset; none after the rule was deleted;
+ * 2. it ends as its destination prescribes, COMPLETED or FAILED, unless the destination never confirms;
+ * 3. it and its transfers name each other: source_transfer, destination_transfer and group_id;
+ * 4. a FAILED orchestration has a reason and has debited nothing: the money is on the profile, in the source asset;
+ * 5. any other has debited its amount once, less the part that its destination has no decimals for;
+ * 6. no money appears or vanishes in conversions: `verify` finds nothing.
  */
 import { randomUUID } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
@@ -56,10 +56,10 @@ afterEach(() => giveUp())
 
 // ---------------------------------------------------------------------------------------------- the API
 
-/** A customer with a profile of each kind, and with their owners. */
+/** A customer with a profile of each kind, and with the owners of the profiles. */
 interface World {
   customer: TestCustomer
-  /** Two profiles without an account, one of an account, and one that money is sent to. */
+  /** Two profiles without an account, one with an account, and one that receives payouts. */
   profiles: string[]
   /** The identity of the account, and the identity that deposit instructions name. */
   identities: string[]
@@ -454,7 +454,7 @@ const memoOf = ({ source }: OrchestrationRule) => source.fiat!.memo_id
 const destinationTransfer = (world: World, { destination_transfer }: Orchestration) =>
   get<Transfer>(world, `/v2/transfer/transfers/${destination_transfer!.transfer_id}`)
 
-test('a deposit below the minimum withdrawal ends FAILED, says so, and stays', async () => {
+test('a deposit below the minimum withdrawal stays, and its orchestration ends FAILED with the reason', async () => {
   const world = await newWorld()
   const rule = await newRule(world, ruleOf())
   const deposit = await wire(world, memoOf(rule), '1.99')
@@ -476,7 +476,7 @@ test('a deposit below the minimum withdrawal ends FAILED, says so, and stays', a
   await requireSound(world)
 })
 
-test('what the destination has no decimals for stays on the profile', async () => {
+test('the part that the destination has no decimals for stays on the profile', async () => {
   const world = await newWorld()
   const spec = { source: { kind: 'profile' }, source_asset: 'USDP', destination_asset: 'USD' } as const
   await newRule(world, ruleOf({ ...spec, destination: BANK }))
@@ -649,7 +649,7 @@ test('rules of two customers that pay each other come to an end', async () => {
   await Promise.all([requireSound(one), requireSound(other), requireClean()])
 })
 
-test('a deposit of another asset than the rule is for starts nothing', async () => {
+test("a deposit of an asset other than the rule's starts nothing", async () => {
   const world = await newWorld()
   const spec = { source_asset: 'USDG', destination_asset: 'USD', destination: BANK }
   const own = await newRule(world, ruleOf({ ...spec, source: { kind: 'crypto', network: 'ETHEREUM' } }))
@@ -665,7 +665,7 @@ test('a deposit of another asset than the rule is for starts nothing', async () 
   expect(await balancesOf(world)).toEqual({ '0 USDP': '5', '0 PYUSD': '5', '0 ETH': '5', '0 USD': '5' })
 })
 
-test("a rule's own place comes before a rule on the profile, and that one takes what others leave", async () => {
+test("the rule of a deposit's own place precedes the profile's rule, which takes the other deposits", async () => {
   const world = await newWorld()
   const onProfile = await newRule(world, ruleOf({ source: { kind: 'profile' }, destination: toProfile(1) }))
   const own = await newRule(world, ruleOf())
@@ -687,7 +687,7 @@ test("a rule's own place comes before a rule on the profile, and that one takes 
   expect((await wire(world, memoOf(own), '5')).group_id).toBeUndefined()
 })
 
-test('a deleted rule leaves later deposits on the profile, and what it started goes on', async () => {
+test('a deleted rule leaves later deposits on the profile, and its orchestrations go on', async () => {
   const world = await newWorld()
   const rule = await newRule(world, ruleOf())
   const before = await startedBy(world, await wire(world, memoOf(rule), '5'))
@@ -703,7 +703,7 @@ test('a deleted rule leaves later deposits on the profile, and what it started g
   expect((await requireSound(world)).orchestrations).toHaveLength(2)
 })
 
-/** The `fail_reason` of each destination that is refused permanently. */
+/** The `fail_reason` of each permanently refused destination. */
 const REFUSED: Partial<Record<Outcome, RegExp>> = {
   INVALID_DESTINATION_ADDRESS: /refused the destination address/,
   STALE_FEE_QUOTE: /fee rose/,
@@ -713,14 +713,14 @@ const REFUSED: Partial<Record<Outcome, RegExp>> = {
   CUSTOMER_REJECTED: /customer rejected/,
 }
 
-describe('the sandbox returns the funds and says why', () => {
+describe('the sandbox returns the funds with the reason', () => {
   const destinations = Object.keys(REFUSED).flatMap((name): Destination[] => {
     const outcome = name as MagicOutcome
     const networks = (['ETHEREUM', 'SOLANA', 'STELLAR'] as const).filter((one) => addressOf(one, outcome))
     const byWire = magicAccountNumber(outcome) === undefined ? [] : [{ to: 'fiat', outcome } as const]
     return [...networks.map((network) => ({ to: 'crypto', network, outcome }) as const), ...byWire]
   })
-  test.each(destinations)('when it fails: %o', async (destination) => {
+  test.each(destinations)('after a failure: %o', async (destination) => {
     const world = await newWorld()
     const destination_asset = destination.to === 'fiat' ? 'USD' : 'PYUSD'
     const spec = { source_asset: 'USDG', destination_asset, destination }
@@ -779,7 +779,7 @@ describe('the money stays on the profile', () => {
     ['the account of the profile', ACCOUNTS_PROFILE, 0, () => ({})],
     ['the account that the deposit names', 1, 0, ({ account }) => ({ account_id: account })],
     ['the identity that the deposit names', 1, 1, ({ identities }) => ({ identity_id: identities[1] })],
-  ])('where %s was barred since', async (_, profile, identity, named) => {
+  ])('if %s has been barred since', async (_, profile, identity, named) => {
     const world = await newWorld()
     const { memo_id } = await post<{ memo_id: string }>(world, '/v2/transfer/fiat-deposit-instructions', {
       profile_id: world.profiles[profile],
@@ -805,7 +805,7 @@ describe('the money stays on the profile', () => {
     await requireSound(world)
   })
 
-  test('where the bank account was rejected since', async () => {
+  test('if the bank account has been rejected since', async () => {
     const world = await newWorld()
     const rule = await newRule(world, ruleOf({ destination_asset: 'USD', destination: BANK }))
     const { id } = await startedBy(world, await wire(world, memoOf(rule), '5'))
@@ -823,7 +823,7 @@ describe('the money stays on the profile', () => {
 
 // ---------------------------------------------------------------------------------------------- direct ones
 
-/** An orchestration from a profile, as a request has it. */
+/** The request body of an orchestration from a profile. */
 async function directOf(world: World, changes: Record<string, unknown> = {}) {
   return {
     ref_id: randomUUID(),
@@ -838,7 +838,7 @@ async function directOf(world: World, changes: Record<string, unknown> = {}) {
 const start = (world: World, request: object) =>
   world.customer.call<Orchestration>('POST', ORCHESTRATIONS, request)
 
-/** The service in another process, as far as memory goes. */
+/** A second service on the database, which shares no state in memory. */
 async function secondProcess() {
   const db = openDatabase(service.url, { max: 4, onError: () => undefined })
   const ledger = new Ledger(db)
@@ -861,7 +861,7 @@ async function secondProcess() {
 }
 
 describe('a direct orchestration', () => {
-  test('takes the money at once and ends as its destination does', async () => {
+  test('debits the money immediately and ends as its destination does', async () => {
     const world = await newWorld()
     await deposit(world, 0, 'USD', '20')
     const metadata = { order: '1041' }
@@ -936,10 +936,10 @@ describe('a direct orchestration', () => {
     expect(await everyTable(service.db)).toEqual(before)
   })
 
-  test('two of one ref_id at once: one is made, the other gets its record', async () => {
+  test('of two simultaneous requests with one ref_id one succeeds, and the other gets its record', async () => {
     const world = await newWorld()
     await deposit(world, 0, 'USD', '1000')
-    // In one process and in two: one batch of a ledger decides, and a unique key.
+    // In one process, a batch of the ledger decides; in two processes, a unique key.
     const { call, token } = world.customer
     for (const other of [call, caller(await secondProcess(), token)]) {
       for (let round = 1; round <= 10; round++) {
@@ -970,7 +970,7 @@ describe('a rule on a profile', () => {
     expect((await newRule(world, spec)).status).toBe('ACTIVE')
   })
 
-  test('is made once when two are asked for at once', async () => {
+  test('is created once by two simultaneous requests', async () => {
     for (let round = 1; round <= 5; round++) {
       const world = await newWorld()
       const answers = await Promise.all([createRule(world, spec), createRule(world, spec)])
@@ -983,7 +983,7 @@ describe('a rule on a profile', () => {
 
 // ---------------------------------------------------------------------------------------------- failures
 
-/** Ways of an orchestration, and how each ends. */
+/** The routes of an orchestration, each with its end. */
 const WAYS: Record<string, { spec: Partial<RuleSpec>; amount: string; status: Orchestration['status'] }> = {
   'to an address': { spec: {}, amount: '5', status: 'COMPLETED' },
   'to an address that is refused': {
@@ -1004,25 +1004,31 @@ const cases = (['BEFORE', 'AFTER'] as const).flatMap((failure) =>
 )
 
 describe('when the worker dies', () => {
-  test.each(cases)('%s any one step of its first half, one %s is paid once', async (failure, way) => {
-    await walk(failure, way, async (failures) => {
-      await runOrchestrations(failures.database(service.db), contextWith(service.networks))
-    })
-  })
+  test.each(cases)(
+    '%s any one step of its first half, an orchestration %s is paid once',
+    async (failure, way) => {
+      await walk(failure, way, async (failures) => {
+        await runOrchestrations(failures.database(service.db), contextWith(service.networks))
+      })
+    },
+  )
 
-  test.each(cases)('%s any one step of its second half, one %s ends once', async (failure, way) => {
-    await walk(failure, way, async (failures) => {
-      await payAll()
-      const [db, networks] = [failures.database(service.db), failures.networks(service.networks)]
-      for (let round = 1; round <= 4; round++) {
-        await hurry()
-        await settleWithdrawals(db, networks).catch(() => undefined)
-      }
-    })
-  })
+  test.each(cases)(
+    '%s any one step of its second half, an orchestration %s ends once',
+    async (failure, way) => {
+      await walk(failure, way, async (failures) => {
+        await payAll()
+        const [db, networks] = [failures.database(service.db), failures.networks(service.networks)]
+        for (let round = 1; round <= 4; round++) {
+          await hurry()
+          await settleWithdrawals(db, networks).catch(() => undefined)
+        }
+      })
+    },
+  )
 })
 
-/** Lets the worker die at its first step, then for another orchestration at the second, and so on. */
+/** Lets the worker die at its first step, then, for another orchestration, at its second, and so on. */
 async function walk(failure: Failure, way: string, work: (failures: Failures) => Promise<void>) {
   const { spec, amount, status } = WAYS[way]!
   const world = await newWorld()
@@ -1037,7 +1043,7 @@ async function walk(failure: Failure, way: string, work: (failures: Failures) =>
   await requireClean()
 }
 
-test("one customer's mistake holds up no other", async () => {
+test("one customer's broken record delays no other customer", async () => {
   const worlds = [await newWorld(), await newWorld()]
   for (const broken of worlds) {
     const started: [World, string][] = []
@@ -1087,7 +1093,7 @@ test.each([
   await requireSound(world)
 })
 
-test('a payout that makes a balance which a deposit makes first is made in the next round', async () => {
+test('a payout that loses the race to create a balance is made in the next round', async () => {
   const world = await newWorld()
   const rule = await newRule(world, ruleOf({ destination: toProfile(1) }))
   const { id } = await startedBy(world, await wire(world, memoOf(rule), '5'))
@@ -1101,7 +1107,7 @@ test('a payout that makes a balance which a deposit makes first is made in the n
   await requireSound(world)
 })
 
-/** A database where something happens right before each statement of this name. */
+/** A database that runs `happens` right before each statement of this name. */
 function before(db: Database, name: string, happens: () => Promise<unknown>): Database {
   return {
     query: db.query.bind(db),
@@ -1119,7 +1125,7 @@ function before(db: Database, name: string, happens: () => Promise<unknown>): Da
   } as unknown as Database
 }
 
-test('a backlog larger than one transaction takes is paid, and what it takes together is never more than there is', async () => {
+test('a backlog above the size of one transaction is paid, and never debits more than the balance', async () => {
   const world = await newWorld()
   const rule = await newRule(world, ruleOf({ destination: toProfile(1) }))
   await Promise.all(Array.from({ length: CLAIM_MAX + 20 }, () => wire(world, memoOf(rule), '1')))
@@ -1143,7 +1149,7 @@ test('a backlog larger than one transaction takes is paid, and what it takes tog
 
 // ---------------------------------------------------------------------------------------------- several workers
 
-test('several workers at once, while money comes and goes and rules with it, take nothing twice', async () => {
+test('several simultaneous workers debit nothing twice, while deposits, payments and rules change', async () => {
   const WORKERS = 3
   const world = await newWorld()
   const pools = Array.from({ length: WORKERS }, () =>
@@ -1151,7 +1157,7 @@ test('several workers at once, while money comes and goes and rules with it, tak
   )
   let ordering = true
   const working = pools.map(async (pool, worker) => {
-    // One of them dies now and then.
+    // One of the workers dies now and then.
     const failures = new Failures(() =>
       worker === 0 && Math.random() < 0.02 ? (Math.random() < 0.5 ? 'BEFORE' : 'AFTER') : undefined,
     )
@@ -1187,7 +1193,7 @@ test('several workers at once, while money comes and goes and rules with it, tak
     })
   const later: Transfer[] = []
   for (let round = 1; round <= 8; round++) {
-    // A balance that is new to all: payouts and deposits race to make it.
+    // No one has this balance yet: payouts and deposits race to create it.
     world.profiles.push((await post(world, '/v2/profiles', { nickname: randomUUID() })).id)
     const fresh = world.profiles.length - 1
     const rules = await Promise.all(
@@ -1223,7 +1229,7 @@ const STABLECOINS = ['USDP', 'USDG', 'PYUSD']
 const ASSETS = ['USD', ...STABLECOINS, 'ETH']
 const networksOf = (asset: string) => Object.keys(findAsset(asset)!.networks) as CryptoNetwork[]
 
-/** What is asked for and what happens, as plain values; whatever is there is picked by a number. */
+/** Requests and events as plain values. A number selects among the existing records. */
 type Step =
   | { step: 'rule'; rule: RuleSpec }
   | { step: 'delete'; rule: number }
@@ -1238,7 +1244,7 @@ type Step =
   | { step: 'spend'; profile: number; asset: string; all: boolean }
   | { step: 'pay' | 'settle'; failing: (Failure | undefined)[]; workers: number }
 
-/** An amount and so many of the smallest units. */
+/** An amount plus a number of smallest units. */
 interface Sum {
   base: string
   dust: number
@@ -1290,13 +1296,13 @@ const anyRule = fc
   )
   .map((rule): RuleSpec => {
     const { destination, profile } = rule
-    // It must change something.
+    // A payout to the same profile must change the asset.
     const isItself = destination.to === 'profile' && destination.profile === profile
     if (!isItself || rule.source_asset !== rule.destination_asset) return rule
     return { ...rule, destination: { to: 'profile', profile: (profile + 1) % 3 } }
   })
 
-/** By far most steps of the worker go well, or nothing would ever get far enough to fail late. */
+/** Most steps of the worker succeed, so that some orchestrations get far enough to fail late. */
 const anyFailures = fc.array(
   fc.oneof(
     { weight: 9, arbitrary: fc.constant(undefined) },
@@ -1340,7 +1346,7 @@ const anyStep: fc.Arbitrary<Step> = fc.oneof(
   { weight: 2, arbitrary: aStep('settle', ofWorker) },
 )
 
-/** What is to be paid, and for whom: those who must not be barred. */
+/** A payout, and its holders, who must not be barred. */
 interface Order {
   profile: number
   source_asset: string
@@ -1350,24 +1356,24 @@ interface Order {
   holders: number[]
 }
 
-/** What becomes of it. */
+/** The expected outcome of an order. */
 interface Expected {
   order: Order
   rule: string | undefined
   status: Orchestration['status']
   reason?: RegExp
-  /** How what it has taken goes back. */
+  /** Returns the debited money. */
   undo?: () => void
 }
 
-/** Where money can be sent to. */
+/** A place that receives deposits. */
 interface Place {
   id: string
   profile: number
-  /** One of fiat has a memo, one of crypto an address of a network. */
+  /** A fiat place has a memo; a crypto place has an address of a network. */
   memo?: string
   address?: { network: CryptoNetwork; address: string }
-  /** What is likely to be sent. */
+  /** The asset of most deposits here. */
   asset: string
   toUsd?: boolean
   identity?: number
@@ -1375,12 +1381,12 @@ interface Place {
 
 type Payable = { whole: bigint; fee: bigint } | { refusal: RegExp; status: number }
 
-/** The orchestrations of one customer as a person would keep them: one after the other, in memory. */
+/** The orchestrations of one customer as a person would keep them: in memory, one after the other. */
 class Model {
   readonly started: Expected[] = []
-  /** What each deposit has started, if anything. */
+  /** The orchestration that each deposit has started, if any. */
   readonly deposits: (Expected | undefined)[] = []
-  /** What each account has of each asset. Money comes from outside, and goes there. */
+  /** The balance of each account in each asset. Money comes from outside and goes back there. */
   readonly books = new Map<string, bigint>()
   readonly rules: { id: string; spec: RuleSpec; sourceId: string; active: boolean }[] = []
   readonly standing = [
@@ -1401,7 +1407,7 @@ class Model {
     }
   }
 
-  /** Moves as much of another asset, through a conversion. */
+  /** Moves the same value in another asset, through a conversion. */
   #moveAs(order: Order, amount: bigint, to: string): void {
     const { profile, source_asset, destination_asset } = order
     if (source_asset === destination_asset) return this.move(source_asset, amount, `profile ${profile}`, to)
@@ -1445,7 +1451,7 @@ class Model {
     }
   }
 
-  /** Takes what a direct one takes, or gives the status of its refusal. */
+  /** Debits a direct orchestration, or returns the status of its refusal. */
   direct(order: Order): number {
     const payable = this.#payable(order, { whole: true })
     if ('refusal' in payable) return payable.status
@@ -1455,7 +1461,7 @@ class Model {
     return 200
   }
 
-  /** Pays what waits. Gives whether there is not enough for all, so that the order of payouts matters. */
+  /** Pays the waiting payouts. Returns whether the money was short, so that the order of payouts matters. */
   pay(): { short: boolean } {
     let short = false
     for (const expected of this.#unpaid) {
@@ -1469,7 +1475,7 @@ class Model {
     return { short }
   }
 
-  /** Ends what has been sent. */
+  /** Ends the payments that were sent. */
   settle(): void {
     for (const expected of this.#unsettled) {
       const { destination, destination_asset } = expected.order
@@ -1510,7 +1516,7 @@ class Model {
     }
   }
 
-  /** What goes all the way, or what refuses it. */
+  /** Returns the amount and fee of a payout, or its refusal. */
   #payable(order: Order, only: { whole: boolean }): Payable {
     const { destination, destination_asset, source_asset, amount, profile, holders } = order
     const network = destination.to === 'crypto' ? destination.network : undefined
@@ -1535,11 +1541,11 @@ class Model {
 const SHORT = /available and .* needed/
 const holdersOf = (profile: number) => (profile === ACCOUNTS_PROFILE ? [0] : [])
 
-/** Does what the steps say, to the service and to the model, and holds one against the other. */
+/** Applies the steps to the service and to the model, and compares the two. */
 class Play {
   readonly model = new Model()
   readonly world: World
-  /** Rules' own, and some that are no rule's. */
+  /** Places of rules, and some without a rule. */
   #places: Place[]
 
   constructor(world: World, places: Place[]) {
@@ -1619,7 +1625,7 @@ class Play {
         const db = failures.database(service.db)
         for (let round = 1; round <= 3; round++) {
           await Promise.all(
-            // Of two that pay at once from one balance, either may be first.
+            // If two payouts share a short balance, either may be first.
             Array.from({ length: short ? 1 : step.workers }, () =>
               runOrchestrations(db, contextWith(service.networks)).catch(() => undefined),
             ),
@@ -1639,7 +1645,7 @@ class Play {
             ),
           )
         }
-        // A withdrawal of an identity that is barred by now waits; it goes on once that is lifted.
+        // A withdrawal of a barred identity waits. It goes on when the identity is no longer barred.
         const { rows: barred } = await service.owner.query<{
           id: string
           status: string
@@ -1663,7 +1669,7 @@ class Play {
     const profileId = this.world.profiles[profile]!
     const taken = source.kind === 'profile' && this.model.activeRule(profileId, source_asset) !== undefined
     const answer = await createRule(this.world, spec)
-    // A rule with an address of its own is for who may deposit.
+    // A rule with its own address is for customers who may deposit.
     const isBarred = source.kind === 'crypto' && this.model.isBarred(holdersOf(profile))
     expect({ spec, ...answer }).toMatchObject({ status: taken ? 409 : isBarred ? 403 : 200 })
     if (taken || isBarred) return
@@ -1677,7 +1683,7 @@ class Play {
 
   async #send({ place: number, asset, network, amount }: Extract<Step, { step: 'send' }>): Promise<void> {
     const { model, world } = this
-    // As a rule, where a rule waits: the first four are none's.
+    // Mostly a place of a rule: the first four places have none.
     const own = this.#places.slice(4)
     const place = pick(number % 4 > 0 && own.length > 0 ? own : this.#places, number)!
     const { profile, memo, address } = place
@@ -1692,7 +1698,7 @@ class Play {
     const reachable = CRYPTO_NETWORKS.filter((one) =>
       family === 'evm' ? NETWORKS[one].family === family : one === address!.network,
     )
-    // As a rule, what is waited for.
+    // Mostly the asset of the place.
     const symbol = asset % 3 > 0 ? place.asset : pick([...STABLECOINS, 'ETH'], asset)!
     const crypto_network = pick(
       reachable.filter((one) => networksOf(symbol).includes(one)),
@@ -1742,7 +1748,7 @@ class Play {
     if (!isBarred) model.move(asset, amount, `profile ${profile}`, `profile ${SPENT_TO}`)
   }
 
-  /** Lets everything come to its end, and holds it against the model. */
+  /** Lets everything end, and compares the result with the model. */
   async end(): Promise<void> {
     await this.take({ step: 'pay', failing: [], workers: 1 })
     await this.take({ step: 'settle', failing: [], workers: 1 })
@@ -1767,7 +1773,7 @@ class Play {
     expect(await this.#accounts()).toEqual(new Map([...model.books].filter(([, amount]) => amount !== 0n)))
   }
 
-  /** What the ledger's accounts have, as the model names them. */
+  /** The ledger's balances, with the model's account names. */
   async #accounts(): Promise<Map<string, bigint>> {
     const { rows } = await service.db.query<{
       account: string
@@ -1792,11 +1798,11 @@ class Play {
 
 const pick = <T>(values: readonly T[], number: number): T | undefined => values[number % values.length]
 
-/** The sum in an asset, on a network where it comes over one. */
+/** The amount in an asset, with the decimals of the network that carries it, if any. */
 const amountOf = ({ base, dust }: Sum, asset: string, network: CryptoNetwork | undefined): bigint =>
   parseAmount(base, DECIMALS)! + BigInt(dust) * unitOf(asset, asset, network)
 
-test('whatever is deposited, ordered, spent and barred, and whatever fails, all ends as a model says', async () => {
+test('with any deposits, orders, payments, bars and failures, the result equals the model', async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.array(anyRuleStep, { minLength: 2, maxLength: 6, size: 'max' }),

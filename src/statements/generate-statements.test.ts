@@ -1,11 +1,11 @@
 /*
- * What holds of the statements of a period, whatever moved before, in and after it, and whatever the rates were:
- * 1. a statement states what a replay of every movement in memory comes to, exact and rounded down once: never more
- *    than the exact value, and less by less than 0.000001;
- * 2. what explains it derives just that, day by day, also after the rates of those days were set anew; a statement of an
- *    earlier version, by the balance at each day's end, too;
- * 3. all that was moved by the period's end counts, also what is committed after it;
- * 4. once GENERATED it stays as it is, whoever generates again, how many at once, and wherever they crash;
+ * Invariants of the statements of a period, for any movements and any rates:
+ * 1. a statement equals a replay of every movement in memory, exact and rounded down once: never above the exact
+ * value, and less than 0.000001 below it;
+ * 2. its explanation derives the same amount day by day, also after the rates of those days were changed; for a
+ * statement of an earlier version, from the balance at each day's end;
+ * 3. every movement dated by the period's end counts, even if it is committed later;
+ * 4. a GENERATED statement never changes, with any number of simultaneous generators and crashes;
  * 5. a refusal changes nothing.
  */
 import { setTimeout as pause } from 'node:timers/promises'
@@ -32,7 +32,7 @@ import { STATEMENT_COLUMNS, type StatementRow } from './statement.ts'
 
 // ---------------------------------------------------------------------------------------------- the world
 
-/** A database whose clock a test sets: each further reading is a microsecond later. */
+/** A database whose clock a test sets. Each reading is a microsecond after the one before. */
 interface World extends TestDatabase {
   setClock: (at: string) => Promise<void>
   /** Resets it to its original state. */
@@ -42,7 +42,7 @@ interface World extends TestDatabase {
 async function newWorld(now = '2029-01-01T00:00:00Z'): Promise<World> {
   const database = await cloneDatabase()
   const { owner } = database
-  // Our clock function precedes PostgreSQL's in the search path of all connections opened later.
+  // Connections opened later find our clock function before PostgreSQL's.
   const path = 'set search_path = clock, pg_catalog, public'
   await owner.query(`
     create schema clock;
@@ -115,7 +115,7 @@ const month = (name: string) => periodOf(name)!
 
 // ---------------------------------------------------------------------------------------------- by brute force
 
-/** A movement of a customer: its moment, and its profiles by index. */
+/** A movement of a customer: its time, and its profiles by index. */
 interface Movement {
   at: string
   from?: number
@@ -332,7 +332,7 @@ const setRates = async (db: Queryable, settings: Setting[]) => {
 }
 
 describe('a statement', () => {
-  test('states what a replay of every movement comes to, to the last decimal, and is explained by it', async () => {
+  test('equals a replay of every movement to the last decimal, with the same explanation', async () => {
     const world = await ownWorld()
     let stated = 0
     await fc.assert(
@@ -340,7 +340,7 @@ describe('a statement', () => {
         await world.empty()
         stated += await requireReplayed(world, name, movements, settings, later)
       }),
-      // The test stops in time to show the counterexample as far as it is shrunk by then.
+      // The time limit leaves room to print the counterexample, as far as it is shrunk by then.
       { ...runs(30), plugins: [fc.interruptAfterTimeLimit(45_000)] },
     )
     expect(stated).toBeGreaterThan(0)
@@ -389,7 +389,7 @@ describe('a statement', () => {
       })
       requireRoundedDown(total_amount_owed!, derivation.products)
     }
-    // As an earlier version left them.
+    // Statements of an earlier version have no method.
     await owner.query('update statements set reward_method = null')
     for (const { id, customer_id } of statements)
       expect(await explainStatement(db, id)).toMatchObject({
@@ -441,7 +441,7 @@ describe('a statement', () => {
     ['2023-12', '2023-12-31T23:59:59.999999Z', '0'],
     ['2023-12', '2024-01-01T00:00:00.000000Z', undefined],
     ['2024-01', '2023-12-31T23:59:59.999999Z', '31'],
-  ])('of %s counts the time from when money came, at %s', async (name, at, total) => {
+  ])('of %s counts the time from the deposit at %s', async (name, at, total) => {
     expect(await statedFor(world.db, name, [deposit(at)])).toBe(total)
   })
 
@@ -452,12 +452,12 @@ describe('a statement', () => {
     ['2024-02-02T00:00:00.000000Z', '1'],
     ['2024-02-29T23:59:59.999999Z', '28.999999'],
     ['2024-03-01T00:00:00.000000Z', '29'],
-  ])('of 2024-02 counts the time until money left, at %s', async (at, total) => {
+  ])('of 2024-02 counts the time until the withdrawal at %s', async (at, total) => {
     const left: Movement = { at, from: 0, asset: 'USDG', minor: HELD }
     expect(await statedFor(world.db, '2024-02', [deposit('2024-01-05T00:00:00.000000Z'), left])).toBe(total)
   })
 
-  test('counts what several movements of one moment left behind', async () => {
+  test('counts the balance after several movements of one moment', async () => {
     const at = '2024-01-31T23:59:59.999999Z'
     const amounts = [10n, -10n, 1n, 1n, -1n, 5n, -5n]
     const movements = amounts.map((times): Movement => {
@@ -467,7 +467,7 @@ describe('a statement', () => {
     expect(await statedFor(world.db, '2024-02', movements)).toBe('29')
   })
 
-  test('earns nothing worth having with a second a day', async () => {
+  test('earns almost nothing for money that is held one second a day', async () => {
     const seconds = Array.from({ length: 29 }, (_, n) => `2024-02-${String(n + 1).padStart(2, '0')}`)
     const movements = seconds.flatMap((day): Movement[] => [
       deposit(`${day}T23:59:59.000000Z`),
@@ -522,7 +522,7 @@ describe('a statement', () => {
     expect(await statedFor(db, '2024-02', [deposit('2024-01-05T00:00:00.000000Z')])).toBe(total)
   })
 
-  test('is a record of its period, and none of those that held nothing by its end', async () => {
+  test('is a record of its period, and exists only for customers that held money by its end', async () => {
     const { db } = await ownWorld('2028-03-01T00:00:00Z')
     await setRates(db, ALWAYS_ONE)
     const [holder, empty, late, other] = [
@@ -566,7 +566,7 @@ describe('a statement', () => {
     expect(statements[0]!.created_at < statements[0]!.generated_at!).toBe(true)
   })
 
-  test('is generated for one customer, where one is asked for', async () => {
+  test('is generated for a single customer on request', async () => {
     const { db } = await ownWorld()
     await setRates(db, ALWAYS_ONE)
     const holders = [await newHolder(db), await newHolder(db)]
@@ -575,7 +575,7 @@ describe('a statement', () => {
     expect([...(await statedIn(db, month('2024-02'))).keys()]).toEqual([holders[1]!.customer_id])
   })
 
-  test('is not rewritten by a movement that is dated back later', async () => {
+  test('does not change after a later backdated movement', async () => {
     const { db } = world
     const holder = await newHolder(db, 2)
     await post(db, holder, [deposit('2024-02-10T00:00:00.000000Z')])
@@ -586,7 +586,7 @@ describe('a statement', () => {
     expect(await everyTable(db)).toEqual(before)
   })
 
-  test('that is not there, or not generated yet, is not explained', async () => {
+  test('that is unknown or not generated yet is not explained', async () => {
     const { db } = world
     const { customer_id } = await newHolder(db)
     const id = newId(await readClock(db))
@@ -600,9 +600,9 @@ describe('a statement', () => {
   })
 })
 
-// ---------------------------------------------------------------------------------------------- what it waits for
+// ---------------------------------------------------------------------------------------------- open transactions
 
-describe('what is under way when the period ends', () => {
+describe('a transaction that is open at the end of the period', () => {
   const PERIOD = month('2027-05')
   const LAST = '2027-05-31T23:59:59.999999Z'
   const minor = 365_000_000n
@@ -637,7 +637,7 @@ describe('what is under way when the period ends', () => {
     ),
   )
   test.each(cases)(
-    'a movement, %s, of a profile that %s, is waited for: its %s',
+    'generation waits for a movement, %s, of a profile that %s: its %s',
     async (stage, balance, ending) => {
       const { db, setClock } = await ownWorld(LAST)
       await setRewardRate(db, '2027-05-01', '1')
@@ -672,7 +672,7 @@ describe('what is under way when the period ends', () => {
     },
   )
 
-  test('a movement that is dated back is waited for as well', async () => {
+  test('generation waits for a backdated movement as well', async () => {
     const { db } = await ownWorld(PERIOD.next)
     await setRewardRate(db, '2027-05-01', '1')
     const { customer_id, profile_id: to } = await newHolder(db)
@@ -684,7 +684,7 @@ describe('what is under way when the period ends', () => {
     expect((await generating).map(({ total_amount }) => total_amount)).toEqual(['10'])
   })
 
-  test('a rate is waited for, so that a statement is explained by the rates it was made with', async () => {
+  test('generation waits for a rate, so that the explanation uses the rates of the statement', async () => {
     const { db } = await ownWorld(PERIOD.next)
     await setRewardRate(db, '2027-05-01', '1')
     const { customer_id, profile_id: to } = await newHolder(db)
@@ -739,7 +739,7 @@ describe('a period', () => {
   )
 })
 
-describe('the month that ended last', () => {
+describe('the last ended month', () => {
   test.each([
     ['2028-02-29T23:59:59.999999Z', '2028-01'],
     ['2028-03-01T00:00:00.000000Z', '2028-02'],
@@ -794,7 +794,7 @@ describe('the month that ended last', () => {
 
 // ---------------------------------------------------------------------------------------------- failures, several workers
 
-describe('whoever generates, how often and how many at once', () => {
+describe('with any number of simultaneous generators', () => {
   const NAME = '2024-02'
   const PERIOD = month(NAME)
   const SETTINGS: Setting[] = [
@@ -856,7 +856,7 @@ describe('whoever generates, how often and how many at once', () => {
   })
 
   test.each(['BEFORE', 'AFTER'] as const)(
-    'one that dies %s any one step changes nothing',
+    'a worker that dies %s any one step changes nothing',
     async (failure) => {
       const { db } = await ratedWorld()
       const expected = new Map<string, string>()
@@ -871,7 +871,7 @@ describe('whoever generates, how often and how many at once', () => {
     },
   )
 
-  test('what fails for one customer holds up no other', async () => {
+  test('a failure for one customer delays no other', async () => {
     const { db } = await ratedWorld()
     const expected = new Map<string, string>()
     await addHolders(db, 3, expected)
@@ -888,7 +888,7 @@ describe('whoever generates, how often and how many at once', () => {
     await requireGenerated(db, expected)
   })
 
-  test('several that die anywhere change nothing', async () => {
+  test('several workers that die at any step change nothing', async () => {
     const { db, url } = await ratedWorld()
     const other = openDatabase(url, { max: 5, onError: () => undefined })
     const expected = new Map<string, string>()

@@ -1,8 +1,8 @@
 /*
- * What holds of payments and of rewards statements:
- * 1. a generated statement that owes something has one pending payment, whose ref_id the statement names until it is paid;
- * 2. a paid one has the same payment, COMPLETED, with the transfer that paid it; a reward of 0 has none;
- * 3. rewards statements are the statements, by their ids, in the order of their periods.
+ * Invariants of payments and rewards statements:
+ * 1. a generated statement that owes an amount has one pending payment, and names its ref_id until it is paid;
+ * 2. a paid statement has the same payment, COMPLETED, with the transfer that paid it; a reward of 0 has no payment;
+ * 3. rewards statements are the statements, with the same ids, in the order of their periods.
  */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { move } from '../../test/history.ts'
@@ -115,7 +115,7 @@ test('filters by ref_id, id and status, and pages in both orders', async () => {
   expect(rest.next_page_cursor).toBeUndefined()
 })
 
-test("nothing of another customer, and no other customer's list", async () => {
+test("shows no other customer's payments, and refuses another customer's list", async () => {
   const ours = (await payments()).payments.map(({ id }) => id)
   const theirs = (await payments('', other)).payments
   expect(theirs).toHaveLength(3)

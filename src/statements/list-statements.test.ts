@@ -1,10 +1,10 @@
 /*
- * What holds of the list, whatever its filters, order and page size:
- * 1. it is the customer's own: another customer_id than the token's is a 403, whether it exists or not;
- * 2. page after page gives just the statements that the filters let through, in the order of their periods, each once;
- * 3. a statement shows what has happened to it and has no field for what has not;
- * 4. a cursor is good for the filters and the order that it was made with, and any other text is a 400.
- * No two statements of a customer begin at one moment: a month has one product, and so one ref_id, which is unique.
+ * Invariants of the list, for any filters, order and page size:
+ * 1. it belongs to the customer: a customer_id other than the token's is a 403, whether it exists or not;
+ * 2. its pages contain exactly the matching statements, in the order of their periods and each once;
+ * 3. a statement has fields only for events that have happened;
+ * 4. a cursor is valid only for the filters and order of its request, and any other text is a 400. No two statements
+ * of a customer begin at one moment: a month has one product, and so one ref_id, which is unique.
  */
 import { randomUUID } from 'node:crypto'
 import fc from 'fast-check'
@@ -45,7 +45,7 @@ beforeAll(async () => {
 })
 afterAll(() => service.close())
 
-/** Inserts statements of this many months, in another order than their periods. */
+/** Inserts statements of this many months, out of order. */
 async function insert({ customer_id }: TestCustomer, count: number): Promise<Statement[]> {
   const statements = Array.from({ length: count }, (_, n): Statement => {
     const period = periodOf(`${2002 + Math.floor(n / 12)}-${String((n % 12) + 1).padStart(2, '0')}`)!
@@ -129,7 +129,7 @@ async function walk(query: Query, limit: number, by = customer): Promise<Stateme
 
 // ---------------------------------------------------------------------------------------------- the record
 
-test('shows what has happened to a statement, and no more', async () => {
+test('shows the fields of past events only', async () => {
   const own = await newCustomer(service)
   const { customer_id } = own
   const { db } = service
@@ -190,7 +190,7 @@ test('shows what has happened to a statement, and no more', async () => {
   ])
 })
 
-// ---------------------------------------------------------------------------------------------- whose
+// ---------------------------------------------------------------------------------------------- the customer
 
 describe('customer_id', () => {
   const of = (value: string) => customer.call<Page>('GET', `${LIST}?customer_id=${encodeURIComponent(value)}`)
@@ -200,7 +200,7 @@ describe('customer_id', () => {
     expect({ status, body }).toMatchObject({ status: 400, body: { detail: 'customer_id is required' } })
   })
 
-  test("is the token's own, or it is a 403 that tells nothing", async () => {
+  test("other than the token's is a 403 that reveals nothing", async () => {
     const refusal = await of(small.customer_id)
     expect(refusal).toMatchObject({
       status: 403,
@@ -218,7 +218,7 @@ describe('customer_id', () => {
     expect(body).toEqual((await get([])).body)
   })
 
-  test("lets nothing of another customer's through, whatever is asked for", async () => {
+  test("never returns another customer's statements, with any filters", async () => {
     for (const { id, ref_id } of few) {
       for (const query of [
         [['statement_ids', id]],
@@ -254,7 +254,7 @@ describe('pages', () => {
     }
   })
 
-  test('have 100 statements, the latest period first, unless it is said otherwise', async () => {
+  test('have 100 statements by default, the latest period first', async () => {
     expect((await get([])).body.statements).toEqual(inOrder(all, 'DESC').slice(0, 100))
   })
 
@@ -380,7 +380,7 @@ describe('a cursor', () => {
     expect({ cursor, status, body }).toMatchObject({ status: 400, body: { detail } })
   }
 
-  test('is good for its filters and its order, with any limit, and for no others', async () => {
+  test('is valid for its filters and order only, with any limit', async () => {
     for (const made of queries) {
       for (const used of queries) {
         if (made !== used) await requireRefused(used, cursorOf(made))
@@ -397,7 +397,7 @@ describe('a cursor', () => {
     expect(spelledOut.status).toBe(200)
   })
 
-  test("is none of another list's, nor another's one of this", async () => {
+  test("is not valid for another list, nor is another list's cursor valid here", async () => {
     const { body } = await customer.call<Page>('POST', '/v2/profiles', { nickname: 'Second' })
     expect(body).toHaveProperty('id')
     const other = await customer.call<Page>('GET', '/v2/profiles?limit=1')

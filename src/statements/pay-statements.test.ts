@@ -1,9 +1,9 @@
 /*
- * What holds of every generated statement, whoever pays it, how often and how many at once, and wherever they crash:
- * 1. it is paid once: one credit of just what it states from the rewards account to the customer's default profile,
- *    recorded as one COMPLETED transfer that names it; none where it states nothing;
- * 2. it is PAID, or there is no credit: never the one without the other;
- * 3. what else it says stays as it was generated, and the ledger is clean.
+ * Invariants of every generated statement, with any number of simultaneous payers and crashes:
+ * 1. it is paid once: one credit of exactly its amount from the rewards account to the customer's default profile,
+ * recorded as one COMPLETED transfer that names it; no transfer if the amount is 0;
+ * 2. it is PAID exactly if there is a credit;
+ * 3. its other fields stay as generated, and the ledger is clean.
  */
 import fc from 'fast-check'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
@@ -31,7 +31,7 @@ import { setRewardRate } from './reward-rates.ts'
 import type { Statement } from './statement.ts'
 
 let service: TestService
-/** The pool of another process. */
+/** The connection pool of another process. */
 let otherPool: Database
 beforeAll(async () => {
   service = await startTestService()
@@ -47,10 +47,7 @@ afterEach(async () => expect((await verify(service.db)).disagreements).toEqual([
 const MONTHS = ['2024-01', '2024-02', '2024-03']
 const month = (name: string) => periodOf(name)!
 
-/**
- * Creates a customer that is owed a reward for each of these months, for money on a profile other than its default
- * one.
- */
+/** Creates a customer that is owed a reward for each of these months, for money on a non-default profile. */
 async function newCreditor(months = MONTHS, minor = 1_234_567_890n): Promise<TestCustomer> {
   const customer = await newCustomer(service)
   const { body } = await customer.call<{ id: string }>('POST', '/v2/profiles', { nickname: 'Savings' })
@@ -132,7 +129,7 @@ async function requirePaid(customer: TestCustomer, generated: Statement[]): Prom
 
 // ---------------------------------------------------------------------------------------------- one payment
 
-test('is a credit to the default profile, and a transfer that names the statement; once', async () => {
+test('is one credit to the default profile, and one transfer that names the statement', async () => {
   const customer = await newCreditor(['2024-02'])
   const { customer_id: customerId } = customer
   const [generated] = await statementsOf(customer)
@@ -158,7 +155,7 @@ test('is a credit to the default profile, and a transfer that names the statemen
   expect(await everyTable(service.db)).toEqual(before)
 })
 
-test('of nothing is no transfer and no entry', async () => {
+test('of 0 makes no transfer and no entry', async () => {
   const customer = await newCreditor(['2024-02'], 1n)
   const { customer_id: customerId } = customer
   const generated = await statementsOf(customer)
@@ -185,7 +182,7 @@ test('of a statement that is not generated yet waits', async () => {
   expect(await everyTable(service.db)).toEqual(before)
 })
 
-test('is of those of a period or a customer, where these are asked for, or of all', async () => {
+test('can be limited to a period or a customer', async () => {
   const customers = [await newCreditor(), await newCreditor(), await newCreditor()]
   const generated = await Promise.all(customers.map(statementsOf))
   const [first, second] = customers.map(({ customer_id }) => customer_id)
@@ -211,7 +208,7 @@ test('is of those of a period or a customer, where these are asked for, or of al
   for (const [index, customer] of customers.entries()) await requirePaid(customer, generated[index]!)
 })
 
-test('that fails for one customer holds up no other', async () => {
+test('that fails for one customer delays no other', async () => {
   const customers = [await newCreditor(['2024-01']), await newCreditor(['2024-01'])]
   const generated = await Promise.all(customers.map(statementsOf))
   const setType = (type: string) =>
@@ -245,7 +242,7 @@ test('several workers at once pay each statement once', async () => {
   }
 })
 
-test('other movements of the balance disturb no payment, also those that make it', async () => {
+test('other movements of the balance disturb no payment, nor do those that create the balance', async () => {
   for (let round = 1; round <= 8; round++) {
     const customer = await newCreditor()
     const { customer_id: customerId, profile_id } = customer
@@ -277,7 +274,7 @@ test.each(['BEFORE', 'AFTER'] as const)(
   },
 )
 
-test('several that die anywhere pay once', async () => {
+test('several workers that die at any step pay once', async () => {
   const failing = fc.array(
     fc.oneof(
       { weight: 8, arbitrary: fc.constant(undefined) },
