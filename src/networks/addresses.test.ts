@@ -5,7 +5,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { anyText } from '../../test/any-text.ts'
-import { runs } from '../../test/seed.ts'
+import { placesOf, runs } from '../../test/seed.ts'
 import { CRYPTO_NETWORKS, type CryptoNetwork, NETWORKS } from '../assets/catalogue.ts'
 import { addressFault, addressFromBytes, canonicalAddress } from './addresses.ts'
 import { MAGIC_OUTCOMES, magicAddress, magicOutcome } from './simulated/magic-addresses.ts'
@@ -102,13 +102,15 @@ describe('known-good addresses', () => {
 })
 
 describe('one character changed', () => {
+  // Cashaddr's checksum is slow: all places of all addresses take a second.
+  const isWhole = process.env.CI !== undefined
   // Solana addresses carry no checksum: another valid character makes another valid address.
   test.each([...mainVectors, ...testVectors].filter(([network]) => network !== 'SOLANA'))(
     '%s %s is refused with one character replaced, dropped or doubled, at every place',
     (network, address) => {
       const alphabet = new Set(address)
       const accepted: string[] = []
-      for (let at = 0; at < address.length; at++) {
+      for (const at of isWhole ? address.split('').keys() : placesOf(address.length)) {
         const [before, after] = [address.slice(0, at), address.slice(at + 1)]
         // A quarter of the characters at each place, another quarter at the next.
         const others = [...alphabet, '0', '1', 'I', 'l', 'O', 'b'].filter(
