@@ -91,6 +91,25 @@ create table bank_wires (
   constraint bank_wires_kind CHECK (direction = 'OUT'::text AND kind = 'SENT'::text AND memo_id IS NULL AND returned_transfer_id IS NULL OR direction = 'IN'::text AND kind = 'DEPOSIT'::text AND memo_id IS NOT NULL AND returned_transfer_id IS NULL OR direction = 'IN'::text AND kind = 'RETURN'::text AND memo_id IS NULL AND returned_transfer_id IS NOT NULL)
 );
 
+create table crypto_destination_addresses (
+  customer_id uuid not null,
+  id uuid not null,
+  created_at timestamp with time zone not null,
+  updated_at timestamp with time zone not null,
+  identity_id uuid,
+  crypto_network text not null,
+  address text not null,
+  canonical_address text not null,
+  nickname text not null,
+  bookmarked boolean not null,
+  travelrule_metadata jsonb,
+  status text not null,
+  constraint crypto_destination_addresses_pkey PRIMARY KEY (customer_id, id),
+  constraint crypto_destination_addresses_identity_fkey FOREIGN KEY (customer_id, identity_id) REFERENCES identities(customer_id, id),
+  constraint crypto_destination_addresses_status CHECK (status = ANY (ARRAY['PENDING'::text, 'APPROVED'::text, 'REJECTED'::text]))
+);
+CREATE UNIQUE INDEX crypto_destination_addresses_address ON crypto_destination_addresses USING btree (customer_id, crypto_network, canonical_address, COALESCE(identity_id, '00000000-0000-0000-0000-000000000000'::uuid));
+
 create table customer_fee_checks (
   customer_id uuid not null,
   network text not null,

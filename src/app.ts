@@ -70,6 +70,8 @@ import { listStatements } from './statements/list-statements.ts'
 import { createCryptoWithdrawal } from './transfers/create-crypto-withdrawal.ts'
 import { createCryptoWithdrawals } from './transfers/create-crypto-withdrawals.ts'
 import { createDepositAddress } from './deposit-addresses/create-deposit-address.ts'
+import { listDestinationAddresses } from './destination-addresses/list-destination-addresses.ts'
+import { putDestinationAddress } from './destination-addresses/put-destination-address.ts'
 import { createFiatAccount } from './fiat-accounts/create-fiat-account.ts'
 import { deleteFiatAccount } from './fiat-accounts/delete-fiat-account.ts'
 import { getFiatAccount } from './fiat-accounts/get-fiat-account.ts'
@@ -149,6 +151,8 @@ export const OPERATIONS: readonly Operation[] = [
   listCredentials,
   rotateCredentials,
   deleteCredentials,
+  putDestinationAddress,
+  listDestinationAddresses,
 ]
 
 export const BODY_LIMIT = 64 * 1024

@@ -46,11 +46,14 @@ const ACCOUNT_MEMBERS = '/v2/identity/account-members'
 const RULES = '/v2/orchestration/rules'
 const ORCHESTRATIONS = '/v2/orchestration/orchestrations'
 const STATEMENTS = '/v2/statements'
+const BOOK_ENTRY = '/v2/transfer/crypto-destination-address'
+const BOOK = '/v2/transfer/crypto-destination-addresses'
 const CREDENTIALS = '/v2/api-creds/credentials'
 const rotationOf = (id: string) => `${CREDENTIALS}/${id}/rotate`
 
 // Addresses from BIP-173, BIP-350 and EIP-55.
 const ETHEREUM_ADDRESS = '0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed'
+const EIP55_ADDRESS = '0xfB6916095ca1df60bB79Ce92cE3Ea74c37c5d359'
 const BITCOIN_ADDRESS = 'bc1qw508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t4'
 const BITCOIN_TEST_ADDRESS = 'tb1qw508d6qejxtdg4y5r3zarvary0c5xw7kxpjzsx'
 const SOLANA_ADDRESS = '4fYNw3dojWmQ4dXtSGE9epjRGy9pFSx62YypT7avPYvA'
@@ -86,6 +89,8 @@ interface World {
   /** A statement of each customer. */
   statement: string
   others_statement: string
+  /** Addresses of the address book: one of the customer's, one that waits for approval, another customer's. */
+  book: Record<'good' | 'pending' | 'other', string>
   cursors: Record<string, string>
 }
 
@@ -174,8 +179,16 @@ beforeAll(async () => {
     },
     statement: '',
     others_statement: '',
+    book: {
+      good: await bookOf(customer, ETHEREUM_ADDRESS),
+      pending: await bookOf(customer, EIP55_ADDRESS),
+      other: await bookOf(other, ETHEREUM_ADDRESS),
+    },
     cursors: {},
   }
+  await service.owner.query("update crypto_destination_addresses set status = 'PENDING' where id = $1", [
+    world.book.pending,
+  ])
   await disableApiClient(service.db, world.clients.deleted)
   world.statement = (await insertStatements(service.db, customer.customer_id))[0]!
   world.others_statement = (await insertStatements(service.db, other.customer_id))[0]!
@@ -187,6 +200,14 @@ beforeAll(async () => {
   tables = await everyTable(service.db)
 })
 afterAll(() => service.close())
+
+async function bookOf(by: TestCustomer, address: string): Promise<string> {
+  const put = await by.call<{ address: { id: string } }>('PUT', BOOK_ENTRY, {
+    crypto_network: 'ETHEREUM',
+    address,
+  })
+  return put.body.address.id
+}
 
 const clientOf = async ({ customer_id }: TestCustomer, scopes: Scope[]) =>
   (await createApiClient(service.db, customer_id, scopes)).client_id
@@ -731,20 +752,18 @@ const UNKNOWN_PARAMETER: Row[] = [['?x=1', { query: 'x=1' }, bad('x')]]
 const nobodys = (path: string): Row[] => [["nobody's id", { path }, notFound(NOBODYS)]]
 const profileOf = ({ profile_id }: { profile_id: string }) => ({ profile: { profile_id } })
 
+const toBook =
+  (id: () => string, more: object = {}) =>
+  () => ({ body: { destination: { crypto: { address_id: id(), ...more } } } })
+
+const onlyId = (id: () => string) => () => ({
+  body: { id: id(), crypto_network: undefined, address: undefined },
+})
+
 /** Where the money of an orchestration may go: USD, sent as USDP from the customer's default profile. */
 const destination: Row[] = [
   ...(
     [
-      [
-        { crypto: { address_id: NOBODYS } },
-        'destination.crypto.address_id',
-        'send destination.crypto.address',
-      ],
-      [
-        { crypto: { ...ON_ETHEREUM.crypto, address_id: NOBODYS } },
-        'destination.crypto.address_id',
-        'is not supported',
-      ],
       [{ crypto: { network: 'ETHEREUM' } }, 'destination.crypto.address', 'is required'],
       [{ crypto: { address: DESTINATION } }, 'destination.crypto.network', 'is required'],
       [{ fiat: { memo: 'm' } }, 'destination.fiat.fiat_account_id', 'is required'],
@@ -755,6 +774,27 @@ const destination: Row[] = [
       ],
     ] as const
   ).map(([to, ...rule]): Row => [show(to), { body: { destination: to } }, bad(...rule)]),
+  ["nobody's address_id", toBook(() => NOBODYS), notFound('crypto destination address', NOBODYS)],
+  [
+    "another customer's address_id",
+    toBook(() => world.book.other),
+    () => notFound('crypto destination address', world.book.other),
+  ],
+  [
+    'an address_id that is not APPROVED',
+    toBook(() => world.book.pending),
+    bad('destination.crypto.address_id', 'is PENDING'),
+  ],
+  [
+    'an address_id with another network',
+    toBook(() => world.book.good, { network: 'BASE' }),
+    bad('destination.crypto.network must be ETHEREUM'),
+  ],
+  [
+    'an address_id with another address',
+    toBook(() => world.book.good, { address: DESTINATION }),
+    bad('destination.crypto.address must be the address of address_id'),
+  ],
   [
     'a network that does not carry the asset',
     { body: { destination: { crypto: { network: 'BITCOIN', address: BITCOIN_ADDRESS } } } },
@@ -1234,6 +1274,53 @@ const CASES: Record<string, Case> = {
     good: () => ({ path: '/v2/all-markets/prices' }),
     rows: inQuery('markets', 'is none of the', 'NOPE', 'btcusd', 'BTCUSD,NOPE', ''),
     order: [UNKNOWN_PARAMETER],
+  },
+
+  [`PUT ${BOOK_ENTRY}`]: {
+    good: () => ({ path: BOOK_ENTRY, body: { crypto_network: 'ETHEREUM', address: ETHEREUM_ADDRESS } }),
+    rows: [
+      ['no network', { body: { crypto_network: undefined } }, bad('crypto_network is required')],
+      ['no address', { body: { address: undefined } }, bad('address is required')],
+      [
+        'an id and an address',
+        () => ({ body: { id: world.book.good } }),
+        bad('id cannot be given together with crypto_network, address or identity_id'),
+      ],
+      ["nobody's id", onlyId(() => NOBODYS), notFound('crypto destination address', NOBODYS)],
+      [
+        "another customer's id",
+        onlyId(() => world.book.other),
+        () => notFound('crypto destination address', world.book.other),
+      ],
+      ...NOT_OF_ETHEREUM.map((address): Row => [
+        `the address ${address}`,
+        { body: { address } },
+        named('address', noAddress(address, 'ETHEREUM')),
+      ]),
+      ...record('identity', 'identity_id', others('identity')),
+    ],
+    order: [
+      [['nickname 5', { body: { nickname: 5 } }, bad('nickname')]],
+      [
+        [
+          'no address of ETHEREUM',
+          { body: { address: BITCOIN_ADDRESS } },
+          named('address', noAddress(BITCOIN_ADDRESS, 'ETHEREUM')),
+        ],
+      ],
+      [["nobody's identity", { body: { identity_id: NOBODYS } }, notFound('identity', NOBODYS)]],
+    ],
+  },
+
+  [`GET ${BOOK}`]: {
+    good: () => ({ path: BOOK }),
+    rows: [
+      ...inQuery('statuses', 'must be one of', 'NOPE', 'approved'),
+      ...inQuery('bookmarked', 'must be a boolean', 'yes', '1'),
+      ...inQuery('order_by', 'must be one of', 'UPDATED_AT'),
+      ...list(BOOK),
+    ],
+    order: LIST_ORDER,
   },
 
   'GET /v2/api-creds/credentials': {

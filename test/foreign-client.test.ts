@@ -337,6 +337,36 @@ test('pays in, moves, converts and pays out', async () => {
   expect(found.items[0]!.destination.fiat!.bank_account_id).toBe(bank.id)
 })
 
+test('pays an address of the address book', async () => {
+  const { profile_id } = customer
+  const { address } = await of(
+    client.PUT('/v2/transfer/crypto-destination-address', {
+      body: {
+        crypto_network: 'ETHEREUM',
+        address: DESTINATION,
+        nickname: 'Supplier',
+        bookmarked_status: true,
+        travelrule_metadata: { custodian_type: 'VASP' },
+      },
+    }),
+  )
+  const book = await of(client.GET('/v2/transfer/crypto-destination-addresses'))
+  expect(book.items).toEqual([address])
+  const paid = await of(
+    client.POST('/v2/orchestration/orchestrations', {
+      body: {
+        ref_id: crypto.randomUUID(),
+        source_asset: 'USD',
+        destination_asset: 'USDP',
+        source_amount: '10',
+        source: { profile: { profile_id } },
+        destination: { crypto: { address_id: address.id } },
+      },
+    }),
+  )
+  expect(paid.destination).toMatchObject({ crypto: { address_id: address.id, address: DESTINATION } })
+})
+
 test('lets a rule convert what comes in', async () => {
   const { profile_id } = customer
   const identity_id = await approvedPerson()

@@ -57,6 +57,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   app: [
     'transfers',
     'deposit-addresses',
+    'destination-addresses',
     'fiat-accounts',
     'fiat-deposit-instructions',
     'orchestrations',
@@ -91,6 +92,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   // The resources.
   transfers: ['settlement', 'operation', ...SHARED],
   'deposit-addresses': ['operation', ...SHARED],
+  'destination-addresses': ['operation', ...SHARED],
   'fiat-accounts': ['operation', ...SHARED],
   'fiat-deposit-instructions': ['operation', ...SHARED],
   orchestrations: ['operation', 'context', ...SHARED],

@@ -738,6 +738,29 @@ describe('replies are what the document says', () => {
       await orchestrate()
       return (await listed(ORCHESTRATIONS)).map((id) => [`${ORCHESTRATIONS}/${id}`])
     },
+    'PUT /v2/transfer/crypto-destination-address': async () => [
+      ['/v2/transfer/crypto-destination-address', { crypto_network: 'ETHEREUM', address: DESTINATION }],
+      [
+        '/v2/transfer/crypto-destination-address',
+        {
+          crypto_network: 'ETHEREUM',
+          address: DESTINATION,
+          identity_id: ids.identity_id,
+          nickname: 'Supplier',
+          bookmarked_status: true,
+          travelrule_metadata: { custodian_type: 'VASP' },
+        },
+      ],
+    ],
+    'GET /v2/transfer/crypto-destination-addresses': async () => {
+      for (const crypto_network of ['BASE', 'INK'])
+        await customer.call('PUT', '/v2/transfer/crypto-destination-address', {
+          crypto_network,
+          address: DESTINATION,
+        })
+      const list = '/v2/transfer/crypto-destination-addresses'
+      return [[list], [`${list}?limit=1`]]
+    },
     'GET /v2/api-creds/credentials': async () => {
       await unusedClient()
       return [['/v2/api-creds/credentials'], ['/v2/api-creds/credentials?limit=1']]

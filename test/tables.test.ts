@@ -21,6 +21,7 @@ const ALLOWED: Record<string, { owners: string[]; readers: string[] }> = {
   api_clients: { owners: ['api-credentials', 'oauth'], readers: ['commands', 'customers', 'demo'] },
   balances: { owners: ['ledger'], readers: ['metrics', 'profiles', 'statements', 'verify'] },
   bank_wires: { owners: ['records'], readers: ['verify'] },
+  crypto_destination_addresses: { owners: ['destination-addresses'], readers: ['records'] },
   customer_fee_checks: { owners: ['settlement'], readers: [] },
   customers: {
     owners: ['customers'],

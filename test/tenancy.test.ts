@@ -38,6 +38,8 @@ const ACCOUNT_MEMBERS = '/v2/identity/account-members'
 const RULES = '/v2/orchestration/rules'
 const ORCHESTRATIONS = '/v2/orchestration/orchestrations'
 const STATEMENTS = '/v2/statements'
+const BOOK_ENTRY = '/v2/transfer/crypto-destination-address'
+const BOOK = '/v2/transfer/crypto-destination-addresses'
 const CREDENTIALS = '/v2/api-creds/credentials'
 const QUOTE = { asset: 'USDP', crypto_network: 'ETHEREUM', destination_address: DESTINATION, amount: '10' }
 
@@ -53,6 +55,7 @@ const TABLES: Record<string, string> = {
   [ORCHESTRATIONS]: 'orchestrations',
   [STATEMENTS]: 'statements',
   [CREDENTIALS]: 'api_clients',
+  [BOOK]: 'crypto_destination_addresses',
   '/v2/rewards/statements': 'statements',
   '/v2/statements/payments': 'statements where total_amount_owed > 0',
 }
@@ -84,6 +87,7 @@ interface Marks {
   orchestration_id: string
   group_id: string
   client_id: string
+  book_id: string
   /** The ref_id of the identity, the account, the address, the fiat account, the rule and the orchestration. */
   records_ref_id: string
 }
@@ -120,6 +124,7 @@ const NOBODYS: Marks = {
   orchestration_id: crypto.randomUUID(),
   group_id: crypto.randomUUID(),
   client_id: crypto.randomUUID(),
+  book_id: crypto.randomUUID(),
   records_ref_id: 'no ref_id',
 }
 
@@ -182,6 +187,15 @@ async function recordsOf(customer: TestCustomer, name: string): Promise<Marks> {
   const moved = { asset: 'USD', amount: '1', from_profile_id: profile_id, to_profile_id: profile.id }
   const { group_id } = await made(customer, INTERNAL, moved)
   const quote = await made(customer, QUOTES, QUOTE)
+  const { identity_id: owned } = records
+  const { address: booked } = (
+    await customer.call<{ address: { id: string } }>('PUT', BOOK_ENTRY, {
+      crypto_network: 'ETHEREUM',
+      address: DESTINATION,
+      identity_id: owned,
+    })
+  ).body
+  await customer.call('PUT', BOOK_ENTRY, { crypto_network: 'BASE', address: DESTINATION })
   const unused = await createApiClient(service.db, customer.customer_id, ['funding:read_profile'])
   const [statement_id] = await insertStatements(service.db, customer.customer_id)
   return {
@@ -197,6 +211,7 @@ async function recordsOf(customer: TestCustomer, name: string): Promise<Marks> {
     crypto_tx_hash,
     group_id: group_id!,
     client_id: unused.client_id,
+    book_id: booked.id,
     instructions_id: instructions.id!,
     instructions_ref_id,
     memo_id: instructions.memo_id!,
@@ -527,6 +542,14 @@ const REQUESTS: Record<string, (marks: Marks, by: TestCustomer) => Request[]> = 
     [`${STATEMENTS}?customer_id=${customer_id}`],
     [`${STATEMENTS}?customer_id=${by.customer_id}&statement_ids=${statement_id}`],
     [`${STATEMENTS}?customer_id=${by.customer_id}&ref_ids=${statement_ref_id}`],
+  ],
+  [`PUT ${BOOK_ENTRY}`]: ({ book_id, identity_id }) => [
+    [BOOK_ENTRY, { id: book_id, nickname: 'mine now' }],
+    [BOOK_ENTRY, { crypto_network: 'ETHEREUM', address: DESTINATION, identity_id }],
+  ],
+  [`GET ${BOOK}`]: ({ book_id, identity_id }) => [
+    [`${BOOK}?ids=${book_id}`],
+    [`${BOOK}?identity_ids=${identity_id}`],
   ],
   [`GET ${CREDENTIALS}`]: () => [[CREDENTIALS], [`${CREDENTIALS}?statuses=APPROVED,DELETED`]],
   [`POST ${CREDENTIALS}/:client_id/rotate`]: ({ client_id }) => [

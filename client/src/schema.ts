@@ -1015,6 +1015,46 @@ export interface paths {
     patch?: never
     trace?: never
   }
+  '/v2/transfer/crypto-destination-address': {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    get?: never
+    /**
+     * Put Crypto Destination Address
+     * @description Creates an address of the address book, or updates the given fields of one. An address is found by its id, or by crypto_network, address and identity_id.
+     */
+    put: operations['putCryptoDestinationAddress']
+    post?: never
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  '/v2/transfer/crypto-destination-addresses': {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    /**
+     * List Crypto Destination Addresses
+     * @description Lists the customer's address book, newest first.
+     */
+    get: operations['listCryptoDestinationAddresses']
+    put?: never
+    post?: never
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
 }
 export type webhooks = Record<string, never>
 export interface components {
@@ -1320,7 +1360,7 @@ export interface components {
         crypto?: {
           /**
            * Format: uuid
-           * @description Id of the customer's own deposit address.
+           * @description Id of the customer's own deposit address, or of the address book.
            * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
            */
           address_id?: string
@@ -1368,7 +1408,7 @@ export interface components {
         crypto?: {
           /**
            * Format: uuid
-           * @description Id of the customer's own deposit address.
+           * @description Id of the customer's own deposit address, or of the address book.
            * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
            */
           address_id?: string
@@ -2372,7 +2412,7 @@ export interface components {
         crypto?: {
           /**
            * Format: uuid
-           * @description Id of the customer's own deposit address.
+           * @description Id of the customer's own deposit address, or of the address book.
            * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
            */
           address_id?: string
@@ -2955,6 +2995,70 @@ export interface components {
        */
       previous_secret_expires_at?: string
     }
+    CryptoDestinationAddress: {
+      /**
+       * Format: uuid
+       * @description Id of the address.
+       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+       */
+      id: string
+      /**
+       * Format: uuid
+       * @description Customer.
+       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+       */
+      customer_id: string
+      /**
+       * @description Blockchain network.
+       * @example ETHEREUM
+       * @enum {string}
+       */
+      crypto_network:
+        | 'BITCOIN'
+        | 'ETHEREUM'
+        | 'BITCOIN_CASH'
+        | 'LITECOIN'
+        | 'SOLANA'
+        | 'POLYGON_POS'
+        | 'BASE'
+        | 'ARBITRUM_ONE'
+        | 'STELLAR'
+        | 'INK'
+        | 'XLAYER'
+      /** @description The address, as it was sent. */
+      address: string
+      /** @description Display name. */
+      nickname: string
+      /** @description Whether the customer has marked it. */
+      bookmarked: boolean
+      /**
+       * @description Only an APPROVED address can be paid by its id.
+       * @enum {string}
+       */
+      status: 'PENDING' | 'APPROVED' | 'REJECTED'
+      /**
+       * Format: uuid
+       * @description Identity that owns the address.
+       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+       */
+      identity_id?: string
+      /** @description Facts for the travel rule. */
+      travelrule_metadata?: {
+        [key: string]: unknown
+      }
+      /**
+       * Format: date-time
+       * @description Creation time.
+       * @example 2026-01-31T09:30:00.123456Z
+       */
+      created_at: string
+      /**
+       * Format: date-time
+       * @description Last update time.
+       * @example 2026-01-31T09:30:00.123456Z
+       */
+      updated_at: string
+    }
   }
   responses: never
   parameters: never
@@ -3197,7 +3301,7 @@ export interface operations {
           }
           /** @description Where the money goes: crypto, fiat or profile. Without it, it stays on the profile, converted. */
           destination?: {
-            /** @description A crypto address. Needs address and network. */
+            /** @description A crypto address: address and network, or address_id. */
             crypto?: {
               /**
                * @description Destination address.
@@ -3223,7 +3327,7 @@ export interface operations {
                 | 'XLAYER'
               /**
                * Format: uuid
-               * @description An address of an address book. Not supported yet: send address and network.
+               * @description The id of an address of the address book, instead of address and network.
                * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
                */
               address_id?: string
@@ -6288,7 +6392,7 @@ export interface operations {
           }
           /** @description Where the money goes: crypto, fiat or profile. Without it, it stays on the profile, converted. */
           destination?: {
-            /** @description A crypto address. Needs address and network. */
+            /** @description A crypto address: address and network, or address_id. */
             crypto?: {
               /**
                * @description Destination address.
@@ -6314,7 +6418,7 @@ export interface operations {
                 | 'XLAYER'
               /**
                * Format: uuid
-               * @description An address of an address book. Not supported yet: send address and network.
+               * @description The id of an address of the address book, instead of address and network.
                * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
                */
               address_id?: string
@@ -7081,6 +7185,150 @@ export interface operations {
         content: {
           'application/json': {
             credentials: components['schemas']['ApiCredentials']
+          }
+        }
+      }
+    }
+  }
+  putCryptoDestinationAddress: {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    requestBody: {
+      content: {
+        'application/json': {
+          /**
+           * Format: uuid
+           * @description The address to update. Instead of crypto_network, address and identity_id.
+           * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+           */
+          id?: string
+          /**
+           * @description Blockchain network.
+           * @example ETHEREUM
+           * @enum {string}
+           */
+          crypto_network?:
+            | 'BITCOIN'
+            | 'ETHEREUM'
+            | 'BITCOIN_CASH'
+            | 'LITECOIN'
+            | 'SOLANA'
+            | 'POLYGON_POS'
+            | 'BASE'
+            | 'ARBITRUM_ONE'
+            | 'STELLAR'
+            | 'INK'
+            | 'XLAYER'
+          /**
+           * @description The address to create or update.
+           * @example 0x52908400098527886E0F7030069857D2E4169EE7
+           */
+          address?: string
+          /**
+           * Format: uuid
+           * @description Identity that owns the address.
+           * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+           */
+          identity_id?: string
+          /** @description Display name. A new address without one is named after itself. */
+          nickname?: string
+          /** @description Marks the address; false by default. */
+          bookmarked_status?: boolean
+          /** @description Facts for the travel rule. */
+          travelrule_metadata?: {
+            [key: string]: unknown
+          }
+        }
+      }
+    }
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          'application/json': {
+            address: components['schemas']['CryptoDestinationAddress']
+          }
+        }
+      }
+    }
+  }
+  listCryptoDestinationAddresses: {
+    parameters: {
+      query?: {
+        /** @description Filter by ids. At most 100 values; repeat the parameter or separate with commas. */
+        ids?: string[]
+        /**
+         * @description Filter by networks. At most 100 values; repeat the parameter or separate with commas.
+         * @example [
+         *       "ETHEREUM"
+         *     ]
+         */
+        crypto_networks?: (
+          | 'BITCOIN'
+          | 'ETHEREUM'
+          | 'BITCOIN_CASH'
+          | 'LITECOIN'
+          | 'SOLANA'
+          | 'POLYGON_POS'
+          | 'BASE'
+          | 'ARBITRUM_ONE'
+          | 'STELLAR'
+          | 'INK'
+          | 'XLAYER'
+        )[]
+        /** @description Filter by addresses, as they were sent. At most 100 values; repeat the parameter or separate with commas. */
+        addresses?: string[]
+        /** @description Filter by statuses. At most 100 values; repeat the parameter or separate with commas. */
+        statuses?: ('PENDING' | 'APPROVED' | 'REJECTED')[]
+        /** @description Filter by identities. At most 100 values; repeat the parameter or separate with commas. */
+        identity_ids?: string[]
+        /** @description Filter by the mark. */
+        bookmarked?: boolean
+        /** @description created_at strictly before. */
+        'created_at.lt'?: string
+        /** @description created_at before or equal. */
+        'created_at.lte'?: string
+        /** @description created_at exactly equal. */
+        'created_at.eq'?: string
+        /** @description created_at after or equal. */
+        'created_at.gte'?: string
+        /** @description created_at strictly after. */
+        'created_at.gt'?: string
+        /** @description Sort key. */
+        order_by?: 'CREATED_AT'
+        /**
+         * @description Page size.
+         * @example 10
+         */
+        limit?: number
+        /** @description Sort order. */
+        order?: 'DESC' | 'ASC'
+        /** @description `next_page_cursor` of the previous page. */
+        page_cursor?: string
+      }
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          'application/json': {
+            items: components['schemas']['CryptoDestinationAddress'][]
+            /** @description Absent on the last page. */
+            next_page_cursor?: string
           }
         }
       }

@@ -22,6 +22,8 @@ export const SCOPES = [
   'transfer:read_fiat_deposit_instructions',
   'transfer:write_fiat_account',
   'transfer:read_fiat_account',
+  'transfer:write_crypto_destination_address',
+  'transfer:read_crypto_destination_address',
   'transfer:write_fiat_withdrawal',
   'fee:write_crypto_withdrawal_fee',
   'orchestration:write_orchestration_rule',

@@ -35,6 +35,10 @@ export const PRIVILEGES: Readonly<Record<string, TablePrivileges>> = {
   },
   balances: { insert: true, update: ['available', 'version', 'updated_at'] },
   bank_wires: { insert: true },
+  crypto_destination_addresses: {
+    insert: true,
+    update: ['nickname', 'bookmarked', 'travelrule_metadata', 'updated_at'],
+  },
   customer_fee_checks: { insert: true, update: ['counted_from'] },
   customers: { insert: true },
   deployment: { insert: true, update: ['mode', 'issuer', 'stamped_at'] },

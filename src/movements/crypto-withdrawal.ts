@@ -55,34 +55,43 @@ export function listedAt(
   fields = FIELDS,
 ): ListedAsset {
   const { crypto_network, destination_address } = request
-  const { asset, listing } = listedOn(request.asset, crypto_network, fields.network)
-  const allow = { testNetworks: settings.mode === 'sandbox' }
-  const canonical = canonicalAddress(crypto_network, destination_address, allow)
-  if (canonical === undefined)
-    throw problem.unsupportedAddress(
-      fields.address,
-      { destination_address, crypto_network },
-      { fault: addressFault(crypto_network, destination_address, allow) },
-    )
-  if (settings.mode === 'live' && magicOutcome(crypto_network, canonical) !== undefined)
-    throw problem.unsupportedAddress(
-      fields.address,
-      { destination_address, crypto_network },
-      { refused: 'it is a magic address of the sandbox, for which no private key exists' },
-    )
-  const why = networks.get(crypto_network)?.refusesDestination?.(canonical)
-  if (why !== undefined)
-    throw problem.unsupportedAddress(
-      fields.address,
-      { destination_address, crypto_network },
-      { refused: why },
-    )
+  const listed = listedOn(request.asset, crypto_network, fields.network)
+  payableAddress({ crypto_network, destination_address }, { networks, settings }, fields.address)
   if (!networks.has(crypto_network)) {
     throw problem.unavailable(
       `crypto_network ${crypto_network} is not connected: nothing can be sent over it`,
     )
   }
-  return { asset, listing }
+  return listed
+}
+
+/**
+ * Returns the canonical form of an address that withdrawals can be paid to. Throws unsupported-address for any other text,
+ * and for an address that the network does not pay. `field` is the client's name for it.
+ */
+export function payableAddress(
+  { crypto_network, destination_address }: Pick<WithdrawalRequest, 'crypto_network' | 'destination_address'>,
+  { networks, settings }: Destinations,
+  field = FIELDS.address,
+): string {
+  const allow = { testNetworks: settings.mode === 'sandbox' }
+  const canonical = canonicalAddress(crypto_network, destination_address, allow)
+  if (canonical === undefined)
+    throw problem.unsupportedAddress(
+      field,
+      { destination_address, crypto_network },
+      { fault: addressFault(crypto_network, destination_address, allow) },
+    )
+  if (settings.mode === 'live' && magicOutcome(crypto_network, canonical) !== undefined)
+    throw problem.unsupportedAddress(
+      field,
+      { destination_address, crypto_network },
+      { refused: 'it is a magic address of the sandbox, for which no private key exists' },
+    )
+  const why = networks.get(crypto_network)?.refusesDestination?.(canonical)
+  if (why !== undefined)
+    throw problem.unsupportedAddress(field, { destination_address, crypto_network }, { refused: why })
+  return canonical
 }
 
 /** Finds an asset's listing on a network. Throws bad-request for an unknown asset, or unsupported-network. */

@@ -10,7 +10,7 @@ import { problem } from '../contract/problems.ts'
 import { listedOn } from '../movements/crypto-withdrawal.ts'
 import { requireBankAccount, requireWires } from '../movements/fiat-withdrawal.ts'
 import { requireConvertible, requireDestination } from '../movements/payout.ts'
-import { insertDepositAddress } from '../records/deposit-address.ts'
+import { insertDepositAddress, selectDepositAddress } from '../records/deposit-address.ts'
 import { lockPayable } from '../records/fiat-account.ts'
 import { insertInstructions } from '../records/fiat-deposit-instructions.ts'
 import {
@@ -21,9 +21,7 @@ import {
   RULE_COLUMNS,
   RuleSource,
   ruleToWire,
-  withAddressId,
   type Destination,
-  type KnownDestination,
   type RuleRow,
 } from '../records/orchestration-rule.ts'
 import { requireApprovedHolders } from '../records/holders.ts'
@@ -93,7 +91,11 @@ export const createOrchestrationRule = operation({
     'unavailable',
   ],
   async run({ body, customerId, db, networks, settings }) {
-    const destination = destinationAsked(body.destination ?? { profile: { profile_id: body.profile_id } })
+    const destination = await destinationAsked(
+      db,
+      customerId,
+      body.destination ?? { profile: { profile_id: body.profile_id } },
+    )
     requireConvertible(body)
     requireSource(body, { networks })
     requireDestination({ ...body, destination: destinationOf(destination) }, { networks, settings })
@@ -103,7 +105,7 @@ export const createOrchestrationRule = operation({
       insert: () =>
         transaction(db, async (tx) => {
           await requireRecords(tx, customerId, body, destination)
-          requireElsewhere(await withAddressId(tx, customerId, destination))
+          await requireElsewhere(tx, customerId, destination)
           return insertRule(tx, networks, customerId, { ...body, destination })
         }),
     }).catch(async (error: unknown) => {
@@ -117,8 +119,9 @@ export const createOrchestrationRule = operation({
 })
 
 /** A rule that pays the customer's own address can trigger itself again, and each round costs a network fee. */
-function requireElsewhere({ crypto }: KnownDestination): void {
-  if (crypto?.address_id !== undefined)
+async function requireElsewhere(tx: Transaction, customerId: string, { crypto }: Destination): Promise<void> {
+  if (crypto === undefined) return
+  if ((await selectDepositAddress(tx, customerId, crypto.network, crypto.address)) !== undefined)
     throw problem.badRequest(
       'destination.crypto.address is a deposit address of this customer: use destination.profile, which costs no network fee',
     )

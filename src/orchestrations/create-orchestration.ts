@@ -91,7 +91,7 @@ export const createOrchestration = operation({
       throw problem.badRequest('profile_id must equal source.profile.profile_id, or be left out')
     if (idOfRefId(body.ref_id) !== undefined)
       throw problem.badRequest(`ref_id ${body.ref_id} is reserved: orchestrations of rules have such ref_ids`)
-    const asked = destinationAsked(body.destination ?? { profile: { profile_id } })
+    const asked = await destinationAsked(db, customerId, body.destination ?? { profile: { profile_id } })
     const destination = destinationOf(await withAddressId(db, customerId, asked))
     const order = { ...body, customer_id: customerId, profile_id, destination }
     const prices = await usdPrices(db, settings.mode === 'sandbox')

@@ -6,6 +6,7 @@ import { problem } from '../contract/problems.ts'
 import type { Kind } from './need.ts'
 import { AssetSymbol, Network, RefId, Text, Timestamp, Uuid } from '../contract/fields.ts'
 import { selectDepositAddress } from './deposit-address.ts'
+import { addressAsked } from './destination-address.ts'
 import { CryptoEnd, type Orchestration } from './orchestration.ts'
 
 const FiatNetwork = Type.Enum(['WIRE'], { type: 'string', description: 'Fiat network.' })
@@ -32,10 +33,10 @@ export const DestinationBody = Type.Object(
           address: Type.Optional(DestinationAddress),
           network: Type.Optional(Network),
           address_id: Type.Optional(
-            Uuid('An address of an address book. Not supported yet: send address and network.'),
+            Uuid('The id of an address of the address book, instead of address and network.'),
           ),
         },
-        { additionalProperties: false, description: 'A crypto address. Needs address and network.' },
+        { additionalProperties: false, description: 'A crypto address: address and network, or address_id.' },
       ),
     ),
     fiat: Type.Optional(
@@ -61,30 +62,22 @@ export const DestinationBody = Type.Object(
 
 /** A complete destination. Exactly one member. */
 export interface Destination {
-  crypto?: { address: string; network: CryptoNetwork }
+  crypto?: { address: string; network: CryptoNetwork; address_id?: string }
   fiat?: Static<typeof FiatDestination>
   profile?: Static<typeof ProfileEnd>
 }
 const FiatDestination = Type.Object({ fiat_account_id: Uuid('Fiat account to pay.'), memo: Memo })
 
 /**
- * Returns the destination of a request. Throws bad-request for a missing member, for an address of an address book,
- * and where fiat_account_id and bank_account_id differ.
+ * Returns the destination of a request. Throws bad-request for a missing member and where two members contradict each
+ * other, and not-found for an id that the address book does not have.
  */
-export function destinationAsked({ crypto, fiat, profile }: Static<typeof DestinationBody>): Destination {
-  if (crypto !== undefined) {
-    const { address, network, address_id } = crypto
-    if (address_id !== undefined)
-      throw problem.badRequest(
-        'destination.crypto.address_id is not supported: send destination.crypto.address and destination.crypto.network instead',
-      )
-    return {
-      crypto: {
-        address: required(address, 'destination.crypto.address'),
-        network: required(network, 'destination.crypto.network'),
-      },
-    }
-  }
+export async function destinationAsked(
+  db: Queryable,
+  customerId: string,
+  { crypto, fiat, profile }: Static<typeof DestinationBody>,
+): Promise<Destination> {
+  if (crypto !== undefined) return { crypto: await addressAsked(db, customerId, crypto) }
   if (fiat === undefined) return { ...(profile && { profile }) }
   const { fiat_account_id, bank_account_id, ...rest } = fiat
   if (fiat_account_id !== undefined && bank_account_id !== undefined && fiat_account_id !== bank_account_id)
@@ -183,7 +176,10 @@ export const RULE_COLUMNS = `id, customer_id, ref_id, profile_id, status, nickna
 
 export const ruleToWire = (row: RuleRow): OrchestrationRule => presentOf(row)
 
-/** Adds the id of the destination's address, if that is one of the customer's own deposit addresses. */
+/**
+ * Adds the id of the destination's address, if that is one of the customer's own deposit addresses. Otherwise the id of the
+ * address book stays.
+ */
 export async function withAddressId(
   db: Queryable,
   customerId: string,

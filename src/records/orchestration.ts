@@ -21,7 +21,7 @@ const TransferLink = (description: string) =>
   )
 /** A blockchain address at the end of an orchestration. */
 export const CryptoEnd = Type.Object({
-  address_id: Type.Optional(Uuid("Id of the customer's own deposit address.")),
+  address_id: Type.Optional(Uuid("Id of the customer's own deposit address, or of the address book.")),
   address: Type.String({ description: 'Crypto address.' }),
   network: Network,
 })

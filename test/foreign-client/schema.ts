@@ -997,6 +997,7 @@ export interface paths {
                 memo?: string
               }
               crypto?: {
+                address_id?: string
                 address?: string
                 network?: components['schemas']['Network']
               }
@@ -1144,6 +1145,94 @@ export interface paths {
                 low: components['schemas']['Amount']
                 close: components['schemas']['Amount']
               }[]
+            }
+          }
+        }
+      }
+    }
+    put?: never
+    post?: never
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  '/v2/transfer/crypto-destination-address': {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    get?: never
+    put: {
+      parameters: {
+        query?: never
+        header?: never
+        path?: never
+        cookie?: never
+      }
+      requestBody?: {
+        content: {
+          'application/json': {
+            id?: string
+            crypto_network?: components['schemas']['Network']
+            address?: string
+            identity_id?: string
+            nickname?: string
+            bookmarked_status?: boolean
+            travelrule_metadata?: {
+              [key: string]: unknown
+            }
+          }
+        }
+      }
+      responses: {
+        /** @description Success */
+        200: {
+          headers: {
+            [name: string]: unknown
+          }
+          content: {
+            'application/json': {
+              address: components['schemas']['BookedAddress']
+            }
+          }
+        }
+      }
+    }
+    post?: never
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  '/v2/transfer/crypto-destination-addresses': {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    get: {
+      parameters: {
+        query?: never
+        header?: never
+        path?: never
+        cookie?: never
+      }
+      requestBody?: never
+      responses: {
+        /** @description Success */
+        200: {
+          headers: {
+            [name: string]: unknown
+          }
+          content: {
+            'application/json': {
+              items: components['schemas']['BookedAddress'][]
             }
           }
         }
@@ -1311,6 +1400,17 @@ export interface components {
       address: string
       crypto_network: components['schemas']['Network']
       compatible_crypto_networks?: components['schemas']['Network'][]
+      /** Format: date-time */
+      created_at: string
+    }
+    BookedAddress: {
+      id: string
+      crypto_network: components['schemas']['Network']
+      address: string
+      nickname: string
+      /** @enum {unknown} */
+      status: 'PENDING' | 'APPROVED' | 'REJECTED'
+      bookmarked: boolean
       /** Format: date-time */
       created_at: string
     }

@@ -1,0 +1,189 @@
+import assert from 'node:assert/strict'
+import { Type, type Static } from 'typebox'
+import { EXAMPLE } from '../contract/example-records.ts'
+import { Network, Text, Uuid } from '../contract/fields.ts'
+import { problem } from '../contract/problems.ts'
+import { transaction, type Database, type Transaction } from '../db/database.ts'
+import { newId, readClock } from '../db/ids.ts'
+import { payableAddress } from '../movements/crypto-withdrawal.ts'
+import { operation } from '../operation.ts'
+import {
+  DESTINATION_ADDRESS_COLUMNS,
+  DestinationAddress,
+  destinationAddressToWire,
+  TravelRuleMetadata,
+  type DestinationAddressRow,
+} from '../records/destination-address.ts'
+import { requireHolders } from '../records/holders.ts'
+
+const PutBody = Type.Object(
+  {
+    id: Type.Optional(Uuid('The address to update. Instead of crypto_network, address and identity_id.')),
+    crypto_network: Type.Optional(Network),
+    address: Type.Optional(
+      Type.String({
+        minLength: 1,
+        maxLength: 128,
+        description: 'The address to create or update.',
+        examples: ['0x52908400098527886E0F7030069857D2E4169EE7'],
+      }),
+    ),
+    identity_id: Type.Optional(Uuid('Identity that owns the address.')),
+    nickname: Type.Optional(Text(100, 'Display name. A new address without one is named after itself.', 1)),
+    bookmarked_status: Type.Optional(Type.Boolean({ description: 'Marks the address; false by default.' })),
+    travelrule_metadata: Type.Optional(TravelRuleMetadata),
+  },
+  { additionalProperties: false },
+)
+type Body = Static<typeof PutBody>
+type Changes = Pick<Body, 'nickname' | 'bookmarked_status' | 'travelrule_metadata'>
+
+/** Most addresses of a customer. Concurrent requests may exceed the limit slightly. */
+const ADDRESSES_MAX = 10_000
+
+/**
+ * Creates or updates an address of the address book (API behaviour, Crypto destination addresses). Address, network and
+ * identity of an entry never change: what pays to its id pays to what was checked.
+ */
+export const putDestinationAddress = operation({
+  method: 'PUT',
+  url: '/v2/transfer/crypto-destination-address',
+  scope: 'transfer:write_crypto_destination_address',
+  tag: 'Transfers',
+  summary: 'Put Crypto Destination Address',
+  description:
+    'Creates an address of the address book, or updates the given fields of one. An address is found by its id, or by crypto_network, address and identity_id.',
+  body: PutBody,
+  example: {
+    bodies: {
+      'A supplier on Ethereum': {
+        crypto_network: 'ETHEREUM',
+        address: '0x52908400098527886E0F7030069857D2E4169EE7',
+        nickname: 'Supplier',
+      },
+      'Of an identity, marked': {
+        crypto_network: 'SOLANA',
+        address: '4fYNw3dojWmQ4dXtSGE9epjRGy9pFSx62YypT7avPYvA',
+        identity_id: EXAMPLE.identity_id,
+        bookmarked_status: true,
+      },
+    },
+  },
+  reply: Type.Object({ address: DestinationAddress }),
+  problems: ['unsupported-address', 'not-found'],
+  async run({ body, customerId, db, networks, settings }) {
+    const { id, crypto_network, address, identity_id, ...changes } = body
+    if (id !== undefined) {
+      if (crypto_network !== undefined || address !== undefined || identity_id !== undefined)
+        throw problem.badRequest('id cannot be given together with crypto_network, address or identity_id')
+      const row = await update(db, customerId, id, changes)
+      if (row === undefined) throw problem.notFound('crypto destination address', id)
+      return { address: destinationAddressToWire(row) }
+    }
+    if (crypto_network === undefined) throw problem.badRequest('crypto_network is required')
+    if (address === undefined) throw problem.badRequest('address is required')
+    const at = { crypto_network, destination_address: address }
+    const canonical = payableAddress(at, { networks, settings }, 'address')
+    const entry = { crypto_network, address, canonical, ...(identity_id && { identity_id }) }
+    const row = await transaction(db, async (tx) => {
+      await requireHolders(tx, customerId, { identity_id })
+      const known = await find(tx, customerId, entry)
+      if (known !== undefined) return update(tx, customerId, known, changes)
+      await requireRoom(tx, customerId)
+      // Another request may have inserted it meanwhile.
+      return (
+        (await insert(tx, customerId, entry, changes)) ??
+        (await update(tx, customerId, (await find(tx, customerId, entry))!, changes))
+      )
+    })
+    assert(row !== undefined, 'entries are never deleted')
+    return { address: destinationAddressToWire(row) }
+  },
+})
+
+interface Entry {
+  crypto_network: string
+  address: string
+  canonical: string
+  identity_id?: string
+}
+
+async function requireRoom(tx: Transaction, customerId: string): Promise<void> {
+  const { rowCount } = await tx.query(
+    'select from crypto_destination_addresses where customer_id = $1 offset $2 limit 1',
+    [customerId, ADDRESSES_MAX - 1],
+  )
+  if (rowCount! > 0)
+    throw problem.badRequest(`the address book has ${ADDRESSES_MAX} addresses, the most allowed`)
+}
+
+/** Inserts an entry; undefined when there is one with this network, address and identity. */
+async function insert(
+  tx: Transaction,
+  customerId: string,
+  { crypto_network, address, canonical, identity_id }: Entry,
+  { nickname, bookmarked_status, travelrule_metadata }: Changes,
+): Promise<DestinationAddressRow | undefined> {
+  const now = await readClock(tx)
+  const { rows } = await tx.query<DestinationAddressRow>(
+    `
+    insert into crypto_destination_addresses (customer_id, id, created_at, updated_at, identity_id, crypto_network,
+                                              address, canonical_address, nickname, bookmarked,
+                                              travelrule_metadata, status)
+    values ($1, $2, $3, $3, $4, $5, $6, $7, $8, $9, $10, 'APPROVED')
+    on conflict do nothing
+    returning ${DESTINATION_ADDRESS_COLUMNS}`,
+    [
+      customerId,
+      newId(now),
+      now.text,
+      identity_id,
+      crypto_network,
+      address,
+      canonical,
+      nickname ?? `${crypto_network} ${address.slice(0, 8)}…${address.slice(-4)}`,
+      bookmarked_status ?? false,
+      travelrule_metadata,
+    ],
+  )
+  return rows[0]
+}
+
+async function find(
+  tx: Transaction,
+  customerId: string,
+  { crypto_network, canonical, identity_id }: Entry,
+): Promise<string | undefined> {
+  const { rows } = await tx.query<{ id: string }>(
+    `
+    select id from crypto_destination_addresses
+    where customer_id = $1 and crypto_network = $2 and canonical_address = $3
+      and identity_id is not distinct from $4::uuid`,
+    [customerId, crypto_network, canonical, identity_id],
+  )
+  return rows[0]?.id
+}
+
+/** Changes the given fields; undefined when there is no such address. A repeat changes nothing. */
+async function update(
+  db: Database | Transaction,
+  customerId: string,
+  id: string,
+  { nickname, bookmarked_status, travelrule_metadata }: Changes,
+): Promise<DestinationAddressRow | undefined> {
+  const { rows } = await db.query<DestinationAddressRow>(
+    `
+    update crypto_destination_addresses
+    set nickname = coalesce($3, nickname),
+        bookmarked = coalesce($4, bookmarked),
+        travelrule_metadata = coalesce($5, travelrule_metadata),
+        updated_at = case
+          when (nickname, bookmarked, travelrule_metadata) is distinct from
+               (coalesce($3, nickname), coalesce($4, bookmarked), coalesce($5, travelrule_metadata))
+          then clock_timestamp() else updated_at end
+    where customer_id = $1 and id = $2
+    returning ${DESTINATION_ADDRESS_COLUMNS}`,
+    [customerId, id, nickname, bookmarked_status, travelrule_metadata],
+  )
+  return rows[0]
+}

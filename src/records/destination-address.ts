@@ -1,0 +1,84 @@
+import { Type, type Static } from 'typebox'
+import type { CryptoNetwork } from '../assets/catalogue.ts'
+import { Free, Network, Text, Timestamp, Uuid } from '../contract/fields.ts'
+import { problem } from '../contract/problems.ts'
+import type { Queryable } from '../db/database.ts'
+import { presentOf } from '../db/rows.ts'
+import { canonicalAddress } from '../networks/addresses.ts'
+
+/** Facts about the owner of an address, for the travel rule. They are kept as they were sent. */
+export const TravelRuleMetadata = Type.Object({}, { ...Free, description: 'Facts for the travel rule.' })
+
+/** An address of the customer's address book (API behaviour, Crypto destination addresses). */
+export const DestinationAddress = Type.Object(
+  {
+    id: Uuid('Id of the address.'),
+    customer_id: Uuid('Customer.'),
+    crypto_network: Network,
+    address: Type.String({ description: 'The address, as it was sent.' }),
+    nickname: Text(100, 'Display name.'),
+    bookmarked: Type.Boolean({ description: 'Whether the customer has marked it.' }),
+    status: Type.Enum(['PENDING', 'APPROVED', 'REJECTED'], {
+      type: 'string',
+      description: 'Only an APPROVED address can be paid by its id.',
+    }),
+    identity_id: Type.Optional(Uuid('Identity that owns the address.')),
+    travelrule_metadata: Type.Optional(TravelRuleMetadata),
+    created_at: Timestamp('Creation time.'),
+    updated_at: Timestamp('Last update time.'),
+  },
+  { $id: 'CryptoDestinationAddress' },
+)
+export type DestinationAddress = Static<typeof DestinationAddress>
+
+type Absent = 'identity_id' | 'travelrule_metadata'
+export type DestinationAddressRow = Omit<DestinationAddress, Absent> & {
+  [K in Absent]: DestinationAddress[K] | null
+}
+
+export const DESTINATION_ADDRESS_COLUMNS = `id, customer_id, crypto_network, address, nickname, bookmarked, status,
+  identity_id, travelrule_metadata, created_at, updated_at`
+
+export const destinationAddressToWire = (row: DestinationAddressRow): DestinationAddress => presentOf(row)
+
+/** A crypto destination as a request names it: by address and network, by its id in the address book, or by both. */
+interface Named {
+  address?: string
+  network?: CryptoNetwork
+  address_id?: string
+}
+
+/**
+ * Returns the address and network of a crypto destination. Throws bad-request for a missing member, for an address that
+ * is not APPROVED, and where the address book has another address or network under the id; not-found for an unknown id.
+ */
+export async function addressAsked(
+  db: Queryable,
+  customerId: string,
+  { address, network, address_id }: Named,
+): Promise<{ address: string; network: CryptoNetwork; address_id?: string }> {
+  const field = (name: string) => `destination.crypto.${name}`
+  if (address_id === undefined) {
+    if (address === undefined) throw problem.badRequest(`${field('address')} is required`)
+    if (network === undefined) throw problem.badRequest(`${field('network')} is required`)
+    return { address, network }
+  }
+  const { rows } = await db.query<{ address: string; crypto_network: CryptoNetwork; status: string }>(
+    'select address, crypto_network, status from crypto_destination_addresses where customer_id = $1 and id = $2',
+    [customerId, address_id],
+  )
+  const [known] = rows
+  if (known === undefined) throw problem.notFound('crypto destination address', address_id)
+  if (known.status !== 'APPROVED')
+    throw problem.badRequest(
+      `${field('address_id')} ${address_id} is ${known.status}: only an APPROVED address can be paid`,
+    )
+  if (network !== undefined && network !== known.crypto_network)
+    throw problem.badRequest(
+      `${field('network')} must be ${known.crypto_network}, the network of address_id, or be left out`,
+    )
+  const canonical = (text: string) => canonicalAddress(known.crypto_network, text, { testNetworks: true })
+  if (address !== undefined && canonical(address) !== canonical(known.address))
+    throw problem.badRequest(`${field('address')} must be the address of address_id, or be left out`)
+  return { address: known.address, network: known.crypto_network, address_id }
+}
