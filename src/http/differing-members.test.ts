@@ -164,6 +164,18 @@ describe('the members that differ are named:', () => {
     expect(body.meta.differs.toSorted()).toEqual(['description', 'members'])
   })
 
+  test('of a member that is there already none is claimed to be the same', async () => {
+    const account = { ref_id: ref_id(), identity_id }
+    const { body } = await customer.call<{ id: string }>('POST', '/v2/identity/accounts', { account })
+    const url = '/v2/identity/account-members'
+    const add = (role: string) =>
+      customer.call('POST', url, { account_id: body.id, members: [{ identity_id, roles: [role] }] })
+    expect((await add('AUTHORIZED_USER')).status).toBe(200)
+    const again = await add('BENEFICIAL_OWNER')
+    expect(again).toMatchObject({ status: 409, body: { meta: { existing: { roles: ['AUTHORIZED_USER'] } } } })
+    expect(again.body).not.toHaveProperty('meta.differs')
+  })
+
   test('a profile with the same nickname', async () => {
     const body = { nickname: 'Named', description: 'a' }
     expect(await differs('/v2/profiles', body, { ...body, description: 'b' })).toEqual(['description'])

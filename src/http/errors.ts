@@ -26,11 +26,14 @@ export function errorRoutes(
   problemPages(app, { baseUrl, docs })
 }
 
-/** Adds the members of what was asked, a body or one item of it, that differ from the existing record. */
+/**
+ * Adds the members of what was asked, a body or one item of it, that differ from the existing record. Adds nothing where
+ * none can be compared, as for the members of an account: an empty list would say that they are the same.
+ */
 function withDifferences(refusal: Problem, { routeOptions }: FastifyRequest, asked: unknown): Problem {
   const { comparable } = routeOptions.config as { comparable?: Comparable }
-  const existing = refusal.meta?.existing
-  const differs = comparable === undefined ? [] : differingMembers(asked, existing, comparable)
+  if (comparable === undefined || comparable.members.length === 0) return refusal
+  const differs = differingMembers(asked, refusal.meta?.existing, comparable)
   return new Problem(refusal.slug, refusal.detail, { ...refusal.meta, differs })
 }
 
