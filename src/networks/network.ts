@@ -193,6 +193,8 @@ export interface DepositSight {
   readUpTo: bigint
   /** Some of the newest blocks were not looked at. */
   isBehind?: boolean
+  /** Called once the deposits are recorded. Without the call, the next look gives them again. */
+  recorded?: () => void
 }
 
 /**

@@ -186,8 +186,10 @@ test('verify finds a deposit whose transfer disagrees with its entries or with i
   mine()
   mine()
   await round()
-  expect(await found('PENDING')).toEqual([POSTINGS, SEEN])
-  expect(await found('FAILED')).toEqual([POSTINGS, SEEN])
+  // The money has arrived, and no transfer has credited it.
+  const CREDITED = 'every credited deposit has its completed transfer'
+  expect(await found('PENDING')).toEqual([POSTINGS, SEEN, CREDITED])
+  expect(await found('FAILED')).toEqual([POSTINGS, SEEN, CREDITED])
   expect(await found('COMPLETED')).toEqual([])
 })
 

@@ -52,22 +52,20 @@ export async function seeDepositsOn(
   )
   if (rows[0] === undefined) return { seen: 0, failed: 0 }
   // With no transaction open, because nodes may take long and connections are few.
-  const { seen, readUpTo, isBehind } = await adapter.seeDeposits(rows[0].cursor)
+  const { seen, readUpTo, isBehind, recorded } = await adapter.seeDeposits(rows[0].cursor)
   const prices = await usdPrices(db, settings.mode === 'sandbox')
   const minimumOf = adapter.minimumDeposit?.bind(adapter)
   const shown = await transaction(db, async (tx) => {
-    const fresh = await notSeenBefore(
-      tx,
-      network,
-      seen.filter((one) => isLargeEnough(one, minimumOf)),
-    )
-    const owners = await selectOwners(tx, network, fresh)
-    const arrivals = fresh.flatMap((sight) => {
+    const large = seen.filter((one) => isLargeEnough(one, minimumOf))
+    const owners = await selectOwners(tx, network, large)
+    const arrivals = large.flatMap((sight) => {
       const [owner, ...others] = owners.get(sight.address) ?? []
       return owner === undefined || others.length > 0 ? [] : [{ sight, owner }]
     })
-    return insertPending(tx, network, await withinLimits(tx, network, arrivals), prices)
+    const fresh = await notSeenBefore(tx, network, arrivals)
+    return insertPending(tx, network, await withinLimits(tx, network, fresh), prices)
   })
+  recorded?.()
   const failed = isBehind ? 0 : await failGone(db, network, readUpTo)
   return { seen: shown, failed }
 }
@@ -87,8 +85,13 @@ function isLargeEnough(
  * Leaves out the deposits that are recorded: as PENDING, whose block is updated, or as found by the confirmed scan. A
  * transaction that moved to another block may have its log under another index; the transfer of the old index then fails.
  */
-async function notSeenBefore(tx: Transaction, network: CryptoNetwork, seen: Sight[]): Promise<Sight[]> {
-  if (seen.length === 0) return []
+async function notSeenBefore(
+  tx: Transaction,
+  network: CryptoNetwork,
+  arrivals: Arriving[],
+): Promise<Arriving[]> {
+  if (arrivals.length === 0) return []
+  const seen = arrivals.map(({ sight }) => sight)
   const hashes = seen.map(({ crypto_tx_hash }) => crypto_tx_hash)
   const { rows: pending } = await tx.query<Known & { transfer_id: string; block_number: string }>(
     `
@@ -112,19 +115,20 @@ async function notSeenBefore(tx: Transaction, network: CryptoNetwork, seen: Sigh
         [customer_id, transfer_id, block],
       )
   }
+  // With the customers, because only the primary key finds hashes: this runs every second, over all deposits ever made.
   const { rows: found } = await tx.query<Known & { state: string }>(
     `
     select customer_id, crypto_tx_hash, crypto_tx_index, state
     from incoming_transfers
-    where network = $1 and crypto_tx_hash = any ($2)`,
-    [network, hashes],
+    where network = $1 and customer_id = any ($2::uuid[]) and crypto_tx_hash = any ($3)`,
+    [network, [...new Set(arrivals.map(({ owner }) => owner.customer_id))], hashes],
   )
   const known = new Set([...pending, ...found].map(idOf))
   // The chain took back a credited deposit. It comes back under any index, and is not credited again.
   const returning = new Set(
     found.flatMap(({ state, crypto_tx_hash }) => (state === 'REORGANISED' ? crypto_tx_hash : [])),
   )
-  return seen.filter((one) => !known.has(idOf(one)) && !returning.has(one.crypto_tx_hash))
+  return arrivals.filter(({ sight }) => !known.has(idOf(sight)) && !returning.has(sight.crypto_tx_hash))
 }
 
 interface Known {

@@ -81,6 +81,13 @@ const RULES: Record<string, string> = {
     from seen_deposits s
     left join transfers t on t.customer_id = $1 and t.id = s.transfer_id and t.type = 'CRYPTO_DEPOSIT'
     where s.customer_id = $1 and t.status is distinct from s.state`,
+  'every credited deposit has its completed transfer': `
+    select format('%s %s, output %s: %s %s are %s, transfer %s is %s', i.network, i.crypto_tx_hash, i.crypto_tx_index,
+                  trim_scale(i.amount), i.asset, i.state, i.transfer_id, coalesce(t.status, 'missing')) as detail
+    from incoming_transfers i
+    left join transfers t on t.customer_id = $1 and t.id = i.transfer_id
+    where i.customer_id = $1 and i.state in ('CREDITED', 'REORGANISED')
+      and (t.type, t.status) is distinct from ('CRYPTO_DEPOSIT', 'COMPLETED')`,
   'every send to cold storage posts its amount there, and a consolidation posts nothing': `
     select format('transfer %s (%s, %s): %s of %s to cold storage', t.id, t.type, t.status, coalesce(e.cold, 0), t.amount)
       as detail

@@ -2,7 +2,7 @@ import { getAddress, hexToBigInt } from 'viem/utils'
 import type { Hex } from 'viem'
 import { parseStoredAmount } from '../../assets/amount.ts'
 import { decimalsOf } from '../../assets/catalogue.ts'
-import { headersAt, NATIVE_INDEX } from './deposit-scan.ts'
+import { headersAt, isCursor, NATIVE_INDEX, numberOf } from './deposit-scan.ts'
 import { noteHoldings } from './sweeps/holdings.ts'
 import type { Database } from '../../db/database.ts'
 import { confirmedHead, depthText } from './confirmations.ts'
@@ -171,8 +171,6 @@ export async function newestInChain(
   return known.find((cursor, index) => cursor.endsWith(`:${headers[index]!.hash}`))
 }
 
-const numberOf = (cursor: string) => BigInt(cursor.slice(0, cursor.indexOf(':')))
-
 /** The cursor after this block: reading goes on with the next one. */
 export async function cursorAt(chain: EvmChain, block: bigint): Promise<string> {
   await chain.ready()
@@ -202,6 +200,7 @@ export async function requireReceived(
   const block = hexToBigInt(receipt.blockNumber)
   if (block > (await confirmedHead(chain)))
     throw new Error(`${hash} is not confirmed yet (${depthText(chain.confirmations)})`)
+  await requireRead(db, chain, hash, block)
   const place = [{ address: address as Hex, asset }]
   const [[before], [after]] = await Promise.all([
     balancesAt(chain, block - 1n, place),
@@ -211,4 +210,17 @@ export async function requireReceived(
   if (minorOf(asset, received) < minorOf(asset, amount))
     throw new Error(`${address} has received ${received} ${asset} in the block of ${hash}, and not ${amount}`)
   await noteHoldings(db, chain, [{ customer_id: customerId, address, asset }])
+}
+
+/** Throws an Error unless the blocks up to this one were read: what is found in them later would be credited again. */
+async function requireRead(db: Database, { network }: EvmChain, hash: string, block: bigint): Promise<void> {
+  const { rows } = await db.query<{ cursor: string }>(
+    'select cursor from network_cursors where network = $1',
+    [network],
+  )
+  const cursor = rows[0]?.cursor ?? null
+  if (isCursor(cursor) && numberOf(cursor) < block)
+    throw new Error(
+      `block ${block} with ${hash} is not read yet, only up to ${numberOf(cursor)}: a deposit in it may be credited by itself`,
+    )
 }

@@ -45,8 +45,8 @@ export interface DepositReader {
   /** Finds deposits in these blocks. Throws when the last of them is not confirmed. */
   scanBlocks(first: bigint, last: bigint): Promise<FoundDeposit[]>
   /**
-   * Looks for deposits in the blocks after the cursor that it has not looked at yet, of the newest `LOOKED_MAX`. Where the
-   * chain has replaced a block that it looked at, it looks at all of them again.
+   * Looks for deposits in the blocks after the cursor whose deposits are not recorded yet, of the newest `LOOKED_MAX`. Where
+   * the chain has replaced a block that it looked at, it looks at all of them again.
    */
   seeDeposits(cursor: string): Promise<DepositSight>
 }
@@ -129,8 +129,11 @@ export function depositReader(db: Database, chain: EvmChain): DepositReader {
         last = cursorOf(part.blocks.at(-1)!)
         next += BigInt(part.blocks.length)
       }
-      looked = last
-      return { seen: seen.flatMap(({ block, ...one }) => (block ? { ...one, block } : [])), readUpTo }
+      return {
+        seen: seen.flatMap(({ block, ...one }) => (block ? { ...one, block } : [])),
+        readUpTo,
+        recorded: () => void (looked = last),
+      }
     },
   }
 }
@@ -146,7 +149,8 @@ export async function initialCursor(chain: EvmChain): Promise<string> {
 /** Whether a cursor is one of these: a network that was simulated before has another kind. */
 export const isCursor = (cursor: string | null): cursor is string => cursor !== null && CURSOR.test(cursor)
 const CURSOR = /^\d+:0x[0-9a-f]{64}$/
-const numberOf = (cursor: string) => BigInt(cursor.slice(0, cursor.indexOf(':')))
+/** The block of a cursor. */
+export const numberOf = (cursor: string) => BigInt(cursor.slice(0, cursor.indexOf(':')))
 const cursorOf = ({ number, hash }: Pick<Block, 'number' | 'hash'>) => `${hexToBigInt(number)}:${hash}`
 
 async function blocksAt(chain: EvmChain, first: bigint, last: bigint): Promise<Block[]> {

@@ -439,7 +439,9 @@ describe('for an operator', () => {
     const { rowCount } = await service.db.query('select from evm_holdings where address = $1', [address])
     expect(rowCount).toBe(1)
     const plain = await give(address, 'ETH', '1')
-    await mine()
+    await mine(CONFIRMATIONS)
+    // A scan is about to find it, and would credit it again.
+    await expect(credit({ crypto_tx_hash: plain, amount: '1' })).rejects.toThrow('is not read yet')
     await rounds(adapter)
     await expect(credit({ crypto_tx_hash: plain, amount: '1' })).rejects.toThrow(
       'was found by a scan: it is credited by itself',
@@ -672,6 +674,12 @@ describe('a deposit without enough confirmations', () => {
       method === 'eth_getLogs' ? { error: { code: -32000, message: 'unknown block' } } : undefined
     await expect(see(adapter)).rejects.toThrow('unknown block')
     expect(await shownTo(customer)).toEqual([])
+    node.tellTheTruth()
+    // The next look gives the deposits again that the database did not record.
+    const query = service.db.query.bind(service.db)
+    const connect = () => Promise.reject(new Error('the database went away'))
+    const broken = { ...service, db: { query, connect } as never }
+    await expect(seeDepositsOn(broken, 'ETHEREUM', adapter)).rejects.toThrow('went away')
     node.lie = ({ method }, answer) => {
       const logs = answer.result as { data: Hex; logIndex: Hex }[]
       if (method !== 'eth_getLogs' || logs.length === 0) return undefined
