@@ -178,7 +178,7 @@ async function checkNetworkFees(
     else log.error({ network, detail }, 'network fees: payouts over the network are frozen')
 }
 
-/** Reads a network for deposits, without a rest while there is more to read, and then looks at its newest blocks. */
+/** Scans a network for deposits, without a pause while there is more to read, and then reads its newest blocks. */
 function deposits(
   { db, ledger, settings, log, attempt }: Shared,
   network: CryptoNetwork,

@@ -132,7 +132,7 @@ export async function requireAccount(db: Queryable, customerId: string, id: stri
 }
 
 /**
- * Locks an account for a change of its members, and marks it changed. Returns its members. Throws not-found.
+ * Locks an account for a change of its members, and updates its `updated_at`. Returns its members. Throws not-found.
  */
 export async function lockMembers(tx: Transaction, customerId: string, id: string): Promise<MemberRow[]> {
   const { rows } = await tx.query<{ id: string }>(
@@ -144,7 +144,7 @@ export async function lockMembers(tx: Transaction, customerId: string, id: strin
     [customerId, id],
   )
   if (rows[0] === undefined) throw problem.notFound('account', id)
-  // Read by a statement of its own, which sees what others had changed before the lock.
+  // A separate statement sees the changes that were committed before the lock.
   const { rows: members } = await tx.query<MemberRow>(
     `
     select id, identity_id, roles

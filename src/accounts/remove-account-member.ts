@@ -31,7 +31,7 @@ export const removeAccountMember = operation({
       if (member === undefined) throw problem.notFound('account member', params.id)
       if (member.removed) return {}
       const present = await lockMembers(tx, customerId, member.account_id)
-      // Another request may have removed it before the lock.
+      // Another request may have removed the member before the lock.
       if (present.some(({ id }) => id === params.id))
         await tx.query(
           'update account_members set removed_at = clock_timestamp() where customer_id = $1 and id = $2',

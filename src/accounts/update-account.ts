@@ -4,7 +4,7 @@ import { operation } from '../operation.ts'
 import { problem } from '../contract/problems.ts'
 import { Account, accountToWire, requireAccount } from './account.ts'
 
-/** Updates an account (API behaviour, Accounts). It cannot undo what the administrator did. */
+/** Updates an account (API behaviour, Accounts). It cannot change the administrator's flag. */
 export const updateAccount = operation({
   method: 'PUT',
   url: '/v2/identity/accounts',

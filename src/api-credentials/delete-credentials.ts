@@ -6,8 +6,8 @@ import { operation } from '../operation.ts'
 import { ApiCredentials, CREDENTIALS_COLUMNS, credentialsToWire, type CredentialsRow } from './credentials.ts'
 
 /**
- * Deletes an API client, also the one that asks (API behaviour, API credentials). Its secret and its access tokens are
- * refused within a second. The record stays. A repeat changes nothing.
+ * Deletes an API client, possibly the caller itself (API behaviour, API credentials). Its secret and its access
+ * tokens are refused within a second. The record stays. A repeat changes nothing.
  */
 export const deleteCredentials = operation({
   method: 'DELETE',

@@ -11,8 +11,8 @@ import { ApiCredentials, CREDENTIALS_COLUMNS, credentialsToWire, type Credential
 const DAY_SECONDS = 24 * 60 * 60
 
 /**
- * Gives an API client a new secret (API behaviour, API credentials). Its previous secret stays good for `grace_seconds`.
- * The token must have all scopes of that client: its new secret would give them to whoever asked.
+ * Gives an API client a new secret (API behaviour, API credentials). Its previous secret stays valid for
+ * `grace_seconds`. The token must have all scopes of that client, because the new secret gives them to the caller.
  */
 export const rotateCredentials = operation({
   method: 'POST',

@@ -84,7 +84,7 @@ function statusOf(network: CryptoNetwork, health: NetworkHealth): 'AVAILABLE' | 
   return health.delayed.has(network) ? 'DELAYED' : 'AVAILABLE'
 }
 
-/** What a transaction needs to count as final. */
+/** The requirement for a transaction to count as final. */
 function depthOf(adapter: NetworkAdapter | undefined): Pick<NetworkRecord, 'confirmations' | 'finality'> {
   const depth = adapter?.confirmations
   if (depth === undefined) return {}

@@ -15,7 +15,7 @@ export const listingFields = {
 }
 type Listing = { [Field in keyof typeof listingFields]: Static<(typeof listingFields)[Field]> }
 
-/** Returns the terms of an asset on a network that carries it: the same fee and limits that withdrawals are held to. */
+/** Returns the terms of an asset on a network that carries it: the fee and limits that apply to withdrawals. */
 export function listingOf(symbol: string, network: CryptoNetwork, networks: Networks): Listing {
   const asset = findAsset(symbol)!
   const { decimals, fee, minimum, maximum } = asset.networks[network]!

@@ -199,7 +199,7 @@ function defineRotateClient(client: Command): void {
     )
 }
 
-/** At most a week: the same as over the API. */
+/** At most a week, as in the API. */
 function graceSeconds(text: string): number {
   const seconds = /^\d{1,6}$/.test(text) ? Number(text) : Infinity
   if (seconds > GRACE_SECONDS_MAX)

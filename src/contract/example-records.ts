@@ -17,7 +17,7 @@ export const EXAMPLE = {
   orchestration_rule_id: '0192f3a4-0000-7000-8000-000000000007',
   orchestration_id: '0192f3a4-0000-7000-8000-000000000008',
   transfer_id: '0192f3a4-0000-7000-8000-000000000009',
-  /** A client that nobody uses: examples rotate and delete it. */
+  /** An unused client, which examples rotate and delete. */
   client_id: '0192f3a4-0000-7000-8000-00000000000b',
   statement_id: '0192f3a4-0000-7000-8000-00000000000c',
 }

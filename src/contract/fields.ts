@@ -14,7 +14,7 @@ export const Uuid = (description: string) =>
     examples: ['0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f'],
   })
 
-/** The `identity_id` of a record of deposits that names no identity. */
+/** The `identity_id` of a deposit address, or of deposit instructions, without an identity. */
 export const NIL_UUID = '00000000-0000-0000-0000-000000000000'
 
 /** A decimal string (API behaviour, Transfers). 40 characters hold 21 digits and the 18 decimals of the finest asset. */

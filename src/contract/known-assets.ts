@@ -5,7 +5,7 @@ import { problem } from './problems.ts'
 const SHOWN_MAX = 40
 
 /**
- * Refuses an asset that does not exist, in a filter as in a body: a list of nothing would hide the mistake. Throws
+ * Refuses an unknown asset, in a filter as well as in a body: an empty list would hide the mistake. Throws
  * bad-request with the field and the value.
  */
 export function requireKnownAssets(field: string, symbols: readonly string[] | undefined): void {

@@ -94,7 +94,7 @@ const kinds = {
 export const PROBLEMS: Record<ProblemSlug, ProblemKind> = kinds
 export type ProblemSlug = keyof typeof kinds
 
-/** What is wrong with a field, and the JSON pointer to it (RFC 9457, 3). */
+/** The error of a field, and the JSON pointer to the field (RFC 9457, 3). */
 export interface FieldError {
   pointer: string
   detail: string
@@ -143,7 +143,7 @@ export class Problem extends Error {
 
 /** One constructor for each problem, so that the shape of its `meta` is defined once. */
 export const problem = {
-  /** `errors` lists all faults of the request's fields that are known, the one of `detail` first. */
+  /** `errors` lists all known errors of the request's fields, with the error of `detail` first. */
   badRequest: (detail: string, errors?: FieldError[]) =>
     Object.assign(new Problem('bad-request', detail), { errors }),
   unauthorized: (detail: string, wwwAuthenticate: string) =>
@@ -207,7 +207,7 @@ export const problem = {
         limit: meta.maximum,
       },
     ),
-  /** `fault` says what is wrong with the text; `refused` why a valid address of the network is not paid. */
+  /** `fault` describes the error in the text; `refused` is the reason not to pay a valid address of the network. */
   unsupportedAddress: (
     field: string,
     meta: { destination_address: string; crypto_network: string },
@@ -265,7 +265,7 @@ export const problem = {
       `profile ${profile_id} is DEACTIVATED: nothing is withdrawn from it or moved to it, and it gets no deposit addresses, instructions or rules`,
       { id: profile_id, status: 'DEACTIVATED' },
     ),
-  /** `differs` is added when it is answered: only there both the request and the record are known. */
+  /** The error handler adds `differs`, because only there both the request and the record are known. */
   alreadyExists: (field: string, existing: unknown, differs?: string[]) =>
     new Problem('already-exists', `a record with this ${field} exists; meta.existing holds it`, {
       existing,

@@ -13,7 +13,7 @@ export const DEMO = {
   rule: 'demo-rule',
   wire: 'demo-wire',
   ruleWire: 'demo-rule-wire',
-  /** The only scope of the client that nobody uses. */
+  /** The only scope of the unused client. */
   spareScope: 'funding:read_profile' as const,
 }
 

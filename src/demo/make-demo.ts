@@ -47,7 +47,7 @@ export async function makeDemo(
     const { customer_id, profile_id } = await createCustomer(tx, DEMO.name, firstMoment(months))
     await makeHistory(tx, { customer_id, profile_id }, months)
     const client = await createApiClient(tx, customer_id, SCOPES)
-    // Nobody has the secret of this one: the examples of the API reference rotate and delete it.
+    // The examples of the API reference rotate and delete this client. Its secret is discarded.
     await createApiClient(tx, customer_id, [DEMO.spareScope])
     const instructions = await insertInstructions(tx, requireBankAccount(networks), customer_id, {
       profile_id,
@@ -90,7 +90,10 @@ export async function makeDemo(
 
 const ADA = { first_name: 'Ada', last_name: 'Example' }
 
-/** An approved person with an account, a second person who is its member, and an institution behind which she stands. */
+/**
+ * An approved person with an account, a second person who is a member of the account, and an institution with that
+ * person as a member.
+ */
 async function makeIdentities(tx: Transaction, customerId: string, clientId: string) {
   const identityOf = (identity: Parameters<typeof insertIdentity>[2]) =>
     insertIdentity(tx, customerId, identity, 'APPROVED')

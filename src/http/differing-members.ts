@@ -2,8 +2,9 @@ import { isDeepStrictEqual } from 'node:util'
 import { isAmount } from '../contract/fields.ts'
 
 /**
- * Names the members of a request that differ from the record which already has its unique value (API behaviour, Retries
- * and ref_id). A client that repeats a request with the same ref_id and other terms learns which of them do not hold.
+ * Names the members of a request that differ from the record which already has its unique value (API behaviour,
+ * Retries and ref_id). A client that repeats a request with the same ref_id and other terms learns which terms
+ * differ.
  */
 
 /** A schema as this file reads it. */
@@ -16,7 +17,7 @@ interface Shape {
 
 /** The members of an operation's body that the record keeps. */
 export interface Comparable {
-  /** The member of the body that holds the record's members, where they are not at the top. */
+  /** The member of the body that contains the record's members, if they are not at the top level. */
   inMember: string | undefined
   /** Each kept member: its schema in the body, and its name in the record. */
   members: readonly { name: string; kept: string; shape: Shape }[]
@@ -34,7 +35,7 @@ const OTHER_NAME: Record<string, string> = {
   bank_account_id: 'fiat_account_id',
 }
 
-/** Finds the comparable members of an operation, once. A body or reply that holds the record in a member is looked into. */
+/** Finds the comparable members of an operation, once. A record may be nested in a member of the body or reply. */
 export function comparableOf(body: Shape | undefined, reply: Shape): Comparable {
   const bodyMembers = body?.properties ?? {}
   const replyMembers = reply.properties ?? {}
@@ -53,7 +54,7 @@ export function comparableOf(body: Shape | undefined, reply: Shape): Comparable 
 const memberWithRefId = (members: Record<string, Shape>) =>
   Object.keys(members).find((name) => 'ref_id' in (members[name]!.properties ?? {}))
 
-/** Returns the members of the request whose values the record does not have. */
+/** Returns the members of the request whose values differ from the record. */
 export function differingMembers(
   body: unknown,
   record: unknown,
@@ -71,8 +72,8 @@ const fieldsOf = (value: unknown): Fields =>
   typeof value === 'object' && value !== null ? (value as Fields) : {}
 
 /**
- * Whether a record has a request's value. It may have more members than the request where the service adds some: in
- * objects whose members are all declared. Amounts are the same however they are written.
+ * Whether a record has a request's value. In objects whose members are all declared, the record may have more members
+ * than the request, because the service adds some. Different spellings of an amount are equal.
  */
 function isSame(asked: unknown, kept: unknown, shape: Shape): boolean {
   if (typeof asked === 'string' && typeof kept === 'string' && isAmount(shape))

@@ -27,8 +27,8 @@ export function errorRoutes(
 }
 
 /**
- * Adds the members of what was asked, a body or one item of it, that differ from the existing record. Adds nothing where
- * none can be compared, as for the members of an account: an empty list would say that they are the same.
+ * Adds the members of the request, a body or one of its items, that differ from the existing record. Adds nothing
+ * where none can be compared, as for the members of an account: an empty list would say that they are the same.
  */
 function withDifferences(refusal: Problem, { routeOptions }: FastifyRequest, asked: unknown): Problem {
   const { comparable } = routeOptions.config as { comparable?: Comparable }
@@ -126,12 +126,14 @@ function logFault(error: Error, refusal: Problem, request: FastifyRequest): void
   else request.log.error({ ...where, err: refusal.cause ?? error }, refusal.detail)
 }
 
-/** Turns the errors of a request that is answered item by item into problem bodies, as they are answered alone. */
+/**
+ * Converts an error of one item, in a request that is answered item by item, to the problem body of a single request.
+ */
 export function itemProblems(
   request: FastifyRequest,
   baseUrl: string,
 ): (error: unknown, item: unknown) => ProblemBody {
-  // Often all items have one fault, which one line of the log tells.
+  // All items often have the same fault, for which one line of the log suffices.
   const logged = new Set<string>()
   return (error, item) => {
     const refusal = problemOf(error as FastifyError, request)

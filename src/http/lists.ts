@@ -49,7 +49,7 @@ export const pageParameters = {
   ),
 }
 
-/** The sort key that other platforms' clients name. It is the only one of most lists. */
+/** The sort key that clients of other platforms send. Most lists have no other. */
 export const orderByCreation = {
   order_by: Type.Optional(
     Type.Enum(['CREATED_AT'], { type: 'string', default: 'CREATED_AT', description: 'Sort key.' }),

@@ -130,7 +130,7 @@ const requireKnown =
     done()
   }
 
-/** Counts the items of a request against the rate of its client: one of them was counted before. */
+/** Counts the items of a request against the rate of its client. One item was counted before. */
 const requireRateOfItems =
   (member: string, { requireRateOf }: RateLimit): preHandlerHookHandler =>
   ({ caller, body }, _reply, done) => {

@@ -3,14 +3,17 @@ import { problem } from '../contract/problems.ts'
 
 /** Longest body of a request that is answered item by item: a thousand withdrawals take some 300 KiB. */
 export const ONE_BY_ONE_BODY_LIMIT = 1024 * 1024
-/** Most such requests of a client at once. Four of a thousand items stay below what the ledger lets a customer wait for. */
+/**
+ * Most such requests of a client at once. Four requests of a thousand items stay below the ledger's limit of waiting
+ * movements for a customer.
+ */
 const OF_CLIENT_MAX = 4
-/** Most such requests of this process at once. Each may take 1 MiB while it arrives and as much for its answer. */
+/** Most such requests of this process at once. Each may take 1 MiB for its body and 1 MiB for its answer. */
 const IN_ALL_MAX = 64
 
 /**
- * Limits the concurrent requests that are answered item by item. They count from their headers until their client has
- * read the answer, because both bodies are in memory for as long.
+ * Limits the concurrent requests that are answered item by item. A request counts from its headers until the client
+ * has read the answer, because both bodies stay in memory until then.
  */
 export class OneByOneLimit {
   #underWay = 0
@@ -18,7 +21,7 @@ export class OneByOneLimit {
 
   /** Counts a request until it is answered, or refuses it. Runs after the token is checked. */
   readonly admit: onRequestHookHandler = (request, reply, done) => {
-    // It left while its token was verified: no event would end the count.
+    // The client left while its token was verified: no event would end the count.
     if (reply.raw.destroyed) return done(problem.unavailable('the client has disconnected'))
     const { customerId, clientId } = request.caller
     const client = `${customerId} ${clientId}`

@@ -23,7 +23,7 @@ export interface Request<P = unknown, Q = unknown, B = unknown> {
   scopes: readonly string[]
   /** Throws the 401 problem once the caller is disabled. For operations that wait before they move money. */
   requireCaller: () => void
-  /** For a body with a `oneByOne` list: the body that answers the error of one item. */
+  /** For a body with a `oneByOne` list: returns the problem body for the error of one item. */
   problemOf?: (error: unknown, item: unknown) => ProblemBody
 }
 
@@ -39,7 +39,7 @@ interface Example<P, Q, B> {
 export interface Definition<C, P, Q, B, R> {
   method: 'GET' | 'POST' | 'PUT' | 'DELETE'
   url: string
-  /** The scope that a token needs; null: public, no token is read, and the operation tells nothing of a customer. */
+  /** The scope that a token needs. Null for a public operation: it reads no token and shows nothing of a customer. */
   scope: Scope | null
   /** Another sufficient scope; `run` checks which of the two the record requires. */
   alternativeScope?: Scope

@@ -86,11 +86,11 @@ export function rateLimitOfAddress({
   }
 }
 
-/** What a client must pass before its request is read. */
+/** The checks of a client before its request is read. */
 export interface RateLimit {
   /** Requires an access token with a scope, and then that the client is within its rate. */
   requireScope: (scopes: readonly Scope[]) => Authenticate
-  /** Counts a request of many items as that many requests: one was counted by `requireScope`. */
+  /** Counts each item of a request as a request. `requireScope` has counted the first. */
   requireRateOf: (caller: Caller, count: number) => void
 }
 

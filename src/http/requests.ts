@@ -112,7 +112,7 @@ class Share {
 interface Noted {
   id?: string
   rule?: { id: string }
-  /** Of a request that is answered item by item. */
+  /** For a request that is answered item by item. */
   items?: { transfer?: { id: string } }[]
 }
 

@@ -5,8 +5,8 @@ import { problem, type Problem } from '../contract/problems.ts'
 const ERRORS_MAX = 20
 
 /**
- * The bad-request problem for what a validator found. `detail` is the first error; `errors` lists the first of each field,
- * at most 20 (RFC 9457, 3).
+ * Returns the bad-request problem for a validator's errors. `detail` is the first error; `errors` lists the first of
+ * each field, at most 20 (RFC 9457, 3).
  */
 export function schemaProblem(errors: ErrorObject[], part: string): Problem {
   // `propertyNames` says that the error is in a key; the errors before it do not.
@@ -24,7 +24,7 @@ export function schemaProblem(errors: ErrorObject[], part: string): Problem {
 export const pointerTo = (path: readonly string[]): string =>
   `#${path.map((part) => `/${part.replaceAll('~', '~0').replaceAll('/', '~1')}`).join('')}`.slice(0, 200)
 
-/** The pointer of the field that is wrong: for a missing or unknown field, of the field itself. */
+/** The pointer of the wrong field. For a missing or unknown field, it points to that field itself. */
 function pointerOf({ instancePath, params }: ErrorObject): string {
   const { missingProperty, additionalProperty } = params as Record<string, string | undefined>
   const member = missingProperty ?? additionalProperty

@@ -18,7 +18,7 @@ export class Turns {
 
   /** Waits for a turn, which ends with the answer. Throws when the client disconnects first. */
   async take(client: string, reply: FastifyReply): Promise<void> {
-    // It left while its token was verified: no event would end the turn.
+    // The client left while its token was verified: no event would end the turn.
     if (reply.raw.destroyed) throw problem.unavailable('the client disconnected before its turn')
     let queue = this.#queues.get(client)
     if (queue === undefined) this.#queues.set(client, (queue = { underWay: 0, waiting: [] }))

@@ -165,12 +165,12 @@ export type IdentityRow = Omit<Identity, Derived | Nullable | 'details' | 'insti
 
 /** Which parts of an identity an answer has. */
 interface Shown {
-  /** Absent: the details without tax_details and customer_due_diligence. */
+  /** If absent: the details without tax_details and customer_due_diligence. */
   include_details?: boolean
   include_institution_members?: boolean
 }
 
-/** The parameters of the reads. Their default is data economy: what only some clients need is answered on request. */
+/** The parameters of the reads. Data that only some clients need is returned on request only. */
 export const includeParameters = {
   include_details: Type.Optional(
     Type.Boolean({
@@ -201,7 +201,7 @@ export function identityToWire(row: IdentityRow, shown: Shown = {}): Identity {
   }
 }
 
-/** The whole record, as the requests that write it answer it: members are absent where there are none. */
+/** The whole record, as the answer of requests that write it. Members are absent if there are none. */
 export const identityWritten = (row: IdentityRow): Identity =>
   identityToWire(row, {
     include_details: true,

@@ -40,7 +40,7 @@ export const NewInstitutionMembers = Type.Array(NewInstitutionMember, {
   description: 'Identities that stand behind the institution.',
 })
 
-/** An identity that stands behind an institution (API behaviour, Identities). */
+/** An identity that is a member of an institution, such as an owner (API behaviour, Identities). */
 export const InstitutionMember = Type.Object({
   id: Uuid('Member id.'),
   ...NewInstitutionMember.properties,
@@ -89,9 +89,9 @@ export async function insertInstitutionMembers(
 }
 
 /**
- * Locks an institution for a change of its members, and marks it changed: an APPROVED one becomes PENDING, because who
- * stands behind it was part of what was verified. Returns its members. Throws not-found for an unknown identity and
- * bad-request for a person.
+ * Locks an institution for a change of its members, and updates its `updated_at`. An APPROVED institution becomes
+ * PENDING, because the verification covered its members. Returns its members. Throws not-found for an unknown
+ * identity and bad-request for a person.
  */
 export async function lockInstitution(
   tx: Transaction,
@@ -111,7 +111,7 @@ export async function lockInstitution(
   if (rows[0] === undefined) throw problem.notFound('identity', id)
   if (rows[0].type !== 'INSTITUTION')
     throw problem.badRequest(`institution_id ${id} is a person: only institutions have members`)
-  // Read by a statement of its own, which sees what others had changed before the lock.
+  // A separate statement sees the changes that were committed before the lock.
   const { rows: members } = await tx.query<InstitutionMemberRow>(
     `
     select id, identity_id, roles, ownership, position, name

@@ -32,7 +32,7 @@ export const removeInstitutionMember = operation({
       if (member === undefined) throw problem.notFound('institution member', params.id)
       if (member.removed) return {}
       const present = await lockInstitution(tx, customerId, member.institution_id)
-      // Another request may have removed it before the lock.
+      // Another request may have removed the member before the lock.
       if (present.some(({ id }) => id === params.id))
         await tx.query(
           'update institution_members set removed_at = clock_timestamp() where customer_id = $1 and id = $2',

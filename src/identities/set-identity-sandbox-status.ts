@@ -7,7 +7,7 @@ import { problem } from '../contract/problems.ts'
 import { STATUSES, type Status } from '../records/holders.ts'
 import { Identity, IDENTITY_COLUMNS, identityWritten, type IdentityRow } from './identity.ts'
 
-/** The simulated checks of an identity, in the words of other platforms. */
+/** The simulated checks of an identity, with the names that other platforms use. */
 const CHECKS = [
   'id_verification_status',
   'sanctions_verification_status',
@@ -16,7 +16,7 @@ const CHECKS = [
 ] as const
 type Checks = Partial<Record<(typeof CHECKS)[number], Status>>
 
-/** Without these, an identity of the type is not approved. */
+/** The checks that an identity of each type must pass. */
 const REQUIRED: Record<Identity['type'], readonly (keyof Checks)[]> = {
   PERSON: ['id_verification_status', 'sanctions_verification_status'],
   INSTITUTION: ['sanctions_verification_status'],
@@ -24,7 +24,7 @@ const REQUIRED: Record<Identity['type'], readonly (keyof Checks)[]> = {
 
 const Result = (of: string) =>
   Type.Optional(Type.Enum([...STATUSES], { type: 'string', description: `Simulated result of the ${of}.` }))
-/** A flag, plain or in an object of its own. */
+/** A flag, as a plain value or in an object. */
 const Flag = (description: string) =>
   Type.Optional(
     Type.Unsafe<boolean | { disabled: boolean }>({
@@ -147,7 +147,7 @@ const plain = (flag: boolean | { disabled: boolean } | undefined) =>
 
 /**
  * Returns the status that follows from the results known so far: the worst of them, and APPROVED once every required
- * check has passed and no other one says otherwise.
+ * check has passed and no other check has failed.
  */
 function statusOf(type: Identity['type'], checks: Checks): Status {
   const results = new Set(Object.values(checks))

@@ -57,7 +57,7 @@ const UpdateIdentityBody = Type.Object(
 )
 type Body = Static<typeof UpdateIdentityBody>
 
-/** Updates an identity (API behaviour, Identities). It can take away an approval, and never give one. */
+/** Updates an identity (API behaviour, Identities). It can end an approval, but never give one. */
 export const updateIdentity = operation({
   method: 'PUT',
   url: '/v2/identity/identities/:id',
@@ -125,7 +125,7 @@ function requireChange(id: string, { id: named, ref_id: _, ...changes }: Body): 
   throw problem.badRequest(`at least one of ${fields.join(', ')} is required`)
 }
 
-/** The members of details that describe how to reach the identity, not who it is. */
+/** The members of details with contact data, which do not identify the person or institution. */
 const CONTACT: readonly string[] = ['email', 'phone_number']
 
 /**

@@ -24,7 +24,7 @@ export interface BalanceRow extends BalanceKey {
   account_id: string | null
 }
 
-/** What keeps money from leaving profiles. */
+/** The reasons that keep money from leaving profiles. */
 interface Barred {
   /** The frozen subjects of the customer: its id, or `<customer id>/<profile id>`. */
   frozen: readonly string[]

@@ -49,8 +49,8 @@ export const startOf = (minute: number, minutes: number) =>
 export const startFrom = (minute: number, minutes: number) => startOf(minute + minutes - 1, minutes)
 
 /**
- * Returns the length of the shortest increment that contains a whole record of so many minutes, and with it every longer
- * one does; undefined where none contains it.
+ * Returns the length of the shortest increment that contains a whole record of this many minutes; every longer
+ * increment contains it, too. Undefined if no increment does.
  */
 export function containingIncrement(first: number, coversMinutes: number): number | undefined {
   if (coversMinutes === 1) return 1

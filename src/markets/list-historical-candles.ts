@@ -36,9 +36,9 @@ const Candle = Type.Object(
 type Candle = Static<typeof Candle>
 
 /**
- * Lists the candles of a market, newest first (API behaviour, Market history). A candle is made of the finer candles in
- * its increment: the open of the first, the highest, the lowest, the close of the last. Includes the increments that List
- * Historical Prices includes.
+ * Lists the candles of a market, newest first (API behaviour, Market history). A candle combines the finer candles in
+ * its increment: the open of the first, the highest, the lowest, the close of the last. Includes the increments that
+ * List Historical Prices includes.
  */
 export const listHistoricalCandles = operation({
   method: 'GET',
@@ -86,7 +86,7 @@ export const listHistoricalCandles = operation({
   },
 })
 
-/** The parts of a cursor: the length of the candles, so that every page has the same one, and the last start. */
+/** The parts of a cursor: the length of the candles, which is the same on every page, and the last start. */
 const INCREMENT_MINUTES_TEXT = new RegExp(`^(?:${Object.values(INCREMENT_MINUTES).join('|')})$`)
 const MINUTE = /^-?[0-9]{1,9}$/
 
@@ -103,7 +103,7 @@ type CandleRow = Candle & { starts_at: number }
 
 const toWire = ({ starts_at: _, ...candle }: CandleRow): Candle => candle
 
-/** Reads the candles of an increment, on from the last one of the page before. */
+/** Reads the candles of an increment that follow the last candle of the previous page. */
 async function selectCandles(
   { db, marketId, range }: Ask,
   increment: Increment,

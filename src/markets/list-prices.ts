@@ -19,7 +19,10 @@ const MarketPrice = Type.Object(
   { $id: 'MarketPrice' },
 )
 
-/** Lists the newest price of each market that has one, and the price of a day before (API behaviour, Market history). */
+/**
+ * Lists the newest price of each market that has prices, and the price of a day before (API behaviour, Market
+ * history).
+ */
 export const listPrices = operation({
   method: 'GET',
   url: '/v2/all-markets/prices',

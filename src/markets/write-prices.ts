@@ -105,8 +105,8 @@ export const COUNTED = LENGTHS.filter((minutes) => minutes <= DAY)
 /**
  * The changes of the minutes are summed from increment to increment. Sums are exact, so adding differences equals
  * adding up everything again. The old price is the price before this statement; the market is locked, so nothing else
- * changes it. A high or a low has no difference to add: a candle is made again of the shorter candles in it, the ones
- * that this statement changes (`of_`) before those that the tables hold.
+ * changes it. A high or a low cannot be corrected by a difference, so a candle is recomputed from its shorter
+ * candles. Those that this statement changes (`of_`) precede those in the tables.
  */
 const WRITE = `
   with incoming as (

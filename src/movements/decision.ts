@@ -28,7 +28,7 @@ export interface Decision extends Leg {
   /** For an internal transfer: the leg that credits the other profile. */
   otherLeg?: Leg | undefined
   changes?: readonly Change[] | undefined
-  /** Its transfer is on record already, and one of its changes completes it. */
+  /** The transfer is recorded already, and one of the changes completes it. */
   isOnRecord?: true | undefined
 }
 

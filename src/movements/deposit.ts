@@ -27,7 +27,10 @@ export interface Deposit {
   place: DepositPlace | undefined
   /** How many orchestrations of this platform the money has passed through. */
   hops?: number
-  /** Of a deposit over a real network: the output by which its PENDING transfer is found, if it was seen before. */
+  /**
+   * For a deposit over a real network: the output that identifies its PENDING transfer, if the deposit was shown
+   * before.
+   */
   seenAs?: Arrival
   /** Credits a platform stablecoin as USD, if the amount is whole cents. */
   convertToUsd?: boolean
@@ -83,7 +86,7 @@ export function deposit(customerId: string, arrived: Deposit): Movement {
 
 /**
  * Builds the record and entries of a deposit, and the orchestration that it starts. A deposit that was seen before
- * completes its PENDING transfer. Throws SeenOtherwise where that transfer is of another deposit.
+ * completes its PENDING transfer. Throws SeenOtherwise if the deposit differs from that transfer.
  */
 export function decideCredit(
   customerId: string,

@@ -13,7 +13,7 @@ type Asked = Partial<
   /** The asset and the amount that the receiver gets; `minor` is in minor units. */
   asset: string
   minor: bigint
-  /** What the credit names instead of the debit's identity, account and metadata. */
+  /** The identity, account and metadata of the credit, which replace those of the debit. */
   receiver?: Pick<Transfer, 'identity_id' | 'account_id' | 'metadata'>
   /** The debited balance: the transferred asset, or an asset that converts to it. */
   balanceAsset: string

@@ -5,7 +5,7 @@ import { decimalsOf } from '../assets/catalogue.ts'
 import type { Transfer } from '../ledger/transfer.ts'
 import type { Kind } from '../records/need.ts'
 
-/** The output or log that a deposit arrived by. */
+/** The output or log of a deposit. */
 export interface Arrival {
   network: CryptoNetwork
   crypto_tx_hash: string
@@ -18,10 +18,10 @@ export type SeenTransfer = Pick<
   'id' | 'profile_id' | 'asset' | 'balance_asset' | 'amount' | 'created_at'
 >
 
-/** A seen deposit that is credited: the members of its transfer that the credit decides. */
+/** The members that the credit of a seen deposit sets on its PENDING transfer. */
 export type CompletedTransfer = Pick<Transfer, 'id' | 'group_id' | 'notional_value' | 'updated_at'>
 
-/** A deposit has arrived that differs from its PENDING transfer, which must fail before another one is made. */
+/** An arrived deposit differs from its PENDING transfer, which must fail before another transfer is created. */
 export class SeenOtherwise extends Error {
   readonly transfer_id: string
 
@@ -34,7 +34,9 @@ export class SeenOtherwise extends Error {
 const keyOf = ({ network, crypto_tx_hash, crypto_tx_index }: Arrival) =>
   `${network} ${crypto_tx_hash} ${crypto_tx_index}`
 
-/** The PENDING transfers of deposits. They are locked, so that they cannot fail while they are completed. */
+/**
+ * The PENDING transfers of deposits. The rows are locked, so that the transfers cannot fail while they are completed.
+ */
 export const SEEN_DEPOSITS: Kind<Arrival, SeenTransfer, CompletedTransfer> = {
   async read(tx, customerId, arrivals) {
     const { rows } = await tx.query<SeenTransfer & Arrival>(

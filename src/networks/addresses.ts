@@ -22,9 +22,9 @@ const cashaddr = untypedCashaddr as Cashaddr
 
 /** A kind of address: how to check an address, and how to write one for given bytes. */
 interface AddressFormat {
-  /** What an address looks like, in words. */
+  /** A description of an address of the network. */
   form: string
-  /** Text of this form that is no address has a wrong checksum. Absent where addresses have none. */
+  /** Text of this form that is not an address has a wrong checksum. Absent if addresses have no checksum. */
   checksummed?: RegExp
   /** The script of an output that pays an address, on networks with scripts; undefined for anything but an address. */
   script?(address: string): Uint8Array | undefined
@@ -86,8 +86,8 @@ export function canonicalAddress(
 }
 
 /**
- * Says what is wrong with an address that `canonicalAddress` does not accept: it belongs to a test network or to another
- * network, its checksum is wrong, or it is no address at all.
+ * Describes the fault of an address that `canonicalAddress` does not accept: it belongs to a test network or another
+ * network, its checksum is wrong, or it is not an address.
  */
 export function addressFault(
   network: CryptoNetwork,

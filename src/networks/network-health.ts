@@ -1,7 +1,7 @@
 import type { Queryable } from '../db/database.ts'
 import type { Network } from './network.ts'
 
-/** What clients are told of a network: nothing of its nodes, or of the hot wallet. */
+/** The health of a network as clients see it: nothing about its nodes or the hot wallet. */
 export interface NetworkHealth {
   /** Nothing is signed on any network. */
   allStopped: boolean
@@ -11,7 +11,7 @@ export interface NetworkHealth {
   delayed: ReadonlySet<string>
 }
 
-/** How long an answer is reused: clients ask more often than it changes. */
+/** Time for which an answer is reused, because clients ask more often than it changes. */
 const KEPT_MS = 10_000
 const kept = new WeakMap<Queryable, { readAt: number; health: Promise<NetworkHealth> }>()
 
@@ -32,7 +32,7 @@ export async function readNetworkHealth(db: Queryable): Promise<NetworkHealth> {
   const frozen = await db.query<{ kind: string; network: string }>(
     "select kind, subject as network from freezes where kind in ('ALL', 'NETWORK')",
   )
-  // Only withdrawals that have not ended have a due_at: the index of those is short.
+  // Only withdrawals that have not ended have a due_at, so the index is short.
   const waiting = await db.query<{ network: Network }>(`
     select distinct network
     from outgoing_transfers

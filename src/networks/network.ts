@@ -186,12 +186,12 @@ export interface DepositScan {
   keep?(tx: Transaction): Promise<void>
 }
 
-/** The result of one look at blocks without enough confirmations. */
+/** The result of reading blocks without enough confirmations. */
 export interface DepositSight {
   seen: (FoundDeposit & { block: { number: bigint; hash: string } })[]
   /** Confirmed blocks were read up to this one. */
   readUpTo: bigint
-  /** Some of the newest blocks were not looked at. */
+  /** Some of the newest blocks were not read. */
   isBehind?: boolean
   /** Called once the deposits are recorded. Without the call, the next look gives them again. */
   recorded?: () => void
@@ -341,8 +341,8 @@ export interface NetworkAdapter {
    */
   scanDeposits?(cursor: string | null): Promise<DepositScan>
   /**
-   * The deposits in blocks without enough confirmations, and the number of the block that the cursor has read up to. They
-   * are hearsay: one node's word, which nothing has verified. Absent: deposits are known once they are confirmed.
+   * Returns the deposits in blocks without enough confirmations, and the number of the cursor's block. One node
+   * reports these deposits, and nothing has verified them. Absent if the adapter finds only confirmed deposits.
    */
   seeDeposits?(cursor: string): Promise<DepositSight>
   /** The deposits in these blocks. Throws when the last of them is not confirmed. */

@@ -85,15 +85,15 @@ export async function enableApiClient(db: Queryable, clientId: string): Promise<
 /** How long a previous secret can be accepted after a rotation. */
 export const GRACE_SECONDS_MAX = 7 * 24 * 60 * 60
 
-/** A rotated secret, and until when the previous one is accepted. */
+/** A new secret, and the time at which the previous secret expires. */
 export interface RotatedSecret extends ClientCredentials {
   previous_secret_expires_at: string
   updated_at: string
 }
 
 /**
- * Gives a client a new secret. The previous secret is accepted for `graceSeconds`; a secret from before it no longer.
- * Undefined when there is no such client, or it is disabled.
+ * Gives a client a new secret. The previous secret is accepted for `graceSeconds`, and an older one no longer.
+ * Undefined if the client does not exist or is disabled.
  */
 export async function rotateSecret(
   db: Queryable,

@@ -190,7 +190,7 @@ function streamsFor(query: Query): { streams: string; inStream: string } {
 }
 
 const STREAMS_BY_ID = 'streams as (select distinct id from unnest($11::uuid[]) as id)'
-/** An orchestration of a rule shows a ref_id that is made of its id. */
+/** The ref_id of a rule's orchestration is derived from its id. */
 const HAS_REF_ID_OF_RULE = 'o.ref_id is null and o.orchestration_rule_id is not null'
 const STREAMS_BY_REF_ID = `
   streams as (

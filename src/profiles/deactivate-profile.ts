@@ -19,13 +19,14 @@ export const deactivateProfile = operation({
   description:
     'Deactivates a NORMAL profile whose balances are 0 and that nothing uses. It takes no withdrawals, new addresses, instructions, rules or transfers to it. Late deposits are still credited, and an internal transfer takes them out. A repeat changes nothing.',
   params: Type.Object({ id: Uuid('Profile id.') }),
-  // The demo's profile is its default one: it shows the refusal.
+  // The demo's profile is a default profile, so the example shows the refusal.
   example: { params: { id: EXAMPLE.profile_id } },
   reply: Profile,
   problems: ['not-found'],
   run: ({ params: { id }, customerId, db }) =>
     transaction(db, async (tx) => {
-      // Other deactivations and new rules wait (`lockOpenProfile`). A new balance refers to the profile, and must not.
+      // Other deactivations and new rules wait (`lockOpenProfile`). A new balance refers to the profile, and must not
+      // wait.
       const { rows } = await tx.query<ProfileRow>(
         `select ${PROFILE_COLUMNS} from profiles where customer_id = $1 and id = $2 for no key update`,
         [customerId, id],
@@ -49,8 +50,8 @@ export const deactivateProfile = operation({
 })
 
 /**
- * Locks the profile's balances, so that movements of them wait and then find it deactivated. Returns a balance that is
- * not 0, in words.
+ * Locks the profile's balances, so that movements wait and then find the profile deactivated. Returns a description
+ * of a balance that is not 0.
  */
 async function holdingOf(tx: Transaction, customerId: string, id: string): Promise<string | undefined> {
   const { rows } = await tx.query<{ asset: string; available: string }>(

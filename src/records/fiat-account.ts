@@ -102,7 +102,10 @@ async function selectByRefId(db: Queryable, customerId: string, refId: string | 
   return rows[0] && fiatAccountToWire(rows[0])
 }
 
-/** Reads the customer's fiat account with this id. Throws not-found, also for a deleted one unless that is asked for. */
+/**
+ * Reads the customer's fiat account with this id. Throws not-found, also for a deleted account unless the caller
+ * includes those.
+ */
 export async function requireFiatAccount(
   db: Queryable,
   customerId: string,
@@ -119,8 +122,8 @@ export async function requireFiatAccount(
 }
 
 /**
- * Requires a fiat account that can be paid, and keeps it from being deleted until the transaction ends. Throws as
- * `requirePayable` does.
+ * Requires a fiat account that can be paid, and prevents its deletion until the transaction ends. Throws like
+ * `requirePayable`.
  */
 export async function lockPayable(tx: Transaction, customerId: string, id: string): Promise<void> {
   const { rows } = await tx.query<FiatAccountRow>(

@@ -29,9 +29,12 @@ export interface Holder {
   profile_id: string
   account_id?: string | undefined
   identity_id?: string | undefined
-  /** What the request puts before account_id and identity_id. */
+  /** The prefix of account_id and identity_id in the request. */
   prefix?: 'from_' | undefined
-  /** The money stays with the customer: it may also leave a deactivated profile, or late deposits would be stuck there. */
+  /**
+   * The money stays with the customer. It may leave a deactivated profile, because late deposits would otherwise be
+   * stuck there.
+   */
   staysWithCustomer?: true
 }
 
@@ -80,7 +83,7 @@ export class Holders {
     return new Holders(customerId, balances, profiles, standing)
   }
 
-  /** Throws not-found for a missing profile, disabled for a deactivated one: nothing is moved to it. */
+  /** Throws not-found for a missing profile, disabled for a deactivated profile, which receives no movement. */
   requireOpen(profileId: string): void {
     if (!this.#profiles.has(profileId)) throw problem.notFound('profile', profileId)
     if (this.#deactivated.has(profileId)) throw problem.deactivated(profileId)
@@ -110,8 +113,8 @@ export class Holders {
   }
 
   /**
-   * Throws not-found for a missing account or identity of a receiver, bad-request where they do not belong together. As
-   * with deposits, their status does not matter: no money leaves the platform to them.
+   * Throws not-found for a missing account or identity of a receiver, and bad-request if they do not belong together.
+   * As with deposits, their status does not matter: the money does not leave the platform.
    */
   requireReceiver(named: Named): void {
     requireNamed(this.#standing, named, 'to_')

@@ -30,8 +30,8 @@ export async function requireIdentities(
 }
 
 /**
- * Requires that none of the members is there already, and that not too many are. Throws already-exists with the member
- * as it is, or bad-request.
+ * Requires that no identity is a member already, and that the limit of members is kept. Throws already-exists with
+ * the existing member, or bad-request.
  */
 export function requireNewMembers(
   present: readonly { identity_id: string }[],

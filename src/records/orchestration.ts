@@ -109,7 +109,7 @@ export const ORCHESTRATION_COLUMNS = `o.id, o.profile_id, o.identity_id, o.accou
 
 const REF_ID_OF_RULE = 'orchestration_id.'
 
-/** Returns the ref_id that an orchestration of a rule shows. It is not stored: no client named one. */
+/** Returns the ref_id that an orchestration of a rule shows. It is not stored, because no client sent it. */
 const refIdOf = (id: string) => `${REF_ID_OF_RULE}${id}`
 
 /** Returns the id of the orchestration of a rule that shows this ref_id; undefined for a client's own ref_id. */

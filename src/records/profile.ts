@@ -68,8 +68,8 @@ export async function requireProfile(db: Queryable, customerId: string, id: stri
 }
 
 /**
- * Requires a profile that is not deactivated, and keeps it from being deactivated until the transaction ends. Throws as
- * `requireOpenProfile` does.
+ * Requires a profile that is not deactivated, and prevents its deactivation until the transaction ends. Throws like
+ * `requireOpenProfile`.
  */
 export async function lockOpenProfile(tx: Transaction, customerId: string, id: string): Promise<void> {
   // A deactivation locks the row before it looks for rules.
@@ -83,7 +83,7 @@ export async function requireOpenProfile(db: Queryable, customerId: string, id: 
   if (deactivated_at !== null) throw problem.deactivated(id)
 }
 
-/** Returns a pending transfer, an orchestration under way or an active rule of a profile, in words. */
+/** Describes a pending transfer, an orchestration under way or an active rule of a profile. */
 export async function useOfProfile(
   db: Queryable,
   customerId: string,

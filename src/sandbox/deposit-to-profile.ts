@@ -38,7 +38,7 @@ export const depositToProfile = operation({
   method: 'POST',
   url: '/v2/sandbox/profiles/:id/deposit',
   scope: 'transfer:write_sandbox_fiat_deposit',
-  // Clients written for other platforms have this scope. The money is invented, so a scope that reads may invent it.
+  // Clients written for other platforms have this scope. The money is invented, so a read scope suffices.
   alternativeScope: 'funding:read_profile',
   tag: 'Sandbox',
   summary: 'Deposit To Sandbox Profile',

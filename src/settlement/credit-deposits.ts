@@ -310,7 +310,7 @@ async function credit(
     }
     const transfer_id = await creditedAs(db, owner.customer_id, { network, crypto_tx_hash, crypto_tx_index })
     if (transfer_id !== undefined) return { transfer_id, isNew: false }
-    // Its PENDING transfer was made meanwhile, or has failed now.
+    // Its PENDING transfer was created meanwhile, or has failed now.
   }
   throw new Error('its pending transfer changes too often')
 }
@@ -318,7 +318,7 @@ async function credit(
 /** How often a credit is decided again because the PENDING transfer of its deposit has changed. */
 const CREDIT_ATTEMPTS_MAX = 3
 
-/** The id of the transfer that has credited a deposit; undefined where none has. */
+/** Returns the id of the transfer that credited a deposit; undefined if none did. */
 export async function creditedAs(
   db: Database,
   customerId: string,

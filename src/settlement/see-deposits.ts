@@ -14,21 +14,24 @@ import { selectOwners, type Owner } from './incoming-transfers.ts'
 
 /**
  * Shows deposits before they are credited (API behaviour, Deposit addresses). A deposit in a block without enough
- * confirmations is a PENDING transfer, which has no entries: it credits nothing. The node's word is not verified here, so
- * limits bound what a node that lies can record.
+ * confirmations is a PENDING transfer, which has no entries: it credits nothing. Nothing verifies the node's answer
+ * here, so limits bound the records that a lying node can cause.
  */
 
-/** Most PENDING deposits of a network, and of one address on it. Deposits beyond it are shown when they are credited. */
+/** Most PENDING deposits of a network, and of one address on it. Further deposits are shown when they are credited. */
 const PENDING_MAX = 1_000
 const PENDING_OF_ADDRESS_MAX = 50
-/** While as many deposits of a network were seen and gone within a day, no others are shown before they are credited. */
+/**
+ * After this many shown deposits of a network were removed within a day, no further deposit is shown before its
+ * credit.
+ */
 const FAILED_OF_DAY_MAX = 1_000
-/** How often one output is shown again after it was gone. */
+/** How often one output is shown again after it was removed. */
 const FAILED_OF_OUTPUT_MAX = 3
 /** A deposit that waits longer for its credit is not shown as PENDING any more. Crediting it later makes a new transfer. */
 const PENDING_HOURS_MAX = 72
 
-/** How many deposits one look began to show, and how many it has found gone. */
+/** The numbers of newly shown deposits and of removed deposits in one round. */
 export interface Sighting {
   seen: number
   failed: number
@@ -37,8 +40,9 @@ export interface Sighting {
 type Sight = DepositSight['seen'][number]
 
 /**
- * Looks at the newest blocks of a network and records what they hold. Deposits that were shown and are neither there nor in
- * the confirmed blocks that were read are FAILED. Two workers may look at once. Throws when the node does not answer.
+ * Reads the newest blocks of a network and records their deposits. A shown deposit becomes FAILED if neither these
+ * blocks nor the scanned confirmed blocks have it. Two workers may run this simultaneously. Throws when the node does
+ * not answer.
  */
 export async function seeDepositsOn(
   { db, settings }: Pick<Context, 'db' | 'settings'>,
@@ -51,7 +55,7 @@ export async function seeDepositsOn(
     [network],
   )
   if (rows[0] === undefined) return { seen: 0, failed: 0 }
-  // With no transaction open, because nodes may take long and connections are few.
+  // No transaction is open here, because nodes may take long and connections are few.
   const { seen, readUpTo, isBehind, recorded } = await adapter.seeDeposits(rows[0].cursor)
   const prices = await usdPrices(db, settings.mode === 'sandbox')
   const minimumOf = adapter.minimumDeposit?.bind(adapter)
@@ -70,7 +74,7 @@ export async function seeDepositsOn(
   return { seen: shown, failed }
 }
 
-/** Whether a deposit is credited by itself. Smaller ones may wait for others without end. */
+/** Whether a deposit is credited alone. A smaller deposit may wait for others without end. */
 function isLargeEnough(
   { asset, amount }: Sight,
   minimumOf: ((asset: string) => string) | undefined,
@@ -82,8 +86,9 @@ function isLargeEnough(
 }
 
 /**
- * Leaves out the deposits that are recorded: as PENDING, whose block is updated, or as found by the confirmed scan. A
- * transaction that moved to another block may have its log under another index; the transfer of the old index then fails.
+ * Leaves out recorded deposits: PENDING ones, whose block is updated, and those that the confirmed scan has found. A
+ * transaction that moved to another block may have its log under another index; the transfer of the old index then
+ * fails.
  */
 async function notSeenBefore(
   tx: Transaction,
@@ -124,7 +129,7 @@ async function notSeenBefore(
     [network, [...new Set(arrivals.map(({ owner }) => owner.customer_id))], hashes],
   )
   const known = new Set([...pending, ...found].map(idOf))
-  // The chain took back a credited deposit. It comes back under any index, and is not credited again.
+  // A reorganisation removed a credited deposit. It may be mined again with another index, and is not credited again.
   const returning = new Set(
     found.flatMap(({ state, crypto_tx_hash }) => (state === 'REORGANISED' ? crypto_tx_hash : [])),
   )
@@ -145,7 +150,7 @@ interface Arriving {
   owner: Owner
 }
 
-/** Leaves out the deposits beyond the limits. */
+/** Leaves out deposits above the limits. */
 async function withinLimits(
   tx: Transaction,
   network: CryptoNetwork,
@@ -189,7 +194,7 @@ async function withinLimits(
   })
 }
 
-/** Records the PENDING transfers. One that another worker has recorded, or that is credited, stays as it is. */
+/** Records the PENDING transfers. A transfer that another worker has recorded, or that is credited, does not change. */
 async function insertPending(
   tx: Transaction,
   network: CryptoNetwork,
@@ -203,7 +208,7 @@ async function insertPending(
     block_number: sight.block.number.toString(),
     ...depositRecord(owner.customer_id, depositOf(network, sight, owner, prices), { id: newId(), now }),
   }))
-  // In the order of the unique key: two workers that record the same deposits wait for each other without a deadlock.
+  // Inserted in the order of the unique key, so that two workers with the same deposits cannot deadlock.
   made.sort((a, b) => (keyOf(a) < keyOf(b) ? -1 : 1))
   const { rows } = await tx.query<{ id: string }>(
     `
@@ -268,9 +273,9 @@ interface SeenId {
 }
 
 /**
- * Fails the deposits that were shown in a block up to `readUpTo` and that the confirmed scan has not found there: their
- * transaction is not in the chain any more. Those that were found and wait for their credit stay PENDING, for three days
- * at most.
+ * Fails the deposits that were shown in a block up to `readUpTo` and that the confirmed scan has not found there: the
+ * chain no longer has their transaction. Deposits that were found and wait for their credit stay PENDING for three
+ * days at most.
  */
 async function failGone(db: Database, network: CryptoNetwork, readUpTo: bigint): Promise<number> {
   return transaction(db, async (tx) => {
@@ -295,7 +300,7 @@ async function failGone(db: Database, network: CryptoNetwork, readUpTo: bigint):
   })
 }
 
-/** Fails the PENDING transfer of a deposit that has arrived otherwise. */
+/** Fails the PENDING transfer of a deposit that arrived with other values. */
 export async function failSeen(db: Database, customer_id: string, transfer_id: string): Promise<void> {
   await transaction(db, (tx) => fail(tx, [{ customer_id, transfer_id }]))
 }
@@ -304,7 +309,7 @@ async function fail(tx: Transaction, gone: readonly SeenId[]): Promise<void> {
   if (gone.length === 0) return
   const now = await readClock(tx)
   const ids = [gone.map(({ customer_id }) => customer_id), gone.map(({ transfer_id }) => transfer_id)]
-  // First, because a credit locks these rows before it completes a transfer.
+  // These rows come first, because a credit locks them before it completes a transfer.
   const { rows } = await tx.query<SeenId>(
     `
     update seen_deposits s set state = 'FAILED', ended_at = $3

@@ -50,7 +50,7 @@ const Payment = Type.Object(
 )
 type Payment = Static<typeof Payment>
 
-/** Lists the payments of the customer's generated statements that owe something (API behaviour, Statements). */
+/** Lists the payments of the customer's generated statements that owe an amount (API behaviour, Statements). */
 export const listPayments = operation({
   method: 'GET',
   url: '/v2/statements/payments',
@@ -121,7 +121,7 @@ export const listPayments = operation({
   },
 })
 
-/** The status of the statement behind each status of a payment. No statement has the last. */
+/** The statement's status for each status of a payment. No statement has the last one. */
 const STATEMENT_STATUS: Record<Payment['payment_status'], string> = {
   PAYMENT_STATUS_PENDING: 'STATEMENT_STATUS_GENERATED',
   PAYMENT_STATUS_COMPLETED: 'STATEMENT_STATUS_PAID',

@@ -17,7 +17,10 @@ import {
 
 /** Most withdrawals of one request: two batches of the ledger. */
 const WITHDRAWALS_MAX = 1_000
-/** How many withdrawals are checked before other requests have their turn, and ask a node for its fees at once. */
+/**
+ * How many withdrawals are checked before other requests get their turn. As many ask a node for its fees
+ * simultaneously.
+ */
 const CHECKED_AT_ONCE = 64
 
 /** One withdrawal. Its ref_id is required, so that the whole request can be repeated. */
@@ -52,8 +55,8 @@ const CreateCryptoWithdrawalsReply = Type.Object({
 })
 
 /**
- * Create Crypto Withdrawals (API behaviour, Crypto withdrawals): makes each withdrawal on its own, in order. A refused
- * one does not touch the others.
+ * Create Crypto Withdrawals (API behaviour, Crypto withdrawals): makes each withdrawal on its own, in order. A
+ * refused withdrawal does not affect the others.
  */
 export const createCryptoWithdrawals = operation({
   method: 'POST',
@@ -92,7 +95,7 @@ export const createCryptoWithdrawals = operation({
   },
   reply: CreateCryptoWithdrawalsReply,
   async run({ body, customerId, requireCaller, problemOf, db, ledger, networks, settings }) {
-    /** Passes everything that needs no records, as a withdrawal alone does. */
+    /** Runs the checks that need no records, as for a single withdrawal. */
     const check = async (item: (typeof body.withdrawals)[number] | Problem): Promise<CheckedWithdrawal> => {
       // The validator puts a problem in the place of an item that breaks the schema.
       if (item instanceof Problem) throw item

@@ -37,11 +37,11 @@ export async function scanDeposits(wallet: BitcoinWallet, cursor: string | null)
 }
 
 /**
- * The outputs in blocks without enough confirmations. Transactions in the mempool are not among them, because the sender
- * can still replace those.
+ * The outputs in blocks without enough confirmations. Transactions in the mempool are left out, because the sender
+ * can still replace them.
  */
 export async function seeDeposits(wallet: BitcoinWallet, cursor: string): Promise<DepositSight> {
-  // The network was simulated before, and is not read yet.
+  // The network was simulated before, and has not been scanned yet.
   if (!BLOCK_HASH.test(cursor)) return { seen: [], readUpTo: 0n, isBehind: true }
   const { height } = await wallet.rpc.call<{ height: string }>('getblockheader', cursor)
   const { transactions } = await historySince(wallet, cursor)

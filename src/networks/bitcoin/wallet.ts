@@ -89,7 +89,7 @@ export interface ListedOutput {
   txid: string
   vout?: string
   abandoned?: boolean
-  /** Of an output in a block. */
+  /** Present for an output in a block. */
   blockheight?: string
   blockhash?: string
 }

@@ -16,7 +16,7 @@ import { NodeFailure } from '../node-failure.ts'
 const BLOCKS_MAX = 20n
 /** From 20 blocks to one in halves, and the one. */
 const ATTEMPTS_MAX = 6
-/** Most blocks at the tip that are looked at before they are confirmed. A finalized block of Ethereum is some 64 behind. */
+/** Most blocks at the tip that are read before they are confirmed. A finalized block of Ethereum is some 64 behind. */
 const LOOKED_MAX = 128n
 /** How often, and after how long, a missing block is asked for again: one backend may be on a fork. */
 const CONFIRMATIONS_OF_REORGANISATION = 2
@@ -54,7 +54,7 @@ export interface DepositReader {
 /** Makes a reader of one chain. It remembers how many blocks the node could give at once. */
 export function depositReader(db: Database, chain: EvmChain): DepositReader {
   let size = BLOCKS_MAX
-  /** The newest block that was looked at before it was confirmed, as a cursor. */
+  /** The newest block that was read before it was confirmed, as a cursor. */
   let looked: string | undefined
 
   /** Reads blocks from `first` on, and half as many after each failure: a reply may be too large, or take too long. */
@@ -109,7 +109,7 @@ export function depositReader(db: Database, chain: EvmChain): DepositReader {
       return found
     },
     async seeDeposits(cursor) {
-      // The network was simulated before, and is not read yet.
+      // The network was simulated before, and has not been scanned yet.
       if (!isCursor(cursor)) return { seen: [], readUpTo: 0n, isBehind: true }
       await chain.ready()
       const readUpTo = numberOf(cursor)
