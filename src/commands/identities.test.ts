@@ -102,3 +102,21 @@ test.each([
   await expect(bursar(...args)).rejects.toThrow(message)
   expect(await everyTable(service.db)).toEqual(before)
 })
+
+test('approve approves what was seen: not details that a client wrote since', async () => {
+  const id = await newIdentity()
+  const path = `/v2/identity/identities/${id}`
+  const seen = async () => String((await customer.call('GET', path)).body.updated_at)
+  const looked = await seen()
+  const other = { person_details: { first_name: 'Mallory' } }
+  expect((await customer.call('PUT', path, other)).status).toBe(200)
+  const before = await everyTable(service.db)
+  await expect(bursar('approve', id, '--seen', looked)).rejects.toThrow(
+    `identity ${id} was updated at ${await seen()}, after ${looked}: look at it again`,
+  )
+  await expect(bursar('approve', id, '--seen', 'today')).rejects.toThrow('must be an RFC 3339 date-time.')
+  expect(await everyTable(service.db)).toEqual(before)
+  const again = await seen()
+  expect(await bursar('approve', id, '--seen', again)).toMatchObject({ status: 'APPROVED' })
+  expect(await bursar('approve', id, '--seen', again), 'a repeat').toMatchObject({ status: 'APPROVED' })
+})

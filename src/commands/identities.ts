@@ -1,4 +1,5 @@
-import { Option, type Command } from 'commander'
+import { InvalidArgumentError, Option, type Command } from 'commander'
+import { Temporal } from 'temporal-polyfill'
 import { listAllIdentities, IDENTITIES_MAX } from '../identities/list-all-identities.ts'
 import type { Identity } from '../identities/identity.ts'
 import { setIdentityStatus } from '../identities/set-identity-status.ts'
@@ -44,6 +45,7 @@ export function identityCommands(program: Command): void {
           'summary_status',
           'name',
           'created_at',
+          'updated_at',
         ]
         print(
           table(
@@ -56,30 +58,42 @@ export function identityCommands(program: Command): void {
               one.summary_status,
               nameOf(one),
               one.created_at,
+              one.updated_at,
             ]),
           ),
         )
       }),
     )
   for (const [name, [change, description]] of Object.entries(CHANGES)) {
-    identity
+    const command = identity
       .command(name)
       .description(description)
       .argument('<identity_id>', 'identity', uuid)
       .option('--json', 'print JSON')
-      .action((identity_id: string, { json }: { json?: true }) =>
-        withDatabase(async (db, settings) => {
-          const changed = await setIdentityStatus(db, identity_id, change)
-          if (changed === undefined) throw new Error(`there is no identity ${identity_id}`)
-          logOperator(settings, `identity ${name}`, { identity_id, customer_id: changed.customer_id })
-          const { status, admin_disabled, user_disabled, summary_status } = changed
-          print(
-            json
-              ? { identity_id, status, admin_disabled, user_disabled, summary_status }
-              : `status:         ${status}\nadmin_disabled: ${admin_disabled}\nuser_disabled:  ${user_disabled}\nsummary_status: ${summary_status}`,
-          )
-        }),
-      )
+    if (name === 'approve')
+      command.option('--seen <updated_at>', 'refuse when the identity was updated after this time', time)
+    command.action((identity_id: string, { json, seen }: { json?: true; seen?: string }) =>
+      withDatabase(async (db, settings) => {
+        const changed = await setIdentityStatus(db, identity_id, { ...change, seen })
+        if (changed === undefined) throw new Error(`there is no identity ${identity_id}`)
+        logOperator(settings, `identity ${name}`, { identity_id, customer_id: changed.customer_id })
+        const { status, admin_disabled, user_disabled, summary_status } = changed
+        print(
+          json
+            ? { identity_id, status, admin_disabled, user_disabled, summary_status }
+            : `status:         ${status}\nadmin_disabled: ${admin_disabled}\nuser_disabled:  ${user_disabled}\nsummary_status: ${summary_status}`,
+        )
+      }),
+    )
+  }
+}
+
+/** Reads a time. For commander. */
+function time(text: string): string {
+  try {
+    return Temporal.Instant.from(text).toString({ fractionalSecondDigits: 6 })
+  } catch {
+    throw new InvalidArgumentError('must be an RFC 3339 date-time.')
   }
 }
 

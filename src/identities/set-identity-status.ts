@@ -4,13 +4,18 @@ import { identityToWire, requireIdentity, type Identity } from './identity.ts'
 
 /**
  * Sets an identity's verification status or the administrator's flag, for any customer (API behaviour, Accounts).
- * Absent fields keep their value. Setting the current value changes nothing. Returns the updated identity; undefined
- * if it does not exist.
+ * Absent fields keep their value. Setting the current value changes nothing. With `seen`, throws when the identity was
+ * updated after that time: its client may have changed the details since somebody looked at them. Returns the updated
+ * identity; undefined if it does not exist.
  */
 export async function setIdentityStatus(
   db: Queryable,
   id: string,
-  { status, admin_disabled }: { status?: Exclude<Status, 'DISABLED'>; admin_disabled?: boolean },
+  {
+    status,
+    admin_disabled,
+    seen,
+  }: { status?: Exclude<Status, 'DISABLED'>; admin_disabled?: boolean; seen?: string | undefined },
 ): Promise<Identity | undefined> {
   const { rows } = await db.query<{ customer_id: string }>(
     'select customer_id from identities where id = $1',
@@ -27,8 +32,12 @@ export async function setIdentityStatus(
         sandbox_checks = case when $3 is null then sandbox_checks end,
         updated_at = clock_timestamp()
     where customer_id = $1 and id = $2
-      and (status, admin_disabled) is distinct from (coalesce($3, status), coalesce($4, admin_disabled))`,
-    [customer_id, id, status, admin_disabled],
+      and (status, admin_disabled) is distinct from (coalesce($3, status), coalesce($4, admin_disabled))
+      and ($5::timestamptz is null or updated_at <= $5)`,
+    [customer_id, id, status, admin_disabled, seen],
   )
-  return identityToWire(await requireIdentity(db, customer_id, id))
+  const identity = identityToWire(await requireIdentity(db, customer_id, id))
+  if (seen !== undefined && status !== undefined && identity.status !== status)
+    throw new Error(`identity ${id} was updated at ${identity.updated_at}, after ${seen}: look at it again`)
+  return identity
 }
