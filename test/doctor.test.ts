@@ -567,7 +567,7 @@ describe('completion', () => {
     ]
     expect(await complete(lines)).toEqual([
       'statements',
-      'create list disable enable help',
+      'create list rotate disable enable help',
       '--period',
       'SOLEUR',
     ])

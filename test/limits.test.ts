@@ -53,7 +53,7 @@ describe('the rate of an API client', () => {
     expect(refused).toMatchObject({
       status: 429,
       headers: { 'retry-after': '1', 'content-type': 'application/problem+json' },
-      body: { type: 'about:blank', title: 'Too many requests', status: 429 },
+      body: { type: 'about:blank', title: 'Too Many Requests', status: 429 },
     })
     // Another token belongs to the same client.
     const again = caller(service.app, await fetchToken(service.app, one))

@@ -200,7 +200,7 @@ test('every candle combines its minutes, and the candles of every finer incremen
         }
       },
     ),
-    runs(24),
+    runs(12),
   )
 })
 
