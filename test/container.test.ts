@@ -84,14 +84,14 @@ const topLevel = (pattern: string) => {
 }
 
 describe('Dockerfile', () => {
-  test('its base has a whole version, and is the same for every stage', () => {
+  test('its base image has a full version, and is the same in every stage', () => {
     expect(global).toEqual([
       { word: 'ARG', rest: expect.stringMatching(/^NODE_IMAGE=node:\d+\.\d+\.\d+-\w+-slim$/) as string },
     ])
     for (const { instructions } of stages) expect(instructions[0]!.rest).toMatch(/^\$\{NODE_IMAGE\}/)
   })
 
-  test('whatever it copies is there, and is not ignored', () => {
+  test('every copied path exists and is not ignored', () => {
     const ignored = read('.dockerignore').split('\n')
     expect(ignored).toContain('*')
     for (const { instructions } of stages) {
@@ -132,7 +132,7 @@ describe('Dockerfile', () => {
     })
   })
 
-  test('it runs as an ordinary user to whom nothing in it belongs but /data', () => {
+  test('it runs as an ordinary user, who owns nothing in it but /data', () => {
     expect(one('USER')).toMatch(/^[1-9]\d*:[1-9]\d*$/)
     const [user] = one('USER').split(':')
     const after = runtime.slice(runtime.findIndex(({ word }) => word === 'USER') + 1)
@@ -154,7 +154,7 @@ describe('Dockerfile', () => {
     expect(runtime).toContainEqual({ word: 'ARG', rest: `VERSION=${version}` })
   })
 
-  test('its environment is of settings, and its ports are those', () => {
+  test('its environment contains known settings, and its ports match them', () => {
     const { NODE_ENV, ...environment } = environmentOfImage()
     expect(NODE_ENV).toBe('production')
     expect(Object.keys(SETTINGS)).toEqual(expect.arrayContaining(Object.keys(environment)))
@@ -264,7 +264,7 @@ describe('compose.yaml', () => {
     expect(environment.BURSAR_MODE).toBe('${BURSAR_MODE:-sandbox}')
   })
 
-  test('the database is reached by the API processes and what migrates it only, as roles that are no superusers', () => {
+  test('only the API processes and the migration reach the database, without superuser roles', () => {
     expect(compose.networks.database!.internal).toBe(true)
     const reaching = services
       .filter(([, { networks }]) => namesOf(networks).includes('database'))
@@ -282,7 +282,7 @@ describe('compose.yaml', () => {
       expect([name, ports === undefined]).toEqual([name, name !== 'proxy'])
   })
 
-  test('what migrates runs first, once, and alone knows the role that owns the schema', () => {
+  test('the migration runs first, once, and only it knows the role that owns the schema', () => {
     const { migrate } = compose.services
     expect(migrate).toMatchObject({
       image: 'bursar',
@@ -315,7 +315,7 @@ describe('compose.yaml', () => {
     expect(read('.gitignore').split('\n')).toContain('.env')
   })
 
-  test('what the documentation adds to go live has a master key from a file, and settings that there are', () => {
+  test('the documented additions for live mode have a master key from a file, and existing settings', () => {
     const [, text] = /## Going live[^]*?```yaml\n([^]*?)```/.exec(read('docs/guides/container.md'))!
     const custom = { tag: '!override', collection: 'seq' as const, resolve: (value: unknown) => value }
     const live = parse(text!, { merge: true, customTags: [custom] }) as {
@@ -569,14 +569,14 @@ describe.skipIf(!HAS_CADDY)('two API processes behind the proxy', () => {
     return clients.flatMap(({ unclear }) => [...unclear.values()]).reduce((sum, one) => sum + one, 0)
   }
 
-  test('one that is killed takes no acknowledged transfer with it, and clients go on', async () => {
+  test('a killed process loses no acknowledged transfer, and clients go on', async () => {
     await underLoad('killed', () => processes[0]!.end('SIGKILL'))
     processes[0] = await startApi(ports[0]!)
   })
 
   let stops = 0
   // On a machine that is busy enough, the proxy may look at its processes too late.
-  test('one that is asked to stop is not noticed by any client', { retry: 2 }, async () => {
+  test('no client notices the orderly stop of a process', { retry: 2 }, async () => {
     await vi.waitUntil(() => fetch(`http://127.0.0.1:${ports[0]}/health/ready`).then(({ ok }) => ok))
     const name = `stopped-${(stops += 1)}`
     const unclear = await underLoad(name, () => processes[1]!.end('SIGTERM'))
@@ -584,7 +584,7 @@ describe.skipIf(!HAS_CADDY)('two API processes behind the proxy', () => {
     expect(unclear).toBe(0)
   })
 
-  test('what both have taken is paid once', async () => {
+  test('withdrawals that both processes accepted are paid once', async () => {
     const open = async () =>
       (await database.db.query(`select 1 from transfers where status = 'PENDING'`)).rowCount
     await vi.waitUntil(async () => (await open()) === 0, { timeout: 60_000, interval: 100 })

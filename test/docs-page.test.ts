@@ -20,7 +20,7 @@ const SCREENSHOTS = fileURLToPath(new URL('screenshots', import.meta.url))
 const DESKTOP = { width: 1280, height: 900 }
 const PHONE = { width: 390, height: 844 }
 
-test('without a token, in live mode too: the page, its policy, and what it is made of', async () => {
+test('without a token, in live mode too: the page, its policy and its files', async () => {
   for (const mode of ['sandbox', 'live']) {
     const service = await startTestService({ BURSAR_MODE: mode, BURSAR_DOCS: 'true' })
     const { app } = service
@@ -124,7 +124,7 @@ describe.skipIf(!HAS_CHROMIUM)("in a browser, which needs Debian's chromium", ()
     }
   }
 
-  test('authorize and try: the wire arrives, and the balance tells', async () => {
+  test('authorize and try: the wire arrives, and the balance shows it', async () => {
     const { page, elsewhere, complaints } = await open(DESKTOP)
     expect(new URL(page.url()).pathname).toBe('/docs/')
     expect(await page.title()).toBe('Bursar API reference')

@@ -162,7 +162,7 @@ describe('bursar api', () => {
     [['GET', '//elsewhere.example/'], 2, /must be a path that begins with one slash/],
     [['POST', '/v2/profiles', '{'], 2, /must be JSON/],
     [['GET', '/', '--credentials', 'nowhere.json'], 1, /^no credentials in .*nowhere\.json/],
-  ])('is told what is wrong: %o', async (args, code, message) => {
+  ])('names the error: %o', async (args, code, message) => {
     const ended = await api(args)
     expect({ ...ended, stdout: '' }).toEqual({
       code,

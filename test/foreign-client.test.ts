@@ -367,7 +367,7 @@ test('pays an address of the address book', async () => {
   expect(paid.destination).toMatchObject({ crypto: { address_id: address.id, address: DESTINATION } })
 })
 
-test('lets a rule convert what comes in', async () => {
+test('lets a rule convert deposits', async () => {
   const { profile_id } = customer
   const identity_id = await approvedPerson()
   const { rule } = await of(

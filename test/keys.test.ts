@@ -174,7 +174,7 @@ describe('the database', () => {
     }
   })
 
-  test('is not served in live mode without one, and is told how to make one', async () => {
+  test('does not start in live mode without a master key, and prints how to create one', async () => {
     const { code, stderr } = await bursar(['serve'], { BURSAR_MASTER_KEY: '' })
     expect([code, stderr]).toEqual([
       1,
@@ -201,7 +201,7 @@ describe('the database', () => {
   })
 })
 
-test('a running service signs what it accepted, and nothing that somebody wrote into its database', async () => {
+test('a running service signs accepted withdrawals only, and none that an attacker wrote into its database', async () => {
   const { url, db, drop } = await cloneDatabase()
   atEnd(drop)
   const owner = await createCustomer(db, 'Test')

@@ -70,7 +70,7 @@ async function valueOf(name: string, labels: Record<string, string> = {}): Promi
   )?.value
 }
 
-test('requests are counted by route, method and status, whatever their paths contain', async () => {
+test('requests are counted by route, method and status, for any path', async () => {
   for (let n = 0; n < 20; n++) await call('GET', `/v2/transfer/transfers/${crypto.randomUUID()}`)
   for (let n = 0; n < 20; n++) await call('GET', `/v2/${crypto.randomUUID()}?x=${n}`)
   const count = 'bursar_http_request_duration_seconds_count'

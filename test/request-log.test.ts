@@ -117,7 +117,7 @@ function expectNothingPrivate(): void {
   }
 }
 
-test('every operation is a line with ids, route, status and time, and nothing of what was asked', async () => {
+test('every operation is a line with ids, route, status and time, and nothing of the request', async () => {
   const recorded: string[] = []
   for (const { method, url, scope } of OPERATIONS) {
     const path = url.replaceAll(/:\w+|\{\w+\}/g, customer.profile_id)
@@ -156,7 +156,7 @@ test('every operation is a line with ids, route, status and time, and nothing of
   expectNothingPrivate()
 })
 
-test('a request for many withdrawals is a line with the ids of those that it made', async () => {
+test('a request for many withdrawals is a line with the ids of the created withdrawals', async () => {
   const one = bodyOf('/v2/transfer/crypto-withdrawals')
   const made = await customer.call<{ items: { transfer?: { id: string } }[] }>(
     'POST',
@@ -175,7 +175,7 @@ test('a request for many withdrawals is a line with the ids of those that it mad
   expectNothingPrivate()
 })
 
-test('nor of tokens, wrong secrets, unknown paths and what cannot be read', async () => {
+test('nor of tokens, wrong secrets, unknown paths and unreadable requests', async () => {
   const { app } = service
   const payload = new URLSearchParams({
     grant_type: 'client_credentials',
@@ -205,7 +205,7 @@ test('nor of tokens, wrong secrets, unknown paths and what cannot be read', asyn
   expectNothingPrivate()
 })
 
-test('nor of what fails: PostgreSQL repeats the row in its error, the log does not', async () => {
+test('nor of failed statements: PostgreSQL repeats the row in its error, the log does not', async () => {
   const { owner } = service
   await owner.query('alter table identities add constraint broken check (ref_id is null) not valid')
   const failed = await customer.call('POST', '/v2/identity/identities', {
@@ -222,7 +222,7 @@ test('nor of what fails: PostgreSQL repeats the row in its error, the log does n
   expectNothingPrivate()
 })
 
-test('an error about a value is told without the value', async () => {
+test('an error about a value is logged without the value', async () => {
   const error = await service.db
     .query(`select $1::uuid`, [PRIVATE.account_number])
     .catch((one: unknown) => one)

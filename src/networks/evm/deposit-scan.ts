@@ -45,8 +45,8 @@ export interface DepositReader {
   /** Finds deposits in these blocks. Throws when the last of them is not confirmed. */
   scanBlocks(first: bigint, last: bigint): Promise<FoundDeposit[]>
   /**
-   * Looks for deposits in the blocks after the cursor whose deposits are not recorded yet, of the newest `LOOKED_MAX`. Where
-   * the chain has replaced a block that it looked at, it looks at all of them again.
+   * Finds deposits in the blocks after the cursor whose deposits are not recorded yet, among the newest `LOOKED_MAX`.
+   * If the chain has replaced a block that was read, it reads all of them again.
    */
   seeDeposits(cursor: string): Promise<DepositSight>
 }
