@@ -43,7 +43,7 @@ const callAs = async (token: string, method: 'GET' | 'POST' | 'DELETE', url: str
 }
 
 describe('a rotation', () => {
-  test('gives a new secret, which no other answer shows; both secrets are good for a day', async () => {
+  test('gives a new secret, which no other answer shows; both secrets are accepted for a day', async () => {
     const client = await newClient()
     const rotated = await rotate(client)
     expect(rotated.client_secret).not.toBe(client.client_secret)
@@ -64,7 +64,7 @@ describe('a rotation', () => {
     expect([await status(client), await status(rotated)]).toEqual([401, 200])
   })
 
-  test('ends the previous secret when its time is over', async () => {
+  test('ends the previous secret when the grace period is over', async () => {
     const client = await newClient()
     await rotate(client, { grace_seconds: 60 })
     expect(await status(client)).toBe(200)
@@ -75,14 +75,14 @@ describe('a rotation', () => {
     expect(await status(client)).toBe(401)
   })
 
-  test('of a rotated client ends the first secret: two are good at most', async () => {
+  test('of a rotated client ends the first secret: at most two secrets are accepted', async () => {
     const first = await newClient()
     const second = await rotate(first)
     const third = await rotate(first)
     expect([await status(first), await status(second), await status(third)]).toEqual([401, 200, 200])
   })
 
-  test('ten at once leave one secret and the one before it', async () => {
+  test('repeated ten times at once leaves two accepted secrets', async () => {
     const client = await newClient()
     const all = await Promise.all(Array.from({ length: 10 }, () => rotate(client)))
     const good = await Promise.all([client, ...all].map(status))
@@ -142,7 +142,7 @@ describe('deleting', () => {
     expect(again.status).toBe(404)
   })
 
-  test('oneself is allowed', async () => {
+  test('its own credentials is allowed for a client', async () => {
     const client = await newClient(['api_creds:delete_credentials'])
     const { token } = await signIn(client)
     const deleted = await callAs(token, 'DELETE', `${CREDENTIALS}/${client.client_id}`)

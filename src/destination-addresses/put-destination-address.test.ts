@@ -29,7 +29,7 @@ async function put(body: object): Promise<DestinationAddress> {
 const listed = async (query = '') =>
   (await customer.call<{ items: DestinationAddress[] }>('GET', `${BOOK}${query}`)).body.items
 
-test('an address is created once; a repeat in any spelling changes only what it gives', async () => {
+test('an address is created once; a repeat in any spelling changes only the given fields', async () => {
   customer = await newCustomer(service)
   const made = await put({ crypto_network: 'ETHEREUM', address: ADDRESS })
   expect(made).toEqual({
@@ -59,7 +59,7 @@ test('an address is created once; a repeat in any spelling changes only what it 
   expect(await listed()).toEqual([marked])
 })
 
-test('the same address is another entry on another network and for an identity', async () => {
+test('the same address has a separate entry for each network and identity', async () => {
   customer = await newCustomer(service)
   const person = { ref_id: 'owner', person_details: { first_name: 'Ada', last_name: 'Lovelace' } }
   const { body: identity } = await customer.call<{ id: string }>('POST', '/v2/identity/identities', person)
@@ -86,7 +86,7 @@ test('ten requests at once create one entry', async () => {
   expect(await listed()).toHaveLength(1)
 })
 
-test('an orchestration and a rule pay an entry by its id, and show it', async () => {
+test('an orchestration and a rule pay to an entry by its id, and show that id', async () => {
   customer = await newCustomer(service)
   await fund(customer, '100')
   const { id } = await put({ crypto_network: 'ETHEREUM', address: ADDRESS })
@@ -120,7 +120,7 @@ test('an orchestration and a rule pay an entry by its id, and show it', async ()
   expect(rule).toMatchObject({ status: 200, body: { rule: { destination: shown } } })
 })
 
-test("an entry for the customer's own deposit address is no destination of a rule", async () => {
+test("a rule cannot pay to an entry with the customer's own deposit address", async () => {
   customer = await newCustomer(service)
   const asked = { profile_id: customer.profile_id, crypto_network: 'ETHEREUM' }
   const { body: own } = await customer.call<{ address: string }>(

@@ -43,7 +43,7 @@ const ADDRESSES_MAX = 10_000
 
 /**
  * Creates or updates an address of the address book (API behaviour, Crypto destination addresses). Address, network and
- * identity of an entry never change: what pays to its id pays to what was checked.
+ * identity of an entry never change: a payment to its id goes to the address that was checked.
  */
 export const putDestinationAddress = operation({
   method: 'PUT',
@@ -90,7 +90,7 @@ export const putDestinationAddress = operation({
       const known = await find(tx, customerId, entry)
       if (known !== undefined) return update(tx, customerId, known, changes)
       await requireRoom(tx, customerId)
-      // Another request may have inserted it meanwhile.
+      // Another request may have inserted the entry meanwhile.
       return (
         (await insert(tx, customerId, entry, changes)) ??
         (await update(tx, customerId, (await find(tx, customerId, entry))!, changes))

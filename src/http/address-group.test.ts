@@ -11,6 +11,6 @@ test.each([
   ['fe80::1%eth0', 'fe80:0:0:0'],
   ['64:ff9b::192.0.2.1', '64:ff9b:0:0'],
   ['', ''],
-])('%s counts as %s', (address, group) => {
+])('the address %s belongs to the group %s', (address, group) => {
   expect(addressGroup(address)).toBe(group)
 })

@@ -3,10 +3,10 @@ import type { FastifyRequest } from 'fastify'
 import { expect, test, vi } from 'vitest'
 import { authenticator } from './authenticate.ts'
 
-/** Nobody is disabled. */
+/** No client is disabled. */
 const EVERYBODY = { requireEnabled: () => undefined, requireKnown: () => undefined }
 
-/** A guard that accepts all tokens and counts the signature checks. Each `connect` is a connection. */
+/** Creates a guard that accepts all tokens and counts the signature checks. Each `connect` opens a connection. */
 function guarded(scopes = ['transfer:read_transfer']) {
   let isTrusted = true
   const expiresAt = Math.floor(Date.now() / 1000) + 3_600

@@ -31,7 +31,7 @@ beforeAll(async () => {
 })
 afterAll(() => service.close())
 
-/** Sends a request, then the second one; returns what its refusal says. */
+/** Sends a request and then a second request; returns the members that the second refusal names as differing. */
 async function differs(url: string, first: object, again: object): Promise<unknown> {
   const made = await customer.call('POST', url, first)
   expect(made.status, JSON.stringify(made.body)).toBe(200)
@@ -58,35 +58,35 @@ describe('the members that differ are named:', () => {
   test.each<Row>([
     ['none', '/v2/transfer/crypto-withdrawals', () => withdrawalOf(customer), () => ({}), []],
     [
-      'an amount in another spelling is the same',
+      'an amount in another spelling does not differ',
       '/v2/transfer/crypto-withdrawals',
       () => withdrawalOf(customer),
       () => ({ amount: '0010.00' }),
       [],
     ],
     [
-      'a total that comes to the same',
+      'a total that equals amount and fee does not differ',
       '/v2/transfer/crypto-withdrawals',
       () => withdrawalOf(customer),
       () => ({ amount: undefined, total: '11' }),
       [],
     ],
     [
-      'each of several, and a memo that the first did not have',
+      'several changed members, and a memo that the first request did not have',
       '/v2/transfer/crypto-withdrawals',
       () => withdrawalOf(customer, { metadata: { a: '1' } }),
       () => ({ amount: '11', memo: 'm', metadata: { a: '1', b: '2' } }),
       ['metadata', 'amount', 'memo'],
     ],
     [
-      'not what the record does not keep',
+      'members that the record does not keep are not named',
       '/v2/transfer/crypto-withdrawals',
       () => withdrawalOf(customer),
       () => ({ beneficiary: { institution_details: { name: 'B' } }, fee_id: NOBODY }),
       [],
     ],
     [
-      'the profile that an internal transfer takes from',
+      'the sending profile of an internal transfer',
       '/v2/transfer/internal',
       () => ({
         asset: 'USD',
@@ -98,14 +98,14 @@ describe('the members that differ are named:', () => {
       ['from_profile_id', 'from_identity_id'],
     ],
     [
-      'a deposit address for an identity, where the first had none',
+      'the identity of a deposit address, where the first request named no identity',
       '/v2/transfer/deposit-addresses',
       () => ({ profile_id: customer.profile_id, crypto_network: 'ETHEREUM' }),
       () => ({ identity_id }),
       ['identity_id'],
     ],
     [
-      'free objects by all of their members',
+      'a free object, when any of its members differs',
       '/v2/transfer/fiat-accounts',
       fiatAccount,
       () => ({
@@ -115,7 +115,7 @@ describe('the members that differ are named:', () => {
       ['fiat_network_instructions'],
     ],
     [
-      'an orchestration under both names of its source',
+      'the source of an orchestration under its other name does not differ',
       '/v2/orchestration/orchestrations',
       orchestration,
       () => ({ profile_id: customer.profile_id }),
@@ -137,7 +137,7 @@ describe('the members that differ are named:', () => {
     expect(await differs(url, first, { ...first, ...changes() })).toEqual(differing)
   })
 
-  test("a rule's own source, to which the service adds its memo, is the same", async () => {
+  test('the source of a rule does not differ by the memo that the service adds', async () => {
     const rule = {
       ref_id: ref_id(),
       profile_id: customer.profile_id,
@@ -151,7 +151,7 @@ describe('the members that differ are named:', () => {
     expect(body).toMatchObject({ meta: { differs: ['source', 'nickname'] } })
   })
 
-  test('an account, whose members stand in a member of the body', async () => {
+  test('the members of an account, which are nested in the body', async () => {
     const account = { ref_id: ref_id(), identity_id, members: [{ identity_id, roles: ['AUTHORIZED_USER'] }] }
     const other = {
       ...account,
@@ -164,7 +164,7 @@ describe('the members that differ are named:', () => {
     expect(body.meta.differs.toSorted()).toEqual(['description', 'members'])
   })
 
-  test('of a member that is there already none is claimed to be the same', async () => {
+  test('the refusal of an existing account member names no differing members', async () => {
     const account = { ref_id: ref_id(), identity_id }
     const { body } = await customer.call<{ id: string }>('POST', '/v2/identity/accounts', { account })
     const url = '/v2/identity/account-members'

@@ -1,7 +1,7 @@
 /*
  * Invariants of every bound and every cursor:
  * 1. a record is within the range exactly if it satisfies every bound, to the nanosecond;
- * 2. a cursor returns its key to the list and the filters it was made with;
+ * 2. a cursor gives back its key to the list and the filters that created it;
  * 3. any other text, and any cursor of another list, is a 400: never another error, never another page.
  */
 import { createHash } from 'node:crypto'
@@ -51,7 +51,7 @@ describe('time ranges', () => {
 
   const twoDigits = (number: number) => String(number).padStart(2, '0')
 
-  /** RFC 3339, with as many decimals as it takes (or all nine), at an offset or in UTC. */
+  /** Formats a moment by RFC 3339, with the necessary decimals or all nine, at an offset or in UTC. */
   function textOf({ seconds, nanos }: Moment, offset: number | undefined, allDecimals: boolean): string {
     const local = new Date((seconds + (offset ?? 0) * 60) * 1000).toISOString().slice(0, 19)
     const decimals = String(nanos).padStart(9, '0')
@@ -72,7 +72,7 @@ describe('time ranges', () => {
   })
   const bounds = fc.uniqueArray(bound, { selector: ({ comparison }) => comparison, maxLength: 5 })
 
-  /** Timestamps of records: anywhere, and next to the bounds, where mistakes show. */
+  /** Timestamps of records: at random, and next to the bounds, where mistakes show. */
   function recordsNear(moments: Moment[], anywhere: number[]): number[] {
     const near = moments.flatMap((moment) => {
       const micros = Number(nanosOf(moment) / 1_000n)
@@ -81,7 +81,7 @@ describe('time ranges', () => {
     return [...near, ...anywhere].filter((micros) => micros >= 0 && micros < LATEST_MICROS)
   }
 
-  test('agree with comparing nanoseconds', () => {
+  test('agree with a comparison of nanoseconds', () => {
     fc.assert(
       fc.property(bounds, fc.array(fc.integer({ min: 0, max: LATEST_MICROS - 1 })), (bounds, anywhere) => {
         const query = Object.fromEntries(
@@ -101,7 +101,7 @@ describe('time ranges', () => {
           )
         const wrong = near.filter((micros) => (micros >= from && micros < to) !== isWanted(micros))
         expect(wrong).toEqual([])
-        // Ids and timestamps are made from these, whatever the query was.
+        // Both ends are converted to ids and timestamps, for every query.
         for (const end of [from, to]) expect(end >= 0 && end <= LATEST_MICROS).toBe(true)
       }),
       runs(3_000),
@@ -109,7 +109,7 @@ describe('time ranges', () => {
   })
 
   test.each(['2026-11-21', '2026-11-21T06:46:26', '2026-11-21T06:46:26.1234567891Z', 'soon', ''])(
-    '%j is no moment',
+    '%j is refused as a bound',
     (text) => {
       expect(refusal(() => timeRange({ 'created_at.gte': text }, 'created_at'))).toMatchObject({
         status: 400,
@@ -210,7 +210,7 @@ describe('cursors', () => {
     )
   })
 
-  test('do not depend on the order of a filter, or of its values', () => {
+  test('do not depend on the order of the filters, or of their values', () => {
     fc.assert(
       fc.property(filters, key, (made, key) => {
         const entries = Object.entries(made).map(([name, value]) => [

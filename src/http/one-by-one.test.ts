@@ -27,7 +27,7 @@ async function sendAndGo(method: string, path: string, token: string): Promise<v
   await new Promise((resolve) => socket.resume().on('close', resolve))
 }
 
-/** Does so with tokens that the process does not know yet: those of a client that is new. */
+/** Calls `sendAndGo` with new tokens of a new client, so that the process has not verified them yet. */
 async function goTimes(count: number, method: string, path: string) {
   const customer = await newCustomer(service)
   for (let n = 0; n < count; n++) await sendAndGo(method, path, await fetchToken(service.app, customer))
@@ -35,14 +35,14 @@ async function goTimes(count: number, method: string, path: string) {
   return customer
 }
 
-test('a client that disconnects before its token is checked leaves no request that counts', async () => {
+test('the bulk requests of a client that disconnects before its token is checked do not count', async () => {
   const path = '/v2/transfer/crypto-withdrawals/bulk'
   const customer = await goTimes(12, 'POST', path)
   const withdrawals = [withdrawalOf(customer, { ref_id: 'one' })]
   expect((await customer.call('POST', path, { withdrawals })).status).toBe(200)
 })
 
-test('nor a list that keeps its turn', async () => {
+test('the list requests of a client that disconnects before its token is checked keep no turn', async () => {
   const customer = await goTimes(32, 'GET', '/v2/profiles')
   const answer = customer.call('GET', '/v2/profiles').then(({ status }) => status)
   expect(await Promise.race([answer, pause(2_000, 'waits')])).toBe(200)

@@ -8,7 +8,7 @@ export const ONE_BY_ONE_BODY_LIMIT = 1024 * 1024
  * movements for a customer.
  */
 const OF_CLIENT_MAX = 4
-/** Most such requests of this process at once. Each may take 1 MiB for its body and 1 MiB for its answer. */
+/** Most such requests in this process at once. Each may take 1 MiB for its body and 1 MiB for its answer. */
 const IN_ALL_MAX = 64
 
 /**

@@ -38,7 +38,7 @@ function errorsOf(httpPart: 'body' | 'querystring', input: object): FieldError[]
 }
 
 describe('the errors of a body', () => {
-  test('are all told, the first in detail, each with the pointer to its field', () => {
+  test('are all listed with the pointer to their field; the first is also the detail', () => {
     const errors = errorsOf('body', {
       amount: '-1',
       asset: 'usd',
@@ -58,7 +58,7 @@ describe('the errors of a body', () => {
     )
   })
 
-  test('are one for a field, and none for a good body', () => {
+  test('contain one error for each faulty field, and none for a good body', () => {
     expect(errorsOf('body', { amount: 5, asset: 'USD' })).toEqual([
       { pointer: '#/amount', detail: 'amount must be a string' },
     ])
@@ -75,7 +75,7 @@ describe('the errors of a body', () => {
     expect(errorsOf('body', { amount: '5', asset: 'USD', ...unknown })).toHaveLength(20)
   })
 
-  test('are only the first where the body is large: its patterns would take too long', () => {
+  test('contain only the first error of a large body, because its patterns would take too long', () => {
     const started = performance.now()
     const hostile = { amount: '1'.repeat(60_000), asset: 'a'.repeat(60_000), wire: {}, colour: 'red' }
     expect(errorsOf('body', hostile)).toHaveLength(1)
@@ -111,7 +111,7 @@ describe('the errors of a query', () => {
     expect(errorsOf('querystring', query)).toEqual([{ pointer, detail }])
   })
 
-  test('are all told', () => {
+  test('are all listed', () => {
     const query = { limit: '0', order: 'UP', colour: 'red' }
     expect(
       errorsOf('querystring', query)

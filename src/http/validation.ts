@@ -11,7 +11,7 @@ import { pointerTo, schemaProblem } from './schema-errors.ts'
 const options = {
   useDefaults: true,
   removeAdditional: false,
-  // Error messages need the schema and the value.
+  // The error messages are built from the schema and the value.
   verbose: true,
   strict: true,
   strictTypes: false,
@@ -181,7 +181,7 @@ function findUnstorable(value: unknown, depth: number): { path: string[]; rule: 
   return undefined
 }
 
-/** Largest text, and most characters and values in all, of input whose errors are all collected. */
+/** Limits of input whose errors are all collected: the longest text, and the total of characters and values. */
 const TEXT_LENGTH_MAX = 500
 const CHARACTERS_MAX = 10_000
 const VALUES_MAX = 500

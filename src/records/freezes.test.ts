@@ -1,6 +1,6 @@
 /*
  * Withdrawals from a frozen customer or profile are refused in the ledger's transaction: 403 `disabled`, and nothing
- * changes. Deposits are still credited. A freeze of a network, or of everything, refuses nothing: withdrawals wait.
+ * changes. Deposits are still credited. A freeze of a network or of the whole platform refuses nothing: withdrawals wait.
  */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import {
@@ -87,7 +87,7 @@ test.each<[string, (customer: TestCustomer) => FreezeTarget]>([
   for (const { status } of await takeOut(customer, other)) expect(status).toBe(200)
 })
 
-test('with a network or everything frozen, withdrawals are accepted and wait', async () => {
+test('withdrawals are accepted and wait while their network or the whole platform is frozen', async () => {
   const customer = await newCustomer(service)
   await credit(service.ledger, customer, 'USD', '100')
   for (const target of [{ kind: 'ALL' }, { kind: 'NETWORK', network: 'ETHEREUM' }] as const) {
