@@ -201,6 +201,7 @@ export async function requireReceived(
   if (block > (await confirmedHead(chain)))
     throw new Error(`${hash} is not confirmed yet (${depthText(chain.confirmations)})`)
   await requireRead(db, chain, hash, block)
+  await requireInternal(chain, receipt, { crypto_tx_hash: hash, address, asset })
   const place = [{ address: address as Hex, asset }]
   const [[before], [after]] = await Promise.all([
     balancesAt(chain, block - 1n, place),
@@ -211,6 +212,40 @@ export async function requireReceived(
     throw new Error(`${address} has received ${received} ${asset} in the block of ${hash}, and not ${amount}`)
   await noteHoldings(db, chain, [{ customer_id: customerId, address, asset }])
 }
+
+/**
+ * Throws an Error for a payment that its block shows, as the value of the transaction or in a token's log: a rescan credits
+ * it, and would credit it a second time.
+ */
+async function requireInternal(
+  chain: EvmChain,
+  receipt: Receipt,
+  { crypto_tx_hash: hash, address, asset }: Pick<FoundDeposit, 'crypto_tx_hash' | 'address' | 'asset'>,
+): Promise<void> {
+  const token = chain.tokens.get(asset)
+  const isShown =
+    token === undefined
+      ? await paysByValue(chain, hash, address)
+      : receipt.logs.some(paysToken(token, address))
+  if (isShown)
+    throw new Error(
+      `${hash} pays ${address} in a way that a scan sees: bursar deposits rescan of block ${hexToBigInt(receipt.blockNumber)} credits it`,
+    )
+}
+
+async function paysByValue({ node }: EvmChain, hash: string, address: string): Promise<boolean> {
+  const paying = await node.call<{ to: Hex | null; value: Hex } | null>('eth_getTransactionByHash', hash)
+  if (paying === null) throw new Error(`the node does not have ${hash}`)
+  return paying.to !== null && getAddress(paying.to) === address && hexToBigInt(paying.value) > 0n
+}
+
+const paysToken =
+  (token: { address: Hex }, address: string) =>
+  ({ address: contract, topics: [event, , recipient] }: Receipt['logs'][number]): boolean =>
+    getAddress(contract) === token.address &&
+    event === TRANSFER_TOPIC &&
+    recipient !== undefined &&
+    addressIn(recipient) === address
 
 /** Throws an Error unless the blocks up to this one were read: what is found in them later would be credited again. */
 async function requireRead(db: Database, { network }: EvmChain, hash: string, block: bigint): Promise<void> {

@@ -446,6 +446,15 @@ describe('for an operator', () => {
     await expect(credit({ crypto_tx_hash: plain, amount: '1' })).rejects.toThrow(
       'was found by a scan: it is credited by itself',
     )
+    // Like after a scan with a node that lacked the block: a rescan credits these deposits, and nothing else does.
+    const missed = [await give(address, 'ETH', '2'), await give(address, 'USDG', '6')]
+    await mine(CONFIRMATIONS)
+    const head = (await anvil.chain.getBlockNumber()) - BigInt(CONFIRMATIONS) + 1n
+    await service.db.query('update network_cursors set cursor = $1', [await adapter.cursorAt!(head)])
+    for (const [index, asset] of ['ETH', 'USDG'].entries())
+      await expect(credit({ crypto_tx_hash: missed[index]!, asset, amount: '1' })).rejects.toThrow(
+        'pays ' + address + ' in a way that a scan sees: bursar deposits rescan of block',
+      )
     expect((await verify(service.db)).disagreements).toEqual([])
   })
 })
