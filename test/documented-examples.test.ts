@@ -1,6 +1,6 @@
 /**
- * What the API document shows works: every example is sent, as it stands there, to a sandbox that was just started
- * with its demo, and whatever is answered, success or problem, is what the document says of it.
+ * Every example in the API document works unchanged on a newly started sandbox with its demo. Each answer, success or
+ * problem, matches the document.
  */
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -92,7 +92,7 @@ const placeOf = ({ method, url }: { method: string; url: string }): Place => ({
 })
 const documented = ({ method, path }: Place) => document.paths[path]![method]!
 
-/** The requests that the document shows for an operation: the parameters' examples with each of the bodies. */
+/** Returns the documented requests of an operation: the examples of its parameters with each example body. */
 function examplesOf(place: Place): Call[] {
   const { parameters = [], requestBody } = documented(place)
   const shown = parameters.filter(({ example }) => example !== undefined)
@@ -109,7 +109,7 @@ function examplesOf(place: Place): Call[] {
   return Object.values(examples).map(({ value }) => ({ ...call, body: value }))
 }
 
-/** Sends it, and checks the answer against what the document says of this operation and status. */
+/** Sends a request, and checks the answer against the document for this operation and status. */
 async function send(place: Place, call: Call): Promise<Answer> {
   const path = place.path.replaceAll(/{(\w+)}/g, (_, name: string) => encodeURIComponent(call.path![name]!))
   const url = new URL(document.servers[0].url + path)
@@ -145,22 +145,22 @@ async function send(place: Place, call: Call): Promise<Answer> {
   return answer
 }
 
-test('the document names the records of the demo, and none that is not there', () => {
+test('the examples name the records of the demo only', () => {
   for (const [name, stable] of Object.entries(EXAMPLE)) expect(source, name).not.toContain(stable)
   expect(document.servers).toEqual([{ url: bursar.address }])
 })
 
-/** Examples that show a refusal. */
+/** Operations whose example shows a refusal. */
 const REFUSED = new Map<unknown, number>([
-  // What the demo has made has ended: there is nothing to cancel.
+  // The demo's transfers have all ended, so none can be cancelled.
   [cancelTransfer, 409],
-  // The demo's profile is its default one.
+  // The demo's profile is the default profile.
   [deactivateProfile, 400],
-  // The example of a rule, which comes before, pays to it.
+  // The example of a rule, which runs earlier, pays to this account.
   [deleteFiatAccount, 400],
 ])
 
-// In the order of the document, so that what one example makes, the later ones meet.
+// In the order of the document: later examples meet the records of earlier ones.
 describe.each(OPERATIONS.map((operation) => [`${operation.method} ${operation.url}`, operation] as const))(
   '%s',
   (_, operation) => {
@@ -168,14 +168,14 @@ describe.each(OPERATIONS.map((operation) => [`${operation.method} ${operation.ur
 
     const works = REFUSED.get(operation) ?? 200
 
-    test('every example works, and a second time is refused only for its ref_id or its members', async () => {
+    test('every example works, and a repeat is refused only for its ref_id, nickname or members', async () => {
       const calls = examplesOf(place)
       expect(calls.length).toBeGreaterThan(0)
       for (const call of calls) expect(await send(place, call)).toMatchObject({ status: works })
       for (const call of calls) {
         const again = await send(place, call)
         const text = JSON.stringify(call.body ?? null)
-        // Its items are refused one by one.
+        // This operation refuses its items one by one.
         if (operation === createCryptoWithdrawals) {
           expect(again.status).toBe(200)
           expect(again.body.items).toEqual([
@@ -189,7 +189,7 @@ describe.each(OPERATIONS.map((operation) => [`${operation.method} ${operation.ur
       }
     })
 
-    test('every refusal of a request that is not in order is documented', async () => {
+    test('every refusal of an invalid request is documented', async () => {
       const [good] = examplesOf(place) as [Call]
       const bearer = (value: string) => ({ headers: { authorization: `Bearer ${value}` } })
       const refused = async (changes: Call, status: number) =>

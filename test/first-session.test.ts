@@ -1,6 +1,6 @@
 /**
- * The sessions that a newcomer is given work as they stand there: README's commands with README's answers, and
- * examples/first-session.sh.
+ * The first sessions in the documentation work unchanged: README's commands give README's answers, and
+ * examples/first-session.sh runs.
  */
 import { execFile } from 'node:child_process'
 import { readFileSync } from 'node:fs'
@@ -37,7 +37,7 @@ afterAll(async () => {
   await rm(dataDir, { recursive: true, force: true })
 })
 
-/** Runs a script in bash, and gives what it prints. `npx bursar` is this program, without npx's own start of a second. */
+/** Runs a script in bash and returns its output. `npx bursar` starts this program directly: npx itself costs a second. */
 async function bash(script: string): Promise<string> {
   const npx = `npx() { shift; node ${PROGRAM.join(' ')} "$@"; }`
   const { stdout } = await promisify(execFile)('bash', ['-euc', `${npx}\n${script}`], {
@@ -52,7 +52,7 @@ const ANY = [
   [/"\d{4}-\d\d-\d\dT[\d:.]+Z"/g, '"<time>"'],
 ] as const
 
-/** JSON values that stand one after the other, each in one line, with ids and times that are the same for all. */
+/** Returns a sequence of JSON values, one a line, with one placeholder for all ids and times. */
 const comparable = (text: string): unknown[] =>
   ANY.reduce((all, [pattern, name]) => all.replaceAll(pattern, name), text)
     .replaceAll(/\n(?=[ }])/g, '')

@@ -1,7 +1,7 @@
 /*
- * The statements that the program composes from parts, as a reader can run and explain them: test/sql has one file for
- * each request or function, with the statements in their order. `--update` writes the files. Each statement has run
- * against the schema by then.
+ * Snapshots of the statements that the program composes from parts, so that a reader can run and explain them. test/sql
+ * has one file for each request or function, with its statements in order. `--update` writes the files. Each statement
+ * has run against the schema first.
  */
 import { fileURLToPath } from 'node:url'
 import pg from 'pg'
@@ -27,7 +27,7 @@ const get = (path: string) => async () => expect((await customer.call('GET', pat
 const orchestrations = (query: string) => get(`/v2/orchestration/orchestrations?${query}`)
 const prices = (query: string) => get(`/v2/markets/BTCUSD/historical-prices?${query}`)
 
-/** File, the table whose statements it holds, and what runs them. */
+/** The snapshot's name, the tables that its statements must name, and the function that runs these. */
 test.each<[file: string, tables: RegExp, run: () => Promise<unknown>]>([
   ['post', /insert into entries/, () => fund(customer, '100')],
   [
@@ -111,10 +111,10 @@ const HEADER = '-- Written by test/generated-sql.test.ts, for readers. Parameter
 
 type Query = (this: pg.Client, ...args: unknown[]) => unknown
 
-/** The texts of the statements that are sent while something runs, each once. */
+/** Returns the texts of the statements that are sent while `run` runs, each once. */
 async function statementsOf(run: () => Promise<unknown>): Promise<string[]> {
   const texts = new Set<string>()
-  // eslint-disable-next-line @typescript-eslint/unbound-method -- it is called with its client
+  // eslint-disable-next-line @typescript-eslint/unbound-method -- called with its own client
   const query = pg.Client.prototype.query as Query
   pg.Client.prototype.query = function (this: pg.Client, ...args: unknown[]) {
     const [statement] = args as [string | { text: string }]
@@ -129,7 +129,7 @@ async function statementsOf(run: () => Promise<unknown>): Promise<string[]> {
   return [...texts]
 }
 
-/** A statement without the indentation of its place in the source, and without blank lines. */
+/** Returns a statement without its indentation in the source and without blank lines. */
 function dedented(statement: string): string {
   const lines = statement.split('\n').filter((line) => line.trim() !== '')
   const margin = Math.min(

@@ -1,4 +1,4 @@
-/** What docs/guides/going-live.md gives to systemd: its settings are settings, and processes start with them. */
+/** The systemd units of docs/guides/going-live.md: every setting in them exists, and processes start with them. */
 import { existsSync, readFileSync } from 'node:fs'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -14,7 +14,7 @@ const read = (file: string) => readFileSync(join(ROOT, file), 'utf8')
 const INSTANCE = '8080'
 const UNITS = ['bursar-api@.service', 'bursar-worker.service']
 
-/** NAME=value, one or more a line, without comments. */
+/** Reads assignments NAME=value, one or more a line, and skips comments. */
 const assignments = (text: string): Record<string, string> =>
   Object.fromEntries(
     [...text.replaceAll(/^#.*$/gm, '').matchAll(/([A-Z_]+)=(\S+)/g)].map(([, name, value]) => [
@@ -24,7 +24,7 @@ const assignments = (text: string): Record<string, string> =>
   )
 
 const shared = assignments(read('ops/systemd/bursar.env'))
-/** What a unit runs, and the settings that it has besides the shared ones. */
+/** Returns the command of a unit, and its settings besides the shared ones. */
 function unit(name: string) {
   const text = read(`ops/systemd/${name}`).replaceAll('%i', INSTANCE)
   const environment = [...text.matchAll(/^Environment=(.*)$/gm)].map(([, line]) => line!).join('\n')
@@ -48,7 +48,7 @@ afterAll(async () => {
 describe.each(UNITS)('%s', (name) => {
   const { own, command } = unit(name)
 
-  test('gives the program settings that it has', () => {
+  test('sets only settings that the program knows', () => {
     expect(Object.keys(own)).toContain('BURSAR_WORKER')
     for (const setting of Object.keys({ ...shared, ...own }))
       expect(setting === 'NODE_ENV' || setting in SETTINGS, setting).toBe(true)
@@ -56,13 +56,13 @@ describe.each(UNITS)('%s', (name) => {
     for (const setting of Object.keys(own)) expect(shared).not.toHaveProperty(setting)
   })
 
-  test('runs it as npm start does', () => {
+  test('runs the same command as npm start', () => {
     const { scripts } = JSON.parse(read('package.json')) as { scripts: { start: string } }
     expect(command).toBe(`/usr/bin/${scripts.start}`)
     expect(existsSync(join(ROOT, 'dist/main.js'))).toBe(true)
   })
 
-  test('starts in live mode with them', async () => {
+  test('starts in live mode with its settings', async () => {
     const inFolder = Object.fromEntries(
       Object.entries({ ...shared, ...own })
         .filter(([, value]) => value.startsWith('/'))

@@ -6,15 +6,15 @@ import { ts } from './typescript.ts'
 
 const SRC = fileURLToPath(new URL('../src', import.meta.url))
 
-/** What the resources stand on. */
+/** The parts that every resource may import. */
 const SHARED = ['movements', 'records', 'ledger', 'networks', 'http', 'contract', 'db', 'assets', 'keys']
 
 /**
- * What each part of src may import: a folder, or a file that stands in src itself. Imports point down this table
- * and never up. A resource imports no other resource: what two of them need moves down, to what they share.
+ * The parts that each part of src may import. A part is a folder, or a file directly in src. Imports point down this
+ * table and never up. A resource imports no other resource: code that two resources need moves down to a shared part.
  */
 const MAY_IMPORT: Record<string, readonly string[]> = {
-  // The program: the command line, the service, the demo that a sandbox starts with.
+  // The program: the command line, the service and the demo of a sandbox.
   main: ['commands'],
   commands: [
     'serve',
@@ -109,24 +109,24 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   health: SHARED,
   customers: SHARED,
 
-  /** What must hold of all records together. */
+  /** Checks all records together. */
   verify: SHARED,
-  // What the worker does to the outside world, and requests to move money.
+  // The worker's effects outside the database, and requests to move money.
   settlement: ['context', ...SHARED],
   operation: ['context', 'http'],
   context: ['movements', 'networks', 'db', 'settings'],
   movements: ['records', 'ledger', 'networks', 'contract', 'db', 'assets', 'keys'],
   records: ['ledger', 'networks', 'contract', 'db', 'assets'],
-  /** Double entry and nothing else. */
+  /** Double-entry bookkeeping only. */
   ledger: ['contract', 'db', 'assets'],
   networks: ['contract', 'db', 'assets'],
-  /** The mechanism only: it knows no asset, bank or orchestration. */
+  /** Database access only: this part knows no asset, bank or orchestration. */
   http: ['contract', 'db'],
-  /** The words of the API: fields, problems, scopes. */
+  /** The API's vocabulary: fields, problems, scopes. */
   contract: ['assets'],
   db: [],
   assets: [],
-  /** The master keys: how they are given, and what is derived from them. */
+  /** The master keys: their configuration and the keys derived from them. */
   keys: ['settings'],
   log: ['settings'],
   settings: [],
@@ -143,8 +143,8 @@ const files = readdirSync(SRC, { recursive: true, encoding: 'utf8' }).filter(
 const imports = files.flatMap((file) => importsOf(file, readFileSync(join(SRC, file), 'utf8')))
 
 /**
- * The imports of a file of src: static, re-exported, dynamic, also of types only. The compiler's scanner finds them; parsing
- * the files took 1 s of CPU.
+ * Returns the imports of a file in src: static, re-exported and dynamic, also of types only. It uses the compiler's
+ * scanner, because parsing the files took 1 s of CPU.
  */
 function importsOf(file: string, source: string): Import[] {
   return ts
@@ -153,10 +153,10 @@ function importsOf(file: string, source: string): Import[] {
     .map(({ fileName }) => ({ from: file, to: relative(SRC, join(SRC, dirname(file), fileName)) }))
 }
 
-/** `transfers/get-transfer.ts` is of the part transfers, `app.ts` of the part app. */
+/** `transfers/get-transfer.ts` belongs to the part transfers, `app.ts` to the part app. */
 const partOf = (file: string) => file.split('/')[0]!.replace(/\.ts$/, '')
 
-/** Why an import is against the direction, or nothing. */
+/** Returns why an import breaks the table, or undefined. */
 function violation({ from, to }: Import): string | undefined {
   const [part, target] = [partOf(from), partOf(to)]
   if (part === target) return undefined
@@ -165,11 +165,11 @@ function violation({ from, to }: Import): string | undefined {
   return `${from} imports ${to}: ${part} must not import ${target}`
 }
 
-test('every part of src stands in the table', () => {
+test('every part of src is in the table', () => {
   expect(new Set(files.map(partOf))).toEqual(new Set(Object.keys(MAY_IMPORT)))
 })
 
-test('the table itself points down', () => {
+test('each line of the table allows only parts below it', () => {
   const order = Object.keys(MAY_IMPORT)
   for (const [part, allowed] of Object.entries(MAY_IMPORT)) {
     for (const target of allowed)
@@ -186,11 +186,11 @@ test('imports name files of src', () => {
   for (const { from, to } of imports) expect(files, `${from} imports ${to}`).toContain(to)
 })
 
-test('no file imports itself by a detour, not even for a type', () => {
+test('no file imports itself through other files, not even for a type', () => {
   expect(cycles(imports)).toEqual([])
 })
 
-/** Every way from a file back to itself, each once. */
+/** Returns every import cycle, each once. */
 function cycles(edges: Import[]): string[] {
   const found = new Set<string>()
   const done = new Set<string>()
@@ -205,8 +205,8 @@ function cycles(edges: Import[]): string[] {
   return [...found]
 }
 
-// The test of the test: a rule that cannot see an import holds nothing.
-describe('it sees', () => {
+// Tests of the check itself: an import that it misses would not be checked.
+describe('the check finds', () => {
   test.each([
     `import { a } from '../app.ts'`,
     `import a from '../app.ts'`,
@@ -228,7 +228,7 @@ describe('it sees', () => {
     ])
   })
 
-  test('imports against the direction', () => {
+  test('imports that point up', () => {
     const edge = (from: string, to: string) => violation({ from, to })
     expect(edge('transfers/get-transfer.ts', 'profiles/profile.ts')).toBeDefined()
     expect(edge('profiles/profile.ts', 'app.ts')).toBeDefined()
@@ -238,7 +238,7 @@ describe('it sees', () => {
     expect(edge('new-resource/get.ts', 'db/database.ts')).toBeDefined()
   })
 
-  test('detours', () => {
+  test('import cycles', () => {
     const edge = (from: string, to: string) => ({ from, to })
     expect(cycles([edge('a', 'b'), edge('b', 'c'), edge('a', 'c')])).toEqual([])
     expect(cycles([edge('a', 'b'), edge('b', 'c'), edge('c', 'b')])).toEqual(['b -> c -> b'])

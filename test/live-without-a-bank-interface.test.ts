@@ -15,11 +15,11 @@ beforeAll(async () => {
 })
 afterAll(() => database.drop())
 
-test("an operator's day is as its page tells it", { timeout: 120_000 }, async () => {
+test("the commands on the page of an operator's day work", { timeout: 120_000 }, async () => {
   const blocks = [...PAGE.matchAll(/^```sh\n(.*?)^```$/gms)].map(([, code]) => code!)
   expect(blocks.length).toBeGreaterThan(8)
   const port = String(await freePort())
-  // Its port may be taken here. A command that fails ends it, and the service with it.
+  // The page's port may be taken here. A failing command ends the script, and the service with it.
   const script = ['set -e; trap \'kill $SERVICE 2>/dev/null || true; rm -rf "$DIR"\' EXIT', ...blocks]
     .join('\n')
     .replaceAll('8080', port)

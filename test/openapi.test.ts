@@ -1,4 +1,4 @@
-/** The API document: what it says is complete, well-formed and true of the server. */
+/** The API document is complete and well-formed, and matches the server's behaviour. */
 import { fileURLToPath } from 'node:url'
 import { createConfig, lintFromString } from '@redocly/openapi-core'
 import { Ajv2020 } from 'ajv/dist/2020.js'
@@ -57,7 +57,7 @@ interface Document {
   }
 }
 
-// For whoever generates code from it, and for reviewers of a change.
+// For code generators, and for reviewers of a change to the API.
 const SNAPSHOT = fileURLToPath(new URL('../openapi.json', import.meta.url))
 
 const WITHDRAWALS = '/v2/transfer/crypto-withdrawals'
@@ -85,7 +85,7 @@ const FIAT_ACCOUNT = {
 
 let service: TestService
 let customer: TestCustomer
-/** The customer's own records, by the name of the field that names them. */
+/** The ids of the customer's own records, by the field that holds them. */
 let ids: Record<string, string>
 let source: string
 let document: Document
@@ -102,7 +102,7 @@ beforeAll(async () => {
 })
 afterAll(() => service.close())
 
-/** A record of each kind that an example can name. */
+/** Creates one record of each kind that an example can name. */
 async function recordsOf(of: TestCustomer): Promise<Record<string, string>> {
   const { profile_id, call } = of
   const made = async (url: string, body: object) =>
@@ -123,7 +123,7 @@ async function recordsOf(of: TestCustomer): Promise<Record<string, string>> {
     client_id: await unusedClient(),
   }
 }
-/** The id of a new API client with one scope. */
+/** Returns the id of a new API client with one scope. */
 const unusedClient = async () =>
   (await createApiClient(service.db, customer.customer_id, ['funding:read_profile'])).client_id
 
@@ -134,10 +134,13 @@ const documented = (operation: { method: string; url: string }) =>
 const nameOf = ({ method, url }: { method: string; url: string }) => `${method} ${url}`
 const each = OPERATIONS.map((operation) => [nameOf(operation), operation] as const)
 
-/** Made once: one for each schema blocked the process for so long that the service took itself for cut off. */
+/**
+ * One instance for all schemas: one instance per schema blocked the process for so long that the service took its
+ * database for unreachable.
+ */
 let ajv: Ajv2020 | undefined
 
-/** The validator of a schema of the document, by its place there. */
+/** Returns the validator of the schema at this place in the document. */
 function validatorOf(...place: string[]) {
   if (ajv === undefined) {
     ajv = new Ajv2020({ strict: false, allErrors: true })
@@ -155,7 +158,7 @@ function validatorOf(...place: string[]) {
 const schemaOf = ({ method, url }: { method: string; url: string }, ...rest: string[]) =>
   validatorOf('paths', pathOf(url), method.toLowerCase(), ...rest, 'schema')
 
-test('it is OpenAPI 3.1 and passes the linter, all recommended rules on', async () => {
+test('the document is OpenAPI 3.1 and passes the linter with all recommended rules', async () => {
   expect(document.openapi).toMatch(/^3\.1\./)
   const config = await createConfig({ extends: ['recommended'] })
   const problems = await lintFromString({ source, absoluteRef: '/openapi.json', config })
@@ -165,19 +168,19 @@ test('it is OpenAPI 3.1 and passes the linter, all recommended rules on', async 
   expect(lines).toEqual([])
 })
 
-test('openapi.json is what the service says of itself', async () => {
+test('openapi.json equals the document that the service answers', async () => {
   const text = `${JSON.stringify(document, null, 2)}\n`
   await expect(text, 'the API has changed; `npm run openapi` writes it down').toMatchFileSnapshot(SNAPSHOT)
 })
 
-test('it has every operation of the service and no others', () => {
+test('the document has every operation of the service and no others', () => {
   const found = Object.entries(document.paths).flatMap(([path, methods]) =>
     Object.keys(methods).map((method) => `${method.toUpperCase()} ${path}`),
   )
   expect(found.sort()).toEqual(OPERATIONS.map(({ method, url }) => `${method} ${pathOf(url)}`).sort())
 })
 
-test('it names this server, its token endpoint and exactly the scopes there are', async () => {
+test('the document names this server, its token endpoint and exactly the existing scopes', async () => {
   expect(document.servers).toEqual([{ url: BASE_URL }])
   const { tokenUrl, scopes } = document.components.securitySchemes.oauth2!.flows.clientCredentials
   expect(tokenUrl).toBe(`${BASE_URL}/oauth2/token`)
@@ -186,7 +189,7 @@ test('it names this server, its token endpoint and exactly the scopes there are'
   expect([...new Set(required)].sort()).toEqual([...SCOPES].sort())
 })
 
-test('what is deprecated says what replaces it, and is what API behaviour, Versioning, deprecates', () => {
+test('each deprecated member names its replacement; the list equals API behaviour, Versioning', () => {
   const deprecated = Object.entries(document.paths).flatMap(([path, methods]) =>
     Object.entries(methods).flatMap(([method, operation]) => deprecatedIn(operation, [method, path])),
   )
@@ -206,7 +209,7 @@ test('what is deprecated says what replaces it, and is what API behaviour, Versi
   expect(schema.required).toEqual(expect.arrayContaining(['items', 'orchestrations']))
 })
 
-/** Whatever is marked deprecated, by its place in the document, with what is said of it. */
+/** Returns each deprecated member: its place in the document and its description. */
 function deprecatedIn(value: unknown, place: string[]): [place: string, description: unknown][] {
   if (typeof value !== 'object' || value === null) return []
   const { deprecated, description } = value as { deprecated?: unknown; description?: unknown }
@@ -218,7 +221,7 @@ function deprecatedIn(value: unknown, place: string[]): [place: string, descript
   ]
 }
 
-test('with an external issuer it asks for a token of that one', async () => {
+test('with an external issuer the document asks for a bearer token', async () => {
   const other = await startTestService({ BURSAR_OAUTH_ISSUER: 'https://issuer.example' })
   try {
     const { components } = (await other.app.inject('/openapi.json')).json<Document>()
@@ -246,7 +249,7 @@ describe('problems', () => {
     },
   )
 
-  test('the others, and what is none, have no page', async () => {
+  test('problems without an explanation and unknown slugs have no page', async () => {
     for (const slug of ['bad-request', 'internal-error', 'nothing', '', '__proto__'])
       expect((await service.app.inject(`/problems/${slug}`)).statusCode, slug).toBe(404)
   })
@@ -258,7 +261,7 @@ test('no two operations have one operationId', () => {
 })
 
 describe.each(each)('%s', (_, operation) => {
-  test('says what it is, which scope it takes and what each parameter means', () => {
+  test('documents its purpose, its scope and each parameter', () => {
     const { operationId, summary, description, tags, security, parameters = [] } = documented(operation)
     expect(description).toMatch(/\w \w.*\.$/s)
     expect(operationId).toMatch(/^[a-z][A-Za-z]+$/)
@@ -293,7 +296,7 @@ describe.each(each)('%s', (_, operation) => {
   })
 })
 
-test('every path parameter has an example, every body a named one, which its schema allows', () => {
+test('each path parameter has an example, and each body a named example that its schema allows', () => {
   for (const [name, operation] of each) {
     const { parameters = [], requestBody } = documented(operation)
     for (const parameter of parameters) {
@@ -322,7 +325,7 @@ test('parameters have limits', () => {
   expect(unlimited).toEqual([])
 })
 
-/** Text of any length, numbers of any size and lists of any length are none of ours. */
+/** No parameter takes text of any length, a number of any size or a list of any length. */
 function isLimited(schema: Schema): boolean {
   if (schema.type === 'array') return schema.maxItems !== undefined && isLimited(schema.items!)
   if (schema.type === 'boolean') return true
@@ -330,7 +333,7 @@ function isLimited(schema: Schema): boolean {
   return [schema.enum, schema.format, schema.maxLength, schema.pattern].some((limit) => limit !== undefined)
 }
 
-test('with the records of a demo, they stand in the examples and nothing else changes', () => {
+test('the ids of the demo replace those in the examples, and nothing else changes', () => {
   const records = Object.fromEntries(
     Object.keys(EXAMPLE).map((name) => [name, name === 'memo_id' ? 'ABCDEFGHIJKLMNOP' : crypto.randomUUID()]),
   ) as ExampleRecords
@@ -349,7 +352,7 @@ interface MadeRule {
   rule: { source: { fiat?: { memo_id: string }; crypto?: { address: string; network: string } } }
 }
 
-describe('replies are what the document says', () => {
+describe('replies match the document', () => {
   const quote = (changes: object = {}) => ({
     asset: 'USDP',
     crypto_network: 'ETHEREUM',
@@ -380,19 +383,19 @@ describe('replies are what the document says', () => {
     { destination: { crypto: { network: 'ETHEREUM', address: DESTINATION } } },
     { destination_asset: 'USD', destination: { fiat: { fiat_account_id: ids.fiat_account_id, memo: 'm' } } },
   ]
-  /** The ids of what a list holds. */
+  /** Returns the ids of the records in a list. */
   const listed = async (url: string) => {
     const { body } = await customer.call<{ items: { id: string }[] }>('GET', url)
     return body.items.map(({ id }) => id)
   }
-  /** Three minutes of one market. */
+  /** Writes the prices of three minutes of one market. */
   const price = () =>
     transaction(service.db, async (tx) => {
       const id = await lockMarket(tx, 'BTCUSD', 'REAL')
       const prices: [string[]] = [['63450.125', '63450', '1']]
       await writePrices(tx, id!, { coversMinutes: 1, minute: [1, 2, 3], second: [0, 0, 0], prices })
     })
-  /** The customer's statements, made once. */
+  /** The ids of the customer's statements, which are inserted once. */
   let statementIds: Promise<string[]> | undefined
   const statements = () => (statementIds ??= insertStatements(service.db, customer.customer_id))
   const internal = () => {
@@ -411,7 +414,7 @@ describe('replies are what the document says', () => {
     const account = { identity_id: ids.identity_id }
     return (await customer.call<{ id: string }>('POST', ACCOUNTS, { account })).body.id
   }
-  /** Orchestrations of every kind: from a profile, from deposits by wire and over a network; one that fails. */
+  /** Creates orchestrations of every kind: from a profile, from deposits by wire and by crypto, and a FAILED one. */
   async function orchestrate() {
     for (const destination of destinations()) {
       await customer.call('POST', ORCHESTRATIONS, orchestration({ ...held(), ...destination }))
@@ -429,7 +432,7 @@ describe('replies are what the document says', () => {
       crypto_network,
       crypto_address,
     })
-    // As the worker leaves one.
+    // As the worker leaves a failed orchestration.
     await service.db.query(
       "update orchestrations set status = 'FAILED', fail_reason = 'why' where source_asset = 'USDG'",
     )
@@ -437,7 +440,7 @@ describe('replies are what the document says', () => {
     expect(statuses.rows.map(({ status }) => status).sort()).toEqual(['COMPLETED', 'FAILED', 'PROCESSING'])
   }
 
-  /** For each operation, requests that are answered with 200. The lists read what was made for their sake. */
+  /** For each operation, requests that are answered with 200. For lists, they create the listed records first. */
   const REQUESTS: Record<string, () => Promise<[url: string, body?: object][]>> = {
     [`POST ${WITHDRAWALS}/bulk`]: async () => [
       [
@@ -821,7 +824,7 @@ describe('replies are what the document says', () => {
     ],
   }
 
-  test('of every operation', () => {
+  test('REQUESTS has every operation and no others', () => {
     expect(Object.keys(REQUESTS).sort()).toEqual(OPERATIONS.map(nameOf).sort())
   })
 
@@ -836,8 +839,8 @@ describe('replies are what the document says', () => {
     }
   })
 
-  test('also of a withdrawal that failed and one that is held', async () => {
-    // As the worker leaves them.
+  test('the replies for a failed withdrawal and for a held one match too', async () => {
+    // As the worker leaves such withdrawals.
     const failed = { invalid_destination_address: { message: 'no', destination_address: '0x1' } }
     const held = { name: 'PENDING_CUSTOMER_APPROVAL', detail: 'wait' }
     const settle =
@@ -857,14 +860,14 @@ describe('replies are what the document says', () => {
     }
   })
 
-  test('a refusal is a Problem, too', async () => {
+  test('a refusal matches the schema Problem', async () => {
     const validate = validatorOf('components', 'schemas', 'Problem')
     const answer = await customer.call('POST', WITHDRAWALS, withdrawalOf(customer, { amount: '5000' }))
     expect(answer.status).toBe(403)
     expect(validate(answer.body)).toEqual([])
   })
 
-  test('and what the document does not say is found', async () => {
+  test('the validator refuses a reply that the document does not allow', async () => {
     const validate = schemaOf(
       { method: 'GET', url: '/v2/profiles/:id' },
       'responses',

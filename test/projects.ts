@@ -9,21 +9,21 @@ import { fileURLToPath } from 'node:url'
 export const PROJECTS = ['unit', 'database', 'program', 'chains'] as const
 export type ProjectName = (typeof PROJECTS)[number]
 
-/** Each kind by what its files, or the test modules that they import, name. The first that fits is the file's. */
+/** Each kind, with the names by which its files or their imported test modules are recognised. The first match wins. */
 const NEEDS: [ProjectName, RegExp][] = [
   ['chains', /@foundry-rs\/anvil|litecoind|bitcoind|\banvil\b/],
   ['program', /\bPROGRAM\b|\b(?:spawn|run)Bursar\b|\.\/dist\/|'npm'/],
   ['database', /\bcloneDatabase\b|\bstartTestService\b|\bEmbeddedPostgres\b/],
 ]
 
-/** Imports of modules that only tests use: those of the program say nothing of what a test needs. */
+/** Imports of modules that only tests use: an import of the program does not show the needs of a test. */
 const IMPORT =
   /from '(\.[^']*\/(?:support|anvil|bitcoin-node|real-networks|killed-worker|chromium|installed-postgres)\.ts)'/g
 
-/** Which kind a test file is. */
+/** Returns the kind of a test file. */
 export function projectOf(file: string): ProjectName {
   const text = readFileSync(file, 'utf8')
-  // The support for all of them names everything: what a file takes from it says what it needs.
+  // test/support.ts serves all kinds: the names that a file imports from it show the file's needs.
   const imported = [...text.matchAll(IMPORT)]
     .map(([, path]) => join(dirname(file), path!))
     .filter((path) => !path.endsWith('/support.ts'))
@@ -36,7 +36,7 @@ export function projectOf(file: string): ProjectName {
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
 
-/** All test files, as absolute paths. */
+/** Returns all test files, as absolute paths. */
 export const testFiles = (): string[] =>
   ['src', 'client', 'test'].flatMap((folder) =>
     readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' })

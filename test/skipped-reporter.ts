@@ -1,6 +1,6 @@
 import type { Reporter, TestModule, TestSuite, Vitest } from 'vitest/node'
 
-/** Says what was not tested, and why, in the last lines of a run: what scrolls by is not read. */
+/** Prints the skipped suites as the last lines of a run: earlier lines scroll by unread. */
 export default class SkippedReporter implements Reporter {
   #filtered = false
 
@@ -9,7 +9,7 @@ export default class SkippedReporter implements Reporter {
   }
 
   onTestRunEnd(modules: readonly TestModule[]): void {
-    // What was not asked for is skipped, too.
+    // With a name pattern, all other tests count as skipped.
     if (this.#filtered) return
     for (const file of modules) {
       for (const suite of skippedSuites(file)) {

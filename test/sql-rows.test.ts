@@ -1,7 +1,8 @@
 /*
- * Rows are what their types say. `query<Row>(text)` is a cast that no compiler checks: this test finds each such call in
- * src, has the real schema parse and describe the statement, and compares its columns with the properties of Row, by name
- * and by kind (text, number, boolean). It executes nothing. It cannot tell whether a column may be null.
+ * Rows match their declared types. `query<Row>(text)` is a cast that no compiler checks. This test finds each such call
+ * in src and has PostgreSQL describe the statement on the real schema, without executing it. It compares the columns
+ * with the properties of Row, by name and by kind (text, number, boolean). It does not check whether a column may be
+ * null.
  */
 import { relative } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
@@ -13,8 +14,8 @@ import { cloneDatabase, type TestDatabase } from './support.ts'
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
 
 /**
- * Functions whose statements are composed when they run, so that this test cannot read them. test/generated-sql.test.ts
- * and the tests of each run them. The list may only shrink.
+ * Functions that compose their statements at run time, so that this test cannot read them. Their own tests and
+ * test/generated-sql.test.ts run these statements. The list may only shrink.
  */
 const COMPOSED = [
   'src/http/lists.ts listByCreation',
@@ -50,7 +51,7 @@ const COMPOSED = [
   'src/verify/verify.ts verifyCustomer',
 ]
 
-/** Functions that read a column which a later migration removes. */
+/** Functions that read a column that a later migration removes. */
 const WHILE_MIGRATING = ['src/oauth/signing-keys.ts encryptPlainKeys']
 
 let database: TestDatabase
@@ -70,7 +71,7 @@ interface Call {
   where: string
   row: ts.Type
   node: ts.Node
-  /** One text for each way that its conditions may go; undefined when it is composed at run time. */
+  /** One text for each combination of its conditions; undefined when the statement is composed at run time. */
   texts: string[] | undefined
 }
 
@@ -79,7 +80,7 @@ const { options } = ts.parseJsonConfigFileContent(config.config, ts.sys, ROOT)
 const program = ts.createProgram([`${ROOT}/src/main.ts`], options)
 const checker = program.getTypeChecker()
 
-test('every statement is described by the type of its rows', async () => {
+test('the columns of every statement match its row type', async () => {
   const calls: Call[] = []
   for (const source of program.getSourceFiles()) {
     if (!source.fileName.includes('/src/') || source.fileName.includes('node_modules')) continue
@@ -105,7 +106,7 @@ interface Column {
   dataTypeID: number
 }
 
-/** The columns of a statement's rows. The server parses and describes it, and does not execute it. */
+/** Returns the columns of a statement's rows. The server parses and describes the statement without executing it. */
 function describe(text: string): Promise<Column[]> {
   return new Promise((resolve, reject) => {
     let columns: Column[] = []
@@ -122,7 +123,7 @@ function describe(text: string): Promise<Column[]> {
   })
 }
 
-/** How the driver gives a type's values, where it is plain. */
+/** The JavaScript type of the driver's values, for the PostgreSQL types with a simple one. */
 const KINDS: Record<number, ts.TypeFlags> = {
   [pg.types.builtins.BOOL]: ts.TypeFlags.BooleanLike,
   [pg.types.builtins.INT2]: ts.TypeFlags.NumberLike,
@@ -157,13 +158,13 @@ function differences(columns: Column[], row: ts.Type, node: ts.Node): string[] {
   return [...missing, ...wrong]
 }
 
-/** Whether a type is of a kind. Branded text is an intersection with text. */
+/** Returns whether a type is of a kind. A branded text is an intersection with text. */
 const isOf = (kind: ts.TypeFlags, type: ts.Type): boolean =>
   (type.flags & (kind | ts.TypeFlags.Any | ts.TypeFlags.Unknown)) !== 0 ||
   ((type.flags & ts.TypeFlags.Intersection) !== 0 &&
     (type as ts.IntersectionType).types.some((part) => isOf(kind, part)))
 
-/** Every `….query<Row>(statement)` of a file. */
+/** Finds every call `….query<Row>(statement)` in a file. */
 function callsIn(source: ts.SourceFile): Promise<Call>[] {
   const found: Promise<Call>[] = []
   const visit = (node: ts.Node): void => {
@@ -183,7 +184,7 @@ function callsIn(source: ts.SourceFile): Promise<Call>[] {
   return found
 }
 
-/** The function or constant that a call is in. */
+/** Returns the name of the function or constant that contains a call. */
 function nameAround(node: ts.Node): string {
   for (let at = node.parent; !ts.isSourceFile(at); at = at.parent) {
     if (ts.isSourceFile(at.parent) && ts.isVariableStatement(at))
@@ -193,7 +194,7 @@ function nameAround(node: ts.Node): string {
   return 'module'
 }
 
-/** The text of a statement, or of `{ text, values }`. */
+/** Returns the text of a statement, which may be the `text` of `{ text, values }`. */
 function statementOf(argument: ts.Expression): ts.Expression | undefined {
   if (!ts.isObjectLiteralExpression(argument)) return argument
   for (const property of argument.properties) {
@@ -203,10 +204,10 @@ function statementOf(argument: ts.Expression): ts.Expression | undefined {
   return undefined
 }
 
-/** Which way each condition goes, by its words: where the same words stand twice, both go the same way. */
+/** The outcome of each condition, by its source text: equal conditions have equal outcomes. */
 type Ways = Map<string, boolean>
 
-/** One text for each way that the conditions in it may go; undefined where it is not of constants. */
+/** Returns one text for each combination of outcomes; undefined when a part of the statement is not constant. */
 async function textsOf(node: ts.Expression | undefined): Promise<string[] | undefined> {
   const ways: Ways = new Map()
   const first = node && (await textOf(node, ways))
@@ -253,7 +254,7 @@ async function textOfName(name: ts.Identifier, ways: Ways): Promise<string | und
   if (!isConstant || declaration.initializer === undefined) return undefined
   const text = await textOf(declaration.initializer, ways)
   if (text !== undefined) return text
-  // What a module computes and exports, it can be asked for.
+  // The value of a computed constant is read from its module, if the module exports it.
   if (!(ts.getCombinedModifierFlags(declaration) & ts.ModifierFlags.Export)) return undefined
   const module = (await import(pathToFileURL(declaration.getSourceFile().fileName).href)) as Record<
     string,

@@ -1,6 +1,6 @@
 /*
- * Which part of src may name which table in SQL. Imports do not show this coupling: two parts that know one table must
- * change together with it. Statements are found in the text of string and template literals.
+ * The parts of src that may name a table in SQL. Imports do not show this coupling: all parts that name a table change
+ * with it. The test finds statements in the text of string and template literals.
  */
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -13,7 +13,7 @@ import { ts } from './typescript.ts'
 const SRC = fileURLToPath(new URL('../src', import.meta.url))
 const TABLES = Object.keys(PRIVILEGES)
 
-/** Each table: the parts of src that write it, its owners, and those that only read it. */
+/** For each table: its owners, which are the parts of src that write it, and the parts that only read it. */
 const ALLOWED: Record<string, { owners: string[]; readers: string[] }> = {
   account_members: { owners: ['accounts'], readers: ['demo', 'records'] },
   acknowledged_transactions: { owners: ['settlement'], readers: ['networks', 'verify'] },
@@ -105,17 +105,20 @@ interface Use {
 
 const NAMES = `(?:only\\s+)?(${TABLES.join('|')})\\b`
 const NAMED = new RegExp(`\\b(?:from|join|into|update|using|table)\\s+${NAMES}`, 'g')
-/** A further table of a list. Elsewhere a comma and a word are English. */
+/** A further table of a list. Outside a statement, a comma and a word are English text. */
 const LISTED = new RegExp(`,\\s+${NAMES}`, 'g')
 const WRITTEN = new RegExp(`\\b(?:insert\\s+into|update|delete\\s+from|merge\\s+into)\\s+${NAMES}`, 'g')
-/** Comments are not parsed. */
+/** Comments do not count. */
 const PARSING = {
   languageVersion: ts.ScriptTarget.Latest,
   jsDocParsingMode: ts.JSDocParsingMode.ParseNone,
 }
 const SQL = /\b(select|insert into|update|delete from|merge into|join)\b/
 
-/** The tables that the literals of a source text name in SQL. Only files that may name one are parsed: all took 1 s of CPU. */
+/**
+ * Returns the tables that the literals of a source text name in SQL. It parses only the files that may name a table:
+ * parsing all files took 1 s of CPU.
+ */
 function usesOf(part: string, source: string): Use[] {
   if (source.search(NAMED) === -1 && source.search(LISTED) === -1) return []
   const found: Use[] = []
@@ -137,7 +140,7 @@ function usesOf(part: string, source: string): Use[] {
   return found
 }
 
-/** Each table with the parts that use it, in the form of ALLOWED. */
+/** Returns the parts that use each table, in the form of ALLOWED. */
 function tableOf(uses: Use[]): typeof ALLOWED {
   const table: typeof ALLOWED = {}
   for (const name of TABLES) {
@@ -153,16 +156,16 @@ const uses = readdirSync(SRC, { recursive: true, encoding: 'utf8' })
   .filter((file) => file.endsWith('.ts') && !file.endsWith('.test.ts'))
   .flatMap((file) => usesOf(file.split('/')[0]!.replace(/\.ts$/, ''), readFileSync(join(SRC, file), 'utf8')))
 
-test.each(TABLES)('%s is named where ALLOWED says, and nowhere else', (table) => {
+test.each(TABLES)('only the parts in ALLOWED name %s in SQL', (table) => {
   expect(tableOf(uses)[table]).toEqual(ALLOWED[table])
 })
 
-test('ALLOWED has every table and no other', () => {
+test('ALLOWED has every table and no others', () => {
   expect(Object.keys(ALLOWED).sort()).toEqual(TABLES.toSorted())
 })
 
-// The test of the test: what it cannot see, it does not hold.
-describe('it sees', () => {
+// Tests of the check itself: a statement that it misses would not be checked.
+describe('the check finds', () => {
   test.each<[string, string[]]>([
     ["db.query('select id from transfers where id = $1')", ['reads transfers']],
     ['`update transfers set status = $1`', ['writes transfers']],
