@@ -1,6 +1,6 @@
 /*
- * A disabled client or customer moves no money from the next second on, whatever tokens it holds, in every process.
- * A process that does not know who is disabled refuses withdrawals.
+ * A disabled client or customer moves no money after one second, in every process, whatever tokens it holds.
+ * A process that cannot read the disabled clients refuses withdrawals.
  */
 import { pino } from 'pino'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
@@ -25,10 +25,10 @@ beforeAll(async () => {
 })
 afterAll(() => service.close())
 
-/** It may take one second; a busy machine needs a few more. */
+/** The service has one second to apply the change; a busy machine needs a few more. */
 const SOON = { timeout: 5_000, interval: 50 }
 
-test("a disabled client's tokens are refused, another client's are not, and they are accepted again when it is enabled", async () => {
+test('only the tokens of a disabled client are refused, and they are accepted again when the client is enabled', async () => {
   const customer = await newCustomer(service)
   await credit(service.ledger, customer, 'USD', '100000')
   const other = await createApiClient(service.db, customer.customer_id, ['transfer:write_crypto_withdrawal'])
@@ -78,7 +78,7 @@ test('a movement that waits while its client is disabled is refused, and delays 
   ] as const
   const other = await createApiClient(service.db, customer.customer_id, ['transfer:write_crypto_withdrawal'])
   const byOther = caller(service.app, await fetchToken(service.app, other))
-  // Everything waits for the balance.
+  // All movements wait for the locked balance.
   const [waiting, others] = await transaction(service.owner, async (tx) => {
     await tx.query('select from balances where profile_id = $1 for update', [profile_id])
     const all = requests.map(([url, body]) => customer.call('POST', url, body))
@@ -100,7 +100,7 @@ test('a movement that waits while its client is disabled is refused, and delays 
   expect(rows).toEqual([{ type: 'CRYPTO_WITHDRAWAL', amount: '10' }])
 })
 
-test("a disabled customer's tokens are refused, and it gets no new ones", async () => {
+test("a disabled customer's tokens are refused, and its clients get no new tokens", async () => {
   const customer = await newCustomer(service)
   const target = { kind: 'CUSTOMER', customer_id: customer.customer_id } as const
   const read = async () => (await customer.call('GET', '/v2/profiles')).body.detail

@@ -48,7 +48,7 @@ let service: TestService
 let baseUrl: string
 let customer: { customer_id: string; profile_id: string }
 let client: Client
-/** Everything that the service logged, at the most verbose level. */
+/** All lines that the service logged, at the most verbose level. */
 const logged: string[] = []
 const log = pino({ level: 'trace' }, { write: (line: string) => void logged.push(line) })
 
@@ -124,7 +124,7 @@ describe('openid-client', () => {
     })
   })
 
-  test('finds everything in the metadata', async () => {
+  test('finds all endpoints in the metadata', async () => {
     const metadata = (await discover(openid.ClientSecretBasic(client.client_secret))).serverMetadata()
     expect(metadata).toMatchObject({
       issuer: baseUrl,
@@ -212,34 +212,38 @@ describe('the token endpoint grants', () => {
     ['credentials in the header', () => form(GRANT), CLIENT_SCOPES],
     ['credentials in the form', () => form([...GRANT, ...credentials(client)], {}), CLIENT_SCOPES],
     [
-      'credentials that are form-encoded in the header, as RFC 6749, 2.3.1 has it',
+      'credentials that are form-encoded in the header (RFC 6749, 2.3.1)',
       () => form(GRANT, basic({ ...client, client_id: client.client_id.replaceAll('-', '%2D') })),
       CLIENT_SCOPES,
     ],
     ['multipart, credentials in the header', () => multipart(GRANT), CLIENT_SCOPES],
     [
-      'multipart, all in the form',
+      'multipart, credentials in the form',
       () => multipart([...GRANT, ...credentials(client), ['scope', 'funding:read_profile']], {}),
       ['funding:read_profile'],
     ],
     [
-      'a part of the scopes',
+      'some of the scopes',
       () => form([...GRANT, ['scope', 'funding:read_profile']]),
       ['funding:read_profile'],
     ],
     [
-      'a scope that is named twice, once',
+      'a scope once, even when the request names it twice',
       () => form([...GRANT, ['scope', 'funding:read_profile funding:read_profile']]),
       ['funding:read_profile'],
     ],
-    ['an empty scope as none (RFC 6749, 3.2)', () => form([...GRANT, ['scope', '']]), CLIENT_SCOPES],
     [
-      'with parameters that it does not know',
+      'all scopes for an empty scope parameter (RFC 6749, 3.2)',
+      () => form([...GRANT, ['scope', '']]),
+      CLIENT_SCOPES,
+    ],
+    [
+      'a request with unknown parameters',
       () => form([...GRANT, ['resource', 'x'], ['a', 'b']]),
       CLIENT_SCOPES,
     ],
     [
-      'a scheme in any case and a charset',
+      'a request with a scheme in any case and a charset',
       () => ({
         headers: {
           authorization: basic(client).authorization.replace('Basic', 'bASIC'),
@@ -356,7 +360,7 @@ describe('the token endpoint refuses', () => {
 
     // The scope.
     ['an unknown scope', () => form([...GRANT, ['scope', 'funding:all']]), 400, 'invalid_scope'],
-    ['a scope that is no scope', () => form([...GRANT, ['scope', '"\\é\n']]), 400, 'invalid_scope'],
+    ['a scope with invalid characters', () => form([...GRANT, ['scope', '"\\é\n']]), 400, 'invalid_scope'],
     [
       'a scope that the client was not given',
       () => form([...GRANT, ['scope', 'transfer:write_crypto_withdrawal']]),
@@ -364,7 +368,7 @@ describe('the token endpoint refuses', () => {
       'invalid_scope',
     ],
     [
-      'one scope too many',
+      'a list with one scope that the client was not given',
       () => form([...GRANT, ['scope', 'funding:read_profile transfer:write_crypto_withdrawal']]),
       400,
       'invalid_scope',
@@ -539,7 +543,7 @@ test('a secret is stored only as a hash', async () => {
 })
 
 describe('access tokens', () => {
-  test('are signed JWTs (RFC 9068) that anyone verifies with the published keys', async () => {
+  test('are signed JWTs (RFC 9068) that the published keys verify', async () => {
     const before = Math.floor(Date.now() / 1000)
     const token = await tokenOf([['scope', 'funding:read_profile transfer:read_transfer']])
     const keys = createRemoteJWKSet(new URL(`${baseUrl}/oauth2/jwks`))
@@ -652,11 +656,11 @@ describe('a bearer', () => {
     'Token abc',
     'Basic YTpi',
     'abc',
-  ])('with the header %j is told that the request is invalid', async (header) => {
+  ])('with the header %j gets the error invalid_request', async (header) => {
     await expectRefusal(await call(header), 401, /^Bearer realm="bursar", error="invalid_request"/)
   })
 
-  test('with one token in many spellings adds one entry, and cannot fill the memory', async () => {
+  test('with one token in many spellings adds one cache entry, and cannot fill the memory', async () => {
     const token = await tokenOf([['scope', 'transfer:read_transfer']])
     // RFC 9110 allows any number of spaces.
     for (const header of [`bearer ${token}`, `Bearer    ${token}`, `BEARER ${' '.repeat(40)}${token}`])
@@ -718,24 +722,30 @@ describe('a bearer', () => {
     test.each<[string, () => Promise<string> | string]>([
       ['expired', () => sign({ exp: seconds(-1) })],
       ['expired long ago', () => sign({ exp: seconds(-3600) })],
-      ['without an end', () => sign({ exp: undefined })],
-      ['good for longer than any that is issued', () => sign({ exp: seconds(3601) })],
-      ['good for ten years', () => sign({ exp: seconds(10 * 365 * 86_400) })],
-      ['without a beginning', () => sign({ iat: undefined })],
+      ['without an expiry time', () => sign({ exp: undefined })],
+      ['valid for longer than any issued token', () => sign({ exp: seconds(3601) })],
+      ['valid for ten years', () => sign({ exp: seconds(10 * 365 * 86_400) })],
+      ['without a time of issue', () => sign({ iat: undefined })],
       ['issued in the future', () => sign({ iat: seconds(60), exp: seconds(120) })],
-      ['issued a day ago, for longer', () => sign({ iat: seconds(-86_400), exp: seconds(60) })],
+      [
+        'issued a day ago, with a longer validity than any issued token',
+        () => sign({ iat: seconds(-86_400), exp: seconds(60) }),
+      ],
       ['not valid yet', () => sign({ nbf: seconds(60) })],
       ['for another audience', () => sign({ aud: 'http://127.0.0.1:1' })],
       ['for no audience', () => sign({ aud: undefined })],
       ['by another issuer', () => sign({ iss: 'http://127.0.0.1:1' })],
       ['by no issuer', () => sign({ iss: undefined })],
-      ['by an issuer with a slash more', () => sign({ iss: `${baseUrl}/` })],
+      ['by an issuer with an additional slash', () => sign({ iss: `${baseUrl}/` })],
       ['without a subject', () => sign({ sub: undefined })],
       ['without a customer', () => sign({ customer_id: undefined })],
-      ['with a customer that is no id', () => sign({ customer_id: '------------------------------------' })],
+      [
+        'with a customer that is not a UUID',
+        () => sign({ customer_id: '------------------------------------' }),
+      ],
       ['with a list of customers', () => sign({ customer_id: [customer.customer_id] })],
-      ["signed with a stranger's key", () => sign({}, {}, strangers)],
-      ['signed with a key that is unknown', () => sign({}, { kid: 'other' }, strangers)],
+      ["signed with another party's key", () => sign({}, {}, strangers)],
+      ['signed with an unknown key', () => sign({}, { kid: 'other' }, strangers)],
       ['of another type', () => sign({}, { typ: 'JWT' })],
       ['of no type', () => sign({}, { typ: undefined })],
       [
@@ -750,7 +760,7 @@ describe('a bearer', () => {
             .sign(Buffer.from(ours.jwks.keys[0]!.n!, 'base64url')),
       ],
       [
-        'signed by nobody',
+        'unsigned',
         () =>
           new UnsecuredJWT({ customer_id: customer.customer_id, scope: CLIENT_SCOPES.join(' ') })
             .setIssuer(baseUrl)
@@ -759,10 +769,10 @@ describe('a bearer', () => {
             .setExpirationTime('1 minute')
             .encode(),
       ],
-      ['whose claims were changed', async () => changedClaims(await sign())],
-      ['whose signature was cut', async () => (await sign()).slice(0, -4)],
-      ['which is no JWT', () => 'abc'],
-      ['which is a JWT by its looks', () => 'eyJhbGciOiJSUzI1NiJ9.e30.AAAA'],
+      ['one with changed claims', async () => changedClaims(await sign())],
+      ['one with a cut signature', async () => (await sign()).slice(0, -4)],
+      ['not a JWT', () => 'abc'],
+      ['only shaped like a JWT', () => 'eyJhbGciOiJSUzI1NiJ9.e30.AAAA'],
     ])('when the token is %s', async (_name, make) => {
       const reply = await call(`Bearer ${await make()}`)
       await expectRefusal(
@@ -786,7 +796,7 @@ describe('an external issuer', () => {
     reply.end(JSON.stringify(body))
   }
 
-  /** An external authorization server: metadata, keys and any token that it signs. */
+  /** Starts an external authorization server with metadata and keys; `sign` issues its tokens. */
   async function startIssuer(path = '') {
     const { publicKey, privateKey } = await generateKeyPair('ES256')
     const jwk = { ...(await exportJWK(publicKey)), kid: 'theirs', alg: 'ES256', use: 'sig' }
@@ -834,7 +844,7 @@ describe('an external issuer', () => {
   }
   type Issuer = Awaited<ReturnType<typeof startIssuer>>
 
-  // Its customer is in the database; only the issuer knows its clients.
+  // The issuer's customer is in the database; only the issuer knows its clients.
   let trusting: { customer_id: string; profile_id: string }
 
   async function startTrusting(issuer: string) {
@@ -856,7 +866,7 @@ describe('an external issuer', () => {
     expect(reply.status).toBe(200)
     expect(await reply.json()).toMatchObject({ items: [{ id: trusting.profile_id }] })
     expect(issuer.asked).toEqual([issuer.metadataPath, '/keys'])
-    // Its tokens may also write, and the known keys verify them.
+    // The issuer's tokens may also write, and the cached keys verify them.
     const made = await use(await issuer.sign(audience), { method: 'POST', body: '{"nickname":"Theirs"}' })
     expect(made.status).toBe(200)
     expect(issuer.asked).toHaveLength(2)
@@ -905,7 +915,7 @@ describe('an external issuer', () => {
         expect(reply.headers.get('www-authenticate'), name).toContain('error="invalid_token"')
       }
     }
-    // The audience may be one of several, and the id may be in capitals: it is still the same customer.
+    // The token may name several audiences, and the customer's id may be in capitals.
     const shouting = trusting.customer_id.toUpperCase()
     const token = await issuer.sign(here, { aud: ['http://127.0.0.1:1', here], customer_id: shouting })
     expect(await (await use(token)).json()).toMatchObject({ items: [{ id: trusting.profile_id }] })
@@ -945,14 +955,14 @@ describe('an external issuer', () => {
         (answers[metadataPath] = (_, reply) => json(reply, { issuer: url })),
     ],
     [
-      'calls itself something else (RFC 8414, 3.3)',
+      'names another issuer in its metadata (RFC 8414, 3.3)',
       ({ answers, metadataPath, origin }) =>
         (answers[metadataPath] = (_, reply) =>
           json(reply, { issuer: 'http://127.0.0.1:1', jwks_uri: `${origin}/keys` })),
     ],
-    ['lost its keys', ({ answers }) => delete answers['/keys']],
-    ['has keys that are none', ({ answers }) => (answers['/keys'] = (_, reply) => json(reply, {}))],
-  ])('that %s makes us unavailable, until it is as it should be', async (_name, breakIt) => {
+    ['no longer serves its keys', ({ answers }) => delete answers['/keys']],
+    ['answers a key set without keys', ({ answers }) => (answers['/keys'] = (_, reply) => json(reply, {}))],
+  ])('that %s makes the service unavailable until the issuer works again', async (_name, breakIt) => {
     const issuer = await startIssuer()
     const { baseUrl: here, use } = await startTrusting(issuer.url)
     const working = { ...issuer.answers }

@@ -1,6 +1,6 @@
 /*
- * The operation over withdrawals that are not signed, and its refusals. What happens when a worker signs at the same moment
- * is in src/settlement/cancel-withdrawal.test.ts.
+ * Cancels withdrawals that are not signed, and tests the refusals. src/settlement/cancel-withdrawal.test.ts tests a
+ * cancellation while a worker signs the same withdrawal.
  */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import {
@@ -51,7 +51,7 @@ async function settle(rounds = 5): Promise<void> {
   }
 }
 
-/** How many transactions of a withdrawal are on its network. */
+/** Counts the transactions of a withdrawal on its network. */
 async function onChain(id: string): Promise<number> {
   const { rowCount } = await service.db.query(
     `select from simulated_chain where position(convert_to($1, 'UTF8') in raw_transaction) > 0`,
@@ -98,25 +98,28 @@ test.each([
   await requireClean()
 })
 
-test.each(['PROFILE', 'NETWORK'] as const)('also while its %s is frozen', async (kind) => {
-  const customer = await newCustomer(service)
-  await credit(service.ledger, customer, 'USD', '100')
-  const { id } = await withdraw(customer)
-  const { customer_id, profile_id } = customer
-  const target =
-    kind === 'PROFILE' ? { kind, customer_id, profile_id } : { kind, network: 'ETHEREUM' as const }
-  await freeze(service.db, target, 'OPERATOR', 'a leak')
-  try {
-    await settle(2)
-    expect(await cancel(customer, id)).toMatchObject({ status: 200, body: { status: 'FAILED' } })
-    expect(await available(customer)).toBe('100')
-  } finally {
-    await unfreeze(service.db, target)
-  }
-  await requireClean()
-})
+test.each(['PROFILE', 'NETWORK'] as const)(
+  'a withdrawal can be cancelled while its %s is frozen',
+  async (kind) => {
+    const customer = await newCustomer(service)
+    await credit(service.ledger, customer, 'USD', '100')
+    const { id } = await withdraw(customer)
+    const { customer_id, profile_id } = customer
+    const target =
+      kind === 'PROFILE' ? { kind, customer_id, profile_id } : { kind, network: 'ETHEREUM' as const }
+    await freeze(service.db, target, 'OPERATOR', 'a leak')
+    try {
+      await settle(2)
+      expect(await cancel(customer, id)).toMatchObject({ status: 200, body: { status: 'FAILED' } })
+      expect(await available(customer)).toBe('100')
+    } finally {
+      await unfreeze(service.db, target)
+    }
+    await requireClean()
+  },
+)
 
-test('what is signed, has ended or is no withdrawal is refused with its status', async () => {
+test('a transfer that is signed, has ended or is not a withdrawal is refused with its status', async () => {
   const customer = await newCustomer(service)
   const deposit = await credit(service.ledger, customer, 'USD', '100')
   const { id } = await withdraw(customer)
@@ -147,7 +150,7 @@ test('what is signed, has ended or is no withdrawal is refused with its status',
 
 const callerWith = async ({ customer_id }: TestCustomer, scope: Scope) =>
   caller(service.app, await fetchToken(service.app, await createApiClient(service.db, customer_id, [scope])))
-test('either scope passes, and the one of its type is needed', async () => {
+test('the token needs the scope that matches the type of the withdrawal', async () => {
   const customer = await newCustomer(service)
   await credit(service.ledger, customer, 'USD', '100')
   const made = { CRYPTO: await withdraw(customer), WIRE: await wire(customer) }

@@ -49,7 +49,7 @@ test('the answered record is the stored record', async () => {
   expect(read.body).toEqual(created.body)
 })
 
-test('a memo on STELLAR has at most the 28 bytes that its transactions carry, and not characters', async () => {
+test('a memo on STELLAR has at most 28 bytes (not characters), the limit of its transactions', async () => {
   await credit(service.ledger, customer, 'XLM', '100')
   const order = (memo: string) =>
     customer.call(

@@ -27,7 +27,7 @@ beforeAll(async () => {
   await fund(customer, '100000')
 })
 afterAll(async () => {
-  // Nothing here, killed and refused requests included, leaves the ledger in disagreement.
+  // The ledger agrees with its entries after all tests, also after killed and refused requests.
   expect((await verify(service.db)).disagreements).toEqual([])
   await service.close()
 })
@@ -62,13 +62,13 @@ const availableOf = async ({ call, profile_id }: TestCustomer) =>
   (await call<{ available: string }>('GET', `/v2/profiles/${profile_id}/balances/USD`)).body.available
 
 describe('a thousand withdrawals', () => {
-  test('are made in order, and a repeat answers each with the first', async () => {
+  test('are created in order, and a repeat answers each item with the first record', async () => {
     const by = await newCustomer(service)
     await fund(by, '11000')
     const withdrawals = manyOf(by, 1_000, 'thousand')
     const items = await itemsOf(by, withdrawals)
     expect(items.map(({ transfer }) => transfer?.ref_id)).toEqual(withdrawals.map(({ ref_id }) => ref_id))
-    // Made one after the other, too: ids are in the order of creation.
+    // The withdrawals are also created in this order: ids sort by creation.
     const ids = items.map(({ transfer }) => transfer!.id)
     expect([...ids].sort()).toEqual(ids)
     expect(await availableOf(by)).toBe('0')
@@ -81,22 +81,22 @@ describe('a thousand withdrawals', () => {
     expect(await availableOf(by)).toBe('0')
   })
 
-  test('run out of funds exactly where the money ends', async () => {
+  test('are refused from the first item that the balance cannot pay', async () => {
     const by = await newCustomer(service)
-    // Each takes 11.
+    // Each withdrawal takes 11 USD.
     await fund(by, `${11 * 640 + 10}`)
     const items = await itemsOf(by, manyOf(by, 1_000, 'poor'))
     expect(items.findIndex(({ problem: refused }) => refused !== undefined)).toBe(640)
     for (const { problem: refused } of items.slice(640))
       expect(refused).toMatchObject({ status: 403, meta: { available: '10', needed: '11' } })
-    // What is left is enough for a smaller one behind them.
+    // The remaining balance is enough for a smaller withdrawal afterwards.
     const [last] = await itemsOf(by, manyOf(by, 1, 'small', { amount: '9' }))
     expect(last!.transfer).toMatchObject({ total: '10' })
     expect(await availableOf(by)).toBe('0')
   })
 })
 
-test('each item is answered as a request of its own, and touches no other', async () => {
+test('each item is answered like a single request, and affects no other item', async () => {
   const by = await newCustomer(service)
   const twin = await newCustomer(service)
   for (const each of [by, twin]) await fund(each, '100')
@@ -130,7 +130,7 @@ test('each item is answered as a request of its own, and touches no other', asyn
   expect(await availableOf(by)).toBe(await availableOf(twin))
 })
 
-test('a fault of an item against its schema is its own answer', async () => {
+test('an item that violates its schema gets its own problem', async () => {
   const faults = faultsOf(WithdrawalOfMany)
   const before = await everyTable(service.db)
   for (let next = 0; next < faults.length; next += 50) {
@@ -153,7 +153,7 @@ test('a fault of an item against its schema is its own answer', async () => {
   expect(await everyTable(service.db)).toEqual(before)
 })
 
-test('none, more than a thousand, or no list refuse the whole request', async () => {
+test('an empty list, more than a thousand items, or a missing list refuses the whole request', async () => {
   const before = await everyTable(service.db)
   for (const [withdrawals, detail] of [
     [[], 'withdrawals must have at least 1 value'],
@@ -165,7 +165,7 @@ test('none, more than a thousand, or no list refuse the whole request', async ()
   expect(await everyTable(service.db)).toEqual(before)
 })
 
-test('a client that is disabled on the way moves nothing from then on', async () => {
+test('a client that is disabled during its request moves no money for the remaining items', async () => {
   const by = await newCustomer(service)
   await fund(by, '1000')
   let asked = 0
@@ -185,7 +185,7 @@ test('a client that is disabled on the way moves nothing from then on', async ()
   expect(await availableOf(by)).toBe(`${1000 - 3 * 11}`)
 })
 
-test('a process that dies between the batches of a request pays nothing twice when it is repeated', async () => {
+test('a repeat after the process died between the batches of a request pays nothing twice', async () => {
   const by = await newCustomer(service)
   await fund(by, '11000')
   const withdrawals = manyOf(by, 1_000, 'killed')
@@ -211,7 +211,7 @@ test('a process that dies between the batches of a request pays nothing twice wh
   expect(await availableOf(by)).toBe('0')
 })
 
-test('two equal requests at once make each withdrawal once', async () => {
+test('two equal requests at once create each withdrawal once', async () => {
   const by = await newCustomer(service)
   await fund(by, '6600')
   const withdrawals = manyOf(by, 300, 'twice')
@@ -239,11 +239,11 @@ describe('limits', () => {
       status: 429,
       body: { detail: expect.stringContaining('rate') as unknown },
     })
-    // Three tokens are left.
+    // Three tokens of the rate limit are left.
     expect(Number(refused.headers['retry-after'])).toBeGreaterThanOrEqual(2)
     expect(Number(refused.headers['retry-after'])).toBeLessThanOrEqual(4)
 
-    // More items than the bucket holds need a full one, and leave a debt.
+    // A request with more items than the bucket holds needs a full bucket, and leaves a debt.
     expect((await sent(large, manyOf(large, 30, 'large'))).status).toBe(200)
     const after = await large.call('GET', '/v2/profiles')
     expect(after.status).toBe(429)
@@ -251,18 +251,18 @@ describe('limits', () => {
     expect((await other.call('GET', '/v2/profiles')).status).toBe(200)
   })
 
-  test('a client has four of them under way, and others are served meanwhile', async () => {
+  test('a client may have four bulk requests under way, and other clients are served meanwhile', async () => {
     const by = await newCustomer(service)
     const busy = Array.from({ length: 6 }, (_, index) => sent(by, manyOf(by, 1_000, `busy ${index}`)))
     const one = customer.call('POST', ONE, withdrawalOf(customer))
     const statuses = (await Promise.all(busy)).map(({ status }) => status).sort()
     expect(statuses).toEqual([200, 200, 200, 200, 429, 429])
     expect((await one).status).toBe(200)
-    // Their places are free again.
+    // The places of the answered requests are free again.
     expect((await sent(by, manyOf(by, 1, 'free'))).status).toBe(200)
   })
 
-  test('a full queue of the ledger is the answer of the items that found no place', async () => {
+  test('items that do not fit into the queue of the ledger are answered as unavailable', async () => {
     const by = await newCustomer(service)
     await fund(by, '100')
     const stuck = new Ledger(
@@ -287,7 +287,7 @@ describe('limits', () => {
         body: { withdrawals: manyOf(by, 1_000, prefix) },
         problemOf: (error: unknown) => error,
       } as never)
-    // The first batch never ends; 5,000 others may wait.
+    // The first batch never ends; at most 5,000 other movements may wait.
     void stuck.submit(by.customer_id, {} as never)
     await expect.poll(() => stuck.waiting).toBe(0)
     while (stuck.waiting < 5_000) void stuck.submit(by.customer_id, {} as never)

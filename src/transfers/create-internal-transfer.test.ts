@@ -1,8 +1,8 @@
 /*
- * What holds of internal transfers, however many there are at once:
- * 1. each is a debit and a credit of one group, made together or not at all;
- * 2. what leaves one profile comes to the other: the customer's sum stays;
- * 3. what is refused changes nothing.
+ * Invariants of internal transfers, also of many at once:
+ * 1. each transfer is a debit and a credit of one group, posted together or not at all;
+ * 2. the amount that leaves one profile arrives at the other: the customer's total stays the same;
+ * 3. a refused request changes nothing.
  */
 import { randomUUID } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
@@ -78,7 +78,7 @@ test.each([
   ['USD', '10.50', '10.5', '89.5'],
   ['USDP', '0.000000000000000001', '0.000000000000000001', '99.999999999999999999'],
   ['BTC', '100.0', '100', '0'],
-])('%s %s: both sides are made at once, and answered with the debit', async (asset, sent, amount, left) => {
+])('%s %s: both legs are created at once, and the answer is the debit', async (asset, sent, amount, left) => {
   const [from, to] = await newPair(asset, '100')
   const ref_id = randomUUID()
   const said = { memo: 'lunch', metadata: { order: '17' } }
@@ -143,7 +143,7 @@ async function newHolder() {
   return { identity_id, account_id: account.body.id }
 }
 
-test('each side names its own identity and account, and the credit its own metadata', async () => {
+test('each leg names its own identity and account, and the credit has its own metadata', async () => {
   const [from, to] = await newPair('USD', '10')
   const [sender, receiver] = [await newHolder(), await newHolder()]
   await approve(customer, sender.identity_id)
@@ -154,7 +154,7 @@ test('each side names its own identity and account, and the credit its own metad
     to_profile_id: to,
     from_identity_id: sender.identity_id,
     from_account_id: sender.account_id,
-    // Not APPROVED: money comes to it, as a deposit does, and does not leave.
+    // An identity that is not APPROVED can receive money, as in a deposit, but cannot send any.
     to_identity_id: receiver.identity_id,
     to_account_id: receiver.account_id,
     metadata: { side: 'debit' },
@@ -178,7 +178,7 @@ test('each side names its own identity and account, and the credit its own metad
   await requireClean()
 })
 
-test('a sender that is not approved sends nothing; ids that do not belong together are refused', async () => {
+test('a sender that is not approved cannot send; ids that do not belong together are refused', async () => {
   const [from, to] = await newPair('USD', '10')
   const [holder, stranger] = [await newHolder(), await newHolder()]
   const before = await everyTable(service.db)
@@ -203,7 +203,7 @@ test('a sender that is not approved sends nothing; ids that do not belong togeth
   expect(await everyTable(service.db)).toEqual(before)
 })
 
-test('without a ref_id, memo or metadata neither side has one', async () => {
+test('a transfer without ref_id, memo or metadata has none of them on either leg', async () => {
   const [from, to] = await newPair('USD', '1')
   const { body } = await customer.call<Transfer>('POST', INTERNAL, {
     asset: 'USD',
@@ -218,7 +218,7 @@ test('without a ref_id, memo or metadata neither side has one', async () => {
   }
 })
 
-test('a ref_id that many ask for at once is used once, and the others get its debit', async () => {
+test('many concurrent requests with one ref_id create one transfer, and the others get its debit', async () => {
   const [from, to] = await newPair('USD', '100')
   const body = { asset: 'USD', from_profile_id: from, to_profile_id: to, ref_id: randomUUID() }
   const answers = await Promise.all(
@@ -247,7 +247,7 @@ test('a ref_id that many ask for at once is used once, and the others get its de
   await requireClean()
 })
 
-describe('refused without a trace:', () => {
+describe('an internal transfer is refused and changes nothing:', () => {
   let from: string
   let to: string
   beforeAll(async () => {
@@ -256,29 +256,34 @@ describe('refused without a trace:', () => {
 
   type Refusal = [what: string, status: number, detail: string, changes: () => object]
   test.each<Refusal>([
-    ['to itself', 400, 'to_profile_id must differ', () => ({ to_profile_id: from })],
+    ['to the sending profile', 400, 'to_profile_id must differ', () => ({ to_profile_id: from })],
     [
-      'to itself in capitals',
+      'to the sending profile in capitals',
       400,
       'to_profile_id must differ',
       () => ({ to_profile_id: from.toUpperCase() }),
     ],
     ['an unknown asset', 400, 'asset DOGE is unknown', () => ({ asset: 'DOGE' })],
-    ['nothing', 400, 'amount must be greater than zero', () => ({ amount: '0.00' })],
+    ['an amount of zero', 400, 'amount must be greater than zero', () => ({ amount: '0.00' })],
     ['a part of a cent', 400, 'amount has more than 2 decimals', () => ({ amount: '1.001' })],
-    ['from nobody', 404, `profile ${NOBODY} not found`, () => ({ from_profile_id: NOBODY })],
-    ['to nobody', 404, `profile ${NOBODY} not found`, () => ({ to_profile_id: NOBODY })],
-    ["from another customer's", 404, 'not found', () => ({ from_profile_id: other.profile_id })],
-    ["to another customer's", 404, 'not found', () => ({ to_profile_id: other.profile_id })],
+    ['from an unknown profile', 404, `profile ${NOBODY} not found`, () => ({ from_profile_id: NOBODY })],
+    ['to an unknown profile', 404, `profile ${NOBODY} not found`, () => ({ to_profile_id: NOBODY })],
+    ["from another customer's profile", 404, 'not found', () => ({ from_profile_id: other.profile_id })],
+    ["to another customer's profile", 404, 'not found', () => ({ to_profile_id: other.profile_id })],
     [
-      'more than there is',
+      'more than the available balance',
       403,
       'the profile has 10 USD available and 10.01 are needed',
       () => ({ amount: '10.01' }),
     ],
-    ['of what it never held', 403, 'the profile has 0 BTC available', () => ({ asset: 'BTC' })],
     [
-      'back, from the one that has nothing',
+      'of an asset that the profile never held',
+      403,
+      'the profile has 0 BTC available',
+      () => ({ asset: 'BTC' }),
+    ],
+    [
+      'from an empty profile',
       403,
       'the profile has 0 USD available',
       () => ({ from_profile_id: to, to_profile_id: from }),
@@ -297,7 +302,7 @@ describe('refused without a trace:', () => {
     expect(await everyTable(service.db)).toEqual(before)
   })
 
-  test('more than there is, with what there is', async () => {
+  test('more than the available balance, and the refusal names that balance', async () => {
     const body = { asset: 'USD', amount: '11', from_profile_id: from, to_profile_id: to }
     expect((await customer.call('POST', INTERNAL, body)).body).toMatchObject({
       type: `${BASE_URL}/problems/insufficient-funds`,
@@ -306,7 +311,7 @@ describe('refused without a trace:', () => {
   })
 })
 
-test("nothing leaves a disabled account's profile, but money may come to it", async () => {
+test('the profile of a disabled account cannot send money, but can receive it', async () => {
   const person_details = { first_name: 'Ada', last_name: 'Lovelace' }
   const identity = await customer.call('POST', '/v2/identity/identities', {
     ref_id: randomUUID(),
@@ -349,8 +354,8 @@ test("nothing leaves a disabled account's profile, but money may come to it", as
 
 // ---------------------------------------------------------------------------------------------- many at once
 
-describe('many at once, in all directions, from several processes', () => {
-  // With two processes, one gets its locks before the other returns for more.
+describe('many transfers at once, in all directions, from several processes', () => {
+  // With only two processes, one gets its locks before the other asks for more.
   const PROCESSES = 4
   const PROFILES = 4
   const ASSETS = ['USD', 'USDP'] as const
@@ -373,7 +378,7 @@ describe('many at once, in all directions, from several processes', () => {
       amount: formatAmount(BigInt(amount), 2),
     }))
 
-  /** Creates a separate process from the database's view: with its own connections and its own ledger. */
+  /** Creates a separate process, as the database sees it, with its own connections and its own ledger. */
   async function newProcess() {
     const db = openDatabase(service.url, { max: 2, onError: () => undefined })
     const ledger = new Ledger(db)
@@ -397,7 +402,7 @@ describe('many at once, in all directions, from several processes', () => {
     }
   }
 
-  test('they neither deadlock, nor lose or create money', async () => {
+  test('neither deadlock, nor lose or create money', async () => {
     const processes = await Promise.all(Array.from({ length: PROCESSES }, newProcess))
     await fc.assert(
       fc.asyncProperty(fc.array(order, { minLength: 150, maxLength: 250, size: 'max' }), async (orders) => {
@@ -410,7 +415,7 @@ describe('many at once, in all directions, from several processes', () => {
         const callers = processes.map(({ app }) => caller(app, sender.token))
         const answers = await Promise.all(
           orders.map(async ({ asset, amount, from, to }, n) => {
-            // So that they do not all enter the same batch.
+            // The pause keeps the transfers from all entering the same batch.
             await pause(n % 16)
             return callers[n % PROCESSES]!<Transfer>('POST', INTERNAL, {
               asset,

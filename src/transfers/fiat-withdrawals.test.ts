@@ -1,9 +1,9 @@
 /*
- * What holds of fiat accounts and of the wires to them:
- * 1. a wire is paid exactly once or not at all, and what is sent is the same bytes every time;
- * 2. it comes to the end that its account number stands for; a refused one gives back its total;
- * 3. a ref_id is used once, and what is refused leaves nothing behind.
- * That this holds wherever the worker fails, settle-withdrawals.test.ts shows.
+ * Invariants of fiat accounts and of the wires to them:
+ * 1. a wire is paid exactly once or not at all, and every attempt sends the same bytes;
+ * 2. a wire ends with the outcome of its account number; a refused wire gives back its total;
+ * 3. a ref_id is used once, and a refused request changes nothing.
+ * settle-withdrawals.test.ts shows that this holds wherever the worker fails.
  */
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -58,7 +58,7 @@ let service: TestService
 let customer: TestCustomer
 let other: TestCustomer
 beforeAll(async () => {
-  // Holds last until `settle` ends them.
+  // Approval holds last until `settle` ends them.
   service = await startTestService({ BURSAR_SIMULATED_HOLD_MS: '3600000' })
   customer = await newCustomer(service)
   other = await newCustomer(service)
@@ -82,7 +82,7 @@ async function newFiatAccount(
   return answer.body
 }
 
-/** An identity with an account. */
+/** Creates an approved identity with an account. */
 async function newHolder(of: TestCustomer): Promise<{ identity_id: string; account_id: string }> {
   const { call } = of
   const identity = await call('POST', '/v2/identity/identities', { ref_id: randomUUID(), ...PERSON })
@@ -145,9 +145,12 @@ describe('a fiat account', () => {
   test.each([
     ['a person', PERSON],
     ['an institution', INSTITUTION],
-    ['a person, of whom more is said', { person_details: { ...PERSON.person_details, title: 'Countess' } }],
-    ['an institution, in more words', { institution_details: { name: 'Acme', lei: '7' }, since: '1843' }],
-  ])('of %s is answered as it was given', async (_, fiat_account_owner) => {
+    ['a person with an unlisted detail', { person_details: { ...PERSON.person_details, title: 'Countess' } }],
+    [
+      'an institution with unlisted members',
+      { institution_details: { name: 'Acme', lei: '7' }, since: '1843' },
+    ],
+  ])('of %s is answered as the request gave it', async (_, fiat_account_owner) => {
     const given = { fiat_account_owner, fiat_network_instructions: { wire: WIRE } }
     const { body } = await customer.call('POST', ACCOUNTS, given)
     expect(body).toEqual({
@@ -160,7 +163,7 @@ describe('a fiat account', () => {
     })
   })
 
-  test('is answered with everything that may be given', async () => {
+  test('is answered with all fields of the request', async () => {
     const given = {
       ...(await newHolder(customer)),
       ref_id: randomUUID(),
@@ -188,11 +191,23 @@ describe('a fiat account', () => {
   })
 
   test.each<[string, object, string]>([
-    ['nobody', {}, 'fiat_account_owner'],
-    ['nobody that is known', { somebody: 'else' }, 'exactly one of person_details and institution_details'],
-    ['both', { ...PERSON, ...INSTITUTION }, 'exactly one of person_details and institution_details'],
-    ['half a person', { person_details: { first_name: 'Ada' } }, 'person_details.last_name is required'],
-    ['no name', { institution_details: { name: '' } }, 'institution_details.name'],
+    ['an empty owner', {}, 'fiat_account_owner'],
+    [
+      'an owner of an unknown kind',
+      { somebody: 'else' },
+      'exactly one of person_details and institution_details',
+    ],
+    [
+      'both a person and an institution',
+      { ...PERSON, ...INSTITUTION },
+      'exactly one of person_details and institution_details',
+    ],
+    [
+      'a person without a last name',
+      { person_details: { first_name: 'Ada' } },
+      'person_details.last_name is required',
+    ],
+    ['an institution with an empty name', { institution_details: { name: '' } }, 'institution_details.name'],
   ])('of %s is refused', async (_, fiat_account_owner, detail) => {
     const before = await everyTable(service.db)
     const answer = await customer.call('POST', ACCOUNTS, {
@@ -206,19 +221,22 @@ describe('a fiat account', () => {
     expect(await everyTable(service.db)).toEqual(before)
   })
 
-  test.each(['identity', 'account'] as const)("of an %s that is nobody's, or another's", async (what) => {
-    const theirs = (await newHolder(other))[`${what}_id`]
-    const before = await everyTable(service.db)
-    for (const id of [theirs, NOBODY]) {
-      const answer = await customer.call('POST', ACCOUNTS, {
-        fiat_account_owner: PERSON,
-        fiat_network_instructions: { wire: WIRE },
-        [`${what}_id`]: id,
-      })
-      expect(answer).toMatchObject({ status: 404, body: { detail: `${what} ${id} not found` } })
-    }
-    expect(await everyTable(service.db)).toEqual(before)
-  })
+  test.each(['identity', 'account'] as const)(
+    "of an unknown %s, or of another customer's, is refused",
+    async (what) => {
+      const theirs = (await newHolder(other))[`${what}_id`]
+      const before = await everyTable(service.db)
+      for (const id of [theirs, NOBODY]) {
+        const answer = await customer.call('POST', ACCOUNTS, {
+          fiat_account_owner: PERSON,
+          fiat_network_instructions: { wire: WIRE },
+          [`${what}_id`]: id,
+        })
+        expect(answer).toMatchObject({ status: 404, body: { detail: `${what} ${id} not found` } })
+      }
+      expect(await everyTable(service.db)).toEqual(before)
+    },
+  )
 
   test('with a ref_id that is taken is answered with its record, also of many at once', async () => {
     const ref_id = randomUUID()
@@ -245,7 +263,7 @@ describe('a fiat account', () => {
 // ---------------------------------------------------------------------------------------------- withdrawals
 
 describe('a withdrawal', () => {
-  test.each(['amount', 'total'])('by %s is PENDING, then paid', async (field) => {
+  test.each(['amount', 'total'])('by %s is PENDING, then COMPLETED', async (field) => {
     const profile_id = await newProfile()
     const { id: fiat_account_id } = await newFiatAccount(customer)
     const said = {
@@ -298,7 +316,7 @@ describe('a withdrawal', () => {
     ])
   })
 
-  test('of the least, and of all there is', async () => {
+  test('of the minimum, and of the whole remaining balance, is paid', async () => {
     const profile_id = await newProfile()
     // A bank account needs no further details.
     const { id: fiat_account_id } = await newFiatAccount(customer, undefined, {
@@ -337,7 +355,7 @@ describe('a withdrawal', () => {
   })
 })
 
-describe('refused without a trace:', () => {
+describe('a withdrawal is refused and changes nothing:', () => {
   let mine: {
     profile_id: string
     fiat_account_id: string
@@ -358,27 +376,42 @@ describe('refused without a trace:', () => {
   type Refusal = [what: string, status: number, detail: string, changes: () => object]
   test.each<Refusal>([
     ['amount and total', 400, 'exactly one of amount and total', () => ({ total: '1' })],
-    ['neither', 400, 'exactly one of amount and total', () => ({ amount: undefined })],
-    ['what no wire carries', 400, 'asset USDP cannot be sent by wire', () => ({ asset: 'USDP' })],
+    ['neither amount nor total', 400, 'exactly one of amount and total', () => ({ amount: undefined })],
+    ['an asset that wires do not carry', 400, 'asset USDP cannot be sent by wire', () => ({ asset: 'USDP' })],
     ['another fiat asset', 400, 'asset EUR cannot be sent by wire', () => ({ asset: 'EUR' })],
     ['a part of a cent', 400, 'amount has more than 2 decimals', () => ({ amount: '1.001' })],
-    ['nothing', 400, 'amount is below the minimum of 0.01 USD', () => ({ amount: '0' })],
+    ['an amount of zero', 400, 'amount is below the minimum of 0.01 USD', () => ({ amount: '0' })],
     [
-      'a total of nothing',
+      'a total of zero',
       400,
       'total is below the minimum of 0.01 USD',
       () => ({ amount: undefined, total: '0.00' }),
     ],
-    ['too much', 400, 'amount is above the maximum of 10000000 USD', () => ({ amount: '10000000.01' })],
-    ['more than there is', 403, 'the profile has 100 USD available', () => ({ amount: '100.01' })],
-    ['a profile of nobody', 404, `profile ${NOBODY} not found`, () => ({ profile_id: NOBODY })],
-    ['a fiat account of nobody', 404, `fiat account ${NOBODY}`, () => ({ fiat_account_id: NOBODY })],
-    ['an account of nobody', 404, `account ${NOBODY} not found`, () => ({ account_id: NOBODY })],
-    ['an identity of nobody', 404, `identity ${NOBODY} not found`, () => ({ identity_id: NOBODY })],
-    ["another's profile", 404, 'profile', () => ({ profile_id: theirs.profile_id })],
-    ["another's fiat account", 404, 'fiat account', () => ({ fiat_account_id: theirs.fiat_account_id })],
-    ["another's account", 404, 'account', () => ({ account_id: theirs.account_id })],
-    ["another's identity", 404, 'identity', () => ({ identity_id: theirs.identity_id })],
+    [
+      'an amount above the maximum',
+      400,
+      'amount is above the maximum of 10000000 USD',
+      () => ({ amount: '10000000.01' }),
+    ],
+    [
+      'more than the available balance',
+      403,
+      'the profile has 100 USD available',
+      () => ({ amount: '100.01' }),
+    ],
+    ['an unknown profile', 404, `profile ${NOBODY} not found`, () => ({ profile_id: NOBODY })],
+    ['an unknown fiat account', 404, `fiat account ${NOBODY}`, () => ({ fiat_account_id: NOBODY })],
+    ['an unknown account', 404, `account ${NOBODY} not found`, () => ({ account_id: NOBODY })],
+    ['an unknown identity', 404, `identity ${NOBODY} not found`, () => ({ identity_id: NOBODY })],
+    ["another customer's profile", 404, 'profile', () => ({ profile_id: theirs.profile_id })],
+    [
+      "another customer's fiat account",
+      404,
+      'fiat account',
+      () => ({ fiat_account_id: theirs.fiat_account_id }),
+    ],
+    ["another customer's account", 404, 'account', () => ({ account_id: theirs.account_id })],
+    ["another customer's identity", 404, 'identity', () => ({ identity_id: theirs.identity_id })],
     ['for a denied identity', 403, 'is DENIED', () => ({ identity_id: mine.denied.identity_id })],
     ["for a denied identity's account", 403, 'is DENIED', () => ({ account_id: mine.denied.account_id })],
   ])('%s', async (_, status, detail, changes) => {
@@ -415,7 +448,7 @@ describe('a wire to the account number of', () => {
     expect(await entriesOf(service.db, created.id)).toContain('SETTLED bank USD 40')
   }
 
-  /** Requires that the wire was never sent, and that the profile has its money again. */
+  /** Requires that the wire was never sent, and that the profile has its money back. */
   async function requireRefused(created: Transfer, why: Partial<Transfer>): Promise<void> {
     expect(await read(created)).toEqual({ ...created, status: 'FAILED', updated_at: A_TIME, ...why })
     expect(await wiresOf(created)).toEqual([])
@@ -428,7 +461,7 @@ describe('a wire to the account number of', () => {
     ])
   }
 
-  test('INVALID_DESTINATION_ADDRESS fails, and is given back', async () => {
+  test('INVALID_DESTINATION_ADDRESS fails, and the total is given back', async () => {
     const created = await wiredTo('INVALID_DESTINATION_ADDRESS')
     await settle()
     const destination_address = magicAccountNumber('INVALID_DESTINATION_ADDRESS')!
@@ -437,7 +470,7 @@ describe('a wire to the account number of', () => {
     })
   })
 
-  test('CUSTOMER_REJECTED fails unsigned, and is given back', async () => {
+  test('CUSTOMER_REJECTED fails unsigned, and the total is given back', async () => {
     const created = await wiredTo('CUSTOMER_REJECTED')
     await settle()
     await requireRefused(created, { secondary_status: { name: 'CUSTOMER_REJECTED', detail: A_TEXT } })
@@ -456,7 +489,7 @@ describe('a wire to the account number of', () => {
     await requirePaid(created)
   })
 
-  test('DROPPED_ONCE is sent again, the same bytes, and paid once', async () => {
+  test('DROPPED_ONCE is sent again with the same bytes, and paid once', async () => {
     const created = await wiredTo('DROPPED_ONCE')
     const bank = service.networks.get('WIRE')!
     const sent: Buffer[] = []
@@ -481,7 +514,7 @@ describe('a wire to the account number of', () => {
     expect(await available(created.profile_id)).toBe('60')
   })
 
-  test('any other outcome does not exist', () => {
+  test('the other outcomes have no account number', () => {
     const others: MagicOutcome[] = [
       'STALE_FEE_QUOTE',
       'MISSING_TRUSTLINE',

@@ -42,7 +42,7 @@ async function settle(): Promise<void> {
   }
 }
 
-test('a withdrawal is read as it was answered, then with its transaction once the network has confirmed it', async () => {
+test('a withdrawal is read as it was created, and with its transaction once the network has confirmed it', async () => {
   const created = await withdraw({ metadata: { order: '1041' } })
   expect(await read(created.id)).toMatchObject({ status: 200, body: created })
   expect((await read(created.id.toUpperCase())).body).toEqual(created)

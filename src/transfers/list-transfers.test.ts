@@ -1,7 +1,7 @@
 /*
- * What holds of a list, whatever its filters, order and page size:
- * 1. page after page gives just the records that the filters let through, in order, each once;
- * 2. records that are added or updated while it is read disturb none of those that were there;
+ * Invariants of the list, for all filters, orders and page sizes:
+ * 1. the pages contain exactly the matching records, in order, each once;
+ * 2. records that are added or updated while the list is read do not disturb the earlier records;
  * 3. bounds on time are exact to the microsecond.
  */
 import { randomUUID } from 'node:crypto'
@@ -67,7 +67,7 @@ const insert = (records: Transfer[]) =>
     JSON.stringify(records),
   ])
 
-/** Reads a list to its end, and calls `between` between the pages. */
+/** Reads the list to its end, and calls `between` before each further page. */
 async function walk(query: [string, string][], between?: () => Promise<unknown>): Promise<Transfer[]> {
   const seen: Transfer[] = []
   let cursor: string | undefined
@@ -142,7 +142,7 @@ test('any combination of filters, order and page size equals a filter in memory'
         const chosen = Object.entries(values).filter(
           ([name, value]) => names.includes(name) && value !== undefined,
         )
-        // The same bound twice would be one parameter given twice.
+        // Each bound may appear only once, because the service refuses a repeated parameter.
         const distinct = [...new Map(bounds.map((bound) => [`${bound.field}.${bound.comparison}`, bound]))]
         const query: [string, string][] = [
           ...chosen.flatMap(([name, value]) => value!.map((one): [string, string] => [name, one])),
@@ -175,25 +175,28 @@ test('the order of ids is the order of creation', () => {
   expect(all).toEqual(byTime)
 })
 
-test.each(['ASC', 'DESC'])('records added meanwhile disturb no page (%s)', async (order) => {
-  let added = 0
-  const seen = await walk(
-    [
-      ['order', order],
-      ['limit', '13'],
-    ],
-    async () => {
-      // Created before, within and after the part that has been read.
-      const records = [1, COUNT / 2, COUNT * 3].map((n) => ({ ...recordOf(n), ref_id: undefined, id: '' }))
-      await insert(
-        records.map((record) => ({ ...record, id: newId(momentAt(record.created_at), 5000 + added++) })),
-      )
-    },
-  )
-  const ids = seen.map(({ id }) => id)
-  expect(new Set(ids).size).toBe(ids.length)
-  const known = new Set(all.map(({ id }) => id))
-  const before = ids.filter((id) => known.has(id))
-  const expected = all.map(({ id }) => id)
-  expect(before).toEqual(order === 'ASC' ? expected : expected.reverse())
-})
+test.each(['ASC', 'DESC'])(
+  'records that are added while the list is read disturb no page (%s)',
+  async (order) => {
+    let added = 0
+    const seen = await walk(
+      [
+        ['order', order],
+        ['limit', '13'],
+      ],
+      async () => {
+        // These records are created before, within and after the part that has been read.
+        const records = [1, COUNT / 2, COUNT * 3].map((n) => ({ ...recordOf(n), ref_id: undefined, id: '' }))
+        await insert(
+          records.map((record) => ({ ...record, id: newId(momentAt(record.created_at), 5000 + added++) })),
+        )
+      },
+    )
+    const ids = seen.map(({ id }) => id)
+    expect(new Set(ids).size).toBe(ids.length)
+    const known = new Set(all.map(({ id }) => id))
+    const before = ids.filter((id) => known.has(id))
+    const expected = all.map(({ id }) => id)
+    expect(before).toEqual(order === 'ASC' ? expected : expected.reverse())
+  },
+)

@@ -10,7 +10,7 @@ const QUOTE = {
   amount: '25',
 }
 
-/** Inserts quotes like the operation does, expiring after the given seconds; `used` quotes belong to a withdrawal. */
+/** Inserts quotes as the operation does. They expire after the given seconds; `used` quotes belong to a withdrawal. */
 const INSERT = `
   insert into fee_quotes (customer_id, id, created_at, expires_at, asset, crypto_network, destination_address, fee, amount,
                           transfer_id)
