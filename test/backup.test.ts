@@ -1,10 +1,11 @@
 /*
- * What docs/guides/backup.md says, done as it says it, while clients withdraw and the worker settles. What holds:
- * 1. a dump has every transfer that was acknowledged before it began; a base backup with the archived log, every one;
- * 2. what is restored is whole: `bursar verify` is clean, and entries are append-only as they were;
- * 3. a service on it goes on: clients keep their tokens' issuer and secrets, a ref_id that was used is refused, and
- *    what was PENDING is paid, once;
- * 4. without the worker nothing leaves, so that an operator may compare with the chains first.
+ * The procedures of docs/guides/backup.md, while clients withdraw and the worker settles. Invariants:
+ * 1. a dump has every transfer that was acknowledged before the dump began; a base backup with the archived log has
+ *    every acknowledged transfer;
+ * 2. a restored database is whole: `bursar verify` is clean, and entries are append-only as before;
+ * 3. a service on the restored database continues: the tokens' issuer and the client secrets stay, a used ref_id is
+ *    refused, and each PENDING withdrawal is paid once;
+ * 4. without the worker no withdrawal is paid, so that an operator can compare the database with the chains first.
  */
 import { execFile } from 'node:child_process'
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
@@ -26,14 +27,14 @@ if (POSTGRES_PROGRAMS === undefined)
 
 const CLIENTS = 12
 const SETTINGS = {
-  // The issuer of tokens stays the same where the port does not.
+  // The token issuer stays the same although the port changes.
   BURSAR_BASE_URL: BASE_URL,
   BURSAR_WORKER_INTERVAL_MS: '20',
-  // Whenever a backup is made, some are on their way.
+  // Slow enough that some withdrawals are pending in every backup.
   BURSAR_SIMULATED_CONFIRMATION_MS: '1000',
 }
 
-/** Clients that withdraw without a pause, and remember what was acknowledged. */
+/** Clients that withdraw without a pause and remember the acknowledged transfers. */
 class Clients {
   readonly acknowledged = new Map<string, Transfer>()
   #running = true
@@ -53,7 +54,7 @@ class Clients {
     })
   }
 
-  /** When so many more have been acknowledged. */
+  /** Waits until this many more withdrawals are acknowledged. */
   async go(count: number): Promise<void> {
     const from = this.acknowledged.size
     await Promise.race([
@@ -78,13 +79,13 @@ const withdrawal = (profile_id: string, ref_id: string) => ({
   ref_id,
 })
 
-/** What settlement changes on a record is left out. */
+/** Returns a transfer without the fields that settlement changes. */
 function withoutProgress(transfer: Transfer): Partial<Transfer> {
   const { status, updated_at, crypto_tx_hash, crypto_tx_index, ...record } = transfer
   return record
 }
 
-/** `bursar verify --json`, which throws unless it is clean. */
+/** Runs `bursar verify --json` and throws unless its result is clean. */
 async function verify(environment: Record<string, string>): Promise<void> {
   const { stdout } = await promisify(execFile)(process.execPath, [...PROGRAM, 'verify', '--json'], {
     env: { ...ENVIRONMENT, ...environment },
@@ -102,7 +103,7 @@ async function start(environment: Record<string, string>): Promise<BursarProcess
   return service
 }
 
-/** Holds what was restored against what was acknowledged: invariants 2 and 3. Gives who calls it. */
+/** Compares the restored transfers with the acknowledged ones (invariants 2 and 3). Returns the caller that it used. */
 async function requireWhole(
   service: BursarProcess,
   credentials: SandboxCredentials,
@@ -130,7 +131,7 @@ async function requireWhole(
 interface OnChain {
   [column: string]: unknown
   transfers: string
-  /** Withdrawals that the simulated chain has a transaction of. */
+  /** Number of withdrawals with a transaction on the simulated chain. */
   paid: string
   transactions: string
   pending: string
@@ -149,7 +150,7 @@ async function onChain(server: InstalledPostgres): Promise<OnChain> {
   return row as unknown as OnChain
 }
 
-/** All that was withdrawn is paid in the end, each once. */
+/** Waits until no withdrawal is pending, and expects exactly one payment of each. */
 async function requirePaidOnce(server: InstalledPostgres): Promise<void> {
   await vi.waitUntil(async () => (await onChain(server)).pending === '0', { timeout: 60_000, interval: 100 })
   const { transfers, paid, transactions } = await onChain(server)
@@ -158,7 +159,7 @@ async function requirePaidOnce(server: InstalledPostgres): Promise<void> {
 
 describe.skipIf(POSTGRES_PROGRAMS === undefined)('made under load', () => {
   const PASSWORD = 'correct-horse'
-  /** What a new server needs before a dump is restored. */
+  /** Statements that a new server needs before a dump is restored. */
   const CREATE = [
     `create role bursar_owner login password '${PASSWORD}'`,
     `create role bursar login password '${PASSWORD}'`,
@@ -168,7 +169,7 @@ describe.skipIf(POSTGRES_PROGRAMS === undefined)('made under load', () => {
     `postgres://${role}:${PASSWORD}@127.0.0.1:${port}/bursar`
   const ownerUrlOn = (server: InstalledPostgres) => urlOn(server, 'bursar_owner')
 
-  /** `bursar migrate` as the owner. */
+  /** Runs `bursar migrate` as the owner. */
   const migrate = (server: InstalledPostgres) =>
     promisify(execFile)(process.execPath, [...PROGRAM, 'migrate'], {
       env: {
@@ -181,7 +182,7 @@ describe.skipIf(POSTGRES_PROGRAMS === undefined)('made under load', () => {
   let dataDir: string
   let credentials: SandboxCredentials
   let source: InstalledPostgres
-  /** Where the dump, the base backup and the archived log are. */
+  /** Paths of the dump, the base backup and the archived log. */
   let dump: string
   let base: string
   let archive: string
@@ -220,7 +221,7 @@ describe.skipIf(POSTGRES_PROGRAMS === undefined)('made under load', () => {
       await clients.go(200)
       before = [...clients.acknowledged.values()]
       await source.run('pg_dump', ['--format=custom', '--file', dump, ownerUrlOn(source)])
-      // Or else it would not have been under load.
+      // More withdrawals were acknowledged meanwhile, so the dump was made under load.
       expect(clients.acknowledged.size).toBeGreaterThan(before.length)
       await clients.go(200)
       await clients.stop()
@@ -229,7 +230,7 @@ describe.skipIf(POSTGRES_PROGRAMS === undefined)('made under load', () => {
       await service.end('SIGKILL')
     }
     schema = await schemaOf(source)
-    // What is archived now is what is left when the machine is gone.
+    // From here on the machine is lost, and only the archived log remains.
     const [switched] = await source.query('select pg_walfile_name(pg_switch_wal()) as name')
     await vi.waitUntil(
       async () => {
@@ -245,14 +246,14 @@ describe.skipIf(POSTGRES_PROGRAMS === undefined)('made under load', () => {
     await rm(dataDir, { recursive: true, force: true })
   })
 
-  /** Tables, constraints, indexes and privileges. Newer ones begin with a random word. */
+  /** Returns tables, constraints, indexes and privileges. Newer pg_dump versions add lines with a random word. */
   const schemaOf = async (server: InstalledPostgres) =>
     (await server.run('pg_dump', ['--schema-only', ownerUrlOn(server)])).replaceAll(
       /^\\(un)?restrict .*$/gm,
       '',
     )
 
-  /** An empty server, as docs/guides/backup.md sets it up, removed at the end of the test. */
+  /** Starts an empty server as docs/guides/backup.md does. It is removed at the end of the test. */
   async function emptyServer(): Promise<InstalledPostgres> {
     const server = await InstalledPostgres.start()
     atEnd(() => server.remove())
@@ -270,7 +271,7 @@ describe.skipIf(POSTGRES_PROGRAMS === undefined)('made under load', () => {
       dump,
     ])
 
-  test('a dump, restored into an empty server, has all that was acknowledged before it began, and goes on', async () => {
+  test('a dump restores every transfer acknowledged before it began, and the service continues', async () => {
     const server = await emptyServer()
     await restore(server)
     const environment = { DATABASE_URL: urlOn(server), BURSAR_DATA_DIR: dataDir }
@@ -279,7 +280,7 @@ describe.skipIf(POSTGRES_PROGRAMS === undefined)('made under load', () => {
     await migrate(server)
     expect(await schemaOf(server)).toBe(schema)
 
-    // The dump is from the past, and some were on their way.
+    // The dump is older than the last withdrawals, and some of its withdrawals were pending.
     const restored = await onChain(server)
     expect(Number(restored.transfers)).toBeLessThan(acknowledged.size)
     expect(Number(restored.pending)).toBeGreaterThan(0)
@@ -298,7 +299,7 @@ describe.skipIf(POSTGRES_PROGRAMS === undefined)('made under load', () => {
     expect(cautious.log()).not.toContain('the database role')
   })
 
-  test('a dump that is restored without its privileges starts no service; migrating mends it', async () => {
+  test('a dump restored without privileges starts no service until `bursar migrate` grants them', async () => {
     const server = await emptyServer()
     await restore(server, '--no-privileges')
     expect(await schemaOf(server)).not.toBe(schema)
@@ -312,7 +313,7 @@ describe.skipIf(POSTGRES_PROGRAMS === undefined)('made under load', () => {
     expect(service.log()).not.toContain('the database role')
   })
 
-  test('a base backup and the archived log have everything that was acknowledged', async () => {
+  test('a base backup and the archived log have every acknowledged transfer', async () => {
     const server = await InstalledPostgres.onBackup(base, source)
     atEnd(() => server.remove())
     await server.configure({ restore_command: `cp ${archive}/%f %p`, archive_mode: 'off' })
@@ -324,7 +325,7 @@ describe.skipIf(POSTGRES_PROGRAMS === undefined)('made under load', () => {
     const service = await start(environment)
     await requireWhole(service, credentials, acknowledged.values())
     await requirePaidOnce(server)
-    // The demo's own, and those of the clients.
+    // The demo's own withdrawal, and the clients' withdrawals.
     expect((await onChain(server)).transfers).toBe(String(acknowledged.size + 1))
     await verify(environment)
   })

@@ -4,12 +4,12 @@ import { format, resolveConfig } from 'prettier'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startTestService, type TestService } from './support.ts'
 
-// The client's types are made from the document that the service itself answers.
+// The client's types, generated from the document that the service answers.
 const FILE = fileURLToPath(new URL('../client/src/schema.ts', import.meta.url))
 
 const HEADER = `/**
- * What the API takes and answers, made from its OpenAPI document by openapi-typescript. \`npm run client-schema\` writes
- * it, and a test compares it with the service. Refusals are not in it: the client throws them.
+ * Requests and answers of the API, generated from its OpenAPI document by openapi-typescript. \`npm run client-schema\`
+ * writes this file, and a test compares it with the service. The file has no refusals: the client throws them.
  */
 `
 
@@ -21,7 +21,7 @@ afterAll(() => service.close())
 
 type Documented = OpenAPI3 & { paths: Record<string, Record<string, { responses: Record<string, unknown> }>> }
 
-test('client/src/schema.ts is what the API says of itself', async () => {
+test('client/src/schema.ts matches the API document of the service', async () => {
   const document = (await service.app.inject('/openapi.json')).json<Documented>()
   for (const operation of Object.values(document.paths).flatMap((path) => Object.values(path)))
     operation.responses = { 200: operation.responses['200'] }

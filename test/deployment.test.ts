@@ -1,6 +1,8 @@
 /*
- * What holds of a database and its mode: it belongs to the one that it was stamped with; whatever opens it in the other
- * mode is refused, says what to do and changes nothing; and what a sandbox has left in a database is never taken for real.
+ * Invariants of a database and its mode:
+ * 1. a database belongs to the mode of its stamp;
+ * 2. a program in the other mode is refused with advice, and changes nothing;
+ * 3. the records of a sandbox never count as real.
  */
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -26,7 +28,7 @@ async function newDatabase(): Promise<Database> {
   return own.db
 }
 
-/** Refused with this, and nothing has changed. */
+/** Expects a refusal with this message, and no change in the database. */
 async function expectRefused(db: Database, work: () => Promise<unknown>, message: RegExp): Promise<void> {
   const before = await everyTable(db)
   await expect(work()).rejects.toThrow(message)
@@ -45,7 +47,7 @@ test('a live database is refused in sandbox mode, and a sandbox in live mode', a
     for (const work of [stampDatabase, prepareDatabase])
       await expectRefused(db, () => work(db, other), message)
     await expectRefused(db, () => requireMode(db, other.mode), message)
-    // Its own mode changes nothing either.
+    // A start in the database's own mode changes nothing either.
     const before = await everyTable(db)
     await stampDatabase(db, own)
     expect(await prepareDatabase(db, own)).toEqual([])
@@ -54,7 +56,7 @@ test('a live database is refused in sandbox mode, and a sandbox in live mode', a
   }
 })
 
-test('a database that nobody has used changes its mode', async () => {
+test('an unused database changes its mode', async () => {
   const db = await newDatabase()
   for (const settings of [SANDBOX, LIVE, SANDBOX, LIVE]) {
     await prepareDatabase(db, settings)
@@ -64,7 +66,7 @@ test('a database that nobody has used changes its mode', async () => {
 })
 
 describe('a database of an older version, which has no stamp', () => {
-  test('with customers, is left alone by commands and stamped by the service', async () => {
+  test('and has customers, is stamped by the service and not by commands', async () => {
     const db = await newDatabase()
     await createCustomer(db, 'Test')
     await prepareDatabase(db, SANDBOX)
@@ -73,7 +75,7 @@ describe('a database of an older version, which has no stamp', () => {
     expect(await readStamp(db)).toMatchObject({ mode: 'live' })
   })
 
-  test('that was a sandbox does not become live: the demo', async () => {
+  test('does not become live with the demo', async () => {
     const db = await newDatabase()
     const dataDir = await mkdtemp(join(tmpdir(), 'bursar-deployment-'))
     atEnd(() => rm(dataDir, { recursive: true, force: true }))
@@ -102,14 +104,14 @@ describe('a database of an older version, which has no stamp', () => {
     ],
     ['a wire of the simulated bank', TRANSFER, ['WIRE_DEPOSIT', null], /it has simulated deposits;/],
     ['a deposit to a profile', TRANSFER, ['CRYPTO_DEPOSIT', null], /it has simulated deposits;/],
-  ])('nor with %s', async (_, statement, values, message) => {
+  ])('does not become live with %s', async (_, statement, values, message) => {
     const db = await newDatabase()
     await createCustomer(db, 'Test')
     await db.query(statement, values)
     await expectRefused(db, () => stampDatabase(db, LIVE), message)
   })
 
-  test('but becomes live with what a live service has left: deposits over a real chain, real prices', async () => {
+  test('becomes live with the records of a live service: deposits on a real chain, real prices', async () => {
     const db = await newDatabase()
     await createCustomer(db, 'Demo')
     await db.query(TRANSFER, ['CRYPTO_DEPOSIT', '0x52908400098527886E0F7030069857D2E4169EE7'])
@@ -119,7 +121,7 @@ describe('a database of an older version, which has no stamp', () => {
   })
 })
 
-test('a live database is held to its issuer, until an operator changes it', async () => {
+test('a live database keeps its issuer until an operator changes the issuer', async () => {
   const db = await newDatabase()
   await createCustomer(db, 'Test')
   await stampDatabase(db, LIVE)
@@ -142,7 +144,7 @@ test('a live database is held to its issuer, until an operator changes it', asyn
   await stampDatabase(db, external)
 })
 
-test('a sandbox is held to no issuer: its port and address may change', async () => {
+test('a sandbox has no fixed issuer: its port and address may change', async () => {
   const db = await newDatabase()
   await stampDatabase(db, testSettings({ BURSAR_BASE_URL: 'http://127.0.0.1:8080' }))
   await createCustomer(db, 'Test')
@@ -151,7 +153,7 @@ test('a sandbox is held to no issuer: its port and address may change', async ()
   await expect(changeIssuer(db, 'https://one.example')).rejects.toThrow('not a live one')
 })
 
-test('services that start together in the two modes: one of them gets the database', async () => {
+test('one mode gets the database when services start in both modes at the same time', async () => {
   const db = await newDatabase()
   await createCustomer(db, 'Test')
   const outcomes = await Promise.allSettled(

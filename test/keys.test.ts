@@ -31,7 +31,7 @@ import {
   withoutOperators,
 } from './support.ts'
 
-// The keys that sign access tokens, as an operator and two processes live with them.
+// The keys that sign access tokens: an operator rotates and retires them while two processes use them.
 
 vi.setConfig({ testTimeout: 120_000, hookTimeout: 60_000 })
 
@@ -75,7 +75,7 @@ const statusOf = async (address: string, token: string) =>
 /** Longer than a process takes to read the keys again. */
 const READ_AGAIN = { timeout: 25_000, interval: 250 }
 
-test('two processes follow a key that is made, signs, and is retired', async () => {
+test('two processes follow the creation, use and retirement of a key', async () => {
   const BURSAR_BASE_URL = 'http://bursar.test'
   const services = await Promise.all(
     [1, 2].map(() => spawnBursar({ ...settings(), BURSAR_BASE_URL, BURSAR_WORKER: 'false' })),
@@ -86,7 +86,7 @@ test('two processes follow a key that is made, signs, and is retired', async () 
   const old = await tokenFrom(one)
   expect([keyIdOf(old), await statusOf(one, old), await statusOf(other, old)]).toEqual([first!.id, 200, 200])
 
-  // One that signs later is published by both before it signs.
+  // Both processes publish a key before it signs.
   const later = await json<SigningKeySummary>(['keys', 'rotate'])
   expect([later.status, later.master_key_id]).toEqual(['NEXT', MASTER_KEYS.current.id])
   const [, seconds] = [
@@ -108,7 +108,7 @@ test('two processes follow a key that is made, signs, and is retired', async () 
     expect.stringMatching(/is the only one that signs; its successor .* or bursar keys rotate --now\n$/),
   ])
 
-  // One that signs at once is read by the process that meets its token, at that moment.
+  // A process reads a key that signs at once when it first meets a token of this key.
   const now = await json<SigningKeySummary>(['keys', 'rotate', '--now'])
   expect(now.status).toBe('SIGNS')
   const { id: kid, privateKey } = await signerOf(database.db)
@@ -124,7 +124,7 @@ test('two processes follow a key that is made, signs, and is retired', async () 
   await expect.poll(async () => keyIdOf(await tokenFrom(other)), READ_AGAIN).toBe(now.id)
   expect([await statusOf(one, old), await statusOf(other, old)]).toEqual([200, 200])
 
-  // A retired one is refused by both, though each of them has checked its token's signature before.
+  // Both processes refuse the tokens of a retired key, although both have verified such a token before.
   expect(await json(['keys', 'retire', first!.id])).toEqual({ id: first!.id, retired: true })
   for (const address of [one, other]) await expect.poll(() => statusOf(address, old), READ_AGAIN).toBe(401)
   expect([await statusOf(one, token), await statusOf(other, token)]).toEqual([200, 200])
@@ -139,7 +139,7 @@ test('two processes follow a key that is made, signs, and is retired', async () 
   expect(rows).toEqual([{ encrypted_jwk: null }])
   expect(await json(['keys', 'retire', first!.id])).toEqual({ id: first!.id, retired: false })
 
-  // A key that somebody else put into the table opens nothing, and keeps none of ours in use.
+  // A key that somebody else inserted is ignored, and does not stop an operator from retiring keys.
   await database.db.query(
     `insert into signing_keys (id, encrypted_jwk, created_at, signs_from)
      values ('forged', 'eyJhbGciOiJkaXIiLCJlbmMiOiJBMjU2R0NNIiwia2lkIjoiMDAwMDAwMDAifQ....', now(), now())`,
@@ -151,7 +151,7 @@ test('two processes follow a key that is made, signs, and is retired', async () 
 })
 
 describe('the database', () => {
-  test('holds no key that opens without the master key', async () => {
+  test('holds no key that can be decrypted without the master key', async () => {
     const { db, drop } = await cloneDatabase()
     atEnd(drop)
     await signerOf(db)
@@ -160,7 +160,7 @@ describe('the database', () => {
     for (const name of ['"d"', '"p"', '"n"', 'RSA']) expect(rows[0]!.row).not.toContain(name)
   })
 
-  test('does not start with another master key, and says which one it needs', async () => {
+  test('refuses a start with another master key and names the needed key', async () => {
     await signerOf(database.db)
     const other = randomBytes(32).toString('hex')
     for (const command of [['serve'], ['keys', 'rotate']]) {
@@ -174,7 +174,7 @@ describe('the database', () => {
     }
   })
 
-  test('does not start in live mode without a master key, and prints how to create one', async () => {
+  test('refuses a start in live mode without a master key and explains how to create one', async () => {
     const { code, stderr } = await bursar(['serve'], { BURSAR_MASTER_KEY: '' })
     expect([code, stderr]).toEqual([
       1,
@@ -182,7 +182,7 @@ describe('the database', () => {
     ])
   })
 
-  test('is encrypted with a new master key by the next start, and the old one is needed no more', async () => {
+  test('is encrypted with a new master key at the next start; the old key is no longer needed', async () => {
     const { url, db, drop } = await cloneDatabase()
     atEnd(drop)
     const before = await signerOf(db)
@@ -201,7 +201,7 @@ describe('the database', () => {
   })
 })
 
-test('a running service signs accepted withdrawals only, and none that an attacker wrote into its database', async () => {
+test('a running service signs accepted withdrawals, and none that an attacker inserts', async () => {
   const { url, db, drop } = await cloneDatabase()
   atEnd(drop)
   const owner = await createCustomer(db, 'Test')
@@ -242,7 +242,7 @@ test('a running service signs accepted withdrawals only, and none that an attack
   ])
 })
 
-/** An empty database, at the version that an older program left it at. */
+/** Creates an empty database at an older version of the schema. */
 async function databaseAt(version: number): Promise<{ db: Database; url: string }> {
   const name = `test_${randomBytes(8).toString('hex')}`
   const template = new URL(inject('templateUrl'))
@@ -266,7 +266,7 @@ async function databaseAt(version: number): Promise<{ db: Database; url: string 
 }
 
 describe('a database of an older version', () => {
-  test('has its key encrypted by the migration, and the tokens of before stay good', async () => {
+  test('has its key encrypted by the migration, and older tokens stay valid', async () => {
     const { db, url } = await databaseAt(16)
     const { privateKey } = await generateKeyPair('RS256', { extractable: true })
     await db.query(`insert into signing_keys (id, private_jwk, created_at) values ('before', $1, now())`, [
@@ -298,14 +298,14 @@ describe('a database of an older version', () => {
     expect(rows).toEqual([{ later: 0 }])
   })
 
-  test('that has no such content needs none', async () => {
+  test('is migrated without a master key if no content needs the key', async () => {
     const { url } = await databaseAt(16)
     const { code } = await bursar(['migrate'], { DATABASE_URL: url, BURSAR_MASTER_KEY: '' })
     expect(code).toBe(0)
   })
 })
 
-test('a sandbox keeps its own beside the credentials, and goes on with it', async () => {
+test('a sandbox keeps its own master key in the data folder and reuses it', async () => {
   const { url, drop } = await cloneDatabase()
   atEnd(drop)
   const own = await mkdtemp(join(folder, 'sandbox-'))

@@ -57,7 +57,7 @@ function requestOf(token: string, ref_id: string): string {
   ].join('\r\n')
 }
 
-/** A connection that records everything it receives, and how it ends. */
+/** A connection that records all received data and how the connection ends. */
 class Connection {
   readonly socket: Socket
   text = ''
@@ -125,7 +125,7 @@ test.each([0, 7, 23])('under load, %i ms into it: each request sent is answered'
   await Promise.all(load)
   expect(unanswered).toEqual([])
   expect([...statuses.keys()]).toEqual(['200'])
-  // Each client was told to end its connection.
+  // Each client received an answer with `Connection: close`.
   expect(connections).toBeGreaterThanOrEqual(64)
   expect(process.exitCode()).toBe(0)
   const { rows } = await database.db.query<{ ref_id: string }>(

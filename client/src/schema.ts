@@ -1,6 +1,6 @@
 /**
- * What the API takes and answers, made from its OpenAPI document by openapi-typescript. `npm run client-schema` writes
- * it, and a test compares it with the service. Refusals are not in it: the client throws them.
+ * Requests and answers of the API, generated from its OpenAPI document by openapi-typescript. `npm run client-schema`
+ * writes this file, and a test compares it with the service. The file has no refusals: the client throws them.
  */
 export interface paths {
   '/v2/transfer/crypto-withdrawals': {

@@ -1,10 +1,10 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 
-/** Commands that change no record. `migrate` and `serve` log what they do by themselves, `api` is a client's request. */
+/** Commands that change no record. `migrate` and `serve` have logs of their own, and `api` is a client's request. */
 const CHANGES_NOTHING = new Set([
   ...['api', 'completion', 'doctor', 'explain', 'list', 'migrate', 'serve', 'show', 'status', 'verify'],
-  // Their records are prices, which say where they come from.
+  // These commands change prices only, whose records name their origin.
   ...['follow', 'import'],
   // Prints a public key.
   'deposit-key',
@@ -13,12 +13,12 @@ const CHANGES_NOTHING = new Set([
   ...['prices', 'rate', 'rewards', 'statements', 'treasury', 'wallet', 'wire', 'withdrawal'],
 ])
 
-test('each command that changes a record writes who did it to the log', () => {
+test('each command that changes a record logs its operator', () => {
   const folder = new URL('.', import.meta.url)
   const files = readdirSync(folder).filter((name) => name.endsWith('.ts') && !name.endsWith('.test.ts'))
   const silent = files.flatMap((file) => {
     const text = readFileSync(new URL(file, folder), 'utf8')
-    // Functions that commands call and that log: the last one that begins before each call of the log.
+    // Functions that log for a command: for each call of the log, the last function that begins before it.
     const helpers = [...text.matchAll(/logOperator\(/g)].flatMap(({ index }) => {
       const before = [...text.slice(0, index).matchAll(/^ {0,2}(?:async )?(?:function|const) (\w+)/gm)]
       return before.at(-1)?.[1] ?? []

@@ -1,6 +1,8 @@
 /*
- * What holds of the commands for identities: each sets what its name says and nothing else, what is set is what the API
- * answers and withdrawals go by, and what is said again changes nothing. In live mode, where nothing else can.
+ * Invariants of the commands for identities, in live mode, where only these commands change the status:
+ * 1. each command sets the status that it names, and nothing else;
+ * 2. the API answers this status, and it decides whether the identity may withdraw;
+ * 3. a repeated command changes nothing.
  */
 import { Command } from 'commander'
 import { randomUUID } from 'node:crypto'
@@ -24,7 +26,7 @@ beforeAll(async () => {
 })
 afterAll(() => service.close())
 
-/** Runs a command in this process. Gives what it prints as JSON. */
+/** Runs a command in this process. Returns its JSON output. */
 async function bursar<T>(...args: string[]): Promise<T> {
   const said: string[] = []
   const log = vi.spyOn(console, 'log').mockImplementation((line: string) => void said.push(line))
@@ -59,7 +61,7 @@ async function mayWithdraw(identity_id: string): Promise<boolean> {
   }
 }
 
-test('each command sets what it says, which withdrawals go by', async () => {
+test('each command sets its status, which decides whether the identity may withdraw', async () => {
   const id = await newIdentity()
   expect(await mayWithdraw(id)).toBe(false)
   for (const [command, state, may] of [
@@ -79,7 +81,7 @@ test('each command sets what it says, which withdrawals go by', async () => {
   }
 })
 
-test('the list has those of all customers, or of one, or of a status', async () => {
+test('the list has the identities of all customers, of one customer or of one status', async () => {
   const other = await newCustomer(service)
   const [mine, theirs] = [await newIdentity(), await newIdentity(other)]
   await bursar('approve', theirs)
@@ -93,17 +95,17 @@ test('the list has those of all customers, or of one, or of a status', async () 
 })
 
 test.each([
-  ['nobody', ['approve', randomUUID()], /^there is no identity /],
+  ['an unknown identity', ['approve', randomUUID()], /^there is no identity /],
   ['no id', ['approve', 'ada'], /must be a UUID/],
-  ['a customer that is not there', ['list', '--customer', randomUUID()], /^there is no customer /],
-  ['a status that is none', ['list', '--status', 'FROZEN'], /FROZEN/],
-])('refused, and nothing changes: %s', async (_, args, message) => {
+  ['an unknown customer', ['list', '--customer', randomUUID()], /^there is no customer /],
+  ['an unknown status', ['list', '--status', 'FROZEN'], /FROZEN/],
+])('%s is refused, and nothing changes', async (_, args, message) => {
   const before = await everyTable(service.db)
   await expect(bursar(...args)).rejects.toThrow(message)
   expect(await everyTable(service.db)).toEqual(before)
 })
 
-test('approve approves what was seen: not details that a client wrote since', async () => {
+test('approve --seen refuses an identity whose details changed since', async () => {
   const id = await newIdentity()
   const path = `/v2/identity/identities/${id}`
   const seen = async () => String((await customer.call('GET', path)).body.updated_at)

@@ -9,7 +9,7 @@ const ROWS = [
 ]
 const PLAIN = ['name      count  flag', 'a             1', 'long one     22  true'].join('\n')
 
-test('a pipe is given columns, however wide they are', () => {
+test('output to a pipe has columns of any width', () => {
   expect(table(COLUMNS, ROWS, { width: undefined, hasColour: false })).toBe(PLAIN)
   expect(table(['name'], [], { width: undefined, hasColour: false })).toBe('name')
   const wide = table(['id', 'hash'], [['a'.repeat(90), 'b'.repeat(90)]], {
@@ -22,14 +22,14 @@ test('a pipe is given columns, however wide they are', () => {
   ])
 })
 
-test('a terminal gets the same columns, without rules between rows; its headings are bold unless NO_COLOR is set', () => {
+test('a terminal gets the same columns, with bold headings unless NO_COLOR is set', () => {
   expect(table(COLUMNS, ROWS, { width: 80, hasColour: false })).toBe(PLAIN)
   const coloured = table(COLUMNS, ROWS, { width: 80, hasColour: true })
   expect(coloured).toContain('\u001b[1mname\u001b[22m')
   expect(stripVTControlCharacters(coloured)).toBe(PLAIN)
 })
 
-test('a table that is wider than the terminal becomes a block of lines for each row', () => {
+test('a table wider than the terminal becomes a block of lines per row', () => {
   const id = '0192f3a4-0000-7000-8000-000000000001'
   const columns = ['customer_id', 'name', 'created_at', 'disabled_at', '>profiles']
   const rows = [

@@ -20,7 +20,7 @@ import { MARKETS } from '../markets/markets.ts'
 import { priceCommands } from './prices.ts'
 import type { MarketStatus } from '../markets/price-status.ts'
 
-// `bursar prices`, as it is started from a shell.
+// `bursar prices`, started as from a shell.
 
 const FIXTURE = fileURLToPath(new URL('../../test/fixtures/XBTUSD_60.csv.gz', import.meta.url))
 
@@ -60,7 +60,7 @@ const statusOf = async (market: string) => {
   return markets.find((one) => one.market === market)!
 }
 
-/** Parses arguments in this process, which is quicker, up to where it would act. */
+/** Parses arguments in this process, which is quicker, and stops before the action. */
 function parse(args: string[]): { code: string; said: string } {
   let said = ''
   const program = new Command('bursar').exitOverride().configureOutput({
@@ -105,7 +105,7 @@ test.each<[string, string[], RegExp]>([
   expect(said).toMatch(message)
 })
 
-test('import says what it did, to people and to programs, without a bar where there is no terminal', async () => {
+test('import reports its result as text or JSON, without a progress bar outside a terminal', async () => {
   expect(await json('import', FIXTURE, '--market', 'BTCUSD')).toEqual({
     market: 'BTCUSD',
     file: 'XBTUSD_60.csv.gz',
@@ -140,7 +140,7 @@ test('import says what it did, to people and to programs, without a bar where th
   expect(stdout).toMatch(/^ETHEUR +0$/m)
 })
 
-test('a file whose last record has not ended is told as one to import again', async () => {
+test('import advises a repeat for a file whose last record had not ended', async () => {
   const hour = Math.floor(Date.now() / 3_600_000) * 3600
   const file = join(folder, 'hours.csv')
   await writeFile(file, [hour - 3600, hour].map((time) => `${time},1,1,1,1,1,1\n`).join(''))
@@ -158,7 +158,7 @@ test('a file whose last record has not ended is told as one to import again', as
   )
 })
 
-test('an error is told by its message', async () => {
+test('an error is reported by its message alone', async () => {
   const file = join(folder, 'bad.csv')
   await writeFile(file, 'timestamp,price\n1700000000,x\n')
   expect(await bursar('import', file, '--market', 'BTCUSD')).toEqual({
@@ -168,7 +168,7 @@ test('an error is told by its message', async () => {
   })
 })
 
-test('follow prints each round and ends in order when it is told to', async () => {
+test('follow prints each round and ends cleanly on SIGTERM', async () => {
   const kraken = await startFakeKraken()
   atEnd(kraken.close)
   const child = start([

@@ -1,9 +1,9 @@
 /*
- * What holds of wires that a person records and sends, in live mode:
- * 1. a wire that arrived is credited once, by the bank's reference, whoever types it however often;
- * 2. a wire is taken by one operator or cancelled, never both; only what is taken is sent or failed, and that once;
- * 3. what may not be paid now (freezes, standing, a MAC that does not match) is not taken;
- * 4. what is refused changes nothing, and `verify` finds nothing.
+ * Invariants of wires that an operator records and sends, in live mode:
+ * 1. an arrived wire is credited once per bank reference, however often and by however many operators it is recorded;
+ * 2. a wire is taken by one operator or cancelled, never both; only a taken wire is marked as sent or failed, once;
+ * 3. a wire that may not be paid (freeze, identity, a MAC that does not match) is not taken;
+ * 4. a refused command changes nothing, and `verify` finds no disagreement.
  */
 import { Command } from 'commander'
 import { Registry } from 'prom-client'
@@ -78,7 +78,7 @@ afterAll(async () => {
   await rm(folder, { recursive: true })
 })
 
-/** Runs a command in this process. Gives what it prints, as JSON unless `text` is asked for. */
+/** Runs a command in this process. Returns its output, as JSON unless `format` is `text`. */
 async function said(args: string[], format: 'json' | 'text' = 'json'): Promise<string> {
   const lines: string[] = []
   const note = (line: string) => void lines.push(line)
@@ -100,7 +100,7 @@ async function said(args: string[], format: 'json' | 'text' = 'json'): Promise<s
 }
 const bursar = async <T>(...args: string[]) => JSON.parse(await said(args)) as T
 
-/** Refused with this message, and nothing has changed. */
+/** Expects a refusal with this message, and no change in the database. */
 async function expectRefused(args: string[], message: RegExp): Promise<void> {
   const before = await everyTable(service.db)
   await expect(said(args)).rejects.toThrow(message)
@@ -144,7 +144,7 @@ async function newFiatAccount(wire: object = PAYEE): Promise<FiatAccount> {
   return answer.body
 }
 
-/** A wire of 40 USD from a profile with 100. */
+/** Creates a wire of 40 USD from a profile with 100 USD. */
 async function newWire(changes: object = {}): Promise<Transfer> {
   const { id: fiat_account_id } = await newFiatAccount()
   const answer = await customer.call<Transfer>('POST', '/v2/transfer/fiat-withdrawals', {
@@ -158,7 +158,7 @@ async function newWire(changes: object = {}): Promise<Transfer> {
 const read = async ({ id }: { id: string }) =>
   (await customer.call<Transfer>('GET', `/v2/transfer/transfers/${id}`)).body
 
-/** What the worker does meanwhile, until nothing moves. */
+/** Runs the worker's settlement rounds, all due at once. */
 async function work(): Promise<void> {
   for (let round = 1; round <= 5; round++) {
     await service.owner.query(
@@ -204,7 +204,7 @@ const cancel = ({ id }: { id: string }) => customer.call('POST', `/v2/transfer/t
 // ---------------------------------------------------------------------------------------------- instructions
 
 describe('deposit instructions', () => {
-  test("have the operator's account and a memo of their own", async () => {
+  test("have the operator's account and a separate memo", async () => {
     const [one, other] = [await newInstructions(), await newInstructions({ routing_number_type: 'ABA' })]
     expect(one.memo_id).not.toBe(other.memo_id)
     const account = {
@@ -227,7 +227,7 @@ describe('deposit instructions', () => {
     expect(list.body.items).toEqual([one])
   })
 
-  test('for a kind of routing number that the account does not have are refused', async () => {
+  test('are refused for a kind of routing number that the account lacks', async () => {
     const before = await everyTable(service.db)
     const { profile_id } = customer
     const body = { profile_id, fiat_network: 'WIRE', routing_number_type: 'SWIFT' }
@@ -238,7 +238,7 @@ describe('deposit instructions', () => {
     expect(await everyTable(service.db)).toEqual(before)
   })
 
-  test('are refused while there is no account, and a sandbox takes none', async () => {
+  test('are refused without a bank account, and a sandbox refuses a bank account', async () => {
     const without = await startTestService({ BURSAR_MODE: 'live' })
     const { call, profile_id } = await newCustomer(without)
     for (const [method, url, body] of [
@@ -266,9 +266,9 @@ describe('deposit instructions', () => {
   })
 })
 
-// ---------------------------------------------------------------------------------------------- what arrives
+// ---------------------------------------------------------------------------------------------- deposits
 
-test('instructions are not shown without the account that they are about', async () => {
+test('instructions are not shown without their bank account', async () => {
   const { id } = await newInstructions()
   const networks = service.networks as Map<Network, NetworkAdapter>
   const bank = networks.get('WIRE')!
@@ -278,8 +278,8 @@ test('instructions are not shown without the account that they are about', async
   expect((await customer.call('GET', `${INSTRUCTIONS}?ids=${customer.profile_id}`)).status).toBe(200)
 })
 
-describe('a wire that arrived', () => {
-  test('is credited as the sandbox credits one, once, also typed another way', async () => {
+describe('an arrived wire', () => {
+  test('is credited once, as in the sandbox, also with its reference typed differently', async () => {
     const profile_id = await newProfile('0')
     const { memo_id } = await newInstructions({ profile_id, metadata: { order: '1041' } })
     const reference = newReference()
@@ -319,7 +319,7 @@ describe('a wire that arrived', () => {
     expect(await available(profile_id)).toBe('250.5')
   })
 
-  test('is credited once, however many record it at once', async () => {
+  test('is credited once when several operators record it at the same time', async () => {
     const profile_id = await newProfile('0')
     const { memo_id: memo } = await newInstructions({ profile_id })
     const wire = { memo, amount: '10', bank_reference: newReference(), operator: 'ada' }
@@ -329,7 +329,7 @@ describe('a wire that arrived', () => {
     expect(await available(profile_id)).toBe('10')
   })
 
-  test('whose record may be lost with the database is to be said again', async () => {
+  test('with an unknown outcome is recorded again', async () => {
     const { memo_id: memo } = await newInstructions()
     const wire = { memo, amount: '10', bank_reference: newReference(), operator: 'ada' }
     const away = { submit: () => Promise.reject(problem.unavailable('the database went away')) }
@@ -341,7 +341,7 @@ describe('a wire that arrived', () => {
     expect(await recordWireDeposit(service, wire)).toMatchObject({ changed: false })
   })
 
-  test('with another amount or memo than before is refused', async () => {
+  test('is refused with another amount or memo than before', async () => {
     const [one, other] = [await newInstructions(), await newInstructions()]
     const reference = newReference()
     await recordDeposit(one.memo_id, '10', reference)
@@ -360,20 +360,24 @@ describe('a wire that arrived', () => {
 
   test.each([
     [
-      'a memo that nobody has',
+      'an unknown memo',
       ['--memo', 'NOBODYHASTHIS000', '--amount', '1'],
       /^--memo: no deposit instructions have the memo NOBODYHASTHIS000$/,
     ],
-    ['nothing', ['--memo', 'A', '--amount', '0'], /^--amount must be above 0, with at most 2 decimals$/],
+    [
+      'an amount of zero',
+      ['--memo', 'A', '--amount', '0'],
+      /^--amount must be above 0, with at most 2 decimals$/,
+    ],
     ['three decimals', ['--memo', 'A', '--amount', '1.001'], /must be an amount with at most two decimals/],
-    ['less than nothing', ['--memo', 'A', '--amount', '-1'], /must be an amount with at most two decimals/],
+    ['a negative amount', ['--memo', 'A', '--amount', '-1'], /must be an amount with at most two decimals/],
     [
       'too many digits',
       ['--memo', 'A', '--amount', '1'.repeat(41)],
       /must be an amount with at most two decimals/,
     ],
     ['no amount', ['--memo', 'A'], /required option '--amount/],
-  ])('is refused: %s', async (_, args, message) => {
+  ])('is refused with %s', async (_, args, message) => {
     await expectRefused(['record-deposit', ...args, '--bank-reference', newReference()], message)
   })
 
@@ -383,7 +387,7 @@ describe('a wire that arrived', () => {
     await expectRefused(args, /must have 1 to 64 letters, digits and/)
   })
 
-  test('sets off the rule that waits for its memo', async () => {
+  test('triggers the rule for its memo', async () => {
     const [profile_id, to] = [await newProfile('0'), await newProfile('0')]
     const rule = await customer.call<{ rule: { source: { fiat: { memo_id: string } } } }>(
       'POST',
@@ -401,10 +405,10 @@ describe('a wire that arrived', () => {
   })
 })
 
-// ---------------------------------------------------------------------------------------------- what is sent
+// ---------------------------------------------------------------------------------------------- withdrawals
 
-describe('a wire that is to be sent', () => {
-  test('waits until an operator takes it, is shown then, and is completed when it is marked as sent', async () => {
+describe('an outgoing wire', () => {
+  test('waits for an operator to take it, and is COMPLETED when it is marked as sent', async () => {
     const wire = await newWire()
     expect(await listed(wire)).toMatchObject({ state: 'WAITING', detail: null })
     await work()
@@ -478,7 +482,7 @@ describe('a wire that is to be sent', () => {
     await notTaken(wire, /^wire \S+ is COMPLETED already$/)
   })
 
-  test('can be taken by an operator alone: nobody else may, nor cancel it', async () => {
+  test('cannot be taken again or cancelled once an operator has taken it', async () => {
     const wire = await taken()
     await notTaken(wire, /^wire \S+ was taken by \S+ at 20\S+, who may have sent it: bursar wire show$/)
     await work()
@@ -490,7 +494,7 @@ describe('a wire that is to be sent', () => {
     expect(await read(wire)).toMatchObject({ status: 'PENDING' })
   })
 
-  test('is refunded in full when it is marked as failed, once', async () => {
+  test('is refunded in full, once, when it is marked as failed', async () => {
     const wire = await taken()
     await work()
     expect(await available(wire.profile_id)).toBe('60')
@@ -522,7 +526,7 @@ describe('a wire that is to be sent', () => {
     await expectRefused(['mark-sent', wire.id, '--bank-reference', 'LATE'], /^wire \S+ is FAILED already$/)
   })
 
-  test('gives back what it was converted from, and its orchestration fails, when it is marked as failed', async () => {
+  test('returns the source asset and fails its orchestration when it is marked as failed', async () => {
     const profile_id = await newProfile('100', 'USDG')
     const { id: bank_account_id } = await newFiatAccount()
     const answer = await customer.call<{ id: string; destination_transfer: { transfer_id: string } }>(
@@ -551,7 +555,7 @@ describe('a wire that is to be sent', () => {
     })
   })
 
-  test('must be taken before anything is said of it', async () => {
+  test('must be taken before it is shown or marked', async () => {
     const wire = await newWire()
     for (const worked of [false, true]) {
       if (worked) await work()
@@ -569,7 +573,7 @@ describe('a wire that is to be sent', () => {
     await notTaken(wire, /^wire \S+ is FAILED already: the client cancelled it before it was signed$/)
   })
 
-  test('has a reference of its own', async () => {
+  test('has a unique bank reference', async () => {
     const [one, other] = [await taken(), await taken()]
     const reference = newReference()
     await bursar('mark-sent', one.id, '--bank-reference', reference)
@@ -577,12 +581,12 @@ describe('a wire that is to be sent', () => {
       ['mark-sent', other.id, '--bank-reference', reference],
       new RegExp(`^the bank reference ${reference} is that of wire ${one.id}$`),
     )
-    // A wire that comes in may have the reference of one that went out.
+    // An incoming wire may have the reference of an outgoing wire.
     const { memo_id } = await newInstructions()
     expect(await recordDeposit(memo_id, '1', reference)).toMatchObject({ changed: true })
   })
 
-  test('is taken by one, however many try, and never also cancelled', async () => {
+  test('is taken by one of several operators or cancelled, never both', async () => {
     const macs = service.ledger.macs!
     for (let attempt = 1; attempt <= 12; attempt++) {
       const wire = await newWire()
@@ -602,7 +606,7 @@ describe('a wire that is to be sent', () => {
     }
   })
 
-  test('ends once, whoever says what at the same time', async () => {
+  test('ends once when operators mark it at the same time', async () => {
     for (let attempt = 1; attempt <= 4; attempt++) {
       const [wire, other] = [await taken(), await taken()]
       const reference = newReference()
@@ -625,7 +629,7 @@ describe('a wire that is to be sent', () => {
     }
   })
 
-  test('is counted by what it waits for', async () => {
+  test('is counted by its waiting reason', async () => {
     const registry = new Registry()
     databaseGauges(registry, service.db)
     await taken()
@@ -690,7 +694,7 @@ describe('a wire that is to be sent', () => {
     await notTaken(wire, /may not be sent: not what was accepted: its MAC does not match/)
     await set(PAYEE.account_number)
     await taken(wire)
-    // What was shown then is compared with what is on record, too.
+    // `verify` also compares the payment details of a taken wire with its record.
     await set('666')
     const { disagreements } = await verify(service.db)
     expect(disagreements).toEqual([
@@ -699,7 +703,7 @@ describe('a wire that is to be sent', () => {
     await set(PAYEE.account_number)
   })
 
-  test('shows what a client wrote without letting it write on the screen', async () => {
+  test('shows text of a client without its control characters', async () => {
     const wire = await newWire({
       fiat_account_id: (
         await newFiatAccount({
@@ -719,7 +723,7 @@ describe('a wire that is to be sent', () => {
     expect(list).not.toMatch(/[\u001b\u202e\r]/)
   })
 
-  test('takes several, and tells of those that it could not', async () => {
+  test('is taken with several others, and each refused wire is named', async () => {
     const [one, other, cancelled] = [await newWire(), await newWire(), await newWire()]
     await cancel(cancelled)
     const { wires, refused } = await take(one.id, cancelled.id, other.id, one.id.toUpperCase())
@@ -729,7 +733,7 @@ describe('a wire that is to be sent', () => {
     ])
   })
 
-  test('needs a bank account that says where the money is to go', async () => {
+  test('needs a bank account with an account number and a routing number', async () => {
     for (const [wire, field] of [
       [{}, 'account_number'],
       [{ account_number: ' ' }, 'account_number'],
@@ -748,22 +752,25 @@ describe('a wire that is to be sent', () => {
     }
   })
 
-  test.each(['take', 'show', 'mark-sent', 'mark-failed', 'record-return'])('is not: %s', async (command) => {
-    const options =
-      {
-        ...{ 'mark-sent': ['--bank-reference', 'X'], 'mark-failed': ['--reason', 'x'] },
-        'record-return': ['--amount', '1', '--bank-reference', 'X'],
-      }[command] ?? []
-    const id = randomUUID()
-    if (command === 'take') await notTaken({ id }, /^there is no withdrawal /)
-    else await expectRefused([command, id, ...options], /^there is no withdrawal /)
-    await expectRefused([command, 'ada', ...options], /must be a UUID/)
-  })
+  test.each(['take', 'show', 'mark-sent', 'mark-failed', 'record-return'])(
+    '%s refuses an unknown wire',
+    async (command) => {
+      const options =
+        {
+          ...{ 'mark-sent': ['--bank-reference', 'X'], 'mark-failed': ['--reason', 'x'] },
+          'record-return': ['--amount', '1', '--bank-reference', 'X'],
+        }[command] ?? []
+      const id = randomUUID()
+      if (command === 'take') await notTaken({ id }, /^there is no withdrawal /)
+      else await expectRefused([command, id, ...options], /^there is no withdrawal /)
+      await expectRefused([command, 'ada', ...options], /must be a UUID/)
+    },
+  )
 })
 
-// ---------------------------------------------------------------------------------------------- what comes back
+// ---------------------------------------------------------------------------------------------- returns
 
-describe('a wire that came back', () => {
+describe('a returned wire', () => {
   async function sent(): Promise<Transfer> {
     const wire = await taken()
     await bursar('mark-sent', wire.id, '--bank-reference', newReference())
@@ -780,7 +787,7 @@ describe('a wire that came back', () => {
 
   test("is credited once, less the bank's fee, and stays COMPLETED", async () => {
     const wire = await sent()
-    // A rule for all deposits to the profile must not send it out again.
+    // A rule for all deposits to the profile must not send the returned money out again.
     await customer.call('POST', '/v2/orchestration/rules', {
       ...{
         ref_id: randomUUID(),
@@ -818,7 +825,7 @@ describe('a wire that came back', () => {
     )
   })
 
-  test('is refused when it was not sent, or for more', async () => {
+  test('is refused when the wire was not sent, or for more than its amount', async () => {
     await expectRefused(back(await newWire(), '40', newReference()), /is no wire that was marked as sent$/)
     await expectRefused(
       back(await sent(), '40.01', newReference()),
@@ -827,7 +834,7 @@ describe('a wire that came back', () => {
   })
 })
 
-test('verify finds a wire whose transfer says something else, and a sent one without a reference', async () => {
+test('verify finds a wire that disagrees with its transfer, and a sent wire without a reference', async () => {
   const wire = await taken()
   await bursar('mark-sent', wire.id, '--bank-reference', newReference())
   for (const [change, undo, rule] of [
