@@ -23,7 +23,7 @@ const NOBODY = '0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f'
 let service: TestService
 let customer: TestCustomer
 let other: TestCustomer
-/** Identities of the customer, and one of another customer. */
+/** Ids of identities of the customer, and the id of another customer's identity. */
 let ids: string[]
 let others: string
 beforeAll(async () => {
@@ -56,8 +56,8 @@ async function counts(): Promise<number[]> {
   return [accounts!.length, account_members!.length, profiles!.length]
 }
 
-describe('an account is answered whole, and read again as it was made:', () => {
-  test('with everything that may be given', async () => {
+describe('the answer has all fields of an account, and a later read equals it:', () => {
+  test('with all fields', async () => {
     const account = {
       identity_id: ids[0]!,
       ref_id: 'whole',
@@ -104,7 +104,7 @@ describe('an account is answered whole, and read again as it was made:', () => {
     })
   })
 
-  test.each([{}, { create_profile: false }])('with the least that must be, and %j', async (rest) => {
+  test.each([{}, { create_profile: false }])('with only the required fields and %j', async (rest) => {
     const before = await counts()
     const body = await made({ account: { identity_id: ids[0]!.toUpperCase() }, ...rest })
     expect(body).toEqual({
@@ -122,16 +122,16 @@ describe('an account is answered whole, and read again as it was made:', () => {
     expect(await counts()).toEqual([before[0]! + 1, before[1], before[2]])
   })
 
-  test('with its primary identity as a member, too', async () => {
+  test('with its primary identity also as a member', async () => {
     const body = await made({ account: { identity_id: ids[0], members: [{ identity_id: ids[0] }] } })
     expect(body.members).toEqual([{ id: A_UUID, identity_id: ids[0], roles: [] }])
   })
 
   test.each<[string, object, string[]]>([
-    ['a type alone', { type: 'AUTHORIZED_USER' }, ['AUTHORIZED_USER']],
-    ['a type and no roles', { type: 'AUTHORIZED_USER', roles: [] }, ['AUTHORIZED_USER']],
+    ['a type without roles', { type: 'AUTHORIZED_USER' }, ['AUTHORIZED_USER']],
+    ['a type and an empty list of roles', { type: 'AUTHORIZED_USER', roles: [] }, ['AUTHORIZED_USER']],
     [
-      'a type that is a later role',
+      'a type that is the second of its roles',
       { type: 'AUTHORIZED_USER', roles: ['BENEFICIAL_OWNER', 'AUTHORIZED_USER'] },
       ['AUTHORIZED_USER', 'BENEFICIAL_OWNER'],
     ],
@@ -143,7 +143,7 @@ describe('an account is answered whole, and read again as it was made:', () => {
     expect((await customer.call('GET', `${ACCOUNTS}/${body.id}`)).body).toEqual(body)
   })
 
-  test('with as many members as may be, in the order given', async () => {
+  test('with the maximum of members, in the given order', async () => {
     const many = await Promise.all(Array.from({ length: 100 }, () => newIdentity(customer)))
     const members = many.sort(() => Math.random() - 0.5).map((identity_id) => ({ identity_id, roles: [] }))
     const account = { identity_id: ids[0]!, members }
@@ -159,17 +159,22 @@ describe('an account is answered whole, and read again as it was made:', () => {
   })
 })
 
-describe('refused, and nothing of it is left:', () => {
+describe('a request is refused and changes nothing:', () => {
   type Refusal = [what: string, status: number, detail: string, body: () => object]
   const of = (changes: object) => ({ account: { identity_id: ids[0], ...changes } })
 
   test.each<Refusal>([
     ['no account', 400, 'account is required', () => ({})],
     ['no identity', 400, 'account.identity_id is required', () => ({ account: {} })],
-    ['what is no id', 400, 'account.identity_id must be a UUID', () => of({ identity_id: 'ada' })],
+    ['an id that is not a UUID', 400, 'account.identity_id must be a UUID', () => of({ identity_id: 'ada' })],
     ['an unknown field', 400, 'x is not a known field', () => ({ ...of({}), x: 1 })],
     ['an unknown field of the account', 400, 'account.x is not a known field', () => of({ x: 1 })],
-    ['a status', 400, 'account.admin_disabled is not a known', () => of({ admin_disabled: false })],
+    [
+      "the administrator's flag",
+      400,
+      'account.admin_disabled is not a known',
+      () => of({ admin_disabled: false }),
+    ],
     [
       'an unknown field of a member',
       400,
@@ -178,7 +183,7 @@ describe('refused, and nothing of it is left:', () => {
     ],
     ['an unknown type', 400, 'account.type must be one of BROKERAGE, TRAD', () => of({ type: 'SAVINGS' })],
     [
-      'a create_profile of text',
+      'text as create_profile',
       400,
       'create_profile must be a boolean',
       () => ({ ...of({}), create_profile: '1' }),
@@ -197,7 +202,7 @@ describe('refused, and nothing of it is left:', () => {
       () => of({ members: [{ identity_id: ids[1], type: 'OWNER' }] }),
     ],
     [
-      'a type that is none of the roles',
+      'a type that is not among the roles',
       400,
       'account.members.1.type AUTHORIZED_USER is not one of account.members.1.roles',
       () =>
@@ -209,21 +214,21 @@ describe('refused, and nothing of it is left:', () => {
         }),
     ],
     [
-      'a role twice',
+      'a role that is listed twice',
       400,
       'account.members.0.roles',
       () => of({ members: [{ identity_id: ids[1], roles: ['AUTHORIZED_USER', 'AUTHORIZED_USER'] }] }),
     ],
     [
-      'a member twice',
+      'a member that is listed twice',
       400,
       'account.members.2.identity_id is that of account.members.0',
       () =>
         of({ members: [ids[1]!, ids[2]!, ids[1]!.toUpperCase()].map((identity_id) => ({ identity_id })) }),
     ],
-    ['nobody', 404, `identity ${NOBODY} not found`, () => of({ identity_id: NOBODY })],
+    ['an unknown identity', 404, `identity ${NOBODY} not found`, () => of({ identity_id: NOBODY })],
     [
-      'a member that is nobody',
+      'an unknown identity as a member',
       404,
       `identity ${NOBODY} not found`,
       () => of({ members: [{ identity_id: ids[1] }, { identity_id: NOBODY }] }),
@@ -235,7 +240,7 @@ describe('refused, and nothing of it is left:', () => {
       () => of({ identity_id: others, members: [{ identity_id: NOBODY }] }),
     ],
     [
-      "another customer's identity as a member, before nobody",
+      "another customer's identity as a member, before an unknown identity",
       404,
       'not found',
       () => of({ members: [{ identity_id: others }, { identity_id: NOBODY }] }),
@@ -252,7 +257,7 @@ describe('refused, and nothing of it is left:', () => {
   })
 
   // A failure after the account's own row also removes that row.
-  test.each(['account_members', 'profiles'])('when %s takes no row', async (table) => {
+  test.each(['account_members', 'profiles'])('when the table %s refuses the row', async (table) => {
     const before = await everyTable(service.db)
     const account = { identity_id: ids[0], ref_id: randomUUID(), members: [{ identity_id: ids[1] }] }
     await service.owner.query(`alter table ${table} add constraint closed check (false) not valid`)
@@ -268,7 +273,7 @@ describe('refused, and nothing of it is left:', () => {
 })
 
 describe('a ref_id', () => {
-  test('that is taken answers with the record as it is now, whatever the body', async () => {
+  test('that is taken answers with its current record, whatever the body', async () => {
     const ref_id = randomUUID()
     const first = await made({
       account: { identity_id: ids[0], ref_id, members: [{ identity_id: ids[1] }] },
@@ -309,7 +314,7 @@ describe('a ref_id', () => {
     }
   })
 
-  test('that many use at once makes one account, one profile and its members once', async () => {
+  test('in many requests at once creates one account, one profile and each member once', async () => {
     const account = {
       identity_id: ids[0],
       ref_id: randomUUID(),
@@ -329,14 +334,14 @@ describe('a ref_id', () => {
     expect(await counts()).toEqual([before[0]! + 1, before[1]! + 2, before[2]! + 1])
   })
 
-  test('that is absent is nobody else’s: any number of accounts have none', async () => {
+  test('is optional: any number of accounts have none', async () => {
     const account = { identity_id: ids[0] }
     const [one, two] = await Promise.all([made({ account }), made({ account })])
     expect(one.id).not.toBe(two.id)
   })
 })
 
-test('another customer finds nothing; what is no id is told', async () => {
+test('another customer cannot read an account; an id that is not a UUID is a 400', async () => {
   const { id } = await made({ account: { identity_id: ids[0] } })
   const theirs = await other.call('GET', `${ACCOUNTS}/${id}`)
   expect(theirs).toMatchObject({ status: 404, body: { detail: `account ${id} not found` } })

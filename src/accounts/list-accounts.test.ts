@@ -210,13 +210,13 @@ test('any combination of filters, order and page size equals a filter in memory'
   )
 })
 
-test('each is as it is read by its id', async () => {
+test('each account equals the read by its id', async () => {
   for (const account of all.slice(0, 20)) {
     expect((await customer.call('GET', `${ACCOUNTS}/${account.id}`)).body).toEqual(account)
   }
 })
 
-test('a page takes as many queries as a page of one', async () => {
+test('a page of 100 accounts takes as many queries as a page of one', async () => {
   const query = vi.spyOn(service.db, 'query')
   const queries = async (limit: number) => {
     query.mockClear()

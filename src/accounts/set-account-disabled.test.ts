@@ -1,7 +1,7 @@
 /*
- * What an account's and its identity's status come to (API behaviour, Accounts), and what follows from it:
- * 1. an identity with a flag is DISABLED, else it is what its status says; an account with a flag is DISABLED, else
- *    it is what its primary identity is;
+ * Invariants of the status of an account and of its identity (API behaviour, Accounts):
+ * 1. an identity with a flag is DISABLED, otherwise it has its own status. An account with a flag is DISABLED,
+ *    otherwise it has the summary status of its primary identity;
  * 2. nothing is withdrawn for an account or identity that is not APPROVED, and the attempt changes nothing.
  */
 import { randomUUID } from 'node:crypto'
@@ -66,7 +66,7 @@ async function set(identity: State, flags: Omit<State, 'status'>): Promise<void>
 const readAccount = async () => (await customer.call<Account>('GET', `${ACCOUNTS}/${account.id}`)).body
 
 describe('summary_status', () => {
-  test('in every state of the identity and of the account', async () => {
+  test('follows every state of the identity and of the account', async () => {
     for (const status of STATUSES) {
       for (const [user, admin] of BOTH.flatMap((user) => BOTH.map((admin) => [user, admin] as const))) {
         const identity = { status, user_disabled: user, admin_disabled: admin }
@@ -89,7 +89,7 @@ describe('summary_status', () => {
     }
   })
 
-  test("moves the account's updated_at, with whichever of the two it follows", async () => {
+  test("advances the account's updated_at, after a change of the identity and of the account", async () => {
     await set({ status: 'APPROVED', ...ENABLED }, ENABLED)
     const moments = [(await readAccount()).updated_at]
     await set({ status: 'ERROR' }, {})
@@ -102,7 +102,7 @@ describe('summary_status', () => {
 })
 
 describe('setAccountDisabled', () => {
-  test('gives the account as it is; what is set already changes nothing', async () => {
+  test('returns the changed account; a flag that is set already changes nothing', async () => {
     await set({ status: 'PENDING', ...ENABLED }, ENABLED)
     for (const flags of [
       { admin_disabled: true },
@@ -122,7 +122,7 @@ describe('setAccountDisabled', () => {
     }
   })
 
-  test('finds no account that is not there', async () => {
+  test('returns undefined for an unknown account', async () => {
     const before = await everyTable(service.db)
     expect(await setAccountDisabled(service.db, randomUUID(), { admin_disabled: true })).toBeUndefined()
     expect(await everyTable(service.db)).toEqual(before)
@@ -165,7 +165,7 @@ describe('a withdrawal', () => {
   const setAll = (identity: State, flags: State) =>
     set({ status: 'APPROVED', ...ENABLED, ...identity }, { ...ENABLED, ...flags })
 
-  test.each(OPEN)('is taken for an identity that is %j', async (identity, flags) => {
+  test.each(OPEN)('is accepted for an identity that is %j', async (identity, flags) => {
     await setAll(identity, flags)
     for (const way of EVERY_WAY) {
       const body = withdrawalOf(customer, WAYS[way]())
@@ -212,7 +212,7 @@ describe('a withdrawal', () => {
     },
   )
 
-  test("that names an account and an identity is refused unless the identity is the account's own or a member of it", async () => {
+  test('for an account and an identity is refused unless the identity is primary or a member of the account', async () => {
     await setAll({}, {})
     const [stranger, member] = [await newIdentity(), await newIdentity()]
     for (const id of [stranger, member])
@@ -240,7 +240,7 @@ describe('a withdrawal', () => {
       expect((await withdraw(identity_id)).status).toBe(200)
   })
 
-  test('that has nothing to do with the account is not touched by it', async () => {
+  test('that is unrelated to the account is not affected by its status', async () => {
     await setAll({ status: 'DENIED' }, { admin_disabled: true })
     expect((await customer.call('POST', WITHDRAWALS, withdrawalOf(customer))).status).toBe(200)
   })

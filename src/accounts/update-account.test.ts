@@ -1,6 +1,6 @@
 /*
- * Invariants: an update by the client lifts nothing but the client's own flag. All members of a request are added, or
- * none. What is refused changes nothing.
+ * Invariants: an update by the client lifts only the client's own flag. A request adds all of its members, or none. A
+ * refused request changes nothing.
  */
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -24,7 +24,7 @@ const NOBODY = '0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f'
 let service: TestService
 let customer: TestCustomer
 let other: TestCustomer
-/** Identities of the customer, all approved. */
+/** Ids of identities of the customer; all are approved. */
 let ids: string[]
 beforeAll(async () => {
   service = await startTestService()
@@ -62,7 +62,7 @@ async function updated(body: object): Promise<Account> {
 }
 
 describe('an update', () => {
-  test('changes what is given and keeps the rest', async () => {
+  test('changes the given fields and keeps the rest', async () => {
     const before = await made({ description: 'Savings', metadata: { a: 'b' } })
     const { id, ref_id } = before
     const described = await updated({ account: { id: id.toUpperCase(), ref_id, description: 'Joint' } })
@@ -93,7 +93,7 @@ describe('an update', () => {
   })
 
   test.each<[string, number, string, (id: string) => object]>([
-    ['nothing', 400, 'at least one of account.description', (id) => ({ account: { id } })],
+    ['no field to change', 400, 'at least one of account.description', (id) => ({ account: { id } })],
     ['no account', 400, 'account is required', () => ({ set_user_disabled: true })],
     ['no id', 400, 'account.id is required', () => ({ account: { description: 'x' } })],
     [
@@ -114,8 +114,13 @@ describe('an update', () => {
       'account.identity_id is not a known field',
       (id) => ({ account: { id, identity_id: ids[1] } }),
     ],
-    ['a flag that is text', 400, 'must be a boolean', (id) => ({ account: { id }, set_user_disabled: '1' })],
-    ['nobody', 404, `account ${NOBODY} not found`, () => ({ account: { id: NOBODY, description: 'x' } })],
+    ['text as a flag', 400, 'must be a boolean', (id) => ({ account: { id }, set_user_disabled: '1' })],
+    [
+      'an unknown account',
+      404,
+      `account ${NOBODY} not found`,
+      () => ({ account: { id: NOBODY, description: 'x' } }),
+    ],
   ])('is refused, and nothing changes: %s', async (_, status, detail, body) => {
     const { id } = await made()
     const before = await everyTable(service.db)
@@ -180,7 +185,7 @@ describe('members', () => {
     expect((await withdraw()).status).toBe(400)
   })
 
-  test('of many requests at once for one member, one is accepted and the others answer it', async () => {
+  test('are added once: of many concurrent requests one is accepted, and the others answer the existing member', async () => {
     const { id } = await made()
     const answers = await Promise.all(Array.from({ length: 6 }, () => add(id, { identity_id: ids[1] })))
     const accepted = answers.filter(({ status }) => status === 200)
@@ -190,7 +195,7 @@ describe('members', () => {
       expect(answer).toMatchObject({ status: 409, body: { meta: { existing } } })
   })
 
-  test('many removals at once are one', async () => {
+  test('are removed once by many concurrent requests, which all succeed', async () => {
     const { id, members } = await made({ members: [{ identity_id: ids[1] }] })
     const answers = await Promise.all(Array.from({ length: 6 }, () => remove(members[0]!.id)))
     expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200, 200, 200])
@@ -198,12 +203,22 @@ describe('members', () => {
   })
 
   test.each<[string, number, string, () => object[]]>([
-    ['none', 400, 'members must have at least 1 value', () => []],
-    ['one twice', 400, 'members.1.identity_id is that of members.0', () => [ids[1], ids[1]].map(memberOf)],
-    ['one that is there', 409, 'members.1.identity_id exists', () => [ids[2], ids[3]].map(memberOf)],
-    ['nobody', 404, `identity ${NOBODY} not found`, () => [ids[1], NOBODY].map(memberOf)],
+    ['no members', 400, 'members must have at least 1 value', () => []],
     [
-      'a type that is none of the roles',
+      'a member that is listed twice',
+      400,
+      'members.1.identity_id is that of members.0',
+      () => [ids[1], ids[1]].map(memberOf),
+    ],
+    [
+      'a member that the account has already',
+      409,
+      'members.1.identity_id exists',
+      () => [ids[2], ids[3]].map(memberOf),
+    ],
+    ['an unknown identity', 404, `identity ${NOBODY} not found`, () => [ids[1], NOBODY].map(memberOf)],
+    [
+      'a type that is not among the roles',
       400,
       'members.0.type FINANCIAL_ADVISOR is not one of members.0.roles',
       () => [{ identity_id: ids[1], type: 'FINANCIAL_ADVISOR', roles: ['AUTHORIZED_USER'] }],
@@ -236,7 +251,7 @@ describe('members', () => {
     expect(await everyTable(service.db)).toEqual(before)
   })
 
-  test('are at most 100', async () => {
+  test('are limited to 100', async () => {
     const many = await Promise.all(Array.from({ length: 99 }, () => identityOf(customer)))
     const { id } = await made({ members: many.map(memberOf) })
     expect(await add(id, memberOf(ids[1]), memberOf(ids[2]))).toMatchObject({

@@ -1,9 +1,9 @@
 /*
- * What holds of deposit addresses:
+ * Invariants of deposit addresses:
  * 1. each is an address of its network, given once, and the list shows the record that was answered;
- * 2. a ref_id is used once, and what is refused leaves nothing behind;
- * 3. the list gives just the records that its filters let through, in order, each once.
- * 4. one that is derived from a key is derived again from its id, whatever the database has forgotten.
+ * 2. a ref_id is used once, and a refused request changes nothing;
+ * 3. the list contains exactly the matching records, in order, each once;
+ * 4. an address that is derived from a key can be derived again from its id alone.
  */
 import { randomUUID } from 'node:crypto'
 import fc from 'fast-check'
@@ -59,7 +59,7 @@ async function made(by: TestCustomer, changes: object = {}): Promise<DepositAddr
   return answer.body
 }
 
-/** An identity with an account. */
+/** Creates an approved identity with an account. */
 async function newHolder(of: TestCustomer): Promise<{ identity_id: string; account_id: string }> {
   const { call } = of
   const person_details = { first_name: 'Ada', last_name: 'Lovelace' }
@@ -70,7 +70,7 @@ async function newHolder(of: TestCustomer): Promise<{ identity_id: string; accou
   return { identity_id, account_id: account.body.id as string }
 }
 
-describe('an address is given to nobody who', () => {
+describe('no address is given to an identity that', () => {
   const STATES = [
     [{ status: 'PENDING' }, 'identity-verification-required'],
     [{ status: 'ERROR' }, 'identity-verification-required'],
@@ -105,32 +105,35 @@ describe('an address is given to nobody who', () => {
 })
 
 describe('an address', () => {
-  test.each(CRYPTO_NETWORKS)('of %s is one of that network, and another each time', async (network) => {
-    const records = [await made(customer, { crypto_network: network })]
-    for (let n = 1; n < 5; n++) records.push(await made(customer, { crypto_network: network }))
-    for (const record of records) {
-      expect(record).toEqual({
-        id: A_UUID,
-        customer_id: customer.customer_id,
-        profile_id: customer.profile_id,
-        crypto_network: network,
-        address: expect.any(String) as string,
-        compatible_crypto_networks: compatible(network),
-        conversion_target_asset: 'NO_CONVERSION',
-        identity_id: NIL_UUID,
-        created_at: A_TIME,
-      })
-      for (const each of compatible(network)) {
-        expect(canonicalAddress(each, record.address, { testNetworks: false })).toBe(record.address)
+  test.each(CRYPTO_NETWORKS)(
+    'of %s is valid on that network, and each request gives a new address',
+    async (network) => {
+      const records = [await made(customer, { crypto_network: network })]
+      for (let n = 1; n < 5; n++) records.push(await made(customer, { crypto_network: network }))
+      for (const record of records) {
+        expect(record).toEqual({
+          id: A_UUID,
+          customer_id: customer.customer_id,
+          profile_id: customer.profile_id,
+          crypto_network: network,
+          address: expect.any(String) as string,
+          compatible_crypto_networks: compatible(network),
+          conversion_target_asset: 'NO_CONVERSION',
+          identity_id: NIL_UUID,
+          created_at: A_TIME,
+        })
+        for (const each of compatible(network)) {
+          expect(canonicalAddress(each, record.address, { testNetworks: false })).toBe(record.address)
+        }
       }
-    }
-    expect(new Set(records.map(({ address }) => address)).size).toBe(records.length)
-    const ids = records.map(({ id }) => id).join()
-    const list = await customer.call('GET', `${ADDRESSES}?order=ASC&ids=${ids}`)
-    expect(list.body).toEqual({ items: records })
-  })
+      expect(new Set(records.map(({ address }) => address)).size).toBe(records.length)
+      const ids = records.map(({ id }) => id).join()
+      const list = await customer.call('GET', `${ADDRESSES}?order=ASC&ids=${ids}`)
+      expect(list.body).toEqual({ items: records })
+    },
+  )
 
-  test('is answered with everything that may be given', async () => {
+  test('is answered with all fields of the request', async () => {
     const given = {
       ...(await newHolder(customer)),
       ref_id: 'everything, and a comma',
@@ -145,7 +148,7 @@ describe('an address', () => {
 })
 
 describe('a ref_id', () => {
-  test('that is taken is answered with its record, whatever else is asked', async () => {
+  test('that is taken is answered with its record, whatever the other fields', async () => {
     const first = await made(customer, { ref_id: 'taken' })
     const before = await everyTable(service.db)
     for (const changes of [{}, { crypto_network: 'BITCOIN' }, { profile_id: NOBODY }]) {
@@ -163,7 +166,7 @@ describe('a ref_id', () => {
     await made(other, { ref_id: 'taken' })
   })
 
-  test('that many ask for at once is one of them, and the others get its record', async () => {
+  test('in many requests at once creates one address, and the others get its record', async () => {
     for (let round = 1; round <= 5; round++) {
       const ref_id = `at once ${round}`
       const answers = await Promise.all(
@@ -190,7 +193,7 @@ describe('a ref_id', () => {
 })
 
 test.each(['profile', 'identity', 'account'] as const)(
-  'the %s must be there, and be of the customer',
+  'the %s must exist and belong to the customer',
   async (what) => {
     const theirs = { profile_id: other.profile_id, ...(await newHolder(other)) }
     const before = await everyTable(service.db)
@@ -206,7 +209,7 @@ test.each(['profile', 'identity', 'account'] as const)(
   },
 )
 
-test('an address that is derived from a key is found again by its id alone', async () => {
+test('an address that is derived from a key can be derived again from its id alone', async () => {
   const keys = depositKeysOf({ mnemonic: 'test test test test test test test test test test test junk' })
   const simulated = service.networks.get('ETHEREUM')!
   const networks = new Map([
@@ -237,7 +240,7 @@ test('in live mode without connected networks no address is created, and the lis
   }
 })
 
-test('an address names the networks that are read here, and a simulated one no real one', async () => {
+test('an address names the networks whose deposits are read; a simulated address names no real network', async () => {
   const { db, networks } = service
   const [ethereum, base, ink] = (['ETHEREUM', 'BASE', 'INK'] as const).map((name) => networks.get(name)!)
   const some: Networks = new Map([
@@ -251,7 +254,7 @@ test('an address names the networks that are read here, and a simulated one no r
 })
 
 describe('the list', () => {
-  /** Eleven networks with 9 addresses each. */
+  /** The number of addresses: nine on each of eleven networks. */
   const COUNT = 99
   let owner: TestCustomer
   let profiles: string[]
@@ -269,7 +272,7 @@ describe('the list', () => {
       customer_id: owner.customer_id,
       profile_id: profiles[n % 3]!,
       crypto_network,
-      // The same bytes on every network that accepts them.
+      // The address has the same bytes on every network that accepts them.
       address: addressFromBytes(crypto_network, Buffer.alloc(32, 1 + (n % 9))),
       compatible_crypto_networks: compatible(crypto_network),
       conversion_target_asset: n % 4 === 0 ? 'USD' : 'NO_CONVERSION',
@@ -330,7 +333,7 @@ describe('the list', () => {
     gt: (a, b) => a > b,
   }
 
-  test('has everything without filters, in the order of creation', async () => {
+  test('has all addresses without filters, in the order of creation', async () => {
     expect(await walk([['order', 'ASC']])).toEqual(all)
     expect(await walk([])).toEqual([...all].reverse())
     expect(await walk([['limit', '1']])).toEqual([...all].reverse())

@@ -69,7 +69,7 @@ test('a fiat account is read by id and listed as it was created', async () => {
   expect((await listed('order_by=CREATED_AT&order=ASC')).at(-1)).toEqual(created)
 })
 
-test('the scope that reads does not write, and the one that writes does not read', async () => {
+test('the read scope does not permit writing, and the write scope does not permit reading', async () => {
   const { id } = await create()
   const reader = await newCustomer(service, ['transfer:read_fiat_account'])
   const writer = await newCustomer(service, ['transfer:write_fiat_account'])
@@ -102,7 +102,7 @@ describe('an update', () => {
     ['fiat_account_owner', { ...BODY.fiat_account_owner, note: { b: 1, a: 3 } }],
     ['fiat_network_instructions', { wire: { account_number: '1' } }],
     ['fiat_network_instructions', { wire: { ...BODY.fiat_network_instructions.wire, account_number: '9' } }],
-  ])('of %s is refused, and leaves the metadata, too: %j', async (field, value) => {
+  ])('of %s is refused, and also leaves the metadata unchanged: %j', async (field, value) => {
     const { id } = await create({ metadata: { a: '1' } })
     const before = await everyTable(service.db)
     const answer = await customer.call('PUT', at(id), { metadata: { a: '2' }, [field]: value })
@@ -113,7 +113,7 @@ describe('an update', () => {
     expect(await everyTable(service.db)).toEqual(before)
   })
 
-  test('the role of the service cannot change bank details either', async () => {
+  test('of bank details is also refused to the database role of the service', async () => {
     const { id } = await create()
     const change = "update fiat_accounts set fiat_network_instructions = '{}' where id = $1"
     await expect(service.db.query(change, [id])).rejects.toThrow('permission denied')
@@ -178,8 +178,8 @@ describe('a deleted fiat account', () => {
   })
 })
 
-describe('an active rule that pays to it', () => {
-  test('refuses the delete and is named; once it is deleted, the delete works', async () => {
+describe('an active rule that pays to a fiat account', () => {
+  test('blocks the delete, whose refusal names the rule; after the rule is deleted, the delete works', async () => {
     const { id } = await create()
     const { rule } = await post<{ rule: { id: string } }>(RULES, ruleTo(id))
     const before = await everyTable(service.db)
@@ -194,7 +194,7 @@ describe('an active rule that pays to it', () => {
     expect((await customer.call('DELETE', at(id))).status).toBe(200)
   })
 
-  test('never pays to a deleted one, when both are asked for at once', async () => {
+  test('never pays to a deleted account, when rule and delete are requested at once', async () => {
     for (let round = 1; round <= 15; round++) {
       const { id } = await create()
       const [made, deleted] = await Promise.all([

@@ -39,8 +39,8 @@ async function refused(status: number, body: object, ...words: string[]): Promis
   expect(await everyTable(service.db)).toEqual(before)
 }
 
-describe('an identity is answered whole, and read again as it was made:', () => {
-  test('a person, with everything that may be known', async () => {
+describe('the answer has all fields of an identity, and a later read equals it:', () => {
+  test('a person with all details', async () => {
     const person_details = {
       ...PERSON,
       date_of_birth: '1815-12-10',
@@ -85,7 +85,7 @@ describe('an identity is answered whole, and read again as it was made:', () => 
     })
   })
 
-  test('an institution, with the least that must be', async () => {
+  test('an institution with only the required fields', async () => {
     const ref_id = randomUUID()
     const made = await customer.call('POST', IDENTITIES, { ref_id, institution_details: { name: 'Acme' } })
     expect(made.body).toEqual({
@@ -106,7 +106,7 @@ describe('an identity is answered whole, and read again as it was made:', () => 
     expect(read.body).toEqual(made.body)
   })
 
-  test('an institution, with everything that may be known', async () => {
+  test('an institution with all details', async () => {
     const institution_details = {
       name: 'Acme',
       business_address: { country: 'US', floor: 3 },
@@ -119,7 +119,7 @@ describe('an identity is answered whole, and read again as it was made:', () => 
   })
 })
 
-describe('beside the details', () => {
+describe('tax details, due diligence and members', () => {
   const tax_details = [
     { tax_payer_id: '123-45-6789', tax_payer_country: 'USA' },
     { tax_payer_id: '1', kind: { exact: 0.1 } },
@@ -134,7 +134,7 @@ describe('beside the details', () => {
     customer_regions: ['EUROPE'],
   }
 
-  test('a request has tax details and due diligence answered, a read only when it asks for them', async () => {
+  test('the create request answers tax details and due diligence, a read only when it asks for them', async () => {
     const rest = { is_merchant: false, tax_details_not_required: true }
     const body = personOf({ tax_details, customer_due_diligence, ...rest })
     const made = await customer.call('POST', IDENTITIES, body)
@@ -161,7 +161,7 @@ describe('beside the details', () => {
     expect(again).toMatchObject({ status: 409, body: { meta: { existing: made.body } } })
   })
 
-  test('an institution has members, in the order given', async () => {
+  test('an institution has its members in the given order', async () => {
     const persons = await Promise.all(
       Array.from({ length: 3 }, async () => (await customer.call('POST', IDENTITIES, personOf())).body),
     )
@@ -194,7 +194,7 @@ describe('beside the details', () => {
     expect(again).toMatchObject({ status: 409, body: { meta: { existing: made.body } } })
   })
 
-  test('an institution without members has an empty list where a read asks for it, a person has none', async () => {
+  test('a read of members gives an empty list for an institution without members, and no list for a person', async () => {
     const person = await customer.call('POST', IDENTITIES, personOf())
     const institution = await customer.call('POST', IDENTITIES, {
       ref_id: randomUUID(),
@@ -209,7 +209,7 @@ describe('beside the details', () => {
     expect(await read(institution)).toEqual({ ...institution.body, institution_members: [] })
   })
 
-  test('a member that does not exist is refused, and nothing of the institution is left', async () => {
+  test('an institution with an unknown member is refused as a whole', async () => {
     const { body: theirs } = await other.call('POST', IDENTITIES, personOf())
     const { body: mine } = await customer.call('POST', IDENTITIES, personOf())
     for (const id of [randomUUID(), String(theirs.id)]) {
@@ -221,7 +221,7 @@ describe('beside the details', () => {
 
   test.each<[string, Record<string, unknown>, string]>([
     ['tax details in one object', { tax_details: { tax_payer_id: '1' } }, 'tax_details must be an array'],
-    ['a tax id that is a number', { tax_details: [{ tax_payer_id: 1 }] }, 'tax_details.0.tax_payer_id'],
+    ['a number as the tax id', { tax_details: [{ tax_payer_id: 1 }] }, 'tax_details.0.tax_payer_id'],
     ['too many tax ids', { tax_details: Array.from({ length: 21 }, () => ({})) }, 'at most 20 values'],
     ['a large tax id', { tax_details: [{ x: 'x'.repeat(1024) }] }, 'tax_details.0 must have at most 1024'],
     [
@@ -229,12 +229,8 @@ describe('beside the details', () => {
       { customer_due_diligence: { x: 'x'.repeat(8192) } },
       'customer_due_diligence must',
     ],
-    [
-      'an income that is a number',
-      { customer_due_diligence: { estimated_yearly_income: 1 } },
-      'yearly_income',
-    ],
-    ['a merchant of text', { is_merchant: 'true' }, 'is_merchant must be a boolean'],
+    ['a number as the income', { customer_due_diligence: { estimated_yearly_income: 1 } }, 'yearly_income'],
+    ['text as the merchant flag', { is_merchant: 'true' }, 'is_merchant must be a boolean'],
     [
       'a person with members',
       { institution_members: [] },
@@ -246,15 +242,19 @@ describe('beside the details', () => {
   test.each<[string, object[], string]>([
     ['without an identity', [{ roles: ['TRUSTEE'] }], 'institution_members.0.identity_id is required'],
     ['without roles', [{ identity_id: ID }], 'institution_members.0.roles is required'],
-    ['with no role', [{ identity_id: ID, roles: [] }], 'institution_members.0.roles'],
+    ['with an empty list of roles', [{ identity_id: ID, roles: [] }], 'institution_members.0.roles'],
     [
       "with an account's role",
       [{ identity_id: ID, roles: ['FINANCIAL_ADVISOR'] }],
       'roles.0 must be one of BEN',
     ],
-    ['with a number', [{ identity_id: ID, roles: ['TRUSTEE'], ownership: 25 }], 'ownership must be a string'],
     [
-      'twice',
+      'with a number as its ownership',
+      [{ identity_id: ID, roles: ['TRUSTEE'], ownership: 25 }],
+      'ownership must be a string',
+    ],
+    [
+      'that is listed twice',
       [ID, ID.toUpperCase()].map((identity_id) => ({ identity_id, roles: ['TRUSTEE'] })),
       'institution_members.1.identity_id is that of institution_members.0',
     ],
@@ -276,10 +276,14 @@ describe('refused:', () => {
     ['no first_name', { last_name: 'x' }, 'person_details.first_name is required'],
     ['no last_name', { first_name: 'x' }, 'person_details.last_name is required'],
     ['an empty first_name', { ...PERSON, first_name: '' }, 'person_details.first_name'],
-    ['no date', { ...PERSON, date_of_birth: '10.12.1815' }, 'person_details.date_of_birth must be a date'],
+    [
+      'a malformed date',
+      { ...PERSON, date_of_birth: '10.12.1815' },
+      'person_details.date_of_birth must be a date',
+    ],
     ['an impossible date', { ...PERSON, date_of_birth: '2026-02-30' }, 'date_of_birth must be a date'],
     ['an address in one line', { ...PERSON, address: 'London' }, 'person_details.address must be an object'],
-    ['a city that is a number', { ...PERSON, address: { city: 5 } }, 'person_details.address.city'],
+    ['a number as the city', { ...PERSON, address: { city: 5 } }, 'person_details.address.city'],
   ])('a person with %s', (_, person_details, rule) => refused(400, personOf({ person_details }), rule))
 
   test('an institution without a name', () =>
@@ -287,7 +291,7 @@ describe('refused:', () => {
 })
 
 describe('a ref_id', () => {
-  test('that is taken answers with the record as it is now, whatever the body', async () => {
+  test('that is taken answers with its current record, whatever the body', async () => {
     const ref_id = randomUUID()
     const first = await customer.call('POST', IDENTITIES, personOf({ ref_id }))
     const path = `${IDENTITIES}/${String(first.body.id)}`
@@ -309,7 +313,7 @@ describe('a ref_id', () => {
     expect(theirs.body.customer_id).toBe(other.customer_id)
   })
 
-  test('that many use at once makes one record', async () => {
+  test('in many requests at once creates one record', async () => {
     const body = personOf()
     const answers = await Promise.all(
       Array.from({ length: 8 }, () => customer.call('POST', IDENTITIES, body)),
@@ -322,7 +326,7 @@ describe('a ref_id', () => {
   })
 })
 
-test('another customer finds nothing; what is no id is told', async () => {
+test('another customer cannot read an identity; an id that is not a UUID is a 400', async () => {
   const { body } = await customer.call('POST', IDENTITIES, personOf())
   const theirs = await other.call('GET', `${IDENTITIES}/${String(body.id)}`)
   const nobodys = await other.call('GET', `${IDENTITIES}/${randomUUID()}`)

@@ -1,4 +1,4 @@
-/* Invariants: members never make an institution able to do more. All members of a request are added, or none. */
+/* Invariants: a change of members never gives an institution more rights. A request adds all of its members, or none. */
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import {
@@ -17,7 +17,7 @@ const MEMBERS = '/v2/identity/institution-members'
 let service: TestService
 let customer: TestCustomer
 let other: TestCustomer
-/** Persons of the customer. */
+/** Ids of persons of the customer. */
 let ids: string[]
 beforeAll(async () => {
   service = await startTestService()
@@ -66,19 +66,22 @@ test('members are added and removed', async () => {
   expect((await add(id, memberOf(ids[1]))).status).toBe(200)
 })
 
-test.each(STATUSES)('a change of members leaves no institution APPROVED that is %s', async (status) => {
-  const { id, institution_members } = await institution([memberOf(ids[0])])
-  const set = () => customer.call('PUT', `${IDENTITIES}/${id}/sandbox-status`, { status })
-  const expected = status === 'APPROVED' ? 'PENDING' : status
-  await set()
-  await add(id, memberOf(ids[1]))
-  expect(await read(id)).toMatchObject({ status: expected })
-  await set()
-  await remove(institution_members![0]!.id)
-  expect(await read(id)).toMatchObject({ status: expected })
-})
+test.each(STATUSES)(
+  'a change of members ends the approval of an institution, and keeps other statuses: %s',
+  async (status) => {
+    const { id, institution_members } = await institution([memberOf(ids[0])])
+    const set = () => customer.call('PUT', `${IDENTITIES}/${id}/sandbox-status`, { status })
+    const expected = status === 'APPROVED' ? 'PENDING' : status
+    await set()
+    await add(id, memberOf(ids[1]))
+    expect(await read(id)).toMatchObject({ status: expected })
+    await set()
+    await remove(institution_members![0]!.id)
+    expect(await read(id)).toMatchObject({ status: expected })
+  },
+)
 
-test('of many requests at once for one member, one is accepted and the others answer it', async () => {
+test('one of many concurrent requests for one member is accepted, and the others answer that member', async () => {
   const { id } = await institution()
   const answers = await Promise.all(Array.from({ length: 6 }, () => add(id, memberOf(ids[0]))))
   const accepted = answers.filter(({ status }) => status === 200)
@@ -88,7 +91,7 @@ test('of many requests at once for one member, one is accepted and the others an
     expect(answer).toMatchObject({ status: 409, body: { meta: { existing } } })
 })
 
-test('many removals at once are one', async () => {
+test('many concurrent removals of one member all succeed and remove it once', async () => {
   const { institution_members } = await institution([memberOf(ids[0])])
   const { id } = institution_members![0]!
   const answers = await Promise.all(Array.from({ length: 6 }, () => remove(id)))
@@ -111,7 +114,7 @@ describe('refused, and nothing changes:', () => {
     ['an unknown institution', 404, `identity ${NOBODY} not found`, async () => [NOBODY, memberOf(ids[0])]],
     ['a person as the institution', 400, 'is a person', async () => [ids[0]!, memberOf(ids[1])]],
     [
-      'an unknown member after one that exists',
+      'an unknown member after a known member',
       404,
       `identity ${NOBODY} not found`,
       async () => [await acme(), memberOf(ids[1]), memberOf(NOBODY)],
@@ -132,13 +135,13 @@ describe('refused, and nothing changes:', () => {
       },
     ],
     [
-      'a member twice',
+      'a member that is listed twice',
       400,
       'members.1.identity_id is that of members.0',
       async () => [await acme(), memberOf(ids[1]), memberOf(ids[1])],
     ],
     [
-      'a member that is there',
+      'a member that the institution has already',
       409,
       'members.1.identity_id exists',
       async () => [await acme(), memberOf(ids[1]), memberOf(ids[0])],

@@ -37,7 +37,7 @@ async function set(id: string, body: object): Promise<Identity> {
   return answer.body
 }
 
-test('any status may follow any', async () => {
+test('every status may follow every other status', async () => {
   const { id } = await newIdentity()
   for (const from of STATUSES) {
     for (const to of STATUSES) {
@@ -47,7 +47,7 @@ test('any status may follow any', async () => {
   }
 })
 
-test('a flag disables, whatever the status; what is not given stays', async () => {
+test('a flag disables, whatever the status; fields that are not given stay', async () => {
   const { id } = await newIdentity()
   for (const status of STATUSES) {
     await set(id, { status })
@@ -68,7 +68,7 @@ test('a flag disables, whatever the status; what is not given stays', async () =
   }
 })
 
-test('nothing else changes but updated_at', async () => {
+test('a new status changes no other field except updated_at', async () => {
   const before = await newIdentity()
   const after = await set(before.id, { status: 'DENIED' })
   expect(after).toEqual({
@@ -81,13 +81,13 @@ test('nothing else changes but updated_at', async () => {
 })
 
 test.each<[string, number, string | undefined, object, string[]]>([
-  ['nothing to set', 400, undefined, {}, ['status', 'user_disabled', 'admin_disabled', 'required']],
+  ['a body without fields', 400, undefined, {}, ['status', 'user_disabled', 'admin_disabled', 'required']],
   ['an unknown status', 400, undefined, { status: 'FROZEN' }, ['status must be one of PENDING, ERROR']],
-  ['a flag that is text', 400, undefined, { user_disabled: 'true' }, ['user_disabled must be a boolean']],
-  ['a flag that is null', 400, undefined, { admin_disabled: null }, ['admin_disabled must be a boolean']],
+  ['text as a flag', 400, undefined, { user_disabled: 'true' }, ['user_disabled must be a boolean']],
+  ['null as a flag', 400, undefined, { admin_disabled: null }, ['admin_disabled must be a boolean']],
   ['an unknown field', 400, undefined, { summary_status: 'DENIED' }, ['summary_status is not a known field']],
-  ['nobody', 404, randomUUID(), { status: 'DENIED' }, ['identity', 'not found']],
-  ['what is no id', 400, 'ada', { status: 'DENIED' }, ['id must be a UUID']],
+  ['an unknown identity', 404, randomUUID(), { status: 'DENIED' }, ['identity', 'not found']],
+  ['an id that is not a UUID', 400, 'ada', { status: 'DENIED' }, ['id must be a UUID']],
 ])('refused: %s', async (_, status, id, body, words) => {
   const identity = await newIdentity()
   const before = await everyTable(service.db)
@@ -123,18 +123,18 @@ describe('the results of checks', () => {
     return status
   }
 
-  test('are the status where all are the same', async () => {
+  test('decide the status when all results are the same', async () => {
     const { id } = await newIdentity()
     for (const status of [...STATUSES, ...STATUSES]) expect(await after(id, all(status))).toBe(status)
   })
 
   const BAD = ['DENIED', 'ERROR', 'DISABLED', 'PENDING']
-  test.each(CHECKS)('where only %s is not APPROVED, it decides', async (check) => {
+  test.each(CHECKS)('include one that is not APPROVED: %s decides the status', async (check) => {
     const { id } = await newIdentity()
     for (const status of BAD) expect(await after(id, { ...all('APPROVED'), [check]: status })).toBe(status)
   })
 
-  test('where several are not APPROVED, the worst decides', async () => {
+  test('include several that are not APPROVED: the worst result decides the status', async () => {
     const { id } = await newIdentity()
     for (const [n, worst] of BAD.entries())
       for (const other of BAD.slice(n))
@@ -153,14 +153,14 @@ describe('the results of checks', () => {
     expect(await after((await institution()).id, id!, documents!)).toBe('PENDING')
   })
 
-  test('are kept: approving the others does not undo a denial', async () => {
+  test('are kept: the approval of other checks does not undo a denial', async () => {
     const { id } = await newIdentity()
     const { sanctions_verification_status: _, ...others } = all('APPROVED')
     expect(await after(id, { sanctions_verification_status: 'DENIED' }, others)).toBe('DENIED')
     expect(await after(id, { sanctions_verification_status: 'APPROVED' })).toBe('APPROVED')
   })
 
-  test('end with a status of its own, and with other details', async () => {
+  test('are discarded by an explicit status, and by changed details', async () => {
     const { id } = await newIdentity()
     await after(id, all('APPROVED'))
     await set(id, { status: 'DENIED' })
@@ -171,7 +171,7 @@ describe('the results of checks', () => {
     expect(await after(id, { id_verification_status: 'APPROVED' })).toBe('PENDING')
   })
 
-  test('come with flags in objects, which may also come alone', async () => {
+  test('may be sent with flags as objects, and such flags may be sent alone', async () => {
     const { id } = await newIdentity()
     const put = (body: object) => customer.call('PUT', statusOf(id), body)
     const flags = { user_disabled: { disabled: true }, admin_disabled: { disabled: true } }
@@ -191,11 +191,27 @@ describe('the results of checks', () => {
   test.each<[string, object, string]>([
     ['with a status', { status: 'APPROVED', id_verification_status: 'APPROVED' }, 'cannot be combined'],
     ['with a plain flag', { id_verification_status: 'APPROVED', user_disabled: false }, 'cannot be combined'],
-    ['both kinds of flags', { user_disabled: { disabled: false }, admin_disabled: false }, 'cannot be comb'],
-    ['an unknown result', { id_verification_status: 'PASSED' }, 'id_verification_status must be one of PEN'],
-    ['a flag in nothing', { user_disabled: {} }, 'user_disabled.disabled is required'],
-    ['a flag of text', { user_disabled: { disabled: 'true' } }, 'user_disabled.disabled must be a boolean'],
-    ['an unknown member', { user_disabled: { disabled: true, by: 'x' } }, 'user_disabled.by is not a known'],
+    [
+      'with both kinds of flags',
+      { user_disabled: { disabled: false }, admin_disabled: false },
+      'cannot be comb',
+    ],
+    [
+      'with an unknown result',
+      { id_verification_status: 'PASSED' },
+      'id_verification_status must be one of PEN',
+    ],
+    ['with an empty object as a flag', { user_disabled: {} }, 'user_disabled.disabled is required'],
+    [
+      'with text in a flag',
+      { user_disabled: { disabled: 'true' } },
+      'user_disabled.disabled must be a boolean',
+    ],
+    [
+      'with an unknown member in a flag',
+      { user_disabled: { disabled: true, by: 'x' } },
+      'user_disabled.by is not a known',
+    ],
   ])('are refused %s', async (_, body, rule) => {
     const { id } = await newIdentity()
     const before = await everyTable(service.db)
@@ -215,7 +231,7 @@ test("refused: another customer's identity", async () => {
   expect(await everyTable(service.db)).toEqual(before)
 })
 
-test('in live mode there is no such operation', async () => {
+test('the operation does not exist in live mode', async () => {
   const live = await startTestService({ BURSAR_MODE: 'live' })
   atEnd(() => live.close())
   const { call } = await newCustomer(live)

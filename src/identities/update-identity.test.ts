@@ -1,6 +1,6 @@
 /*
- * Invariants: a request of the client never leaves an identity able to do more than before, except to lift the
- * client's own flag. What is refused changes nothing.
+ * Invariants: a request of the client never gives an identity more rights, except by lifting the client's own flag.
+ * A refused request changes nothing.
  */
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -52,7 +52,7 @@ async function updated(id: string, body: object): Promise<Identity> {
 }
 
 describe('an update', () => {
-  test('changes the members given, one by one, and keeps the rest', async () => {
+  test('changes the given members of each object, and keeps the rest', async () => {
     const before = await made({
       person_details: { ...PERSON, address: { city: 'London', country: 'GB' }, x: 1 },
       customer_due_diligence: { source_of_wealth: 'INHERITANCE', y: [1] },
@@ -111,7 +111,7 @@ describe('an update', () => {
     })
   })
 
-  test('by many at once loses none of them', async () => {
+  test('loses no change of many concurrent updates', async () => {
     const { id } = await made()
     await Promise.all(
       Array.from({ length: 8 }, (_, n) => update(id, { person_details: { [`member_${n}`]: n } })),
@@ -124,7 +124,7 @@ describe('an update', () => {
 describe('approval', () => {
   const other = { first_name: 'Mallory' }
 
-  test.each(STATUSES)('other details leave no identity APPROVED that is %s', async (status) => {
+  test.each(STATUSES)('ends when the details change, and other statuses stay: %s', async (status) => {
     const { id } = await made()
     await customer.call('PUT', `${IDENTITIES}/${id}/sandbox-status`, { status })
     const after = await updated(id, { person_details: other })
@@ -132,9 +132,9 @@ describe('approval', () => {
   })
 
   test.each<[string, object]>([
-    ['contact', { person_details: { email: 'new@example.com', phone_number: '1' } }],
-    ['the same details', { person_details: { first_name: 'Ada' } }],
-    ['what is beside the details', { metadata: { a: 'b' }, is_merchant: true, tax_details: [] }],
+    ['contact details', { person_details: { email: 'new@example.com', phone_number: '1' } }],
+    ['details that equal the old ones', { person_details: { first_name: 'Ada' } }],
+    ['metadata, merchant flag and tax details', { metadata: { a: 'b' }, is_merchant: true, tax_details: [] }],
     ['due diligence', { customer_due_diligence: { source_of_wealth: 'INHERITANCE' } }],
   ])('is kept with changed %s', async (_, change) => {
     const { id } = await made()
@@ -142,7 +142,7 @@ describe('approval', () => {
     expect(await updated(id, change)).toMatchObject({ status: 'APPROVED', summary_status: 'APPROVED' })
   })
 
-  test('that was for somebody else lets nothing out', async () => {
+  test('of the previous details permits no withdrawal', async () => {
     const { id: identity_id } = await made()
     await setIdentityStatus(service.db, identity_id, { status: 'APPROVED' })
     const withdraw = () =>
@@ -157,7 +157,7 @@ describe('approval', () => {
 })
 
 describe('flags', () => {
-  test("the client's own flag comes and goes, the administrator's stays", async () => {
+  test("the client sets and lifts its own flag; the administrator's flag stays", async () => {
     const { id } = await made()
     await setIdentityStatus(service.db, id, { status: 'DENIED', admin_disabled: true })
     for (const set_user_disabled of [true, false]) {
@@ -176,20 +176,24 @@ describe('flags', () => {
 describe('refused, and nothing changes:', () => {
   const future = new Date(Date.now() + 24 * 3600 * 1000).toISOString()
   test.each<[string, object, string]>([
-    ['nothing', {}, 'at least one of person_details, institution_details, tax_details'],
-    ['only its id', { id: 'own' }, 'at least one of'],
+    ['an empty body', {}, 'at least one of person_details, institution_details, tax_details'],
+    ['a body with only the id', { id: 'own' }, 'at least one of'],
     ['another id', { id: randomUUID(), is_merchant: true }, 'id must be that of the path'],
     ['another ref_id', { ref_id: 'another', is_merchant: true }, 'ref_id cannot be changed'],
     ['another type', { institution_details: { name: 'A' } }, 'institution_details must not be given'],
     ['a status', { status: 'APPROVED' }, 'status is not a known field'],
     ["the administrator's flag", { admin_disabled: false }, 'admin_disabled is not a known field'],
-    ['a flag that is text', { set_user_disabled: 'false' }, 'set_user_disabled must be a boolean'],
-    ['a name that is null', { person_details: { first_name: null } }, 'first_name must be a string'],
-    ['no name', { person_details: { first_name: '' } }, 'first_name must have at least 1'],
+    ['text as a flag', { set_user_disabled: 'false' }, 'set_user_disabled must be a boolean'],
+    ['null as the first name', { person_details: { first_name: null } }, 'first_name must be a string'],
+    ['an empty first name', { person_details: { first_name: '' } }, 'first_name must have at least 1'],
     ['members', { institution_members: [] }, 'institution_members is not a known field'],
     ['a date in the future', { last_kyc_refresh_date: future }, 'last_kyc_refresh_date must be between'],
     ['an old date', { last_kyc_refresh_date: '1969-12-31T23:59:59Z' }, 'last_kyc_refresh_date must be'],
-    ['the end of time', { last_kyc_refresh_date: '9999-12-31T23:59:59-01:00' }, 'last_kyc_refresh_date must'],
+    [
+      'the last possible moment',
+      { last_kyc_refresh_date: '9999-12-31T23:59:59-01:00' },
+      'last_kyc_refresh_date must',
+    ],
   ])('%s', async (_, body, rule) => {
     const { id } = await made()
     const before = await everyTable(service.db)

@@ -68,9 +68,13 @@ describe('a profile in use is not deactivated, and the reason is named:', () => 
       },
       'is PENDING',
     ],
-    ['a rule of it', (id) => post('/v2/orchestration/rules', ruleOf(id)), 'is ACTIVE; delete it first'],
     [
-      'a rule that pays to it',
+      'a rule of the profile',
+      (id) => post('/v2/orchestration/rules', ruleOf(id)),
+      'is ACTIVE; delete it first',
+    ],
+    [
+      'a rule that pays to the profile',
       (id) =>
         post(
           '/v2/orchestration/rules',
@@ -82,7 +86,7 @@ describe('a profile in use is not deactivated, and the reason is named:', () => 
       'is ACTIVE; delete it first',
     ],
     [
-      'an orchestration under way to it',
+      'an orchestration under way to the profile',
       async (id) => {
         const { rule } = await post<{ rule: { id: string; source: { fiat: { memo_id: string } } } }>(
           '/v2/orchestration/rules',
@@ -151,7 +155,7 @@ test('a deactivated profile gets no withdrawals, addresses, instructions, rules 
   expect(await everyTable(service.db)).toEqual(before)
 })
 
-test('money that arrives later is credited, and an internal transfer takes it out', async () => {
+test('a deposit after the deactivation is credited, and an internal transfer moves it out', async () => {
   const id = await newProfile()
   const { memo_id } = await post<{ memo_id: string }>(
     '/v2/transfer/fiat-deposit-instructions',
@@ -174,10 +178,10 @@ test('money that arrives later is credited, and an internal transfer takes it ou
   expect((await verify(service.db)).disagreements).toEqual([])
 })
 
-test('of a deactivation and transfers to the profile at once, no transfer comes after it', async () => {
+test('a concurrent transfer to the profile is posted before the deactivation or refused', async () => {
   for (let round = 1; round <= 10; round++) {
     const id = await newProfile()
-    // A balance of 0, which both lock.
+    // Both requests lock this balance of 0.
     await move(customer.profile_id, id, '1')
     await move(id, customer.profile_id, '1')
     const [ended, moved] = await Promise.all([deactivate(id), move(customer.profile_id, id, '1')])
@@ -188,7 +192,7 @@ test('of a deactivation and transfers to the profile at once, no transfer comes 
   }
 })
 
-test('a movement reads the deactivated profiles that it names only, however many there are', async () => {
+test('a movement reads only the deactivated profiles that it names, however many there are', async () => {
   const [named, other] = [await newProfile(), await newProfile()]
   await deactivate(named)
   await deactivate(other)
@@ -202,7 +206,7 @@ test('a movement reads the deactivated profiles that it names only, however many
   expect(await deactivatedAmong(customer.profile_id, named)).toEqual([named])
 })
 
-describe('of a deactivation and a new rule at once, the rule is refused:', () => {
+describe('a new rule during a deactivation waits and is refused:', () => {
   test.each<[string, (id: string) => object]>([
     ['from the profile', (id) => ruleOf(id)],
     [
@@ -212,13 +216,13 @@ describe('of a deactivation and a new rule at once, the rule is refused:', () =>
     ],
   ])('%s', async (_where, rule) => {
     const id = await newProfile()
-    // As the operation does: it locks the profile, looks at what uses it, and then writes.
+    // The operation does the same: it locks the profile, checks whether it is in use, and then writes.
     const deactivation = await service.db.connect()
     try {
       await deactivation.query('begin')
       await deactivation.query('select from profiles where id = $1 for no key update', [id])
       const making = customer.call('POST', '/v2/orchestration/rules', rule(id))
-      // Without a lock, the rule is ACTIVE by now.
+      // Without the lock, the rule would be ACTIVE by now.
       const first = await Promise.race([making, setTimeout(300, 'it waits')])
       await deactivation.query('update profiles set deactivated_at = clock_timestamp() where id = $1', [id])
       await deactivation.query('commit')
@@ -231,7 +235,7 @@ describe('of a deactivation and a new rule at once, the rule is refused:', () =>
 })
 
 describe('an update', () => {
-  test('replaces what it names, of the default profile, too', async () => {
+  test('replaces the given fields, also of the default profile', async () => {
     const id = await newProfile()
     const nickname = crypto.randomUUID()
     const named = await customer.call('PUT', `/v2/profiles/${id}`, { nickname })

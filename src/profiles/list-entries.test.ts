@@ -14,8 +14,8 @@ import { LedgerTransaction } from '../ledger/ledger-transaction.ts'
 import { onPlatform, onProfile } from '../ledger/entries.ts'
 
 /*
- * The entries of a profile are the ledger's own history: every change once, in order, and the balance at any moment is what
- * its entries up to then add up to.
+ * The entries of a profile are the ledger's own history: each change once, in order. The balance at any moment is the
+ * sum of the entries up to that moment.
  */
 
 interface Entry {
@@ -48,7 +48,7 @@ async function list(owner: TestCustomer, query = ''): Promise<Listed> {
   return reply.body
 }
 
-/** All entries, page by page. */
+/** Reads all entries, page by page. */
 async function walk(owner: TestCustomer, filters: string): Promise<Entry[]> {
   const found: Entry[] = []
   for (let cursor = ''; ;) {
@@ -59,7 +59,7 @@ async function walk(owner: TestCustomer, filters: string): Promise<Entry[]> {
   }
 }
 
-/** Posts entries of some assets at a time, in one ledger transaction. */
+/** Posts entries of several assets with the given time, in one ledger transaction. */
 async function post(
   owner: TestCustomer,
   at: string,
@@ -80,7 +80,7 @@ async function post(
   })
 }
 
-test('shows each change of a balance with the balance after it, to its own customer alone', async () => {
+test('each change of a balance is listed with the balance after it, only for its own customer', async () => {
   const deposit = await credit(service.ledger, customer, 'USD', '100')
   const { items } = await list(customer)
   expect(items).toEqual([
@@ -99,9 +99,9 @@ test('shows each change of a balance with the balance after it, to its own custo
   expect([reply.status, reply.body.type]).toEqual([404, 'about:blank'])
 })
 
-test('pages are whole and in order for any history, in both directions, and the balance at any moment agrees', async () => {
+test('pages are complete and in order in both directions for any history, and balances at any moment agree', async () => {
   const assets = ['BTC', 'ETH', 'USD', 'USDP']
-  // Times of few microseconds: many entries of one moment, in one balance and in several.
+  // Only a few distinct microseconds, so that many entries share a moment, in one balance and in several.
   const steps = fc.array(
     fc.record({
       micros: fc.integer({ min: 0, max: 6 }),
@@ -154,7 +154,7 @@ test('pages are whole and in order for any history, in both directions, and the 
   )
 })
 
-test('the balance at a moment before the first entry is none, and in the future the one of now', async () => {
+test('there is no balance before the first entry, and a future moment gives the current balance', async () => {
   const at = async (moment: string) =>
     (await customer.call('GET', `/v2/profiles/${customer.profile_id}/balances?at=${moment}`)).body
   expect(await at('2020-01-01T00:00:00Z')).toEqual({ items: [] })

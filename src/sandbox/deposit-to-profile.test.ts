@@ -1,8 +1,8 @@
 /*
- * What holds of every deposit to a profile:
- * 1. it is on the balance when it is answered, and activity_id is its transfer;
- * 2. what it takes from the bank or from custody, the profile gets;
- * 3. what is refused changes nothing.
+ * Invariants of a deposit to a profile:
+ * 1. the balance includes the deposit when it is answered, and activity_id is its transfer;
+ * 2. the profile gets the amount that the bank or custody account pays;
+ * 3. a refused request changes nothing.
  */
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -103,7 +103,7 @@ const recordOf = (profile_id: string, asset: string, amount: string) => ({
 
 describe('a deposit of', () => {
   test.each(ASSETS.filter(({ kind }) => kind === 'fiat').map(({ symbol }) => symbol))(
-    '%s comes by wire, from the bank',
+    '%s arrives by wire, from the bank',
     async (asset) => {
       const profile_id = await newProfile()
       const transfer = await deposited(profile_id, { asset, amount: '10.50' })
@@ -120,7 +120,7 @@ describe('a deposit of', () => {
     ASSETS.flatMap(({ symbol, networks }) =>
       (Object.keys(networks) as CryptoNetwork[]).map((network) => [symbol, network] as const),
     ),
-  )('%s over %s comes from custody there', async (asset, crypto_network) => {
+  )('%s over %s comes from custody on that network', async (asset, crypto_network) => {
     const profile_id = await newProfile()
     const body = { asset, amount: '.25', crypto_network }
     const [first, second] = [await deposited(profile_id, body), await deposited(profile_id, body)]
@@ -148,7 +148,7 @@ describe('a deposit of', () => {
     ['XLM', 'STELLAR'],
     ['POL', 'POLYGON_POS'],
     ['OKB', 'XLAYER'],
-  ])('%s comes over %s where no network is asked for', async (asset, crypto_network) => {
+  ])('%s arrives over %s when the request names no network', async (asset, crypto_network) => {
     expect(await deposited(customer.profile_id, { asset, amount: '1' })).toMatchObject({ crypto_network })
   })
 
@@ -159,7 +159,7 @@ describe('a deposit of', () => {
     ['BTC', '0.00012349', '12.34'],
     ['ETH', '0.000000000000000001', '0'],
     ['ETH', '1', '3500'],
-  ])('%s has its worth in USD: %s is worth %s', async (asset, amount, notional_value) => {
+  ])('%s has its notional value in USD: %s is worth %s', async (asset, amount, notional_value) => {
     const transfer = await deposited(customer.profile_id, { asset, amount })
     expect(transfer).toMatchObject({ amount, total: amount, notional_value })
   })
@@ -199,7 +199,7 @@ describe('a deposit to an address', () => {
     })
   })
 
-  test.each(CRYPTO_NETWORKS)('of %s comes over that network', async (crypto_network) => {
+  test.each(CRYPTO_NETWORKS)('of %s arrives over that network', async (crypto_network) => {
     const { symbol: asset } = ASSETS.find(({ networks }) => networks[crypto_network] !== undefined)!
     const { address: crypto_address } = await newAddress(customer.profile_id, { crypto_network })
     const transfer = await deposited(customer.profile_id, {
@@ -211,7 +211,7 @@ describe('a deposit to an address', () => {
     expect(transfer).toMatchObject({ crypto_network, destination_address: crypto_address, amount: '1' })
   })
 
-  test('of one EVM network may come over another, in any spelling of the address', async () => {
+  test('of one EVM network may arrive over another, in any spelling of the address', async () => {
     const metadata = { order: '17' }
     const { address } = await newAddress(customer.profile_id, { crypto_network: 'BASE', metadata })
     for (const crypto_address of [
@@ -236,7 +236,7 @@ describe('a deposit to an address', () => {
     ['PYUSD', 'STELLAR', '1000000', '1000000'],
     ['USDG', 'XLAYER', '.25', '0.25'],
   ] as const)(
-    'that converts: %s over %s, %s of it, is credited as USD',
+    'that converts credits %s over %s, an amount of %s, as USD',
     async (asset, crypto_network, sent, amount) => {
       const profile_id = await newProfile()
       const { address: crypto_address } = await newAddress(profile_id, {
@@ -268,12 +268,12 @@ describe('a deposit to an address', () => {
 
   test.each([
     ['a part of a cent', 'USDP', 'ETHEREUM', '10.005', 'USD'],
-    ['the smallest unit there is', 'USDP', 'ETHEREUM', '0.000000000000000001', 'USD'],
-    ['what the platform does not issue', 'BTC', 'BITCOIN', '1', 'USD'],
-    ['what the platform does not issue', 'ETH', 'ETHEREUM', '1.25', 'USD'],
-    ['an address that does not convert', 'USDP', 'ETHEREUM', '10.5', 'NO_CONVERSION'],
+    ['the smallest unit of the asset', 'USDP', 'ETHEREUM', '0.000000000000000001', 'USD'],
+    ['an asset that the platform does not issue', 'BTC', 'BITCOIN', '1', 'USD'],
+    ['an asset that the platform does not issue', 'ETH', 'ETHEREUM', '1.25', 'USD'],
+    ['a deposit to an address without conversion', 'USDP', 'ETHEREUM', '10.5', 'NO_CONVERSION'],
   ] as const)(
-    '%s is credited as it is: %s',
+    '%s is credited without conversion: %s',
     async (_, asset, crypto_network, amount, conversion_target_asset) => {
       const profile_id = await newProfile()
       const { address } = await newAddress(profile_id, { crypto_network, conversion_target_asset })
@@ -290,7 +290,7 @@ describe('a deposit to an address', () => {
   )
 })
 
-describe('refused without a trace:', () => {
+describe('a deposit is refused and changes nothing:', () => {
   let theirs: string
   let anothers: string
   beforeAll(async () => {
@@ -305,10 +305,10 @@ describe('refused without a trace:', () => {
   type Refusal = [what: string, status: number, detail: string, body: () => object]
   test.each<Refusal>([
     ['an unknown asset', 400, 'asset DOGE is unknown', () => ({ asset: 'DOGE' })],
-    ['nothing', 400, 'amount must be greater than zero', () => ({ amount: '0.00' })],
+    ['an amount of zero', 400, 'amount must be greater than zero', () => ({ amount: '0.00' })],
     ['a part of a cent', 400, 'amount has more than 2 decimals', () => ({ asset: 'USD', amount: '.001' })],
     [
-      'more decimals than the network has',
+      'more decimals than the asset has on the network',
       400,
       'amount has more than 6 decimals, the maximum for USDP',
       () => ({ crypto_network: 'SOLANA', amount: '1.0000001' }),
@@ -332,13 +332,13 @@ describe('refused without a trace:', () => {
       () => ({ crypto_address: anothers }),
     ],
     [
-      'what is no address there',
+      'an address that is invalid on the network',
       400,
       'crypto_address is not an address of SOLANA',
       () => ({ crypto_network: 'SOLANA', crypto_address: anothers }),
     ],
     [
-      'an address that nobody was given',
+      'an address that no customer was given',
       404,
       'crypto_address',
       () => ({
@@ -369,7 +369,7 @@ describe('refused without a trace:', () => {
     expect(await everyTable(service.db)).toEqual(before)
   })
 
-  test("a profile that is nobody's, or another customer's", async () => {
+  test("an unknown profile, or another customer's profile", async () => {
     const before = await everyTable(service.db)
     for (const id of [NOBODY, other.profile_id]) {
       const answer = await customer.call('POST', urlOf(id), { asset: 'USD', amount: '1' })
@@ -379,7 +379,7 @@ describe('refused without a trace:', () => {
   })
 })
 
-test('in live mode there is no such operation', async () => {
+test('the operation does not exist in live mode', async () => {
   const live = await startTestService({ BURSAR_MODE: 'live' })
   try {
     const { call, profile_id } = await newCustomer(live)
