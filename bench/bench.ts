@@ -251,7 +251,7 @@ async function withApi<T>(db: Database, work: (api: Api) => Promise<T>): Promise
   }
   await fundProfiles(db, customerId, profileIds)
   const client = await createApiClient(db, customerId, SCOPES)
-  // As `npm start` runs it.
+  // The command of `npm start`.
   const { scripts } = JSON.parse(await readFile('package.json', 'utf8')) as { scripts: { start: string } }
   const [, ...startArguments] = scripts.start.split(' ')
   const child = spawn(process.execPath, [...startArguments, '--json'], {

@@ -75,7 +75,7 @@ const PAIRS = [
   ['USD', 'USDP'],
   ['USD', 'PYUSD'],
   ['USDP', 'USD'],
-  ['USDG', 'USD'], // a rare one
+  ['USDG', 'USD'], // a rare pair
 ] as const
 
 /** Creates a rule for each of the first pairs, on the first profile; the last pair has none. */
@@ -197,7 +197,7 @@ export async function measureOrchestrationRuns(db: Database): Promise<RunFigure[
     }
     return used
   }
-  await run(500) // warm
+  await run(500) // warm-up
   const figures: RunFigure[] = []
   for (const [atOnce, times] of [
     [1, 50],

@@ -189,7 +189,7 @@ async function measureReads(db: Database): Promise<PriceReadFigure[]> {
   return figures
 }
 
-/** So many rounds that the p99 rests on twenty calls, and not on a single disturbance. */
+/** Enough rounds that twenty calls lie above the p99, so that no single disturbance decides it. */
 const ROUNDS = 2_000
 
 /** Times the calls in turns, so that a disturbance of the machine affects all of them. */

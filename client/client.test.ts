@@ -34,7 +34,7 @@ import {
 const WITHDRAWALS = '/v2/transfer/crypto-withdrawals'
 const DEPOSITS = '/v2/sandbox/fiat-deposits'
 const TRANSFERS = '/v2/transfer/transfers'
-/** Nothing to wait for here. */
+/** Short pauses between attempts, since no server needs relief here. */
 const QUICK = { pauseMs: 5, pauseMsMax: 20 }
 
 let service: TestService
@@ -143,7 +143,7 @@ describe('a request whose answer is lost', () => {
     expect(await available()).toBe(`${1000 - 8 - 11 - 11}`)
   })
 
-  test('also with the ref_id of the caller, and an amount and ids in another form', async () => {
+  test("a withdrawal with the caller's ref_id, a padded amount and an upper-case id is made once", async () => {
     proxy.lose('ANSWER', `POST ${WITHDRAWALS}`)
     const mine = { ref_id: 'mine', amount: '010.50', profile_id: customer.profile_id.toUpperCase() }
     const transfer = await client.post(WITHDRAWALS, { body: body(mine) })
@@ -166,13 +166,13 @@ describe('a request whose answer is lost', () => {
     ['an account, which stands in a member', '/v2/identity/accounts', () => account()],
     ['a rule, which is answered in a member', '/v2/orchestration/rules', () => rule()],
     ['an orchestration', '/v2/orchestration/orchestrations', () => orchestration()],
-  ])('%s is what a first answer would have been', async (_name, path, make) => {
+  ])('%s has the same members as without the loss', async (_name, path, make) => {
     const sent = await make()
     const post = client.post as (path: string, init: object) => Promise<Record<string, unknown>>
     proxy.lose('ANSWER', `POST ${path}`)
     const answer = await post(path, { body: sent })
     expect(proxy.lost()).toBe(1)
-    // One that was not lost says the same members.
+    // An answer that was not lost has the same members.
     const other = await newCustomer(service)
     await fund(other, '1000')
     customer = other
@@ -225,7 +225,7 @@ describe('a request whose answer is lost', () => {
     expect(refused.meta.existing).toEqual(first)
   })
 
-  test('is repeated after a 429, which executed nothing', async () => {
+  test('a withdrawal is repeated after a 429, which executed nothing', async () => {
     await client.post(WITHDRAWALS, { body: body({ ref_id: 'taken' }) })
     const { fetch, times } = counting((path, count) =>
       path === WITHDRAWALS && count === 1 ? new Response('{}', { status: 429 }) : undefined,
@@ -279,7 +279,7 @@ describe('a request whose answer is lost', () => {
   })
 })
 
-describe('a service that is busy', () => {
+describe('a busy service', () => {
   const busy = (status: number, headers: Record<string, string> = {}) =>
     Response.json({ type: 'about:blank', title: 'Unavailable', status, detail: 'later' }, { status, headers })
 
@@ -367,7 +367,7 @@ describe('a service that is busy', () => {
 describe('tokens', () => {
   const TOKEN = '/oauth2/token'
 
-  test('one is fetched for many calls at once, and kept', async () => {
+  test('a token is fetched once for many simultaneous calls and kept', async () => {
     const { fetch, times } = counting()
     const own = clientOf({ fetch })
     await Promise.all(Array.from({ length: 20 }, () => own.get(TRANSFERS)))
@@ -621,14 +621,14 @@ describe('pages', () => {
   })
 })
 
-describe('what it knows of the API', () => {
-  test('its problems are those of the service', () => {
+describe('the client and the API', () => {
+  test('the problems of the client equal those of the service', () => {
     type Same<A, B> = [A] extends [B] ? ([B] extends [A] ? true : false) : false
     const same: Same<ProblemSlug, ServiceSlug> = true
     expect(same).toBe(true)
   })
 
-  test('and so is their meta', () => {
+  test('the meta of each problem equals that of the service', () => {
     type Facts<M> = M extends (...given: infer G) => unknown ? Extract<G[number], object> : never
     type Told = {
       'exceed-precision': Facts<typeof problem.exceedPrecision>
@@ -648,7 +648,7 @@ describe('what it knows of the API', () => {
     expect([told, known]).toHaveLength(2)
   })
 
-  test('operations that take a ref_id get one, and no others do', async () => {
+  test('the client adds a ref_id exactly to the operations that take one', async () => {
     const known = readFileSync(new URL('./src/ref-ids.ts', import.meta.url), 'utf8')
     const posts = OPERATIONS.filter(({ method }) => method === 'POST')
     expect(posts.length).toBeGreaterThan(10)
@@ -662,7 +662,7 @@ describe('what it knows of the API', () => {
     }
   })
 
-  test('it runs where there is no Node: it imports nothing but openapi-fetch and itself', () => {
+  test('the client runs without Node: it imports only openapi-fetch and its own files', () => {
     const folder = new URL('./dist/', import.meta.url)
     const files = readdirSync(folder).filter((name) => name.endsWith('.js'))
     expect(files).toContain('index.js')

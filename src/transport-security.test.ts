@@ -9,7 +9,7 @@ test.each<[string, Record<string, string>, string[]]>([
   ['nothing is set', LIVE, []],
   ['a sandbox', { DATABASE_URL: REMOTE, BURSAR_BASE_URL: 'http://bursar.example' }, []],
   [
-    'everything is plain',
+    'every connection is plain',
     {
       ...LIVE,
       DATABASE_URL: REMOTE,
@@ -19,7 +19,7 @@ test.each<[string, Record<string, string>, string[]]>([
     ['BURSAR_BASE_URL', 'BURSAR_OAUTH_ISSUER', 'DATABASE_URL'],
   ],
   [
-    'all of it is on this machine',
+    'every connection is local',
     {
       ...LIVE,
       DATABASE_URL: 'postgres://u:p@127.0.0.1/d',

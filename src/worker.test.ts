@@ -17,7 +17,7 @@ beforeAll(async () => {
 })
 afterAll(() => service.close())
 
-test('a node that hangs delays no other network: not its withdrawals, nor its deposits', async () => {
+test('a hanging node delays neither withdrawals nor deposits of other networks', async () => {
   const customer = await newCustomer(service)
   for (const asset of ['ETH', 'LTC']) await credit(service.ledger, customer, asset, '10')
   const hanging = new AbortController()
@@ -66,7 +66,7 @@ test('a node that hangs delays no other network: not its withdrawals, nor its de
       () => expect([...asked].sort()).toEqual(['arrivals', 'rebroadcastTakenBack', 'sign', 'sweep']),
       20_000,
     )
-    // To an address of Bursar: it must leave over LITECOIN, and be read and credited there.
+    // To an address of Bursar: the money must leave over LITECOIN, and be detected and credited there.
     const id = await withdraw('LTC', 'LITECOIN', place.address)
     await vi.waitFor(async () => {
       const { body } = await customer.call<{ items: Transfer[] }>('GET', '/v2/transfer/transfers')
@@ -102,7 +102,7 @@ async function runUntil(
   }
 }
 
-test('in live mode, a network that holds less than is in custody is frozen', async () => {
+test('in live mode, a network with less money than its custody is frozen', async () => {
   const { customer_id, profile_id } = await newCustomer(service)
   const arrived = {
     profile_id,

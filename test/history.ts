@@ -25,7 +25,7 @@ export async function moveAt(
   return post()
 }
 
-/** The same in a separate transaction. */
+/** Posts the movement of `moveAt` in a separate transaction. */
 export const move = (db: Database, customerId: string, at: Moment | undefined, moved: Moved) =>
   transaction(db, (tx) => moveAt(tx, customerId, at, moved))
 

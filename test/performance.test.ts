@@ -1,11 +1,11 @@
-/** The tables of docs/performance.md: the benchmark has a place for each, and writes nothing else. */
+/** docs/performance.md has a place for each table of the benchmark, which changes nothing else on the page. */
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { PARTS, withTables } from '../bench/write-tables.ts'
 
 const page = readFileSync(new URL('../docs/performance.md', import.meta.url), 'utf8')
 
-test('the page has a place for each part of the benchmark, and names the command that fills it', () => {
+test('the page has a place and a command for each part of the benchmark', () => {
   for (const part of PARTS) {
     const changed = withTables(
       page,

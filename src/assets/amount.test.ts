@@ -77,7 +77,7 @@ describe('properties', () => {
     )
   })
 
-  test("what is parsed at the text's own precision is what the contract's pattern matches", () => {
+  test("parsing at the text's own precision accepts exactly the matches of the contract's pattern", () => {
     const almostAmount = fc
       .array(fc.constantFrom('0', '1', '9', '.', '-', '+', 'e', 'x', ' ', '\n', '٣'), { maxLength: 8 })
       .map((characters) => characters.join(''))

@@ -41,7 +41,7 @@ describe('assets', () => {
     expect(findAsset(market.slice(-3))?.kind).toBe('fiat')
   })
 
-  test('fiat has two decimals and no network, everything else a network', () => {
+  test('fiat has two decimals and no network, and every other asset has a network', () => {
     for (const asset of ASSETS) {
       if (asset.kind === 'fiat') expect(asset.decimals).toBe(2)
       expect(Object.keys(asset.networks).length === 0, asset.symbol).toBe(asset.kind === 'fiat')

@@ -16,7 +16,7 @@ afterAll(() => database.drop())
 const summaryOf = async (customerId: string) =>
   (await listCustomers(database.db)).find(({ customer_id }) => customer_id === customerId)
 
-test('a customer begins with its DEFAULT profile, both of the same moment', async () => {
+test('a new customer has its DEFAULT profile, created at the same moment', async () => {
   const { db } = database
   const { customer_id, profile_id } = await createCustomer(db, 'Acme')
   const { rows } = await db.query(

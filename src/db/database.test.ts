@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { atEnd, cloneDatabase } from '../../test/support.ts'
 import { openDatabase } from './database.ts'
 
-test('connections plan as the service needs it, whatever the database is set to', async () => {
+test('connections override the planner settings of the database', async () => {
   const { url, owner, drop } = await cloneDatabase(1)
   atEnd(drop)
   const name = new URL(url).pathname.slice(1)

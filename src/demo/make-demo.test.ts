@@ -57,23 +57,23 @@ async function expectComplete() {
   expect(await rowsOf(`select from transfers where type = 'PAXOS_TRANSFER_CREDIT'`)).toHaveLength(2)
 }
 
-/** A start that dies at this step, and of which nothing more is heard. */
+/** A start that dies at this step and executes nothing after it. */
 function startDyingAt(step: number, failure: Failure) {
   const failures = new Failures((at) => (at === step ? failure : at > step ? 'BEFORE' : undefined))
   return start(failures.database(database.db))
 }
 
-/** Every step would be three times as many starts. */
+/** A walk over every step would take three times as many starts. */
 const STRIDE = 3
 
 test.each<Failure>(['BEFORE', 'AFTER'])(
-  'a start that dies %s a step behind the commit of the customer is finished by the next',
+  'a start that dies %s a step after the commit of the customer is completed by the next start',
   async (failure) => {
     const steps = new Failures(() => undefined)
     await start(steps.database(database.db))
     await expectComplete()
 
-    // From the end towards the beginning, until there is no customer: then it died before its commit.
+    // From the last step backwards, until no customer exists: that start died before the commit of the customer.
     let died = 0
     for (let step = steps.steps - 1; step >= 0; step -= STRIDE) {
       await empty()
@@ -86,21 +86,21 @@ test.each<Failure>(['BEFORE', 'AFTER'])(
     expect(died).toBeGreaterThan(10)
   },
 )
-test('of a demo that is complete a further start asks, and changes nothing', async () => {
+test('a further start reads a complete demo and changes nothing', async () => {
   await start()
   const before = await everyTable(database.db)
   const steps = new Failures(() => undefined)
   expect(await start(steps.database(database.db))).toBeUndefined()
-  // The transaction that finds a customer takes four, and the look at what is missing one.
+  // The transaction that finds a customer takes four steps, and the query for missing records one.
   expect(steps.steps).toBe(5)
   expect(await everyTable(database.db)).toEqual(before)
 })
 
-test('starts that find one unfinished, all at the same time, finish it once', async () => {
+test('simultaneous starts complete an unfinished demo once', async () => {
   const steps = new Failures(() => undefined)
   await start(steps.database(database.db))
   await empty()
-  // The statements alone take more steps than these.
+  // Writing the demo's statements alone takes more than these 30 steps.
   await expect(startDyingAt(steps.steps - 30, 'BEFORE')).rejects.toThrow()
   expect(await rowsOf('select from customers')).toHaveLength(1)
   await Promise.all(Array.from({ length: 6 }, () => start()))

@@ -43,14 +43,14 @@ test.each<[string, unknown, RegExp]>([
   ['no JSON', '{', /bank\.json is not JSON$/],
   ['no object', [], /^it must be a JSON object$/],
   [
-    'nothing, by all its names',
+    'an empty object, with every required field',
     {},
     /^account_number is required; account_owner is required; account_owner_address is required; bank_name is required; bank_address is required; routing_numbers is required$/,
   ],
-  ['a field that is none', { ...GOOD, iban: 'x' }, /^iban is not a known field$/],
+  ['an unknown field', { ...GOOD, iban: 'x' }, /^iban is not a known field$/],
   ['a blank name', { ...GOOD, bank_name: '  ' }, /^bank_name must not be blank$/],
   [
-    'an account number with letters that are none',
+    'an account number with invalid characters',
     { ...GOOD, account_number: '12;34' },
     /^account_number must have 4 to 40 /,
   ],
@@ -77,17 +77,17 @@ test.each<[string, unknown, RegExp]>([
     { ...GOOD, account_owner: '', account_number: '1' },
     /^account_number must have .*; account_owner must NOT have fewer than 1 characters; account_owner must not be blank$/,
   ],
-])('is refused, with the field: %s', async (_, content, message) => {
+])('is refused, and the message names the field: %s', async (_, content, message) => {
   await expect(read(content)).rejects.toThrow(message)
 })
 
-test('a file that is not there is named', async () => {
+test('a missing file is named', async () => {
   await expect(readBankAccount('/nowhere/bank.json')).rejects.toThrow(
     /^\/nowhere\/bank\.json cannot be read \(ENOENT\)$/,
   )
 })
 
-test('of two routing numbers ABA is given out unless SWIFT is asked for, of one that one', () => {
+test('ABA is preferred unless SWIFT is requested; a single routing number is always used', () => {
   const { ABA, SWIFT } = GOOD.routing_numbers
   const aba = { routing_number_type: 'ABA', routing_number: ABA }
   const swift = { routing_number_type: 'SWIFT', routing_number: SWIFT }

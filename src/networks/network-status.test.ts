@@ -12,7 +12,7 @@ beforeAll(async () => {
 })
 afterAll(() => service.close())
 
-/** A network whose node says this, or nothing. */
+/** A network whose node answers this status, or fails with this error. */
 const network = (status: NetworkStatus | Error, lowMark?: string): Reported => ({
   adapter: {
     ...service.networks.get('LITECOIN')!,
@@ -52,13 +52,13 @@ test('custody is the sum over all customers, and the difference is exact', async
     { ...about, held: '1.50000006', difference: '-0.00000001', short: true },
   ])
   expect(await custody('2')).toEqual([{ ...about, held: '2', difference: '0.49999993', short: false }])
-  // What nobody holds there is told, as missing.
+  // An asset that the node does not report counts as missing in full.
   expect((await report({ height: 1, held: {} })).custody).toEqual([
     { ...about, held: '0', difference: '-1.50000007', short: true },
   ])
 })
 
-test('a node that does not answer: what the ledger says is still told', async () => {
+test('the report has the figures of the ledger when the node does not answer', async () => {
   expect(await report(new Error('the node is away'), '1')).toMatchObject({
     reachable: false,
     error: 'the node is away',
@@ -71,10 +71,10 @@ test.each([
   ['1.99999999', true],
   ['2', false],
   ['2.00000001', false],
-])('with %s of a low mark of 2, it is below: %s', async (held, below) => {
+])('with %s and a low mark of 2, below_low_mark is %s', async (held, below) => {
   expect((await report({ height: 1, held: { LTC: held } }, '2.0')).below_low_mark).toBe(below)
   expect((await report({ height: 1, held: { LTC: held } })).below_low_mark).toBe(false)
-  // What is not swept to the hot wallet yet pays nothing.
+  // Deposits that are not yet swept to the hot wallet cannot pay withdrawals.
   const swept = { height: 1, held: { LTC: '100' }, hotWallet: { LTC: held } }
   expect(await report(swept, '2.0')).toMatchObject({
     below_low_mark: below,
@@ -82,7 +82,7 @@ test.each([
   })
 })
 
-test('what waits is told by its reason, since when the first of it, the longest first', async () => {
+test('waiting withdrawals are counted by reason with their earliest time, longest wait first', async () => {
   const customer = await newCustomer(service)
   await credit(service.ledger, customer, 'LTC', '10')
   const ids: string[] = []
@@ -127,14 +127,14 @@ test('what waits is told by its reason, since when the first of it, the longest 
   })
 })
 
-test('what is signed may have left before it is posted, with its fee: that is no shortage', async () => {
+test('a signed withdrawal may have left with its fee before it is posted, which is no shortage', async () => {
   const short = async (held: string) => (await report({ height: 1, held: { LTC: held } })).custody[0]!.short
   expect(await short('0.5')).toBe(true)
   await service.db.query(`
     update outgoing_transfers set state = 'BROADCAST', raw_transaction = '', crypto_tx_hash = '', waiting_code = null,
                                   waiting_detail = null, waiting_since = null
     where transfer_id = (select transfer_id from outgoing_transfers where state = 'HELD' limit 1)`)
-  // 1 LTC of 1.50000007.
+  // 1 LTC of 1.50000007 LTC is signed.
   const { fee } = findAsset('LTC')!.networks.LITECOIN!
   const least = 50_000_007n - parseAmount(fee, 8)!
   expect(await short(formatAmount(least, 8))).toBe(false)

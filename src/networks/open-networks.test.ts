@@ -19,7 +19,7 @@ import { WrongChain } from './chain-of-mode.ts'
 import { configuredNetworks } from './open-networks.ts'
 import { signed, type EvmSigner, type EvmTransaction } from './evm/transaction.ts'
 
-// Nothing here asks the database or a node: what is wrong with a file is told before.
+// No test of a file reaches the database or a node: faults of the file are reported first.
 const NO_DATABASE = {} as Database
 const NO_FILE = '/nowhere/key'
 
@@ -103,11 +103,11 @@ test('a file is read, with its secrets from the environment and from files', asy
   expect([await minimum(), await minimum({ minimum_deposit: { LTC: '0.5' } })]).toEqual(['0.002', '0.5'])
   expect([...networks.values()].map((network) => network.adapter.carriesNoMemo)).toEqual([true, true])
   expect((await adapter.newDepositAddress!('ETHEREUM', randomUUID())).address).toMatch(/^0x/)
-  // Without a key for them there are no deposit addresses.
+  // Without a deposit key there are no deposit addresses.
   const without = await read(ethereum({ deposit_key: undefined, low_mark: undefined }))
   expect(without.get('ETHEREUM')).toMatchObject({ confirmations: 12, lowMark: undefined })
   expect(without.get('ETHEREUM')!.adapter).not.toHaveProperty('newDepositAddress')
-  // An extended key does as well as its mnemonic.
+  // An extended key works like its mnemonic.
   const { privateExtendedKey } = mnemonicToAccount(MNEMONIC).getHdKey()
   const extended = join(folder, 'extended-key')
   await writeFile(extended, privateExtendedKey)
@@ -124,7 +124,7 @@ describe('a process without the worker', () => {
     return networks.get('ETHEREUM')!
   }
 
-  test('needs no private key: it gives out the same addresses, and can neither sign nor sweep', async () => {
+  test('needs no private key: it creates the same addresses and can neither sign nor sweep', async () => {
     const worker = (await read(ethereum({ hot_wallet_address: ADDRESS }))).get('ETHEREUM')!
     expect(worker.privateKeys).toEqual(['hot_wallet_key', 'deposit_key'])
     const environment = { URL_WITH_KEY: ENVIRONMENT.URL_WITH_KEY, XPUB: worker.depositPublicKey! }
@@ -139,7 +139,7 @@ describe('a process without the worker', () => {
     }
   })
 
-  test('does not read the key of a hot wallet whose address it is told', async () => {
+  test('does not read the hot wallet key when the address is configured', async () => {
     const { privateKeys } = await watching(
       ethereum({ hot_wallet_key: { file: NO_FILE }, hot_wallet_address: ADDRESS, deposit_key: undefined }),
     )
@@ -149,26 +149,26 @@ describe('a process without the worker', () => {
     )
   })
 
-  test('that has the keys all the same is told apart', async () => {
+  test('reports private keys that it does not need', async () => {
     expect((await watching(ethereum({}))).privateKeys).toEqual(['hot_wallet_key', 'deposit_key'])
   })
 })
 
-describe('what is wrong is told with its section and field:', () => {
+describe('a fault is reported with its section and field:', () => {
   test.each<[string, unknown, RegExp]>([
     [
-      'a factor of the fees below 1',
+      'a fees_loss_factor below 1',
       litecoin({ fees_loss_factor: '0.5' }),
       /^LITECOIN.fees_loss_factor must be at least 1$/,
     ],
     [
-      'a least loss with too many decimals',
+      'a fees_loss_minimum with too many decimals',
       litecoin({ fees_loss_minimum: '0.123456789' }),
       /^LITECOIN.fees_loss_minimum has more than 8 decimals$/,
     ],
     ['a fee margin below 0', ethereum({ fee_margin: '-1' }), /^ETHEREUM.fee_margin must match pattern/],
     [
-      'a fee margin finer than it is counted',
+      'a fee margin with too many decimals',
       litecoin({ fee_margin: '1.00001' }),
       /^LITECOIN.fee_margin has more than 4 decimals$/,
     ],
@@ -178,11 +178,15 @@ describe('what is wrong is told with its section and field:', () => {
     ['null', 'null', /^must be a JSON object with a section for each network$/],
     ['an unknown network', { DOGECOIN: LITECOIN }, /^DOGECOIN is no network; there are BITCOIN, /],
     ['a network without an adapter', { SOLANA: ETHEREUM }, /^SOLANA has no adapter for a real network yet$/],
-    ['another one', { STELLAR: ETHEREUM }, /^STELLAR has no adapter for a real network yet$/],
+    [
+      'another network without an adapter',
+      { STELLAR: ETHEREUM },
+      /^STELLAR has no adapter for a real network yet$/,
+    ],
     ['no section', { ETHEREUM: null }, /^ETHEREUM.adapter must be 'evm'$/],
     ['no adapter', ethereum({ adapter: undefined }), /^ETHEREUM.adapter must be 'evm'$/],
     ['the adapter of another family', { LITECOIN: ETHEREUM }, /^LITECOIN.adapter must be 'bitcoin-core'$/],
-    ['the same, the other way round', { BASE: LITECOIN }, /^BASE.adapter must be 'evm'$/],
+    ['the adapter of another family, reversed', { BASE: LITECOIN }, /^BASE.adapter must be 'evm'$/],
     ['an unknown field', ethereum({ fee_cieling: '1' }), /^ETHEREUM.fee_cieling is not a known field$/],
     ['a field of the other family', litecoin({ chain_id: 1 }), /^LITECOIN.chain_id is not a known field$/],
     ...Object.keys(ETHEREUM).flatMap((field): [string, unknown, RegExp][] =>
@@ -196,11 +200,15 @@ describe('what is wrong is told with its section and field:', () => {
       new RegExp(`^LITECOIN.${field} is required$`),
     ]),
     ['a number as ceiling', ethereum({ fee_ceiling: 200 }), /^ETHEREUM.fee_ceiling must be string$/],
-    ['no decimal', ethereum({ fee_ceiling: '2e2' }), /^ETHEREUM.fee_ceiling must match pattern/],
-    ['a negative one', litecoin({ fee_ceiling: '-1' }), /^LITECOIN.fee_ceiling must match pattern/],
-    ['nothing as ceiling', litecoin({ fee_ceiling: '0.0' }), /^LITECOIN.fee_ceiling must be above 0/],
     [
-      'less than a wei',
+      'a ceiling with an exponent',
+      ethereum({ fee_ceiling: '2e2' }),
+      /^ETHEREUM.fee_ceiling must match pattern/,
+    ],
+    ['a negative ceiling', litecoin({ fee_ceiling: '-1' }), /^LITECOIN.fee_ceiling must match pattern/],
+    ['a ceiling of zero', litecoin({ fee_ceiling: '0.0' }), /^LITECOIN.fee_ceiling must be above 0/],
+    [
+      'a ceiling finer than a wei',
       ethereum({ fee_ceiling: '1.0123456789' }),
       /^ETHEREUM.fee_ceiling has more than 9 decimals$/,
     ],
@@ -210,11 +218,15 @@ describe('what is wrong is told with its section and field:', () => {
       /^LITECOIN.low_mark has more than 8 decimals$/,
     ],
     [
-      'no depth',
+      'zero confirmations',
       ethereum({ confirmations: 0 }),
       /^ETHEREUM.confirmations must be a number from 1 to 10000, .safe. or .finalized.$/,
     ],
-    ['half a block', litecoin({ confirmations: 1.5 }), /^LITECOIN.confirmations must be integer$/],
+    [
+      'a fraction as confirmations',
+      litecoin({ confirmations: 1.5 }),
+      /^LITECOIN.confirmations must be integer$/,
+    ],
     ['no URL', ethereum({ rpc_url: { env: 'NO_URL' } }), /^ETHEREUM.rpc_url must be an http or https URL/],
     [
       'a URL of another kind',
@@ -246,10 +258,14 @@ describe('what is wrong is told with its section and field:', () => {
       ethereum({ verify_rpc_url: 'ftp://provider-key' }),
       /^ETHEREUM.verify_rpc_url must be an http or https URL/,
     ],
-    ['a secret that is none', litecoin({ rpc_password: PASSWORD }), /^LITECOIN.rpc_password must be object$/],
+    [
+      'a secret that is no object',
+      litecoin({ rpc_password: PASSWORD }),
+      /^LITECOIN.rpc_password must be object$/,
+    ],
     ['a key in the file', ethereum({ hot_wallet_key: KEY }), /^ETHEREUM.hot_wallet_key must be object$/],
     [
-      'a secret that is not there',
+      'a missing secret',
       litecoin({ rpc_password: { env: 'NO' } }),
       /^LITECOIN.rpc_password: NO is not in the environment$/,
     ],
@@ -259,7 +275,7 @@ describe('what is wrong is told with its section and field:', () => {
       /^LITECOIN.rpc_password: EMPTY is empty$/,
     ],
     [
-      'no such file',
+      'a missing key file',
       ethereum({ hot_wallet_key: { file: NO_FILE } }),
       /^ETHEREUM.hot_wallet_key: \/nowhere\/key cannot be read \(ENOENT\)$/,
     ],
@@ -269,27 +285,27 @@ describe('what is wrong is told with its section and field:', () => {
       /^ETHEREUM.hot_wallet_key is no private key of 32 bytes in hex$/,
     ],
     [
-      'a key that is none',
+      'an invalid key',
       ethereum({ hot_wallet_key: { env: 'ZERO_KEY' } }),
       /^ETHEREUM.hot_wallet_key is no private key/,
     ],
     [
-      'words as key',
+      'a mnemonic as the hot wallet key',
       ethereum({ hot_wallet_key: { env: 'MNEMONIC' } }),
       /^ETHEREUM.hot_wallet_key is no private key/,
     ],
     [
-      'a key as words',
+      'a private key as the deposit key',
       ethereum({ deposit_key: { env: 'KEY' } }),
       /^ETHEREUM.deposit_key: the deposit key is no mnemonic or extended key$/,
     ],
     [
-      'a public key',
+      'a public deposit key',
       ethereum({ deposit_key: { env: 'PUBLIC_KEY' } }),
       /^ETHEREUM.deposit_key: the deposit key is a public one, .* BURSAR_WORKER=false$/,
     ],
     [
-      'only the address of the hot wallet, where the worker signs',
+      'only the address of the hot wallet, in a process that signs',
       ethereum({ hot_wallet_key: undefined, hot_wallet_address: ADDRESS }),
       /^ETHEREUM.hot_wallet_key is required: without it only a process with BURSAR_WORKER=false can be$/,
     ],
@@ -299,31 +315,35 @@ describe('what is wrong is told with its section and field:', () => {
       /^ETHEREUM.hot_wallet_address is not the address of hot_wallet_key: 0x/,
     ],
     [
-      'no address at all',
+      'an invalid hot wallet address',
       ethereum({ hot_wallet_address: '0x12' }),
       /^ETHEREUM.hot_wallet_address must match/,
     ],
     [
-      'no token',
+      'an unknown token',
       ethereum({ tokens: { DOGE: `0x${'1'.repeat(40)}` } }),
       /^ETHEREUM.tokens: DOGE is no token of ETHEREUM in the catalogue$/,
     ],
     [
-      'a sweep that may cost nothing',
+      'a sweep_cost_max of zero',
       ethereum({ sweep_cost_max: '0' }),
       /^ETHEREUM: sweep_cost_max must be above 0 and have at most 4 decimals$/,
     ],
     [
-      'a minimum of sweeping that fits no USDG',
+      'a sweep_minimum finer than the decimals of USDG',
       ethereum({ sweep_minimum: { USDG: '0.0000001' } }),
       /^ETHEREUM: sweep_minimum.USDG must be above 0 and within the asset's decimals$/,
     ],
     [
-      'a minimum of sweeping of an asset that the network has not',
+      'a sweep_minimum for an asset that the network lacks',
       ethereum({ sweep_minimum: { LTC: '1' } }),
       /^ETHEREUM: sweep_minimum.LTC: ETHEREUM has no such asset$/,
     ],
-    ['no address', ethereum({ tokens: { USDG: '0x12' } }), /^ETHEREUM.tokens.USDG must match pattern/],
+    [
+      'an invalid token address',
+      ethereum({ tokens: { USDG: '0x12' } }),
+      /^ETHEREUM.tokens.USDG must match pattern/,
+    ],
   ])('%s', async (_name, content, message) => {
     const { message: told } = await read(content).then(
       () => new Error('it is taken'),
@@ -334,7 +354,7 @@ describe('what is wrong is told with its section and field:', () => {
     for (const secret of SECRETS) expect(told).not.toContain(secret)
   })
 
-  test('a file that is not there', async () => {
+  test('a missing file', async () => {
     const path = join(folder, 'no-such-file.json')
     await expect(configuredNetworks(path, ENVIRONMENT, NO_DATABASE, 'live')).rejects.toThrow(
       /ENOENT.*no-such-file\.json/,
@@ -342,7 +362,7 @@ describe('what is wrong is told with its section and field:', () => {
   })
 })
 
-describe('a mode takes networks of its own only:', () => {
+describe('each mode accepts only its own networks:', () => {
   const inMode = async (content: unknown, mode: 'sandbox' | 'live') =>
     configuredNetworks(await fileOf(content), ENVIRONMENT, NO_DATABASE, mode)
 
@@ -357,14 +377,14 @@ describe('a mode takes networks of its own only:', () => {
     )
   })
 
-  test('a sandbox takes a test network, and pays over it only what has come in over it', async () => {
+  test('a sandbox accepts a test network, and pays on it only money that was deposited on it', async () => {
     for (const chain_id of [11155111, 31337]) {
       const networks = await inMode(ethereum({ chain_id }), 'sandbox')
       expect(networks.get('ETHEREUM')!.adapter).toMatchObject({ paysDepositsOnly: true })
     }
   })
 
-  test('live mode refuses a test network, and takes the main one', async () => {
+  test('live mode refuses a test network, and accepts the main network', async () => {
     for (const chain_id of [11155111, 31337, 8453])
       await expect(inMode(ethereum({ chain_id }), 'live')).rejects.toThrow(
         `ETHEREUM.chain_id: ${chain_id} is not the main network of ETHEREUM (1), which live mode needs`,
@@ -373,7 +393,7 @@ describe('a mode takes networks of its own only:', () => {
     expect(networks.get('ETHEREUM')!.adapter).not.toHaveProperty('paysDepositsOnly')
   })
 
-  /** A node of the Bitcoin family that tells its chain, and notes what else it is asked. */
+  /** Starts a node of the Bitcoin family that answers its chain and records the requested methods. */
   async function nodeOn(chain: string) {
     const asked: string[] = []
     const node = createServer((request, reply) => {
@@ -395,7 +415,7 @@ describe('a mode takes networks of its own only:', () => {
     ['sandbox', 'main', /^the node of LITECOIN is on the main network, and a sandbox's money is invented/],
     ['live', 'regtest', /^the node of LITECOIN is on the test network 'regtest', and live mode needs/],
     ['live', 'test', /^the node of LITECOIN is on the test network 'test', and live mode needs/],
-  ])('in %s mode a node on %s signs, reads and gives out nothing', async (mode, chain, message) => {
+  ])('in %s mode a node on %s is used for no signature, deposit or address', async (mode, chain, message) => {
     const { asked, rpc_url } = await nodeOn(chain)
     const { adapter, requireChain } = (await inMode(litecoin({ rpc_url }), mode)).get('LITECOIN')!
     await expect(requireChain!()).rejects.toThrow(message)
@@ -413,7 +433,7 @@ describe('a mode takes networks of its own only:', () => {
   test.each([
     ['sandbox', 'regtest'],
     ['live', 'main'],
-  ] as const)('in %s mode a node on %s is asked once which chain it is on', async (mode, chain) => {
+  ] as const)('in %s mode a node on %s is asked for its chain once', async (mode, chain) => {
     const { asked, rpc_url } = await nodeOn(chain)
     const { requireChain } = (await inMode(litecoin({ rpc_url }), mode)).get('LITECOIN')!
     for (let time = 1; time <= 3; time++) await requireChain!()
@@ -421,7 +441,7 @@ describe('a mode takes networks of its own only:', () => {
   })
 })
 
-describe('a signer that is no private key', () => {
+describe('a remote signer', () => {
   const TRANSACTION: EvmTransaction = {
     type: 'eip1559',
     chainId: 1,
@@ -432,7 +452,7 @@ describe('a signer that is no private key', () => {
     maxFeePerGas: 9n,
     maxPriorityFeePerGas: 1n,
   }
-  /** As a remote signer is: an address, and a call that takes its time. */
+  /** Creates a signer with an address and a slow call, like a remote signer. */
   const remote = (change: Partial<EvmTransaction> = {}) => {
     const { address, signTransaction } = privateKeyToAccount(KEY)
     const asked: EvmTransaction[] = []
@@ -447,7 +467,7 @@ describe('a signer that is no private key', () => {
     return { signer, asked }
   }
 
-  test('stands in', async () => {
+  test('signs the same transaction as the private key', async () => {
     const { signer, asked } = remote()
     const { raw_transaction, crypto_tx_hash } = await signed(signer, TRANSACTION)
     expect(asked).toEqual([TRANSACTION])
@@ -463,7 +483,7 @@ describe('a signer that is no private key', () => {
     { maxFeePerGas: 10n },
     { maxPriorityFeePerGas: 2n },
     { data: '0x01' },
-  ])('and is not believed when it changes %o', async (change) => {
+  ])('is refused when it changes %o', async (change) => {
     await expect(signed(remote(change).signer, TRANSACTION)).rejects.toThrow('the signer changed the')
   })
 })

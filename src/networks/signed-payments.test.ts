@@ -36,9 +36,9 @@ const paymentOf = (
 })
 const says = (payment: SignedPayment, tokens = new Map()) => disagreementOf(payment, tokens)
 
-describe('of an EVM network', () => {
+describe('on an EVM network', () => {
   const half = 5n * 10n ** 17n
-  test('the native asset is paid to the address, in whatever case it was sent', async () => {
+  test('a payment of the native asset matches an address in either case', async () => {
     const raw_transaction = await signedEvm({ to: HERE, value: half })
     expect(says(paymentOf({ raw_transaction }))).toBeUndefined()
     const lowerCase = HERE.toLowerCase()
@@ -46,7 +46,7 @@ describe('of an EVM network', () => {
     expect(says(paymentOf({ raw_transaction, amount: '0.50' }))).toBeUndefined()
   })
 
-  test('anything else is told', async () => {
+  test('another recipient, amount or data is reported', async () => {
     const elsewhere = await signedEvm({ to: THERE, value: half })
     expect(says(paymentOf({ raw_transaction: elsewhere }))).toBe(`signed to ${THERE} for ${HERE}`)
     const more = await signedEvm({ to: HERE, value: half + 1n })
@@ -57,7 +57,7 @@ describe('of an EVM network', () => {
     expect(says(paymentOf({ raw_transaction: Buffer.from('02ff', 'hex') }))).toMatch(/cannot be read/)
   })
 
-  test('tokens are moved by their own contract, to the address, by the amount', async () => {
+  test('a payment of a token must match its contract, recipient and amount', async () => {
     const contract = USDP.contractAddress as Hex
     const units = 25n * 10n ** BigInt(USDP.decimals)
     const usdp = (raw_transaction: Buffer) => paymentOf({ raw_transaction, asset: 'USDP', amount: '25' })
@@ -78,14 +78,14 @@ describe('of an EVM network', () => {
       ],
     ] as const)
       expect(says(usdp(await signedEvm(move)))).toMatch(told)
-    // A test network has the token elsewhere.
+    // On a test network the token has another contract.
     const there = await signedEvm({ to: THERE, data: transferTo(HERE, units) })
     expect(says(usdp(there), new Map([['ETHEREUM', { USDP: THERE }]]))).toBeUndefined()
     expect(says(usdp(good), new Map([['ETHEREUM', { USDP: THERE }]]))).toMatch(/^signed contract/)
   })
 })
 
-describe('of the Bitcoin family one output pays, whatever the others do:', () => {
+describe('on the Bitcoin family one output pays, and further outputs do not matter:', () => {
   const signedBitcoin = (network: CryptoNetwork, outputs: [address: string, amount: bigint][]): Buffer =>
     Buffer.from(
       RawTx.encode({
@@ -128,7 +128,7 @@ describe('of the Bitcoin family one output pays, whatever the others do:', () =>
   })
 })
 
-test('of a simulated network the message is the withdrawal', () => {
+test('on a simulated network the signed message must match the withdrawal', () => {
   const { raw_transaction: _, ...payment } = paymentOf({ raw_transaction: Buffer.from('') })
   const signedFor = (changes: object) =>
     says({ ...payment, raw_transaction: Buffer.from(JSON.stringify({ ...payment, ...changes, nonce: 'x' })) })

@@ -141,7 +141,7 @@ function spawnBursar(options: { user?: OsUser; then?: string } = {}) {
     void exit.then((reason) => reject(new Error(`the child process ended with ${reason}: ${errors}`)))
   })
   const [url, ownerUrl] = [0, 1].map((place) => addresses.then((all) => all[place]!))
-  for (const one of [url!, ownerUrl!]) one.catch(() => {}) // not every test asks for it
+  for (const one of [url!, ownerUrl!]) one.catch(() => {}) // not every test reads both
   return { child, url: url!, ownerUrl: ownerUrl!, exit }
 }
 
