@@ -235,7 +235,7 @@ describe('cursors', () => {
     )
   })
 
-  test('are refused when they are any other text', () => {
+  test('are refused when any other text is sent as a cursor', () => {
     fc.assert(
       fc.property(fc.oneof(fc.string(), fc.base64String(), anyText()), (text) => {
         expect(refusal(() => read({}, text))?.status).toBe(400)

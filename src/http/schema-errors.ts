@@ -91,10 +91,10 @@ function describe(error: ErrorObject, part: string): string {
   }
 }
 
-/** A date-time in a query whose + was read as a space, as in a form. */
+/** Matches a date-time in a query whose + was decoded as a space, as in a form. */
 const OFFSET_AFTER_SPACE = /T[\d:.]{1,30} \d\d:\d\d$/
 
-/** The rule of a pattern in words: the keyword `inWords` beside it. */
+/** The rule of a pattern in words: the keyword `inWords` of the same schema. */
 const ruleOf = ({ parentSchema }: ErrorObject) => (parentSchema as { inWords?: string }).inWords
 
 /** The noun for an object's members in a message: pairs when its keys are free, otherwise the names it may have. */

@@ -20,7 +20,7 @@ test('a client has 16 turns until it has read the answers; other clients do not 
   await settled()
   expect(begun).toHaveLength(16)
   await turns.take('two', newReply())
-  // A waiting request disconnects: it takes no turn.
+  // A waiting request disconnects, and takes no turn.
   replies[16]!.raw.emit('close')
   replies[0]!.raw.emit('close')
   await settled()

@@ -67,7 +67,7 @@ type Validator = (input: Record<string, unknown>) => { value: object } | { error
 function validatorOf(ajv: Ajvs, schema: object, part: string, integers: string[] = []): Validator {
   const validate = ajv.first.compile(schema)
   let collect: ValidateFunction | undefined
-  /** All errors of small input; the first error of larger input. */
+  /** Returns all errors of small input, or the first error of larger input. */
   const errorsOf = (input: unknown): ErrorObject[] => {
     const found = validate.errors!
     if (!isSmall(input)) return found
@@ -136,7 +136,7 @@ export const serializerCompiler =
   ({ schema, httpStatus }) =>
     httpStatus === '200' ? fastJson(schema, { schema: app.getSchemas() as never }) : JSON.stringify
 
-/** An integer in a query string. Conversion alone would also accept 1e2 and 0x10. */
+/** Matches an integer in a query string. Conversion alone would also accept 1e2 and 0x10. */
 const INTEGER = /^-?\d+$/
 
 function integersOf({ properties = {} }: { properties?: Record<string, { type?: unknown }> }): string[] {

@@ -331,7 +331,12 @@ describe('the token endpoint refuses', () => {
     ],
     ['no credentials', () => form(GRANT, {}), 401, 'invalid_client'],
     ['another scheme', () => form(GRANT, { authorization: 'Bearer abc' }), 401, 'invalid_client'],
-    ['what is not base64', () => form(GRANT, { authorization: 'Basic %%%' }), 401, 'invalid_client'],
+    [
+      'credentials that are not base64',
+      () => form(GRANT, { authorization: 'Basic %%%' }),
+      401,
+      'invalid_client',
+    ],
     [
       'credentials without a colon',
       () => form(GRANT, { authorization: `Basic ${btoa('abc')}` }),
@@ -536,7 +541,7 @@ test('a secret is stored only as a hash', async () => {
   expect(everything).not.toContain(client.client_secret)
   expect(everything).not.toContain(hex(client.client_secret))
   expect(everything).not.toContain(hex(Buffer.from(client.client_secret, 'base64url')))
-  // 256 bits, and all different.
+  // A secret has 256 bits, and each client has another secret.
   expect(Buffer.from(client.client_secret, 'base64url')).toHaveLength(32)
   const another = await createApiClient(service.db, customer.customer_id, CLIENT_SCOPES)
   expect(another.client_secret).not.toBe(client.client_secret)
@@ -576,7 +581,7 @@ describe('access tokens', () => {
     expect(keys).toHaveLength(1)
     expect(Object.keys(keys[0]!).sort()).toEqual(['alg', 'e', 'kid', 'kty', 'n', 'use'])
     expect(keys[0]).toMatchObject({ kty: 'RSA', alg: 'RS256', use: 'sig' })
-    // At least 2048 bits (RFC 7518, 3.3).
+    // The key has at least 2048 bits (RFC 7518, 3.3).
     expect(Buffer.from(keys[0]!.n!, 'base64url').length).toBeGreaterThanOrEqual(256)
   })
 
@@ -882,7 +887,7 @@ describe('an external issuer', () => {
     ] as const) {
       expect((await fetch(`${here}${path}`, { method })).status, path).toBe(404)
     }
-    // Signed with the key in our database, in our name and in the issuer's.
+    // These tokens are signed with the key of our database, in our name and in the issuer's name.
     const { id: kid, privateKey } = await signerOf(there.db)
     for (const iss of [here, issuer.url]) {
       const token = await issuer.sign(here, { iss }, { alg: 'RS256', kid }, privateKey)
@@ -905,7 +910,7 @@ describe('an external issuer', () => {
       'forged with a known kid': issuer.sign(here, {}, {}, stranger),
       'no customer_id': issuer.sign(here, { customer_id: undefined }),
       'a customer_id that is no UUID': issuer.sign(here, { customer_id: 'acme' }),
-      'a customer that we do not have': issuer.sign(here, { customer_id: nobody }),
+      'an unknown customer': issuer.sign(here, { customer_id: nobody }),
       'an ID token': issuer.sign(here, {}, { typ: 'JWT' }),
     }
     for (const [name, token] of Object.entries(tokens)) {

@@ -17,7 +17,7 @@ beforeAll(async () => {
 })
 afterAll(() => service.close())
 
-/** Writes prices; each key is the age in minutes. */
+/** Writes prices. Each key of `ago` is the age of a price in minutes. */
 async function write(market: Market, source: 'REAL' | 'SIMULATED', ago: Record<number, string>) {
   const now = Math.floor(Date.now() / 60_000)
   await transaction(service.db, async (tx) => {
@@ -33,7 +33,7 @@ async function write(market: Market, source: 'REAL' | 'SIMULATED', ago: Record<n
 
 const whole = (text: string) => parseAmount(text, 18)!
 
-test("the newest real price of the last day; in the sandbox also simulated prices and the catalogue's", async () => {
+test('live mode uses the newest real price of the last day; the sandbox also uses simulated and catalogue prices', async () => {
   const live = await usdPrices(service.db, false)
   expect(live.get('BTC')).toBe(whole('61234.5678'))
   expect(live.get('USDG')).toBe(whole('1'))
