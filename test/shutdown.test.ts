@@ -11,9 +11,9 @@ import { atEnd, cloneDatabase, credit, spawnBursar, withdrawalOf, type TestDatab
 
 /*
  * A process that receives SIGTERM finishes the work that it has accepted:
- * 1. a request sent on an open connection is answered, at whatever moment the signal arrives;
+ * 1. a request sent on an open connection is answered, whenever the signal arrives;
  * 2. a record whose creation was answered with success exists;
- * 3. clients on open connections are told to close them; idle connections are closed;
+ * 3. answers on open connections ask the client to close them, and idle connections are closed;
  * 4. the process ends in time, with exit code 0, or 1 when work was left unfinished.
  */
 
@@ -170,7 +170,7 @@ test('requests that wait for the database are answered; idle and slow clients do
   expect(rowCount).toBe(1)
 })
 
-test('with a drain delay, readiness fails first and requests are served until then', async () => {
+test('with a drain delay, readiness fails at once and requests are served until the delay ends', async () => {
   const { process, token } = await start({ BURSAR_DRAIN_DELAY_MS: '1500' })
   const end = process.end('SIGTERM')
   const ready = () => fetch(`${process.address}/health/ready`).then(({ status }) => status)

@@ -2,8 +2,7 @@
  * Invariants of the two database roles:
  * 1. the service's role cannot change or delete a ledger entry, nor lift this protection;
  * 2. every table has its line in PRIVILEGES, and a statement in src needs every privilege there;
- * 3. `migrate` leaves the service's role exactly these privileges, whatever it had before, and writes nothing where
- * that is already so;
+ * 3. `migrate` leaves the service's role exactly these privileges, and writes nothing if the role has them already;
  * 4. a role's faults are reported, and a start without the needed privileges fails with advice.
  */
 import { randomBytes } from 'node:crypto'

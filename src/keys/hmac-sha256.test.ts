@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import { SEED } from '../../test/seed.ts'
 import { HmacSha256 } from './hmac-sha256.ts'
 
-test('it equals the standard HMAC, for texts of any length and script', () => {
+test('the HMAC equals the standard one for texts of any length and script', () => {
   const keys = fc.uint8Array({ minLength: 1, maxLength: 64 })
   const text = fc.string({ unit: fc.constantFrom('a', '"', 'é', '漢', '😀'), maxLength: 3_000 })
   fc.assert(
@@ -17,6 +17,6 @@ test('it equals the standard HMAC, for texts of any length and script', () => {
   )
 })
 
-test('a key that is longer than a block is refused', () => {
+test('a key longer than a block is refused', () => {
   expect(() => new HmacSha256(Buffer.alloc(65))).toThrow('the key has more than 64 bytes')
 })

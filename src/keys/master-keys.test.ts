@@ -40,7 +40,7 @@ describe('a master key', () => {
     ])
   })
 
-  test('is the first of several, and the others are found by their ids', () => {
+  test('is the first of several keys, and the other keys are found by their ids', () => {
     const texts = [newKey(), newKey()]
     const keys = masterKeysOf(['# since May', texts[0]!, '', ` ${texts[1]} `], SETTING)
     const alone = texts.map((text) => masterKeysOf([text], SETTING).current.id)
@@ -93,12 +93,16 @@ describe('a sandbox', () => {
 
 test.each<[string, Record<string, string>, RegExp]>([
   [
-    'live mode without one',
+    'live mode without a master key',
     { BURSAR_MODE: 'live' },
     /^BURSAR_MASTER_KEY_FILE: live mode needs .*openssl rand/,
   ],
-  ['a file that is not there', { BURSAR_MASTER_KEY_FILE: '/nowhere/key' }, /^BURSAR_MASTER_KEY_FILE: ENOENT/],
-  ['both', { BURSAR_MASTER_KEY_FILE: '/k', BURSAR_MASTER_KEY: newKey() }, /^BURSAR_MASTER_KEY: give either/],
+  ['a missing file', { BURSAR_MASTER_KEY_FILE: '/nowhere/key' }, /^BURSAR_MASTER_KEY_FILE: ENOENT/],
+  [
+    'a file together with a key',
+    { BURSAR_MASTER_KEY_FILE: '/k', BURSAR_MASTER_KEY: newKey() },
+    /^BURSAR_MASTER_KEY: give either/,
+  ],
   ['a word', { BURSAR_MASTER_KEY: 'secret-word' }, /^BURSAR_MASTER_KEY: line 1 is not a key/],
 ])('%s is refused by its setting', async (_name, environment, message) => {
   await expect(openMasterKeys(settingsOf(environment))).rejects.toThrow(SettingsError)
