@@ -2,7 +2,6 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
-import { ts } from './typescript.ts'
 
 const SRC = fileURLToPath(new URL('../src', import.meta.url))
 
@@ -137,20 +136,20 @@ interface Import {
   to: string
 }
 
+/** An import, static or dynamic, or a re-export, as the formatter writes them. Loading the compiler took 0.4 s of CPU. */
+const IMPORTED = /^(?:import|export)\b[^'"`;]*'(\.[^']+\.ts)'|\bimport\(\s*'(\.[^']+\.ts)'/gm
+
 const files = readdirSync(SRC, { recursive: true, encoding: 'utf8' }).filter(
   (file) => file.endsWith('.ts') && !file.endsWith('.test.ts'),
 )
 const imports = files.flatMap((file) => importsOf(file, readFileSync(join(SRC, file), 'utf8')))
 
-/**
- * Returns the imports of a file in src: static, re-exported and dynamic, also of types only. It uses the compiler's
- * scanner, because parsing the files took 1 s of CPU.
- */
+/** Returns the imports of a file in src, also of types only. */
 function importsOf(file: string, source: string): Import[] {
-  return ts
-    .preProcessFile(source, true, false)
-    .importedFiles.filter(({ fileName }) => fileName.startsWith('.'))
-    .map(({ fileName }) => ({ from: file, to: relative(SRC, join(SRC, dirname(file), fileName)) }))
+  return [...source.matchAll(IMPORTED)].map(([, fromStatic, fromDynamic]) => ({
+    from: file,
+    to: relative(SRC, join(SRC, dirname(file), (fromStatic ?? fromDynamic)!)),
+  }))
 }
 
 /** `transfers/get-transfer.ts` belongs to the part transfers, `app.ts` to the part app. */
