@@ -180,6 +180,25 @@ CREATE INDEX entries_network_fees ON entries USING btree (account, created_at) W
 CREATE INDEX entries_on_networks ON entries USING btree (account, asset) INCLUDE (amount) WHERE account ~~ 'custody:%'::text OR account ~~ 'network_fees:%'::text;
 grant insert, references, select, trigger on entries to owner;
 
+create table event_history (
+  id smallint not null,
+  complete_from timestamp with time zone not null,
+  constraint event_history_pkey PRIMARY KEY (id),
+  constraint event_history_one_row CHECK (id = 1)
+);
+
+create table events (
+  customer_id uuid not null,
+  id uuid not null,
+  created_at timestamp with time zone not null,
+  type text not null,
+  object_id uuid not null,
+  object jsonb,
+  is_test boolean not null,
+  constraint events_pkey PRIMARY KEY (customer_id, id)
+) partition by RANGE (id);
+CREATE INDEX events_object ON ONLY events USING btree (customer_id, object_id, id);
+
 create table evm_holdings (
   customer_id uuid not null,
   network text not null,
@@ -719,3 +738,64 @@ create table wallet_checks (
   updated_at timestamp with time zone not null,
   constraint wallet_checks_pkey PRIMARY KEY (network)
 );
+
+create table webhook_attempts (
+  customer_id uuid not null,
+  webhook_id uuid not null,
+  event_id uuid not null,
+  id uuid not null,
+  created_at timestamp with time zone not null,
+  attempt smallint not null,
+  status_code smallint,
+  error text,
+  duration_ms integer not null,
+  response text,
+  constraint webhook_attempts_pkey PRIMARY KEY (customer_id, webhook_id, event_id, id)
+) partition by RANGE (id);
+
+create table webhook_deliveries (
+  customer_id uuid not null,
+  webhook_id uuid not null,
+  event_id uuid not null,
+  object_id uuid not null,
+  status text not null,
+  created_at timestamp with time zone not null,
+  attempts smallint not null,
+  attempts_of_round smallint not null,
+  due_at timestamp with time zone,
+  leased_until timestamp with time zone,
+  ended_at timestamp with time zone,
+  constraint webhook_deliveries_pkey PRIMARY KEY (customer_id, webhook_id, event_id),
+  constraint webhook_deliveries_due CHECK ((status = 'PENDING'::text) = (due_at IS NOT NULL)),
+  constraint webhook_deliveries_status CHECK (status = ANY (ARRAY['PENDING'::text, 'DELIVERED'::text, 'FAILED'::text]))
+) partition by RANGE (event_id);
+CREATE INDEX webhook_deliveries_due_at ON ONLY webhook_deliveries USING btree (customer_id, webhook_id, due_at) WHERE status = 'PENDING'::text;
+CREATE INDEX webhook_deliveries_undelivered ON ONLY webhook_deliveries USING btree (customer_id, event_id) WHERE status <> 'DELIVERED'::text;
+
+create table webhooks (
+  customer_id uuid not null,
+  id uuid not null,
+  created_at timestamp with time zone not null,
+  updated_at timestamp with time zone not null,
+  name text not null,
+  url text not null,
+  event_types text[] not null,
+  payload text not null,
+  auth jsonb not null,
+  profile_ids uuid[],
+  rate_limit smallint not null,
+  status text not null,
+  encrypted_secrets text not null,
+  previous_secret_until timestamp with time zone,
+  cursor_id uuid not null,
+  failing_since timestamp with time zone,
+  disabled_reason text,
+  next_at timestamp with time zone not null,
+  slow_until timestamp with time zone,
+  constraint webhooks_pkey PRIMARY KEY (customer_id, id),
+  constraint webhooks_name UNIQUE (customer_id, name),
+  constraint webhooks_payload CHECK (payload = ANY (ARRAY['THIN'::text, 'FULL'::text])),
+  constraint webhooks_rate_limit CHECK (rate_limit >= 1 AND rate_limit <= 100),
+  constraint webhooks_status CHECK (status = ANY (ARRAY['ACTIVE'::text, 'DISABLED'::text]))
+);
+CREATE INDEX webhooks_active ON webhooks USING btree (customer_id, id) WHERE status = 'ACTIVE'::text;

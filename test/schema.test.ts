@@ -12,6 +12,7 @@ const NOT_TENANT_OWNED = [
   'bank_wires',
   'customers',
   'deployment',
+  'event_history',
   'evm_nonces',
   'freezes',
   'markets',
@@ -54,6 +55,7 @@ async function describeSchema(db: Queryable): Promise<string> {
     columns: string
     constraints: string[]
     options: string | null
+    partitions: string | null
   }>(`
     select c.relname as name,
            (select string_agg(
@@ -68,9 +70,10 @@ async function describeSchema(db: Queryable): Promise<string> {
                  from pg_constraint
                  where conrelid = c.oid and contype <> 'n'
                  order by array_position('{p,u,f}', contype::text), conname) as constraints,
-           array_to_string(c.reloptions, ', ') as options
+           array_to_string(c.reloptions, ', ') as options,
+           pg_get_partkeydef(c.oid) as partitions
     from pg_class c
-    where c.relnamespace = 'public'::regnamespace and c.relkind = 'r'
+    where c.relnamespace = 'public'::regnamespace and c.relkind in ('r', 'p') and not c.relispartition
     order by c.relname`)
   const indexes = await db.query<{ table: string; definition: string }>(`
     select indrelid::regclass::text as table, pg_get_indexdef(indexrelid, 0, true) as definition
@@ -86,21 +89,21 @@ async function describeSchema(db: Queryable): Promise<string> {
            case grantee when relowner then 'owner' when 0 then 'public' else pg_get_userbyid(grantee) end as role,
            string_agg(lower(privilege_type), ', ' order by privilege_type) as privileges
     from pg_class c, aclexplode(coalesce(relacl, acldefault('r', relowner)))
-    where relnamespace = 'public'::regnamespace and relkind = 'r' and privilege_type <> 'MAINTAIN'
-      and pg_get_userbyid(grantee) <> $1
+    where relnamespace = 'public'::regnamespace and relkind in ('r', 'p') and not relispartition
+      and privilege_type <> 'MAINTAIN' and pg_get_userbyid(grantee) <> $1
     group by 1, 2
     order by 1, 2`,
     [new URL(database.url).username],
   )
 
   return tables.rows
-    .map(({ name, columns, constraints, options }) => {
+    .map(({ name, columns, constraints, options, partitions }) => {
       const granted = grants.rows.filter(({ table }) => table === name)
       const all = granted.length === 1 && granted[0]!.privileges === ALL
       return [
         `\ncreate table ${name} (`,
         [columns, ...constraints].join(',\n'),
-        options === null ? ');' : `) with (${options});`,
+        `)${options === null ? '' : ` with (${options})`}${partitions === null ? '' : ` partition by ${partitions}`};`,
         ...indexes.rows.filter(({ table }) => table === name).map(({ definition }) => `${definition};`),
         ...(all ? [] : granted.map(({ role, privileges }) => `grant ${privileges} on ${name} to ${role};`)),
       ].join('\n')
@@ -120,12 +123,14 @@ async function keysAcrossTenants(db: Queryable): Promise<string[]> {
     from pg_class c
     join pg_index i on i.indrelid = c.oid and (i.indisprimary or i.indisunique)
     left join pg_attribute a on a.attrelid = c.oid and a.attnum = i.indkey[0]
-    where c.relnamespace = 'public'::regnamespace and c.relkind = 'r' and c.relname <> all ($1)
+    where c.relnamespace = 'public'::regnamespace and c.relkind in ('r', 'p') and not c.relispartition
+      and c.relname <> all ($1)
       and a.attname is distinct from 'customer_id'
     union all
     select format('%s has no primary key', c.relname)
     from pg_class c
-    where c.relnamespace = 'public'::regnamespace and c.relkind = 'r' and c.relname <> all ($1)
+    where c.relnamespace = 'public'::regnamespace and c.relkind in ('r', 'p') and not c.relispartition
+      and c.relname <> all ($1)
       and not exists (select from pg_index where indrelid = c.oid and indisprimary)
     union all
     select format('%s: the foreign key %s does not begin with customer_id', c.relname, f.conname)
@@ -146,7 +151,7 @@ async function keysAcrossTenants(db: Queryable): Promise<string[]> {
 async function otherObjects(db: Queryable): Promise<string[]> {
   const { rows } = await db.query<{ object: string }>(`
     select format('relation %s of kind %s', relname, relkind) as object
-    from pg_class where relnamespace = 'public'::regnamespace and relkind not in ('r', 'i')
+    from pg_class where relnamespace = 'public'::regnamespace and relkind not in ('r', 'i', 'p', 'I')
     union all
     select format('trigger %s on %s', tgname, tgrelid::regclass) from pg_trigger where not tgisinternal
     union all
@@ -167,10 +172,10 @@ test('keys of tenant-owned tables begin with customer_id', async () => {
 
 test('only the listed tables lack customer_id', async () => {
   const { rows } = await database.owner.query<{ name: string }>(`
-    select tablename as name from pg_tables
-    where schemaname = 'public' and not exists (
+    select relname as name from pg_class
+    where relnamespace = 'public'::regnamespace and relkind in ('r', 'p') and not relispartition and not exists (
       select from information_schema.columns
-      where table_schema = 'public' and table_name = tablename
+      where table_schema = 'public' and table_name = relname
         and column_name = 'customer_id' and is_nullable = 'NO' and data_type = 'uuid')
     order by 1`)
   expect(rows.map(({ name }) => name)).toEqual(NOT_TENANT_OWNED)

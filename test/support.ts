@@ -467,7 +467,9 @@ export async function everyTable(db: Database): Promise<Record<string, string[]>
   const client = await db.connect()
   try {
     const { rows } = await client.query<{ name: string }>(
-      `select tablename as name from pg_tables where schemaname = 'public' order by 1`,
+      `select relname as name from pg_class
+       where relnamespace = 'public'::regnamespace and relkind in ('r', 'p') and not relispartition
+       order by 1`,
     )
     const contents = await inOrder(
       rows.map(async ({ name }) => {

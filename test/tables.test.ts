@@ -31,6 +31,8 @@ const ALLOWED: Record<string, { owners: string[]; readers: string[] }> = {
     owners: ['ledger'],
     readers: ['movements', 'networks', 'profiles', 'settlement', 'statements', 'verify'],
   },
+  event_history: { owners: [], readers: [] },
+  events: { owners: ['ledger'], readers: [] },
   evm_holdings: { owners: ['networks', 'settlement'], readers: [] },
   evm_nonces: { owners: ['networks'], readers: [] },
   evm_sweeps: { owners: ['networks', 'settlement'], readers: ['verify'] },
@@ -93,6 +95,9 @@ const ALLOWED: Record<string, { owners: string[]; readers: string[] }> = {
     readers: ['commands', 'deployment', 'metrics', 'networks', 'records', 'transfers', 'verify'],
   },
   wallet_checks: { owners: ['networks'], readers: [] },
+  webhook_attempts: { owners: [], readers: [] },
+  webhook_deliveries: { owners: [], readers: [] },
+  webhooks: { owners: [], readers: [] },
 }
 
 interface Use {

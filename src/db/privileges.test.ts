@@ -117,7 +117,7 @@ describe('PRIVILEGES', () => {
     const undeclared = await undeclaredTables(database.db)
     expect(undeclared, 'missing in src/db/privileges.ts: declare the privileges of the service').toEqual([])
     const { rows } = await database.db.query<{ name: string }>(
-      `select relname as name from pg_class where relnamespace = 'public'::regnamespace and relkind = 'r'`,
+      `select relname as name from pg_class where relnamespace = 'public'::regnamespace and relkind in ('r', 'p') and not relispartition`,
     )
     expect(Object.keys(PRIVILEGES).sort()).toEqual(rows.map(({ name }) => name).sort())
   })

@@ -1,10 +1,12 @@
 import { formatAmount } from '../assets/amount.ts'
 import { decimalsOf } from '../assets/catalogue.ts'
 import { arrayLiteral, type Transaction } from '../db/database.ts'
-import { momentAt, type Moment } from '../db/ids.ts'
+import { transferEventType } from '../contract/event-types.ts'
+import { momentAt, PLATFORM_ID, type Moment } from '../db/ids.ts'
 import { Balances, lockBalances, MADE_BALANCES, UPDATED_BALANCES, type BalanceKey } from './balances.ts'
+import { EVENT_COLUMNS, eventColumns, type NewEvent } from './events.ts'
 import { requireBalanced, type Entry, type LedgerEvent, type Posting } from './entries.ts'
-import { NEW_TRANSFER_COLUMNS, transferColumns, type NewTransfer } from './transfer.ts'
+import { NEW_TRANSFER_COLUMNS, transferColumns, type NewTransfer, type Transfer } from './transfer.ts'
 
 /**
  * The ledger inside one transaction: balances are locked, movements applied in memory, then everything is written at
@@ -97,10 +99,14 @@ export class LedgerTransaction {
   }
 
   /**
-   * Sends one statement that writes everything, including any new transfers. The statement and its transaction fail
-   * on any inconsistency, so the caller may send the commit without waiting for the result.
+   * Sends one statement that writes everything, including any new transfers, and an event for each of them and of
+   * `changed`, the transfers that change their status in this transaction. The statement and its transaction fail on
+   * any inconsistency, so the caller may send the commit without waiting for the result.
    */
-  async write(transfers: NewTransfer[] = []): Promise<void> {
+  async write(transfers: NewTransfer[] = [], changed: ChangedTransfer[] = []): Promise<void> {
+    // Nobody reads the events of the platform's own transfers.
+    const told =
+      this.#customerId === PLATFORM_ID ? [] : [...transfers.map(({ transfer }) => transfer), ...changed]
     const { made, updated, updatedCount } = this.balances.changes()
     await this.#tx.query({
       name: 'post',
@@ -113,10 +119,19 @@ export class LedgerTransaction {
         ...updated,
         ...Object.values(this.#rows).map(arrayLiteral),
         ...transferColumns(transfers),
+        ...eventColumns(told.map(eventOf), this.now),
       ],
     })
   }
 }
+
+/** A transfer that changes its status. */
+export type ChangedTransfer = Pick<Transfer, 'id' | 'type' | 'status'>
+
+const eventOf = ({ id, type, status }: ChangedTransfer): NewEvent => ({
+  type: transferEventType(type, status),
+  object_id: id,
+})
 
 const ENTRY_COLUMNS = {
   transfer_id: 'uuid',
@@ -155,6 +170,9 @@ const POST_SQL = numbered`
   ), recorded as (
     insert into transfers (customer_id, created_at, updated_at, ${NEW_TRANSFER_COLUMNS.map(({ name }) => name).join(', ')})
     select $1, $2, $2, * from unnest(${NEW_TRANSFER_COLUMNS.map(({ type }) => type)})
+  ), told as (
+    insert into events (customer_id, created_at, is_test, ${Object.keys(EVENT_COLUMNS).join(', ')})
+    select $1, $2, false, * from unnest(${Object.values(EVENT_COLUMNS)})
   )
   select 1 / ((select count(*) from moved) = $3)::int`
 

@@ -1,7 +1,10 @@
-import type { Transaction } from '../db/database.ts'
+import { inOrder, type Transaction } from '../db/database.ts'
+import { momentAt } from '../db/ids.ts'
 import type { CryptoNetwork } from '../assets/catalogue.ts'
 import { formatAmount, parseStoredAmount } from '../assets/amount.ts'
 import { decimalsOf } from '../assets/catalogue.ts'
+import { transferEventType } from '../contract/event-types.ts'
+import { insertEvents } from '../ledger/events.ts'
 import type { Transfer } from '../ledger/transfer.ts'
 import type { Kind } from '../records/need.ts'
 
@@ -65,7 +68,7 @@ export const SEEN_DEPOSITS: Kind<Arrival, SeenTransfer, CompletedTransfer> = {
     )
     return { get: (arrival) => seen.get(keyOf(arrival)) }
   },
-  write: complete,
+  write: completeSeen,
 }
 
 const canonicalAmount = ({ asset, amount }: { asset: string; amount: string }) =>
@@ -75,12 +78,13 @@ const canonicalAmount = ({ asset, amount }: { asset: string; amount: string }) =
  * Completes the transfers. The commit is sent without waiting for the answer, so a transfer that is not PENDING any more
  * must fail the statement: then the division by zero ends the transaction, and the entries with it.
  */
-async function complete(
+async function completeSeen(
   tx: Transaction,
   customerId: string,
   completed: readonly CompletedTransfer[],
 ): Promise<void> {
-  await tx.query(
+  const now = momentAt(completed[0]!.updated_at)
+  const complete = tx.query(
     `
     with c as (
       select * from unnest($2::uuid[], $3::uuid[], $4::numeric[], $5::timestamptz[])
@@ -107,4 +111,7 @@ async function complete(
       completed.length,
     ],
   )
+  const type = transferEventType('CRYPTO_DEPOSIT', 'COMPLETED')
+  const events = completed.map(({ id }) => ({ type, object_id: id }))
+  await inOrder([complete, insertEvents(tx, customerId, now, events)])
 }

@@ -1,6 +1,8 @@
 import { strict as assert } from 'node:assert'
 import { connectionLost, transaction, type Database, type Transaction } from '../db/database.ts'
+import type { Moment } from '../db/ids.ts'
 import type { Context } from '../context.ts'
+import { insertEvents } from '../ledger/events.ts'
 import { Problem } from '../contract/problems.ts'
 import { payoutCost } from '../movements/estimated-fee.ts'
 import type { Movement, Outcome } from '../movements/decision.ts'
@@ -11,6 +13,7 @@ import type { UsdPrices } from '../assets/usd-value.ts'
 import { usdPrices } from '../records/usd-prices.ts'
 import {
   ORCHESTRATION_COLUMNS,
+  orchestrationEvent,
   orchestrationToWire,
   type Orchestration,
   type OrchestrationRow,
@@ -136,13 +139,13 @@ async function payOut(
   const orchestrations = claimed.map(({ orchestration }) => orchestration)
   const movements = orchestrations.map((orchestration) => movementOf(orchestration, context, prices, costs))
   const { outcomes, now } = await post(tx, customerId, movements, { macs: context.macs })
-  const ends = claimed.flatMap(({ place }, index) => {
+  const ends = claimed.flatMap(({ place, orchestration: { id } }, index) => {
     const outcome = outcomes[index]!
     if ('refusal' in outcome && !(outcome.refusal instanceof Problem)) throw outcome.refusal
     // Frozen since the claim: the orchestration waits, because FAILED is final.
-    return isFrozen(outcome) ? [] : [{ place, ...endOf(outcome) }]
+    return isFrozen(outcome) ? [] : [{ place, id, ...endOf(outcome) }]
   })
-  await record(tx, customerId, now.text, ends)
+  await record(tx, customerId, now, ends)
   return ends.length
 }
 
@@ -173,8 +176,14 @@ const isFrozen = (outcome: Outcome): boolean =>
   outcome.refusal.slug === 'disabled' &&
   outcome.refusal.meta?.status === 'FROZEN'
 
+interface End {
+  status: Orchestration['status']
+  destination_transfer_id?: string
+  fail_reason?: string | undefined
+}
+
 /** Returns the end of an orchestration: it follows its destination transfer, or fails with the refusal. */
-function endOf(outcome: Outcome) {
+function endOf(outcome: Outcome): End {
   if ('refusal' in outcome) return { status: 'FAILED', fail_reason: (outcome.refusal as Problem).detail }
   const { transfer, otherLeg } = outcome.decision
   return otherLeg === undefined
@@ -185,8 +194,8 @@ function endOf(outcome: Outcome) {
 async function record(
   tx: Transaction,
   customerId: string,
-  now: string,
-  ends: ({ place: string } & ReturnType<typeof endOf>)[],
+  now: Moment,
+  ends: (End & { place: string; id: string })[],
 ): Promise<void> {
   if (ends.length === 0) return
   const { rowCount } = await tx.query({
@@ -197,7 +206,9 @@ async function record(
           updated_at = $2
       from json_to_recordset($3) as c (place tid, status text, destination_transfer_id uuid, fail_reason text)
       where o.customer_id = $1 and o.ctid = c.place`,
-    values: [customerId, now, JSON.stringify(ends)],
+    values: [customerId, now.text, JSON.stringify(ends)],
   })
   assert(rowCount === ends.length, 'every payout must be recorded, or it would be paid again')
+  const ended = ends.filter(({ status }) => status !== 'PROCESSING')
+  await insertEvents(tx, customerId, now, ended.map(orchestrationEvent))
 }

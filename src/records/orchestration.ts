@@ -1,8 +1,10 @@
 import { Type, type Static } from 'typebox'
 import type { CryptoNetwork } from '../assets/catalogue.ts'
-import type { Queryable, Transaction } from '../db/database.ts'
-import { UUID } from '../db/ids.ts'
+import { inOrder, type Queryable, type Transaction } from '../db/database.ts'
+import { momentAt, UUID, type Moment } from '../db/ids.ts'
 import { presentOf } from '../db/rows.ts'
+import { orchestrationEventType } from '../contract/event-types.ts'
+import { insertEvents, type NewEvent } from '../ledger/events.ts'
 import { TransferStatus } from '../ledger/transfer.ts'
 import type { Kind } from './need.ts'
 import { Amount, AssetSymbol, Metadata, Network, RefId, Text, Timestamp, Uuid } from '../contract/fields.ts'
@@ -162,7 +164,7 @@ export const ORCHESTRATIONS: Kind<string, Orchestration, NewOrchestration> = {
     // In the order of the unique key: two processes that insert the same ref_ids then wait for each other without a
     // deadlock.
     const sorted = [...started].sort((a, b) => ((a.ref_id ?? '') < (b.ref_id ?? '') ? -1 : 1))
-    await tx.query({
+    const insert = tx.query({
       name: 'start orchestrations',
       text: `
       insert into orchestrations (customer_id, id, profile_id, identity_id, account_id, ref_id, source_asset,
@@ -181,8 +183,17 @@ export const ORCHESTRATIONS: Kind<string, Orchestration, NewOrchestration> = {
                                          updated_at timestamptz)`,
       values: [customerId, JSON.stringify(sorted)],
     })
+    // All of them are made at the moment of their batch.
+    const now = momentAt(sorted[0]!.created_at)
+    await inOrder([insert, insertEvents(tx, customerId, now, sorted.map(orchestrationEvent))])
   },
 }
+
+/** Returns the event of an orchestration that enters its status. */
+export const orchestrationEvent = ({ id, status }: Pick<Orchestration, 'id' | 'status'>): NewEvent => ({
+  type: orchestrationEventType(status),
+  object_id: id,
+})
 
 /** The outcome of a transfer. */
 export interface EndedTransfer {
@@ -197,10 +208,10 @@ export async function endOrchestrations(
   tx: Transaction,
   customerId: string,
   ended: EndedTransfer[],
-  now: string,
+  now: Moment,
 ): Promise<void> {
   if (ended.length === 0) return
-  await tx.query({
+  const { rows } = await tx.query<Pick<Orchestration, 'id' | 'status'>>({
     text: `
       update orchestrations o
       set status = e.status, fail_reason = e.detail, updated_at = $2
@@ -212,9 +223,11 @@ export async function endOrchestrations(
         ) as place
         from json_to_recordset($3) as e (transfer_id uuid, status text, detail text)
       ) e
-      where o.ctid = e.place`,
-    values: [customerId, now, JSON.stringify(ended)],
+      where o.ctid = e.place
+      returning o.id, o.status`,
+    values: [customerId, now.text, JSON.stringify(ended)],
   })
+  await insertEvents(tx, customerId, now, rows.map(orchestrationEvent))
 }
 
 /**

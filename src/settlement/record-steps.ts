@@ -9,7 +9,7 @@ import {
   type PlatformAccount,
   type Posting,
 } from '../ledger/entries.ts'
-import { LedgerTransaction } from '../ledger/ledger-transaction.ts'
+import { LedgerTransaction, type ChangedTransfer } from '../ledger/ledger-transaction.ts'
 import { endOrchestrations, type EndedTransfer } from '../records/orchestration.ts'
 import { PLATFORM_ID } from '../records/treasury.ts'
 import { isSimulated } from '../networks/simulated/adapter.ts'
@@ -34,11 +34,17 @@ export async function record(tx: Transaction, customerId: string, steps: Step[])
     )
     const ledger = await LedgerTransaction.open(tx, customerId, keys)
     ledger.post(...postings)
-    await ledger.write()
+    await ledger.write([], changed.map(changedTransferOf))
     await updateTransfers(tx, customerId, changed, ledger.now.text)
-    await endOrchestrations(tx, customerId, [...completed, ...refused].map(endOf), ledger.now.text)
+    await endOrchestrations(tx, customerId, [...completed, ...refused].map(endOf), ledger.now)
   }
 }
+
+const changedTransferOf = ({ withdrawal, transfer }: Step): ChangedTransfer => ({
+  id: withdrawal.transfer_id,
+  type: withdrawal.network === 'WIRE' ? 'WIRE_WITHDRAWAL' : 'CRYPTO_WITHDRAWAL',
+  status: transfer!.status,
+})
 
 function endOf({ withdrawal: { transfer_id }, transfer }: Step): EndedTransfer {
   const { status, secondary_status, status_details = {} } = transfer!

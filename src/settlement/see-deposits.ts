@@ -4,7 +4,9 @@ import { decimalsOf, findAsset, type CryptoNetwork } from '../assets/catalogue.t
 import { notionalUsd } from '../assets/usd-value.ts'
 import type { Context } from '../context.ts'
 import { transaction, type Database, type Transaction } from '../db/database.ts'
-import { idsAt, readClock } from '../db/ids.ts'
+import { idsAt, readClock, type Moment } from '../db/ids.ts'
+import { transferEventType } from '../contract/event-types.ts'
+import { insertEvents } from '../ledger/events.ts'
 import type { Transfer } from '../ledger/transfer.ts'
 import { depositRecord } from '../movements/deposit.ts'
 import type { DepositSight, NetworkAdapter } from '../networks/network.ts'
@@ -210,7 +212,7 @@ async function insertPending(
   }))
   // Inserted in the order of the unique key, so that two workers with the same deposits cannot deadlock.
   made.sort((a, b) => (keyOf(a) < keyOf(b) ? -1 : 1))
-  const { rows } = await tx.query<{ id: string }>(
+  const { rows } = await tx.query<{ customer_id: string; id: string }>(
     `
     insert into transfers (customer_id, id, profile_id, identity_id, account_id, type, direction, status, asset,
                            balance_asset, amount, fee, total, notional_value, destination_address, crypto_network,
@@ -221,9 +223,10 @@ async function insertPending(
     from json_populate_recordset(null::transfers, $1)
     on conflict (customer_id, crypto_network, crypto_tx_hash, crypto_tx_index)
       where type = 'CRYPTO_DEPOSIT' and status <> 'FAILED' do nothing
-    returning id`,
+    returning customer_id, id`,
     [JSON.stringify(made)],
   )
+  await insertDepositEvents(tx, 'PENDING', now, rows)
   const ids = new Set(rows.map(({ id }) => id))
   await tx.query(
     `
@@ -327,4 +330,29 @@ async function fail(tx: Transaction, gone: readonly SeenId[]): Promise<void> {
     [rows.map(({ customer_id }) => customer_id), rows.map(({ transfer_id }) => transfer_id), now.text],
   )
   assert(rowCount === rows.length, 'a deposit that was seen and has not ended has a PENDING transfer')
+  await insertDepositEvents(
+    tx,
+    'FAILED',
+    now,
+    rows.map(({ customer_id, transfer_id }) => ({ customer_id, id: transfer_id })),
+  )
+}
+
+/** Writes the events of deposits that enter a status, customer by customer. */
+async function insertDepositEvents(
+  tx: Transaction,
+  status: 'PENDING' | 'FAILED',
+  now: Moment,
+  deposits: { customer_id: string; id: string }[],
+): Promise<void> {
+  const type = transferEventType('CRYPTO_DEPOSIT', status)
+  for (const customerId of new Set(deposits.map(({ customer_id }) => customer_id))) {
+    const own = deposits.filter(({ customer_id }) => customer_id === customerId)
+    await insertEvents(
+      tx,
+      customerId,
+      now,
+      own.map(({ id }) => ({ type, object_id: id })),
+    )
+  }
 }

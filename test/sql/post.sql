@@ -21,5 +21,8 @@ with made as (
 ), recorded as (
   insert into transfers (customer_id, created_at, updated_at, id, profile_id, identity_id, account_id, group_id, fiat_account_id, type, direction, status, asset, balance_asset, ref_id, memo, mac, destination_address, crypto_network, crypto_tx_hash, crypto_tx_index, amount, fee, total, notional_value, secondary_status, status_details, metadata, auto_conversion, beneficiary)
   select $1, $2, $2, * from unnest($22::uuid[], $23::uuid[], $24::uuid[], $25::uuid[], $26::uuid[], $27::uuid[], $28::text[], $29::text[], $30::text[], $31::text[], $32::text[], $33::text[], $34::text[], $35::text[], $36::text[], $37::text[], $38::text[], $39::text[], $40::numeric[], $41::numeric[], $42::numeric[], $43::numeric[], $44::jsonb[], $45::jsonb[], $46::jsonb[], $47::jsonb[], $48::jsonb[])
+), told as (
+  insert into events (customer_id, created_at, is_test, id, type, object_id)
+  select $1, $2, false, * from unnest($49::uuid[], $50::text[], $51::uuid[])
 )
 select 1 / ((select count(*) from moved) = $3)::int;

@@ -1,0 +1,47 @@
+/** The types of events (API behaviour, Events), each with the type of its object. Types are only ever added. */
+export const EVENT_TYPES = {
+  'transfer.crypto_deposit.pending': 'transfer_status_change',
+  'transfer.crypto_deposit.completed': 'transfer_status_change',
+  'transfer.crypto_deposit.failed': 'transfer_status_change',
+  'transfer.crypto_withdrawal.pending': 'transfer_status_change',
+  'transfer.crypto_withdrawal.completed': 'transfer_status_change',
+  'transfer.crypto_withdrawal.failed': 'transfer_status_change',
+  'transfer.wire_deposit.pending': 'transfer_status_change',
+  'transfer.wire_deposit.completed': 'transfer_status_change',
+  'transfer.wire_deposit.failed': 'transfer_status_change',
+  'transfer.wire_withdrawal.pending': 'transfer_status_change',
+  'transfer.wire_withdrawal.completed': 'transfer_status_change',
+  'transfer.wire_withdrawal.failed': 'transfer_status_change',
+  'transfer.internal_transfer_debit.completed': 'transfer_status_change',
+  'transfer.internal_transfer_credit.completed': 'transfer_status_change',
+  'transfer.paxos_transfer_credit.completed': 'transfer_status_change',
+  'transfer.paxos_transfer_debit.completed': 'transfer_status_change',
+  'orchestration.processing': 'orchestration_status_change',
+  'orchestration.completed': 'orchestration_status_change',
+  'orchestration.failed': 'orchestration_status_change',
+  'identity.approved': 'identity_summary_status_change',
+  'identity.denied': 'identity_summary_status_change',
+  'identity.disabled': 'identity_summary_status_change',
+  'account.approved': 'account_summary_status_change',
+  'account.denied': 'account_summary_status_change',
+  'account.disabled': 'account_summary_status_change',
+  'statement.generated': 'statement_status_change',
+  'statement.paid': 'statement_status_change',
+  'fiat_account.approved': 'fiat_account_status_change',
+  'fiat_account.rejected': 'fiat_account_status_change',
+  'crypto_destination_address.approved': 'crypto_destination_address_status_change',
+  'crypto_destination_address.rejected': 'crypto_destination_address_status_change',
+  'webhook.disabled': 'webhook_status_change',
+} as const
+
+export type EventType = keyof typeof EVENT_TYPES
+export type EventObjectType = (typeof EVENT_TYPES)[EventType]
+
+export const isEventType = (text: string): text is EventType => text in EVENT_TYPES
+
+/** Returns the type of the event of a transfer that has this type and enters this status. */
+export const transferEventType = (type: string, status: string) =>
+  `transfer.${type.toLowerCase()}.${status.toLowerCase()}`
+
+/** Returns the type of the event of an orchestration that enters this status. */
+export const orchestrationEventType = (status: string) => `orchestration.${status.toLowerCase()}`
