@@ -13,7 +13,9 @@ create table events (
   is_test boolean not null,
   constraint events_pkey primary key (customer_id, id)
 ) partition by range (id);
-create index events_object on events (customer_id, object_id, id);
+-- An index of every event costs a tenth of all payments (measured: 11 %). The events of transfers and orchestrations are
+-- found by the times of their records instead: an id begins with the moment of its change.
+create index events_object on events (customer_id, object_id, id) where object is not null;
 create table events_default partition of events default;
 
 -- From when on each change has its event: the changes of before have none, and of dropped partitions they are gone.

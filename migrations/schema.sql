@@ -197,7 +197,7 @@ create table events (
   is_test boolean not null,
   constraint events_pkey PRIMARY KEY (customer_id, id)
 ) partition by RANGE (id);
-CREATE INDEX events_object ON ONLY events USING btree (customer_id, object_id, id);
+CREATE INDEX events_object ON ONLY events USING btree (customer_id, object_id, id) WHERE object IS NOT NULL;
 
 create table evm_holdings (
   customer_id uuid not null,
