@@ -32,7 +32,7 @@ const ALLOWED: Record<string, { owners: string[]; readers: string[] }> = {
     readers: ['movements', 'networks', 'profiles', 'settlement', 'statements', 'verify'],
   },
   event_history: { owners: [], readers: [] },
-  events: { owners: ['ledger'], readers: [] },
+  events: { owners: ['ledger'], readers: ['records'] },
   evm_holdings: { owners: ['networks', 'settlement'], readers: [] },
   evm_nonces: { owners: ['networks'], readers: [] },
   evm_sweeps: { owners: ['networks', 'settlement'], readers: ['verify'] },
@@ -96,7 +96,7 @@ const ALLOWED: Record<string, { owners: string[]; readers: string[] }> = {
   },
   wallet_checks: { owners: ['networks'], readers: [] },
   webhook_attempts: { owners: [], readers: [] },
-  webhook_deliveries: { owners: [], readers: [] },
+  webhook_deliveries: { owners: [], readers: ['records'] },
   webhooks: { owners: [], readers: [] },
 }
 

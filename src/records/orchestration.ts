@@ -114,6 +114,10 @@ const REF_ID_OF_RULE = 'orchestration_id.'
 /** Returns the ref_id that an orchestration of a rule shows. It is not stored, because no client sent it. */
 const refIdOf = (id: string) => `${REF_ID_OF_RULE}${id}`
 
+/** In SQL: the ref_id that an orchestration `o` shows, by the same rule as `orchestrationToWire`. */
+export const REF_ID_SHOWN = `case when o.orchestration_rule_id is null then o.ref_id
+  else coalesce(o.ref_id, '${REF_ID_OF_RULE}' || o.id) end`
+
 /** Returns the id of the orchestration of a rule that shows this ref_id; undefined for a client's own ref_id. */
 export function idOfRefId(refId: string): string | undefined {
   const id = refId.slice(REF_ID_OF_RULE.length)
