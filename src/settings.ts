@@ -40,6 +40,15 @@ const addresses = makeValidator<string>((text) => {
   return text
 })
 
+const SOURCE_CHARACTERS_MAX = 200
+
+/** A URI reference (CloudEvents 1.0, source): a name, a path or a URL. */
+const source = makeValidator<string>((text) => {
+  if (!/^[A-Za-z0-9._~:/@-]+$/.test(text) || text.length > SOURCE_CHARACTERS_MAX)
+    throw new Error(`must be a name, path or URL of up to ${SOURCE_CHARACTERS_MAX} characters`)
+  return text
+})
+
 const postgres = address(['postgres:', 'postgresql:'], { withQuery: true })
 const http = address(['http:', 'https:'], { withQuery: false })
 
@@ -148,6 +157,14 @@ export const SETTINGS = {
   BURSAR_TRUSTED_PROXIES: addresses({
     default: undefined,
     desc: 'proxies whose X-Forwarded-For is trusted: comma-separated addresses or networks (a,b/8)',
+  }),
+  BURSAR_WEBHOOK_SOURCE: source({
+    default: 'bursar',
+    desc: 'the member source of every webhook, which names this platform to receivers',
+  }),
+  BURSAR_WEBHOOK_ALLOWED_NETWORKS: addresses({
+    default: undefined,
+    desc: 'live mode: private networks that webhooks may reach besides public addresses: comma-separated addresses or networks (a,b/8)',
   }),
   BURSAR_DOCS: bool({
     default: undefined,

@@ -275,6 +275,8 @@ describe('settings', () => {
     BURSAR_RATE_LIMIT_BURST: ['0', '1000001'],
     BURSAR_TOKEN_FAILURES_PER_MINUTE: ['-1', '100001'],
     BURSAR_TRUSTED_PROXIES: ['proxy.example', '10.0.0.0/33', '10.0.0.1,', '::1/129', 'true'],
+    BURSAR_WEBHOOK_SOURCE: ['two words', 'a'.repeat(201)],
+    BURSAR_WEBHOOK_ALLOWED_NETWORKS: ['intranet.example', '10.0.0.0/33', '10.0.0.1,'],
     BURSAR_DOCS: ['maybe', '2'],
     BURSAR_DRAIN_DELAY_MS: ['-1', '600001'],
     BURSAR_SHUTDOWN_TIMEOUT_MS: ['999', '600001'],

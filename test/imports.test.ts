@@ -112,6 +112,8 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   verify: SHARED,
   // The worker's effects outside the database, and requests to move money.
   settlement: ['context', ...SHARED],
+  /** Deliveries of events to the endpoints of customers. */
+  deliveries: ['records', 'ledger', 'contract', 'db', 'keys', 'settings'],
   operation: ['context', 'http'],
   context: ['movements', 'networks', 'db', 'settings'],
   movements: ['records', 'ledger', 'networks', 'contract', 'db', 'assets', 'keys'],
