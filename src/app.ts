@@ -61,6 +61,7 @@ import { updateProfile } from './profiles/update-profile.ts'
 import { listProfiles } from './profiles/list-profiles.ts'
 import { depositToProfile } from './sandbox/deposit-to-profile.ts'
 import { initiateFiatDeposit } from './sandbox/initiate-fiat-deposit.ts'
+import { WebhookSecrets } from './records/webhook-secrets.ts'
 import type { Settings } from './settings.ts'
 import { getRewardsStatement } from './statements/get-rewards-statement.ts'
 import { listPayments } from './statements/list-payments.ts'
@@ -307,7 +308,8 @@ async function openAuthentication(
 }
 
 /** Returns the function that runs an operation for a request. */
-function performWith({ db, ledger, networks, settings, baseUrl }: AppOptions): Perform {
+function performWith({ db, ledger, networks, settings, masterKeys, baseUrl }: AppOptions): Perform {
+  const webhookSecrets = new WebhookSecrets(masterKeys)
   // Written out: spreading the context and the request took 2 % of a request.
   return (operation, request) =>
     operation.run({
@@ -323,6 +325,7 @@ function performWith({ db, ledger, networks, settings, baseUrl }: AppOptions): P
       ledger,
       networks,
       settings,
+      webhookSecrets,
       baseUrl,
     } satisfies Request & Context as never)
 }

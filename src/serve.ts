@@ -32,6 +32,7 @@ import { manualWires } from './networks/manual-wires.ts'
 import { simulatedNetworks } from './networks/simulated/adapter.ts'
 import { routeBySigner } from './networks/simulated/route-by-signer.ts'
 import { reencryptSigningKeys } from './oauth/signing-keys.ts'
+import { reencryptWebhookSecrets } from './records/webhook-secrets.ts'
 import { blame, type Settings } from './settings.ts'
 import { plainTransports } from './transport-security.ts'
 import { upgrade } from './upgrade.ts'
@@ -107,8 +108,8 @@ export async function serve(settings: Settings, { log, dropped }: Log): Promise<
 }
 
 /**
- * Migrates the database, checks that its mode is the configured one, and encrypts the signing keys with the current master
- * key. Warns of rights that the service's role should not have.
+ * Migrates the database, checks that its mode is the configured one, and encrypts the signing keys and the secrets of webhooks
+ * with the current master key. Warns of rights that the service's role should not have.
  */
 async function prepareDatabase(
   db: Database,
@@ -125,6 +126,10 @@ async function prepareDatabase(
   const reencrypted = await reencryptSigningKeys(db, masterKeys)
   if (reencrypted > 0)
     log.info({ keys: reencrypted }, 'signing keys are encrypted with the current master key')
+  const webhooks = await reencryptWebhookSecrets(db, masterKeys, (err) =>
+    log.error({ err }, 'the secrets of a webhook cannot be read: nothing is delivered to it'),
+  )
+  if (webhooks > 0) log.info({ webhooks }, 'secrets of webhooks are encrypted with the current master key')
   for (const { says, advice } of await faultsOfRole(db)) log.warn(`${says}; ${advice}`)
 }
 

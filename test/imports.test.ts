@@ -115,9 +115,9 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   /** Deliveries of events to the endpoints of customers. */
   deliveries: ['records', 'ledger', 'contract', 'db', 'keys', 'settings'],
   operation: ['context', 'http'],
-  context: ['movements', 'networks', 'db', 'settings'],
+  context: ['movements', 'records', 'networks', 'db', 'settings'],
   movements: ['records', 'ledger', 'networks', 'contract', 'db', 'assets', 'keys'],
-  records: ['ledger', 'networks', 'contract', 'db', 'assets'],
+  records: ['ledger', 'networks', 'contract', 'db', 'assets', 'keys'],
   /** Double-entry bookkeeping only. */
   ledger: ['contract', 'db', 'assets'],
   networks: ['contract', 'db', 'assets'],

@@ -97,7 +97,7 @@ const ALLOWED: Record<string, { owners: string[]; readers: string[] }> = {
   wallet_checks: { owners: ['networks'], readers: [] },
   webhook_attempts: { owners: [], readers: [] },
   webhook_deliveries: { owners: [], readers: ['records'] },
-  webhooks: { owners: [], readers: [] },
+  webhooks: { owners: ['records'], readers: [] },
 }
 
 interface Use {

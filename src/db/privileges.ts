@@ -175,7 +175,7 @@ export const PRIVILEGES: Readonly<Record<string, TablePrivileges>> = {
   wallet_checks: { insert: true, update: ['checked_block', 'updated_at'] },
   webhook_attempts: {},
   webhook_deliveries: {},
-  webhooks: {},
+  webhooks: { update: ['encrypted_secrets'] },
 }
 
 /**

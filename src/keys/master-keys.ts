@@ -17,8 +17,10 @@ const LABELS = {
   signingKeys: 'bursar/signing-keys/v1',
   /** Authenticates withdrawals as they were accepted (HMAC-SHA-256). */
   withdrawals: 'bursar/withdrawals/v1',
+  /** Encrypts the secrets of webhook endpoints (A256GCM). */
+  webhooks: 'bursar/webhooks/v1',
 } as const
-type Purpose = Exclude<keyof typeof LABELS, 'id'>
+export type Purpose = Exclude<keyof typeof LABELS, 'id'>
 
 const KEY_BYTES = 32
 const ID_BYTES = 4

@@ -1,8 +1,5 @@
 import {
-  CompactEncrypt,
-  compactDecrypt,
   createLocalJWKSet,
-  decodeProtectedHeader,
   errors,
   exportJWK,
   generateKeyPair,
@@ -12,6 +9,7 @@ import {
   type JWTVerifyGetKey,
 } from 'jose'
 import { transaction, type Database, type Queryable, type Transaction } from '../db/database.ts'
+import { decryptRecord, encryptRecord, masterKeyIdOf } from '../keys/encrypted-record.ts'
 import type { MasterKeys } from '../keys/master-keys.ts'
 
 const ALGORITHM = 'RS256' // RFC 9068 requires every party to support it
@@ -151,36 +149,11 @@ async function decryptKey(id: string, encrypted: string, masterKeys: MasterKeys)
  * Encrypts a private key as a JWE whose header names the master key. The key's id is inside, so that a key moved to
  * another row is detected.
  */
-function encryptJwk(id: string, jwk: JWK, { current }: MasterKeys): Promise<string> {
-  return new CompactEncrypt(Buffer.from(JSON.stringify({ ...jwk, kid: id })))
-    .setProtectedHeader({ alg: 'dir', enc: 'A256GCM', kid: current.id })
-    .encrypt(current.derive('signingKeys'))
-}
-
-/** Returns the id of the master key that encrypted this JWE; null when it is not a JWE with a key id. */
-function masterKeyIdOf(encrypted: string): string | null {
-  try {
-    return decodeProtectedHeader(encrypted).kid ?? null
-  } catch {
-    return null
-  }
-}
+const encryptJwk = (id: string, jwk: JWK, masterKeys: MasterKeys): Promise<string> =>
+  encryptRecord(masterKeys, 'signingKeys', { ...jwk, kid: id })
 
 async function decryptJwk(id: string, encrypted: string, masterKeys: MasterKeys): Promise<JWK> {
-  const kid = masterKeyIdOf(encrypted)
-  const masterKey = kid === null ? undefined : masterKeys.find(kid)
-  if (masterKey === undefined) {
-    throw new Error(
-      `BURSAR_MASTER_KEY_FILE: signing key ${id} is encrypted with master key ${kid}, which is not configured (configured: ${masterKeys.ids.join(', ')})`,
-    )
-  }
-  const { plaintext } = await compactDecrypt(encrypted, masterKey.derive('signingKeys'), {
-    keyManagementAlgorithms: ['dir'],
-    contentEncryptionAlgorithms: ['A256GCM'],
-  }).catch((cause: unknown) => {
-    throw new Error(`signing key ${id} cannot be decrypted: its record is damaged or was changed`, { cause })
-  })
-  const jwk = JSON.parse(Buffer.from(plaintext).toString()) as JWK
+  const jwk: JWK = await decryptRecord(masterKeys, 'signingKeys', encrypted, `signing key ${id}`)
   if (jwk.kid !== id) throw new Error(`the record of signing key ${id} holds another key, ${jwk.kid}`)
   return jwk
 }
