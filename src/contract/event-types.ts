@@ -39,9 +39,19 @@ export type EventObjectType = (typeof EVENT_TYPES)[EventType]
 
 export const isEventType = (text: string): text is EventType => text in EVENT_TYPES
 
-/** Returns the type of the event of a transfer that has this type and enters this status. */
-export const transferEventType = (type: string, status: string) =>
-  `transfer.${type.toLowerCase()}.${status.toLowerCase()}`
+const transferTypes = new Map<string, Map<string, string>>()
+
+/**
+ * Returns the type of the event of a transfer that has this type and enters this status. The names are kept: making one
+ * takes longer than the rest of an event.
+ */
+export function transferEventType(type: string, status: string): string {
+  const known = transferTypes.get(type)?.get(status)
+  if (known !== undefined) return known
+  const name = `transfer.${type.toLowerCase()}.${status.toLowerCase()}`
+  transferTypes.set(type, new Map(transferTypes.get(type)).set(status, name))
+  return name
+}
 
 /** Returns the type of the event of an orchestration that enters this status. */
 export const orchestrationEventType = (status: string) => `orchestration.${status.toLowerCase()}`

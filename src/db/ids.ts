@@ -39,16 +39,19 @@ const SEQUENCE_MAX = 0x3fff
  * milliseconds hold their fraction (6.2, method 3). The next 14 bits number the records of one moment. So ids sort by
  * (created_at, number), and a bound on created_at is a bound on the primary key.
  */
-export function newId(createdAt: Moment, sequence = 0): string {
-  if (sequence > SEQUENCE_MAX) throw new RangeError(`more than ${SEQUENCE_MAX} ids for one moment`)
-  const low = (0x8000 | sequence).toString(16)
-  return `${timeOfId(createdAt.micros)}-${low}-${randomHex(6)}`
-}
+export const newId = (createdAt: Moment, sequence = 0): string =>
+  idOf(timeOfId(createdAt.micros), sequence)
 
 /** Returns a generator of ids for records of one moment, in ascending order. */
 export function idsAt(createdAt: Moment): () => string {
+  const time = timeOfId(createdAt.micros)
   let sequence = 0
-  return () => newId(createdAt, sequence++)
+  return () => idOf(time, sequence++)
+}
+
+function idOf(time: string, sequence: number): string {
+  if (sequence > SEQUENCE_MAX) throw new RangeError(`more than ${SEQUENCE_MAX} ids for one moment`)
+  return `${time}-${(0x8000 | sequence).toString(16)}-${randomHex(6)}`
 }
 
 /**

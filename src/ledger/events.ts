@@ -16,10 +16,11 @@ export const EVENT_COLUMNS = { id: 'uuid', type: 'text', object_id: 'uuid' }
 /** Formats new events of one moment column by column. Their ids are in the order of the events. */
 export function eventColumns(events: readonly NewEvent[], at: Moment): string[] {
   const newId = idsAt(at)
+  // None of these values needs quotes.
   return [
-    arrayLiteral(events.map(() => newId())),
-    arrayLiteral(events.map(({ type }) => type)),
-    arrayLiteral(events.map(({ object_id }) => object_id)),
+    `{${events.map(() => newId()).join()}}`,
+    `{${events.map(({ type }) => type).join()}}`,
+    `{${events.map(({ object_id }) => object_id).join()}}`,
   ]
 }
 
