@@ -39,8 +39,7 @@ const SEQUENCE_MAX = 0x3fff
  * milliseconds hold their fraction (6.2, method 3). The next 14 bits number the records of one moment. So ids sort by
  * (created_at, number), and a bound on created_at is a bound on the primary key.
  */
-export const newId = (createdAt: Moment, sequence = 0): string =>
-  idOf(timeOfId(createdAt.micros), sequence)
+export const newId = (createdAt: Moment, sequence = 0): string => idOf(timeOfId(createdAt.micros), sequence)
 
 /** Returns a generator of ids for records of one moment, in ascending order. */
 export function idsAt(createdAt: Moment): () => string {
