@@ -85,6 +85,9 @@ create table webhook_deliveries (
   constraint webhook_deliveries_due check ((status = 'PENDING') = (due_at is not null))
 ) partition by range (event_id);
 create index webhook_deliveries_due_at on webhook_deliveries (customer_id, webhook_id, due_at) where status = 'PENDING';
+-- An event waits while an earlier one of its record waits for its first attempt.
+create index webhook_deliveries_first_attempt on webhook_deliveries (customer_id, webhook_id, object_id, event_id)
+  where status = 'PENDING' and attempts = 0;
 create index webhook_deliveries_undelivered on webhook_deliveries (customer_id, event_id) where status <> 'DELIVERED';
 create table webhook_deliveries_default partition of webhook_deliveries default;
 

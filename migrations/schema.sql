@@ -770,6 +770,7 @@ create table webhook_deliveries (
   constraint webhook_deliveries_status CHECK (status = ANY (ARRAY['PENDING'::text, 'DELIVERED'::text, 'FAILED'::text]))
 ) partition by RANGE (event_id);
 CREATE INDEX webhook_deliveries_due_at ON ONLY webhook_deliveries USING btree (customer_id, webhook_id, due_at) WHERE status = 'PENDING'::text;
+CREATE INDEX webhook_deliveries_first_attempt ON ONLY webhook_deliveries USING btree (customer_id, webhook_id, object_id, event_id) WHERE status = 'PENDING'::text AND attempts = 0;
 CREATE INDEX webhook_deliveries_undelivered ON ONLY webhook_deliveries USING btree (customer_id, event_id) WHERE status <> 'DELIVERED'::text;
 
 create table webhooks (
