@@ -132,6 +132,27 @@ export async function requireAccount(db: Queryable, customerId: string, id: stri
 }
 
 /**
+ * Locks the identity of an account against changes, then the account for a change of its flags. Its summary_status
+ * depends on both, and a change of the identity's status is an event of its accounts, too. Throws not-found.
+ */
+export async function lockAccount(tx: Transaction, customerId: string, id: string): Promise<AccountRow> {
+  await tx.query(
+    `
+    select from accounts a
+    join identities i on i.customer_id = $1 and i.id = a.identity_id
+    where a.customer_id = $1 and a.id = $2
+    for share of i`,
+    [customerId, id],
+  )
+  await tx.query('select from accounts where customer_id = $1 and id = $2 for no key update', [
+    customerId,
+    id,
+  ])
+  // A separate statement sees the changes that were committed before the locks.
+  return requireAccount(tx, customerId, id)
+}
+
+/**
  * Locks an account for a change of its members, and updates its `updated_at`. Returns its members. Throws not-found.
  */
 export async function lockMembers(tx: Transaction, customerId: string, id: string): Promise<MemberRow[]> {

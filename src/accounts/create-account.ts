@@ -6,6 +6,7 @@ import { EXAMPLE } from '../contract/example-records.ts'
 import { operation } from '../operation.ts'
 import { MEMBERS_MAX, requireIdentities } from '../records/members.ts'
 import { insertProfile } from '../records/profile.ts'
+import { insertAccountEvent } from '../records/summary-status.ts'
 import {
   Account,
   AccountType,
@@ -101,6 +102,11 @@ export async function insertAccount(
   createProfile = false,
 ): Promise<Account> {
   const { identity_id, ref_id, type = 'BROKERAGE', description, metadata, members = [] } = account
+  // Its status does not change until the account exists, so that the account gets the event of the next change.
+  await tx.query('select from identities where customer_id = $1 and id = $2 for share', [
+    customerId,
+    identity_id,
+  ])
   const now = await readClock(tx)
   const id = newId(now)
   await tx.query(
@@ -115,7 +121,9 @@ export async function insertAccount(
     const profile = { type: 'NORMAL' as const, nickname: `Account ${id}`, description, account_id: id }
     await insertProfile(tx, customerId, profile)
   }
-  return accountToWire(await requireAccount(tx, customerId, id))
+  const made = accountToWire(await requireAccount(tx, customerId, id))
+  await insertAccountEvent(tx, customerId, now, { id, before: 'PENDING', after: made.summary_status })
+  return made
 }
 
 async function selectByRefId(

@@ -1,13 +1,15 @@
-import type { Queryable } from '../db/database.ts'
+import { transaction, type Database } from '../db/database.ts'
+import { readClock } from '../db/ids.ts'
 import type { Flags } from '../records/holders.ts'
-import { accountToWire, requireAccount, type Account } from './account.ts'
+import { insertAccountEvent } from '../records/summary-status.ts'
+import { accountToWire, lockAccount, requireAccount, type Account } from './account.ts'
 
 /**
  * Sets an account's flags (API behaviour, Accounts), for any customer. Absent flags keep their value. Setting the
  * current value changes nothing. Returns the updated account; undefined if it does not exist.
  */
 export async function setAccountDisabled(
-  db: Queryable,
+  db: Database,
   id: string,
   { admin_disabled, user_disabled }: Partial<Flags>,
 ): Promise<Account | undefined> {
@@ -16,17 +18,23 @@ export async function setAccountDisabled(
   ])
   if (rows[0] === undefined) return undefined
   const { customer_id } = rows[0]
-  // The clock is read after the row is locked, so that updated_at never decreases.
-  await db.query(
-    `
-    update accounts
-    set admin_disabled = coalesce($3, admin_disabled),
-        user_disabled = coalesce($4, user_disabled),
-        updated_at = clock_timestamp()
-    where customer_id = $1 and id = $2
-      and (admin_disabled, user_disabled)
-        is distinct from (coalesce($3, admin_disabled), coalesce($4, user_disabled))`,
-    [customer_id, id, admin_disabled, user_disabled],
-  )
-  return accountToWire(await requireAccount(db, customer_id, id))
+  return transaction(db, async (tx) => {
+    const { summary_status: before } = accountToWire(await lockAccount(tx, customer_id, id))
+    // The clock is read after the row is locked, so that updated_at never decreases.
+    const now = await readClock(tx)
+    await tx.query(
+      `
+      update accounts
+      set admin_disabled = coalesce($3, admin_disabled),
+          user_disabled = coalesce($4, user_disabled),
+          updated_at = $5
+      where customer_id = $1 and id = $2
+        and (admin_disabled, user_disabled)
+          is distinct from (coalesce($3, admin_disabled), coalesce($4, user_disabled))`,
+      [customer_id, id, admin_disabled, user_disabled, now.text],
+    )
+    const account = accountToWire(await requireAccount(tx, customer_id, id))
+    await insertAccountEvent(tx, customer_id, now, { id, before, after: account.summary_status })
+    return account
+  })
 }

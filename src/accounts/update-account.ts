@@ -1,8 +1,11 @@
 import { Type } from 'typebox'
+import { transaction } from '../db/database.ts'
+import { readClock } from '../db/ids.ts'
 import { EXAMPLE } from '../contract/example-records.ts'
 import { operation } from '../operation.ts'
 import { problem } from '../contract/problems.ts'
-import { Account, accountToWire, requireAccount } from './account.ts'
+import { insertAccountEvent } from '../records/summary-status.ts'
+import { Account, accountToWire, lockAccount, requireAccount } from './account.ts'
 
 /** Updates an account (API behaviour, Accounts). It cannot change the administrator's flag. */
 export const updateAccount = operation({
@@ -44,22 +47,31 @@ export const updateAccount = operation({
       throw problem.badRequest(
         'at least one of account.description, account.metadata and set_user_disabled is required',
       )
-    const before = await requireAccount(db, customerId, id)
-    if (ref_id !== undefined && ref_id !== before.ref_id)
-      throw problem.badRequest('account.ref_id cannot be changed')
-    // The clock is read after the row is locked, so that updated_at never decreases.
-    await db.query(
-      `
-      update accounts
-      set description = coalesce($3, description),
-          metadata = coalesce($4, metadata),
-          user_disabled = coalesce($5, user_disabled),
-          updated_at = clock_timestamp()
-      where customer_id = $1 and id = $2
-        and (description, metadata, user_disabled)
-          is distinct from (coalesce($3, description), coalesce($4, metadata), coalesce($5, user_disabled))`,
-      [customerId, id, description, metadata, set_user_disabled],
-    )
-    return accountToWire(await requireAccount(db, customerId, id))
+    return transaction(db, async (tx) => {
+      const before = accountToWire(await lockAccount(tx, customerId, id))
+      if (ref_id !== undefined && ref_id !== before.ref_id)
+        throw problem.badRequest('account.ref_id cannot be changed')
+      // The clock is read after the row is locked, so that updated_at never decreases.
+      const now = await readClock(tx)
+      await tx.query(
+        `
+        update accounts
+        set description = coalesce($3, description),
+            metadata = coalesce($4, metadata),
+            user_disabled = coalesce($5, user_disabled),
+            updated_at = $6
+        where customer_id = $1 and id = $2
+          and (description, metadata, user_disabled)
+            is distinct from (coalesce($3, description), coalesce($4, metadata), coalesce($5, user_disabled))`,
+        [customerId, id, description, metadata, set_user_disabled, now.text],
+      )
+      const after = accountToWire(await requireAccount(tx, customerId, id))
+      await insertAccountEvent(tx, customerId, now, {
+        id,
+        before: before.summary_status,
+        after: after.summary_status,
+      })
+      return after
+    })
   },
 })

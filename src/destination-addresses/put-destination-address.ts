@@ -5,6 +5,7 @@ import { Network, Text, Uuid } from '../contract/fields.ts'
 import { problem } from '../contract/problems.ts'
 import { transaction, type Database, type Transaction } from '../db/database.ts'
 import { newId, readClock } from '../db/ids.ts'
+import { insertEvents, type NewEvent } from '../ledger/events.ts'
 import { payableAddress } from '../movements/crypto-withdrawal.ts'
 import { operation } from '../operation.ts'
 import {
@@ -146,8 +147,17 @@ async function insert(
       travelrule_metadata,
     ],
   )
-  return rows[0]
+  const [made] = rows
+  if (made !== undefined) await insertEvents(tx, customerId, now, [addressEvent(made)])
+  return made
 }
+
+/** Returns the event of a new address. It is checked before it is inserted, so it starts as APPROVED. */
+const addressEvent = ({ id, crypto_network, address, status }: DestinationAddressRow): NewEvent => ({
+  type: `crypto_destination_address.${status.toLowerCase()}`,
+  object_id: id,
+  object: { id, crypto_network, address, status },
+})
 
 async function find(
   tx: Transaction,

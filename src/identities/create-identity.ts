@@ -7,6 +7,7 @@ import { Metadata, RefId } from '../contract/fields.ts'
 import { operation } from '../operation.ts'
 import { problem } from '../contract/problems.ts'
 import type { Status } from '../records/holders.ts'
+import { insertIdentityEvents } from '../records/summary-status.ts'
 import { requireDistinctMembers, requireIdentities } from '../records/members.ts'
 import { insertInstitutionMembers, NewInstitutionMembers } from './institution-member.ts'
 import {
@@ -138,6 +139,7 @@ export async function insertIdentity(
     ],
   )
   await insertInstitutionMembers(tx, customerId, id, body.institution_members ?? [], now)
+  await insertIdentityEvents(tx, customerId, now, { id, before: 'PENDING', after: status })
   return identityWritten(await requireIdentity(tx, customerId, id))
 }
 

@@ -90,7 +90,7 @@ export async function insertInstitutionMembers(
 
 /**
  * Locks an institution for a change of its members, and updates its `updated_at`. An APPROVED institution becomes
- * PENDING, because the verification covered its members. Returns its members. Throws not-found for an unknown
+ * PENDING, because the verification covered its members; that is no event. Returns its members. Throws not-found for an unknown
  * identity and bad-request for a person.
  */
 export async function lockInstitution(

@@ -1,10 +1,12 @@
 import { Type, type Static } from 'typebox'
 import { transaction } from '../db/database.ts'
+import { readClock } from '../db/ids.ts'
 import { EXAMPLE } from '../contract/example-records.ts'
 import { Uuid } from '../contract/fields.ts'
 import { operation } from '../operation.ts'
 import { problem } from '../contract/problems.ts'
-import { STATUSES, type Status } from '../records/holders.ts'
+import { identitySummary, STATUSES, type Flags, type Status } from '../records/holders.ts'
+import { insertIdentityEvents } from '../records/summary-status.ts'
 import { Identity, IDENTITY_COLUMNS, identityWritten, type IdentityRow } from './identity.ts'
 
 /** The simulated checks of an identity, with the names that other platforms use. */
@@ -86,14 +88,18 @@ export const setIdentitySandboxStatus = operation({
   async run({ params, body, customerId, db }) {
     const { checks, status, user_disabled, admin_disabled, answered } = readForm(body)
     return transaction(db, async (tx) => {
-      const before = await tx.query<{ type: Identity['type']; sandbox_checks: Checks | null }>(
-        'select type, sandbox_checks from identities where customer_id = $1 and id = $2 for no key update',
+      const before = await tx.query<
+        Flags & { type: Identity['type']; status: Status; sandbox_checks: Checks | null }
+      >(
+        `select type, status, user_disabled, admin_disabled, sandbox_checks from identities
+         where customer_id = $1 and id = $2 for no key update`,
         [customerId, params.id],
       )
       const [identity] = before.rows
       if (identity === undefined) throw problem.notFound('identity', params.id)
       const known = checks && { ...identity.sandbox_checks, ...checks }
       // The clock is read after the row is locked, so that updated_at never decreases.
+      const now = await readClock(tx)
       const { rows } = await tx.query<IdentityRow>(
         `
         update identities
@@ -101,7 +107,7 @@ export const setIdentitySandboxStatus = operation({
             sandbox_checks = case when $3 is null then sandbox_checks else $4::jsonb end,
             user_disabled = coalesce($5, user_disabled),
             admin_disabled = coalesce($6, admin_disabled),
-            updated_at = clock_timestamp()
+            updated_at = $7
         where customer_id = $1 and id = $2
         returning ${IDENTITY_COLUMNS}`,
         [
@@ -111,8 +117,15 @@ export const setIdentitySandboxStatus = operation({
           known,
           user_disabled,
           admin_disabled,
+          now.text,
         ],
       )
+      const after = identitySummary(rows[0]!)
+      await insertIdentityEvents(tx, customerId, now, {
+        id: params.id,
+        before: identitySummary(identity),
+        after,
+      })
       return answered ? identityWritten(rows[0]!) : {}
     })
   },

@@ -1,6 +1,8 @@
-import type { Queryable } from '../db/database.ts'
-import type { Status } from '../records/holders.ts'
-import { identityToWire, requireIdentity, type Identity } from './identity.ts'
+import { transaction, type Database } from '../db/database.ts'
+import { readClock } from '../db/ids.ts'
+import { identitySummary, type Status } from '../records/holders.ts'
+import { insertIdentityEvents } from '../records/summary-status.ts'
+import { identityToWire, lockIdentity, requireIdentity, type Identity } from './identity.ts'
 
 /**
  * Sets an identity's verification status or the administrator's flag, for any customer (API behaviour, Accounts).
@@ -9,7 +11,7 @@ import { identityToWire, requireIdentity, type Identity } from './identity.ts'
  * identity; undefined if it does not exist.
  */
 export async function setIdentityStatus(
-  db: Queryable,
+  db: Database,
   id: string,
   {
     status,
@@ -23,21 +25,26 @@ export async function setIdentityStatus(
   )
   if (rows[0] === undefined) return undefined
   const { customer_id } = rows[0]
-  // The clock is read after the row is locked, so that updated_at never decreases.
-  await db.query(
-    `
-    update identities
-    set status = coalesce($3, status),
-        admin_disabled = coalesce($4, admin_disabled),
-        sandbox_checks = case when $3 is null then sandbox_checks end,
-        updated_at = clock_timestamp()
-    where customer_id = $1 and id = $2
-      and (status, admin_disabled) is distinct from (coalesce($3, status), coalesce($4, admin_disabled))
-      and ($5::timestamptz is null or updated_at <= $5)`,
-    [customer_id, id, status, admin_disabled, seen],
-  )
-  const identity = identityToWire(await requireIdentity(db, customer_id, id))
-  if (seen !== undefined && status !== undefined && identity.status !== status)
-    throw new Error(`identity ${id} was updated at ${identity.updated_at}, after ${seen}: look at it again`)
-  return identity
+  return transaction(db, async (tx) => {
+    const before = identitySummary(await lockIdentity(tx, customer_id, id))
+    // The clock is read after the row is locked, so that updated_at never decreases.
+    const now = await readClock(tx)
+    await tx.query(
+      `
+      update identities
+      set status = coalesce($3, status),
+          admin_disabled = coalesce($4, admin_disabled),
+          sandbox_checks = case when $3 is null then sandbox_checks end,
+          updated_at = $6
+      where customer_id = $1 and id = $2
+        and (status, admin_disabled) is distinct from (coalesce($3, status), coalesce($4, admin_disabled))
+        and ($5::timestamptz is null or updated_at <= $5)`,
+      [customer_id, id, status, admin_disabled, seen, now.text],
+    )
+    const identity = identityToWire(await requireIdentity(tx, customer_id, id))
+    if (seen !== undefined && status !== undefined && identity.status !== status)
+      throw new Error(`identity ${id} was updated at ${identity.updated_at}, after ${seen}: look at it again`)
+    await insertIdentityEvents(tx, customer_id, now, { id, before, after: identity.summary_status })
+    return identity
+  })
 }

@@ -8,6 +8,8 @@ import { Free, Uuid } from '../contract/fields.ts'
 import { microsOf } from '../http/lists.ts'
 import { operation } from '../operation.ts'
 import { problem } from '../contract/problems.ts'
+import { identitySummary } from '../records/holders.ts'
+import { insertIdentityEvents } from '../records/summary-status.ts'
 import {
   Identity,
   identityWritten,
@@ -110,6 +112,11 @@ export const updateIdentity = operation({
           now.text,
         ],
       )
+      await insertIdentityEvents(tx, customerId, now, {
+        id: params.id,
+        before: identitySummary(before),
+        after: identitySummary(after),
+      })
       return identityWritten(await requireIdentity(tx, customerId, params.id))
     })
   },

@@ -4,7 +4,14 @@ import { newId, readClock } from '../db/ids.ts'
 import { lastPeriod, type Period } from './period.ts'
 import { holdRewardRates } from './reward-rates.ts'
 import { rewardOf, SECONDS_OF_A_DAY, type Day, type RewardMethod } from './reward.ts'
-import { PRODUCT, REWARD_ASSET, STATEMENT_TYPE } from './statement.ts'
+import {
+  CHANGED_STATEMENT_COLUMNS,
+  insertStatementEvent,
+  PRODUCT,
+  REWARD_ASSET,
+  STATEMENT_TYPE,
+  type ChangedStatement,
+} from './statement.ts'
 
 export interface Generated {
   customer_id: string
@@ -168,16 +175,18 @@ async function generate(tx: Transaction, customerId: string, period: Period): Pr
   )
   if (rowCount === 0) return undefined
   await holdRewardRates(tx)
-  const { text: now } = await readClock(tx)
-  const { total } = rewardOf(await selectDays(tx, customerId, period, 'TIME_WEIGHTED', now))
-  await tx.query(
+  const now = await readClock(tx)
+  const { total } = rewardOf(await selectDays(tx, customerId, period, 'TIME_WEIGHTED', now.text))
+  const { rows } = await tx.query<ChangedStatement>(
     `
     update statements
     set status = 'STATEMENT_STATUS_GENERATED', generated_at = $3, total_amount_owed = $4, amount_paid = 0,
         reward_method = 'TIME_WEIGHTED'
-    where customer_id = $1 and ref_id = $2`,
-    [customerId, ref_id, now, total],
+    where customer_id = $1 and ref_id = $2
+    returning ${CHANGED_STATEMENT_COLUMNS}`,
+    [customerId, ref_id, now.text, total],
   )
+  await insertStatementEvent(tx, now, 'statement.generated', rows[0]!)
   return { customer_id: customerId, ref_id, total_amount: total }
 }
 

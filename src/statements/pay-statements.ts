@@ -8,6 +8,7 @@ import { post } from '../movements/post.ts'
 import { isRetryable } from '../movements/queue.ts'
 import type { OnStart } from './generate-statements.ts'
 import type { Period } from './period.ts'
+import { CHANGED_STATEMENT_COLUMNS, insertStatementEvent, type ChangedStatement } from './statement.ts'
 
 export interface Paid {
   customer_id: string
@@ -120,12 +121,14 @@ async function pay(tx: Transaction, customerId: string, id: string): Promise<Pai
   const [outcome] = outcomes
   if (outcome !== undefined && 'refusal' in outcome) throw outcome.refusal
   const transfer_id = outcome?.decision.transfer.id
-  await tx.query(
+  const changed = await tx.query<ChangedStatement>(
     `
     update statements
     set status = 'STATEMENT_STATUS_PAID', paid_at = $3, amount_paid = total_amount_owed, transfer_id = $4
-    where customer_id = $1 and id = $2`,
+    where customer_id = $1 and id = $2
+    returning ${CHANGED_STATEMENT_COLUMNS}`,
     [customerId, id, now.text, transfer_id],
   )
+  await insertStatementEvent(tx, now, 'statement.paid', changed.rows[0]!)
   return { customer_id: customerId, statement_id: id, ref_id, amount_paid: total_amount_owed, transfer_id }
 }

@@ -2,6 +2,9 @@ import { Type, type Static } from 'typebox'
 import { formatAmount, parseStoredAmount } from '../assets/amount.ts'
 import { decimalsOf } from '../assets/catalogue.ts'
 import { Amount, AssetSymbol, Timestamp, Uuid } from '../contract/fields.ts'
+import type { Transaction } from '../db/database.ts'
+import type { Moment } from '../db/ids.ts'
+import { insertEvents } from '../ledger/events.ts'
 
 export const REWARD_ASSET = 'USDG'
 export const STATEMENT_TYPE = 'STATEMENT_TYPE_USDG_REWARD'
@@ -91,6 +94,23 @@ export function paymentRefIdOf({
   const decimals = decimalsOf(asset)
   const amount = formatAmount(parseStoredAmount(total_amount_owed, decimals), decimals)
   return `${customer_id}-${ref_id}-${asset}-${amount}-seq#1`
+}
+
+export const CHANGED_STATEMENT_COLUMNS = 'id, ref_id, customer_id, status, period_start, period_end'
+/** A statement whose status changed, as its event shows it. */
+export type ChangedStatement = Pick<
+  Statement,
+  'id' | 'ref_id' | 'customer_id' | 'status' | 'period_start' | 'period_end'
+>
+
+/** Writes the event of a statement that is generated or paid at this moment, in the same transaction. */
+export async function insertStatementEvent(
+  tx: Transaction,
+  now: Moment,
+  type: 'statement.generated' | 'statement.paid',
+  statement: ChangedStatement,
+): Promise<void> {
+  await insertEvents(tx, statement.customer_id, now, [{ type, object_id: statement.id, object: statement }])
 }
 
 /** The record as the contract writes it: absent fields are omitted. */
