@@ -255,7 +255,7 @@ export async function credit(
         id: newId(),
         customer_id,
         profile_id,
-        type: 'BANK_DEPOSIT',
+        type: 'WIRE_DEPOSIT',
         direction: 'CREDIT',
         status: 'COMPLETED',
         asset,

@@ -143,7 +143,7 @@ function recordOf(tenant: Tenant, command: Command): Omit<Transfer, 'id' | 'crea
     customer_id: tenant.customer_id,
     profile_id: tenant.profiles[profile]!,
     ...(ref_id !== undefined && { ref_id }),
-    type: isDeposit ? 'BANK_DEPOSIT' : 'CRYPTO_WITHDRAWAL',
+    type: isDeposit ? 'WIRE_DEPOSIT' : 'CRYPTO_WITHDRAWAL',
     direction: isDeposit ? 'CREDIT' : 'DEBIT',
     status: isDeposit ? 'COMPLETED' : 'PENDING',
     asset,

@@ -165,9 +165,10 @@ test('of 0 makes no transfer and no entry', async () => {
     { statement_id: generated[0]!.id, amount_paid: '0', transfer_id: undefined },
   ])
   await requirePaid(customer, generated)
-  const { statements, ...others } = await everyTable(service.db)
-  expect({ ...others, statements: before.statements }).toEqual(before)
+  const { statements, events, ...others } = await everyTable(service.db)
+  expect({ ...others, statements: before.statements, events: before.events }).toEqual(before)
   expect(statements).not.toEqual(before.statements)
+  expect(events).toHaveLength(before.events!.length + 1)
 })
 
 test('of a statement that is not generated yet waits', async () => {
