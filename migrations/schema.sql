@@ -198,6 +198,7 @@ create table events (
   constraint events_pkey PRIMARY KEY (customer_id, id)
 ) partition by RANGE (id);
 CREATE INDEX events_object ON ONLY events USING btree (customer_id, object_id, id) WHERE object IS NOT NULL;
+CREATE INDEX events_type ON ONLY events USING btree (customer_id, type, id) WHERE type <> ALL (ARRAY['transfer.crypto_withdrawal.pending'::text, 'transfer.crypto_withdrawal.completed'::text, 'transfer.internal_transfer_debit.completed'::text, 'transfer.internal_transfer_credit.completed'::text]);
 
 create table evm_holdings (
   customer_id uuid not null,
