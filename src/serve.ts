@@ -33,6 +33,7 @@ import { simulatedNetworks } from './networks/simulated/adapter.ts'
 import { routeBySigner } from './networks/simulated/route-by-signer.ts'
 import { reencryptSigningKeys } from './oauth/signing-keys.ts'
 import { reencryptWebhookSecrets } from './records/webhook-secrets.ts'
+import { keepPartitions } from './retention/keep-partitions.ts'
 import { blame, type Settings } from './settings.ts'
 import { plainTransports } from './transport-security.ts'
 import { upgrade } from './upgrade.ts'
@@ -123,6 +124,9 @@ async function prepareDatabase(
   const applied = await upgrade(db, settings, ownerUrl)
   if (applied.length > 0) log.info({ applied }, 'migrated')
   await requireMode(db, settings.mode)
+  // A missing partition stops nothing, because the default partition takes its rows. The worker tries again.
+  const { done, postponed } = await keepPartitions(db, settings)
+  if (done.length + postponed.length > 0) log.info({ done, postponed }, 'weekly partitions')
   const reencrypted = await reencryptSigningKeys(db, masterKeys)
   if (reencrypted > 0)
     log.info({ keys: reencrypted }, 'signing keys are encrypted with the current master key')

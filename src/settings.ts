@@ -114,6 +114,14 @@ export const SETTINGS = {
     default: 300,
     desc: 'lifetime of a fee quote',
   }),
+  BURSAR_EVENTS_KEPT_DAYS: wholeNumber(7, 36_500, {
+    default: 90,
+    desc: 'days that events and their deliveries are kept, then dropped by whole weeks',
+  }),
+  BURSAR_WEBHOOK_ATTEMPTS_KEPT_DAYS: wholeNumber(7, 36_500, {
+    default: 30,
+    desc: 'days that the attempts of deliveries are kept, then dropped by whole weeks',
+  }),
   BURSAR_TOKEN_TTL_SECONDS: wholeNumber(1, 86_400, {
     default: 3_600,
     desc: 'lifetime of an access token',

@@ -3,11 +3,12 @@ import { setTimeout as pause } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import type { CryptoNetwork } from './assets/catalogue.ts'
 import type { Database } from './db/database.ts'
-import { deleteExpiredQuotes } from './records/fee-quotes.ts'
 import type { Ledger } from './movements/queue.ts'
 import type { Loop, WorkerMeter } from './metrics/metrics.ts'
 import type { Network, NetworkAdapter, Networks } from './networks/network.ts'
 import { runOrchestrations } from './orchestrations/run-orchestrations.ts'
+import { deleteOldRows, deleteOldSimulation } from './retention/delete-old-rows.ts'
+import { keepPartitions } from './retention/keep-partitions.ts'
 import type { Settings } from './settings.ts'
 import { generateLastStatements } from './statements/generate-statements.ts'
 import { auditSweeps } from './settlement/audit-sweeps.ts'
@@ -32,8 +33,13 @@ const CUSTODY_EVERY_MS = 60_000
 const NETWORK_FEES_EVERY_MS = 60_000
 /** Rest between two looks whether a month has ended. */
 const STATEMENTS_EVERY_MS = 60_000
-/** Rest between two deletions of fee quotes that expired unused. */
-const QUOTES_EVERY_MS = 60_000
+/** Rest between two deletions of old rows, and while there are more. */
+const OLD_ROWS_EVERY_MS = 60_000
+const MORE_OLD_ROWS_MS = 1_000
+/** Rest between two looks at the weekly partitions, which are made four weeks ahead. */
+const PARTITIONS_EVERY_MS = 3_600_000
+/** Rest after tables were in use, or the round failed. */
+const PARTITIONS_RETRY_MS = 60_000
 
 export interface Worker {
   /** Finishes the rounds that are under way, and stops. */
@@ -122,7 +128,8 @@ function roundsOf(shared: Shared): Round[] {
     ...readable(networks).map(([network, adapter]) => deposits(shared, network, adapter)),
     ...[inDatabase, ...real].filter(canSweep).map((some) => sweeps(shared, some)),
     statements(shared),
-    quotes(shared),
+    oldRows(shared),
+    partitions(shared),
     // A sandbox credits deposits that never came over a chain: its custody says nothing.
     ...(settings.mode === 'live' ? [custody(shared)] : []),
   ]
@@ -245,11 +252,31 @@ function statements({ db, log, attempt }: Shared): Round {
   }
 }
 
-/** Deletes fee quotes that expired unused. */
-function quotes({ db, attempt }: Shared): Round {
+/** Deletes rows that are too old (docs/guides/retention.md). */
+function oldRows({ db, settings, attempt }: Shared): Round {
+  let simulationDueAt = 0
   return async () => {
-    await attempt('quotes', deleteExpiredQuotes(db))
-    return QUOTES_EVERY_MS
+    const result = await attempt('old_rows', deleteOldRows(db))
+    if (settings.mode === 'sandbox' && performance.now() >= simulationDueAt) {
+      await attempt('old_rows', deleteOldSimulation(db))
+      simulationDueAt = performance.now() + PARTITIONS_EVERY_MS
+    }
+    return result?.more === true ? MORE_OLD_ROWS_MS : OLD_ROWS_EVERY_MS
+  }
+}
+
+/** Makes the partitions of the weeks to come, and drops those of old weeks. */
+function partitions({ db, settings, log, attempt }: Shared): Round {
+  return async () => {
+    const kept = await attempt('partitions', keepPartitions(db, settings))
+    if (kept === undefined) return PARTITIONS_RETRY_MS
+    if (kept.done.length > 0) log.info({ done: kept.done }, 'weekly partitions')
+    if (kept.postponed.length === 0) return PARTITIONS_EVERY_MS
+    log.info(
+      { tables: kept.postponed },
+      'weekly partitions: the tables were in use, trying again in a minute',
+    )
+    return PARTITIONS_RETRY_MS
   }
 }
 

@@ -264,6 +264,8 @@ describe('settings', () => {
     BURSAR_SIMULATED_HOLD_MS: ['-1', '3600001'],
     BURSAR_SIMULATED_PRICE_DAYS: ['-1', '91'],
     BURSAR_FEE_QUOTE_TTL_SECONDS: ['0', '86401'],
+    BURSAR_EVENTS_KEPT_DAYS: ['6', '36501', '90d'],
+    BURSAR_WEBHOOK_ATTEMPTS_KEPT_DAYS: ['6', '36501'],
     BURSAR_TOKEN_TTL_SECONDS: ['0', '86401', 'NaN'],
     BURSAR_OAUTH_ISSUER: ['issuer', 'mailto:issuer@example.com', 'https://issuer.example/#a'],
     BURSAR_DATABASE_CONNECTIONS: ['3', '501'],

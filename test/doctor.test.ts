@@ -121,6 +121,7 @@ test('a sound deployment is reported as such, and nothing changes', async () => 
     expect.stringMatching(/^OK clock: .* \d+ ms apart$/),
     'OK worker: no work is due',
     'OK freezes: nothing is frozen',
+    'OK partitions: events, deliveries and attempts have their weekly partitions',
     'WARN backups: archive_mode is off: unless something else copies the log, a disaster loses everything since the last dump',
     `OK keys: master key ${MASTER_KEYS.current.id}`,
     'WARN networks: no network is configured: crypto withdrawals are refused',

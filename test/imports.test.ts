@@ -28,6 +28,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     'accounts',
     'identities',
     'oauth',
+    'retention',
     'settlement',
     ...SHARED,
     'log',
@@ -44,6 +45,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     'demo',
     'markets',
     'oauth',
+    'retention',
     ...SHARED,
     'log',
     'settings',
@@ -74,7 +76,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     ...SHARED,
     'settings',
   ],
-  worker: ['statements', 'orchestrations', 'settlement', 'metrics', ...SHARED, 'settings'],
+  worker: ['statements', 'orchestrations', 'retention', 'settlement', 'metrics', ...SHARED, 'settings'],
   demo: [
     'orchestrations',
     'statements',
@@ -110,6 +112,8 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
 
   /** Checks all records together. */
   verify: SHARED,
+  /** Deletes by age. */
+  retention: ['settlement', ...SHARED, 'settings'],
   // The worker's effects outside the database, and requests to move money.
   settlement: ['context', ...SHARED],
   /** Deliveries of events to the endpoints of customers. */

@@ -41,6 +41,7 @@ const COMPOSED = [
   'src/networks/simulated/deposits.ts scanDeposits',
   'src/orchestrations/create-orchestration-rule.ts findRule',
   'src/orchestrations/list-orchestrations.ts selectOrchestrations',
+  'src/retention/partition-status.ts partitionStatus',
   'src/settlement/lease.ts claimDue',
   'src/settlement/lease.ts leaseKept',
   'src/settlement/outgoing-transfers.ts findOutgoing',

@@ -32,7 +32,7 @@ const ALLOWED: Record<string, { owners: string[]; readers: string[] }> = {
     readers: ['movements', 'networks', 'profiles', 'settlement', 'statements', 'verify'],
   },
   event_history: { owners: [], readers: [] },
-  events: { owners: ['ledger'], readers: ['records'] },
+  events: { owners: ['ledger'], readers: ['records', 'retention'] },
   evm_holdings: { owners: ['networks', 'settlement'], readers: [] },
   evm_nonces: { owners: ['networks'], readers: [] },
   evm_sweeps: { owners: ['networks', 'settlement'], readers: ['verify'] },
@@ -95,8 +95,8 @@ const ALLOWED: Record<string, { owners: string[]; readers: string[] }> = {
     readers: ['commands', 'deployment', 'metrics', 'networks', 'records', 'transfers', 'verify'],
   },
   wallet_checks: { owners: ['networks'], readers: [] },
-  webhook_attempts: { owners: [], readers: [] },
-  webhook_deliveries: { owners: [], readers: ['records'] },
+  webhook_attempts: { owners: [], readers: ['retention'] },
+  webhook_deliveries: { owners: [], readers: ['records', 'retention'] },
   webhooks: { owners: ['records'], readers: [] },
 }
 

@@ -14,6 +14,7 @@ import { findMasterKeys, HOW_TO_MAKE_ONE, masterKeyFile } from '../keys/master-k
 import { describeFreeze, selectFreezes } from '../records/freezes.ts'
 import { networkReports, type NetworkReport } from '../networks/network-status.ts'
 import { listSigningKeys } from '../oauth/signing-keys.ts'
+import { partitionStatus, STRAY_COUNTED_MAX } from '../retention/partition-status.ts'
 import { openBank, openNetworks } from '../serve.ts'
 import type { Settings } from '../settings.ts'
 import { summariseOpenWires } from '../settlement/outgoing-wires.ts'
@@ -101,6 +102,7 @@ export async function examine(settings: Settings, version: string): Promise<Find
       await runCheck('clock', 'synchronise both clocks with NTP', () => clock(db))
       await runCheck('worker', 'bursar serve', () => worker(db, settings))
       await runCheck('freezes', 'bursar migrate', () => frozen(db))
+      await runCheck('partitions', 'bursar migrate', () => partitions(db))
     }
     if (settings.mode === 'live' && (settings.databaseUrl === undefined || answers))
       await runCheck('backups', BACKUP_GUIDE, () => backups(settings, db))
@@ -388,6 +390,27 @@ async function frozen(db: Database): Promise<Verdict[]> {
     .map((one) => warn(`${describeFreeze(one)} (since ${one.created_at})`, advice))
   const more = freezes.length - told.length
   return more === 0 ? told : [...told, warn(`${more} more freezes`, advice)]
+}
+
+const MAKES_PARTITIONS =
+  'run bursar serve with BURSAR_WORKER=true, and look for "weekly partitions" in its log (docs/guides/retention.md)'
+
+/** Whether events, deliveries and attempts have the partitions of this week and the next. */
+async function partitions(db: Database): Promise<Verdict[]> {
+  const { current, known } = await schemaVersions(db)
+  if (current < known) return [ok('not checked until the schema is up to date')]
+  const found = (await partitionStatus(db)).flatMap(({ table, isBehind, stray }) => [
+    ...(isBehind ? [warn(`${table}: no partition for this week or the next`, MAKES_PARTITIONS)] : []),
+    ...(stray === 0
+      ? []
+      : [
+          warn(
+            `${table}: ${stray >= STRAY_COUNTED_MAX ? `${STRAY_COUNTED_MAX} or more` : stray} rows are in the default partition, because their week has none`,
+            MAKES_PARTITIONS,
+          ),
+        ]),
+  ])
+  return found.length === 0 ? [ok('events, deliveries and attempts have their weekly partitions')] : found
 }
 
 async function networks(settings: Settings, db: Database | undefined): Promise<Verdict | Verdict[]> {

@@ -14,7 +14,7 @@ import { asAdmin, atEnd, cloneDatabase, createDatabase, everyTable } from '../..
 import type { TestDatabase } from '../../test/support.ts'
 import { openDatabase, transaction, type Database } from './database.ts'
 import { bringUpToDate, migrate } from './migrate.ts'
-import { differences, faultsOfRole, PRIVILEGES, undeclaredTables } from './privileges.ts'
+import { differences, faultsOfRole, FUNCTIONS, PRIVILEGES, undeclaredTables } from './privileges.ts'
 
 let database: TestDatabase
 beforeAll(async () => {
@@ -74,6 +74,9 @@ describe("as the service's role", () => {
     ['update reward_rates set rate = 1', 'denied'],
     ['delete from replaced_transactions', 'denied'],
     ['insert into schema_version values (999)', 'denied'],
+    ['delete from events', 'denied'],
+    ['drop table events_default', 'must be owner'],
+    [`alter function keep_partitions set lock_timeout = '1h'`, 'must be owner'],
   ])('%s is refused: %s', async (statement, reason) => {
     const before = await everyTable(database.db)
     await expect(database.db.query(statement)).rejects.toMatchObject({
@@ -120,6 +123,10 @@ describe('PRIVILEGES', () => {
       `select relname as name from pg_class where relnamespace = 'public'::regnamespace and relkind in ('r', 'p') and not relispartition`,
     )
     expect(Object.keys(PRIVILEGES).sort()).toEqual(rows.map(({ name }) => name).sort())
+    const functions = await database.db.query<{ name: string }>(
+      `select proname as name from pg_proc where pronamespace = 'public'::regnamespace order by 1`,
+    )
+    expect(functions.rows.map(({ name }) => name)).toEqual(FUNCTIONS)
   })
 
   const SRC = fileURLToPath(new URL('..', import.meta.url))
@@ -190,10 +197,18 @@ describe('PRIVILEGES', () => {
   test('lets no role change past records', () => {
     for (const table of ['entries', 'replaced_transactions', 'resolved_withdrawals', 'reward_rates'])
       expect(PRIVILEGES[table], table).toEqual({ insert: true })
-    // No deleted row is a record: unused quotes, lifted freezes, deposits that a reorganisation took back before they
-    // were credited, simulated prices.
+    // No deleted row is a record: old quotes, lifted freezes, deposits that a reorganisation took back before they
+    // were credited, simulated prices, sights of deposits that ended, simulated transactions.
     const removing = Object.entries(PRIVILEGES).flatMap(([table, may]) => (may.delete ? table : []))
-    expect(removing).toEqual(['fee_quotes', 'freezes', 'incoming_transfers', 'price_minutes', 'price_points'])
+    expect(removing).toEqual([
+      'fee_quotes',
+      'freezes',
+      'incoming_transfers',
+      'price_minutes',
+      'price_points',
+      'seen_deposits',
+      'simulated_chain',
+    ])
   })
 })
 
@@ -209,15 +224,23 @@ describe('migrate', () => {
       'grant create on schema public to public',
       `revoke insert on transfers from ${role()}`,
       `revoke update (state) on outgoing_transfers from ${role()}`,
+      `revoke execute on function keep_partitions from ${role()}`,
+      'grant execute on function keep_partitions to public',
     ])
       await owner.query(statement)
     expect(await saysOf(db)).toEqual([
       `EXCESS the database role ${role()} may create tables or schemas`,
       expect.stringMatching(/^EXCESS .* may change ledger entries$/),
-      `MISSING the database role ${role()} lacks update (state) on outgoing_transfers, insert on transfers`,
+      `MISSING the database role ${role()} lacks update (state) on outgoing_transfers, insert on transfers, execute on keep_partitions`,
     ])
+    expect((await differences(db, role())).at(-1)).toEqual({
+      kind: 'function',
+      name: 'keep_partitions',
+      missing: ['execute on keep_partitions'],
+      excess: ['execute by everyone on keep_partitions'],
+    })
     await expect(bringUpToDate(db, undefined, new Map())).rejects.toThrow(
-      /lacks update \(state\) on outgoing_transfers, insert on transfers: run "bursar migrate" with BURSAR_MIGRATIONS_DATABASE_URL/,
+      /lacks update \(state\) on outgoing_transfers, insert on transfers, execute on keep_partitions: run "bursar migrate" with BURSAR_MIGRATIONS_DATABASE_URL/,
     )
     expect(await migrate(owner, role(), new Map())).toEqual([])
     expect(await differences(db, role())).toEqual([])
@@ -225,7 +248,10 @@ describe('migrate', () => {
 
     const written = async () => {
       const { rows } = await owner.query<{ xmin: string }>(
-        `select xmin::text from pg_class where relnamespace = 'public'::regnamespace order by oid`,
+        `select xmin::text from pg_class where relnamespace = 'public'::regnamespace
+         union all
+         select xmin::text from pg_proc where pronamespace = 'public'::regnamespace
+         order by 1`,
       )
       return rows
     }

@@ -63,7 +63,7 @@ export const PRIVILEGES: Readonly<Record<string, TablePrivileges>> = {
       'audit_block',
     ],
   },
-  // Deletes only quotes that expired unused.
+  // Deletes quotes an hour after they expired unused, and 30 days after they were used.
   fee_quotes: { insert: true, update: ['transfer_id'], delete: true },
   fiat_accounts: { insert: true, update: ['metadata', 'updated_at', 'deleted_at'] },
   fiat_deposit_instructions: { insert: true },
@@ -141,10 +141,12 @@ export const PRIVILEGES: Readonly<Record<string, TablePrivileges>> = {
   replaced_transactions: { insert: true },
   reward_rates: { insert: true },
   schema_version: {},
-  seen_deposits: { insert: true, update: ['block_number', 'state', 'ended_at'] },
+  // Deletes sights 30 days after they ended; their transfers stay.
+  seen_deposits: { insert: true, update: ['block_number', 'state', 'ended_at'], delete: true },
   resolved_withdrawals: { insert: true },
   signing_keys: { insert: true, update: ['encrypted_jwk', 'retired_at'] },
-  simulated_chain: { insert: true, update: ['broadcast_at', 'dropped_at', 'arrives'] },
+  // Deletes transactions of a sandbox's simulated networks after 30 days.
+  simulated_chain: { insert: true, update: ['broadcast_at', 'dropped_at', 'arrives'], delete: true },
   statements: {
     insert: true,
     update: [
@@ -178,6 +180,9 @@ export const PRIVILEGES: Readonly<Record<string, TablePrivileges>> = {
   webhooks: { update: ['encrypted_secrets'] },
 }
 
+/** The functions that the service's role may execute: each does, within its own limits, what only the owner may. */
+export const FUNCTIONS: readonly string[] = ['keep_partitions']
+
 /**
  * Returns the tables of the schema `public` that have no line in `PRIVILEGES`. The privileges of a partitioned table hold
  * for its partitions, which the service's role cannot name.
@@ -207,7 +212,8 @@ function declared(table: string, { insert, update = [], delete: deletes }: Table
 }
 
 interface Difference {
-  table: string
+  kind: 'table' | 'function'
+  name: string
   /** Declared, but not granted. */
   missing: string[]
   /** Granted to the role or to public, but not declared. */
@@ -215,7 +221,7 @@ interface Difference {
 }
 
 /**
- * Compares the grants of a role with `PRIVILEGES`, by table. An owner, a superuser or a member of another role may do
+ * Compares the grants of a role with `PRIVILEGES` and `FUNCTIONS`, by table and function. An owner, a superuser or a member of another role may do
  * more than its grants: `faultsOfRole` reports that.
  */
 export async function differences(db: Queryable, role: string): Promise<Difference[]> {
@@ -234,17 +240,45 @@ export async function differences(db: Queryable, role: string): Promise<Differen
       and a.grantee in (0, $1::text::regrole) and a.grantee <> c.relowner`,
     [quoted(role), Object.keys(PRIVILEGES)],
   )
-  return Object.entries(PRIVILEGES).flatMap(([table, privileges]) => {
-    const wanted = new Set(declared(table, privileges))
-    const there = new Set(
-      rows
-        .filter((row) => row.table === table)
-        .map(({ what, column }) => privilege(table, what, column ?? undefined)),
-    )
-    const missing = [...wanted].filter((one) => !there.has(one))
-    const excess = [...there].filter((one) => !wanted.has(one))
-    return missing.length + excess.length === 0 ? [] : { table, missing, excess }
+  const compare = (
+    kind: Difference['kind'],
+    name: string,
+    wanted: string[],
+    there: string[],
+  ): Difference[] => {
+    const missing = wanted.filter((one) => !there.includes(one))
+    const excess = there.filter((one) => !wanted.includes(one))
+    return missing.length + excess.length === 0 ? [] : [{ kind, name, missing, excess }]
+  }
+  const ofTables = Object.entries(PRIVILEGES).flatMap(([table, privileges]) => {
+    const there = rows
+      .filter((row) => row.table === table)
+      .map(({ what, column }) => privilege(table, what, column ?? undefined))
+    return compare('table', table, declared(table, privileges), there)
   })
+  const executable = await executableFunctions(db, role)
+  const ofFunctions = [...new Set([...FUNCTIONS, ...executable.map(({ name }) => name)])].flatMap((name) =>
+    compare(
+      'function',
+      name,
+      FUNCTIONS.includes(name) ? [privilege(name, 'execute')] : [],
+      executable.filter((one) => one.name === name).map(({ what }) => privilege(name, what)),
+    ),
+  )
+  return [...ofTables, ...ofFunctions]
+}
+
+/** Returns the functions of the schema `public` that the role, or everyone, may execute. */
+async function executableFunctions(db: Queryable, role: string): Promise<{ name: string; what: string }[]> {
+  const { rows } = await db.query<{ name: string; what: string }>(
+    `
+    select proname as name, case when grantee = 0 then 'execute by everyone'
+                                 when is_grantable then 'execute with grant option' else 'execute' end as what
+    from pg_proc p, aclexplode(coalesce(proacl, acldefault('f', proowner))) a
+    where pronamespace = 'public'::regnamespace and a.grantee in (0, $1::text::regrole) and a.grantee <> proowner`,
+    [quoted(role)],
+  )
+  return rows
 }
 
 /** Quotes a name for SQL. */
@@ -287,7 +321,12 @@ export async function applyPrivileges(owner: Queryable, role: string): Promise<v
     await owner.query(`revoke temporary, create on database ${quoted(database)} from public, ${to}`)
   if (creates && owns_schema) await owner.query(`revoke create on schema public from public, ${to}`)
   if (!uses) await owner.query(`grant usage on schema public to ${to}`)
-  for (const { table } of await differences(owner, role)) {
+  for (const { kind, name: table } of await differences(owner, role)) {
+    if (kind === 'function') {
+      await owner.query(`revoke all on function ${quoted(table)} from public, ${to} cascade`)
+      if (FUNCTIONS.includes(table)) await owner.query(`grant execute on function ${quoted(table)} to ${to}`)
+      continue
+    }
     const { insert, update = [], delete: deletes } = PRIVILEGES[table]!
     const whole = ['select', ...(insert ? ['insert'] : []), ...(deletes ? ['delete'] : [])]
     await owner.query(`revoke all on ${quoted(table)} from public, ${to} cascade`)

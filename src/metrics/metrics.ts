@@ -17,7 +17,8 @@ export type Loop =
   | 'sightings'
   | 'sweeps'
   | 'statements'
-  | 'quotes'
+  | 'old_rows'
+  | 'partitions'
   | 'network_fees'
   | 'custody'
 

@@ -56,15 +56,45 @@ export const FEE_QUOTES: Kind<string, FeeQuote, UsedQuote> = {
 /** For how long an expired quote is still distinguished from an unknown one. */
 const EXPIRED_KEPT_MINUTES = 60
 
-/**
- * Deletes the quotes that expired unused, and returns their number. Used quotes are kept: they record the fee that a
- * withdrawal was promised.
- */
-export async function deleteExpiredQuotes(db: Queryable): Promise<number> {
+/** For how long a used quote is still distinguished from an unknown one. The withdrawal's `fee` is kept for ever. */
+const USED_KEPT_DAYS = 30
+
+/** Deletes the first `max` quotes that expired unused an hour ago, and returns their number. */
+export async function deleteExpiredQuotes(db: Queryable, max: number): Promise<number> {
+  const { rows } = await db.query<QuoteKey>(
+    `select customer_id, id from fee_quotes
+     where transfer_id is null and expires_at < clock_timestamp() - make_interval(mins => $1)
+     order by expires_at
+     limit $2`,
+    [EXPIRED_KEPT_MINUTES, max],
+  )
+  return deleteQuotes(db, rows)
+}
+
+/** Deletes the first `max` quotes that were used and expired 30 days ago, and returns their number. */
+export async function deleteUsedQuotes(db: Queryable, max: number): Promise<number> {
+  const { rows } = await db.query<QuoteKey>(
+    `select customer_id, id from fee_quotes
+     where transfer_id is not null and expires_at < clock_timestamp() - make_interval(days => $1)
+     order by expires_at
+     limit $2`,
+    [USED_KEPT_DAYS, max],
+  )
+  return deleteQuotes(db, rows)
+}
+
+interface QuoteKey {
+  customer_id: string
+  id: string
+}
+
+async function deleteQuotes(db: Queryable, quotes: readonly QuoteKey[]): Promise<number> {
+  if (quotes.length === 0) return 0
   const { rowCount } = await db.query(
-    `delete from fee_quotes
-     where transfer_id is null and expires_at < clock_timestamp() - make_interval(mins => $1)`,
-    [EXPIRED_KEPT_MINUTES],
+    `delete from fee_quotes q
+     using unnest($1::uuid[], $2::uuid[]) as old (customer_id, id)
+     where q.customer_id = old.customer_id and q.id = old.id`,
+    [quotes.map(({ customer_id }) => customer_id), quotes.map(({ id }) => id)],
   )
   return rowCount ?? 0
 }

@@ -356,3 +356,30 @@ async function insertDepositEvents(
     )
   }
 }
+
+// ---------------------------------------------------------------------------------------------- old
+
+/**
+ * For how long it is kept that a deposit was seen before it was credited, or before it failed. Its transfer is kept for
+ * ever. After that time, an output that failed too often may be shown again (`FAILED_OF_OUTPUT_MAX`).
+ */
+const ENDED_KEPT_DAYS = 30
+
+/** Deletes the first `max` sights that ended 30 days ago, and returns their number. */
+export async function deleteEndedSights(db: Database, max: number): Promise<number> {
+  const { rows } = await db.query<SeenId>(
+    `select customer_id, transfer_id from seen_deposits
+     where state <> 'PENDING' and ended_at < clock_timestamp() - make_interval(days => $1)
+     order by ended_at
+     limit $2`,
+    [ENDED_KEPT_DAYS, max],
+  )
+  if (rows.length === 0) return 0
+  const { rowCount } = await db.query(
+    `delete from seen_deposits s
+     using unnest($1::uuid[], $2::uuid[]) as old (customer_id, transfer_id)
+     where s.customer_id = old.customer_id and s.transfer_id = old.transfer_id`,
+    [rows.map(({ customer_id }) => customer_id), rows.map(({ transfer_id }) => transfer_id)],
+  )
+  return rowCount ?? 0
+}

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { atEnd, DESTINATION, newCustomer, startTestService } from '../../test/support.ts'
 import { OPEN_QUOTES_MAX } from './quote-crypto-withdrawal-fee.ts'
-import { deleteExpiredQuotes } from '../records/fee-quotes.ts'
+import { deleteExpiredQuotes, deleteUsedQuotes } from '../records/fee-quotes.ts'
 
 const QUOTE = {
   asset: 'USDP',
@@ -38,7 +38,7 @@ test("open quotes per customer are limited; used and expired quotes do not count
   expect((await ask(two)).status).toBe(200)
 })
 
-test('only quotes that expired unused more than an hour ago are deleted', async () => {
+test('only quotes that expired unused more than an hour ago, or used 30 days ago, are deleted', async () => {
   const service = await startTestService()
   atEnd(() => service.close())
   const { db } = service
@@ -47,11 +47,15 @@ test('only quotes that expired unused more than an hour ago are deleted', async 
     [-3_660, false],
     [-3_540, false],
     [-90_000, true],
+    [-31 * 86_400, true],
     [300, false],
   ] as const)
     await db.query(INSERT, [customer_id, seconds, used, 2])
-  expect(await deleteExpiredQuotes(db)).toBe(2)
-  expect(await deleteExpiredQuotes(db)).toBe(0)
+  expect(await deleteExpiredQuotes(db, 1)).toBe(1)
+  expect(await deleteExpiredQuotes(db, 10)).toBe(1)
+  expect(await deleteExpiredQuotes(db, 10)).toBe(0)
+  expect(await deleteUsedQuotes(db, 10)).toBe(2)
+  expect(await deleteUsedQuotes(db, 10)).toBe(0)
   const { rows } = await db.query('select count(*)::integer as left from fee_quotes')
   expect(rows).toEqual([{ left: 6 }])
 })
