@@ -6,9 +6,10 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
-import { judgeBackups, judgeNetwork } from '../src/commands/doctor-checks.ts'
+import { judgeBackups, judgeHorizon, judgeNetwork } from '../src/commands/doctor-checks.ts'
 import { createCustomer } from '../src/customers/create-customer.ts'
 import { SCOPES } from '../src/contract/scopes.ts'
+import { momentAt } from '../src/db/ids.ts'
 import { createApiClient } from '../src/oauth/api-clients.ts'
 import {
   asAdmin,
@@ -119,6 +120,7 @@ test('a sound deployment is reported as such, and nothing changes', async () => 
       ),
     ),
     expect.stringMatching(/^OK clock: .* \d+ ms apart$/),
+    'OK ascending lists: they reach the present',
     'OK worker: no work is due',
     'OK freezes: nothing is frozen',
     'OK partitions: events, deliveries and attempts have their weekly partitions',
@@ -134,6 +136,22 @@ test('a sound deployment is reported as such, and nothing changes', async () => 
   expect(settings).toContainEqual({ name: 'PORT', value: environment.PORT, from: 'environment' })
   expect(settings).toContainEqual({ name: 'BURSAR_WORKER', value: 'true', from: 'default' })
   expect(await everyTable(database.db)).toEqual(before)
+})
+
+test('ascending lists that are not available, or end long ago', async () => {
+  const untracked = await cloneDatabase()
+  atEnd(untracked.drop)
+  await asAdmin(`alter database ${new URL(untracked.url).pathname.slice(1)} set track_activities = off`)
+  const { found } = await doctor({ DATABASE_URL: untracked.url, BURSAR_DATA_DIR: await ownFolder() })
+  expectFound(found, [/^FAIL ascending lists: track_activities is off in PostgreSQL: it must be on$/])
+
+  const readAt = momentAt('2026-03-01T12:10:00.000000Z')
+  const judge = (text: string) => judgeHorizon({ ...momentAt(text), readAt })
+  expect(judge('2026-03-01T12:09:00.000000Z')).toEqual({ result: 'OK', says: 'they reach the present' })
+  expect(judge('2026-03-01T12:00:00.000000Z')).toMatchObject({
+    result: 'WARN',
+    says: 'ascending lists and webhooks end 600 s ago: a transaction has been open since 2026-03-01T12:00:00.000000Z',
+  })
 })
 
 test('a master key that is missing, readable by others or different from the first', async () => {

@@ -13,7 +13,8 @@ import { buildApp } from '../src/app.ts'
 import { parseAmount } from '../src/assets/amount.ts'
 import { decimalsOf } from '../src/assets/catalogue.ts'
 import { createCustomer } from '../src/customers/create-customer.ts'
-import { inOrder, openDatabase, type Database } from '../src/db/database.ts'
+import { inOrder, openDatabase, OWNER, transaction, type Database } from '../src/db/database.ts'
+import { idsAt, readClock } from '../src/db/ids.ts'
 import { SCOPES, type Scope } from '../src/contract/scopes.ts'
 import { onPlatform, onProfile } from '../src/ledger/entries.ts'
 import { masterKeysOf } from '../src/keys/master-keys.ts'
@@ -43,7 +44,7 @@ export async function cloneDatabase(max = 10): Promise<TestDatabase> {
   const { url, ownerUrl, drop } = await createDatabase(new URL(inject('templateUrl')).pathname.slice(1))
   const [db, owner] = [
     openDatabase(url, { max, onError: () => undefined }),
-    openDatabase(ownerUrl, { max: 2, onError: () => undefined }),
+    openDatabase(ownerUrl, { max: 2, onError: () => undefined, applicationName: OWNER }),
   ]
   return {
     url,
@@ -433,7 +434,8 @@ export type RemoteCaller = Awaited<ReturnType<typeof remoteCaller>>
 
 /** Inserts three statements of a customer, one month each: PAID, GENERATED and INITIATED. Returns their ids. */
 export async function insertStatements(db: Database, customer_id: string): Promise<string[]> {
-  const ids = ['PAID', 'GENERATED', 'INITIATED'].map(() => crypto.randomUUID()).sort()
+  const newId = idsAt(await transaction(db, readClock))
+  const ids = ['PAID', 'GENERATED', 'INITIATED'].map(newId)
   await db.query(
     `
     insert into statements (customer_id, id, ref_id, type, product, status, asset, total_amount_owed, amount_paid,

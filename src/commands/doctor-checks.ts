@@ -4,6 +4,7 @@ import { createServer } from 'node:net'
 import { dirname } from 'node:path'
 import { openDatabase, type Database } from '../db/database.ts'
 import { findEmbedded } from '../db/embedded/server.ts'
+import { readHorizon, type Horizon } from '../db/horizon.ts'
 import { schemaVersions } from '../db/migrate.ts'
 import { faultsOfRole } from '../db/privileges.ts'
 import { credentialsFile } from '../demo/credentials.ts'
@@ -100,6 +101,7 @@ export async function examine(settings: Settings, version: string): Promise<Find
       await runCheck('database role', 'bursar migrate', () => databaseRole(db))
       await runCheck('clients', 'bursar client list', () => clients(db, settings))
       await runCheck('clock', 'synchronise both clocks with NTP', () => clock(db))
+      await runCheck('ascending lists', DATABASE_ROLES_GUIDE, async () => judgeHorizon(await readHorizon(db)))
       await runCheck('worker', 'bursar serve', () => worker(db, settings))
       await runCheck('freezes', 'bursar migrate', () => frozen(db))
       await runCheck('partitions', 'bursar migrate', () => partitions(db))
@@ -303,6 +305,20 @@ async function clock(db: Database): Promise<Verdict> {
   const advice = 'synchronise both clocks with NTP'
   if (Math.abs(skewMs) > SKEW_MS_MAX) return failed(`${says}: tokens are refused`, advice)
   return Math.abs(skewMs) > SKEW_MS_WARN ? warn(says, advice) : ok(says)
+}
+
+const DATABASE_ROLES_GUIDE = 'see docs/guides/database-roles.md#ascending-lists'
+const HORIZON_SECONDS_WARN = 60
+
+/** Judges whether ascending lists reach the present: they end where the oldest transaction under way began. */
+export function judgeHorizon({ micros, text, readAt }: Horizon): Verdict {
+  const seconds = Math.round((readAt.micros - micros) / 1_000_000)
+  return seconds > HORIZON_SECONDS_WARN
+    ? warn(
+        `ascending lists and webhooks end ${seconds} s ago: a transaction has been open since ${text}`,
+        'find it: select pid, application_name, query from pg_stat_activity where datname = current_database() order by xact_start',
+      )
+    : ok('they reach the present')
 }
 
 const BACKUP_GUIDE = 'see docs/guides/backup.md#log-archiving'

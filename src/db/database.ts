@@ -44,14 +44,14 @@ const limitsOf = (limits: Limits | undefined) =>
  */
 export function openDatabase(
   url: string,
-  options: { max: number; onError: (error: Error) => void; limits?: Limits },
+  options: { max: number; onError: (error: Error) => void; limits?: Limits; applicationName?: string },
 ): Database {
   const pool = new pg.Pool({
     connectionString: url,
     max: options.max,
     pipeline: true,
     types,
-    application_name: 'bursar',
+    application_name: options.applicationName ?? WRITER,
     connectionTimeoutMillis: 10_000,
     options: `-c TimeZone=UTC -c DateStyle=ISO -c enable_seqscan=off -c jit=off${limitsOf(options.limits)}`,
   })
@@ -62,6 +62,13 @@ export function openDatabase(
   return pool
 }
 
+/** The name by which PostgreSQL knows the sessions of Bursar's programs. */
+export const WRITER = 'bursar'
+/** Their name while a transaction that cannot write is open: such a transaction holds no list up (horizon.ts). */
+export const READER = 'bursar reader'
+/** The name of sessions of the schema's owner, which insert no record that a list shows. */
+export const OWNER = 'bursar owner'
+
 /** Runs `work` in a transaction: commits its result, or rolls back when it throws. */
 export async function transaction<T>(
   db: Database,
@@ -71,7 +78,8 @@ export async function transaction<T>(
   const tx = await db.connect()
   let broken: Error | undefined
   try {
-    const [, result] = await inOrder([tx.query(`begin ${mode}`), work(tx)])
+    const marked = mode === '' ? '' : `; set local application_name = '${READER}'`
+    const [, result] = await inOrder([tx.query(`begin ${mode}${marked}`), work(tx)])
     await tx.query('commit')
     return result
   } catch (error) {
@@ -82,6 +90,12 @@ export async function transaction<T>(
     tx.release(broken)
   }
 }
+
+/** Runs `work` in the transaction that `db` is, or in a transaction of its own if `db` is the pool. */
+export const inTransaction = <T>(
+  db: Database | Transaction,
+  work: (tx: Transaction) => Promise<T>,
+): Promise<T> => ('release' in db ? work(db) : transaction(db, work))
 
 /**
  * Waits for statements that were sent together. After a failed statement the later ones fail too, so the first

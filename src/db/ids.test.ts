@@ -9,6 +9,7 @@ import fc from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { runs } from '../../test/seed.ts'
 import { cloneDatabase, type TestDatabase } from '../../test/support.ts'
+import { transaction } from './database.ts'
 import { firstIdAt, newId, readClock, type Moment } from './ids.ts'
 
 let database: TestDatabase
@@ -92,7 +93,7 @@ test('more records of one moment than there are numbers throw an error', () => {
 
 test("the database's clock is read to the microsecond, as number and as text alike", async () => {
   const moments: Moment[] = []
-  for (let reads = 0; reads < 20; reads++) moments.push(await readClock(database.db))
+  for (let reads = 0; reads < 20; reads++) moments.push(await transaction(database.db, readClock))
   for (const { micros, text } of moments) {
     expect(text).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/)
     expect(Date.parse(`${text.slice(0, 23)}Z`) * 1_000 + Number(text.slice(23, 26))).toBe(micros)

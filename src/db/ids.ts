@@ -1,6 +1,6 @@
 import { randomFillSync } from 'node:crypto'
 import { Temporal } from 'temporal-polyfill'
-import type { Queryable } from './database.ts'
+import type { Transaction } from './database.ts'
 
 /** A moment on the database's clock: whole microseconds since 1970, exact as a number until the year 2255. */
 export interface Moment {
@@ -15,9 +15,13 @@ export const momentAt = (text: string): Moment => ({
   text,
 })
 
-/** Reads the database's clock. Only this clock counts: the clocks of processes may disagree. */
-export async function readClock(db: Queryable): Promise<Moment> {
-  const { rows } = await db.query<{ now: string }>('select clock_timestamp() as now')
+/**
+ * Reads the database's clock. Only this clock counts: the clocks of processes may disagree. A record takes its id in the
+ * transaction that inserts it. Otherwise a pause between the two would let ascending lists pass the id (horizon.ts), so
+ * this function does not accept the pool.
+ */
+export async function readClock(tx: Transaction): Promise<Moment> {
+  const { rows } = await tx.query<{ now: string }>('select clock_timestamp() as now')
   return momentAt(rows[0]!.now)
 }
 

@@ -1,6 +1,6 @@
 import { fileURLToPath } from 'node:url'
 import Postgrator from 'postgrator'
-import { openDatabase, transaction, type Database, type Transaction } from './database.ts'
+import { OWNER, openDatabase, transaction, type Database, type Transaction } from './database.ts'
 import { applyPrivileges, faultsOfRole, PRIVILEGES } from './privileges.ts'
 
 const MIGRATIONS = fileURLToPath(new URL('../../migrations/*.sql', import.meta.url))
@@ -78,7 +78,7 @@ export async function bringUpToDate(
     await requireUpToDate(service, MIGRATE_AS_OWNER)
     return []
   }
-  const owner = openDatabase(ownerUrl, { max: 1, onError: () => undefined })
+  const owner = openDatabase(ownerUrl, { max: 1, onError: () => undefined, applicationName: OWNER })
   const applied = await migrate(owner, role, steps).finally(() => owner.end())
   await requireUpToDate(service, 'DATABASE_URL and BURSAR_MIGRATIONS_DATABASE_URL must name one database')
   return applied

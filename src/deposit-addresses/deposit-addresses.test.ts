@@ -214,7 +214,7 @@ test('an address that is derived from a key can be derived again from its id alo
   const simulated = service.networks.get('ETHEREUM')!
   const networks = new Map([
     ...service.networks,
-    ['ETHEREUM', { ...simulated, newDepositAddress: async (_, id) => keys.newAddress(id) }],
+    ['ETHEREUM', { ...simulated, newDepositAddress: async () => (id: string) => keys.newAddress(id) }],
   ] satisfies [Network, NetworkAdapter][])
   const { customer_id, profile_id } = customer
   const order = { profile_id, crypto_network: 'ETHEREUM' } as const

@@ -1,7 +1,9 @@
 import { createHash } from 'node:crypto'
+import { setTimeout as pause } from 'node:timers/promises'
 import { Temporal } from 'temporal-polyfill'
 import { Type, type TSchema } from 'typebox'
 import type { Queryable } from '../db/database.ts'
+import { HorizonUnknown, readHorizon } from '../db/horizon.ts'
 import { firstIdAt, UUID } from '../db/ids.ts'
 import { Timestamp } from '../contract/fields.ts'
 import { problem } from '../contract/problems.ts'
@@ -69,8 +71,8 @@ export interface TimeRange {
   to: number
 }
 
-// All records are from 1970 or later. After 2255, a number cannot hold microseconds exactly.
-const EVER: TimeRange = { from: 0, to: Number.MAX_SAFE_INTEGER }
+/** All records are from 1970 or later. After 2255, a number cannot hold microseconds exactly. */
+export const EVER: TimeRange = { from: 0, to: Number.MAX_SAFE_INTEGER }
 
 /**
  * The range of times that satisfy all bounds on `field`. Records have microseconds, bounds may have nanoseconds: a bound
@@ -142,6 +144,44 @@ export function pageOf(list: string, query: PagedQuery, key: RegExp[] = [UUID]):
     fingerprint,
   }
 }
+
+/** How long an ascending page that reaches the horizon waits for transactions that began before its request. */
+const WAITS_MS = [5, 10, 20, 40, 80]
+
+/**
+ * Reads the rows of a page. `read` selects at most `limit + 1` rows whose times of creation (or of the sort key) are in a
+ * range. An ascending page ends at the horizon, so that a reader that walks on misses no record (src/db/horizon.ts). The
+ * transactions that are under way are short, so the page waits a moment for them: a client that lists right after its own
+ * request then sees its record. Throws unavailable where the horizon is unknown.
+ */
+export async function readPage<Row>(
+  db: Queryable,
+  page: Page,
+  range: TimeRange,
+  read: (range: TimeRange) => Promise<Row[]>,
+): Promise<Row[]> {
+  if (page.descending) return read(range)
+  let horizon = await horizonOf(db)
+  const wanted = Math.min(range.to, horizon.readAt.micros)
+  const within = () => ({ from: range.from, to: Math.min(range.to, horizon.micros) })
+  const rows = await read(within())
+  if (rows.length > page.limit || horizon.micros >= wanted) return rows
+  for (const ms of WAITS_MS) {
+    await pause(ms)
+    horizon = await horizonOf(db)
+    if (horizon.micros >= wanted) break
+  }
+  return read(within())
+}
+
+const horizonOf = (db: Queryable) =>
+  readHorizon(db).catch((error: unknown) => {
+    if (!(error instanceof HorizonUnknown)) throw error
+    throw problem.unavailable(
+      `lists in ascending order are not available: ${error.message}; order=DESC works`,
+      error,
+    )
+  })
 
 type FilterEntry = [name: string, value: unknown]
 const byName = ([a]: FilterEntry, [b]: FilterEntry) => (a < b ? -1 : 1)
@@ -217,15 +257,14 @@ export async function listByCreation<Row extends { id: string }, Item>(
   { list, select, alias, where, toWire, copies = 1 }: ListByCreation<Row, Item>,
 ): Promise<{ items: Item[]; next_page_cursor?: string }> {
   const page = pageOf(list, query)
-  const created = timeRange(query as Record<string, unknown>, 'created_at')
   const of = alias === undefined ? '' : `${alias}.`
-  const conditions: Condition[] = [
-    [`${of}customer_id = ?`, customerId],
-    [`${of}id >= ?`, firstIdAt(created.from)],
-    [`${of}id < ?`, firstIdAt(created.to)],
-    ...where,
-  ]
-  const read = async (after: string | undefined, count: number) => {
+  const read = async ({ from, to }: TimeRange, after: string | undefined, count: number) => {
+    const conditions: Condition[] = [
+      [`${of}customer_id = ?`, customerId],
+      [`${of}id >= ?`, firstIdAt(from)],
+      [`${of}id < ?`, firstIdAt(to)],
+      ...where,
+    ]
     const given = [
       ...conditions,
       [`${of}id ${page.descending ? '<' : '>'} ?::uuid`, after] as Condition,
@@ -242,19 +281,23 @@ export async function listByCreation<Row extends { id: string }, Item>(
   }
 
   const bytesMax = PAGE_BYTES_MAX / copies
-  const rows: Row[] = []
-  let wanted = Math.min(page.limit + 1, FIRST_ROWS)
-  let bytes = 0
-  // Large records are read in parts: reading a thousand of them at once, to discard most, took 120 MiB.
-  while (bytes <= bytesMax) {
-    const more = await read(rows.at(-1)?.id ?? page.after?.[0], wanted)
-    rows.push(...more)
-    const left = page.limit + 1 - rows.length
-    if (more.length < wanted || left === 0) break
-    for (const row of more) bytes += bytesOf(toWire(row))
-    const fitting = Math.floor(((bytesMax - bytes) * rows.length) / bytes)
-    wanted = Math.min(left, Math.max(1, fitting))
-  }
+  const created = timeRange(query as Record<string, unknown>, 'created_at')
+  const rows = await readPage(db, page, created, async (range) => {
+    const rows: Row[] = []
+    let wanted = Math.min(page.limit + 1, FIRST_ROWS)
+    let bytes = 0
+    // Large records are read in parts: reading a thousand of them at once, to discard most, took 120 MiB.
+    while (bytes <= bytesMax) {
+      const more = await read(range, rows.at(-1)?.id ?? page.after?.[0], wanted)
+      rows.push(...more)
+      const left = page.limit + 1 - rows.length
+      if (more.length < wanted || left === 0) break
+      for (const row of more) bytes += bytesOf(toWire(row))
+      const fitting = Math.floor(((bytesMax - bytes) * rows.length) / bytes)
+      wanted = Math.min(left, Math.max(1, fitting))
+    }
+    return rows
+  })
   return pageReply(rows, page, (row) => [row.id], toWire, { copies })
 }
 

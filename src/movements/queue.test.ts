@@ -101,7 +101,7 @@ async function newTenant(): Promise<Tenant> {
     const nickname = `profile ${profiles.length}`
     profiles.push((await insertProfile(db, customer_id, { type: 'NORMAL', nickname })).id)
   }
-  const now = await readClock(db)
+  const now = await transaction(db, readClock)
   const quotes = Array.from({ length: QUOTES }, (_, place) => newId(now, place))
   await db.query(
     `insert into fee_quotes (customer_id, id, asset, crypto_network, destination_address, fee, amount, expires_at,
@@ -117,7 +117,7 @@ async function newTenant(): Promise<Tenant> {
 let foreign: { profile_id: string; quote_id: string }
 beforeAll(async () => {
   const { profile_id, customer_id } = await createCustomer(db, 'Another')
-  const quote_id = newId(await readClock(db))
+  const quote_id = newId(await transaction(db, readClock))
   await db.query(
     `insert into fee_quotes (customer_id, id, asset, crypto_network, destination_address, fee, amount, expires_at,
                              created_at)

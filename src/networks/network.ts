@@ -324,8 +324,11 @@ export interface NetworkAdapter {
   asksNode?: true
   /** Called before a transaction is opened for signing. Throws a NodeFailure when the node does not answer. */
   ready?(): Promise<void>
-  /** A new address of this network that only Bursar can spend from, for the record with this id. A bank has none. */
-  newDepositAddress?(network: CryptoNetwork, id: string): Promise<NewAddress>
+  /**
+   * Returns a function that gives a new address of this network, for the record with an id. Only Bursar can spend from the
+   * address. The function answers at once, so that it may be called in a transaction. A bank has none.
+   */
+  newDepositAddress?(network: CryptoNetwork): Promise<(id: string) => NewAddress>
   /** Of a bank: the platform's account there, which customers send wires to. */
   bankAccount?: BankAccount
   /** Of a bank: the missing field without which it cannot pay an account, as a path below `wire`. */

@@ -102,7 +102,7 @@ test('a file is read, with its secrets from the environment and from files', asy
     (await read(litecoin(changes))).get('LITECOIN')!.adapter.minimumDeposit!('LTC')
   expect([await minimum(), await minimum({ minimum_deposit: { LTC: '0.5' } })]).toEqual(['0.002', '0.5'])
   expect([...networks.values()].map((network) => network.adapter.carriesNoMemo)).toEqual([true, true])
-  expect((await adapter.newDepositAddress!('ETHEREUM', randomUUID())).address).toMatch(/^0x/)
+  expect((await adapter.newDepositAddress!('ETHEREUM'))(randomUUID()).address).toMatch(/^0x/)
   // Without a deposit key there are no deposit addresses.
   const without = await read(ethereum({ deposit_key: undefined, low_mark: undefined }))
   expect(without.get('ETHEREUM')).toMatchObject({ confirmations: 12, lowMark: undefined })
@@ -134,8 +134,8 @@ describe('a process without the worker', () => {
     expect(api.adapter).not.toHaveProperty('sweep')
     expect(worker.depositPublicKey).toMatch(/^xpub/)
     for (const id of [ID, randomUUID(), '00000000-0000-7000-8000-000000000000']) {
-      const address = await api.adapter.newDepositAddress!('ETHEREUM', id)
-      expect(address).toEqual(await worker.adapter.newDepositAddress!('ETHEREUM', id))
+      const address = (await api.adapter.newDepositAddress!('ETHEREUM'))(id)
+      expect(address).toEqual((await worker.adapter.newDepositAddress!('ETHEREUM'))(id))
     }
   })
 
@@ -422,7 +422,7 @@ describe('each mode accepts only its own networks:', () => {
     for (const use of [
       () => adapter.sign({} as Transaction, []),
       () => adapter.replace!({} as Transaction, []),
-      () => adapter.newDepositAddress!('LITECOIN', randomUUID()),
+      () => adapter.newDepositAddress!('LITECOIN'),
       () => adapter.scanDeposits!(null),
       () => adapter.status!(),
     ])

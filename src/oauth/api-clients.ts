@@ -1,5 +1,5 @@
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
-import type { Queryable } from '../db/database.ts'
+import { inTransaction, type Database, type Queryable, type Transaction } from '../db/database.ts'
 import { newId, readClock } from '../db/ids.ts'
 import { uuidsOf } from '../http/lists.ts'
 import type { Scope } from '../contract/scopes.ts'
@@ -23,20 +23,22 @@ const newSecret = () => randomBytes(32).toString('base64url')
 
 /** Creates an API client of a customer. */
 export async function createApiClient(
-  db: Queryable,
+  db: Database | Transaction,
   customerId: string,
   scopes: readonly Scope[],
 ): Promise<ClientCredentials> {
-  const now = await readClock(db)
-  const client_id = newId(now)
   const client_secret = newSecret()
-  await db.query(
-    `
-    insert into api_clients (customer_id, id, created_at, updated_at, secret_hash, scopes)
-    values ($1, $2, $3, $3, $4, $5)`,
-    [customerId, client_id, now.text, hashOf(client_secret), [...scopes]],
-  )
-  return { client_id, client_secret }
+  return inTransaction(db, async (tx) => {
+    const now = await readClock(tx)
+    const client_id = newId(now)
+    await tx.query(
+      `
+      insert into api_clients (customer_id, id, created_at, updated_at, secret_hash, scopes)
+      values ($1, $2, $3, $3, $4, $5)`,
+      [customerId, client_id, now.text, hashOf(client_secret), [...scopes]],
+    )
+    return { client_id, client_secret }
+  })
 }
 
 export interface ApiClientSummary {

@@ -8,10 +8,12 @@ import {
   pageOf,
   pageParameters,
   pageReply,
+  readPage,
   timeBounds,
   timeRange,
   uuidsOf,
   type Page,
+  type TimeRange,
 } from '../http/lists.ts'
 import { operation } from '../operation.ts'
 import {
@@ -67,7 +69,9 @@ export const listOrchestrations = operation({
     requireKnownAssets('source_asset', query.source_asset)
     requireKnownAssets('destination_asset', query.destination_asset)
     const page = pageOf('orchestrations', query)
-    const rows = await selectOrchestrations(db, customerId, query, page)
+    const rows = await readPage(db, page, timeRange(query, 'created_at'), (created) =>
+      selectOrchestrations(db, customerId, query, page, created),
+    )
     const { items, ...rest } = pageReply(rows, page, (row) => [row.id], orchestrationToWire, {
       copies: 2,
     })
@@ -85,8 +89,8 @@ async function selectOrchestrations(
   customerId: string,
   query: Query,
   page: Page,
+  created: TimeRange,
 ): Promise<OrchestrationRow[]> {
-  const created = timeRange(query, 'created_at')
   const direction = page.descending ? 'desc' : 'asc'
   const { streams, inStream } = streamsFor(query)
   const { rows } = await db.query<OrchestrationRow>(

@@ -13,6 +13,7 @@ import {
   pageOf,
   pageParameters,
   pageReply,
+  readPage,
   timeBounds,
   timeRange,
   type Page,
@@ -70,8 +71,9 @@ export const listEntries = operation({
     requireKnownAssets('assets', query.assets)
     await requireProfile(db, customerId, params.id)
     const page = pageOf(`entries of ${params.id}`, query, [MICROS, /^[A-Z0-9]{1,16}$/, /^\d{1,19}$/])
-    const created = timeRange(query, 'created_at')
-    const rows = await selectEntries(db, customerId, params.id, { assets: query.assets, created }, page)
+    const rows = await readPage(db, page, timeRange(query, 'created_at'), (created) =>
+      selectEntries(db, customerId, params.id, { assets: query.assets, created }, page),
+    )
     return pageReply(
       rows,
       page,

@@ -1,6 +1,6 @@
 import { Type, type Static } from 'typebox'
 import { CRYPTO_NETWORKS, NETWORKS, type CryptoNetwork } from '../assets/catalogue.ts'
-import type { Queryable } from '../db/database.ts'
+import { inTransaction, type Database, type Queryable, type Transaction } from '../db/database.ts'
 import { presentOf } from '../db/rows.ts'
 import { insertOnce } from './insert-once.ts'
 import { newId, readClock } from '../db/ids.ts'
@@ -87,7 +87,7 @@ export interface NewDepositAddress {
  * withdraw.
  */
 export async function insertDepositAddress(
-  db: Queryable,
+  db: Database | Transaction,
   networks: Networks,
   customerId: string,
   body: NewDepositAddress,
@@ -98,7 +98,6 @@ export async function insertDepositAddress(
       `crypto_network ${body.crypto_network} is not connected: it provides no addresses`,
     )
   }
-  const newAddress = (id: string) => adapter.newDepositAddress!(body.crypto_network, id)
   return insertOnce({
     constraint: 'deposit_addresses_ref_id',
     async find() {
@@ -111,31 +110,35 @@ export async function insertDepositAddress(
       await requireRoom(db, customerId, body.profile_id)
       for (const network of readNetworks(networks, body.crypto_network))
         await beginReading(db, networks, network)
-      const now = await readClock(db)
-      const id = newId(now)
-      const { address, derivation } = await newAddress(id)
-      const { rows } = await db.query<DepositAddressRow>(
-        `
+      // A node that gives addresses may be slow, so it is asked before the transaction begins.
+      const addressFor = await adapter.newDepositAddress!(body.crypto_network)
+      return inTransaction(db, async (tx) => {
+        const now = await readClock(tx)
+        const id = newId(now)
+        const { address, derivation } = addressFor(id)
+        const { rows } = await tx.query<DepositAddressRow>(
+          `
       insert into deposit_addresses (customer_id, id, created_at, profile_id, crypto_network, address,
                                      conversion_target_asset, ref_id, identity_id, account_id, metadata, derivation)
       values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
       returning ${DEPOSIT_ADDRESS_COLUMNS}`,
-        [
-          customerId,
-          id,
-          now.text,
-          body.profile_id,
-          body.crypto_network,
-          address,
-          body.conversion_target_asset ?? 'NO_CONVERSION',
-          body.ref_id,
-          body.identity_id,
-          body.account_id,
-          body.metadata,
-          derivation,
-        ],
-      )
-      return depositAddressToWire(networks, rows[0]!)
+          [
+            customerId,
+            id,
+            now.text,
+            body.profile_id,
+            body.crypto_network,
+            address,
+            body.conversion_target_asset ?? 'NO_CONVERSION',
+            body.ref_id,
+            body.identity_id,
+            body.account_id,
+            body.metadata,
+            derivation,
+          ],
+        )
+        return depositAddressToWire(networks, rows[0]!)
+      })
     },
   })
 }

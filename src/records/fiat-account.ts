@@ -1,5 +1,5 @@
 import { Type, type Static } from 'typebox'
-import type { Queryable, Transaction } from '../db/database.ts'
+import { inTransaction, type Database, type Queryable, type Transaction } from '../db/database.ts'
 import { presentOf } from '../db/rows.ts'
 import { insertOnce } from './insert-once.ts'
 import { newId, readClock } from '../db/ids.ts'
@@ -59,7 +59,7 @@ export const fiatAccountToWire = (row: FiatAccountRow) => presentOf(row) as Fiat
 
 /** Creates a fiat account. Throws already-exists for the ref_id, not-found for the records it names. */
 export async function insertFiatAccount(
-  db: Queryable,
+  db: Database | Transaction,
   customerId: string,
   body: Omit<FiatAccount, 'id' | 'customer_id' | 'created_at' | 'updated_at' | 'deleted_at'>,
 ): Promise<FiatAccount> {
@@ -68,27 +68,29 @@ export async function insertFiatAccount(
     find: () => selectByRefId(db, customerId, body.ref_id),
     async insert() {
       await requireHolders(db, customerId, body)
-      const now = await readClock(db)
-      const { rows } = await db.query<FiatAccountRow>(
-        `
-      insert into fiat_accounts (customer_id, id, created_at, status, fiat_account_owner, fiat_network_instructions,
-                                 ref_id, identity_id, account_id, metadata)
-      values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
-      returning ${FIAT_ACCOUNT_COLUMNS}`,
-        [
-          customerId,
-          newId(now),
-          now.text,
-          body.status,
-          body.fiat_account_owner,
-          body.fiat_network_instructions,
-          body.ref_id,
-          body.identity_id,
-          body.account_id,
-          body.metadata,
-        ],
-      )
-      return fiatAccountToWire(rows[0]!)
+      return inTransaction(db, async (tx) => {
+        const now = await readClock(tx)
+        const { rows } = await tx.query<FiatAccountRow>(
+          `
+        insert into fiat_accounts (customer_id, id, created_at, status, fiat_account_owner, fiat_network_instructions,
+                                   ref_id, identity_id, account_id, metadata)
+        values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
+        returning ${FIAT_ACCOUNT_COLUMNS}`,
+          [
+            customerId,
+            newId(now),
+            now.text,
+            body.status,
+            body.fiat_account_owner,
+            body.fiat_network_instructions,
+            body.ref_id,
+            body.identity_id,
+            body.account_id,
+            body.metadata,
+          ],
+        )
+        return fiatAccountToWire(rows[0]!)
+      })
     },
   })
 }

@@ -1,6 +1,6 @@
 import { randomInt } from 'node:crypto'
 import { Type, type Static } from 'typebox'
-import type { Queryable } from '../db/database.ts'
+import { inTransaction, type Database, type Queryable, type Transaction } from '../db/database.ts'
 import { presentOf } from '../db/rows.ts'
 import { insertOnce } from './insert-once.ts'
 import { newId, readClock } from '../db/ids.ts'
@@ -81,7 +81,7 @@ export interface NewInstructions {
  * bad-request for a kind of routing number that the bank account does not have.
  */
 export async function insertInstructions(
-  db: Queryable,
+  db: Database | Transaction,
   account: BankAccount,
   customerId: string,
   body: NewInstructions,
@@ -100,28 +100,30 @@ export async function insertInstructions(
     async insert() {
       await requireOpenProfile(db, customerId, body.profile_id)
       await requireHolders(db, customerId, body)
-      const now = await readClock(db)
-      const { rows } = await db.query<InstructionsRow>(
-        `
-      insert into fiat_deposit_instructions (customer_id, id, created_at, profile_id, memo_id, status, fiat_network,
-                                             routing_number_type, ref_id, metadata, identity_id, account_id)
-      values ($1, $2, $3, $4, $5, 'VALID', $6, $7, $8, $9, $10, $11)
-      returning ${INSTRUCTIONS_COLUMNS}`,
-        [
-          customerId,
-          newId(now),
-          now.text,
-          body.profile_id,
-          newMemoId(),
-          body.fiat_network,
-          routing_number_type,
-          body.ref_id,
-          body.metadata,
-          body.identity_id,
-          body.account_id,
-        ],
-      )
-      return rows[0]!
+      return inTransaction(db, async (tx) => {
+        const now = await readClock(tx)
+        const { rows } = await tx.query<InstructionsRow>(
+          `
+        insert into fiat_deposit_instructions (customer_id, id, created_at, profile_id, memo_id, status, fiat_network,
+                                               routing_number_type, ref_id, metadata, identity_id, account_id)
+        values ($1, $2, $3, $4, $5, 'VALID', $6, $7, $8, $9, $10, $11)
+        returning ${INSTRUCTIONS_COLUMNS}`,
+          [
+            customerId,
+            newId(now),
+            now.text,
+            body.profile_id,
+            newMemoId(),
+            body.fiat_network,
+            routing_number_type,
+            body.ref_id,
+            body.metadata,
+            body.identity_id,
+            body.account_id,
+          ],
+        )
+        return rows[0]!
+      })
     },
   })
 }

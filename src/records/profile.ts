@@ -1,5 +1,5 @@
 import { Type, type Static } from 'typebox'
-import type { Queryable, Transaction } from '../db/database.ts'
+import { inTransaction, type Database, type Queryable, type Transaction } from '../db/database.ts'
 import { presentOf } from '../db/rows.ts'
 import { newId, readClock } from '../db/ids.ts'
 import { Text, Timestamp, Uuid } from '../contract/fields.ts'
@@ -34,27 +34,29 @@ export const profileToWire = (row: ProfileRow): Profile => presentOf(row)
 
 /** Creates a profile. A nickname that is taken violates `profiles_nickname`. */
 export async function insertProfile(
-  db: Queryable,
+  db: Database | Transaction,
   customerId: string,
   profile: Pick<Profile, 'type' | 'nickname' | 'description' | 'account_id'>,
 ): Promise<ProfileRow> {
-  const now = await readClock(db)
-  const { rows } = await db.query<ProfileRow>(
-    `
-    insert into profiles (customer_id, id, created_at, type, nickname, description, account_id)
-    values ($1, $2, $3, $4, $5, $6, $7)
-    returning ${PROFILE_COLUMNS}`,
-    [
-      customerId,
-      newId(now),
-      now.text,
-      profile.type,
-      profile.nickname,
-      profile.description,
-      profile.account_id,
-    ],
-  )
-  return rows[0]!
+  return inTransaction(db, async (tx) => {
+    const now = await readClock(tx)
+    const { rows } = await tx.query<ProfileRow>(
+      `
+      insert into profiles (customer_id, id, created_at, type, nickname, description, account_id)
+      values ($1, $2, $3, $4, $5, $6, $7)
+      returning ${PROFILE_COLUMNS}`,
+      [
+        customerId,
+        newId(now),
+        now.text,
+        profile.type,
+        profile.nickname,
+        profile.description,
+        profile.account_id,
+      ],
+    )
+    return rows[0]!
+  })
 }
 
 /** Reads the customer's profile with this id. Throws not-found. */

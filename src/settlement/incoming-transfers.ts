@@ -208,16 +208,15 @@ export async function keepWaiting(
   db: Queryable,
   waiting: readonly { incoming: IncomingTransfer; reason: WaitingReason; detail: string }[],
 ): Promise<void> {
-  const now = await readClock(db)
   for (const { incoming, reason, detail } of waiting) {
     // Small deposits are looked at when another one arrives; at other times only because the minimum may have changed.
     const seconds = reason === 'BELOW_MINIMUM' ? RETRY_SECONDS_MAX : 2 ** Math.min(incoming.attempts, 12)
     await db.query(
       `
       update incoming_transfers
-      set reason = $5, detail = $6, attempts = attempts + 1, due_at = $7::timestamptz + $8::text::interval
+      set reason = $5, detail = $6, attempts = attempts + 1, due_at = clock_timestamp() + $7::text::interval
       where customer_id = $1 and network = $2 and crypto_tx_hash = $3 and crypto_tx_index = $4 and state = 'WAITING'`,
-      [...keyOf(incoming), reason, detail, now.text, `${Math.min(seconds, RETRY_SECONDS_MAX)} seconds`],
+      [...keyOf(incoming), reason, detail, `${Math.min(seconds, RETRY_SECONDS_MAX)} seconds`],
     )
   }
 }
@@ -481,17 +480,13 @@ export async function recordSaid(
   }: Pick<FoundDeposit, 'amount' | 'crypto_tx_hash' | 'crypto_tx_index'>,
   transferId: string,
 ): Promise<void> {
-  const now = await readClock(db)
   await db.query(
     `
     insert into incoming_transfers (customer_id, network, crypto_tx_hash, crypto_tx_index, address, asset, amount,
                                     state, cleared, transfer_id, attempts, found_at, due_at)
-    values ($1, $2, $3, $4, $5, $6, $7, 'CREDITED', true, $8, 0, $9, $9)
+    values ($1, $2, $3, $4, $5, $6, $7, 'CREDITED', true, $8, 0, clock_timestamp(), clock_timestamp())
     on conflict (customer_id, network, crypto_tx_hash, crypto_tx_index) do nothing`,
-    [
-      ...[customer_id, network, crypto_tx_hash, crypto_tx_index, address, asset, amount],
-      ...[transferId, now.text],
-    ],
+    [...[customer_id, network, crypto_tx_hash, crypto_tx_index, address, asset, amount], transferId],
   )
 }
 

@@ -89,7 +89,7 @@ async function newHolder(db: Database, profiles = 1) {
 type Holder = Awaited<ReturnType<typeof newHolder>>
 
 async function newProfile(db: Database, customerId: string): Promise<string> {
-  const now = await readClock(db)
+  const now = await transaction(db, readClock)
   const id = newId(now)
   await db.query(
     `insert into profiles (customer_id, id, created_at, type, nickname) values ($1, $2, $3, 'NORMAL', $4)`,
@@ -589,7 +589,7 @@ describe('a statement', () => {
   test('that is unknown or not generated yet is not explained', async () => {
     const { db } = world
     const { customer_id } = await newHolder(db)
-    const id = newId(await readClock(db))
+    const id = newId(await transaction(db, readClock))
     expect(await explainStatement(db, id)).toBeUndefined()
     await db.query(
       `insert into statements (customer_id, id, ref_id, type, product, status, asset, period_start, period_end, created_at)
@@ -877,9 +877,15 @@ describe('with any number of simultaneous generators', () => {
     await addHolders(db, 3, expected)
     const [first] = [...expected.keys()].sort()
     const failing = {
-      connect: () => db.connect(),
-      query: (text: string, values?: unknown[]) =>
-        values?.[0] === first ? Promise.reject(new Error('not this one')) : db.query(text, values),
+      query: db.query.bind(db),
+      async connect() {
+        const client = await db.connect()
+        return {
+          release: () => client.release(),
+          query: (text: string, values?: unknown[]) =>
+            values?.[0] === first ? Promise.reject(new Error('not this one')) : client.query(text, values),
+        }
+      },
     } as unknown as Database
     await expect(generateStatements(failing, PERIOD)).rejects.toThrow(/^1 statements were not generated$/)
     const others = new Map([...expected].filter(([id]) => id !== first))

@@ -35,7 +35,7 @@ export async function generateStatements(
   customerId?: string,
   onStart: OnStart = () => undefined,
 ): Promise<Generated[]> {
-  const { text: now } = await readClock(db)
+  const { text: now } = await transaction(db, readClock)
   if (now < period.next) throw new Error(`the period ${period.name} has not ended`)
   if (!(await hasRate(db, period)))
     throw new Error(`no reward rate is in force in ${period.name}: bursar rewards rate set`)
@@ -68,7 +68,7 @@ export async function generateLastStatements(
   db: Database,
   done?: string,
 ): Promise<{ period: string; generated: Generated[] } | undefined> {
-  const { text: now } = await readClock(db)
+  const { text: now } = await transaction(db, readClock)
   const period = lastPeriod(now)
   if (period.name === done || !(await hasRate(db, period))) return undefined
   return { period: period.name, generated: await generateStatements(db, period) }
@@ -143,24 +143,26 @@ const refIdOf = (customerId: string, { name }: Period) => `${PRODUCT}-${customer
 
 /** Records that a statement is INITIATED, unless it exists. */
 async function initiate(db: Database, customerId: string, period: Period): Promise<void> {
-  const now = await readClock(db)
-  await db.query(
-    `
-    insert into statements (customer_id, id, created_at, ref_id, type, product, status, asset, period_start, period_end)
-    values ($1, $2, $3, $4, $5, $6, 'STATEMENT_STATUS_INITIATED', $7, $8, $9)
-    on conflict on constraint statements_ref_id do nothing`,
-    [
-      customerId,
-      newId(now),
-      now.text,
-      refIdOf(customerId, period),
-      STATEMENT_TYPE,
-      PRODUCT,
-      REWARD_ASSET,
-      period.start,
-      period.end,
-    ],
-  )
+  await transaction(db, async (tx) => {
+    const now = await readClock(tx)
+    await tx.query(
+      `
+      insert into statements (customer_id, id, created_at, ref_id, type, product, status, asset, period_start, period_end)
+      values ($1, $2, $3, $4, $5, $6, 'STATEMENT_STATUS_INITIATED', $7, $8, $9)
+      on conflict on constraint statements_ref_id do nothing`,
+      [
+        customerId,
+        newId(now),
+        now.text,
+        refIdOf(customerId, period),
+        STATEMENT_TYPE,
+        PRODUCT,
+        REWARD_ASSET,
+        period.start,
+        period.end,
+      ],
+    )
+  })
 }
 
 /** Computes an initiated statement; undefined when another worker has generated it. */

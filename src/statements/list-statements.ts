@@ -1,9 +1,17 @@
 import { Type } from 'typebox'
-import { UUID } from '../db/ids.ts'
-import { momentAt } from '../db/ids.ts'
+import { firstIdAt, momentAt, UUID } from '../db/ids.ts'
 import { EXAMPLE } from '../contract/example-records.ts'
 import { Filter, FilterValue, FilterWithoutCommas, LENGTH_MAX } from '../contract/fields.ts'
-import { MICROS, microsToTimestamp, pageOf, pageParameters, pageReply, uuidsOf } from '../http/lists.ts'
+import {
+  EVER,
+  MICROS,
+  microsToTimestamp,
+  pageOf,
+  pageParameters,
+  pageReply,
+  readPage,
+  uuidsOf,
+} from '../http/lists.ts'
 import { operation } from '../operation.ts'
 import { problem } from '../contract/problems.ts'
 import {
@@ -49,27 +57,32 @@ export const listStatements = operation({
     }
     const page = pageOf('statements', query, [MICROS, UUID])
     const direction = page.descending ? 'desc' : 'asc'
-    const { rows } = await db.query<StatementRow>(
-      `
-      select ${STATEMENT_COLUMNS}
-      from statements s
-      where s.customer_id = $1
-        and ($2::text[] is null or s.ref_id = any ($2))
-        and ($3::uuid[] is null or s.id = any ($3))
-        and ($4::text[] is null or s.status = any ($4))
-        and ($5::timestamptz is null or (s.period_start, s.id) ${page.descending ? '<' : '>'} ($5, $6::uuid))
-      order by s.period_start ${direction}, s.id ${direction}
-      limit $7`,
-      [
-        customerId,
-        query.ref_ids,
-        uuidsOf(query.statement_ids),
-        query.statuses,
-        page.after && microsToTimestamp(Number(page.after[0])),
-        page.after?.[1],
-        page.limit + 1,
-      ],
-    )
+    const rows = await readPage(db, page, EVER, async ({ to }) => {
+      const { rows } = await db.query<StatementRow>(
+        `
+        select ${STATEMENT_COLUMNS}
+        from statements s
+        where s.customer_id = $1
+          and s.id < $8
+          and ($2::text[] is null or s.ref_id = any ($2))
+          and ($3::uuid[] is null or s.id = any ($3))
+          and ($4::text[] is null or s.status = any ($4))
+          and ($5::timestamptz is null or (s.period_start, s.id) ${page.descending ? '<' : '>'} ($5, $6::uuid))
+        order by s.period_start ${direction}, s.id ${direction}
+        limit $7`,
+        [
+          customerId,
+          query.ref_ids,
+          uuidsOf(query.statement_ids),
+          query.statuses,
+          page.after && microsToTimestamp(Number(page.after[0])),
+          page.after?.[1],
+          page.limit + 1,
+          firstIdAt(to),
+        ],
+      )
+      return rows
+    })
     const keyOf = (row: StatementRow) => [String(momentAt(row.period_start).micros), row.id]
     const { items: statements, ...rest } = pageReply(rows, page, keyOf, statementToWire)
     return { statements, ...rest }

@@ -9,11 +9,13 @@ import {
   pageOf,
   pageParameters,
   pageReply,
+  readPage,
   timeBounds,
   timeRange,
   MICROS,
   uuidsOf,
   type Page,
+  type TimeRange,
 } from '../http/lists.ts'
 import { operation } from '../operation.ts'
 import { SecondaryStatusName } from '../contract/transfer-status.ts'
@@ -68,7 +70,11 @@ export const listTransfers = operation({
   async run({ query, customerId, db }) {
     const byUpdate = query.order_by === 'UPDATED_AT'
     const page = pageOf('transfers', query, byUpdate ? [MICROS, UUID] : [UUID])
-    const rows = await selectTransfers(db, customerId, query, page, byUpdate)
+    const created = timeRange(query, 'created_at')
+    const updated = timeRange(query, 'updated_at')
+    const rows = await readPage(db, page, byUpdate ? updated : created, (range) =>
+      selectTransfers(db, customerId, query, page, byUpdate ? [created, range] : [range, updated]),
+    )
     return pageReply(
       rows,
       page,
@@ -87,10 +93,9 @@ async function selectTransfers(
   customerId: string,
   query: Query,
   page: Page,
-  byUpdate: boolean,
+  [created, updated]: [TimeRange, TimeRange],
 ): Promise<TransferRow[]> {
-  const created = timeRange(query, 'created_at')
-  const updated = timeRange(query, 'updated_at')
+  const byUpdate = query.order_by === 'UPDATED_AT'
   const direction = page.descending ? 'desc' : 'asc'
   const beyond = page.descending ? '<' : '>'
   const { rows } = await db.query<TransferRow>(

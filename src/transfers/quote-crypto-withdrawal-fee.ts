@@ -1,5 +1,6 @@
 import { Type } from 'typebox'
 import { formatAmount } from '../assets/amount.ts'
+import { transaction } from '../db/database.ts'
 import { newId, readClock } from '../db/ids.ts'
 import { Amount, AssetSymbol, Network, Timestamp, Uuid } from '../contract/fields.ts'
 import { operation } from '../operation.ts'
@@ -77,33 +78,35 @@ export const quoteCryptoWithdrawalFee = operation({
       fee: formatAmount(fee, terms.asset.decimals),
       [field]: formatAmount(minor, terms.asset.decimals),
     }
-    const now = await readClock(db)
-    const { rows } = await db.query<{ id: string; expires_at: string }>(
-      `
-      insert into fee_quotes (customer_id, id, created_at, expires_at,
-                              asset, crypto_network, destination_address, fee, amount, total)
-      select $1::uuid, $2::uuid, $3::timestamptz, $3::timestamptz + make_interval(secs => $4),
-             $5, $6, $7, $8::numeric, $9::numeric, $10::numeric
-      where $11::integer > (select count(*)
-                            from (select from fee_quotes
-                                  where customer_id = $1::uuid and transfer_id is null and expires_at > $3::timestamptz
-                                  limit $11::integer) open)
-      returning id, expires_at`,
-      [
-        customerId,
-        newId(now),
-        now.text,
-        settings.feeQuoteTtlSeconds,
-        quote.asset,
-        quote.crypto_network,
-        quote.destination_address,
-        quote.fee,
-        quote.amount,
-        quote.total,
-        OPEN_QUOTES_MAX,
-      ],
-    )
-    const [made] = rows
+    const [made] = await transaction(db, async (tx) => {
+      const now = await readClock(tx)
+      const { rows } = await tx.query<{ id: string; expires_at: string }>(
+        `
+        insert into fee_quotes (customer_id, id, created_at, expires_at,
+                                asset, crypto_network, destination_address, fee, amount, total)
+        select $1::uuid, $2::uuid, $3::timestamptz, $3::timestamptz + make_interval(secs => $4),
+               $5, $6, $7, $8::numeric, $9::numeric, $10::numeric
+        where $11::integer > (select count(*)
+                              from (select from fee_quotes
+                                    where customer_id = $1::uuid and transfer_id is null and expires_at > $3::timestamptz
+                                    limit $11::integer) open)
+        returning id, expires_at`,
+        [
+          customerId,
+          newId(now),
+          now.text,
+          settings.feeQuoteTtlSeconds,
+          quote.asset,
+          quote.crypto_network,
+          quote.destination_address,
+          quote.fee,
+          quote.amount,
+          quote.total,
+          OPEN_QUOTES_MAX,
+        ],
+      )
+      return rows
+    })
     if (made === undefined)
       throw problem.tooManyRequests(
         `the customer has ${OPEN_QUOTES_MAX} unused fee quotes; use them, or wait until they expire`,

@@ -1319,7 +1319,7 @@ describe.skipIf(!HAS_LITECOIND)('over a Litecoin node', () => {
     })
 
     test('is refused to an own address, above the funds, or as a different order with the same reference', async () => {
-      const own = await adapter().newDepositAddress('LITECOIN', randomUUID())
+      const own = (await adapter().newDepositAddress('LITECOIN'))(randomUUID())
       const owner = await newCustomer(service)
       const given = await owner.call<{ address: string }>('POST', '/v2/transfer/deposit-addresses', {
         profile_id: owner.profile_id,
@@ -1448,7 +1448,7 @@ describe.skipIf(!HAS_LITECOIND)('over a Litecoin node', () => {
       await requireSameGap()
 
       // A payment back to the hot wallet can be acknowledged too; a deposit cannot.
-      const { address } = await adapter().newDepositAddress('LITECOIN', randomUUID())
+      const { address } = (await adapter().newDepositAddress('LITECOIN'))(randomUUID())
       const back = await node.pay(node.miner, { [address]: '0.7' })
       await node.mine(DEPTH)
       expect(await acknowledge(back)).toMatchObject({ moved: [{ asset: 'LTC', amount: '0.7' }] })
@@ -1682,7 +1682,7 @@ const owners = new Map<string, TestCustomer>()
 let cursor: string | null = null
 
 async function newAddress(customer: TestCustomer): Promise<string> {
-  const { address } = await adapter().newDepositAddress('LITECOIN', randomUUID())
+  const { address } = (await adapter().newDepositAddress('LITECOIN'))(randomUUID())
   owners.set(address, customer)
   return address
 }

@@ -51,7 +51,10 @@ export function bitcoinAdapter(
     movedBy: (tx, hash) => movedBy(tx, wallet, hash),
     isOwnAddress: (address) => isOwnAddress(wallet, address),
     planConsolidation: (tx, maxFeeRate) => planConsolidation(tx, wallet, maxFeeRate),
-    newDepositAddress: () => newDepositAddress(wallet),
+    async newDepositAddress() {
+      const made = await newDepositAddress(wallet)
+      return () => made
+    },
     scanDeposits: (cursor) => scanDeposits(wallet, cursor),
     seeDeposits: (cursor) => seeDeposits(wallet, cursor),
     scanBlocks: (first) => scanBlocks(wallet, first),

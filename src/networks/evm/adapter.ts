@@ -94,7 +94,7 @@ export function evmAdapter(network: CryptoNetwork, config: EvmConfig, db: Databa
 
     // Deposits.
     ...(keys !== undefined && {
-      newDepositAddress: async (_network, id) => keys.newAddress(id),
+      newDepositAddress: async () => (id) => keys.newAddress(id),
     }),
     initialCursor: async (cursor) => (isCursor(cursor) ? undefined : initialCursor(chain)),
     scanDeposits: (cursor) => deposits.scanDeposits(cursor),

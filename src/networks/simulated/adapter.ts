@@ -55,7 +55,7 @@ function simulatedAdapter(db: Database, { confirmationMs, holdMs }: SimulatedOpt
     sign: async (_tx, withdrawals) => withdrawals.map(sign),
     broadcast: (withdrawals) => broadcast(db, withdrawals),
     checkStatus: (withdrawals) => checkStatus(db, withdrawals, confirmationMs),
-    newDepositAddress: async (network) => ({ address: addressFromBytes(network, randomBytes(32)) }),
+    newDepositAddress: async (network) => () => ({ address: addressFromBytes(network, randomBytes(32)) }),
     acceptsAccount: async (accountNumber) => accountNumber !== REJECTED_ACCOUNT_NUMBER,
   }
 }

@@ -1,0 +1,69 @@
+import { READER, WRITER, type Queryable } from './database.ts'
+import { momentAt, type Moment } from './ids.ts'
+
+/** The horizon cannot be read, so that an ascending list could miss records. The message says what an operator must do. */
+export class HorizonUnknown extends Error {}
+
+/** A moment below which no record can appear any more. */
+export interface Horizon extends Moment {
+  /** When it was read. It is the horizon itself, unless a transaction is under way. */
+  readAt: Moment
+}
+
+/** Programs other than Bursar that keep long transactions open, and do not write in those without a transaction id. */
+const OTHER_READERS = ['pg_dump', 'pg_basebackup']
+
+/**
+ * Reads the horizon: a moment such that every record with an earlier time is committed, or never will be. An ascending list
+ * that ends there misses nothing, because nothing can appear below it later. While a transaction is under way, the horizon
+ * stays at its beginning. Read the horizon in a statement BEFORE the statement that reads the records: the snapshot of one
+ * statement is older than its view of the sessions, so a commit between the two would be missed.
+ *
+ * Why it holds. A record's time is `clock_timestamp()` read in the transaction that inserts it (`readClock`). A session
+ * publishes the beginning of its transaction in pg_stat_activity before the transaction's first statement runs, and
+ * withdraws it after its commit is visible. The horizon is the earliest of these beginnings, or `now()`: the beginning of
+ * the reader's own transaction, which is before it looks at any session. Take the moment at which it looks at one session.
+ * - A transaction is published: its records have times from its beginning on, which the horizon does not pass.
+ * - A transaction has ended: its records are visible to every later statement.
+ * - A transaction will begin, or has begun and is not published yet: it reads the clock later, after this reader's `now()`.
+ * PostgreSQL collects the sessions once in a transaction and then repeats them; `now()` is before that, too.
+ *
+ * The sessions of Bursar's transactions that cannot write are left out by their name, and pg_dump's by its name as long as
+ * it has no transaction id. The proof needs one clock that is not set back: operators must slew it.
+ *
+ * Throws `HorizonUnknown` where the beginnings cannot be seen: `track_activities` is off, the server is a standby, or
+ * another role that may insert records runs Bursar and this role may not see its sessions (`pg_read_all_stats`).
+ */
+export async function readHorizon(db: Queryable): Promise<Horizon> {
+  const { rows } = await db.query<{
+    horizon: string
+    now: string
+    untracked: boolean | null
+    hidden: string | null
+    standby: boolean
+  }>({
+    name: 'read horizon',
+    text: `
+      select least(now(), min(xact_start) filter (where
+               backend_type = 'client backend' and application_name <> $1
+               and not (application_name = any ($3::text[]) and backend_xid is null))) as horizon,
+             now() as now,
+             bool_or(state = 'disabled') as untracked,
+             -- Sessions that a role may not see have no backend_start.
+             min(usename) filter (where backend_start is null and application_name = $2
+                                    and has_table_privilege(usesysid, to_regclass('transfers'), 'insert')) as hidden,
+             pg_is_in_recovery() as standby
+      from pg_stat_activity
+      where datname = current_database()`,
+    values: [READER, WRITER, OTHER_READERS],
+  })
+  const { horizon, now, untracked, hidden, standby } = rows[0]!
+  if (standby)
+    throw new HorizonUnknown('the database is a standby, which does not know the transactions under way')
+  if (untracked === true) throw new HorizonUnknown('track_activities is off in PostgreSQL: it must be on')
+  if (hidden !== null)
+    throw new HorizonUnknown(
+      `the database role ${hidden} runs Bursar too, and its transactions cannot be seen: use one role, or grant pg_read_all_stats`,
+    )
+  return { ...momentAt(horizon), readAt: momentAt(now) }
+}
