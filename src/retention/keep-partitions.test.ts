@@ -9,7 +9,7 @@ import { randomUUID } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { atEnd, cloneDatabase, type TestDatabase } from '../../test/support.ts'
-import { transaction, type Queryable } from '../db/database.ts'
+import { transaction, type Database, type Queryable } from '../db/database.ts'
 import { firstIdAt, idsAt, momentAt, readClock } from '../db/ids.ts'
 import { keepPartitions } from './keep-partitions.ts'
 import { partitionStatus } from './partition-status.ts'
@@ -60,7 +60,7 @@ const countOf = async (db: Queryable, table: string) => {
   return rows[0]!.count
 }
 
-const nowOf = async (db: Queryable) => Math.floor((await readClock(db)).micros / 1000)
+const nowOf = async (db: Database) => Math.floor((await transaction(db, readClock)).micros / 1000)
 
 test('the migration makes the partitions of this week and the next four; a round then does nothing', async () => {
   const { db } = await clone()
