@@ -113,7 +113,11 @@ test('a transaction that cannot write does not hold it', async () => {
   )
   // The same connection counts again in its next transaction.
   const pool = poolOf(database.url)
-  await transaction(pool, async (tx) => void (await tx.query('select')), 'isolation level repeatable read read only')
+  await transaction(
+    pool,
+    async (tx) => void (await tx.query('select')),
+    'isolation level repeatable read read only',
+  )
   await transaction(pool, async (tx) => {
     const { micros } = await readClock(tx)
     expect((await readHorizon(db)).micros).toBeLessThanOrEqual(micros)
