@@ -45,6 +45,8 @@ import { accessTokens, type AccessTokens } from './oauth/access-tokens.ts'
 import { ClientStanding } from './oauth/client-standing.ts'
 import { oauthRoutes } from './oauth/routes.ts'
 import { openSigningKeys, type SigningKeys } from './oauth/signing-keys.ts'
+import { getEvent } from './events/get-event.ts'
+import { listEvents } from './events/list-events.ts'
 import { createOrchestrationRule } from './orchestrations/create-orchestration-rule.ts'
 import { createOrchestration } from './orchestrations/create-orchestration.ts'
 import { deleteOrchestrationRule } from './orchestrations/delete-orchestration-rule.ts'
@@ -154,6 +156,8 @@ export const OPERATIONS: readonly Operation[] = [
   deleteCredentials,
   putDestinationAddress,
   listDestinationAddresses,
+  listEvents,
+  getEvent,
 ]
 
 export const BODY_LIMIT = 64 * 1024

@@ -49,6 +49,7 @@ const STATEMENTS = '/v2/statements'
 const BOOK_ENTRY = '/v2/transfer/crypto-destination-address'
 const BOOK = '/v2/transfer/crypto-destination-addresses'
 const CREDENTIALS = '/v2/api-creds/credentials'
+const EVENTS = '/v2/events'
 const rotationOf = (id: string) => `${CREDENTIALS}/${id}/rotate`
 
 // Addresses from BIP-173, BIP-350 and EIP-55.
@@ -96,6 +97,7 @@ interface World {
 
 /** Each kind has at least two records, for the lists. The records named here are whole. */
 type Records = Record<
+  | 'event'
   | 'second'
   | 'identity'
   | 'institution'
@@ -253,10 +255,16 @@ async function recordsOf(by: TestCustomer, withdrawal: object = {}): Promise<Rec
     rule: rule as Record<string, unknown>,
     rule_of_second: rule_of_second as Record<string, unknown>,
     orchestration: await made(by, ORCHESTRATIONS, orchestrationOf(by, { ref_id, ...toPyusd })),
+    event: await eventOf(by),
   }
 }
 
 const firstOf = (members: unknown) => (members as Record<string, unknown>[])[0]!
+
+async function eventOf({ call }: TestCustomer): Promise<Record<string, unknown>> {
+  const { body } = await call<{ items: [Record<string, unknown>] }>('GET', `${EVENTS}?limit=1`)
+  return body.items[0]
+}
 
 /** Returns the deposit that `fund` made. */
 async function depositOf({ call }: TestCustomer): Promise<Record<string, unknown>> {
@@ -572,7 +580,6 @@ const CURSOR_EDITS: [string, (cursor: string) => string][] = [
   ['with padding', (cursor) => `${cursor}=`],
   ['edited at the beginning', (cursor) => cursor.replace(/^./, (one) => (one === 'A' ? 'B' : 'A'))],
   ['edited at the end', (cursor) => cursor.replace(/.(?=.{9}$)/, (one) => (one === 'A' ? 'B' : 'A'))],
-  ['of the other order', (cursor) => `${cursor}&order=ASC`],
 ]
 function list(url: string): Row[] {
   const operation = PAGED.find((one) => one.url === url)!
@@ -580,9 +587,12 @@ function list(url: string): Row[] {
     ...idFiltersOf(operation).map((name) => `${name}=${NOBODYS}`),
     ...(hasBounds(operation) ? ['created_at.gt=2026-01-01T00:00:00Z'] : []),
   ]
+  // List Events is in ascending order by default.
+  const otherOrder = url === EVENTS ? 'DESC' : 'ASC'
   return [
     ...inQuery('page_cursor', 'not a cursor of this list', '', 'abc', '%20', 'A'.repeat(28)),
     ...[
+      ['of the other order', () => `${world.cursors[url]!}&order=${otherOrder}`] as const,
       ...CURSOR_EDITS.map(([edit, apply]) => [edit, () => apply(world.cursors[url]!)] as const),
       ...others.map((other) => [`of no ${other}`, () => `${world.cursors[url]!}&${other}`] as const),
       ...LISTS.filter((one) => one !== url).map((one) => [`of ${one}`, () => world.cursors[one]!] as const),
@@ -1324,6 +1334,26 @@ const CASES: Record<string, Case> = {
       ...list(BOOK),
     ],
     order: LIST_ORDER,
+  },
+
+  [`GET ${EVENTS}`]: {
+    good: () => ({ path: EVENTS }),
+    rows: [
+      ...inQuery('type', 'is none of the', 'transfer', 'transfer.*', 'IDENTITY.APPROVED', ''),
+      ...inQuery('types', 'matches no event type', 'nothing', 'transfer.nothing', 'identity', 'transfers.*'),
+      ...inQuery('types', 'must be *', '*.completed', 'transfer*', 'transfer.'),
+      ...inQuery('object_id', 'must be a UUID', 'me', '123'),
+      ...inQuery('is_test', 'must be', 'yes', '2'),
+      ...inQuery('limit', '100', '101', '1000'),
+      ...list(EVENTS),
+    ],
+    order: LIST_ORDER,
+  },
+
+  [`GET ${EVENTS}/:id`]: {
+    good: () => ({ path: `${EVENTS}/${own('event')()}` }),
+    rows: pathId((id) => `${EVENTS}/${id}`, 'event', others('event')),
+    order: [UNKNOWN_PARAMETER, nobodys(`${EVENTS}/${NOBODYS}`)],
   },
 
   'GET /v2/api-creds/credentials': {
@@ -3274,8 +3304,8 @@ const ACCEPTED: Accepted[] = [
     })
   }),
   ...PAGED.filter(hasBounds).map((operation): Accepted => {
-    const query =
-      'limit=1000&order=DESC&created_at.gte=2026-01-01T00:00:00-00:30&created_at.gt=1970-01-01T00:00:00Z'
+    const { maximum } = operation.query!.properties.limit as { maximum?: number }
+    const query = `limit=${maximum!}&order=DESC&created_at.gte=2026-01-01T00:00:00-00:30&created_at.gt=1970-01-01T00:00:00Z`
     return [
       nameOf(operation),
       query,

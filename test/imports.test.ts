@@ -70,6 +70,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     'identities',
     'accounts',
     'api-credentials',
+    'events',
     'oauth',
     'health',
     'context',
@@ -104,6 +105,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   accounts: ['operation', ...SHARED],
   /** Operations on the clients that the token endpoint knows. */
   'api-credentials': ['oauth', 'operation', ...SHARED],
+  events: ['operation', ...SHARED],
   oauth: SHARED,
   markets: ['operation', ...SHARED],
   catalogue: ['operation', ...SHARED],

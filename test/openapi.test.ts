@@ -764,6 +764,8 @@ describe('replies match the document', () => {
       const list = '/v2/transfer/crypto-destination-addresses'
       return [[list], [`${list}?limit=1`]]
     },
+    'GET /v2/events': async () => [['/v2/events'], ['/v2/events?limit=1&order=DESC']],
+    'GET /v2/events/:id': async () => (await listed('/v2/events')).map((id) => [`/v2/events/${id}`]),
     'GET /v2/api-creds/credentials': async () => {
       await unusedClient()
       return [['/v2/api-creds/credentials'], ['/v2/api-creds/credentials?limit=1']]

@@ -32,7 +32,7 @@ const ALLOWED: Record<string, { owners: string[]; readers: string[] }> = {
     readers: ['movements', 'networks', 'profiles', 'settlement', 'statements', 'verify'],
   },
   event_history: { owners: [], readers: [] },
-  events: { owners: ['ledger'], readers: ['records', 'retention'] },
+  events: { owners: ['ledger'], readers: ['demo', 'events', 'records', 'retention'] },
   evm_holdings: { owners: ['networks', 'settlement'], readers: [] },
   evm_nonces: { owners: ['networks'], readers: [] },
   evm_sweeps: { owners: ['networks', 'settlement'], readers: ['verify'] },

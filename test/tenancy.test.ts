@@ -41,6 +41,7 @@ const STATEMENTS = '/v2/statements'
 const BOOK_ENTRY = '/v2/transfer/crypto-destination-address'
 const BOOK = '/v2/transfer/crypto-destination-addresses'
 const CREDENTIALS = '/v2/api-creds/credentials'
+const EVENTS = '/v2/events'
 const QUOTE = { asset: 'USDP', crypto_network: 'ETHEREUM', destination_address: DESTINATION, amount: '10' }
 
 const TABLES: Record<string, string> = {
@@ -55,6 +56,7 @@ const TABLES: Record<string, string> = {
   [ORCHESTRATIONS]: 'orchestrations',
   [STATEMENTS]: 'statements',
   [CREDENTIALS]: 'api_clients',
+  [EVENTS]: 'events',
   [BOOK]: 'crypto_destination_addresses',
   '/v2/rewards/statements': 'statements',
   '/v2/statements/payments': 'statements where total_amount_owed > 0',
@@ -87,6 +89,7 @@ interface Marks {
   orchestration_id: string
   group_id: string
   client_id: string
+  event_id: string
   book_id: string
   /** The ref_id of the identity, the account, the address, the fiat account, the rule and the orchestration. */
   records_ref_id: string
@@ -124,6 +127,7 @@ const NOBODYS: Marks = {
   orchestration_id: crypto.randomUUID(),
   group_id: crypto.randomUUID(),
   client_id: crypto.randomUUID(),
+  event_id: crypto.randomUUID(),
   book_id: crypto.randomUUID(),
   records_ref_id: 'no ref_id',
 }
@@ -197,6 +201,7 @@ async function recordsOf(customer: TestCustomer, name: string): Promise<Marks> {
   ).body
   await customer.call('PUT', BOOK_ENTRY, { crypto_network: 'BASE', address: DESTINATION })
   const unused = await createApiClient(service.db, customer.customer_id, ['funding:read_profile'])
+  const { body: told } = await customer.call<{ items: [{ id: string }] }>('GET', `${EVENTS}?limit=1`)
   const [statement_id] = await insertStatements(service.db, customer.customer_id)
   return {
     ...records,
@@ -211,6 +216,7 @@ async function recordsOf(customer: TestCustomer, name: string): Promise<Marks> {
     crypto_tx_hash,
     group_id: group_id!,
     client_id: unused.client_id,
+    event_id: told.items[0].id,
     book_id: booked.id,
     instructions_id: instructions.id!,
     instructions_ref_id,
@@ -551,6 +557,9 @@ const REQUESTS: Record<string, (marks: Marks, by: TestCustomer) => Request[]> = 
     [`${BOOK}?ids=${book_id}`],
     [`${BOOK}?identity_ids=${identity_id}`],
   ],
+  [`GET ${EVENTS}`]: ({ transfer_id, identity_id, orchestration_id }) =>
+    [transfer_id, identity_id, orchestration_id].map((id) => [`${EVENTS}?object_id=${id}`]),
+  [`GET ${EVENTS}/:id`]: ({ event_id }) => [[`${EVENTS}/${event_id}`]],
   [`GET ${CREDENTIALS}`]: () => [[CREDENTIALS], [`${CREDENTIALS}?statuses=APPROVED,DELETED`]],
   [`POST ${CREDENTIALS}/:client_id/rotate`]: ({ client_id }) => [
     [`${CREDENTIALS}/${client_id}/rotate`, { grace_seconds: 0 }],
@@ -645,7 +654,8 @@ describe('lists', () => {
     )
     for (const [index, customer] of [owner, stranger].entries()) {
       const own = rows.filter((row) => row.customer_id === customer.customer_id).map((row) => row.id)
-      expect(seen[index]).toEqual(own)
+      // The order of List Events is ascending by default.
+      expect(seen[index]).toEqual(url === EVENTS ? own.reverse() : own)
     }
   })
 

@@ -1055,6 +1055,46 @@ export interface paths {
     patch?: never
     trace?: never
   }
+  '/v2/events': {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    /**
+     * List Events
+     * @description Lists changes of status, oldest first. Walked in this order, no event is missed and none comes twice. Filters combine: an event must pass each of them.
+     */
+    get: operations['listEvents']
+    put?: never
+    post?: never
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  '/v2/events/{id}': {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    /**
+     * Get Event
+     * @description Reads one event, with its object.
+     */
+    get: operations['getEvent']
+    put?: never
+    post?: never
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
 }
 export type webhooks = Record<string, never>
 export interface components {
@@ -3059,6 +3099,462 @@ export interface components {
        */
       updated_at: string
     }
+    Event:
+      | {
+          /**
+           * Format: uuid
+           * @description Event id.
+           * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+           */
+          id: string
+          /**
+           * @description What happened.
+           * @enum {string}
+           */
+          type:
+            | 'transfer.crypto_deposit.pending'
+            | 'transfer.crypto_deposit.completed'
+            | 'transfer.crypto_deposit.failed'
+            | 'transfer.crypto_withdrawal.pending'
+            | 'transfer.crypto_withdrawal.completed'
+            | 'transfer.crypto_withdrawal.failed'
+            | 'transfer.wire_deposit.pending'
+            | 'transfer.wire_deposit.completed'
+            | 'transfer.wire_deposit.failed'
+            | 'transfer.wire_withdrawal.pending'
+            | 'transfer.wire_withdrawal.completed'
+            | 'transfer.wire_withdrawal.failed'
+            | 'transfer.internal_transfer_debit.completed'
+            | 'transfer.internal_transfer_credit.completed'
+            | 'transfer.paxos_transfer_credit.completed'
+            | 'transfer.paxos_transfer_debit.completed'
+          /**
+           * @description Type of the object.
+           * @enum {string}
+           */
+          object_type: 'transfer_status_change'
+          object: {
+            /**
+             * Format: uuid
+             * @description The transfer.
+             * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+             */
+            id: string
+            /**
+             * @description Transfer type.
+             * @enum {string}
+             */
+            type:
+              | 'INTERNAL_TRANSFER_DEBIT'
+              | 'INTERNAL_TRANSFER_CREDIT'
+              | 'CRYPTO_DEPOSIT'
+              | 'CRYPTO_WITHDRAWAL'
+              | 'WIRE_DEPOSIT'
+              | 'WIRE_WITHDRAWAL'
+              | 'SEN_DEPOSIT'
+              | 'SEN_WITHDRAWAL'
+              | 'BANK_DEPOSIT'
+              | 'BANK_WITHDRAWAL'
+              | 'PAXOS_TRANSFER_DEBIT'
+              | 'PAXOS_TRANSFER_CREDIT'
+              | 'SIGNET_DEPOSIT'
+              | 'SIGNET_WITHDRAWAL'
+              | 'CBIT_WITHDRAWAL'
+              | 'CBIT_DEPOSIT'
+              | 'CUBIX_DEPOSIT'
+              | 'CUBIX_WITHDRAWAL'
+              | 'RTP_DEPOSIT'
+            /**
+             * @description Status.
+             * @enum {string}
+             */
+            status: 'PENDING' | 'COMPLETED' | 'FAILED'
+            /**
+             * Format: uuid
+             * @description Profile whose balance the transfer changes.
+             * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+             */
+            profile_id: string
+            /** @description The `ref_id` of the record. */
+            ref_id?: string
+            /**
+             * @description Blockchain network.
+             * @example ETHEREUM
+             * @enum {string}
+             */
+            crypto_network?:
+              | 'BITCOIN'
+              | 'ETHEREUM'
+              | 'BITCOIN_CASH'
+              | 'LITECOIN'
+              | 'SOLANA'
+              | 'POLYGON_POS'
+              | 'BASE'
+              | 'ARBITRUM_ONE'
+              | 'STELLAR'
+              | 'INK'
+              | 'XLAYER'
+            /** @description On-chain transaction hash. Absent while a withdrawal is PENDING. */
+            crypto_tx_hash?: string
+            /** @description Output index or output address. */
+            crypto_tx_index?: string
+            /** @description Memo of the transfer. */
+            memo?: string
+          }
+          /**
+           * Format: date-time
+           * @description When the status changed.
+           * @example 2026-01-31T09:30:00.123456Z
+           */
+          created_at: string
+          /** @description Number of webhooks to which a delivery of the event has not succeeded yet. */
+          undelivered_webhooks: number
+        }
+      | {
+          /**
+           * Format: uuid
+           * @description Event id.
+           * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+           */
+          id: string
+          /**
+           * @description What happened.
+           * @enum {string}
+           */
+          type: 'orchestration.processing' | 'orchestration.completed' | 'orchestration.failed'
+          /**
+           * @description Type of the object.
+           * @enum {string}
+           */
+          object_type: 'orchestration_status_change'
+          object: {
+            /**
+             * Format: uuid
+             * @description The orchestration.
+             * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+             */
+            id: string
+            /** @description The `ref_id` of the record. */
+            ref_id?: string
+            /**
+             * @description Status.
+             * @enum {string}
+             */
+            status: 'PROCESSING' | 'COMPLETED' | 'FAILED'
+            /**
+             * Format: uuid
+             * @description Rule that initiated it.
+             * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+             */
+            orchestration_rule_id?: string
+          }
+          /**
+           * Format: date-time
+           * @description When the status changed.
+           * @example 2026-01-31T09:30:00.123456Z
+           */
+          created_at: string
+          /** @description Number of webhooks to which a delivery of the event has not succeeded yet. */
+          undelivered_webhooks: number
+        }
+      | {
+          /**
+           * Format: uuid
+           * @description Event id.
+           * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+           */
+          id: string
+          /**
+           * @description What happened.
+           * @enum {string}
+           */
+          type: 'identity.approved' | 'identity.denied' | 'identity.disabled'
+          /**
+           * @description Type of the object.
+           * @enum {string}
+           */
+          object_type: 'identity_summary_status_change'
+          object: {
+            /**
+             * Format: uuid
+             * @description Id of the change: that of the event.
+             * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+             */
+            id: string
+            /**
+             * Format: uuid
+             * @description The identity.
+             * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+             */
+            identity_id: string
+            /**
+             * @description summary_status before the change.
+             * @enum {string}
+             */
+            old_summary_status: 'PENDING' | 'ERROR' | 'APPROVED' | 'DENIED' | 'DISABLED'
+            /**
+             * @description summary_status after the change.
+             * @enum {string}
+             */
+            new_summary_status: 'PENDING' | 'ERROR' | 'APPROVED' | 'DENIED' | 'DISABLED'
+          }
+          /**
+           * Format: date-time
+           * @description When the status changed.
+           * @example 2026-01-31T09:30:00.123456Z
+           */
+          created_at: string
+          /** @description Number of webhooks to which a delivery of the event has not succeeded yet. */
+          undelivered_webhooks: number
+        }
+      | {
+          /**
+           * Format: uuid
+           * @description Event id.
+           * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+           */
+          id: string
+          /**
+           * @description What happened.
+           * @enum {string}
+           */
+          type: 'account.approved' | 'account.denied' | 'account.disabled'
+          /**
+           * @description Type of the object.
+           * @enum {string}
+           */
+          object_type: 'account_summary_status_change'
+          object: {
+            /**
+             * Format: uuid
+             * @description Id of the change: that of the event.
+             * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+             */
+            id: string
+            /**
+             * Format: uuid
+             * @description The account.
+             * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+             */
+            account_id: string
+            /**
+             * @description summary_status before the change.
+             * @enum {string}
+             */
+            old_summary_status: 'PENDING' | 'ERROR' | 'APPROVED' | 'DENIED' | 'DISABLED'
+            /**
+             * @description summary_status after the change.
+             * @enum {string}
+             */
+            new_summary_status: 'PENDING' | 'ERROR' | 'APPROVED' | 'DENIED' | 'DISABLED'
+          }
+          /**
+           * Format: date-time
+           * @description When the status changed.
+           * @example 2026-01-31T09:30:00.123456Z
+           */
+          created_at: string
+          /** @description Number of webhooks to which a delivery of the event has not succeeded yet. */
+          undelivered_webhooks: number
+        }
+      | {
+          /**
+           * Format: uuid
+           * @description Event id.
+           * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+           */
+          id: string
+          /**
+           * @description What happened.
+           * @enum {string}
+           */
+          type: 'statement.generated' | 'statement.paid'
+          /**
+           * @description Type of the object.
+           * @enum {string}
+           */
+          object_type: 'statement_status_change'
+          object: {
+            /**
+             * Format: uuid
+             * @description The statement.
+             * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+             */
+            id: string
+            /** @description The `ref_id` of the record. */
+            ref_id: string
+            /**
+             * Format: uuid
+             * @description Customer.
+             * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+             */
+            customer_id: string
+            /**
+             * @description Status.
+             * @enum {string}
+             */
+            status: 'STATEMENT_STATUS_GENERATED' | 'STATEMENT_STATUS_PAID'
+            /**
+             * Format: date-time
+             * @description Start of the period covered.
+             * @example 2026-01-31T09:30:00.123456Z
+             */
+            period_start: string
+            /**
+             * Format: date-time
+             * @description End of the period covered: its last microsecond.
+             * @example 2026-01-31T09:30:00.123456Z
+             */
+            period_end: string
+          }
+          /**
+           * Format: date-time
+           * @description When the status changed.
+           * @example 2026-01-31T09:30:00.123456Z
+           */
+          created_at: string
+          /** @description Number of webhooks to which a delivery of the event has not succeeded yet. */
+          undelivered_webhooks: number
+        }
+      | {
+          /**
+           * Format: uuid
+           * @description Event id.
+           * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+           */
+          id: string
+          /**
+           * @description What happened.
+           * @enum {string}
+           */
+          type: 'fiat_account.approved' | 'fiat_account.rejected'
+          /**
+           * @description Type of the object.
+           * @enum {string}
+           */
+          object_type: 'fiat_account_status_change'
+          object: {
+            /**
+             * Format: uuid
+             * @description The fiat account.
+             * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+             */
+            id: string
+            /**
+             * @description Status.
+             * @enum {string}
+             */
+            status: 'PENDING' | 'APPROVED' | 'REJECTED'
+          }
+          /**
+           * Format: date-time
+           * @description When the status changed.
+           * @example 2026-01-31T09:30:00.123456Z
+           */
+          created_at: string
+          /** @description Number of webhooks to which a delivery of the event has not succeeded yet. */
+          undelivered_webhooks: number
+        }
+      | {
+          /**
+           * Format: uuid
+           * @description Event id.
+           * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+           */
+          id: string
+          /**
+           * @description What happened.
+           * @enum {string}
+           */
+          type: 'crypto_destination_address.approved' | 'crypto_destination_address.rejected'
+          /**
+           * @description Type of the object.
+           * @enum {string}
+           */
+          object_type: 'crypto_destination_address_status_change'
+          object: {
+            /**
+             * Format: uuid
+             * @description The address of the address book.
+             * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+             */
+            id: string
+            /**
+             * @description Blockchain network.
+             * @example ETHEREUM
+             * @enum {string}
+             */
+            crypto_network:
+              | 'BITCOIN'
+              | 'ETHEREUM'
+              | 'BITCOIN_CASH'
+              | 'LITECOIN'
+              | 'SOLANA'
+              | 'POLYGON_POS'
+              | 'BASE'
+              | 'ARBITRUM_ONE'
+              | 'STELLAR'
+              | 'INK'
+              | 'XLAYER'
+            /** @description The address, as it was sent. */
+            address: string
+            /**
+             * @description Only an APPROVED address can be paid by its id.
+             * @enum {string}
+             */
+            status: 'PENDING' | 'APPROVED' | 'REJECTED'
+          }
+          /**
+           * Format: date-time
+           * @description When the status changed.
+           * @example 2026-01-31T09:30:00.123456Z
+           */
+          created_at: string
+          /** @description Number of webhooks to which a delivery of the event has not succeeded yet. */
+          undelivered_webhooks: number
+        }
+      | {
+          /**
+           * Format: uuid
+           * @description Event id.
+           * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+           */
+          id: string
+          /**
+           * @description What happened.
+           * @enum {string}
+           */
+          type: 'webhook.disabled'
+          /**
+           * @description Type of the object.
+           * @enum {string}
+           */
+          object_type: 'webhook_status_change'
+          object: {
+            /**
+             * Format: uuid
+             * @description The webhook.
+             * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+             */
+            id: string
+            /** @description Its name. */
+            name: string
+            /**
+             * Format: date-time
+             * @description The first failure after the last success.
+             * @example 2026-01-31T09:30:00.123456Z
+             */
+            failing_since: string
+          }
+          /**
+           * Format: date-time
+           * @description When the status changed.
+           * @example 2026-01-31T09:30:00.123456Z
+           */
+          created_at: string
+          /** @description Number of webhooks to which a delivery of the event has not succeeded yet. */
+          undelivered_webhooks: number
+        }
   }
   responses: never
   parameters: never
@@ -7330,6 +7826,124 @@ export interface operations {
             /** @description Absent on the last page. */
             next_page_cursor?: string
           }
+        }
+      }
+    }
+  }
+  listEvents: {
+    parameters: {
+      query?: {
+        /** @description Filter by one type. */
+        type?:
+          | 'transfer.crypto_deposit.pending'
+          | 'transfer.crypto_deposit.completed'
+          | 'transfer.crypto_deposit.failed'
+          | 'transfer.crypto_withdrawal.pending'
+          | 'transfer.crypto_withdrawal.completed'
+          | 'transfer.crypto_withdrawal.failed'
+          | 'transfer.wire_deposit.pending'
+          | 'transfer.wire_deposit.completed'
+          | 'transfer.wire_deposit.failed'
+          | 'transfer.wire_withdrawal.pending'
+          | 'transfer.wire_withdrawal.completed'
+          | 'transfer.wire_withdrawal.failed'
+          | 'transfer.internal_transfer_debit.completed'
+          | 'transfer.internal_transfer_credit.completed'
+          | 'transfer.paxos_transfer_credit.completed'
+          | 'transfer.paxos_transfer_debit.completed'
+          | 'orchestration.processing'
+          | 'orchestration.completed'
+          | 'orchestration.failed'
+          | 'identity.approved'
+          | 'identity.denied'
+          | 'identity.disabled'
+          | 'account.approved'
+          | 'account.denied'
+          | 'account.disabled'
+          | 'statement.generated'
+          | 'statement.paid'
+          | 'fiat_account.approved'
+          | 'fiat_account.rejected'
+          | 'crypto_destination_address.approved'
+          | 'crypto_destination_address.rejected'
+          | 'webhook.disabled'
+        /**
+         * @description Filter by types, or by beginnings of types such as `transfer.*`. At most 100 values; repeat the parameter or separate with commas.
+         * @example [
+         *       "transfer.*",
+         *       "orchestration.completed"
+         *     ]
+         */
+        types?: string[]
+        /** @description Filter by the record whose status changed. */
+        object_id?: string
+        /** @description True: only the events of tests of webhooks. */
+        is_test?: boolean
+        /** @description created_at strictly before. */
+        'created_at.lt'?: string
+        /** @description created_at before or equal. */
+        'created_at.lte'?: string
+        /** @description created_at exactly equal. */
+        'created_at.eq'?: string
+        /** @description created_at after or equal. */
+        'created_at.gte'?: string
+        /** @description created_at strictly after. */
+        'created_at.gt'?: string
+        /**
+         * @description Page size.
+         * @example 10
+         */
+        limit?: number
+        /** @description Sort order. */
+        order?: 'DESC' | 'ASC'
+        /** @description `next_page_cursor` of the previous page. */
+        page_cursor?: string
+      }
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          'application/json': {
+            events: components['schemas']['Event'][]
+            /** @description The same records as `events`. */
+            items: components['schemas']['Event'][]
+            /** @description Absent on the last page. */
+            next_page_cursor?: string
+          }
+        }
+      }
+    }
+  }
+  getEvent: {
+    parameters: {
+      query?: never
+      header?: never
+      path: {
+        /**
+         * @description Event id.
+         * @example 0192f3a4-0000-7000-8000-0000000000e3
+         */
+        id: string
+      }
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          'application/json': components['schemas']['Event']
         }
       }
     }

@@ -19,6 +19,7 @@ export const EXAMPLE = {
   transfer_id: '0192f3a4-0000-7000-8000-000000000009',
   /** An unused client, which examples rotate and delete. */
   client_id: '0192f3a4-0000-7000-8000-00000000000b',
+  event_id: '0192f3a4-0000-7000-8000-0000000000e3',
   statement_id: '0192f3a4-0000-7000-8000-00000000000c',
 }
 export type ExampleRecords = typeof EXAMPLE

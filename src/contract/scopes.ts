@@ -32,6 +32,7 @@ export const SCOPES = [
   'api_creds:read_credentials',
   'api_creds:rotate_credentials',
   'api_creds:delete_credentials',
+  'events:read_event',
 ] as const
 
 export type Scope = (typeof SCOPES)[number]

@@ -10,5 +10,6 @@ export const TAGS = {
   Profiles: 'Profiles, which hold balances.',
   Identities: 'Persons and institutions.',
   'API Credentials': 'The API clients of the customer: what its programs sign in with.',
+  'Events and Webhooks': 'Changes of status, and the endpoints that are told of them.',
 } satisfies Record<string, string>
 export type Tag = keyof typeof TAGS

@@ -29,7 +29,7 @@ export async function demoRecords(db: Queryable): Promise<ExampleRecords | undef
            n.institution_id, n.id as institution_member_id, m.id as account_member_id, a.id as account_id,
            ap.id as account_profile_id, f.id as fiat_account_id, r.id as orchestration_rule_id,
            o.id as orchestration_id, o.source_transfer_id as transfer_id, k.id as client_id,
-           s.id as statement_id
+           s.id as statement_id, e.id as event_id
     from (select id, name from customers order by id limit 1) c
     join profiles p on p.customer_id = c.id and p.type = 'DEFAULT'
     join lateral (
@@ -57,6 +57,7 @@ export async function demoRecords(db: Queryable): Promise<ExampleRecords | undef
       select id from api_clients where customer_id = c.id and scopes = array[$7] order by id limit 1
     ) k on true
     join lateral (select id from statements where customer_id = c.id order by period_start limit 1) s on true
+    left join lateral (select id from events where customer_id = c.id order by id desc limit 1) e on true
     where c.name = $1`,
     [
       ...[DEMO.name, DEMO.identity, DEMO.account, DEMO.fiatAccount, DEMO.rule, DEMO.institution],

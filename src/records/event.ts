@@ -3,6 +3,7 @@ import { Type, type Static, type TObject } from 'typebox'
 import { EVENT_TYPES, isEventType, type EventObjectType } from '../contract/event-types.ts'
 import { Network, Timestamp, Uuid } from '../contract/fields.ts'
 import type { Queryable } from '../db/database.ts'
+import { firstIdAt, momentAt } from '../db/ids.ts'
 import { TransferStatus, TransferType } from '../ledger/transfer.ts'
 import { DestinationAddress } from './destination-address.ts'
 import { FiatAccount } from './fiat-account.ts'
@@ -120,12 +121,11 @@ export interface EventRow {
 }
 
 /**
- * Reads events with their objects; the caller appends `where e.customer_id = ...`. The objects of transfers and
- * orchestrations are read from their records, by key, for the events of the page only: a scalar subquery cannot
- * become a join that reads the whole table.
+ * In SQL: the columns of an event `e` with its object. The objects of transfers and orchestrations are read from their
+ * records, by key, for the events of the page only: a scalar subquery cannot become a join that reads the whole table.
  */
-export const SELECT_EVENTS = `
-  select e.id, e.type, e.object_id, e.created_at, e.is_test,
+export const EVENT_COLUMNS = `
+  e.id, e.type, e.object_id, e.created_at, e.is_test,
          case
            when e.object is not null then e.object
            when e.type like 'transfer.%' then (
@@ -145,8 +145,7 @@ export const SELECT_EVENTS = `
            select count(*)::int
            from webhook_deliveries d
            where d.customer_id = e.customer_id and d.event_id = e.id and d.status <> 'DELIVERED'
-         ) as undelivered_webhooks
-  from events e`
+         ) as undelivered_webhooks`
 
 /** Returns the event as clients see it. Its object has exactly the members of its type, in their order. */
 export function eventToWire({
@@ -179,6 +178,28 @@ export function eventToWire({
   } as Event
 }
 
+/** A span of ids: `from` <= id < `to`. */
+export interface IdRange {
+  from: string
+  to: string
+}
+
+/**
+ * Returns where the events of a transfer or an orchestration are: an event's id begins with the time of its change,
+ * which is when the record was created or last updated. Empty for other records, whose events have an index.
+ */
+export async function eventsOfRecord(db: Queryable, customerId: string, id: string): Promise<IdRange[]> {
+  const { rows } = await db.query<{ created_at: string; updated_at: string }>(
+    `
+    select created_at, updated_at from transfers where customer_id = $1 and id = $2
+    union all
+    select created_at, updated_at from orchestrations where customer_id = $1 and id = $2`,
+    [customerId, id],
+  )
+  const moments = rows.flatMap((row) => [momentAt(row.created_at).micros, momentAt(row.updated_at).micros])
+  return [...new Set(moments)].map((micros) => ({ from: firstIdAt(micros), to: firstIdAt(micros + 1) }))
+}
+
 /** An event as it is read, with the facts that only a delivery tells. */
 export interface ReadEvent {
   event: Event
@@ -195,7 +216,7 @@ export async function readEvents(
 ): Promise<ReadEvent[]> {
   const { rows } = await db.query<EventRow>({
     name: 'read events',
-    text: `${SELECT_EVENTS} where e.customer_id = $1 and e.id = any ($2::uuid[]) order by e.id`,
+    text: `select ${EVENT_COLUMNS} from events e where e.customer_id = $1 and e.id = any ($2::uuid[]) order by e.id`,
     values: [customerId, ids],
   })
   return rows.map((row) => ({ event: eventToWire(row), object_id: row.object_id, is_test: row.is_test }))
