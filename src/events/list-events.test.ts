@@ -149,6 +149,17 @@ describe('the object of an event', () => {
       person_details: ADA,
     })
     await approve(customer, identity.body.id)
+    const bank = await call<{ id: string }>('POST', '/v2/transfer/fiat-accounts', {
+      fiat_account_owner: { person_details: ADA },
+      fiat_network_instructions: { wire: { account_number: '1' } },
+    })
+    expect(await walk('types=fiat_account.*')).toMatchObject([
+      {
+        type: 'fiat_account.approved',
+        object_type: 'fiat_account_status_change',
+        object: { id: bank.body.id, status: 'APPROVED' },
+      },
+    ])
     const book = await call<{ address: { id: string } }>('PUT', '/v2/transfer/crypto-destination-address', {
       crypto_network: 'ETHEREUM',
       address: DESTINATION,

@@ -3,7 +3,16 @@ import { EVENT_TYPES, FREQUENT_EVENT_TYPES, isEventType } from '../contract/even
 import { Filter, Uuid } from '../contract/fields.ts'
 import type { Database } from '../db/database.ts'
 import { firstIdAt } from '../db/ids.ts'
-import { pageOf, pageParameters, pageReply, timeBounds, timeRange, type Page } from '../http/lists.ts'
+import {
+  pageOf,
+  pageParameters,
+  pageReply,
+  readPage,
+  timeBounds,
+  timeRange,
+  type Page,
+  type TimeRange,
+} from '../http/lists.ts'
 import { operation } from '../operation.ts'
 import { Event, EVENT_COLUMNS, eventsOfRecord, eventToWire, type EventRow } from '../records/event.ts'
 import { EventTypePattern, matchesType, requireKnownTypes } from '../records/event-type-patterns.ts'
@@ -51,7 +60,9 @@ export const listEvents = operation({
   async run({ query, customerId, db }) {
     requireKnownTypes(query.types ?? [], 'types')
     const page = pageOf('events', query)
-    const rows = await selectEvents(db, customerId, query, page)
+    const rows = await readPage(db, page, timeRange(query, 'created_at'), (created) =>
+      selectEvents(db, customerId, query, page, created),
+    )
     const { items, ...rest } = pageReply(rows, page, (row) => [row.id], eventToWire, { copies: 2 })
     return { events: items, items, ...rest }
   },
@@ -62,8 +73,13 @@ export const listEvents = operation({
  * only events that match. So at most a page of each stream is read, however rare the matches. Only lists of the
  * frequent types, or of no type, read the primary key and filter.
  */
-async function selectEvents(db: Database, customerId: string, query: Query, page: Page): Promise<EventRow[]> {
-  const { from, to } = timeRange(query, 'created_at')
+async function selectEvents(
+  db: Database,
+  customerId: string,
+  query: Query,
+  page: Page,
+  { from, to }: TimeRange,
+): Promise<EventRow[]> {
   const types = typesOf(query)
   const ranges = query.object_id === undefined ? [] : await eventsOfRecord(db, customerId, query.object_id)
   const { streams, inStream } = streamsFor(query, types, ranges.length > 0)

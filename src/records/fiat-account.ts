@@ -6,6 +6,7 @@ import { newId, readClock } from '../db/ids.ts'
 import { Wire } from '../contract/bank-wire.ts'
 import { Free, Metadata, RefId, Text, Timestamp, Uuid } from '../contract/fields.ts'
 import { problem } from '../contract/problems.ts'
+import { insertEvents, type NewEvent } from '../ledger/events.ts'
 import { requireHolders } from './holders.ts'
 import type { Kind } from './need.ts'
 
@@ -89,11 +90,19 @@ export async function insertFiatAccount(
             body.metadata,
           ],
         )
-        return fiatAccountToWire(rows[0]!)
+        const account = fiatAccountToWire(rows[0]!)
+        await insertEvents(tx, customerId, now, eventsOf(account))
+        return account
       })
     },
   })
 }
+
+/** Returns the event of a new fiat account. The bank decides before it is inserted, so none changes its status later. */
+const eventsOf = ({ id, status }: FiatAccount): NewEvent[] =>
+  status === 'PENDING'
+    ? []
+    : [{ type: `fiat_account.${status.toLowerCase()}`, object_id: id, object: { id, status } }]
 
 async function selectByRefId(db: Queryable, customerId: string, refId: string | undefined) {
   if (refId === undefined) return undefined
