@@ -5,6 +5,7 @@ import type { Logger } from 'pino'
 import { buildApp } from './app.ts'
 import { connect } from './connect.ts'
 import type { Database } from './db/database.ts'
+import { Deliverer } from './deliveries/deliver.ts'
 import { faultsOfRole } from './db/privileges.ts'
 import type { SandboxCredentials } from './demo/credentials.ts'
 import { demoRecords } from './demo/demo-records.ts'
@@ -32,7 +33,7 @@ import { manualWires } from './networks/manual-wires.ts'
 import { simulatedNetworks } from './networks/simulated/adapter.ts'
 import { routeBySigner } from './networks/simulated/route-by-signer.ts'
 import { reencryptSigningKeys } from './oauth/signing-keys.ts'
-import { reencryptWebhookSecrets } from './records/webhook-secrets.ts'
+import { reencryptWebhookSecrets, WebhookSecrets } from './records/webhook-secrets.ts'
 import { keepPartitions } from './retention/keep-partitions.ts'
 import { blame, type Settings } from './settings.ts'
 import { plainTransports } from './transport-security.ts'
@@ -53,6 +54,11 @@ export interface Service {
 
 /** Connections for the worker and other background work, so that requests and background work do not block each other. */
 const backgroundShare = (connections: number) => Math.max(2, Math.min(6, Math.floor(connections / 3)))
+/** Connections for deliveries alone, so that they and settlement do not wait for each other. Few connections are shared. */
+const DELIVERIES_SHARE = 3
+const SHARED_BELOW = 12
+const DELIVERIES_STATEMENT_MS_MAX = 10_000
+const DELIVERIES_IDLE_MS_MAX = 10_000
 /** A request's transaction waits only for the database; a worker's transaction may also wait for nodes. */
 const REQUEST_IDLE_MS_MAX = 30_000
 const BACKGROUND_IDLE_MS_MAX = 15 * 60_000
@@ -76,7 +82,16 @@ export async function serve(settings: Settings, { log, dropped }: Log): Promise<
     const masterKeys = await openMasterKeys(settings)
     await prepareDatabase(background, { settings, masterKeys, ownerUrl: await ownerUrl(), log })
     warnOfSettings(settings, log)
-    const db = open(settings.databaseConnections - share, {
+    const forDeliveries =
+      settings.worker && settings.databaseConnections >= SHARED_BELOW ? DELIVERIES_SHARE : 0
+    const deliveries =
+      forDeliveries === 0
+        ? background
+        : open(forDeliveries, {
+            statementMs: DELIVERIES_STATEMENT_MS_MAX,
+            idleInTransactionMs: DELIVERIES_IDLE_MS_MAX,
+          })
+    const db = open(settings.databaseConnections - share - forDeliveries, {
       statementMs: settings.statementTimeoutMs,
       idleInTransactionMs: REQUEST_IDLE_MS_MAX,
     })
@@ -88,6 +103,7 @@ export async function serve(settings: Settings, { log, dropped }: Log): Promise<
       dropped,
       db,
       background,
+      deliveries,
       masterKeys,
       metrics,
     })
@@ -152,6 +168,8 @@ interface Parts {
   db: Database
   /** Connections for background work. */
   background: Database
+  /** Connections for deliveries. */
+  deliveries: Database
   masterKeys: MasterKeys
   metrics: Metrics
 }
@@ -163,6 +181,7 @@ async function startService({
   dropped,
   db,
   background,
+  deliveries,
   masterKeys,
   metrics,
 }: Parts): Promise<{ address: string; demo: SandboxCredentials | undefined; stop: () => Promise<void> }> {
@@ -187,7 +206,7 @@ async function startService({
     background,
   })
   metrics.measure({
-    pools: { requests: db, background },
+    pools: { requests: db, background, ...(deliveries !== background && { deliveries }) },
     db: background,
     ledger,
     requests: app.requests,
@@ -201,7 +220,21 @@ async function startService({
       ? await makeDemo({ db: background, ledger, networks }, { dataDir: settings.dataDir, baseUrl })
       : undefined
   const worker = settings.worker
-    ? startWorker({ db: background, ledger, networks, settings, log, meter: metrics.worker })
+    ? startWorker({
+        db: background,
+        ledger,
+        networks,
+        settings,
+        log,
+        meter: metrics.worker,
+        deliverer: new Deliverer({
+          db: deliveries,
+          secrets: new WebhookSecrets(masterKeys),
+          settings,
+          log,
+          meter: metrics.deliveries,
+        }),
+      })
     : undefined
   const days = settings.simulatedPriceDays
   const simulates = settings.mode === 'sandbox' && settings.worker && days > 0

@@ -3,6 +3,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import type { CryptoNetwork } from './assets/catalogue.ts'
 import type { Database } from './db/database.ts'
+import type { Deliverer } from './deliveries/deliver.ts'
 import type { Ledger } from './movements/queue.ts'
 import type { Loop, WorkerMeter } from './metrics/metrics.ts'
 import type { Network, NetworkAdapter, Networks } from './networks/network.ts'
@@ -41,6 +42,9 @@ const PARTITIONS_EVERY_MS = 3_600_000
 /** Rest after tables were in use, or the round failed. */
 const PARTITIONS_RETRY_MS = 60_000
 
+/** How long deliveries under way may take to end at the stop, and a quarter of its time at most. Later they are repeated. */
+const DELIVERIES_GRACE_MS = 5_000
+
 export interface Worker {
   /** Finishes the rounds that are under way, and stops. */
   stop(): Promise<void>
@@ -54,6 +58,7 @@ interface Shared {
   settings: Settings
   log: Logger
   meter: WorkerMeter | undefined
+  deliverer?: Deliverer
   custodyEveryMs: number
   /** Measures some work of a loop. Gives its result, or undefined where it failed: that is logged, and tried again. */
   attempt: <T>(loop: Loop, work: Promise<T>) => Promise<T | undefined>
@@ -75,6 +80,8 @@ export function startWorker(options: {
   settings: Settings
   log: Logger
   meter?: WorkerMeter
+  /** Delivers events; it has its own connections. */
+  deliverer?: Deliverer
   /** Rest between two looks at the custody of real networks. */
   custodyEveryMs?: number
 }): Worker {
@@ -106,6 +113,8 @@ export function startWorker(options: {
     async stop() {
       stopping.abort()
       await running
+      const graceMs = Math.min(DELIVERIES_GRACE_MS, options.settings.shutdownTimeoutMs / 4)
+      await options.deliverer?.stop(graceMs)
     },
   }
 }
@@ -130,6 +139,7 @@ function roundsOf(shared: Shared): Round[] {
     statements(shared),
     oldRows(shared),
     partitions(shared),
+    ...(shared.deliverer === undefined ? [] : [deliveries(shared, shared.deliverer)]),
     // A sandbox credits deposits that never came over a chain: its custody says nothing.
     ...(settings.mode === 'live' ? [custody(shared)] : []),
   ]
@@ -278,6 +288,11 @@ function partitions({ db, settings, log, attempt }: Shared): Round {
     )
     return PARTITIONS_RETRY_MS
   }
+}
+
+/** Delivers events to the endpoints of customers. The requests go on between the rounds. */
+function deliveries({ attempt }: Shared, deliverer: Deliverer): Round {
+  return async () => (await attempt('deliveries', deliverer.round())) ?? FAILURE_PAUSE_MS
 }
 
 /** Compares what real networks hold with what the ledgers have in custody there. */

@@ -124,6 +124,7 @@ test('a sound deployment is reported as such, and nothing changes', async () => 
     'OK worker: no work is due',
     'OK freezes: nothing is frozen',
     'OK partitions: events, deliveries and attempts have their weekly partitions',
+    'OK webhooks: none fails',
     'WARN backups: archive_mode is off: unless something else copies the log, a disaster loses everything since the last dump',
     `OK keys: master key ${MASTER_KEYS.current.id}`,
     'WARN networks: no network is configured: crypto withdrawals are refused',
@@ -136,6 +137,38 @@ test('a sound deployment is reported as such, and nothing changes', async () => 
   expect(settings).toContainEqual({ name: 'PORT', value: environment.PORT, from: 'environment' })
   expect(settings).toContainEqual({ name: 'BURSAR_WORKER', value: 'true', from: 'default' })
   expect(await everyTable(database.db)).toEqual(before)
+})
+
+test('webhooks that fail or are disabled, and an allow-list that opens this machine', async () => {
+  const own = await cloneDatabase()
+  atEnd(own.drop)
+  const { customer_id } = await createCustomer(own.db, 'Test')
+  await own.owner.query(
+    `insert into webhooks (customer_id, id, created_at, updated_at, name, url, event_types, payload, auth, rate_limit,
+                           status, encrypted_secrets, cursor_id, failing_since, disabled_reason, next_at)
+     select $1, gen_random_uuid(), now(), now(), name, 'https://example.com', '{*}', 'THIN', '{}', 10, status, '',
+            gen_random_uuid(), now() - failing, reason, now()
+     from (values ('dead', 'ACTIVE', interval '3 hours', null), ('gone', 'DISABLED', interval '2 hours', 'it answered 410'),
+                  ('new', 'ACTIVE', interval '1 minute', null), ('off', 'DISABLED', null, null)) v (name, status, failing, reason)`,
+    [customer_id],
+  )
+  const { found } = await doctor({
+    DATABASE_URL: own.url,
+    BURSAR_MODE: 'live',
+    BURSAR_WEBHOOK_ALLOWED_NETWORKS: '10.0.0.0/8,127.0.0.0/8',
+    BURSAR_DATA_DIR: await ownFolder(),
+  })
+  expect(found.filter((line) => line.includes(' webhooks: '))).toEqual([
+    'WARN webhooks: BURSAR_WEBHOOK_ALLOWED_NETWORKS lets customers reach 127.0.0.1',
+    expect.stringMatching(
+      new RegExp(
+        `^WARN webhooks: deliveries to webhook "dead" of customer ${customer_id} have failed since 20`,
+      ),
+    ),
+    expect.stringMatching(
+      /^WARN webhooks: webhook "gone" of customer .* is disabled, because deliveries failed/,
+    ),
+  ])
 })
 
 test('ascending lists that are not available, or end long ago', async () => {

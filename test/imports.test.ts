@@ -29,6 +29,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     'identities',
     'oauth',
     'retention',
+    'deliveries',
     'settlement',
     ...SHARED,
     'log',
@@ -41,6 +42,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     'deployment',
     'app',
     'worker',
+    'deliveries',
     'metrics',
     'demo',
     'markets',
@@ -77,7 +79,16 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     ...SHARED,
     'settings',
   ],
-  worker: ['statements', 'orchestrations', 'retention', 'settlement', 'metrics', ...SHARED, 'settings'],
+  worker: [
+    'deliveries',
+    'statements',
+    'orchestrations',
+    'retention',
+    'settlement',
+    'metrics',
+    ...SHARED,
+    'settings',
+  ],
   demo: [
     'orchestrations',
     'statements',
@@ -89,7 +100,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     ...SHARED,
     'settings',
   ],
-  metrics: ['movements', 'records', 'networks', 'http', 'contract', 'db'],
+  metrics: ['deliveries', 'movements', 'records', 'networks', 'http', 'contract', 'db'],
 
   // The resources.
   transfers: ['settlement', 'operation', ...SHARED],

@@ -171,7 +171,8 @@ test('batches, the worker, connections and the process are reported', async () =
   expect(
     await valueOf('bursar_worker_rounds_total', { loop: 'settlement', outcome: 'succeeded' }),
   ).toBeGreaterThan(1)
-  expect(await valueOf('bursar_database_connections', { pool: 'requests', kind: 'max' })).toBe(14)
+  expect(await valueOf('bursar_database_connections', { pool: 'requests', kind: 'max' })).toBe(11)
+  expect(await valueOf('bursar_database_connections', { pool: 'deliveries', kind: 'max' })).toBe(3)
   expect(await valueOf('bursar_database_connections', { pool: 'background', kind: 'max' })).toBe(6)
   expect(await valueOf('bursar_build_info', { node: process.version })).toBe(1)
   expect(await valueOf('process_cpu_seconds_total')).toBeGreaterThan(0)

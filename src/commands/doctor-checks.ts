@@ -11,6 +11,7 @@ import { credentialsFile } from '../demo/credentials.ts'
 import { issuerOf, otherMode, readStamp, sandboxTraces, wasSandbox } from '../deployment.ts'
 import { CONNECTIONS_FEW, connectionsMax, descriptorsMax } from '../http/connections.ts'
 import { SANDBOX_SCOPES } from '../contract/scopes.ts'
+import { faultOfAddress, targetRules } from '../deliveries/targets.ts'
 import { findMasterKeys, HOW_TO_MAKE_ONE, masterKeyFile } from '../keys/master-keys.ts'
 import { describeFreeze, selectFreezes } from '../records/freezes.ts'
 import { networkReports, type NetworkReport } from '../networks/network-status.ts'
@@ -105,6 +106,7 @@ export async function examine(settings: Settings, version: string): Promise<Find
       await runCheck('worker', 'bursar serve', () => worker(db, settings))
       await runCheck('freezes', 'bursar migrate', () => frozen(db))
       await runCheck('partitions', 'bursar migrate', () => partitions(db))
+      await runCheck('webhooks', 'bursar migrate', () => webhooks(db, settings))
     }
     if (settings.mode === 'live' && (settings.databaseUrl === undefined || answers))
       await runCheck('backups', BACKUP_GUIDE, () => backups(settings, db))
@@ -412,6 +414,51 @@ const MAKES_PARTITIONS =
   'run bursar serve with BURSAR_WORKER=true, and look for "weekly partitions" in its log (docs/guides/retention.md)'
 
 /** Whether events, deliveries and attempts have the partitions of this week and the next. */
+/** Addresses of this machine and of cloud providers' metadata, which hands out credentials. */
+const NEVER_OPEN = ['127.0.0.1', '::1', '169.254.169.254', 'fd00:ec2::254']
+/** Most failing webhooks that are listed. */
+const WEBHOOKS_TOLD_MAX = 5
+
+async function webhooks(db: Database, settings: Settings): Promise<Verdict[]> {
+  const rules = targetRules(settings)
+  const open =
+    settings.mode === 'live'
+      ? NEVER_OPEN.filter((address) => faultOfAddress(address, rules) === undefined)
+      : []
+  const unsafe = open.map((address) =>
+    warn(
+      `BURSAR_WEBHOOK_ALLOWED_NETWORKS lets customers reach ${address}`,
+      'allow only the networks of the receivers',
+    ),
+  )
+  const { current, known } = await schemaVersions(db)
+  // An older schema may not have this table; the check `schema` reports that.
+  if (current < known) return unsafe
+  const { rows } = await db.query<{
+    customer_id: string
+    name: string
+    status: string
+    since: string | null
+  }>(
+    `select customer_id, name, status, failing_since as since
+     from webhooks
+     where status = 'ACTIVE' and failing_since < clock_timestamp() - interval '1 hour'
+        or status = 'DISABLED' and disabled_reason is not null
+     order by failing_since
+     limit $1`,
+    [WEBHOOKS_TOLD_MAX],
+  )
+  const failing = rows.map(({ customer_id, name, status, since }) =>
+    warn(
+      status === 'ACTIVE'
+        ? `deliveries to webhook "${name}" of customer ${customer_id} have failed since ${since}`
+        : `webhook "${name}" of customer ${customer_id} is disabled, because deliveries failed since ${since}`,
+      'tell the customer: the attempts of its deliveries have the cause (docs/guides/operating.md)',
+    ),
+  )
+  return unsafe.length + failing.length > 0 ? [...unsafe, ...failing] : [ok('none fails')]
+}
+
 async function partitions(db: Database): Promise<Verdict[]> {
   const { current, known } = await schemaVersions(db)
   if (current < known) return [ok('not checked until the schema is up to date')]

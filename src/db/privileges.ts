@@ -175,9 +175,23 @@ export const PRIVILEGES: Readonly<Record<string, TablePrivileges>> = {
     ],
   },
   wallet_checks: { insert: true, update: ['checked_block', 'updated_at'] },
-  webhook_attempts: {},
-  webhook_deliveries: {},
-  webhooks: { update: ['encrypted_secrets'] },
+  webhook_attempts: { insert: true },
+  webhook_deliveries: {
+    insert: true,
+    update: ['status', 'attempts', 'attempts_of_round', 'due_at', 'leased_until', 'ended_at'],
+  },
+  webhooks: {
+    update: [
+      'encrypted_secrets',
+      'cursor_id',
+      'next_at',
+      'slow_until',
+      'failing_since',
+      'status',
+      'disabled_reason',
+      'updated_at',
+    ],
+  },
 }
 
 /** The functions that the service's role may execute: each does, within its own limits, what only the owner may. */

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { Webhook } from 'standardwebhooks'
-import { newSigningSecret, signatureHeaders } from './signature.ts'
+import { newSigningSecret } from '../records/webhook-secrets.ts'
+import { signatureHeaders } from './signature.ts'
 
 const SECRET = 'whsec_YnVyc2FyLXdlYmhvb2stdGVzdC1zZWNyZXQtMzJieXQ='
 const BODY =
@@ -28,11 +29,5 @@ describe('signatures', () => {
     expect(() => new Webhook(other).verify(BODY, headers)).toThrow()
     expect(() => new Webhook(current).verify(BODY.replace('com.paxos', 'com.other'), headers)).toThrow()
     expect(() => new Webhook(current).verify(BODY, { ...headers, 'webhook-id': 'another' })).toThrow()
-  })
-
-  test('have secrets of 32 random bytes', () => {
-    const secret = newSigningSecret()
-    expect(secret).toMatch(/^whsec_[A-Za-z0-9+/]{43}=$/)
-    expect(newSigningSecret()).not.toBe(secret)
   })
 })

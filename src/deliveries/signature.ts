@@ -1,11 +1,7 @@
-import { createHmac, randomBytes } from 'node:crypto'
+import { createHmac } from 'node:crypto'
 
 /** The prefix of a signing secret: the rest is base64 of 24 to 64 random bytes (Standard Webhooks 1.0.0). */
 const PREFIX = 'whsec_'
-const SECRET_BYTES = 32
-
-/** Generates a signing secret: `whsec_` and the base64 of 32 random bytes. */
-export const newSigningSecret = (): string => PREFIX + randomBytes(SECRET_BYTES).toString('base64')
 
 /** What a signature covers. */
 export interface Signed {

@@ -74,6 +74,26 @@ const DEFINITIONS = {
     help: 'Age of the oldest uncredited deposit, by reason.',
     labelNames: ['network', 'reason'],
   },
+  webhooks: {
+    name: 'bursar_webhooks',
+    help: 'Webhooks of all customers, by standing: healthy, failing, disabled, disabled_by_failures.',
+    labelNames: ['standing'],
+  },
+  undelivered: {
+    name: 'bursar_webhook_deliveries_pending',
+    help: 'Deliveries of events that have not succeeded and will be attempted again.',
+    labelNames: [],
+  },
+  undeliveredOldest: {
+    name: 'bursar_webhook_deliveries_pending_oldest_seconds',
+    help: 'Age of the oldest of these deliveries.',
+    labelNames: [],
+  },
+  behind: {
+    name: 'bursar_webhook_events_behind_seconds',
+    help: 'Age of the first event after the cursor of a healthy webhook.',
+    labelNames: [],
+  },
   balances: {
     name: 'bursar_ledger_profiles_total',
     help: 'Sum of the available balances of all profiles, in units of the asset.',
@@ -141,6 +161,8 @@ const readSamples = (db: Database): Promise<Samples> =>
         ...(await withdrawals(tx)),
         ...(await orchestrations(tx)),
         ...(await uncredited(tx)),
+        ...(await undelivered(tx)),
+        webhooks: await rowsOf(tx, WEBHOOKS),
         deposits: await rowsOf(
           tx,
           `select network, extract(epoch from clock_timestamp() - updated_at) as value from network_cursors`,
@@ -284,6 +306,33 @@ async function uncredited(tx: Transaction): Promise<Samples> {
   const of = (value: 'count' | 'age') =>
     rows.map((row) => ({ labels: { network: row.network, reason: row.reason }, value: Number(row[value]) }))
   return { uncredited: of('count'), uncreditedOldest: of('age') }
+}
+
+const WEBHOOKS = `
+  select standing, count(w) as value
+  from unnest('{healthy,failing,disabled,disabled_by_failures}'::text[]) standing
+  left join webhooks w
+    on standing = case when w.status = 'ACTIVE' then case when w.failing_since is null then 'healthy' else 'failing' end
+                       when w.disabled_reason is null then 'disabled' else 'disabled_by_failures' end
+  group by 1`
+
+// The partial indexes on due deliveries and ACTIVE endpoints hold those that count, and only those.
+async function undelivered(tx: Transaction): Promise<Samples> {
+  const { rows } = await tx.query<{ count: string; age: string; behind: string }>(`
+    select count(*) as count, coalesce(extract(epoch from clock_timestamp() - min(created_at)), 0) as age,
+           coalesce((
+             select max(extract(epoch from clock_timestamp() - (
+               select e.created_at from events e
+               where e.customer_id = w.customer_id and e.id > w.cursor_id
+               order by e.id
+               limit 1)))
+             from webhooks w
+             where w.status = 'ACTIVE' and w.failing_since is null), 0) as behind
+    from webhook_deliveries
+    where status = 'PENDING'`)
+  const of = (value: string) => [{ labels: {}, value: Number(value) }]
+  const { count, age, behind } = rows[0]!
+  return { undelivered: of(count), undeliveredOldest: of(age), behind: of(behind) }
 }
 
 /** Reads rows as samples. Gauges are floating-point numbers: approximate amounts, for display only. */

@@ -1,11 +1,14 @@
 import { readFileSync } from 'node:fs'
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client'
 import type { Database } from '../db/database.ts'
+import type { DeliveryMeter } from '../deliveries/deliver.ts'
 import type { RequestMeter } from '../http/requests.ts'
 import type { LedgerMeter } from '../movements/queue.ts'
 import { databaseGauges } from './database-gauges.ts'
 
 const REQUEST_SECONDS = [0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30]
+const ATTEMPT_SECONDS = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 15]
+const WAIT_SECONDS = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 15, 60, 300, 3600]
 const BATCH_SIZES = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512]
 
 /** The loops of the worker. */
@@ -21,6 +24,7 @@ export type Loop =
   | 'partitions'
   | 'network_fees'
   | 'custody'
+  | 'deliveries'
 
 /** Counts the rounds of the worker and the withdrawals that end. */
 export interface WorkerMeter {
@@ -47,6 +51,7 @@ export class Metrics {
   readonly request: RequestMeter
   readonly ledger: LedgerMeter
   readonly worker: WorkerMeter
+  readonly deliveries: DeliveryMeter
 
   constructor() {
     const registers = [this.registry]
@@ -116,6 +121,7 @@ export class Metrics {
       withdrawalEnded: (network, status) => ended.inc({ network, status }),
       takenBack: (network, count) => takenBack.set({ network }, count),
     }
+    this.deliveries = deliveryMeter(registers)
   }
 
   /** Adds the gauges that are read at each scrape. Call it once. */
@@ -156,6 +162,28 @@ export class Metrics {
       },
     })
     databaseGauges(this.registry, db)
+  }
+}
+
+/** Observes attempts to deliver events. No label names an endpoint: customers have any number of them. */
+function deliveryMeter(registers: Registry[]): DeliveryMeter {
+  const attempts = new Histogram({
+    name: 'bursar_webhook_attempt_duration_seconds',
+    help: 'Attempts to deliver an event to a webhook, by outcome: succeeded, failed.',
+    labelNames: ['outcome'],
+    buckets: ATTEMPT_SECONDS,
+    registers,
+  })
+  const waits = new Histogram({
+    name: 'bursar_webhook_first_attempt_delay_seconds',
+    help: 'Time from an event to the start of its first attempt, also of the wait that a rate limit causes.',
+    buckets: WAIT_SECONDS,
+    registers,
+  })
+  return {
+    attempt: (succeeded, seconds) =>
+      attempts.observe({ outcome: succeeded ? 'succeeded' : 'failed' }, seconds),
+    waited: (seconds) => waits.observe(seconds),
   }
 }
 

@@ -1,0 +1,418 @@
+import {
+  arrayLiteral,
+  inOrder,
+  transaction,
+  type Database,
+  type Queryable,
+  type Transaction,
+} from '../db/database.ts'
+import { firstIdAt, momentAt, type Moment } from '../db/ids.ts'
+import { eventMatches, type WebhookAuth } from '../records/webhook.ts'
+import { intervalOf, nextSlots } from './schedule.ts'
+
+/** Which deliveries are due, and who makes them: claims in a short transaction, which lock the endpoint; leases after it. */
+
+/** An attempt takes 15 s at most, and waits for its slot a part of a second. */
+export const LEASE_SECONDS = 30
+/** Most endpoints that one look finds. Those that were served least recently come first. */
+const ENDPOINTS_MAX = 500
+/** Most events that one claim reads to find those that an endpoint gets. */
+const EVENTS_READ_MAX = 1_000
+/** An endpoint is claimed again when its slots end within this time. */
+const REFILL_SECONDS = 0.1
+
+export interface EndpointKey {
+  customer_id: string
+  id: string
+}
+
+/** The endpoint as a claim reads it. */
+export interface Endpoint extends EndpointKey {
+  url: string
+  payload: 'THIN' | 'FULL'
+  auth: WebhookAuth
+  encrypted_secrets: string
+  /** Whether the previous signing secret signs, too. */
+  rotates: boolean
+}
+
+export interface ClaimedDelivery {
+  event_id: string
+  /** The attempts since it was sent or resent. */
+  attempts_of_round: number
+  /** When the attempt may start, as seconds after the claim. */
+  startsIn: number
+  /** For how long the event has waited for its first attempt; undefined for later ones. */
+  waitedSeconds: number | undefined
+}
+
+export interface Claim {
+  endpoint: Endpoint
+  deliveries: ClaimedDelivery[]
+  /** The lease: what is recorded must find it as it is here. */
+  leased_until: string
+}
+
+/** How far this process has read an endpoint's events. The cursor stays behind while an older transaction is under way. */
+export interface Position {
+  id: string
+  /** When everything from the cursor on was last read, by `performance.now()`. */
+  fromCursorAt: number
+}
+
+export const START: Position = { id: '', fromCursorAt: -Infinity }
+
+const IS_DUE = (now: string) =>
+  `d.status = 'PENDING' and d.due_at <= ${now} and (d.leased_until is null or d.leased_until <= ${now})`
+
+/** Whether an earlier event of the record waits for its first attempt at the endpoint. */
+const isBehind = (object_id: string, event_id: string) => `exists (
+          select from webhook_deliveries b
+          where b.customer_id = $1 and b.webhook_id = $2 and b.object_id = ${object_id} and b.event_id < ${event_id}
+            and b.status = 'PENDING' and b.attempts = 0)`
+
+/** Finds the endpoints that may have something to send now, except those in `full`. */
+export async function endpointsWithWork(db: Queryable, full: readonly string[]): Promise<EndpointKey[]> {
+  const { rows } = await db.query<EndpointKey>({
+    name: 'endpoints with work',
+    text: `
+      select w.customer_id, w.id
+      from webhooks w
+      where w.status = 'ACTIVE' and w.next_at <= clock_timestamp() + make_interval(secs => ${REFILL_SECONDS})
+        and w.id <> all ($1::uuid[])
+        and (exists (select from events e where e.customer_id = w.customer_id and e.id > w.cursor_id)
+             or exists (select from webhook_deliveries d
+                        where d.customer_id = w.customer_id and d.webhook_id = w.id
+                          and ${IS_DUE('clock_timestamp()')}))
+      order by w.next_at
+      limit ${ENDPOINTS_MAX}`,
+    values: [arrayLiteral(full)],
+  })
+  return rows
+}
+
+/** Whether any customer has an ACTIVE endpoint. */
+export async function anyActive(db: Queryable): Promise<boolean> {
+  const { rows } = await db.query(`select from webhooks where status = 'ACTIVE' limit 1`)
+  return rows.length > 0
+}
+
+/**
+ * While a transaction is under way for longer than this, the cursor stays before it, and each reading from there passes
+ * everything that was sent since. So a process then reads on from its own position, and from the cursor once in this time.
+ */
+const FROZEN_SECONDS = 1
+
+interface LockedRow extends Omit<Endpoint, keyof EndpointKey> {
+  cursor_id: string
+  rate_limit: number
+  next_in: number
+  slow_for: number
+  now: string
+  leased_until: string
+}
+
+/** A delivery that could be made now. */
+interface Candidate {
+  event_id: string
+  object_id: string
+  attempts: number
+  attempts_of_round: number
+  /** Since when: the event's creation, or when the next attempt was due. */
+  since: string
+  isNew: boolean
+  /** Whether an earlier event of the record waits for its first attempt. */
+  is_behind: boolean
+}
+
+/**
+ * Claims deliveries of an endpoint, up to `most` and to what its rate allows over all processes: retries that are due, and
+ * events that have no delivery yet. The cursor moves up to the horizon at most, which was read before this transaction.
+ * Returns the claim, undefined when there is nothing to send or another process claims, and the position of this process.
+ */
+export function claimDeliveries(
+  db: Database,
+  key: EndpointKey,
+  { most, horizon, position }: { most: number; horizon: Moment; position: Position },
+): Promise<{ claim: Claim | undefined; position: Position }> {
+  return transaction(db, async (tx) => {
+    const row = await lockEndpoint(tx, key)
+    if (row === undefined) return { claim: undefined, position }
+    const rate = { perSecond: row.rate_limit, nextIn: row.next_in, slowFor: row.slow_for }
+    const slots = nextSlots(rate, most)
+    if (slots.length === 0) return { claim: undefined, position }
+    const now = momentAt(row.now)
+    const isFrozen = now.micros - horizon.micros > FROZEN_SECONDS * 1e6
+    const fromCursor =
+      !isFrozen ||
+      position.id < row.cursor_id ||
+      performance.now() - position.fromCursorAt > FROZEN_SECONDS * 1000
+    const from = fromCursor ? row.cursor_id : position.id
+    const [due, found] = await inOrder([
+      selectDue(tx, key, row.now, slots.length),
+      selectNew(tx, key, from, slots.length),
+    ])
+    const { sent, parked, readTo } = choose(due, found, from, slots.length)
+    const horizonId = firstIdAt(horizon.micros)
+    const cursor = !fromCursor
+      ? row.cursor_id
+      : readTo === undefined || readTo > horizonId
+        ? horizonId
+        : readTo
+    const [isLeased] = await inOrder([
+      lease(tx, key, row, { sent, parked }),
+      tx.query(
+        `
+        update webhooks
+        set cursor_id = greatest(cursor_id, $3::uuid),
+            next_at = case when $4::float8 is null then next_at else $5::timestamptz + make_interval(secs => $4) end
+        where customer_id = $1 and id = $2`,
+        [
+          key.customer_id,
+          key.id,
+          cursor,
+          sent.length === 0 ? null : slots[sent.length - 1]! + intervalOf(rate),
+          row.now,
+        ],
+      ),
+    ])
+    return {
+      position: {
+        id: readTo ?? found.lastRead ?? from,
+        fromCursorAt: fromCursor ? performance.now() : position.fromCursorAt,
+      },
+      claim: claimOf(
+        key,
+        row,
+        sent.flatMap((one, index) =>
+          isLeased.has(one.event_id) ? { ...deliveryOf(one, now), startsIn: slots[index]! } : [],
+        ),
+      ),
+    }
+  })
+}
+
+const deliveryOf = ({ event_id, attempts_of_round, attempts, since }: Candidate, now: Moment) => ({
+  event_id,
+  attempts_of_round,
+  waitedSeconds: attempts === 0 ? (now.micros - momentAt(since).micros) / 1e6 : undefined,
+})
+
+function claimOf(key: EndpointKey, row: LockedRow, deliveries: ClaimedDelivery[]): Claim | undefined {
+  const { url, payload, auth, encrypted_secrets, rotates, leased_until } = row
+  if (deliveries.length === 0) return undefined
+  return { endpoint: { ...key, url, payload, auth, encrypted_secrets, rotates }, leased_until, deliveries }
+}
+
+async function lockEndpoint(
+  tx: Transaction,
+  { customer_id, id }: EndpointKey,
+): Promise<LockedRow | undefined> {
+  const { rows } = await tx.query<LockedRow>({
+    name: 'lock endpoint',
+    text: `
+      select url, payload, auth, encrypted_secrets, coalesce(previous_secret_until > now, false) as rotates, cursor_id,
+             rate_limit, extract(epoch from next_at - now)::float8 as next_in,
+             coalesce(extract(epoch from slow_until - now), 0)::float8 as slow_for,
+             now, now + make_interval(secs => ${LEASE_SECONDS}) as leased_until
+      from webhooks, clock_timestamp() now
+      where customer_id = $1 and id = $2 and status = 'ACTIVE'
+      for update of webhooks skip locked`,
+    values: [customer_id, id],
+  })
+  return rows[0]
+}
+
+async function selectDue(
+  tx: Transaction,
+  { customer_id, id }: EndpointKey,
+  now: string,
+  limit: number,
+): Promise<Candidate[]> {
+  const { rows } = await tx.query<Omit<Candidate, 'isNew' | 'is_behind'>>({
+    name: 'due deliveries',
+    text: `
+      select d.event_id, d.object_id, d.attempts, d.attempts_of_round, d.due_at as since
+      from webhook_deliveries d
+      where d.customer_id = $1 and d.webhook_id = $2 and ${IS_DUE('$3')}
+        and not ${isBehind('d.object_id', 'd.event_id')}
+      order by d.due_at
+      limit $4`,
+    values: [customer_id, id, now, limit],
+  })
+  return rows.map((row) => ({ ...row, isNew: false, is_behind: false }))
+}
+
+interface Found {
+  candidates: Candidate[]
+  /** The last event that was read, of those that have no delivery. */
+  lastRead: string | undefined
+  /** Whether there may be more. */
+  isCut: boolean
+}
+
+/** Reads the events after an id that have no delivery to this endpoint, and returns those that it gets. */
+async function selectNew(
+  tx: Transaction,
+  { customer_id, id }: EndpointKey,
+  from: string,
+  limit: number,
+): Promise<Found> {
+  const { rows } = await tx.query<{
+    read: number
+    last_read: string | null
+    event_id: string | null
+    object_id: string | null
+    created_at: string | null
+    is_behind: boolean | null
+  }>({
+    name: 'new events',
+    text: `
+      with read as materialized (
+        select e.customer_id, e.id, e.type, e.object_id, e.created_at, e.is_test
+        from events e
+        where e.customer_id = $1 and e.id > $3
+          and not exists (select from webhook_deliveries d
+                          where d.customer_id = $1 and d.webhook_id = $2 and d.event_id = e.id)
+        order by e.id
+        limit ${EVENTS_READ_MAX}
+      ), matching as (
+        select r.id as event_id, r.object_id, r.created_at, ${isBehind('r.object_id', 'r.id')} as is_behind
+        from read r, webhooks w
+        where w.customer_id = $1 and w.id = $2 and ${eventMatches('r', 'w')}
+        order by r.id
+        limit $4
+      )
+      select all_read.*, matching.*
+      from (select count(*)::int as read, (array_agg(id order by id desc))[1] as last_read from read) all_read
+      left join matching on true
+      order by event_id`,
+    values: [customer_id, id, from, limit],
+  })
+  const { read, last_read } = rows[0]!
+  const candidates = rows.flatMap(({ event_id, object_id, created_at, is_behind }) =>
+    event_id === null
+      ? []
+      : {
+          event_id,
+          object_id: object_id!,
+          attempts: 0,
+          attempts_of_round: 0,
+          since: created_at!,
+          isNew: true,
+          is_behind: is_behind!,
+        },
+  )
+  return {
+    candidates,
+    lastRead: last_read ?? undefined,
+    isCut: candidates.length === limit || read === EVENTS_READ_MAX,
+  }
+}
+
+interface Chosen {
+  sent: Candidate[]
+  /** New deliveries that wait until an earlier event of their record had its first attempt. */
+  parked: Candidate[]
+  /** Everything visible up to this event has its delivery; undefined: everything visible has. */
+  readTo: string | undefined
+}
+
+/**
+ * Chooses the deliveries that have waited longest, retries and new ones alike. A delivery waits while an earlier event of
+ * its record waits for its first attempt. The new ones are a beginning of those found, in the order of their ids.
+ */
+export function choose(due: Candidate[], found: Found, from: string, most: number): Chosen {
+  const sent: Candidate[] = []
+  const parked: Candidate[] = []
+  const firstOf = new Map<string, string>()
+  let readTo = from
+  const waiting = { due: [...due].reverse(), fresh: [...found.candidates].reverse() }
+  while (sent.length < most) {
+    const [nextDue, nextNew] = [waiting.due.at(-1), waiting.fresh.at(-1)]
+    const takesNew = nextNew !== undefined && (nextDue === undefined || nextNew.since <= nextDue.since)
+    const next = takesNew ? waiting.fresh.pop() : waiting.due.pop()
+    if (next === undefined) break
+    if (next.isNew) readTo = next.event_id
+    const earlier = firstOf.get(next.object_id)
+    if (next.is_behind || (earlier !== undefined && earlier < next.event_id)) {
+      // A retry that waits is due still.
+      if (next.isNew) parked.push(next)
+      continue
+    }
+    sent.push(next)
+    if (next.attempts === 0) firstOf.set(next.object_id, earlier ?? next.event_id)
+  }
+  if (waiting.fresh.length > 0) return { sent, parked, readTo }
+  if (!found.isCut) return { sent, parked, readTo: undefined }
+  // Cut by the number that match, or by the number that were read.
+  return { sent, parked, readTo: found.candidates.length >= most ? readTo : (found.lastRead ?? from) }
+}
+
+/** Leases the deliveries to send, and inserts those that have no row yet. Returns the ids of the leased ones. */
+async function lease(
+  tx: Transaction,
+  { customer_id, id }: EndpointKey,
+  { now, leased_until }: LockedRow,
+  { sent, parked }: Pick<Chosen, 'sent' | 'parked'>,
+): Promise<Set<string>> {
+  const fresh = [...sent.filter(({ isNew }) => isNew), ...parked]
+  const old = sent.filter(({ isNew }) => !isNew)
+  const leasedNow = new Set(sent.map(({ event_id }) => event_id))
+  const answers = await inOrder([
+    ...(fresh.length === 0
+      ? []
+      : [
+          tx.query<{ event_id: string; leased: boolean }>({
+            name: 'insert deliveries',
+            // A resend may have inserted one meanwhile: it is sent by the next claim.
+            text: `
+              insert into webhook_deliveries (customer_id, webhook_id, event_id, object_id, status, created_at, attempts,
+                                              attempts_of_round, due_at, leased_until)
+              select $1, $2, event_id, object_id, 'PENDING', $3, 0, 0, $3, case when leased then $4::timestamptz end
+              from unnest($5::uuid[], $6::uuid[], $7::bool[]) as fresh (event_id, object_id, leased)
+              on conflict do nothing
+              returning event_id, leased_until is not null as leased`,
+            values: [
+              customer_id,
+              id,
+              now,
+              leased_until,
+              arrayLiteral(fresh.map(({ event_id }) => event_id)),
+              arrayLiteral(fresh.map(({ object_id }) => object_id)),
+              arrayLiteral(fresh.map(({ event_id }) => String(leasedNow.has(event_id)))),
+            ],
+          }),
+        ]),
+    ...(old.length === 0
+      ? []
+      : [
+          tx.query<{ event_id: string; leased: boolean }>({
+            name: 'lease deliveries',
+            text: `
+              update webhook_deliveries d
+              set leased_until = $4
+              where d.customer_id = $1 and d.webhook_id = $2 and d.event_id = any ($5::uuid[]) and ${IS_DUE('$3')}
+              returning d.event_id, true as leased`,
+            values: [customer_id, id, now, leased_until, arrayLiteral(old.map(({ event_id }) => event_id))],
+          }),
+        ]),
+  ])
+  return new Set(answers.flatMap(({ rows }) => rows.flatMap((row) => (row.leased ? row.event_id : []))))
+}
+
+/** Gives leases back whose attempts were not made, so that the next claim takes them at once. */
+export async function releaseLeases(
+  db: Queryable,
+  { customer_id, id }: EndpointKey,
+  leased_until: string,
+  eventIds: readonly string[],
+): Promise<void> {
+  await db.query(
+    `
+    update webhook_deliveries set leased_until = null
+    where customer_id = $1 and webhook_id = $2 and event_id = any ($3::uuid[]) and leased_until = $4
+      and status = 'PENDING'`,
+    [customer_id, id, arrayLiteral(eventIds), leased_until],
+  )
+}

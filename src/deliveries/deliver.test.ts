@@ -1,0 +1,569 @@
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { setTimeout as pause } from 'node:timers/promises'
+import { pino } from 'pino'
+import { Webhook as Verifier } from 'standardwebhooks'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { createCustomer } from '../customers/create-customer.ts'
+import { transaction, type Transaction } from '../db/database.ts'
+import { idsAt, newId, readClock } from '../db/ids.ts'
+import { insertEvents } from '../ledger/events.ts'
+import { newSigningSecret, WebhookSecrets, type SecretsOfWebhook } from '../records/webhook-secrets.ts'
+import type { WebhookAuth } from '../records/webhook.ts'
+import { testSettings, cloneDatabase, MASTER_KEYS, atEnd, type TestDatabase } from '../../test/support.ts'
+import { Deliverer, type DelivererOptions } from './deliver.ts'
+
+let database: TestDatabase
+const secrets = new WebhookSecrets(MASTER_KEYS)
+
+beforeAll(async () => {
+  database = await cloneDatabase(20)
+})
+afterAll(async () => {
+  await database.drop()
+})
+
+const ID = /^[0-9a-f-]{36}$/
+
+interface Received {
+  headers: Record<string, string>
+  body: string
+  at: number
+}
+
+type Answering = (received: Received, response: ServerResponse, request: IncomingMessage) => void
+
+/** A receiver that keeps what it gets. It answers 204 unless a test says otherwise. */
+async function startReceiver(answer: Answering = (_, response) => response.writeHead(204).end()) {
+  const received: Received[] = []
+  const server = createServer((request, response) => {
+    let body = ''
+    request.setEncoding('utf8').on('data', (text: string) => (body += text))
+    request.on('end', () => {
+      const one = { headers: request.headers as Record<string, string>, body, at: performance.now() }
+      received.push(one)
+      answer(one, response, request)
+    })
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  atEnd(async () => {
+    server.closeAllConnections()
+    await new Promise((resolve) => server.close(resolve))
+  })
+  const { port } = server.address() as AddressInfo
+  return { url: `http://127.0.0.1:${port}/hook?a=1`, port, received, ids: () => received.map(idOf) }
+}
+
+const idOf = ({ headers }: Received) => headers['webhook-id']!
+
+interface EndpointOptions {
+  url: string
+  event_types?: string[]
+  payload?: 'THIN' | 'FULL'
+  auth?: WebhookAuth
+  rate_limit?: number
+  profile_ids?: string[] | null
+  previous_secret_until?: string | null
+  secrets?: SecretsOfWebhook
+}
+
+/** Inserts an endpoint that gets the events from now on. */
+async function newEndpoint(customer_id: string, options: EndpointOptions) {
+  const kept = options.secrets ?? { signing: newSigningSecret() }
+  return transaction(database.owner, async (tx) => {
+    const now = await readClock(tx)
+    const id = newId(now)
+    await tx.query(
+      `
+      insert into webhooks (customer_id, id, created_at, updated_at, name, url, event_types, payload, auth, profile_ids,
+                            rate_limit, status, encrypted_secrets, previous_secret_until, cursor_id, next_at)
+      values ($1, $2, $3, $3, $2::uuid::text, $4, $5, $6, $7, $8, $9, 'ACTIVE', $10, $11, $12, $3)`,
+      [
+        customer_id,
+        id,
+        now.text,
+        options.url,
+        options.event_types ?? ['*'],
+        options.payload ?? 'THIN',
+        JSON.stringify(options.auth ?? { type: 'NONE' }),
+        options.profile_ids ?? null,
+        options.rate_limit ?? 100,
+        await secrets.seal({ customer_id, id }, kept),
+        options.previous_secret_until ?? null,
+        newId(now),
+      ],
+    )
+    return { id, customer_id, secrets: kept }
+  })
+}
+
+const newCustomer = async () => (await createCustomer(database.db, 'Test')).customer_id
+
+/** Writes events of changes of one fiat account each, or of the given record. Returns their ids, in their order. */
+const write = (customerId: string, count = 1, object_id?: string): Promise<string[]> =>
+  transaction(database.db, (tx) => writeIn(tx, customerId, count, object_id))
+
+async function writeIn(tx: Transaction, customerId: string, count = 1, object_id?: string) {
+  const now = await readClock(tx)
+  const newId = idsAt(now)
+  const objects = Array.from({ length: count }, () => object_id ?? newId())
+  await insertEvents(
+    tx,
+    customerId,
+    now,
+    objects.map((id) => ({
+      type: 'fiat_account.approved',
+      object_id: id,
+      object: { id, status: 'APPROVED' },
+    })),
+  )
+  const { rows } = await tx.query<{ id: string }>(
+    'select id from events where customer_id = $1 and created_at = $2 order by id',
+    [customerId, now.text],
+  )
+  return rows.map(({ id }) => id)
+}
+
+/** A deliverer that runs until the end of the test. */
+function startDeliverer(options: Partial<DelivererOptions> = {}) {
+  const deliverer = new Deliverer({
+    db: database.db,
+    secrets,
+    settings: testSettings(),
+    log: pino({ level: 'silent' }),
+    ...options,
+  })
+  let stopped: Promise<void> | undefined
+  let isStopping = false
+  const running = (async () => {
+    while (!isStopping) await pause(Math.min(await deliverer.round(), 100))
+  })()
+  const stop = (graceMs = 100) =>
+    (stopped ??= (async () => {
+      isStopping = true
+      await running
+      await deliverer.stop(graceMs)
+    })())
+  atEnd(() => stop())
+  return { stop }
+}
+
+const until = (check: () => void | Promise<void>, timeout = 10_000) =>
+  vi.waitFor(check, { timeout, interval: 20 })
+
+const deliveriesOf = async ({ customer_id, id }: { customer_id: string; id: string }) => {
+  const { rows } = await database.db.query<{
+    event_id: string
+    status: string
+    attempts: number
+    seconds: number | null
+    leased: boolean
+  }>(
+    `select event_id, status, attempts, extract(epoch from due_at - clock_timestamp())::float8 as seconds,
+            leased_until > clock_timestamp() as leased
+     from webhook_deliveries where customer_id = $1 and webhook_id = $2 order by event_id`,
+    [customer_id, id],
+  )
+  return rows
+}
+
+const attemptsOf = async ({ customer_id, id }: { customer_id: string; id: string }) => {
+  const { rows } = await database.db.query<{
+    event_id: string
+    attempt: number
+    status_code: number | null
+    error: string | null
+    response: string | null
+    duration_ms: number
+  }>(
+    `select event_id, attempt, status_code, error, response, duration_ms
+     from webhook_attempts where customer_id = $1 and webhook_id = $2 order by id`,
+    [customer_id, id],
+  )
+  return rows
+}
+
+const endpointRow = async ({ customer_id, id }: { customer_id: string; id: string }) => {
+  const { rows } = await database.db.query<{
+    status: string
+    disabled_reason: string | null
+    failing_since: string | null
+    next_in: number
+    slow_for: number | null
+  }>(
+    `select status, disabled_reason, failing_since, extract(epoch from next_at - clock_timestamp())::float8 as next_in,
+            extract(epoch from slow_until - clock_timestamp())::float8 as slow_for
+     from webhooks where customer_id = $1 and id = $2`,
+    [customer_id, id],
+  )
+  return rows[0]!
+}
+
+/** Makes the next attempts due now. */
+const makeDue = ({ customer_id, id }: { customer_id: string; id: string }) =>
+  database.owner.query(
+    `update webhook_deliveries set due_at = clock_timestamp() where customer_id = $1 and webhook_id = $2 and status = 'PENDING'`,
+    [customer_id, id],
+  )
+
+describe('a delivery', () => {
+  test('has the thin body, the headers, and a signature that standardwebhooks verifies', async () => {
+    const customer = await newCustomer()
+    const receiver = await startReceiver()
+    const endpoint = await newEndpoint(customer, { url: receiver.url })
+    startDeliverer({ settings: testSettings({ BURSAR_WEBHOOK_SOURCE: 'com.paxos' }) })
+    const [id] = await write(customer)
+    await until(() => expect(receiver.received).toHaveLength(1))
+    const { headers, body } = receiver.received[0]!
+    const parsed = JSON.parse(body) as Record<string, unknown>
+    expect(body).toBe(
+      `{"id":"${id}","type":"fiat_account.approved","source":"com.paxos","time":"${parsed.time as string}","object":"event","is_test":false}`,
+    )
+    expect(new Verifier(endpoint.secrets.signing).verify(body, headers)).toEqual(parsed)
+    expect(headers).toMatchObject({
+      'webhook-id': id,
+      'content-type': 'application/json',
+      'user-agent': expect.stringMatching(/^Bursar-Webhooks\/\d+\.\d+\.\d+$/) as string,
+      traceparent: expect.stringMatching(
+        new RegExp(`^00-${id!.replaceAll('-', '')}-[0-9a-f]{16}-01$`),
+      ) as string,
+    })
+    await until(async () =>
+      expect(await deliveriesOf(endpoint)).toEqual([
+        { event_id: id, status: 'DELIVERED', attempts: 1, seconds: null, leased: null },
+      ]),
+    )
+    expect(await attemptsOf(endpoint)).toMatchObject([
+      { event_id: id, attempt: 1, status_code: 204, error: null },
+    ])
+  })
+
+  test('with the payload FULL is a CloudEvent with the object', async () => {
+    const customer = await newCustomer()
+    const receiver = await startReceiver()
+    const endpoint = await newEndpoint(customer, { url: receiver.url, payload: 'FULL' })
+    startDeliverer()
+    const [id] = await write(customer)
+    await until(() => expect(receiver.received).toHaveLength(1))
+    const { headers, body } = receiver.received[0]!
+    const { time, subject, ...rest } = JSON.parse(body) as Record<string, unknown>
+    expect(rest).toEqual({
+      id,
+      type: 'fiat_account.approved',
+      source: 'bursar',
+      object: 'event',
+      is_test: false,
+      specversion: '1.0',
+      datacontenttype: 'application/json',
+      timestamp: time,
+      object_type: 'fiat_account_status_change',
+      data: { id: subject, status: 'APPROVED' },
+    })
+    expect(subject).toMatch(ID)
+    expect(headers['content-type']).toBe('application/cloudevents+json; charset=utf-8')
+    new Verifier(endpoint.secrets.signing).verify(body, headers)
+  })
+
+  test('verifies with both secrets during a rotation, and with the new one only afterwards', async () => {
+    const customer = await newCustomer()
+    const receiver = await startReceiver()
+    const both = { signing: newSigningSecret(), previous: newSigningSecret() }
+    const endpoint = await newEndpoint(customer, {
+      url: receiver.url,
+      secrets: both,
+      previous_secret_until: '2100-01-01T00:00:00Z',
+    })
+    startDeliverer()
+    await write(customer)
+    await until(() => expect(receiver.received).toHaveLength(1))
+    const verify = (secret: string, { body, headers }: Received) => new Verifier(secret).verify(body, headers)
+    for (const secret of Object.values(both)) verify(secret, receiver.received[0]!)
+    await database.owner.query(
+      `update webhooks set previous_secret_until = clock_timestamp() where customer_id = $1 and id = $2`,
+      [customer, endpoint.id],
+    )
+    await write(customer)
+    await until(() => expect(receiver.received).toHaveLength(2))
+    verify(both.signing, receiver.received[1]!)
+    expect(() => verify(both.previous, receiver.received[1]!)).toThrow()
+  })
+
+  test('goes to the endpoints whose types and profiles match, and to no other customer', async () => {
+    const [customer, other] = [await newCustomer(), await newCustomer()]
+    const receiver = await startReceiver()
+    const matching = await newEndpoint(customer, { url: receiver.url, event_types: ['fiat_account.*'] })
+    const silent = [
+      await newEndpoint(customer, { url: receiver.url, event_types: ['transfer.*'] }),
+      await newEndpoint(customer, { url: receiver.url, profile_ids: [crypto.randomUUID()] }),
+      await newEndpoint(other, { url: receiver.url }),
+    ]
+    startDeliverer()
+    const ids = await write(customer, 30)
+    await until(async () => expect(await deliveriesOf(matching)).toHaveLength(30))
+    await until(() => expect(new Set(receiver.ids())).toEqual(new Set(ids)))
+    for (const endpoint of silent) expect(await deliveriesOf(endpoint)).toEqual([])
+  })
+})
+
+describe('failures', () => {
+  test('are repeated by the schedule, at last FAILED', async () => {
+    const customer = await newCustomer()
+    const receiver = await startReceiver((_, response) => response.writeHead(500).end('not now'))
+    const endpoint = await newEndpoint(customer, { url: receiver.url })
+    startDeliverer()
+    const [id] = await write(customer)
+    await until(async () =>
+      expect(await deliveriesOf(endpoint)).toMatchObject([{ attempts: 1, status: 'PENDING' }]),
+    )
+    const { seconds } = (await deliveriesOf(endpoint))[0]!
+    expect(seconds).toBeGreaterThan(2)
+    expect(seconds).toBeLessThanOrEqual(6)
+    expect((await endpointRow(endpoint)).failing_since).not.toBeNull()
+    for (let attempts = 2; attempts <= 12; attempts++) {
+      await makeDue(endpoint)
+      await until(async () => expect(await deliveriesOf(endpoint)).toMatchObject([{ attempts }]))
+    }
+    expect(await deliveriesOf(endpoint)).toEqual([
+      { event_id: id, status: 'FAILED', attempts: 12, seconds: null, leased: null },
+    ])
+    const attempts = await attemptsOf(endpoint)
+    expect(attempts.map(({ attempt }) => attempt)).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12])
+    expect(attempts[0]).toMatchObject({ status_code: 500, response: 'not now', error: null })
+    // All attempts have the event's id and a signature of their own.
+    expect(new Set(receiver.ids())).toEqual(new Set([id]))
+    for (const { body, headers } of receiver.received)
+      new Verifier(endpoint.secrets.signing).verify(body, headers)
+  })
+
+  test('end with the first success', async () => {
+    const customer = await newCustomer()
+    let status = 503
+    const receiver = await startReceiver((_, response) => response.writeHead(status).end())
+    const endpoint = await newEndpoint(customer, { url: receiver.url })
+    startDeliverer()
+    await write(customer)
+    await until(async () => expect(await deliveriesOf(endpoint)).toMatchObject([{ attempts: 1 }]))
+    const failing = await endpointRow(endpoint)
+    expect(failing.failing_since).not.toBeNull()
+    expect(failing.slow_for).toBeGreaterThan(50)
+    status = 200
+    await makeDue(endpoint)
+    await until(async () =>
+      expect(await deliveriesOf(endpoint)).toMatchObject([{ status: 'DELIVERED', attempts: 2 }]),
+    )
+    expect((await endpointRow(endpoint)).failing_since).toBeNull()
+  })
+
+  test.each([429, 502, 503, 504])('with %i halve the rate for a minute', async (status) => {
+    const customer = await newCustomer()
+    const receiver = await startReceiver((_, response) => response.writeHead(status).end())
+    const endpoint = await newEndpoint(customer, { url: receiver.url })
+    startDeliverer()
+    await write(customer)
+    await until(async () => expect((await endpointRow(endpoint)).slow_for).toBeGreaterThan(50))
+    expect((await endpointRow(endpoint)).slow_for).toBeLessThanOrEqual(60)
+  })
+
+  test.each([
+    ['seconds', () => '120', 120],
+    ['a date', () => new Date(Date.now() + 240_000).toUTCString(), 240],
+    ['more than an hour', () => '999999', 3600],
+  ])('honour Retry-After as %s, for the delivery and the endpoint', async (_, header, seconds) => {
+    const customer = await newCustomer()
+    const receiver = await startReceiver((__, response) =>
+      response.writeHead(503, { 'retry-after': header() }).end(),
+    )
+    const endpoint = await newEndpoint(customer, { url: receiver.url })
+    startDeliverer()
+    await write(customer)
+    await until(async () => expect(await deliveriesOf(endpoint)).toMatchObject([{ attempts: 1 }]))
+    const [delivery] = await deliveriesOf(endpoint)
+    expect(delivery!.seconds).toBeGreaterThan(seconds - 10)
+    expect(delivery!.seconds).toBeLessThanOrEqual(seconds + 1)
+    const { next_in } = await endpointRow(endpoint)
+    expect(next_in).toBeGreaterThan(seconds - 10)
+    expect(next_in).toBeLessThanOrEqual(seconds + 1)
+    await write(customer)
+    await pause(300)
+    expect(receiver.received).toHaveLength(1)
+  })
+
+  test('of redirects: the target of a redirect gets nothing', async () => {
+    const customer = await newCustomer()
+    const target = await startReceiver()
+    const receiver = await startReceiver((_, response) =>
+      response.writeHead(307, { location: target.url }).end(),
+    )
+    const endpoint = await newEndpoint(customer, { url: receiver.url })
+    startDeliverer()
+    await write(customer)
+    await until(async () => expect(await attemptsOf(endpoint)).toMatchObject([{ status_code: 307 }]))
+    expect(target.received).toEqual([])
+  })
+
+  test('with 410 disable the endpoint at once, and the others are told', async () => {
+    const customer = await newCustomer()
+    const gone = await startReceiver((_, response) => response.writeHead(410).end())
+    const healthy = await startReceiver()
+    const endpoint = await newEndpoint(customer, { url: gone.url })
+    const other = await newEndpoint(customer, { url: healthy.url, payload: 'FULL' })
+    startDeliverer()
+    const [id] = await write(customer)
+    await until(() => expect(healthy.received).toHaveLength(2))
+    const disabled = healthy.received.map(({ body }) => JSON.parse(body) as Record<string, unknown>)
+    expect(disabled.find(({ type }) => type === 'webhook.disabled')).toMatchObject({
+      subject: endpoint.id,
+      data: { id: endpoint.id, name: endpoint.id, failing_since: expect.any(String) as string },
+    })
+    expect(await endpointRow(endpoint)).toMatchObject({
+      status: 'DISABLED',
+      disabled_reason: expect.stringContaining('410') as string,
+    })
+    // Its delivery waits until it is ACTIVE again, and it gets nothing more.
+    await write(customer)
+    await makeDue(endpoint)
+    await until(() => expect(healthy.received).toHaveLength(3))
+    expect(gone.ids()).toEqual([id])
+    expect(await deliveriesOf(endpoint)).toMatchObject([{ event_id: id, status: 'PENDING', attempts: 1 }])
+    expect(await endpointRow(other)).toMatchObject({ status: 'ACTIVE', failing_since: null })
+  })
+
+  test('for five days without a success disable the endpoint', async () => {
+    const customer = await newCustomer()
+    const dead = await startReceiver((_, response) => response.writeHead(500).end())
+    const healthy = await startReceiver()
+    const endpoint = await newEndpoint(customer, { url: dead.url })
+    await newEndpoint(customer, { url: healthy.url, event_types: ['webhook.*'] })
+    startDeliverer()
+    await write(customer)
+    await until(async () => expect(await deliveriesOf(endpoint)).toMatchObject([{ attempts: 1 }]))
+    const since = (days: number) =>
+      database.owner.query(
+        `update webhooks set failing_since = clock_timestamp() - make_interval(days => $3) where customer_id = $1 and id = $2`,
+        [customer, endpoint.id, days],
+      )
+    await since(4)
+    await makeDue(endpoint)
+    await until(async () => expect(await deliveriesOf(endpoint)).toMatchObject([{ attempts: 2 }]))
+    expect((await endpointRow(endpoint)).status).toBe('ACTIVE')
+    await since(5)
+    await makeDue(endpoint)
+    await until(async () => expect((await endpointRow(endpoint)).status).toBe('DISABLED'))
+    await until(() => expect(healthy.received).toHaveLength(1))
+    expect(JSON.parse(healthy.received[0]!.body)).toMatchObject({ type: 'webhook.disabled' })
+  })
+})
+
+describe('order and completeness', () => {
+  test('an event waits for the first attempt of an earlier one of its record', async () => {
+    const customer = await newCustomer()
+    const held: ServerResponse[] = []
+    const receiver = await startReceiver((_, response) => void held.push(response))
+    const endpoint = await newEndpoint(customer, { url: receiver.url })
+    startDeliverer()
+    const record = crypto.randomUUID()
+    const first = await write(customer, 2, record)
+    await until(() => expect(receiver.ids()).toEqual([first[0]]))
+    const [third] = await write(customer, 1, record)
+    const [other] = await write(customer)
+    await until(() => expect(receiver.ids()).toEqual([first[0], other]))
+    await pause(300)
+    expect(receiver.received).toHaveLength(2)
+    // The first attempt may fail: then the order does not matter any more.
+    held[0]!.writeHead(500).end()
+    await until(() => expect(receiver.ids()).toEqual([first[0], other, first[1]]))
+    held[2]!.writeHead(204).end()
+    await until(() => expect(receiver.ids()).toEqual([first[0], other, first[1], third]))
+    for (const response of held) if (!response.writableEnded) response.writeHead(204).end()
+    await until(async () =>
+      expect((await deliveriesOf(endpoint)).filter(({ status }) => status === 'DELIVERED')).toHaveLength(3),
+    )
+  })
+
+  test('an event that commits late, with an earlier id, is delivered, and does not delay the others', async () => {
+    const customer = await newCustomer()
+    const receiver = await startReceiver()
+    const endpoint = await newEndpoint(customer, { url: receiver.url })
+    startDeliverer()
+    const late = await database.db.connect()
+    await late.query('begin')
+    const [lateId] = await writeIn(late, customer)
+    const early: string[] = []
+    for (let round = 0; round < 15; round++) {
+      early.push(...(await write(customer, 3)))
+      await pause(100)
+    }
+    await until(() => expect(new Set(receiver.ids())).toEqual(new Set(early)))
+    await late.query('commit')
+    late.release()
+    await until(() => expect(receiver.ids()).toContain(lateId))
+    await pause(200)
+    expect(receiver.received).toHaveLength(46)
+    expect(await deliveriesOf(endpoint)).toHaveLength(46)
+  })
+
+  test('a stop gives leases back, and the next process sends what is left, once', async () => {
+    const customer = await newCustomer()
+    const held: ServerResponse[] = []
+    let holds = true
+    const receiver = await startReceiver((_, response) =>
+      holds ? void held.push(response) : void response.writeHead(204).end(),
+    )
+    const endpoint = await newEndpoint(customer, { url: receiver.url })
+    const { stop } = startDeliverer()
+    const ids = await write(customer, 40)
+    await until(() => expect(held.length).toBeGreaterThan(2))
+    const underWay = held.length
+    await stop(50)
+    expect((await deliveriesOf(endpoint)).filter(({ leased }) => leased)).toEqual([])
+    holds = false
+    startDeliverer()
+    await until(async () =>
+      expect((await deliveriesOf(endpoint)).filter(({ status }) => status === 'DELIVERED')).toHaveLength(40),
+    )
+    expect(new Set(receiver.ids())).toEqual(new Set(ids))
+    expect(receiver.received.length).toBeLessThanOrEqual(40 + Math.max(underWay, 8))
+  })
+
+  test('an attempt whose lease another process took over is not recorded twice', async () => {
+    const customer = await newCustomer()
+    let held: ServerResponse | undefined
+    const receiver = await startReceiver((_, response) => {
+      if (held === undefined) held = response
+      else response.writeHead(204).end()
+    })
+    const endpoint = await newEndpoint(customer, { url: receiver.url })
+    startDeliverer()
+    await write(customer)
+    await until(() => expect(receiver.received).toHaveLength(1))
+    await database.owner.query(
+      `update webhook_deliveries set leased_until = clock_timestamp() where customer_id = $1 and webhook_id = $2`,
+      [customer, endpoint.id],
+    )
+    await until(async () =>
+      expect(await deliveriesOf(endpoint)).toMatchObject([{ status: 'DELIVERED', attempts: 1 }]),
+    )
+    held!.writeHead(500).end()
+    await pause(300)
+    expect(await deliveriesOf(endpoint)).toMatchObject([{ status: 'DELIVERED', attempts: 1 }])
+    expect(await attemptsOf(endpoint)).toMatchObject([{ status_code: 204 }])
+  })
+
+  test('two processes share the rate limit', async () => {
+    const customer = await newCustomer()
+    const receiver = await startReceiver()
+    const endpoint = await newEndpoint(customer, { url: receiver.url, rate_limit: 10 })
+    startDeliverer()
+    startDeliverer()
+    await write(customer, 25)
+    await until(() => expect(receiver.received).toHaveLength(25))
+    const seconds = (receiver.received.at(-1)!.at - receiver.received[0]!.at) / 1000
+    // 24 intervals of 0.1 s, less what one slot may come early or late.
+    expect(seconds).toBeGreaterThan(2.2)
+    expect(seconds).toBeLessThan(6)
+    expect(new Set(receiver.ids()).size).toBe(25)
+    await until(async () =>
+      expect((await deliveriesOf(endpoint)).filter(({ status }) => status === 'DELIVERED')).toHaveLength(25),
+    )
+  })
+})

@@ -1,0 +1,250 @@
+import { setMaxListeners } from 'node:events'
+import { setTimeout as pause } from 'node:timers/promises'
+import { LRUCache } from 'lru-cache'
+import type { Logger } from 'pino'
+import type { Database } from '../db/database.ts'
+import { readHorizon } from '../db/horizon.ts'
+import type { Moment } from '../db/ids.ts'
+import { readEvents, type ReadEvent } from '../records/event.ts'
+import type { SecretsOfWebhook, WebhookSecrets } from '../records/webhook-secrets.ts'
+import type { Settings } from '../settings.ts'
+import { AccessTokens } from './access-tokens.ts'
+import { attemptDelivery, type Means, type Outcome } from './attempt.ts'
+import {
+  anyActive,
+  claimDeliveries,
+  endpointsWithWork,
+  LEASE_SECONDS,
+  releaseLeases,
+  START,
+  type Claim,
+  type ClaimedDelivery,
+  type EndpointKey,
+  type Position,
+} from './claim.ts'
+import { Places } from './places.ts'
+import { recordAttempts, type Attempt } from './record.ts'
+import { ATTEMPT_MS_MAX, Sender, type Resolve } from './send.ts'
+import { targetRules } from './targets.ts'
+
+/** Rest between two looks for work, while there are ACTIVE endpoints. */
+const POLL_MS = 50
+/** Looks take this part of the time at most: rests grow with the number of endpoints. */
+const LOOK_SHARE = 4
+/** Rest while no customer has an ACTIVE endpoint. */
+const IDLE_MS = 1_000
+/** Claims at once. Each takes a connection. */
+const CLAIMS_AT_ONCE = 2
+/** A horizon is used this long: a later one would let cursors come further. */
+const HORIZON_MS = 100
+/** Rest after a failed recording. Attempts whose lease has ended meanwhile are repeated. */
+const RECORD_AGAIN_MS = 500
+const ENDPOINTS_KNOWN_MAX = 20_000
+
+/** Counts attempts. */
+export interface DeliveryMeter {
+  attempt(succeeded: boolean, seconds: number): void
+  /** How long an event waited for its first attempt. */
+  waited(seconds: number): void
+}
+
+export interface DelivererOptions {
+  db: Database
+  secrets: WebhookSecrets
+  settings: Pick<Settings, 'mode' | 'webhookSource' | 'webhookAllowedNetworks'>
+  log: Logger
+  meter?: DeliveryMeter | undefined
+  /** Instead of the system's DNS. */
+  resolve?: Resolve
+}
+
+/** Attempts at one endpoint that wait to be recorded, and those being recorded. */
+interface Recording {
+  waiting: { attempt: Attempt; done: () => void; leaseEndsAt: number }[]
+  isRunning: boolean
+}
+
+/** Delivers events to the endpoints of all customers. Several processes may do so: leases divide the work. */
+export class Deliverer {
+  readonly #options: DelivererOptions
+  readonly #means: Means
+  readonly #places = new Places()
+  readonly #positions = new LRUCache<string, Position>({ max: ENDPOINTS_KNOWN_MAX })
+  readonly #secrets = new LRUCache<string, Promise<SecretsOfWebhook>>({ max: 1_000 })
+  readonly #recordings = new Map<string, Recording>()
+  /** The claims whose attempts are under way. */
+  readonly #underWay = new Set<Promise<void>>()
+  /** Ends waits for slots, and the requests some seconds later. */
+  readonly #stopping = new AbortController()
+  readonly #aborting = new AbortController()
+
+  constructor(options: DelivererOptions) {
+    const { settings, resolve } = options
+    this.#options = options
+    const sender = new Sender(targetRules(settings), resolve)
+    this.#means = { sender, tokens: new AccessTokens(sender), source: settings.webhookSource }
+    // Each attempt listens, and places bound their number.
+    setMaxListeners(0, this.#stopping.signal, this.#aborting.signal)
+  }
+
+  /** Claims what may be sent now and begins to send it. Returns how long to rest, in milliseconds. */
+  async round(): Promise<number> {
+    const { db } = this.#options
+    const start = performance.now()
+    if (this.#places.areFull) return POLL_MS
+    const endpoints = await endpointsWithWork(db, this.#places.full())
+    const restMs = Math.max(POLL_MS, LOOK_SHARE * (performance.now() - start))
+    if (endpoints.length === 0) return (await anyActive(db)) ? restMs : IDLE_MS
+    let horizon: { moment: Moment; at: number } | undefined
+    const freshHorizon = async () => {
+      const now = performance.now()
+      if (horizon === undefined || now - horizon.at > HORIZON_MS)
+        horizon = { at: now, moment: await readHorizon(db) }
+      return horizon.moment
+    }
+    const queue = [...endpoints].reverse()
+    const claimAll = async () => {
+      for (let key = queue.pop(); key !== undefined && !this.#stopping.signal.aborted; key = queue.pop())
+        await this.#claim(key, await freshHorizon())
+    }
+    await Promise.all(Array.from({ length: CLAIMS_AT_ONCE }, claimAll))
+    return restMs
+  }
+
+  /**
+   * Stops: claims nothing more, gives unused leases back, and ends the requests that take longer than `graceMs`. Call it
+   * when no round runs.
+   */
+  async stop(graceMs: number): Promise<void> {
+    this.#stopping.abort()
+    const limit = setTimeout(() => this.#aborting.abort(), graceMs)
+    await Promise.all(this.#underWay)
+    clearTimeout(limit)
+    await this.#means.sender.close()
+  }
+
+  async #claim(key: EndpointKey, horizon: Moment): Promise<void> {
+    const most = this.#places.free(key.id)
+    if (most === 0) return
+    const claimedAt = performance.now()
+    const position = this.#positions.get(key.id) ?? START
+    const claimed = await claimDeliveries(this.#options.db, key, { most, horizon, position })
+    this.#positions.set(key.id, claimed.position)
+    const { claim } = claimed
+    if (claim === undefined) return
+    const releases = claim.deliveries.map(() => this.#places.take(key.id))
+    const work = this.#send(claim, claimedAt, releases)
+      .catch((error: unknown) => {
+        // The leases end by themselves, and the attempts are made then.
+        this.#options.log.error({ err: error, ...idsOf(key) }, 'deliveries failed; trying again')
+        for (const release of releases) release(undefined)
+      })
+      .finally(() => this.#underWay.delete(work))
+    this.#underWay.add(work)
+  }
+
+  /** Makes the attempts of a claim, each at its slot, and records them. */
+  async #send(claim: Claim, claimedAt: number, releases: ReturnType<Places['take']>[]): Promise<void> {
+    const { endpoint, deliveries } = claim
+    const [secrets, events] = await Promise.all([
+      this.#secretsOf(endpoint.encrypted_secrets, endpoint),
+      readEvents(
+        this.#options.db,
+        endpoint.customer_id,
+        deliveries.map(({ event_id }) => event_id),
+      ),
+    ])
+    const eventOf = new Map(events.map((read) => [read.event.id, read]))
+    const notMade: string[] = []
+    await Promise.all(
+      deliveries.map(async (delivery, index) => {
+        const release = releases[index]!
+        const outcome = await this.#attempt(
+          claim,
+          delivery,
+          claimedAt,
+          secrets,
+          eventOf.get(delivery.event_id),
+        )
+        if (outcome === undefined) {
+          notMade.push(delivery.event_id)
+          return release(undefined)
+        }
+        const { event_id, attempts_of_round } = delivery
+        const attempt = { event_id, attempts_of_round, leased_until: claim.leased_until, ...outcome }
+        await this.#record(endpoint, attempt, claimedAt + LEASE_SECONDS * 1000)
+        release(outcome)
+      }),
+    )
+    if (notMade.length > 0) await releaseLeases(this.#options.db, endpoint, claim.leased_until, notMade)
+  }
+
+  /** Makes one attempt at its slot. Undefined when it was not made, or ended because the process stops. */
+  async #attempt(
+    { endpoint }: Claim,
+    { startsIn, waitedSeconds }: ClaimedDelivery,
+    claimedAt: number,
+    secrets: SecretsOfWebhook,
+    read: ReadEvent | undefined,
+  ): Promise<Outcome | undefined> {
+    const { meter } = this.#options
+    // Events are dropped with their deliveries, a partition at a time.
+    if (read === undefined)
+      return { succeeded: false, error: 'the event is not kept any more', duration_ms: 0 }
+    const waitMs = claimedAt + startsIn * 1000 - performance.now()
+    const { signal } = this.#stopping
+    if (waitMs > 0) await pause(waitMs, undefined, { signal }).catch(() => undefined)
+    // After a standstill of the process, another one may make the attempt.
+    const isLate = performance.now() - claimedAt > LEASE_SECONDS * 1000 - ATTEMPT_MS_MAX
+    if (signal.aborted || isLate) return undefined
+    if (waitedSeconds !== undefined) meter?.waited(Math.max(0, waitedSeconds + startsIn))
+    const outcome = await attemptDelivery(this.#means, endpoint, secrets, read, this.#aborting.signal)
+    if (outcome !== undefined) meter?.attempt(outcome.succeeded, outcome.duration_ms / 1000)
+    return outcome
+  }
+
+  /** Records an attempt with the others at its endpoint that end meanwhile. Resolves when it is recorded, or too late. */
+  #record(key: EndpointKey, attempt: Attempt, leaseEndsAt: number): Promise<void> {
+    const recording = this.#recordings.get(key.id) ?? { waiting: [], isRunning: false }
+    this.#recordings.set(key.id, recording)
+    return new Promise((done) => {
+      recording.waiting.push({ attempt, done, leaseEndsAt })
+      if (!recording.isRunning) void this.#recordAll(key, recording)
+    })
+  }
+
+  async #recordAll(key: EndpointKey, recording: Recording): Promise<void> {
+    recording.isRunning = true
+    while (recording.waiting.length > 0) {
+      const batch = recording.waiting.splice(0)
+      try {
+        const attempts = batch.map(({ attempt }) => attempt)
+        const disabled = await recordAttempts(this.#options.db, key, attempts)
+        for (const { done } of batch) done()
+        if (disabled !== undefined)
+          this.#options.log.warn(
+            { ...idsOf(key), name: disabled.name, reason: disabled.reason },
+            'disabled a webhook',
+          )
+      } catch (error) {
+        this.#options.log.error({ err: error, ...idsOf(key) }, 'attempts are not recorded; trying again')
+        const now = performance.now()
+        for (const { done } of batch.filter(({ leaseEndsAt }) => leaseEndsAt <= now)) done()
+        recording.waiting.unshift(...batch.filter(({ leaseEndsAt }) => leaseEndsAt > now))
+        await pause(RECORD_AGAIN_MS)
+      }
+    }
+    this.#recordings.delete(key.id)
+  }
+
+  #secretsOf(encrypted: string, key: EndpointKey): Promise<SecretsOfWebhook> {
+    const known = this.#secrets.get(encrypted)
+    if (known !== undefined) return known
+    const opened = this.#options.secrets.open(key, encrypted)
+    this.#secrets.set(encrypted, opened)
+    opened.catch(() => this.#secrets.delete(encrypted))
+    return opened
+  }
+}
+
+const idsOf = ({ customer_id, id }: EndpointKey) => ({ customer_id, webhook_id: id })

@@ -1,0 +1,169 @@
+import { arrayLiteral, transaction, type Database, type Transaction } from '../db/database.ts'
+import { idsAt, readClock, type Moment } from '../db/ids.ts'
+import { insertEvents } from '../ledger/events.ts'
+import type { EndpointKey } from './claim.ts'
+import { isOverloaded, secondsToNextAttempt, SLOW_SECONDS } from './schedule.ts'
+
+/** What became of attempts: the attempt, its delivery, and the standing of its endpoint, in one transaction. */
+
+/** An endpoint without a success for this long is disabled. */
+const DISABLED_AFTER_DAYS = 5
+const GONE = 410
+
+export interface Attempt {
+  event_id: string
+  /** The lease under which it was made. */
+  leased_until: string
+  /** The attempts before it, since the delivery was sent or resent. */
+  attempts_of_round: number
+  succeeded: boolean
+  /** Undefined where no answer came. */
+  status_code?: number | undefined
+  /** Why no answer came. */
+  error?: string | undefined
+  duration_ms: number
+  /** The first bytes of the answer, as printable text. */
+  response?: string | undefined
+  retryAfterSeconds?: number | undefined
+}
+
+/** An endpoint that attempts have disabled. */
+export interface Disabled extends EndpointKey {
+  name: string
+  reason: string
+}
+
+/**
+ * Records attempts at one endpoint, in the order of their ends. An attempt whose lease another process has taken over is
+ * left out. Returns the endpoint if the attempts disabled it.
+ */
+export function recordAttempts(
+  db: Database,
+  key: EndpointKey,
+  attempts: readonly Attempt[],
+): Promise<Disabled | undefined> {
+  return transaction(db, async (tx) => {
+    const now = await readClock(tx)
+    // The endpoint first, as claims lock it.
+    const disabled = await recordStanding(tx, key, now, attempts)
+    await recordDeliveries(tx, key, now, attempts)
+    return disabled
+  })
+}
+
+async function recordDeliveries(
+  tx: Transaction,
+  { customer_id, id }: EndpointKey,
+  now: Moment,
+  attempts: readonly Attempt[],
+): Promise<void> {
+  const newId = idsAt(now)
+  const delays = attempts.map(({ succeeded, attempts_of_round, retryAfterSeconds }) =>
+    succeeded
+      ? undefined
+      : secondsToNextAttempt(attempts_of_round + 1, { retryAfterSeconds, random: Math.random() }),
+  )
+  const column = (of: (attempt: Attempt, index: number) => string | number | undefined) =>
+    arrayLiteral(attempts.map(of))
+  await tx.query({
+    name: 'record attempts',
+    text: `
+      with result as (
+        select *
+        from unnest($4::uuid[], $5::timestamptz[], $6::uuid[], $7::text[], $8::float8[], $9::smallint[], $10::text[],
+                    $11::int[], $12::text[])
+          as r (event_id, leased_until, id, status, delay, status_code, error, duration_ms, response)
+      ), recorded as (
+        update webhook_deliveries d
+        set status = r.status, attempts = d.attempts + 1, attempts_of_round = d.attempts_of_round + 1,
+            due_at = case when r.status = 'PENDING' then $3::timestamptz + make_interval(secs => r.delay) end,
+            leased_until = null, ended_at = case when r.status <> 'PENDING' then $3::timestamptz end
+        from result r
+        where d.customer_id = $1 and d.webhook_id = $2 and d.event_id = r.event_id
+          and d.status = 'PENDING' and d.leased_until = r.leased_until
+        returning d.event_id, d.attempts
+      )
+      insert into webhook_attempts (customer_id, webhook_id, event_id, id, created_at, attempt, status_code, error,
+                                    duration_ms, response)
+      select $1, $2, event_id, r.id, $3, recorded.attempts, r.status_code, r.error, r.duration_ms, r.response
+      from recorded join result r using (event_id)`,
+    values: [
+      customer_id,
+      id,
+      now.text,
+      column(({ event_id }) => event_id),
+      column(({ leased_until }) => leased_until),
+      column(() => newId()),
+      column(({ succeeded }, index) =>
+        succeeded ? 'DELIVERED' : delays[index] === undefined ? 'FAILED' : 'PENDING',
+      ),
+      column((_, index) => delays[index]),
+      column(({ status_code }) => status_code),
+      column(({ error }) => error),
+      column(({ duration_ms }) => duration_ms),
+      column(({ response }) => response),
+    ],
+  })
+}
+
+/** Records since when the endpoint fails, its pauses, and that it is disabled. A success of a healthy one changes nothing. */
+async function recordStanding(
+  tx: Transaction,
+  { customer_id, id }: EndpointKey,
+  now: Moment,
+  attempts: readonly Attempt[],
+): Promise<Disabled | undefined> {
+  if (attempts.every((attempt) => attempt.succeeded)) {
+    await tx.query({
+      name: 'endpoint recovers',
+      text: `
+        update webhooks set failing_since = null
+        where customer_id = $1 and id = $2 and failing_since is not null`,
+      values: [customer_id, id],
+    })
+    return undefined
+  }
+  const pause = Math.max(...attempts.map(({ retryAfterSeconds }) => retryAfterSeconds ?? 0))
+  const { rows } = await tx.query<{
+    name: string
+    failing_since: string | null
+    is_over: boolean
+    status: string
+  }>({
+    name: 'endpoint fails',
+    text: `
+      update webhooks
+      set failing_since = case when $4 then null when $5 then $3::timestamptz else coalesce(failing_since, $3) end,
+          next_at = greatest(next_at, $3::timestamptz + make_interval(secs => $6)),
+          slow_until = case when $7 then $3::timestamptz + make_interval(secs => ${SLOW_SECONDS}) else slow_until end
+      where customer_id = $1 and id = $2
+      returning name, status, failing_since,
+                coalesce(failing_since <= $3::timestamptz - make_interval(days => ${DISABLED_AFTER_DAYS}), false) as is_over`,
+    values: [
+      customer_id,
+      id,
+      now.text,
+      attempts.at(-1)!.succeeded,
+      attempts.some((attempt) => attempt.succeeded),
+      pause,
+      attempts.some(({ status_code }) => isOverloaded(status_code)),
+    ],
+  })
+  const [row] = rows
+  const isGone = attempts.some(({ status_code }) => status_code === GONE)
+  if (row === undefined || row.status !== 'ACTIVE' || !(isGone || row.is_over)) return undefined
+  const reason = isGone ? 'it answered 410 Gone' : `no delivery has succeeded for ${DISABLED_AFTER_DAYS} days`
+  const failing_since = row.failing_since ?? now.text
+  await tx.query(
+    `
+    update webhooks
+    set status = 'DISABLED', disabled_reason = $3, failing_since = $4, updated_at = $5
+    where customer_id = $1 and id = $2`,
+    [customer_id, id, reason, failing_since, now.text],
+  )
+  const { name } = row
+  await insertEvents(tx, customer_id, now, [
+    { type: 'webhook.disabled', object_id: id, object: { id, name, failing_since } },
+  ])
+  return { customer_id, id, name, reason }
+}
