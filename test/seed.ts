@@ -25,3 +25,14 @@ export function placesOf(steps: number): number[] {
   const [drawn] = fc.sample(between, { seed: SEED, numRuns: 1 })
   return [0, ...drawn!.sort((a, b) => a - b), steps - 1]
 }
+
+/** A generator of numbers from 0 to 1 that the seed determines (mulberry32). */
+export function seededRandom(seed = SEED): () => number {
+  let state = seed
+  return () => {
+    state = (state + 0x6d2b79f5) | 0
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296
+  }
+}

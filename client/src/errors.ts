@@ -144,3 +144,17 @@ export class BursarTimeout extends BursarError {
 export class BursarUnreachable extends BursarError {
   override readonly name = 'BursarUnreachable'
 }
+
+/** Why a webhook's request was refused. */
+export type SignatureFault = 'HEADERS' | 'TIMESTAMP' | 'SIGNATURE' | 'BODY'
+
+/** `unwrap` refuses a request: it is not from Bursar, it is too old, or its body is no event. Answer it with 400. */
+export class BursarSignatureError extends BursarError {
+  override readonly name = 'BursarSignatureError'
+  readonly reason: SignatureFault
+
+  constructor(reason: SignatureFault, message: string, cause?: unknown) {
+    super(message, undefined, cause)
+    this.reason = reason
+  }
+}

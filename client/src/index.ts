@@ -1,6 +1,7 @@
 import createFetchClient from 'openapi-fetch'
 import { tokenSource } from './access-token.ts'
 import { BursarProblem, BursarTimeout, BursarUnreachable } from './errors.ts'
+import { followEvents, type Event, type EventPage, type EventsOptions } from './events.ts'
 import type { Item, ListPath, Method, PathOf, Reply, Rest } from './operations.ts'
 import { prepare } from './ref-ids.ts'
 import type { components, paths } from './schema.ts'
@@ -9,14 +10,25 @@ import { pause, RETRIES, sendAgain, type Retries } from './send-again.ts'
 export {
   BursarError,
   BursarProblem,
+  BursarSignatureError,
   BursarTimeout,
   BursarUnreachable,
   type ProblemMeta,
   type ProblemSlug,
+  type SignatureFault,
 } from './errors.ts'
+export type { Event, EventCursor, EventsOptions } from './events.ts'
 export type { Init, Item, ListPath, Method, PathOf, Reply } from './operations.ts'
 export type { Retries } from './send-again.ts'
 export type { components, operations, paths } from './schema.ts'
+export {
+  isFull,
+  unwrap,
+  type FullEvent,
+  type HeadersLike,
+  type ThinEvent,
+  type Unwrapping,
+} from './unwrap.ts'
 
 /** The records of the API. */
 type Records = components['schemas']
@@ -65,6 +77,12 @@ export interface Client {
   each<P extends ListPath>(path: P, ...rest: Rest<P, 'get'>): AsyncGenerator<Item<P>, void>
   /** Iterates over the pages of a list. */
   pages<P extends ListPath>(path: P, ...rest: Rest<P, 'get'>): AsyncGenerator<Reply<P, 'get'>, void>
+  /**
+   * Iterates over the customer's events in their order, each once, and waits for more without end. Failures that may pass
+   * are tried again for ever; keep `{ created_at, id }` of the last event to continue after it. Throws `BursarProblem` for
+   * other refusals, and the signal's reason.
+   */
+  events(options?: EventsOptions): AsyncGenerator<Event, void>
   /** Waits until a transfer is COMPLETED or FAILED, and returns it. Throws `BursarTimeout` if it stays PENDING. */
   waitFor(transfer: Pick<Transfer, 'id'>, waiting?: Waiting): Promise<Transfer>
 }
@@ -152,6 +170,11 @@ export function createClient(options: ClientOptions): Client {
     delete: caller('delete'),
     pages: (path: string, init?: PageInit) => pagesOf(call, path, init),
     each: (path: string, init?: PageInit) => recordsOf(call, path, init),
+    events: (options?: EventsOptions) =>
+      followEvents(
+        (query, signal) => call('get', '/v2/events', { params: { query }, signal }) as Promise<EventPage>,
+        options,
+      ),
     waitFor: (transfer: Pick<Transfer, 'id'>, waiting?: Waiting) => waitForEnd(call, transfer, waiting),
   } as unknown as Client
 }
