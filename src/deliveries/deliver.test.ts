@@ -1,16 +1,28 @@
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import type { ServerResponse } from 'node:http'
+import { createServer as createTcpServer, type AddressInfo } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 import { pino } from 'pino'
 import { Webhook as Verifier } from 'standardwebhooks'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { createCustomer } from '../customers/create-customer.ts'
-import { transaction, type Transaction } from '../db/database.ts'
-import { idsAt, newId, readClock } from '../db/ids.ts'
-import { insertEvents } from '../ledger/events.ts'
-import { newSigningSecret, WebhookSecrets, type SecretsOfWebhook } from '../records/webhook-secrets.ts'
-import type { WebhookAuth } from '../records/webhook.ts'
-import { testSettings, cloneDatabase, MASTER_KEYS, atEnd, type TestDatabase } from '../../test/support.ts'
+import { newSigningSecret, WebhookSecrets } from '../records/webhook-secrets.ts'
+import {
+  idOf,
+  insertEndpoint,
+  startReceiver,
+  writeEvents,
+  writeEventsIn,
+  type EndpointOptions,
+  type Received,
+} from '../../test/receivers.ts'
+import {
+  atEnd,
+  cloneDatabase,
+  freePort,
+  MASTER_KEYS,
+  testSettings,
+  type TestDatabase,
+} from '../../test/support.ts'
 import { Deliverer, type DelivererOptions } from './deliver.ts'
 
 let database: TestDatabase
@@ -25,104 +37,13 @@ afterAll(async () => {
 
 const ID = /^[0-9a-f-]{36}$/
 
-interface Received {
-  headers: Record<string, string>
-  body: string
-  at: number
-}
-
-type Answering = (received: Received, response: ServerResponse, request: IncomingMessage) => void
-
-/** A receiver that keeps what it gets. It answers 204 unless a test says otherwise. */
-async function startReceiver(answer: Answering = (_, response) => response.writeHead(204).end()) {
-  const received: Received[] = []
-  const server = createServer((request, response) => {
-    let body = ''
-    request.setEncoding('utf8').on('data', (text: string) => (body += text))
-    request.on('end', () => {
-      const one = { headers: request.headers as Record<string, string>, body, at: performance.now() }
-      received.push(one)
-      answer(one, response, request)
-    })
-  })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  atEnd(async () => {
-    server.closeAllConnections()
-    await new Promise((resolve) => server.close(resolve))
-  })
-  const { port } = server.address() as AddressInfo
-  return { url: `http://127.0.0.1:${port}/hook?a=1`, port, received, ids: () => received.map(idOf) }
-}
-
-const idOf = ({ headers }: Received) => headers['webhook-id']!
-
-interface EndpointOptions {
-  url: string
-  event_types?: string[]
-  payload?: 'THIN' | 'FULL'
-  auth?: WebhookAuth
-  rate_limit?: number
-  profile_ids?: string[] | null
-  previous_secret_until?: string | null
-  secrets?: SecretsOfWebhook
-}
-
-/** Inserts an endpoint that gets the events from now on. */
-async function newEndpoint(customer_id: string, options: EndpointOptions) {
-  const kept = options.secrets ?? { signing: newSigningSecret() }
-  return transaction(database.owner, async (tx) => {
-    const now = await readClock(tx)
-    const id = newId(now)
-    await tx.query(
-      `
-      insert into webhooks (customer_id, id, created_at, updated_at, name, url, event_types, payload, auth, profile_ids,
-                            rate_limit, status, encrypted_secrets, previous_secret_until, cursor_id, next_at)
-      values ($1, $2, $3, $3, $2::uuid::text, $4, $5, $6, $7, $8, $9, 'ACTIVE', $10, $11, $12, $3)`,
-      [
-        customer_id,
-        id,
-        now.text,
-        options.url,
-        options.event_types ?? ['*'],
-        options.payload ?? 'THIN',
-        JSON.stringify(options.auth ?? { type: 'NONE' }),
-        options.profile_ids ?? null,
-        options.rate_limit ?? 100,
-        await secrets.seal({ customer_id, id }, kept),
-        options.previous_secret_until ?? null,
-        newId(now),
-      ],
-    )
-    return { id, customer_id, secrets: kept }
-  })
-}
+const newEndpoint = (customer_id: string, options: EndpointOptions) =>
+  insertEndpoint(database, customer_id, options)
 
 const newCustomer = async () => (await createCustomer(database.db, 'Test')).customer_id
 
-/** Writes events of changes of one fiat account each, or of the given record. Returns their ids, in their order. */
-const write = (customerId: string, count = 1, object_id?: string): Promise<string[]> =>
-  transaction(database.db, (tx) => writeIn(tx, customerId, count, object_id))
-
-async function writeIn(tx: Transaction, customerId: string, count = 1, object_id?: string) {
-  const now = await readClock(tx)
-  const newId = idsAt(now)
-  const objects = Array.from({ length: count }, () => object_id ?? newId())
-  await insertEvents(
-    tx,
-    customerId,
-    now,
-    objects.map((id) => ({
-      type: 'fiat_account.approved',
-      object_id: id,
-      object: { id, status: 'APPROVED' },
-    })),
-  )
-  const { rows } = await tx.query<{ id: string }>(
-    'select id from events where customer_id = $1 and created_at = $2 order by id',
-    [customerId, now.text],
-  )
-  return rows.map(({ id }) => id)
-}
+const write = (customer_id: string, count?: number, object_id?: string) =>
+  writeEvents(database.db, customer_id, count, object_id)
 
 /** A deliverer that runs until the end of the test. */
 function startDeliverer(options: Partial<DelivererOptions> = {}) {
@@ -487,7 +408,7 @@ describe('order and completeness', () => {
     startDeliverer()
     const late = await database.db.connect()
     await late.query('begin')
-    const [lateId] = await writeIn(late, customer)
+    const [lateId] = await writeEventsIn(late, customer)
     const early: string[] = []
     for (let round = 0; round < 15; round++) {
       early.push(...(await write(customer, 3)))
@@ -565,5 +486,52 @@ describe('order and completeness', () => {
     await until(async () =>
       expect((await deliveriesOf(endpoint)).filter(({ status }) => status === 'DELIVERED')).toHaveLength(25),
     )
+  })
+})
+
+describe('isolation', () => {
+  test('a dead endpoint, a slow one and one that never reads do not delay a healthy one', async () => {
+    const customer = await newCustomer()
+    const sentAt = new Map<string, number>()
+    const delays: number[] = []
+    const healthy = await startReceiver((received, response) => {
+      delays.push(received.at - sentAt.get(idOf(received))!)
+      response.writeHead(204).end()
+    })
+    const slow = await startReceiver(
+      (_, response) => void setTimeout(() => response.writeHead(204).end(), 29_000),
+    )
+    const deaf = createTcpServer({ pauseOnConnect: true }, (socket) => socket.on('error', () => undefined))
+    await new Promise<void>((resolve) => deaf.listen(0, '127.0.0.1', resolve))
+    atEnd(async () => void deaf.close())
+    const endpoints = {
+      dead: await newEndpoint(customer, { url: `http://127.0.0.1:${await freePort()}/` }),
+      slow: await newEndpoint(customer, { url: slow.url }),
+      deaf: await newEndpoint(customer, { url: `http://127.0.0.1:${(deaf.address() as AddressInfo).port}/` }),
+      healthy: await newEndpoint(customer, { url: healthy.url }),
+    }
+    startDeliverer()
+    const ids: string[] = []
+    for (const end = performance.now() + 17_000; performance.now() < end; await pause(100)) {
+      const before = performance.now()
+      for (const id of await write(customer, 2)) {
+        sentAt.set(id, before)
+        ids.push(id)
+      }
+    }
+    await until(() => expect(healthy.received).toHaveLength(ids.length))
+    expect(healthy.ids().sort()).toEqual(ids.sort())
+    delays.sort((a, b) => a - b)
+    // Measured: 0.1 s. The bound is for a machine that does other work besides.
+    expect(delays[Math.floor(delays.length * 0.99)]).toBeLessThan(1_500)
+    const errorsOf = async (endpoint: { customer_id: string; id: string }) => [
+      ...new Set((await attemptsOf(endpoint)).map(({ error }) => error)),
+    ]
+    expect(await errorsOf(endpoints.dead)).toEqual(['the connection was refused'])
+    expect(await errorsOf(endpoints.slow)).toEqual(['no answer within 15 s'])
+    expect(await errorsOf(endpoints.deaf)).toEqual(['no answer within 15 s'])
+    // Nothing else is sent to them while their requests hang, and a backlog has no rows.
+    expect(slow.received.length).toBeLessThan(30)
+    expect((await deliveriesOf(endpoints.slow)).length).toBeLessThan(30)
   })
 })

@@ -1,0 +1,72 @@
+import type { ServerResponse } from 'node:http'
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { createCustomer } from '../src/customers/create-customer.ts'
+import { insertEndpoint, startReceiver, writeEvents } from './receivers.ts'
+import { cloneDatabase, spawnBursar, type TestDatabase } from './support.ts'
+
+// Deliveries by `bursar serve`, in processes of their own, that are killed.
+
+let database: TestDatabase
+beforeAll(async () => {
+  database = await cloneDatabase()
+})
+afterAll(() => database.drop())
+
+const EVENTS = 60
+
+test('kill -9 of a deliverer loses nothing, and repeats at most the attempts under way', async () => {
+  const { customer_id } = await createCustomer(database.db, 'Test')
+  const held: ServerResponse[] = []
+  let answered = 0
+  let isKilled = false
+  // Half of the requests hang until the process is killed.
+  const receiver = await startReceiver((_, response) => {
+    if (isKilled || answered++ % 2 === 0) response.writeHead(204).end()
+    else held.push(response)
+  })
+  const { id } = await insertEndpoint(database, customer_id, { url: receiver.url })
+  const environment = { DATABASE_URL: database.url }
+  const first = await spawnBursar(environment)
+  const ids = await writeEvents(database.db, customer_id, EVENTS)
+  const counts = async () => {
+    const { rows } = await database.db.query<{ delivered: number; leased: number }>(
+      `select count(*) filter (where status = 'DELIVERED')::int as delivered,
+              count(*) filter (where leased_until is not null)::int as leased
+       from webhook_deliveries where customer_id = $1 and webhook_id = $2`,
+      [customer_id, id],
+    )
+    return rows[0]!
+  }
+  // The window is full of requests that hang.
+  await vi.waitFor(
+    async () => {
+      expect((await counts()).delivered).toBeGreaterThan(3)
+      expect(held.length).toBe((await counts()).leased)
+      expect(held.length).toBeGreaterThan(3)
+    },
+    { timeout: 15_000, interval: 50 },
+  )
+  isKilled = true
+  await first.end('SIGKILL')
+  const underWay = (await counts()).leased
+  const sentBefore = receiver.received.length
+  expect(underWay).toBeGreaterThan(0)
+
+  const second = await spawnBursar(environment)
+  // The rest is sent at once, the attempts under way when their leases end: that is now.
+  await vi.waitFor(async () => expect((await counts()).delivered).toBe(EVENTS - underWay), {
+    timeout: 15_000,
+  })
+  await database.owner.query(
+    `update webhook_deliveries set leased_until = clock_timestamp() where customer_id = $1 and webhook_id = $2 and leased_until is not null`,
+    [customer_id, id],
+  )
+  await vi.waitFor(async () => expect(await counts()).toEqual({ delivered: EVENTS, leased: 0 }), {
+    timeout: 15_000,
+  })
+  await second.end('SIGTERM')
+  expect(second.exitCode()).toBe(0)
+  expect(new Set(receiver.ids())).toEqual(new Set(ids))
+  expect(receiver.received.length).toBeLessThanOrEqual(EVENTS + underWay)
+  expect(receiver.received.length).toBeGreaterThan(sentBefore)
+})
