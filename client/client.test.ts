@@ -583,6 +583,13 @@ describe('pages', () => {
   })
 
   test('of every list', async () => {
+    const { webhook } = await client.post('/v2/webhooks', {
+      body: { name: 'Hook', url: 'https://hooks.example.com/', event_types: ['*'] },
+    })
+    const { id: delivery_id } = await client.post('/v2/webhooks/{id}/test', {
+      params: { path: { id: webhook.id } },
+      body: { type: 'statement.paid' },
+    })
     // The compiler requires every list here. At run time each of them is read to its end.
     const lists: Record<ListPath, object> = {
       '/v2/orchestration/orchestrations': {},
@@ -609,6 +616,9 @@ describe('pages', () => {
       '/v2/transfer/deposit-addresses': {},
       '/v2/transfer/fiat-deposit-instructions': { query: { limit: 1 } },
       '/v2/transfer/fiat-accounts': {},
+      '/v2/webhooks': {},
+      '/v2/webhooks/{id}/deliveries': { path: { id: webhook.id } },
+      '/v2/webhooks/{id}/deliveries/{delivery_id}/attempts': { path: { id: webhook.id, delivery_id } },
     }
     const counts: Record<string, number> = {}
     for (const [path, params] of Object.entries(lists))
@@ -618,6 +628,8 @@ describe('pages', () => {
       '/v2/profiles/{id}/balances': 1,
       '/v2/transfer/transfers': 1,
       '/v2/transfer/fiat-deposit-instructions': 1,
+      '/v2/webhooks': 1,
+      '/v2/webhooks/{id}/deliveries': 1,
     })
   })
 })

@@ -271,6 +271,7 @@ create table fee_quotes (
 );
 CREATE INDEX fee_quotes_expired ON fee_quotes USING btree (expires_at) WHERE transfer_id IS NULL;
 CREATE INDEX fee_quotes_open ON fee_quotes USING btree (customer_id, expires_at) WHERE transfer_id IS NULL;
+CREATE INDEX fee_quotes_used ON fee_quotes USING btree (expires_at) WHERE transfer_id IS NOT NULL;
 
 create table fiat_accounts (
   customer_id uuid not null,
@@ -630,6 +631,7 @@ create table seen_deposits (
   constraint seen_deposits_ended CHECK ((state = 'PENDING'::text) = (ended_at IS NULL)),
   constraint seen_deposits_state CHECK (state = ANY (ARRAY['PENDING'::text, 'COMPLETED'::text, 'FAILED'::text]))
 );
+CREATE INDEX seen_deposits_ended ON seen_deposits USING btree (ended_at) WHERE state <> 'PENDING'::text;
 CREATE INDEX seen_deposits_failed ON seen_deposits USING btree (network, ended_at) WHERE state = 'FAILED'::text;
 CREATE INDEX seen_deposits_output ON seen_deposits USING btree (customer_id, network, crypto_tx_hash, crypto_tx_index);
 CREATE INDEX seen_deposits_pending ON seen_deposits USING btree (network, block_number) WHERE state = 'PENDING'::text;
@@ -801,3 +803,98 @@ create table webhooks (
   constraint webhooks_status CHECK (status = ANY (ARRAY['ACTIVE'::text, 'DISABLED'::text]))
 );
 CREATE INDEX webhooks_active ON webhooks USING btree (customer_id, id) WHERE status = 'ACTIVE'::text;
+
+CREATE OR REPLACE FUNCTION public.keep_partitions(parent text, kept_days integer)
+ RETURNS text
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'public', 'pg_temp'
+ SET lock_timeout TO '100ms'
+AS $function$
+declare
+  weeks_ahead constant integer := 4;
+  moved_max constant integer := 10000;
+  -- The smallest id of a moment is its milliseconds in 12 hex digits, and then this (src/db/ids.ts, firstIdAt).
+  rest_of_id constant text := '70000000000000000000';
+  partition_key text := case parent when 'webhook_deliveries' then 'event_id' else 'id' end;
+  this_week timestamp := date_trunc('week', clock_timestamp() at time zone 'UTC');
+  oldest_kept timestamp;
+  starts timestamp;
+  name text;
+  first_id uuid;
+  end_id uuid;
+  waiting integer;
+begin
+  if parent is null or parent not in ('events', 'webhook_deliveries', 'webhook_attempts') then
+    raise exception 'keep_partitions: % has no weekly partitions', coalesce(parent, 'null')
+      using errcode = 'invalid_parameter_value';
+  end if;
+  if kept_days is null or kept_days < 7 then
+    raise exception 'keep_partitions: kept_days must be 7 or more' using errcode = 'invalid_parameter_value';
+  end if;
+  -- One process at a time; the others have nothing to do.
+  if not pg_try_advisory_xact_lock(7311002) then
+    return null;
+  end if;
+
+  for week in 0 .. weeks_ahead loop
+    starts := this_week + week * interval '7 days';
+    name := parent || '_' || to_char(starts, 'YYYYMMDD');
+    continue when to_regclass(format('public.%I', name)) is not null;
+    first_id := (lpad(to_hex((extract(epoch from starts) * 1000)::bigint), 12, '0') || rest_of_id)::uuid;
+    end_id := (lpad(to_hex((extract(epoch from starts + interval '7 days') * 1000)::bigint), 12, '0') || rest_of_id)::uuid;
+    execute format('select count(*) from (select from public.%I where %I >= $1 and %2$I < $2 limit $3) r',
+                   parent || '_default', partition_key)
+      into waiting using first_id, end_id, moved_max + 1;
+    -- Moving more would stop writers for too long. The default partition keeps these rows until they are too old.
+    continue when waiting > moved_max;
+    -- A writer that waits for the default partition's lock while another partition takes its rows is refused then. Rows of
+    -- these weeks may be written now, so writers wait before they choose a partition.
+    if week <= 1 then
+      execute format('lock table public.%I in share row exclusive mode', parent);
+    end if;
+    execute format('create table public.%I (like public.%I including all)', name, parent);
+    -- Attaching takes this lock, too. Taken first, no writer adds a row between the copy and the deletion.
+    execute format('lock table public.%I in access exclusive mode', parent || '_default');
+    execute format('insert into public.%I select * from public.%I where %I >= $1 and %3$I < $2',
+                   name, parent || '_default', partition_key) using first_id, end_id;
+    execute format('delete from public.%I where %I >= $1 and %2$I < $2', parent || '_default', partition_key)
+      using first_id, end_id;
+    execute format('alter table public.%I attach partition public.%I for values from (%L) to (%L)',
+                   parent, name, first_id, end_id);
+    return 'made ' || name;
+  end loop;
+
+  -- The history ends an hour before its partition is dropped, because bursar verify reads its end before the events.
+  oldest_kept := date_trunc('week', clock_timestamp() at time zone 'UTC' - kept_days * interval '1 day');
+  if parent = 'events' then
+    update event_history set complete_from = oldest_kept at time zone 'UTC'
+    where complete_from < oldest_kept at time zone 'UTC';
+  end if;
+  oldest_kept := date_trunc('week', clock_timestamp() at time zone 'UTC' - kept_days * interval '1 day' - interval '1 hour');
+  select c.relname into name
+  from pg_inherits i
+  join pg_class c on c.oid = i.inhrelid
+  where i.inhparent = format('public.%I', parent)::regclass and c.relname ~ ('^' || parent || '_\d{8}$')
+    and to_timestamp(right(c.relname, 8), 'YYYYMMDD')::timestamp < oldest_kept
+  order by c.relname
+  limit 1;
+  if found then
+    execute format('drop table public.%I', name);
+    return 'dropped ' || name;
+  end if;
+
+  -- Old rows of the default partition, an hour of them at a time.
+  execute format('select %I from public.%I where %1$I < $1 order by 1 limit 1', partition_key, parent || '_default')
+    into first_id
+    using (lpad(to_hex((extract(epoch from oldest_kept) * 1000)::bigint), 12, '0') || rest_of_id)::uuid;
+  if first_id is null then
+    return null;
+  end if;
+  starts := least(oldest_kept, to_timestamp(('x' || left(replace(first_id::text, '-', ''), 12))::bit(48)::bigint / 1000.0)
+                                 at time zone 'UTC' + interval '1 hour');
+  end_id := (lpad(to_hex((extract(epoch from starts) * 1000)::bigint), 12, '0') || rest_of_id)::uuid;
+  execute format('delete from public.%I where %I < $1', parent || '_default', partition_key) using end_id;
+  return 'deleted old rows of ' || parent || '_default';
+end
+$function$;

@@ -9,6 +9,7 @@ import { getAccount } from './accounts/get-account.ts'
 import { listAccounts } from './accounts/list-accounts.ts'
 import { removeAccountMember } from './accounts/remove-account-member.ts'
 import { updateAccount } from './accounts/update-account.ts'
+import { resendEvent } from './events/resend-event.ts'
 import { listAssets } from './catalogue/list-assets.ts'
 import { listNetworks } from './catalogue/list-networks.ts'
 import type { Database } from './db/database.ts'
@@ -89,6 +90,16 @@ import { getFiatDepositInstructions } from './fiat-deposit-instructions/get-fiat
 import { listDepositAddresses } from './deposit-addresses/list-deposit-addresses.ts'
 import { listFiatDepositInstructions } from './fiat-deposit-instructions/list-fiat-deposit-instructions.ts'
 import { listTransfers } from './transfers/list-transfers.ts'
+import { createWebhook } from './webhooks/create-webhook.ts'
+import { deleteWebhook } from './webhooks/delete-webhook.ts'
+import { getWebhook } from './webhooks/get-webhook.ts'
+import { listDeliveryAttempts } from './webhooks/list-delivery-attempts.ts'
+import { listWebhookDeliveries } from './webhooks/list-webhook-deliveries.ts'
+import { listWebhooks } from './webhooks/list-webhooks.ts'
+import { recoverWebhook } from './webhooks/recover-webhook.ts'
+import { rotateWebhookSecret } from './webhooks/rotate-webhook-secret.ts'
+import { testWebhook } from './webhooks/test-webhook.ts'
+import { updateWebhook } from './webhooks/update-webhook.ts'
 import { quoteCryptoWithdrawalFee } from './transfers/quote-crypto-withdrawal-fee.ts'
 
 /** Every operation, the six of the contract first. */
@@ -158,6 +169,17 @@ export const OPERATIONS: readonly Operation[] = [
   listDestinationAddresses,
   listEvents,
   getEvent,
+  createWebhook,
+  listWebhooks,
+  getWebhook,
+  updateWebhook,
+  deleteWebhook,
+  rotateWebhookSecret,
+  testWebhook,
+  recoverWebhook,
+  listWebhookDeliveries,
+  listDeliveryAttempts,
+  resendEvent,
 ]
 
 export const BODY_LIMIT = 64 * 1024

@@ -217,7 +217,10 @@ async function startService({
     .catch((error: NodeJS.ErrnoException) => blame(PORT_ERRORS.has(error.code) ? 'PORT' : 'HOST')(error))
   const demo =
     settings.mode === 'sandbox'
-      ? await makeDemo({ db: background, ledger, networks }, { dataDir: settings.dataDir, baseUrl })
+      ? await makeDemo(
+          { db: background, ledger, networks, webhookSecrets: new WebhookSecrets(masterKeys) },
+          { dataDir: settings.dataDir, baseUrl },
+        )
       : undefined
   const worker = settings.worker
     ? startWorker({

@@ -50,6 +50,7 @@ const BOOK_ENTRY = '/v2/transfer/crypto-destination-address'
 const BOOK = '/v2/transfer/crypto-destination-addresses'
 const CREDENTIALS = '/v2/api-creds/credentials'
 const EVENTS = '/v2/events'
+const WEBHOOKS = '/v2/webhooks'
 const rotationOf = (id: string) => `${CREDENTIALS}/${id}/rotate`
 
 // Addresses from BIP-173, BIP-350 and EIP-55.
@@ -92,6 +93,8 @@ interface World {
   others_statement: string
   /** Addresses of the address book: one of the customer's, one that waits for approval, another customer's. */
   book: Record<'good' | 'pending' | 'other', string>
+  /** Webhooks: two ACTIVE ones of the customer, a DISABLED one, and another customer's. */
+  webhooks: Record<'good' | 'second' | 'disabled' | 'other', Record<string, unknown>>
   cursors: Record<string, string>
 }
 
@@ -186,11 +189,18 @@ beforeAll(async () => {
       pending: await bookOf(customer, EIP55_ADDRESS),
       other: await bookOf(other, ETHEREUM_ADDRESS),
     },
+    webhooks: {
+      good: await webhookOf(customer, { name: 'taken' }),
+      second: await webhookOf(customer),
+      disabled: await webhookOf(customer, { status: 'DISABLED' }),
+      other: await webhookOf(other),
+    },
     cursors: {},
   }
   await service.owner.query("update crypto_destination_addresses set status = 'PENDING' where id = $1", [
     world.book.pending,
   ])
+  await made(customer, `${EVENTS}/${idOf(own.event)}/resend`, { webhook_id: world.webhooks.good.id })
   await disableApiClient(service.db, world.clients.deleted)
   world.statement = (await insertStatements(service.db, customer.customer_id))[0]!
   world.others_statement = (await insertStatements(service.db, other.customer_id))[0]!
@@ -209,6 +219,18 @@ async function bookOf(by: TestCustomer, address: string): Promise<string> {
     address,
   })
   return put.body.address.id
+}
+
+const hookOf = (changes: object = {}) => ({
+  name: crypto.randomUUID(),
+  url: 'https://hooks.example.com/',
+  event_types: ['*'],
+  ...changes,
+})
+
+async function webhookOf(by: TestCustomer, changes: object = {}): Promise<Record<string, unknown>> {
+  const { webhook } = await made(by, WEBHOOKS, hookOf(changes))
+  return webhook as Record<string, unknown>
 }
 
 const clientOf = async ({ customer_id }: TestCustomer, scopes: Scope[]) =>
@@ -899,6 +921,59 @@ const HOLDERS_ORDER: Row[][] = [
   [['no such identity', { body: { identity_id: NOBODYS } }, notFound('identity')]],
 ]
 
+const webhookPath = () => `${WEBHOOKS}/${idOf(world.webhooks.good)}`
+const othersWebhook = () => idOf(world.webhooks.other)
+const attemptsOf = (webhook: string, id: string) => `${webhook}/deliveries/${id}/attempts`
+const isDisabled = (action: string): Row => [
+  'a DISABLED webhook',
+  () => ({ path: `${WEBHOOKS}/${idOf(world.webhooks.disabled)}/${action}` }),
+  bad('is DISABLED: set its status to ACTIVE first'),
+]
+const API_KEY = { type: 'API_KEY', header: 'x-api-key', key: 'key' }
+/** The members that creating and updating a webhook share. */
+const WEBHOOK_MEMBERS: Row[] = [
+  ...inBody('url', 'is not a URL', '', 'hooks.example.com', '//hooks.example.com/', 'https://'),
+  ...inBody(
+    'url',
+    'must begin with https:// or http://',
+    'ftp://example.com/',
+    'file:///etc/passwd',
+    'data:,x',
+  ),
+  ...inBody('url', 'must have no user', 'https://ada@example.com/', 'https://ada:b@example.com/'),
+  ...inBody('url', 'must have no # part', 'https://example.com/#a'),
+  ...inBody('url', 'at most 2000 characters', `https://example.com/${'x'.repeat(LONG)}`),
+  ...inBody('event_types', 'matches no event type', ['transfers.*'], ['*', 'transfer'], ['transfer.nope']),
+  ...inBody('event_types.0', 'must be *', ['']).map(([, , refusal]): Row => [
+    'an empty event type',
+    { body: { event_types: [''] } },
+    refusal,
+  ]),
+  ['no header', { body: { auth: { ...API_KEY, header: undefined } } }, bad('auth.header is required')],
+  ['no key', { body: { auth: { ...API_KEY, key: undefined } } }, bad('auth.key is required')],
+  [
+    'a header of ours',
+    { body: { auth: { ...API_KEY, header: 'Webhook-Id' } } },
+    bad('auth.header Webhook-Id'),
+  ],
+  ['a key with a line', { body: { auth: { ...API_KEY, key: 'a\nb: c' } } }, bad('auth.key', 'visible ASCII')],
+  ['a key without type', { body: { auth: { type: 'NONE', key: 'k' } } }, bad('auth.key cannot be given')],
+  [
+    'OAuth 2 without a secret',
+    {
+      body: {
+        auth: { type: 'OAUTH2_CLIENT_CREDENTIALS', token_url: 'https://example.com/', client_id: 'a' },
+      },
+    },
+    bad('auth.client_secret is required'),
+  ],
+  ...[() => NOBODYS, () => world.other.profile_id].map((id, index): Row => [
+    `profile_ids of ${index === 0 ? 'nobody' : 'another customer'}`,
+    () => ({ body: { profile_ids: [world.customer.profile_id, id()] } }),
+    () => notFound('profile', id()),
+  ]),
+]
+
 const CASES: Record<string, Case> = {
   [`POST ${BULK}`]: {
     good: () => ({
@@ -1399,6 +1474,170 @@ const CASES: Record<string, Case> = {
       'client_id',
     ),
     order: [UNKNOWN_PARAMETER, nobodys(`${CREDENTIALS}/${NOBODYS}`)],
+  },
+
+  [`POST ${WEBHOOKS}`]: {
+    good: () => ({ path: WEBHOOKS, body: hookOf() }),
+    rows: [
+      ['a name that is taken', { body: { name: 'taken' } }, () => exists('name', world.webhooks.good)],
+      ...WEBHOOK_MEMBERS,
+    ],
+    order: [
+      [['payload 5', { body: { payload: 5 } }, bad('payload')]],
+      [['a url with a user', { body: { url: 'https://a@example.com/' } }, bad('url must have no user')]],
+      [['a name that is taken', { body: { name: 'taken' } }, () => exists('name', world.webhooks.good)]],
+      [["nobody's profile", { body: { profile_ids: [NOBODYS] } }, notFound('profile')]],
+    ],
+  },
+
+  [`GET ${WEBHOOKS}`]: {
+    good: () => ({ path: WEBHOOKS }),
+    rows: [
+      ...inQuery('statuses', 'must be one of', 'NOPE', 'active'),
+      ...inQuery('order_by', 'must be one of', 'UPDATED_AT'),
+      ...list(WEBHOOKS),
+    ],
+    order: LIST_ORDER,
+  },
+
+  [`GET ${WEBHOOKS}/:id`]: {
+    good: () => ({ path: webhookPath() }),
+    rows: pathId((id) => `${WEBHOOKS}/${id}`, 'webhook', othersWebhook),
+    order: [UNKNOWN_PARAMETER, nobodys(`${WEBHOOKS}/${NOBODYS}`)],
+  },
+
+  [`PUT ${WEBHOOKS}/:id`]: {
+    good: () => ({ path: webhookPath(), body: { name: 'Other' } }),
+    rows: [
+      ...pathId((id) => `${WEBHOOKS}/${id}`, 'webhook', othersWebhook),
+      [
+        'the name of another webhook',
+        () => ({ body: { name: world.webhooks.second.name } }),
+        () => exists('name', world.webhooks.second),
+      ],
+      ...WEBHOOK_MEMBERS,
+    ],
+    order: [
+      [['payload 5', { body: { payload: 5 } }, bad('payload')]],
+      [['no url', { body: { url: 'x' } }, bad('url is not a URL')]],
+      nobodys(`${WEBHOOKS}/${NOBODYS}`),
+      [["nobody's profile", { body: { profile_ids: [NOBODYS] } }, notFound('profile')]],
+    ],
+  },
+
+  [`DELETE ${WEBHOOKS}/:id`]: {
+    good: () => ({ path: `${WEBHOOKS}/${idOf(world.webhooks.second)}` }),
+    rows: pathId((id) => `${WEBHOOKS}/${id}`, 'webhook', othersWebhook),
+    order: [UNKNOWN_PARAMETER, nobodys(`${WEBHOOKS}/${NOBODYS}`)],
+  },
+
+  [`POST ${WEBHOOKS}/:id/rotate-secret`]: {
+    good: () => ({ path: `${webhookPath()}/rotate-secret`, body: {} }),
+    rows: [
+      ...pathId((id) => `${WEBHOOKS}/${id}/rotate-secret`, 'webhook', othersWebhook),
+      ...inBody('grace_seconds', 'must be an integer', '5', 1.5, null),
+      ...inBody('grace_seconds', 'must be at most 604800', 604_801),
+    ],
+    order: [
+      [['grace_seconds x', { body: { grace_seconds: 'x' } }, bad('grace_seconds')]],
+      nobodys(`${WEBHOOKS}/${NOBODYS}/rotate-secret`),
+    ],
+  },
+
+  [`POST ${WEBHOOKS}/:id/test`]: {
+    good: () => ({ path: `${webhookPath()}/test`, body: { type: 'statement.paid' } }),
+    rows: [
+      ...pathId((id) => `${WEBHOOKS}/${id}/test`, 'webhook', othersWebhook),
+      ...inBody('type', 'must be one of', '*', 'transfer.*', 'statement.PAID', '__proto__', 'toString'),
+      isDisabled('test'),
+    ],
+    order: [
+      [['type 5', { body: { type: 5 } }, bad('type')]],
+      [['no such type', { body: { type: 'no.such' } }, bad('type must be one of')]],
+      nobodys(`${WEBHOOKS}/${NOBODYS}/test`),
+    ],
+  },
+
+  [`POST ${WEBHOOKS}/:id/recover`]: {
+    good: () => ({ path: `${webhookPath()}/recover`, body: { since: '2026-01-01T00:00:00Z' } }),
+    rows: [
+      ...pathId((id) => `${WEBHOOKS}/${id}/recover`, 'webhook', othersWebhook),
+      ...inBody('since', 'date-time', 'yesterday', '2026-02-30T00:00:00Z'),
+      ...inBody('until', 'date-time', '', '2026-01-01'),
+      [
+        'until before since',
+        { body: { until: '2025-01-01T00:00:00Z' } },
+        bad('until must not be before since'),
+      ],
+      ...inBody('page_cursor', 'not a cursor of this list', '', 'abc', 'A'.repeat(28)),
+      isDisabled('recover'),
+    ],
+    order: [
+      [['page_cursor 5', { body: { page_cursor: 5 } }, bad('page_cursor')]],
+      [['until before since', { body: { until: '2025-01-01T00:00:00Z' } }, bad('until')]],
+      [['page_cursor abc', { body: { page_cursor: 'abc' } }, bad('page_cursor')]],
+      nobodys(`${WEBHOOKS}/${NOBODYS}/recover`),
+    ],
+  },
+
+  [`GET ${WEBHOOKS}/:id/deliveries`]: {
+    good: () => ({ path: `${webhookPath()}/deliveries` }),
+    rows: [
+      ...pathId((id) => `${WEBHOOKS}/${id}/deliveries`, 'webhook', othersWebhook),
+      ...inQuery('status', 'must be one of', 'NOPE', 'failed'),
+      ...inQuery('type', 'matches no event type', 'transfers.*', 'transfer.nope'),
+      ...inQuery('page_cursor', 'not a cursor of this list', '', 'abc', 'A'.repeat(28)),
+    ],
+    order: [
+      [['limit 0', { query: 'limit=0' }, bad('limit')]],
+      [['type x.y', { query: 'type=x.y' }, bad('type')]],
+      nobodys(`${WEBHOOKS}/${NOBODYS}/deliveries`),
+    ],
+  },
+
+  [`GET ${WEBHOOKS}/:id/deliveries/:delivery_id/attempts`]: {
+    good: () => ({ path: attemptsOf(webhookPath(), own('event')()) }),
+    rows: [
+      ...pathId((id) => attemptsOf(`${WEBHOOKS}/${id}`, NOBODYS), 'webhook', othersWebhook),
+      [
+        'delivery_id me',
+        { path: attemptsOf(`${WEBHOOKS}/${NOBODYS}`, 'me') },
+        bad('delivery_id', 'must be a UUID'),
+      ],
+      [
+        "nobody's delivery",
+        () => ({ path: attemptsOf(webhookPath(), NOBODYS) }),
+        notFound('delivery', NOBODYS),
+      ],
+      [
+        "another customer's delivery",
+        () => ({ path: attemptsOf(webhookPath(), others('event')()) }),
+        () => notFound('delivery', others('event')()),
+      ],
+      ...inQuery('page_cursor', 'not a cursor of this list', '', 'abc', 'A'.repeat(28)),
+    ],
+    order: [
+      [['limit 0', { query: 'limit=0' }, bad('limit')]],
+      nobodys(attemptsOf(`${WEBHOOKS}/${NOBODYS}`, NOBODYS)),
+    ],
+  },
+
+  'POST /v2/events/:id/resend': {
+    good: () => ({ path: `/v2/events/${own('event')()}/resend`, body: {} }),
+    rows: [
+      ...pathId((id) => `/v2/events/${id}/resend`, 'event', others('event')),
+      ...record('webhook', 'webhook_id', othersWebhook),
+      [
+        'to a DISABLED webhook',
+        () => ({ body: { webhook_id: world.webhooks.disabled.id } }),
+        bad('is DISABLED: set its status to ACTIVE first'),
+      ],
+    ],
+    order: [
+      [['webhook_id x', { body: { webhook_id: 'x' } }, bad('webhook_id')]],
+      nobodys(`/v2/events/${NOBODYS}/resend`),
+      [["nobody's webhook", { body: { webhook_id: NOBODYS } }, notFound('webhook')]],
+    ],
   },
 
   'GET /v2/markets': {
@@ -3305,7 +3544,8 @@ const ACCEPTED: Accepted[] = [
   }),
   ...PAGED.filter(hasBounds).map((operation): Accepted => {
     const { maximum } = operation.query!.properties.limit as { maximum?: number }
-    const query = `limit=${maximum!}&order=DESC&created_at.gte=2026-01-01T00:00:00-00:30&created_at.gt=1970-01-01T00:00:00Z`
+    const order = operation.query!.properties.order === undefined ? '' : '&order=DESC'
+    const query = `limit=${maximum!}${order}&created_at.gte=2026-01-01T00:00:00-00:30&created_at.gt=1970-01-01T00:00:00Z`
     return [
       nameOf(operation),
       query,

@@ -34,6 +34,7 @@ import {
   type TestDatabase,
   toldIn,
   withoutOperators,
+  WEBHOOK_SECRETS,
 } from './support.ts'
 
 // The program as a shell starts it: arguments, settings, output, exit codes and signals.
@@ -1089,6 +1090,7 @@ describe('serve', () => {
       db,
       ledger: new Ledger(db),
       networks: simulatedNetworks(db, { confirmationMs: 0, holdMs: 0 }),
+      webhookSecrets: WEBHOOK_SECRETS,
     }
     const starts = Array.from({ length: 8 }, () =>
       makeDemo(context, { dataDir: folder, baseUrl: 'http://127.0.0.1:8080' }),

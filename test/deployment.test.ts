@@ -14,7 +14,16 @@ import { makeDemo } from '../src/demo/make-demo.ts'
 import { changeIssuer, prepareDatabase, readStamp, requireMode, stampDatabase } from '../src/deployment.ts'
 import { Ledger } from '../src/movements/queue.ts'
 import { simulatedNetworks } from '../src/networks/simulated/adapter.ts'
-import { atEnd, cloneDatabase, everyTable, runBursar, spawnBursar, testSettings, toldIn } from './support.ts'
+import {
+  atEnd,
+  cloneDatabase,
+  everyTable,
+  runBursar,
+  spawnBursar,
+  testSettings,
+  toldIn,
+  WEBHOOK_SECRETS,
+} from './support.ts'
 
 vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 })
 
@@ -80,7 +89,10 @@ describe('a database of an older version, which has no stamp', () => {
     const dataDir = await mkdtemp(join(tmpdir(), 'bursar-deployment-'))
     atEnd(() => rm(dataDir, { recursive: true, force: true }))
     const networks = simulatedNetworks(db, { confirmationMs: 0, holdMs: 0 })
-    await makeDemo({ db, ledger: new Ledger(db), networks }, { dataDir, baseUrl: 'http://127.0.0.1' })
+    await makeDemo(
+      { db, ledger: new Ledger(db), networks, webhookSecrets: WEBHOOK_SECRETS },
+      { dataDir, baseUrl: 'http://127.0.0.1' },
+    )
     await expectRefused(db, () => stampDatabase(db, LIVE), /it has the demo customer; begin live mode on/)
     await stampDatabase(db, SANDBOX)
     expect(await readStamp(db)).toMatchObject({ mode: 'sandbox' })

@@ -14,6 +14,11 @@ import { SCOPES } from '../src/contract/scopes.ts'
 import { EXAMPLE } from '../src/contract/example-records.ts'
 import { ONE_BY_ONE_BODY_LIMIT } from '../src/http/one-by-one.ts'
 import { createCryptoWithdrawals } from '../src/transfers/create-crypto-withdrawals.ts'
+import type { Operation } from '../src/http/operation.ts'
+import { resendEvent } from '../src/events/resend-event.ts'
+import { createWebhook } from '../src/webhooks/create-webhook.ts'
+import { deleteWebhook } from '../src/webhooks/delete-webhook.ts'
+import { rotateWebhookSecret } from '../src/webhooks/rotate-webhook-secret.ts'
 import { rotateCredentials } from '../src/api-credentials/rotate-credentials.ts'
 import { deactivateProfile } from '../src/profiles/deactivate-profile.ts'
 import { deleteFiatAccount } from '../src/fiat-accounts/delete-fiat-account.ts'
@@ -150,6 +155,8 @@ test('the examples name the records of the demo only', () => {
   expect(document.servers).toEqual([{ url: bursar.address }])
 })
 
+const NO_REQUIRED_FIELD: Operation[] = [rotateCredentials, rotateWebhookSecret, resendEvent]
+
 /** Operations whose example shows a refusal. */
 const REFUSED = new Map<unknown, number>([
   // The demo's transfers have all ended, so none can be cancelled.
@@ -168,7 +175,7 @@ describe.each(OPERATIONS.map((operation) => [`${operation.method} ${operation.ur
 
     const works = REFUSED.get(operation) ?? 200
 
-    test('every example works, and a repeat is refused only for its ref_id, nickname or members', async () => {
+    test('every example works, and a repeat is refused only for its ref_id, name, nickname or members', async () => {
       const calls = examplesOf(place)
       expect(calls.length).toBeGreaterThan(0)
       for (const call of calls) expect(await send(place, call)).toMatchObject({ status: works })
@@ -184,7 +191,12 @@ describe.each(OPERATIONS.map((operation) => [`${operation.method} ${operation.ur
           ])
           continue
         }
-        const once = operation.method === 'POST' && /"(ref_id|nickname|members)":/.test(text)
+        if (operation === deleteWebhook) {
+          expect(again.status).toBe(404)
+          continue
+        }
+        const isNamed = operation === createWebhook
+        const once = isNamed || (operation.method === 'POST' && /"(ref_id|nickname|members)":/.test(text))
         expect(again.status).toBe(once ? 409 : works)
       }
     })
@@ -207,8 +219,7 @@ describe.each(OPERATIONS.map((operation) => [`${operation.method} ${operation.ur
         await refused({ path: { ...good.path, id: 'x' } }, 400)
       }
       if (good.body === undefined) return
-      // Rotating an API client has no required field.
-      await refused({ body: {} }, operation === rotateCredentials ? 200 : 400)
+      await refused({ body: {} }, NO_REQUIRED_FIELD.includes(operation) ? 200 : 400)
       await refused({ body: '{' }, 400)
       await refused({ headers: { 'content-type': 'text/plain' } }, 415)
       await refused(

@@ -72,6 +72,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     'identities',
     'accounts',
     'api-credentials',
+    'webhooks',
     'events',
     'oauth',
     'health',
@@ -90,6 +91,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     'settings',
   ],
   demo: [
+    'webhooks',
     'orchestrations',
     'statements',
     'identities',
@@ -116,6 +118,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   accounts: ['operation', ...SHARED],
   /** Operations on the clients that the token endpoint knows. */
   'api-credentials': ['oauth', 'operation', ...SHARED],
+  webhooks: ['deliveries', 'operation', ...SHARED, 'settings'],
   events: ['operation', ...SHARED],
   oauth: SHARED,
   markets: ['operation', ...SHARED],

@@ -76,6 +76,8 @@ const RULES = '/v2/orchestration/rules'
 const ORCHESTRATIONS = '/v2/orchestration/orchestrations'
 const STATEMENTS = '/v2/statements'
 
+const WEBHOOKS = '/v2/webhooks'
+
 const DESTINATION = '0x52908400098527886E0F7030069857D2E4169EE7'
 const PERSON = { first_name: 'Ada', last_name: 'Lovelace' }
 const FIAT_ACCOUNT = {
@@ -387,6 +389,36 @@ describe('replies match the document', () => {
   const listed = async (url: string) => {
     const { body } = await customer.call<{ items: { id: string }[] }>('GET', url)
     return body.items.map(({ id }) => id)
+  }
+  const hook = (changes: object = {}) => ({
+    name: crypto.randomUUID(),
+    url: 'https://hooks.example.com/',
+    event_types: ['*'],
+    ...changes,
+  })
+  /** Creates a webhook in place of those before, and returns its path. */
+  const webhook = async () => {
+    for (const id of await listed(WEBHOOKS)) await customer.call('DELETE', `${WEBHOOKS}/${id}`)
+    const { body } = await customer.call<{ webhook: { id: string } }>('POST', WEBHOOKS, hook())
+    return `${WEBHOOKS}/${body.webhook.id}`
+  }
+  /** Creates a webhook with a delivered test, and returns its path and the event. */
+  const delivered = async () => {
+    const path = await webhook()
+    const { body } = await customer.call<{ id: string }>('POST', `${path}/test`, { type: 'statement.paid' })
+    await service.owner.query(
+      `update webhook_deliveries set status = 'DELIVERED', attempts = 1, due_at = null, ended_at = created_at
+       where event_id = $1`,
+      [body.id],
+    )
+    await service.owner.query(
+      `insert into webhook_attempts (customer_id, webhook_id, event_id, id, created_at, attempt, status_code, duration_ms,
+                                     response)
+       select customer_id, webhook_id, event_id, event_id, created_at, 1, 200, 12, 'ok'
+       from webhook_deliveries where event_id = $1`,
+      [body.id],
+    )
+    return { path, event: body.id }
   }
   /** Writes the prices of three minutes of one market. */
   const price = () =>
@@ -781,6 +813,40 @@ describe('replies match the document', () => {
       const path = `/v2/api-creds/credentials/${await unusedClient()}`
       return [[path], [path]]
     },
+    [`POST ${WEBHOOKS}`]: async () => [
+      [WEBHOOKS, hook()],
+      [
+        WEBHOOKS,
+        hook({
+          payload: 'FULL',
+          auth: { type: 'API_KEY', header: 'x-api-key', key: 'k' },
+          profile_ids: [ids.profile_id],
+          status: 'DISABLED',
+        }),
+      ],
+    ],
+    [`GET ${WEBHOOKS}`]: async () => {
+      await webhook()
+      return [[WEBHOOKS], [`${WEBHOOKS}?limit=1`]]
+    },
+    [`GET ${WEBHOOKS}/:id`]: async () => {
+      const path = await webhook()
+      await customer.call('POST', `${path}/rotate-secret`, {})
+      return [[path]]
+    },
+    [`PUT ${WEBHOOKS}/:id`]: async () => [[await webhook(), { status: 'DISABLED', profile_ids: [] }]],
+    [`DELETE ${WEBHOOKS}/:id`]: async () => [[await webhook()]],
+    [`POST ${WEBHOOKS}/:id/rotate-secret`]: async () => [[`${await webhook()}/rotate-secret`, {}]],
+    [`POST ${WEBHOOKS}/:id/test`]: async () => [[`${await webhook()}/test`, { type: 'webhook.disabled' }]],
+    [`POST ${WEBHOOKS}/:id/recover`]: async () => [
+      [`${await webhook()}/recover`, { since: '2026-01-01T00:00:00Z' }],
+    ],
+    [`GET ${WEBHOOKS}/:id/deliveries`]: async () => [[`${(await delivered()).path}/deliveries`]],
+    [`GET ${WEBHOOKS}/:id/deliveries/:delivery_id/attempts`]: async () => {
+      const { path, event } = await delivered()
+      return [[`${path}/deliveries/${event}/attempts`]]
+    },
+    'POST /v2/events/:id/resend': async () => [[`/v2/events/${(await delivered()).event}/resend`, {}]],
     'GET /v2/markets': async () => {
       await price()
       return [['/v2/markets']]

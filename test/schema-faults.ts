@@ -98,7 +98,7 @@ function ofText({ minLength = 0, maxLength, pattern, inWords, format }: Schema, 
     faults.push(here('x'.repeat(maxLength + 1), `must have at most ${maxLength} characters`))
   if (pattern !== undefined) {
     if (inWords === undefined) throw new Error(`the pattern ${pattern} needs its rule in words`)
-    faults.push(here('~', inWords))
+    faults.push(here('~\t', inWords))
   }
   if (format !== undefined) faults.push(here(...WRONG_FORMAT[format]))
   return faults

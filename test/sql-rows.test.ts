@@ -23,6 +23,7 @@ const COMPOSED = [
   'src/deliveries/claim.ts selectDue',
   'src/deliveries/claim.ts selectNew',
   'src/events/list-events.ts selectEvents',
+  'src/events/resend-event.ts lockReceivers',
   'src/http/lists.ts listByCreation',
   'src/markets/list-historical-candles.ts selectCandles',
   'src/markets/list-historical-prices.ts countPoints',
@@ -55,6 +56,7 @@ const COMPOSED = [
   'src/settlement/outgoing-transfers.ts withSharedTransactions',
   'src/statements/generate-statements.ts selectDays',
   'src/verify/verify.ts verifyCustomer',
+  'src/webhooks/recover-webhook.ts recover',
 ]
 
 /** Functions that read a column that a later migration removes. */

@@ -23,6 +23,7 @@ import { WithdrawalMacs } from '../src/movements/withdrawal-macs.ts'
 import type { Transfer } from '../src/ledger/transfer.ts'
 import type { Networks } from '../src/networks/network.ts'
 import { simulatedNetworks } from '../src/networks/simulated/adapter.ts'
+import { WebhookSecrets } from '../src/records/webhook-secrets.ts'
 import { openBank } from '../src/serve.ts'
 import { createApiClient } from '../src/oauth/api-clients.ts'
 import { openSigningKeys } from '../src/oauth/signing-keys.ts'
@@ -107,6 +108,7 @@ export const testSettings = (environment: Record<string, string> = {}): Settings
 /** The master key of every service and program in the tests, unless a test sets another. */
 export const MASTER_KEY = '8f1c3b5d7e9a0b2c4d6f8192a3b4c5d6e7f8091a2b3c4d5e6f708192a3b4c5d6'
 export const MASTER_KEYS = masterKeysOf([MASTER_KEY], 'BURSAR_MASTER_KEY')
+export const WEBHOOK_SECRETS = new WebhookSecrets(MASTER_KEYS)
 
 /** The first service's signing key, which later services reuse: making a key takes 0.1 s of CPU per service. */
 let signingKey: { id: string; encrypted_jwk: string } | undefined

@@ -33,7 +33,7 @@ const ALLOWED: Record<string, { owners: string[]; readers: string[] }> = {
   },
   event_history: { owners: [], readers: [] },
   events: {
-    owners: ['ledger'],
+    owners: ['ledger', 'webhooks'],
     readers: ['deliveries', 'demo', 'events', 'metrics', 'records', 'retention'],
   },
   evm_holdings: { owners: ['networks', 'settlement'], readers: [] },
@@ -83,7 +83,7 @@ const ALLOWED: Record<string, { owners: string[]; readers: string[] }> = {
   price_points: { owners: ['markets'], readers: [] },
   profiles: {
     owners: ['customers', 'profiles', 'records'],
-    readers: ['accounts', 'commands', 'demo', 'ledger', 'statements'],
+    readers: ['accounts', 'commands', 'demo', 'ledger', 'statements', 'webhooks'],
   },
   replaced_transactions: { owners: ['settlement'], readers: ['networks', 'records', 'verify'] },
   reward_rates: { owners: ['statements'], readers: [] },
@@ -98,9 +98,15 @@ const ALLOWED: Record<string, { owners: string[]; readers: string[] }> = {
     readers: ['commands', 'deployment', 'metrics', 'networks', 'records', 'transfers', 'verify'],
   },
   wallet_checks: { owners: ['networks'], readers: [] },
-  webhook_attempts: { owners: ['deliveries'], readers: ['retention'] },
-  webhook_deliveries: { owners: ['deliveries'], readers: ['metrics', 'records', 'retention'] },
-  webhooks: { owners: ['deliveries', 'records'], readers: ['commands', 'metrics'] },
+  webhook_attempts: { owners: ['deliveries'], readers: ['retention', 'webhooks'] },
+  webhook_deliveries: {
+    owners: ['deliveries', 'records'],
+    readers: ['events', 'metrics', 'retention', 'webhooks'],
+  },
+  webhooks: {
+    owners: ['deliveries', 'records', 'webhooks'],
+    readers: ['commands', 'demo', 'events', 'metrics'],
+  },
 }
 
 interface Use {

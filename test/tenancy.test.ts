@@ -42,6 +42,7 @@ const BOOK_ENTRY = '/v2/transfer/crypto-destination-address'
 const BOOK = '/v2/transfer/crypto-destination-addresses'
 const CREDENTIALS = '/v2/api-creds/credentials'
 const EVENTS = '/v2/events'
+const WEBHOOKS = '/v2/webhooks'
 const QUOTE = { asset: 'USDP', crypto_network: 'ETHEREUM', destination_address: DESTINATION, amount: '10' }
 
 const TABLES: Record<string, string> = {
@@ -58,6 +59,7 @@ const TABLES: Record<string, string> = {
   [CREDENTIALS]: 'api_clients',
   [EVENTS]: 'events',
   [BOOK]: 'crypto_destination_addresses',
+  [WEBHOOKS]: 'webhooks',
   '/v2/rewards/statements': 'statements',
   '/v2/statements/payments': 'statements where total_amount_owed > 0',
 }
@@ -91,6 +93,7 @@ interface Marks {
   client_id: string
   event_id: string
   book_id: string
+  webhook_id: string
   /** The ref_id of the identity, the account, the address, the fiat account, the rule and the orchestration. */
   records_ref_id: string
 }
@@ -129,6 +132,7 @@ const NOBODYS: Marks = {
   client_id: crypto.randomUUID(),
   event_id: crypto.randomUUID(),
   book_id: crypto.randomUUID(),
+  webhook_id: crypto.randomUUID(),
   records_ref_id: 'no ref_id',
 }
 
@@ -203,6 +207,13 @@ async function recordsOf(customer: TestCustomer, name: string): Promise<Marks> {
   const unused = await createApiClient(service.db, customer.customer_id, ['funding:read_profile'])
   const { body: told } = await customer.call<{ items: [{ id: string }] }>('GET', `${EVENTS}?limit=1`)
   const [statement_id] = await insertStatements(service.db, customer.customer_id)
+  await made(customer, WEBHOOKS, hookOf(crypto.randomUUID()))
+  const { webhook } = await made<{ webhook: { id: string } }>(
+    customer,
+    WEBHOOKS,
+    hookOf(`Hook ${name.length}`),
+  )
+  await made(customer, `${EVENTS}/${told.items[0].id}/resend`, { webhook_id: webhook.id })
   return {
     ...records,
     customer_id: customer.customer_id,
@@ -218,12 +229,20 @@ async function recordsOf(customer: TestCustomer, name: string): Promise<Marks> {
     client_id: unused.client_id,
     event_id: told.items[0].id,
     book_id: booked.id,
+    webhook_id: webhook.id,
     instructions_id: instructions.id!,
     instructions_ref_id,
     memo_id: instructions.memo_id!,
     fee_id: quote.id!,
   }
 }
+
+const hookOf = (name: string, changes: object = {}) => ({
+  name,
+  url: 'https://hooks.example.com/',
+  event_types: ['*'],
+  ...changes,
+})
 
 /** Creates one record of each kind with this ref_id, and a deposit that triggers the rule. */
 async function someOf(customer: TestCustomer, ref_id: string) {
@@ -565,6 +584,37 @@ const REQUESTS: Record<string, (marks: Marks, by: TestCustomer) => Request[]> = 
     [`${CREDENTIALS}/${client_id}/rotate`, { grace_seconds: 0 }],
   ],
   [`DELETE ${CREDENTIALS}/:client_id`]: ({ client_id }) => [[`${CREDENTIALS}/${client_id}`]],
+  [`POST ${WEBHOOKS}`]: ({ profile_id }) => [
+    [WEBHOOKS, hookOf(crypto.randomUUID(), { profile_ids: [profile_id] })],
+  ],
+  [`GET ${WEBHOOKS}`]: () => [[WEBHOOKS]],
+  [`GET ${WEBHOOKS}/:id`]: ({ webhook_id }) => [[`${WEBHOOKS}/${webhook_id}`]],
+  [`PUT ${WEBHOOKS}/:id`]: ({ webhook_id, profile_id }) => [
+    [`${WEBHOOKS}/${webhook_id}`, { url: 'https://stranger.example.com/' }],
+    [`${WEBHOOKS}/${strangers.webhook_id}`, { profile_ids: [profile_id] }],
+  ],
+  [`DELETE ${WEBHOOKS}/:id`]: ({ webhook_id }) => [[`${WEBHOOKS}/${webhook_id}`]],
+  [`POST ${WEBHOOKS}/:id/rotate-secret`]: ({ webhook_id }) => [
+    [`${WEBHOOKS}/${webhook_id}/rotate-secret`, { grace_seconds: 0 }],
+  ],
+  [`POST ${WEBHOOKS}/:id/test`]: ({ webhook_id }) => [
+    [`${WEBHOOKS}/${webhook_id}/test`, { type: 'statement.paid' }],
+  ],
+  [`POST ${WEBHOOKS}/:id/recover`]: ({ webhook_id }) => [
+    [`${WEBHOOKS}/${webhook_id}/recover`, { since: '2026-01-01T00:00:00Z' }],
+  ],
+  [`GET ${WEBHOOKS}/:id/deliveries`]: ({ webhook_id }) => [
+    [`${WEBHOOKS}/${webhook_id}/deliveries`],
+    [`${WEBHOOKS}/${webhook_id}/deliveries?type=transfer.*`],
+  ],
+  [`GET ${WEBHOOKS}/:id/deliveries/:delivery_id/attempts`]: ({ webhook_id, event_id }) => [
+    [`${WEBHOOKS}/${webhook_id}/deliveries/${event_id}/attempts`],
+  ],
+  'POST /v2/events/:id/resend': ({ event_id, webhook_id }) => [
+    [`/v2/events/${event_id}/resend`, {}],
+    [`/v2/events/${event_id}/resend`, { webhook_id: strangers.webhook_id }],
+    [`/v2/events/${strangers.event_id}/resend`, { webhook_id }],
+  ],
   'GET /v2/statements/payments': ({ statement_id, statement_ref_id, customer_id }, by) => [
     ['/v2/statements/payments'],
     [`/v2/statements/payments?payment_ids=${statement_id}`],
@@ -634,17 +684,18 @@ test('the same requests are answered for the records of their owner', async () =
       const answer = await owner.call<Listed>('GET', path)
       if (path.endsWith('/NOPE')) continue
       expect(answer.status, path).toBe(200)
-      const items = /^\/v2\/(all-)?markets|\/rates$/.test(url) ? undefined : itemsOf(answer.body)
+      const items = /^\/v2\/(all-)?markets|\/(rates|attempts)$/.test(url) ? undefined : itemsOf(answer.body)
       if (items !== undefined) expect(items.length, path).toBeGreaterThan(0)
     }
   }
 })
 
 describe('lists', () => {
-  // Two lists are missing here: entries belong to one profile and have no id (see below), and candles to no customer.
+  // Some lists are missing here: entries belong to one profile and have no id (see below), deliveries belong to one
+  // webhook, and candles to no customer.
   const lists = OPERATIONS.filter(({ query }) => query?.properties.page_cursor)
     .map(({ url }) => url)
-    .filter((url) => url !== '/v2/profiles/:id/entries' && !url.startsWith('/v2/markets'))
+    .filter((url) => !url.includes('/:id/') && !url.startsWith('/v2/markets'))
 
   test.each(lists)('GET %s shows all records of its customer and no other', async (url) => {
     const seen = await Promise.all([owner, stranger].map((customer) => everyPage(customer, url)))

@@ -30,6 +30,13 @@ const POSTS: Record<PathOf<'post'>, 'REF_ID' | 'REF_IDS' | 'HARMLESS' | 'ONCE'> 
   '/v2/identity/institution-members': 'ONCE',
   // A second rotation would retire the secret that the first one left.
   '/v2/api-creds/credentials/{client_id}/rotate': 'ONCE',
+  '/v2/webhooks/{id}/rotate-secret': 'ONCE',
+  // The answer of the first had the secret, which no other answer shows.
+  '/v2/webhooks': 'ONCE',
+  // A repeat sends another test, or finds what the first one started.
+  '/v2/webhooks/{id}/test': 'HARMLESS',
+  '/v2/webhooks/{id}/recover': 'HARMLESS',
+  '/v2/events/{id}/resend': 'HARMLESS',
 }
 
 type Fields = Record<string, unknown>

@@ -1095,6 +1095,178 @@ export interface paths {
     patch?: never
     trace?: never
   }
+  '/v2/webhooks': {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    /**
+     * List Webhooks
+     * @description Lists the customer's webhooks, newest first. Secrets are never shown.
+     */
+    get: operations['listWebhooks']
+    put?: never
+    /**
+     * Create Webhook
+     * @description Events from now on are delivered to the URL. The answer holds the secret that verifies deliveries (Standard Webhooks); it is not shown again. A customer has at most 10 ACTIVE webhooks.
+     */
+    post: operations['createWebhook']
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  '/v2/webhooks/{id}': {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    /**
+     * Get Webhook
+     * @description Secrets are never shown.
+     */
+    get: operations['getWebhook']
+    /**
+     * Update Webhook
+     * @description Replaces the given members; `auth` as a whole, with its secret. A webhook that becomes ACTIVE again gets events from now on and those whose delivery was under way; Recover Webhook sends the others.
+     */
+    put: operations['updateWebhook']
+    post?: never
+    /**
+     * Delete Webhook
+     * @description Nothing more is delivered, except attempts under way. Its secrets are deleted, its deliveries cannot be read any more, and its name is free. A repeat is answered 404.
+     */
+    delete: operations['deleteWebhook']
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  '/v2/webhooks/{id}/rotate-secret': {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    get?: never
+    put?: never
+    /**
+     * Rotate Webhook Secret
+     * @description Answers a new signing secret, which is not shown again. Until `grace_seconds` have passed, deliveries are signed with the previous secret, too; a secret from before that one no longer signs.
+     */
+    post: operations['rotateWebhookSecret']
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  '/v2/webhooks/{id}/test': {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    get?: never
+    put?: never
+    /**
+     * Test Webhook
+     * @description Delivers an example event with `is_test: true` to this webhook only, of any type. The records that it names do not exist. The answer is its delivery, whose attempts show the outcome.
+     */
+    post: operations['testWebhook']
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  '/v2/webhooks/{id}/recover': {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    get?: never
+    put?: never
+    /**
+     * Recover Webhook
+     * @description Starts a delivery of each event of this time that the webhook gets and that was not delivered to it. Deliveries that wait for a later attempt are made due now. A request looks at up to 5,000 events: while the answer has a next_page_cursor, repeat the request with it.
+     */
+    post: operations['recoverWebhook']
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  '/v2/webhooks/{id}/deliveries': {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    /**
+     * List Webhook Deliveries
+     * @description Lists the deliveries of a webhook, newest event first. A delivery exists from its first attempt on.
+     */
+    get: operations['listWebhookDeliveries']
+    put?: never
+    post?: never
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  '/v2/webhooks/{id}/deliveries/{delivery_id}/attempts': {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    /**
+     * List Delivery Attempts
+     * @description Lists the attempts to deliver an event to a webhook, newest first: none while the event waits for its first attempt.
+     */
+    get: operations['listDeliveryAttempts']
+    put?: never
+    post?: never
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  '/v2/events/{id}/resend': {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    get?: never
+    put?: never
+    /**
+     * Resend Event
+     * @description Delivers the event again, also where it was delivered: to the given webhook, whatever its event_types, or to every ACTIVE one that gets it or that got it before. An attempt under way counts as the first of the new round.
+     */
+    post: operations['resendEvent']
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
 }
 export type webhooks = Record<string, never>
 export interface components {
@@ -3555,6 +3727,168 @@ export interface components {
           /** @description Number of webhooks to which a delivery of the event has not succeeded yet. */
           undelivered_webhooks: number
         }
+    Webhook: {
+      /**
+       * Format: uuid
+       * @description Id of the webhook.
+       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+       */
+      id: string
+      /**
+       * @description Name, unique for the customer.
+       * @example Payments
+       */
+      name: string
+      /**
+       * @description Where deliveries are sent. HTTPS; in sandbox mode also HTTP.
+       * @example https://hooks.example.com/bursar
+       */
+      url: string
+      /**
+       * @description Types of events: *, beginnings such as transfer.*, and names.
+       * @example [
+       *       "transfer.*",
+       *       "orchestration.completed"
+       *     ]
+       */
+      event_types: string[]
+      /**
+       * @description THIN: the event without its object. FULL: a CloudEvent with the object.
+       * @enum {string}
+       */
+      payload: 'THIN' | 'FULL'
+      /** @description How deliveries authenticate, besides their signature. Without the secret. */
+      auth: {
+        /**
+         * @description NONE: only the signature. API_KEY: an API key in a header. OAUTH2_CLIENT_CREDENTIALS: a bearer token (RFC 6749, 4.4).
+         * @enum {string}
+         */
+        type: 'NONE' | 'API_KEY' | 'OAUTH2_CLIENT_CREDENTIALS'
+        /**
+         * @description API_KEY: the name of the header.
+         * @example x-api-key
+         */
+        header?: string
+        /** @description OAuth 2: the token endpoint. */
+        token_url?: string
+        /** @description OAuth 2: the client. */
+        client_id?: string
+        /** @description OAuth 2: the scope asked for. */
+        scope?: string
+      }
+      /** @description Only events of transfers and orchestrations of these profiles. None: all events. */
+      profile_ids?: string[]
+      /**
+       * @description Most deliveries a second.
+       * @example 10
+       */
+      rate_limit: number
+      /**
+       * @description DISABLED: nothing is delivered.
+       * @enum {string}
+       */
+      status: 'ACTIVE' | 'DISABLED'
+      /** @description Why it is DISABLED, if nobody disabled it by its status. */
+      disabled_reason?: string
+      /**
+       * Format: date-time
+       * @description The first failed attempt after the last success.
+       * @example 2026-01-31T09:30:00.123456Z
+       */
+      failing_since?: string
+      /**
+       * Format: date-time
+       * @description After a rotation: until when the previous secret signs, too.
+       * @example 2026-01-31T09:30:00.123456Z
+       */
+      previous_secret_until?: string
+      /**
+       * Format: date-time
+       * @description Creation time.
+       * @example 2026-01-31T09:30:00.123456Z
+       */
+      created_at: string
+      /**
+       * Format: date-time
+       * @description Last update time.
+       * @example 2026-01-31T09:30:00.123456Z
+       */
+      updated_at: string
+    }
+    WebhookDelivery: {
+      /**
+       * Format: uuid
+       * @description Id of the delivery: that of its event.
+       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+       */
+      id: string
+      /**
+       * Format: uuid
+       * @description The webhook.
+       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+       */
+      webhook_id: string
+      /**
+       * @description Type of the event.
+       * @example transfer.crypto_withdrawal.completed
+       */
+      event_type?: string
+      /**
+       * Format: uuid
+       * @description The record whose status changed.
+       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+       */
+      object_id: string
+      /**
+       * @description FAILED: no attempt succeeded, and none is left. Recover or resend starts again.
+       * @enum {string}
+       */
+      status: 'PENDING' | 'DELIVERED' | 'FAILED'
+      /** @description Attempts made in all. */
+      attempts: number
+      /**
+       * Format: date-time
+       * @description When the next attempt is due.
+       * @example 2026-01-31T09:30:00.123456Z
+       */
+      next_attempt_at?: string
+      /**
+       * Format: date-time
+       * @description Time of the event.
+       * @example 2026-01-31T09:30:00.123456Z
+       */
+      created_at: string
+      /**
+       * Format: date-time
+       * @description When it was DELIVERED or FAILED.
+       * @example 2026-01-31T09:30:00.123456Z
+       */
+      ended_at?: string
+    }
+    WebhookAttempt: {
+      /**
+       * Format: uuid
+       * @description Id of the attempt.
+       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+       */
+      id: string
+      /** @description Its number. */
+      attempt: number
+      /** @description Status of the answer. Absent: no answer came. */
+      status_code?: number
+      /** @description Why the attempt failed. */
+      error?: string
+      /** @description How long it took, in milliseconds. */
+      duration_ms: number
+      /** @description The first bytes of the answer, 1 KiB at most. */
+      response?: string
+      /**
+       * Format: date-time
+       * @description When it was made.
+       * @example 2026-01-31T09:30:00.123456Z
+       */
+      created_at: string
+    }
   }
   responses: never
   parameters: never
@@ -7944,6 +8278,548 @@ export interface operations {
         }
         content: {
           'application/json': components['schemas']['Event']
+        }
+      }
+    }
+  }
+  listWebhooks: {
+    parameters: {
+      query?: {
+        /** @description Filter by statuses. At most 100 values; repeat the parameter or separate with commas. */
+        statuses?: ('ACTIVE' | 'DISABLED')[]
+        /** @description created_at strictly before. */
+        'created_at.lt'?: string
+        /** @description created_at before or equal. */
+        'created_at.lte'?: string
+        /** @description created_at exactly equal. */
+        'created_at.eq'?: string
+        /** @description created_at after or equal. */
+        'created_at.gte'?: string
+        /** @description created_at strictly after. */
+        'created_at.gt'?: string
+        /** @description Sort key. */
+        order_by?: 'CREATED_AT'
+        /**
+         * @description Page size.
+         * @example 10
+         */
+        limit?: number
+        /** @description Sort order. */
+        order?: 'DESC' | 'ASC'
+        /** @description `next_page_cursor` of the previous page. */
+        page_cursor?: string
+      }
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          'application/json': {
+            items: components['schemas']['Webhook'][]
+            /** @description Absent on the last page. */
+            next_page_cursor?: string
+          }
+        }
+      }
+    }
+  }
+  createWebhook: {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    requestBody: {
+      content: {
+        'application/json': {
+          /**
+           * @description Name, unique for the customer.
+           * @example Payments
+           */
+          name: string
+          /**
+           * @description Where deliveries are sent. HTTPS; in sandbox mode also HTTP.
+           * @example https://hooks.example.com/bursar
+           */
+          url: string
+          /**
+           * @description Types of events: *, beginnings such as transfer.*, and names.
+           * @example [
+           *       "transfer.*",
+           *       "orchestration.completed"
+           *     ]
+           */
+          event_types: string[]
+          /**
+           * @description THIN: the event without its object. FULL: a CloudEvent with the object.
+           * @default THIN
+           * @enum {string}
+           */
+          payload?: 'THIN' | 'FULL'
+          /** @description How deliveries authenticate, besides their signature. */
+          auth?: {
+            /**
+             * @description NONE: only the signature. API_KEY: an API key in a header. OAUTH2_CLIENT_CREDENTIALS: a bearer token (RFC 6749, 4.4).
+             * @enum {string}
+             */
+            type: 'NONE' | 'API_KEY' | 'OAUTH2_CLIENT_CREDENTIALS'
+            /**
+             * @description API_KEY: the name of the header.
+             * @example x-api-key
+             */
+            header?: string
+            /** @description OAuth 2: the token endpoint. */
+            token_url?: string
+            /** @description OAuth 2: the client. */
+            client_id?: string
+            /** @description OAuth 2: the scope asked for. */
+            scope?: string
+            /** @description API_KEY: the key. It is never answered. */
+            key?: string
+            /** @description OAuth 2: the client's secret. It is never answered. */
+            client_secret?: string
+          }
+          /** @description Only events of transfers and orchestrations of these profiles. None: all events. */
+          profile_ids?: string[]
+          /**
+           * @description Most deliveries a second.
+           * @default 10
+           * @example 10
+           */
+          rate_limit?: number
+          /**
+           * @description DISABLED: nothing is delivered.
+           * @default ACTIVE
+           * @enum {string}
+           */
+          status?: 'ACTIVE' | 'DISABLED'
+        }
+      }
+    }
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          'application/json': {
+            webhook: components['schemas']['Webhook']
+            /** @description The signing secret. It is not shown again. */
+            secret: string
+          }
+        }
+      }
+    }
+  }
+  getWebhook: {
+    parameters: {
+      query?: never
+      header?: never
+      path: {
+        /**
+         * @description Id of the webhook.
+         * @example 0192f3a4-0000-7000-8000-0000000000e1
+         */
+        id: string
+      }
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          'application/json': components['schemas']['Webhook']
+        }
+      }
+    }
+  }
+  updateWebhook: {
+    parameters: {
+      query?: never
+      header?: never
+      path: {
+        /**
+         * @description Id of the webhook.
+         * @example 0192f3a4-0000-7000-8000-0000000000e1
+         */
+        id: string
+      }
+      cookie?: never
+    }
+    requestBody: {
+      content: {
+        'application/json': {
+          /**
+           * @description Name, unique for the customer.
+           * @example Payments
+           */
+          name?: string
+          /**
+           * @description Where deliveries are sent. HTTPS; in sandbox mode also HTTP.
+           * @example https://hooks.example.com/bursar
+           */
+          url?: string
+          /**
+           * @description Types of events: *, beginnings such as transfer.*, and names.
+           * @example [
+           *       "transfer.*",
+           *       "orchestration.completed"
+           *     ]
+           */
+          event_types?: string[]
+          /**
+           * @description THIN: the event without its object. FULL: a CloudEvent with the object.
+           * @enum {string}
+           */
+          payload?: 'THIN' | 'FULL'
+          /** @description How deliveries authenticate, besides their signature. */
+          auth?: {
+            /**
+             * @description NONE: only the signature. API_KEY: an API key in a header. OAUTH2_CLIENT_CREDENTIALS: a bearer token (RFC 6749, 4.4).
+             * @enum {string}
+             */
+            type: 'NONE' | 'API_KEY' | 'OAUTH2_CLIENT_CREDENTIALS'
+            /**
+             * @description API_KEY: the name of the header.
+             * @example x-api-key
+             */
+            header?: string
+            /** @description OAuth 2: the token endpoint. */
+            token_url?: string
+            /** @description OAuth 2: the client. */
+            client_id?: string
+            /** @description OAuth 2: the scope asked for. */
+            scope?: string
+            /** @description API_KEY: the key. It is never answered. */
+            key?: string
+            /** @description OAuth 2: the client's secret. It is never answered. */
+            client_secret?: string
+          }
+          /** @description Only events of transfers and orchestrations of these profiles. None: all events. */
+          profile_ids?: string[]
+          /**
+           * @description Most deliveries a second.
+           * @example 10
+           */
+          rate_limit?: number
+          /**
+           * @description DISABLED: nothing is delivered.
+           * @enum {string}
+           */
+          status?: 'ACTIVE' | 'DISABLED'
+        }
+      }
+    }
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          'application/json': components['schemas']['Webhook']
+        }
+      }
+    }
+  }
+  deleteWebhook: {
+    parameters: {
+      query?: never
+      header?: never
+      path: {
+        /**
+         * @description Id of the webhook.
+         * @example 0192f3a4-0000-7000-8000-0000000000e2
+         */
+        id: string
+      }
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          'application/json': components['schemas']['Webhook']
+        }
+      }
+    }
+  }
+  rotateWebhookSecret: {
+    parameters: {
+      query?: never
+      header?: never
+      path: {
+        /**
+         * @description Id of the webhook.
+         * @example 0192f3a4-0000-7000-8000-0000000000e1
+         */
+        id: string
+      }
+      cookie?: never
+    }
+    requestBody: {
+      content: {
+        'application/json': {
+          /**
+           * @description How long the previous secret signs, too. 0: no longer.
+           * @default 86400
+           */
+          grace_seconds?: number
+        }
+      }
+    }
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          'application/json': {
+            webhook: components['schemas']['Webhook']
+            /** @description The new signing secret. It is not shown again. */
+            secret: string
+          }
+        }
+      }
+    }
+  }
+  testWebhook: {
+    parameters: {
+      query?: never
+      header?: never
+      path: {
+        /**
+         * @description Id of the webhook.
+         * @example 0192f3a4-0000-7000-8000-0000000000e1
+         */
+        id: string
+      }
+      cookie?: never
+    }
+    requestBody: {
+      content: {
+        'application/json': {
+          /**
+           * @description Type of the event.
+           * @example transfer.crypto_withdrawal.completed
+           */
+          type: string
+        }
+      }
+    }
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          'application/json': components['schemas']['WebhookDelivery']
+        }
+      }
+    }
+  }
+  recoverWebhook: {
+    parameters: {
+      query?: never
+      header?: never
+      path: {
+        /**
+         * @description Id of the webhook.
+         * @example 0192f3a4-0000-7000-8000-0000000000e1
+         */
+        id: string
+      }
+      cookie?: never
+    }
+    requestBody: {
+      content: {
+        'application/json': {
+          /**
+           * Format: date-time
+           * @description Events from then on.
+           * @example 2026-01-31T09:30:00.123456Z
+           */
+          since: string
+          /**
+           * Format: date-time
+           * @description Events before then (default: until now).
+           * @example 2026-01-31T09:30:00.123456Z
+           */
+          until?: string
+          /** @description `next_page_cursor` of the previous page. */
+          page_cursor?: string
+        }
+      }
+    }
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          'application/json': {
+            /** @description Deliveries that are due now because of this request. */
+            recovered: number
+            /** @description Send it as page_cursor to continue. Absent: all events were looked at. */
+            next_page_cursor?: string
+          }
+        }
+      }
+    }
+  }
+  listWebhookDeliveries: {
+    parameters: {
+      query?: {
+        /**
+         * @description FAILED: no attempt succeeded, and none is left. Recover or resend starts again.
+         * @example FAILED
+         */
+        status?: 'PENDING' | 'DELIVERED' | 'FAILED'
+        /** @description Filter by the type of the event, or by its beginning such as transfer.*. */
+        type?: string
+        /** @description created_at strictly before. */
+        'created_at.lt'?: string
+        /** @description created_at before or equal. */
+        'created_at.lte'?: string
+        /** @description created_at exactly equal. */
+        'created_at.eq'?: string
+        /** @description created_at after or equal. */
+        'created_at.gte'?: string
+        /** @description created_at strictly after. */
+        'created_at.gt'?: string
+        /**
+         * @description Page size.
+         * @example 10
+         */
+        limit?: number
+        /** @description `next_page_cursor` of the previous page. */
+        page_cursor?: string
+      }
+      header?: never
+      path: {
+        /**
+         * @description Id of the webhook.
+         * @example 0192f3a4-0000-7000-8000-0000000000e1
+         */
+        id: string
+      }
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          'application/json': {
+            items: components['schemas']['WebhookDelivery'][]
+            /** @description Absent on the last page. */
+            next_page_cursor?: string
+          }
+        }
+      }
+    }
+  }
+  listDeliveryAttempts: {
+    parameters: {
+      query?: {
+        /**
+         * @description Page size.
+         * @example 10
+         */
+        limit?: number
+        /** @description `next_page_cursor` of the previous page. */
+        page_cursor?: string
+      }
+      header?: never
+      path: {
+        /**
+         * @description Id of the webhook.
+         * @example 0192f3a4-0000-7000-8000-0000000000e1
+         */
+        id: string
+        /**
+         * @description Id of the delivery: that of its event.
+         * @example 0192f3a4-0000-7000-8000-0000000000e3
+         */
+        delivery_id: string
+      }
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          'application/json': {
+            items: components['schemas']['WebhookAttempt'][]
+            /** @description Absent on the last page. */
+            next_page_cursor?: string
+          }
+        }
+      }
+    }
+  }
+  resendEvent: {
+    parameters: {
+      query?: never
+      header?: never
+      path: {
+        /**
+         * @description Id of the event.
+         * @example 0192f3a4-0000-7000-8000-0000000000e3
+         */
+        id: string
+      }
+      cookie?: never
+    }
+    requestBody: {
+      content: {
+        'application/json': {
+          /**
+           * Format: uuid
+           * @description The only webhook that gets it.
+           * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+           */
+          webhook_id?: string
+        }
+      }
+    }
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          'application/json': {
+            deliveries: components['schemas']['WebhookDelivery'][]
+          }
         }
       }
     }

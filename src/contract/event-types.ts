@@ -45,7 +45,7 @@ export const FREQUENT_EVENT_TYPES = [
 export type EventType = keyof typeof EVENT_TYPES
 export type EventObjectType = (typeof EVENT_TYPES)[EventType]
 
-export const isEventType = (text: string): text is EventType => text in EVENT_TYPES
+export const isEventType = (text: string): text is EventType => Object.hasOwn(EVENT_TYPES, text)
 
 const transferTypes = new Map<string, Map<string, string>>()
 

@@ -20,6 +20,10 @@ export const EXAMPLE = {
   /** An unused client, which examples rotate and delete. */
   client_id: '0192f3a4-0000-7000-8000-00000000000b',
   event_id: '0192f3a4-0000-7000-8000-0000000000e3',
+  /** An endpoint that gets tests only. */
+  webhook_id: '0192f3a4-0000-7000-8000-0000000000e1',
+  /** An endpoint that examples delete. */
+  unused_webhook_id: '0192f3a4-0000-7000-8000-0000000000e2',
   statement_id: '0192f3a4-0000-7000-8000-00000000000c',
 }
 export type ExampleRecords = typeof EXAMPLE

@@ -33,6 +33,8 @@ export const SCOPES = [
   'api_creds:rotate_credentials',
   'api_creds:delete_credentials',
   'events:read_event',
+  'webhooks:write_webhook',
+  'webhooks:read_webhook',
 ] as const
 
 export type Scope = (typeof SCOPES)[number]

@@ -198,7 +198,7 @@ describe('PRIVILEGES', () => {
     for (const table of ['entries', 'replaced_transactions', 'resolved_withdrawals', 'reward_rates'])
       expect(PRIVILEGES[table], table).toEqual({ insert: true })
     // No deleted row is a record: old quotes, lifted freezes, deposits that a reorganisation took back before they
-    // were credited, simulated prices, sights of deposits that ended, simulated transactions.
+    // were credited, simulated prices, sights of deposits that ended, simulated transactions, endpoints of webhooks.
     const removing = Object.entries(PRIVILEGES).flatMap(([table, may]) => (may.delete ? table : []))
     expect(removing).toEqual([
       'fee_quotes',
@@ -208,6 +208,7 @@ describe('PRIVILEGES', () => {
       'price_points',
       'seen_deposits',
       'simulated_chain',
+      'webhooks',
     ])
   })
 })

@@ -13,14 +13,16 @@ export const DEMO = {
   rule: 'demo-rule',
   wire: 'demo-wire',
   ruleWire: 'demo-rule-wire',
+  webhook: 'Tests',
+  unusedWebhook: 'Unused',
   /** The only scope of the unused client. */
   spareScope: 'funding:read_profile' as const,
 }
 
 /**
  * Returns the demo's records by the names that examples use; undefined until all exist. The demo is created only in
- * an empty database, so its customer is the first one. A demo of an older version has no members and
- * no unused client: their examples keep the fixed ids.
+ * an empty database, so its customer is the first one. A demo of an older version has no members,
+ * no unused client and no webhooks: their examples keep the fixed ids.
  */
 export async function demoRecords(db: Queryable): Promise<ExampleRecords | undefined> {
   const { rows } = await db.query<ExampleRecords>(
@@ -29,7 +31,7 @@ export async function demoRecords(db: Queryable): Promise<ExampleRecords | undef
            n.institution_id, n.id as institution_member_id, m.id as account_member_id, a.id as account_id,
            ap.id as account_profile_id, f.id as fiat_account_id, r.id as orchestration_rule_id,
            o.id as orchestration_id, o.source_transfer_id as transfer_id, k.id as client_id,
-           s.id as statement_id, e.id as event_id
+           s.id as statement_id, e.id as event_id, w.id as webhook_id, u.id as unused_webhook_id
     from (select id, name from customers order by id limit 1) c
     join profiles p on p.customer_id = c.id and p.type = 'DEFAULT'
     join lateral (
@@ -58,10 +60,12 @@ export async function demoRecords(db: Queryable): Promise<ExampleRecords | undef
     ) k on true
     join lateral (select id from statements where customer_id = c.id order by period_start limit 1) s on true
     left join lateral (select id from events where customer_id = c.id order by id desc limit 1) e on true
+    left join webhooks w on w.customer_id = c.id and w.name = $8
+    left join webhooks u on u.customer_id = c.id and u.name = $9
     where c.name = $1`,
     [
       ...[DEMO.name, DEMO.identity, DEMO.account, DEMO.fiatAccount, DEMO.rule, DEMO.institution],
-      DEMO.spareScope,
+      ...[DEMO.spareScope, DEMO.webhook, DEMO.unusedWebhook],
     ],
   )
   return rows[0] && { ...EXAMPLE, ...presentOf(rows[0]) }

@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { Failures, type Failure } from '../../test/failures.ts'
-import { cloneDatabase, emptier, everyTable, type TestDatabase } from '../../test/support.ts'
+import { cloneDatabase, emptier, everyTable, type TestDatabase, WEBHOOK_SECRETS } from '../../test/support.ts'
 import type { Database } from '../db/database.ts'
 import { Ledger } from '../movements/queue.ts'
 import { simulatedNetworks } from '../networks/simulated/adapter.ts'
@@ -29,7 +29,12 @@ beforeEach(() => empty())
 
 const start = (db: Database = database.db) =>
   makeDemo(
-    { db, ledger: new Ledger(db), networks: simulatedNetworks(db, { confirmationMs: 0, holdMs: 0 }) },
+    {
+      db,
+      ledger: new Ledger(db),
+      networks: simulatedNetworks(db, { confirmationMs: 0, holdMs: 0 }),
+      webhookSecrets: WEBHOOK_SECRETS,
+    },
     { dataDir: folder, baseUrl: 'http://127.0.0.1:8080' },
   )
 

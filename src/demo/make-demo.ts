@@ -12,6 +12,7 @@ import { requireBankAccount } from '../movements/fiat-withdrawal.ts'
 import { insertFiatAccount } from '../records/fiat-account.ts'
 import { insertInstructions, type InstructionsRow } from '../records/fiat-deposit-instructions.ts'
 import { createApiClient } from '../oauth/api-clients.ts'
+import { insertWebhook } from '../webhooks/create-webhook.ts'
 import { insertRule } from '../orchestrations/create-orchestration-rule.ts'
 import {
   addresses,
@@ -32,7 +33,7 @@ const ADVISORY_LOCK = 7_311_003
  * there are records to read and money to spend. The next start completes an interrupted demo.
  */
 export async function makeDemo(
-  { db, ledger, networks }: Pick<Context, 'db' | 'ledger' | 'networks'>,
+  { db, ledger, networks, webhookSecrets }: Pick<Context, 'db' | 'ledger' | 'networks' | 'webhookSecrets'>,
   { dataDir, baseUrl }: { dataDir: string; baseUrl: string },
 ): Promise<SandboxCredentials | undefined> {
   const credentials = await transaction(db, async (tx) => {
@@ -70,6 +71,12 @@ export async function makeDemo(
       destination: { crypto: { network: 'ETHEREUM', address: DESTINATION } },
       nickname: 'Wires become USDP on Ethereum',
     })
+    for (const name of [DEMO.webhook, DEMO.unusedWebhook])
+      await insertWebhook(tx, webhookSecrets, customer_id, {
+        name,
+        url: RECEIVER,
+        event_types: ['webhook.disabled'],
+      })
     const credentials: SandboxCredentials = {
       ...addresses(baseUrl),
       ...client,
@@ -87,6 +94,9 @@ export async function makeDemo(
   await finishDemo(db, ledger)
   return credentials
 }
+
+/** Where a receiver under development may listen. Only tests and resent events are sent to it. */
+const RECEIVER = 'http://127.0.0.1:4000/webhooks'
 
 const ADA = { first_name: 'Ada', last_name: 'Example' }
 

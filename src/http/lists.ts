@@ -51,6 +51,9 @@ export const pageParameters = {
   ),
 }
 
+/** The query parameters of a list that has one order only. */
+export const newestFirst = { limit: pageParameters.limit, page_cursor: pageParameters.page_cursor }
+
 /** The sort key that clients of other platforms send. Most lists have no other. */
 export const orderByCreation = {
   order_by: Type.Optional(
@@ -206,7 +209,7 @@ export function pageReply<Row, Item>(
   const all = rows.slice(0, page.limit).map(toWire)
   const items = all.slice(0, countWithin(PAGE_BYTES_MAX / copies, all))
   if (rows.length === items.length || items.length === 0) return { items }
-  return { items, next_page_cursor: writeCursor(keyOf(rows[items.length - 1]!), page.fingerprint) }
+  return { items, next_page_cursor: nextCursor(keyOf(rows[items.length - 1]!), page) }
 }
 
 /** Counts the records that fit into this many bytes of JSON; at least one. */
@@ -313,6 +316,9 @@ interface ListByCreation<Row, Item> {
   /** How often the reply repeats each record (default: 1). */
   copies?: number
 }
+
+/** The cursor of the next page, after this sort key. */
+export const nextCursor = (key: string[], page: Page) => writeCursor(key, page.fingerprint)
 
 const digest = (text: string) => createHash('sha256').update(text).digest('base64url').slice(0, 16)
 

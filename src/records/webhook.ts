@@ -1,7 +1,7 @@
 import { Type, type Static } from 'typebox'
 import { Timestamp, Uuid } from '../contract/fields.ts'
 import { problem } from '../contract/problems.ts'
-import type { Queryable } from '../db/database.ts'
+import type { Queryable, Transaction } from '../db/database.ts'
 import { presentOf } from '../db/rows.ts'
 import { EventTypePatterns, typeMatches } from './event-type-patterns.ts'
 
@@ -30,9 +30,8 @@ export const WebhookFields = {
     description: 'THIN: the event without its object. FULL: a CloudEvent with the object.',
   }),
   profile_ids: Type.Array(Uuid('Profile.'), {
-    minItems: 1,
     maxItems: PROFILES_MAX,
-    description: 'Only events of transfers and orchestrations of these profiles.',
+    description: 'Only events of transfers and orchestrations of these profiles. None: all events.',
   }),
   rate_limit: Type.Integer({
     minimum: 1,
@@ -57,8 +56,8 @@ const authFields = {
     Type.String({
       minLength: 1,
       maxLength: 100,
-      pattern: "^[A-Za-z0-9!#$%&'*+.^_`|~-]+$",
-      inWords: 'must be the name of an HTTP header',
+      pattern: '^[A-Za-z0-9_-]+$',
+      inWords: 'must be the name of an HTTP header: letters, digits, - and _',
       description: 'API_KEY: the name of the header.',
       examples: ['x-api-key'],
     }),
@@ -73,13 +72,13 @@ const authFields = {
     Type.String({ minLength: 1, maxLength: 1_000, description: 'OAuth 2: the scope asked for.' }),
   ),
 }
-/** Visible ASCII: what a header and a form can carry. */
+/** Words of visible ASCII: what a header can carry. */
 const Secret = (description: string) =>
   Type.String({
     minLength: 1,
     maxLength: 1_000,
-    pattern: '^[!-~]+$',
-    inWords: 'must be visible ASCII characters',
+    pattern: '^[!-~]+( [!-~]+)*$',
+    inWords: 'must be visible ASCII characters, with single spaces between words',
     description: `${description} It is never answered.`,
   })
 
@@ -143,6 +142,17 @@ export async function requireWebhook(db: Queryable, customerId: string, id: stri
   )
   if (rows[0] === undefined) throw problem.notFound('webhook', id)
   return webhookToWire(rows[0])
+}
+
+/** Locks an ACTIVE endpoint until the transaction ends. Throws not-found, and bad-request for a DISABLED one. */
+export async function lockActiveWebhook(tx: Transaction, customerId: string, id: string): Promise<void> {
+  const { rows } = await tx.query<{ status: string }>(
+    'select status from webhooks where customer_id = $1 and id = $2 for update',
+    [customerId, id],
+  )
+  if (rows[0] === undefined) throw problem.notFound('webhook', id)
+  if (rows[0].status === 'DISABLED')
+    throw problem.badRequest(`webhook ${id} is DISABLED: set its status to ACTIVE first`)
 }
 
 /**

@@ -1,0 +1,32 @@
+import { Type } from 'typebox'
+import { EXAMPLE } from '../contract/example-records.ts'
+import { Uuid } from '../contract/fields.ts'
+import { problem } from '../contract/problems.ts'
+import { operation } from '../operation.ts'
+import { Webhook, WEBHOOK_COLUMNS, webhookToWire, type WebhookRow } from '../records/webhook.ts'
+
+/**
+ * Deletes an endpoint with its secrets (API behaviour, Webhooks). Its deliveries cannot be read any more. They are dropped
+ * with their partitions: deleting them here could take minutes.
+ */
+export const deleteWebhook = operation({
+  method: 'DELETE',
+  url: '/v2/webhooks/:id',
+  scope: 'webhooks:write_webhook',
+  tag: 'Events and Webhooks',
+  summary: 'Delete Webhook',
+  description:
+    'Nothing more is delivered, except attempts under way. Its secrets are deleted, its deliveries cannot be read any more, and its name is free. A repeat is answered 404.',
+  params: Type.Object({ id: Uuid('Id of the webhook.') }),
+  example: { params: { id: EXAMPLE.unused_webhook_id } },
+  reply: Webhook,
+  problems: ['not-found'],
+  async run({ params, customerId, db }) {
+    const { rows } = await db.query<WebhookRow>(
+      `delete from webhooks where customer_id = $1 and id = $2 returning ${WEBHOOK_COLUMNS}`,
+      [customerId, params.id],
+    )
+    if (rows[0] === undefined) throw problem.notFound('webhook', params.id)
+    return webhookToWire(rows[0])
+  },
+})
