@@ -31,6 +31,7 @@ import { freeze, unfreeze } from '../records/freezes.ts'
 import type { FiatAccount } from '../records/fiat-account.ts'
 import type { FiatDepositInstructions } from '../records/fiat-deposit-instructions.ts'
 import type { Transfer } from '../ledger/transfer.ts'
+import { setIdentityStatus } from '../identities/set-identity-status.ts'
 import { verify } from '../verify/verify.ts'
 import { WithdrawalMacs } from '../movements/withdrawal-macs.ts'
 import { databaseGauges } from '../metrics/database-gauges.ts'
@@ -671,8 +672,8 @@ describe('an outgoing wire', () => {
       person_details,
     })
     const identity_id = String(identity.body.id)
-    const setStatus = (status: string) =>
-      service.db.query('update identities set status = $2 where id = $1', [identity_id, status])
+    const setStatus = (status: 'APPROVED' | 'DENIED') =>
+      setIdentityStatus(service.db, identity_id, { status })
     await setStatus('APPROVED')
     const named = await newWire({ identity_id })
     await setStatus('DENIED')

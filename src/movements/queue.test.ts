@@ -17,6 +17,7 @@ import { runs, SEED } from '../../test/seed.ts'
 import { cloneDatabase, credit, emptier, everyTable, type TestDatabase } from '../../test/support.ts'
 import { formatAmount, parseStoredAmount } from '../assets/amount.ts'
 import { decimalsOf } from '../assets/catalogue.ts'
+import { insertAccount } from '../accounts/create-account.ts'
 import { createCustomer } from '../customers/create-customer.ts'
 import { connectionLost, openDatabase, transaction, type Database } from '../db/database.ts'
 import { newId, readClock } from '../db/ids.ts'
@@ -24,6 +25,7 @@ import { Problem, problem } from '../contract/problems.ts'
 import { postSweep } from '../settlement/sweep-deposit-addresses.ts'
 import { internalTransfer } from './internal-transfer.ts'
 import { ORCHESTRATIONS, type Orchestration } from '../records/orchestration.ts'
+import { insertIdentity } from '../identities/create-identity.ts'
 import { insertProfile } from '../records/profile.ts'
 import { onPlatform, onProfile, type Entry, type LedgerEvent } from '../ledger/entries.ts'
 import { changeOf, type Decision, type Movement, type View } from './decision.ts'
@@ -690,9 +692,9 @@ describe('the database', () => {
 })
 
 /** Posts an event between platform accounts, as settlement does. */
-function post(customerId: string, transfer_id: string, event: LedgerEvent, target = db): Promise<unknown> {
+function post(customerId: string, transfer_id: string, event: LedgerEvent): Promise<unknown> {
   const entries = [onPlatform('bank', 'USD', -1n), onPlatform('custody:ETHEREUM', 'USD', 1n)]
-  return transaction(target, async (tx) => {
+  return transaction(db, async (tx) => {
     const ledger = await LedgerTransaction.open(tx, customerId, [])
     ledger.post({ transfer_id, event, entries })
     return ledger.write()
@@ -859,17 +861,37 @@ describe('verify notices', () => {
     })
     const converted = await withdraw('USDP')
     const [pending, completed, failed] = [await withdraw('USD'), await withdraw('USD'), await withdraw('USD')]
-    await post(customer_id, completed.id, 'SETTLED', db)
-    await db.query(`update transfers set status = 'COMPLETED' where id = $1`, [completed.id])
-    await transaction(db, async (tx) => {
-      const ledger = await LedgerTransaction.open(tx, customer_id, keys)
-      const entries = [onPlatform('in_flight:ETHEREUM', 'USD', -100n), onPlatform('fees', 'USD', -1n)]
-      entries.unshift(onProfile(profile_id, 'USD', 101n))
-      ledger.post({ transfer_id: failed.id, event: 'REFUNDED', entries })
-      await ledger.write()
-      await tx.query(`update transfers set status = 'FAILED' where id = $1`, [failed.id])
+    const end = (transfer: Transfer, status: 'COMPLETED' | 'FAILED', entries: Entry[]) =>
+      transaction(db, async (tx) => {
+        const ledger = await LedgerTransaction.open(tx, customer_id, keys)
+        ledger.post({
+          transfer_id: transfer.id,
+          event: status === 'FAILED' ? 'REFUNDED' : 'SETTLED',
+          entries,
+        })
+        await ledger.write([], [{ id: transfer.id, type: transfer.type, status }])
+        await tx.query('update transfers set status = $2, updated_at = $3 where id = $1', [
+          transfer.id,
+          status,
+          ledger.now.text,
+        ])
+      })
+    await end(completed, 'COMPLETED', [
+      onPlatform('in_flight:ETHEREUM', 'USD', -100n),
+      onPlatform('custody:ETHEREUM', 'USD', 100n),
+    ])
+    await end(failed, 'FAILED', [
+      onProfile(profile_id, 'USD', 101n),
+      onPlatform('in_flight:ETHEREUM', 'USD', -100n),
+      onPlatform('fees', 'USD', -1n),
+    ])
+    const [identity, account] = await transaction(db, async (tx) => {
+      const person = { ref_id: 'ada', person_details: { first_name: 'Ada', last_name: 'Example' } }
+      const { id: identity_id } = await insertIdentity(tx, customer_id, person, 'APPROVED')
+      return [identity_id, (await insertAccount(tx, customer_id, 'client', { identity_id })).id]
     })
     return {
+      ...{ identity, account },
       ...{ customer: customer_id, profile: profile_id, deposit, pending, completed, failed },
       ...{ converted, internal, credited: credited!, started, paying, ended },
       swept: await sweepThatEnded(db, customer_id),
@@ -889,6 +911,9 @@ describe('verify notices', () => {
   const END = 'every orchestration has the outcome of its destination transfer'
   const PAID_ONCE = 'every orchestration is paid out once'
   const START = 'every orchestration has its source transfer'
+  const EVENTS = 'every change of a status has its event, and every event its change'
+  const EVENT = 'every event has the time and the object of its change'
+  const SUMMARY = 'the last event of every identity and account tells its summary_status'
   const NOBODY = 'ffffffff-0000-7000-8000-000000000000'
 
   interface Damage {
@@ -957,12 +982,12 @@ describe('verify notices', () => {
     'the last entries of a balance, deleted with their transfer': {
       damage: ({ failed }) =>
         `delete from entries where transfer_id = '${failed.id}'; delete from transfers where id = '${failed.id}'`,
-      rules: [BALANCE],
+      rules: [BALANCE, EVENTS],
       names: ({ profile }) => profile,
     },
     'a deleted transfer': {
       damage: ({ completed }) => `delete from transfers where id = '${completed.id}'`,
-      rules: [ORPHAN],
+      rules: [ORPHAN, EVENTS],
       names: ({ completed }) => completed.id,
     },
     'a deleted sweep': {
@@ -997,7 +1022,7 @@ describe('verify notices', () => {
                                 created_at, updated_at)
          select customer_id, '${NOBODY}', profile_id, type, direction, status, asset,
                 amount, fee, total, created_at, updated_at from transfers where id = '${pending.id}'`,
-      rules: [STATUS],
+      rules: [STATUS, EVENTS],
       names: () => NOBODY,
     },
     'a transfer with another total': {
@@ -1007,22 +1032,22 @@ describe('verify notices', () => {
     },
     'a withdrawal that was made COMPLETED': {
       damage: ({ pending }) => `update transfers set status = 'COMPLETED' where id = '${pending.id}'`,
-      rules: [STATUS],
+      rules: [STATUS, EVENTS],
       names: ({ pending }) => pending.id,
     },
     'a withdrawal that was made PENDING again': {
       damage: ({ completed }) => `update transfers set status = 'PENDING' where id = '${completed.id}'`,
-      rules: [STATUS],
+      rules: [STATUS, EVENTS],
       names: ({ completed }) => completed.id,
     },
     'a refunded withdrawal that was made COMPLETED': {
       damage: ({ failed }) => `update transfers set status = 'COMPLETED' where id = '${failed.id}'`,
-      rules: [STATUS],
+      rules: [STATUS, EVENTS],
       names: ({ failed }) => failed.id,
     },
     'a deposit that was made FAILED': {
       damage: ({ deposit }) => `update transfers set status = 'FAILED' where id = '${deposit.id}'`,
-      rules: [STATUS],
+      rules: [STATUS, EVENTS],
       names: ({ deposit }) => deposit.id,
     },
     'a conversion that gives twice what it takes': {
@@ -1039,7 +1064,7 @@ describe('verify notices', () => {
     'an internal transfer without its credit': {
       damage: ({ credited }) =>
         `delete from entries where transfer_id = '${credited}'; delete from transfers where id = '${credited}'`,
-      rules: [BALANCE, SIDES],
+      rules: [BALANCE, SIDES, EVENTS],
       names: ({ internal }) => internal.group_id!,
     },
     'an internal transfer whose credit has another group': {
@@ -1055,18 +1080,18 @@ describe('verify notices', () => {
     },
     'an orchestration that was made PROCESSING again': {
       damage: ({ ended }) => `update orchestrations set status = 'PROCESSING' where id = '${ended.id}'`,
-      rules: [END],
+      rules: [END, EVENTS],
       names: ({ ended }) => ended.id,
     },
     'an orchestration that was made FAILED': {
       damage: ({ ended }) =>
         `update orchestrations set status = 'FAILED', fail_reason = 'none' where id = '${ended.id}'`,
-      rules: [END],
+      rules: [END, EVENTS],
       names: ({ ended }) => ended.id,
     },
     'an orchestration that was made COMPLETED before its transfer': {
       damage: ({ paying }) => `update orchestrations set status = 'COMPLETED' where id = '${paying.id}'`,
-      rules: [END],
+      rules: [END, EVENTS],
       names: ({ paying }) => paying.id,
     },
     "an orchestration with another one's destination transfer": {
@@ -1098,6 +1123,78 @@ describe('verify notices', () => {
         `update orchestrations set source_transfer_id = '${deposit.id}' where id = '${started.id}'`,
       rules: [START],
       names: ({ started }) => started.id,
+    },
+    'a deleted event': {
+      damage: ({ completed }) =>
+        `delete from events where object_id = '${completed.id}' and type like '%.completed'`,
+      rules: [EVENTS],
+      names: ({ completed }) => completed.id,
+    },
+    'an event that is there twice': {
+      damage: ({ started }) =>
+        `insert into events select customer_id, overlay(id::text placing 'ffffffffffff' from 25)::uuid, created_at, type,
+                object_id, object, is_test from events where object_id = '${started.id}'`,
+      rules: [EVENTS],
+      names: ({ started }) => started.id,
+    },
+    'an event of another type': {
+      damage: ({ failed }) =>
+        `update events set type = replace(type, 'failed', 'completed') where object_id = '${failed.id}'`,
+      rules: [EVENTS],
+      names: ({ failed }) => failed.id,
+    },
+    'an event of another record': {
+      damage: ({ pending }) => `update events set object_id = '${NOBODY}' where object_id = '${pending.id}'`,
+      rules: [EVENTS],
+      names: () => NOBODY,
+    },
+    'an event of another time': {
+      damage: ({ pending }) =>
+        `update events set created_at = created_at + interval '1 second' where object_id = '${pending.id}'`,
+      rules: [EVENTS, EVENT],
+      names: ({ pending }) => pending.id,
+    },
+    "an event whose id has another event's time": {
+      damage: ({ pending }) =>
+        `update events set id = overlay(id::text placing '000' from 16)::uuid where object_id = '${pending.id}'`,
+      rules: [EVENT],
+      names: ({ pending }) => pending.id,
+    },
+    'an event that hides its transfer behind an object': {
+      damage: ({ deposit }) =>
+        `update events set object = '{"status": "FAILED"}' where object_id = '${deposit.id}'`,
+      rules: [EVENT],
+      names: ({ deposit }) => deposit.id,
+    },
+    'an identity that was approved without an event': {
+      damage: ({ identity }) => `update identities set status = 'DENIED' where id = '${identity}'`,
+      rules: [SUMMARY],
+      names: ({ identity }) => identity,
+    },
+    'an account that was disabled without an event': {
+      damage: ({ account }) => `update accounts set user_disabled = true where id = '${account}'`,
+      rules: [SUMMARY],
+      names: ({ account }) => account,
+    },
+    'an approval without its identity event': {
+      damage: ({ identity }) => `delete from events where object_id = '${identity}'`,
+      rules: [SUMMARY],
+      names: ({ identity }) => identity,
+    },
+    'an approval that says it changed nothing': {
+      damage: ({ account }) =>
+        `update events set object = object || '{"old_summary_status": "APPROVED"}' where object_id = '${account}'`,
+      rules: [EVENT],
+      names: ({ account }) => account,
+    },
+    'a statement without its event': {
+      damage: ({ customer }) =>
+        `insert into statements (customer_id, id, created_at, ref_id, type, product, status, asset, period_start,
+                                 period_end, generated_at, total_amount_owed, amount_paid)
+         values ('${customer}', '${NOBODY}', now(), 'ref', 'STATEMENT_TYPE_USDG_REWARD', 'USDG_REWARDS',
+                 'STATEMENT_STATUS_GENERATED', 'USDG', '2026-01-01', '2026-02-01', now(), 1, 0)`,
+      rules: [EVENTS],
+      names: () => NOBODY,
     },
     'a deposit without the group_id of its orchestration': {
       damage: ({ started }) => `update transfers set group_id = null where group_id = '${started.id}'`,

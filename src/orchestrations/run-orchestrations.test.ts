@@ -809,9 +809,16 @@ describe('the money stays on the profile', () => {
     const world = await newWorld()
     const rule = await newRule(world, ruleOf({ destination_asset: 'USD', destination: BANK }))
     const { id } = await startedBy(world, await wire(world, memoOf(rule), '5'))
+    // As if the bank had rejected it at once.
+    const { customer_id } = world.customer
     await service.owner.query(`update fiat_accounts set status = 'REJECTED' where customer_id = $1`, [
-      world.customer.customer_id,
+      customer_id,
     ])
+    await service.owner.query(
+      `update events set type = 'fiat_account.rejected', object = object || '{"status": "REJECTED"}'
+       where customer_id = $1 and type = 'fiat_account.approved'`,
+      [customer_id],
+    )
     await finish()
     expect(await read(world, id)).toMatchObject({
       status: 'FAILED',

@@ -97,7 +97,7 @@ test('partitions that are missing are made, with the indexes of their table, and
      where indrelid = $1::regclass`,
     [made],
   )
-  expect(rows).toEqual([{ attached: 2 }])
+  expect(rows).toEqual([{ attached: 3 }])
   // The new partition belongs to the owner of its table, and the service has no grant on it.
   const { rows: relations } = await owner.query<{ acl: string | null; owner: string }>(
     `select p.relacl::text as acl, p.relowner = t.relowner as owned

@@ -34,7 +34,8 @@ export async function record(tx: Transaction, customerId: string, steps: Step[])
     )
     const ledger = await LedgerTransaction.open(tx, customerId, keys)
     ledger.post(...postings)
-    await ledger.write([], changed.map(changedTransferOf))
+    // The others stay PENDING, with another secondary_status or hash: their status does not change.
+    await ledger.write([], [...completed, ...refused].map(changedTransferOf))
     await updateTransfers(tx, customerId, changed, ledger.now.text)
     await endOrchestrations(tx, customerId, [...completed, ...refused].map(endOf), ledger.now)
   }

@@ -2,6 +2,7 @@ import { NETWORKS } from '../assets/catalogue.ts'
 import { disagreementOf, type SignedPayment, type TokenAddresses } from '../networks/signed-payments.ts'
 import { transaction, type Database, type Transaction } from '../db/database.ts'
 import { PAYOUT_TYPES, PLATFORM_ID, WITHDRAWAL_TYPES } from '../records/treasury.ts'
+import { EVENT_RULES } from './event-rules.ts'
 import { notAccepted, type WithdrawalMacs } from '../movements/withdrawal-macs.ts'
 
 /** A broken rule: its name, and the record that breaks it. */
@@ -190,6 +191,7 @@ const CUSTOMERS = `
     union select distinct customer_id from entries
     union select distinct customer_id from balances
     union select distinct customer_id from transfers
+    union select distinct customer_id from events
   ) all_of
   order by id`
 
@@ -311,7 +313,7 @@ async function verifyCustomer(
     )
     found[table] += Number(counted.rows[0]!.count)
   }
-  for (const [rule, text] of Object.entries(RULES)) {
+  for (const [rule, text] of Object.entries({ ...RULES, ...EVENT_RULES })) {
     const { rows } = await tx.query<{ detail: string }>(`${text} limit ${SHOWN_MAX}`, [id])
     found.disagreements.push(...rows.map(({ detail }) => ({ customer_id: id, rule, detail })))
   }

@@ -1,0 +1,218 @@
+/*
+ * Events and records agree, one to one, after any history: the events of each record are its statuses in order, and
+ * `verify` is clean. The test observes each status through the API between two commands.
+ */
+import fc from 'fast-check'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { setAccountDisabled } from '../src/accounts/set-account-disabled.ts'
+import { setIdentityStatus } from '../src/identities/set-identity-status.ts'
+import { runOrchestrations } from '../src/orchestrations/run-orchestrations.ts'
+import type { Event } from '../src/records/event.ts'
+import { settleWithdrawals } from '../src/settlement/settle-withdrawals.ts'
+import { verify } from '../src/verify/verify.ts'
+import { runs, SEED } from './seed.ts'
+import {
+  DESTINATION,
+  fund,
+  newCustomer,
+  startTestService,
+  withdrawalOf,
+  type TestCustomer,
+  type TestService,
+} from './support.ts'
+import { hurry } from './work-off.ts'
+
+let service: TestService
+beforeAll(async () => {
+  service = await startTestService()
+})
+afterAll(() => service.close())
+
+const REFUSED_ADDRESS = '0x6275727361722073616E64626F78203031000000'
+const PERSON = { first_name: 'Ada', last_name: 'Example' }
+
+interface Listed {
+  id: string
+  type?: string
+  status?: string
+  summary_status?: string
+}
+
+/** A customer with the records that the commands change. */
+async function newWorld() {
+  const customer = await newCustomer(service)
+  const { call, profile_id } = customer
+  const made = async <T>(url: string, body: object) => (await call<T>('POST', url, body)).body
+  await fund(customer, '100')
+  const second = await made<{ id: string }>('/v2/profiles', { nickname: 'Second' })
+  const bank = await made<{ id: string }>('/v2/transfer/fiat-accounts', {
+    fiat_account_owner: { person_details: PERSON },
+    fiat_network_instructions: { wire: { account_number: '1' } },
+  })
+  const { rule } = await made<{ rule: { source: { fiat: { memo_id: string } } } }>(
+    '/v2/orchestration/rules',
+    {
+      ref_id: 'rule',
+      profile_id,
+      source_asset: 'USD',
+      destination_asset: 'USDP',
+      source: { fiat: { network: 'WIRE' } },
+      destination: { crypto: { network: 'ETHEREUM', address: DESTINATION } },
+    },
+  )
+  const identity = await made<{ id: string }>('/v2/identity/identities', {
+    ref_id: 'ada',
+    person_details: PERSON,
+  })
+  const account = await made<{ id: string }>('/v2/identity/accounts', {
+    account: { identity_id: identity.id },
+  })
+  return {
+    ...customer,
+    customer,
+    second,
+    bank,
+    memo_id: rule.source.fiat.memo_id,
+    identity,
+    account,
+    orders: 0,
+  }
+}
+type World = Awaited<ReturnType<typeof newWorld>>
+
+const post =
+  (url: string, bodyOf: (world: World, n: number) => object) =>
+  async (world: World, n: number): Promise<void> => {
+    // Refusals, such as of too little money, are a part of the history.
+    await world.call('POST', url, bodyOf(world, n))
+  }
+const orchestrationTo = (destinationOf: (world: World) => object) =>
+  post('/v2/orchestration/orchestrations', (world, n) => ({
+    ref_id: `order ${world.orders++}`,
+    source_asset: 'USD',
+    destination_asset: 'USDP',
+    source_amount: String(n),
+    source: { profile: { profile_id: world.profile_id } },
+    destination: destinationOf(world),
+  }))
+
+const COMMANDS: Record<string, (world: World, n: number) => Promise<void>> = {
+  wire: ({ customer }, n) => fund(customer, String(n)),
+  'wire for the rule': post('/v2/sandbox/fiat-deposits', ({ memo_id }, n) => ({
+    amount: String(n),
+    asset: 'USD',
+    memo_id,
+    fiat_network_instructions: { wire: {} },
+  })),
+  'crypto deposit': async (world, n) =>
+    post(`/v2/sandbox/profiles/${world.profile_id}/deposit`, () => ({ asset: 'USDP', amount: String(n) }))(
+      world,
+      n,
+    ),
+  withdrawal: post('/v2/transfer/crypto-withdrawals', ({ customer }, n) =>
+    withdrawalOf(customer, { amount: String(n) }),
+  ),
+  'refused withdrawal': post('/v2/transfer/crypto-withdrawals', ({ customer }) =>
+    withdrawalOf(customer, { destination_address: REFUSED_ADDRESS }),
+  ),
+  'wire withdrawal': post('/v2/transfer/fiat-withdrawals', ({ profile_id, bank }, n) => ({
+    profile_id,
+    asset: 'USD',
+    amount: String(n),
+    fiat_account_id: bank.id,
+  })),
+  'internal transfer': post('/v2/transfer/internal', ({ profile_id, second }, n) => ({
+    asset: 'USD',
+    amount: String(n),
+    from_profile_id: profile_id,
+    to_profile_id: second.id,
+  })),
+  'orchestration to an address': orchestrationTo(() => ({
+    crypto: { network: 'ETHEREUM', address: DESTINATION },
+  })),
+  'refused orchestration': orchestrationTo(() => ({
+    crypto: { network: 'ETHEREUM', address: REFUSED_ADDRESS },
+  })),
+  'orchestration to a profile': orchestrationTo(({ second }) => ({ profile: { profile_id: second.id } })),
+  cancel: async ({ call }, n) => {
+    const { body } = await call<{ items: Listed[] }>('GET', '/v2/transfer/transfers?statuses=PENDING')
+    const one = body.items[n % Math.max(1, body.items.length)]
+    if (one !== undefined) await call('POST', `/v2/transfer/transfers/${one.id}/cancel`)
+  },
+  'status of the identity': async ({ call, identity }, n) => {
+    const status = (['APPROVED', 'DENIED', 'PENDING', 'APPROVED'] as const)[n % 4]
+    await call('PUT', `/v2/identity/identities/${identity.id}/sandbox-status`, { status })
+  },
+  'flag of the identity': async ({ identity }, n) => {
+    await setIdentityStatus(service.db, identity.id, { admin_disabled: n % 2 === 0 })
+  },
+  'flag of the account': async ({ account }, n) => {
+    await setAccountDisabled(service.db, account.id, { user_disabled: n % 2 === 0 })
+  },
+  'pay orchestrations': async () => void (await runOrchestrations(service.db, service)),
+  settle: async () => {
+    await hurry(service.db)
+    await settleWithdrawals(service.db, service.networks)
+  },
+}
+
+const LISTS: [kind: string, url: string][] = [
+  ['transfer', '/v2/transfer/transfers'],
+  ['orchestration', '/v2/orchestration/orchestrations'],
+  ['identity', '/v2/identity/identities'],
+  ['account', '/v2/identity/accounts'],
+]
+
+/** Reads every status, and adds those that are new to the histories, as types of events. */
+async function observe({ call }: World, histories: Map<string, string[]>, seen: Map<string, string>) {
+  for (const [kind, url] of LISTS) {
+    const { body } = await call<{ items: Listed[] }>('GET', `${url}?limit=1000`)
+    for (const { id, type, status, summary_status } of body.items) {
+      const now = (summary_status ?? status)!.toLowerCase()
+      if (seen.get(id) === now) continue
+      seen.set(id, now)
+      // An identity and an account begin PENDING, and becoming it is no event.
+      if (summary_status !== undefined && now === 'pending') continue
+      const told = kind === 'transfer' ? `transfer.${type!.toLowerCase()}.${now}` : `${kind}.${now}`
+      histories.set(id, [...(histories.get(id) ?? []), told])
+    }
+  }
+}
+
+async function toldHistories({ call }: TestCustomer): Promise<Map<string, string[]>> {
+  const told = new Map<string, string[]>()
+  let cursor = ''
+  for (let page = 0; page < 100; page++) {
+    const { body } = await call<{ items: Event[]; next_page_cursor?: string }>(
+      'GET',
+      `/v2/events?types=transfer.*&types=orchestration.*&types=identity.*&types=account.*&limit=20${cursor}`,
+    )
+    for (const { type, object } of body.items) {
+      const { identity_id, account_id, id } = object as Record<string, string>
+      const record = (identity_id ?? account_id ?? id)!
+      told.set(record, [...(told.get(record) ?? []), type])
+    }
+    if (body.next_page_cursor === undefined) return told
+    cursor = `&page_cursor=${body.next_page_cursor}`
+  }
+  throw new Error('the walk does not end')
+}
+
+test('the events of each record are its statuses in order, and verify is clean', async () => {
+  const command = fc.tuple(fc.constantFrom(...Object.keys(COMMANDS)), fc.integer({ min: 1, max: 40 }))
+  await fc.assert(
+    fc.asyncProperty(fc.array(command, { minLength: 30, maxLength: 60 }), async (commands) => {
+      const world = await newWorld()
+      const histories = new Map<string, string[]>()
+      const seen = new Map<string, string>()
+      await observe(world, histories, seen)
+      for (const [name, n] of commands) {
+        await COMMANDS[name]!(world, n)
+        await observe(world, histories, seen)
+      }
+      expect(await toldHistories(world.customer), `seed ${SEED}`).toEqual(histories)
+      expect((await verify(service.db)).disagreements, `seed ${SEED}`).toEqual([])
+    }),
+    runs(8),
+  )
+})
