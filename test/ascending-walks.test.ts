@@ -31,6 +31,7 @@ import {
   remoteCaller,
   spawnBursar,
   startTestService,
+  WEBHOOK_SECRETS,
 } from './support.ts'
 import type { BursarProcess, RemoteCaller, TestDatabase, TestService } from './support.ts'
 
@@ -291,7 +292,10 @@ describe('every list', () => {
     await frozen.query('begin')
     const { micros: began } = await readClock(frozen)
 
-    await makeDemo({ db, ledger, networks }, { dataDir: folder, baseUrl: BASE_URL })
+    await makeDemo(
+      { db, ledger, networks, webhookSecrets: WEBHOOK_SECRETS },
+      { dataDir: folder, baseUrl: BASE_URL },
+    )
     credentials = JSON.parse(await readFile(credentialsFile(folder), 'utf8')) as SandboxCredentials
     call = caller(app, await fetchToken(app, credentials))
     const { profile_id } = credentials
