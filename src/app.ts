@@ -92,6 +92,7 @@ import { listFiatDepositInstructions } from './fiat-deposit-instructions/list-fi
 import { listTransfers } from './transfers/list-transfers.ts'
 import { createWebhook } from './webhooks/create-webhook.ts'
 import { deleteWebhook } from './webhooks/delete-webhook.ts'
+import { documentEvents } from './webhooks/document-events.ts'
 import { getWebhook } from './webhooks/get-webhook.ts'
 import { listDeliveryAttempts } from './webhooks/list-delivery-attempts.ts'
 import { listWebhookDeliveries } from './webhooks/list-webhook-deliveries.ts'
@@ -223,7 +224,12 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance & {
   )
   errorRoutes(app, { baseUrl, docs: settings.docs })
   const { keys, tokens, standing } = await openAuthentication(app, options)
-  const document = await openApi(app, { baseUrl, externalIssuer: settings.oauthIssuer, exampleRecords })
+  const document = await openApi(app, {
+    baseUrl,
+    externalIssuer: settings.oauthIssuer,
+    exampleRecords,
+    documented: documentEvents(),
+  })
   await app.register(healthRoutes, { db, requests })
   if (settings.oauthIssuer === undefined)
     await app.register(oauthRoutes, {

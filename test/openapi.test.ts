@@ -4,6 +4,7 @@ import { createConfig, lintFromString } from '@redocly/openapi-core'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import ajvFormats from 'ajv-formats'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { EVENT_TYPES } from '../src/contract/event-types.ts'
 import { OPERATIONS } from '../src/app.ts'
 import { transaction } from '../src/db/database.ts'
 import { EXAMPLE, withRecords, type ExampleRecords } from '../src/contract/example-records.ts'
@@ -168,6 +169,29 @@ test('the document is OpenAPI 3.1 and passes the linter with all recommended rul
     ({ ruleId, message, location }) => `${ruleId}: ${message} ${location[0]?.pointer ?? ''}`,
   )
   expect(lines).toEqual([])
+})
+
+test('documents every type of event with bodies that its schemas allow', () => {
+  const { webhooks } = JSON.parse(source) as {
+    webhooks: Record<
+      string,
+      { post: { requestBody: { content: Record<string, { examples: Record<string, { value: object }> }> } } }
+    >
+  }
+  expect(Object.keys(webhooks)).toEqual(Object.keys(EVENT_TYPES))
+  for (const [type, { post }] of Object.entries(webhooks))
+    for (const [media, payload] of [
+      ['application/json', 'thin'],
+      ['application/cloudevents+json', 'full'],
+    ] as const) {
+      const { value } = post.requestBody.content[media]!.examples[payload]!
+      const validate = validatorOf('webhooks', type, 'post', 'requestBody', 'content', media, 'schema')
+      expect(validate(value), `${type} ${payload}`).toEqual([])
+      expect(validate({ ...value, is_test: 5 }), type).not.toEqual([])
+      if (payload === 'thin')
+        expect(Object.keys(value)).toEqual(['id', 'type', 'source', 'time', 'object', 'is_test'])
+      else expect(validate({ ...value, data: {} }), type).not.toEqual([])
+    }
 })
 
 test('openapi.json equals the document that the service answers', async () => {

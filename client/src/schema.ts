@@ -1268,7 +1268,648 @@ export interface paths {
     trace?: never
   }
 }
-export type webhooks = Record<string, never>
+export interface webhooks {
+  'transfer.crypto_deposit.pending': {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    get?: never
+    put?: never
+    /**
+     * transfer.crypto_deposit.pending
+     * @description Is sent to the webhooks whose event_types have transfer.crypto_deposit.pending, a beginning of it, or *.
+     */
+    post: operations['on-transfer-crypto-deposit-pending']
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  'transfer.crypto_deposit.completed': {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    get?: never
+    put?: never
+    /**
+     * transfer.crypto_deposit.completed
+     * @description Is sent to the webhooks whose event_types have transfer.crypto_deposit.completed, a beginning of it, or *.
+     */
+    post: operations['on-transfer-crypto-deposit-completed']
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  'transfer.crypto_deposit.failed': {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    get?: never
+    put?: never
+    /**
+     * transfer.crypto_deposit.failed
+     * @description Is sent to the webhooks whose event_types have transfer.crypto_deposit.failed, a beginning of it, or *.
+     */
+    post: operations['on-transfer-crypto-deposit-failed']
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  'transfer.crypto_withdrawal.pending': {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    get?: never
+    put?: never
+    /**
+     * transfer.crypto_withdrawal.pending
+     * @description Is sent to the webhooks whose event_types have transfer.crypto_withdrawal.pending, a beginning of it, or *.
+     */
+    post: operations['on-transfer-crypto-withdrawal-pending']
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  'transfer.crypto_withdrawal.completed': {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    get?: never
+    put?: never
+    /**
+     * transfer.crypto_withdrawal.completed
+     * @description Is sent to the webhooks whose event_types have transfer.crypto_withdrawal.completed, a beginning of it, or *.
+     */
+    post: operations['on-transfer-crypto-withdrawal-completed']
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  'transfer.crypto_withdrawal.failed': {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    get?: never
+    put?: never
+    /**
+     * transfer.crypto_withdrawal.failed
+     * @description Is sent to the webhooks whose event_types have transfer.crypto_withdrawal.failed, a beginning of it, or *.
+     */
+    post: operations['on-transfer-crypto-withdrawal-failed']
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  'transfer.wire_deposit.pending': {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    get?: never
+    put?: never
+    /**
+     * transfer.wire_deposit.pending
+     * @description Is sent to the webhooks whose event_types have transfer.wire_deposit.pending, a beginning of it, or *.
+     */
+    post: operations['on-transfer-wire-deposit-pending']
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  'transfer.wire_deposit.completed': {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    get?: never
+    put?: never
+    /**
+     * transfer.wire_deposit.completed
+     * @description Is sent to the webhooks whose event_types have transfer.wire_deposit.completed, a beginning of it, or *.
+     */
+    post: operations['on-transfer-wire-deposit-completed']
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  'transfer.wire_deposit.failed': {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    get?: never
+    put?: never
+    /**
+     * transfer.wire_deposit.failed
+     * @description Is sent to the webhooks whose event_types have transfer.wire_deposit.failed, a beginning of it, or *.
+     */
+    post: operations['on-transfer-wire-deposit-failed']
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  'transfer.wire_withdrawal.pending': {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    get?: never
+    put?: never
+    /**
+     * transfer.wire_withdrawal.pending
+     * @description Is sent to the webhooks whose event_types have transfer.wire_withdrawal.pending, a beginning of it, or *.
+     */
+    post: operations['on-transfer-wire-withdrawal-pending']
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  'transfer.wire_withdrawal.completed': {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    get?: never
+    put?: never
+    /**
+     * transfer.wire_withdrawal.completed
+     * @description Is sent to the webhooks whose event_types have transfer.wire_withdrawal.completed, a beginning of it, or *.
+     */
+    post: operations['on-transfer-wire-withdrawal-completed']
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  'transfer.wire_withdrawal.failed': {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    get?: never
+    put?: never
+    /**
+     * transfer.wire_withdrawal.failed
+     * @description Is sent to the webhooks whose event_types have transfer.wire_withdrawal.failed, a beginning of it, or *.
+     */
+    post: operations['on-transfer-wire-withdrawal-failed']
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  'transfer.internal_transfer_debit.completed': {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    get?: never
+    put?: never
+    /**
+     * transfer.internal_transfer_debit.completed
+     * @description Is sent to the webhooks whose event_types have transfer.internal_transfer_debit.completed, a beginning of it, or *.
+     */
+    post: operations['on-transfer-internal-transfer-debit-completed']
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  'transfer.internal_transfer_credit.completed': {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    get?: never
+    put?: never
+    /**
+     * transfer.internal_transfer_credit.completed
+     * @description Is sent to the webhooks whose event_types have transfer.internal_transfer_credit.completed, a beginning of it, or *.
+     */
+    post: operations['on-transfer-internal-transfer-credit-completed']
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  'transfer.paxos_transfer_credit.completed': {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    get?: never
+    put?: never
+    /**
+     * transfer.paxos_transfer_credit.completed
+     * @description Is sent to the webhooks whose event_types have transfer.paxos_transfer_credit.completed, a beginning of it, or *.
+     */
+    post: operations['on-transfer-paxos-transfer-credit-completed']
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  'transfer.paxos_transfer_debit.completed': {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    get?: never
+    put?: never
+    /**
+     * transfer.paxos_transfer_debit.completed
+     * @description Is sent to the webhooks whose event_types have transfer.paxos_transfer_debit.completed, a beginning of it, or *.
+     */
+    post: operations['on-transfer-paxos-transfer-debit-completed']
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  'orchestration.processing': {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    get?: never
+    put?: never
+    /**
+     * orchestration.processing
+     * @description Is sent to the webhooks whose event_types have orchestration.processing, a beginning of it, or *.
+     */
+    post: operations['on-orchestration-processing']
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  'orchestration.completed': {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    get?: never
+    put?: never
+    /**
+     * orchestration.completed
+     * @description Is sent to the webhooks whose event_types have orchestration.completed, a beginning of it, or *.
+     */
+    post: operations['on-orchestration-completed']
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  'orchestration.failed': {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    get?: never
+    put?: never
+    /**
+     * orchestration.failed
+     * @description Is sent to the webhooks whose event_types have orchestration.failed, a beginning of it, or *.
+     */
+    post: operations['on-orchestration-failed']
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  'identity.approved': {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    get?: never
+    put?: never
+    /**
+     * identity.approved
+     * @description Is sent to the webhooks whose event_types have identity.approved, a beginning of it, or *.
+     */
+    post: operations['on-identity-approved']
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  'identity.denied': {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    get?: never
+    put?: never
+    /**
+     * identity.denied
+     * @description Is sent to the webhooks whose event_types have identity.denied, a beginning of it, or *.
+     */
+    post: operations['on-identity-denied']
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  'identity.disabled': {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    get?: never
+    put?: never
+    /**
+     * identity.disabled
+     * @description Is sent to the webhooks whose event_types have identity.disabled, a beginning of it, or *.
+     */
+    post: operations['on-identity-disabled']
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  'account.approved': {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    get?: never
+    put?: never
+    /**
+     * account.approved
+     * @description Is sent to the webhooks whose event_types have account.approved, a beginning of it, or *.
+     */
+    post: operations['on-account-approved']
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  'account.denied': {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    get?: never
+    put?: never
+    /**
+     * account.denied
+     * @description Is sent to the webhooks whose event_types have account.denied, a beginning of it, or *.
+     */
+    post: operations['on-account-denied']
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  'account.disabled': {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    get?: never
+    put?: never
+    /**
+     * account.disabled
+     * @description Is sent to the webhooks whose event_types have account.disabled, a beginning of it, or *.
+     */
+    post: operations['on-account-disabled']
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  'statement.generated': {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    get?: never
+    put?: never
+    /**
+     * statement.generated
+     * @description Is sent to the webhooks whose event_types have statement.generated, a beginning of it, or *.
+     */
+    post: operations['on-statement-generated']
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  'statement.paid': {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    get?: never
+    put?: never
+    /**
+     * statement.paid
+     * @description Is sent to the webhooks whose event_types have statement.paid, a beginning of it, or *.
+     */
+    post: operations['on-statement-paid']
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  'fiat_account.approved': {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    get?: never
+    put?: never
+    /**
+     * fiat_account.approved
+     * @description Is sent to the webhooks whose event_types have fiat_account.approved, a beginning of it, or *.
+     */
+    post: operations['on-fiat-account-approved']
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  'fiat_account.rejected': {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    get?: never
+    put?: never
+    /**
+     * fiat_account.rejected
+     * @description Is sent to the webhooks whose event_types have fiat_account.rejected, a beginning of it, or *.
+     */
+    post: operations['on-fiat-account-rejected']
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  'crypto_destination_address.approved': {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    get?: never
+    put?: never
+    /**
+     * crypto_destination_address.approved
+     * @description Is sent to the webhooks whose event_types have crypto_destination_address.approved, a beginning of it, or *.
+     */
+    post: operations['on-crypto-destination-address-approved']
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  'crypto_destination_address.rejected': {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    get?: never
+    put?: never
+    /**
+     * crypto_destination_address.rejected
+     * @description Is sent to the webhooks whose event_types have crypto_destination_address.rejected, a beginning of it, or *.
+     */
+    post: operations['on-crypto-destination-address-rejected']
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  'webhook.disabled': {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    get?: never
+    put?: never
+    /**
+     * webhook.disabled
+     * @description Is sent to the webhooks whose event_types have webhook.disabled, a beginning of it, or *.
+     */
+    post: operations['on-webhook-disabled']
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+}
 export interface components {
   schemas: {
     Problem: {
@@ -3888,6 +4529,260 @@ export interface components {
        * @example 2026-01-31T09:30:00.123456Z
        */
       created_at: string
+    }
+    ThinEvent: {
+      /**
+       * Format: uuid
+       * @description Event id.
+       */
+      id: string
+      /** @description Type of the event. Ignore a type that you do not know. */
+      type: string
+      /** @description Who sends it: BURSAR_WEBHOOK_SOURCE. */
+      source: string
+      /**
+       * Format: date-time
+       * @description When the status changed.
+       */
+      time: string
+      /**
+       * @description Always event.
+       * @enum {string}
+       */
+      object: 'event'
+      /** @description Whether it is a test: the records that it names do not exist. */
+      is_test: boolean
+    }
+    TransferStatusChange: {
+      /**
+       * Format: uuid
+       * @description The transfer.
+       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+       */
+      id: string
+      /**
+       * @description Transfer type.
+       * @enum {string}
+       */
+      type:
+        | 'INTERNAL_TRANSFER_DEBIT'
+        | 'INTERNAL_TRANSFER_CREDIT'
+        | 'CRYPTO_DEPOSIT'
+        | 'CRYPTO_WITHDRAWAL'
+        | 'WIRE_DEPOSIT'
+        | 'WIRE_WITHDRAWAL'
+        | 'SEN_DEPOSIT'
+        | 'SEN_WITHDRAWAL'
+        | 'BANK_DEPOSIT'
+        | 'BANK_WITHDRAWAL'
+        | 'PAXOS_TRANSFER_DEBIT'
+        | 'PAXOS_TRANSFER_CREDIT'
+        | 'SIGNET_DEPOSIT'
+        | 'SIGNET_WITHDRAWAL'
+        | 'CBIT_WITHDRAWAL'
+        | 'CBIT_DEPOSIT'
+        | 'CUBIX_DEPOSIT'
+        | 'CUBIX_WITHDRAWAL'
+        | 'RTP_DEPOSIT'
+      /**
+       * @description Status.
+       * @enum {string}
+       */
+      status: 'PENDING' | 'COMPLETED' | 'FAILED'
+      /**
+       * Format: uuid
+       * @description Profile whose balance the transfer changes.
+       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+       */
+      profile_id: string
+      /** @description The `ref_id` of the record. */
+      ref_id?: string
+      /**
+       * @description Blockchain network.
+       * @example ETHEREUM
+       * @enum {string}
+       */
+      crypto_network?:
+        | 'BITCOIN'
+        | 'ETHEREUM'
+        | 'BITCOIN_CASH'
+        | 'LITECOIN'
+        | 'SOLANA'
+        | 'POLYGON_POS'
+        | 'BASE'
+        | 'ARBITRUM_ONE'
+        | 'STELLAR'
+        | 'INK'
+        | 'XLAYER'
+      /** @description On-chain transaction hash. Absent while a withdrawal is PENDING. */
+      crypto_tx_hash?: string
+      /** @description Output index or output address. */
+      crypto_tx_index?: string
+      /** @description Memo of the transfer. */
+      memo?: string
+    }
+    OrchestrationStatusChange: {
+      /**
+       * Format: uuid
+       * @description The orchestration.
+       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+       */
+      id: string
+      /** @description The `ref_id` of the record. */
+      ref_id?: string
+      /**
+       * @description Status.
+       * @enum {string}
+       */
+      status: 'PROCESSING' | 'COMPLETED' | 'FAILED'
+      /**
+       * Format: uuid
+       * @description Rule that initiated it.
+       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+       */
+      orchestration_rule_id?: string
+    }
+    IdentitySummaryStatusChange: {
+      /**
+       * Format: uuid
+       * @description Id of the change: that of the event.
+       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+       */
+      id: string
+      /**
+       * Format: uuid
+       * @description The identity.
+       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+       */
+      identity_id: string
+      /**
+       * @description summary_status before the change.
+       * @enum {string}
+       */
+      old_summary_status: 'PENDING' | 'ERROR' | 'APPROVED' | 'DENIED' | 'DISABLED'
+      /**
+       * @description summary_status after the change.
+       * @enum {string}
+       */
+      new_summary_status: 'PENDING' | 'ERROR' | 'APPROVED' | 'DENIED' | 'DISABLED'
+    }
+    AccountSummaryStatusChange: {
+      /**
+       * Format: uuid
+       * @description Id of the change: that of the event.
+       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+       */
+      id: string
+      /**
+       * Format: uuid
+       * @description The account.
+       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+       */
+      account_id: string
+      /**
+       * @description summary_status before the change.
+       * @enum {string}
+       */
+      old_summary_status: 'PENDING' | 'ERROR' | 'APPROVED' | 'DENIED' | 'DISABLED'
+      /**
+       * @description summary_status after the change.
+       * @enum {string}
+       */
+      new_summary_status: 'PENDING' | 'ERROR' | 'APPROVED' | 'DENIED' | 'DISABLED'
+    }
+    StatementStatusChange: {
+      /**
+       * Format: uuid
+       * @description The statement.
+       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+       */
+      id: string
+      /** @description The `ref_id` of the record. */
+      ref_id: string
+      /**
+       * Format: uuid
+       * @description Customer.
+       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+       */
+      customer_id: string
+      /**
+       * @description Status.
+       * @enum {string}
+       */
+      status: 'STATEMENT_STATUS_GENERATED' | 'STATEMENT_STATUS_PAID'
+      /**
+       * Format: date-time
+       * @description Start of the period covered.
+       * @example 2026-01-31T09:30:00.123456Z
+       */
+      period_start: string
+      /**
+       * Format: date-time
+       * @description End of the period covered: its last microsecond.
+       * @example 2026-01-31T09:30:00.123456Z
+       */
+      period_end: string
+    }
+    FiatAccountStatusChange: {
+      /**
+       * Format: uuid
+       * @description The fiat account.
+       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+       */
+      id: string
+      /**
+       * @description Status.
+       * @enum {string}
+       */
+      status: 'PENDING' | 'APPROVED' | 'REJECTED'
+    }
+    CryptoDestinationAddressStatusChange: {
+      /**
+       * Format: uuid
+       * @description The address of the address book.
+       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+       */
+      id: string
+      /**
+       * @description Blockchain network.
+       * @example ETHEREUM
+       * @enum {string}
+       */
+      crypto_network:
+        | 'BITCOIN'
+        | 'ETHEREUM'
+        | 'BITCOIN_CASH'
+        | 'LITECOIN'
+        | 'SOLANA'
+        | 'POLYGON_POS'
+        | 'BASE'
+        | 'ARBITRUM_ONE'
+        | 'STELLAR'
+        | 'INK'
+        | 'XLAYER'
+      /** @description The address, as it was sent. */
+      address: string
+      /**
+       * @description Only an APPROVED address can be paid by its id.
+       * @enum {string}
+       */
+      status: 'PENDING' | 'APPROVED' | 'REJECTED'
+    }
+    WebhookStatusChange: {
+      /**
+       * Format: uuid
+       * @description The webhook.
+       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+       */
+      id: string
+      /** @description Its name. */
+      name: string
+      /**
+       * Format: date-time
+       * @description The first failure after the last success.
+       * @example 2026-01-31T09:30:00.123456Z
+       */
+      failing_since: string
     }
   }
   responses: never
@@ -8821,6 +9716,2630 @@ export interface operations {
             deliveries: components['schemas']['WebhookDelivery'][]
           }
         }
+      }
+    }
+  }
+  'on-transfer-crypto-deposit-pending': {
+    parameters: {
+      query?: never
+      header: {
+        /** @description The id of the event: the same for each attempt and each webhook. Ignore an id that you have seen. */
+        'webhook-id': string
+        /** @description When the attempt is made: seconds since 1970. */
+        'webhook-timestamp': string
+        /** @description One or more signatures, v1, and the base64 of an HMAC-SHA256, separated by spaces. */
+        'webhook-signature': string
+      }
+      path?: never
+      cookie?: never
+    }
+    requestBody: {
+      content: {
+        'application/json': components['schemas']['ThinEvent']
+        'application/cloudevents+json': {
+          /**
+           * Format: uuid
+           * @description Event id.
+           */
+          id: string
+          /** @description Type of the event. Ignore a type that you do not know. */
+          type: string
+          /** @description Who sends it: BURSAR_WEBHOOK_SOURCE. */
+          source: string
+          /**
+           * Format: date-time
+           * @description When the status changed.
+           */
+          time: string
+          /**
+           * @description Always event.
+           * @enum {string}
+           */
+          object: 'event'
+          /** @description Whether it is a test: the records that it names do not exist. */
+          is_test: boolean
+          /**
+           * @description Version of CloudEvents.
+           * @enum {string}
+           */
+          specversion: '1.0'
+          /**
+           * Format: uuid
+           * @description The record whose status changed.
+           */
+          subject: string
+          /**
+           * @description Media type of data.
+           * @enum {string}
+           */
+          datacontenttype: 'application/json'
+          /**
+           * Format: date-time
+           * @description The same as time.
+           */
+          timestamp: string
+          /** @description Type of the object in data. */
+          object_type: string
+          data: components['schemas']['TransferStatusChange']
+        }
+      }
+    }
+    responses: {
+      /** @description The webhook is DISABLED at once. */
+      410: {
+        headers: {
+          [name: string]: unknown
+        }
+        content?: never
+      }
+      /** @description The event is delivered. Any other answer is retried. */
+      '2XX': {
+        headers: {
+          [name: string]: unknown
+        }
+        content?: never
+      }
+    }
+  }
+  'on-transfer-crypto-deposit-completed': {
+    parameters: {
+      query?: never
+      header: {
+        /** @description The id of the event: the same for each attempt and each webhook. Ignore an id that you have seen. */
+        'webhook-id': string
+        /** @description When the attempt is made: seconds since 1970. */
+        'webhook-timestamp': string
+        /** @description One or more signatures, v1, and the base64 of an HMAC-SHA256, separated by spaces. */
+        'webhook-signature': string
+      }
+      path?: never
+      cookie?: never
+    }
+    requestBody: {
+      content: {
+        'application/json': components['schemas']['ThinEvent']
+        'application/cloudevents+json': {
+          /**
+           * Format: uuid
+           * @description Event id.
+           */
+          id: string
+          /** @description Type of the event. Ignore a type that you do not know. */
+          type: string
+          /** @description Who sends it: BURSAR_WEBHOOK_SOURCE. */
+          source: string
+          /**
+           * Format: date-time
+           * @description When the status changed.
+           */
+          time: string
+          /**
+           * @description Always event.
+           * @enum {string}
+           */
+          object: 'event'
+          /** @description Whether it is a test: the records that it names do not exist. */
+          is_test: boolean
+          /**
+           * @description Version of CloudEvents.
+           * @enum {string}
+           */
+          specversion: '1.0'
+          /**
+           * Format: uuid
+           * @description The record whose status changed.
+           */
+          subject: string
+          /**
+           * @description Media type of data.
+           * @enum {string}
+           */
+          datacontenttype: 'application/json'
+          /**
+           * Format: date-time
+           * @description The same as time.
+           */
+          timestamp: string
+          /** @description Type of the object in data. */
+          object_type: string
+          data: components['schemas']['TransferStatusChange']
+        }
+      }
+    }
+    responses: {
+      /** @description The webhook is DISABLED at once. */
+      410: {
+        headers: {
+          [name: string]: unknown
+        }
+        content?: never
+      }
+      /** @description The event is delivered. Any other answer is retried. */
+      '2XX': {
+        headers: {
+          [name: string]: unknown
+        }
+        content?: never
+      }
+    }
+  }
+  'on-transfer-crypto-deposit-failed': {
+    parameters: {
+      query?: never
+      header: {
+        /** @description The id of the event: the same for each attempt and each webhook. Ignore an id that you have seen. */
+        'webhook-id': string
+        /** @description When the attempt is made: seconds since 1970. */
+        'webhook-timestamp': string
+        /** @description One or more signatures, v1, and the base64 of an HMAC-SHA256, separated by spaces. */
+        'webhook-signature': string
+      }
+      path?: never
+      cookie?: never
+    }
+    requestBody: {
+      content: {
+        'application/json': components['schemas']['ThinEvent']
+        'application/cloudevents+json': {
+          /**
+           * Format: uuid
+           * @description Event id.
+           */
+          id: string
+          /** @description Type of the event. Ignore a type that you do not know. */
+          type: string
+          /** @description Who sends it: BURSAR_WEBHOOK_SOURCE. */
+          source: string
+          /**
+           * Format: date-time
+           * @description When the status changed.
+           */
+          time: string
+          /**
+           * @description Always event.
+           * @enum {string}
+           */
+          object: 'event'
+          /** @description Whether it is a test: the records that it names do not exist. */
+          is_test: boolean
+          /**
+           * @description Version of CloudEvents.
+           * @enum {string}
+           */
+          specversion: '1.0'
+          /**
+           * Format: uuid
+           * @description The record whose status changed.
+           */
+          subject: string
+          /**
+           * @description Media type of data.
+           * @enum {string}
+           */
+          datacontenttype: 'application/json'
+          /**
+           * Format: date-time
+           * @description The same as time.
+           */
+          timestamp: string
+          /** @description Type of the object in data. */
+          object_type: string
+          data: components['schemas']['TransferStatusChange']
+        }
+      }
+    }
+    responses: {
+      /** @description The webhook is DISABLED at once. */
+      410: {
+        headers: {
+          [name: string]: unknown
+        }
+        content?: never
+      }
+      /** @description The event is delivered. Any other answer is retried. */
+      '2XX': {
+        headers: {
+          [name: string]: unknown
+        }
+        content?: never
+      }
+    }
+  }
+  'on-transfer-crypto-withdrawal-pending': {
+    parameters: {
+      query?: never
+      header: {
+        /** @description The id of the event: the same for each attempt and each webhook. Ignore an id that you have seen. */
+        'webhook-id': string
+        /** @description When the attempt is made: seconds since 1970. */
+        'webhook-timestamp': string
+        /** @description One or more signatures, v1, and the base64 of an HMAC-SHA256, separated by spaces. */
+        'webhook-signature': string
+      }
+      path?: never
+      cookie?: never
+    }
+    requestBody: {
+      content: {
+        'application/json': components['schemas']['ThinEvent']
+        'application/cloudevents+json': {
+          /**
+           * Format: uuid
+           * @description Event id.
+           */
+          id: string
+          /** @description Type of the event. Ignore a type that you do not know. */
+          type: string
+          /** @description Who sends it: BURSAR_WEBHOOK_SOURCE. */
+          source: string
+          /**
+           * Format: date-time
+           * @description When the status changed.
+           */
+          time: string
+          /**
+           * @description Always event.
+           * @enum {string}
+           */
+          object: 'event'
+          /** @description Whether it is a test: the records that it names do not exist. */
+          is_test: boolean
+          /**
+           * @description Version of CloudEvents.
+           * @enum {string}
+           */
+          specversion: '1.0'
+          /**
+           * Format: uuid
+           * @description The record whose status changed.
+           */
+          subject: string
+          /**
+           * @description Media type of data.
+           * @enum {string}
+           */
+          datacontenttype: 'application/json'
+          /**
+           * Format: date-time
+           * @description The same as time.
+           */
+          timestamp: string
+          /** @description Type of the object in data. */
+          object_type: string
+          data: components['schemas']['TransferStatusChange']
+        }
+      }
+    }
+    responses: {
+      /** @description The webhook is DISABLED at once. */
+      410: {
+        headers: {
+          [name: string]: unknown
+        }
+        content?: never
+      }
+      /** @description The event is delivered. Any other answer is retried. */
+      '2XX': {
+        headers: {
+          [name: string]: unknown
+        }
+        content?: never
+      }
+    }
+  }
+  'on-transfer-crypto-withdrawal-completed': {
+    parameters: {
+      query?: never
+      header: {
+        /** @description The id of the event: the same for each attempt and each webhook. Ignore an id that you have seen. */
+        'webhook-id': string
+        /** @description When the attempt is made: seconds since 1970. */
+        'webhook-timestamp': string
+        /** @description One or more signatures, v1, and the base64 of an HMAC-SHA256, separated by spaces. */
+        'webhook-signature': string
+      }
+      path?: never
+      cookie?: never
+    }
+    requestBody: {
+      content: {
+        'application/json': components['schemas']['ThinEvent']
+        'application/cloudevents+json': {
+          /**
+           * Format: uuid
+           * @description Event id.
+           */
+          id: string
+          /** @description Type of the event. Ignore a type that you do not know. */
+          type: string
+          /** @description Who sends it: BURSAR_WEBHOOK_SOURCE. */
+          source: string
+          /**
+           * Format: date-time
+           * @description When the status changed.
+           */
+          time: string
+          /**
+           * @description Always event.
+           * @enum {string}
+           */
+          object: 'event'
+          /** @description Whether it is a test: the records that it names do not exist. */
+          is_test: boolean
+          /**
+           * @description Version of CloudEvents.
+           * @enum {string}
+           */
+          specversion: '1.0'
+          /**
+           * Format: uuid
+           * @description The record whose status changed.
+           */
+          subject: string
+          /**
+           * @description Media type of data.
+           * @enum {string}
+           */
+          datacontenttype: 'application/json'
+          /**
+           * Format: date-time
+           * @description The same as time.
+           */
+          timestamp: string
+          /** @description Type of the object in data. */
+          object_type: string
+          data: components['schemas']['TransferStatusChange']
+        }
+      }
+    }
+    responses: {
+      /** @description The webhook is DISABLED at once. */
+      410: {
+        headers: {
+          [name: string]: unknown
+        }
+        content?: never
+      }
+      /** @description The event is delivered. Any other answer is retried. */
+      '2XX': {
+        headers: {
+          [name: string]: unknown
+        }
+        content?: never
+      }
+    }
+  }
+  'on-transfer-crypto-withdrawal-failed': {
+    parameters: {
+      query?: never
+      header: {
+        /** @description The id of the event: the same for each attempt and each webhook. Ignore an id that you have seen. */
+        'webhook-id': string
+        /** @description When the attempt is made: seconds since 1970. */
+        'webhook-timestamp': string
+        /** @description One or more signatures, v1, and the base64 of an HMAC-SHA256, separated by spaces. */
+        'webhook-signature': string
+      }
+      path?: never
+      cookie?: never
+    }
+    requestBody: {
+      content: {
+        'application/json': components['schemas']['ThinEvent']
+        'application/cloudevents+json': {
+          /**
+           * Format: uuid
+           * @description Event id.
+           */
+          id: string
+          /** @description Type of the event. Ignore a type that you do not know. */
+          type: string
+          /** @description Who sends it: BURSAR_WEBHOOK_SOURCE. */
+          source: string
+          /**
+           * Format: date-time
+           * @description When the status changed.
+           */
+          time: string
+          /**
+           * @description Always event.
+           * @enum {string}
+           */
+          object: 'event'
+          /** @description Whether it is a test: the records that it names do not exist. */
+          is_test: boolean
+          /**
+           * @description Version of CloudEvents.
+           * @enum {string}
+           */
+          specversion: '1.0'
+          /**
+           * Format: uuid
+           * @description The record whose status changed.
+           */
+          subject: string
+          /**
+           * @description Media type of data.
+           * @enum {string}
+           */
+          datacontenttype: 'application/json'
+          /**
+           * Format: date-time
+           * @description The same as time.
+           */
+          timestamp: string
+          /** @description Type of the object in data. */
+          object_type: string
+          data: components['schemas']['TransferStatusChange']
+        }
+      }
+    }
+    responses: {
+      /** @description The webhook is DISABLED at once. */
+      410: {
+        headers: {
+          [name: string]: unknown
+        }
+        content?: never
+      }
+      /** @description The event is delivered. Any other answer is retried. */
+      '2XX': {
+        headers: {
+          [name: string]: unknown
+        }
+        content?: never
+      }
+    }
+  }
+  'on-transfer-wire-deposit-pending': {
+    parameters: {
+      query?: never
+      header: {
+        /** @description The id of the event: the same for each attempt and each webhook. Ignore an id that you have seen. */
+        'webhook-id': string
+        /** @description When the attempt is made: seconds since 1970. */
+        'webhook-timestamp': string
+        /** @description One or more signatures, v1, and the base64 of an HMAC-SHA256, separated by spaces. */
+        'webhook-signature': string
+      }
+      path?: never
+      cookie?: never
+    }
+    requestBody: {
+      content: {
+        'application/json': components['schemas']['ThinEvent']
+        'application/cloudevents+json': {
+          /**
+           * Format: uuid
+           * @description Event id.
+           */
+          id: string
+          /** @description Type of the event. Ignore a type that you do not know. */
+          type: string
+          /** @description Who sends it: BURSAR_WEBHOOK_SOURCE. */
+          source: string
+          /**
+           * Format: date-time
+           * @description When the status changed.
+           */
+          time: string
+          /**
+           * @description Always event.
+           * @enum {string}
+           */
+          object: 'event'
+          /** @description Whether it is a test: the records that it names do not exist. */
+          is_test: boolean
+          /**
+           * @description Version of CloudEvents.
+           * @enum {string}
+           */
+          specversion: '1.0'
+          /**
+           * Format: uuid
+           * @description The record whose status changed.
+           */
+          subject: string
+          /**
+           * @description Media type of data.
+           * @enum {string}
+           */
+          datacontenttype: 'application/json'
+          /**
+           * Format: date-time
+           * @description The same as time.
+           */
+          timestamp: string
+          /** @description Type of the object in data. */
+          object_type: string
+          data: components['schemas']['TransferStatusChange']
+        }
+      }
+    }
+    responses: {
+      /** @description The webhook is DISABLED at once. */
+      410: {
+        headers: {
+          [name: string]: unknown
+        }
+        content?: never
+      }
+      /** @description The event is delivered. Any other answer is retried. */
+      '2XX': {
+        headers: {
+          [name: string]: unknown
+        }
+        content?: never
+      }
+    }
+  }
+  'on-transfer-wire-deposit-completed': {
+    parameters: {
+      query?: never
+      header: {
+        /** @description The id of the event: the same for each attempt and each webhook. Ignore an id that you have seen. */
+        'webhook-id': string
+        /** @description When the attempt is made: seconds since 1970. */
+        'webhook-timestamp': string
+        /** @description One or more signatures, v1, and the base64 of an HMAC-SHA256, separated by spaces. */
+        'webhook-signature': string
+      }
+      path?: never
+      cookie?: never
+    }
+    requestBody: {
+      content: {
+        'application/json': components['schemas']['ThinEvent']
+        'application/cloudevents+json': {
+          /**
+           * Format: uuid
+           * @description Event id.
+           */
+          id: string
+          /** @description Type of the event. Ignore a type that you do not know. */
+          type: string
+          /** @description Who sends it: BURSAR_WEBHOOK_SOURCE. */
+          source: string
+          /**
+           * Format: date-time
+           * @description When the status changed.
+           */
+          time: string
+          /**
+           * @description Always event.
+           * @enum {string}
+           */
+          object: 'event'
+          /** @description Whether it is a test: the records that it names do not exist. */
+          is_test: boolean
+          /**
+           * @description Version of CloudEvents.
+           * @enum {string}
+           */
+          specversion: '1.0'
+          /**
+           * Format: uuid
+           * @description The record whose status changed.
+           */
+          subject: string
+          /**
+           * @description Media type of data.
+           * @enum {string}
+           */
+          datacontenttype: 'application/json'
+          /**
+           * Format: date-time
+           * @description The same as time.
+           */
+          timestamp: string
+          /** @description Type of the object in data. */
+          object_type: string
+          data: components['schemas']['TransferStatusChange']
+        }
+      }
+    }
+    responses: {
+      /** @description The webhook is DISABLED at once. */
+      410: {
+        headers: {
+          [name: string]: unknown
+        }
+        content?: never
+      }
+      /** @description The event is delivered. Any other answer is retried. */
+      '2XX': {
+        headers: {
+          [name: string]: unknown
+        }
+        content?: never
+      }
+    }
+  }
+  'on-transfer-wire-deposit-failed': {
+    parameters: {
+      query?: never
+      header: {
+        /** @description The id of the event: the same for each attempt and each webhook. Ignore an id that you have seen. */
+        'webhook-id': string
+        /** @description When the attempt is made: seconds since 1970. */
+        'webhook-timestamp': string
+        /** @description One or more signatures, v1, and the base64 of an HMAC-SHA256, separated by spaces. */
+        'webhook-signature': string
+      }
+      path?: never
+      cookie?: never
+    }
+    requestBody: {
+      content: {
+        'application/json': components['schemas']['ThinEvent']
+        'application/cloudevents+json': {
+          /**
+           * Format: uuid
+           * @description Event id.
+           */
+          id: string
+          /** @description Type of the event. Ignore a type that you do not know. */
+          type: string
+          /** @description Who sends it: BURSAR_WEBHOOK_SOURCE. */
+          source: string
+          /**
+           * Format: date-time
+           * @description When the status changed.
+           */
+          time: string
+          /**
+           * @description Always event.
+           * @enum {string}
+           */
+          object: 'event'
+          /** @description Whether it is a test: the records that it names do not exist. */
+          is_test: boolean
+          /**
+           * @description Version of CloudEvents.
+           * @enum {string}
+           */
+          specversion: '1.0'
+          /**
+           * Format: uuid
+           * @description The record whose status changed.
+           */
+          subject: string
+          /**
+           * @description Media type of data.
+           * @enum {string}
+           */
+          datacontenttype: 'application/json'
+          /**
+           * Format: date-time
+           * @description The same as time.
+           */
+          timestamp: string
+          /** @description Type of the object in data. */
+          object_type: string
+          data: components['schemas']['TransferStatusChange']
+        }
+      }
+    }
+    responses: {
+      /** @description The webhook is DISABLED at once. */
+      410: {
+        headers: {
+          [name: string]: unknown
+        }
+        content?: never
+      }
+      /** @description The event is delivered. Any other answer is retried. */
+      '2XX': {
+        headers: {
+          [name: string]: unknown
+        }
+        content?: never
+      }
+    }
+  }
+  'on-transfer-wire-withdrawal-pending': {
+    parameters: {
+      query?: never
+      header: {
+        /** @description The id of the event: the same for each attempt and each webhook. Ignore an id that you have seen. */
+        'webhook-id': string
+        /** @description When the attempt is made: seconds since 1970. */
+        'webhook-timestamp': string
+        /** @description One or more signatures, v1, and the base64 of an HMAC-SHA256, separated by spaces. */
+        'webhook-signature': string
+      }
+      path?: never
+      cookie?: never
+    }
+    requestBody: {
+      content: {
+        'application/json': components['schemas']['ThinEvent']
+        'application/cloudevents+json': {
+          /**
+           * Format: uuid
+           * @description Event id.
+           */
+          id: string
+          /** @description Type of the event. Ignore a type that you do not know. */
+          type: string
+          /** @description Who sends it: BURSAR_WEBHOOK_SOURCE. */
+          source: string
+          /**
+           * Format: date-time
+           * @description When the status changed.
+           */
+          time: string
+          /**
+           * @description Always event.
+           * @enum {string}
+           */
+          object: 'event'
+          /** @description Whether it is a test: the records that it names do not exist. */
+          is_test: boolean
+          /**
+           * @description Version of CloudEvents.
+           * @enum {string}
+           */
+          specversion: '1.0'
+          /**
+           * Format: uuid
+           * @description The record whose status changed.
+           */
+          subject: string
+          /**
+           * @description Media type of data.
+           * @enum {string}
+           */
+          datacontenttype: 'application/json'
+          /**
+           * Format: date-time
+           * @description The same as time.
+           */
+          timestamp: string
+          /** @description Type of the object in data. */
+          object_type: string
+          data: components['schemas']['TransferStatusChange']
+        }
+      }
+    }
+    responses: {
+      /** @description The webhook is DISABLED at once. */
+      410: {
+        headers: {
+          [name: string]: unknown
+        }
+        content?: never
+      }
+      /** @description The event is delivered. Any other answer is retried. */
+      '2XX': {
+        headers: {
+          [name: string]: unknown
+        }
+        content?: never
+      }
+    }
+  }
+  'on-transfer-wire-withdrawal-completed': {
+    parameters: {
+      query?: never
+      header: {
+        /** @description The id of the event: the same for each attempt and each webhook. Ignore an id that you have seen. */
+        'webhook-id': string
+        /** @description When the attempt is made: seconds since 1970. */
+        'webhook-timestamp': string
+        /** @description One or more signatures, v1, and the base64 of an HMAC-SHA256, separated by spaces. */
+        'webhook-signature': string
+      }
+      path?: never
+      cookie?: never
+    }
+    requestBody: {
+      content: {
+        'application/json': components['schemas']['ThinEvent']
+        'application/cloudevents+json': {
+          /**
+           * Format: uuid
+           * @description Event id.
+           */
+          id: string
+          /** @description Type of the event. Ignore a type that you do not know. */
+          type: string
+          /** @description Who sends it: BURSAR_WEBHOOK_SOURCE. */
+          source: string
+          /**
+           * Format: date-time
+           * @description When the status changed.
+           */
+          time: string
+          /**
+           * @description Always event.
+           * @enum {string}
+           */
+          object: 'event'
+          /** @description Whether it is a test: the records that it names do not exist. */
+          is_test: boolean
+          /**
+           * @description Version of CloudEvents.
+           * @enum {string}
+           */
+          specversion: '1.0'
+          /**
+           * Format: uuid
+           * @description The record whose status changed.
+           */
+          subject: string
+          /**
+           * @description Media type of data.
+           * @enum {string}
+           */
+          datacontenttype: 'application/json'
+          /**
+           * Format: date-time
+           * @description The same as time.
+           */
+          timestamp: string
+          /** @description Type of the object in data. */
+          object_type: string
+          data: components['schemas']['TransferStatusChange']
+        }
+      }
+    }
+    responses: {
+      /** @description The webhook is DISABLED at once. */
+      410: {
+        headers: {
+          [name: string]: unknown
+        }
+        content?: never
+      }
+      /** @description The event is delivered. Any other answer is retried. */
+      '2XX': {
+        headers: {
+          [name: string]: unknown
+        }
+        content?: never
+      }
+    }
+  }
+  'on-transfer-wire-withdrawal-failed': {
+    parameters: {
+      query?: never
+      header: {
+        /** @description The id of the event: the same for each attempt and each webhook. Ignore an id that you have seen. */
+        'webhook-id': string
+        /** @description When the attempt is made: seconds since 1970. */
+        'webhook-timestamp': string
+        /** @description One or more signatures, v1, and the base64 of an HMAC-SHA256, separated by spaces. */
+        'webhook-signature': string
+      }
+      path?: never
+      cookie?: never
+    }
+    requestBody: {
+      content: {
+        'application/json': components['schemas']['ThinEvent']
+        'application/cloudevents+json': {
+          /**
+           * Format: uuid
+           * @description Event id.
+           */
+          id: string
+          /** @description Type of the event. Ignore a type that you do not know. */
+          type: string
+          /** @description Who sends it: BURSAR_WEBHOOK_SOURCE. */
+          source: string
+          /**
+           * Format: date-time
+           * @description When the status changed.
+           */
+          time: string
+          /**
+           * @description Always event.
+           * @enum {string}
+           */
+          object: 'event'
+          /** @description Whether it is a test: the records that it names do not exist. */
+          is_test: boolean
+          /**
+           * @description Version of CloudEvents.
+           * @enum {string}
+           */
+          specversion: '1.0'
+          /**
+           * Format: uuid
+           * @description The record whose status changed.
+           */
+          subject: string
+          /**
+           * @description Media type of data.
+           * @enum {string}
+           */
+          datacontenttype: 'application/json'
+          /**
+           * Format: date-time
+           * @description The same as time.
+           */
+          timestamp: string
+          /** @description Type of the object in data. */
+          object_type: string
+          data: components['schemas']['TransferStatusChange']
+        }
+      }
+    }
+    responses: {
+      /** @description The webhook is DISABLED at once. */
+      410: {
+        headers: {
+          [name: string]: unknown
+        }
+        content?: never
+      }
+      /** @description The event is delivered. Any other answer is retried. */
+      '2XX': {
+        headers: {
+          [name: string]: unknown
+        }
+        content?: never
+      }
+    }
+  }
+  'on-transfer-internal-transfer-debit-completed': {
+    parameters: {
+      query?: never
+      header: {
+        /** @description The id of the event: the same for each attempt and each webhook. Ignore an id that you have seen. */
+        'webhook-id': string
+        /** @description When the attempt is made: seconds since 1970. */
+        'webhook-timestamp': string
+        /** @description One or more signatures, v1, and the base64 of an HMAC-SHA256, separated by spaces. */
+        'webhook-signature': string
+      }
+      path?: never
+      cookie?: never
+    }
+    requestBody: {
+      content: {
+        'application/json': components['schemas']['ThinEvent']
+        'application/cloudevents+json': {
+          /**
+           * Format: uuid
+           * @description Event id.
+           */
+          id: string
+          /** @description Type of the event. Ignore a type that you do not know. */
+          type: string
+          /** @description Who sends it: BURSAR_WEBHOOK_SOURCE. */
+          source: string
+          /**
+           * Format: date-time
+           * @description When the status changed.
+           */
+          time: string
+          /**
+           * @description Always event.
+           * @enum {string}
+           */
+          object: 'event'
+          /** @description Whether it is a test: the records that it names do not exist. */
+          is_test: boolean
+          /**
+           * @description Version of CloudEvents.
+           * @enum {string}
+           */
+          specversion: '1.0'
+          /**
+           * Format: uuid
+           * @description The record whose status changed.
+           */
+          subject: string
+          /**
+           * @description Media type of data.
+           * @enum {string}
+           */
+          datacontenttype: 'application/json'
+          /**
+           * Format: date-time
+           * @description The same as time.
+           */
+          timestamp: string
+          /** @description Type of the object in data. */
+          object_type: string
+          data: components['schemas']['TransferStatusChange']
+        }
+      }
+    }
+    responses: {
+      /** @description The webhook is DISABLED at once. */
+      410: {
+        headers: {
+          [name: string]: unknown
+        }
+        content?: never
+      }
+      /** @description The event is delivered. Any other answer is retried. */
+      '2XX': {
+        headers: {
+          [name: string]: unknown
+        }
+        content?: never
+      }
+    }
+  }
+  'on-transfer-internal-transfer-credit-completed': {
+    parameters: {
+      query?: never
+      header: {
+        /** @description The id of the event: the same for each attempt and each webhook. Ignore an id that you have seen. */
+        'webhook-id': string
+        /** @description When the attempt is made: seconds since 1970. */
+        'webhook-timestamp': string
+        /** @description One or more signatures, v1, and the base64 of an HMAC-SHA256, separated by spaces. */
+        'webhook-signature': string
+      }
+      path?: never
+      cookie?: never
+    }
+    requestBody: {
+      content: {
+        'application/json': components['schemas']['ThinEvent']
+        'application/cloudevents+json': {
+          /**
+           * Format: uuid
+           * @description Event id.
+           */
+          id: string
+          /** @description Type of the event. Ignore a type that you do not know. */
+          type: string
+          /** @description Who sends it: BURSAR_WEBHOOK_SOURCE. */
+          source: string
+          /**
+           * Format: date-time
+           * @description When the status changed.
+           */
+          time: string
+          /**
+           * @description Always event.
+           * @enum {string}
+           */
+          object: 'event'
+          /** @description Whether it is a test: the records that it names do not exist. */
+          is_test: boolean
+          /**
+           * @description Version of CloudEvents.
+           * @enum {string}
+           */
+          specversion: '1.0'
+          /**
+           * Format: uuid
+           * @description The record whose status changed.
+           */
+          subject: string
+          /**
+           * @description Media type of data.
+           * @enum {string}
+           */
+          datacontenttype: 'application/json'
+          /**
+           * Format: date-time
+           * @description The same as time.
+           */
+          timestamp: string
+          /** @description Type of the object in data. */
+          object_type: string
+          data: components['schemas']['TransferStatusChange']
+        }
+      }
+    }
+    responses: {
+      /** @description The webhook is DISABLED at once. */
+      410: {
+        headers: {
+          [name: string]: unknown
+        }
+        content?: never
+      }
+      /** @description The event is delivered. Any other answer is retried. */
+      '2XX': {
+        headers: {
+          [name: string]: unknown
+        }
+        content?: never
+      }
+    }
+  }
+  'on-transfer-paxos-transfer-credit-completed': {
+    parameters: {
+      query?: never
+      header: {
+        /** @description The id of the event: the same for each attempt and each webhook. Ignore an id that you have seen. */
+        'webhook-id': string
+        /** @description When the attempt is made: seconds since 1970. */
+        'webhook-timestamp': string
+        /** @description One or more signatures, v1, and the base64 of an HMAC-SHA256, separated by spaces. */
+        'webhook-signature': string
+      }
+      path?: never
+      cookie?: never
+    }
+    requestBody: {
+      content: {
+        'application/json': components['schemas']['ThinEvent']
+        'application/cloudevents+json': {
+          /**
+           * Format: uuid
+           * @description Event id.
+           */
+          id: string
+          /** @description Type of the event. Ignore a type that you do not know. */
+          type: string
+          /** @description Who sends it: BURSAR_WEBHOOK_SOURCE. */
+          source: string
+          /**
+           * Format: date-time
+           * @description When the status changed.
+           */
+          time: string
+          /**
+           * @description Always event.
+           * @enum {string}
+           */
+          object: 'event'
+          /** @description Whether it is a test: the records that it names do not exist. */
+          is_test: boolean
+          /**
+           * @description Version of CloudEvents.
+           * @enum {string}
+           */
+          specversion: '1.0'
+          /**
+           * Format: uuid
+           * @description The record whose status changed.
+           */
+          subject: string
+          /**
+           * @description Media type of data.
+           * @enum {string}
+           */
+          datacontenttype: 'application/json'
+          /**
+           * Format: date-time
+           * @description The same as time.
+           */
+          timestamp: string
+          /** @description Type of the object in data. */
+          object_type: string
+          data: components['schemas']['TransferStatusChange']
+        }
+      }
+    }
+    responses: {
+      /** @description The webhook is DISABLED at once. */
+      410: {
+        headers: {
+          [name: string]: unknown
+        }
+        content?: never
+      }
+      /** @description The event is delivered. Any other answer is retried. */
+      '2XX': {
+        headers: {
+          [name: string]: unknown
+        }
+        content?: never
+      }
+    }
+  }
+  'on-transfer-paxos-transfer-debit-completed': {
+    parameters: {
+      query?: never
+      header: {
+        /** @description The id of the event: the same for each attempt and each webhook. Ignore an id that you have seen. */
+        'webhook-id': string
+        /** @description When the attempt is made: seconds since 1970. */
+        'webhook-timestamp': string
+        /** @description One or more signatures, v1, and the base64 of an HMAC-SHA256, separated by spaces. */
+        'webhook-signature': string
+      }
+      path?: never
+      cookie?: never
+    }
+    requestBody: {
+      content: {
+        'application/json': components['schemas']['ThinEvent']
+        'application/cloudevents+json': {
+          /**
+           * Format: uuid
+           * @description Event id.
+           */
+          id: string
+          /** @description Type of the event. Ignore a type that you do not know. */
+          type: string
+          /** @description Who sends it: BURSAR_WEBHOOK_SOURCE. */
+          source: string
+          /**
+           * Format: date-time
+           * @description When the status changed.
+           */
+          time: string
+          /**
+           * @description Always event.
+           * @enum {string}
+           */
+          object: 'event'
+          /** @description Whether it is a test: the records that it names do not exist. */
+          is_test: boolean
+          /**
+           * @description Version of CloudEvents.
+           * @enum {string}
+           */
+          specversion: '1.0'
+          /**
+           * Format: uuid
+           * @description The record whose status changed.
+           */
+          subject: string
+          /**
+           * @description Media type of data.
+           * @enum {string}
+           */
+          datacontenttype: 'application/json'
+          /**
+           * Format: date-time
+           * @description The same as time.
+           */
+          timestamp: string
+          /** @description Type of the object in data. */
+          object_type: string
+          data: components['schemas']['TransferStatusChange']
+        }
+      }
+    }
+    responses: {
+      /** @description The webhook is DISABLED at once. */
+      410: {
+        headers: {
+          [name: string]: unknown
+        }
+        content?: never
+      }
+      /** @description The event is delivered. Any other answer is retried. */
+      '2XX': {
+        headers: {
+          [name: string]: unknown
+        }
+        content?: never
+      }
+    }
+  }
+  'on-orchestration-processing': {
+    parameters: {
+      query?: never
+      header: {
+        /** @description The id of the event: the same for each attempt and each webhook. Ignore an id that you have seen. */
+        'webhook-id': string
+        /** @description When the attempt is made: seconds since 1970. */
+        'webhook-timestamp': string
+        /** @description One or more signatures, v1, and the base64 of an HMAC-SHA256, separated by spaces. */
+        'webhook-signature': string
+      }
+      path?: never
+      cookie?: never
+    }
+    requestBody: {
+      content: {
+        'application/json': components['schemas']['ThinEvent']
+        'application/cloudevents+json': {
+          /**
+           * Format: uuid
+           * @description Event id.
+           */
+          id: string
+          /** @description Type of the event. Ignore a type that you do not know. */
+          type: string
+          /** @description Who sends it: BURSAR_WEBHOOK_SOURCE. */
+          source: string
+          /**
+           * Format: date-time
+           * @description When the status changed.
+           */
+          time: string
+          /**
+           * @description Always event.
+           * @enum {string}
+           */
+          object: 'event'
+          /** @description Whether it is a test: the records that it names do not exist. */
+          is_test: boolean
+          /**
+           * @description Version of CloudEvents.
+           * @enum {string}
+           */
+          specversion: '1.0'
+          /**
+           * Format: uuid
+           * @description The record whose status changed.
+           */
+          subject: string
+          /**
+           * @description Media type of data.
+           * @enum {string}
+           */
+          datacontenttype: 'application/json'
+          /**
+           * Format: date-time
+           * @description The same as time.
+           */
+          timestamp: string
+          /** @description Type of the object in data. */
+          object_type: string
+          data: components['schemas']['OrchestrationStatusChange']
+        }
+      }
+    }
+    responses: {
+      /** @description The webhook is DISABLED at once. */
+      410: {
+        headers: {
+          [name: string]: unknown
+        }
+        content?: never
+      }
+      /** @description The event is delivered. Any other answer is retried. */
+      '2XX': {
+        headers: {
+          [name: string]: unknown
+        }
+        content?: never
+      }
+    }
+  }
+  'on-orchestration-completed': {
+    parameters: {
+      query?: never
+      header: {
+        /** @description The id of the event: the same for each attempt and each webhook. Ignore an id that you have seen. */
+        'webhook-id': string
+        /** @description When the attempt is made: seconds since 1970. */
+        'webhook-timestamp': string
+        /** @description One or more signatures, v1, and the base64 of an HMAC-SHA256, separated by spaces. */
+        'webhook-signature': string
+      }
+      path?: never
+      cookie?: never
+    }
+    requestBody: {
+      content: {
+        'application/json': components['schemas']['ThinEvent']
+        'application/cloudevents+json': {
+          /**
+           * Format: uuid
+           * @description Event id.
+           */
+          id: string
+          /** @description Type of the event. Ignore a type that you do not know. */
+          type: string
+          /** @description Who sends it: BURSAR_WEBHOOK_SOURCE. */
+          source: string
+          /**
+           * Format: date-time
+           * @description When the status changed.
+           */
+          time: string
+          /**
+           * @description Always event.
+           * @enum {string}
+           */
+          object: 'event'
+          /** @description Whether it is a test: the records that it names do not exist. */
+          is_test: boolean
+          /**
+           * @description Version of CloudEvents.
+           * @enum {string}
+           */
+          specversion: '1.0'
+          /**
+           * Format: uuid
+           * @description The record whose status changed.
+           */
+          subject: string
+          /**
+           * @description Media type of data.
+           * @enum {string}
+           */
+          datacontenttype: 'application/json'
+          /**
+           * Format: date-time
+           * @description The same as time.
+           */
+          timestamp: string
+          /** @description Type of the object in data. */
+          object_type: string
+          data: components['schemas']['OrchestrationStatusChange']
+        }
+      }
+    }
+    responses: {
+      /** @description The webhook is DISABLED at once. */
+      410: {
+        headers: {
+          [name: string]: unknown
+        }
+        content?: never
+      }
+      /** @description The event is delivered. Any other answer is retried. */
+      '2XX': {
+        headers: {
+          [name: string]: unknown
+        }
+        content?: never
+      }
+    }
+  }
+  'on-orchestration-failed': {
+    parameters: {
+      query?: never
+      header: {
+        /** @description The id of the event: the same for each attempt and each webhook. Ignore an id that you have seen. */
+        'webhook-id': string
+        /** @description When the attempt is made: seconds since 1970. */
+        'webhook-timestamp': string
+        /** @description One or more signatures, v1, and the base64 of an HMAC-SHA256, separated by spaces. */
+        'webhook-signature': string
+      }
+      path?: never
+      cookie?: never
+    }
+    requestBody: {
+      content: {
+        'application/json': components['schemas']['ThinEvent']
+        'application/cloudevents+json': {
+          /**
+           * Format: uuid
+           * @description Event id.
+           */
+          id: string
+          /** @description Type of the event. Ignore a type that you do not know. */
+          type: string
+          /** @description Who sends it: BURSAR_WEBHOOK_SOURCE. */
+          source: string
+          /**
+           * Format: date-time
+           * @description When the status changed.
+           */
+          time: string
+          /**
+           * @description Always event.
+           * @enum {string}
+           */
+          object: 'event'
+          /** @description Whether it is a test: the records that it names do not exist. */
+          is_test: boolean
+          /**
+           * @description Version of CloudEvents.
+           * @enum {string}
+           */
+          specversion: '1.0'
+          /**
+           * Format: uuid
+           * @description The record whose status changed.
+           */
+          subject: string
+          /**
+           * @description Media type of data.
+           * @enum {string}
+           */
+          datacontenttype: 'application/json'
+          /**
+           * Format: date-time
+           * @description The same as time.
+           */
+          timestamp: string
+          /** @description Type of the object in data. */
+          object_type: string
+          data: components['schemas']['OrchestrationStatusChange']
+        }
+      }
+    }
+    responses: {
+      /** @description The webhook is DISABLED at once. */
+      410: {
+        headers: {
+          [name: string]: unknown
+        }
+        content?: never
+      }
+      /** @description The event is delivered. Any other answer is retried. */
+      '2XX': {
+        headers: {
+          [name: string]: unknown
+        }
+        content?: never
+      }
+    }
+  }
+  'on-identity-approved': {
+    parameters: {
+      query?: never
+      header: {
+        /** @description The id of the event: the same for each attempt and each webhook. Ignore an id that you have seen. */
+        'webhook-id': string
+        /** @description When the attempt is made: seconds since 1970. */
+        'webhook-timestamp': string
+        /** @description One or more signatures, v1, and the base64 of an HMAC-SHA256, separated by spaces. */
+        'webhook-signature': string
+      }
+      path?: never
+      cookie?: never
+    }
+    requestBody: {
+      content: {
+        'application/json': components['schemas']['ThinEvent']
+        'application/cloudevents+json': {
+          /**
+           * Format: uuid
+           * @description Event id.
+           */
+          id: string
+          /** @description Type of the event. Ignore a type that you do not know. */
+          type: string
+          /** @description Who sends it: BURSAR_WEBHOOK_SOURCE. */
+          source: string
+          /**
+           * Format: date-time
+           * @description When the status changed.
+           */
+          time: string
+          /**
+           * @description Always event.
+           * @enum {string}
+           */
+          object: 'event'
+          /** @description Whether it is a test: the records that it names do not exist. */
+          is_test: boolean
+          /**
+           * @description Version of CloudEvents.
+           * @enum {string}
+           */
+          specversion: '1.0'
+          /**
+           * Format: uuid
+           * @description The record whose status changed.
+           */
+          subject: string
+          /**
+           * @description Media type of data.
+           * @enum {string}
+           */
+          datacontenttype: 'application/json'
+          /**
+           * Format: date-time
+           * @description The same as time.
+           */
+          timestamp: string
+          /** @description Type of the object in data. */
+          object_type: string
+          data: components['schemas']['IdentitySummaryStatusChange']
+        }
+      }
+    }
+    responses: {
+      /** @description The webhook is DISABLED at once. */
+      410: {
+        headers: {
+          [name: string]: unknown
+        }
+        content?: never
+      }
+      /** @description The event is delivered. Any other answer is retried. */
+      '2XX': {
+        headers: {
+          [name: string]: unknown
+        }
+        content?: never
+      }
+    }
+  }
+  'on-identity-denied': {
+    parameters: {
+      query?: never
+      header: {
+        /** @description The id of the event: the same for each attempt and each webhook. Ignore an id that you have seen. */
+        'webhook-id': string
+        /** @description When the attempt is made: seconds since 1970. */
+        'webhook-timestamp': string
+        /** @description One or more signatures, v1, and the base64 of an HMAC-SHA256, separated by spaces. */
+        'webhook-signature': string
+      }
+      path?: never
+      cookie?: never
+    }
+    requestBody: {
+      content: {
+        'application/json': components['schemas']['ThinEvent']
+        'application/cloudevents+json': {
+          /**
+           * Format: uuid
+           * @description Event id.
+           */
+          id: string
+          /** @description Type of the event. Ignore a type that you do not know. */
+          type: string
+          /** @description Who sends it: BURSAR_WEBHOOK_SOURCE. */
+          source: string
+          /**
+           * Format: date-time
+           * @description When the status changed.
+           */
+          time: string
+          /**
+           * @description Always event.
+           * @enum {string}
+           */
+          object: 'event'
+          /** @description Whether it is a test: the records that it names do not exist. */
+          is_test: boolean
+          /**
+           * @description Version of CloudEvents.
+           * @enum {string}
+           */
+          specversion: '1.0'
+          /**
+           * Format: uuid
+           * @description The record whose status changed.
+           */
+          subject: string
+          /**
+           * @description Media type of data.
+           * @enum {string}
+           */
+          datacontenttype: 'application/json'
+          /**
+           * Format: date-time
+           * @description The same as time.
+           */
+          timestamp: string
+          /** @description Type of the object in data. */
+          object_type: string
+          data: components['schemas']['IdentitySummaryStatusChange']
+        }
+      }
+    }
+    responses: {
+      /** @description The webhook is DISABLED at once. */
+      410: {
+        headers: {
+          [name: string]: unknown
+        }
+        content?: never
+      }
+      /** @description The event is delivered. Any other answer is retried. */
+      '2XX': {
+        headers: {
+          [name: string]: unknown
+        }
+        content?: never
+      }
+    }
+  }
+  'on-identity-disabled': {
+    parameters: {
+      query?: never
+      header: {
+        /** @description The id of the event: the same for each attempt and each webhook. Ignore an id that you have seen. */
+        'webhook-id': string
+        /** @description When the attempt is made: seconds since 1970. */
+        'webhook-timestamp': string
+        /** @description One or more signatures, v1, and the base64 of an HMAC-SHA256, separated by spaces. */
+        'webhook-signature': string
+      }
+      path?: never
+      cookie?: never
+    }
+    requestBody: {
+      content: {
+        'application/json': components['schemas']['ThinEvent']
+        'application/cloudevents+json': {
+          /**
+           * Format: uuid
+           * @description Event id.
+           */
+          id: string
+          /** @description Type of the event. Ignore a type that you do not know. */
+          type: string
+          /** @description Who sends it: BURSAR_WEBHOOK_SOURCE. */
+          source: string
+          /**
+           * Format: date-time
+           * @description When the status changed.
+           */
+          time: string
+          /**
+           * @description Always event.
+           * @enum {string}
+           */
+          object: 'event'
+          /** @description Whether it is a test: the records that it names do not exist. */
+          is_test: boolean
+          /**
+           * @description Version of CloudEvents.
+           * @enum {string}
+           */
+          specversion: '1.0'
+          /**
+           * Format: uuid
+           * @description The record whose status changed.
+           */
+          subject: string
+          /**
+           * @description Media type of data.
+           * @enum {string}
+           */
+          datacontenttype: 'application/json'
+          /**
+           * Format: date-time
+           * @description The same as time.
+           */
+          timestamp: string
+          /** @description Type of the object in data. */
+          object_type: string
+          data: components['schemas']['IdentitySummaryStatusChange']
+        }
+      }
+    }
+    responses: {
+      /** @description The webhook is DISABLED at once. */
+      410: {
+        headers: {
+          [name: string]: unknown
+        }
+        content?: never
+      }
+      /** @description The event is delivered. Any other answer is retried. */
+      '2XX': {
+        headers: {
+          [name: string]: unknown
+        }
+        content?: never
+      }
+    }
+  }
+  'on-account-approved': {
+    parameters: {
+      query?: never
+      header: {
+        /** @description The id of the event: the same for each attempt and each webhook. Ignore an id that you have seen. */
+        'webhook-id': string
+        /** @description When the attempt is made: seconds since 1970. */
+        'webhook-timestamp': string
+        /** @description One or more signatures, v1, and the base64 of an HMAC-SHA256, separated by spaces. */
+        'webhook-signature': string
+      }
+      path?: never
+      cookie?: never
+    }
+    requestBody: {
+      content: {
+        'application/json': components['schemas']['ThinEvent']
+        'application/cloudevents+json': {
+          /**
+           * Format: uuid
+           * @description Event id.
+           */
+          id: string
+          /** @description Type of the event. Ignore a type that you do not know. */
+          type: string
+          /** @description Who sends it: BURSAR_WEBHOOK_SOURCE. */
+          source: string
+          /**
+           * Format: date-time
+           * @description When the status changed.
+           */
+          time: string
+          /**
+           * @description Always event.
+           * @enum {string}
+           */
+          object: 'event'
+          /** @description Whether it is a test: the records that it names do not exist. */
+          is_test: boolean
+          /**
+           * @description Version of CloudEvents.
+           * @enum {string}
+           */
+          specversion: '1.0'
+          /**
+           * Format: uuid
+           * @description The record whose status changed.
+           */
+          subject: string
+          /**
+           * @description Media type of data.
+           * @enum {string}
+           */
+          datacontenttype: 'application/json'
+          /**
+           * Format: date-time
+           * @description The same as time.
+           */
+          timestamp: string
+          /** @description Type of the object in data. */
+          object_type: string
+          data: components['schemas']['AccountSummaryStatusChange']
+        }
+      }
+    }
+    responses: {
+      /** @description The webhook is DISABLED at once. */
+      410: {
+        headers: {
+          [name: string]: unknown
+        }
+        content?: never
+      }
+      /** @description The event is delivered. Any other answer is retried. */
+      '2XX': {
+        headers: {
+          [name: string]: unknown
+        }
+        content?: never
+      }
+    }
+  }
+  'on-account-denied': {
+    parameters: {
+      query?: never
+      header: {
+        /** @description The id of the event: the same for each attempt and each webhook. Ignore an id that you have seen. */
+        'webhook-id': string
+        /** @description When the attempt is made: seconds since 1970. */
+        'webhook-timestamp': string
+        /** @description One or more signatures, v1, and the base64 of an HMAC-SHA256, separated by spaces. */
+        'webhook-signature': string
+      }
+      path?: never
+      cookie?: never
+    }
+    requestBody: {
+      content: {
+        'application/json': components['schemas']['ThinEvent']
+        'application/cloudevents+json': {
+          /**
+           * Format: uuid
+           * @description Event id.
+           */
+          id: string
+          /** @description Type of the event. Ignore a type that you do not know. */
+          type: string
+          /** @description Who sends it: BURSAR_WEBHOOK_SOURCE. */
+          source: string
+          /**
+           * Format: date-time
+           * @description When the status changed.
+           */
+          time: string
+          /**
+           * @description Always event.
+           * @enum {string}
+           */
+          object: 'event'
+          /** @description Whether it is a test: the records that it names do not exist. */
+          is_test: boolean
+          /**
+           * @description Version of CloudEvents.
+           * @enum {string}
+           */
+          specversion: '1.0'
+          /**
+           * Format: uuid
+           * @description The record whose status changed.
+           */
+          subject: string
+          /**
+           * @description Media type of data.
+           * @enum {string}
+           */
+          datacontenttype: 'application/json'
+          /**
+           * Format: date-time
+           * @description The same as time.
+           */
+          timestamp: string
+          /** @description Type of the object in data. */
+          object_type: string
+          data: components['schemas']['AccountSummaryStatusChange']
+        }
+      }
+    }
+    responses: {
+      /** @description The webhook is DISABLED at once. */
+      410: {
+        headers: {
+          [name: string]: unknown
+        }
+        content?: never
+      }
+      /** @description The event is delivered. Any other answer is retried. */
+      '2XX': {
+        headers: {
+          [name: string]: unknown
+        }
+        content?: never
+      }
+    }
+  }
+  'on-account-disabled': {
+    parameters: {
+      query?: never
+      header: {
+        /** @description The id of the event: the same for each attempt and each webhook. Ignore an id that you have seen. */
+        'webhook-id': string
+        /** @description When the attempt is made: seconds since 1970. */
+        'webhook-timestamp': string
+        /** @description One or more signatures, v1, and the base64 of an HMAC-SHA256, separated by spaces. */
+        'webhook-signature': string
+      }
+      path?: never
+      cookie?: never
+    }
+    requestBody: {
+      content: {
+        'application/json': components['schemas']['ThinEvent']
+        'application/cloudevents+json': {
+          /**
+           * Format: uuid
+           * @description Event id.
+           */
+          id: string
+          /** @description Type of the event. Ignore a type that you do not know. */
+          type: string
+          /** @description Who sends it: BURSAR_WEBHOOK_SOURCE. */
+          source: string
+          /**
+           * Format: date-time
+           * @description When the status changed.
+           */
+          time: string
+          /**
+           * @description Always event.
+           * @enum {string}
+           */
+          object: 'event'
+          /** @description Whether it is a test: the records that it names do not exist. */
+          is_test: boolean
+          /**
+           * @description Version of CloudEvents.
+           * @enum {string}
+           */
+          specversion: '1.0'
+          /**
+           * Format: uuid
+           * @description The record whose status changed.
+           */
+          subject: string
+          /**
+           * @description Media type of data.
+           * @enum {string}
+           */
+          datacontenttype: 'application/json'
+          /**
+           * Format: date-time
+           * @description The same as time.
+           */
+          timestamp: string
+          /** @description Type of the object in data. */
+          object_type: string
+          data: components['schemas']['AccountSummaryStatusChange']
+        }
+      }
+    }
+    responses: {
+      /** @description The webhook is DISABLED at once. */
+      410: {
+        headers: {
+          [name: string]: unknown
+        }
+        content?: never
+      }
+      /** @description The event is delivered. Any other answer is retried. */
+      '2XX': {
+        headers: {
+          [name: string]: unknown
+        }
+        content?: never
+      }
+    }
+  }
+  'on-statement-generated': {
+    parameters: {
+      query?: never
+      header: {
+        /** @description The id of the event: the same for each attempt and each webhook. Ignore an id that you have seen. */
+        'webhook-id': string
+        /** @description When the attempt is made: seconds since 1970. */
+        'webhook-timestamp': string
+        /** @description One or more signatures, v1, and the base64 of an HMAC-SHA256, separated by spaces. */
+        'webhook-signature': string
+      }
+      path?: never
+      cookie?: never
+    }
+    requestBody: {
+      content: {
+        'application/json': components['schemas']['ThinEvent']
+        'application/cloudevents+json': {
+          /**
+           * Format: uuid
+           * @description Event id.
+           */
+          id: string
+          /** @description Type of the event. Ignore a type that you do not know. */
+          type: string
+          /** @description Who sends it: BURSAR_WEBHOOK_SOURCE. */
+          source: string
+          /**
+           * Format: date-time
+           * @description When the status changed.
+           */
+          time: string
+          /**
+           * @description Always event.
+           * @enum {string}
+           */
+          object: 'event'
+          /** @description Whether it is a test: the records that it names do not exist. */
+          is_test: boolean
+          /**
+           * @description Version of CloudEvents.
+           * @enum {string}
+           */
+          specversion: '1.0'
+          /**
+           * Format: uuid
+           * @description The record whose status changed.
+           */
+          subject: string
+          /**
+           * @description Media type of data.
+           * @enum {string}
+           */
+          datacontenttype: 'application/json'
+          /**
+           * Format: date-time
+           * @description The same as time.
+           */
+          timestamp: string
+          /** @description Type of the object in data. */
+          object_type: string
+          data: components['schemas']['StatementStatusChange']
+        }
+      }
+    }
+    responses: {
+      /** @description The webhook is DISABLED at once. */
+      410: {
+        headers: {
+          [name: string]: unknown
+        }
+        content?: never
+      }
+      /** @description The event is delivered. Any other answer is retried. */
+      '2XX': {
+        headers: {
+          [name: string]: unknown
+        }
+        content?: never
+      }
+    }
+  }
+  'on-statement-paid': {
+    parameters: {
+      query?: never
+      header: {
+        /** @description The id of the event: the same for each attempt and each webhook. Ignore an id that you have seen. */
+        'webhook-id': string
+        /** @description When the attempt is made: seconds since 1970. */
+        'webhook-timestamp': string
+        /** @description One or more signatures, v1, and the base64 of an HMAC-SHA256, separated by spaces. */
+        'webhook-signature': string
+      }
+      path?: never
+      cookie?: never
+    }
+    requestBody: {
+      content: {
+        'application/json': components['schemas']['ThinEvent']
+        'application/cloudevents+json': {
+          /**
+           * Format: uuid
+           * @description Event id.
+           */
+          id: string
+          /** @description Type of the event. Ignore a type that you do not know. */
+          type: string
+          /** @description Who sends it: BURSAR_WEBHOOK_SOURCE. */
+          source: string
+          /**
+           * Format: date-time
+           * @description When the status changed.
+           */
+          time: string
+          /**
+           * @description Always event.
+           * @enum {string}
+           */
+          object: 'event'
+          /** @description Whether it is a test: the records that it names do not exist. */
+          is_test: boolean
+          /**
+           * @description Version of CloudEvents.
+           * @enum {string}
+           */
+          specversion: '1.0'
+          /**
+           * Format: uuid
+           * @description The record whose status changed.
+           */
+          subject: string
+          /**
+           * @description Media type of data.
+           * @enum {string}
+           */
+          datacontenttype: 'application/json'
+          /**
+           * Format: date-time
+           * @description The same as time.
+           */
+          timestamp: string
+          /** @description Type of the object in data. */
+          object_type: string
+          data: components['schemas']['StatementStatusChange']
+        }
+      }
+    }
+    responses: {
+      /** @description The webhook is DISABLED at once. */
+      410: {
+        headers: {
+          [name: string]: unknown
+        }
+        content?: never
+      }
+      /** @description The event is delivered. Any other answer is retried. */
+      '2XX': {
+        headers: {
+          [name: string]: unknown
+        }
+        content?: never
+      }
+    }
+  }
+  'on-fiat-account-approved': {
+    parameters: {
+      query?: never
+      header: {
+        /** @description The id of the event: the same for each attempt and each webhook. Ignore an id that you have seen. */
+        'webhook-id': string
+        /** @description When the attempt is made: seconds since 1970. */
+        'webhook-timestamp': string
+        /** @description One or more signatures, v1, and the base64 of an HMAC-SHA256, separated by spaces. */
+        'webhook-signature': string
+      }
+      path?: never
+      cookie?: never
+    }
+    requestBody: {
+      content: {
+        'application/json': components['schemas']['ThinEvent']
+        'application/cloudevents+json': {
+          /**
+           * Format: uuid
+           * @description Event id.
+           */
+          id: string
+          /** @description Type of the event. Ignore a type that you do not know. */
+          type: string
+          /** @description Who sends it: BURSAR_WEBHOOK_SOURCE. */
+          source: string
+          /**
+           * Format: date-time
+           * @description When the status changed.
+           */
+          time: string
+          /**
+           * @description Always event.
+           * @enum {string}
+           */
+          object: 'event'
+          /** @description Whether it is a test: the records that it names do not exist. */
+          is_test: boolean
+          /**
+           * @description Version of CloudEvents.
+           * @enum {string}
+           */
+          specversion: '1.0'
+          /**
+           * Format: uuid
+           * @description The record whose status changed.
+           */
+          subject: string
+          /**
+           * @description Media type of data.
+           * @enum {string}
+           */
+          datacontenttype: 'application/json'
+          /**
+           * Format: date-time
+           * @description The same as time.
+           */
+          timestamp: string
+          /** @description Type of the object in data. */
+          object_type: string
+          data: components['schemas']['FiatAccountStatusChange']
+        }
+      }
+    }
+    responses: {
+      /** @description The webhook is DISABLED at once. */
+      410: {
+        headers: {
+          [name: string]: unknown
+        }
+        content?: never
+      }
+      /** @description The event is delivered. Any other answer is retried. */
+      '2XX': {
+        headers: {
+          [name: string]: unknown
+        }
+        content?: never
+      }
+    }
+  }
+  'on-fiat-account-rejected': {
+    parameters: {
+      query?: never
+      header: {
+        /** @description The id of the event: the same for each attempt and each webhook. Ignore an id that you have seen. */
+        'webhook-id': string
+        /** @description When the attempt is made: seconds since 1970. */
+        'webhook-timestamp': string
+        /** @description One or more signatures, v1, and the base64 of an HMAC-SHA256, separated by spaces. */
+        'webhook-signature': string
+      }
+      path?: never
+      cookie?: never
+    }
+    requestBody: {
+      content: {
+        'application/json': components['schemas']['ThinEvent']
+        'application/cloudevents+json': {
+          /**
+           * Format: uuid
+           * @description Event id.
+           */
+          id: string
+          /** @description Type of the event. Ignore a type that you do not know. */
+          type: string
+          /** @description Who sends it: BURSAR_WEBHOOK_SOURCE. */
+          source: string
+          /**
+           * Format: date-time
+           * @description When the status changed.
+           */
+          time: string
+          /**
+           * @description Always event.
+           * @enum {string}
+           */
+          object: 'event'
+          /** @description Whether it is a test: the records that it names do not exist. */
+          is_test: boolean
+          /**
+           * @description Version of CloudEvents.
+           * @enum {string}
+           */
+          specversion: '1.0'
+          /**
+           * Format: uuid
+           * @description The record whose status changed.
+           */
+          subject: string
+          /**
+           * @description Media type of data.
+           * @enum {string}
+           */
+          datacontenttype: 'application/json'
+          /**
+           * Format: date-time
+           * @description The same as time.
+           */
+          timestamp: string
+          /** @description Type of the object in data. */
+          object_type: string
+          data: components['schemas']['FiatAccountStatusChange']
+        }
+      }
+    }
+    responses: {
+      /** @description The webhook is DISABLED at once. */
+      410: {
+        headers: {
+          [name: string]: unknown
+        }
+        content?: never
+      }
+      /** @description The event is delivered. Any other answer is retried. */
+      '2XX': {
+        headers: {
+          [name: string]: unknown
+        }
+        content?: never
+      }
+    }
+  }
+  'on-crypto-destination-address-approved': {
+    parameters: {
+      query?: never
+      header: {
+        /** @description The id of the event: the same for each attempt and each webhook. Ignore an id that you have seen. */
+        'webhook-id': string
+        /** @description When the attempt is made: seconds since 1970. */
+        'webhook-timestamp': string
+        /** @description One or more signatures, v1, and the base64 of an HMAC-SHA256, separated by spaces. */
+        'webhook-signature': string
+      }
+      path?: never
+      cookie?: never
+    }
+    requestBody: {
+      content: {
+        'application/json': components['schemas']['ThinEvent']
+        'application/cloudevents+json': {
+          /**
+           * Format: uuid
+           * @description Event id.
+           */
+          id: string
+          /** @description Type of the event. Ignore a type that you do not know. */
+          type: string
+          /** @description Who sends it: BURSAR_WEBHOOK_SOURCE. */
+          source: string
+          /**
+           * Format: date-time
+           * @description When the status changed.
+           */
+          time: string
+          /**
+           * @description Always event.
+           * @enum {string}
+           */
+          object: 'event'
+          /** @description Whether it is a test: the records that it names do not exist. */
+          is_test: boolean
+          /**
+           * @description Version of CloudEvents.
+           * @enum {string}
+           */
+          specversion: '1.0'
+          /**
+           * Format: uuid
+           * @description The record whose status changed.
+           */
+          subject: string
+          /**
+           * @description Media type of data.
+           * @enum {string}
+           */
+          datacontenttype: 'application/json'
+          /**
+           * Format: date-time
+           * @description The same as time.
+           */
+          timestamp: string
+          /** @description Type of the object in data. */
+          object_type: string
+          data: components['schemas']['CryptoDestinationAddressStatusChange']
+        }
+      }
+    }
+    responses: {
+      /** @description The webhook is DISABLED at once. */
+      410: {
+        headers: {
+          [name: string]: unknown
+        }
+        content?: never
+      }
+      /** @description The event is delivered. Any other answer is retried. */
+      '2XX': {
+        headers: {
+          [name: string]: unknown
+        }
+        content?: never
+      }
+    }
+  }
+  'on-crypto-destination-address-rejected': {
+    parameters: {
+      query?: never
+      header: {
+        /** @description The id of the event: the same for each attempt and each webhook. Ignore an id that you have seen. */
+        'webhook-id': string
+        /** @description When the attempt is made: seconds since 1970. */
+        'webhook-timestamp': string
+        /** @description One or more signatures, v1, and the base64 of an HMAC-SHA256, separated by spaces. */
+        'webhook-signature': string
+      }
+      path?: never
+      cookie?: never
+    }
+    requestBody: {
+      content: {
+        'application/json': components['schemas']['ThinEvent']
+        'application/cloudevents+json': {
+          /**
+           * Format: uuid
+           * @description Event id.
+           */
+          id: string
+          /** @description Type of the event. Ignore a type that you do not know. */
+          type: string
+          /** @description Who sends it: BURSAR_WEBHOOK_SOURCE. */
+          source: string
+          /**
+           * Format: date-time
+           * @description When the status changed.
+           */
+          time: string
+          /**
+           * @description Always event.
+           * @enum {string}
+           */
+          object: 'event'
+          /** @description Whether it is a test: the records that it names do not exist. */
+          is_test: boolean
+          /**
+           * @description Version of CloudEvents.
+           * @enum {string}
+           */
+          specversion: '1.0'
+          /**
+           * Format: uuid
+           * @description The record whose status changed.
+           */
+          subject: string
+          /**
+           * @description Media type of data.
+           * @enum {string}
+           */
+          datacontenttype: 'application/json'
+          /**
+           * Format: date-time
+           * @description The same as time.
+           */
+          timestamp: string
+          /** @description Type of the object in data. */
+          object_type: string
+          data: components['schemas']['CryptoDestinationAddressStatusChange']
+        }
+      }
+    }
+    responses: {
+      /** @description The webhook is DISABLED at once. */
+      410: {
+        headers: {
+          [name: string]: unknown
+        }
+        content?: never
+      }
+      /** @description The event is delivered. Any other answer is retried. */
+      '2XX': {
+        headers: {
+          [name: string]: unknown
+        }
+        content?: never
+      }
+    }
+  }
+  'on-webhook-disabled': {
+    parameters: {
+      query?: never
+      header: {
+        /** @description The id of the event: the same for each attempt and each webhook. Ignore an id that you have seen. */
+        'webhook-id': string
+        /** @description When the attempt is made: seconds since 1970. */
+        'webhook-timestamp': string
+        /** @description One or more signatures, v1, and the base64 of an HMAC-SHA256, separated by spaces. */
+        'webhook-signature': string
+      }
+      path?: never
+      cookie?: never
+    }
+    requestBody: {
+      content: {
+        'application/json': components['schemas']['ThinEvent']
+        'application/cloudevents+json': {
+          /**
+           * Format: uuid
+           * @description Event id.
+           */
+          id: string
+          /** @description Type of the event. Ignore a type that you do not know. */
+          type: string
+          /** @description Who sends it: BURSAR_WEBHOOK_SOURCE. */
+          source: string
+          /**
+           * Format: date-time
+           * @description When the status changed.
+           */
+          time: string
+          /**
+           * @description Always event.
+           * @enum {string}
+           */
+          object: 'event'
+          /** @description Whether it is a test: the records that it names do not exist. */
+          is_test: boolean
+          /**
+           * @description Version of CloudEvents.
+           * @enum {string}
+           */
+          specversion: '1.0'
+          /**
+           * Format: uuid
+           * @description The record whose status changed.
+           */
+          subject: string
+          /**
+           * @description Media type of data.
+           * @enum {string}
+           */
+          datacontenttype: 'application/json'
+          /**
+           * Format: date-time
+           * @description The same as time.
+           */
+          timestamp: string
+          /** @description Type of the object in data. */
+          object_type: string
+          data: components['schemas']['WebhookStatusChange']
+        }
+      }
+    }
+    responses: {
+      /** @description The webhook is DISABLED at once. */
+      410: {
+        headers: {
+          [name: string]: unknown
+        }
+        content?: never
+      }
+      /** @description The event is delivered. Any other answer is retried. */
+      '2XX': {
+        headers: {
+          [name: string]: unknown
+        }
+        content?: never
       }
     }
   }

@@ -34,7 +34,14 @@ interface Issuer {
   externalIssuer: string | undefined
 }
 
+/** What is sent to customers' endpoints, and its schemas. */
+export interface DocumentedWebhooks {
+  webhooks: Record<string, object>
+  schemas: Record<string, object>
+}
+
 export interface OpenApiOptions extends Issuer {
+  documented: DocumentedWebhooks
   /** Reads the demo's records for the examples; undefined while there are none. */
   exampleRecords: () => Promise<ExampleRecords | undefined>
 }
@@ -98,8 +105,8 @@ interface SecurityScheme {
 
 const omitOwnKeywords = (key: string, value: unknown) => (OWN_KEYWORDS.includes(key) ? undefined : value)
 
-/** Adds the tags and the scopes that the operations use. */
-function addTagsAndScopes(document: ApiDocument, options: Issuer): object {
+/** Adds the webhooks, and the tags and scopes that the operations use. */
+function addTagsAndScopes(document: ApiDocument, options: OpenApiOptions): object {
   const operations = Object.values(document.paths).flatMap((path) => Object.values(path))
   const used = new Set(operations.flatMap(({ tags }) => tags))
   const grants = (scope: string) =>
@@ -112,8 +119,10 @@ function addTagsAndScopes(document: ApiDocument, options: Issuer): object {
     tags: Object.entries(TAGS)
       .filter(([name]) => used.has(name as Tag))
       .map(([name, description]) => ({ name, description })),
+    webhooks: options.documented.webhooks,
     components: {
       ...document.components,
+      schemas: { ...document.components.schemas, ...options.documented.schemas },
       securitySchemes: {
         oauth2: securityScheme(options, Object.fromEntries(scopes.filter(([, granted]) => granted !== ''))),
       },
