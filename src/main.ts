@@ -34,6 +34,9 @@ type Group = (program: Command) => void
 const GROUPS: [names: string[], load: () => Promise<Group>][] = [
   [['serve'], async () => (await import('./commands/serve.ts')).serveCommand],
   [['api'], async () => (await import('./commands/api.ts')).apiCommand],
+  [['events'], async () => (await import('./commands/events.ts')).eventCommands],
+  [['listen'], async () => (await import('./commands/listen.ts')).listenCommand],
+  [['trigger'], async () => (await import('./commands/trigger.ts')).triggerCommand],
   [
     ['doctor'],
     async () => {

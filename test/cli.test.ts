@@ -13,6 +13,7 @@ import { createCustomer } from '../src/customers/create-customer.ts'
 import { momentAt } from '../src/db/ids.ts'
 import { firstSession } from '../src/demo/first-session.ts'
 import { makeDemo } from '../src/demo/make-demo.ts'
+import { EVENT_TYPES } from '../src/contract/event-types.ts'
 import { SCOPES } from '../src/contract/scopes.ts'
 import { Ledger } from '../src/movements/queue.ts'
 import { verify } from '../src/verify/verify.ts'
@@ -176,6 +177,13 @@ describe('help', () => {
     ['bursar migrate', ['migrate'], ['--json']],
     ['bursar doctor', ['doctor'], ['--json', 'code 1']],
     ['bursar completion', ['completion'], ['<shell>', 'bash', 'zsh', 'fish']],
+    ['bursar events', ['events'], ['list', 'show', 'tail', 'resend']],
+    ['bursar events list', ['events', 'list'], ['--type', '--object', '--limit', '--credentials', '--json']],
+    ['bursar events show', ['events', 'show'], ['<event_id>', '--credentials', '--json']],
+    ['bursar events tail', ['events', 'tail'], ['--type', '--after', '--credentials', '--json']],
+    ['bursar events resend', ['events', 'resend'], ['<event_id>', '--webhook', '--credentials', '--json']],
+    ['bursar listen', ['listen'], ['--forward-to <url>', '--type', '--after', '--payload', '--json']],
+    ['bursar trigger', ['trigger'], ['<event_type>', '--credentials', '--json', ...Object.keys(EVENT_TYPES)]],
     ['bursar customer', ['customer'], ['create', 'list', 'disable', 'enable']],
     ['bursar customer list', ['customer', 'list'], ['--json']],
     ['bursar customer create', ['customer', 'create'], ['--name <name>', '--json']],

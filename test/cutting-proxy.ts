@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { connect, createServer, type AddressInfo } from 'node:net'
+import { connect, createServer, type AddressInfo, type Socket } from 'node:net'
 
 /**
  * A TCP proxy that resets connections: each one after it has passed back at most `bytesMax` bytes, drawn by `random`. Close
@@ -7,8 +7,11 @@ import { connect, createServer, type AddressInfo } from 'node:net'
  */
 export async function startCuttingProxy(target: string, bytesMax: number, random: () => number) {
   const { hostname, port } = new URL(target)
+  const clients = new Set<Socket>()
   let cuts = 0
   const server = createServer((client) => {
+    clients.add(client)
+    client.on('close', () => clients.delete(client))
     const upstream = connect(Number(port), hostname)
     const end = () => {
       client.destroy()
@@ -29,9 +32,19 @@ export async function startCuttingProxy(target: string, bytesMax: number, random
     for (const socket of [client, upstream]) socket.on('error', end).on('close', end)
   }).listen(0, '127.0.0.1')
   await once(server, 'listening')
+  const { port: own } = server.address() as AddressInfo
+  const close = async () => {
+    for (const client of clients) client.destroy()
+    if (server.listening) await new Promise((resolve) => server.close(resolve))
+  }
   return {
-    address: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    address: `http://127.0.0.1:${own}`,
     cuts: () => cuts,
-    close: async () => void server.close(),
+    /** Ends all connections and refuses new ones until `resume`. */
+    pause: close,
+    async resume() {
+      await once(server.listen(own, '127.0.0.1'), 'listening')
+    },
+    close,
   }
 }

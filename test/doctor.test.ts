@@ -616,12 +616,14 @@ describe('completion', () => {
       ['client', ''],
       ['statements', 'pay', '--p'],
       ['prices', 'import', '--market', 'SOL'],
+      ['trigger', 'orchestration.p'],
     ]
     expect(await complete(lines)).toEqual([
       'statements',
       'create list rotate disable enable help',
       '--period',
       'SOLEUR',
+      'orchestration.processing',
     ])
   })
 

@@ -2,19 +2,19 @@ import { transaction, type Database } from '../src/db/database.ts'
 import { idsAt, momentAt, readClock } from '../src/db/ids.ts'
 
 /**
- * Inserts events of the last hour, `perMoment` of each microsecond, and returns their ids in order. Their objects are
+ * Inserts events that begin an hour ago, `perMoment` of each microsecond, and returns their ids in order. Their objects are
  * orchestrations that do not exist, which reading does not mind.
  */
 export async function insertPastEvents(
   db: Database,
   customerId: string,
   count: number,
-  { perMoment = 7 } = {},
+  { perMoment = 7, minutesAgo = 60 } = {},
 ): Promise<string[]> {
   const { micros } = await transaction(db, readClock)
   const ids: string[] = []
   const times: string[] = []
-  for (let at = micros - 3_600_000_000; ids.length < count; at += 20_000) {
+  for (let at = micros - minutesAgo * 60_000_000; ids.length < count; at += 20_000) {
     const text = new Date(Math.floor(at / 1000)).toISOString().replace('Z', '000Z')
     const newId = idsAt(momentAt(text))
     for (let one = 0; one < perMoment && ids.length < count; one++) {

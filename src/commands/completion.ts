@@ -1,5 +1,6 @@
 import tab from '@bomb.sh/tab/commander'
 import type { Command } from 'commander'
+import { EVENT_TYPES } from '../contract/event-types.ts'
 import { MARKETS } from '../markets/markets.ts'
 
 /**
@@ -18,4 +19,7 @@ export function completionCommand(program: Command): void {
     if (name.startsWith('prices') && market !== undefined)
       market.handler = (complete) => MARKETS.forEach((one) => complete(one, ''))
   }
+  completion.commands
+    .get('trigger')!
+    .argument('event_type', (complete) => Object.keys(EVENT_TYPES).forEach((type) => complete(type, '')))
 }

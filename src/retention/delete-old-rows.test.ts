@@ -106,7 +106,12 @@ test('a simulated transaction is deleted after 30 days, unless its withdrawal or
   expect(await deleteOldSimulation(db)).toBe(2)
   expect(await hashes()).toEqual([])
   // What is gone is not needed: nothing is paid or credited again.
-  const transfers = async () => (await db.query('select id, status from transfers order by id')).rows
+  const transfers = async () => {
+    const { rows } = await db.query<{ id: string; status: string }>(
+      'select id, status from transfers order by id',
+    )
+    return rows
+  }
   const before = await transfers()
   await workOff(service, async () => undefined)
   expect(await transfers()).toEqual(before)

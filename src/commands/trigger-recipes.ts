@@ -1,0 +1,196 @@
+import { randomBytes, randomUUID } from 'node:crypto'
+import type { EventType } from '../contract/event-types.ts'
+import type { Api } from './call-api.ts'
+
+/** Makes an event happen through the API, and returns the id of the record whose event it is. */
+type Recipe = (api: Api) => Promise<string>
+
+/** What a sandbox does at these destinations: docs/reference/magic-destinations.md. */
+const REFUSED_ADDRESS = '0x6275727361722073616E64626F78203031000000'
+const REFUSED_ACCOUNT = '900000000001'
+const REJECTED_ACCOUNT = '900000000000'
+
+const ADA = { first_name: 'Ada', last_name: 'Example' }
+const newAddress = () => `0x${randomBytes(20).toString('hex')}`
+
+/** A record that an operation created. */
+interface Created {
+  id: string
+}
+
+/** Deposits USD on the demo's profile, for the payments that follow. */
+async function wire({ call, credentials }: Api, amount = '50'): Promise<string> {
+  const { activity_id } = await call<{ activity_id: string }>(
+    'POST',
+    `/v2/sandbox/profiles/${credentials.profile_id}/deposit`,
+    { asset: 'USD', amount },
+  )
+  return activity_id
+}
+
+const withdraw =
+  (destination: () => string): Recipe =>
+  async (api) => {
+    await wire(api)
+    const { id } = await api.call<Created>('POST', '/v2/transfer/crypto-withdrawals', {
+      profile_id: api.credentials.profile_id,
+      asset: 'USDP',
+      balance_asset: 'USD',
+      crypto_network: 'ETHEREUM',
+      amount: '10',
+      destination_address: destination(),
+      ref_id: `trigger-${randomUUID()}`,
+    })
+    return id
+  }
+
+const bankAccount = async ({ call }: Api, account_number: string): Promise<string> => {
+  const { id } = await call<Created>('POST', '/v2/transfer/fiat-accounts', {
+    fiat_account_owner: { person_details: ADA },
+    fiat_network_instructions: { wire: { account_number } },
+  })
+  return id
+}
+
+const withdrawByWire =
+  (account: string): Recipe =>
+  async (api) => {
+    await wire(api)
+    const { id } = await api.call<Created>('POST', '/v2/transfer/fiat-withdrawals', {
+      profile_id: api.credentials.profile_id,
+      asset: 'USD',
+      fiat_account_id: await bankAccount(api, account),
+      amount: '10',
+      ref_id: `trigger-${randomUUID()}`,
+    })
+    return id
+  }
+
+/** Moves USD to a new profile, and returns the id of the transfer of this direction. */
+const moveInternally =
+  (type: 'INTERNAL_TRANSFER_DEBIT' | 'INTERNAL_TRANSFER_CREDIT'): Recipe =>
+  async (api) => {
+    const { call, credentials } = api
+    await wire(api)
+    const { id: to_profile_id } = await call<Created>('POST', '/v2/profiles', {
+      nickname: `trigger ${randomUUID()}`,
+    })
+    const debit = await call<Created & { group_id: string }>('POST', '/v2/transfer/internal', {
+      asset: 'USD',
+      amount: '1',
+      from_profile_id: credentials.profile_id,
+      to_profile_id,
+      ref_id: `trigger-${randomUUID()}`,
+    })
+    if (type === 'INTERNAL_TRANSFER_DEBIT') return debit.id
+    const { items } = await call<{ items: Created[] }>(
+      'GET',
+      `/v2/transfer/transfers?profile_ids=${to_profile_id}&type=${type}`,
+    )
+    return items[0]!.id
+  }
+
+const orchestrate =
+  (destination: () => string): Recipe =>
+  async (api) => {
+    await wire(api)
+    const { id } = await api.call<Created>('POST', '/v2/orchestration/orchestrations', {
+      ref_id: `trigger-${randomUUID()}`,
+      source_asset: 'USD',
+      destination_asset: 'USDP',
+      source_amount: '20',
+      source: { profile: { profile_id: api.credentials.profile_id } },
+      destination: { crypto: { network: 'ETHEREUM', address: destination() } },
+    })
+    return id
+  }
+
+const newIdentity = async ({ call }: Api): Promise<string> => {
+  const { id } = await call<Created>('POST', '/v2/identity/identities', {
+    ref_id: `trigger-${randomUUID()}`,
+    person_details: ADA,
+  })
+  return id
+}
+
+const verifyIdentity = ({ call }: Api, id: string, change: object) =>
+  call('PUT', `/v2/identity/identities/${id}/sandbox-status`, change)
+
+const changeIdentity =
+  (change: object): Recipe =>
+  async (api) => {
+    const id = await newIdentity(api)
+    await verifyIdentity(api, id, change)
+    return id
+  }
+
+/** Changes the identity of a new account, whose status follows it. */
+const changeAccount =
+  (change: object): Recipe =>
+  async (api) => {
+    const identity_id = await newIdentity(api)
+    const account = await api.call<Created>('POST', '/v2/identity/accounts', {
+      account: { identity_id, type: 'BROKERAGE', ref_id: `trigger-${randomUUID()}` },
+    })
+    await verifyIdentity(api, identity_id, change)
+    return account.id
+  }
+
+/** How to make each event happen. A type has its recipe here, or its reason in `OTHERWISE`. */
+export const RECIPES: Partial<{ [type in EventType]: Recipe }> = {
+  'transfer.crypto_deposit.completed': async ({ call, credentials }) => {
+    const { activity_id } = await call<{ activity_id: string }>(
+      'POST',
+      `/v2/sandbox/profiles/${credentials.profile_id}/deposit`,
+      { asset: 'USDP', amount: '10' },
+    )
+    return activity_id
+  },
+  'transfer.crypto_withdrawal.pending': withdraw(newAddress),
+  'transfer.crypto_withdrawal.completed': withdraw(newAddress),
+  'transfer.crypto_withdrawal.failed': withdraw(() => REFUSED_ADDRESS),
+  'transfer.wire_deposit.completed': (api) => wire(api),
+  'transfer.wire_withdrawal.pending': withdrawByWire('000987654321'),
+  'transfer.wire_withdrawal.completed': withdrawByWire('000987654321'),
+  'transfer.wire_withdrawal.failed': withdrawByWire(REFUSED_ACCOUNT),
+  'transfer.internal_transfer_debit.completed': moveInternally('INTERNAL_TRANSFER_DEBIT'),
+  'transfer.internal_transfer_credit.completed': moveInternally('INTERNAL_TRANSFER_CREDIT'),
+  'orchestration.processing': orchestrate(newAddress),
+  'orchestration.completed': orchestrate(newAddress),
+  'orchestration.failed': orchestrate(() => REFUSED_ADDRESS),
+  'identity.approved': changeIdentity({ status: 'APPROVED' }),
+  'identity.denied': changeIdentity({ status: 'DENIED' }),
+  'identity.disabled': changeIdentity({ user_disabled: true }),
+  'account.approved': changeAccount({ status: 'APPROVED' }),
+  'account.denied': changeAccount({ status: 'DENIED' }),
+  'account.disabled': changeAccount({ user_disabled: true }),
+  'fiat_account.approved': (api) => bankAccount(api, '000987654321'),
+  'fiat_account.rejected': (api) => bankAccount(api, REJECTED_ACCOUNT),
+  'crypto_destination_address.approved': async ({ call }) => {
+    const { address } = await call<{ address: Created }>('PUT', '/v2/transfer/crypto-destination-address', {
+      crypto_network: 'ETHEREUM',
+      address: newAddress(),
+    })
+    return address.id
+  },
+}
+
+const ON_REAL_NETWORKS =
+  'simulated deposits are credited at once; a deposit over a real network shows it (docs/guides/networks.md)'
+const NO_SUCH_STATE = 'no transfer of this type is in this state: wires are recorded once they have arrived'
+const BY_STATEMENTS =
+  'statements are made by the operator: bursar statements generate, then bursar statements pay'
+
+/** The types that no operation of the API makes in a sandbox, each with the way to see one. */
+export const OTHERWISE: Partial<{ [type in EventType]: string }> = {
+  'transfer.crypto_deposit.pending': ON_REAL_NETWORKS,
+  'transfer.crypto_deposit.failed': ON_REAL_NETWORKS,
+  'transfer.wire_deposit.pending': NO_SUCH_STATE,
+  'transfer.wire_deposit.failed': NO_SUCH_STATE,
+  'transfer.paxos_transfer_credit.completed': BY_STATEMENTS,
+  'transfer.paxos_transfer_debit.completed': 'nothing makes such a transfer yet',
+  'statement.generated': BY_STATEMENTS,
+  'statement.paid': BY_STATEMENTS,
+  'crypto_destination_address.rejected': 'a sandbox approves every address at once',
+  'webhook.disabled': 'let a webhook answer 410 (docs/guides/webhooks.md)',
+}
