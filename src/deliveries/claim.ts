@@ -17,7 +17,7 @@ export const LEASE_SECONDS = 30
 /** Most endpoints that one look finds. Those that were served least recently come first. */
 const ENDPOINTS_MAX = 500
 /** Most events that one claim reads to find those that an endpoint gets. */
-const EVENTS_READ_MAX = 1_000
+const EVENTS_READ_MAX = 500
 /** An endpoint is claimed again when its slots end within this time. */
 const REFILL_SECONDS = 0.1
 
@@ -272,8 +272,9 @@ async function selectNew(
         select e.customer_id, e.id, e.type, e.object_id, e.created_at, e.is_test
         from events e
         where e.customer_id = $1 and e.id > $3
+          -- Without the second bound, PostgreSQL may read all deliveries of the endpoint (measured: 45,000, in 11 ms).
           and not exists (select from webhook_deliveries d
-                          where d.customer_id = $1 and d.webhook_id = $2 and d.event_id = e.id)
+                          where d.customer_id = $1 and d.webhook_id = $2 and d.event_id = e.id and d.event_id > $3)
         order by e.id
         limit ${EVENTS_READ_MAX}
       ), matching as (
