@@ -278,7 +278,7 @@ describe('the filters', () => {
   })
 
   const recordOf = ({ object }: Event) =>
-    'account_id' in object ? (object.account_id as string) : (object as { id: string }).id
+    'account_id' in object ? object.account_id : (object as { id: string }).id
 })
 
 test('events of another customer do not exist', async () => {
