@@ -20,6 +20,6 @@ export function completionCommand(program: Command): void {
       market.handler = (complete) => MARKETS.forEach((one) => complete(one, ''))
   }
   completion.commands
-    .get('trigger')!
-    .argument('event_type', (complete) => Object.keys(EVENT_TYPES).forEach((type) => complete(type, '')))
+    .get('trigger')
+    ?.argument('event_type', (complete) => Object.keys(EVENT_TYPES).forEach((type) => complete(type, '')))
 }
