@@ -104,7 +104,7 @@ function outcomeOf(answer: Answer, sent: readonly string[]): Omit<Outcome, 'dura
  * Returns the beginning of an answer as printable text, for the delivery's log. A receiver that echoes its request would
  * put the API key or token there, so that these are replaced.
  */
-export function keptText({ headers, body, isCut }: Answer, sent: readonly string[]): string {
+function keptText({ headers, body, isCut }: Answer, sent: readonly string[]): string {
   const encoding = headers['content-encoding'] ?? 'identity'
   if (encoding !== 'identity') return `(${body.length} bytes, compressed)`
   const secrets = sent.map((value) => value.replace(/^Bearer /, ''))

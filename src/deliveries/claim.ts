@@ -323,7 +323,7 @@ interface Chosen {
  * Chooses the deliveries that have waited longest, retries and new ones alike. A delivery waits while an earlier event of
  * its record waits for its first attempt. The new ones are a beginning of those found, in the order of their ids.
  */
-export function choose(due: Candidate[], found: Found, from: string, most: number): Chosen {
+function choose(due: Candidate[], found: Found, from: string, most: number): Chosen {
   const sent: Candidate[] = []
   const parked: Candidate[] = []
   const firstOf = new Map<string, string>()

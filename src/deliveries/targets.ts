@@ -77,7 +77,7 @@ export function faultOfTarget(text: string, rules: TargetRules): string | undefi
 }
 
 /** Returns the address of a URL's host that is an address, not a name; undefined for a name. */
-export function literalAddress(hostname: string): string | undefined {
+function literalAddress(hostname: string): string | undefined {
   const bare = hostname.replace(/^\[(.*)\]$/, '$1')
   return isIP(bare) === 0 ? undefined : bare
 }
