@@ -182,6 +182,40 @@ describe('events', () => {
     expect(await tail.end('SIGTERM')).toBe(0)
   })
 
+  test('resend delivers an event again', async () => {
+    const received: string[] = []
+    const receiver = createServer((request, response) => {
+      received.push(request.headers['webhook-id'] as string)
+      response.writeHead(204).end()
+    }).listen(0, '127.0.0.1')
+    await once(receiver, 'listening')
+    atEnd(async () => void receiver.close())
+    const url = `http://127.0.0.1:${(receiver.address() as AddressInfo).port}/`
+    const body = { name: 'resend', url, event_types: ['fiat_account.approved'] }
+    const [made] = await json<{ webhook: { id: string } }>(
+      'api',
+      'POST',
+      '/v2/webhooks',
+      JSON.stringify(body),
+    )
+    const webhook = made!.webhook.id
+    const [event] = await json<Event>('trigger', 'fiat_account.approved')
+    const arrived = async (count: number) => {
+      while (received.length < count) await new Promise((resolve) => setTimeout(resolve, 20))
+    }
+    await arrived(1)
+    expect((await bursar('events', 'resend', event!.id)).stdout).toBe(
+      `event ${event!.id} is delivered again to ${webhook}\n`,
+    )
+    await arrived(2)
+    const [again] = await json<object>('events', 'resend', event!.id, '--webhook', webhook)
+    expect(again).toMatchObject({ deliveries: [{ webhook_id: webhook }] })
+    await arrived(3)
+    expect(new Set(received)).toEqual(new Set([event!.id]))
+    await json('api', 'DELETE', `/v2/webhooks/${webhook}`)
+    expect((await bursar('events', 'resend', event!.id)).stdout).toBe('no active webhook gets this event\n')
+  })
+
   test.each<[string[], number, RegExp]>([
     [['events', 'list', '--limit', '0'], 2, /must be a whole number from 1 to 100/],
     [['events', 'list', '--type', 'nothing.*'], 2, /must be a type of event/],

@@ -72,8 +72,14 @@ export function eventCommands(program: Command): void {
     .action(async (id: string, { webhook, ...options }: Options & { webhook?: string }) => {
       const api = await openApi(options.credentials)
       const body = webhook === undefined ? {} : { webhook_id: webhook }
-      const answer = await api.call<object>('POST', `/v2/events/${id}/resend`, body)
-      print(options.json ? answer : `event ${id} will be delivered again: ${JSON.stringify(answer)}`)
+      const answer = await api.call<{ deliveries: { webhook_id: string }[] }>(
+        'POST',
+        `/v2/events/${id}/resend`,
+        body,
+      )
+      const to = answer.deliveries.map(({ webhook_id }) => webhook_id).join(', ')
+      if (options.json) print(answer)
+      else print(to === '' ? 'no active webhook gets this event' : `event ${id} is delivered again to ${to}`)
     })
 }
 

@@ -1,4 +1,8 @@
 import { randomBytes, randomUUID } from 'node:crypto'
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { setTimeout as pause } from 'node:timers/promises'
 import type { EventType } from '../contract/event-types.ts'
 import type { Api } from './call-api.ts'
 
@@ -136,6 +140,40 @@ const changeAccount =
     return account.id
   }
 
+const DISABLED_MS_MAX = 30_000
+const LOOK_EVERY_MS = 200
+
+/**
+ * Lets a webhook of its own deliver to this process, which answers 410. The webhook is removed afterwards. Throws when no
+ * delivery arrives in time, as with a service on another machine.
+ */
+async function disableWebhook(api: Api): Promise<string> {
+  const gone = createServer((_, response) => response.writeHead(410).end()).listen(0, '127.0.0.1')
+  await once(gone, 'listening')
+  const { webhook } = await api.call<{ webhook: Created }>('POST', '/v2/webhooks', {
+    name: `trigger ${randomUUID()}`,
+    url: `http://127.0.0.1:${(gone.address() as AddressInfo).port}/`,
+    event_types: ['fiat_account.rejected'],
+  })
+  const path = `/v2/webhooks/${webhook.id}`
+  try {
+    await bankAccount(api, REJECTED_ACCOUNT)
+    const deadline = performance.now() + DISABLED_MS_MAX
+    while ((await api.call<{ status: string }>('GET', path)).status !== 'DISABLED') {
+      if (performance.now() > deadline)
+        throw new Error(
+          `no delivery reached this process within ${DISABLED_MS_MAX / 1000} s: does a worker run here?`,
+        )
+      await pause(LOOK_EVERY_MS)
+    }
+  } finally {
+    await api.call('DELETE', path)
+    gone.close()
+    gone.closeAllConnections()
+  }
+  return webhook.id
+}
+
 /** How to make each event happen. A type has its recipe here, or its reason in `OTHERWISE`. */
 export const RECIPES: Partial<{ [type in EventType]: Recipe }> = {
   'transfer.crypto_deposit.completed': async ({ call, credentials }) => {
@@ -173,6 +211,7 @@ export const RECIPES: Partial<{ [type in EventType]: Recipe }> = {
     })
     return address.id
   },
+  'webhook.disabled': disableWebhook,
 }
 
 const ON_REAL_NETWORKS =
@@ -192,5 +231,4 @@ export const OTHERWISE: Partial<{ [type in EventType]: string }> = {
   'statement.generated': BY_STATEMENTS,
   'statement.paid': BY_STATEMENTS,
   'crypto_destination_address.rejected': 'a sandbox approves every address at once',
-  'webhook.disabled': 'let a webhook answer 410 (docs/guides/webhooks.md)',
 }
