@@ -187,6 +187,24 @@ test('ascending lists that are not available, or end long ago', async () => {
   })
 })
 
+test('a missing week, and rows of weeks without a partition', async () => {
+  const broken = await cloneDatabase()
+  atEnd(broken.drop)
+  const { rows } = await broken.owner.query<{ name: string }>(
+    `select inhrelid::regclass::text as name from pg_inherits where inhparent = 'events'::regclass order by 1 limit 2`,
+  )
+  await broken.owner.query(`drop table ${rows[1]!.name}`)
+  await broken.db.query(
+    `insert into webhook_attempts (customer_id, webhook_id, event_id, id, created_at, attempt, duration_ms)
+     select id, id, id, '0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f', now(), 1, 1 from (select gen_random_uuid() as id) r`,
+  )
+  const { found } = await doctor({ DATABASE_URL: broken.url })
+  expectFound(found, [
+    /^WARN partitions: events: no partition for this week or the next$/,
+    /^WARN partitions: webhook_attempts: 1 rows without a partition of their week, in the default one$/,
+  ])
+})
+
 test('a master key that is missing, readable by others or different from the first', async () => {
   const broken = await cloneDatabase()
   atEnd(broken.drop)

@@ -20,7 +20,7 @@ export class Refused extends Error {
 }
 
 /** An answer of the API, with its JSON read. */
-export interface ApiAnswer {
+interface ApiAnswer {
   status: number
   ok: boolean
   content: unknown

@@ -468,7 +468,7 @@ async function partitions(db: Database): Promise<Verdict[]> {
       ? []
       : [
           warn(
-            `${table}: ${stray >= STRAY_COUNTED_MAX ? `${STRAY_COUNTED_MAX} or more` : stray} rows are in the default partition, because their week has none`,
+            `${table}: ${stray >= STRAY_COUNTED_MAX ? `${STRAY_COUNTED_MAX} or more` : stray} rows without a partition of their week, in the default one`,
             MAKES_PARTITIONS,
           ),
         ]),

@@ -12,7 +12,7 @@ const keptDays = (settings: Pick<Settings, 'eventsKeptDays' | 'webhookAttemptsKe
 const STEPS_MAX = 100
 /**
  * A step that takes longer is cancelled: readers wait for its locks. Measured with 10,000 rows that move to a new
- * partition, the most that may: 150 ms.
+ * partition, the most that may: 50 ms.
  */
 const STEP_MS_MAX = 5_000
 
