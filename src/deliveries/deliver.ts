@@ -24,7 +24,8 @@ import {
 } from './claim.ts'
 import { Places } from './places.ts'
 import { recordAttempts, type Attempt } from './record.ts'
-import { ATTEMPT_MS_MAX, Sender, type Resolve } from './send.ts'
+import type { Resolve } from './resolve.ts'
+import { ATTEMPT_MS_MAX, Sender } from './send.ts'
 import { targetRules } from './targets.ts'
 
 /** Rest between two looks for work, while there are ACTIVE endpoints. */

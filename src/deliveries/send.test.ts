@@ -7,7 +7,8 @@ import { atEnd, freePort } from '../../test/support.ts'
 import { AccessTokens } from './access-tokens.ts'
 import { attemptDelivery } from './attempt.ts'
 import type { Endpoint } from './claim.ts'
-import { Sender, type Resolve } from './send.ts'
+import type { Resolve } from './resolve.ts'
+import { Sender } from './send.ts'
 import { targetRules } from './targets.ts'
 
 const SANDBOX = targetRules({ mode: 'sandbox' })

@@ -1,6 +1,6 @@
-import { lookup as dnsLookup, type LookupAddress } from 'node:dns'
 import type { LookupFunction } from 'node:net'
 import { Agent, type Dispatcher } from 'undici'
+import { resolverFor, type Resolve } from './resolve.ts'
 import { faultOfAddress, faultOfTarget, type TargetRules } from './targets.ts'
 
 const CONNECT_MS_MAX = 5_000
@@ -32,14 +32,6 @@ interface Post {
   bytesMax?: number
 }
 
-/** Resolves a name to all its addresses. */
-export type Resolve = (
-  name: string,
-  done: (error: NodeJS.ErrnoException | null, addresses: LookupAddress[]) => void,
-) => void
-
-const resolveName: Resolve = (name, done) => dnsLookup(name, { all: true }, done)
-
 /**
  * Sends POST requests to targets that the rules allow. It uses no proxy and follows no redirect. A name is resolved right
  * before each connection, every address must be allowed, and the connection goes to these very addresses: an answer of
@@ -49,7 +41,7 @@ export class Sender {
   readonly #rules: TargetRules
   readonly #agent: Agent
 
-  constructor(rules: TargetRules, resolve: Resolve = resolveName) {
+  constructor(rules: TargetRules, resolve: Resolve = resolverFor(rules)) {
     this.#rules = rules
     this.#agent = new Agent({
       // Places bound the connections (places.ts). A limit for each host would let one endpoint hold another one up.
@@ -148,6 +140,10 @@ const EXPLANATIONS: Record<string, string> = {
   ENOTFOUND: 'the name cannot be resolved',
   ENODATA: 'the name cannot be resolved',
   EAI_AGAIN: 'the name cannot be resolved',
+  ESERVFAIL: 'the name cannot be resolved',
+  EREFUSED: 'the name cannot be resolved',
+  ETIMEOUT: 'the name cannot be resolved',
+  ECANCELLED: 'the name cannot be resolved',
 }
 
 /** Explains a failure to the customer. The system's own messages name addresses, so that only their code is shown. */

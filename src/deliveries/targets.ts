@@ -53,7 +53,11 @@ export function faultOfAddress(address: string, { live, allowed }: TargetRules):
 }
 
 /** Names that never mean a public host (RFC 6761, RFC 6762, RFC 8375, and ICANN's reservation of .internal). */
-const PRIVATE_NAME = /(^|\.)(localhost|local|internal|home\.arpa|onion|invalid|test)$/
+const PRIVATE_NAME = /(^|\.)(localhost|local|internal|home\.arpa|onion|invalid|test)\.?$/
+
+/** Whether a name may be one of the public DNS. */
+export const isPublicName = (name: string): boolean =>
+  name.replace(/\.$/, '').includes('.') && !PRIVATE_NAME.test(name)
 
 /**
  * Returns why this URL cannot be an endpoint or a token endpoint, or undefined. The URL parser turns every form of an
@@ -71,8 +75,7 @@ export function faultOfTarget(text: string, rules: TargetRules): string | undefi
   if (address !== undefined) return faultOfAddress(address, rules)
   const name = hostname.replace(/\.$/, '')
   if (!isHostname(name)) return `${hostname} is not a host name`
-  if (rules.live && !rules.hasAllowed && (!name.includes('.') || PRIVATE_NAME.test(name)))
-    return `${hostname} is not a public name`
+  if (rules.live && !rules.hasAllowed && !isPublicName(name)) return `${hostname} is not a public name`
   return undefined
 }
 
