@@ -71,22 +71,29 @@ const isBehind = (object_id: string, event_id: string) => `exists (
           where b.customer_id = $1 and b.webhook_id = $2 and b.object_id = ${object_id} and b.event_id < ${event_id}
             and b.status = 'PENDING' and b.attempts = 0)`
 
-/** Finds the endpoints that may have something to send now, except those in `full`. */
-export async function endpointsWithWork(db: Queryable, full: readonly string[]): Promise<EndpointKey[]> {
+/**
+ * Finds the endpoints that may have something to send now, except those in `full`, and only those in `admitted` if it is
+ * given. Those that were claimed last come last, also where the claim found nothing to send.
+ */
+export async function endpointsWithWork(
+  db: Queryable,
+  full: readonly string[],
+  admitted: readonly string[] | undefined,
+): Promise<EndpointKey[]> {
   const { rows } = await db.query<EndpointKey>({
     name: 'endpoints with work',
     text: `
       select w.customer_id, w.id
       from webhooks w
       where w.status = 'ACTIVE' and w.next_at <= clock_timestamp() + make_interval(secs => ${REFILL_SECONDS})
-        and w.id <> all ($1::uuid[])
+        and w.id <> all ($1::uuid[]) and ($2::uuid[] is null or w.id = any ($2))
         and (exists (select from events e where e.customer_id = w.customer_id and e.id > w.cursor_id)
              or exists (select from webhook_deliveries d
                         where d.customer_id = w.customer_id and d.webhook_id = w.id
                           and ${IS_DUE('clock_timestamp()')}))
       order by w.next_at
       limit ${ENDPOINTS_MAX}`,
-    values: [arrayLiteral(full)],
+    values: [arrayLiteral(full), admitted && arrayLiteral(admitted)],
   })
   return rows
 }
@@ -165,13 +172,14 @@ export function claimDeliveries(
         `
         update webhooks
         set cursor_id = greatest(cursor_id, $3::uuid),
-            next_at = case when $4::float8 is null then next_at else $5::timestamptz + make_interval(secs => $4) end
+            next_at = greatest(next_at, $5::timestamptz + make_interval(secs => $4))
         where customer_id = $1 and id = $2`,
         [
           key.customer_id,
           key.id,
           cursor,
-          sent.length === 0 ? null : slots[sent.length - 1]! + intervalOf(rate),
+          // A claim that sends nothing counts as service, too: `endpointsWithWork` finds the others first then.
+          sent.length === 0 ? 0 : slots[sent.length - 1]! + intervalOf(rate),
           row.now,
         ],
       ),

@@ -93,7 +93,7 @@ export class Deliverer {
     const { db } = this.#options
     const start = performance.now()
     if (this.#places.areFull) return POLL_MS
-    const endpoints = await endpointsWithWork(db, this.#places.full())
+    const endpoints = await endpointsWithWork(db, this.#places.full(), this.#places.admitted())
     const restMs = Math.max(POLL_MS, LOOK_SHARE * (performance.now() - start))
     if (endpoints.length === 0) return (await anyActive(db)) ? restMs : IDLE_MS
     let horizon: { moment: Moment; at: number } | undefined
@@ -104,11 +104,20 @@ export class Deliverer {
       return horizon.moment
     }
     const queue = [...endpoints].reverse()
+    const failures: unknown[] = []
     const claimAll = async () => {
-      for (let key = queue.pop(); key !== undefined && !this.#stopping.signal.aborted; key = queue.pop())
-        await this.#claim(key, await freshHorizon())
+      for (let key = queue.pop(); key !== undefined && !this.#stopping.signal.aborted; key = queue.pop()) {
+        try {
+          await this.#claim(key, await freshHorizon())
+        } catch (error) {
+          failures.push(error)
+          this.#options.log.error({ err: error, ...idsOf(key) }, 'a claim of deliveries failed')
+        }
+      }
     }
     await Promise.all(Array.from({ length: CLAIMS_AT_ONCE }, claimAll))
+    // A claim that fails alone holds up no other endpoint. If all of them do, the database or the horizon is to blame.
+    if (failures.length === endpoints.length) throw failures[0]
     return restMs
   }
 

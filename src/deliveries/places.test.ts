@@ -47,8 +47,12 @@ test('dead and slow endpoints leave half of the places to those that answer fast
   const hanging = takeAll(places, 'hanging', now)
   expect(hanging).toHaveLength(16)
   expect(places.free('hanging', now + 2_000)).toBe(0)
-  for (let dead = 0; dead < 500; dead++) takeAll(places, `dead ${dead}`, now)
+  const dead = Array.from({ length: 500 }, (_, index) => takeAll(places, `dead ${index}`, now))
   expect(places.free('one more', now)).toBe(0)
   expect(places.areFull).toBe(false)
   expect(places.free('healthy', now)).toBe(16)
+  // A look for work that found the waiting dead ones would not find the healthy one.
+  expect(places.admitted(now)).toEqual(['healthy'])
+  dead[0]![0]!(FAILURE)
+  expect(places.admitted(now)).toBeUndefined()
 })

@@ -40,17 +40,27 @@ export class Places {
     return [...this.#busy.keys()].filter((id) => this.free(id, now) === 0)
   }
 
+  /** The endpoints that may begin a request while the others hold all of their places; undefined: all endpoints may. */
+  admitted(now = performance.now()): string[] | undefined {
+    if (this.#unproven < UNPROVEN_MAX) return undefined
+    return [...this.#endpoints].flatMap(([id, endpoint]) => (this.#freeOf(endpoint, now) > 0 ? id : []))
+  }
+
   /** The number of further requests that this endpoint may begin now. */
   free(id: string, now = performance.now()): number {
-    const { inFlight, window } = this.#of(id)
-    const others = this.#isProven(id, now) ? Infinity : UNPROVEN_MAX - this.#unproven
+    return this.#freeOf(this.#of(id), now)
+  }
+
+  #freeOf(endpoint: Endpoint, now: number): number {
+    const { inFlight, window } = endpoint
+    const others = isProven(endpoint, now) ? Infinity : UNPROVEN_MAX - this.#unproven
     return Math.max(0, Math.min(window - inFlight.size, IN_FLIGHT_MAX - this.#inFlight, others))
   }
 
   /** Takes a place. Returns the function that gives it back, with the outcome; undefined for a request that was not made. */
   take(id: string, now = performance.now()): (outcome: { succeeded: boolean } | undefined) => void {
     const endpoint = this.#of(id)
-    const countsAsUnproven = !this.#isProven(id, now)
+    const countsAsUnproven = !isProven(endpoint, now)
     const request = { since: now }
     endpoint.inFlight.add(request)
     this.#busy.set(id, endpoint)
@@ -69,13 +79,6 @@ export class Places {
     }
   }
 
-  #isProven(id: string, now: number): boolean {
-    const { proven, inFlight } = this.#of(id)
-    // Places are taken in order of time.
-    const [oldest] = inFlight
-    return proven && (oldest === undefined || now - oldest.since < FAST_MS)
-  }
-
   #of(id: string): Endpoint {
     const known = this.#endpoints.get(id) ?? this.#busy.get(id)
     if (known !== undefined) return known
@@ -83,4 +86,10 @@ export class Places {
     this.#endpoints.set(id, endpoint)
     return endpoint
   }
+}
+
+function isProven({ proven, inFlight }: Endpoint, now: number): boolean {
+  // Places are taken in order of time.
+  const [oldest] = inFlight
+  return proven && (oldest === undefined || now - oldest.since < FAST_MS)
 }

@@ -9,6 +9,8 @@ import { isOverloaded, secondsToNextAttempt, SLOW_SECONDS } from './schedule.ts'
 /** An endpoint without a success for this long is disabled. */
 const DISABLED_AFTER_DAYS = 5
 const GONE = 410
+/** Resends have no limit, and the column has one: attempts beyond it are not counted, but recorded. */
+const ATTEMPTS_COUNTED_MAX = 32_767
 
 export interface Attempt {
   event_id: string
@@ -75,7 +77,7 @@ async function recordDeliveries(
           as r (event_id, leased_until, id, status, delay, status_code, error, duration_ms, response)
       ), recorded as (
         update webhook_deliveries d
-        set status = r.status, attempts = d.attempts + 1, attempts_of_round = d.attempts_of_round + 1,
+        set status = r.status, attempts = least(d.attempts + 1, ${ATTEMPTS_COUNTED_MAX}), attempts_of_round = d.attempts_of_round + 1,
             due_at = case when r.status = 'PENDING' then $3::timestamptz + make_interval(secs => r.delay) end,
             leased_until = null, ended_at = case when r.status <> 'PENDING' then $3::timestamptz end
         from result r

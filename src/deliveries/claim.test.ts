@@ -1,0 +1,100 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { pino } from 'pino'
+import { createCustomer } from '../customers/create-customer.ts'
+import type { Database } from '../db/database.ts'
+import { readHorizon } from '../db/horizon.ts'
+import { WebhookSecrets } from '../records/webhook-secrets.ts'
+import { insertEndpoint, startReceiver, writeEvents } from '../../test/receivers.ts'
+import { cloneDatabase, MASTER_KEYS, testSettings, type TestDatabase } from '../../test/support.ts'
+import { claimDeliveries, endpointsWithWork, START } from './claim.ts'
+import { Deliverer } from './deliver.ts'
+import { recordAttempts } from './record.ts'
+
+let database: TestDatabase
+beforeAll(async () => {
+  database = await cloneDatabase(5)
+})
+afterAll(() => database.drop())
+
+const newCustomer = async () => (await createCustomer(database.db, 'Test')).customer_id
+const URL_OF_NOBODY = 'http://127.0.0.1:9/'
+
+const found = async (admitted?: string[]) =>
+  (await endpointsWithWork(database.db, [], admitted)).map(({ id }) => id)
+
+test('an endpoint that gets none of the events does not stand before the others for ever', async () => {
+  const customer = await newCustomer()
+  const horizon = await readHorizon(database.db)
+  const none = await insertEndpoint(database, customer, {
+    url: URL_OF_NOBODY,
+    event_types: ['statement.paid'],
+  })
+  const all = await insertEndpoint(database, customer, { url: URL_OF_NOBODY })
+  await writeEvents(database.db, customer)
+  expect(await found()).toEqual([none.id, all.id])
+  // The horizon is before the event, as while a transaction is under way, so that the event stays after the cursor.
+  const { claim } = await claimDeliveries(database.db, none, { most: 1, horizon, position: START })
+  expect(claim).toBeUndefined()
+  expect(await found()).toEqual([all.id, none.id])
+  expect(await found([none.id])).toEqual([none.id])
+  await database.owner.query('delete from webhooks')
+})
+
+/** The database, whose claims of this endpoint fail. */
+function failingFor(id: string): Database {
+  return {
+    query: database.db.query.bind(database.db),
+    async connect() {
+      const client = await database.db.connect()
+      const send = client.query.bind(client) as (...query: unknown[]) => Promise<unknown>
+      return {
+        query: (...query: unknown[]) => {
+          const [{ name, values }] = query as [{ name?: string; values?: unknown[] }]
+          if (name === 'lock endpoint' && values?.[1] === id) return Promise.reject(new Error('too slow'))
+          return send(...query)
+        },
+        release: (error?: Error) => client.release(error),
+      }
+    },
+  } as unknown as Database
+}
+
+test('a claim that fails holds up no other endpoint', async () => {
+  const receiver = await startReceiver()
+  const customer = await newCustomer()
+  const poisoned = await insertEndpoint(database, customer, { url: receiver.url })
+  await insertEndpoint(database, customer, { url: receiver.url })
+  const [event] = await writeEvents(database.db, customer)
+  const deliverer = new Deliverer({
+    db: failingFor(poisoned.id),
+    secrets: new WebhookSecrets(MASTER_KEYS),
+    settings: testSettings(),
+    log: pino({ level: 'silent' }),
+  })
+  await deliverer.round()
+  await expect.poll(() => receiver.ids()).toEqual([event])
+  await database.owner.query('delete from webhooks where id <> $1', [poisoned.id])
+  await expect(deliverer.round()).rejects.toThrow('too slow')
+  await deliverer.stop(1_000)
+  await database.owner.query('delete from webhooks')
+})
+
+test('a delivery that is resent without end is still recorded', async () => {
+  const customer = await newCustomer()
+  const endpoint = await insertEndpoint(database, customer, { url: URL_OF_NOBODY })
+  await writeEvents(database.db, customer)
+  const horizon = await readHorizon(database.db)
+  const { claim } = await claimDeliveries(database.db, endpoint, { most: 1, horizon, position: START })
+  await database.owner.query('update webhook_deliveries set attempts = 32767 where customer_id = $1', [
+    customer,
+  ])
+  const { event_id, attempts_of_round } = claim!.deliveries[0]!
+  await recordAttempts(database.db, endpoint, [
+    { event_id, attempts_of_round, leased_until: claim!.leased_until, succeeded: true, duration_ms: 1 },
+  ])
+  const { rows } = await database.db.query(
+    'select status, attempts from webhook_deliveries where customer_id = $1',
+    [customer],
+  )
+  expect(rows).toEqual([{ status: 'DELIVERED', attempts: 32767 }])
+})
