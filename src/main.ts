@@ -35,6 +35,7 @@ const GROUPS: [names: string[], load: () => Promise<Group>][] = [
   [['serve'], async () => (await import('./commands/serve.ts')).serveCommand],
   [['api'], async () => (await import('./commands/api.ts')).apiCommand],
   [['events'], async () => (await import('./commands/events.ts')).eventCommands],
+  [['webhooks'], async () => (await import('./commands/webhooks.ts')).webhookCommands],
   [['listen'], async () => (await import('./commands/listen.ts')).listenCommand],
   [['trigger'], async () => (await import('./commands/trigger.ts')).triggerCommand],
   [

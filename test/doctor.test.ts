@@ -635,6 +635,7 @@ describe('completion', () => {
       ['statements', 'pay', '--p'],
       ['prices', 'import', '--market', 'SOL'],
       ['trigger', 'orchestration.p'],
+      ['webhooks', 'test', 'guide', 'orchestration.f'],
     ]
     expect(await complete(lines)).toEqual([
       'statements',
@@ -642,6 +643,7 @@ describe('completion', () => {
       '--period',
       'SOLEUR',
       'orchestration.processing',
+      'orchestration.failed',
     ])
   })
 

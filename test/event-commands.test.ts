@@ -7,11 +7,13 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { text } from 'node:stream/consumers'
-import { Webhook } from 'standardwebhooks'
+import { Webhook as Verifier } from 'standardwebhooks'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { OTHERWISE, RECIPES } from '../src/commands/trigger-recipes.ts'
 import { EVENT_TYPES, type EventType } from '../src/contract/event-types.ts'
 import type { Event } from '../src/records/event.ts'
+import type { Webhook } from '../src/records/webhook.ts'
+import type { WebhookDelivery } from '../src/records/webhook-delivery.ts'
 import { startCuttingProxy } from './cutting-proxy.ts'
 import { insertPastEvents } from './past-events.ts'
 import { seededRandom } from './seed.ts'
@@ -26,7 +28,7 @@ import {
   type TestDatabase,
 } from './support.ts'
 
-// `bursar events`, `listen` and `trigger`, in processes of their own, against a sandbox.
+// `bursar events`, `webhooks`, `listen` and `trigger`, in processes of their own, against a sandbox.
 
 let database: TestDatabase
 let folder: string
@@ -99,6 +101,11 @@ function start(...args: string[]) {
 /** The events among the printed lines of `listen --json` and `events tail --json`. */
 const eventsIn = (lines: string[]) =>
   lines.map((line) => JSON.parse(line) as Event & { listening?: true }).filter(({ listening }) => !listening)
+
+interface WithSecret {
+  webhook: Webhook
+  secret: string
+}
 
 /** Writes the credentials of another customer, whose requests go through a proxy. */
 async function otherCustomer(baseUrl = service.address) {
@@ -234,6 +241,176 @@ describe('events', () => {
   })
 })
 
+describe('webhooks', () => {
+  /** An endpoint that answers with the status of `answers.status`, and keeps what it received. */
+  async function startReceiver() {
+    const received: { body: string; headers: Record<string, string> }[] = []
+    const answers = { status: 204 }
+    const receiver = createServer((request, response) => {
+      void text(request).then((body) => {
+        received.push({ body, headers: request.headers as Record<string, string> })
+        response.writeHead(answers.status).end('noted')
+      })
+    }).listen(0, '127.0.0.1')
+    await once(receiver, 'listening')
+    atEnd(async () => {
+      receiver.close()
+      receiver.closeAllConnections()
+      return Promise.resolve()
+    })
+    return { received, answers, url: `http://127.0.0.1:${(receiver.address() as AddressInfo).port}/` }
+  }
+
+  test('are created, tested, listed, rotated and recovered by name and by id', async () => {
+    const { received, answers, url } = await startReceiver()
+    const { customer_id, file } = await otherCustomer()
+    const as = ['--credentials', file]
+    expect((await bursar('webhooks', 'list', ...as)).stdout).toBe('there are no webhooks\n')
+
+    const keyFile = join(folder, 'api-key')
+    await writeFile(keyFile, 'the key\n')
+    const create = ['webhooks', 'create', '--url', url, ...as]
+    const [guide] = await json<WithSecret>(
+      ...[...create, '--name', 'guide', '--event-types', '*', '--payload', 'FULL', '--rate-limit', '50'],
+      ...['--api-key-header', 'x-api-key', '--api-key-file', keyFile],
+    )
+    const { webhook, secret } = guide!
+    expect(webhook).toMatchObject({ name: 'guide', url, event_types: ['*'], payload: 'FULL', rate_limit: 50 })
+    expect(webhook.auth).toEqual({ type: 'API_KEY', header: 'x-api-key' })
+    const second = await bursar(...create, '--name', 'second', '--event-types', 'identity.*,account.denied')
+    expect(second.stdout).toMatch(
+      /^id: +[0-9a-f-]{36}\nname: +second\nurl: .*\nevent_types: identity\.\*, account\.denied\nsecret: +whsec_.*\n$/,
+    )
+    const listed = await json<Webhook>('webhooks', 'list', ...as)
+    expect(listed.map(({ name }) => name)).toEqual(['second', 'guide'])
+    expect(listed[1]).toEqual(webhook)
+    expect((await bursar('webhooks', 'list', ...as)).stdout).toMatch(
+      /^name +status +failing_since +event_types +url +id\nsecond +ACTIVE +identity\.\*, account\.denied +http/,
+    )
+
+    const tested = await bursar('webhooks', 'test', 'guide', 'statement.paid', ...as)
+    expect(tested).toMatchObject({ code: 0, stderr: '' })
+    expect(tested.stdout).toMatch(/^test event [0-9a-f-]{36} is delivered: status 204 \(\d+ ms\)\n$/)
+    const [{ body, headers }] = received as [(typeof received)[0]]
+    expect(new Verifier(secret).verify(body, headers)).toMatchObject({
+      type: 'statement.paid',
+      is_test: true,
+    })
+    expect(headers['x-api-key']).toBe('the key')
+    answers.status = 500
+    const failed = await bursar('webhooks', 'test', webhook.id, ...as, '--json')
+    expect(failed).toMatchObject({ code: 1 })
+    expect(failed.stderr).toMatch(/^the test was not delivered: status 500 \(\d+ ms\)\n$/)
+    expect(JSON.parse(failed.stdout)).toMatchObject({
+      delivery: { event_type: 'transfer.crypto_withdrawal.completed' },
+      attempt: { status_code: 500, attempt: 1 },
+    })
+
+    const [rotated] = await json<WithSecret>('webhooks', 'rotate', 'guide', '--grace-seconds', '3600', ...as)
+    expect(rotated!.webhook.id).toBe(webhook.id)
+    expect(rotated!.webhook.previous_secret_until).toBeDefined()
+    expect(rotated!.secret).not.toBe(secret)
+    expect((await bursar('webhooks', 'rotate', 'guide', '--grace-seconds', '0', ...as)).stdout).toMatch(
+      /secret: +whsec_.*\nThe previous secret no longer signs\.\n$/,
+    )
+
+    // More events than one request of `recover` looks at. All are below the endpoint's cursor: nothing else delivers them.
+    answers.status = 204
+    const ids = await insertPastEvents(database.db, customer_id, 5_002)
+    const recover = ['webhooks', 'recover', 'guide', '--since', '2026-01-01T00:00:00Z']
+    const none = await json<object>(...recover, '--until', '2026-01-02T00:00:00Z', ...as)
+    expect(none).toEqual([{ recovered: 0 }])
+    expect(await json<object>(...recover, ...as)).toEqual([{ recovered: 5_002 }])
+    expect((await bursar(...recover, ...as)).stdout).toMatch(/^deliveries due now: \d+\n$/)
+    const pending = await json<WebhookDelivery>(
+      'webhooks',
+      'deliveries',
+      'guide',
+      '--status',
+      'PENDING',
+      ...as,
+    )
+    expect(pending).toHaveLength(20)
+    expect(ids).toContain(pending[19]!.id)
+  })
+
+  test('deliveries fit 80 columns and say when the next attempt is due', async () => {
+    const { answers, url } = await startReceiver()
+    const { file } = await otherCustomer()
+    const as = ['--credentials', file]
+    const made = await json<WithSecret>(
+      ...['webhooks', 'create', '--name', 'table', '--url', url, '--event-types', 'identity.*', ...as],
+    )
+    const list = (...args: string[]) => bursar('webhooks', 'deliveries', 'table', ...args, ...as)
+    expect((await list()).stdout).toBe('there are no such deliveries\n')
+    const longest = 'transfer.internal_transfer_credit.completed'
+    await bursar('webhooks', 'test', 'table', longest, ...as)
+    answers.status = 410
+    expect((await bursar('webhooks', 'test', 'table', ...as)).code).toBe(1)
+    // Two minutes are left of a wait that nobody sees pass: the 410 has disabled the endpoint.
+    await database.db.query(
+      "update webhook_deliveries set due_at = clock_timestamp() + interval '150 s' where webhook_id = $1 and status = 'PENDING'",
+      [made[0]!.webhook.id],
+    )
+    const lines = (await list()).stdout.trimEnd().split('\n')
+    expect(lines[0]).toMatch(/^time +type +status +tries +next$/)
+    expect(lines[1]).toMatch(
+      /^\d\d-\d\d \d\d:\d\d {2}transfer\.crypto_withdrawal\.completed +PENDING +1 +2m$/,
+    )
+    expect(lines[2]).toMatch(
+      /^\d\d-\d\d \d\d:\d\d {2}transfer\.internal_transfer_credit\.completed {2}DELIVERED +1$/,
+    )
+    for (const line of lines) expect(line.length).toBeLessThanOrEqual(80)
+    expect(await list('--status', 'DELIVERED', '--type', 'identity.*')).toMatchObject({
+      code: 0,
+      stdout: 'there are no such deliveries\n',
+    })
+    const [newest, ...others] = await json<WebhookDelivery>(
+      'webhooks',
+      'deliveries',
+      'table',
+      '--limit',
+      '1',
+      ...as,
+    )
+    expect(newest).toMatchObject({ status: 'PENDING', attempts: 1 })
+    expect(others).toEqual([])
+  })
+
+  const NEW = ['webhooks', 'create', '--name', 'bad', '--url', 'http://127.0.0.1:9/', '--event-types']
+  test.each<[string[], number, RegExp]>([
+    [['webhooks', 'create', '--name', 'bad'], 2, /required option '--url <url>' not specified/],
+    [[...NEW, 'transfers.*'], 2, /transfers\.\* must be \*, the beginning of types/],
+    [[...NEW, '*', '--rate-limit', '101'], 2, /must be a whole number from 1 to 100/],
+    [[...NEW, '*', '--profile-ids', 'x'], 2, /must be a UUID/],
+    [[...NEW, '*', '--payload', 'FAT'], 2, /Allowed choices are THIN, FULL/],
+    [[...NEW, '*', '--api-key-header', 'x'], 1, /--api-key-header and --api-key-file are given together/],
+    [[...NEW, '*', '--api-key-header', 'x', '--api-key-file', '/dev/null'], 1, /\/dev\/null has no API key/],
+    [[...NEW, '*', '--api-key-header', 'x', '--api-key-file', '/no/file'], 1, /ENOENT.*\/no\/file/],
+    [['webhooks', 'create', '--name', 'bad', '--url', 'ftp://host', '--event-types', '*'], 1, /400.*url/],
+    [['webhooks', 'test', 'nobody'], 1, /there is no webhook with the name nobody/],
+    [['webhooks', 'test', 'nobody', 'transfer.lost'], 2, /Allowed choices are/],
+    [['webhooks', 'rotate', '0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f'], 1, /404/],
+    [['webhooks', 'rotate', 'x', '--grace-seconds', '604801'], 2, /must be a whole number from 0 to 604800/],
+    [['webhooks', 'recover', 'x'], 2, /required option '--since <time>' not specified/],
+    [
+      ['webhooks', 'recover', '0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f', '--since', 'noon'],
+      ...([1, /400.*since/] as [number, RegExp]),
+    ],
+    [
+      ['webhooks', 'deliveries', 'x', '--status', 'SENT'],
+      2,
+      /Allowed choices are PENDING, DELIVERED, FAILED/,
+    ],
+    [['webhooks', 'deliveries', 'x', '--limit', '0'], 2, /must be a whole number from 1 to 100/],
+    [['webhooks', 'list', '--credentials', '/no/such/file'], 1, /no credentials/],
+  ])('%j is refused', async (args, code, reason) => {
+    const ended = await bursar(...args)
+    expect(ended.stderr).toMatch(reason)
+    expect(ended).toMatchObject({ code, stdout: '' })
+  })
+})
+
 describe('listen', () => {
   test('prints 10,000 events once each, over connections that are cut and restarts of its own', async () => {
     const proxy = await startCuttingProxy(service.address, 400_000, seededRandom())
@@ -317,7 +494,7 @@ describe('listen', () => {
     const { secret } = JSON.parse(listener.lines[0]!) as { secret: string }
     expect(received.map(({ id }) => id)).toEqual(ids)
     for (const { body, headers } of received) {
-      const event = new Webhook(secret).verify(body, headers) as object
+      const event = new Verifier(secret).verify(body, headers) as object
       expect(Object.keys(event)).toEqual(['id', 'type', 'source', 'time', 'object', 'is_test'])
     }
     expect(listener.lines.slice(1).map((line) => JSON.parse(line) as object)).toMatchObject([

@@ -19,7 +19,11 @@ export function completionCommand(program: Command): void {
     if (name.startsWith('prices') && market !== undefined)
       market.handler = (complete) => MARKETS.forEach((one) => complete(one, ''))
   }
-  completion.commands
-    .get('trigger')
-    ?.argument('event_type', (complete) => Object.keys(EVENT_TYPES).forEach((type) => complete(type, '')))
+  for (const [name, argument] of [
+    ['trigger', 'event_type'],
+    ['webhooks test', 'type'],
+  ] as const)
+    completion.commands
+      .get(name)
+      ?.argument(argument, (complete) => Object.keys(EVENT_TYPES).forEach((type) => complete(type, '')))
 }
