@@ -13,9 +13,14 @@ const CHANGES_NOTHING = new Set([
   ...['prices', 'rate', 'rewards', 'statements', 'treasury', 'wallet', 'wire', 'withdrawal'],
 ])
 
+/** The commands of these files are a client's requests, which the service logs. */
+const CALL_THE_API = new Set(['api.ts', 'events.ts', 'listen.ts', 'trigger.ts', 'webhooks.ts'])
+
 test('each command that changes a record logs its operator', () => {
   const folder = new URL('.', import.meta.url)
-  const files = readdirSync(folder).filter((name) => name.endsWith('.ts') && !name.endsWith('.test.ts'))
+  const files = readdirSync(folder).filter(
+    (name) => name.endsWith('.ts') && !name.endsWith('.test.ts') && !CALL_THE_API.has(name),
+  )
   const silent = files.flatMap((file) => {
     const text = readFileSync(new URL(file, folder), 'utf8')
     // Commands that call the API are requests of a client, which the service logs. They do not reach the database.
