@@ -57,9 +57,11 @@ async function recordDeliveries(
   tx: Transaction,
   { customer_id, id }: EndpointKey,
   now: Moment,
-  attempts: readonly Attempt[],
+  inOrderOfEnds: readonly Attempt[],
 ): Promise<void> {
   const newId = idsAt(now)
+  // Locked in the order in which Recover Webhook locks them, so that the two cannot deadlock.
+  const attempts = inOrderOfEnds.toSorted((a, b) => (a.event_id < b.event_id ? -1 : 1))
   const delays = attempts.map(({ succeeded, attempts_of_round, retryAfterSeconds }) =>
     succeeded
       ? undefined

@@ -328,8 +328,11 @@ async function undelivered(tx: Transaction): Promise<Samples> {
                limit 1)))
              from webhooks w
              where w.status = 'ACTIVE' and w.failing_since is null), 0) as behind
-    from webhook_deliveries
-    where status = 'PENDING'`)
+    from webhook_deliveries d
+    where status = 'PENDING'
+      -- Nothing more is sent to a webhook that is DISABLED or deleted.
+      and exists (select from webhooks w
+                  where w.customer_id = d.customer_id and w.id = d.webhook_id and w.status = 'ACTIVE')`)
   const of = (value: string) => [{ labels: {}, value: Number(value) }]
   const { count, age, behind } = rows[0]!
   return { undelivered: of(count), undeliveredOldest: of(age), behind: of(behind) }

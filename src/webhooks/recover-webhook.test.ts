@@ -362,3 +362,41 @@ describe('List Delivery Attempts', () => {
     expect((await stranger.call('GET', path)).status).toBe(404)
   })
 })
+
+describe('A webhook that failed', () => {
+  const undelivered = async (event: string) =>
+    (await customer.call<{ undelivered_webhooks: number }>('GET', `/v2/events/${event}`)).body
+      .undelivered_webhooks
+
+  test('does not count in its events any more once it is deleted', async () => {
+    const webhook = await webhookOf()
+    const [event] = await events(1)
+    await leave(webhook, event!, 'FAILED')
+    await leave(await webhookOf(), event!, 'PENDING')
+    expect(await undelivered(event!)).toBe(2)
+    expect((await customer.call('DELETE', `/v2/webhooks/${webhook.id}`)).status).toBe(200)
+    expect(await undelivered(event!)).toBe(1)
+  })
+
+  test.each([
+    ['with a new URL', 'ACTIVE', { url: 'http://127.0.0.1:10/' }],
+    ['that becomes ACTIVE again', 'DISABLED', { status: 'ACTIVE' }],
+  ])('%s does not wait for the Retry-After of before', async (_, status, change) => {
+    const webhook = await webhookOf()
+    await service.owner.query(
+      `update webhooks set status = $2, next_at = clock_timestamp() + interval '1 hour' where id = $1`,
+      [webhook.id, status],
+    )
+    const waits = async () => {
+      const { rows } = await service.db.query<{ waits: boolean }>(
+        `select next_at > clock_timestamp() + interval '1 second' as waits from webhooks where id = $1`,
+        [webhook.id],
+      )
+      return rows[0]!.waits
+    }
+    expect((await customer.call('PUT', `/v2/webhooks/${webhook.id}`, { rate_limit: 7 })).status).toBe(200)
+    expect(await waits()).toBe(true)
+    expect((await customer.call('PUT', `/v2/webhooks/${webhook.id}`, change)).status).toBe(200)
+    expect(await waits()).toBe(false)
+  })
+})

@@ -110,6 +110,8 @@ async function update(
         cursor_id = coalesce($12, cursor_id),
         failing_since = case when $13 then null else failing_since end,
         slow_until = case when $13 then null else slow_until end,
+        -- The old URL's Retry-After ends. A second keeps every rate limit.
+        next_at = case when $13 then least(next_at, clock_timestamp() + interval '1 second') else next_at end,
         disabled_reason = case when $10 = 'ACTIVE' then null else disabled_reason end
     where customer_id = $1 and id = $2
     returning ${WEBHOOK_COLUMNS}`,
