@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { EVENT_TYPES } from '../contract/event-types.ts'
+import { EVENT_TYPES, FREQUENT_EVENT_TYPES } from '../contract/event-types.ts'
 import { insertEvents } from '../ledger/events.ts'
 import { transaction } from '../db/database.ts'
 import { idsAt, readClock } from '../db/ids.ts'
@@ -286,4 +286,14 @@ test('events of another customer do not exist', async () => {
   const stranger = await newCustomer(service)
   expect(await walk('', stranger)).toEqual([])
   expect((await stranger.call('GET', `${EVENTS}/${event!.id}`)).status).toBe(404)
+})
+
+test('the index of rare types leaves out exactly the types that lists take for frequent', async () => {
+  const { rows } = await service.db.query<{ predicate: string }>(
+    "select pg_get_expr(indpred, indrelid) as predicate from pg_index where indexrelid = 'events_type'::regclass",
+  )
+  const { predicate } = rows[0]!
+  expect(predicate).toMatch(/^\(type <> ALL \(ARRAY\[.*\]\)\)$/)
+  const left = [...predicate.matchAll(/'([^']+)'/g)].map(([, type]) => type)
+  expect(left.sort()).toEqual([...FREQUENT_EVENT_TYPES].sort())
 })
