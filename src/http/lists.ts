@@ -3,10 +3,10 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { Temporal } from 'temporal-polyfill'
 import { Type, type TSchema } from 'typebox'
 import type { Queryable } from '../db/database.ts'
-import { HorizonUnknown, readHorizon } from '../db/horizon.ts'
 import { firstIdAt, UUID } from '../db/ids.ts'
 import { Timestamp } from '../contract/fields.ts'
 import { problem } from '../contract/problems.ts'
+import { requireHorizon } from './require-horizon.ts'
 
 /** Lists (API behaviour, Lists): filters on time, keyset pages, cursors tied to their filters. */
 
@@ -178,13 +178,7 @@ export async function readPage<Row>(
 }
 
 const horizonOf = (db: Queryable) =>
-  readHorizon(db).catch((error: unknown) => {
-    if (!(error instanceof HorizonUnknown)) throw error
-    throw problem.unavailable(
-      `lists in ascending order are not available: ${error.message}; order=DESC works`,
-      error,
-    )
-  })
+  requireHorizon(db, (reason) => `lists in ascending order are not available: ${reason}; order=DESC works`)
 
 type FilterEntry = [name: string, value: unknown]
 const byName = ([a]: FilterEntry, [b]: FilterEntry) => (a < b ? -1 : 1)

@@ -1,8 +1,8 @@
 import { problem } from '../contract/problems.ts'
 import type { Queryable, Transaction } from '../db/database.ts'
 import { firstIdAt } from '../db/ids.ts'
-import { readHorizon } from '../db/horizon.ts'
 import { faultOfTarget, targetRules } from '../deliveries/targets.ts'
+import { requireHorizon } from '../http/require-horizon.ts'
 import { requireKnownTypes } from '../records/event-type-patterns.ts'
 import type { WebhookAuth, WebhookAuthBody } from '../records/webhook.ts'
 import type { Settings } from '../settings.ts'
@@ -99,7 +99,9 @@ export async function requireRoom(tx: Transaction, customerId: string): Promise<
 
 /**
  * Returns the cursor of an endpoint that is told of events from now on: below the ids of all events that are not
- * committed yet, also of those whose transaction began before.
+ * committed yet, also of those whose transaction began before. Throws unavailable where the horizon is unknown.
  */
-export const cursorFromNow = async (db: Queryable): Promise<string> =>
-  firstIdAt((await readHorizon(db)).micros)
+export async function cursorFromNow(db: Queryable): Promise<string> {
+  const refusal = (reason: string) => `no webhook can begin to get events: ${reason}; nothing was changed`
+  return firstIdAt((await requireHorizon(db, refusal)).micros)
+}

@@ -2,6 +2,7 @@ import { Writable } from 'node:stream'
 import { pino } from 'pino'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import {
+  asAdmin,
   fund,
   newCustomer,
   startTestService,
@@ -9,7 +10,7 @@ import {
   type TestCustomer,
   type TestService,
 } from '../../test/support.ts'
-import { transaction } from '../db/database.ts'
+import { openDatabase, transaction } from '../db/database.ts'
 import type { Webhook } from '../records/webhook.ts'
 
 const WEBHOOKS = '/v2/webhooks'
@@ -356,6 +357,40 @@ test('in live mode, an endpoint must be public and encrypted', async () => {
   } finally {
     await live.close()
   }
+})
+
+test('where the horizon is unknown, no endpoint begins to get events, and nothing changes', async () => {
+  const { webhook } = await created(customer, { status: 'DISABLED' })
+  // A session that PostgreSQL does not track may be in a transaction that writes.
+  const name = new URL(service.url).pathname.slice(1)
+  await asAdmin(`alter database ${name} set track_activities = off`)
+  const untracked = openDatabase(service.url, { max: 1, onError: () => undefined })
+  try {
+    await untracked.query('select')
+    const refused = (refusal: string) => ({
+      status: 503,
+      body: {
+        title: 'Service Unavailable',
+        detail: expect.stringContaining(`${refusal}: track_activities is off in PostgreSQL`) as string,
+      },
+    })
+    const beginning = refused('no webhook can begin to get events')
+    expect(await customer.call('POST', WEBHOOKS, bodyOf({ name: 'New' }))).toMatchObject(beginning)
+    expect(await customer.call('PUT', `${WEBHOOKS}/${webhook.id}`, { status: 'ACTIVE' })).toMatchObject(
+      beginning,
+    )
+    expect(await customer.call('GET', `${WEBHOOKS}?order=ASC`)).toMatchObject(
+      refused('lists in ascending order are not available'),
+    )
+    expect((await customer.call('GET', WEBHOOKS)).body).toEqual({ items: [webhook] })
+    // These need no horizon.
+    expect((await customer.call('PUT', `${WEBHOOKS}/${webhook.id}`, { rate_limit: 1 })).status).toBe(200)
+  } finally {
+    await untracked.end()
+    await asAdmin(`alter database ${name} reset track_activities`)
+  }
+  const put = () => customer.call('PUT', `${WEBHOOKS}/${webhook.id}`, { status: 'ACTIVE' })
+  await expect.poll(async () => (await put()).status).toBe(200)
 })
 
 test('needs the scope of its kind: reading does not write', async () => {
