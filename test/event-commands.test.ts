@@ -454,6 +454,19 @@ describe('listen', () => {
     await second.end('SIGTERM')
   })
 
+  test('a listener that ended before its first event gets it after a restart', async () => {
+    const { customer_id, file } = await otherCustomer()
+    const args = ['listen', '--json', '--credentials', file]
+    const first = start(...args)
+    await first.printed(1)
+    await first.end('SIGTERM')
+    const ids = await insertPastEvents(database.db, customer_id, 1, { minutesAgo: 0 })
+    const second = start(...args)
+    await second.printed(2)
+    expect(eventsIn(second.lines).map(({ id }) => id)).toEqual(ids)
+    await second.end('SIGTERM')
+  })
+
   test('goes on when the service is away for a while', async () => {
     const away = await startCuttingProxy(service.address, 1e9, () => 1)
     const { customer_id, file } = await otherCustomer(away.address)

@@ -50,13 +50,12 @@ It keeps both in BURSAR_DATA_DIR, for each address and types. Lost connections a
       const kept = await readState(file)
       const secret = kept?.secret ?? newSigningSecret()
       const place =
-        options.after === undefined && kept?.cursor !== undefined
-          ? { cursor: kept.cursor }
-          : await placeOf(api, options.after ?? 'now')
-      announce(options, secret, place)
+        (options.after === undefined ? placeIn(kept) : undefined) ??
+        (await placeOf(api, options.after ?? 'now'))
       await mkdir(dataDir, { recursive: true })
-      // Kept before the first event, so that the receiver's secret stays the same.
-      writeState(file, { secret, cursor: 'cursor' in place ? place.cursor : undefined })
+      // Kept before it says so: the receiver's secret stays the same, and a restart before it misses nothing.
+      writeState(file, { secret, ...place })
+      announce(options, secret, place)
       const signal = stopSignal()
       const onFailure = (reason: string) => console.error(`${reason}; trying again`)
       let last: EventCursor | undefined
@@ -141,7 +140,14 @@ function httpUrl(text: string): string {
 /** What a listener keeps for its next start. */
 interface State {
   secret: string
-  cursor?: EventCursor | undefined
+  cursor?: EventCursor
+  /** Where it began, while there was no event. */
+  since?: string
+}
+
+function placeIn(state: State | undefined): Place | undefined {
+  if (state?.cursor !== undefined) return { cursor: state.cursor }
+  return state?.since === undefined ? undefined : { since: state.since }
 }
 
 const stateFile = (dataDir: string, key: readonly string[]) =>
