@@ -11,6 +11,7 @@ import { openDatabase, type Database } from '../src/db/database.ts'
 import { EmbeddedPostgres } from '../src/db/embedded/server.ts'
 import { migrate } from '../src/db/migrate.ts'
 import { SCOPES } from '../src/contract/scopes.ts'
+import { openMasterKeys } from '../src/keys/master-keys.ts'
 import { onPlatform, onProfile } from '../src/ledger/entries.ts'
 import { Ledger } from '../src/movements/queue.ts'
 import { verify } from '../src/verify/verify.ts'
@@ -20,6 +21,7 @@ import { insertProfile } from '../src/records/profile.ts'
 import { readSettings } from '../src/settings.ts'
 import { createCryptoWithdrawal } from '../src/transfers/create-crypto-withdrawal.ts'
 import { httpLoad, type LoadResult } from './http-load.ts'
+import { measureDeliveries } from './deliveries.ts'
 import { measureOrchestrationReads, measureOrchestrationRuns } from './orchestrations.ts'
 import { measureStatements } from './statements.ts'
 import { measurePrices } from './prices.ts'
@@ -83,6 +85,20 @@ try {
     report.bulk = await withApi(db, measureBulk)
     const { disagreements, transfers } = await verify(db)
     console.log(`verify: ${transfers} transfers, ${disagreements.length} disagreements`)
+  }
+  if (options.only.includes('deliveries')) {
+    const masterKeys = await openMasterKeys({ ...readSettings({}), dataDir })
+    report.deliveries = await withApi(db, (api) =>
+      measureDeliveries({
+        api,
+        databaseUrl: postgres.url,
+        masterKeys,
+        rounds: ROUNDS,
+        seconds: SECONDS,
+      }),
+    )
+    console.log('\nDeliveries of events to webhooks')
+    show('deliveries', report.deliveries as TableRow[])
   }
   if (options.only.includes('runs')) {
     report.runs = await measureOrchestrationRuns(db)

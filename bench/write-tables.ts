@@ -1,7 +1,16 @@
 import { cpus } from 'node:os'
 
 /** The parts of the benchmark: `--only` names them, and docs/performance.md has a table for each. */
-export const PARTS = ['writes', 'runs', 'statements', 'orchestrations', 'reads', 'prices', 'bulk'] as const
+export const PARTS = [
+  'writes',
+  'runs',
+  'statements',
+  'orchestrations',
+  'reads',
+  'prices',
+  'bulk',
+  'deliveries',
+] as const
 export type Part = (typeof PARTS)[number]
 
 /** Rows of one table. The columns are the members of the first row; a member that is an object becomes its values. */
