@@ -6,7 +6,7 @@ import { readHorizon } from '../db/horizon.ts'
 import { WebhookSecrets } from '../records/webhook-secrets.ts'
 import { insertEndpoint, startReceiver, writeEvents } from '../../test/receivers.ts'
 import { cloneDatabase, MASTER_KEYS, testSettings, type TestDatabase } from '../../test/support.ts'
-import { claimDeliveries, endpointsWithWork, START } from './claim.ts'
+import { claimDeliveries, endpointsWithWork, EVENTS_LOOKED_AT_MAX, START } from './claim.ts'
 import { Deliverer } from './deliver.ts'
 import { recordAttempts } from './record.ts'
 
@@ -97,4 +97,28 @@ test('a delivery that is resent without end is still recorded', async () => {
     [customer],
   )
   expect(rows).toEqual([{ status: 'DELIVERED', attempts: 32767 }])
+})
+
+test('a claim passes a limited number of events that have deliveries, and the next one goes on', async () => {
+  const customer = await newCustomer()
+  const endpoint = await insertEndpoint(database, customer, { url: URL_OF_NOBODY })
+  const passed = await writeEvents(database.db, customer, EVENTS_LOOKED_AT_MAX)
+  await database.owner.query(
+    `insert into webhook_deliveries (customer_id, webhook_id, event_id, object_id, status, created_at, attempts,
+                                     attempts_of_round, ended_at)
+     select $1, $2, id, id, 'DELIVERED', now(), 1, 1, now() from events where customer_id = $1`,
+    [customer, endpoint.id],
+  )
+  const [event] = await writeEvents(database.db, customer)
+  const claim = async () => {
+    const horizon = await readHorizon(database.db)
+    const { claim } = await claimDeliveries(database.db, endpoint, { most: 1, horizon, position: START })
+    return claim?.deliveries.map(({ event_id }) => event_id)
+  }
+  const cursor = async () =>
+    (await database.db.query('select cursor_id from webhooks where id = $1', [endpoint.id])).rows[0]
+  expect(await claim()).toBeUndefined()
+  expect(await cursor()).toEqual({ cursor_id: passed.at(-1) })
+  expect(await claim()).toEqual([event])
+  expect(await cursor()).toEqual({ cursor_id: event })
 })
