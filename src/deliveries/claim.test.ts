@@ -115,8 +115,12 @@ test('a claim passes a limited number of events that have deliveries, and the ne
     const { claim } = await claimDeliveries(database.db, endpoint, { most: 1, horizon, position: START })
     return claim?.deliveries.map(({ event_id }) => event_id)
   }
-  const cursor = async () =>
-    (await database.db.query('select cursor_id from webhooks where id = $1', [endpoint.id])).rows[0]
+  const cursor = async () => {
+    const { rows } = await database.db.query<object>('select cursor_id from webhooks where id = $1', [
+      endpoint.id,
+    ])
+    return rows[0]
+  }
   expect(await claim()).toBeUndefined()
   expect(await cursor()).toEqual({ cursor_id: passed.at(-1) })
   expect(await claim()).toEqual([event])
