@@ -3,7 +3,7 @@ import tseslint from 'typescript-eslint'
 /** Lines that a function may have, without comments and blank ones. */
 const FUNCTION_LINES_MAX = 80
 export default tseslint.config(
-  { ignores: ['**/dist/', '*.config.js'] },
+  { ignores: ['**/dist/', '*.config.js', 'examples/'] },
   ...tseslint.configs.recommendedTypeChecked,
   {
     languageOptions: { parserOptions: { projectService: true, tsconfigRootDir: import.meta.dirname } },
