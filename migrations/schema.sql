@@ -814,6 +814,8 @@ AS $function$
 declare
   weeks_ahead constant integer := 4;
   moved_max constant integer := 10000;
+  -- Attaching a partition reads the whole default partition, and all writers wait.
+  default_bytes_max constant bigint := 32 * 1024 * 1024;
   -- The smallest id of a moment is its milliseconds in 12 hex digits, and then this (src/db/ids.ts, firstIdAt).
   rest_of_id constant text := '70000000000000000000';
   partition_key text := case parent when 'webhook_deliveries' then 'event_id' else 'id' end;
@@ -838,6 +840,7 @@ begin
   end if;
 
   for week in 0 .. weeks_ahead loop
+    exit when pg_relation_size(format('public.%I', parent || '_default')) > default_bytes_max;
     starts := this_week + week * interval '7 days';
     name := parent || '_' || to_char(starts, 'YYYYMMDD');
     continue when to_regclass(format('public.%I', name)) is not null;

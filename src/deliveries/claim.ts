@@ -438,3 +438,17 @@ export async function releaseLeases(
     [customer_id, id, arrayLiteral(eventIds), leased_until],
   )
 }
+
+/** Makes no attempt at an endpoint for some time. */
+export async function pauseEndpoint(
+  db: Queryable,
+  { customer_id, id }: EndpointKey,
+  seconds: number,
+): Promise<void> {
+  await db.query(
+    `
+    update webhooks set next_at = greatest(next_at, clock_timestamp() + make_interval(secs => $3))
+    where customer_id = $1 and id = $2`,
+    [customer_id, id, seconds],
+  )
+}

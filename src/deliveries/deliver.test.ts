@@ -349,6 +349,50 @@ describe('failures', () => {
     expect(await endpointRow(other)).toMatchObject({ status: 'ACTIVE', failing_since: null })
   })
 
+  test('to open the secrets pause the endpoint, and delay no other', async () => {
+    const customer = await newCustomer()
+    const receiver = await startReceiver()
+    const damaged = await newEndpoint(customer, { url: receiver.url })
+    await database.owner.query(
+      `update webhooks set encrypted_secrets = 'damaged' where customer_id = $1 and id = $2`,
+      [damaged.customer_id, damaged.id],
+    )
+    const healthy = await newEndpoint(customer, { url: receiver.url })
+    startDeliverer()
+    const [id] = await write(customer)
+    await until(async () => expect((await endpointRow(damaged)).next_in).toBeGreaterThan(50))
+    await until(async () => expect(await deliveriesOf(healthy)).toMatchObject([{ status: 'DELIVERED' }]))
+    expect(receiver.ids()).toEqual([id])
+    expect(await deliveriesOf(damaged)).toMatchObject([{ event_id: id, status: 'PENDING', attempts: 0 }])
+    expect(await endpointRow(damaged)).toMatchObject({ status: 'ACTIVE', failing_since: null })
+  })
+
+  test('to know the type of an event are no failures: a process of a newer version delivers it', async () => {
+    const customer = await newCustomer()
+    const receiver = await startReceiver()
+    const endpoint = await newEndpoint(customer, { url: receiver.url })
+    startDeliverer()
+    const [unknown, known] = await writeEvents(database.db, customer, 2)
+    await until(async () =>
+      expect((await deliveriesOf(endpoint)).map(({ status }) => status)).toEqual(['DELIVERED', 'DELIVERED']),
+    )
+    await database.owner.query(`update events set type = 'future.kind' where customer_id = $1 and id = $2`, [
+      customer,
+      unknown,
+    ])
+    await database.owner.query(
+      `update webhook_deliveries set status = 'PENDING', due_at = clock_timestamp(), ended_at = null
+       where customer_id = $1`,
+      [customer],
+    )
+    await until(() => expect(receiver.ids()).toEqual([unknown, known, known]))
+    expect(await deliveriesOf(endpoint)).toMatchObject([
+      { event_id: unknown, status: 'PENDING', attempts: 1, leased: true },
+      { event_id: known },
+    ])
+    expect(await endpointRow(endpoint)).toMatchObject({ status: 'ACTIVE', failing_since: null })
+  })
+
   test('for five days without a success disable the endpoint', async () => {
     const customer = await newCustomer()
     const dead = await startReceiver((_, response) => response.writeHead(500).end())

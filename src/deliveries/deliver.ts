@@ -15,6 +15,7 @@ import {
   claimDeliveries,
   endpointsWithWork,
   LEASE_SECONDS,
+  pauseEndpoint,
   releaseLeases,
   START,
   type Claim,
@@ -46,6 +47,8 @@ const RECORD_EVERY_MS = 50
 /** Rest after a failed recording. Attempts whose lease has ended meanwhile are repeated. */
 const RECORD_AGAIN_MS = 500
 const ENDPOINTS_KNOWN_MAX = 20_000
+/** Rest of an endpoint whose secrets no configured master key opens. */
+const UNREADABLE_SECONDS = 60
 
 /** Counts attempts. */
 export interface DeliveryMeter {
@@ -161,26 +164,27 @@ export class Deliverer {
   /** Makes the attempts of a claim, each at its slot, and records them. */
   async #send(claim: Claim, claimedAt: number, releases: ReturnType<Places['take']>[]): Promise<void> {
     const { endpoint, deliveries } = claim
-    const [secrets, events] = await Promise.all([
-      this.#secretsOf(endpoint.encrypted_secrets, endpoint),
-      readEvents(
-        this.#options.db,
-        endpoint.customer_id,
-        deliveries.map(({ event_id }) => event_id),
-      ),
-    ])
+    const secrets = await this.#secretsOf(endpoint.encrypted_secrets, endpoint).catch(
+      async (error: unknown) => {
+        await pauseEndpoint(this.#options.db, endpoint, UNREADABLE_SECONDS)
+        throw error
+      },
+    )
+    const events = await readEvents(
+      this.#options.db,
+      endpoint.customer_id,
+      deliveries.map(({ event_id }) => event_id),
+    )
     const eventOf = new Map(events.map((read) => [read.event.id, read]))
     const notMade: string[] = []
     await Promise.all(
       deliveries.map(async (delivery, index) => {
         const release = releases[index]!
-        const outcome = await this.#attempt(
-          claim,
-          delivery,
-          claimedAt,
-          secrets,
-          eventOf.get(delivery.event_id),
-        )
+        const read = eventOf.get(delivery.event_id)
+        // Dropped by age a moment before its delivery, or of a type of a later version: after the lease, a newer process may
+        // know it.
+        if (read === undefined) return release(undefined)
+        const outcome = await this.#attempt(claim, delivery, claimedAt, secrets, read)
         if (outcome === undefined) {
           notMade.push(delivery.event_id)
           return release(undefined)
@@ -200,12 +204,9 @@ export class Deliverer {
     { startsIn, waitedSeconds }: ClaimedDelivery,
     claimedAt: number,
     secrets: SecretsOfWebhook,
-    read: ReadEvent | undefined,
+    read: ReadEvent,
   ): Promise<Outcome | undefined> {
     const { meter } = this.#options
-    // Events are dropped with their deliveries, a partition at a time.
-    if (read === undefined)
-      return { succeeded: false, error: 'the event is not kept any more', duration_ms: 0 }
     const waitMs = claimedAt + startsIn * 1000 - performance.now()
     const { signal } = this.#stopping
     if (waitMs > 0) await pause(waitMs, undefined, { signal }).catch(() => undefined)

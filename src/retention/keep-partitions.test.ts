@@ -259,3 +259,29 @@ test('no writer fails or waits longer than the lock timeout, also beside a trans
   // 100 ms, and the time that a busy machine takes.
   expect(Math.max(...waits)).toBeLessThan(2_000)
 })
+
+test('a large default partition stops nothing: no partition is made until it is emptied', async () => {
+  const { db, owner } = await clone()
+  const monday = mondayOf(await nowOf(db))
+  await owner.query(`drop table ${nameOf('events', monday + 28 * DAY_MS)}`)
+  await insertEvents(db, monday + 28 * DAY_MS, 20)
+  // 1,900 random characters a row, which do not compress.
+  await owner.query(`
+    insert into events (customer_id, created_at, is_test, id, type, object_id, object)
+    select customer_id, created_at, false, (left(id::text, 24) || lpad(to_hex(n), 12, '0'))::uuid, type, object_id,
+           to_jsonb((select string_agg(md5(random()::text || m), '') from generate_series(1, 60) m))
+    from (select * from events_default limit 1) one, generate_series(1, 20000) n`)
+  expect(await keepPartitions(db, SETTINGS)).toEqual({ done: [], postponed: [] })
+  expect(await partitionsOf(db, 'events')).not.toContain(nameOf('events', monday + 28 * DAY_MS))
+  await insertEvents(db, monday + 28 * DAY_MS + 1)
+
+  // As the guide says: with the service stopped, as the owner.
+  await owner.query('create table events_aside as select * from events_default')
+  await owner.query('truncate events_default')
+  expect((await keepPartitions(db, SETTINGS)).done).toEqual([
+    `made ${nameOf('events', monday + 28 * DAY_MS)}`,
+  ])
+  await owner.query('insert into events select * from events_aside')
+  expect(await countOf(owner, 'events_default')).toBe(0)
+  expect(await countOf(db, 'events')).toBe(20_021)
+})
