@@ -81,7 +81,13 @@ export type Place = { cursor: EventCursor } | { since: string }
  * `Refused` when there is no such event.
  */
 export async function placeOf(api: Api, after: string): Promise<Place> {
-  if (after === 'now') return { since: new Date().toISOString() }
+  if (after === 'now') {
+    // The newest event, not this machine's time: its clock may be ahead of the database's.
+    const { items } = await api.call<EventPage>('GET', '/v2/events?order=DESC&limit=1')
+    const [newest] = items
+    if (newest === undefined) return { since: new Date(0).toISOString() }
+    return { cursor: { id: newest.id, created_at: newest.created_at } }
+  }
   if (/^[0-9a-f-]{36}$/i.test(after)) {
     const { id, created_at } = await api.call<Event>('GET', `/v2/events/${after.toLowerCase()}`)
     return { cursor: { id, created_at } }
