@@ -30,7 +30,7 @@ import { ATTEMPT_MS_MAX, Sender } from './send.ts'
 import { targetRules } from './targets.ts'
 
 /** Rest between two looks for work, while there are ACTIVE endpoints. */
-const POLL_MS = 50
+const POLL_MS = 100
 /** Looks take this part of the time at most: rests grow with the number of endpoints. */
 const LOOK_SHARE = 4
 /** Rest while no customer has an ACTIVE endpoint. */
