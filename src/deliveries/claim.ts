@@ -30,6 +30,12 @@ export const EVENTS_LOOKED_AT_MAX = 10_000
 /** An endpoint is claimed again when its slots end within this time. */
 const REFILL_SECONDS = 0.1
 
+/**
+ * A commit of the deliverer does not wait for the log's flush, for which payments would wait, too. When PostgreSQL dies, the
+ * last half second of claims and results may be lost, and these deliveries are made again.
+ */
+export const WITHOUT_FLUSH = 'set local synchronous_commit = off'
+
 export interface EndpointKey {
   customer_id: string
   id: string
@@ -154,7 +160,7 @@ export function claimDeliveries(
   { most, horizon, position }: { most: number; horizon: Moment; position: Position },
 ): Promise<{ claim: Claim | undefined; position: Position }> {
   return transaction(db, async (tx) => {
-    const row = await lockEndpoint(tx, key)
+    const [row] = await inOrder([lockEndpoint(tx, key), tx.query(WITHOUT_FLUSH)])
     if (row === undefined) return { claim: undefined, position }
     const rate = { perSecond: row.rate_limit, nextIn: row.next_in, slowFor: row.slow_for }
     const slots = nextSlots(rate, most)

@@ -43,7 +43,7 @@ const HORIZON_MS = 100
  * Attempts at one endpoint that end within this time are recorded together. At 100 a second, a transaction for each took
  * a quarter of the deliverer's CPU, and each flushed the log.
  */
-const RECORD_EVERY_MS = 50
+const RECORD_EVERY_MS = 100
 /** Rest after a failed recording. Attempts whose lease has ended meanwhile are repeated. */
 const RECORD_AGAIN_MS = 500
 const ENDPOINTS_KNOWN_MAX = 20_000

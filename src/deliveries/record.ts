@@ -1,7 +1,7 @@
-import { arrayLiteral, transaction, type Database, type Transaction } from '../db/database.ts'
+import { arrayLiteral, inOrder, transaction, type Database, type Transaction } from '../db/database.ts'
 import { idsAt, readClock, type Moment } from '../db/ids.ts'
 import { insertEvents } from '../ledger/events.ts'
-import type { EndpointKey } from './claim.ts'
+import { WITHOUT_FLUSH, type EndpointKey } from './claim.ts'
 import { isOverloaded, secondsToNextAttempt, SLOW_SECONDS } from './schedule.ts'
 
 /** What became of attempts: the attempt, its delivery, and the standing of its endpoint, in one transaction. */
@@ -45,7 +45,7 @@ export function recordAttempts(
   attempts: readonly Attempt[],
 ): Promise<Disabled | undefined> {
   return transaction(db, async (tx) => {
-    const now = await readClock(tx)
+    const [now] = await inOrder([readClock(tx), tx.query(WITHOUT_FLUSH)])
     // The endpoint first, as claims lock it.
     const disabled = await recordStanding(tx, key, now, attempts)
     await recordDeliveries(tx, key, now, attempts)
@@ -166,6 +166,8 @@ async function recordStanding(
     [customer_id, id, reason, failing_since, now.text],
   )
   const { name } = row
+  // Its event may be read at once, so it must not be lost.
+  await tx.query('set local synchronous_commit = on')
   await insertEvents(tx, customer_id, now, [
     { type: 'webhook.disabled', object_id: id, object: { id, name, failing_since } },
   ])
