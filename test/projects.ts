@@ -9,6 +9,9 @@ import { fileURLToPath } from 'node:url'
 export const PROJECTS = ['unit', 'database', 'program', 'chains'] as const
 export type ProjectName = (typeof PROJECTS)[number]
 
+/** A file with this mark takes long: `npm run test:all` runs it, `npm test` does not. */
+const SLOW = /^\/\/ @slow\b/m
+
 /** Each kind, with the names by which its files or their imported test modules are recognised. The first match wins. */
 const NEEDS: [ProjectName, RegExp][] = [
   ['chains', /@foundry-rs\/anvil|litecoind|bitcoind|\banvil\b/],
@@ -28,7 +31,8 @@ export function projectOf(file: string): ProjectName {
     .map(([, path]) => join(dirname(file), path!))
     .filter((path) => !path.endsWith('/support.ts'))
     .map(projectOf)
-  const own = NEEDS.find(([, pattern]) => pattern.test(text))?.[0] ?? 'unit'
+  const needed = NEEDS.find(([, pattern]) => pattern.test(text))?.[0] ?? 'unit'
+  const own = needed === 'database' && SLOW.test(text) ? 'program' : needed
   return [own, ...imported].reduce((most, kind) =>
     PROJECTS.indexOf(kind) > PROJECTS.indexOf(most) ? kind : most,
   )

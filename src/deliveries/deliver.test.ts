@@ -1,3 +1,4 @@
+// @slow
 import type { ServerResponse } from 'node:http'
 import { createServer as createTcpServer, type AddressInfo } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'

@@ -1,3 +1,4 @@
+// @slow
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { fakeCandle, startFakeKraken, type FakeKraken } from '../../test/exchange.ts'
 import { cloneDatabase, type TestDatabase } from '../../test/support.ts'

@@ -1,3 +1,4 @@
+// @slow
 /*
  * Invariants of the list, for any filters, order and page size:
  * 1. its pages contain exactly the matching records, in order and each once, also among records of one moment;
