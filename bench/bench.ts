@@ -1,3 +1,4 @@
+import { originOfLoop } from '../src/contract/actor.ts'
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
@@ -303,6 +304,7 @@ async function fundProfiles(db: Database, customer_id: string, profileIds: strin
   await Promise.all(
     profileIds.map((profile_id) =>
       ledger.submit(customer_id, {
+        origin: originOfLoop('bench'),
         balances: [{ profile_id, asset: 'USDP' }],
         decide: ({ now, newId }) => ({
           transfer: {

@@ -1,3 +1,4 @@
+import { originOfLoop } from '../src/contract/actor.ts'
 import { createServer } from 'node:http'
 import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
@@ -186,6 +187,7 @@ interface Owner {
 
 /** A deposit, which makes one event. */
 const depositTo = ({ customer_id, profile_id }: Owner): Parameters<Ledger['submit']>[1] => ({
+  origin: originOfLoop('bench'),
   balances: [{ profile_id, asset: 'USDP' }],
   decide: ({ now, newId }) => ({
     transfer: {

@@ -1,3 +1,4 @@
+import { originOfLoop } from '../src/contract/actor.ts'
 import { setTimeout as pause } from 'node:timers/promises'
 import pg from 'pg'
 import { createCustomer } from '../src/customers/create-customer.ts'
@@ -165,15 +166,19 @@ export async function measureOrchestrationRuns(db: Database): Promise<RunFigure[
   const wire = () =>
     ledger.submit(
       customer_id,
-      deposit(customer_id, {
-        profile_id,
-        type: 'WIRE_DEPOSIT',
-        asset: 'USD',
-        minor: 10_000n,
-        arrivedAt: 'bank',
-        place: { id: rule.source.fiat!.deposit_instructions_id },
-        record: {},
-      }),
+      deposit(
+        customer_id,
+        {
+          profile_id,
+          type: 'WIRE_DEPOSIT',
+          asset: 'USD',
+          minor: 10_000n,
+          arrivedAt: 'bank',
+          place: { id: rule.source.fiat!.deposit_instructions_id },
+          record: {},
+        },
+        originOfLoop('bench'),
+      ),
     )
   const open = async () => {
     const { rows } = await db.query<{ count: string }>(

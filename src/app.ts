@@ -351,6 +351,7 @@ function performWith({ db, ledger, networks, settings, masterKeys, baseUrl }: Ap
       customerId: request.customerId,
       clientId: request.clientId,
       scopes: request.scopes,
+      origin: request.origin,
       requireCaller: request.requireCaller,
       problemOf: request.problemOf,
       db,

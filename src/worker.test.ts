@@ -1,3 +1,4 @@
+import { originOfLoop } from './contract/actor.ts'
 import { setTimeout as pause } from 'node:timers/promises'
 import { pino } from 'pino'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
@@ -113,7 +114,7 @@ test('in live mode, a network with less money than its custody is frozen', async
     place: { id: crypto.randomUUID() },
     record: { crypto_network: 'BITCOIN' },
   } as const
-  await service.ledger.submit(customer_id, deposit(customer_id, arrived))
+  await service.ledger.submit(customer_id, deposit(customer_id, arrived, originOfLoop('test')))
   let looks = 0
   const bitcoin: NetworkAdapter = {
     ...service.networks.get('BITCOIN')!,

@@ -1,3 +1,4 @@
+import { originOfLoop } from '../src/contract/actor.ts'
 import { execFileSync } from 'node:child_process'
 import { existsSync, readdirSync } from 'node:fs'
 import { Agent, request } from 'node:http'
@@ -341,6 +342,7 @@ test('movements above the limit of the queue for all customers are refused and l
   const ledger = new Ledger(db, { meter: { batch: () => undefined, refused: () => (refused += 1) } })
   const customers = Array.from({ length: 4 }, () => crypto.randomUUID())
   const movement: Movement = {
+    origin: originOfLoop('test'),
     balances: [],
     decide: () => {
       throw new Error('as ordered')

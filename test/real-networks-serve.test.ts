@@ -2,6 +2,7 @@
  * The Bursar process on real networks: orchestrations from a real deposit to a real payment, the output of `bursar
  * networks status`, and no secret in any output.
  */
+import { originOfLoop } from '../src/contract/actor.ts'
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -380,15 +381,19 @@ describe.each([
 
   /** Credits the profile with a deposit that is not on the chain: the ledger has custody that the hot wallet lacks. */
   async function takeCustody(amount: string): Promise<void> {
-    const arrived = deposit(customer_id, {
-      profile_id,
-      type: 'CRYPTO_DEPOSIT',
-      asset,
-      minor: parseAmount(amount, decimalsOf(asset))!,
-      arrivedAt: `custody:${world.network}`,
-      place: undefined,
-      record: { crypto_network: world.network },
-    })
+    const arrived = deposit(
+      customer_id,
+      {
+        profile_id,
+        type: 'CRYPTO_DEPOSIT',
+        asset,
+        minor: parseAmount(amount, decimalsOf(asset))!,
+        arrivedAt: `custody:${world.network}`,
+        place: undefined,
+        record: { crypto_network: world.network },
+      },
+      originOfLoop('test'),
+    )
     await new Ledger(database.db).submit(customer_id, arrived)
   }
   /** Returns an address that funds the hot wallet and belongs to no customer. */

@@ -1,3 +1,4 @@
+import { originOfLoop } from '../src/contract/actor.ts'
 import { spawn, type ChildProcess } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
@@ -252,6 +253,7 @@ export async function credit(
 ): Promise<Transfer> {
   const minor = parseAmount(amount, decimalsOf(asset))!
   const { transfer } = await ledger.submit(customer_id, {
+    origin: originOfLoop('test'),
     balances: [{ profile_id, asset }],
     decide: ({ now, newId }) => ({
       transfer: {

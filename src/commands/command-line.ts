@@ -1,3 +1,4 @@
+import type { Origin } from '../contract/actor.ts'
 import { AssertionError } from 'node:assert'
 import { userInfo } from 'node:os'
 import { InvalidArgumentError, type Command } from 'commander'
@@ -45,6 +46,9 @@ export const operatorName = (): string => {
   const { user, sudo_user } = operator()
   return sudo_user ?? user
 }
+
+/** The origin of the changes that a command makes. */
+export const originOfCommand = (): Origin => ({ actor: { type: 'COMMAND_LINE', id: operatorName() } })
 
 /** The user that runs this program, and under sudo also the user who called sudo. */
 function operator(): { user: string; sudo_user?: string } {

@@ -8,7 +8,7 @@ import type { Settings } from '../settings.ts'
 import { resumeAfterReorganisation } from '../settlement/deposit-reorganisations.ts'
 import { selectUncredited, type ListedDeposit } from '../settlement/incoming-transfers.ts'
 import { creditSaidDeposit, rescanDeposits } from '../settlement/recover-deposits.ts'
-import { logOperator, withDatabase } from './command-line.ts'
+import { logOperator, originOfCommand, withDatabase } from './command-line.ts'
 import { print } from './output.ts'
 import { transactionHash } from './networks.ts'
 
@@ -121,7 +121,7 @@ function defineCredit(deposits: Command): void {
         onNetwork(options.network, async (context, adapter) => {
           const { address, asset, amount, txHash: crypto_tx_hash } = options
           const said = { address, asset, amount, crypto_tx_hash }
-          const transfer = await creditSaidDeposit(context, options.network, adapter, said)
+          const transfer = await creditSaidDeposit(context, options.network, adapter, said, originOfCommand())
           logOperator(context.settings, 'credited a deposit', { transfer_id: transfer.id, ...said })
           print(
             options.json

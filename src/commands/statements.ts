@@ -15,6 +15,7 @@ import {
   uuid,
   withDatabase,
   withMigratedDatabase,
+  originOfCommand,
 } from './command-line.ts'
 import { print, startProgress, table, type Progress } from './output.ts'
 
@@ -72,7 +73,7 @@ function definePay(statements: Command): void {
       withMigratedDatabase(async (db, settings) => {
         if (customer !== undefined) await requireCustomer(db, customer)
         const paid = await withBar(json, (onStart) =>
-          payStatements(db, { period, customerId: customer }, onStart),
+          payStatements(db, { period, customerId: customer, origin: originOfCommand() }, onStart),
         )
         if (paid.length > 0)
           logOperator(settings, 'paid statements', { statement_ids: paid.map((one) => one.statement_id) })

@@ -1,3 +1,4 @@
+import { originOfLoop } from '../contract/actor.ts'
 import { parseAmount } from '../assets/amount.ts'
 import { decimalsOf } from '../assets/catalogue.ts'
 import type { Database, Transaction } from '../db/database.ts'
@@ -54,6 +55,7 @@ export async function makeHistory(
       record: { crypto_network: 'INK', notional_value: amount },
     }
     const movement: Movement = {
+      origin: originOfLoop('demo'),
       balances: [{ profile_id, asset: ASSET }],
       decide: (view) => decideCredit(customer_id, arrived, view),
     }
@@ -69,5 +71,6 @@ export async function makeHistory(
 /** Generates the months' statements, then pays all but the last. Existing statements stay as they are. */
 export async function makeStatements(db: Database, customerId: string, months: Period[]): Promise<void> {
   for (const period of months) await generateStatements(db, period, customerId)
-  for (const period of months.slice(0, -1)) await payStatements(db, { period, customerId })
+  for (const period of months.slice(0, -1))
+    await payStatements(db, { period, customerId, origin: originOfLoop('demo') })
 }

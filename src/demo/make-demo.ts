@@ -1,3 +1,4 @@
+import { originOfLoop } from '../contract/actor.ts'
 import { insertAccount } from '../accounts/create-account.ts'
 import { createCustomer } from '../customers/create-customer.ts'
 import { transaction, type Database, type Transaction } from '../db/database.ts'
@@ -189,15 +190,19 @@ async function wire(
   { id, profile_id, memo_id }: Instructions,
   { ref_id, minor }: { ref_id: string; minor: bigint },
 ): Promise<void> {
-  const arrived = deposit(customerId, {
-    profile_id,
-    type: 'WIRE_DEPOSIT',
-    asset: 'USD',
-    minor,
-    arrivedAt: 'bank',
-    place: { id },
-    record: { ref_id, memo: memo_id },
-  })
+  const arrived = deposit(
+    customerId,
+    {
+      profile_id,
+      type: 'WIRE_DEPOSIT',
+      asset: 'USD',
+      minor,
+      arrivedAt: 'bank',
+      place: { id },
+      record: { ref_id, memo: memo_id },
+    },
+    originOfLoop('demo'),
+  )
   try {
     await ledger.submit(customerId, { ...arrived, ref_id })
   } catch (error) {

@@ -11,7 +11,13 @@ function guarded(scopes = ['transfer:read_transfer']) {
   let isTrusted = true
   const expiresAt = Math.floor(Date.now() / 1000) + 3_600
   const verify = vi.fn((token: string) =>
-    Promise.resolve({ customerId: 'c', clientId: token.slice(0, 8), scopes, expiresAt }),
+    Promise.resolve({
+      customerId: 'c',
+      clientId: token.slice(0, 8),
+      scopes,
+      actor: { type: 'API_CLIENT' as const, id: 'c' },
+      expiresAt,
+    }),
   )
   const guard = authenticator({ verify, isTrusted: () => isTrusted }, EVERYBODY)(['transfer:read_transfer'])
   const connect = () => {

@@ -105,6 +105,7 @@ export function mount(
           customerId: caller.customerId,
           clientId: caller.clientId,
           scopes: caller.scopes,
+          origin: { actor: caller.actor, request_id: request.id, ip: request.ip },
           requireCaller: () => standing.requireEnabled(caller),
           problemOf: manyIn === undefined ? undefined : itemProblems(request, baseUrl),
         } as never)
@@ -120,7 +121,7 @@ export function mount(
 const itemsOf = ({ properties }: TObject, member: string) => (properties[member] as TArray<TObject>).items
 
 /** The caller of a public operation. */
-const NOBODY: Caller = { customerId: '', clientId: '', scopes: [] }
+const NOBODY: Caller = { customerId: '', clientId: '', scopes: [], actor: { type: 'API_CLIENT', id: '' } }
 
 /** Refuses a request while the list of disabled clients is too old. */
 const requireKnown =

@@ -1,4 +1,5 @@
 import type { Static, TObject, TSchema } from 'typebox'
+import type { Actor, Origin } from '../contract/actor.ts'
 import type { ProblemBody } from '../contract/problem-body.ts'
 import type { ProblemSlug } from '../contract/problems.ts'
 import type { Scope } from '../contract/scopes.ts'
@@ -9,6 +10,8 @@ export interface Caller {
   customerId: string
   clientId: string
   scopes: readonly string[]
+  /** The actor of the changes that it makes. */
+  actor: Actor
 }
 
 type Part<S> = S extends TSchema ? Static<S> : undefined
@@ -21,6 +24,8 @@ export interface Request<P = unknown, Q = unknown, B = unknown> {
   customerId: string
   clientId: string
   scopes: readonly string[]
+  /** Who makes the request's changes, and through which request. */
+  origin: Origin
   /** Throws the 401 problem once the caller is disabled. For operations that wait before they move money. */
   requireCaller: () => void
   /** For a body with a `oneByOne` list: returns the problem body for the error of one item. */

@@ -1,3 +1,4 @@
+import type { Origin } from '../contract/actor.ts'
 import type { BalanceKey } from '../ledger/balances.ts'
 import type { Entry } from '../ledger/entries.ts'
 import type { NewTransfer } from '../ledger/transfer.ts'
@@ -44,6 +45,8 @@ export function changeOf<Key, Value, C>(decision: Decision, kind: Kind<Key, Valu
 
 /** One request to move money. */
 export interface Movement {
+  /** Who moves the money, and through which request. */
+  origin: Origin
   /** Unique among the customer's transfers: a repeat is answered with the first transfer (already-exists). */
   ref_id?: string | undefined
   /** Another record that is returned instead if it exists, because the movement was made before (already-exists). */

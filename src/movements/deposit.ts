@@ -1,3 +1,4 @@
+import type { Origin } from '../contract/actor.ts'
 import { formatAmount } from '../assets/amount.ts'
 import { decimalsOf } from '../assets/catalogue.ts'
 import { convertible, inUnitsOf, onProfileAs } from '../ledger/conversion.ts'
@@ -68,12 +69,13 @@ const HOPS_MAX = 3
  * address, instructions or profile, the orchestration starts in the same transaction. The orchestration links to the
  * transfer by source_transfer, the transfer to the orchestration by group_id.
  */
-export function deposit(customerId: string, arrived: Deposit): Movement {
+export function deposit(customerId: string, arrived: Deposit, origin: Origin): Movement {
   const { profile_id, place } = arrived
   const asset = balanceAssetOf(arrived)
   const coming = { source_ids: [...(place === undefined ? [] : [place.id]), profile_id], asset }
   const { seenAs } = arrived
   return {
+    origin,
     balances: [{ profile_id, asset }],
     needs: [need(ACTIVE_RULES, coming), ...(seenAs === undefined ? [] : [need(SEEN_DEPOSITS, seenAs)])],
     decide: (view) =>

@@ -3,6 +3,7 @@
  * deposits of it over the network. Wires, conversions and simulated networks add nothing. Excess is refused when it
  * is requested, and again before it is signed.
  */
+import { originOfLoop } from '../contract/actor.ts'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import {
   DESTINATION,
@@ -40,15 +41,19 @@ afterAll(() => service.close())
 const payIn = (asset: string, amount: string, { customer_id, profile_id } = customer) =>
   service.ledger.submit(
     customer_id,
-    deposit(customer_id, {
-      profile_id,
-      type: 'CRYPTO_DEPOSIT',
-      asset,
-      minor: parseAmount(amount, decimalsOf(asset))!,
-      arrivedAt: 'custody:ETHEREUM',
-      place: undefined,
-      record: { crypto_network: 'ETHEREUM', destination_address: DESTINATION },
-    }),
+    deposit(
+      customer_id,
+      {
+        profile_id,
+        type: 'CRYPTO_DEPOSIT',
+        asset,
+        minor: parseAmount(amount, decimalsOf(asset))!,
+        arrivedAt: 'custody:ETHEREUM',
+        place: undefined,
+        record: { crypto_network: 'ETHEREUM', destination_address: DESTINATION },
+      },
+      originOfLoop('test'),
+    ),
   )
 
 const withdraw = (changes: object = {}, of = customer) =>

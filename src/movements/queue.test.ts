@@ -9,6 +9,7 @@
  * 6. a refusal changes nothing, and does not affect other movements of its batch;
  * 7. one process answers exactly like a trivial model that executes the movements one after the other.
  */
+import { originOfLoop } from '../contract/actor.ts'
 import { setImmediate as turn, setTimeout as pause } from 'node:timers/promises'
 import fc from 'fast-check'
 import pg from 'pg'
@@ -181,6 +182,7 @@ function movementOf(tenant: Tenant, command: Command): Movement {
   const quoteId = command.quote === undefined ? undefined : tenant.quotes[command.quote]!
   const profileId = tenant.profiles[command.profile]!
   return {
+    origin: originOfLoop('test'),
     ref_id: refIdOf(command),
     needs: quoteId === undefined ? [] : [need(FEE_QUOTES, quoteId)],
     balances: [{ profile_id: profileId, asset: balanceAssetOf(command) }],
@@ -652,6 +654,7 @@ describe('a programming error', () => {
     const ledger = new Ledger(db)
     await credit(ledger, { customer_id, profile_id }, 'USD', '1')
     const twice: Movement = {
+      origin: originOfLoop('test'),
       balances: [{ profile_id, asset: 'USD' }],
       decide: () => ({
         transfer: {} as Transfer,
@@ -765,6 +768,7 @@ test('movements of a customer beyond the limit of the queue are answered 503, th
   const { customer_id, profiles } = await newTenant()
   const ledger = new Ledger(db)
   const refused: Movement = {
+    origin: originOfLoop('test'),
     balances: [{ profile_id: profiles[0]!, asset: 'USD' }],
     decide: () => {
       throw problem.badRequest('as ordered')
@@ -817,6 +821,7 @@ describe('verify notices', () => {
       isDeposit = false,
     ): Promise<Orchestration> => {
       const decided = await ledger.submit(customer_id, {
+        origin: originOfLoop('test'),
         balances: keys,
         decide: (view) => {
           const id = view.newId()
@@ -852,6 +857,7 @@ describe('verify notices', () => {
     const ended = await orchestrate(transferred)
     let credited: string | undefined
     const internal = await submitTo(ledger, customer_id, {
+      origin: originOfLoop('test'),
       balances: keys,
       decide: (view) => {
         const decision = transferred(view, view.newId())

@@ -1,3 +1,4 @@
+import { originOfLoop } from '../contract/actor.ts'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { credit, newCustomer, startTestService, type TestService } from '../../test/support.ts'
 import { formatAmount, parseAmount } from '../assets/amount.ts'
@@ -32,15 +33,19 @@ test('custody is the sum over all customers, and the difference is exact', async
     const { customer_id, profile_id } = await newCustomer(service)
     await service.ledger.submit(
       customer_id,
-      deposit(customer_id, {
-        profile_id,
-        type: 'CRYPTO_DEPOSIT',
-        asset: 'LTC',
-        minor,
-        arrivedAt: 'custody:LITECOIN',
-        place: { id: crypto.randomUUID() },
-        record: { crypto_network: 'LITECOIN' },
-      }),
+      deposit(
+        customer_id,
+        {
+          profile_id,
+          type: 'CRYPTO_DEPOSIT',
+          asset: 'LTC',
+          minor,
+          arrivedAt: 'custody:LITECOIN',
+          place: { id: crypto.randomUUID() },
+          record: { crypto_network: 'LITECOIN' },
+        },
+        originOfLoop('test'),
+      ),
     )
   }
   const custody = async (held: string) => (await report({ height: 1, held: { LTC: held } })).custody

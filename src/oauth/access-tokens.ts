@@ -13,7 +13,7 @@ const ISSUER_SILENT_MS = 2_000
 
 /** Issues and verifies access tokens: signed JWTs (RFC 9068), so that any process verifies without a look-up. */
 export interface AccessTokens {
-  issue(caller: Caller): Promise<{ token: string; ttlSeconds: number }>
+  issue(caller: Omit<Caller, 'actor'>): Promise<{ token: string; ttlSeconds: number }>
   /** Throws the 401 problem for a token that is malformed, expired, forged or for another service. */
   verify: VerifyToken
   /** Whether the key that signed a verified token is still trusted. */
@@ -92,6 +92,7 @@ export function accessTokens({
         customerId,
         clientId,
         scopes: typeof scope === 'string' ? scope.split(' ').filter((name) => name !== '') : [],
+        actor: { type: 'API_CLIENT', id: clientId },
         expiresAt: payload.exp!,
         keyId: protectedHeader.kid,
       }

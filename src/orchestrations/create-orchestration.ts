@@ -85,7 +85,7 @@ export const createOrchestration = operation({
     'already-exists',
     'unavailable',
   ],
-  async run({ body, customerId, requireCaller, db, ledger, networks, settings }) {
+  async run({ body, customerId, origin, requireCaller, db, ledger, networks, settings }) {
     const { profile_id } = body.source.profile
     if (body.profile_id !== undefined && body.profile_id !== profile_id)
       throw problem.badRequest('profile_id must equal source.profile.profile_id, or be left out')
@@ -99,6 +99,7 @@ export const createOrchestration = operation({
     const payout = payoutOf(order, { networks, settings }, 'REJECT', prices, cost)
     const decided = await ledger.submit(customerId, {
       ...payout,
+      origin,
       existing: body.ref_id === undefined ? undefined : need(ORCHESTRATIONS, body.ref_id),
       requireCaller,
       decide(view) {

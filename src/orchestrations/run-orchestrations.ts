@@ -1,3 +1,4 @@
+import { originOfLoop } from '../contract/actor.ts'
 import { strict as assert } from 'node:assert'
 import { connectionLost, transaction, type Database, type Transaction } from '../db/database.ts'
 import type { Moment } from '../db/ids.ts'
@@ -20,6 +21,9 @@ import {
 } from '../records/orchestration.ts'
 import type { WithdrawalMacs } from '../movements/withdrawal-macs.ts'
 import type { Networks } from '../networks/network.ts'
+
+/** Who makes the transfers of orchestrations that deposits started. */
+const LOOP = originOfLoop('orchestrations')
 
 /** Most orchestrations that one database transaction processes. */
 export const CLAIM_MAX = 500
@@ -158,10 +162,11 @@ function movementOf(
 ): Movement {
   try {
     const payout = payoutOf(orchestration, context, 'KEEP', prices, costs.get(placeOf(orchestration)))
-    return { ...payout, decide: (view) => payout.decide(view, orchestration.id) }
+    return { ...payout, origin: LOOP, decide: (view) => payout.decide(view, orchestration.id) }
   } catch (refusal) {
     if (!(refusal instanceof Problem)) throw refusal
     return {
+      origin: LOOP,
       balances: [],
       decide: () => {
         throw refusal

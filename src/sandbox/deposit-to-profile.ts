@@ -57,7 +57,7 @@ export const depositToProfile = operation({
   },
   reply: Type.Object({ activity_id: Uuid('Id of the transfer.') }),
   problems: ['exceed-precision', 'unsupported-network', 'not-found', 'unavailable'],
-  async run({ params, body, customerId, db, ledger, networks }) {
+  async run({ params, body, customerId, origin, db, ledger, networks }) {
     const asset = findAsset(body.asset)
     if (asset === undefined) throw problem.badRequest(`asset ${body.asset} is unknown`)
     const network = networkOf(asset, body.crypto_network, networks)
@@ -89,6 +89,7 @@ export const depositToProfile = operation({
                 notional_value: notionalUsd(minor, asset, await usdPrices(db, true)),
               },
             },
+        origin,
       ),
     )
     return { activity_id: transfer.id }

@@ -66,7 +66,7 @@ export const initiateFiatDeposit = operation({
   },
   reply: Type.Object({}, { additionalProperties: false }),
   problems: ['not-found', 'unavailable'],
-  async run({ body: { amount, asset, memo_id }, customerId, db, ledger }) {
+  async run({ body: { amount, asset, memo_id }, customerId, origin, db, ledger }) {
     const minor = parseAmount(amount, decimalsOf(asset))!
     requireDepositable(minor, decimalsOf(asset))
     const { rows } = await db.query<InstructionsOfMemo>({
@@ -81,15 +81,19 @@ export const initiateFiatDeposit = operation({
     if (place === undefined) throw problem.notFound('memo_id', memo_id)
     await ledger.submit(
       customerId,
-      deposit(customerId, {
-        profile_id: place.profile_id,
-        type: 'WIRE_DEPOSIT',
-        asset,
-        minor,
-        arrivedAt: 'bank',
-        place,
-        record: { memo: memo_id },
-      }),
+      deposit(
+        customerId,
+        {
+          profile_id: place.profile_id,
+          type: 'WIRE_DEPOSIT',
+          asset,
+          minor,
+          arrivedAt: 'bank',
+          place,
+          record: { memo: memo_id },
+        },
+        origin,
+      ),
     )
     return {}
   },

@@ -1,3 +1,4 @@
+import { originOfLoop } from '../contract/actor.ts'
 import { parseStoredAmount } from '../assets/amount.ts'
 import { findAsset, type CryptoNetwork } from '../assets/catalogue.ts'
 import { transaction, violatedConstraint, type Database } from '../db/database.ts'
@@ -282,24 +283,28 @@ async function credit(
   const known = findAsset(asset)
   if (known === undefined) throw new Error(`${asset} is not in the catalogue any more`)
   const minor = parseStoredAmount(amount, known.decimals)
-  const arrived = deposit(owner.customer_id, {
-    profile_id: owner.profile_id,
-    type: 'CRYPTO_DEPOSIT',
-    asset,
-    minor,
-    arrivedAt: isSimulated ? `simulated:${network}` : `custody:${network}`,
-    place: owner,
-    hops,
-    ...(!isSimulated && { seenAs: { network, crypto_tx_hash, crypto_tx_index } }),
-    convertToUsd: owner.conversion_target_asset === 'USD',
-    record: {
-      crypto_network: network,
-      crypto_tx_hash,
-      crypto_tx_index,
-      destination_address: address,
-      notional_value: notionalUsd(minor, known, prices),
+  const arrived = deposit(
+    owner.customer_id,
+    {
+      profile_id: owner.profile_id,
+      type: 'CRYPTO_DEPOSIT',
+      asset,
+      minor,
+      arrivedAt: isSimulated ? `simulated:${network}` : `custody:${network}`,
+      place: owner,
+      hops,
+      ...(!isSimulated && { seenAs: { network, crypto_tx_hash, crypto_tx_index } }),
+      convertToUsd: owner.conversion_target_asset === 'USD',
+      record: {
+        crypto_network: network,
+        crypto_tx_hash,
+        crypto_tx_index,
+        destination_address: address,
+        notional_value: notionalUsd(minor, known, prices),
+      },
     },
-  })
+    originOfLoop('deposits'),
+  )
   for (let attempt = 1; attempt <= CREDIT_ATTEMPTS_MAX; attempt++) {
     try {
       const { transfer } = await ledger.submit(owner.customer_id, arrived)

@@ -1,3 +1,4 @@
+import type { Origin } from '../contract/actor.ts'
 import { formatAmount, parseAmount } from '../assets/amount.ts'
 import { decimalsOf } from '../assets/catalogue.ts'
 import { violatedConstraint, type Queryable } from '../db/database.ts'
@@ -53,15 +54,19 @@ export async function recordWireDeposit(
   const place = await placeOf(db, memo)
   const said: Said = { kind: 'DEPOSIT', bank_reference, amount: textOf(minor), memo_id: place.memo_id }
   const { customer_id, profile_id } = place
-  const movement = deposit(customer_id, {
-    profile_id,
-    type: 'WIRE_DEPOSIT',
-    asset: WIRE_ASSET,
-    minor,
-    arrivedAt: 'bank',
-    place,
-    record: { memo: place.memo_id },
-  })
+  const movement = deposit(
+    customer_id,
+    {
+      profile_id,
+      type: 'WIRE_DEPOSIT',
+      asset: WIRE_ASSET,
+      minor,
+      arrivedAt: 'bank',
+      place,
+      record: { memo: place.memo_id },
+    },
+    originOf(operator),
+  )
   return recordOnce({ db, ledger }, customer_id, movement, said, operator)
 }
 
@@ -99,11 +104,14 @@ export async function recordWireReturn(
     record: { memo: `return of ${transfer_id}` },
   } as const
   const movement: Movement = {
+    origin: originOf(operator),
     balances: [{ profile_id, asset: WIRE_ASSET }],
     decide: (view) => decideCredit(customer_id, arrived, view),
   }
   return recordOnce({ db, ledger }, customer_id, movement, said, operator)
 }
+
+const originOf = (operator: string): Origin => ({ actor: { type: 'COMMAND_LINE', id: operator } })
 
 const returnedBefore = ({ returned_transfer_id, bank_reference }: BankWire) =>
   new Error(`wire ${returned_transfer_id} came back already, with the bank reference ${bank_reference}`)

@@ -1,3 +1,4 @@
+import type { Origin } from '../contract/actor.ts'
 import { parseAmount } from '../assets/amount.ts'
 import { findAsset, type CryptoNetwork } from '../assets/catalogue.ts'
 import { transaction, violatedConstraint } from '../db/database.ts'
@@ -69,6 +70,7 @@ export async function creditSaidDeposit(
   network: CryptoNetwork,
   adapter: NetworkAdapter,
   said: SaidDeposit,
+  origin: Origin,
 ): Promise<Transfer> {
   if (adapter.requireReceived === undefined)
     throw new Error(`${network} has no deposits that a scan cannot find: use bursar deposits rescan`)
@@ -99,22 +101,26 @@ export async function creditSaidDeposit(
     crypto_tx_hash,
     crypto_tx_index,
   })
-  const movement = deposit(owner.customer_id, {
-    profile_id: owner.profile_id,
-    type: 'CRYPTO_DEPOSIT',
-    asset,
-    minor,
-    arrivedAt: `custody:${network}`,
-    place: owner,
-    convertToUsd: owner.conversion_target_asset === 'USD',
-    record: {
-      crypto_network: network,
-      crypto_tx_hash,
-      crypto_tx_index,
-      destination_address: address,
-      notional_value: notionalUsd(minor, known, await usdPrices(db, settings.mode === 'sandbox')),
+  const movement = deposit(
+    owner.customer_id,
+    {
+      profile_id: owner.profile_id,
+      type: 'CRYPTO_DEPOSIT',
+      asset,
+      minor,
+      arrivedAt: `custody:${network}`,
+      place: owner,
+      convertToUsd: owner.conversion_target_asset === 'USD',
+      record: {
+        crypto_network: network,
+        crypto_tx_hash,
+        crypto_tx_index,
+        destination_address: address,
+        notional_value: notionalUsd(minor, known, await usdPrices(db, settings.mode === 'sandbox')),
+      },
     },
-  })
+    origin,
+  )
   const { customer_id } = owner
   const record = (transferId: string) =>
     takingFromUnattributed(db, network, () =>

@@ -1,3 +1,4 @@
+import { originOfLoop } from '../contract/actor.ts'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { newCustomer, startTestService, type TestService } from '../../test/support.ts'
 import { deposit } from '../movements/deposit.ts'
@@ -23,7 +24,7 @@ async function arrive(minor: bigint): Promise<void> {
     place: { id: crypto.randomUUID() },
     record: { crypto_network: 'LITECOIN' },
   } as const
-  await service.ledger.submit(customer_id, deposit(customer_id, arrived))
+  await service.ledger.submit(customer_id, deposit(customer_id, arrived, originOfLoop('test')))
 }
 
 /** A network with this balance, which does something during the request. */

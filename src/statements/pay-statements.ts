@@ -1,3 +1,4 @@
+import { originOfLoop, type Origin } from '../contract/actor.ts'
 import { strict as assert } from 'node:assert'
 import { parseStoredAmount } from '../assets/amount.ts'
 import { decimalsOf } from '../assets/catalogue.ts'
@@ -27,7 +28,7 @@ export interface Paid {
  */
 export async function payStatements(
   db: Database,
-  which: { period?: Period | undefined; customerId?: string | undefined } = {},
+  which: { period?: Period | undefined; customerId?: string | undefined; origin?: Origin } = {},
   onStart: OnStart = () => undefined,
 ): Promise<Paid[]> {
   const { rows } = await db.query<{ customer_id: string; id: string }>(
@@ -45,7 +46,7 @@ export async function payStatements(
   const failures: unknown[] = []
   for (const { customer_id, id } of rows) {
     try {
-      const one = await payOnce(db, customer_id, id)
+      const one = await payOnce(db, customer_id, id, which.origin ?? originOfLoop('statements'))
       if (one !== undefined) paid.push(one)
     } catch (error) {
       if (connectionLost(error)) throw error
@@ -59,16 +60,21 @@ export async function payStatements(
 
 const ATTEMPTS_MAX = 5
 
-async function payOnce(db: Database, customerId: string, id: string): Promise<Paid | undefined> {
+async function payOnce(
+  db: Database,
+  customerId: string,
+  id: string,
+  origin: Origin,
+): Promise<Paid | undefined> {
   for (let attempt = 1; attempt < ATTEMPTS_MAX; attempt++) {
     try {
-      return await transaction(db, (tx) => pay(tx, customerId, id))
+      return await transaction(db, (tx) => pay(tx, customerId, id, origin))
     } catch (error) {
       // Another movement created the same balance first; now it exists.
       if (!isRetryable(error)) throw error
     }
   }
-  return transaction(db, (tx) => pay(tx, customerId, id))
+  return transaction(db, (tx) => pay(tx, customerId, id, origin))
 }
 
 interface Owed {
@@ -79,7 +85,12 @@ interface Owed {
 }
 
 /** Pays one statement; undefined when another worker has paid it. */
-async function pay(tx: Transaction, customerId: string, id: string): Promise<Paid | undefined> {
+async function pay(
+  tx: Transaction,
+  customerId: string,
+  id: string,
+  origin: Origin,
+): Promise<Paid | undefined> {
   const { rows } = await tx.query<Owed>(
     `
     select s.ref_id, s.asset, s.total_amount_owed,
@@ -94,6 +105,7 @@ async function pay(tx: Transaction, customerId: string, id: string): Promise<Pai
   assert(profile_id !== null, `customer ${customerId} has no default profile to pay the reward to`)
   const minor = parseStoredAmount(total_amount_owed, decimalsOf(asset))
   const credit: Movement = {
+    origin,
     balances: [{ profile_id, asset }],
     decide: ({ now, newId }) => ({
       transfer: {

@@ -1,6 +1,7 @@
 import { Type, type Static } from 'typebox'
 import { parseAmount } from '../assets/amount.ts'
 import { decimalsOf, type CryptoNetwork } from '../assets/catalogue.ts'
+import type { Origin } from '../contract/actor.ts'
 import { EXAMPLE } from '../contract/example-records.ts'
 import { Amount, AssetSymbol, Free, Metadata, Network, RefId, Text, Uuid } from '../contract/fields.ts'
 import { operation } from '../operation.ts'
@@ -134,11 +135,11 @@ export const createCryptoWithdrawal = operation({
     'already-exists',
     'unavailable',
   ],
-  async run({ body, customerId, requireCaller, db, ledger, networks, settings }) {
+  async run({ body, customerId, origin, requireCaller, db, ledger, networks, settings }) {
     const checked = checkWithdrawal(body, { networks, settings })
     if (checked.needsEstimate) await requireEstimatedFee(db, checked, { networks, settings })
     const prices = await usdPrices(db, settings.mode === 'sandbox')
-    const movement = movementOf(customerId, checked, { networks, prices, requireCaller })
+    const movement = movementOf(customerId, checked, { networks, prices, origin, requireCaller })
     const { transfer } = await ledger.submit(customerId, movement)
     return transfer
   },
@@ -191,6 +192,7 @@ export async function requireEstimatedFee(
 interface MovementContext {
   networks: Networks
   prices: UsdPrices
+  origin: Origin
   requireCaller: () => void
 }
 
@@ -198,12 +200,13 @@ interface MovementContext {
 export function movementOf(
   customerId: string,
   { body, terms, balanceAsset, scheduled }: CheckedWithdrawal,
-  { networks, prices, requireCaller }: MovementContext,
+  { networks, prices, origin, requireCaller }: MovementContext,
 ): Movement {
   const quoted = body.fee_id !== undefined
   return {
     ref_id: body.ref_id,
     holder: body,
+    origin,
     requireCaller,
     balances: [{ profile_id: body.profile_id, asset: balanceAsset }],
     needs: [...(quoted ? [need(FEE_QUOTES, body.fee_id!)] : []), ...needsOf(networks, body)],

@@ -94,7 +94,7 @@ export const createCryptoWithdrawals = operation({
     },
   },
   reply: CreateCryptoWithdrawalsReply,
-  async run({ body, customerId, requireCaller, problemOf, db, ledger, networks, settings }) {
+  async run({ body, customerId, origin, requireCaller, problemOf, db, ledger, networks, settings }) {
     /** Runs the checks that need no records, as for a single withdrawal. */
     const check = async (item: (typeof body.withdrawals)[number] | Problem): Promise<CheckedWithdrawal> => {
       // The validator puts a problem in the place of an item that breaks the schema.
@@ -115,7 +115,10 @@ export const createCryptoWithdrawals = operation({
     // Submitted together, so that they share the ledger's batches, which decide them in this order.
     const moves = checks.map((check) =>
       check.status === 'fulfilled'
-        ? ledger.submit(customerId, movementOf(customerId, check.value, { networks, prices, requireCaller }))
+        ? ledger.submit(
+            customerId,
+            movementOf(customerId, check.value, { networks, prices, origin, requireCaller }),
+          )
         : Promise.reject(check.reason as Error),
     )
     const outcomes = await Promise.allSettled(moves)

@@ -59,13 +59,14 @@ export const createFiatWithdrawal = operation({
     'already-exists',
     'unavailable',
   ],
-  async run({ body, customerId, requireCaller, ledger, networks }) {
+  async run({ body, customerId, origin, requireCaller, ledger, networks }) {
     const minor = wireAmount(body, networks)
     const { profile_id, asset, fiat_account_id } = body
     const { transfer } = await ledger.submit(customerId, {
       ref_id: body.ref_id,
       holder: body,
       requireCaller,
+      origin,
       balances: [{ profile_id, asset }],
       needs: [need(FIAT_ACCOUNTS, fiat_account_id)],
       decide(view) {

@@ -58,7 +58,7 @@ export const createInternalTransfer = operation({
     'insufficient-funds',
     'already-exists',
   ],
-  async run({ body, customerId, requireCaller, ledger }) {
+  async run({ body, customerId, origin, requireCaller, ledger }) {
     const { from_profile_id, to_profile_id, amount } = body
     if (from_profile_id === to_profile_id) {
       throw problem.badRequest('to_profile_id must differ from from_profile_id')
@@ -77,6 +77,7 @@ export const createInternalTransfer = operation({
       holder: { profile_id: from_profile_id, ...sender, prefix: 'from_', staysWithCustomer: true },
       receiver: body.to_identity_id === undefined && body.to_account_id === undefined ? undefined : receiver,
       requireCaller,
+      origin,
       balances: [
         { profile_id: from_profile_id, asset: symbol },
         { profile_id: to_profile_id, asset: symbol },

@@ -6,6 +6,7 @@
  * 4. a repeated broadcast sends the same bytes. And of every deposit: each output is credited once, however often it
  * is read, after the configured confirmations.
  */
+import { originOfLoop } from '../../contract/actor.ts'
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer, type Server } from 'node:http'
@@ -1698,15 +1699,19 @@ async function creditArrivals(from: string | null = cursor) {
 async function creditArrival({ address, asset, amount, ...output }: FoundDeposit): Promise<void> {
   const owner = owners.get(address)
   if (owner === undefined) return
-  const arrived = deposit(owner.customer_id, {
-    profile_id: owner.profile_id,
-    type: 'CRYPTO_DEPOSIT',
-    asset,
-    minor: parseAmount(amount, DECIMALS)!,
-    arrivedAt: 'custody:LITECOIN',
-    place: undefined,
-    record: { destination_address: address, crypto_network: 'LITECOIN', ...output },
-  })
+  const arrived = deposit(
+    owner.customer_id,
+    {
+      profile_id: owner.profile_id,
+      type: 'CRYPTO_DEPOSIT',
+      asset,
+      minor: parseAmount(amount, DECIMALS)!,
+      arrivedAt: 'custody:LITECOIN',
+      place: undefined,
+      record: { destination_address: address, crypto_network: 'LITECOIN', ...output },
+    },
+    originOfLoop('test'),
+  )
   await service.ledger.submit(owner.customer_id, arrived).catch((error: unknown) => {
     if (violatedConstraint(error) !== 'transfers_arrival') throw error
   })

@@ -4,6 +4,7 @@
  * 2. a deposit that cannot be credited waits with the reason, and delays no other;
  * 3. a deposit that a reorganisation removed is listed, and its profile pays nothing out until an operator decides.
  */
+import { originOfLoop } from '../../contract/actor.ts'
 import { inspect } from 'node:util'
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import { getAddress, type Hex } from 'viem'
@@ -425,7 +426,8 @@ describe('for an operator', () => {
     await mine()
     expect(await rounds(adapter)).toBe(0)
     const said = { crypto_tx_hash: hash, address, asset: 'ETH', amount: '3' }
-    const credit = (changes = {}) => creditSaidDeposit(service, 'ETHEREUM', adapter, { ...said, ...changes })
+    const credit = (changes = {}) =>
+      creditSaidDeposit(service, 'ETHEREUM', adapter, { ...said, ...changes }, originOfLoop('test'))
     await expect(credit({ amount: '3.1' })).rejects.toThrow('has received 3 ETH in the block of')
     await expect(credit({ address: USDG })).rejects.toThrow('is no deposit address that was given out')
     expect(await credit()).toMatchObject({ type: 'CRYPTO_DEPOSIT', status: 'COMPLETED', amount: '3' })
@@ -516,7 +518,13 @@ describe('an amount swept beyond the known deposits', () => {
 
     // This transaction brought a part of it.
     const credit = (amount: string) =>
-      creditSaidDeposit(service, 'ETHEREUM', adapter, { crypto_tx_hash: hash, address, asset: 'ETH', amount })
+      creditSaidDeposit(
+        service,
+        'ETHEREUM',
+        adapter,
+        { crypto_tx_hash: hash, address, asset: 'ETH', amount },
+        originOfLoop('test'),
+      )
     await credit('2.75')
     expect(await unattributed()).toEqual([[0.25, 'ETH']])
     await expect(credit('2.75')).rejects.toThrow('before')

@@ -1,0 +1,21 @@
+/** Who makes a change (API behaviour, Audit log). */
+export const ACTOR_TYPES = ['API_CLIENT', 'OPERATOR', 'WORKER', 'COMMAND_LINE'] as const
+export type ActorType = (typeof ACTOR_TYPES)[number]
+
+export interface Actor {
+  type: ActorType
+  /** The API client, the operator, the name of the worker's loop, or the user of the operating system. */
+  id: string
+}
+
+/** Who makes a change, and through which request. */
+export interface Origin {
+  actor: Actor
+  /** The id of the request; absent for changes without one. */
+  request_id?: string
+  /** The address that the request came from. */
+  ip?: string
+}
+
+/** Returns the origin of the changes that a loop of the worker makes. */
+export const originOfLoop = (loop: string): Origin => ({ actor: { type: 'WORKER', id: loop } })
