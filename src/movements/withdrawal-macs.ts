@@ -1,8 +1,7 @@
-import { timingSafeEqual } from 'node:crypto'
 import { PAYOUT_TYPES, WITHDRAWAL_TYPES } from '../records/treasury.ts'
 import type { Queryable, Transaction } from '../db/database.ts'
-import { HmacSha256 } from '../keys/hmac-sha256.ts'
-import type { MasterKey, MasterKeys } from '../keys/master-keys.ts'
+import { KeyedMacs } from '../keys/keyed-macs.ts'
+import type { MasterKeys } from '../keys/master-keys.ts'
 import { canonicalAddress } from '../networks/addresses.ts'
 import type { Network, NetworkAdapter, Signing, Withdrawal } from '../networks/network.ts'
 import type { FiatAccount } from '../records/fiat-account.ts'
@@ -27,21 +26,11 @@ export interface Accepted {
   memo: string | null
 }
 
-/**
- * A MAC is written `<id of the master key>.<base64url>`. The base64url part has this many characters: 132 of the 256
- * bits of HMAC-SHA-256 (RFC 2104, section 5).
- */
-const MAC_LENGTH = 22
-
 export class WithdrawalMacs {
-  #masterKeys: MasterKeys
-  #current: { id: string; key: HmacSha256 }
-  #keys = new Map<string, HmacSha256>()
+  readonly #macs: KeyedMacs
 
   constructor(masterKeys: MasterKeys) {
-    this.#masterKeys = masterKeys
-    this.#current = { id: masterKeys.current.id, key: keyOf(masterKeys.current) }
-    this.#keys.set(this.#current.id, this.#current.key)
+    this.#macs = new KeyedMacs(masterKeys, 'withdrawals')
   }
 
   /** Makes the MAC of a new withdrawal; for a wire, over the bank account that it pays. */
@@ -60,8 +49,7 @@ export class WithdrawalMacs {
   }
 
   makeOf(accepted: Accepted): string {
-    const { id, key } = this.#current
-    return `${id}.${macOf(key, accepted)}`
+    return this.#macs.of(textOf(accepted))
   }
 
   /**
@@ -69,32 +57,18 @@ export class WithdrawalMacs {
    */
   objectionTo(accepted: Accepted, mac: string | null): string | undefined {
     if (mac === null) return 'it has no MAC: no Bursar with the master key accepted it'
-    const [, keyId = '', text = ''] = /^([0-9a-f]{8})\.([A-Za-z0-9_-]{22})$/.exec(mac) ?? []
-    const key = this.#find(keyId)
-    if (key === undefined) return `its MAC needs master key ${keyId || 'unknown'}, which is not given`
-    return timingSafeEqual(Buffer.from(macOf(key, accepted)), Buffer.from(text))
-      ? undefined
-      : 'its MAC does not match: it was changed after it was accepted, or was never accepted'
-  }
-
-  #find(id: string): HmacSha256 | undefined {
-    const known = this.#keys.get(id)
-    if (known !== undefined) return known
-    const masterKey = this.#masterKeys.find(id)
-    if (masterKey === undefined) return undefined
-    const key = keyOf(masterKey)
-    this.#keys.set(id, key)
-    return key
+    const objection = this.#macs.objectionTo(textOf(accepted), mac)
+    if (objection === undefined) return undefined
+    return objection === 'CHANGED'
+      ? 'its MAC does not match: it was changed after it was accepted, or was never accepted'
+      : `its MAC needs master key ${objection.missingKey}, which is not given`
   }
 }
 
-const keyOf = (masterKey: MasterKey) => new HmacSha256(masterKey.derive('withdrawals'))
-
 /** JSON delimits the members, so no two withdrawals have the same text. */
-function macOf(key: HmacSha256, accepted: Accepted): string {
+function textOf(accepted: Accepted): string {
   const { customer_id, id, profile_id, asset, amount, network, destination, memo } = accepted
-  const text = JSON.stringify([customer_id, id, profile_id, asset, amount, network, destination, memo])
-  return key.of(text).slice(0, MAC_LENGTH)
+  return JSON.stringify([customer_id, id, profile_id, asset, amount, network, destination, memo])
 }
 
 /** A bank account as the database stores it: a different account number or owner makes a different payee. */
