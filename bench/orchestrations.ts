@@ -84,14 +84,20 @@ async function makeRules(db: Database, customerId: string, profileIds: string[])
   const networks = simulatedNetworks(db, { confirmationMs: 0, holdMs: 0 })
   const rules = PAIRS.slice(0, 3).map(([source_asset, destination_asset], n) =>
     transaction(db, (tx) =>
-      insertRule(tx, networks, customerId, {
-        ref_id: `bench-${n}`,
-        profile_id: profileIds[n]!,
-        source_asset,
-        destination_asset,
-        source: { profile: { profile_id: profileIds[n]! } },
-        destination: { crypto: { network: 'ETHEREUM', address: DESTINATION } },
-      }),
+      insertRule(
+        tx,
+        networks,
+        customerId,
+        {
+          ref_id: `bench-${n}`,
+          profile_id: profileIds[n]!,
+          source_asset,
+          destination_asset,
+          source: { profile: { profile_id: profileIds[n]! } },
+          destination: { crypto: { network: 'ETHEREUM', address: DESTINATION } },
+        },
+        originOfLoop('bench'),
+      ),
     ),
   )
   return (await Promise.all(rules)).map((rule) => rule.id)
@@ -154,14 +160,20 @@ export async function measureOrchestrationRuns(db: Database): Promise<RunFigure[
   const networks = simulatedNetworks(db, { confirmationMs: 0, holdMs: 0 })
   const ledger = new Ledger(db)
   const rule = await transaction(db, (tx) =>
-    insertRule(tx, networks, customer_id, {
-      ref_id: 'bench',
-      profile_id,
-      source_asset: 'USD',
-      destination_asset: 'USDP',
-      source: { fiat: {} },
-      destination: { crypto: { network: 'ETHEREUM', address: DESTINATION } },
-    }),
+    insertRule(
+      tx,
+      networks,
+      customer_id,
+      {
+        ref_id: 'bench',
+        profile_id,
+        source_asset: 'USD',
+        destination_asset: 'USDP',
+        source: { fiat: {} },
+        destination: { crypto: { network: 'ETHEREUM', address: DESTINATION } },
+      },
+      originOfLoop('bench'),
+    ),
   )
   const wire = () =>
     ledger.submit(

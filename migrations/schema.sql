@@ -454,6 +454,7 @@ create table orchestration_rules (
   updated_at timestamp with time zone not null,
   identity_id uuid,
   account_id uuid,
+  created_by jsonb,
   constraint orchestration_rules_pkey PRIMARY KEY (customer_id, id),
   constraint orchestration_rules_ref_id UNIQUE (customer_id, ref_id),
   constraint orchestration_rules_customer_id_profile_id_fkey FOREIGN KEY (customer_id, profile_id) REFERENCES profiles(customer_id, id),

@@ -15,7 +15,12 @@ export interface Origin {
   request_id?: string
   /** The address that the request came from. */
   ip?: string
+  /** Whose order the actor carries out, if not its own: the maker of the orchestration rule that moves the money. */
+  initiator?: Actor
 }
+
+/** Returns who ordered a change: the actor itself, or the maker of the rule that the worker carries out. */
+export const initiatorOf = ({ actor, initiator = actor }: Origin): Actor => initiator
 
 /** Returns the origin of the changes that a loop of the worker makes. */
 export const originOfLoop = (loop: string): Origin => ({ actor: { type: 'WORKER', id: loop } })

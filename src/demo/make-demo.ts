@@ -26,6 +26,8 @@ import { DEMO } from './demo-records.ts'
 import { firstMoment, lastMonths, makeHistory, makeStatements, monthsFrom } from './history.ts'
 
 const ADVISORY_LOCK = 7_311_003
+/** Who makes the demo's records. */
+const DEMO_ORIGIN = originOfLoop('demo')
 
 /**
  * Creates the demo customer in an empty database; undefined where a customer exists. Of processes that start
@@ -63,7 +65,7 @@ export async function makeDemo(
       fiat_network_instructions: { wire: { account_number: '000987654321' } },
       status: 'APPROVED',
     })
-    const rule = await insertRule(tx, networks, customer_id, {
+    const asked = {
       ref_id: DEMO.rule,
       profile_id: account.profile_id!,
       source_asset: 'USD',
@@ -71,7 +73,8 @@ export async function makeDemo(
       source: { fiat: { network: 'WIRE' } },
       destination: { crypto: { network: 'ETHEREUM', address: DESTINATION } },
       nickname: 'Wires become USDP on Ethereum',
-    })
+    } as const
+    const rule = await insertRule(tx, networks, customer_id, asked, DEMO_ORIGIN)
     for (const name of [DEMO.webhook, DEMO.unusedWebhook])
       await insertWebhook(tx, webhookSecrets, customer_id, {
         name,
@@ -201,7 +204,7 @@ async function wire(
       place: { id },
       record: { ref_id, memo: memo_id },
     },
-    originOfLoop('demo'),
+    DEMO_ORIGIN,
   )
   try {
     await ledger.submit(customerId, { ...arrived, ref_id })

@@ -233,3 +233,9 @@ test('the list of rules is filtered under both names, and answers `rules` beside
   expect(await idsOf(`${own}&source_asset=USDG,USD&destination_asset=USDP`)).toEqual([usdg.id, usd.id])
   expect(await idsOf(`${own}&destination_asset=PYUSD`)).toEqual([])
 })
+
+test('a rule keeps the client that made it, as the initiator of its transfers', async () => {
+  const { id } = await newRule()
+  const { rows } = await service.db.query('select created_by from orchestration_rules where id = $1', [id])
+  expect(rows).toEqual([{ created_by: { type: 'API_CLIENT', id: customer.client_id } }])
+})

@@ -2,6 +2,7 @@ import { Type, type Static } from 'typebox'
 import { transaction, violatedConstraint, type Database, type Transaction } from '../db/database.ts'
 import { insertOnce } from '../records/insert-once.ts'
 import { newId, readClock } from '../db/ids.ts'
+import { initiatorOf, type Origin } from '../contract/actor.ts'
 import { EXAMPLE } from '../contract/example-records.ts'
 import { AssetSymbol, RefId, Text, Uuid } from '../contract/fields.ts'
 import type { Context } from '../context.ts'
@@ -90,7 +91,7 @@ export const createOrchestrationRule = operation({
     'already-exists',
     'unavailable',
   ],
-  async run({ body, customerId, db, networks, settings }) {
+  async run({ body, customerId, origin, db, networks, settings }) {
     const destination = await destinationAsked(
       db,
       customerId,
@@ -106,7 +107,7 @@ export const createOrchestrationRule = operation({
         transaction(db, async (tx) => {
           await requireRecords(tx, customerId, body, destination)
           await requireElsewhere(tx, customerId, destination)
-          return insertRule(tx, networks, customerId, { ...body, destination })
+          return insertRule(tx, networks, customerId, { ...body, destination }, origin)
         }),
     }).catch(async (error: unknown) => {
       if (violatedConstraint(error) !== 'orchestration_rules_source') throw error
@@ -199,6 +200,7 @@ export async function insertRule(
   networks: Networks,
   customerId: string,
   rule: Omit<Body, 'destination'> & { destination: Destination },
+  origin: Origin,
 ): Promise<OrchestrationRule> {
   const { source, sourceId } = await makeSource(tx, networks, customerId, rule)
   const now = await readClock(tx)
@@ -206,8 +208,8 @@ export async function insertRule(
     `
     insert into orchestration_rules (customer_id, id, created_at, updated_at, ref_id, profile_id, status, nickname,
                                      source_asset, destination_asset, source, destination, source_id,
-                                     identity_id, account_id)
-    values ($1, $2, $3, $3, $4, $5, 'ACTIVE', $6, $7, $8, $9, $10, $11, $12, $13)
+                                     identity_id, account_id, created_by)
+    values ($1, $2, $3, $3, $4, $5, 'ACTIVE', $6, $7, $8, $9, $10, $11, $12, $13, $14)
     returning ${RULE_COLUMNS}`,
     [
       customerId,
@@ -223,6 +225,7 @@ export async function insertRule(
       sourceId,
       rule.identity_id,
       rule.account_id,
+      initiatorOf(origin),
     ],
   )
   return ruleToWire(rows[0]!)

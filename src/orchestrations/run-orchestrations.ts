@@ -1,4 +1,4 @@
-import { originOfLoop } from '../contract/actor.ts'
+import { originOfLoop, type Actor } from '../contract/actor.ts'
 import { strict as assert } from 'node:assert'
 import { connectionLost, transaction, type Database, type Transaction } from '../db/database.ts'
 import type { Moment } from '../db/ids.ts'
@@ -32,6 +32,8 @@ export const CLAIM_MAX = 500
 interface Claimed {
   place: string
   orchestration: Orchestration
+  /** Who made its rule; null for rules of older versions. */
+  initiator: Actor | null
 }
 
 /** The context of payouts. Without `macs`, their withdrawals are never signed. */
@@ -112,9 +114,11 @@ const TO_DO = `
  * may be lifted, and FAILED is final.
  */
 async function claim(tx: Transaction, customerId: string, networks: Networks): Promise<Claimed[]> {
-  const { rows } = await tx.query<OrchestrationRow & { place: string }>({
+  const { rows } = await tx.query<OrchestrationRow & { place: string; initiator: Actor | null }>({
     text: `
-      select ${ORCHESTRATION_COLUMNS}, o.ctid::text as place
+      select ${ORCHESTRATION_COLUMNS}, o.ctid::text as place,
+             (select r.created_by from orchestration_rules r
+              where r.customer_id = o.customer_id and r.id = o.orchestration_rule_id) as initiator
       from orchestrations o
       where o.customer_id = $1 and o.status = 'PROCESSING' and o.destination_transfer_id is null
         and (o.destination ? 'profile'
@@ -128,7 +132,11 @@ async function claim(tx: Transaction, customerId: string, networks: Networks): P
       for update skip locked`,
     values: [customerId, [...networks.keys()], CLAIM_MAX],
   })
-  return rows.map(({ place, ...row }) => ({ place, orchestration: orchestrationToWire(row) }))
+  return rows.map(({ place, initiator, ...row }) => ({
+    place,
+    initiator,
+    orchestration: orchestrationToWire(row),
+  }))
 }
 
 async function payOut(
@@ -140,8 +148,7 @@ async function payOut(
 ): Promise<number> {
   const claimed = await claim(tx, customerId, context.networks)
   if (claimed.length === 0) return 0
-  const orchestrations = claimed.map(({ orchestration }) => orchestration)
-  const movements = orchestrations.map((orchestration) => movementOf(orchestration, context, prices, costs))
+  const movements = claimed.map((one) => movementOf(one, context, prices, costs))
   const { outcomes, now } = await post(tx, customerId, movements, { macs: context.macs })
   const ends = claimed.flatMap(({ place, orchestration: { id } }, index) => {
     const outcome = outcomes[index]!
@@ -155,18 +162,19 @@ async function payOut(
 
 /** Builds the destination transfer of an orchestration, or returns the refusal that needs no record. */
 function movementOf(
-  orchestration: Orchestration,
+  { orchestration, initiator }: Claimed,
   context: PayoutContext,
   prices: UsdPrices,
   costs: Costs,
 ): Movement {
+  const origin = { ...LOOP, ...(initiator !== null && { initiator }) }
   try {
     const payout = payoutOf(orchestration, context, 'KEEP', prices, costs.get(placeOf(orchestration)))
-    return { ...payout, origin: LOOP, decide: (view) => payout.decide(view, orchestration.id) }
+    return { ...payout, origin, decide: (view) => payout.decide(view, orchestration.id) }
   } catch (refusal) {
     if (!(refusal instanceof Problem)) throw refusal
     return {
-      origin: LOOP,
+      origin,
       balances: [],
       decide: () => {
         throw refusal
