@@ -10,7 +10,7 @@ import { setAccountDisabled } from '../src/accounts/set-account-disabled.ts'
 import { BODY_LIMIT, OPERATIONS } from '../src/app.ts'
 import { ONE_BY_ONE_BODY_LIMIT } from '../src/http/one-by-one.ts'
 import type { Operation } from '../src/http/operation.ts'
-import { SCOPES, type Scope } from '../src/contract/scopes.ts'
+import { SCOPES, type ClientScope } from '../src/contract/scopes.ts'
 import { createApiClient, disableApiClient } from '../src/oauth/api-clients.ts'
 import { REJECTED_ACCOUNT_NUMBER } from '../src/networks/simulated/magic-addresses.ts'
 import type { SigningKeys } from '../src/oauth/signing-keys.ts'
@@ -178,7 +178,7 @@ beforeAll(async () => {
     },
     clients: {
       good: await clientOf(customer, ['funding:read_profile']),
-      stronger: await clientOf(customer, ['funding:read_profile', 'nobody:has_this' as Scope]),
+      stronger: await clientOf(customer, ['funding:read_profile', 'nobody:has_this' as ClientScope]),
       deleted: await clientOf(customer, ['funding:read_profile']),
       other: await clientOf(other, ['funding:read_profile']),
     },
@@ -233,7 +233,7 @@ async function webhookOf(by: TestCustomer, changes: object = {}): Promise<Record
   return webhook as Record<string, unknown>
 }
 
-const clientOf = async ({ customer_id }: TestCustomer, scopes: Scope[]) =>
+const clientOf = async ({ customer_id }: TestCustomer, scopes: ClientScope[]) =>
   (await createApiClient(service.db, customer_id, scopes)).client_id
 
 async function recordsOf(by: TestCustomer, withdrawal: object = {}): Promise<Records> {

@@ -16,7 +16,7 @@ import { decimalsOf } from '../src/assets/catalogue.ts'
 import { createCustomer } from '../src/customers/create-customer.ts'
 import { inOrder, openDatabase, OWNER, transaction, type Database } from '../src/db/database.ts'
 import { idsAt, readClock } from '../src/db/ids.ts'
-import { SCOPES, type Scope } from '../src/contract/scopes.ts'
+import { SCOPES, type ClientScope } from '../src/contract/scopes.ts'
 import { onPlatform, onProfile } from '../src/ledger/entries.ts'
 import { masterKeysOf } from '../src/keys/master-keys.ts'
 import { Ledger } from '../src/movements/queue.ts'
@@ -170,7 +170,7 @@ export async function signerOf(db: Database) {
 export type TestService = Awaited<ReturnType<typeof startTestService>>
 
 /** A customer with a client, a token with all scopes (or the given ones) and its default profile. */
-export async function newCustomer(service: TestService, scopes: readonly Scope[] = SCOPES) {
+export async function newCustomer(service: TestService, scopes: readonly ClientScope[] = SCOPES) {
   const { customer_id, profile_id } = await createCustomer(service.db, 'Test')
   const client = await createApiClient(service.db, customer_id, scopes)
   const token = await fetchToken(service.app, client)

@@ -4,7 +4,7 @@
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { OPERATIONS } from '../src/app.ts'
-import type { Scope } from '../src/contract/scopes.ts'
+import type { ClientScope } from '../src/contract/scopes.ts'
 import { createApiClient } from '../src/oauth/api-clients.ts'
 import {
   approve,
@@ -808,7 +808,7 @@ describe('unique only within a customer:', () => {
     }
   })
 
-  test.each<[Scope, string, (marks: Marks) => object]>([
+  test.each<[ClientScope, string, (marks: Marks) => object]>([
     ['identity:write_identity', IDENTITIES, () => ({ person_details: PERSON })],
     ['transfer:write_fiat_account', FIAT_ACCOUNTS, () => FIAT_ACCOUNT],
     [

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { newCustomer, startTestService, type TestCustomer, type TestService } from '../../test/support.ts'
-import type { Scope } from '../contract/scopes.ts'
+import type { ClientScope } from '../contract/scopes.ts'
 import { createApiClient, type ClientCredentials } from '../oauth/api-clients.ts'
 import { rotateCredentials } from './rotate-credentials.ts'
 
@@ -15,7 +15,7 @@ beforeAll(async () => {
 })
 afterAll(() => service.close())
 
-const newClient = (scopes: Scope[] = ['funding:read_profile']) =>
+const newClient = (scopes: ClientScope[] = ['funding:read_profile']) =>
   createApiClient(service.db, customer.customer_id, scopes)
 
 async function signIn({ client_id, client_secret }: ClientCredentials) {

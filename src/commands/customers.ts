@@ -3,7 +3,7 @@ import { setAccountDisabled } from '../accounts/set-account-disabled.ts'
 import { createCustomer } from '../customers/create-customer.ts'
 import { listCustomers } from '../customers/list-customers.ts'
 import { transaction } from '../db/database.ts'
-import { SCOPES, scopesOf, type Scope } from '../contract/scopes.ts'
+import { SCOPES, scopesOf, type ClientScope } from '../contract/scopes.ts'
 import { freeze, unfreeze } from '../records/freezes.ts'
 import type { Settings } from '../settings.ts'
 import {
@@ -131,7 +131,7 @@ function defineCreateClient(client: Command): void {
     .requiredOption('--customer <id>', 'customer of the client', uuid)
     .requiredOption('--scopes <scopes>', `comma-separated, or "all": ${SCOPES.join(', ')}`, scopes)
     .option('--json', 'print JSON')
-    .action((options: { customer: string; scopes: Scope[] | 'all'; json?: true }) =>
+    .action((options: { customer: string; scopes: ClientScope[] | 'all'; json?: true }) =>
       withMigratedDatabase(async (db, settings) => {
         const granted = grantableScopes(options.scopes, settings.mode)
         await requireCustomer(db, options.customer)
@@ -257,7 +257,7 @@ function defineAccountChanges(account: Command): void {
 }
 
 /** The scopes to grant a client. Throws for scopes of operations that the mode does not have. */
-function grantableScopes(asked: Scope[] | 'all', mode: Settings['mode']): Scope[] {
+function grantableScopes(asked: ClientScope[] | 'all', mode: Settings['mode']): ClientScope[] {
   const known = scopesOf(mode)
   if (asked === 'all') return known
   const missing = asked.filter((scope) => !known.includes(scope))
@@ -266,11 +266,11 @@ function grantableScopes(asked: Scope[] | 'all', mode: Settings['mode']): Scope[
   return asked
 }
 
-function scopes(text: string): Scope[] | 'all' {
+function scopes(text: string): ClientScope[] | 'all' {
   if (text === 'all') return 'all'
   const names = text.split(/[ ,]+/).filter((name) => name !== '')
   const unknown = names.filter((name) => !(SCOPES as readonly string[]).includes(name))
   if (names.length === 0 || unknown.length > 0)
     throw new InvalidArgumentError(names.length === 0 ? 'no scope.' : `unknown scope: ${unknown.join(', ')}.`)
-  return names as Scope[]
+  return names as ClientScope[]
 }

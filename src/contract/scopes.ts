@@ -1,4 +1,4 @@
-/** All token scopes, the same as in docs/reference/operations.md. */
+/** All scopes that an API client can have, the same as in docs/reference/operations.md. */
 export const SCOPES = [
   'transfer:write_crypto_withdrawal',
   'orchestration:read_orchestration',
@@ -37,11 +37,21 @@ export const SCOPES = [
   'webhooks:read_webhook',
 ] as const
 
-export type Scope = (typeof SCOPES)[number]
+/** Scopes of operators' tokens only: no API client can have them. Each begins with `operators:`. */
+export const OPERATOR_SCOPES = [
+  'operators:read_session',
+  'operators:delete_session',
+  'operators:read_passkey',
+  'operators:delete_passkey',
+] as const
+
+export type ClientScope = (typeof SCOPES)[number]
+export type OperatorScope = (typeof OPERATOR_SCOPES)[number]
+export type Scope = ClientScope | OperatorScope
 
 /** Scopes of operations that exist in sandbox mode only. */
-export const SANDBOX_SCOPES: readonly Scope[] = ['transfer:write_sandbox_fiat_deposit']
+export const SANDBOX_SCOPES: readonly ClientScope[] = ['transfer:write_sandbox_fiat_deposit']
 
-/** The scopes of the operations in a mode. */
-export const scopesOf = (mode: 'sandbox' | 'live'): Scope[] =>
+/** The scopes of API clients in a mode. */
+export const scopesOf = (mode: 'sandbox' | 'live'): ClientScope[] =>
   SCOPES.filter((scope) => mode === 'sandbox' || !SANDBOX_SCOPES.includes(scope))

@@ -2,7 +2,7 @@ import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
 import { inTransaction, type Database, type Queryable, type Transaction } from '../db/database.ts'
 import { newId, readClock } from '../db/ids.ts'
 import { uuidsOf } from '../http/lists.ts'
-import type { Scope } from '../contract/scopes.ts'
+import type { ClientScope } from '../contract/scopes.ts'
 
 /** The credentials of an API client. The secret is shown once; only its hash is stored. */
 export interface ClientCredentials {
@@ -25,7 +25,7 @@ const newSecret = () => randomBytes(32).toString('base64url')
 export async function createApiClient(
   db: Database | Transaction,
   customerId: string,
-  scopes: readonly Scope[],
+  scopes: readonly ClientScope[],
 ): Promise<ClientCredentials> {
   const client_secret = newSecret()
   return inTransaction(db, async (tx) => {

@@ -31,12 +31,12 @@ import {
 import type { TestService } from '../../test/support.ts'
 import { buildApp } from '../app.ts'
 import { createCustomer } from '../customers/create-customer.ts'
-import { SCOPES, type Scope } from '../contract/scopes.ts'
+import { SCOPES, type ClientScope } from '../contract/scopes.ts'
 import { createApiClient, disableApiClient } from './api-clients.ts'
 
 // OAuth over real HTTP, with two independent client libraries and with hostile requests.
 
-const CLIENT_SCOPES: Scope[] = ['funding:read_profile', 'funding:write_profile', 'transfer:read_transfer']
+const CLIENT_SCOPES: ClientScope[] = ['funding:read_profile', 'funding:write_profile', 'transfer:read_transfer']
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 
 interface Client {

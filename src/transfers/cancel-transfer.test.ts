@@ -13,7 +13,7 @@ import {
   type TestCustomer,
   type TestService,
 } from '../../test/support.ts'
-import type { Scope } from '../contract/scopes.ts'
+import type { ClientScope } from '../contract/scopes.ts'
 import type { Transfer } from '../ledger/transfer.ts'
 import { NodeRefusal } from '../networks/node-failure.ts'
 import { createApiClient } from '../oauth/api-clients.ts'
@@ -148,7 +148,7 @@ test('a transfer that is signed, has ended or is not a withdrawal is refused wit
   await requireClean()
 })
 
-const callerWith = async ({ customer_id }: TestCustomer, scope: Scope) =>
+const callerWith = async ({ customer_id }: TestCustomer, scope: ClientScope) =>
   caller(service.app, await fetchToken(service.app, await createApiClient(service.db, customer_id, [scope])))
 test('the token needs the scope that matches the type of the withdrawal', async () => {
   const customer = await newCustomer(service)

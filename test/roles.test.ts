@@ -1,0 +1,29 @@
+/* Roles (docs/reference/operators.md): what an operator may do follows from its role alone. */
+import { expect, test } from 'vitest'
+import { OPERATIONS } from '../src/app.ts'
+import { ROLES, scopesOfRole } from '../src/contract/roles.ts'
+import { OPERATOR_SCOPES, SCOPES } from '../src/contract/scopes.ts'
+
+test('a VIEWER has the scope of every operation that reads, and of none that changes anything', () => {
+  const scopes: readonly string[] = scopesOfRole('VIEWER', 'sandbox')
+  for (const { method, url, scope, alternativeScope } of OPERATIONS) {
+    const allowed = [scope, alternativeScope].some((one) => one != null && scopes.includes(one))
+    expect(allowed, `${method} ${url}`).toBe(method === 'GET' && scope !== null)
+  }
+})
+
+test('an ADMIN has every scope of the mode, and the other roles have fewer', () => {
+  expect(scopesOfRole('ADMIN', 'sandbox')).toEqual([...SCOPES, ...OPERATOR_SCOPES])
+  expect(scopesOfRole('ADMIN', 'live')).not.toContain('transfer:write_sandbox_fiat_deposit')
+  for (const role of ROLES.filter((one) => one !== 'ADMIN')) {
+    const scopes = scopesOfRole(role, 'sandbox')
+    expect(scopes).toEqual(expect.arrayContaining(scopesOfRole('VIEWER', 'sandbox')))
+    expect(scopes).not.toContain('api_creds:rotate_credentials')
+  }
+  expect(scopesOfRole('APPROVER', 'sandbox')).not.toContain('transfer:write_crypto_withdrawal')
+})
+
+test('the scopes of operators begin with operators:, and no scope of an API client does', () => {
+  expect(OPERATOR_SCOPES.filter((scope) => !scope.startsWith('operators:'))).toEqual([])
+  expect(SCOPES.filter((scope) => scope.startsWith('operators:'))).toEqual([])
+})
