@@ -64,3 +64,6 @@ const RIGHT_OF: Record<Scope, Right> = {
 /** The scopes of an operator's tokens, by its role and the mode of the service. */
 export const scopesOfRole = (role: Role, mode: 'sandbox' | 'live'): Scope[] =>
   [...scopesOf(mode), ...OPERATOR_SCOPES].filter((scope) => RIGHTS[role].includes(RIGHT_OF[scope]))
+
+/** Whether an operator with only this scope changes nothing. */
+export const isReadScope = (scope: Scope): boolean => RIGHT_OF[scope] === 'READ'

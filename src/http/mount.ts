@@ -11,6 +11,8 @@ import { hookOf, type Standing } from './authenticate.ts'
 import { problemResponses } from './openapi.ts'
 import type { Caller, Operation, Request } from './operation.ts'
 import { problem } from '../contract/problems.ts'
+import { isReadScope } from '../contract/roles.ts'
+import type { Scope } from '../contract/scopes.ts'
 import { itemProblems } from './errors.ts'
 import { ONE_BY_ONE_BODY_LIMIT, type OneByOneLimit } from './one-by-one.ts'
 import type { RateLimit } from './rate-limit.ts'
@@ -52,6 +54,7 @@ export function mount(
   const manyIn = body === undefined ? undefined : oneByOneMember(body)
   const isList = query !== undefined && 'page_cursor' in query.properties
   const scopes = [scope ?? [], alternativeScope ?? []].flat()
+  const changing = scopes.filter((one) => !isReadScope(one))
   const takesNoBody = (method === 'POST' || method === 'PUT') && body === undefined
   const late = () => problem.unavailable(lateDetail(operation))
 
@@ -75,6 +78,7 @@ export function mount(
     onRequest: [
       requests.refuseWhenFull,
       scope === null ? limitAddress : hookOf(rateLimit.requireScope(scopes)),
+      ...(method !== 'GET' && changing.length < scopes.length ? [requireChangingScope(changing)] : []),
       ...(operation.takesMoney ? [requireKnown(standing)] : []),
       ...(method === 'DELETE' && body === undefined ? [ignoreBody] : []),
       ...(takesNoBody ? [ignoreTypeOfNothing] : []),
@@ -122,6 +126,18 @@ const itemsOf = ({ properties }: TObject, member: string) => (properties[member]
 
 /** The caller of a public operation. */
 const NOBODY: Caller = { customerId: '', clientId: '', scopes: [], actor: { type: 'API_CLIENT', id: '' } }
+
+/**
+ * Refuses an operator whose token has only a read scope. An API client may change records of a sandbox with one, as on
+ * other platforms; a VIEWER changes nothing.
+ */
+const requireChangingScope =
+  (scopes: readonly Scope[]): onRequestHookHandler =>
+  ({ caller }, _reply, done) => {
+    if (caller.actor.type === 'OPERATOR' && !scopes.some((scope) => caller.scopes.includes(scope)))
+      throw problem.missingScope(scopes, caller.scopes)
+    done()
+  }
 
 /** Refuses a request while the list of disabled clients is too old. */
 const requireKnown =
