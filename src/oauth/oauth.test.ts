@@ -36,7 +36,11 @@ import { createApiClient, disableApiClient } from './api-clients.ts'
 
 // OAuth over real HTTP, with two independent client libraries and with hostile requests.
 
-const CLIENT_SCOPES: ClientScope[] = ['funding:read_profile', 'funding:write_profile', 'transfer:read_transfer']
+const CLIENT_SCOPES: ClientScope[] = [
+  'funding:read_profile',
+  'funding:write_profile',
+  'transfer:read_transfer',
+]
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 
 interface Client {
