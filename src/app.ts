@@ -64,6 +64,7 @@ import { updateProfile } from './profiles/update-profile.ts'
 import { listProfiles } from './profiles/list-profiles.ts'
 import { depositToProfile } from './sandbox/deposit-to-profile.ts'
 import { initiateFiatDeposit } from './sandbox/initiate-fiat-deposit.ts'
+import { Policies } from './records/policy.ts'
 import { WebhookSecrets } from './records/webhook-secrets.ts'
 import type { Settings } from './settings.ts'
 import { getRewardsStatement } from './statements/get-rewards-statement.ts'
@@ -342,6 +343,7 @@ async function openAuthentication(
 /** Returns the function that runs an operation for a request. */
 function performWith({ db, ledger, networks, settings, masterKeys, baseUrl }: AppOptions): Perform {
   const webhookSecrets = new WebhookSecrets(masterKeys)
+  const policies = new Policies(masterKeys)
   // Written out: spreading the context and the request took 2 % of a request.
   return (operation, request) =>
     operation.run({
@@ -359,6 +361,7 @@ function performWith({ db, ledger, networks, settings, masterKeys, baseUrl }: Ap
       networks,
       settings,
       webhookSecrets,
+      policies,
       baseUrl,
     } satisfies Request & Context as never)
 }

@@ -78,6 +78,8 @@ const ALLOWED: Record<string, { owners: string[]; readers: string[] }> = {
     owners: ['settlement'],
     readers: ['commands', 'metrics', 'movements', 'networks', 'records', 'verify'],
   },
+  policies: { owners: ['records'], readers: [] },
+  policy_windows: { owners: [], readers: [] },
   price_imports: { owners: ['markets'], readers: [] },
   price_minutes: { owners: ['markets'], readers: ['records'] },
   price_points: { owners: ['markets'], readers: [] },

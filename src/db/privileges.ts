@@ -125,6 +125,8 @@ export const PRIVILEGES: Readonly<Record<string, TablePrivileges>> = {
       'crypto_tx_index',
     ],
   },
+  policies: { insert: true },
+  policy_windows: {},
   price_imports: { insert: true, update: ['name', 'records', 'finished', 'updated_at'] },
   // The first real price removes a market's simulated prices.
   price_minutes: {

@@ -19,6 +19,8 @@ const LABELS = {
   withdrawals: 'bursar/withdrawals/v1',
   /** Encrypts the secrets of webhook endpoints (A256GCM). */
   webhooks: 'bursar/webhooks/v1',
+  /** Authenticates the versions of customers' policies (HMAC-SHA-256). */
+  policies: 'bursar/policies/v1',
 } as const
 export type Purpose = Exclude<keyof typeof LABELS, 'id'>
 

@@ -1,0 +1,401 @@
+import { hash } from 'node:crypto'
+import { LRUCache } from 'lru-cache'
+import { Type, type Static } from 'typebox'
+import { parseAmount } from '../assets/amount.ts'
+import { CRYPTO_NETWORKS, findAsset } from '../assets/catalogue.ts'
+import { Amount, AssetSymbol, Text, Timestamp, Uuid } from '../contract/fields.ts'
+import { problem } from '../contract/problems.ts'
+import type { Queryable, Transaction } from '../db/database.ts'
+import type { Moment } from '../db/ids.ts'
+import { Macs } from '../keys/macs.ts'
+import type { MasterKeys } from '../keys/master-keys.ts'
+
+/**
+ * A customer's policy: the rules for its payments, and what needs approval (API behaviour, Policy). Each change makes a
+ * new version. A version never changes, and its MAC covers all of it.
+ */
+
+/** The transfers that a policy governs. */
+export const GOVERNED_TYPES = ['CRYPTO_WITHDRAWAL', 'WIRE_WITHDRAWAL', 'INTERNAL_TRANSFER_DEBIT'] as const
+export type GovernedType = (typeof GOVERNED_TYPES)[number]
+
+const APPROVALS_MAX = 10
+/** The longest period of a limit: a leap year. */
+const PERIOD_SECONDS_MAX = 31_622_400
+/** Limits of the deadline of approvals: a minute, and 30 days. */
+const DEADLINE_SECONDS = { minimum: 60, maximum: 2_592_000 }
+/** The longest cooling time of a new address: 30 days. */
+const COOLING_SECONDS_MAX = 2_592_000
+const RULES_MAX = 100
+const VALUES_MAX = 100
+
+const Values = <T extends Parameters<typeof Type.Array>[0]>(item: T, description: string) =>
+  Type.Optional(Type.Array(item, { minItems: 1, maxItems: VALUES_MAX, uniqueItems: true, description }))
+
+const Approvals = Type.Integer({
+  minimum: 1,
+  maximum: APPROVALS_MAX,
+  description: 'How many different approvers must say yes.',
+})
+const Role = Type.String({
+  minLength: 1,
+  maxLength: 32,
+  pattern: '^[A-Z][A-Z0-9_]*$',
+  inWords: 'must be capitals, digits and underscores',
+  description: 'Role of the approvers who decide; APPROVER by default.',
+})
+
+const Match = Type.Object(
+  {
+    client_ids: Values(
+      Text(100, 'Id.', 1),
+      'Ids of the API clients or operators that make the payment. An orchestration counts as made by the client that made it or its rule.',
+    ),
+    profile_ids: Values(Uuid('Profile.'), 'Profiles that pay.'),
+    identity_ids: Values(
+      Uuid('Identity.'),
+      "Identities that pay: the payment's own, and that of its account and of its profile's account.",
+    ),
+    transfer_types: Values(
+      Type.Enum([...GOVERNED_TYPES], { type: 'string', description: 'Transfer type.' }),
+      'Kinds of payment.',
+    ),
+    assets: Values(AssetSymbol, 'Assets that are paid.'),
+    networks: Values(
+      Type.Enum([...CRYPTO_NETWORKS, 'WIRE'], { type: 'string', description: 'Network.' }),
+      'Networks that the payment goes over. Internal transfers go over none.',
+    ),
+    destination: Type.Optional(
+      Type.Union(
+        [
+          Type.Enum(['ANY', 'ADDRESS_BOOK'], { type: 'string' }),
+          Type.Array(Uuid('Id.'), { minItems: 1, maxItems: VALUES_MAX, uniqueItems: true }),
+        ],
+        {
+          description:
+            'ANY; ADDRESS_BOOK: an APPROVED address of the address book; or a list of ids of such addresses, of fiat accounts and of profiles.',
+        },
+      ),
+    ),
+  },
+  {
+    additionalProperties: false,
+    description:
+      'The payments that the rule fits. An absent member fits all; a rule without any fits every payment.',
+  },
+)
+
+const Limit = Type.Object(
+  {
+    amount: Amount('The limit. The total of a payment counts, its fee included.'),
+    asset: {
+      ...AssetSymbol,
+      description:
+        'USD: the value in USD of payments of any asset. Another asset: payments of that asset only.',
+      examples: ['USD'],
+    },
+    period_seconds: Type.Integer({
+      minimum: 0,
+      maximum: PERIOD_SECONDS_MAX,
+      description: 'The limit holds for all payments of any period of this length; 0: for each one.',
+    }),
+    per: Type.Optional(
+      Type.Enum(['PROFILE', 'IDENTITY', 'CUSTOMER', 'DESTINATION'], {
+        type: 'string',
+        description: 'Whose payments are counted together; CUSTOMER by default.',
+      }),
+    ),
+  },
+  { additionalProperties: false },
+)
+export type Limit = Static<typeof Limit>
+
+const RuleBody = {
+  description: Type.Optional(Text(200, 'Why the rule exists.')),
+  match: Type.Optional(Match),
+  limit: Type.Optional(Limit),
+  action: Type.Enum(['ALLOW', 'BLOCK', 'APPROVE'], {
+    type: 'string',
+    description:
+      'With a limit, ALLOW decides while the payment stays within it, BLOCK and APPROVE when it goes beyond it.',
+  }),
+  approvals: Type.Optional(Approvals),
+  role: Type.Optional(Role),
+}
+const RuleId = Type.String({
+  minLength: 1,
+  maxLength: 64,
+  pattern: '^[A-Za-z0-9][A-Za-z0-9._-]*$',
+  inWords: 'must be letters, digits, dots, underscores and hyphens',
+  description: 'Id of the rule, which refusals name. Its counts go with it from version to version.',
+})
+
+/** A rule as clients send it. */
+const NewRule = Type.Object({ id: Type.Optional(RuleId), ...RuleBody }, { additionalProperties: false })
+const Rule = Type.Object({ id: RuleId, ...RuleBody })
+export type Rule = Static<typeof Rule>
+
+/** The changes that can need approval. */
+export const CHANGE_SUBJECTS = [
+  'POLICY',
+  'APPROVERS',
+  'WEBHOOKS',
+  'CREDENTIALS',
+  'OPERATORS',
+  'ADDRESS_BOOK',
+] as const
+export type ChangeSubject = (typeof CHANGE_SUBJECTS)[number]
+
+const Rest = {
+  approvals: Type.Optional(
+    Type.Object(
+      {
+        deadline_seconds: Type.Integer({
+          ...DEADLINE_SECONDS,
+          description: 'How long approvers have to decide; a day by default.',
+        }),
+      },
+      { additionalProperties: false, description: 'Terms of approvals.' },
+    ),
+  ),
+  address_book: Type.Optional(
+    Type.Object(
+      {
+        cooling_seconds: Type.Integer({
+          minimum: 0,
+          maximum: COOLING_SECONDS_MAX,
+          description: 'How long a new address waits before it can be paid by its id.',
+        }),
+      },
+      { additionalProperties: false, description: 'Terms of the address book.' },
+    ),
+  ),
+  changes: Type.Optional(
+    Type.Object(
+      {
+        subjects: Type.Array(
+          Type.Enum([...CHANGE_SUBJECTS], { type: 'string', description: 'What is changed.' }),
+          { minItems: 1, maxItems: CHANGE_SUBJECTS.length, uniqueItems: true },
+        ),
+        approvals: Approvals,
+        role: Type.Optional(Role),
+      },
+      { additionalProperties: false, description: 'Changes that need approval.' },
+    ),
+  ),
+}
+
+/** A policy as clients send it: the ids of its rules may be left out. */
+export const NewPolicyDocument = Type.Object(
+  {
+    rules: Type.Array(NewRule, {
+      maxItems: RULES_MAX,
+      description:
+        'The rules, in order: the first that decides wins. A payment that none decides is allowed.',
+    }),
+    ...Rest,
+  },
+  { additionalProperties: false },
+)
+export type NewPolicyDocument = Static<typeof NewPolicyDocument>
+const PolicyDocument = Type.Object({ rules: Type.Array(Rule), ...Rest })
+export type PolicyDocument = Static<typeof PolicyDocument>
+
+/** A version of a customer's policy. */
+export const Policy = Type.Object(
+  {
+    version: Type.Integer({
+      minimum: 0,
+      description: 'Number of the version: 1, 2, ...; 0 where there is none.',
+    }),
+    ...PolicyDocument.properties,
+    created_at: Type.Optional(Timestamp('When it was made.')),
+  },
+  { $id: 'Policy' },
+)
+
+/** A version of a customer's policy, whose MAC was checked. */
+export interface PolicyVersion {
+  version: number
+  document: PolicyDocument
+  created_at: string
+}
+
+/** The role of approvers where the policy names none. */
+export const DEFAULT_ROLE = 'APPROVER'
+/** How long approvers have where the policy does not say: a day. */
+export const DEFAULT_DEADLINE_SECONDS = 86_400
+/** Decimals of values in USD in limits. */
+const USD_DECIMALS = 2
+
+/**
+ * Checks a document beyond its schema, and gives an id to each rule without one: a digest of the rule, so that the same
+ * rule keeps its id. Throws bad-request, which names the member.
+ */
+export function completeDocument(document: NewPolicyDocument): PolicyDocument {
+  const ids = new Set(document.rules.flatMap(({ id }) => id ?? []))
+  const given = document.rules.length - document.rules.filter(({ id }) => id === undefined).length
+  if (ids.size < given) throw problem.badRequest('rules: each rule must have an id of its own')
+  const rules = document.rules.map((rule, index): Rule => {
+    requireSense(rule, `rules.${index}`)
+    if (rule.id !== undefined) return rule as Rule
+    const digest = hash('sha256', canonicalJson(rule), 'hex').slice(0, 12)
+    let id = `rule-${digest}`
+    for (let copy = 2; ids.has(id); copy++) id = `rule-${digest}-${copy}`
+    ids.add(id)
+    return { ...rule, id }
+  })
+  return { ...document, rules }
+}
+
+function requireSense(
+  { match = {}, limit, action, approvals, role }: NewPolicyDocument['rules'][number],
+  at: string,
+): void {
+  for (const asset of match.assets ?? []) requireAsset(asset, `${at}.match.assets`)
+  if (action === 'APPROVE' && approvals === undefined)
+    throw problem.badRequest(`${at}.approvals is required for the action APPROVE`)
+  if (action !== 'APPROVE' && (approvals ?? role) !== undefined)
+    throw problem.badRequest(
+      `${at}.${approvals === undefined ? 'role' : 'approvals'} goes with the action APPROVE only`,
+    )
+  if (limit === undefined) return
+  requireAsset(limit.asset, `${at}.limit.asset`)
+  if (parseAmount(limit.amount, decimalsOfLimit(limit)) === undefined)
+    throw problem.badRequest(
+      `${at}.limit.amount has more than ${decimalsOfLimit(limit)} decimals, the maximum for ${limit.asset}`,
+    )
+}
+
+function requireAsset(symbol: string, at: string): void {
+  if (findAsset(symbol) === undefined) throw problem.badRequest(`${at}: asset ${symbol} is unknown`)
+}
+
+/** Returns the decimals of a limit's amount: those of its asset, two for values in USD. */
+const decimalsOfLimit = ({ asset }: Limit): number =>
+  asset === 'USD' ? USD_DECIMALS : findAsset(asset)!.decimals
+
+/** Most bytes of policies that a process keeps, and an estimate for one rule as an object. */
+const KEPT_BYTES_MAX = 16 * 1024 * 1024
+const RULE_BYTES = 2_048
+
+interface PolicyRow {
+  version: number
+  document: PolicyDocument
+  mac: string
+  created_at: string
+}
+
+/** Reads and writes the versions of policies, with MACs by a key derived from the master key. */
+export class Policies {
+  readonly #macs: Macs
+  /** Checked versions by customer, version and MAC: they never change. */
+  readonly #checked = new LRUCache<string, PolicyVersion>({
+    maxSize: KEPT_BYTES_MAX,
+    sizeCalculation: ({ document }) => RULE_BYTES * (1 + document.rules.length),
+  })
+
+  constructor(masterKeys: MasterKeys) {
+    this.#macs = new Macs(masterKeys, 'policies')
+  }
+
+  /** Reads the version that counts; undefined where the customer has no policy. Throws as `get` does. */
+  async newest(db: Queryable, customerId: string): Promise<PolicyVersion | undefined> {
+    const { rows } = await db.query<PolicyRow>({
+      name: 'newest policy',
+      text: `
+      select version, document, mac, created_at from policies
+      where customer_id = $1
+      order by version desc
+      limit 1`,
+      values: [customerId],
+    })
+    return rows[0] && this.#check(customerId, rows[0])
+  }
+
+  /**
+   * Returns the version that a batch of payments found to be the newest, mostly without a statement. `place` is its
+   * version and MAC as `POLICY_PLACE` writes them. Throws unavailable for a version without a valid MAC: somebody may
+   * have loosened it, so nothing is paid under it.
+   */
+  async get(db: Queryable, customerId: string, place: string): Promise<PolicyVersion> {
+    const known = this.#checked.get(`${customerId} ${place}`)
+    if (known !== undefined) return known
+    const { rows } = await db.query<PolicyRow>(
+      'select version, document, mac, created_at from policies where customer_id = $1 and version = $2',
+      [customerId, place.slice(0, place.indexOf(' '))],
+    )
+    return this.#check(customerId, rows[0]!)
+  }
+
+  /**
+   * Adds a version. `replaces` is the version that its author read, where it is known: throws already-exists, with the
+   * newest version, when that is another one. Two that are added at the same time violate `policies_pkey`.
+   */
+  async add(
+    tx: Transaction,
+    customerId: string,
+    document: PolicyDocument,
+    now: Moment,
+    replaces?: number,
+  ): Promise<PolicyVersion> {
+    const { rows } = await tx.query<{ version: number }>(
+      'select version from policies where customer_id = $1 order by version desc limit 1',
+      [customerId],
+    )
+    const version = rows[0]?.version ?? 0
+    if (replaces !== undefined && replaces !== version)
+      throw problem.alreadyExists('version', policyToWire((await this.newest(tx, customerId)) ?? NO_POLICY))
+    const made = { version: version + 1, document, created_at: now.text }
+    await tx.query(
+      'insert into policies (customer_id, version, document, mac, created_at) values ($1, $2, $3, $4, $5)',
+      [customerId, made.version, document, this.#macs.make(textOf(customerId, made)), made.created_at],
+    )
+    return made
+  }
+
+  /** Checks a version's MAC. Returns what is wrong with it; undefined when it is what was accepted. */
+  objectionTo(customerId: string, row: PolicyRow): string | undefined {
+    return this.#macs.objectionTo(textOf(customerId, row), row.mac)
+  }
+
+  #check(customerId: string, { mac, ...row }: PolicyRow): PolicyVersion {
+    const objection = this.objectionTo(customerId, { mac, ...row })
+    if (objection !== undefined)
+      throw problem.unavailable(
+        `version ${row.version} of the policy cannot be trusted, and nothing is paid until its operator has looked at it: ${objection}`,
+      )
+    this.#checked.set(`${customerId} ${row.version} ${mac}`, row)
+    return row
+  }
+}
+
+/** In SQL: the version and MAC of a row of `policies`, as `Policies.get` takes them. */
+export const POLICY_PLACE = "version || ' ' || mac"
+
+/** Everything of a version, unambiguously. */
+const textOf = (customerId: string, { version, document, created_at }: PolicyVersion): string =>
+  JSON.stringify([customerId, version, created_at, canonicalJson(document)])
+
+/** JSON with the members of each object in order: jsonb does not keep theirs. */
+export function canonicalJson(value: unknown): string {
+  return JSON.stringify(value, (_, member: unknown) =>
+    typeof member !== 'object' || member === null || Array.isArray(member)
+      ? member
+      : Object.fromEntries(Object.entries(member).sort(([a], [b]) => (a < b ? -1 : 1))),
+  )
+}
+
+/** The policy of a customer that has none. */
+export const NO_POLICY = { version: 0, document: { rules: [] } }
+
+/** A version as the API shows it. */
+export const policyToWire = ({
+  version,
+  document,
+  created_at,
+}: Omit<PolicyVersion, 'created_at'> & { created_at?: string }): Static<typeof Policy> => ({
+  version,
+  ...document,
+  ...(created_at !== undefined && { created_at }),
+})
