@@ -160,9 +160,9 @@ describe('trigger', () => {
   }, 180_000)
 
   test('says why a type cannot be triggered, and refuses an unknown one', async () => {
-    const generated = await bursar('trigger', 'statement.generated')
-    expect(generated).toMatchObject({ code: 1, stdout: '' })
-    expect(generated.stderr).toMatch(/statement.generated cannot be triggered: .*bursar statements generate/)
+    const seen = await bursar('trigger', 'transfer.crypto_deposit.pending')
+    expect(seen).toMatchObject({ code: 1, stdout: '' })
+    expect(seen.stderr).toMatch(/crypto_deposit.pending cannot be triggered: .*real network/)
     const unknown = await bursar('trigger', 'transfer.lost')
     expect(unknown.code).toBe(2)
     expect(unknown.stderr).toContain('must be a type of event')

@@ -14,6 +14,32 @@ afterAll(() => database.drop())
 
 const EVENTS = 60
 
+test('three processes share the rate limit of an endpoint, also when one of them is killed', async () => {
+  const { customer_id } = await createCustomer(database.db, 'Test')
+  const receiver = await startReceiver()
+  await insertEndpoint(database, customer_id, { url: receiver.url, rate_limit: RATE_LIMIT })
+  const environment = { DATABASE_URL: database.url }
+  const processes = await Promise.all([1, 2, 3].map(() => spawnBursar(environment)))
+  const ids = await writeEvents(database.db, customer_id, EVENTS)
+  await vi.waitFor(() => expect(receiver.received.length).toBeGreaterThan(EVENTS / 3), { timeout: 15_000 })
+  await processes[0]!.end('SIGKILL')
+  // The events that the killed process had leased are sent when the leases end: that is now.
+  await database.owner.query(
+    'update webhook_deliveries set leased_until = clock_timestamp() where customer_id = $1 and leased_until is not null',
+    [customer_id],
+  )
+  await vi.waitFor(() => expect(new Set(receiver.ids())).toEqual(new Set(ids)), { timeout: 15_000 })
+  await Promise.all(processes.slice(1).map((one) => one.end('SIGTERM')))
+  const times = receiver.received.map(({ at }) => at)
+  for (const [index, at] of times.entries()) {
+    const withinASecond = times.slice(index).filter((later) => later - at < 1_000)
+    // Requests of three processes may each take somewhat longer or shorter to arrive than their slots are apart.
+    expect(withinASecond.length).toBeLessThanOrEqual(RATE_LIMIT * 1.5)
+  }
+})
+
+const RATE_LIMIT = 20
+
 test('kill -9 of a deliverer loses nothing, and repeats at most the attempts under way', async () => {
   const { customer_id } = await createCustomer(database.db, 'Test')
   const held: ServerResponse[] = []

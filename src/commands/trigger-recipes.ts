@@ -5,6 +5,7 @@ import type { AddressInfo } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { EventType } from '../contract/event-types.ts'
 import type { Api } from './call-api.ts'
+import { makeStatement } from './trigger-statements.ts'
 
 /** Makes an event happen through the API, and returns the id of the record whose event it is. */
 type Recipe = (api: Api) => Promise<string>
@@ -211,24 +212,22 @@ export const RECIPES: Partial<{ [type in EventType]: Recipe }> = {
     })
     return address.id
   },
+  'statement.generated': makeStatement('statement.generated'),
+  'statement.paid': makeStatement('statement.paid'),
+  'transfer.paxos_transfer_credit.completed': makeStatement('transfer.paxos_transfer_credit.completed'),
   'webhook.disabled': disableWebhook,
 }
 
 const ON_REAL_NETWORKS =
   'simulated deposits are credited at once; a deposit over a real network shows it (docs/guides/networks.md)'
 const NO_SUCH_STATE = 'no transfer of this type is in this state: wires are recorded once they have arrived'
-const BY_STATEMENTS =
-  'statements are made by the operator: bursar statements generate, then bursar statements pay'
 
-/** The types that no operation of the API makes in a sandbox, each with the way to see one. */
+/** The types that nothing makes in a sandbox, each with the way to see one. */
 export const OTHERWISE: Partial<{ [type in EventType]: string }> = {
   'transfer.crypto_deposit.pending': ON_REAL_NETWORKS,
   'transfer.crypto_deposit.failed': ON_REAL_NETWORKS,
   'transfer.wire_deposit.pending': NO_SUCH_STATE,
   'transfer.wire_deposit.failed': NO_SUCH_STATE,
-  'transfer.paxos_transfer_credit.completed': BY_STATEMENTS,
   'transfer.paxos_transfer_debit.completed': 'nothing makes such a transfer yet',
-  'statement.generated': BY_STATEMENTS,
-  'statement.paid': BY_STATEMENTS,
   'crypto_destination_address.rejected': 'a sandbox approves every address at once',
 }

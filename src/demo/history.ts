@@ -43,29 +43,55 @@ export async function makeHistory(
   { customer_id, profile_id }: { customer_id: string; profile_id: string },
   months: Period[],
 ): Promise<void> {
-  for (const [month, time, amount] of DEPOSITS) {
-    const at = momentAt(`${months[month]!.name}-${time}Z`)
-    const arrived: Deposit = {
-      profile_id,
-      type: 'CRYPTO_DEPOSIT',
-      asset: ASSET,
-      minor: parseAmount(amount, decimalsOf(ASSET))!,
-      arrivedAt: 'simulated:INK',
-      place: undefined,
-      record: { crypto_network: 'INK', notional_value: amount },
-    }
-    const movement: Movement = {
-      origin: originOfLoop('demo'),
-      balances: [{ profile_id, asset: ASSET }],
-      decide: (view) => decideCredit(customer_id, arrived, view),
-    }
-    const { outcomes } = await post(tx, customer_id, [movement], { at })
-    for (const outcome of outcomes) if ('refusal' in outcome) throw outcome.refusal
-  }
+  for (const [month, time, amount] of DEPOSITS)
+    await depositAt(tx, { customer_id, profile_id }, momentAt(`${months[month]!.name}-${time}Z`), amount)
   // Skip this if another process was first.
   const rates = await listRewardRates(tx)
   if (rates.some(({ effective_from }) => effective_from <= months[0]!.start.slice(0, 10))) return
   for (const [month, day, rate] of RATES) await setRewardRate(tx, `${months[month]!.name}-${day}`, rate)
+}
+
+/** Posts a backdated deposit of the reward asset, as the ledger would have. */
+async function depositAt(
+  tx: Transaction,
+  { customer_id, profile_id }: { customer_id: string; profile_id: string },
+  at: Moment,
+  amount: string,
+): Promise<void> {
+  const arrived: Deposit = {
+    profile_id,
+    type: 'CRYPTO_DEPOSIT',
+    asset: ASSET,
+    minor: parseAmount(amount, decimalsOf(ASSET))!,
+    arrivedAt: 'simulated:INK',
+    place: undefined,
+    record: { crypto_network: 'INK', notional_value: amount },
+  }
+  const movement: Movement = {
+    origin: originOfLoop('demo'),
+    balances: [{ profile_id, asset: ASSET }],
+    decide: (view) => decideCredit(customer_id, arrived, view),
+  }
+  const { outcomes } = await post(tx, customer_id, [movement], { at })
+  for (const outcome of outcomes) if ('refusal' in outcome) throw outcome.refusal
+}
+
+/** What `makeEarlierHolding` deposits. */
+const EARLIER_AMOUNT = '10000'
+
+/**
+ * Invents a holding on a new profile from the beginning of a month on, and the reward rate of that month where there is none.
+ * So the month's statement owes a reward.
+ */
+export async function makeEarlierHolding(
+  tx: Transaction,
+  holder: { customer_id: string; profile_id: string },
+  period: Period,
+): Promise<void> {
+  await depositAt(tx, holder, firstMoment([period]), EARLIER_AMOUNT)
+  const rates = await listRewardRates(tx)
+  if (rates.some(({ effective_from }) => effective_from <= period.start.slice(0, 10))) return
+  await setRewardRate(tx, period.start.slice(0, 10), RATES[0]![2])
 }
 
 /** Generates the months' statements, then pays all but the last. Existing statements stay as they are. */

@@ -1,4 +1,5 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { transaction } from '../db/database.ts'
 import { Ledger } from '../movements/queue.ts'
 import { WithdrawalMacs } from '../movements/withdrawal-macs.ts'
 import { problem } from '../contract/problems.ts'
@@ -253,11 +254,21 @@ describe('limits', () => {
 
   test('a client may have four bulk requests under way, and other clients are served meanwhile', async () => {
     const by = await newCustomer(service)
-    const busy = Array.from({ length: 6 }, (_, index) => sent(by, manyOf(by, 1_000, `busy ${index}`)))
-    const one = customer.call('POST', ONE, withdrawalOf(customer))
-    const statuses = (await Promise.all(busy)).map(({ status }) => status).sort()
-    expect(statuses).toEqual([200, 200, 200, 200, 429, 429])
-    expect((await one).status).toBe(200)
+    await fund(by, '1')
+    const ended: number[] = []
+    const busy = await transaction(service.db, async (tx) => {
+      // While its balance is locked, no request of the client ends but the refused ones.
+      await tx.query('select from balances where customer_id = $1 for update', [by.customer_id])
+      const busy = Array.from({ length: 6 }, async (_, index) => {
+        const { status } = await sent(by, manyOf(by, 1_000, `busy ${index}`))
+        ended.push(status)
+      })
+      expect((await customer.call('POST', ONE, withdrawalOf(customer))).status).toBe(200)
+      await vi.waitFor(() => expect(ended).toEqual([429, 429]), { timeout: 15_000 })
+      return busy
+    })
+    await Promise.all(busy)
+    expect(ended).toEqual([429, 429, 200, 200, 200, 200])
     // The places of the answered requests are free again.
     expect((await sent(by, manyOf(by, 1, 'free'))).status).toBe(200)
   })
