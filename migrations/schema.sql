@@ -61,6 +61,54 @@ create table api_clients (
 CREATE INDEX api_clients_disabled ON api_clients USING btree (disabled_at) WHERE disabled_at IS NOT NULL;
 CREATE INDEX api_clients_id ON api_clients USING btree (id);
 
+create table audit_heads (
+  customer_id uuid not null,
+  "position" bigint not null,
+  hash bytea not null,
+  covered_from timestamp with time zone not null,
+  constraint audit_heads_pkey PRIMARY KEY (customer_id)
+) with (fillfactor=20);
+
+create table audit_links (
+  customer_id uuid not null,
+  "position" bigint not null,
+  created_at timestamp with time zone not null,
+  digests bytea not null,
+  hash bytea not null,
+  constraint audit_links_pkey PRIMARY KEY (customer_id, "position"),
+  constraint audit_links_digests CHECK (length(digests) > 0 AND (length(digests) % 32) = 0),
+  constraint audit_links_hash CHECK (length(hash) = 32)
+);
+
+create table audit_log (
+  customer_id uuid not null,
+  id uuid not null,
+  "position" bigint not null,
+  created_at timestamp with time zone not null,
+  actor_type text not null,
+  actor_id text not null,
+  action text not null,
+  subject_type text not null,
+  subject_id text,
+  subject_ids uuid[],
+  request_ids uuid[],
+  ips text[],
+  outcome text not null,
+  ledger_event text,
+  changes json,
+  constraint audit_log_pkey PRIMARY KEY (customer_id, id),
+  constraint audit_log_actor_type CHECK (actor_type = ANY (ARRAY['API_CLIENT'::text, 'OPERATOR'::text, 'WORKER'::text, 'COMMAND_LINE'::text])),
+  constraint audit_log_outcome CHECK (outcome = ANY (ARRAY['DONE'::text, 'REFUSED'::text])),
+  constraint audit_log_subject CHECK ((subject_id IS NULL) <> (subject_ids IS NULL))
+) with (toast_tuple_target=8160);
+CREATE INDEX audit_log_action ON audit_log USING btree (customer_id, action, id);
+CREATE INDEX audit_log_actor ON audit_log USING btree (customer_id, actor_id, id);
+CREATE INDEX audit_log_actor_type ON audit_log USING btree (customer_id, actor_type, id);
+CREATE INDEX audit_log_position ON audit_log USING btree (customer_id, "position");
+CREATE INDEX audit_log_refused ON audit_log USING btree (customer_id, id) WHERE outcome = 'REFUSED'::text;
+CREATE INDEX audit_log_subject ON audit_log USING btree (customer_id, subject_id, id) WHERE subject_id IS NOT NULL;
+CREATE INDEX audit_log_subject_type ON audit_log USING btree (customer_id, subject_type, id) WHERE subject_id IS NOT NULL;
+
 create table balances (
   customer_id uuid not null,
   profile_id uuid not null,

@@ -1,3 +1,4 @@
+import { originOfLoop } from '../src/contract/actor.ts'
 import { formatAmount } from '../src/assets/amount.ts'
 import { decimalsOf } from '../src/assets/catalogue.ts'
 import { transaction, type Database, type Transaction } from '../src/db/database.ts'
@@ -47,7 +48,7 @@ export async function openMovement(
     const id = newId()
     const account = internal ? 'internal' : 'bank'
     const entries = [onProfile(profile_id, asset, sign * minor), onPlatform(account, asset, -sign * minor)]
-    ledger.post({ transfer_id: id, event: 'CREATED', entries })
+    ledger.post({ transfer_id: id, event: 'CREATED', entries, origin: originOfLoop('test') })
     return {
       transfer: {
         id,

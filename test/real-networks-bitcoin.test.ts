@@ -2,6 +2,7 @@
  * BITCOIN over a Bitcoin node (Bitcoin Knots), which test/bitcoin-knots.sh installs. The other tests of the family
  * use Litecoin Core, an older version of the same program, which accepts no replacements.
  */
+import { originOfLoop } from '../src/contract/actor.ts'
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
 import type { Transfer } from '../src/ledger/transfer.ts'
 import { WithdrawalMacs } from '../src/movements/withdrawal-macs.ts'
@@ -180,7 +181,9 @@ describe.skipIf(KNOTS === undefined)('on Bitcoin', () => {
     await work()
     expect(await hashesOf([behind])).toEqual([null])
     await world.node.mine(1)
-    const said = await acknowledgeTransaction(service.db, adapter, 'BITCOIN', hash)
+    const said = await acknowledgeTransaction(service.db, adapter, 'BITCOIN', hash, {
+      origin: originOfLoop('test'),
+    })
     expect(said.moved).toEqual([{ asset: 'BTC', amount: '-0.1' }])
     await workToTheEnd(service, world)
     await requirePaid(customer, behind)

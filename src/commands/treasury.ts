@@ -15,7 +15,7 @@ import {
   selectTreasuryTransfers,
   type Acknowledged,
 } from '../settlement/treasury.ts'
-import { logOperator, uuid, withDatabase } from './command-line.ts'
+import { logOperator, originOfCommand, uuid, withDatabase } from './command-line.ts'
 import { transactionHash } from './networks.ts'
 import { print, table } from './output.ts'
 
@@ -181,6 +181,7 @@ function defineAcknowledge(wallet: Command): void {
       onNetwork(options.network, async ({ db, settings }, adapter) => {
         const said = await acknowledgeTransaction(db, adapter, options.network, options.txHash, {
           paysNoWithdrawal: options.notAWithdrawal === true,
+          origin: originOfCommand(),
         })
         const { not_paid = [], ...posted } = said
         if (said.is_new) logOperator(settings, 'acknowledged a transaction', posted)

@@ -1,5 +1,6 @@
 import { inTransaction, type Database, type Transaction } from '../db/database.ts'
 import { newId, readClock, type Moment } from '../db/ids.ts'
+import { beginChain } from '../ledger/audit.ts'
 
 /** Creates a customer (a tenant) with its DEFAULT profile, both or neither, now or backdated. */
 export async function createCustomer(
@@ -22,6 +23,7 @@ export async function createCustomer(
       values ($1, $2, $3, 'DEFAULT', 'Default')`,
       [customer_id, profile_id, now.text],
     )
+    await beginChain(tx, customer_id, now)
     return { customer_id, profile_id }
   })
 }

@@ -1,3 +1,4 @@
+import { strict as assert } from 'node:assert'
 import pg from 'pg'
 
 /** The pool: operations use it for reads and single statements. */
@@ -78,17 +79,51 @@ export async function transaction<T>(
   const tx = await db.connect()
   let broken: Error | undefined
   try {
+    acceptLastWrites(tx)
     const marked = mode === '' ? '' : `; set local application_name = '${READER}'`
     const [, result] = await inOrder([tx.query(`begin ${mode}${marked}`), work(tx)])
-    await tx.query('commit')
+    await commit(tx)
     return result
   } catch (error) {
     // A connection that cannot roll back is in an unknown state, so the pool discards it.
     await tx.query('rollback').catch((failure: Error) => (broken = failure))
     throw error
   } finally {
+    lastWrites.delete(tx)
     tx.release(broken)
   }
+}
+
+/** Rows that a transaction collects while it is open, and writes with its last statements. */
+export interface LastWrite {
+  send(tx: Transaction): Promise<unknown>
+}
+
+const lastWrites = new WeakMap<Transaction, Map<new () => LastWrite, LastWrite>>()
+
+/** Lets a transaction that has just begun collect last writes. Those of an earlier one of its connection are gone. */
+export function acceptLastWrites(tx: Transaction): void {
+  lastWrites.set(tx, new Map())
+}
+
+/**
+ * Returns the transaction's last write of this kind, made by the first call. It is sent together with the commit. Rows
+ * that many transactions lock are locked there: after all others, so without deadlocks, and for the time of the commit.
+ */
+export function lastWrite<Write extends LastWrite>(tx: Transaction, kind: new () => Write): Write {
+  const writes = lastWrites.get(tx)
+  assert(writes !== undefined, 'only transactions that `transaction` or the ledger begins have last writes')
+  const known = writes.get(kind) as Write | undefined
+  if (known !== undefined) return known
+  const made = new kind()
+  writes.set(kind, made)
+  return made
+}
+
+/** Sends the last writes and the commit. If a write fails, the commit is a rollback, and the failure is thrown. */
+export async function commit(tx: Transaction): Promise<void> {
+  const writes = [...(lastWrites.get(tx)?.values() ?? [])]
+  await inOrder([...writes.map((write) => write.send(tx)), tx.query('commit')])
 }
 
 /** Runs `work` in the transaction that `db` is, or in a transaction of its own if `db` is the pool. */

@@ -33,6 +33,9 @@ export const PRIVILEGES: Readonly<Record<string, TablePrivileges>> = {
       'previous_secret_expires_at',
     ],
   },
+  audit_heads: { insert: true, update: ['position', 'hash'] },
+  audit_links: { insert: true },
+  audit_log: { insert: true },
   balances: { insert: true, update: ['available', 'version', 'updated_at'] },
   bank_wires: { insert: true },
   crypto_destination_addresses: {

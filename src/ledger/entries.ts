@@ -1,5 +1,7 @@
 import { strict as assert } from 'node:assert'
 import { decimalsOf, type CryptoNetwork } from '../assets/catalogue.ts'
+import type { Origin } from '../contract/actor.ts'
+import type { AuditAction } from '../contract/audit-actions.ts'
 
 /**
  * The chart of accounts. Profile balances are liabilities of the platform (positive). The platform's accounts are the
@@ -57,6 +59,10 @@ export interface Posting {
   transfer_id: string
   event: LedgerEvent
   entries: Entry[]
+  /** Who moves the money, and through which request. */
+  origin: Origin
+  /** The action in the audit log, where it is not that of the event: `transfer.create` for CREATED, and so on. */
+  action?: AuditAction | undefined
 }
 
 /** Builds the entries of a transaction's actual network fee: it has left custody and is the platform's loss. */

@@ -1,8 +1,10 @@
 import { formatAmount } from '../assets/amount.ts'
 import { decimalsOf } from '../assets/catalogue.ts'
 import { arrayLiteral, type Transaction } from '../db/database.ts'
+import type { AuditAction } from '../contract/audit-actions.ts'
 import { transferEventType } from '../contract/event-types.ts'
 import { momentAt, PLATFORM_ID, type Moment } from '../db/ids.ts'
+import { recordMoneyMoved, type MoneyMoved } from './audit.ts'
 import { Balances, lockBalances, MADE_BALANCES, UPDATED_BALANCES, type BalanceKey } from './balances.ts'
 import { EVENT_COLUMNS, eventColumns, type NewEvent } from './events.ts'
 import { requireBalanced, type Entry, type LedgerEvent, type Posting } from './entries.ts'
@@ -18,6 +20,10 @@ export class LedgerTransaction {
   readonly now: Moment
   #tx: Transaction
   #customerId: string
+  /** The transfers posted so far, by actor, action and event, for the audit log. */
+  #moved: MoneyMoved[] = []
+  /** For each entry, its member of `#moved`. */
+  #movedOf: MoneyMoved[] = []
   #rows = {
     transfer_id: [] as string[],
     event: [] as LedgerEvent[],
@@ -78,7 +84,9 @@ export class LedgerTransaction {
     postings.forEach((posting) => this.#add(posting))
   }
 
-  #add({ transfer_id, event, entries }: Posting): void {
+  #add(posting: Posting): void {
+    const { transfer_id, event, entries } = posting
+    const moved = this.#audit(posting)
     let position = 0
     for (const { account, profile_id, asset, amount } of entries) {
       // Entries of zero are not recorded.
@@ -86,16 +94,56 @@ export class LedgerTransaction {
       const after = profile_id === null ? undefined : this.balances.move(profile_id, asset, amount)
       const decimals = decimalsOf(asset)
       const rows = this.#rows
+      this.#movedOf.push(moved)
       rows.transfer_id.push(transfer_id)
       rows.event.push(event)
       rows.position.push(++position)
       rows.account.push(account)
-      rows.profile_id.push(profile_id)
+      rows.profile_id.push(profile_id === null ? null : profile_id.toLowerCase())
       rows.asset.push(asset)
       rows.amount.push(formatAmount(amount, decimals))
       rows.balance_after.push(after === undefined ? null : formatAmount(after.available, decimals))
       rows.version.push(after === undefined ? null : after.version)
     }
+  }
+
+  /** Notes who makes a posting. Returns the changes of this actor and action. */
+  #audit({
+    transfer_id,
+    event,
+    origin: { actor, request_id, ip },
+    action = ACTION_OF[event],
+  }: Posting): MoneyMoved {
+    const isSame = (one: MoneyMoved) =>
+      one.actor.id === actor.id &&
+      one.actor.type === actor.type &&
+      one.action === action &&
+      one.event === event
+    let moved = this.#moved.find(isSame)
+    if (moved === undefined) {
+      moved = { actor, action, event, transferIds: [], requestIds: [], ips: [] }
+      this.#moved.push(moved)
+    }
+    moved.transferIds.push(transfer_id)
+    moved.requestIds.push(request_id)
+    moved.ips.push(ip)
+    return moved
+  }
+
+  /** Hands the postings to the audit log. `columns` are those of their entries. */
+  #recordMoved(columns: readonly string[]): void {
+    for (const moved of this.#moved)
+      recordMoneyMoved(this.#tx, this.#customerId, this.now, moved, this.#hashedColumns(moved, columns))
+  }
+
+  /** Returns the columns of the entries of some changes: nearly always those of all entries. */
+  #hashedColumns(moved: MoneyMoved, columns: readonly string[]): string[] {
+    const hashed = Object.keys(this.#rows).flatMap((name, index) => (name === 'event' ? [] : [index]))
+    if (this.#moved.length === 1) return hashed.map((index) => columns[index]!)
+    const all = Object.values(this.#rows)
+    return hashed.map((index) =>
+      arrayLiteral(all[index]!.filter((_, entry) => this.#movedOf[entry] === moved)),
+    )
   }
 
   /**
@@ -108,7 +156,8 @@ export class LedgerTransaction {
     const told =
       this.#customerId === PLATFORM_ID ? [] : [...transfers.map(({ transfer }) => transfer), ...changed]
     const { made, updated, updatedCount } = this.balances.changes()
-    await this.#tx.query({
+    const entryColumns = Object.values(this.#rows).map(arrayLiteral)
+    const sent = this.#tx.query({
       name: 'post',
       text: POST_SQL,
       values: [
@@ -117,13 +166,23 @@ export class LedgerTransaction {
         updatedCount,
         ...made,
         ...updated,
-        ...Object.values(this.#rows).map(arrayLiteral),
+        ...entryColumns,
         ...transferColumns(transfers),
         ...eventColumns(told.map(eventOf), this.now),
       ],
     })
+    this.#recordMoved(entryColumns)
+    await sent
   }
 }
+
+/** The action of a posting that names no other. */
+const ACTION_OF = {
+  CREATED: 'transfer.create',
+  SETTLED: 'transfer.complete',
+  REFUNDED: 'transfer.fail',
+  SWEPT: 'sweep.settle',
+} as const satisfies Record<LedgerEvent, AuditAction>
 
 /** A transfer that changes its status. */
 export type ChangedTransfer = Pick<Transfer, 'id' | 'type' | 'status'>

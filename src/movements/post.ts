@@ -4,7 +4,6 @@ import { decimalsOf } from '../assets/catalogue.ts'
 import { problem } from '../contract/problems.ts'
 import { inOrder, type Transaction } from '../db/database.ts'
 import { idsAt, type Moment } from '../db/ids.ts'
-import type { BalanceKey } from '../ledger/balances.ts'
 import type { Entry, Posting } from '../ledger/entries.ts'
 import { LedgerTransaction } from '../ledger/ledger-transaction.ts'
 import { selectTransfersByRefId, type Transfer } from '../ledger/transfer.ts'
@@ -146,7 +145,7 @@ function decide({ ledger, holders, existing, known, view }: Batch, movement: Mov
   if (holder !== undefined) holders.requireMayWithdraw(holder)
   if (movement.receiver !== undefined) holders.requireReceiver(movement.receiver)
   const decision = movement.decide(view)
-  apply(ledger, movement.balances, decision)
+  apply(ledger, movement, decision)
   if (ref_id !== undefined) existing.set(ref_id, decision.transfer)
   for (const { kind, value } of decision.changes ?? []) known.get(kind)?.note?.(value)
   return decision
@@ -161,15 +160,16 @@ function requireNew(record: object | undefined): void {
  * take below zero. Throws an assertion when it moves a balance that the movement did not name: only named balances
  * are locked.
  */
-function apply(ledger: LedgerTransaction, named: BalanceKey[], decision: Decision): void {
+function apply(ledger: LedgerTransaction, { balances, origin }: Movement, decision: Decision): void {
   const isNamed = ({ profile_id, asset }: Entry) =>
-    profile_id === null || named.some((key) => key.profile_id === profile_id && key.asset === asset)
+    profile_id === null || balances.some((key) => key.profile_id === profile_id && key.asset === asset)
   const postings = legsOf(decision).map(({ transfer: { id }, entries }): Posting => {
     assert(
       entries.every(isNamed),
       'a movement must name the balances it moves: only named balances are locked',
     )
-    return { transfer_id: id, event: 'CREATED', entries }
+    const action = decision.isOnRecord === true ? 'transfer.complete' : undefined
+    return { transfer_id: id, event: 'CREATED', entries, origin, action }
   })
   requireFunds(ledger, decision.entries)
   ledger.post(...postings)

@@ -699,7 +699,7 @@ function post(customerId: string, transfer_id: string, event: LedgerEvent): Prom
   const entries = [onPlatform('bank', 'USD', -1n), onPlatform('custody:ETHEREUM', 'USD', 1n)]
   return transaction(db, async (tx) => {
     const ledger = await LedgerTransaction.open(tx, customerId, [])
-    ledger.post({ transfer_id, event, entries })
+    ledger.post({ transfer_id, event, entries, origin: originOfLoop('test') })
     return ledger.write()
   })
 }
@@ -874,6 +874,7 @@ describe('verify notices', () => {
           transfer_id: transfer.id,
           event: status === 'FAILED' ? 'REFUNDED' : 'SETTLED',
           entries,
+          origin: originOfLoop('test'),
         })
         await ledger.write([], [{ id: transfer.id, type: transfer.type, status }])
         await tx.query('update transfers set status = $2, updated_at = $3 where id = $1', [

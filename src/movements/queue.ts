@@ -1,6 +1,8 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import { problem } from '../contract/problems.ts'
 import {
+  acceptLastWrites,
+  commit,
   connectionLost,
   inOrder,
   tookTooLong,
@@ -211,12 +213,13 @@ async function attemptBatch(
   lookUpRefIds: boolean,
   macs: WithdrawalMacs | undefined,
 ): Promise<Outcome[]> {
+  acceptLastWrites(tx)
   const [, { outcomes }] = await inOrder([
     tx.query(BEGIN),
     post(tx, customerId, movements, {
       macs,
       lookUpRefIds,
-      end: (moved) => tx.query(moved ? 'commit' : 'rollback'),
+      end: (moved) => (moved ? commit(tx) : tx.query('rollback')),
     }),
   ])
   return outcomes

@@ -1,3 +1,4 @@
+import { originOfLoop } from '../contract/actor.ts'
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { SEED } from '../../test/seed.ts'
@@ -75,6 +76,7 @@ async function post(
         transfer_id: newId(),
         event: 'CREATED',
         entries: [onPlatform('bank', asset, -minor), onProfile(profile_id, asset, minor)],
+        origin: originOfLoop('test'),
       })
     await ledger.write()
   })

@@ -1,5 +1,7 @@
 import { parseAmount, parseStoredAmount } from '../assets/amount.ts'
 import { decimalsOf } from '../assets/catalogue.ts'
+import { originOfLoop, type Origin } from '../contract/actor.ts'
+import type { AuditAction } from '../contract/audit-actions.ts'
 import type { Transaction } from '../db/database.ts'
 import {
   coldEntries,
@@ -19,9 +21,14 @@ import { TakenMeanwhile, updateOutgoing } from './outgoing-transfers.ts'
 /**
  * Records the steps of one customer in the ledger, on the transfers, their orchestrations and in outgoing_transfers; the caller's
  * transaction commits them together. Throws TakenMeanwhile unless each withdrawal still has the state and the transaction
- * that it was claimed with.
+ * that it was claimed with. The cause is that of all steps: the worker's loop where it is absent.
  */
-export async function record(tx: Transaction, customerId: string, steps: Step[]): Promise<void> {
+export async function record(
+  tx: Transaction,
+  customerId: string,
+  steps: Step[],
+  { origin, action }: Cause = SETTLEMENT,
+): Promise<void> {
   // First, because it locks the rows and compares them with what was claimed.
   await updateOutgoing(tx, customerId, steps)
   const changed = steps.filter((step) => step.transfer !== undefined)
@@ -33,13 +40,25 @@ export async function record(tx: Transaction, customerId: string, steps: Step[])
       entries.flatMap(({ profile_id, asset }) => (profile_id === null ? [] : [{ profile_id, asset }])),
     )
     const ledger = await LedgerTransaction.open(tx, customerId, keys)
-    ledger.post(...postings)
+    ledger.post(...postings.map((posting) => ({ ...posting, origin, action })))
     // The others stay PENDING, with another secondary_status or hash: their status does not change.
     await ledger.write([], [...completed, ...refused].map(changedTransferOf))
     await updateTransfers(tx, customerId, changed, ledger.now.text)
     await endOrchestrations(tx, customerId, [...completed, ...refused].map(endOf), ledger.now)
   }
 }
+
+/** Who records steps. */
+export interface Cause {
+  origin: Origin
+  /** The action in the audit log, where it is not `transfer.complete` or `transfer.fail`. */
+  action?: AuditAction
+}
+
+const SETTLEMENT: Cause = { origin: originOfLoop('settlement') }
+
+/** The entries that a step posts. */
+type StepPosting = Omit<Posting, 'origin' | 'action'>
 
 const changedTransferOf = ({ withdrawal, transfer }: Step): ChangedTransfer => ({
   id: withdrawal.transfer_id,
@@ -59,7 +78,7 @@ function endOf({ withdrawal: { transfer_id }, transfer }: Step): EndedTransfer {
  * The entries of a completed transfer: the amount in flight leaves custody (for a wire, the bank; in a simulation, its own
  * account). A transfer of the platform moves from custody to cold storage; a consolidation stays in custody.
  */
-function settlement(step: Step): Posting {
+function settlement(step: Step): StepPosting {
   const { withdrawal } = step
   const { customer_id, transfer_id, asset, network, consolidation_fee_max = null } = withdrawal
   const amount = parseAmount(withdrawal.amount, decimalsOf(asset))!
@@ -92,7 +111,7 @@ function feeEntries({ withdrawal: { network }, networkFee }: Step): Entry[] {
  * The reversed entries of the creation: the profile gets back its total, in the asset that was debited. A transfer of the
  * platform has none.
  */
-async function refunds(tx: Transaction, customerId: string, steps: Step[]): Promise<Posting[]> {
+async function refunds(tx: Transaction, customerId: string, steps: Step[]): Promise<StepPosting[]> {
   if (steps.length === 0) return []
   const { rows } = await tx.query<Omit<Entry, 'amount'> & { transfer_id: string; amount: string }>({
     text: `

@@ -1,5 +1,6 @@
 import { parseAmount } from '../assets/amount.ts'
 import { decimalsOf } from '../assets/catalogue.ts'
+import { originOfLoop } from '../contract/actor.ts'
 import type { Transaction } from '../db/database.ts'
 import { networkFeeEntries } from '../ledger/entries.ts'
 import type { Context } from '../context.ts'
@@ -39,6 +40,6 @@ export async function postSweep(
 ): Promise<void> {
   const ledger = await LedgerTransaction.open(tx, customer_id, [])
   const entries = networkFeeEntries(network, asset, parseAmount(amount, decimalsOf(asset))!)
-  ledger.post({ transfer_id: id, event: 'SWEPT', entries })
+  ledger.post({ transfer_id: id, event: 'SWEPT', entries, origin: originOfLoop('sweeps') })
   await ledger.write()
 }

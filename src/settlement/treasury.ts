@@ -1,3 +1,4 @@
+import type { Origin } from '../contract/actor.ts'
 import { formatAmount, parseAmount, parseStoredAmount } from '../assets/amount.ts'
 import { decimalsOf, findAsset, NETWORKS, type CryptoNetwork } from '../assets/catalogue.ts'
 import {
@@ -259,7 +260,7 @@ export async function acknowledgeTransaction(
   adapter: NetworkAdapter,
   network: CryptoNetwork,
   hash: string,
-  { paysNoWithdrawal = false }: { paysNoWithdrawal?: boolean } = {},
+  { paysNoWithdrawal = false, origin }: { paysNoWithdrawal?: boolean; origin: Origin },
 ): Promise<Acknowledged> {
   if (adapter.movedBy === undefined) throw new Error(`${network} is no real network here`)
   return transaction(db, async (tx) => {
@@ -290,7 +291,7 @@ export async function acknowledgeTransaction(
         ? []
         : networkFeeEntries(network, networkFee.asset, minorOf(networkFee.asset, networkFee.amount))),
     ]
-    ledger.post({ transfer_id: id, event: 'SETTLED', entries })
+    ledger.post({ transfer_id: id, event: 'SETTLED', entries, origin, action: 'transfer.acknowledge' })
     await ledger.write()
     return {
       id,

@@ -1547,7 +1547,7 @@ let coldAddress: string
 const consolidate = (maxFeeRate?: string) =>
   orderConsolidation({ db: service.db, macs: MACS }, adapter(), 'LITECOIN', maxFeeRate)
 const acknowledge = (hash: string, said?: { paysNoWithdrawal: boolean }) =>
-  acknowledgeTransaction(service.db, adapter(), 'LITECOIN', hash, said)
+  acknowledgeTransaction(service.db, adapter(), 'LITECOIN', hash, { ...said, origin: originOfLoop('test') })
 
 /** Returns the balance of an account of the network in the platform's ledger. */
 async function sumOf(account: string): Promise<string> {

@@ -6,6 +6,7 @@
  * 4. nothing stays in flight;
  * 5. a deposit is found once, however often its block is read.
  */
+import { originOfLoop } from '../../contract/actor.ts'
 import { randomUUID } from 'node:crypto'
 import { inspect } from 'node:util'
 import { generatePrivateKey, mnemonicToAccount, privateKeyToAccount } from 'viem/accounts'
@@ -1197,7 +1198,8 @@ describe('a treasury transfer', () => {
     const [customer, wallet] = [await newCustomer(service), await newWallet('INK', funds)]
     const { chain, hotWallet, adapter } = wallet
     const client = createWalletClient({ account: hotWallet, transport: http(wallet.config.rpcUrl) })
-    const acknowledge = (hash: string) => acknowledgeTransaction(service.db, adapter, 'INK', hash)
+    const acknowledge = (hash: string) =>
+      acknowledgeTransaction(service.db, adapter, 'INK', hash, { origin: originOfLoop('test') })
     const [cold, token] = [newAddress(), tokens.get('INK')!.USDG!]
     const deposit = await newDepositAddress(customer, wallet)
     const move = { chain: null, address: token, abi: TOKEN_ABI, functionName: 'transfer' } as const
@@ -1266,7 +1268,10 @@ describe('a treasury transfer', () => {
       const [lost, another] = [await pay(), await pay()]
       await chain.mine({ blocks: CONFIRMATIONS })
       const acknowledge = (hash: string, paysNoWithdrawal = false) =>
-        acknowledgeTransaction(service.db, adapter, 'INK', hash, { paysNoWithdrawal })
+        acknowledgeTransaction(service.db, adapter, 'INK', hash, {
+          paysNoWithdrawal,
+          origin: originOfLoop('test'),
+        })
       await expect(acknowledge(lost)).rejects.toThrow(
         `${lost} pays 1 ${asset} to ${to}, as withdrawal ${created.id} asks, which is PENDING: ` +
           `'bursar withdrawal mark-paid ${created.id} --tx-hash ${lost}' says`,
@@ -1299,7 +1304,10 @@ describe('a treasury transfer', () => {
     await chain.mine({ blocks: CONFIRMATIONS })
     for (const paysNoWithdrawal of [false, true])
       await expect(
-        acknowledgeTransaction(service.db, adapter, 'INK', paid, { paysNoWithdrawal }),
+        acknowledgeTransaction(service.db, adapter, 'INK', paid, {
+          paysNoWithdrawal,
+          origin: originOfLoop('test'),
+        }),
       ).rejects.toThrow(
         `${paid} has nonce 0, which is that of withdrawal ${created.id}, and that has not ended: ` +
           `'bursar withdrawal mark-paid ${created.id} --tx-hash ${paid}' says`,
