@@ -61,6 +61,58 @@ create table api_clients (
 CREATE INDEX api_clients_disabled ON api_clients USING btree (disabled_at) WHERE disabled_at IS NOT NULL;
 CREATE INDEX api_clients_id ON api_clients USING btree (id);
 
+create table approval_decisions (
+  customer_id uuid not null,
+  approval_id uuid not null,
+  id uuid not null,
+  created_at timestamp with time zone not null,
+  approver_id uuid not null,
+  decision text not null,
+  signed jsonb not null,
+  constraint approval_decisions_pkey PRIMARY KEY (customer_id, approval_id, id)
+);
+
+create table approvals (
+  customer_id uuid not null,
+  id uuid not null,
+  created_at timestamp with time zone not null,
+  transfer_id uuid,
+  change jsonb,
+  change_digest text,
+  required smallint not null,
+  role text not null,
+  rule_id text,
+  policy_version bigint not null,
+  initiator_type text not null,
+  initiator_id text not null,
+  deadline timestamp with time zone not null,
+  status text not null,
+  approved_at timestamp with time zone,
+  ended_at timestamp with time zone,
+  constraint approvals_pkey PRIMARY KEY (customer_id, id),
+  constraint approvals_subject CHECK ((transfer_id IS NULL) = (change IS NOT NULL) AND (change IS NULL) = (change_digest IS NULL))
+);
+CREATE UNIQUE INDEX approvals_change ON approvals USING btree (customer_id, change_digest) WHERE change_digest IS NOT NULL AND (status = ANY (ARRAY['PENDING'::text, 'APPROVED'::text]));
+CREATE INDEX approvals_open ON approvals USING btree (customer_id, deadline) WHERE change IS NOT NULL AND (status = ANY (ARRAY['PENDING'::text, 'APPROVED'::text]));
+CREATE UNIQUE INDEX approvals_transfer ON approvals USING btree (customer_id, transfer_id) WHERE transfer_id IS NOT NULL;
+
+create table approvers (
+  customer_id uuid not null,
+  id uuid not null,
+  created_at timestamp with time zone not null,
+  name text not null,
+  operator_id uuid,
+  client_id uuid,
+  role text not null,
+  key jsonb not null,
+  thumbprint text not null,
+  status text not null,
+  revoked_at timestamp with time zone,
+  constraint approvers_pkey PRIMARY KEY (customer_id, id),
+  constraint approvers_revoked CHECK ((status = 'REVOKED'::text) = (revoked_at IS NOT NULL))
+);
+CREATE UNIQUE INDEX approvers_key ON approvers USING btree (customer_id, thumbprint) WHERE status = 'ACTIVE'::text;
+
 create table audit_heads (
   customer_id uuid not null,
   "position" bigint not null,
@@ -566,6 +618,28 @@ create table outgoing_transfers (
 CREATE INDEX outgoing_transfers_crypto_tx_hash ON outgoing_transfers USING btree (network, crypto_tx_hash) WHERE crypto_tx_hash IS NOT NULL;
 CREATE INDEX outgoing_transfers_due ON outgoing_transfers USING btree (customer_id, network, due_at) WHERE due_at IS NOT NULL;
 CREATE INDEX outgoing_transfers_ended ON outgoing_transfers USING btree (network, created_at) WHERE state = 'DONE'::text AND raw_transaction IS NOT NULL AND (network = ANY (ARRAY['ETHEREUM'::text, 'POLYGON_POS'::text, 'BASE'::text, 'ARBITRUM_ONE'::text, 'INK'::text, 'XLAYER'::text]));
+
+create table policies (
+  customer_id uuid not null,
+  version integer not null,
+  document jsonb not null,
+  mac text not null,
+  created_at timestamp with time zone not null,
+  constraint policies_pkey PRIMARY KEY (customer_id, version),
+  constraint policies_customer_id_fkey FOREIGN KEY (customer_id) REFERENCES customers(id),
+  constraint policies_version CHECK (version > 0)
+);
+
+create table policy_windows (
+  customer_id uuid not null,
+  rule_id text not null,
+  asset text not null,
+  subject text not null,
+  buckets jsonb not null,
+  ends_at timestamp with time zone not null,
+  constraint policy_windows_pkey PRIMARY KEY (customer_id, rule_id, asset, subject)
+) with (fillfactor=50);
+CREATE INDEX policy_windows_ends_at ON policy_windows USING btree (ends_at);
 
 create table price_imports (
   market_id smallint not null,

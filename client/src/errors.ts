@@ -1,4 +1,4 @@
-/** The kinds of error responses. https://<server>/problems/<slug> explains the typed ones: the last eleven. */
+/** The kinds of error responses. https://<server>/problems/<slug> explains the typed ones: the last thirteen. */
 export type ProblemSlug =
   | 'bad-request'
   | 'unauthorized'
@@ -22,6 +22,8 @@ export type ProblemSlug =
   | 'identity-verification-required'
   | 'disabled'
   | 'already-exists'
+  | 'approval-required'
+  | 'approval-ended'
   | 'not-cancellable'
 
 /** The fields of `meta`, by slug, for the problems that have it. */
@@ -46,6 +48,8 @@ export interface ProblemMeta {
   disabled: { id: string; status: string }
   /** The existing record with the `ref_id`, in its present state. */
   'already-exists': { existing: unknown; differs: string[] }
+  'approval-required': { approval_id: string; status: string; approvals: number; required: number }
+  'approval-ended': { id: string; status: string }
   'not-cancellable': { id: string; status: string }
 }
 

@@ -1909,6 +1909,86 @@ export interface webhooks {
     patch?: never
     trace?: never
   }
+  'approval.requested': {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    get?: never
+    put?: never
+    /**
+     * approval.requested
+     * @description Is sent to the webhooks whose event_types have approval.requested, a beginning of it, or *.
+     */
+    post: operations['on-approval-requested']
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  'approval.approved': {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    get?: never
+    put?: never
+    /**
+     * approval.approved
+     * @description Is sent to the webhooks whose event_types have approval.approved, a beginning of it, or *.
+     */
+    post: operations['on-approval-approved']
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  'approval.rejected': {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    get?: never
+    put?: never
+    /**
+     * approval.rejected
+     * @description Is sent to the webhooks whose event_types have approval.rejected, a beginning of it, or *.
+     */
+    post: operations['on-approval-rejected']
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  'approval.expired': {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    get?: never
+    put?: never
+    /**
+     * approval.expired
+     * @description Is sent to the webhooks whose event_types have approval.expired, a beginning of it, or *.
+     */
+    post: operations['on-approval-expired']
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
 }
 export interface components {
   schemas: {
@@ -2027,6 +2107,15 @@ export interface components {
         invalid_destination_address?: {
           message: string
           destination_address: string
+        }
+        pending_customer_approval?: {
+          message: string
+          /** @description The approval that it waits for. */
+          approval_id: string
+          /** @description How many different approvers must approve. */
+          required: number
+          /** @description The role that approvers need. */
+          role: string
         }
         conflicting_transaction?: {
           message: string
@@ -4368,6 +4457,56 @@ export interface components {
           /** @description Number of webhooks to which a delivery of the event has not succeeded yet. */
           undelivered_webhooks: number
         }
+      | {
+          /**
+           * Format: uuid
+           * @description Event id.
+           * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+           */
+          id: string
+          /**
+           * @description What happened.
+           * @enum {string}
+           */
+          type: 'approval.requested' | 'approval.approved' | 'approval.rejected' | 'approval.expired'
+          /**
+           * @description Type of the object.
+           * @enum {string}
+           */
+          object_type: 'approval_status_change'
+          object: {
+            /**
+             * Format: uuid
+             * @description The approval.
+             * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+             */
+            id: string
+            /** @description What is to be approved. */
+            subject: {
+              /** @description `transfer`, or the kind of record that is changed. */
+              type: string
+              /** @description The transfer, or the record that is changed. */
+              id: string
+            }
+            /**
+             * @description CANCELLED: its transfer ended otherwise. USED: its change was made.
+             * @enum {string}
+             */
+            status: 'PENDING' | 'APPROVED' | 'REJECTED' | 'EXPIRED' | 'CANCELLED' | 'USED'
+            /** @description How many approvers have approved. */
+            approvals: number
+            /** @description How many different approvers must approve. */
+            required: number
+          }
+          /**
+           * Format: date-time
+           * @description When the status changed.
+           * @example 2026-01-31T09:30:00.123456Z
+           */
+          created_at: string
+          /** @description Number of webhooks to which a delivery of the event has not succeeded yet. */
+          undelivered_webhooks: number
+        }
     Webhook: {
       /**
        * Format: uuid
@@ -4783,6 +4922,30 @@ export interface components {
        * @example 2026-01-31T09:30:00.123456Z
        */
       failing_since: string
+    }
+    ApprovalStatusChange: {
+      /**
+       * Format: uuid
+       * @description The approval.
+       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+       */
+      id: string
+      /** @description What is to be approved. */
+      subject: {
+        /** @description `transfer`, or the kind of record that is changed. */
+        type: string
+        /** @description The transfer, or the record that is changed. */
+        id: string
+      }
+      /**
+       * @description CANCELLED: its transfer ended otherwise. USED: its change was made.
+       * @enum {string}
+       */
+      status: 'PENDING' | 'APPROVED' | 'REJECTED' | 'EXPIRED' | 'CANCELLED' | 'USED'
+      /** @description How many approvers have approved. */
+      approvals: number
+      /** @description How many different approvers must approve. */
+      required: number
     }
   }
   responses: never
@@ -9096,6 +9259,10 @@ export interface operations {
           | 'crypto_destination_address.approved'
           | 'crypto_destination_address.rejected'
           | 'webhook.disabled'
+          | 'approval.requested'
+          | 'approval.approved'
+          | 'approval.rejected'
+          | 'approval.expired'
         /**
          * @description Filter by types, or by beginnings of types such as `transfer.*`. At most 100 values; repeat the parameter or separate with commas.
          * @example [
@@ -12323,6 +12490,334 @@ export interface operations {
           /** @description Type of the object in data. */
           object_type: string
           data: components['schemas']['WebhookStatusChange']
+        }
+      }
+    }
+    responses: {
+      /** @description The webhook is DISABLED at once. */
+      410: {
+        headers: {
+          [name: string]: unknown
+        }
+        content?: never
+      }
+      /** @description The event is delivered. Any other answer is retried. */
+      '2XX': {
+        headers: {
+          [name: string]: unknown
+        }
+        content?: never
+      }
+    }
+  }
+  'on-approval-requested': {
+    parameters: {
+      query?: never
+      header: {
+        /** @description The id of the event: the same for each attempt and each webhook. Ignore an id that you have seen. */
+        'webhook-id': string
+        /** @description When the attempt is made: seconds since 1970. */
+        'webhook-timestamp': string
+        /** @description One or more signatures, v1, and the base64 of an HMAC-SHA256, separated by spaces. */
+        'webhook-signature': string
+      }
+      path?: never
+      cookie?: never
+    }
+    requestBody: {
+      content: {
+        'application/json': components['schemas']['ThinEvent']
+        'application/cloudevents+json': {
+          /**
+           * Format: uuid
+           * @description Event id.
+           */
+          id: string
+          /** @description Type of the event. Ignore a type that you do not know. */
+          type: string
+          /** @description Who sends it: BURSAR_WEBHOOK_SOURCE. */
+          source: string
+          /**
+           * Format: date-time
+           * @description When the status changed.
+           */
+          time: string
+          /**
+           * @description Always event.
+           * @enum {string}
+           */
+          object: 'event'
+          /** @description Whether it is a test: the records that it names do not exist. */
+          is_test: boolean
+          /**
+           * @description Version of CloudEvents.
+           * @enum {string}
+           */
+          specversion: '1.0'
+          /**
+           * Format: uuid
+           * @description The record whose status changed.
+           */
+          subject: string
+          /**
+           * @description Media type of data.
+           * @enum {string}
+           */
+          datacontenttype: 'application/json'
+          /**
+           * Format: date-time
+           * @description The same as time.
+           */
+          timestamp: string
+          /** @description Type of the object in data. */
+          object_type: string
+          data: components['schemas']['ApprovalStatusChange']
+        }
+      }
+    }
+    responses: {
+      /** @description The webhook is DISABLED at once. */
+      410: {
+        headers: {
+          [name: string]: unknown
+        }
+        content?: never
+      }
+      /** @description The event is delivered. Any other answer is retried. */
+      '2XX': {
+        headers: {
+          [name: string]: unknown
+        }
+        content?: never
+      }
+    }
+  }
+  'on-approval-approved': {
+    parameters: {
+      query?: never
+      header: {
+        /** @description The id of the event: the same for each attempt and each webhook. Ignore an id that you have seen. */
+        'webhook-id': string
+        /** @description When the attempt is made: seconds since 1970. */
+        'webhook-timestamp': string
+        /** @description One or more signatures, v1, and the base64 of an HMAC-SHA256, separated by spaces. */
+        'webhook-signature': string
+      }
+      path?: never
+      cookie?: never
+    }
+    requestBody: {
+      content: {
+        'application/json': components['schemas']['ThinEvent']
+        'application/cloudevents+json': {
+          /**
+           * Format: uuid
+           * @description Event id.
+           */
+          id: string
+          /** @description Type of the event. Ignore a type that you do not know. */
+          type: string
+          /** @description Who sends it: BURSAR_WEBHOOK_SOURCE. */
+          source: string
+          /**
+           * Format: date-time
+           * @description When the status changed.
+           */
+          time: string
+          /**
+           * @description Always event.
+           * @enum {string}
+           */
+          object: 'event'
+          /** @description Whether it is a test: the records that it names do not exist. */
+          is_test: boolean
+          /**
+           * @description Version of CloudEvents.
+           * @enum {string}
+           */
+          specversion: '1.0'
+          /**
+           * Format: uuid
+           * @description The record whose status changed.
+           */
+          subject: string
+          /**
+           * @description Media type of data.
+           * @enum {string}
+           */
+          datacontenttype: 'application/json'
+          /**
+           * Format: date-time
+           * @description The same as time.
+           */
+          timestamp: string
+          /** @description Type of the object in data. */
+          object_type: string
+          data: components['schemas']['ApprovalStatusChange']
+        }
+      }
+    }
+    responses: {
+      /** @description The webhook is DISABLED at once. */
+      410: {
+        headers: {
+          [name: string]: unknown
+        }
+        content?: never
+      }
+      /** @description The event is delivered. Any other answer is retried. */
+      '2XX': {
+        headers: {
+          [name: string]: unknown
+        }
+        content?: never
+      }
+    }
+  }
+  'on-approval-rejected': {
+    parameters: {
+      query?: never
+      header: {
+        /** @description The id of the event: the same for each attempt and each webhook. Ignore an id that you have seen. */
+        'webhook-id': string
+        /** @description When the attempt is made: seconds since 1970. */
+        'webhook-timestamp': string
+        /** @description One or more signatures, v1, and the base64 of an HMAC-SHA256, separated by spaces. */
+        'webhook-signature': string
+      }
+      path?: never
+      cookie?: never
+    }
+    requestBody: {
+      content: {
+        'application/json': components['schemas']['ThinEvent']
+        'application/cloudevents+json': {
+          /**
+           * Format: uuid
+           * @description Event id.
+           */
+          id: string
+          /** @description Type of the event. Ignore a type that you do not know. */
+          type: string
+          /** @description Who sends it: BURSAR_WEBHOOK_SOURCE. */
+          source: string
+          /**
+           * Format: date-time
+           * @description When the status changed.
+           */
+          time: string
+          /**
+           * @description Always event.
+           * @enum {string}
+           */
+          object: 'event'
+          /** @description Whether it is a test: the records that it names do not exist. */
+          is_test: boolean
+          /**
+           * @description Version of CloudEvents.
+           * @enum {string}
+           */
+          specversion: '1.0'
+          /**
+           * Format: uuid
+           * @description The record whose status changed.
+           */
+          subject: string
+          /**
+           * @description Media type of data.
+           * @enum {string}
+           */
+          datacontenttype: 'application/json'
+          /**
+           * Format: date-time
+           * @description The same as time.
+           */
+          timestamp: string
+          /** @description Type of the object in data. */
+          object_type: string
+          data: components['schemas']['ApprovalStatusChange']
+        }
+      }
+    }
+    responses: {
+      /** @description The webhook is DISABLED at once. */
+      410: {
+        headers: {
+          [name: string]: unknown
+        }
+        content?: never
+      }
+      /** @description The event is delivered. Any other answer is retried. */
+      '2XX': {
+        headers: {
+          [name: string]: unknown
+        }
+        content?: never
+      }
+    }
+  }
+  'on-approval-expired': {
+    parameters: {
+      query?: never
+      header: {
+        /** @description The id of the event: the same for each attempt and each webhook. Ignore an id that you have seen. */
+        'webhook-id': string
+        /** @description When the attempt is made: seconds since 1970. */
+        'webhook-timestamp': string
+        /** @description One or more signatures, v1, and the base64 of an HMAC-SHA256, separated by spaces. */
+        'webhook-signature': string
+      }
+      path?: never
+      cookie?: never
+    }
+    requestBody: {
+      content: {
+        'application/json': components['schemas']['ThinEvent']
+        'application/cloudevents+json': {
+          /**
+           * Format: uuid
+           * @description Event id.
+           */
+          id: string
+          /** @description Type of the event. Ignore a type that you do not know. */
+          type: string
+          /** @description Who sends it: BURSAR_WEBHOOK_SOURCE. */
+          source: string
+          /**
+           * Format: date-time
+           * @description When the status changed.
+           */
+          time: string
+          /**
+           * @description Always event.
+           * @enum {string}
+           */
+          object: 'event'
+          /** @description Whether it is a test: the records that it names do not exist. */
+          is_test: boolean
+          /**
+           * @description Version of CloudEvents.
+           * @enum {string}
+           */
+          specversion: '1.0'
+          /**
+           * Format: uuid
+           * @description The record whose status changed.
+           */
+          subject: string
+          /**
+           * @description Media type of data.
+           * @enum {string}
+           */
+          datacontenttype: 'application/json'
+          /**
+           * Format: date-time
+           * @description The same as time.
+           */
+          timestamp: string
+          /** @description Type of the object in data. */
+          object_type: string
+          data: components['schemas']['ApprovalStatusChange']
         }
       }
     }

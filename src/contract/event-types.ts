@@ -32,6 +32,10 @@ export const EVENT_TYPES = {
   'crypto_destination_address.approved': 'crypto_destination_address_status_change',
   'crypto_destination_address.rejected': 'crypto_destination_address_status_change',
   'webhook.disabled': 'webhook_status_change',
+  'approval.requested': 'approval_status_change',
+  'approval.approved': 'approval_status_change',
+  'approval.rejected': 'approval_status_change',
+  'approval.expired': 'approval_status_change',
 } as const
 
 /** The types that the payments of a busy customer write, by the million. Lists of the others use an index (migration 045). */

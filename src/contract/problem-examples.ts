@@ -60,6 +60,16 @@ export const PROBLEM_EXAMPLES: Record<ProblemSlug, Problem> = {
     { id: EXAMPLE.transfer_id, ref_id: 'payout-2026-0001', amount: '10', status: 'COMPLETED' },
     ['amount'],
   ),
+  'approval-required': problem.approvalRequired({
+    approval_id: '0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f',
+    status: 'PENDING',
+    approvals: 0,
+    required: 2,
+  }),
+  'approval-ended': problem.approvalEnded(
+    { id: '0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f', status: 'EXPIRED' },
+    'is EXPIRED',
+  ),
   'not-cancellable': problem.notCancellable(
     { id: EXAMPLE.transfer_id, status: 'PENDING' },
     'is signed: it may be paid already',
@@ -109,6 +119,13 @@ export const PROBLEM_META: Partial<Record<ProblemSlug, Record<string, string>>> 
     current_status: 'Its status.',
   },
   disabled: { id: 'The account, identity or fiat account.', status: 'Its status.' },
+  'approval-required': {
+    approval_id: 'The approval to name in the same request, once enough approvers have approved it.',
+    status: 'Its status.',
+    approvals: 'How many approvers have approved it.',
+    required: 'How many must.',
+  },
+  'approval-ended': { id: 'The approval.', status: 'Its status.' },
   'not-cancellable': { id: 'The transfer.', status: 'Its status.' },
   'already-exists': {
     existing: 'The existing record, in full, as its own operation answers it.',

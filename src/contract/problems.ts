@@ -83,6 +83,18 @@ const kinds = {
     explanation:
       'A record with this `ref_id` (or another value that must be unique) exists. `meta.existing` holds its current state. After a lost answer, this confirms that the first request succeeded.',
   },
+  'approval-required': {
+    status: 403,
+    title: 'Approval Required',
+    explanation:
+      'The policy of the customer requires approvers for this change, and nothing was changed. `meta.approval_id` is the approval that waits for them. After enough of them have approved it, send the same request with `approval_id` in its query: the change is made once.',
+  },
+  'approval-ended': {
+    status: 409,
+    title: 'Approval Ended',
+    explanation:
+      'The approval takes no more decisions: it is REJECTED, EXPIRED, CANCELLED or USED, or its transfer is signed. `meta` holds its id and status.',
+  },
   'not-cancellable': {
     status: 409,
     title: 'Not Cancellable',
@@ -271,6 +283,14 @@ export const problem = {
       existing,
       ...(differs && { differs }),
     }),
+  approvalRequired: (meta: { approval_id: string; status: string; approvals: number; required: number }) =>
+    new Problem(
+      'approval-required',
+      `approval ${meta.approval_id} is ${meta.status} with ${meta.approvals} of ${meta.required} approvers; nothing was changed`,
+      meta,
+    ),
+  approvalEnded: (meta: { id: string; status: string }, why: string) =>
+    new Problem('approval-ended', `approval ${meta.id} ${why}`, meta),
   notCancellable: (meta: { id: string; status: string }, why: string) =>
     new Problem('not-cancellable', `transfer ${meta.id} ${why}`, meta),
 }

@@ -18,6 +18,14 @@ export const StatusDetails = Type.Object(
     max_rent_exceeded: Type.Optional(Type.Object(destination)),
     stale_fee_quote: Type.Optional(Type.Object({ message: Type.String() })),
     invalid_destination_address: Type.Optional(Type.Object(destination)),
+    pending_customer_approval: Type.Optional(
+      Type.Object({
+        message: Type.String(),
+        approval_id: Type.String({ description: 'The approval that it waits for.' }),
+        required: Type.Integer({ description: 'How many different approvers must approve.' }),
+        role: Type.String({ description: 'The role that approvers need.' }),
+      }),
+    ),
     conflicting_transaction: Type.Optional(Type.Object({ message: Type.String() })),
   },
   { maxProperties: 1, description: 'Why the transfer is in its state, where there is more to say.' },

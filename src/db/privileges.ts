@@ -36,6 +36,10 @@ export const PRIVILEGES: Readonly<Record<string, TablePrivileges>> = {
   audit_heads: { insert: true, update: ['position', 'hash'] },
   audit_links: { insert: true },
   audit_log: { insert: true },
+  approval_decisions: { insert: true },
+  approvals: { insert: true, update: ['status', 'approved_at', 'ended_at'] },
+  // Only the schema's owner makes and revokes approvers.
+  approvers: {},
   balances: { insert: true, update: ['available', 'version', 'updated_at'] },
   bank_wires: { insert: true },
   crypto_destination_addresses: {

@@ -197,6 +197,7 @@ const REASON_LABELS: Record<WaitingCode, string> = {
   FROZEN: 'frozen',
   NOT_APPROVED: 'standing',
   NOT_PAID_IN: 'not_paid_in',
+  AWAITING_APPROVAL: 'approval',
   NOT_ACCEPTED: 'not_accepted',
   TOKEN_REFUSES: 'token',
   TOKEN_DELIVERS_LESS: 'token',

@@ -3,6 +3,7 @@ import type { BalanceKey } from '../ledger/balances.ts'
 import type { Entry } from '../ledger/entries.ts'
 import type { NewTransfer } from '../ledger/transfer.ts'
 import type { Moment } from '../db/ids.ts'
+import type { TransferApproval } from '../records/approval.ts'
 import type { Holder } from '../records/holders.ts'
 import type { Change, Kind, Need } from '../records/need.ts'
 import type { Payee } from './withdrawal-macs.ts'
@@ -22,6 +23,8 @@ export interface Leg extends NewTransfer {
   entries: Entry[]
   /** The bank account that a wire pays; its MAC covers it. */
   payee?: Payee | undefined
+  /** The approvers that a withdrawal needs; its MAC covers it. */
+  approval?: TransferApproval | undefined
 }
 
 /** The result of a movement: its transfer and entries, and further changes. */

@@ -1,9 +1,11 @@
 import { PAYOUT_TYPES, WITHDRAWAL_TYPES } from '../records/treasury.ts'
+import type { ActorType } from '../contract/actor.ts'
 import type { Queryable, Transaction } from '../db/database.ts'
 import { KeyedMacs } from '../keys/keyed-macs.ts'
 import type { MasterKeys } from '../keys/master-keys.ts'
 import { canonicalAddress } from '../networks/addresses.ts'
 import type { Network, NetworkAdapter, Signing, Withdrawal } from '../networks/network.ts'
+import type { TransferApproval } from '../records/approval.ts'
 import type { FiatAccount } from '../records/fiat-account.ts'
 import type { NewTransfer, Transfer } from '../ledger/transfer.ts'
 
@@ -24,6 +26,8 @@ export interface Accepted {
   /** The address as the client sent it; for a wire the bank account, as `payeeOf` writes it. */
   destination: string
   memo: string | null
+  /** The approvers that it needs; absent where it needs none. */
+  approval?: TransferApproval | undefined
 }
 
 export class WithdrawalMacs {
@@ -34,7 +38,7 @@ export class WithdrawalMacs {
   }
 
   /** Makes the MAC of a new withdrawal; for a wire, over the bank account that it pays. */
-  make(transfer: Transfer, payee: Payee | undefined): string {
+  make(transfer: Transfer, payee: Payee | undefined, approval?: TransferApproval): string {
     const { customer_id, id, profile_id, asset, amount, crypto_network, memo = null } = transfer
     return this.makeOf({
       customer_id,
@@ -45,6 +49,7 @@ export class WithdrawalMacs {
       network: crypto_network ?? 'WIRE',
       destination: payee === undefined ? transfer.destination_address! : payeeOf(payee),
       memo,
+      approval,
     })
   }
 
@@ -67,8 +72,15 @@ export class WithdrawalMacs {
 
 /** JSON delimits the members, so no two withdrawals have the same text. */
 function textOf(accepted: Accepted): string {
-  const { customer_id, id, profile_id, asset, amount, network, destination, memo } = accepted
-  return JSON.stringify([customer_id, id, profile_id, asset, amount, network, destination, memo])
+  const { customer_id, id, profile_id, asset, amount, network, destination, memo, approval } = accepted
+  const payment = [customer_id, id, profile_id, asset, amount, network, destination, memo]
+  return JSON.stringify(approval === undefined ? payment : [...payment, requirementOf(approval)])
+}
+
+/** A withdrawal without approvers has one member less, so neither adding nor removing a requirement keeps the MAC. */
+function requirementOf(approval: TransferApproval): unknown[] {
+  const { id, required, role, rule_id, policy_version, initiator, deadline } = approval
+  return [id, required, role, rule_id, policy_version, initiator.type, initiator.id, deadline]
 }
 
 /** A bank account as the database stores it: a different account number or owner makes a different payee. */
@@ -77,12 +89,12 @@ const payeeOf = ({ id, fiat_account_owner, fiat_network_instructions }: Payee): 
 export type Payee = Pick<FiatAccount, 'id' | 'fiat_account_owner' | 'fiat_network_instructions'>
 
 /** Adds the MACs to the withdrawals among these new transfers. Without `macs` the withdrawals are never signed. */
-export function addMacs<T extends NewTransfer & { payee?: Payee | undefined }>(
-  made: T[],
-  macs: WithdrawalMacs | undefined,
-): T[] {
+export function addMacs<
+  T extends NewTransfer & { payee?: Payee | undefined; approval?: TransferApproval | undefined },
+>(made: T[], macs: WithdrawalMacs | undefined): T[] {
   if (macs !== undefined) {
-    for (const one of made) if (isWithdrawal(one.transfer)) one.mac = macs.make(one.transfer, one.payee)
+    for (const one of made)
+      if (isWithdrawal(one.transfer)) one.mac = macs.make(one.transfer, one.payee, one.approval)
   }
   return made
 }
@@ -106,13 +118,28 @@ interface AcceptedRow {
   fiat_account_id: string | null
   fiat_account_owner: Payee['fiat_account_owner'] | null
   fiat_network_instructions: Payee['fiat_network_instructions'] | null
+  approval_id: string | null
+  required: number | null
+  role: string | null
+  rule_id: string | null
+  policy_version: string | null
+  initiator_type: ActorType | null
+  initiator_id: string | null
+  deadline: string | null
 }
 
-const selectAccepted = (also = '') => `
-  select ${also} t.customer_id, t.id, t.profile_id, t.asset, t.amount, coalesce(t.crypto_network, 'WIRE') as network,
-         t.destination_address, t.memo, t.mac, t.fiat_account_id, f.fiat_account_owner, f.fiat_network_instructions
+const PAYMENT = `
+  t.customer_id, t.id, t.profile_id, t.asset, t.amount, coalesce(t.crypto_network, 'WIRE') as network,
+  t.destination_address, t.memo, t.mac, t.fiat_account_id, f.fiat_account_owner, f.fiat_network_instructions`
+const FROM_TRANSFERS = `
   from transfers t
   left join fiat_accounts f on f.customer_id = t.customer_id and f.id = t.fiat_account_id`
+
+const selectAccepted = (also = '') => `
+  select ${also} ${PAYMENT}, a.id as approval_id, a.required, a.role, a.rule_id, a.policy_version, a.initiator_type,
+         a.initiator_id, a.deadline
+  ${FROM_TRANSFERS}
+  left join approvals a on a.customer_id = t.customer_id and a.transfer_id = t.id`
 
 /** Whether no transaction is signed for it yet. */
 const IS_OPEN = `
@@ -139,7 +166,34 @@ function acceptedOf(row: AcceptedRow): Accepted {
             fiat_network_instructions: row.fiat_network_instructions!,
           }),
     memo,
+    approval: approvalOf(row),
   }
+}
+
+const approvalOf = (row: AcceptedRow): TransferApproval | undefined =>
+  row.approval_id === null
+    ? undefined
+    : {
+        id: row.approval_id,
+        required: row.required!,
+        role: row.role!,
+        rule_id: row.rule_id,
+        policy_version: Number(row.policy_version),
+        initiator: { type: row.initiator_type!, id: row.initiator_id! },
+        deadline: row.deadline!,
+      }
+
+/** Reads these withdrawals of the customer as they are to be paid. */
+export async function readAccepted(
+  db: Queryable,
+  customerId: string,
+  ids: readonly string[],
+): Promise<Accepted[]> {
+  const { rows } = await db.query<AcceptedRow>(
+    `${selectAccepted()} where t.customer_id = $1 and t.id = any ($2::uuid[]) order by t.id`,
+    [customerId, ids],
+  )
+  return rows.map(acceptedOf)
 }
 
 /** PostgreSQL's `numeric` may have trailing zeros that the decimal string did not have. */
@@ -233,8 +287,11 @@ const PAGE = 10_000
 export async function sealPending(tx: Transaction, openMasterKeys: () => Promise<MasterKeys>): Promise<void> {
   let macs: WithdrawalMacs | undefined
   for (;;) {
+    // The table approvals does not exist yet.
     const { rows } = await tx.query<AcceptedRow>(
-      `${selectAccepted()}
+      `select ${PAYMENT}, null::uuid as approval_id, null::smallint as required, null as role, null as rule_id,
+              null::bigint as policy_version, null as initiator_type, null as initiator_id, null::timestamptz as deadline
+       ${FROM_TRANSFERS}
        where t.status = 'PENDING' and t.type in ${WITHDRAWAL_TYPES} and t.mac is null
        limit ${PAGE}`,
     )

@@ -41,6 +41,8 @@ export type WaitingCode =
   | 'NOT_APPROVED'
   /** A sandbox pays over a real network no more than the customer deposited over it. */
   | 'NOT_PAID_IN'
+  /** Approvers have not signed it yet. */
+  | 'AWAITING_APPROVAL'
   /** The withdrawal's record was changed after it was accepted: its MAC does not match. */
   | 'NOT_ACCEPTED'
   /** The token refuses every transfer of the hot wallet. */

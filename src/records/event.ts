@@ -5,6 +5,7 @@ import { Network, Timestamp, Uuid } from '../contract/fields.ts'
 import type { Queryable } from '../db/database.ts'
 import { firstIdAt, momentAt } from '../db/ids.ts'
 import { TransferStatus, TransferType } from '../ledger/transfer.ts'
+import { Approval } from './approval.ts'
 import { DestinationAddress } from './destination-address.ts'
 import { FiatAccount } from './fiat-account.ts'
 import { STATUSES } from './holders.ts'
@@ -70,6 +71,13 @@ const OBJECTS = {
     name: Type.String({ description: 'Its name.' }),
     failing_since: Timestamp('The first failure after the last success.'),
   }),
+  approval_status_change: Type.Object({
+    id: Uuid('The approval.'),
+    subject: Approval.properties.subject,
+    status: Approval.properties.status,
+    approvals: Approval.properties.approvals,
+    required: Approval.properties.required,
+  }),
 } satisfies Record<EventObjectType, TObject>
 
 const typesOf = (objectType: EventObjectType) =>
@@ -104,6 +112,7 @@ export const Event = Type.Union(
     eventWith('fiat_account_status_change', OBJECTS.fiat_account_status_change),
     eventWith('crypto_destination_address_status_change', OBJECTS.crypto_destination_address_status_change),
     eventWith('webhook_status_change', OBJECTS.webhook_status_change),
+    eventWith('approval_status_change', OBJECTS.approval_status_change),
   ],
   { $id: 'Event' },
 )
@@ -114,7 +123,7 @@ export interface EventRow {
   type: string
   object_id: string
   /** The members that are stored with the event, or read from its transfer or orchestration. */
-  object: Record<string, string | null> | null
+  object: Record<string, unknown> | null
   created_at: string
   is_test: boolean
   undelivered_webhooks: number
@@ -160,7 +169,7 @@ export function eventToWire({
 }: EventRow): Event {
   assert(isEventType(type), `event ${id} has the type ${type}, which this version does not know`)
   const object_type = EVENT_TYPES[type]
-  const known: Record<string, string | null> = { ...object, id: object_id }
+  const known: Record<string, unknown> = { ...object, id: object_id }
   if (object_type === 'transfer_status_change' || object_type === 'orchestration_status_change')
     known.status = type.slice(type.lastIndexOf('.') + 1).toUpperCase()
   // The record has the hash of the transaction that ended it, which a withdrawal does not have at its start.

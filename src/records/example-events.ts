@@ -10,7 +10,7 @@ interface Source {
   time: string
 }
 
-const OBJECTS: Record<EventObjectType, (type: EventType, source: Source) => Record<string, string>> = {
+const OBJECTS: Record<EventObjectType, (type: EventType, source: Source) => Record<string, unknown>> = {
   transfer_status_change: (type, { newId }) => ({
     type: type.split('.')[1]!.toUpperCase(),
     profile_id: newId(),
@@ -40,6 +40,12 @@ const OBJECTS: Record<EventObjectType, (type: EventType, source: Source) => Reco
     status: lastPart(type),
   }),
   webhook_status_change: (_type, { time }) => ({ name: 'Payments', failing_since: time }),
+  approval_status_change: (type, { newId }) => ({
+    subject: { type: 'transfer', id: newId() },
+    status: lastPart(type) === 'REQUESTED' ? 'PENDING' : lastPart(type),
+    approvals: type === 'approval.approved' ? 2 : 0,
+    required: 2,
+  }),
 }
 
 const lastPart = (type: string) => type.slice(type.lastIndexOf('.') + 1).toUpperCase()
@@ -49,5 +55,5 @@ const summaryStatus = (type: string) => ({
 })
 
 /** Makes the members of an event's object, except those that reading an event adds (`eventToWire`). */
-export const exampleObject = (type: EventType, source: Source): Record<string, string> =>
+export const exampleObject = (type: EventType, source: Source): Record<string, unknown> =>
   OBJECTS[EVENT_TYPES[type]](type, source)

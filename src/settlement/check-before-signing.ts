@@ -1,9 +1,12 @@
 import type { Transaction } from '../db/database.ts'
+import { momentAt, readClock } from '../db/ids.ts'
 import { parseAmount } from '../assets/amount.ts'
 import { decimalsOf, type CryptoNetwork } from '../assets/catalogue.ts'
 import { Problem } from '../contract/problems.ts'
 import { Balances } from '../ledger/balances.ts'
+import { judgeWithdrawals } from '../movements/approval.ts'
 import { OwnCustody, requirePaidIn } from '../movements/own-custody.ts'
+import type { Judgement } from '../records/approval.ts'
 import { describeFreeze, freezesOfSigning, type Freeze } from '../records/freezes.ts'
 import { PLATFORM_ID } from '../records/treasury.ts'
 import { Holders, type Holder } from '../records/holders.ts'
@@ -13,7 +16,7 @@ import type { WaitingCode, WaitingReason } from '../networks/waiting.ts'
 /** Whether a withdrawal may be signed now. DEFERRED: it waits. REFUSED: it fails and is refunded. */
 export type SigningDecision =
   | { outcome: 'SIGN' }
-  | { outcome: 'DEFERRED'; reason: WaitingReason }
+  | { outcome: 'DEFERRED'; reason: WaitingReason; dueInMs?: number }
   | { outcome: 'REFUSED'; refusal: Refusal }
 
 type Claimed = Pick<Withdrawal, 'transfer_id' | 'asset' | 'amount'>
@@ -21,13 +24,15 @@ type Claimed = Pick<Withdrawal, 'transfer_id' | 'asset' | 'amount'>
 /** A withdrawal with the profile, account and identity whose money it takes. */
 interface Held extends Holder {
   transfer_id: string
+  needs_approval: boolean
 }
 
 /**
  * Decides for each withdrawal whether it may be signed, in the transaction that keeps the signed bytes. It reads again
  * conditions that were true when the withdrawal was accepted: freezes, the standing of its account, its profile's account
  * and its identity, and in a sandbox the customer's deposits over a real network. None of these refuses a withdrawal for
- * good, because each can be reversed: the withdrawal waits, and can be cancelled. Gives the decisions by transfer_id.
+ * good, because each can be reversed: the withdrawal waits, and can be cancelled. It verifies the approvers' signatures
+ * again (`judgeWithdrawals`); a rejection, or the deadline, refuses the withdrawal. Gives the decisions by transfer_id.
  */
 export async function checkBeforeSigning(
   tx: Transaction,
@@ -56,8 +61,11 @@ export async function checkBeforeSigning(
     if (refusal === undefined) ownCustody.note({ ...route, minor })
     return refusal
   }
+  const waiting = await checkApprovals(tx, customer_id, withdrawals)
   return new Map(
     withdrawals.map((withdrawal) => {
+      const unapproved = waiting.get(withdrawal.transfer_id)
+      if (unapproved !== undefined) return [withdrawal.transfer_id, unapproved]
       const reason =
         frozen(freezes, withdrawal) ??
         barred(holders, withdrawal) ??
@@ -85,16 +93,60 @@ async function checkTreasury(
   return new Map(claimed.map(({ transfer_id }) => [transfer_id, decision]))
 }
 
+/** A withdrawal is looked at again when its approvers have decided, at its deadline, and once a day. */
+const APPROVAL_LOOK_MS_MAX = 24 * 60 * 60 * 1000
+
+/** The decisions about those withdrawals whose approvers have not approved, or have rejected them. */
+async function checkApprovals(
+  tx: Transaction,
+  customerId: string,
+  withdrawals: readonly Held[],
+): Promise<Map<string, SigningDecision>> {
+  const decisions = new Map<string, SigningDecision>()
+  const ids = withdrawals.flatMap((one) => (one.needs_approval ? one.transfer_id : []))
+  if (ids.length === 0) return decisions
+  const judged = await judgeWithdrawals(tx, customerId, ids)
+  const now = await readClock(tx)
+  for (const [id, { of, judgement }] of judged) {
+    const leftMs = (momentAt(of.deadline).micros - now.micros) / 1000
+    if (judgement.outcome === 'REJECTED') decisions.set(id, refused('an approver rejected it'))
+    else if (judgement.outcome === 'PENDING' && leftMs <= 0)
+      decisions.set(id, refused(`it was not approved by ${of.deadline}`))
+    else if (judgement.outcome === 'PENDING') {
+      const detail = `${judgement.approvals} of ${of.required} approvers have approved it${refusedSignatures(judgement)}`
+      const dueInMs = Math.min(Math.ceil(leftMs), APPROVAL_LOOK_MS_MAX)
+      decisions.set(id, { outcome: 'DEFERRED', reason: { code: 'AWAITING_APPROVAL', detail }, dueInMs })
+    }
+  }
+  return decisions
+}
+
+const refused = (detail: string): SigningDecision => ({
+  outcome: 'REFUSED',
+  refusal: { secondary_status: { name: 'CUSTOMER_REJECTED', detail } },
+})
+
+/** Names the decisions that do not count: an operator has to find out who wrote them. */
+function refusedSignatures({ objections }: Judgement): string {
+  const named = objections.slice(0, OBJECTIONS_NAMED_MAX)
+  return named.map(({ approver_id, objection }) => `; not that of ${approver_id}: ${objection}`).join('')
+}
+
+const OBJECTIONS_NAMED_MAX = 3
+
 async function selectHeld(tx: Transaction, customerId: string, transferIds: string[]): Promise<Held[]> {
   const { rows } = await tx.query<{
     transfer_id: string
     profile_id: string
     account_id: string | null
     identity_id: string | null
+    needs_approval: boolean
   }>(
     `
-    select id as transfer_id, profile_id, account_id, identity_id
-    from transfers
+    select id as transfer_id, profile_id, account_id, identity_id, exists (
+             select from approvals a where a.customer_id = $1 and a.transfer_id = t.id
+           ) as needs_approval
+    from transfers t
     where customer_id = $1 and id = any ($2::uuid[])
     order by id`,
     [customerId, transferIds],

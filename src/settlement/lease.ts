@@ -160,7 +160,7 @@ export const signAlone = (tx: Transaction, network: Network) =>
 
 /**
  * Gives the ids of those that must wait because an earlier withdrawal of their profile, not among them, is not signed yet. A
- * withdrawal that is broadcast and that an operator must judge delays no later one.
+ * withdrawal that is broadcast and that an operator must judge delays no later one, nor does one that waits for approvers.
  */
 export async function behindOthers(
   tx: Transaction,
@@ -178,7 +178,7 @@ export async function behindOthers(
       where t.customer_id = $1 and t.profile_id = mine.profile_id and t.status = 'PENDING'
         and t.type in ${PAYOUT_TYPES} and ${NETWORK} = $2
         and t.id < mine.transfer_id and t.id <> all ($3)
-        and (b.transfer_id is null or b.state <> 'BROADCAST' and b.waiting_code is not null)
+        and (b.transfer_id is null or b.state <> 'BROADCAST' and b.waiting_code <> 'AWAITING_APPROVAL')
     )`,
     [
       customer_id,

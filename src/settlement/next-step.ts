@@ -79,7 +79,10 @@ export function stepAfterCheck<Of extends StepOf>(
     case 'SIGN':
       return undefined
     case 'DEFERRED':
-      return deferredStep(withdrawal, decision.reason, timing)
+      return {
+        ...deferredStep(withdrawal, decision.reason, timing),
+        dueInMs: decision.dueInMs ?? timing.pollMs,
+      }
     case 'REFUSED':
       return failedStep(withdrawal, decision.refusal)
   }

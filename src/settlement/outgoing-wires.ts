@@ -107,8 +107,10 @@ export async function takeWire(
     const claimed = { ...wire, state: 'HELD' as const, replaced: [], age_ms: 0 }
     const [step] = await reviewAndSign(tx, 'WIRE', [claimed], adapter)
     const taken = readOrder(step!.signed?.raw_transaction ?? null)
-    if (taken === undefined)
-      throw new Error(`wire ${transferId} may not be sent: ${step!.waitingReason?.detail}`)
+    if (taken === undefined) {
+      const why = step!.waitingReason?.detail ?? step!.transfer?.secondary_status?.detail
+      throw new Error(`wire ${transferId} may not be sent: ${why}`)
+    }
     await record(tx, wire.customer_id, [step!])
     return taken
   })

@@ -12,6 +12,7 @@ import {
   type Posting,
 } from '../ledger/entries.ts'
 import { LedgerTransaction, type ChangedTransfer } from '../ledger/ledger-transaction.ts'
+import { endApprovalsOf } from '../records/approval.ts'
 import { endOrchestrations, type EndedTransfer } from '../records/orchestration.ts'
 import { PLATFORM_ID } from '../records/treasury.ts'
 import { isSimulated } from '../networks/simulated/adapter.ts'
@@ -45,6 +46,7 @@ export async function record(
     await ledger.write([], [...completed, ...refused].map(changedTransferOf))
     await updateTransfers(tx, customerId, changed, ledger.now.text)
     await endOrchestrations(tx, customerId, [...completed, ...refused].map(endOf), ledger.now)
+    await endApprovalsOf(tx, customerId, refused.map(idOf), ledger.now, origin)
   }
 }
 
@@ -59,6 +61,8 @@ const SETTLEMENT: Cause = { origin: originOfLoop('settlement') }
 
 /** The entries that a step posts. */
 type StepPosting = Omit<Posting, 'origin' | 'action'>
+
+const idOf = ({ withdrawal }: Step) => withdrawal.transfer_id
 
 const changedTransferOf = ({ withdrawal, transfer }: Step): ChangedTransfer => ({
   id: withdrawal.transfer_id,

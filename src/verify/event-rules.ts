@@ -35,7 +35,14 @@ const CHANGES = `
   from fiat_accounts where customer_id = $1 and status <> 'PENDING'
   union all
   select id, created_at, 'crypto_destination_address.' || lower(status)
-  from crypto_destination_addresses where customer_id = $1 and status <> 'PENDING'`
+  from crypto_destination_addresses where customer_id = $1 and status <> 'PENDING'
+  union all
+  select id, created_at, 'approval.requested' from approvals where customer_id = $1
+  union all
+  select id, approved_at, 'approval.approved' from approvals where customer_id = $1 and approved_at is not null
+  union all
+  select id, ended_at, 'approval.' || lower(status)
+  from approvals where customer_id = $1 and status in ('REJECTED', 'EXPIRED')`
 
 /** In SQL: the beginning of the id that an event of this time has (src/db/ids.ts). */
 const START_OF_ID = `
@@ -47,6 +54,9 @@ const START_OF_ID = `
 const TELLS_ITS_TYPE = `
   case split_part(type, '.', 1)
     when 'webhook' then true
+    when 'approval' then
+      object ->> 'id' = object_id::text
+        and lower(object ->> 'status') = case split_part(type, '.', 2) when 'requested' then 'pending' else split_part(type, '.', 2) end
     when 'statement' then
       object ->> 'id' = object_id::text and object ->> 'status' = 'STATEMENT_STATUS_' || upper(split_part(type, '.', 2))
     when 'identity' then
