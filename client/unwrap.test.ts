@@ -1,7 +1,7 @@
 import { isFull, unwrap, BursarSignatureError, type ThinEvent } from './src/index.ts'
 import { Webhook } from 'standardwebhooks'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import { signatureHeaders } from '../src/deliveries/signature.ts'
+import { signatureHeaders } from '../src/outbound/signature.ts'
 import { newSigningSecret } from '../src/records/webhook-secrets.ts'
 
 // `unwrap` against requests that the service and npm `standardwebhooks` sign.

@@ -204,11 +204,13 @@ create table crypto_destination_addresses (
   bookmarked boolean not null,
   travelrule_metadata jsonb,
   status text not null,
+  cooling_until timestamp with time zone,
   constraint crypto_destination_addresses_pkey PRIMARY KEY (customer_id, id),
   constraint crypto_destination_addresses_identity_fkey FOREIGN KEY (customer_id, identity_id) REFERENCES identities(customer_id, id),
   constraint crypto_destination_addresses_status CHECK (status = ANY (ARRAY['PENDING'::text, 'APPROVED'::text, 'REJECTED'::text]))
 );
 CREATE UNIQUE INDEX crypto_destination_addresses_address ON crypto_destination_addresses USING btree (customer_id, crypto_network, canonical_address, COALESCE(identity_id, '00000000-0000-0000-0000-000000000000'::uuid));
+CREATE INDEX crypto_destination_addresses_cooling ON crypto_destination_addresses USING btree (cooling_until) WHERE status = 'PENDING'::text;
 
 create table customer_fee_checks (
   customer_id uuid not null,
@@ -471,7 +473,7 @@ create table incoming_transfers (
   constraint incoming_transfers_pkey PRIMARY KEY (customer_id, network, crypto_tx_hash, crypto_tx_index),
   constraint incoming_transfers_amount CHECK (amount > 0::numeric),
   constraint incoming_transfers_credited CHECK ((state = ANY (ARRAY['WAITING'::text, 'UNATTRIBUTED'::text])) = (transfer_id IS NULL)),
-  constraint incoming_transfers_reason CHECK ((reason = ANY (ARRAY['FAILED'::text, 'BELOW_MINIMUM'::text, 'SECOND_NODE'::text, 'NODES_DISAGREE'::text])) AND state = 'WAITING'::text OR reason IS NULL),
+  constraint incoming_transfers_reason CHECK ((reason = ANY (ARRAY['FAILED'::text, 'BELOW_MINIMUM'::text, 'SECOND_NODE'::text, 'NODES_DISAGREE'::text, 'SCREENING'::text])) AND state = 'WAITING'::text OR reason IS NULL),
   constraint incoming_transfers_state CHECK (state = ANY (ARRAY['WAITING'::text, 'CREDITED'::text, 'REORGANISED'::text, 'UNATTRIBUTED'::text]))
 );
 CREATE INDEX incoming_transfers_at ON incoming_transfers USING btree (customer_id, network, address, asset);
@@ -738,6 +740,27 @@ create table schema_version (
   run_at timestamp with time zone,
   constraint schema_version_pkey PRIMARY KEY (version)
 );
+
+create table screenings (
+  customer_id uuid not null,
+  kind text not null,
+  subject text not null,
+  id uuid not null,
+  created_at timestamp with time zone not null,
+  state text not null,
+  attempts integer not null,
+  due_at timestamp with time zone,
+  detail text,
+  decided_at timestamp with time zone,
+  mac text,
+  constraint screenings_pkey PRIMARY KEY (customer_id, kind, subject),
+  constraint screenings_allowed CHECK (state <> 'ALLOWED'::text OR mac IS NOT NULL AND decided_at IS NOT NULL),
+  constraint screenings_due CHECK ((state = 'WAITING'::text) = (due_at IS NOT NULL)),
+  constraint screenings_kind CHECK (kind = ANY (ARRAY['WITHDRAWAL'::text, 'DEPOSIT'::text])),
+  constraint screenings_state CHECK (state = ANY (ARRAY['WAITING'::text, 'ALLOWED'::text, 'REJECTED'::text, 'ENDED'::text]))
+);
+CREATE INDEX screenings_due ON screenings USING btree (due_at) WHERE state = 'WAITING'::text;
+CREATE INDEX screenings_rejected ON screenings USING btree (created_at) WHERE state = 'REJECTED'::text;
 
 create table seen_deposits (
   customer_id uuid not null,

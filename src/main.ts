@@ -58,6 +58,7 @@ const GROUPS: [names: string[], load: () => Promise<Group>][] = [
   [['freeze', 'unfreeze'], async () => (await import('./commands/freezes.ts')).freezeCommands],
   [['wire'], async () => (await import('./commands/wires.ts')).wireCommands],
   [['deposits'], async () => (await import('./commands/deposits.ts')).depositCommands],
+  [['screening'], async () => (await import('./commands/screening.ts')).screeningCommands],
   [['prices'], async () => (await import('./commands/prices.ts')).priceCommands],
 ]
 

@@ -35,7 +35,10 @@ import { routeBySigner } from './networks/simulated/route-by-signer.ts'
 import { reencryptSigningKeys } from './oauth/signing-keys.ts'
 import { reencryptWebhookSecrets, WebhookSecrets } from './records/webhook-secrets.ts'
 import { keepPartitions } from './retention/keep-partitions.ts'
+import { openScreening, wasUsedLately } from './screening/open-screening.ts'
+import type { Screening } from './screening/screening.ts'
 import { blame, type Settings } from './settings.ts'
+import { signingOnlyScreened } from './settlement/sign-only-screened.ts'
 import { plainTransports } from './transport-security.ts'
 import { upgrade } from './upgrade.ts'
 import { startWorker } from './worker.ts'
@@ -150,6 +153,10 @@ async function prepareDatabase(
     log.error({ err }, 'the secrets of a webhook cannot be read: nothing is delivered to it'),
   )
   if (webhooks > 0) log.info({ webhooks }, 'secrets of webhooks are encrypted with the current master key')
+  if (settings.worker && settings.screeningUrl === undefined && (await wasUsedLately(db)))
+    log.warn(
+      'payments were screened in the last days, and BURSAR_SCREENING_URL is not set: nothing is screened now',
+    )
   for (const { says, advice } of await faultsOfRole(db)) log.warn(`${says}; ${advice}`)
 }
 
@@ -188,7 +195,14 @@ async function startService({
   const macs = new WithdrawalMacs(masterKeys)
   const ledger = new Ledger(db, { meter: metrics.ledger, macs, waitMsMax: settings.requestTimeoutMs })
   // Check the settings before stamping the database: refused settings must leave no stamp.
-  const networks = signingOnlyAccepted(await networksOf(settings, db, log), macs, log)
+  const screening = await openScreening(settings, () => Promise.resolve(masterKeys))
+  if (screening !== undefined) observe(screening, { log, metrics })
+  // Accepted is checked first: what is screened is what was accepted.
+  const networks = signingOnlyAccepted(
+    signingOnlyScreened(await networksOf(settings, db, log), screening),
+    macs,
+    log,
+  )
   await stampDatabase(background, settings)
   const port = settings.port === 0 ? await freePort(settings.host).catch(blame('HOST')) : settings.port
   const host = isIP(settings.host) === 6 ? `[${settings.host}]` : settings.host
@@ -230,6 +244,7 @@ async function startService({
         settings,
         log,
         meter: metrics.worker,
+        screening,
         deliverer: new Deliverer({
           db: deliveries,
           secrets: new WebhookSecrets(masterKeys),
@@ -252,6 +267,13 @@ async function startService({
       await ledger.drain()
     },
   }
+}
+
+/** Measures questions to the screening endpoint, and logs an ALLOW that Bursar did not make. */
+function observe(screening: Screening, { log, metrics }: Pick<Parts, 'log' | 'metrics'>): void {
+  screening.endpoint.meter = metrics.screening
+  screening.onForged = ({ customer_id, kind, subject }, objection) =>
+    log.error({ customer_id, kind, subject }, `the screening of a payment was changed: ${objection}`)
 }
 
 /** Waits for the work. Throws when it takes longer than `ms`. */

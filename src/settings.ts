@@ -174,6 +174,18 @@ export const SETTINGS = {
     default: undefined,
     desc: 'live mode: private networks that webhooks may reach besides public addresses: comma-separated addresses or networks (a,b/8)',
   }),
+  BURSAR_SCREENING_URL: http({
+    default: undefined,
+    desc: 'HTTPS endpoint that allows each payment before it is signed or credited (docs/guides/screening.md); without it, nothing is screened',
+  }),
+  BURSAR_SCREENING_SECRET_FILE: str({
+    default: undefined,
+    desc: 'file with the secret that signs questions to the screening endpoint: whsec_ and base64',
+  }),
+  BURSAR_SCREENING_TIMEOUT_MS: wholeNumber(100, 30_000, {
+    default: 3_000,
+    desc: 'time limit in ms of a question to the screening endpoint; the payment then waits and it is asked again',
+  }),
   BURSAR_DOCS: bool({
     default: undefined,
     desc: 'whether the API reference is served at /docs (default: in sandbox mode only)',

@@ -14,6 +14,8 @@ import type { Settings } from './settings.ts'
 import { generateLastStatements } from './statements/generate-statements.ts'
 import { auditSweeps } from './settlement/audit-sweeps.ts'
 import { creditDepositsOn, readable } from './settlement/credit-deposits.ts'
+import type { Screening } from './screening/screening.ts'
+import { Screener } from './settlement/screen-payments.ts'
 import { seeDepositsOn } from './settlement/see-deposits.ts'
 import { settleWithdrawals, type EndedWithdrawal } from './settlement/settle-withdrawals.ts'
 import { sweepDepositAddresses } from './settlement/sweep-deposit-addresses.ts'
@@ -59,6 +61,7 @@ interface Shared {
   log: Logger
   meter: WorkerMeter | undefined
   deliverer?: Deliverer
+  screening?: Screening | undefined
   custodyEveryMs: number
   /** Measures some work of a loop. Gives its result, or undefined where it failed: that is logged, and tried again. */
   attempt: <T>(loop: Loop, work: Promise<T>) => Promise<T | undefined>
@@ -82,6 +85,8 @@ export function startWorker(options: {
   meter?: WorkerMeter
   /** Delivers events; it has its own connections. */
   deliverer?: Deliverer
+  /** Screens payments. `networks` must sign only screened ones then (`signingOnlyScreened`). */
+  screening?: Screening | undefined
   /** Rest between two looks at the custody of real networks. */
   custodyEveryMs?: number
 }): Worker {
@@ -107,12 +112,16 @@ export function startWorker(options: {
       await pause(restMs, undefined, { signal: stopping.signal }).catch(() => undefined)
     }
   }
-  const rounds = roundsOf({ ...options, meter, custodyEveryMs, attempt })
+  const { db, screening } = options
+  const screener = screening && new Screener({ db, screening, log })
+  const shared = { ...options, meter, custodyEveryMs, attempt }
+  const rounds = [...roundsOf(shared), ...(screener === undefined ? [] : [screenings(shared, screener)])]
   const running = Promise.all(rounds.map(repeat))
   return {
     async stop() {
       stopping.abort()
       await running
+      await screener?.stop()
       const graceMs = Math.min(DELIVERIES_GRACE_MS, options.settings.shutdownTimeoutMs / 4)
       await options.deliverer?.stop(graceMs)
     },
@@ -197,12 +206,15 @@ async function checkNetworkFees(
 
 /** Scans a network for deposits, without a pause while there is more to read, and then reads its newest blocks. */
 function deposits(
-  { db, ledger, settings, log, attempt }: Shared,
+  { db, ledger, settings, screening, log, attempt }: Shared,
   network: CryptoNetwork,
   adapter: NetworkAdapter,
 ): Round {
   return async () => {
-    const result = await attempt('deposits', creditDepositsOn({ db, ledger, settings }, network, adapter))
+    const result = await attempt(
+      'deposits',
+      creditDepositsOn({ db, ledger, settings, screening }, network, adapter),
+    )
     for (const [reason, count] of result?.waiting ?? [])
       log.warn({ network, reason, count }, 'deposits wait: bursar deposits list')
     if (result?.isBehind === true) return 0
@@ -293,6 +305,11 @@ function partitions({ db, settings, log, attempt }: Shared): Round {
 /** Delivers events to the endpoints of customers. The requests go on between the rounds. */
 function deliveries({ attempt }: Shared, deliverer: Deliverer): Round {
   return async () => (await attempt('deliveries', deliverer.round())) ?? FAILURE_PAUSE_MS
+}
+
+/** Asks the screening endpoint about payments. The requests go on between the rounds. */
+function screenings({ attempt }: Shared, screener: Screener): Round {
+  return async () => (await attempt('screenings', screener.round())) ?? FAILURE_PAUSE_MS
 }
 
 /** Compares what real networks hold with what the ledgers have in custody there. */

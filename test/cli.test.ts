@@ -249,6 +249,7 @@ describe('help', () => {
     ['bursar account', ['account'], ['disable', 'enable']],
     ['bursar account disable', ['account', 'disable'], ['<account_id>', '--user', '--json']],
     ['bursar account enable', ['account', 'enable'], ['<account_id>', '--user', '--json']],
+    ['bursar screening', ['screening'], ['list', 'ask']],
     ['bursar verify', ['verify'], ['--json', 'exit code 1']],
     ['bursar statements', ['statements'], ['generate', 'pay', 'list', 'explain']],
     ['bursar statements list', ['statements', 'list'], ['--period <YYYY-MM>', '--customer <id>', '--json']],
@@ -322,6 +323,9 @@ describe('settings', () => {
     BURSAR_TRUSTED_PROXIES: ['proxy.example', '10.0.0.0/33', '10.0.0.1,', '::1/129', 'true'],
     BURSAR_WEBHOOK_SOURCE: ['two words', 'a'.repeat(201)],
     BURSAR_WEBHOOK_ALLOWED_NETWORKS: ['intranet.example', '10.0.0.0/33', '10.0.0.1,'],
+    BURSAR_SCREENING_URL: ['screening.example', 'ftp://screening.example', 'https://screening.example/?a=b'],
+    BURSAR_SCREENING_SECRET_FILE: [], // Any text can name a file.
+    BURSAR_SCREENING_TIMEOUT_MS: ['99', '30001', '3s'],
     BURSAR_DOCS: ['maybe', '2'],
     BURSAR_DRAIN_DELAY_MS: ['-1', '600001'],
     BURSAR_SHUTDOWN_TIMEOUT_MS: ['999', '600001'],

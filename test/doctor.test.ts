@@ -11,6 +11,7 @@ import { createCustomer } from '../src/customers/create-customer.ts'
 import { SCOPES } from '../src/contract/scopes.ts'
 import { momentAt } from '../src/db/ids.ts'
 import { createApiClient } from '../src/oauth/api-clients.ts'
+import { newSigningSecret } from '../src/records/webhook-secrets.ts'
 import {
   asAdmin,
   atEnd,
@@ -125,6 +126,7 @@ test('a sound deployment is reported as such, and nothing changes', async () => 
     'OK freezes: nothing is frozen',
     'OK partitions: events, deliveries and attempts have their weekly partitions',
     'OK webhooks: none fails',
+    'OK screening: not configured',
     'WARN backups: archive_mode is off: unless something else copies the log, a disaster loses everything since the last dump',
     `OK keys: master key ${MASTER_KEYS.current.id}`,
     'WARN networks: no network is configured: crypto withdrawals are refused',
@@ -137,6 +139,43 @@ test('a sound deployment is reported as such, and nothing changes', async () => 
   expect(settings).toContainEqual({ name: 'PORT', value: environment.PORT, from: 'environment' })
   expect(settings).toContainEqual({ name: 'BURSAR_WORKER', value: 'true', from: 'default' })
   expect(await everyTable(database.db)).toEqual(before)
+})
+
+test('screening without its settings, with a bad secret, and with payments that wait', async () => {
+  const { customer_id } = await createCustomer(database.db, 'Screened')
+  const screeningLines = async (environment: Record<string, string>) =>
+    (await doctor({ DATABASE_URL: database.url, ...environment })).found.filter((line) =>
+      line.includes(' screening: '),
+    )
+  const secret = join(folder, 'screening-secret')
+  const on = { BURSAR_SCREENING_URL: 'https://screening.example', BURSAR_SCREENING_SECRET_FILE: secret }
+  await writeFile(secret, 'whsec_c2hvcnQ=\n')
+  expect(await screeningLines(on)).toEqual([
+    expect.stringMatching(/^FAIL screening: BURSAR_SCREENING_SECRET_FILE: .* no secret of 24 to 64 bytes/),
+  ])
+  await writeFile(secret, `${newSigningSecret()}\n`)
+  expect(await screeningLines(on)).toEqual(['OK screening: no payment waits long for its screening'])
+  const network = 'ETHEREUM'
+  await database.db.query(
+    `insert into incoming_transfers (customer_id, network, crypto_tx_hash, crypto_tx_index, address, asset, amount, state,
+                                     reason, cleared, attempts, found_at, due_at)
+     values ($1, $2, '0xab', '0', '0x1', 'USDP', 1, 'WAITING', 'SCREENING', true, 1, clock_timestamp(), clock_timestamp())`,
+    [customer_id, network],
+  )
+  await database.db.query(
+    `insert into screenings (customer_id, kind, subject, id, created_at, state, attempts, due_at)
+     values ($1, 'DEPOSIT', $2, gen_random_uuid(), clock_timestamp() - interval '1 hour', 'WAITING', 3, clock_timestamp())`,
+    [customer_id, `${network}/0xab/0`],
+  )
+  expect(await screeningLines(on)).toEqual([
+    expect.stringMatching(/^WARN screening: 1 payments wait for their screening, the first for 36\d\d s$/),
+  ])
+  expect(await screeningLines({})).toEqual([
+    'FAIL screening: payments were screened in the last days, and BURSAR_SCREENING_URL is not set here',
+  ])
+  expect(await screeningLines({ BURSAR_SCREENING_SECRET_FILE: secret })).toEqual([
+    'FAIL screening: BURSAR_SCREENING_SECRET_FILE: it needs BURSAR_SCREENING_URL',
+  ])
 })
 
 test('webhooks that fail or are disabled, and an allow-list that opens this machine', async () => {

@@ -31,6 +31,8 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     'retention',
     'deliveries',
     'settlement',
+    'screening',
+    'outbound',
     ...SHARED,
     'log',
     'settings',
@@ -48,12 +50,13 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     'markets',
     'oauth',
     'retention',
+    'settlement',
+    'screening',
     ...SHARED,
     'log',
     'settings',
     'transport-security',
   ],
-  'transport-security': ['settings'],
   deployment: ['upgrade', 'db', 'settings'],
   upgrade: ['oauth', 'movements', 'db', 'keys', 'settings'],
   connect: ['db', 'settings'],
@@ -86,6 +89,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     'orchestrations',
     'retention',
     'settlement',
+    'screening',
     'metrics',
     ...SHARED,
     'settings',
@@ -102,7 +106,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     ...SHARED,
     'settings',
   ],
-  metrics: ['deliveries', 'movements', 'records', 'networks', 'http', 'contract', 'db'],
+  metrics: ['deliveries', 'screening', 'movements', 'records', 'networks', 'http', 'contract', 'db'],
 
   // The resources.
   transfers: ['settlement', 'operation', ...SHARED],
@@ -131,9 +135,13 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   /** Deletes by age. */
   retention: ['settlement', ...SHARED, 'settings'],
   // The worker's effects outside the database, and requests to move money.
-  settlement: ['context', ...SHARED],
+  settlement: ['context', 'screening', ...SHARED],
   /** Deliveries of events to the endpoints of customers. */
-  deliveries: ['records', 'ledger', 'contract', 'db', 'keys', 'settings'],
+  deliveries: ['outbound', 'records', 'ledger', 'contract', 'db', 'keys', 'settings'],
+  /** Questions to the operator's screening endpoint about payments. */
+  screening: ['outbound', 'networks', 'contract', 'db', 'assets', 'keys', 'settings', 'transport-security'],
+  /** Requests to endpoints of others: signatures, answers of limited size. */
+  outbound: [],
   operation: ['context', 'http'],
   context: ['movements', 'records', 'networks', 'db', 'settings'],
   movements: ['records', 'ledger', 'networks', 'contract', 'db', 'assets', 'keys'],
@@ -150,6 +158,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   /** The master keys: their configuration and the keys derived from them. */
   keys: ['settings'],
   log: ['settings'],
+  'transport-security': ['settings'],
   settings: [],
 }
 

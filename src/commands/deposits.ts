@@ -4,6 +4,8 @@ import type { Database } from '../db/database.ts'
 import { Ledger } from '../movements/queue.ts'
 import type { NetworkAdapter } from '../networks/network.ts'
 import { openNetworks } from '../serve.ts'
+import { openScreeningOfCommand } from '../screening/open-screening.ts'
+import type { Screening } from '../screening/screening.ts'
 import type { Settings } from '../settings.ts'
 import { resumeAfterReorganisation } from '../settlement/deposit-reorganisations.ts'
 import { selectUncredited, type ListedDeposit } from '../settlement/incoming-transfers.ts'
@@ -153,16 +155,17 @@ function stateOf({ waiting, reorganised, unattributed }: ListOptions): ListedDep
 const onNetwork = (
   name: CryptoNetwork,
   work: (
-    context: { db: Database; ledger: Ledger; settings: Settings },
+    context: { db: Database; ledger: Ledger; settings: Settings; screening: Screening | undefined },
     adapter: NetworkAdapter,
   ) => Promise<void>,
 ) =>
   withDatabase(async (db, settings) => {
     const configured = (await openNetworks(settings, db)).get(name)
     if (configured === undefined) throw new Error(`${name} has no section in BURSAR_NETWORKS_FILE`)
+    const screening = await openScreeningOfCommand(db, settings)
     const ledger = new Ledger(db)
     try {
-      await work({ db, ledger, settings }, configured.adapter)
+      await work({ db, ledger, settings, screening }, configured.adapter)
     } finally {
       await ledger.drain()
     }

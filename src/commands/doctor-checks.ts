@@ -19,6 +19,8 @@ import { listSigningKeys } from '../oauth/signing-keys.ts'
 import { partitionStatus, STRAY_COUNTED_MAX } from '../retention/partition-status.ts'
 import { openBank, openNetworks } from '../serve.ts'
 import type { Settings } from '../settings.ts'
+import { readScreeningSettings, wasUsedLately } from '../screening/open-screening.ts'
+import { listScreened, SCREENED_MAX } from '../settlement/screen-payments.ts'
 import { summariseOpenWires } from '../settlement/outgoing-wires.ts'
 import { isHere, plainTransports } from '../transport-security.ts'
 import { PAYOUT_TYPES } from '../records/treasury.ts'
@@ -107,6 +109,9 @@ export async function examine(settings: Settings, version: string): Promise<Find
       await runCheck('freezes', 'bursar migrate', () => frozen(db))
       await runCheck('partitions', 'bursar migrate', () => partitions(db))
       await runCheck('webhooks', 'bursar migrate', () => webhooks(db, settings))
+      await runCheck('screening', 'correct the BURSAR_SCREENING_ settings (docs/guides/screening.md)', () =>
+        screening(db, settings),
+      )
     }
     if (settings.mode === 'live' && (settings.databaseUrl === undefined || answers))
       await runCheck('backups', BACKUP_GUIDE, () => backups(settings, db))
@@ -457,6 +462,37 @@ async function webhooks(db: Database, settings: Settings): Promise<Verdict[]> {
     ),
   )
   return unsafe.length + failing.length > 0 ? [...unsafe, ...failing] : [ok('none fails')]
+}
+
+/** A payment that has waited this long for its screening needs somebody to look. */
+const SCREENING_SECONDS_WARN = 900
+
+/** Whether screening has its settings, and whether payments have waited long for it. */
+async function screening(db: Database, settings: Settings): Promise<Verdict[]> {
+  const { current, known } = await schemaVersions(db)
+  const isOn = (await readScreeningSettings(settings)) !== undefined
+  if (current < known) return [ok(isOn ? 'configured' : 'not configured')]
+  if (!isOn && (await wasUsedLately(db)))
+    return [
+      failed(
+        'payments were screened in the last days, and BURSAR_SCREENING_URL is not set here',
+        'give every process the same settings, or pay without screening on purpose',
+      ),
+    ]
+  const held = await listScreened(db)
+  const { rows } = await db.query<{ seconds: number }>(
+    'select extract(epoch from clock_timestamp() - $1::timestamptz)::float8 as seconds',
+    [held[0]?.created_at ?? null],
+  )
+  const { seconds } = rows[0]!
+  if (held.length > 0 && seconds > SCREENING_SECONDS_WARN)
+    return [
+      warn(
+        `${held.length >= SCREENED_MAX ? `${SCREENED_MAX} or more` : held.length} payments wait for their screening, the first for ${Math.round(seconds)} s`,
+        'bursar screening list has the cause (docs/guides/screening.md)',
+      ),
+    ]
+  return [ok(isOn ? 'no payment waits long for its screening' : 'not configured')]
 }
 
 async function partitions(db: Database): Promise<Verdict[]> {

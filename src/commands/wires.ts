@@ -6,6 +6,7 @@ import { Ledger } from '../movements/queue.ts'
 import { bankReference } from '../records/bank-wires.ts'
 import { WithdrawalMacs } from '../movements/withdrawal-macs.ts'
 import type { WireOrder } from '../networks/manual-wires.ts'
+import { openScreeningOfCommand } from '../screening/open-screening.ts'
 import type { Settings } from '../settings.ts'
 import {
   listOpenWires,
@@ -81,11 +82,13 @@ function defineTake(wire: Command): void {
     .action((ids: string[], { json }: { json?: true }) =>
       inLiveMode(async (db, settings) => {
         const macs = new WithdrawalMacs(await openMasterKeys(settings))
+        const screening = await openScreeningOfCommand(db, settings)
         const wires: WireOrder[] = []
         const refused: { transfer_id: string; reason: string }[] = []
         for (const transfer_id of new Set(ids)) {
           try {
-            wires.push(await withBusyError(transfer_id, takeWire(db, macs, transfer_id, operatorName())))
+            const taking = takeWire(db, macs, transfer_id, operatorName(), screening)
+            wires.push(await withBusyError(transfer_id, taking))
             logOperator(settings, 'took a wire', { transfer_id })
           } catch (error) {
             // The wires that were taken must be printed even when another wire is refused.
@@ -180,7 +183,8 @@ function defineIncoming(wire: Command): void {
       withDatabase(async (db, settings) => {
         const { memo, amount, bankReference: bank_reference } = options
         const said = { memo, amount, bank_reference, operator: operatorName() }
-        const recorded = await withLedger(db, (ledger) => recordWireDeposit({ db, ledger }, said))
+        const screening = await openScreeningOfCommand(db, settings)
+        const recorded = await withLedger(db, (ledger) => recordWireDeposit({ db, ledger, screening }, said))
         await record(settings, options.json, 'recorded a wire that arrived', recorded)
       }),
     )
@@ -196,7 +200,8 @@ function defineIncoming(wire: Command): void {
       withDatabase(async (db, settings) => {
         const { amount, bankReference: bank_reference } = options
         const said = { transfer_id, amount, bank_reference, operator: operatorName() }
-        const recorded = await withLedger(db, (ledger) => recordWireReturn({ db, ledger }, said))
+        const screening = await openScreeningOfCommand(db, settings)
+        const recorded = await withLedger(db, (ledger) => recordWireReturn({ db, ledger, screening }, said))
         await record(settings, options.json, 'recorded a wire that came back', recorded)
       }),
     )

@@ -150,6 +150,10 @@ export const PRIVILEGES: Readonly<Record<string, TablePrivileges>> = {
   replaced_transactions: { insert: true },
   reward_rates: { insert: true },
   schema_version: {},
+  screenings: {
+    insert: true,
+    update: ['id', 'state', 'attempts', 'due_at', 'detail', 'decided_at', 'mac'],
+  },
   // Deletes sights 30 days after they ended; their transfers stay.
   seen_deposits: { insert: true, update: ['block_number', 'state', 'ended_at'], delete: true },
   resolved_withdrawals: { insert: true },

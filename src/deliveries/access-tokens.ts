@@ -1,5 +1,6 @@
 import { LRUCache } from 'lru-cache'
-import { ATTEMPT_MS_MAX, SendFailure, type Sender } from './send.ts'
+import { SendFailure } from '../outbound/post.ts'
+import { ATTEMPT_MS_MAX, type Sender } from './send.ts'
 
 /** An endpoint's OAuth 2 client at its own authorization server (RFC 6749, 4.4). */
 export interface OAuthClient {

@@ -1,13 +1,14 @@
 import { randomBytes } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import type { ReadEvent } from '../records/event.ts'
+import { SendFailure, type Answer } from '../outbound/post.ts'
+import { signatureHeaders } from '../outbound/signature.ts'
 import type { SecretsOfWebhook } from '../records/webhook-secrets.ts'
 import type { AccessTokens, OAuthClient } from './access-tokens.ts'
 import { bodyOf } from './body.ts'
 import type { Endpoint } from './claim.ts'
 import { readRetryAfter } from './schedule.ts'
-import { ATTEMPT_MS_MAX, SendFailure, type Answer, type Sender } from './send.ts'
-import { signatureHeaders } from './signature.ts'
+import { ATTEMPT_MS_MAX, type Sender } from './send.ts'
 
 /** How much of an answer is kept, in UTF-8. */
 const KEPT_BYTES_MAX = 1024

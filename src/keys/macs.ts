@@ -9,27 +9,38 @@ import type { MasterKeys, Purpose } from './master-keys.ts'
 export class Macs {
   readonly #masterKeys: MasterKeys
   readonly #purpose: Purpose
+  readonly #length: number
   readonly #keys = new Map<string, HmacSha256>()
 
-  constructor(masterKeys: MasterKeys, purpose: Purpose) {
+  /** `length`: how many characters of the base64url are kept; 22 are 132 bits (RFC 2104, section 5). */
+  constructor(masterKeys: MasterKeys, purpose: Purpose, length = 43) {
     this.#masterKeys = masterKeys
     this.#purpose = purpose
+    this.#length = length
   }
 
   /** Makes the MAC of a text, with the current master key. The text must name its record unambiguously. */
   make(text: string): string {
     const { id } = this.#masterKeys.current
-    return `${id}.${this.#keyOf(id)!.of(text)}`
+    return `${id}.${this.#macOf(this.#keyOf(id)!, text)}`
   }
 
-  /** Returns what is wrong with the MAC of a text; undefined when it is right. */
-  objectionTo(text: string, mac: string): string | undefined {
-    const [, keyId = '', given = ''] = /^([0-9a-f]{8})\.([A-Za-z0-9_-]{43})$/.exec(mac) ?? []
-    const key = this.#keyOf(keyId)
+  /** Returns what is wrong with the MAC of a text; undefined when it is right. `cause` explains a MAC that does not match. */
+  objectionTo(
+    text: string,
+    mac: string,
+    cause = 'it was changed, or no Bursar with the master key made it',
+  ): string | undefined {
+    const [, keyId = '', given = ''] = /^([0-9a-f]{8})\.([A-Za-z0-9_-]+)$/.exec(mac) ?? []
+    const key = given.length === this.#length ? this.#keyOf(keyId) : undefined
     if (key === undefined) return `its MAC needs master key ${keyId || 'unknown'}, which is not given`
-    return timingSafeEqual(Buffer.from(key.of(text)), Buffer.from(given))
+    return timingSafeEqual(Buffer.from(this.#macOf(key, text)), Buffer.from(given))
       ? undefined
-      : 'its MAC does not match: it was changed, or no Bursar with the master key made it'
+      : `its MAC does not match: ${cause}`
+  }
+
+  #macOf(key: HmacSha256, text: string): string {
+    return key.of(text).slice(0, this.#length)
   }
 
   #keyOf(id: string): HmacSha256 | undefined {

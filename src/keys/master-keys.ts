@@ -21,6 +21,8 @@ const LABELS = {
   webhooks: 'bursar/webhooks/v1',
   /** Authenticates the versions of customers' policies (HMAC-SHA-256). */
   policies: 'bursar/policies/v1',
+  /** Authenticates the answers of the screening endpoint that allow a payment (HMAC-SHA-256). */
+  screenings: 'bursar/screenings/v1',
 } as const
 export type Purpose = Exclude<keyof typeof LABELS, 'id'>
 

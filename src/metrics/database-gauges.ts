@@ -199,6 +199,7 @@ const REASON_LABELS: Record<WaitingCode, string> = {
   NOT_PAID_IN: 'not_paid_in',
   AWAITING_APPROVAL: 'approval',
   NOT_ACCEPTED: 'not_accepted',
+  SCREENING: 'screening',
   TOKEN_REFUSES: 'token',
   TOKEN_DELIVERS_LESS: 'token',
   UNRESOLVED: 'unresolved',

@@ -4,6 +4,7 @@ import type { Database } from '../db/database.ts'
 import type { DeliveryMeter } from '../deliveries/deliver.ts'
 import type { RequestMeter } from '../http/requests.ts'
 import type { LedgerMeter } from '../movements/queue.ts'
+import type { ScreeningMeter } from '../screening/endpoint.ts'
 import { databaseGauges } from './database-gauges.ts'
 
 const REQUEST_SECONDS = [0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30]
@@ -25,6 +26,7 @@ export type Loop =
   | 'network_fees'
   | 'custody'
   | 'deliveries'
+  | 'screenings'
 
 /** Counts the rounds of the worker and the withdrawals that end. */
 export interface WorkerMeter {
@@ -52,6 +54,7 @@ export class Metrics {
   readonly ledger: LedgerMeter
   readonly worker: WorkerMeter
   readonly deliveries: DeliveryMeter
+  readonly screening: ScreeningMeter
 
   constructor() {
     const registers = [this.registry]
@@ -122,6 +125,7 @@ export class Metrics {
       takenBack: (network, count) => takenBack.set({ network }, count),
     }
     this.deliveries = deliveryMeter(registers)
+    this.screening = screeningMeter(registers)
   }
 
   /** Adds the gauges that are read at each scrape. Call it once. */
@@ -185,6 +189,18 @@ function deliveryMeter(registers: Registry[]): DeliveryMeter {
       attempts.observe({ outcome: succeeded ? 'succeeded' : 'failed' }, seconds),
     waited: (seconds) => waits.observe(seconds),
   }
+}
+
+/** Observes the questions to the screening endpoint. */
+function screeningMeter(registers: Registry[]): ScreeningMeter {
+  const questions = new Histogram({
+    name: 'bursar_screening_question_duration_seconds',
+    help: 'Questions to the screening endpoint, by outcome: allow, reject, hold (any other answer, or none in time).',
+    labelNames: ['outcome'],
+    buckets: ATTEMPT_SECONDS,
+    registers,
+  })
+  return (outcome, seconds) => questions.observe({ outcome: outcome.toLowerCase() }, seconds)
 }
 
 /**

@@ -1,7 +1,7 @@
 import { PAYOUT_TYPES, WITHDRAWAL_TYPES } from '../records/treasury.ts'
 import type { ActorType } from '../contract/actor.ts'
 import type { Queryable, Transaction } from '../db/database.ts'
-import { KeyedMacs } from '../keys/keyed-macs.ts'
+import { Macs } from '../keys/macs.ts'
 import type { MasterKeys } from '../keys/master-keys.ts'
 import { canonicalAddress } from '../networks/addresses.ts'
 import type { Network, NetworkAdapter, Signing, Withdrawal } from '../networks/network.ts'
@@ -30,11 +30,14 @@ export interface Accepted {
   approval?: TransferApproval | undefined
 }
 
+/** Characters of a MAC, without the key's id. */
+const MAC_LENGTH = 22
+
 export class WithdrawalMacs {
-  readonly #macs: KeyedMacs
+  readonly #macs: Macs
 
   constructor(masterKeys: MasterKeys) {
-    this.#macs = new KeyedMacs(masterKeys, 'withdrawals')
+    this.#macs = new Macs(masterKeys, 'withdrawals', MAC_LENGTH)
   }
 
   /** Makes the MAC of a new withdrawal; for a wire, over the bank account that it pays. */
@@ -54,7 +57,7 @@ export class WithdrawalMacs {
   }
 
   makeOf(accepted: Accepted): string {
-    return this.#macs.of(textOf(accepted))
+    return this.#macs.make(textOf(accepted))
   }
 
   /**
@@ -62,11 +65,11 @@ export class WithdrawalMacs {
    */
   objectionTo(accepted: Accepted, mac: string | null): string | undefined {
     if (mac === null) return 'it has no MAC: no Bursar with the master key accepted it'
-    const objection = this.#macs.objectionTo(textOf(accepted), mac)
-    if (objection === undefined) return undefined
-    return objection === 'CHANGED'
-      ? 'its MAC does not match: it was changed after it was accepted, or was never accepted'
-      : `its MAC needs master key ${objection.missingKey}, which is not given`
+    return this.#macs.objectionTo(
+      textOf(accepted),
+      mac,
+      'it was changed after it was accepted, or was never accepted',
+    )
   }
 }
 

@@ -45,6 +45,8 @@ export type WaitingCode =
   | 'AWAITING_APPROVAL'
   /** The withdrawal's record was changed after it was accepted: its MAC does not match. */
   | 'NOT_ACCEPTED'
+  /** The operator's screening endpoint has not allowed it. */
+  | 'SCREENING'
   /** The token refuses every transfer of the hot wallet. */
   | 'TOKEN_REFUSES'
   /** The token takes a fee from transfers: less than the amount would arrive. */
@@ -65,6 +67,8 @@ export interface WaitingReason {
   code: WaitingCode
   /** A sentence for operators, with amounts and ids in it. */
   detail: string
+  /** When to look again, where the cause makes the withdrawal due when it ends; otherwise at the network's pace. */
+  recheckMs?: number
 }
 
 /** The outcome of a withdrawal that is not signed yet. */

@@ -11,6 +11,9 @@ import { notionalUsd, type UsdPrices } from '../assets/usd-value.ts'
 import { usdPrices } from '../records/usd-prices.ts'
 import { canonicalAddress } from '../networks/addresses.ts'
 import { ChainReorganised, type NetworkAdapter } from '../networks/network.ts'
+import type { Screening } from '../screening/screening.ts'
+import { byCustomer } from './lease.ts'
+import { paymentOfDeposit } from './screened-payments.ts'
 import { failSeen } from './see-deposits.ts'
 import { isReorganised, stopForReorganisation, takeBack } from './deposit-reorganisations.ts'
 import {
@@ -26,7 +29,8 @@ import {
   type WaitingReason,
 } from './incoming-transfers.ts'
 
-type Crediting = Pick<Context, 'db' | 'ledger' | 'settings'>
+/** With `screening`, only deposits are credited that it allows. */
+export type Crediting = Pick<Context, 'db' | 'ledger' | 'settings'> & { screening?: Screening | undefined }
 
 /** The result of a round on one network. */
 export interface DepositRound {
@@ -171,17 +175,19 @@ async function creditSome(
   due: IncomingTransfer[],
   begunToWait: Map<WaitingReason, number>,
 ): Promise<number> {
-  const { db, ledger, settings } = context
+  const { db, ledger, settings, screening } = context
   const { agreed, doubted } = await verified(db, network, adapter, due)
   const minimumOf = adapter.minimumDeposit?.bind(adapter)
   const { cleared, below } =
     minimumOf === undefined ? { cleared: agreed, below: [] } : await clearMinimum(db, agreed, minimumOf)
   const owners = await selectOwners(db, network, cleared)
+  const { allowed, held } = await screened(db, screening, cleared, owners)
   const prices = await usdPrices(db, settings.mode === 'sandbox')
-  const hops = await hopsOf(db, network, cleared)
+  const hops = await hopsOf(db, network, allowed)
   const done: { incoming: IncomingTransfer; transfer_id: string; isNew: boolean }[] = []
   const waiting = [
     ...doubted,
+    ...held,
     ...below.map((incoming): Waiting => {
       const detail = `below the minimum deposit of ${minimumOf!(incoming.asset)} ${incoming.asset}`
       return { incoming, reason: 'BELOW_MINIMUM', detail }
@@ -189,7 +195,7 @@ async function creditSome(
   ]
   // At once, so that the ledger posts the deposits of a customer in one transaction.
   await Promise.all(
-    cleared.map(async (incoming) => {
+    allowed.map(async (incoming) => {
       try {
         const owner = theOwner(owners.get(incoming.address))
         const terms = { owner, prices, hops: hops.get(incoming) ?? 0 }
@@ -202,7 +208,8 @@ async function creditSome(
   await markCredited(db, done)
   await keepWaiting(db, waiting)
   for (const { incoming, reason } of waiting) {
-    if (reason !== 'BELOW_MINIMUM' && incoming.attempts === 0)
+    // Each deposit waits for its screening first.
+    if (reason !== 'BELOW_MINIMUM' && reason !== 'SCREENING' && incoming.attempts === 0)
       begunToWait.set(reason, (begunToWait.get(reason) ?? 0) + 1)
   }
   return done.filter(({ isNew }) => isNew).length
@@ -212,6 +219,35 @@ interface Waiting {
   incoming: IncomingTransfer
   reason: WaitingReason
   detail: string
+}
+
+/** Divides deposits by their screening. Without screening, all of them are allowed. */
+async function screened(
+  db: Database,
+  screening: Screening | undefined,
+  deposits: IncomingTransfer[],
+  owners: ReadonlyMap<string, Owner[]>,
+): Promise<{ allowed: IncomingTransfer[]; held: Waiting[] }> {
+  if (screening === undefined) return { allowed: deposits, held: [] }
+  const allowed: IncomingTransfer[] = []
+  const held: Waiting[] = []
+  for (const own of byCustomer(deposits).values()) {
+    const payments = new Map(
+      own.flatMap((incoming) => {
+        const owner = owners.get(incoming.address)?.[0]
+        return owner === undefined ? [] : [[incoming, paymentOfDeposit(incoming, owner)] as const]
+      }),
+    )
+    const standings = await screening.standingsOf(db, [...payments.values()])
+    for (const incoming of own) {
+      const payment = payments.get(incoming)
+      const standing = payment && standings.get(payment.subject)!
+      // A deposit whose address nobody owns is not credited either, for that reason.
+      if (standing === undefined || standing.allowed) allowed.push(incoming)
+      else held.push({ incoming, reason: 'SCREENING', detail: standing.detail })
+    }
+  }
+  return { allowed, held }
 }
 
 /** Verifies found deposits against their receipts and a second node. Where two nodes disagree, payouts over the network stop. */

@@ -2,6 +2,7 @@ import { formatAmount, parseAmount, parseStoredAmount } from '../assets/amount.t
 import { decimalsOf, findAsset, type CryptoNetwork } from '../assets/catalogue.ts'
 import { transaction, type Database, type Queryable, type Transaction } from '../db/database.ts'
 import { readClock } from '../db/ids.ts'
+import { RECHECK_MS } from '../screening/screening.ts'
 import { compatibleNetworks } from '../records/deposit-address.ts'
 import type { FoundDeposit } from '../networks/network.ts'
 
@@ -11,7 +12,7 @@ import type { FoundDeposit } from '../networks/network.ts'
  */
 
 /** Why a deposit is not credited. FAILED: crediting it failed, for the cause that `detail` names. */
-export type WaitingReason = 'FAILED' | 'BELOW_MINIMUM' | 'SECOND_NODE' | 'NODES_DISAGREE'
+export type WaitingReason = 'FAILED' | 'BELOW_MINIMUM' | 'SECOND_NODE' | 'NODES_DISAGREE' | 'SCREENING'
 
 /** A recorded deposit. */
 export interface IncomingTransfer {
@@ -210,7 +211,13 @@ export async function keepWaiting(
 ): Promise<void> {
   for (const { incoming, reason, detail } of waiting) {
     // Small deposits are looked at when another one arrives; at other times only because the minimum may have changed.
-    const seconds = reason === 'BELOW_MINIMUM' ? RETRY_SECONDS_MAX : 2 ** Math.min(incoming.attempts, 12)
+    // An ALLOW makes a deposit due that waits for its screening.
+    const seconds =
+      reason === 'BELOW_MINIMUM'
+        ? RETRY_SECONDS_MAX
+        : reason === 'SCREENING'
+          ? RECHECK_MS / 1000
+          : 2 ** Math.min(incoming.attempts, 12)
     await db.query(
       `
       update incoming_transfers
@@ -224,6 +231,32 @@ export async function keepWaiting(
 const keyOf = ({ customer_id, network, crypto_tx_hash, crypto_tx_index }: IncomingTransfer) => [
   ...[customer_id, network, crypto_tx_hash, crypto_tx_index],
 ]
+
+/** Makes a deposit due that waits for its screening. */
+export async function wakeDeposit(db: Queryable, incoming: IncomingTransfer): Promise<void> {
+  await db.query(
+    `
+    update incoming_transfers set due_at = clock_timestamp()
+    where customer_id = $1 and network = $2 and crypto_tx_hash = $3 and crypto_tx_index = $4
+      and state = 'WAITING' and reason = 'SCREENING'`,
+    keyOf(incoming),
+  )
+}
+
+/** The waiting deposit of a customer with this key; undefined where it does not wait any more. */
+export async function selectWaitingDeposit(
+  db: Queryable,
+  key: readonly [customerId: string, network: string, hash: string, index: string],
+): Promise<IncomingTransfer | undefined> {
+  const { rows } = await db.query<IncomingTransfer>(
+    `
+    select ${COLUMNS}
+    from incoming_transfers
+    where customer_id = $1 and network = $2 and crypto_tx_hash = $3 and crypto_tx_index = $4 and state = 'WAITING'`,
+    [...key],
+  )
+  return rows[0]
+}
 
 /** Records the CRYPTO_DEPOSIT that credits each deposit. */
 export async function markCredited(

@@ -1,6 +1,7 @@
 import type { Database, Transaction } from '../db/database.ts'
 import { PAYOUT_TYPES } from '../records/treasury.ts'
 import type { Network } from '../networks/network.ts'
+import { SCREENING } from '../screening/screening.ts'
 import type { State } from './next-step.ts'
 import {
   ageOf,
@@ -160,7 +161,8 @@ export const signAlone = (tx: Transaction, network: Network) =>
 
 /**
  * Gives the ids of those that must wait because an earlier withdrawal of their profile, not among them, is not signed yet. A
- * withdrawal that is broadcast and that an operator must judge delays no later one, nor does one that waits for approvers.
+ * withdrawal that is broadcast and that an operator must judge delays no later one, nor does one that waits for approvers or for
+ * its screening.
  */
 export async function behindOthers(
   tx: Transaction,
@@ -178,7 +180,8 @@ export async function behindOthers(
       where t.customer_id = $1 and t.profile_id = mine.profile_id and t.status = 'PENDING'
         and t.type in ${PAYOUT_TYPES} and ${NETWORK} = $2
         and t.id < mine.transfer_id and t.id <> all ($3)
-        and (b.transfer_id is null or b.state <> 'BROADCAST' and b.waiting_code <> 'AWAITING_APPROVAL')
+        and (b.transfer_id is null
+             or b.state <> 'BROADCAST' and b.waiting_code not in ('AWAITING_APPROVAL', '${SCREENING}'))
     )`,
     [
       customer_id,

@@ -166,8 +166,13 @@ export const replacedStep = <Of extends StepOf>(withdrawal: Of, signed: SignedTr
 export const deferredStep = <Of extends StepOf>(
   withdrawal: Of,
   waitingReason: WaitingReason,
-  { pollMs: dueInMs }: Timing,
-): Step<Of> => ({ withdrawal, state: 'HELD', dueInMs, waitingReason })
+  { pollMs }: Timing,
+): Step<Of> => ({
+  withdrawal,
+  state: 'HELD',
+  dueInMs: waitingReason.recheckMs ?? pollMs,
+  waitingReason,
+})
 
 const failedStep = <Of extends StepOf>(withdrawal: Of, refusal: Refusal): Step<Of> => ({
   withdrawal,

@@ -9,6 +9,7 @@ import type {
   SignedTransaction,
   Withdrawal,
 } from '../networks/network.ts'
+import { SCREENING } from '../screening/screening.ts'
 import type { State, Step } from './next-step.ts'
 
 /**
@@ -289,6 +290,16 @@ export async function beginOutgoing(tx: Transaction, ids: OutgoingId): Promise<b
     [...ids],
   )
   return rowCount !== 0
+}
+
+/** Makes a withdrawal due that waits for its screening. */
+export async function wakeScreened(db: Queryable, ids: OutgoingId): Promise<void> {
+  await db.query(
+    `
+    update outgoing_transfers set due_at = clock_timestamp()
+    where customer_id = $1 and transfer_id = $2 and state = 'HELD' and waiting_code = '${SCREENING}'`,
+    [...ids],
+  )
 }
 
 /** A withdrawal with its transfer's status. */

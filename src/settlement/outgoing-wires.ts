@@ -5,10 +5,12 @@ import type { FiatAccount } from '../records/fiat-account.ts'
 import { signOnlyAccepted, type WithdrawalMacs } from '../movements/withdrawal-macs.ts'
 import { readOrder, wiresTakenBy, type WireOrder } from '../networks/manual-wires.ts'
 import type { WaitingCode } from '../networks/waiting.ts'
+import type { Screening } from '../screening/screening.ts'
 import { reviewAndSign } from './ask-network.ts'
 import { findWithdrawal, holdWithdrawal } from './hold-withdrawal.ts'
 import { selectKept, type HeldWithdrawal } from './outgoing-transfers.ts'
 import { record } from './record-steps.ts'
+import { signOnlyScreened } from './sign-only-screened.ts'
 
 /** Wires that operators send by hand: list, take, mark as sent or failed (docs/guides/live-without-a-bank-interface.md). */
 
@@ -85,7 +87,7 @@ export function ownerName(owner: Record<string, unknown>): string {
 
 /**
  * Takes a wire, so that one operator sends it. Gives the order that the operator types into the bank. From then on the wire
- * cannot be cancelled. The checks before signing apply: freezes, the standing of the customer, the MAC. Throws an Error
+ * cannot be cancelled. The checks before signing apply: freezes, the standing of the customer, the MAC, the screening. Throws an Error
  * when an operator has taken the wire already, when it has ended, and with the reason where it may not be sent now.
  */
 export async function takeWire(
@@ -93,6 +95,7 @@ export async function takeWire(
   macs: WithdrawalMacs,
   transferId: string,
   operator: string,
+  screening?: Screening,
 ): Promise<WireOrder> {
   return holdWire(db, transferId, async (tx, held) => {
     const { status, secondary_status: _, ...wire } = held
@@ -103,7 +106,8 @@ export async function takeWire(
         `wire ${transferId} was taken by ${order.taken_by} at ${order.taken_at}, who may have sent it: bursar wire show`,
       )
     assert(status === 'PENDING' && wire.state === 'HELD', 'an open wire is held until an operator takes it')
-    const adapter = signOnlyAccepted(wiresTakenBy(operator), macs)
+    const bank = wiresTakenBy(operator)
+    const adapter = signOnlyAccepted(screening === undefined ? bank : signOnlyScreened(bank, screening), macs)
     const claimed = { ...wire, state: 'HELD' as const, replaced: [], age_ms: 0 }
     const [step] = await reviewAndSign(tx, 'WIRE', [claimed], adapter)
     const taken = readOrder(step!.signed?.raw_transaction ?? null)

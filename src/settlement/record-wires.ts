@@ -18,11 +18,13 @@ import {
 import { change } from '../records/need.ts'
 import type { Transfer } from '../ledger/transfer.ts'
 import { readTransfer } from '../ledger/transfer.ts'
+import type { Screening } from '../screening/screening.ts'
 import { findWithdrawal } from './hold-withdrawal.ts'
 
 /** Incoming wires that operators record from the bank's statement. */
 
-type Recording = Pick<Context, 'db' | 'ledger'>
+/** With `screening`, a wire is credited only when the screening endpoint allows it, which is asked once. */
+type Recording = Pick<Context, 'db' | 'ledger'> & { screening?: Screening | undefined }
 
 /** An incoming wire, and the transfer that credits it. */
 export interface RecordedWire {
@@ -47,7 +49,7 @@ export interface SaidWire {
  * another amount or memo.
  */
 export async function recordWireDeposit(
-  { db, ledger }: Recording,
+  { db, ledger, screening }: Recording,
   { memo, amount, bank_reference, operator }: SaidWire & { memo: string },
 ): Promise<RecordedWire> {
   const minor = minorOf(amount)
@@ -67,7 +69,7 @@ export async function recordWireDeposit(
     },
     originOf(operator),
   )
-  return recordOnce({ db, ledger }, customer_id, movement, said, operator)
+  return recordOnce({ db, ledger, screening }, { customer_id, profile_id }, movement, said, operator)
 }
 
 /**
@@ -76,7 +78,7 @@ export async function recordWireDeposit(
  * sent. Throws an Error where the withdrawal was not sent by wire, came back already, or was for less.
  */
 export async function recordWireReturn(
-  { db, ledger }: Recording,
+  { db, ledger, screening }: Recording,
   { transfer_id: id, amount, bank_reference, operator }: SaidWire & { transfer_id: string },
 ): Promise<RecordedWire> {
   const minor = minorOf(amount)
@@ -108,7 +110,7 @@ export async function recordWireReturn(
     balances: [{ profile_id, asset: WIRE_ASSET }],
     decide: (view) => decideCredit(customer_id, arrived, view),
   }
-  return recordOnce({ db, ledger }, customer_id, movement, said, operator)
+  return recordOnce({ db, ledger, screening }, { customer_id, profile_id }, movement, said, operator)
 }
 
 const originOf = (operator: string): Origin => ({ actor: { type: 'COMMAND_LINE', id: operator } })
@@ -116,18 +118,31 @@ const originOf = (operator: string): Origin => ({ actor: { type: 'COMMAND_LINE',
 const returnedBefore = ({ returned_transfer_id, bank_reference }: BankWire) =>
   new Error(`wire ${returned_transfer_id} came back already, with the bank reference ${bank_reference}`)
 
+/** A wire as the screening endpoint is told of it. */
+const detailsOf = ({ amount, bank_reference, memo_id, returned_transfer_id }: Said) => ({
+  amount,
+  bank_reference,
+  ...(memo_id !== undefined && { memo: memo_id }),
+  ...(returned_transfer_id !== undefined && { returned_transfer_id }),
+})
+
 type Said = Omit<NewBankWire, 'asset' | 'transfer_id' | 'recorded_by'>
 
 /** Moves the money and records the wire in one transaction, unless it is recorded already. */
 async function recordOnce(
-  { db, ledger }: Recording,
-  customerId: string,
+  { db, ledger, screening }: Recording,
+  { customer_id: customerId, profile_id }: { customer_id: string; profile_id: string },
   movement: Movement,
   said: Said,
   recorded_by: string,
 ): Promise<RecordedWire> {
   const known = await findBankWire(db, { ...said, asset: WIRE_ASSET })
   if (known !== undefined) return recordedBefore(db, customerId, said, known)
+  await screening?.requireAllowed({
+    kind: 'DEPOSIT',
+    customer_id: customerId,
+    details: { type: 'WIRE_DEPOSIT', profile_id, network: 'WIRE', asset: WIRE_ASSET, ...detailsOf(said) },
+  })
   const recording: Movement = {
     ...movement,
     decide(view) {

@@ -2,7 +2,6 @@ import type { Origin } from '../contract/actor.ts'
 import { parseAmount } from '../assets/amount.ts'
 import { findAsset, type CryptoNetwork } from '../assets/catalogue.ts'
 import { transaction, violatedConstraint } from '../db/database.ts'
-import type { Context } from '../context.ts'
 import { deposit } from '../movements/deposit.ts'
 import type { Transfer } from '../ledger/transfer.ts'
 import { notionalUsd } from '../assets/usd-value.ts'
@@ -10,7 +9,8 @@ import { usdPrices } from '../records/usd-prices.ts'
 import { canonicalAddress } from '../networks/addresses.ts'
 import type { NetworkAdapter } from '../networks/network.ts'
 import { takingFromUnattributed } from './audit-sweeps.ts'
-import { creditDepositsOn, creditedAs } from './credit-deposits.ts'
+import { creditDepositsOn, creditedAs, type Crediting } from './credit-deposits.ts'
+import { paymentOfDeposit } from './screened-payments.ts'
 import { recordIncoming, recordSaid, selectOwners } from './incoming-transfers.ts'
 
 /** Commands for deposits that were missed. */
@@ -30,7 +30,7 @@ export interface Rescan {
  * Error when the network cannot be read, or the last of the blocks is not confirmed.
  */
 export async function rescanDeposits(
-  context: Pick<Context, 'db' | 'ledger' | 'settings'>,
+  context: Crediting,
   network: CryptoNetwork,
   adapter: NetworkAdapter,
   from: bigint,
@@ -66,7 +66,7 @@ export interface SaidDeposit {
  * CRYPTO_DEPOSIT under an index of its own, so that repeating it credits it once. Throws an Error with the reason otherwise.
  */
 export async function creditSaidDeposit(
-  { db, ledger, settings }: Pick<Context, 'db' | 'ledger' | 'settings'>,
+  { db, ledger, settings, screening }: Crediting,
   network: CryptoNetwork,
   adapter: NetworkAdapter,
   said: SaidDeposit,
@@ -101,6 +101,13 @@ export async function creditSaidDeposit(
     crypto_tx_hash,
     crypto_tx_index,
   })
+  const { customer_id } = owner
+  await screening?.requireAllowed(
+    paymentOfDeposit(
+      { customer_id, network, crypto_tx_hash, crypto_tx_index, asset, amount, address },
+      owner,
+    ),
+  )
   const movement = deposit(
     owner.customer_id,
     {
@@ -121,7 +128,6 @@ export async function creditSaidDeposit(
     },
     origin,
   )
-  const { customer_id } = owner
   const record = (transferId: string) =>
     takingFromUnattributed(db, network, () =>
       recordSaid(
