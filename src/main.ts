@@ -50,6 +50,7 @@ const GROUPS: [names: string[], load: () => Promise<Group>][] = [
     async () => (await import('./commands/database.ts')).databaseCommands,
   ],
   [['customer', 'client', 'account'], async () => (await import('./commands/customers.ts')).customerCommands],
+  [['operator'], async () => (await import('./commands/operators.ts')).operatorCommands],
   [['identity'], async () => (await import('./commands/identities.ts')).identityCommands],
   [['statements', 'rewards'], async () => (await import('./commands/statements.ts')).statementCommands],
   [['networks', 'withdrawal'], async () => (await import('./commands/networks.ts')).networkCommands],

@@ -232,6 +232,20 @@ describe('help', () => {
     ['bursar client disable', ['client', 'disable'], ['<client_id>', '--json']],
     ['bursar client enable', ['client', 'enable'], ['<client_id>', '--json']],
     ['bursar customer disable', ['customer', 'disable'], ['<customer_id>', '--json']],
+    [
+      'bursar operator',
+      ['operator'],
+      ['create', 'list', 'link', 'role', 'disable', 'enable', 'sessions', 'revoke'],
+    ],
+    [
+      'bursar operator create',
+      ['operator', 'create'],
+      ['--name <name>', '--role <role>', '--customer <id>', '--json', 'APPROVER'],
+    ],
+    ['bursar operator link', ['operator', 'link'], ['<operator_id>', '--json']],
+    ['bursar operator role', ['operator', 'role'], ['<operator_id>', '<role>', '--json', 'VIEWER']],
+    ['bursar operator sessions', ['operator', 'sessions'], ['<operator_id>', '--json']],
+    ['bursar operator revoke', ['operator', 'revoke'], ['<operator_id>', '<session_id>', '--json']],
     ['bursar freeze', ['freeze'], ['customer', 'profile', 'network', 'all', 'list']],
     ['bursar treasury', ['treasury'], ['send', 'list', 'cancel']],
     [
@@ -602,9 +616,70 @@ describe('customers and clients', () => {
     expect(stdout + text).not.toMatch(/[\u001b┌│]/)
   })
 
+  test('an operator signs in once with a link, until it is disabled; the audit log has each step', async () => {
+    const { ready } = await serve(environment)
+    const at = { ...environment, BURSAR_BASE_URL: ready.address }
+    const post = async (path: string, body: object) => {
+      const headers = { 'content-type': 'application/json' }
+      const options = { method: 'POST', headers, body: JSON.stringify(body) }
+      const reply = await fetch(`${ready.address}/v2/operators${path}`, options)
+      return { status: reply.status, body: (await reply.json()) as Record<string, string> }
+    }
+    const create = [
+      'operator',
+      'create',
+      '--name',
+      'Ada',
+      '--role',
+      'VIEWER',
+      '--customer',
+      customer.customer_id,
+    ]
+    const { operator_id: id } = await json<{ operator_id: string }>(create, at)
+    const { link } = await json<{ link: string }>(['operator', 'link', id], at)
+    expect(link).toMatch(new RegExp(`^${ready.address}/sign-in#bursar_link_[\\w-]{43}$`))
+    const { body: opened } = await post('/sign-in/link', { link })
+    expect((await post('/sign-in/link', { link })).status).toBe(401)
+    const { session_secret } = opened
+    expect((await post('/access-tokens', { session_secret })).body.scope).not.toContain(':write_')
+    await json(['operator', 'role', id, 'OPERATOR'], at)
+    expect((await post('/access-tokens', { session_secret })).body.scope).toContain(':write_')
+    const { sessions } = await json<{ sessions: Record<string, string>[] }>(['operator', 'sessions', id], at)
+    expect(sessions).toMatchObject([{ method: 'LINK', status: 'OPEN' }])
+    await json(['operator', 'revoke', id, sessions[0]!.session_id!], at)
+    expect((await post('/access-tokens', { session_secret })).status).toBe(401)
+    await json(['operator', 'disable', id], at)
+    expectRefused(await bursar(['operator', 'link', id], at), [/^operator .* is disabled$/])
+    await json(['operator', 'enable', id], at)
+    const { operators } = await json<{ operators: object[] }>(['operator', 'list'], at)
+    expect(operators).toMatchObject([{ operator_id: id, name: 'Ada', role: 'OPERATOR', disabled_at: null }])
+    const { rows } = await own.db.query<{ action: string }>(
+      `select action from audit_log where actor_type = 'COMMAND_LINE' and subject_type in ('operator', 'session')
+       order by id`,
+    )
+    const actions = ['create', 'link', 'set_role', 'disable', 'enable'].map((verb) => `operator.${verb}`)
+    expect(rows.map(({ action }) => action)).toEqual(actions.toSpliced(3, 0, 'session.revoke'))
+  })
+
   const NOBODY = '0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f'
 
   test.each<[string, () => string[], RegExp]>([
+    ['a link of nobody', () => ['operator', 'link', NOBODY], /^there is no operator /],
+    [
+      'a role that does not exist',
+      () => ['operator', 'create', '--name', 'Ada', '--role', 'OWNER'],
+      /Allowed choices are VIEWER, OPERATOR, APPROVER, ADMIN\.$/,
+    ],
+    [
+      'an operator of nobody',
+      () => ['operator', 'create', '--name', 'Ada', '--role', 'ADMIN', '--customer', NOBODY],
+      /^there is no customer /,
+    ],
+    [
+      'the scope of an operator for a client',
+      () => ['client', 'create', '--customer', customer.customer_id, '--scopes', 'operators:read_session'],
+      /unknown scope: operators:read_session\.$/,
+    ],
     ['clients of nobody', () => ['client', 'list', '--customer', NOBODY], /^there is no customer /],
     ['a customer without a name', () => ['customer', 'create'], /--name <name>' not specified$/],
     [

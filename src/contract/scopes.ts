@@ -55,3 +55,6 @@ export const SANDBOX_SCOPES: readonly ClientScope[] = ['transfer:write_sandbox_f
 /** The scopes of API clients in a mode. */
 export const scopesOf = (mode: 'sandbox' | 'live'): ClientScope[] =>
   SCOPES.filter((scope) => mode === 'sandbox' || !SANDBOX_SCOPES.includes(scope))
+
+/** Whether only operators can have this scope. */
+export const isOperatorScope = (scope: string): boolean => scope.startsWith('operators:')

@@ -113,6 +113,12 @@ export const PRIVILEGES: Readonly<Record<string, TablePrivileges>> = {
   network_fee_checks: { insert: true, update: ['counted_from'] },
   network_genesis: { insert: true },
   network_transactions: { insert: true },
+  operator_challenges: {},
+  operator_links: { insert: true, update: ['used_at'], delete: true },
+  operator_passkeys: {},
+  // Deletes sessions 30 days after their end.
+  operator_sessions: { insert: true, update: ['used_at', 'ended_at'], delete: true },
+  operators: { insert: true, update: ['role', 'disabled_at', 'generation', 'updated_at'] },
   orchestration_rules: { insert: true, update: ['status', 'updated_at'] },
   orchestrations: {
     insert: true,

@@ -5,13 +5,16 @@ import type { ProblemSlug } from '../contract/problems.ts'
 import type { Scope } from '../contract/scopes.ts'
 import type { Tag } from '../contract/tags.ts'
 
-/** The authenticated client: taken from the token, never from the request. */
+/** The authenticated client or operator: taken from the token, never from the request. */
 export interface Caller {
   customerId: string
+  /** The API client, or the operator. */
   clientId: string
   scopes: readonly string[]
   /** The actor of the changes that it makes. */
   actor: Actor
+  /** Of an operator's token: the session that took it, and the operator's generation then. */
+  session?: { id: string; generation: number }
 }
 
 type Part<S> = S extends TSchema ? Static<S> : undefined

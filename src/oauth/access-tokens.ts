@@ -1,9 +1,25 @@
-import { createRemoteJWKSet, errors, jwtVerify, SignJWT, type JWTVerifyGetKey } from 'jose'
+import {
+  createRemoteJWKSet,
+  decodeJwt,
+  errors,
+  jwtVerify,
+  SignJWT,
+  type JWTPayload,
+  type JWTVerifyGetKey,
+} from 'jose'
 import type { Database } from '../db/database.ts'
-import { invalidToken, type VerifyToken } from '../http/authenticate.ts'
+import { invalidToken, type Verified, type VerifyToken } from '../http/authenticate.ts'
 import { uuidsOf } from '../http/lists.ts'
 import type { Caller } from '../http/operation.ts'
 import { problem } from '../contract/problems.ts'
+import { isOperatorScope } from '../contract/scopes.ts'
+import {
+  OPERATOR_TOKEN_SECONDS,
+  operatorClaims,
+  operatorOf,
+  scopesIn,
+  type OperatorGrant,
+} from './operator-tokens.ts'
 import type { SigningKeys } from './signing-keys.ts'
 
 const CLOCK_TOLERANCE_SECONDS = 5
@@ -13,11 +29,18 @@ const ISSUER_SILENT_MS = 2_000
 
 /** Issues and verifies access tokens: signed JWTs (RFC 9068), so that any process verifies without a look-up. */
 export interface AccessTokens {
-  issue(caller: Omit<Caller, 'actor'>): Promise<{ token: string; ttlSeconds: number }>
+  issue(caller: Pick<Caller, 'customerId' | 'clientId' | 'scopes'>): Promise<IssuedToken>
+  /** Issues a token of an operator, also where an external issuer makes the tokens of API clients. */
+  issueToOperator(grant: OperatorGrant): Promise<IssuedToken>
   /** Throws the 401 problem for a token that is malformed, expired, forged or for another service. */
   verify: VerifyToken
   /** Whether the key that signed a verified token is still trusted. */
-  isTrusted: (verified: { keyId?: string | undefined }) => boolean
+  isTrusted: (verified: Pick<Verified, 'keyId' | 'session'>) => boolean
+}
+
+export interface IssuedToken {
+  token: string
+  ttlSeconds: number
 }
 
 export interface AccessTokenOptions {
@@ -40,36 +63,42 @@ export function accessTokens({
   const isOurs = externalIssuer === undefined
   const keySet: JWTVerifyGetKey = isOurs ? keys.keyOf : externalKeySet(externalIssuer)
 
+  const sign = async (claims: JWTPayload & { sub: string }, ttlSeconds: number): Promise<IssuedToken> => {
+    const issuedAt = Math.floor(Date.now() / 1000)
+    const { id: kid, privateKey } = keys.signer
+    const token = await new SignJWT(claims)
+      .setProtectedHeader({ alg: 'RS256', typ: 'at+jwt', kid })
+      .setIssuer(baseUrl)
+      .setAudience(baseUrl)
+      .setIssuedAt(issuedAt)
+      .setExpirationTime(issuedAt + ttlSeconds)
+      .setJti(crypto.randomUUID())
+      .sign(privateKey)
+    return { token, ttlSeconds }
+  }
+
   return {
-    async issue({ customerId, clientId, scopes }) {
-      const issuedAt = Math.floor(Date.now() / 1000)
-      const { id: kid, privateKey } = keys.signer
-      const token = await new SignJWT({
-        client_id: clientId,
-        customer_id: customerId,
-        scope: scopes.join(' '),
-      })
-        .setProtectedHeader({ alg: 'RS256', typ: 'at+jwt', kid })
-        .setIssuer(issuer)
-        .setAudience(baseUrl)
-        .setSubject(clientId)
-        .setIssuedAt(issuedAt)
-        .setExpirationTime(issuedAt + ttlSeconds)
-        .setJti(crypto.randomUUID())
-        .sign(privateKey)
-      return { token, ttlSeconds }
-    },
+    issue: ({ customerId, clientId, scopes }) =>
+      sign(
+        { sub: clientId, client_id: clientId, customer_id: customerId, scope: scopes.join(' ') },
+        ttlSeconds,
+      ),
+
+    issueToOperator: (grant) =>
+      sign(operatorClaims(grant), Math.min(OPERATOR_TOKEN_SECONDS, ttlSeconds, grant.secondsLeft)),
 
     async verify(token) {
-      const { payload, protectedHeader } = await jwtVerify(token, keySet, {
-        issuer,
+      // Bursar itself issues the tokens of operators, whoever issues those of API clients.
+      const fromUs = isOurs || issuerOf(token) === baseUrl
+      const { payload, protectedHeader } = await jwtVerify(token, fromUs ? keys.keyOf : keySet, {
+        issuer: fromUs ? baseUrl : issuer,
         audience: baseUrl,
         typ: 'at+jwt',
         algorithms: ['RS256', 'PS256', 'ES256', 'EdDSA'],
         requiredClaims: ['exp', 'sub', 'customer_id'],
         clockTolerance: CLOCK_TOLERANCE_SECONDS,
         // Requires an iat that is not in the future. An external issuer sets its own token lifetime.
-        ...(isOurs && { maxTokenAge: ttlSeconds }),
+        ...(fromUs && { maxTokenAge: ttlSeconds }),
       }).catch((error: unknown) => {
         if (error instanceof errors.JWTExpired) throw invalidToken('the access token has expired')
         if (error instanceof errors.JOSEError) throw invalidToken('the access token is not valid here')
@@ -77,28 +106,40 @@ export function accessTokens({
       })
       const { customer_id, client_id, scope } = payload
       // Bursar never issues such a token, so its signing key must have leaked.
-      if (isOurs && payload.exp! - payload.iat! > ttlSeconds)
+      if (fromUs && payload.exp! - payload.iat! > ttlSeconds)
         throw invalidToken('the access token has a longer lifetime than this service issues')
       const [customerId] = typeof customer_id === 'string' ? uuidsOf([customer_id.toLowerCase()])! : []
       if (customerId === undefined) throw invalidToken('the access token names no customer')
+      const verified = { customerId, expiresAt: payload.exp!, keyId: protectedHeader.kid }
+      if (fromUs && payload.operator_id !== undefined)
+        return { ...verified, ...(await operatorOf(db, customerId, payload)) }
+      if (fromUs !== isOurs) throw invalidToken('the access token is not valid here')
       // Bursar's own tokens name existing customers. An external issuer's token may name any id.
-      if (externalIssuer !== undefined) {
+      if (!fromUs) {
         const { rowCount } = await db.query('select 1 from customers where id = $1', [customerId])
         if (rowCount === 0) throw invalidToken('the access token names a customer that does not exist')
       }
       const clientId = typeof client_id === 'string' ? client_id : payload.sub!
-      if (isOurs) await requireEnabledClient(db, customerId, clientId)
+      if (fromUs) await requireEnabledClient(db, customerId, clientId)
       return {
-        customerId,
+        ...verified,
         clientId,
-        scopes: typeof scope === 'string' ? scope.split(' ').filter((name) => name !== '') : [],
+        scopes: scopesIn(scope).filter((name) => !isOperatorScope(name)),
         actor: { type: 'API_CLIENT', id: clientId },
-        expiresAt: payload.exp!,
-        keyId: protectedHeader.kid,
       }
     },
 
-    isTrusted: ({ keyId }) => !isOurs || (keyId !== undefined && keys.isTrusted(keyId)),
+    isTrusted: ({ keyId, session }) =>
+      (!isOurs && session === undefined) || (keyId !== undefined && keys.isTrusted(keyId)),
+  }
+}
+
+/** The issuer that a token names, before anything of it is verified. */
+function issuerOf(token: string): string | undefined {
+  try {
+    return decodeJwt(token).iss
+  } catch {
+    return undefined
   }
 }
 

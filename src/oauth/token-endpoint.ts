@@ -1,8 +1,7 @@
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Database } from '../db/database.ts'
-import { addressGroup } from '../http/address-group.ts'
 import { Problem } from '../contract/problems.ts'
-import { TokenBuckets } from '../http/rate-limit.ts'
+import { Failures } from '../http/failures.ts'
 import type { AccessTokens } from './access-tokens.ts'
 import { findApiClient, type ApiClient } from './api-clients.ts'
 
@@ -37,7 +36,8 @@ export async function tokenEndpoint(
     const { id, secret } = credentialsOf(request.headers.authorization, form)
     const client = await findApiClient(db, id, secret)
     if (client === undefined) {
-      failures.count(request.ip, id)
+      const waitSeconds = failures.count(request.ip, id)
+      if (waitSeconds > 0) throw new TooManyFailures(waitSeconds)
       throw new Refusal('invalid_client', 'there is no enabled client with this id and secret')
     }
     if (form.grant_type === undefined) throw new Refusal('invalid_request', 'grant_type is missing')
@@ -150,38 +150,6 @@ function credentialsOf(authorization: string | undefined, form: Form): { id: str
   if (form.client_id !== undefined && form.client_id !== id)
     throw new Refusal('invalid_request', 'the header and the form name different clients')
   return { id, secret }
-}
-
-/** The limit of an address for all its clients together, as a multiple of its limit for one client. */
-const CLIENTS_PER_ADDRESS = 10
-
-/**
- * Limits failed requests of an address, per client and in total; more of them are answered with 429. A correct secret is
- * always accepted: many clients may share an address, and secrets of 256 random bits cannot be guessed.
- */
-class Failures {
-  readonly #perMinute: number
-  readonly #ofClient: TokenBuckets
-  readonly #ofAddress: TokenBuckets
-
-  constructor(perMinute: number) {
-    this.#perMinute = perMinute
-    const bucketsOf = (burst: number) => new TokenBuckets({ perSecond: burst / 60, burst })
-    this.#ofClient = bucketsOf(perMinute)
-    this.#ofAddress = bucketsOf(perMinute * CLIENTS_PER_ADDRESS)
-  }
-
-  /** Counts a failure. Throws the 429 refusal when there were too many. */
-  count(address: string, clientId: string): void {
-    if (this.#perMinute === 0) return
-    const group = addressGroup(address)
-    const seconds = Math.max(
-      this.#ofAddress.take(group),
-      // An id has 36 characters. Longer input is cut, which bounds the memory of the buckets.
-      this.#ofClient.take(`${group} ${clientId.slice(0, 36)}`),
-    )
-    if (seconds > 0) throw new TooManyFailures(seconds)
-  }
 }
 
 /** Reads the id and the secret of a Basic header, both form-encoded (RFC 6749, 2.3.1). Empty when it is malformed. */

@@ -1,0 +1,250 @@
+import { Option, type Command } from 'commander'
+import { ROLES, type Role } from '../contract/roles.ts'
+import { transaction, type Database, type Transaction } from '../db/database.ts'
+import { readStamp } from '../deployment.ts'
+import {
+  createOperator,
+  disableOperator,
+  enableOperator,
+  LINK_SECONDS,
+  listOperators,
+  lockOperator,
+  makeLink,
+  record,
+  setRole,
+  type Operator,
+} from '../operators/operators.ts'
+import { endSession, listSessions } from '../operators/sessions.ts'
+import type { Settings } from '../settings.ts'
+import {
+  logOperator,
+  originOfCommand,
+  requireCustomer,
+  uuid,
+  withDatabase,
+  withMigratedDatabase,
+} from './command-line.ts'
+import { print, table } from './output.ts'
+
+/** Defines `bursar operator`. */
+export function operatorCommands(program: Command): void {
+  const operator = program.command('operator').description('operators: the people who sign in')
+  defineCreate(operator)
+  defineList(operator)
+  defineLink(operator)
+  defineRole(operator)
+  defineChanges(operator)
+  defineSessions(operator)
+  defineRevoke(operator)
+}
+
+/** An operator as the commands show it. */
+const shownOf = ({ id, name, role, customer_id, openid_subject, created_at, disabled_at }: Operator) => ({
+  operator_id: id,
+  name,
+  role,
+  customer_id,
+  openid_subject,
+  created_at,
+  disabled_at,
+})
+
+const roleOption = (flags: string) => new Option(flags, 'what the operator may do').choices(ROLES)
+
+function defineCreate(operator: Command): void {
+  operator
+    .command('create')
+    .description('create an operator; give it a way to sign in with: bursar operator link')
+    .requiredOption('--name <name>', 'name of the person')
+    .addOption(roleOption('--role <role>').makeOptionMandatory())
+    .option('--customer <id>', 'the only customer that the operator may act for (default: any)', uuid)
+    .option('--json', 'print JSON')
+    .action((options: CreateOptions) =>
+      withMigratedDatabase(async (db, settings) => {
+        if (options.customer !== undefined) await requireCustomer(db, options.customer)
+        const { name, role, customer: customerId } = options
+        const made = await transaction(db, async (tx) => {
+          const operator = await createOperator(tx, { name, role, customerId })
+          const after = { role, ...(customerId !== undefined && { customer_id: customerId }) }
+          await record(tx, operator, 'operator.create', { origin: originOfCommand(), changes: { after } })
+          return operator
+        })
+        logOperator(settings, 'created an operator', { operator_id: made.id, role, customer_id: customerId })
+        print(options.json ? shownOf(made) : `operator_id: ${made.id}`)
+      }),
+    )
+}
+
+interface CreateOptions {
+  name: string
+  role: Role
+  customer?: string
+  json?: true
+}
+
+function defineList(operator: Command): void {
+  operator
+    .command('list')
+    .description('list the operators, oldest first')
+    .option('--json', 'print JSON')
+    .action(({ json }: { json?: true }) =>
+      withDatabase(async (db) => {
+        const operators = (await listOperators(db)).map(shownOf)
+        if (json) return print({ operators })
+        const columns = ['operator_id', 'name', 'role', 'customer_id', 'created_at', 'disabled_at'] as const
+        print(
+          table(
+            [...columns],
+            operators.map((one) => columns.map((name) => one[name])),
+          ),
+        )
+      }),
+    )
+}
+
+function defineLink(operator: Command): void {
+  operator
+    .command('link')
+    .description(
+      `print a link with which the operator signs in once, within ${LINK_SECONDS / 60} minutes; earlier links end`,
+    )
+    .argument('<operator_id>', 'operator', uuid)
+    .option('--json', 'print JSON')
+    .action((id: string, { json }: { json?: true }) =>
+      withDatabase(async (db, settings) => {
+        const baseUrl = await baseUrlOf(db, settings)
+        const { secret, expires_at } = await changing(db, id, async (tx, found) => {
+          if (found.disabled_at !== null) throw new Error(`operator ${id} is disabled`)
+          await record(tx, found, 'operator.link', { origin: originOfCommand() })
+          return makeLink(tx, id)
+        })
+        logOperator(settings, 'made a sign-in link', { operator_id: id, expires_at })
+        // Browsers do not send the part after # to any server, so no log of a proxy has the secret.
+        const link = `${baseUrl}/sign-in#${secret}`
+        print(json ? { operator_id: id, link, expires_at } : `link:       ${link}\nexpires_at: ${expires_at}`)
+      }),
+    )
+}
+
+/** The public URL of the service, as the link names it. */
+const baseUrlOf = async (db: Database, { baseUrl, host, port }: Settings): Promise<string> =>
+  baseUrl ?? (await readStamp(db))?.issuer ?? `http://${host}:${port}`
+
+function defineRole(operator: Command): void {
+  operator
+    .command('role')
+    .description(
+      'give an operator another role; its access tokens of the earlier role are refused within a second',
+    )
+    .argument('<operator_id>', 'operator', uuid)
+    .addArgument(operator.createArgument('<role>', 'the new role').choices(ROLES))
+    .option('--json', 'print JSON')
+    .action((id: string, role: Role, { json }: { json?: true }) =>
+      withDatabase(async (db, settings) => {
+        const before = await changing(db, id, async (tx, found) => {
+          if (found.role === role) return role
+          await setRole(tx, id, role)
+          const changes = { before: { role: found.role }, after: { role } }
+          await record(tx, found, 'operator.set_role', { origin: originOfCommand(), changes })
+          return found.role
+        })
+        logOperator(settings, "changed an operator's role", { operator_id: id, before, role })
+        print(json ? { operator_id: id, role } : `Operator ${id} is ${role}.`)
+      }),
+    )
+}
+
+function defineChanges(operator: Command): void {
+  for (const [name, change, description] of [
+    ['disable', disableOperator, 'disable an operator: its sessions and access tokens end within a second'],
+    ['enable', enableOperator, 'undo disable; the operator has to sign in again'],
+  ] as const) {
+    operator
+      .command(name)
+      .description(description)
+      .argument('<operator_id>', 'operator', uuid)
+      .option('--json', 'print JSON')
+      .action((id: string, { json }: { json?: true }) =>
+        withDatabase(async (db, settings) => {
+          await changing(db, id, async (tx, found) => {
+            if ((found.disabled_at !== null) === (name === 'disable')) return
+            await change(tx, id)
+            await record(tx, found, `operator.${name}`, { origin: originOfCommand() })
+          })
+          logOperator(settings, `${name}d an operator`, { operator_id: id })
+          const disabled = name === 'disable'
+          print(json ? { operator_id: id, disabled } : `Operator ${id} is ${name}d.`)
+        }),
+      )
+  }
+}
+
+function defineSessions(operator: Command): void {
+  operator
+    .command('sessions')
+    .description("list an operator's sessions, newest first")
+    .argument('<operator_id>', 'operator', uuid)
+    .option('--json', 'print JSON')
+    .action((id: string, { json }: { json?: true }) =>
+      withDatabase(async (db) => {
+        await changing(db, id, async () => undefined)
+        const sessions = (await listSessions(db, id)).map((one) => ({
+          session_id: one.id,
+          method: one.method,
+          status: one.is_open ? 'OPEN' : 'ENDED',
+          created_at: one.created_at,
+          last_used_at: one.used_at,
+          expires_at: one.expires_at,
+          ended_at: one.ended_at,
+        }))
+        if (json) return print({ sessions })
+        const columns = [
+          'session_id',
+          'method',
+          'status',
+          'created_at',
+          'last_used_at',
+          'expires_at',
+        ] as const
+        print(
+          table(
+            [...columns],
+            sessions.map((one) => columns.map((name) => one[name])),
+          ),
+        )
+      }),
+    )
+}
+
+function defineRevoke(operator: Command): void {
+  operator
+    .command('revoke')
+    .description("end an operator's session; its access tokens are refused within a second")
+    .argument('<operator_id>', 'operator', uuid)
+    .argument('<session_id>', 'session', uuid)
+    .option('--json', 'print JSON')
+    .action((id: string, sessionId: string, { json }: { json?: true }) =>
+      withDatabase(async (db, settings) => {
+        await changing(db, id, async (tx, found) => {
+          if (!(await endSession(tx, id, sessionId)))
+            throw new Error(`operator ${id} has no session ${sessionId}: bursar operator sessions ${id}`)
+          const subject = { type: 'session', id: sessionId }
+          await record(tx, found, 'session.revoke', { origin: originOfCommand(), subject })
+        })
+        logOperator(settings, "ended an operator's session", { operator_id: id, session_id: sessionId })
+        print(json ? { session_id: sessionId, status: 'ENDED' } : `Session ${sessionId} has ended.`)
+      }),
+    )
+}
+
+/** Runs a change of an operator, who is locked, in a transaction. Throws when there is no such operator. */
+const changing = <T>(
+  db: Database,
+  id: string,
+  change: (tx: Transaction, operator: Operator) => Promise<T>,
+): Promise<T> =>
+  transaction(db, async (tx) => {
+    const operator = await lockOperator(tx, id)
+    if (operator === undefined) throw new Error(`there is no operator ${id}: bursar operator list`)
+    return change(tx, operator)
+  })
