@@ -1,3 +1,4 @@
+import { originOfLoop } from '../src/contract/actor.ts'
 import { transaction, type Database } from '../src/db/database.ts'
 import { newId, momentAt } from '../src/db/ids.ts'
 import { createCustomer } from '../src/customers/create-customer.ts'
@@ -24,7 +25,7 @@ export interface StatementFigure {
  * and with a hundredth of it; and with the same history and more changes in the period.
  */
 export async function measureStatements(db: Database, entries: number): Promise<StatementFigure[]> {
-  await setRewardRate(db, '2025-01-01', '0.0376')
+  await setRewardRate(db, '2025-01-01', '0.0376', originOfLoop('bench'))
   const figures: StatementFigure[] = []
   for (const profiles of [1, 1_000, 10_000]) {
     for (const [history, changes] of [

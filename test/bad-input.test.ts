@@ -25,9 +25,10 @@ import {
   newCustomer,
   signerOf,
   startTestService,
-  withdrawalOf,
+  TEST_ORIGIN,
   type TestCustomer,
   type TestService,
+  withdrawalOf,
 } from './support.ts'
 
 const WITHDRAWALS = '/v2/transfer/crypto-withdrawals'
@@ -201,7 +202,7 @@ beforeAll(async () => {
     world.book.pending,
   ])
   await made(customer, `${EVENTS}/${idOf(own.event)}/resend`, { webhook_id: world.webhooks.good.id })
-  await disableApiClient(service.db, world.clients.deleted)
+  await disableApiClient(service.db, world.clients.deleted, TEST_ORIGIN)
   world.statement = (await insertStatements(service.db, customer.customer_id))[0]!
   world.others_statement = (await insertStatements(service.db, other.customer_id))[0]!
   for (const url of LISTS) {
@@ -304,7 +305,8 @@ async function barredOf(by: TestCustomer, status: 'DENIED' | 'DISABLED', owner?:
   await by.call('PUT', `${IDENTITIES}/${String(identity.id)}/sandbox-status`, change)
   const body = { account: { identity_id: owner ?? identity.id }, create_profile: true }
   const account = await made(by, ACCOUNTS, body)
-  if (owner !== undefined) await setAccountDisabled(service.db, String(account.id), { admin_disabled: true })
+  if (owner !== undefined)
+    await setAccountDisabled(service.db, String(account.id), { admin_disabled: true }, TEST_ORIGIN)
   return { identity: String(identity.id), account: String(account.id), profile: String(account.profile_id) }
 }
 

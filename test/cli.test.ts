@@ -26,16 +26,17 @@ import {
   atEnd,
   cloneDatabase,
   createDatabase,
+  type Ended,
   endOf,
   everyTable,
   MASTER_KEY,
   PROGRAM,
-  withdrawalOf,
-  type Ended,
+  TEST_ORIGIN,
   type TestDatabase,
   toldIn,
-  withoutOperators,
   WEBHOOK_SECRETS,
+  withdrawalOf,
+  withoutOperators,
 } from './support.ts'
 
 // The program as a shell starts it: arguments, settings, output, exit codes and signals.
@@ -882,8 +883,8 @@ describe('statements and rewards', () => {
 
   test('statements are generated, listed, explained and paid, once', { timeout: 120_000 }, async () => {
     const { db } = own
-    await setRewardRate(db, '2024-01-01', '0.05')
-    await setRewardRate(db, '2024-02-16', '0.0376')
+    await setRewardRate(db, '2024-01-01', '0.05', TEST_ORIGIN)
+    await setRewardRate(db, '2024-02-16', '0.0376', TEST_ORIGIN)
     const { customer_id, profile_id } = await createCustomer(db, 'Holder')
     const at = momentAt('2024-02-12T12:00:00.000000Z')
     await move(db, customer_id, at, { to: profile_id, minor: 1_000_000_000n })

@@ -16,9 +16,10 @@ import {
   fund,
   newCustomer,
   startTestService,
-  withdrawalOf,
+  TEST_ORIGIN,
   type TestCustomer,
   type TestService,
+  withdrawalOf,
 } from './support.ts'
 import { hurry } from './work-off.ts'
 
@@ -144,10 +145,10 @@ const COMMANDS: Record<string, (world: World, n: number) => Promise<void>> = {
     await call('PUT', `/v2/identity/identities/${identity.id}/sandbox-status`, { status })
   },
   'flag of the identity': async ({ identity }, n) => {
-    await setIdentityStatus(service.db, identity.id, { admin_disabled: n % 2 === 0 })
+    await setIdentityStatus(service.db, identity.id, { admin_disabled: n % 2 === 0 }, TEST_ORIGIN)
   },
   'flag of the account': async ({ account }, n) => {
-    await setAccountDisabled(service.db, account.id, { user_disabled: n % 2 === 0 })
+    await setAccountDisabled(service.db, account.id, { user_disabled: n % 2 === 0 }, TEST_ORIGIN)
   },
   'pay orchestrations': async () => void (await runOrchestrations(service.db, service)),
   settle: async () => {

@@ -11,7 +11,15 @@ import { Ledger } from '../src/movements/queue.ts'
 import type { WaitingCode } from '../src/networks/waiting.ts'
 import { freeze, unfreeze } from '../src/records/freezes.ts'
 import { createApiClient } from '../src/oauth/api-clients.ts'
-import { atEnd, cloneDatabase, credit, remoteCaller, spawnBursar, withdrawalOf } from './support.ts'
+import {
+  atEnd,
+  cloneDatabase,
+  credit,
+  remoteCaller,
+  spawnBursar,
+  TEST_ORIGIN,
+  withdrawalOf,
+} from './support.ts'
 import type { BursarProcess, RemoteCaller, TestDatabase } from './support.ts'
 
 // The metrics of a real process; and that dashboard and alerts use only existing metrics.
@@ -125,14 +133,14 @@ test('withdrawals are reported from their creation to their end, with the balanc
   await insert('UNKNOWN_SPENDS', 'the wallet has sent 5f')
   await insert('OTHER', 'the hot wallet has 1.5 left, the withdrawal needs 2.5 BTC')
   await insert('FROZEN', 'a leak')
-  await freeze(database.db, { kind: 'NETWORK', network: 'BITCOIN' }, 'OPERATOR', 'a leak')
+  await freeze(database.db, TEST_ORIGIN, { kind: 'NETWORK', network: 'BITCOIN' }, 'OPERATOR', 'a leak')
   const waiting = (reason: string) => valueOf('bursar_withdrawals_waiting', { network: 'BITCOIN', reason })
   await expect.poll(() => waiting('hot_wallet'), { timeout: 20_000, interval: 500 }).toBe(2)
   expect(await waiting('unknown_transactions')).toBe(1)
   expect(await waiting('other')).toBe(1)
   expect(await waiting('frozen')).toBe(1)
   expect(await valueOf('bursar_frozen', { kind: 'NETWORK', reason: 'OPERATOR' })).toBe(1)
-  await unfreeze(database.db, { kind: 'NETWORK', network: 'BITCOIN' })
+  await unfreeze(database.db, TEST_ORIGIN, { kind: 'NETWORK', network: 'BITCOIN' })
   await database.owner.query(`delete from outgoing_transfers where network = 'BITCOIN'`)
 })
 

@@ -21,9 +21,10 @@ import {
   insertStatements,
   newCustomer,
   startTestService,
-  withdrawalOf,
+  TEST_ORIGIN,
   type TestCustomer,
   type TestService,
+  withdrawalOf,
 } from './support.ts'
 
 interface Schema {
@@ -902,7 +903,7 @@ describe('replies match the document', () => {
     'GET /v2/rewards/statements/:id': async () =>
       (await statements()).map((id) => [`/v2/rewards/statements/${id}`]),
     'GET /v2/rewards/rates': async () => {
-      await setRewardRate(service.db, '2026-01-01', '0.0376')
+      await setRewardRate(service.db, '2026-01-01', '0.0376', TEST_ORIGIN)
       return [['/v2/rewards/rates']]
     },
     [`GET ${STATEMENTS}`]: async () => {

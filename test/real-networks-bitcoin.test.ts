@@ -165,7 +165,7 @@ describe.skipIf(KNOTS === undefined)('on Bitcoin', () => {
     })
     await world.node.pay(world.node.miner, Object.fromEntries(await Promise.all(small)))
     await workToTheEnd(service, world)
-    const context = { db: service.db, macs: new WithdrawalMacs(MASTER_KEYS) }
+    const context = { db: service.db, macs: new WithdrawalMacs(MASTER_KEYS), origin: originOfLoop('test') }
     const adapter = service.networks.get('BITCOIN')!
     const { transfer: merged } = await orderConsolidation(context, adapter, 'BITCOIN', '0.0001')
     const cold = await world.newAddress()

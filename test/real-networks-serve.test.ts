@@ -24,14 +24,15 @@ import { HAS_LITECOIND } from './bitcoin-node.ts'
 import { evmWorld, litecoinWorld, networksFile, type World } from './real-networks.ts'
 import {
   atEnd,
+  type BursarProcess,
   cloneDatabase,
+  type RemoteCaller,
   remoteCaller,
   runBursar,
   spawnBursar,
-  toldIn,
-  type BursarProcess,
-  type RemoteCaller,
+  TEST_ORIGIN,
   type TestDatabase,
+  toldIn,
   withoutOperators,
 } from './support.ts'
 import { hurry, mine } from './work-off.ts'
@@ -354,7 +355,7 @@ describe.each([
 
     const nothing = await command(['deposits', 'resume', '--network', network, '--json'])
     expect([nothing.code, nothing.stdout]).toEqual([1, ''])
-    await freeze(database.db, { kind: 'NETWORK', network }, 'REORGANISATION', 'as if')
+    await freeze(database.db, TEST_ORIGIN, { kind: 'NETWORK', network }, 'REORGANISATION', 'as if')
     expect(await json('resume', '--network', network)).toEqual({
       network,
       cursor: world.network === 'LITECOIN' ? null : (expect.stringMatching(/^\d+:0x/) as string),

@@ -15,6 +15,7 @@ import { pino } from 'pino'
 import { getAbiItem, type Hex } from 'viem'
 import { english, generateMnemonic, generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import { expect, vi } from 'vitest'
+import { originOfLoop } from '../src/contract/actor.ts'
 import { buildApp } from '../src/app.ts'
 import { formatAmount, parseAmount, parseStoredAmount } from '../src/assets/amount.ts'
 import { decimalsOf, type CryptoNetwork } from '../src/assets/catalogue.ts'
@@ -546,9 +547,9 @@ export function dieInTreasury(
     async () => {
       const destination_address = await world.newAddress()
       const send = { network: world.network, asset, amount, destination_address, reference: randomUUID() }
-      const { transfer } = await orderTreasurySend({ db, macs }, adapter, send)
+      const { transfer } = await orderTreasurySend({ db, macs, origin: originOfLoop('test') }, adapter, send)
       return async () => {
-        const again = await orderTreasurySend({ db, macs }, adapter, send)
+        const again = await orderTreasurySend({ db, macs, origin: originOfLoop('test') }, adapter, send)
         expect(again).toMatchObject({ is_new: false, transfer: { id: transfer.id, status: 'COMPLETED' } })
         const arrived = await world.received(destination_address, asset)
         expect(arrived).toMatchObject([{ hash: again.transfer.crypto_tx_hash, amount }])

@@ -96,6 +96,9 @@ export async function asAdmin(statements: string | string[], of?: string): Promi
   }
 }
 
+/** Who makes the changes that a test makes without a request. */
+export const TEST_ORIGIN = originOfLoop('test')
+
 export const BASE_URL = 'http://127.0.0.1:8080'
 
 export const testSettings = (environment: Record<string, string> = {}): Settings =>

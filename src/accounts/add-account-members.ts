@@ -6,6 +6,8 @@ import { Uuid } from '../contract/fields.ts'
 import { operation } from '../operation.ts'
 import { MEMBERS_MAX, requireIdentities, requireNewMembers } from '../records/members.ts'
 import { insertMembers, lockMembers, Member, memberToWire, NewMember, readMembers } from './account.ts'
+import { audited } from '../records/audited.ts'
+import { recordChanges } from '../ledger/audit.ts'
 
 /** Adds members to an account (API behaviour, Accounts): all of them or none. */
 export const addAccountMembers = operation({
@@ -39,7 +41,7 @@ export const addAccountMembers = operation({
     members: Type.Array(Member, { description: 'The members that were added.' }),
   }),
   problems: ['already-exists', 'not-found'],
-  async run({ body, customerId, db }) {
+  async run({ body, customerId, origin, db }) {
     const { account_id } = body
     const members = readMembers(body.members, 'members')
     const ids = members.map(({ identity_id }) => identity_id)
@@ -47,7 +49,9 @@ export const addAccountMembers = operation({
       const present = await lockMembers(tx, customerId, account_id)
       await requireIdentities(tx, customerId, ids)
       requireNewMembers(present.map(memberToWire), members)
-      const added = await insertMembers(tx, customerId, account_id, members, await readClock(tx))
+      const now = await readClock(tx)
+      const added = await insertMembers(tx, customerId, account_id, members, now)
+      recordChanges(tx, customerId, now, [audited(origin, 'account.add_members', account_id)])
       return { account_id, members: added }
     })
   },

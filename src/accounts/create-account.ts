@@ -19,6 +19,7 @@ import {
   type AccountRow,
   type ReadMember,
 } from './account.ts'
+import { audited, recordNow } from '../records/audited.ts'
 
 const NewAccount = Type.Object(
   {
@@ -72,7 +73,7 @@ export const createAccount = operation({
   },
   reply: Account,
   problems: ['already-exists', 'not-found'],
-  async run({ body: { account, create_profile }, customerId, clientId, db }) {
+  async run({ body: { account, create_profile }, customerId, clientId, origin, db }) {
     const members = readMembers(account.members ?? [], 'account.members')
     return insertOnce({
       constraint: 'accounts_ref_id',
@@ -85,9 +86,16 @@ export const createAccount = operation({
           account.identity_id,
           ...members.map(({ identity_id }) => identity_id),
         ])
-        return transaction(db, (tx) =>
-          insertAccount(tx, customerId, clientId, { ...account, members }, create_profile),
-        )
+        return transaction(db, async (tx) => {
+          const made = await insertAccount(tx, customerId, clientId, { ...account, members }, create_profile)
+          await recordNow(
+            tx,
+            customerId,
+            audited(origin, 'account.create', made.id),
+            ...(made.profile_id === undefined ? [] : [audited(origin, 'profile.create', made.profile_id)]),
+          )
+          return made
+        })
       },
     })
   },

@@ -5,6 +5,7 @@ import { Uuid } from '../contract/fields.ts'
 import { operation } from '../operation.ts'
 import { problem } from '../contract/problems.ts'
 import { lockMembers } from './account.ts'
+import { audited, recordNow } from '../records/audited.ts'
 
 /** Removes a member of an account (API behaviour, Accounts). */
 export const removeAccountMember = operation({
@@ -18,7 +19,7 @@ export const removeAccountMember = operation({
   example: { params: { id: EXAMPLE.account_member_id } },
   reply: Type.Object({}, { additionalProperties: false }),
   problems: ['not-found'],
-  async run({ params, customerId, db }) {
+  async run({ params, customerId, origin, db }) {
     return transaction(db, async (tx) => {
       const { rows } = await tx.query<{ account_id: string; removed: boolean }>(
         `
@@ -32,11 +33,12 @@ export const removeAccountMember = operation({
       if (member.removed) return {}
       const present = await lockMembers(tx, customerId, member.account_id)
       // Another request may have removed the member before the lock.
-      if (present.some(({ id }) => id === params.id))
-        await tx.query(
-          'update account_members set removed_at = clock_timestamp() where customer_id = $1 and id = $2',
-          [customerId, params.id],
-        )
+      if (!present.some(({ id }) => id === params.id)) return {}
+      await tx.query(
+        'update account_members set removed_at = clock_timestamp() where customer_id = $1 and id = $2',
+        [customerId, params.id],
+      )
+      await recordNow(tx, customerId, audited(origin, 'account.remove_member', member.account_id))
       return {}
     })
   },

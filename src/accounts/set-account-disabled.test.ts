@@ -11,9 +11,10 @@ import {
   fund,
   newCustomer,
   startTestService,
-  withdrawalOf,
+  TEST_ORIGIN,
   type TestCustomer,
   type TestService,
+  withdrawalOf,
 } from '../../test/support.ts'
 import type { Account } from './account.ts'
 import { setAccountDisabled } from './set-account-disabled.ts'
@@ -60,7 +61,7 @@ const ENABLED = { user_disabled: false, admin_disabled: false }
 async function set(identity: State, flags: Omit<State, 'status'>): Promise<void> {
   const answer = await customer.call('PUT', `${IDENTITIES}/${account.identity_id}/sandbox-status`, identity)
   expect(answer.status).toBe(200)
-  await setAccountDisabled(service.db, account.id, flags)
+  await setAccountDisabled(service.db, account.id, flags, TEST_ORIGIN)
 }
 
 const readAccount = async () => (await customer.call<Account>('GET', `${ACCOUNTS}/${account.id}`)).body
@@ -94,7 +95,7 @@ describe('summary_status', () => {
     const moments = [(await readAccount()).updated_at]
     await set({ status: 'ERROR' }, {})
     moments.push((await readAccount()).updated_at)
-    await setAccountDisabled(service.db, account.id, { user_disabled: true })
+    await setAccountDisabled(service.db, account.id, { user_disabled: true }, TEST_ORIGIN)
     moments.push((await readAccount()).updated_at)
     expect([...new Set(moments)].sort()).toEqual(moments)
     expect((await readAccount()).created_at).toBe(account.created_at)
@@ -112,19 +113,21 @@ describe('setAccountDisabled', () => {
       ENABLED,
     ]) {
       const before = await readAccount()
-      const changed = await setAccountDisabled(service.db, account.id, flags)
+      const changed = await setAccountDisabled(service.db, account.id, flags, TEST_ORIGIN)
       expect(changed).toMatchObject(flags)
       expect(changed).toEqual(await readAccount())
       expect(changed!.updated_at > before.updated_at).toBe(true)
       const tables = await everyTable(service.db)
-      expect(await setAccountDisabled(service.db, account.id, flags)).toEqual(changed)
+      expect(await setAccountDisabled(service.db, account.id, flags, TEST_ORIGIN)).toEqual(changed)
       expect(await everyTable(service.db)).toEqual(tables)
     }
   })
 
   test('returns undefined for an unknown account', async () => {
     const before = await everyTable(service.db)
-    expect(await setAccountDisabled(service.db, randomUUID(), { admin_disabled: true })).toBeUndefined()
+    expect(
+      await setAccountDisabled(service.db, randomUUID(), { admin_disabled: true }, TEST_ORIGIN),
+    ).toBeUndefined()
     expect(await everyTable(service.db)).toEqual(before)
   })
 })

@@ -3,6 +3,9 @@ import { readClock } from '../db/ids.ts'
 import type { Flags } from '../records/holders.ts'
 import { insertAccountEvent } from '../records/summary-status.ts'
 import { accountToWire, lockAccount, requireAccount, type Account } from './account.ts'
+import { audited, differences } from '../records/audited.ts'
+import { recordChanges } from '../ledger/audit.ts'
+import type { Origin } from '../contract/actor.ts'
 
 /**
  * Sets an account's flags (API behaviour, Accounts), for any customer. Absent flags keep their value. Setting the
@@ -12,6 +15,7 @@ export async function setAccountDisabled(
   db: Database,
   id: string,
   { admin_disabled, user_disabled }: Partial<Flags>,
+  origin: Origin,
 ): Promise<Account | undefined> {
   const { rows } = await db.query<{ customer_id: string }>('select customer_id from accounts where id = $1', [
     id,
@@ -19,10 +23,10 @@ export async function setAccountDisabled(
   if (rows[0] === undefined) return undefined
   const { customer_id } = rows[0]
   return transaction(db, async (tx) => {
-    const { summary_status: before } = accountToWire(await lockAccount(tx, customer_id, id))
+    const before = accountToWire(await lockAccount(tx, customer_id, id))
     // The clock is read after the row is locked, so that updated_at never decreases.
     const now = await readClock(tx)
-    await tx.query(
+    const { rowCount } = await tx.query(
       `
       update accounts
       set admin_disabled = coalesce($3, admin_disabled),
@@ -34,7 +38,13 @@ export async function setAccountDisabled(
       [customer_id, id, admin_disabled, user_disabled, now.text],
     )
     const account = accountToWire(await requireAccount(tx, customer_id, id))
-    await insertAccountEvent(tx, customer_id, now, { id, before, after: account.summary_status })
+    const { summary_status: after } = account
+    await insertAccountEvent(tx, customer_id, now, { id, before: before.summary_status, after })
+    if (rowCount! > 0) {
+      const action = (admin_disabled ?? user_disabled) ? 'account.disable' : 'account.enable'
+      const changes = differences(before, account, ['admin_disabled', 'user_disabled'])
+      recordChanges(tx, customer_id, now, [audited(origin, action, id, changes)])
+    }
     return account
   })
 }

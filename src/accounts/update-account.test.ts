@@ -10,9 +10,10 @@ import {
   fund,
   newCustomer,
   startTestService,
-  withdrawalOf,
+  TEST_ORIGIN,
   type TestCustomer,
   type TestService,
+  withdrawalOf,
 } from '../../test/support.ts'
 import type { Account } from './account.ts'
 import { setAccountDisabled } from './set-account-disabled.ts'
@@ -81,14 +82,14 @@ describe('an update', () => {
     const account = { id: account_id }
     expect(await updated({ account, set_user_disabled: true })).toMatchObject({ summary_status: 'DISABLED' })
     expect((await withdraw()).status).toBe(403)
-    await setAccountDisabled(service.db, account_id, { admin_disabled: true })
+    await setAccountDisabled(service.db, account_id, { admin_disabled: true }, TEST_ORIGIN)
     expect(await updated({ account, set_user_disabled: false })).toMatchObject({
       user_disabled: false,
       admin_disabled: true,
       summary_status: 'DISABLED',
     })
     expect((await withdraw()).status).toBe(403)
-    await setAccountDisabled(service.db, account_id, { admin_disabled: false })
+    await setAccountDisabled(service.db, account_id, { admin_disabled: false }, TEST_ORIGIN)
     expect((await withdraw()).status).toBe(200)
   })
 

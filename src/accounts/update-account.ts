@@ -6,6 +6,8 @@ import { operation } from '../operation.ts'
 import { problem } from '../contract/problems.ts'
 import { insertAccountEvent } from '../records/summary-status.ts'
 import { Account, accountToWire, lockAccount, requireAccount } from './account.ts'
+import { audited, differences } from '../records/audited.ts'
+import { recordChanges } from '../ledger/audit.ts'
 
 /** Updates an account (API behaviour, Accounts). It cannot change the administrator's flag. */
 export const updateAccount = operation({
@@ -41,7 +43,7 @@ export const updateAccount = operation({
   },
   reply: Account,
   problems: ['not-found'],
-  async run({ body: { account, set_user_disabled }, customerId, db }) {
+  async run({ body: { account, set_user_disabled }, customerId, origin, db }) {
     const { id, ref_id, description, metadata } = account
     if (description === undefined && metadata === undefined && set_user_disabled === undefined)
       throw problem.badRequest(
@@ -53,7 +55,7 @@ export const updateAccount = operation({
         throw problem.badRequest('account.ref_id cannot be changed')
       // The clock is read after the row is locked, so that updated_at never decreases.
       const now = await readClock(tx)
-      await tx.query(
+      const { rowCount } = await tx.query(
         `
         update accounts
         set description = coalesce($3, description),
@@ -71,6 +73,10 @@ export const updateAccount = operation({
         before: before.summary_status,
         after: after.summary_status,
       })
+      if (rowCount! > 0)
+        recordChanges(tx, customerId, now, [
+          audited(origin, 'account.update', id, differences(before, after, ['user_disabled'])),
+        ])
       return after
     })
   },

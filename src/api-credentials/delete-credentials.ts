@@ -1,9 +1,11 @@
 import { Type } from 'typebox'
 import { EXAMPLE } from '../contract/example-records.ts'
 import { Uuid } from '../contract/fields.ts'
+import { transaction } from '../db/database.ts'
 import { problem } from '../contract/problems.ts'
 import { operation } from '../operation.ts'
 import { ApiCredentials, CREDENTIALS_COLUMNS, credentialsToWire, type CredentialsRow } from './credentials.ts'
+import { audited, recordNow } from '../records/audited.ts'
 
 /**
  * Deletes an API client, possibly the caller itself (API behaviour, API credentials). Its secret and its access
@@ -21,17 +23,25 @@ export const deleteCredentials = operation({
   example: { params: { client_id: EXAMPLE.client_id } },
   reply: Type.Object({ credentials: ApiCredentials }),
   problems: ['not-found'],
-  async run({ params: { client_id }, customerId, db }) {
-    const { rows } = await db.query<CredentialsRow>(
-      `
-      update api_clients
-      set updated_at = case when disabled_at is null then clock_timestamp() else updated_at end,
-          disabled_at = coalesce(disabled_at, clock_timestamp())
-      where customer_id = $1 and id = $2
-      returning ${CREDENTIALS_COLUMNS}`,
-      [customerId, client_id],
-    )
-    if (rows[0] === undefined) throw problem.notFound('API client', client_id)
-    return { credentials: credentialsToWire(rows[0]) }
-  },
+  run: ({ params: { client_id }, customerId, origin, db }) =>
+    transaction(db, async (tx) => {
+      const { rows } = await tx.query<CredentialsRow>(
+        `select ${CREDENTIALS_COLUMNS} from api_clients where customer_id = $1 and id = $2 for update`,
+        [customerId, client_id],
+      )
+      const [client] = rows
+      if (client === undefined) throw problem.notFound('API client', client_id)
+      if (client.disabled_at !== null) return { credentials: credentialsToWire(client) }
+      const { rows: deleted } = await tx.query<CredentialsRow>(
+        `
+        update api_clients
+        set disabled_at = now, updated_at = now
+        from clock_timestamp() now
+        where customer_id = $1 and id = $2
+        returning ${CREDENTIALS_COLUMNS}`,
+        [customerId, client_id],
+      )
+      await recordNow(tx, customerId, audited(origin, 'api_client.delete', client_id))
+      return { credentials: credentialsToWire(deleted[0]!) }
+    }),
 })

@@ -7,6 +7,7 @@ import { transaction } from '../db/database.ts'
 import { GRACE_SECONDS_MAX, rotateSecret } from '../oauth/api-clients.ts'
 import { operation } from '../operation.ts'
 import { ApiCredentials, CREDENTIALS_COLUMNS, credentialsToWire, type CredentialsRow } from './credentials.ts'
+import { audited, recordNow } from '../records/audited.ts'
 
 const DAY_SECONDS = 24 * 60 * 60
 
@@ -46,7 +47,7 @@ export const rotateCredentials = operation({
     credentials: ApiCredentials,
   }),
   problems: ['not-found'],
-  run: ({ params: { client_id }, body, customerId, scopes, settings, db }) => {
+  run: ({ params: { client_id }, body, customerId, scopes, origin, settings, db }) => {
     if (settings.oauthIssuer !== undefined)
       throw problem.badRequest(`access tokens come from ${settings.oauthIssuer}: rotate the secret there`)
     return transaction(db, async (tx) => {
@@ -64,6 +65,12 @@ export const rotateCredentials = operation({
       const rotated = await rotateSecret(tx, client_id, body.grace_seconds ?? DAY_SECONDS)
       assert(rotated !== undefined, 'the row is locked and enabled')
       const { client_secret, ...changed } = rotated
+      const { previous_secret_expires_at } = changed
+      await recordNow(
+        tx,
+        customerId,
+        audited(origin, 'api_client.rotate', client_id, { after: { previous_secret_expires_at } }),
+      )
       return { client_id, client_secret, credentials: credentialsToWire({ ...client, ...changed }) }
     })
   },

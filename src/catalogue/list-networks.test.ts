@@ -1,11 +1,12 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import {
+  fund,
   newCustomer,
   startTestService,
-  withdrawalOf,
-  fund,
+  TEST_ORIGIN,
   type TestCustomer,
   type TestService,
+  withdrawalOf,
 } from '../../test/support.ts'
 import { ASSETS, CRYPTO_NETWORKS, NETWORKS } from '../assets/catalogue.ts'
 import type { Network, NetworkAdapter } from '../networks/network.ts'
@@ -102,15 +103,21 @@ test('a freeze stops a network, or all; withdrawals that wait for a node delay i
     expect(found.get('BASE')).toMatchObject({ status: 'AVAILABLE' })
   }
 
-  await freeze(service.db, { kind: 'NETWORK', network: 'ETHEREUM' }, 'CUSTODY_SHORT', 'a secret reason')
+  await freeze(
+    service.db,
+    TEST_ORIGIN,
+    { kind: 'NETWORK', network: 'ETHEREUM' },
+    'CUSTODY_SHORT',
+    'a secret reason',
+  )
   const stopped = await listed(SIMULATED)
   expect(stopped.get('ETHEREUM')).toMatchObject({ status: 'STOPPED' })
   expect(stopped.get('BASE')).toMatchObject({ status: 'AVAILABLE' })
   expect(JSON.stringify([...stopped])).not.toContain('secret')
-  await freeze(service.db, { kind: 'ALL' }, 'OPERATOR', 'why')
+  await freeze(service.db, TEST_ORIGIN, { kind: 'ALL' }, 'OPERATOR', 'why')
   expect(await statuses()).toEqual(new Set(['STOPPED']))
-  await unfreeze(service.db, { kind: 'ALL' })
-  await unfreeze(service.db, { kind: 'NETWORK', network: 'ETHEREUM' })
+  await unfreeze(service.db, TEST_ORIGIN, { kind: 'ALL' })
+  await unfreeze(service.db, TEST_ORIGIN, { kind: 'NETWORK', network: 'ETHEREUM' })
   expect((await readNetworkHealth(service.db)).stopped.size).toBe(0)
 })
 

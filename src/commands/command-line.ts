@@ -1,4 +1,4 @@
-import type { Origin } from '../contract/actor.ts'
+import { originOfUser, type Origin } from '../contract/actor.ts'
 import { AssertionError } from 'node:assert'
 import { userInfo } from 'node:os'
 import { InvalidArgumentError, type Command } from 'commander'
@@ -48,7 +48,7 @@ export const operatorName = (): string => {
 }
 
 /** The origin of the changes that a command makes. */
-export const originOfCommand = (): Origin => ({ actor: { type: 'COMMAND_LINE', id: operatorName() } })
+export const originOfCommand = (): Origin => originOfUser(operatorName())
 
 /** The user that runs this program, and under sudo also the user who called sudo. */
 function operator(): { user: string; sudo_user?: string } {

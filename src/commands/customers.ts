@@ -17,6 +17,7 @@ import {
 import {
   EXIT,
   logOperator,
+  originOfCommand,
   requireCustomer,
   uuid,
   withDatabase,
@@ -24,6 +25,7 @@ import {
 } from './command-line.ts'
 import { signingEnds, STILL_SIGNING } from './freezes.ts'
 import { print, table } from './output.ts'
+import { audited, recordNow } from '../records/audited.ts'
 
 /** Defines `bursar customer`, `bursar client` and `bursar account`. */
 export function customerCommands(program: Command): void {
@@ -53,7 +55,12 @@ function defineCreateCustomer(customer: Command): void {
     .option('--json', 'print JSON')
     .action(({ name, json }: { name: string; json?: true }) =>
       withMigratedDatabase(async (db, settings) => {
-        const made = await transaction(db, (tx) => createCustomer(tx, name))
+        const made = await transaction(db, async (tx) => {
+          const created = await createCustomer(tx, name)
+          const { customer_id } = created
+          await recordNow(tx, customer_id, audited(originOfCommand(), 'customer.create', customer_id))
+          return created
+        })
         logOperator(settings, 'created a customer', made)
         print(json ? made : `customer_id: ${made.customer_id}\nprofile_id:  ${made.profile_id}`)
       }),
@@ -95,7 +102,13 @@ function defineDisableCustomer(customer: Command): void {
       withDatabase(async (db, settings) => {
         await requireCustomer(db, customer_id)
         const target = { kind: 'CUSTOMER', customer_id } as const
-        await freeze(db, target, 'DISABLED', 'its access tokens are refused, and no money leaves it')
+        await freeze(
+          db,
+          originOfCommand(),
+          target,
+          'DISABLED',
+          'its access tokens are refused, and no money leaves it',
+        )
         logOperator(settings, 'disabled a customer', { customer_id })
         const signing_ended = await signingEnds(db)
         if (!signing_ended) process.exitCode = EXIT.failed
@@ -117,7 +130,7 @@ function defineEnableCustomer(customer: Command): void {
     .action((customer_id: string, { json }: { json?: true }) =>
       withDatabase(async (db, settings) => {
         await requireCustomer(db, customer_id)
-        await unfreeze(db, { kind: 'CUSTOMER', customer_id }, 'DISABLED')
+        await unfreeze(db, originOfCommand(), { kind: 'CUSTOMER', customer_id }, 'DISABLED')
         logOperator(settings, 'enabled a customer', { customer_id })
         print(json ? { customer_id, disabled: false } : `Customer ${customer_id} is enabled.`)
       }),
@@ -135,7 +148,13 @@ function defineCreateClient(client: Command): void {
       withMigratedDatabase(async (db, settings) => {
         const granted = grantableScopes(options.scopes, settings.mode)
         await requireCustomer(db, options.customer)
-        const made = await createApiClient(db, options.customer, granted)
+        const made = await transaction(db, async (tx) => {
+          const created = await createApiClient(tx, options.customer, granted)
+          const changes = { after: { scopes: granted } }
+          const record = audited(originOfCommand(), 'api_client.create', created.client_id, changes)
+          await recordNow(tx, options.customer, record)
+          return created
+        })
         const { client_id } = made
         logOperator(settings, 'created a client', {
           client_id,
@@ -186,8 +205,15 @@ function defineRotateClient(client: Command): void {
     .option('--json', 'print JSON')
     .action((client_id: string, { grace, json }: { grace: number; json?: true }) =>
       withMigratedDatabase(async (db, settings) => {
-        const rotated = await rotateSecret(db, client_id, grace)
-        if (rotated === undefined) throw new Error(`there is no enabled client ${client_id}`)
+        const rotated = await transaction(db, async (tx) => {
+          const changed = await rotateSecret(tx, client_id, grace)
+          if (changed === undefined) throw new Error(`there is no enabled client ${client_id}`)
+          const { customer_id, previous_secret_expires_at } = changed
+          const changes = { after: { previous_secret_expires_at } }
+          const record = audited(originOfCommand(), 'api_client.rotate', client_id, changes)
+          await recordNow(tx, customer_id, record)
+          return changed
+        })
         const { previous_secret_expires_at } = rotated
         logOperator(settings, "rotated a client's secret", { client_id, previous_secret_expires_at })
         print(
@@ -219,7 +245,8 @@ function defineClientChanges(client: Command): void {
       .option('--json', 'print JSON')
       .action((client_id: string, { json }: { json?: true }) =>
         withDatabase(async (db, settings) => {
-          if (!(await change(db, client_id))) throw new Error(`there is no client ${client_id}`)
+          if (!(await change(db, client_id, originOfCommand())))
+            throw new Error(`there is no client ${client_id}`)
           logOperator(settings, `${name}d a client`, { client_id })
           const disabled = name === 'disable'
           print(json ? { client_id, disabled } : `Client ${client_id} is ${name}d.`)
@@ -242,7 +269,7 @@ function defineAccountChanges(account: Command): void {
       .action((account_id: string, { user, json }: { user?: true; json?: true }) =>
         withDatabase(async (db, settings) => {
           const flags = user ? { user_disabled: disabled } : { admin_disabled: disabled }
-          const changed = await setAccountDisabled(db, account_id, flags)
+          const changed = await setAccountDisabled(db, account_id, flags, originOfCommand())
           if (changed === undefined) throw new Error(`there is no account ${account_id}`)
           logOperator(settings, `${name}d an account`, { account_id, ...flags })
           const { admin_disabled, user_disabled, summary_status } = changed

@@ -62,7 +62,7 @@ function defineRescan(deposits: Command): void {
     .option('--json', 'print JSON')
     .action((options: { network: CryptoNetwork; from: bigint; to: bigint; json?: true }) =>
       onNetwork(options.network, async (context, adapter) => {
-        const result = await rescanDeposits(context, options.network, adapter, options.from, options.to)
+        const result = await rescanDeposits(context, options.network, adapter, options, originOfCommand())
         const { found, credited } = result
         logOperator(context.settings, 'read blocks for deposits again', { ...result, ...blocksOf(options) })
         print(options.json ? result : `Found ${found} missed deposits, credited ${credited}.`)
@@ -85,7 +85,13 @@ function defineResume(deposits: Command): void {
     .option('--json', 'print JSON')
     .action((options: { network: CryptoNetwork; fromBlock?: bigint; json?: true }) =>
       onNetwork(options.network, async ({ db, settings }, adapter) => {
-        const cursor = await resumeAfterReorganisation(db, options.network, adapter, options.fromBlock)
+        const cursor = await resumeAfterReorganisation(
+          db,
+          options.network,
+          adapter,
+          originOfCommand(),
+          options.fromBlock,
+        )
         logOperator(settings, 'resumed a network after a reorganisation', {
           network: options.network,
           cursor,

@@ -14,7 +14,7 @@ import {
   type FreezeTarget,
 } from '../records/freezes.ts'
 import type { Settings } from '../settings.ts'
-import { EXIT, logOperator, requireCustomer, uuid, withDatabase } from './command-line.ts'
+import { EXIT, logOperator, originOfCommand, requireCustomer, uuid, withDatabase } from './command-line.ts'
 import { print, table } from './output.ts'
 
 /** How long `bursar freeze` waits for database transactions that are signing a payment. */
@@ -114,7 +114,7 @@ async function freezeTarget(
   target: FreezeTarget,
   { reason: detail, json }: { reason: string; json?: true },
 ): Promise<void> {
-  await freeze(db, target, 'OPERATOR', detail)
+  await freeze(db, originOfCommand(), target, 'OPERATOR', detail)
   logOperator(settings, 'froze', { ...target, detail })
   const signing_ended = await signingEnds(db)
   if (!signing_ended) process.exitCode = EXIT.failed
@@ -159,7 +159,7 @@ async function unfreezeTarget(
       `frozen for ${found.length} causes: name one with --cause\n${found.map(describeFreeze).join('\n')}`,
     )
   const [{ reason }] = found as [Freeze]
-  await unfreeze(db, target, reason)
+  await unfreeze(db, originOfCommand(), target, reason)
   logOperator(settings, 'unfroze', { ...target, reason })
   const remaining = all.filter((one) => one.reason !== reason)
   print(

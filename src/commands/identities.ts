@@ -4,7 +4,7 @@ import { listAllIdentities, IDENTITIES_MAX } from '../identities/list-all-identi
 import type { Identity } from '../identities/identity.ts'
 import { setIdentityStatus } from '../identities/set-identity-status.ts'
 import { STATUSES, type Status } from '../records/holders.ts'
-import { logOperator, requireCustomer, uuid, withDatabase } from './command-line.ts'
+import { logOperator, originOfCommand, requireCustomer, uuid, withDatabase } from './command-line.ts'
 import { print, table } from './output.ts'
 
 /** The change that each command makes, and its description. */
@@ -74,7 +74,7 @@ export function identityCommands(program: Command): void {
       command.option('--seen <updated_at>', 'refuse when the identity was updated after this time', time)
     command.action((identity_id: string, { json, seen }: { json?: true; seen?: string }) =>
       withDatabase(async (db, settings) => {
-        const changed = await setIdentityStatus(db, identity_id, { ...change, seen })
+        const changed = await setIdentityStatus(db, identity_id, { ...change, seen }, originOfCommand())
         if (changed === undefined) throw new Error(`there is no identity ${identity_id}`)
         logOperator(settings, `identity ${name}`, { identity_id, customer_id: changed.customer_id })
         const { status, admin_disabled, user_disabled, summary_status } = changed

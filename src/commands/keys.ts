@@ -6,7 +6,7 @@ import {
   rotateSigningKeys,
   type SigningKeySummary,
 } from '../oauth/signing-keys.ts'
-import { logOperator, uuid, withDatabase, withMigratedDatabase } from './command-line.ts'
+import { logOperator, originOfCommand, uuid, withDatabase, withMigratedDatabase } from './command-line.ts'
 import { print, table } from './output.ts'
 
 /** Defines `bursar keys`. */
@@ -43,7 +43,10 @@ export function keyCommands(program: Command): void {
     .option('--json', 'print JSON')
     .action(({ now = false, json }: { now?: boolean; json?: true }) =>
       withMigratedDatabase(async (db, settings) => {
-        const made = await rotateSigningKeys(db, await openMasterKeys(settings), { now })
+        const made = await rotateSigningKeys(db, await openMasterKeys(settings), {
+          now,
+          origin: originOfCommand(),
+        })
         logOperator(settings, 'made a signing key', { id: made.id, signs_from: made.signs_from })
         if (json) return print(made)
         const { id, signs_from } = made
@@ -63,7 +66,7 @@ export function keyCommands(program: Command): void {
     .option('--json', 'print JSON')
     .action((id: string, { json }: { json?: true }) =>
       withDatabase(async (db, settings) => {
-        const retired = await retireSigningKey(db, id)
+        const retired = await retireSigningKey(db, id, originOfCommand())
         if (retired) logOperator(settings, 'retired a signing key', { id })
         if (json) return print({ id, retired })
         print(retired ? `Signing key ${id} is retired.` : `Signing key ${id} was already retired.`)

@@ -9,8 +9,9 @@ import { cancelForOperator } from '../settlement/cancel-withdrawal.ts'
 import { markWithdrawalPaid } from '../settlement/mark-withdrawal-paid.ts'
 import { resendWithdrawal } from '../settlement/resend-withdrawal.ts'
 import { resolveWithdrawal } from '../settlement/resolve-withdrawal.ts'
-import { EXIT, logOperator, uuid, withDatabase } from './command-line.ts'
+import { EXIT, logOperator, originOfCommand, uuid, withDatabase } from './command-line.ts'
 import { print } from './output.ts'
+import { audited, recordNow } from '../records/audited.ts'
 
 /** Defines `bursar networks` and `bursar withdrawal`. */
 export function networkCommands(program: Command): void {
@@ -74,7 +75,11 @@ function defineSeal(withdrawal: Command): void {
     .action((id: string, { json }: { json?: true }) =>
       withDatabase(async (db, settings) => {
         const macs = new WithdrawalMacs(await openMasterKeys(settings))
-        const sealed = await transaction(db, (tx) => sealWithdrawal(tx, macs, id))
+        const sealed = await transaction(db, async (tx) => {
+          const accepted = await sealWithdrawal(tx, macs, id)
+          await recordNow(tx, accepted.customer_id, audited(originOfCommand(), 'transfer.seal', id))
+          return accepted
+        })
         logOperator(settings, 'sealed a withdrawal', { transfer_id: id, customer_id: sealed.customer_id })
         if (json) return print(sealed)
         const { customer_id, profile_id, asset, amount, network, destination, memo } = sealed
@@ -96,7 +101,7 @@ function defineCancel(withdrawal: Command): void {
     .option('--json', 'print JSON')
     .action((id: string, { json }: { json?: true }) =>
       withDatabase(async (db, settings) => {
-        const cancelled = await cancelForOperator(db, id).catch((error: unknown) => {
+        const cancelled = await cancelForOperator(db, id, originOfCommand()).catch((error: unknown) => {
           if (tookTooLong(error)) throw new Error(`a worker is processing withdrawal ${id}; try again`)
           throw error
         })
@@ -119,7 +124,7 @@ function defineMarkPaid(withdrawal: Command): void {
       withDatabase(async (db, settings) => {
         const real = await openNetworks(settings, db)
         const adapters = new Map([...real].map(([network, { adapter }]) => [network, adapter]))
-        const marked = await markWithdrawalPaid(db, adapters, id, txHash)
+        const marked = await markWithdrawalPaid(db, adapters, id, txHash, originOfCommand())
         logOperator(settings, 'marked a withdrawal as paid', { transfer_id: id, crypto_tx_hash: txHash })
         print(
           json ? marked : `Withdrawal ${id} is paid by ${marked.crypto_tx_hash} on ${marked.crypto_network}.`,
@@ -140,7 +145,7 @@ function defineResend(withdrawal: Command): void {
       withDatabase(async (db, settings) => {
         const real = await openNetworks(settings, db)
         const adapters = new Map([...real].map(([network, { adapter }]) => [network, adapter]))
-        const resent = await resendWithdrawal(db, adapters, id)
+        const resent = await resendWithdrawal(db, adapters, id, originOfCommand())
         logOperator(settings, 'resent the transaction of a withdrawal', { ...resent })
         print(
           json
@@ -172,7 +177,7 @@ function defineResolve(withdrawal: Command): void {
           const real = await openNetworks(settings, db)
           const adapters = new Map([...real].map(([network, { adapter }]) => [network, adapter]))
           const decision = outcome === 'paid' ? 'PAID' : 'NOT_PAID'
-          const resolved = await resolveWithdrawal(db, adapters, id, decision, evidence)
+          const resolved = await resolveWithdrawal(db, adapters, id, decision, evidence, originOfCommand())
           logOperator(settings, 'resolved a withdrawal', { transfer_id: id, outcome: decision, evidence })
           print(json ? resolved : `Withdrawal ${id} is ${resolved.status}.`)
         }),

@@ -52,7 +52,9 @@ function defineGenerate(statements: Command): void {
     .action(({ period, customer, json }: Selection & { period: Period }) =>
       withMigratedDatabase(async (db, settings) => {
         if (customer !== undefined) await requireCustomer(db, customer)
-        const generated = await withBar(json, (onStart) => generateStatements(db, period, customer, onStart))
+        const generated = await withBar(json, (onStart) =>
+          generateStatements(db, period, customer, onStart, originOfCommand()),
+        )
         if (generated.length > 0)
           logOperator(settings, 'generated statements', { period: period.name, count: generated.length })
         if (json) return print({ generated })
@@ -142,7 +144,7 @@ function defineSetRate(rate: Command): void {
     .option('--json', 'print JSON')
     .action(({ from, rate, json }: { from: string; rate: string; json?: true }) =>
       withMigratedDatabase(async (db, settings) => {
-        const set = await setRewardRate(db, from, rate)
+        const set = await setRewardRate(db, from, rate, originOfCommand())
         logOperator(settings, 'set the reward rate', { ...set })
         print(json ? set : `The rate is ${set.rate} from ${set.effective_from} on.`)
       }),

@@ -58,7 +58,11 @@ function defineSend(treasury: Command): void {
           const { network, asset, amount, to: destination_address, reference } = options
           const macs = new WithdrawalMacs(await openMasterKeys(context.settings))
           const send = { network, asset, amount, destination_address, reference }
-          const { transfer, is_new } = await orderTreasurySend({ db: context.db, macs }, adapter, send)
+          const { transfer, is_new } = await orderTreasurySend(
+            { db: context.db, macs, origin: originOfCommand() },
+            adapter,
+            send,
+          )
           if (is_new)
             logOperator(context.settings, 'ordered a treasury transfer', {
               transfer_id: transfer.id,
@@ -122,10 +126,13 @@ function defineCancel(treasury: Command): void {
     .option('--json', 'print JSON')
     .action((id: string, { json }: { json?: true }) =>
       withDatabase(async (db, settings) => {
-        const { changed } = await cancelTreasuryTransfer(db, id).catch((error: unknown) => {
-          if (tookTooLong(error)) throw new Error(`a worker is processing treasury transfer ${id}; try again`)
-          throw error
-        })
+        const { changed } = await cancelTreasuryTransfer(db, id, originOfCommand()).catch(
+          (error: unknown) => {
+            if (tookTooLong(error))
+              throw new Error(`a worker is processing treasury transfer ${id}; try again`)
+            throw error
+          },
+        )
         if (changed) logOperator(settings, 'cancelled a treasury transfer', { transfer_id: id })
         print(json ? { id, changed } : `Treasury transfer ${id} is cancelled.`)
       }),
@@ -148,7 +155,7 @@ function defineConsolidate(wallet: Command): void {
       onNetwork(options.network, async ({ db, settings }, adapter) => {
         const macs = new WithdrawalMacs(await openMasterKeys(settings))
         const { transfer, is_new } = await orderConsolidation(
-          { db, macs },
+          { db, macs, origin: originOfCommand() },
           adapter,
           options.network,
           options.maxFeeRate,

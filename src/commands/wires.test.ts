@@ -21,9 +21,10 @@ import {
   MASTER_KEYS,
   newCustomer,
   startTestService,
-  testSettings,
+  TEST_ORIGIN,
   type TestCustomer,
   type TestService,
+  testSettings,
 } from '../../test/support.ts'
 import { problem } from '../contract/problems.ts'
 import type { Ledger } from '../movements/queue.ts'
@@ -595,7 +596,7 @@ describe('an outgoing wire', () => {
       const { customer_id } = customer
       const tries = ['ada', 'bob', 'eve'].map((operator) => takeWire(service.db, macs, wire.id, operator))
       const [cancelling, ...taking] = await Promise.allSettled([
-        cancelWithdrawal(service.db, { customer_id, transfer_id: wire.id }, 'client'),
+        cancelWithdrawal(service.db, { customer_id, transfer_id: wire.id }, 'client', TEST_ORIGIN),
         ...tries,
         work(),
       ])
@@ -657,14 +658,14 @@ describe('an outgoing wire', () => {
       [{ kind: 'NETWORK', network: 'WIRE' }, /may not be sent: network WIRE is frozen/],
       [{ kind: 'ALL' }, /may not be sent: everything is frozen/],
     ] as const) {
-      await freeze(service.db, target, 'OPERATOR', 'look into it')
+      await freeze(service.db, TEST_ORIGIN, target, 'OPERATOR', 'look into it')
       await notTaken(wire, message)
       await work()
       expect(await listed(wire)).toMatchObject({
         state: 'WAITING',
         detail: expect.stringMatching(/ is frozen /) as string,
       })
-      await unfreeze(service.db, target)
+      await unfreeze(service.db, TEST_ORIGIN, target)
     }
     const person_details = { first_name: 'Ada', last_name: 'Lovelace' }
     const identity = await customer.call('POST', '/v2/identity/identities', {
@@ -673,7 +674,7 @@ describe('an outgoing wire', () => {
     })
     const identity_id = String(identity.body.id)
     const setStatus = (status: 'APPROVED' | 'DENIED') =>
-      setIdentityStatus(service.db, identity_id, { status })
+      setIdentityStatus(service.db, identity_id, { status }, TEST_ORIGIN)
     await setStatus('APPROVED')
     const named = await newWire({ identity_id })
     await setStatus('DENIED')

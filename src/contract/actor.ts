@@ -19,6 +19,9 @@ export interface Origin {
   initiator?: Actor
 }
 
+/** Returns the origin of the changes that a command makes for this user of the operating system. */
+export const originOfUser = (user: string): Origin => ({ actor: { type: 'COMMAND_LINE', id: user } })
+
 /** Returns who ordered a change: the actor itself, or the maker of the rule that the worker carries out. */
 export const initiatorOf = ({ actor, initiator = actor }: Origin): Actor => initiator
 

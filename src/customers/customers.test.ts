@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { cloneDatabase, type TestDatabase } from '../../test/support.ts'
+import { cloneDatabase, TEST_ORIGIN, type TestDatabase } from '../../test/support.ts'
 import { transaction } from '../db/database.ts'
 import { momentAt } from '../db/ids.ts'
 import { createApiClient, disableApiClient } from '../oauth/api-clients.ts'
@@ -64,15 +64,15 @@ test('the list counts enabled clients only, and shows a disabled customer but no
     await createApiClient(db, other, []),
   ]
   expect(await summaryOf(customer_id)).toMatchObject({ clients: 2, profiles: 1, disabled_at: null })
-  await disableApiClient(db, first.client_id)
+  await disableApiClient(db, first.client_id, TEST_ORIGIN)
   const target = { kind: 'CUSTOMER', customer_id } as const
-  await freeze(db, target, 'OPERATOR', 'a leak')
+  await freeze(db, TEST_ORIGIN, target, 'OPERATOR', 'a leak')
   expect(await summaryOf(customer_id)).toMatchObject({ clients: 1, disabled_at: null })
-  await freeze(db, target, 'DISABLED', 'left')
+  await freeze(db, TEST_ORIGIN, target, 'DISABLED', 'left')
   expect(await summaryOf(customer_id)).toMatchObject({
     disabled_at: expect.stringMatching(/^20\d\d-.*Z$/) as string,
   })
   expect(await summaryOf(other)).toMatchObject({ clients: 1, disabled_at: null })
-  await unfreeze(db, target, 'DISABLED')
+  await unfreeze(db, TEST_ORIGIN, target, 'DISABLED')
   expect(await summaryOf(customer_id)).toMatchObject({ disabled_at: null })
 })

@@ -48,7 +48,8 @@ export async function makeHistory(
   // Skip this if another process was first.
   const rates = await listRewardRates(tx)
   if (rates.some(({ effective_from }) => effective_from <= months[0]!.start.slice(0, 10))) return
-  for (const [month, day, rate] of RATES) await setRewardRate(tx, `${months[month]!.name}-${day}`, rate)
+  for (const [month, day, rate] of RATES)
+    await setRewardRate(tx, `${months[month]!.name}-${day}`, rate, originOfLoop('demo'))
 }
 
 /** Posts a backdated deposit of the reward asset, as the ledger would have. */
@@ -91,7 +92,7 @@ export async function makeEarlierHolding(
   await depositAt(tx, holder, firstMoment([period]), EARLIER_AMOUNT)
   const rates = await listRewardRates(tx)
   if (rates.some(({ effective_from }) => effective_from <= period.start.slice(0, 10))) return
-  await setRewardRate(tx, period.start.slice(0, 10), RATES[0]![2])
+  await setRewardRate(tx, period.start.slice(0, 10), RATES[0]![2], originOfLoop('demo'))
 }
 
 /** Generates the months' statements, then pays all but the last. Existing statements stay as they are. */

@@ -40,5 +40,6 @@ export const createDepositAddress = operation({
   },
   reply: DepositAddress,
   problems: ['not-found', 'identity-verification-required', 'disabled', 'already-exists', 'unavailable'],
-  run: ({ body, customerId, db, networks }) => insertDepositAddress(db, networks, customerId, body),
+  run: ({ body, customerId, origin, db, networks }) =>
+    insertDepositAddress(db, networks, customerId, body, origin),
 })

@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict'
+import { isDeepStrictEqual } from 'node:util'
 import { Type, type Static } from 'typebox'
 import { EXAMPLE } from '../contract/example-records.ts'
 import { Network, Text, Uuid } from '../contract/fields.ts'
 import { problem } from '../contract/problems.ts'
-import { transaction, type Database, type Transaction } from '../db/database.ts'
+import { transaction, type Transaction } from '../db/database.ts'
 import { newId, readClock } from '../db/ids.ts'
 import { insertEvents, type NewEvent } from '../ledger/events.ts'
 import { payableAddress } from '../movements/crypto-withdrawal.ts'
@@ -16,6 +17,9 @@ import {
   type DestinationAddressRow,
 } from '../records/destination-address.ts'
 import { requireHolders } from '../records/holders.ts'
+import { audited, recordNow } from '../records/audited.ts'
+import { recordChanges } from '../ledger/audit.ts'
+import type { Origin } from '../contract/actor.ts'
 
 const PutBody = Type.Object(
   {
@@ -72,12 +76,12 @@ export const putDestinationAddress = operation({
   },
   reply: Type.Object({ address: DestinationAddress }),
   problems: ['unsupported-address', 'not-found'],
-  async run({ body, customerId, db, networks, settings }) {
+  async run({ body, customerId, origin, db, networks, settings }) {
     const { id, crypto_network, address, identity_id, ...changes } = body
     if (id !== undefined) {
       if (crypto_network !== undefined || address !== undefined || identity_id !== undefined)
         throw problem.badRequest('id cannot be given together with crypto_network, address or identity_id')
-      const row = await update(db, customerId, id, changes)
+      const row = await transaction(db, (tx) => update(tx, { customerId, origin }, id, changes))
       if (row === undefined) throw problem.notFound('crypto destination address', id)
       return { address: destinationAddressToWire(row) }
     }
@@ -89,18 +93,24 @@ export const putDestinationAddress = operation({
     const row = await transaction(db, async (tx) => {
       await requireHolders(tx, customerId, { identity_id })
       const known = await find(tx, customerId, entry)
-      if (known !== undefined) return update(tx, customerId, known, changes)
+      if (known !== undefined) return update(tx, { customerId, origin }, known, changes)
       await requireRoom(tx, customerId)
       // Another request may have inserted the entry meanwhile.
       return (
-        (await insert(tx, customerId, entry, changes)) ??
-        (await update(tx, customerId, (await find(tx, customerId, entry))!, changes))
+        (await insert(tx, { customerId, origin }, entry, changes)) ??
+        (await update(tx, { customerId, origin }, (await find(tx, customerId, entry))!, changes))
       )
     })
     assert(row !== undefined, 'entries are never deleted')
     return { address: destinationAddressToWire(row) }
   },
 })
+
+/** Whose entry is changed, and by whom. */
+interface Owner {
+  customerId: string
+  origin: Origin
+}
 
 interface Entry {
   crypto_network: string
@@ -121,7 +131,7 @@ async function requireRoom(tx: Transaction, customerId: string): Promise<void> {
 /** Inserts an entry; undefined when there is one with this network, address and identity. */
 async function insert(
   tx: Transaction,
-  customerId: string,
+  { customerId, origin }: Owner,
   { crypto_network, address, canonical, identity_id }: Entry,
   { nickname, bookmarked_status, travelrule_metadata }: Changes,
 ): Promise<DestinationAddressRow | undefined> {
@@ -148,7 +158,9 @@ async function insert(
     ],
   )
   const [made] = rows
-  if (made !== undefined) await insertEvents(tx, customerId, now, [addressEvent(made)])
+  if (made === undefined) return undefined
+  await insertEvents(tx, customerId, now, [addressEvent(made)])
+  recordChanges(tx, customerId, now, [audited(origin, 'destination_address.create', made.id)])
   return made
 }
 
@@ -176,12 +188,17 @@ async function find(
 
 /** Changes the given fields; undefined when there is no such address. A repeat changes nothing. */
 async function update(
-  db: Database | Transaction,
-  customerId: string,
+  tx: Transaction,
+  { customerId, origin }: Owner,
   id: string,
   { nickname, bookmarked_status, travelrule_metadata }: Changes,
 ): Promise<DestinationAddressRow | undefined> {
-  const { rows } = await db.query<DestinationAddressRow>(
+  const { rows: before } = await tx.query<DestinationAddressRow>(
+    `select ${DESTINATION_ADDRESS_COLUMNS} from crypto_destination_addresses
+     where customer_id = $1 and id = $2 for update`,
+    [customerId, id],
+  )
+  const { rows } = await tx.query<DestinationAddressRow>(
     `
     update crypto_destination_addresses
     set nickname = coalesce($3, nickname),
@@ -195,5 +212,7 @@ async function update(
     returning ${DESTINATION_ADDRESS_COLUMNS}`,
     [customerId, id, nickname, bookmarked_status, travelrule_metadata],
   )
+  if (!isDeepStrictEqual(rows, before))
+    await recordNow(tx, customerId, audited(origin, 'destination_address.update', id))
   return rows[0]
 }

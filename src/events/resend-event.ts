@@ -13,6 +13,7 @@ import {
   WebhookDelivery,
   type WebhookDeliveryRow,
 } from '../records/webhook-delivery.ts'
+import { audited, recordNow } from '../records/audited.ts'
 
 /**
  * Delivers an event again, with a new round of attempts from now on (API behaviour, Webhooks): to one endpoint, or to all
@@ -37,7 +38,7 @@ export const resendEvent = operation({
   },
   reply: Type.Object({ deliveries: Type.Array(WebhookDelivery) }),
   problems: ['not-found'],
-  run: ({ params: { id }, body: { webhook_id }, customerId, db }) =>
+  run: ({ params: { id }, body: { webhook_id }, customerId, origin, db }) =>
     transaction(db, async (tx) => {
       const { rowCount } = await tx.query('select from events where customer_id = $1 and id = $2', [
         customerId,
@@ -46,7 +47,9 @@ export const resendEvent = operation({
       if (rowCount === 0) throw problem.notFound('event', id)
       if (webhook_id !== undefined) await lockActiveWebhook(tx, customerId, webhook_id)
       const webhookIds = webhook_id === undefined ? await lockReceivers(tx, customerId, id) : [webhook_id]
-      return { deliveries: await sendAgain(tx, customerId, id, webhookIds) }
+      const deliveries = await sendAgain(tx, customerId, id, webhookIds)
+      await recordNow(tx, customerId, audited(origin, 'event.resend', id))
+      return { deliveries }
     }),
 })
 

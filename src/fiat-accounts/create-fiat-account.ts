@@ -54,7 +54,7 @@ export const createFiatAccount = operation({
   },
   reply: FiatAccount,
   problems: ['not-found', 'already-exists', 'unavailable'],
-  async run({ body, customerId, db, networks }) {
+  async run({ body, customerId, origin, db, networks }) {
     const { person_details, institution_details } = body.fiat_account_owner
     if ((person_details === undefined) === (institution_details === undefined)) {
       throw problem.badRequest(
@@ -67,6 +67,6 @@ export const createFiatAccount = operation({
     if (missing !== undefined)
       throw problem.badRequest(`fiat_network_instructions.wire.${missing} is required to send a wire`)
     const accepted = await bank.acceptsAccount?.(wire.account_number ?? '')
-    return insertFiatAccount(db, customerId, { ...body, status: accepted ? 'APPROVED' : 'REJECTED' })
+    return insertFiatAccount(db, customerId, { ...body, status: accepted ? 'APPROVED' : 'REJECTED' }, origin)
   },
 })

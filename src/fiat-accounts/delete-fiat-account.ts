@@ -7,10 +7,12 @@ import { operation } from '../operation.ts'
 import {
   FIAT_ACCOUNT_COLUMNS,
   FiatAccount,
-  fiatAccountToWire,
   type FiatAccountRow,
+  fiatAccountToWire,
+  requireFiatAccount,
 } from '../records/fiat-account.ts'
 import { ruleThatPays } from '../records/orchestration-rule.ts'
+import { audited, recordNow } from '../records/audited.ts'
 
 /**
  * Deletes a fiat account (API behaviour, Fiat accounts). The record stays: wires under way are paid as they were
@@ -28,24 +30,26 @@ export const deleteFiatAccount = operation({
   example: { params: { id: EXAMPLE.fiat_account_id } },
   reply: FiatAccount,
   problems: ['not-found'],
-  run: ({ params, customerId, db }) =>
+  run: ({ params, customerId, origin, db }) =>
     transaction(db, async (tx) => {
       const { rows } = await tx.query<FiatAccountRow>(
         `
         update fiat_accounts
-        set deleted_at = coalesce(deleted_at, clock_timestamp()),
-            updated_at = case when deleted_at is null then clock_timestamp() else updated_at end
-        where customer_id = $1 and id = $2
+        set deleted_at = now, updated_at = now
+        from clock_timestamp() now
+        where customer_id = $1 and id = $2 and deleted_at is null
         returning ${FIAT_ACCOUNT_COLUMNS}`,
         [customerId, params.id],
       )
-      if (rows[0] === undefined) throw problem.notFound('fiat account', params.id)
+      if (rows[0] === undefined)
+        return requireFiatAccount(tx, customerId, params.id, { includeDeleted: true })
       // After the update: a rule that was created meanwhile held a lock on the row, and is seen here (`lockPayable`).
       const rule = await ruleThatPays(tx, customerId, params.id)
       if (rule !== undefined)
         throw problem.badRequest(
           `fiat account ${params.id} is paid by the active orchestration rule ${rule}: delete the rule first`,
         )
+      await recordNow(tx, customerId, audited(origin, 'fiat_account.delete', params.id))
       return fiatAccountToWire(rows[0])
     }),
 })

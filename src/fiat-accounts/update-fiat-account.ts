@@ -13,6 +13,8 @@ import {
   requireFiatAccount,
   type FiatAccountRow,
 } from '../records/fiat-account.ts'
+import { audited, recordNow } from '../records/audited.ts'
+import { transaction } from '../db/database.ts'
 
 /**
  * Changes a fiat account's metadata (API behaviour, Fiat accounts). Owner and bank details never change: wires under way
@@ -41,7 +43,7 @@ export const updateFiatAccount = operation({
   },
   reply: FiatAccount,
   problems: ['not-found'],
-  async run({ params, body, customerId, db }) {
+  async run({ params, body, customerId, origin, db }) {
     const { metadata, ...fixed } = body
     const known = await requireFiatAccount(db, customerId, params.id)
     for (const field of ['fiat_account_owner', 'fiat_network_instructions'] as const) {
@@ -51,15 +53,18 @@ export const updateFiatAccount = operation({
         )
     }
     if (metadata === undefined) return known
-    const { rows } = await db.query<FiatAccountRow>(
-      `
-      update fiat_accounts
-      set metadata = $3, updated_at = clock_timestamp()
-      where customer_id = $1 and id = $2 and deleted_at is null
-      returning ${FIAT_ACCOUNT_COLUMNS}`,
-      [customerId, params.id, metadata],
-    )
-    if (rows[0] === undefined) throw problem.notFound('fiat account', params.id)
-    return fiatAccountToWire(rows[0])
+    return transaction(db, async (tx) => {
+      const { rows } = await tx.query<FiatAccountRow>(
+        `
+        update fiat_accounts
+        set metadata = $3, updated_at = clock_timestamp()
+        where customer_id = $1 and id = $2 and deleted_at is null
+        returning ${FIAT_ACCOUNT_COLUMNS}`,
+        [customerId, params.id, metadata],
+      )
+      if (rows[0] === undefined) throw problem.notFound('fiat account', params.id)
+      await recordNow(tx, customerId, audited(origin, 'fiat_account.update', params.id))
+      return fiatAccountToWire(rows[0])
+    })
   },
 })

@@ -49,8 +49,8 @@ export const createFiatDepositInstructions = operation({
   },
   reply: FiatDepositInstructions,
   problems: ['not-found', 'disabled', 'already-exists', 'unavailable'],
-  async run({ body, customerId, db, networks }) {
+  async run({ body, customerId, origin, db, networks }) {
     const account = requireBankAccount(networks)
-    return instructionsToWire(await insertInstructions(db, account, customerId, body), account)
+    return instructionsToWire(await insertInstructions(db, account, customerId, body, origin), account)
   },
 })

@@ -18,6 +18,8 @@ import {
   lockInstitution,
   NewInstitutionMember,
 } from './institution-member.ts'
+import { audited } from '../records/audited.ts'
+import { recordChanges } from '../ledger/audit.ts'
 
 /** Adds members to an institution (API behaviour, Identities). An APPROVED institution needs a new verification. */
 export const addInstitutionMembers = operation({
@@ -52,7 +54,7 @@ export const addInstitutionMembers = operation({
     members: Type.Array(InstitutionMember, { description: 'The members that were added.' }),
   }),
   problems: ['already-exists', 'not-found'],
-  async run({ body: { institution_id, members }, customerId, db }) {
+  async run({ body: { institution_id, members }, customerId, origin, db }) {
     requireDistinctMembers(members, 'members')
     const own = members.findIndex(({ identity_id }) => identity_id === institution_id)
     if (own >= 0)
@@ -62,13 +64,9 @@ export const addInstitutionMembers = operation({
       const present = await lockInstitution(tx, customerId, institution_id)
       await requireIdentities(tx, customerId, ids)
       requireNewMembers(present.map(institutionMemberToWire), members)
-      const added = await insertInstitutionMembers(
-        tx,
-        customerId,
-        institution_id,
-        members,
-        await readClock(tx),
-      )
+      const now = await readClock(tx)
+      const added = await insertInstitutionMembers(tx, customerId, institution_id, members, now)
+      recordChanges(tx, customerId, now, [audited(origin, 'identity.add_members', institution_id)])
       return { institution_id, members: added }
     })
   },

@@ -19,6 +19,7 @@ import {
   requireIdentity,
   type IdentityRow,
 } from './identity.ts'
+import { audited, recordNow } from '../records/audited.ts'
 
 const CreateIdentityBody = Type.Object(
   {
@@ -80,7 +81,7 @@ export const createIdentity = operation({
   },
   reply: Identity,
   problems: ['already-exists', 'not-found'],
-  async run({ body, customerId, db }) {
+  async run({ body, customerId, origin, db }) {
     requireOneOfDetails(body)
     requireMembersOfInstitution(body)
     return insertOnce({
@@ -99,7 +100,11 @@ export const createIdentity = operation({
           customerId,
           members.map(({ identity_id }) => identity_id),
         )
-        return transaction(db, (tx) => insertIdentity(tx, customerId, body))
+        return transaction(db, async (tx) => {
+          const made = await insertIdentity(tx, customerId, body)
+          await recordNow(tx, customerId, audited(origin, 'identity.create', made.id))
+          return made
+        })
       },
     })
   },

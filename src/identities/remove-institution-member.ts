@@ -5,6 +5,7 @@ import { Uuid } from '../contract/fields.ts'
 import { operation } from '../operation.ts'
 import { problem } from '../contract/problems.ts'
 import { lockInstitution } from './institution-member.ts'
+import { audited, recordNow } from '../records/audited.ts'
 
 /** Removes a member of an institution (API behaviour, Identities). An APPROVED institution needs a new verification. */
 export const removeInstitutionMember = operation({
@@ -19,7 +20,7 @@ export const removeInstitutionMember = operation({
   example: { params: { id: EXAMPLE.institution_member_id } },
   reply: Type.Object({}, { additionalProperties: false }),
   problems: ['not-found'],
-  async run({ params, customerId, db }) {
+  async run({ params, customerId, origin, db }) {
     return transaction(db, async (tx) => {
       const { rows } = await tx.query<{ institution_id: string; removed: boolean }>(
         `
@@ -33,11 +34,12 @@ export const removeInstitutionMember = operation({
       if (member.removed) return {}
       const present = await lockInstitution(tx, customerId, member.institution_id)
       // Another request may have removed the member before the lock.
-      if (present.some(({ id }) => id === params.id))
-        await tx.query(
-          'update institution_members set removed_at = clock_timestamp() where customer_id = $1 and id = $2',
-          [customerId, params.id],
-        )
+      if (!present.some(({ id }) => id === params.id)) return {}
+      await tx.query(
+        'update institution_members set removed_at = clock_timestamp() where customer_id = $1 and id = $2',
+        [customerId, params.id],
+      )
+      await recordNow(tx, customerId, audited(origin, 'identity.remove_member', member.institution_id))
       return {}
     })
   },

@@ -8,6 +8,8 @@ import { problem } from '../contract/problems.ts'
 import { identitySummary, STATUSES, type Flags, type Status } from '../records/holders.ts'
 import { insertIdentityEvents } from '../records/summary-status.ts'
 import { Identity, IDENTITY_COLUMNS, identityWritten, type IdentityRow } from './identity.ts'
+import { audited } from '../records/audited.ts'
+import { recordChanges } from '../ledger/audit.ts'
 
 /** The simulated checks of an identity, with the names that other platforms use. */
 const CHECKS = [
@@ -85,7 +87,7 @@ export const setIdentitySandboxStatus = operation({
     description: 'The identity; empty where the request named checks or flags in objects.',
   }),
   problems: ['not-found'],
-  async run({ params, body, customerId, db }) {
+  async run({ params, body, customerId, origin, db }) {
     const { checks, status, user_disabled, admin_disabled, answered } = readForm(body)
     return transaction(db, async (tx) => {
       const before = await tx.query<
@@ -126,6 +128,7 @@ export const setIdentitySandboxStatus = operation({
         before: identitySummary(identity),
         after,
       })
+      recordChanges(tx, customerId, now, [audited(origin, 'identity.set_status', params.id)])
       return answered ? identityWritten(rows[0]!) : {}
     })
   },

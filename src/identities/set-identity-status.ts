@@ -3,6 +3,10 @@ import { readClock } from '../db/ids.ts'
 import { identitySummary, type Status } from '../records/holders.ts'
 import { insertIdentityEvents } from '../records/summary-status.ts'
 import { identityToWire, lockIdentity, requireIdentity, type Identity } from './identity.ts'
+import { audited } from '../records/audited.ts'
+import { recordChanges } from '../ledger/audit.ts'
+import type { Origin } from '../contract/actor.ts'
+import type { AuditAction } from '../contract/audit-actions.ts'
 
 /**
  * Sets an identity's verification status or the administrator's flag, for any customer (API behaviour, Accounts).
@@ -13,11 +17,8 @@ import { identityToWire, lockIdentity, requireIdentity, type Identity } from './
 export async function setIdentityStatus(
   db: Database,
   id: string,
-  {
-    status,
-    admin_disabled,
-    seen,
-  }: { status?: Exclude<Status, 'DISABLED'>; admin_disabled?: boolean; seen?: string | undefined },
+  { status, admin_disabled, seen }: { status?: Decided; admin_disabled?: boolean; seen?: string | undefined },
+  origin: Origin,
 ): Promise<Identity | undefined> {
   const { rows } = await db.query<{ customer_id: string }>(
     'select customer_id from identities where id = $1',
@@ -29,7 +30,7 @@ export async function setIdentityStatus(
     const before = identitySummary(await lockIdentity(tx, customer_id, id))
     // The clock is read after the row is locked, so that updated_at never decreases.
     const now = await readClock(tx)
-    await tx.query(
+    const { rowCount } = await tx.query(
       `
       update identities
       set status = coalesce($3, status),
@@ -45,6 +46,22 @@ export async function setIdentityStatus(
     if (seen !== undefined && status !== undefined && identity.status !== status)
       throw new Error(`identity ${id} was updated at ${identity.updated_at}, after ${seen}: look at it again`)
     await insertIdentityEvents(tx, customer_id, now, { id, before, after: identity.summary_status })
+    if (rowCount! > 0)
+      recordChanges(tx, customer_id, now, [audited(origin, actionOf(status, admin_disabled), id)])
     return identity
   })
+}
+
+type Decided = keyof typeof DECISIONS
+
+const DECISIONS = {
+  APPROVED: 'identity.approve',
+  DENIED: 'identity.deny',
+  PENDING: 'identity.reopen',
+  ERROR: 'identity.set_status',
+} as const satisfies Record<Exclude<Status, 'DISABLED'>, AuditAction>
+
+function actionOf(status: Decided | undefined, admin_disabled: boolean | undefined): AuditAction {
+  if (status !== undefined) return DECISIONS[status]
+  return admin_disabled ? 'identity.disable' : 'identity.enable'
 }

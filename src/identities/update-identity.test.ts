@@ -9,9 +9,10 @@ import {
   fund,
   newCustomer,
   startTestService,
-  withdrawalOf,
+  TEST_ORIGIN,
   type TestCustomer,
   type TestService,
+  withdrawalOf,
 } from '../../test/support.ts'
 import { STATUSES } from '../records/holders.ts'
 import type { Identity } from './identity.ts'
@@ -144,7 +145,7 @@ describe('approval', () => {
 
   test('of the previous details permits no withdrawal', async () => {
     const { id: identity_id } = await made()
-    await setIdentityStatus(service.db, identity_id, { status: 'APPROVED' })
+    await setIdentityStatus(service.db, identity_id, { status: 'APPROVED' }, TEST_ORIGIN)
     const withdraw = () =>
       customer.call('POST', '/v2/transfer/crypto-withdrawals', withdrawalOf(customer, { identity_id }))
     expect(await withdraw()).toMatchObject({ status: 200 })
@@ -159,7 +160,7 @@ describe('approval', () => {
 describe('flags', () => {
   test("the client sets and lifts its own flag; the administrator's flag stays", async () => {
     const { id } = await made()
-    await setIdentityStatus(service.db, id, { status: 'DENIED', admin_disabled: true })
+    await setIdentityStatus(service.db, id, { status: 'DENIED', admin_disabled: true }, TEST_ORIGIN)
     for (const set_user_disabled of [true, false]) {
       expect(await updated(id, { set_user_disabled })).toMatchObject({
         status: 'DENIED',
@@ -168,7 +169,7 @@ describe('flags', () => {
         summary_status: 'DISABLED',
       })
     }
-    await setIdentityStatus(service.db, id, { admin_disabled: false })
+    await setIdentityStatus(service.db, id, { admin_disabled: false }, TEST_ORIGIN)
     expect(await read(id)).toMatchObject({ status: 'DENIED', summary_status: 'DENIED' })
   })
 })

@@ -19,6 +19,8 @@ import {
   requireIdentity,
   type IdentityRow,
 } from './identity.ts'
+import { audited } from '../records/audited.ts'
+import { recordChanges } from '../ledger/audit.ts'
 
 const { tax_details, customer_due_diligence, is_merchant, last_kyc_refresh_date, metadata } =
   Identity.properties
@@ -83,7 +85,7 @@ export const updateIdentity = operation({
   },
   reply: Identity,
   problems: ['not-found'],
-  async run({ params, body, customerId, db }) {
+  async run({ params, body, customerId, origin, db }) {
     requireChange(params.id, body)
     return transaction(db, async (tx) => {
       const before = await lockIdentity(tx, customerId, params.id)
@@ -117,6 +119,7 @@ export const updateIdentity = operation({
         before: identitySummary(before),
         after: identitySummary(after),
       })
+      recordChanges(tx, customerId, now, [audited(origin, 'identity.update', params.id)])
       return identityWritten(await requireIdentity(tx, customerId, params.id))
     })
   },

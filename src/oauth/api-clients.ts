@@ -1,8 +1,17 @@
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
-import { inTransaction, type Database, type Queryable, type Transaction } from '../db/database.ts'
+import {
+  inTransaction,
+  transaction,
+  type Database,
+  type Queryable,
+  type Transaction,
+} from '../db/database.ts'
 import { newId, readClock } from '../db/ids.ts'
 import { uuidsOf } from '../http/lists.ts'
 import type { ClientScope } from '../contract/scopes.ts'
+import { audited } from '../records/audited.ts'
+import { recordChanges } from '../ledger/audit.ts'
+import type { Origin } from '../contract/actor.ts'
 
 /** The credentials of an API client. The secret is shown once; only its hash is stored. */
 export interface ClientCredentials {
@@ -63,32 +72,42 @@ export async function listApiClients(db: Queryable, customerId?: string): Promis
 }
 
 /** Disables a client: its access tokens are refused within a second. False when there is no such client. */
-export async function disableApiClient(db: Queryable, clientId: string): Promise<boolean> {
-  const { rowCount } = await db.query(
-    `
-    update api_clients
-    set updated_at = case when disabled_at is null then clock_timestamp() else updated_at end,
-        disabled_at = coalesce(disabled_at, clock_timestamp())
-    where id = $1`,
-    [clientId],
-  )
-  return rowCount === 1
+export async function disableApiClient(db: Database, clientId: string, origin: Origin): Promise<boolean> {
+  return setDisabled(db, clientId, true, origin)
 }
 
 /** Enables a disabled client. Its unexpired tokens are accepted again. False when there is no such client. */
-export async function enableApiClient(db: Queryable, clientId: string): Promise<boolean> {
-  const { rowCount } = await db.query(
-    'update api_clients set disabled_at = null, updated_at = clock_timestamp() where id = $1',
-    [clientId],
-  )
-  return rowCount === 1
+export async function enableApiClient(db: Database, clientId: string, origin: Origin): Promise<boolean> {
+  return setDisabled(db, clientId, false, origin)
 }
+
+/** A client that is in the state already stays as it is. */
+const setDisabled = (db: Database, clientId: string, disabled: boolean, origin: Origin): Promise<boolean> =>
+  transaction(db, async (tx) => {
+    const { rows } = await tx.query<{ customer_id: string; disabled_at: string | null }>(
+      'select customer_id, disabled_at from api_clients where id = $1 for update',
+      [clientId],
+    )
+    const [client] = rows
+    if (client === undefined) return false
+    if ((client.disabled_at !== null) === disabled) return true
+    const now = await readClock(tx)
+    await tx.query('update api_clients set disabled_at = $2, updated_at = $3 where id = $1', [
+      clientId,
+      disabled ? now.text : null,
+      now.text,
+    ])
+    const action = disabled ? 'api_client.disable' : 'api_client.enable'
+    recordChanges(tx, client.customer_id, now, [audited(origin, action, clientId)])
+    return true
+  })
 
 /** How long a previous secret can be accepted after a rotation. */
 export const GRACE_SECONDS_MAX = 7 * 24 * 60 * 60
 
 /** A new secret, and the time at which the previous secret expires. */
 export interface RotatedSecret extends ClientCredentials {
+  customer_id: string
   previous_secret_expires_at: string
   updated_at: string
 }
@@ -103,13 +122,13 @@ export async function rotateSecret(
   graceSeconds: number,
 ): Promise<RotatedSecret | undefined> {
   const client_secret = newSecret()
-  const { rows } = await db.query<{ previous_secret_expires_at: string; updated_at: string }>(
+  const { rows } = await db.query<Omit<RotatedSecret, keyof ClientCredentials>>(
     `
     update api_clients
     set previous_secret_hash = secret_hash, secret_hash = $2, updated_at = clock_timestamp(),
         previous_secret_expires_at = clock_timestamp() + make_interval(secs => $3)
     where id = $1 and disabled_at is null
-    returning previous_secret_expires_at, updated_at`,
+    returning customer_id, previous_secret_expires_at, updated_at`,
     [clientId, hashOf(client_secret), graceSeconds],
   )
   return rows[0] && { client_id: clientId, client_secret, ...rows[0] }

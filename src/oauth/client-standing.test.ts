@@ -11,8 +11,9 @@ import {
   fetchToken,
   newCustomer,
   startTestService,
-  withdrawalOf,
+  TEST_ORIGIN,
   type TestService,
+  withdrawalOf,
 } from '../../test/support.ts'
 import { openDatabase, transaction, type Database } from '../db/database.ts'
 import { freeze, unfreeze } from '../records/freezes.ts'
@@ -37,7 +38,7 @@ test('only the tokens of a disabled client are refused, and they are accepted ag
     (await call('POST', '/v2/transfer/crypto-withdrawals', withdrawalOf(customer))).status
   expect(await withdraw()).toBe(200)
 
-  await disableApiClient(service.db, customer.client_id)
+  await disableApiClient(service.db, customer.client_id, TEST_ORIGIN)
   await expect.poll(() => withdraw(), SOON).toBe(401)
   const { body, headers } = await customer.call('GET', '/v2/profiles')
   expect(body.detail).toBe('the API client of the access token is disabled')
@@ -45,7 +46,7 @@ test('only the tokens of a disabled client are refused, and they are accepted ag
   expect(await withdraw(byOther)).toBe(200)
   await expect(fetchToken(service.app, customer)).rejects.toThrow('invalid_client')
 
-  await enableApiClient(service.db, customer.client_id)
+  await enableApiClient(service.db, customer.client_id, TEST_ORIGIN)
   await expect.poll(() => withdraw(), SOON).toBe(200)
 })
 
@@ -83,7 +84,7 @@ test('a movement that waits while its client is disabled is refused, and delays 
     await tx.query('select from balances where profile_id = $1 for update', [profile_id])
     const all = requests.map(([url, body]) => customer.call('POST', url, body))
     const others = byOther('POST', '/v2/transfer/crypto-withdrawals', withdrawalOf(customer))
-    await disableApiClient(service.db, customer.client_id)
+    await disableApiClient(service.db, customer.client_id, TEST_ORIGIN)
     await expect.poll(async () => (await customer.call('GET', '/v2/profiles')).status, SOON).toBe(401)
     return [all, [others]]
   })
@@ -104,12 +105,12 @@ test("a disabled customer's tokens are refused, and its clients get no new token
   const customer = await newCustomer(service)
   const target = { kind: 'CUSTOMER', customer_id: customer.customer_id } as const
   const read = async () => (await customer.call('GET', '/v2/profiles')).body.detail
-  await freeze(service.db, target, 'OPERATOR', 'a leak')
+  await freeze(service.db, TEST_ORIGIN, target, 'OPERATOR', 'a leak')
   expect(await read()).toBeUndefined()
-  await freeze(service.db, target, 'DISABLED', 'gone')
+  await freeze(service.db, TEST_ORIGIN, target, 'DISABLED', 'gone')
   await expect.poll(read, SOON).toBe('the customer of the access token is disabled')
   await expect(fetchToken(service.app, customer)).rejects.toThrow('invalid_client')
-  await unfreeze(service.db, target, 'DISABLED')
+  await unfreeze(service.db, TEST_ORIGIN, target, 'DISABLED')
   await expect.poll(read, SOON).toBeUndefined()
   await fetchToken(service.app, customer)
 })

@@ -27,6 +27,7 @@ import {
   MASTER_KEYS,
   signerOf,
   startTestService,
+  TEST_ORIGIN,
 } from '../../test/support.ts'
 import type { TestService } from '../../test/support.ts'
 import { buildApp } from '../app.ts'
@@ -279,7 +280,7 @@ describe('the token endpoint refuses', () => {
   let disabled: Client
   beforeAll(async () => {
     disabled = await createApiClient(service.db, customer.customer_id, CLIENT_SCOPES)
-    await disableApiClient(service.db, disabled.client_id)
+    await disableApiClient(service.db, disabled.client_id, TEST_ORIGIN)
   })
 
   const stranger = { client_id: '0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f', client_secret: 'x' }
@@ -531,7 +532,7 @@ describe('the token endpoint refuses', () => {
 test('a disabled client gets no more tokens, and its tokens are refused before they expire', async () => {
   const leaving = await createApiClient(service.db, customer.customer_id, CLIENT_SCOPES)
   const token = await tokenOf([], leaving)
-  await disableApiClient(service.db, leaving.client_id)
+  await disableApiClient(service.db, leaving.client_id, TEST_ORIGIN)
   expect((await askForToken(form(GRANT, basic(leaving)))).status).toBe(401)
   await expect.poll(async () => (await listProfiles(token)).status, { timeout: 5_000 }).toBe(401)
 })

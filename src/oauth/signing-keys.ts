@@ -11,6 +11,9 @@ import {
 import { transaction, type Database, type Queryable, type Transaction } from '../db/database.ts'
 import { decryptRecord, encryptRecord, masterKeyIdOf } from '../keys/encrypted-record.ts'
 import type { MasterKeys } from '../keys/master-keys.ts'
+import { audited, recordNow } from '../records/audited.ts'
+import { PLATFORM_ID } from '../db/ids.ts'
+import { originOfLoop, type Origin } from '../contract/actor.ts'
 
 const ALGORITHM = 'RS256' // RFC 9068 requires every party to support it
 const ADVISORY_LOCK = 7_311_002
@@ -51,7 +54,7 @@ export async function openSigningKeys(
   await transaction(db, async (tx) => {
     await tx.query('select pg_advisory_xact_lock($1)', [ADVISORY_LOCK])
     const { rowCount } = await tx.query('select 1 from signing_keys where retired_at is null limit 1')
-    if (rowCount === 0) await insertSigningKey(tx, masterKeys, 0)
+    if (rowCount === 0) await insertSigningKey(tx, masterKeys, 0, originOfLoop('serve'))
   })
   let current = await readKeys(db, masterKeys)
   let reading: Promise<void> | undefined
@@ -240,13 +243,13 @@ export async function listSigningKeys(db: Queryable): Promise<SigningKeySummary[
 export async function rotateSigningKeys(
   db: Database,
   masterKeys: MasterKeys,
-  { now = false }: { now?: boolean } = {},
+  { now = false, origin }: { now?: boolean; origin: Origin },
 ): Promise<SigningKeySummary> {
   const id = await transaction(db, async (tx) => {
     await tx.query('select pg_advisory_xact_lock($1)', [ADVISORY_LOCK])
     // A master key that cannot decrypt the existing keys is the wrong one: no process could read the new key.
     await readKeys(tx, masterKeys)
-    return insertSigningKey(tx, masterKeys, now ? 0 : SIGNS_AFTER_SECONDS)
+    return insertSigningKey(tx, masterKeys, now ? 0 : SIGNS_AFTER_SECONDS, origin)
   })
   return (await listSigningKeys(db)).find((key) => key.id === id)!
 }
@@ -255,7 +258,7 @@ export async function rotateSigningKeys(
  * Retires a key for good: its private key is deleted, and every process refuses its tokens within ten seconds. Throws for
  * an unknown key and for the only key that signs. Returns whether the key was in use until now.
  */
-export async function retireSigningKey(db: Database, id: string): Promise<boolean> {
+export async function retireSigningKey(db: Database, id: string, origin: Origin): Promise<boolean> {
   return transaction(db, async (tx) => {
     await tx.query('select pg_advisory_xact_lock($1)', [ADVISORY_LOCK])
     const keys = await listSigningKeys(tx)
@@ -274,6 +277,7 @@ export async function retireSigningKey(db: Database, id: string): Promise<boolea
       'update signing_keys set encrypted_jwk = null, retired_at = clock_timestamp() where id = $1',
       [id],
     )
+    await recordNow(tx, PLATFORM_ID, audited(origin, 'signing_key.retire', id))
     return true
   })
 }
@@ -283,6 +287,7 @@ async function insertSigningKey(
   tx: Transaction,
   masterKeys: MasterKeys,
   signsAfterSeconds: number,
+  origin: Origin,
 ): Promise<string> {
   const { privateKey } = await generateKeyPair(ALGORITHM, { extractable: true })
   const id = crypto.randomUUID()
@@ -291,5 +296,6 @@ async function insertSigningKey(
      select $1, $2, now, now + make_interval(secs => $3) from clock_timestamp() now`,
     [id, await encryptJwk(id, await exportJWK(privateKey), masterKeys), signsAfterSeconds],
   )
+  await recordNow(tx, PLATFORM_ID, audited(origin, 'signing_key.create', id))
   return id
 }

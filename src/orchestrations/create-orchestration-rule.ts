@@ -15,19 +15,22 @@ import { insertDepositAddress, selectDepositAddress } from '../records/deposit-a
 import { lockPayable } from '../records/fiat-account.ts'
 import { insertInstructions } from '../records/fiat-deposit-instructions.ts'
 import {
-  DestinationBody,
+  type Destination,
   destinationAsked,
+  DestinationBody,
   destinationOf,
   OrchestrationRule,
   RULE_COLUMNS,
+  type RuleRow,
   RuleSource,
   ruleToWire,
-  type Destination,
-  type RuleRow,
+  termsOfRule,
 } from '../records/orchestration-rule.ts'
 import { requireApprovedHolders } from '../records/holders.ts'
 import { lockOpenProfile } from '../records/profile.ts'
 import type { Networks } from '../networks/network.ts'
+import { audited } from '../records/audited.ts'
+import { recordChanges } from '../ledger/audit.ts'
 
 const CreateOrchestrationRuleBody = Type.Object(
   {
@@ -228,5 +231,12 @@ export async function insertRule(
       initiatorOf(origin),
     ],
   )
-  return ruleToWire(rows[0]!)
+  const made = ruleToWire(rows[0]!)
+  const { crypto, fiat } = made.source
+  recordChanges(tx, customerId, now, [
+    ...(crypto === undefined ? [] : [audited(origin, 'deposit_address.create', sourceId)]),
+    ...(fiat === undefined ? [] : [audited(origin, 'fiat_deposit_instructions.create', sourceId)]),
+    audited(origin, 'orchestration_rule.create', made.id, { after: termsOfRule(made) }),
+  ])
+  return made
 }

@@ -3,7 +3,15 @@ import { EXAMPLE } from '../contract/example-records.ts'
 import { Uuid } from '../contract/fields.ts'
 import { operation } from '../operation.ts'
 import { problem } from '../contract/problems.ts'
-import { OrchestrationRule, RULE_COLUMNS, ruleToWire, type RuleRow } from '../records/orchestration-rule.ts'
+import {
+  OrchestrationRule,
+  RULE_COLUMNS,
+  type RuleRow,
+  ruleToWire,
+  termsOfRule,
+} from '../records/orchestration-rule.ts'
+import { audited, recordNow } from '../records/audited.ts'
+import { transaction } from '../db/database.ts'
 
 /**
  * Deletes a rule (API behaviour, Orchestration rules). Later deposits stay on the profile; orchestrations under way
@@ -21,16 +29,25 @@ export const deleteOrchestrationRule = operation({
   example: { params: { id: EXAMPLE.orchestration_rule_id } },
   reply: Type.Object({ rule: OrchestrationRule }),
   problems: ['not-found'],
-  async run({ params, customerId, db }) {
-    const { rows } = await db.query<RuleRow>(
-      `
-      update orchestration_rules
-      set status = 'DELETED', updated_at = case status when 'ACTIVE' then clock_timestamp() else updated_at end
-      where customer_id = $1 and id = $2
-      returning ${RULE_COLUMNS}`,
-      [customerId, params.id],
-    )
-    if (rows[0] === undefined) throw problem.notFound('orchestration rule', params.id)
-    return { rule: ruleToWire(rows[0]) }
-  },
+  run: ({ params, customerId, origin, db }) =>
+    transaction(db, async (tx) => {
+      const { rows } = await tx.query<RuleRow>(
+        `select ${RULE_COLUMNS} from orchestration_rules where customer_id = $1 and id = $2 for update`,
+        [customerId, params.id],
+      )
+      const [rule] = rows
+      if (rule === undefined) throw problem.notFound('orchestration rule', params.id)
+      if (rule.status === 'DELETED') return { rule: ruleToWire(rule) }
+      const { rows: deleted } = await tx.query<RuleRow>(
+        `
+        update orchestration_rules
+        set status = 'DELETED', updated_at = clock_timestamp()
+        where customer_id = $1 and id = $2
+        returning ${RULE_COLUMNS}`,
+        [customerId, params.id],
+      )
+      const before = termsOfRule(ruleToWire(rule))
+      await recordNow(tx, customerId, audited(origin, 'orchestration_rule.delete', params.id, { before }))
+      return { rule: ruleToWire(deleted[0]!) }
+    }),
 })

@@ -24,6 +24,7 @@ import {
   MASTER_KEYS,
   newCustomer,
   startTestService,
+  TEST_ORIGIN,
 } from '../../test/support.ts'
 import type { Answer, TestCustomer, TestService } from '../../test/support.ts'
 import { buildApp } from '../app.ts'
@@ -760,14 +761,14 @@ test.each<[string, (world: World) => FreezeTarget]>([
   const world = await newWorld()
   await newRule(world, ruleOf({ profile: 0, source: { kind: 'profile' } }))
   await newRule(world, ruleOf({ profile: 1, source: { kind: 'profile' } }))
-  await freeze(service.db, targetOf(world), 'OPERATOR', 'a leak')
+  await freeze(service.db, TEST_ORIGIN, targetOf(world), 'OPERATOR', 'a leak')
   const waiting = await startedBy(world, await deposit(world, 0, 'USD', '5'))
   const other = await startedBy(world, await deposit(world, 1, 'USD', '5'))
   for (let round = 1; round <= 3; round++) await runOrchestrations(service.db, service)
   const isPaid = async ({ id }: { id: string }) => (await read(world, id)).destination_transfer !== undefined
   expect((await read(world, waiting.id)).status).toBe('PROCESSING')
   expect([await isPaid(waiting), await isPaid(other)]).toEqual([false, what === 'its profile'])
-  await unfreeze(service.db, targetOf(world))
+  await unfreeze(service.db, TEST_ORIGIN, targetOf(world))
   await finish()
   expect((await read(world, waiting.id)).status).toBe('COMPLETED')
   expect((await read(world, other.id)).status).toBe('COMPLETED')

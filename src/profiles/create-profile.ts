@@ -8,6 +8,8 @@ import {
   profileToWire,
   type ProfileRow,
 } from '../records/profile.ts'
+import { audited, recordNow } from '../records/audited.ts'
+import { transaction } from '../db/database.ts'
 
 /** Creates a profile (API behaviour, Profiles). Its nickname is unique among the customer's. */
 export const createProfile = operation({
@@ -26,7 +28,7 @@ export const createProfile = operation({
   },
   reply: Profile,
   problems: ['already-exists'],
-  async run({ body, customerId, db }) {
+  async run({ body, customerId, origin, db }) {
     return insertOnce({
       field: 'nickname',
       constraint: 'profiles_nickname',
@@ -37,7 +39,12 @@ export const createProfile = operation({
         )
         return rows[0] && profileToWire(rows[0])
       },
-      insert: async () => profileToWire(await insertProfile(db, customerId, { type: 'NORMAL', ...body })),
+      insert: () =>
+        transaction(db, async (tx) => {
+          const made = await insertProfile(tx, customerId, { type: 'NORMAL', ...body })
+          await recordNow(tx, customerId, audited(origin, 'profile.create', made.id))
+          return profileToWire(made)
+        }),
     })
   },
 })

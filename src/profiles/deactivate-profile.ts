@@ -5,6 +5,7 @@ import { Uuid } from '../contract/fields.ts'
 import { problem } from '../contract/problems.ts'
 import { operation } from '../operation.ts'
 import { Profile, PROFILE_COLUMNS, profileToWire, useOfProfile, type ProfileRow } from '../records/profile.ts'
+import { audited, recordNow } from '../records/audited.ts'
 
 /**
  * Deactivates a profile that is empty and not in use (API behaviour, Profiles). Deposits that arrive later are still
@@ -23,7 +24,7 @@ export const deactivateProfile = operation({
   example: { params: { id: EXAMPLE.profile_id } },
   reply: Profile,
   problems: ['not-found'],
-  run: ({ params: { id }, customerId, db }) =>
+  run: ({ params: { id }, customerId, origin, db }) =>
     transaction(db, async (tx) => {
       // Other deactivations and new rules wait (`lockOpenProfile`). A new balance refers to the profile, and must not
       // wait.
@@ -45,6 +46,7 @@ export const deactivateProfile = operation({
         returning ${PROFILE_COLUMNS}`,
         [customerId, id],
       )
+      await recordNow(tx, customerId, audited(origin, 'profile.deactivate', id))
       return profileToWire(changed[0]!)
     }),
 })

@@ -1,10 +1,11 @@
 import { Type } from 'typebox'
-import { violatedConstraint } from '../db/database.ts'
+import { transaction, violatedConstraint } from '../db/database.ts'
 import { EXAMPLE } from '../contract/example-records.ts'
 import { Uuid } from '../contract/fields.ts'
 import { problem } from '../contract/problems.ts'
 import { operation } from '../operation.ts'
 import { Profile, PROFILE_COLUMNS, profileToWire, type ProfileRow } from '../records/profile.ts'
+import { audited, recordNow } from '../records/audited.ts'
 
 /** Changes a profile's nickname or description (API behaviour, Profiles). */
 export const updateProfile = operation({
@@ -28,10 +29,10 @@ export const updateProfile = operation({
   },
   reply: Profile,
   problems: ['not-found', 'already-exists'],
-  async run({ params, body, customerId, db }) {
+  async run({ params, body, customerId, origin, db }) {
     const { nickname, description } = body
-    const { rows } = await db
-      .query<ProfileRow>(
+    return transaction(db, async (tx) => {
+      const { rows } = await tx.query<ProfileRow>(
         `
         update profiles
         set nickname = coalesce($3, nickname), description = coalesce($4, description)
@@ -39,15 +40,16 @@ export const updateProfile = operation({
         returning ${PROFILE_COLUMNS}`,
         [customerId, params.id, nickname, description],
       )
-      .catch(async (error: unknown) => {
-        if (violatedConstraint(error) !== 'profiles_nickname') throw error
-        const taken = await db.query<ProfileRow>(
-          `select ${PROFILE_COLUMNS} from profiles where customer_id = $1 and nickname = $2`,
-          [customerId, nickname],
-        )
-        throw problem.alreadyExists('nickname', taken.rows[0] && profileToWire(taken.rows[0]))
-      })
-    if (rows[0] === undefined) throw problem.notFound('profile', params.id)
-    return profileToWire(rows[0])
+      if (rows[0] === undefined) throw problem.notFound('profile', params.id)
+      await recordNow(tx, customerId, audited(origin, 'profile.update', params.id))
+      return profileToWire(rows[0])
+    }).catch(async (error: unknown) => {
+      if (violatedConstraint(error) !== 'profiles_nickname') throw error
+      const taken = await db.query<ProfileRow>(
+        `select ${PROFILE_COLUMNS} from profiles where customer_id = $1 and nickname = $2`,
+        [customerId, nickname],
+      )
+      throw problem.alreadyExists('nickname', taken.rows[0] && profileToWire(taken.rows[0]))
+    })
   },
 })

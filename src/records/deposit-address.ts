@@ -10,6 +10,9 @@ import { canonicalAddress } from '../networks/addresses.ts'
 import type { Networks } from '../networks/network.ts'
 import { requireMayDeposit } from './holders.ts'
 import { requireOpenProfile } from './profile.ts'
+import { audited } from './audited.ts'
+import { recordChanges } from '../ledger/audit.ts'
+import type { Origin } from '../contract/actor.ts'
 
 export const ConversionTarget = Type.Enum(['NO_CONVERSION', 'USD'], {
   type: 'string',
@@ -84,13 +87,14 @@ export interface NewDepositAddress {
 /**
  * Creates an address for a profile. Throws unavailable where the network is not connected, already-exists for the
  * ref_id, not-found for the records it names, and the refusals of a withdrawal for a profile or identity that may not
- * withdraw.
+ * withdraw. Without `origin`, the caller records the change.
  */
 export async function insertDepositAddress(
   db: Database | Transaction,
   networks: Networks,
   customerId: string,
   body: NewDepositAddress,
+  origin?: Origin,
 ): Promise<DepositAddress> {
   const adapter = networks.get(body.crypto_network)
   if (adapter?.newDepositAddress === undefined) {
@@ -137,6 +141,8 @@ export async function insertDepositAddress(
             derivation,
           ],
         )
+        if (origin !== undefined)
+          recordChanges(tx, customerId, now, [audited(origin, 'deposit_address.create', id)])
         return depositAddressToWire(networks, rows[0]!)
       })
     },

@@ -9,6 +9,9 @@ import { problem } from '../contract/problems.ts'
 import { insertEvents, type NewEvent } from '../ledger/events.ts'
 import { requireHolders } from './holders.ts'
 import type { Kind } from './need.ts'
+import { audited } from './audited.ts'
+import { recordChanges } from '../ledger/audit.ts'
+import type { Origin } from '../contract/actor.ts'
 
 const Name = Text(200, 'Name.', 1)
 
@@ -58,11 +61,15 @@ export type FiatAccountRow = { [K in keyof FiatAccount]: FiatAccount[K] | null }
 
 export const fiatAccountToWire = (row: FiatAccountRow) => presentOf(row) as FiatAccount
 
-/** Creates a fiat account. Throws already-exists for the ref_id, not-found for the records it names. */
+/**
+ * Creates a fiat account. Throws already-exists for the ref_id, not-found for the records it names. Without `origin`,
+ * the caller records the change.
+ */
 export async function insertFiatAccount(
   db: Database | Transaction,
   customerId: string,
   body: Omit<FiatAccount, 'id' | 'customer_id' | 'created_at' | 'updated_at' | 'deleted_at'>,
+  origin?: Origin,
 ): Promise<FiatAccount> {
   return insertOnce({
     constraint: 'fiat_accounts_ref_id',
@@ -92,6 +99,8 @@ export async function insertFiatAccount(
         )
         const account = fiatAccountToWire(rows[0]!)
         await insertEvents(tx, customerId, now, eventsOf(account))
+        if (origin !== undefined)
+          recordChanges(tx, customerId, now, [audited(origin, 'fiat_account.create', account.id)])
         return account
       })
     },

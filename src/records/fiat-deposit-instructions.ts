@@ -10,6 +10,9 @@ import { problem } from '../contract/problems.ts'
 import { routingOf, type BankAccount } from '../networks/bank-account.ts'
 import { requireHolders } from './holders.ts'
 import { requireOpenProfile } from './profile.ts'
+import { audited } from './audited.ts'
+import { recordChanges } from '../ledger/audit.ts'
+import type { Origin } from '../contract/actor.ts'
 
 export const RoutingNumberType = Type.Enum(['ABA', 'SWIFT'], {
   type: 'string',
@@ -85,6 +88,7 @@ export async function insertInstructions(
   account: BankAccount,
   customerId: string,
   body: NewInstructions,
+  origin?: Origin,
 ): Promise<InstructionsRow> {
   const { routing_number_type } = routingOf(account, body.routing_number_type)
   if (body.routing_number_type !== undefined && body.routing_number_type !== routing_number_type)
@@ -122,7 +126,10 @@ export async function insertInstructions(
             body.account_id,
           ],
         )
-        return rows[0]!
+        const made = rows[0]!
+        if (origin !== undefined)
+          recordChanges(tx, customerId, now, [audited(origin, 'fiat_deposit_instructions.create', made.id)])
+        return made
       })
     },
   })

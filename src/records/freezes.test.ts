@@ -7,9 +7,10 @@ import {
   credit,
   newCustomer,
   startTestService,
-  withdrawalOf,
+  TEST_ORIGIN,
   type TestCustomer,
   type TestService,
+  withdrawalOf,
 } from '../../test/support.ts'
 import { freeze, selectFreezes, unfreeze, type FreezeTarget } from './freezes.ts'
 
@@ -62,7 +63,7 @@ test.each<[string, (customer: TestCustomer) => FreezeTarget]>([
   await credit(service.ledger, { ...customer, profile_id: other }, 'USD', '100')
   await credit(service.ledger, stranger, 'USD', '100')
 
-  await freeze(service.db, targetOf(customer), 'OPERATOR', 'a leak')
+  await freeze(service.db, TEST_ORIGIN, targetOf(customer), 'OPERATOR', 'a leak')
   const id = what === 'profile' ? customer.profile_id : customer.customer_id
   const refused = {
     status: 403,
@@ -83,7 +84,7 @@ test.each<[string, (customer: TestCustomer) => FreezeTarget]>([
   const theirs = await stranger.call('POST', '/v2/transfer/crypto-withdrawals', withdrawalOf(stranger))
   expect(theirs.status).toBe(200)
 
-  await unfreeze(service.db, targetOf(customer))
+  await unfreeze(service.db, TEST_ORIGIN, targetOf(customer))
   for (const { status } of await takeOut(customer, other)) expect(status).toBe(200)
 })
 
@@ -91,26 +92,26 @@ test('withdrawals are accepted and wait while their network or the whole platfor
   const customer = await newCustomer(service)
   await credit(service.ledger, customer, 'USD', '100')
   for (const target of [{ kind: 'ALL' }, { kind: 'NETWORK', network: 'ETHEREUM' }] as const) {
-    await freeze(service.db, target, 'OPERATOR', 'a leak')
+    await freeze(service.db, TEST_ORIGIN, target, 'OPERATOR', 'a leak')
     const { status } = await customer.call('POST', '/v2/transfer/crypto-withdrawals', withdrawalOf(customer))
     expect(status).toBe(200)
-    await unfreeze(service.db, target)
+    await unfreeze(service.db, TEST_ORIGIN, target)
   }
 })
 
 test('a target stays frozen until its last reason is lifted, and keeps the first detail of each', async () => {
   const customer = await newCustomer(service)
   const target = { kind: 'CUSTOMER', customer_id: customer.customer_id } as const
-  await freeze(service.db, target, 'OPERATOR', 'first')
-  await freeze(service.db, target, 'OPERATOR', 'second')
-  await freeze(service.db, target, 'REORGANISATION', 'a block is gone')
+  await freeze(service.db, TEST_ORIGIN, target, 'OPERATOR', 'first')
+  await freeze(service.db, TEST_ORIGIN, target, 'OPERATOR', 'second')
+  await freeze(service.db, TEST_ORIGIN, target, 'REORGANISATION', 'a block is gone')
   expect(await selectFreezes(service.db)).toMatchObject([
     { kind: 'CUSTOMER', subject: customer.customer_id, reason: 'OPERATOR', detail: 'first' },
     { kind: 'CUSTOMER', subject: customer.customer_id, reason: 'REORGANISATION', detail: 'a block is gone' },
   ])
-  expect(await unfreeze(service.db, target, 'OPERATOR')).toBe(1)
+  expect(await unfreeze(service.db, TEST_ORIGIN, target, 'OPERATOR')).toBe(1)
   const { status } = await customer.call('POST', '/v2/transfer/crypto-withdrawals', withdrawalOf(customer))
   expect(status).toBe(403)
-  expect(await unfreeze(service.db, target)).toBe(1)
-  expect(await unfreeze(service.db, target)).toBe(0)
+  expect(await unfreeze(service.db, TEST_ORIGIN, target)).toBe(1)
+  expect(await unfreeze(service.db, TEST_ORIGIN, target)).toBe(0)
 })

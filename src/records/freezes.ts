@@ -1,4 +1,7 @@
-import type { Queryable, Transaction } from '../db/database.ts'
+import type { Origin } from '../contract/actor.ts'
+import { inTransaction, type Database, type Queryable, type Transaction } from '../db/database.ts'
+import { PLATFORM_ID } from '../db/ids.ts'
+import { audited, recordNow } from './audited.ts'
 
 /** A target that can be frozen: no new payment of it is signed. */
 export type FreezeTarget =
@@ -35,31 +38,63 @@ export interface Freeze {
 
 /** Freezes a target for a reason. Freezing it again for the same reason keeps the first detail and changes nothing. */
 export async function freeze(
-  db: Queryable,
+  db: Database | Transaction,
+  origin: Origin,
   target: FreezeTarget,
   reason: FreezeReason,
   detail: string,
 ): Promise<void> {
-  await db.query(
-    `
-    insert into freezes (kind, subject, reason, detail, created_at)
-    values ($1, $2, $3, $4, clock_timestamp())
-    on conflict (kind, subject, reason) do nothing`,
-    [target.kind, subjectOf(target), reason, detail],
-  )
+  await inTransaction(db, async (tx) => {
+    const { rowCount } = await tx.query(
+      `
+      insert into freezes (kind, subject, reason, detail, created_at)
+      values ($1, $2, $3, $4, clock_timestamp())
+      on conflict (kind, subject, reason) do nothing`,
+      [target.kind, subjectOf(target), reason, detail],
+    )
+    if (rowCount! > 0) await recordFreeze(tx, origin, target, reason, 'after')
+  })
 }
 
 /** Lifts one reason of a target's freezes, or all of them. Returns the number of lifted freezes. */
 export async function unfreeze(
-  db: Queryable,
+  db: Database | Transaction,
+  origin: Origin,
   target: FreezeTarget,
   reason: FreezeReason | null = null,
 ): Promise<number> {
-  const { rowCount } = await db.query(
-    'delete from freezes where kind = $1 and subject = $2 and ($3::text is null or reason = $3)',
-    [target.kind, subjectOf(target), reason],
-  )
-  return rowCount!
+  return inTransaction(db, async (tx) => {
+    const { rows } = await tx.query<{ reason: FreezeReason }>(
+      `delete from freezes where kind = $1 and subject = $2 and ($3::text is null or reason = $3)
+       returning reason`,
+      [target.kind, subjectOf(target), reason],
+    )
+    for (const lifted of rows) await recordFreeze(tx, origin, target, lifted.reason, 'before')
+    return rows.length
+  })
+}
+
+/** Records a freeze, or its end where the reason held `before`. The operator's own words are not in the audit log. */
+async function recordFreeze(
+  tx: Transaction,
+  origin: Origin,
+  target: FreezeTarget,
+  reason: FreezeReason,
+  held: 'before' | 'after',
+): Promise<void> {
+  const verb = held === 'after' ? 'freeze' : 'unfreeze'
+  const changes = { [held]: { reason } }
+  if (target.kind === 'CUSTOMER' && reason === 'DISABLED') {
+    const action = held === 'after' ? 'customer.disable' : 'customer.enable'
+    return recordNow(tx, target.customer_id, audited(origin, action, target.customer_id))
+  }
+  if (target.kind === 'CUSTOMER')
+    return recordNow(tx, target.customer_id, audited(origin, `customer.${verb}`, target.customer_id, changes))
+  if (target.kind === 'PROFILE')
+    return recordNow(tx, target.customer_id, audited(origin, `profile.${verb}`, target.profile_id, changes))
+  if (target.kind === 'NETWORK')
+    return recordNow(tx, PLATFORM_ID, audited(origin, `network.${verb}`, target.network, changes))
+  return recordNow(tx, PLATFORM_ID, audited(origin, `platform.${verb}`, PLATFORM_ID, changes))
 }
 
 /** Reads all freezes, oldest first. */

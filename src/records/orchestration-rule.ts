@@ -176,6 +176,18 @@ export const RULE_COLUMNS = `id, customer_id, ref_id, profile_id, status, nickna
 
 export const ruleToWire = (row: RuleRow): OrchestrationRule => presentOf(row)
 
+/** Returns what a rule does, for the audit log: where its money comes from and goes to, without the client's texts. */
+export function termsOfRule(rule: OrchestrationRule): object {
+  const { profile_id, source_asset, destination_asset, destination } = rule
+  const { crypto, fiat, profile } = destination
+  return {
+    ...{ profile_id, source_asset, destination_asset },
+    ...(crypto && { crypto_network: crypto.network, destination_address: crypto.address }),
+    ...(fiat && { fiat_account_id: fiat.fiat_account_id }),
+    ...(profile && { destination_profile_id: profile.profile_id }),
+  }
+}
+
 /**
  * Adds the id of the destination's address, if that is one of the customer's own deposit addresses. Otherwise the id of the
  * address book stays.

@@ -3,7 +3,13 @@ import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { setAccountDisabled } from '../accounts/set-account-disabled.ts'
 import { setIdentityStatus } from '../identities/set-identity-status.ts'
-import { newCustomer, startTestService, type TestCustomer, type TestService } from '../../test/support.ts'
+import {
+  newCustomer,
+  startTestService,
+  TEST_ORIGIN,
+  type TestCustomer,
+  type TestService,
+} from '../../test/support.ts'
 import { SEED } from '../../test/seed.ts'
 import { readEvents } from './event.ts'
 
@@ -99,11 +105,16 @@ describe('a change of an identity', () => {
   test('by an operator is an event, too', async () => {
     const identity = await newIdentity()
     const account = await newAccount(identity)
-    await setIdentityStatus(service.db, identity, { status: 'APPROVED' })
-    await setIdentityStatus(service.db, identity, { admin_disabled: true })
-    await setIdentityStatus(service.db, identity, { admin_disabled: true })
+    await setIdentityStatus(service.db, identity, { status: 'APPROVED' }, TEST_ORIGIN)
+    await setIdentityStatus(service.db, identity, { admin_disabled: true }, TEST_ORIGIN)
+    await setIdentityStatus(service.db, identity, { admin_disabled: true }, TEST_ORIGIN)
     await expect(
-      setIdentityStatus(service.db, identity, { status: 'DENIED', seen: '2020-01-01T00:00:00Z' }),
+      setIdentityStatus(
+        service.db,
+        identity,
+        { status: 'DENIED', seen: '2020-01-01T00:00:00Z' },
+        TEST_ORIGIN,
+      ),
     ).rejects.toThrow('look at it again')
     const changes = ['PENDING > APPROVED', 'APPROVED > DISABLED']
     expect(await changesOf(identity)).toEqual(changes)
@@ -117,10 +128,10 @@ describe('a change of an account', () => {
     await setStatus(identity, { status: 'APPROVED' })
     const account = await newAccount(identity)
     await setUserDisabled(account, true)
-    await setAccountDisabled(service.db, account, { admin_disabled: true })
+    await setAccountDisabled(service.db, account, { admin_disabled: true }, TEST_ORIGIN)
     await setUserDisabled(account, false)
     await setStatus(identity, { admin_disabled: true })
-    await setAccountDisabled(service.db, account, { admin_disabled: false })
+    await setAccountDisabled(service.db, account, { admin_disabled: false }, TEST_ORIGIN)
     await put(ACCOUNTS, { account: { id: account, description: 'Savings' } })
     expect(await changesOf(account)).toEqual(['PENDING > APPROVED', 'APPROVED > DISABLED'])
   })
@@ -133,7 +144,11 @@ test('events of concurrent changes tell an unbroken history', async () => {
     fc.constantFrom('APPROVED', 'PENDING', 'DENIED').map((status) => () => setStatus(identity, { status })),
     fc.boolean().map((disabled) => () => setStatus(identity, { user_disabled: disabled })),
     fc.boolean().map((disabled) => () => setUserDisabled(account, disabled)),
-    fc.boolean().map((admin_disabled) => () => setAccountDisabled(service.db, account, { admin_disabled })),
+    fc
+      .boolean()
+      .map(
+        (admin_disabled) => () => setAccountDisabled(service.db, account, { admin_disabled }, TEST_ORIGIN),
+      ),
   )
   const changes = fc.sample(change, { numRuns: 120, seed: SEED })
   const worker = async (): Promise<void> => {

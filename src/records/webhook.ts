@@ -134,6 +134,16 @@ export const WEBHOOK_COLUMNS = `id, name, url, event_types, payload, auth, profi
 
 export const webhookToWire = (row: WebhookRow): Webhook => presentOf(row)
 
+/** Returns an endpoint's configuration for the audit log, without secrets: the query of a URL may hold one. */
+export function configurationOf(webhook: Webhook) {
+  const { url, event_types, payload, auth, profile_ids, rate_limit, status } = webhook
+  const [target, query] = url.split('?')
+  return {
+    url: query === undefined ? target : `${target}?...`,
+    ...{ event_types, payload, auth_type: auth.type, profile_ids, rate_limit, status },
+  }
+}
+
 /** Reads the customer's endpoint with this id. Throws not-found. */
 export async function requireWebhook(db: Queryable, customerId: string, id: string): Promise<Webhook> {
   const { rows } = await db.query<WebhookRow>(

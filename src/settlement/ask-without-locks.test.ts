@@ -8,6 +8,7 @@ import {
   credit,
   newCustomer,
   startTestService,
+  TEST_ORIGIN,
   type TestCustomer,
   type TestService,
 } from '../../test/support.ts'
@@ -91,7 +92,14 @@ test('resolving a withdrawal holds no lock during the request to the node', asyn
       return unresolved(withdrawals)
     },
   })
-  const said = await resolveWithdrawal(service.db, asking, created.id, 'PAID', 'looked at the explorer')
+  const said = await resolveWithdrawal(
+    service.db,
+    asking,
+    created.id,
+    'PAID',
+    'looked at the explorer',
+    TEST_ORIGIN,
+  )
   expect(said).toMatchObject({ outcome: 'PAID', status: 'COMPLETED' })
   expect(asked).toBe(1)
   expect(await status(customer, created)).toBe('COMPLETED')
@@ -115,7 +123,7 @@ test('a withdrawal that a worker and an operator end simultaneously ends once', 
     },
   })
   await expect(
-    resolveWithdrawal(service.db, late, created.id, 'NOT_PAID', 'nothing arrived'),
+    resolveWithdrawal(service.db, late, created.id, 'NOT_PAID', 'nothing arrived', TEST_ORIGIN),
   ).rejects.toThrow('taken further by another worker')
   expect(await status(customer, created)).toBe('COMPLETED')
   const { rowCount } = await service.db.query('select from resolved_withdrawals where transfer_id = $1', [
@@ -140,12 +148,12 @@ test('marking a withdrawal as paid holds no lock during the request to the node'
       return { ...PAID, keep: async () => void keptWith.push(created.id) }
     },
   })
-  await markWithdrawalPaid(service.db, networks, created.id, HASH)
+  await markWithdrawalPaid(service.db, networks, created.id, HASH, TEST_ORIGIN)
   expect(await kept(created)).toEqual({ state: 'SIGNED', crypto_tx_hash: HASH })
   expect(keptWith).toEqual([created.id])
   // The same transaction does not pay another withdrawal of the same amount and destination.
   const other = await withdraw(customer)
-  await expect(markWithdrawalPaid(service.db, networks, other.id, HASH)).rejects.toThrow(
+  await expect(markWithdrawalPaid(service.db, networks, other.id, HASH, TEST_ORIGIN)).rejects.toThrow(
     `${HASH} is the transaction of withdrawal ${created.id}`,
   )
   expect(await kept(other)).toBeUndefined()
@@ -162,7 +170,7 @@ test('a withdrawal that a worker signed while an operator marked it as paid keep
       return { ...PAID, crypto_tx_hash: hash }
     },
   })
-  await expect(markWithdrawalPaid(service.db, networks, created.id, hash)).rejects.toThrow(
+  await expect(markWithdrawalPaid(service.db, networks, created.id, hash, TEST_ORIGIN)).rejects.toThrow(
     'taken further by another worker',
   )
   const record = await kept(created)

@@ -5,9 +5,10 @@ import {
   credit,
   newCustomer,
   startTestService,
-  withdrawalOf,
+  TEST_ORIGIN,
   type TestCustomer,
   type TestService,
+  withdrawalOf,
 } from '../../test/support.ts'
 import { openDatabase, transaction } from '../db/database.ts'
 import { freeze, unfreeze } from '../records/freezes.ts'
@@ -65,10 +66,10 @@ test.each(['not begun', 'waiting for a freeze'])(
     const created = await withdraw(customer)
     const target = { kind: 'CUSTOMER', customer_id: customer.customer_id } as const
     if (how !== 'not begun') {
-      await freeze(service.db, target, 'OPERATOR', 'a leak')
+      await freeze(service.db, TEST_ORIGIN, target, 'OPERATOR', 'a leak')
       await settle(2)
     }
-    expect(await cancelForOperator(service.db, created.id)).toMatchObject({ changed: true })
+    expect(await cancelForOperator(service.db, created.id, TEST_ORIGIN)).toMatchObject({ changed: true })
     const ended = await read(customer, created.id)
     expect(ended).toEqual({
       ...created,
@@ -77,8 +78,8 @@ test.each(['not begun', 'waiting for a freeze'])(
       updated_at: expect.any(String) as string,
     })
     expect(await available(customer)).toBe('100')
-    expect(await cancelForOperator(service.db, created.id)).toMatchObject({ changed: false })
-    await unfreeze(service.db, target)
+    expect(await cancelForOperator(service.db, created.id, TEST_ORIGIN)).toMatchObject({ changed: false })
+    await unfreeze(service.db, TEST_ORIGIN, target)
     await settle()
     expect(await read(customer, created.id)).toEqual(ended)
     expect([await available(customer), await onChain(created.id)]).toEqual(['100', 0])
@@ -95,15 +96,25 @@ test('signed, completed and failed withdrawals are not cancelled, nor are other 
     ([network, adapter]) => [network, { ...adapter, broadcast }] as const,
   )
   await settleWithdrawals(service.db, new Map(deaf))
-  await expect(cancelForOperator(service.db, signed.id)).rejects.toThrow('is signed: it may be paid already')
+  await expect(cancelForOperator(service.db, signed.id, TEST_ORIGIN)).rejects.toThrow(
+    'is signed: it may be paid already',
+  )
   await settle()
   expect(await read(customer, signed.id)).toMatchObject({ status: 'COMPLETED' })
-  await expect(cancelForOperator(service.db, signed.id)).rejects.toThrow(`${signed.id} is COMPLETED`)
+  await expect(cancelForOperator(service.db, signed.id, TEST_ORIGIN)).rejects.toThrow(
+    `${signed.id} is COMPLETED`,
+  )
   await service.db.query(`update transfers set status = 'FAILED' where id = $1`, [signed.id])
-  await expect(cancelForOperator(service.db, signed.id)).rejects.toThrow(`${signed.id} is FAILED`)
+  await expect(cancelForOperator(service.db, signed.id, TEST_ORIGIN)).rejects.toThrow(
+    `${signed.id} is FAILED`,
+  )
   await service.db.query(`update transfers set status = 'COMPLETED' where id = $1`, [signed.id])
-  await expect(cancelForOperator(service.db, deposit.id)).rejects.toThrow('there is no withdrawal')
-  await expect(cancelForOperator(service.db, crypto.randomUUID())).rejects.toThrow('there is no withdrawal')
+  await expect(cancelForOperator(service.db, deposit.id, TEST_ORIGIN)).rejects.toThrow(
+    'there is no withdrawal',
+  )
+  await expect(cancelForOperator(service.db, crypto.randomUUID(), TEST_ORIGIN)).rejects.toThrow(
+    'there is no withdrawal',
+  )
   expect(await onChain(signed.id)).toBe(1)
   await requireClean()
 })
@@ -124,7 +135,7 @@ test('the orchestration of a cancelled withdrawal ends FAILED, with the money ba
     },
   )
   expect(order).toMatchObject({ status: 200, body: { status: 'PROCESSING' } })
-  await cancelForOperator(service.db, order.body.destination_transfer.transfer_id)
+  await cancelForOperator(service.db, order.body.destination_transfer.transfer_id, TEST_ORIGIN)
   const { body } = await customer.call('GET', `/v2/orchestration/orchestrations/${order.body.id}`)
   expect(body).toMatchObject({
     status: 'FAILED',
@@ -180,9 +191,9 @@ describe('at the moment of signing', () => {
     const { id } = await withdraw(customer)
     const target = { kind: 'CUSTOMER', customer_id: customer.customer_id } as const
     if (state === 'held') {
-      await freeze(service.db, target, 'OPERATOR', 'a leak')
+      await freeze(service.db, TEST_ORIGIN, target, 'OPERATOR', 'a leak')
       await settle(1)
-      await unfreeze(service.db, target)
+      await unfreeze(service.db, TEST_ORIGIN, target)
       await service.db.query(
         'update outgoing_transfers set due_at = clock_timestamp() where transfer_id = $1',
         [id],
@@ -191,7 +202,7 @@ describe('at the moment of signing', () => {
     let cancelling: Promise<unknown> | undefined
     const sign: NetworkAdapter['sign'] = async (tx, withdrawals) => {
       const signed = await adapter().sign(tx, withdrawals)
-      cancelling ??= told(cancelForOperator(service.db, id))
+      cancelling ??= told(cancelForOperator(service.db, id, TEST_ORIGIN))
       await untilOneWaits()
       if (dies) throw new Error('the worker died here')
       return signed
@@ -213,7 +224,7 @@ describe('at the moment of signing', () => {
     let cancelling: Promise<unknown> | undefined
     await transaction(service.db, async (tx) => {
       await tx.query('select from balances where customer_id = $1 for update', [customer.customer_id])
-      cancelling = told(cancelForOperator(service.db, id))
+      cancelling = told(cancelForOperator(service.db, id, TEST_ORIGIN))
       await untilOneWaits()
       // The cancellation holds the withdrawal, and waits for the balance.
       expect(await settleWithdrawals(service.db, withEthereum(kind))).toBe(0)
@@ -229,7 +240,7 @@ describe('at the moment of signing', () => {
     await credit(service.ledger, customer, 'USD', '100')
     const ids: string[] = []
     for (let made = 0; made < 3; made++) ids.push((await withdraw(customer)).id)
-    await cancelForOperator(service.db, ids[0]!)
+    await cancelForOperator(service.db, ids[0]!, TEST_ORIGIN)
     let cancelling: Promise<unknown> | undefined
     const batches: string[][] = []
     const networks = withEthereum({
@@ -238,7 +249,7 @@ describe('at the moment of signing', () => {
       paysMany: 10,
       async sign(tx, withdrawals) {
         batches.push(withdrawals.map(({ transfer_id }) => transfer_id))
-        cancelling = told(cancelForOperator(service.db, ids[1]!))
+        cancelling = told(cancelForOperator(service.db, ids[1]!, TEST_ORIGIN))
         await untilOneWaits()
         const [signed] = await adapter().sign(tx, withdrawals)
         return withdrawals.map((_, index) => ({
@@ -254,7 +265,7 @@ describe('at the moment of signing', () => {
     const signed = (id: string) => `withdrawal ${id} is signed: it may be paid already`
     expect(batches).toEqual([ids.slice(1)])
     expect(await cancelling).toBe(signed(ids[1]!))
-    expect(await told(cancelForOperator(service.db, ids[2]!))).toBe(signed(ids[2]!))
+    expect(await told(cancelForOperator(service.db, ids[2]!, TEST_ORIGIN))).toBe(signed(ids[2]!))
     const { rows } = await service.db.query(
       `select state, raw_transaction, crypto_tx_hash is not null as kept from outgoing_transfers
        where transfer_id = any ($1)`,
@@ -297,7 +308,7 @@ test(
     })
     // Two reasons not to sign, so that some are cancelled while they are HELD.
     const target = { kind: 'CUSTOMER', customer_id: customer.customer_id } as const
-    await freeze(service.db, target, 'OPERATOR', 'a leak')
+    await freeze(service.db, TEST_ORIGIN, target, 'OPERATOR', 'a leak')
     // The first third meets the freeze, and the last third comes after a withdrawal was signed. Both outcomes thus
     // occur, however busy the machine.
     const [thawsAt, waitsFrom] = [ids.length / 3, (2 * ids.length) / 3]
@@ -312,12 +323,12 @@ test(
     const outcomes = await Promise.all(
       ids.map(async (id, index) => {
         await new Promise((resolve) => setTimeout(resolve, index * 5))
-        if (index === thawsAt) await unfreeze(service.db, target)
+        if (index === thawsAt) await unfreeze(service.db, TEST_ORIGIN, target)
         if (index >= waitsFrom) await expect.poll(signed, { timeout: 30_000 }).toBeGreaterThan(0)
         // The client and the operator cancel simultaneously.
         const path = `/v2/transfer/transfers/${id}/cancel`
         const [byOperator, byClient] = await Promise.all([
-          cancelForOperator(pools[index % 2]!, id).then(
+          cancelForOperator(pools[index % 2]!, id, TEST_ORIGIN).then(
             ({ changed }) => changed,
             (error: unknown) => error,
           ),

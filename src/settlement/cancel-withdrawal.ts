@@ -3,6 +3,7 @@ import type { SecondaryStatus } from '../contract/transfer-status.ts'
 import { findWithdrawal, holdWithdrawal } from './hold-withdrawal.ts'
 import type { HeldWithdrawal } from './outgoing-transfers.ts'
 import { record } from './record-steps.ts'
+import type { Origin } from '../contract/actor.ts'
 
 /** Who cancels. */
 export type Canceller = 'client' | 'operator'
@@ -41,8 +42,12 @@ export class NotCancellable extends Error {
  * Cancels a withdrawal of any customer for the operator. Throws as `cancelWithdrawal` does, and an Error when there is no
  * such withdrawal.
  */
-export async function cancelForOperator(db: Database, transferId: string): Promise<CancelledWithdrawal> {
-  return cancelWithdrawal(db, await findWithdrawal(db, transferId), 'operator')
+export async function cancelForOperator(
+  db: Database,
+  transferId: string,
+  origin: Origin,
+): Promise<CancelledWithdrawal> {
+  return cancelWithdrawal(db, await findWithdrawal(db, transferId), 'operator', origin)
 }
 
 /**
@@ -55,14 +60,16 @@ export async function cancelWithdrawal(
   db: Database,
   withdrawal: { customer_id: string; transfer_id: string },
   by: Canceller,
+  origin: Origin,
 ): Promise<CancelledWithdrawal> {
-  return holdWithdrawal(db, withdrawal, (tx, held) => cancel(tx, held, by))
+  return holdWithdrawal(db, withdrawal, (tx, held) => cancel(tx, held, by, origin))
 }
 
 async function cancel(
   tx: Transaction,
   { status, secondary_status, ...withdrawal }: HeldWithdrawal,
   by: Canceller,
+  origin: Origin,
 ): Promise<CancelledWithdrawal> {
   const { customer_id, transfer_id } = withdrawal
   const reasons = Object.values(CANCELLED_BY)
@@ -75,6 +82,9 @@ async function cancel(
   if (state !== 'HELD' || crypto_tx_hash !== null || raw_transaction !== null)
     throw new NotCancellable(transfer_id, status, 'is signed: it may be paid already')
   const transfer = { status: 'FAILED', secondary_status: CANCELLED_BY[by] } as const
-  await record(tx, customer_id, [{ withdrawal, state: 'DONE', transfer }])
+  await record(tx, customer_id, [{ withdrawal, state: 'DONE', transfer }], {
+    origin,
+    action: 'transfer.cancel',
+  })
   return { customer_id, transfer_id, changed: true }
 }

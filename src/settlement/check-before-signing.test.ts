@@ -8,9 +8,10 @@ import {
   credit,
   newCustomer,
   startTestService,
-  withdrawalOf,
+  TEST_ORIGIN,
   type TestCustomer,
   type TestService,
+  withdrawalOf,
 } from '../../test/support.ts'
 import { setAccountDisabled } from '../accounts/set-account-disabled.ts'
 import { openDatabase, tookTooLong, transaction } from '../db/database.ts'
@@ -116,13 +117,13 @@ test.each(targets)('a freeze of %s stops its unsigned withdrawals only', async (
     CUSTOMER: ['CUSTOMER'],
     PROFILE: ['PROFILE', 'CUSTOMER'],
   }
-  await freeze(service.db, targetOf(customer), 'OPERATOR', 'a leak')
+  await freeze(service.db, TEST_ORIGIN, targetOf(customer), 'OPERATOR', 'a leak')
   await settle()
   expect(await read(mine)).toEqual(stopped(reasonOf(customer)))
   for (const [name, id] of Object.entries(others))
     expect([name, (await read(id)).on_chain]).toEqual([name, goesOn[kind].includes(name) ? 1 : 0])
 
-  await unfreeze(service.db, targetOf(customer))
+  await unfreeze(service.db, TEST_ORIGIN, targetOf(customer))
   await settle()
   for (const id of [mine, ...Object.values(others)]) expect(await read(id)).toEqual(done)
   expect((await verify(service.db)).disagreements).toEqual([])
@@ -160,13 +161,13 @@ test('the standing of identity, account and profile is read again, and a stopped
   for (const id of Object.values(withdrawals)) expect(await read(id)).toEqual(denied)
 
   await customer.call('PUT', statusPath, { status: 'APPROVED' })
-  await setAccountDisabled(service.db, account_id, { admin_disabled: true })
+  await setAccountDisabled(service.db, account_id, { admin_disabled: true }, TEST_ORIGIN)
   await settle()
   expect(await read(withdrawals.identity)).toEqual(done)
   const disabled = stopped(`account ${account_id} is DISABLED: nothing can be withdrawn for it`)
   expect([await read(withdrawals.account), await read(withdrawals.profile)]).toEqual([disabled, disabled])
 
-  await setAccountDisabled(service.db, account_id, { admin_disabled: false })
+  await setAccountDisabled(service.db, account_id, { admin_disabled: false }, TEST_ORIGIN)
   await settle()
   expect([await read(withdrawals.account), await read(withdrawals.profile)]).toEqual([done, done])
   expect((await verify(service.db)).disagreements).toEqual([])
@@ -185,7 +186,7 @@ test('a signed withdrawal is broadcast and completed, despite any freeze', async
     signed,
   ])
   expect(rows).toEqual([{ state: 'SIGNED' }])
-  await freeze(service.db, { kind: 'ALL' }, 'OPERATOR', 'a leak')
+  await freeze(service.db, TEST_ORIGIN, { kind: 'ALL' }, 'OPERATOR', 'a leak')
   await settle()
   expect(await read(signed)).toEqual(done)
 })
@@ -197,7 +198,7 @@ test('a freeze can wait for open signing transactions; later ones see the freeze
     await signing.query('begin')
     const target = { network: 'ETHEREUM' }
     expect(await freezesOfSigning(signing, target)).toEqual([])
-    await freeze(pool, { kind: 'NETWORK', network: 'ETHEREUM' }, 'OPERATOR', 'a leak')
+    await freeze(pool, TEST_ORIGIN, { kind: 'NETWORK', network: 'ETHEREUM' }, 'OPERATOR', 'a leak')
     const waited = (ms: number) => transaction(pool, (tx) => waitForSigning(tx, ms))
     const late = await waited(50).catch((error: unknown) => error)
     expect(tookTooLong(late)).toBe(true)

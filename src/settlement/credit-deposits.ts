@@ -29,6 +29,8 @@ import {
   type WaitingReason,
 } from './incoming-transfers.ts'
 
+const LOOP = originOfLoop('deposits')
+
 /** With `screening`, only deposits are credited that it allows. */
 export type Crediting = Pick<Context, 'db' | 'ledger' | 'settings'> & { screening?: Screening | undefined }
 
@@ -271,7 +273,7 @@ async function verified(
     }
     const { detail } = verdict
     const isDisagreement = verdict.verdict === 'DISAGREES'
-    if (isDisagreement) await freeze(db, { kind: 'NETWORK', network }, 'NODES_DISAGREE', detail)
+    if (isDisagreement) await freeze(db, LOOP, { kind: 'NETWORK', network }, 'NODES_DISAGREE', detail)
     const reason = isDisagreement ? 'NODES_DISAGREE' : verdict.secondNode === true ? 'SECOND_NODE' : 'FAILED'
     doubted.push({ incoming, reason, detail })
   }

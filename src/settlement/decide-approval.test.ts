@@ -11,6 +11,7 @@ import {
   MASTER_KEYS,
   newCustomer,
   startTestService,
+  TEST_ORIGIN,
   withdrawalOf,
   type TestCustomer,
   type TestService,
@@ -236,7 +237,7 @@ describe('a withdrawal is refunded to the last unit', () => {
     const before = await available()
     const one = await withdraw()
     await settle()
-    await cancelWithdrawal(service.db, { ...customer, transfer_id: one.id }, 'client')
+    await cancelWithdrawal(service.db, { ...customer, transfer_id: one.id }, 'client', TEST_ORIGIN)
     await failed(one, 'CANCELLED', before, /client cancelled/)
     await expect(decide(one, ada)).rejects.toMatchObject({ slug: 'approval-ended' })
   })
@@ -465,7 +466,7 @@ describe("the signer refuses, though the service's role wrote it past the operat
     )
     await service.owner.query(`update transfers set mac = null where id = $1`, [one.id])
     await service.owner.query(`delete from approvals where id = $1`, [one.approval_id])
-    await cancelWithdrawal(service.db, { ...customer, transfer_id: one.id }, 'client')
+    await cancelWithdrawal(service.db, { ...customer, transfer_id: one.id }, 'client', TEST_ORIGIN)
   })
 })
 

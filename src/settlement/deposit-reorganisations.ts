@@ -10,6 +10,11 @@ import {
   selectNewest,
   type InBlock,
 } from './incoming-transfers.ts'
+import { type Origin, originOfLoop } from '../contract/actor.ts'
+import { audited, recordNow } from '../records/audited.ts'
+import { PLATFORM_ID } from '../db/ids.ts'
+
+const LOOP = originOfLoop('deposits')
 
 /**
  * Handles a chain that takes back blocks deeper than `confirmations`: payouts over the network stop, credited deposits
@@ -41,7 +46,7 @@ export async function stopForReorganisation(
   adapter: NetworkAdapter,
   detail: string,
 ): Promise<void> {
-  await freeze(db, { kind: 'NETWORK', network }, 'REORGANISATION', detail)
+  await freeze(db, LOOP, { kind: 'NETWORK', network }, 'REORGANISATION', detail)
   await lookForGone(db, network, adapter)
 }
 
@@ -85,7 +90,7 @@ export async function takeBack(
   const gone = credited.filter((one) => keys.has(`${one.crypto_tx_hash} ${one.crypto_tx_index}`))
   if (gone.length === 0) return
   const detail = `${network} has taken back ${gone.length} credited deposits, the first of them ${gone[0]!.crypto_tx_hash}`
-  await freeze(db, { kind: 'NETWORK', network }, 'REORGANISATION', detail)
+  await freeze(db, LOOP, { kind: 'NETWORK', network }, 'REORGANISATION', detail)
   for (const incoming of gone) await take(db, incoming, true)
 }
 
@@ -103,7 +108,7 @@ async function take(db: Database, incoming: InBlock, isGone: boolean): Promise<v
     )
     const target = { kind: 'PROFILE', customer_id, profile_id: rows[0]!.profile_id } as const
     const what = `the deposit of ${amount} ${asset} over ${network} by ${crypto_tx_hash} was credited and is gone`
-    await freeze(tx, target, 'REORGANISATION', what)
+    await freeze(tx, LOOP, target, 'REORGANISATION', what)
   })
 }
 
@@ -117,6 +122,7 @@ export async function resumeAfterReorganisation(
   db: Database,
   network: CryptoNetwork,
   adapter: NetworkAdapter,
+  origin: Origin,
   fromBlock?: bigint,
 ): Promise<string | null> {
   if (!(await isReorganised(db, network)))
@@ -130,7 +136,8 @@ export async function resumeAfterReorganisation(
         `update network_cursors set cursor = $2, earlier = '{}', leased_until = null where network = $1`,
         [network, cursor],
       )
-    await unfreeze(tx, { kind: 'NETWORK', network }, 'REORGANISATION')
+    await unfreeze(tx, origin, { kind: 'NETWORK', network }, 'REORGANISATION')
+    await recordNow(tx, PLATFORM_ID, audited(origin, 'network.resume', network))
     await readBalancesAgain(tx, network)
   })
   return cursor

@@ -2,6 +2,8 @@ import { transaction, type Database, type Transaction } from '../db/database.ts'
 import type { Network, Networks } from '../networks/network.ts'
 import { signAlone } from './lease.ts'
 import { findOutgoing, findPayee, keepTransactions, setTransaction } from './outgoing-transfers.ts'
+import { audited, recordNow } from '../records/audited.ts'
+import type { Origin } from '../contract/actor.ts'
 
 /** A withdrawal, and the transaction that has paid it. */
 export interface MarkedWithdrawal {
@@ -26,6 +28,7 @@ export async function markWithdrawalPaid(
   networks: Networks,
   transferId: string,
   hash: string,
+  origin: Origin,
 ): Promise<MarkedWithdrawal> {
   const withdrawal = await findOutgoing(db, transferId)
   if (withdrawal === undefined) throw new Error(`there is no withdrawal ${transferId}`)
@@ -48,6 +51,7 @@ export async function markWithdrawalPaid(
     await keepTransactions(tx, network, [paid], 'MARKED')
     await setTransaction(tx, withdrawal, paid)
     await keep?.(tx)
+    await recordNow(tx, customer_id, audited(origin, 'transfer.mark_paid', transfer_id))
   })
   return { ...marked, crypto_tx_hash: paid.crypto_tx_hash }
 }

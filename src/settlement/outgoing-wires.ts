@@ -11,6 +11,8 @@ import { findWithdrawal, holdWithdrawal } from './hold-withdrawal.ts'
 import { selectKept, type HeldWithdrawal } from './outgoing-transfers.ts'
 import { record } from './record-steps.ts'
 import { signOnlyScreened } from './sign-only-screened.ts'
+import { audited, recordNow } from '../records/audited.ts'
+import { originOfUser } from '../contract/actor.ts'
 
 /** Wires that operators send by hand: list, take, mark as sent or failed (docs/guides/live-without-a-bank-interface.md). */
 
@@ -116,6 +118,7 @@ export async function takeWire(
       throw new Error(`wire ${transferId} may not be sent: ${why}`)
     }
     await record(tx, wire.customer_id, [step!])
+    await recordNow(tx, wire.customer_id, audited(originOfUser(operator), 'transfer.take', transferId))
     return taken
   })
 }
@@ -169,7 +172,10 @@ export async function markWireSent(
     await insertBankWires(tx, [
       { asset, kind: 'SENT', bank_reference, amount, transfer_id, recorded_by: operator },
     ])
-    await record(tx, customer_id, [{ withdrawal: wire, state: 'DONE', transfer: { status: 'COMPLETED' } }])
+    await record(tx, customer_id, [{ withdrawal: wire, state: 'DONE', transfer: { status: 'COMPLETED' } }], {
+      origin: originOfUser(operator),
+      action: 'transfer.mark_sent',
+    })
     return { ...ended, changed: true }
   }).catch((error: unknown) => {
     // Another operator has just recorded the reference for another wire.
@@ -207,7 +213,10 @@ export async function markWireFailed(
       status: 'FAILED',
       status_details: { invalid_destination_address: details },
     } as const
-    await record(tx, customer_id, [{ withdrawal: wire, state: 'DONE', transfer }])
+    await record(tx, customer_id, [{ withdrawal: wire, state: 'DONE', transfer }], {
+      origin: originOfUser(operator),
+      action: 'transfer.mark_failed',
+    })
     await tx.query(
       `
       insert into resolved_withdrawals (customer_id, transfer_id, outcome, evidence, reason, resolved_at)

@@ -1,4 +1,4 @@
-import type { Origin } from '../contract/actor.ts'
+import { originOfUser } from '../contract/actor.ts'
 import { formatAmount, parseAmount } from '../assets/amount.ts'
 import { decimalsOf } from '../assets/catalogue.ts'
 import { violatedConstraint, type Queryable } from '../db/database.ts'
@@ -67,7 +67,7 @@ export async function recordWireDeposit(
       place,
       record: { memo: place.memo_id },
     },
-    originOf(operator),
+    originOfUser(operator),
   )
   return recordOnce({ db, ledger, screening }, { customer_id, profile_id }, movement, said, operator)
 }
@@ -106,14 +106,12 @@ export async function recordWireReturn(
     record: { memo: `return of ${transfer_id}` },
   } as const
   const movement: Movement = {
-    origin: originOf(operator),
+    origin: originOfUser(operator),
     balances: [{ profile_id, asset: WIRE_ASSET }],
     decide: (view) => decideCredit(customer_id, arrived, view),
   }
   return recordOnce({ db, ledger, screening }, { customer_id, profile_id }, movement, said, operator)
 }
-
-const originOf = (operator: string): Origin => ({ actor: { type: 'COMMAND_LINE', id: operator } })
 
 const returnedBefore = ({ returned_transfer_id, bank_reference }: BankWire) =>
   new Error(`wire ${returned_transfer_id} came back already, with the bank reference ${bank_reference}`)

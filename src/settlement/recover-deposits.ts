@@ -12,6 +12,8 @@ import { takingFromUnattributed } from './audit-sweeps.ts'
 import { creditDepositsOn, creditedAs, type Crediting } from './credit-deposits.ts'
 import { paymentOfDeposit } from './screened-payments.ts'
 import { recordIncoming, recordSaid, selectOwners } from './incoming-transfers.ts'
+import { audited, recordNow } from '../records/audited.ts'
+import { PLATFORM_ID } from '../db/ids.ts'
 
 /** Commands for deposits that were missed. */
 
@@ -33,8 +35,8 @@ export async function rescanDeposits(
   context: Crediting,
   network: CryptoNetwork,
   adapter: NetworkAdapter,
-  from: bigint,
-  to: bigint,
+  { from, to }: { from: bigint; to: bigint },
+  origin: Origin,
 ): Promise<Rescan> {
   if (adapter.scanBlocks === undefined) throw new Error(`${network} is no real network that can be read here`)
   const scanBlocks = adapter.scanBlocks.bind(adapter)
@@ -46,6 +48,13 @@ export async function rescanDeposits(
       const deposits = await scanBlocks(first, last)
       found += (await transaction(context.db, (tx) => recordIncoming(tx, network, deposits))).found
     }
+    await transaction(context.db, (tx) =>
+      recordNow(
+        tx,
+        PLATFORM_ID,
+        audited(origin, 'network.rescan', network, { after: { from: String(from), to: String(to), found } }),
+      ),
+    )
     const { credited } = await creditDepositsOn(context, network, { ...adapter, scanDeposits: undefined })
     return { network, found, credited }
   })

@@ -1,9 +1,11 @@
 import { NETWORKS } from '../assets/catalogue.ts'
-import type { Database, Queryable } from '../db/database.ts'
+import { transaction, type Database, type Queryable } from '../db/database.ts'
 import { OWNERS, PAYOUT_TYPES } from '../records/treasury.ts'
 import type { EndedTransaction, Network, Networks } from '../networks/network.ts'
 import { isSimulated } from '../networks/simulated/adapter.ts'
 import { selectKept } from './outgoing-transfers.ts'
+import { audited, recordNow } from '../records/audited.ts'
+import type { Origin } from '../contract/actor.ts'
 
 /** A completed withdrawal whose transaction was broadcast again. */
 export interface ResentWithdrawal {
@@ -23,13 +25,14 @@ interface Found {
 
 /**
  * Broadcasts the kept bytes of a COMPLETED withdrawal again, after its chain has taken its transaction back. Only these
- * bytes are sent, so that the withdrawal is paid once at most. Nothing in the database changes. Throws an Error when there is no
+ * bytes are sent, so that the withdrawal is paid once at most. Only the audit log changes. Throws an Error when there is no
  * such withdrawal, it is not completed, its bytes are not kept or are a simulation's, or the chain still has it.
  */
 export async function resendWithdrawal(
   db: Database,
   networks: Networks,
   transferId: string,
+  origin: Origin,
 ): Promise<ResentWithdrawal> {
   const { customer_id, type, status, network, crypto_tx_hash } = await find(db, transferId)
   if (type === 'WIRE_WITHDRAWAL' || network === 'WIRE')
@@ -47,6 +50,7 @@ export async function resendWithdrawal(
   if (adapter?.resend === undefined)
     throw new Error(`${network} (${NETWORKS[network].family}) is no real network here`)
   await adapter.resend(ended)
+  await transaction(db, (tx) => recordNow(tx, customer_id, audited(origin, 'transfer.resend', transferId)))
   return {
     customer_id,
     transfer_id: transferId,

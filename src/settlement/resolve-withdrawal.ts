@@ -3,6 +3,7 @@ import type { BroadcastWithdrawal, Network, Networks, PaymentStatus } from '../n
 import type { State, Step } from './next-step.ts'
 import { findOutgoing, selectReplaced } from './outgoing-transfers.ts'
 import { record } from './record-steps.ts'
+import type { Origin } from '../contract/actor.ts'
 
 /** What an operator says of a withdrawal whose end its network cannot tell. */
 export type Resolution = 'PAID' | 'NOT_PAID'
@@ -36,6 +37,7 @@ export async function resolveWithdrawal(
   transferId: string,
   outcome: Resolution,
   evidence: string,
+  origin: Origin,
 ): Promise<ResolvedWithdrawal> {
   const { status, ...withdrawal } = await findSigned(db, transferId)
   const { customer_id, transfer_id, network } = withdrawal
@@ -49,7 +51,7 @@ export async function resolveWithdrawal(
     )
   const step = outcome === 'PAID' ? paid(withdrawal, answer!) : notPaid(withdrawal, answer!)
   await transaction(db, async (tx) => {
-    await record(tx, customer_id, [step])
+    await record(tx, customer_id, [step], { origin, action: 'transfer.resolve' })
     await tx.query(
       `
       insert into resolved_withdrawals (customer_id, transfer_id, outcome, evidence, reason, resolved_at)

@@ -22,6 +22,8 @@ import { canonicalAddress } from '../networks/addresses.ts'
 import type { MovedOnChain, NetworkAdapter, PaymentOnChain } from '../networks/network.ts'
 import { signAlone } from './lease.ts'
 import { cancelWithdrawal } from './cancel-withdrawal.ts'
+import { audited } from '../records/audited.ts'
+import { recordChanges } from '../ledger/audit.ts'
 
 /** An operator's order to move an amount to cold storage. */
 export interface TreasurySend {
@@ -32,6 +34,13 @@ export interface TreasurySend {
   destination_address: string
   /** The operator's own name for the order: an order with the same reference is carried out once. */
   reference: string
+}
+
+/** What an order needs, and who gives it. */
+interface Ordering {
+  db: Database
+  macs: WithdrawalMacs
+  origin: Origin
 }
 
 /** A treasury transfer, and whether it was there before. */
@@ -46,7 +55,7 @@ export interface Ordered {
  * the same reference changes nothing. Throws an Error that names the wrong field.
  */
 export async function orderTreasurySend(
-  { db, macs }: { db: Database; macs: WithdrawalMacs },
+  { db, macs, origin }: Ordering,
   adapter: NetworkAdapter,
   send: TreasurySend,
 ): Promise<Ordered> {
@@ -73,7 +82,7 @@ export async function orderTreasurySend(
   await requireHeld(adapter, network, asset, minor)
   try {
     return await transaction(db, async (tx) => {
-      const id = await insert(tx, macs, { type: 'TREASURY_SEND', reference, ...wanted })
+      const id = await insert(tx, macs, { type: 'TREASURY_SEND', reference, origin, ...wanted })
       return { transfer: (await selectTreasuryTransfer(tx, id))!, is_new: true }
     })
   } catch (error) {
@@ -135,7 +144,7 @@ async function requireHeld(
  * too few to merge.
  */
 export async function orderConsolidation(
-  { db, macs }: { db: Database; macs: WithdrawalMacs },
+  { db, macs, origin }: Ordering,
   adapter: NetworkAdapter,
   network: CryptoNetwork,
   maxFeeRate: string | undefined,
@@ -155,6 +164,7 @@ export async function orderConsolidation(
     const { amount, destination_address, max_fee_rate } = await adapter.planConsolidation!(tx, maxFeeRate)
     const id = await insert(tx, macs, {
       type: 'TREASURY_CONSOLIDATION',
+      origin,
       reference: null,
       network,
       asset: NETWORKS[network].gasAsset,
@@ -170,21 +180,26 @@ export async function orderConsolidation(
  * Cancels a treasury transfer that is not signed. Repeating it changes nothing. Throws an Error when there is no such
  * transfer, and as `cancelWithdrawal` does.
  */
-export async function cancelTreasuryTransfer(db: Database, id: string): Promise<{ changed: boolean }> {
+export async function cancelTreasuryTransfer(
+  db: Database,
+  id: string,
+  origin: Origin,
+): Promise<{ changed: boolean }> {
   if ((await selectTreasuryTransfer(db, id)) === undefined)
     throw new Error(`there is no treasury transfer ${id}`)
-  return cancelWithdrawal(db, { customer_id: PLATFORM_ID, transfer_id: id }, 'operator')
+  return cancelWithdrawal(db, { customer_id: PLATFORM_ID, transfer_id: id }, 'operator', origin)
 }
 
 interface New extends Omit<TreasurySend, 'reference'> {
   type: TreasuryType
+  origin: Origin
   reference: string | null
   metadata?: ConsolidationTerms
 }
 
 /** Inserts a transfer of the platform, with its MAC. Each is its own profile, so that none waits behind another. */
 async function insert(tx: Transaction, macs: WithdrawalMacs, made: New): Promise<string> {
-  const { type, reference, network, asset, amount, destination_address, metadata = null } = made
+  const { type, origin, reference, network, asset, amount, destination_address, metadata = null } = made
   const now = await readClock(tx)
   const id = newId(now)
   const ids = { customer_id: PLATFORM_ID, id, profile_id: id }
@@ -196,6 +211,7 @@ async function insert(tx: Transaction, macs: WithdrawalMacs, made: New): Promise
     values ($1, $2, $2, $3, 'DEBIT', 'PENDING', $4, $5, 0, $5, $6, $7, $8, $9, $10, $11, $11)`,
     [PLATFORM_ID, id, type, asset, amount, reference, network, destination_address, metadata, mac, now.text],
   )
+  recordChanges(tx, PLATFORM_ID, now, [audited(origin, 'transfer.order', id)])
   return id
 }
 

@@ -3,6 +3,9 @@ import type { Database } from '../db/database.ts'
 import { freeze } from '../records/freezes.ts'
 import { custodyShortages } from '../networks/network-status.ts'
 import type { Networks } from '../networks/network.ts'
+import { originOfLoop } from '../contract/actor.ts'
+
+const LOOP = originOfLoop('custody')
 
 /** The assets that were short at the last comparison, by network. */
 export type Suspicions = Map<CryptoNetwork, ReadonlySet<string>>
@@ -27,7 +30,7 @@ export async function watchCustody(
     const detail = still.map(
       ({ asset, held, in_custody }) => `${held} ${asset} are held, and ${in_custody} are in custody`,
     )
-    await freeze(db, { kind: 'NETWORK', network }, 'CUSTODY_SHORT', detail.join('; '))
+    await freeze(db, LOOP, { kind: 'NETWORK', network }, 'CUSTODY_SHORT', detail.join('; '))
     return true
   })
   const settled = await Promise.allSettled(looks)

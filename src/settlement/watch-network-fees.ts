@@ -6,6 +6,9 @@ import { freeze, type FreezeTarget } from '../records/freezes.ts'
 import type { UsdPrices } from '../assets/usd-value.ts'
 import { usdPrices } from '../records/usd-prices.ts'
 import { FEES_FACTOR_DECIMALS, type NetworkAdapter } from '../networks/network.ts'
+import { originOfLoop } from '../contract/actor.ts'
+
+const LOOP = originOfLoop('network_fees')
 
 /** The period that is compared. */
 const WINDOW_HOURS = 24
@@ -68,7 +71,7 @@ export async function watchNetworkFees(
         `withdrawals over ${network} that the network reverted have cost ${text(cost, gasAsset)} within ${WINDOW_HOURS} hours: ` +
         `at least ${text(least, gasAsset)} (fees_loss_minimum)`
       const customer: FreezeTarget = { kind: 'CUSTOMER', customer_id }
-      await freeze(tx, customer, 'NETWORK_FEES', detail)
+      await freeze(tx, LOOP, customer, 'NETWORK_FEES', detail)
       found.frozen.push({ target: customer, detail })
     }
     if (spent < least) return found
@@ -80,7 +83,7 @@ export async function watchNetworkFees(
       `transactions have cost ${text(spent, gasAsset)} within ${WINDOW_HOURS} hours, and the withdrawals among them paid ` +
       `${takenTexts.length === 0 ? 'nothing' : takenTexts.join(' and ')} in fees: more than ${feesLoss.factor} times as much ` +
       `(fees_loss_factor)${unpriced.length === 0 ? '' : `; ${unpriced.join(' and ')} counted for nothing, without a price`}`
-    await freeze(tx, target, 'NETWORK_FEES', detail)
+    await freeze(tx, LOOP, target, 'NETWORK_FEES', detail)
     await countFromNow(tx, network)
     found.frozen.push({ target, detail })
     return found

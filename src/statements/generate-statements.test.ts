@@ -15,10 +15,17 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { dieAtEachStep, Failures, type Failure } from '../../test/failures.ts'
 import { move, moveAt, openMovement } from '../../test/history.ts'
 import { runs } from '../../test/seed.ts'
-import { atEnd, cloneDatabase, emptier, everyTable, testSettings } from '../../test/support.ts'
+import { atEnd, cloneDatabase, emptier, everyTable, TEST_ORIGIN, testSettings } from '../../test/support.ts'
 import type { TestDatabase } from '../../test/support.ts'
 import { createCustomer } from '../customers/create-customer.ts'
-import { openDatabase, transaction, type Database, type Queryable } from '../db/database.ts'
+import {
+  acceptLastWrites,
+  commit,
+  type Database,
+  openDatabase,
+  type Transaction,
+  transaction,
+} from '../db/database.ts'
 import { momentAt, newId, readClock } from '../db/ids.ts'
 import { Ledger } from '../movements/queue.ts'
 import { verify } from '../verify/verify.ts'
@@ -327,8 +334,8 @@ const post = (db: Database, { customer_id, profiles }: Holder, movements: Moveme
   })
 
 /** Sets the rates one after the other. */
-const setRates = async (db: Queryable, settings: Setting[]) => {
-  for (const { day, rate } of settings) await setRewardRate(db, day, decimal(rate, 10))
+const setRates = async (db: Database | Transaction, settings: Setting[]) => {
+  for (const { day, rate } of settings) await setRewardRate(db, day, decimal(rate, 10), TEST_ORIGIN)
 }
 
 describe('a statement', () => {
@@ -518,7 +525,7 @@ describe('a statement', () => {
     ],
   ])('counts day by day with the rate in force: %s', async (_, total, rates) => {
     const { db } = await ownWorld()
-    for (const [day, rate] of rates) await setRewardRate(db, day, rate)
+    for (const [day, rate] of rates) await setRewardRate(db, day, rate, TEST_ORIGIN)
     expect(await statedFor(db, '2024-02', [deposit('2024-01-05T00:00:00.000000Z')])).toBe(total)
   })
 
@@ -612,10 +619,11 @@ describe('a transaction that is open at the end of the period', () => {
   /** Opens a transaction of another process, which may never end. */
   async function open(db: Database) {
     const tx = await db.connect()
+    acceptLastWrites(tx)
     await tx.query('begin')
     let isOpen = true
     const end = async (how: 'commit' | 'rollback') => {
-      if (isOpen) await tx.query(how)
+      if (isOpen) await (how === 'commit' ? commit(tx) : tx.query(how))
       if (isOpen) tx.release()
       isOpen = false
     }
@@ -640,7 +648,7 @@ describe('a transaction that is open at the end of the period', () => {
     'generation waits for a movement, %s, of a profile that %s: its %s',
     async (stage, balance, ending) => {
       const { db, setClock } = await ownWorld(LAST)
-      await setRewardRate(db, '2027-05-01', '1')
+      await setRewardRate(db, '2027-05-01', '1', TEST_ORIGIN)
       const { customer_id, profile_id: to } = await newHolder(db)
       const other = await newHolder(db)
       if (balance === 'has a balance') {
@@ -674,7 +682,7 @@ describe('a transaction that is open at the end of the period', () => {
 
   test('generation waits for a backdated movement as well', async () => {
     const { db } = await ownWorld(PERIOD.next)
-    await setRewardRate(db, '2027-05-01', '1')
+    await setRewardRate(db, '2027-05-01', '1', TEST_ORIGIN)
     const { customer_id, profile_id: to } = await newHolder(db)
     const { tx, end } = await open(db)
     await moveAt(tx, customer_id, momentAt('2027-05-22T00:00:00.000000Z'), { to, minor })
@@ -686,11 +694,11 @@ describe('a transaction that is open at the end of the period', () => {
 
   test('generation waits for a rate, so that the explanation uses the rates of the statement', async () => {
     const { db } = await ownWorld(PERIOD.next)
-    await setRewardRate(db, '2027-05-01', '1')
+    await setRewardRate(db, '2027-05-01', '1', TEST_ORIGIN)
     const { customer_id, profile_id: to } = await newHolder(db)
     await move(db, customer_id, momentAt('2027-04-05T12:00:00.000000Z'), { to, minor })
     const { tx, end } = await open(db)
-    await setRewardRate(tx, '2027-05-31', '0')
+    await setRewardRate(tx, '2027-05-31', '0', TEST_ORIGIN)
     const generating = generateStatements(db, PERIOD)
     await requireWaiting(generating)
     await end('commit')
@@ -710,7 +718,7 @@ describe('a refusal changes nothing:', () => {
     ['2024-02', '2028-02-29T23:59:59.999999Z', /^no reward rate is in force in 2024-02/],
   ])('%s at %s', async (name, now, message) => {
     const { db, setClock } = await ownWorld()
-    await setRewardRate(db, name === '2024-02' ? '2024-03-01' : '2024-01-01', '1')
+    await setRewardRate(db, name === '2024-02' ? '2024-03-01' : '2024-01-01', '1', TEST_ORIGIN)
     const { customer_id, profile_id: to } = await newHolder(db)
     await move(db, customer_id, momentAt('2024-01-05T12:00:00.000000Z'), { to, minor: 1_000_000n })
     const before = await everyTable(db)
@@ -754,14 +762,14 @@ describe('the last ended month', () => {
       return generateLastStatements(db, seenTo)
     }
 
-    await setRewardRate(db, month(name).next.slice(0, 10), '0.5')
+    await setRewardRate(db, month(name).next.slice(0, 10), '0.5', TEST_ORIGIN)
     const before = await everyTable(db)
     expect(await generateAtThatMoment()).toBeUndefined()
     expect(await everyTable(db)).toEqual(before)
 
     // By this clock, the rate must have been set before; otherwise it would not count.
     await setClock('2024-01-01T00:00:00Z')
-    await setRewardRate(db, '2024-01-01', '1')
+    await setRewardRate(db, '2024-01-01', '1', TEST_ORIGIN)
     const made = await generateAtThatMoment()
     expect(made).toMatchObject({ period: name, generated: [{ customer_id }] })
     const done = await everyTable(db)
@@ -774,7 +782,7 @@ describe('the last ended month', () => {
 
   test('is generated by the worker', async () => {
     const { db } = await ownWorld('2028-03-01T00:00:00.000000Z')
-    await setRewardRate(db, '2028-02-01', '1')
+    await setRewardRate(db, '2028-02-01', '1', TEST_ORIGIN)
     const { customer_id, profile_id: to } = await newHolder(db)
     await move(db, customer_id, momentAt('2028-02-05T12:00:00.000000Z'), { to, minor: 365_000_000n })
     const log = pino({ level: 'silent' })

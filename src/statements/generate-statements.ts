@@ -12,6 +12,9 @@ import {
   STATEMENT_TYPE,
   type ChangedStatement,
 } from './statement.ts'
+import { audited } from '../records/audited.ts'
+import { recordChanges } from '../ledger/audit.ts'
+import { originOfLoop, type Origin } from '../contract/actor.ts'
 
 export interface Generated {
   customer_id: string
@@ -34,6 +37,7 @@ export async function generateStatements(
   period: Period,
   customerId?: string,
   onStart: OnStart = () => undefined,
+  origin: Origin = originOfLoop('statements'),
 ): Promise<Generated[]> {
   const { text: now } = await transaction(db, readClock)
   if (now < period.next) throw new Error(`the period ${period.name} has not ended`)
@@ -47,7 +51,7 @@ export async function generateStatements(
   for (const id of customers) {
     try {
       await initiate(db, id, period)
-      const made = await transaction(db, (tx) => generate(tx, id, period))
+      const made = await transaction(db, (tx) => generate(tx, id, period, origin))
       if (made !== undefined) generated.push(made)
     } catch (error) {
       if (connectionLost(error)) throw error
@@ -166,7 +170,12 @@ async function initiate(db: Database, customerId: string, period: Period): Promi
 }
 
 /** Computes an initiated statement; undefined when another worker has generated it. */
-async function generate(tx: Transaction, customerId: string, period: Period): Promise<Generated | undefined> {
+async function generate(
+  tx: Transaction,
+  customerId: string,
+  period: Period,
+  origin: Origin,
+): Promise<Generated | undefined> {
   const ref_id = refIdOf(customerId, period)
   const { rowCount } = await tx.query(
     `
@@ -189,6 +198,7 @@ async function generate(tx: Transaction, customerId: string, period: Period): Pr
     [customerId, ref_id, now.text, total],
   )
   await insertStatementEvent(tx, now, 'statement.generated', rows[0]!)
+  recordChanges(tx, customerId, now, [audited(origin, 'statement.generate', rows[0]!.id)])
   return { customer_id: customerId, ref_id, total_amount: total }
 }
 

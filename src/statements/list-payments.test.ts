@@ -6,7 +6,13 @@
  */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { move } from '../../test/history.ts'
-import { newCustomer, startTestService, type TestCustomer, type TestService } from '../../test/support.ts'
+import {
+  newCustomer,
+  startTestService,
+  TEST_ORIGIN,
+  type TestCustomer,
+  type TestService,
+} from '../../test/support.ts'
 import { momentAt } from '../db/ids.ts'
 import { generateStatements } from './generate-statements.ts'
 import { payStatements } from './pay-statements.ts'
@@ -35,9 +41,9 @@ const MONTHS = ['2024-01', '2024-02', '2024-03']
 beforeAll(async () => {
   service = await startTestService()
   const { db } = service
-  await setRewardRate(db, '2024-01-01', '0.05')
-  await setRewardRate(db, '2024-02-15', '0.9')
-  await setRewardRate(db, '2024-02-15', '0.04')
+  await setRewardRate(db, '2024-01-01', '0.05', TEST_ORIGIN)
+  await setRewardRate(db, '2024-02-15', '0.9', TEST_ORIGIN)
+  await setRewardRate(db, '2024-02-15', '0.04', TEST_ORIGIN)
   ;[customer, other] = await Promise.all([newCustomer(service), newCustomer(service)])
   for (const { customer_id, profile_id } of [customer, other])
     await move(db, customer_id, momentAt('2024-01-01T00:00:00.000000Z'), {

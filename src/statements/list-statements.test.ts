@@ -13,7 +13,13 @@ import { anyText } from '../../test/any-text.ts'
 import { Failures } from '../../test/failures.ts'
 import { move } from '../../test/history.ts'
 import { runs, SEED } from '../../test/seed.ts'
-import { newCustomer, startTestService, type TestCustomer, type TestService } from '../../test/support.ts'
+import {
+  newCustomer,
+  startTestService,
+  TEST_ORIGIN,
+  type TestCustomer,
+  type TestService,
+} from '../../test/support.ts'
 import { momentAt, newId } from '../db/ids.ts'
 import { generateStatements } from './generate-statements.ts'
 import { payStatements } from './pay-statements.ts'
@@ -134,7 +140,7 @@ test('shows the fields of past events only', async () => {
   const { customer_id } = own
   const { db } = service
   const period = periodOf('2024-02')!
-  await setRewardRate(db, '2024-01-01', '0.0376')
+  await setRewardRate(db, '2024-01-01', '0.0376', TEST_ORIGIN)
   const at = momentAt('2024-01-15T12:00:00.000000Z')
   await move(db, customer_id, at, { to: own.profile_id, minor: 1_000_000_000n })
   const shown = async () => {

@@ -10,6 +10,8 @@ import { isRetryable } from '../movements/queue.ts'
 import type { OnStart } from './generate-statements.ts'
 import type { Period } from './period.ts'
 import { CHANGED_STATEMENT_COLUMNS, insertStatementEvent, type ChangedStatement } from './statement.ts'
+import { audited } from '../records/audited.ts'
+import { recordChanges } from '../ledger/audit.ts'
 
 export interface Paid {
   customer_id: string
@@ -142,5 +144,6 @@ async function pay(
     [customerId, id, now.text, transfer_id],
   )
   await insertStatementEvent(tx, now, 'statement.paid', changed.rows[0]!)
+  recordChanges(tx, customerId, now, [audited(origin, 'statement.pay', id)])
   return { customer_id: customerId, statement_id: id, ref_id, amount_paid: total_amount_owed, transfer_id }
 }

@@ -1,4 +1,7 @@
-import type { Queryable, Transaction } from '../db/database.ts'
+import type { Origin } from '../contract/actor.ts'
+import { inTransaction, type Database, type Queryable, type Transaction } from '../db/database.ts'
+import { PLATFORM_ID } from '../db/ids.ts'
+import { audited, recordNow } from '../records/audited.ts'
 
 export interface RewardRate {
   /** YYYY-MM-DD, UTC: the first day on which it applies. */
@@ -20,18 +23,27 @@ export async function holdRewardRates(tx: Transaction): Promise<void> {
 }
 
 /** Sets the annual reward rate from a day on, until the day of the next setting. Earlier settings stay on record. */
-export async function setRewardRate(db: Queryable, effectiveFrom: string, rate: string): Promise<RewardRate> {
-  // One statement, which reads the clock after taking the lock: statement generation waits for that lock.
-  const { rows } = await db.query<RewardRate>(
-    `
+export const setRewardRate = (
+  db: Database | Transaction,
+  effectiveFrom: string,
+  rate: string,
+  origin: Origin,
+): Promise<RewardRate> =>
+  inTransaction(db, async (tx) => {
+    // One statement, which reads the clock after taking the lock: statement generation waits for that lock.
+    const { rows } = await tx.query<RewardRate>(
+      `
     with locked as materialized (select pg_advisory_xact_lock($3))
     insert into reward_rates (effective_from, set_at, rate)
     select $1::date, clock_timestamp(), $2::numeric from locked
     returning effective_from::text, set_at, trim_scale(rate)::text as rate`,
-    [effectiveFrom, rate, ADVISORY_LOCK],
-  )
-  return rows[0]!
-}
+      [effectiveFrom, rate, ADVISORY_LOCK],
+    )
+    const set = rows[0]!
+    const after = { effective_from: set.effective_from, rate: set.rate }
+    await recordNow(tx, PLATFORM_ID, audited(origin, 'reward_rate.set', set.effective_from, { after }))
+    return set
+  })
 
 /**
  * Reads all settings, ordered by their first day and then by the time they were set. For one day the last setting

@@ -9,9 +9,10 @@ import {
   fetchToken,
   newCustomer,
   startTestService,
-  withdrawalOf,
+  TEST_ORIGIN,
   type TestCustomer,
   type TestService,
+  withdrawalOf,
 } from '../../test/support.ts'
 import type { ClientScope } from '../contract/scopes.ts'
 import type { Transfer } from '../ledger/transfer.ts'
@@ -107,13 +108,13 @@ test.each(['PROFILE', 'NETWORK'] as const)(
     const { customer_id, profile_id } = customer
     const target =
       kind === 'PROFILE' ? { kind, customer_id, profile_id } : { kind, network: 'ETHEREUM' as const }
-    await freeze(service.db, target, 'OPERATOR', 'a leak')
+    await freeze(service.db, TEST_ORIGIN, target, 'OPERATOR', 'a leak')
     try {
       await settle(2)
       expect(await cancel(customer, id)).toMatchObject({ status: 200, body: { status: 'FAILED' } })
       expect(await available(customer)).toBe('100')
     } finally {
-      await unfreeze(service.db, target)
+      await unfreeze(service.db, TEST_ORIGIN, target)
     }
     await requireClean()
   },

@@ -32,13 +32,13 @@ export const cancelTransfer = operation({
   example: { params: { id: EXAMPLE.transfer_id } },
   reply: Transfer,
   problems: ['not-found', 'not-cancellable'],
-  async run({ params, customerId, scopes, db }) {
+  async run({ params, customerId, scopes, origin, db }) {
     const { id, type, status } = await readTransfer(db, customerId, params.id)
     const scope = SCOPE_OF[type]
     if (scope === undefined) throw problem.notCancellable({ id, status }, 'is not a withdrawal')
     if (!scopes.includes(scope)) throw problem.missingScope([scope], scopes)
     try {
-      await cancelWithdrawal(db, { customer_id: customerId, transfer_id: id }, 'client')
+      await cancelWithdrawal(db, { customer_id: customerId, transfer_id: id }, 'client', origin)
     } catch (error) {
       if (!(error instanceof NotCancellable)) throw error
       throw problem.notCancellable({ id, status: error.status }, error.why)

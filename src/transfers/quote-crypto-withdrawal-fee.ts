@@ -7,6 +7,8 @@ import { operation } from '../operation.ts'
 import { problem } from '../contract/problems.ts'
 import { amountsAt, scheduledFee, termsOf } from '../movements/crypto-withdrawal.ts'
 import { estimatedFee } from '../movements/estimated-fee.ts'
+import { audited } from '../records/audited.ts'
+import { recordChanges } from '../ledger/audit.ts'
 
 /** Most unused and unexpired quotes of a customer. Used quotes do not count: each withdrawal costs a fee. */
 export const OPEN_QUOTES_MAX = 1_000
@@ -64,7 +66,7 @@ export const quoteCryptoWithdrawalFee = operation({
     'unsupported-network',
     'unavailable',
   ],
-  async run({ body, customerId, db, networks, settings }) {
+  async run({ body, customerId, origin, db, networks, settings }) {
     const terms = termsOf(body, { networks, settings })
     const adapter = networks.get(body.crypto_network)!
     const estimated =
@@ -105,6 +107,8 @@ export const quoteCryptoWithdrawalFee = operation({
           OPEN_QUOTES_MAX,
         ],
       )
+      if (rows[0] !== undefined)
+        recordChanges(tx, customerId, now, [audited(origin, 'fee_quote.create', rows[0].id)])
       return rows
     })
     if (made === undefined)

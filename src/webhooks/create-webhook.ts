@@ -5,13 +5,14 @@ import { newId, readClock } from '../db/ids.ts'
 import { operation } from '../operation.ts'
 import { insertOnce } from '../records/insert-once.ts'
 import {
+  configurationOf,
+  RATE_LIMIT_DEFAULT,
   Webhook,
   WEBHOOK_COLUMNS,
   WebhookAuthBody,
   WebhookFields,
-  webhookToWire,
-  RATE_LIMIT_DEFAULT,
   type WebhookRow,
+  webhookToWire,
 } from '../records/webhook.ts'
 import { newSigningSecret, type WebhookSecrets } from '../records/webhook-secrets.ts'
 import {
@@ -22,6 +23,7 @@ import {
   requireValid,
   withoutSecret,
 } from './check-webhook.ts'
+import { audited, recordNow } from '../records/audited.ts'
 
 const CreateWebhookBody = Type.Object(
   {
@@ -82,7 +84,7 @@ export const createWebhook = operation({
     secret: Type.String({ description: 'The signing secret. It is not shown again.' }),
   }),
   problems: ['not-found', 'already-exists'],
-  async run({ body, customerId, db, settings, webhookSecrets }) {
+  async run({ body, customerId, origin, db, settings, webhookSecrets }) {
     requireValid(body, settings)
     return insertOnce({
       field: 'name',
@@ -93,7 +95,10 @@ export const createWebhook = operation({
           await lockActive(tx, customerId)
           await requireProfiles(tx, customerId, body.profile_ids)
           if (body.status !== 'DISABLED') await requireRoom(tx, customerId)
-          return insertWebhook(tx, webhookSecrets, customerId, body)
+          const made = await insertWebhook(tx, webhookSecrets, customerId, body)
+          const after = configurationOf(made.webhook)
+          await recordNow(tx, customerId, audited(origin, 'webhook.create', made.webhook.id, { after }))
+          return made
         }),
     })
   },

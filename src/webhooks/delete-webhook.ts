@@ -3,7 +3,15 @@ import { EXAMPLE } from '../contract/example-records.ts'
 import { Uuid } from '../contract/fields.ts'
 import { problem } from '../contract/problems.ts'
 import { operation } from '../operation.ts'
-import { Webhook, WEBHOOK_COLUMNS, webhookToWire, type WebhookRow } from '../records/webhook.ts'
+import {
+  configurationOf,
+  Webhook,
+  WEBHOOK_COLUMNS,
+  type WebhookRow,
+  webhookToWire,
+} from '../records/webhook.ts'
+import { audited, recordNow } from '../records/audited.ts'
+import { transaction } from '../db/database.ts'
 
 /**
  * Deletes an endpoint with its secrets (API behaviour, Webhooks). Its deliveries cannot be read any more. They are dropped
@@ -21,12 +29,16 @@ export const deleteWebhook = operation({
   example: { params: { id: EXAMPLE.unused_webhook_id } },
   reply: Webhook,
   problems: ['not-found'],
-  async run({ params, customerId, db }) {
-    const { rows } = await db.query<WebhookRow>(
-      `delete from webhooks where customer_id = $1 and id = $2 returning ${WEBHOOK_COLUMNS}`,
-      [customerId, params.id],
-    )
-    if (rows[0] === undefined) throw problem.notFound('webhook', params.id)
-    return webhookToWire(rows[0])
-  },
+  run: ({ params, customerId, origin, db }) =>
+    transaction(db, async (tx) => {
+      const { rows } = await tx.query<WebhookRow>(
+        `delete from webhooks where customer_id = $1 and id = $2 returning ${WEBHOOK_COLUMNS}`,
+        [customerId, params.id],
+      )
+      if (rows[0] === undefined) throw problem.notFound('webhook', params.id)
+      const deleted = webhookToWire(rows[0])
+      const before = configurationOf(deleted)
+      await recordNow(tx, customerId, audited(origin, 'webhook.delete', params.id, { before }))
+      return deleted
+    }),
 })

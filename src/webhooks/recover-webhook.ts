@@ -8,6 +8,7 @@ import { microsOf, nextCursor, pageOf, pageParameters } from '../http/lists.ts'
 import { operation } from '../operation.ts'
 import { eventMatches, lockActiveWebhook } from '../records/webhook.ts'
 import { startDeliveries } from '../records/webhook-delivery.ts'
+import { audited, recordNow } from '../records/audited.ts'
 
 /**
  * Most events that one request looks at. It holds the endpoint's row meanwhile, so that the deliverer waits: measured,
@@ -53,7 +54,7 @@ export const recoverWebhook = operation({
     ),
   }),
   problems: ['not-found'],
-  async run({ params: { id }, body, customerId, db }) {
+  async run({ params: { id }, body, customerId, origin, db }) {
     const from = ceilingOf(body.since, 'since')
     const to = body.until === undefined ? undefined : ceilingOf(body.until, 'until')
     if (to !== undefined && to < from) throw problem.badRequest('until must not be before since')
@@ -65,6 +66,7 @@ export const recoverWebhook = operation({
         from: firstIdAt(from),
         to: to === undefined ? null : firstIdAt(to),
       })
+      await recordNow(tx, customerId, audited(origin, 'webhook.recover', id))
       const ends = looked_at < EVENTS_AT_ONCE
       return { recovered, ...(!ends && { next_page_cursor: nextCursor([last_id!], page) }) }
     })

@@ -6,6 +6,7 @@ import { transaction } from '../db/database.ts'
 import { operation } from '../operation.ts'
 import { Webhook, WEBHOOK_COLUMNS, webhookToWire, type WebhookRow } from '../records/webhook.ts'
 import { newSigningSecret } from '../records/webhook-secrets.ts'
+import { audited, recordNow } from '../records/audited.ts'
 
 const DAY_SECONDS = 24 * 60 * 60
 const GRACE_SECONDS_MAX = 7 * DAY_SECONDS
@@ -45,7 +46,7 @@ export const rotateWebhookSecret = operation({
     secret: Type.String({ description: 'The new signing secret. It is not shown again.' }),
   }),
   problems: ['not-found'],
-  run: ({ params: { id }, body: { grace_seconds = DAY_SECONDS }, customerId, db, webhookSecrets }) =>
+  run: ({ params: { id }, body: { grace_seconds = DAY_SECONDS }, customerId, origin, db, webhookSecrets }) =>
     transaction(db, async (tx) => {
       const { rows } = await tx.query<{ encrypted_secrets: string }>(
         'select encrypted_secrets from webhooks where customer_id = $1 and id = $2 for update',
@@ -75,6 +76,13 @@ export const rotateWebhookSecret = operation({
           grace_seconds,
         ],
       )
-      return { webhook: webhookToWire(rotated[0]!), secret }
+      const webhook = webhookToWire(rotated[0]!)
+      const { previous_secret_until = null } = webhook
+      await recordNow(
+        tx,
+        customerId,
+        audited(origin, 'webhook.rotate_secret', id, { after: { previous_secret_until } }),
+      )
+      return { webhook, secret }
     }),
 })

@@ -15,6 +15,7 @@ import {
   WebhookDelivery,
   type WebhookDeliveryRow,
 } from '../records/webhook-delivery.ts'
+import { audited, recordNow } from '../records/audited.ts'
 
 /**
  * Sends an example event to one endpoint (API behaviour, Webhooks). The event has `is_test`, so that no other endpoint
@@ -45,12 +46,14 @@ export const testWebhook = operation({
   },
   reply: WebhookDelivery,
   problems: ['not-found'],
-  run({ params: { id }, body: { type }, customerId, db }) {
+  run({ params: { id }, body: { type }, customerId, origin, db }) {
     if (!isEventType(type))
       throw problem.badRequest(`type must be one of ${Object.keys(EVENT_TYPES).join(', ')}`)
     return transaction(db, async (tx) => {
       await lockActiveWebhook(tx, customerId, id)
-      return insertTest(tx, customerId, id, type)
+      const delivery = await insertTest(tx, customerId, id, type)
+      await recordNow(tx, customerId, audited(origin, 'webhook.test', id))
+      return delivery
     })
   },
 })

@@ -6,12 +6,13 @@ import { problem } from '../contract/problems.ts'
 import { transaction, violatedConstraint, type Transaction } from '../db/database.ts'
 import { operation } from '../operation.ts'
 import {
+  configurationOf,
   Webhook,
   WEBHOOK_COLUMNS,
   WebhookAuthBody,
   WebhookFields,
-  webhookToWire,
   type WebhookRow,
+  webhookToWire,
 } from '../records/webhook.ts'
 import type { WebhookSecrets } from '../records/webhook-secrets.ts'
 import {
@@ -23,6 +24,8 @@ import {
   withoutSecret,
 } from './check-webhook.ts'
 import { findByName } from './create-webhook.ts'
+import { audited, differences, recordNow } from '../records/audited.ts'
+import type { Origin } from '../contract/actor.ts'
 
 const UpdateWebhookBody = Type.Object(
   {
@@ -59,10 +62,10 @@ export const updateWebhook = operation({
   },
   reply: Webhook,
   problems: ['not-found', 'already-exists'],
-  async run({ params: { id }, body, customerId, db, settings, webhookSecrets }) {
+  async run({ params: { id }, body, customerId, origin, db, settings, webhookSecrets }) {
     requireValid(body, settings)
     try {
-      return await transaction(db, (tx) => update(tx, webhookSecrets, customerId, id, body))
+      return await transaction(db, (tx) => update(tx, webhookSecrets, { customerId, id, origin }, body))
     } catch (error) {
       if (violatedConstraint(error) !== 'webhooks_name') throw error
       throw problem.alreadyExists('name', await findByName(db, customerId, body.name!))
@@ -73,8 +76,7 @@ export const updateWebhook = operation({
 async function update(
   tx: Transaction,
   secrets: WebhookSecrets,
-  customerId: string,
-  id: string,
+  { customerId, id, origin }: { customerId: string; id: string; origin: Origin },
   { auth, ...changes }: Body,
 ): Promise<Webhook> {
   // Before the endpoint's row: requests that wait here must not keep the deliverer from it.
@@ -131,5 +133,8 @@ async function update(
       starts,
     ],
   )
-  return webhookToWire(updated[0]!)
+  const webhook = webhookToWire(updated[0]!)
+  const changed = differences(configurationOf(webhookToWire(before)), configurationOf(webhook))
+  await recordNow(tx, customerId, audited(origin, 'webhook.update', id, changed))
+  return webhook
 }

@@ -21,6 +21,7 @@ import {
   MASTER_KEYS,
   newCustomer,
   startTestService,
+  TEST_ORIGIN,
   type TestCustomer,
   type TestService,
 } from '../../../test/support.ts'
@@ -260,7 +261,7 @@ describe.skipIf(!HAS_LITECOIND)('over a Litecoin node', () => {
     const created = await withdraw(customer, '1', address)
     await settle([created])
     const { crypto_tx_hash: hash } = await read(customer, created)
-    const resend = () => resendWithdrawal(service.db, networksOf(adapter()), created.id)
+    const resend = () => resendWithdrawal(service.db, networksOf(adapter()), created.id, TEST_ORIGIN)
     await expect(resend()).rejects.toThrow(new RegExp(`^the chain has ${hash!}, with \\d+ confirmations$`))
     const { blockhash } = await node.bursar.call<{ blockhash: string }>('gettransaction', hash)
     await node.miner.call('invalidateblock', blockhash)
@@ -661,12 +662,12 @@ describe.skipIf(!HAS_LITECOIND)('over a Litecoin node', () => {
     await node.mine(DEPTH)
     await read()
     expect(await states()).toEqual(['REORGANISED'])
-    await resumeAfterReorganisation(service.db, 'LITECOIN', adapter())
+    await resumeAfterReorganisation(service.db, 'LITECOIN', adapter(), TEST_ORIGIN)
     await read()
     expect(await states()).toEqual(['CREDITED'])
     expect(await available(customer)).toBe('0.5')
     expect(await frozen()).toEqual(['PROFILE REORGANISATION'])
-    await unfreeze(service.db, { kind: 'PROFILE', customer_id, profile_id })
+    await unfreeze(service.db, TEST_ORIGIN, { kind: 'PROFILE', customer_id, profile_id })
     await requireAtRest()
   })
 
@@ -831,7 +832,7 @@ describe.skipIf(!HAS_LITECOIND)('over a Litecoin node', () => {
       expect(await mempool()).toEqual([])
 
       const mark = (transfer: Transfer, hash: string) =>
-        markWithdrawalPaid(service.db, networksOf(adapter()), transfer.id, hash)
+        markWithdrawalPaid(service.db, networksOf(adapter()), transfer.id, hash, TEST_ORIGIN)
       await expect(mark(other, hashes[0]!)).rejects.toThrow(`does not pay 1 LTC to ${addresses[2]!}`)
       await expect(mark(paid[0]!, 'ab'.repeat(32))).rejects.toThrow('has no transaction abab')
       const marked = await mark(paid[0]!, hashes[0]!)
@@ -882,10 +883,10 @@ describe.skipIf(!HAS_LITECOIND)('over a Litecoin node', () => {
         await work()
         expect((await waitingReasons([one]))[0]).toContain(`the wallet has sent ${hash}, which this database`)
         expect(await waitingCodes([one])).toEqual(['UNKNOWN_SPENDS'])
-        await markWithdrawalPaid(service.db, networksOf(adapter()), one.id, hash)
+        await markWithdrawalPaid(service.db, networksOf(adapter()), one.id, hash, TEST_ORIGIN)
       }
       const again = await withdraw(customer, '1', address)
-      const marking = markWithdrawalPaid(service.db, networksOf(adapter()), again.id, hash)
+      const marking = markWithdrawalPaid(service.db, networksOf(adapter()), again.id, hash, TEST_ORIGIN)
       await expect(marking).rejects.toThrow('is the transaction of withdrawal')
       await settle([...paid, again])
       const ended = await Promise.all(paid.map((one) => read(customer, one)))
@@ -939,7 +940,13 @@ describe.skipIf(!HAS_LITECOIND)('over a Litecoin node', () => {
         [customer.customer_id],
       )
       for (const id of [crypto.randomUUID(), rows[0]!.id]) {
-        const marking = markWithdrawalPaid(service.db, networksOf(adapter()), id, 'ab'.repeat(32))
+        const marking = markWithdrawalPaid(
+          service.db,
+          networksOf(adapter()),
+          id,
+          'ab'.repeat(32),
+          TEST_ORIGIN,
+        )
         await expect(marking).rejects.toThrow(`there is no withdrawal ${id}`)
       }
     })
@@ -1349,7 +1356,7 @@ describe.skipIf(!HAS_LITECOIND)('over a Litecoin node', () => {
 
     test('is not signed on a frozen network, nor while a withdrawal waits for the hot wallet, and can be cancelled', async () => {
       const { transfer } = await orderSend({ amount: '0.4' })
-      await freeze(service.db, { kind: 'NETWORK', network: 'LITECOIN' }, 'OPERATOR', 'looking')
+      await freeze(service.db, TEST_ORIGIN, { kind: 'NETWORK', network: 'LITECOIN' }, 'OPERATOR', 'looking')
       await work(signing())
       expect(await waitingReasons([transfer])).toEqual([expect.stringContaining('looking')])
       await service.db.query('delete from freezes')
@@ -1366,12 +1373,16 @@ describe.skipIf(!HAS_LITECOIND)('over a Litecoin node', () => {
       ])
       expect(await locks()).toEqual([])
 
-      expect(await cancelTreasuryTransfer(service.db, transfer.id)).toMatchObject({ changed: true })
-      expect(await cancelTreasuryTransfer(service.db, transfer.id)).toMatchObject({ changed: false })
-      await expect(cancelTreasuryTransfer(service.db, large.id)).rejects.toThrow(
+      expect(await cancelTreasuryTransfer(service.db, transfer.id, TEST_ORIGIN)).toMatchObject({
+        changed: true,
+      })
+      expect(await cancelTreasuryTransfer(service.db, transfer.id, TEST_ORIGIN)).toMatchObject({
+        changed: false,
+      })
+      await expect(cancelTreasuryTransfer(service.db, large.id, TEST_ORIGIN)).rejects.toThrow(
         'there is no treasury transfer',
       )
-      await cancelForOperator(service.db, large.id)
+      await cancelForOperator(service.db, large.id, TEST_ORIGIN)
       const { rowCount } = await service.db.query('select from entries where transfer_id = $1', [transfer.id])
       expect(rowCount).toBe(0)
       expect(await received(coldAddress)).toHaveLength(1)
@@ -1385,7 +1396,7 @@ describe.skipIf(!HAS_LITECOIND)('over a Litecoin node', () => {
       ])
       await work(signing())
       expect(await waitingReasons([transfer])).toEqual([expect.stringContaining('its MAC does not match')])
-      await cancelTreasuryTransfer(service.db, transfer.id)
+      await cancelTreasuryTransfer(service.db, transfer.id, TEST_ORIGIN)
     })
 
     test('merges the smallest coins into one, within its maximum cost', async () => {
@@ -1440,9 +1451,9 @@ describe.skipIf(!HAS_LITECOIND)('over a Litecoin node', () => {
       })
       expect(await acknowledge(hash)).toMatchObject({ is_new: false })
       expect(await sumOf('cold')).toBe('-2.7')
-      await expect(markWithdrawalPaid(service.db, networksOf(adapter()), created.id, hash)).rejects.toThrow(
-        "was acknowledged as the platform's own",
-      )
+      await expect(
+        markWithdrawalPaid(service.db, networksOf(adapter()), created.id, hash, TEST_ORIGIN),
+      ).rejects.toThrow("was acknowledged as the platform's own")
       await settle([created])
       const { crypto_tx_hash } = await kept(created)
       await expect(acknowledge(crypto_tx_hash)).rejects.toThrow('is known')
@@ -1470,10 +1481,10 @@ describe.skipIf(!HAS_LITECOIND)('over a Litecoin node', () => {
         `${hash} pays 0.3 LTC to ${address}, as withdrawal ${first!} asks, which is PENDING (and 1 more like it): ` +
           `'bursar withdrawal mark-paid ${first!} --tx-hash ${hash}' says`,
       )
-      await markWithdrawalPaid(service.db, networksOf(adapter()), first!, hash)
+      await markWithdrawalPaid(service.db, networksOf(adapter()), first!, hash, TEST_ORIGIN)
       // The first output now belongs to the first withdrawal; the second is still to be assigned.
       await expect(acknowledge(hash)).rejects.toThrow(`as withdrawal ${second!} asks, which is PENDING: `)
-      await markWithdrawalPaid(service.db, networksOf(adapter()), second!, hash)
+      await markWithdrawalPaid(service.db, networksOf(adapter()), second!, hash, TEST_ORIGIN)
       // The same holds while the withdrawal is signed.
       await expect(acknowledge(again)).rejects.toThrow(`as withdrawal ${first!} asks, which is PENDING: `)
       expect(await acknowledge(again, { paysNoWithdrawal: true })).toMatchObject({
@@ -1500,6 +1511,7 @@ describe.skipIf(!HAS_LITECOIND)('over a Litecoin node', () => {
       ]
       await freeze(
         service.db,
+        TEST_ORIGIN,
         { kind: 'PROFILE', customer_id: customer.customer_id, profile_id: customer.profile_id },
         'OPERATOR',
         'looking',
@@ -1537,7 +1549,7 @@ const orderSend = (changes: Partial<TreasurySend> = {}) => {
     reference: randomUUID(),
     ...changes,
   } as const
-  return orderTreasurySend({ db: service.db, macs: MACS }, adapter(), {
+  return orderTreasurySend({ db: service.db, macs: MACS, origin: TEST_ORIGIN }, adapter(), {
     destination_address: coldAddress,
     ...send,
   })
@@ -1545,7 +1557,7 @@ const orderSend = (changes: Partial<TreasurySend> = {}) => {
 let coldAddress: string
 
 const consolidate = (maxFeeRate?: string) =>
-  orderConsolidation({ db: service.db, macs: MACS }, adapter(), 'LITECOIN', maxFeeRate)
+  orderConsolidation({ db: service.db, macs: MACS, origin: TEST_ORIGIN }, adapter(), 'LITECOIN', maxFeeRate)
 const acknowledge = (hash: string, said?: { paysNoWithdrawal: boolean }) =>
   acknowledgeTransaction(service.db, adapter(), 'LITECOIN', hash, { ...said, origin: originOfLoop('test') })
 

@@ -23,7 +23,14 @@ import {
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import { dieAtEachStep, type Failures } from '../../../test/failures.ts'
 import { deployToken, startAnvil, TOKEN_ABI, type Anvil } from '../../../test/anvil.ts'
-import { atEnd, credit, MASTER_KEYS, newCustomer, startTestService } from '../../../test/support.ts'
+import {
+  atEnd,
+  credit,
+  MASTER_KEYS,
+  newCustomer,
+  startTestService,
+  TEST_ORIGIN,
+} from '../../../test/support.ts'
 import type { TestCustomer, TestService } from '../../../test/support.ts'
 import { formatAmount, parseAmount, parseStoredAmount } from '../../assets/amount.ts'
 import { decimalsOf, type CryptoNetwork } from '../../assets/catalogue.ts'
@@ -539,10 +546,10 @@ describe('the hot wallet is short', () => {
       )
     const target = { kind: 'CUSTOMER', customer_id: first.customer_id } as const
     const large = await withdraw(first, 'ETHEREUM', 'ETH', '5')
-    await freeze(service.db, target, 'OPERATOR', 'a test')
+    await freeze(service.db, TEST_ORIGIN, target, 'OPERATOR', 'a test')
     await step(wallet)
     await age(large, 61)
-    await unfreeze(service.db, target)
+    await unfreeze(service.db, TEST_ORIGIN, target)
     await step(wallet)
     expect(await waitingReasons([large])).toEqual([expect.stringContaining('the withdrawal needs')])
     const early = await withdraw(second, 'ETHEREUM', 'ETH', '0.1')
@@ -635,12 +642,12 @@ describe('a transaction that is stuck', () => {
       await wallet.chain.setNextBlockBaseFeePerGas({ baseFeePerGas: parseGwei('40') })
       await wallet.chain.mine({ blocks: 1 })
       // On a frozen network nothing more is signed, not even a replacement.
-      await freeze(service.db, { kind: 'NETWORK', network: 'ETHEREUM' }, 'OPERATOR', 'a leak')
+      await freeze(service.db, TEST_ORIGIN, { kind: 'NETWORK', network: 'ETHEREUM' }, 'OPERATOR', 'a leak')
       for (let round = 1; round <= 3; round++) await step(wallet)
       expect((await Promise.all(created.map(kept))).map(({ crypto_tx_hash }) => crypto_tx_hash)).toEqual(
         before.map(({ crypto_tx_hash }) => crypto_tx_hash),
       )
-      await unfreeze(service.db, { kind: 'NETWORK', network: 'ETHEREUM' })
+      await unfreeze(service.db, TEST_ORIGIN, { kind: 'NETWORK', network: 'ETHEREUM' })
       for (let round = 1; round <= 3; round++) await step(wallet)
       const after = await Promise.all(created.map(kept))
       for (const [index, { raw_transaction }] of after.entries()) {
@@ -725,7 +732,7 @@ describe('a receipt of status 1', () => {
     ])
     // The node now returns the whole receipt, so nothing is left to decide.
     await expect(
-      resolveWithdrawal(service.db, wallet.networks, created.id, 'NOT_PAID', 'the explorer'),
+      resolveWithdrawal(service.db, wallet.networks, created.id, 'NOT_PAID', 'the explorer', TEST_ORIGIN),
     ).rejects.toThrow('needs no decision: ETHEREUM says CONFIRMED')
     await step(wallet)
     expect(await read(customer, created)).toMatchObject({ status: 'COMPLETED', crypto_tx_hash: hash })
@@ -751,6 +758,7 @@ describe('a receipt of status 1', () => {
         created.id,
         'NOT_PAID',
         'the explorer',
+        TEST_ORIGIN,
       )
       expect(resolved).toMatchObject({ outcome: 'NOT_PAID', status: 'FAILED' })
     })
@@ -775,7 +783,14 @@ describe('a receipt of status 1', () => {
     ])
     // An operator settles the difference with the customer.
     const resolve = (outcome: Resolution) =>
-      resolveWithdrawal(service.db, wallet.networks, created.id, outcome, 'balance seen on two explorers')
+      resolveWithdrawal(
+        service.db,
+        wallet.networks,
+        created.id,
+        outcome,
+        'balance seen on two explorers',
+        TEST_ORIGIN,
+      )
     expect(await resolve('PAID')).toMatchObject({ outcome: 'PAID', status: 'COMPLETED' })
     await expect(resolve('NOT_PAID')).rejects.toThrow(`withdrawal ${created.id} is COMPLETED already`)
     expect(await read(customer, created)).toMatchObject({ status: 'COMPLETED' })
@@ -921,8 +936,16 @@ describe('a reorganisation deeper than the confirmations removes completed withd
   test('the same bytes are broadcast again, on a frozen network too, and then the network goes on', async () => {
     const { customer, wallet, paid, hashes, lose } = await paidWallet()
     await lose()
-    await freeze(service.db, { kind: 'NETWORK', network: 'ETHEREUM' }, 'REORGANISATION', 'blocks are gone')
-    atEnd(() => unfreeze(service.db, { kind: 'NETWORK', network: 'ETHEREUM' }).then(() => undefined))
+    await freeze(
+      service.db,
+      TEST_ORIGIN,
+      { kind: 'NETWORK', network: 'ETHEREUM' },
+      'REORGANISATION',
+      'blocks are gone',
+    )
+    atEnd(() =>
+      unfreeze(service.db, TEST_ORIGIN, { kind: 'NETWORK', network: 'ETHEREUM' }).then(() => undefined),
+    )
     const gone = paid.map(({ id }, nonce) => ({ nonce, crypto_tx_hash: hashes[nonce], transfer_id: id }))
     expect((await wallet.adapter.status!()).takenBack).toEqual(gone)
     expect(await wallet.adapter.rebroadcastTakenBack!()).toEqual(gone)
@@ -930,7 +953,7 @@ describe('a reorganisation deeper than the confirmations removes completed withd
     expect(await wallet.adapter.rebroadcastTakenBack!()).toEqual([])
     expect(await wallet.adapter.status!()).not.toHaveProperty('takenBack')
     expect((await madeBy(wallet)).map(({ hash }) => hash)).toEqual(hashes)
-    await unfreeze(service.db, { kind: 'NETWORK', network: 'ETHEREUM' })
+    await unfreeze(service.db, TEST_ORIGIN, { kind: 'NETWORK', network: 'ETHEREUM' })
     const next = await withdraw(customer, 'ETHEREUM', 'ETH', '1')
     await settleAll(wallet)
     expect((await read(customer, next)).status).toBe('COMPLETED')
@@ -1020,14 +1043,14 @@ describe('a reorganisation deeper than the confirmations removes completed withd
     await client.sendTransaction({ chain: null, to: wallet.hotWallet.address, value: 0n })
     await settleAll(wallet)
     expect((await read(customer, created)).status).toBe('COMPLETED')
-    await expect(resendWithdrawal(service.db, wallet.networks, refunded.id)).rejects.toThrow(
+    await expect(resendWithdrawal(service.db, wallet.networks, refunded.id, TEST_ORIGIN)).rejects.toThrow(
       `withdrawal ${refunded.id} is FAILED and was refunded: sending it again might pay it, too`,
     )
   })
 
   test('an operator can resend a withdrawal, unless the chain has it or it is not completed', async () => {
     const { customer, wallet, paid, hashes, lose } = await paidWallet()
-    const resend = (id: string) => resendWithdrawal(service.db, wallet.networks, id)
+    const resend = (id: string) => resendWithdrawal(service.db, wallet.networks, id, TEST_ORIGIN)
     const first = paid[0]!.id
     await expect(resend(first)).rejects.toThrow(`the chain has ${hashes[0]!} in block `)
     await lose()
@@ -1047,12 +1070,12 @@ describe('a reorganisation deeper than the confirmations removes completed withd
     const hash = await client.sendTransaction({ chain: null, to: newAddress(), value: 1n })
     await wallet.chain.waitForTransactionReceipt({ hash })
     await expect(resend(paid[1]!.id)).rejects.toThrow(/^another transaction of 0x\w+ has nonce 1, so that/)
-    await expect(resendWithdrawal(service.db, new Map(), paid[2]!.id)).rejects.toThrow(
+    await expect(resendWithdrawal(service.db, new Map(), paid[2]!.id, TEST_ORIGIN)).rejects.toThrow(
       'is no real network here',
     )
     const waiting = await withdraw(customer, 'ETHEREUM', 'ETH', '1')
     await expect(resend(waiting.id)).rejects.toThrow('is PENDING: the worker broadcasts it until it is mined')
-    await cancelForOperator(service.db, waiting.id)
+    await cancelForOperator(service.db, waiting.id, TEST_ORIGIN)
     await expect(resend(randomUUID())).rejects.toThrow('there is no withdrawal')
     const { raw_transaction } = await kept(paid[2]!)
     const keep = (bytes: Buffer | string | null) =>
@@ -1111,7 +1134,7 @@ describe('a treasury transfer', () => {
     to: string,
     reference = to,
   ) =>
-    orderTreasurySend({ db: service.db, macs }, adapter, {
+    orderTreasurySend({ db: service.db, macs, origin: TEST_ORIGIN }, adapter, {
       network,
       asset,
       amount,
@@ -1165,7 +1188,7 @@ describe('a treasury transfer', () => {
     const { chain, networks } = wallet
     const cold = newAddress()
     const { transfer } = await orderSend(wallet, 'ETH', '1', cold)
-    const resend = () => resendWithdrawal(service.db, networks, transfer.id)
+    const resend = () => resendWithdrawal(service.db, networks, transfer.id, TEST_ORIGIN)
     await expect(resend()).rejects.toThrow(`withdrawal ${transfer.id} is PENDING`)
     const before = await chain.snapshot()
     await settleAll(wallet)
@@ -1189,7 +1212,12 @@ describe('a treasury transfer', () => {
       ['ETH', '5.1', newAddress(), 'amount: the hot wallet of ETHEREUM has 5 ETH'],
     ] as const)
       await expect(orderSend(wallet, asset, amount, to)).rejects.toThrow(reason)
-    const consolidation = orderConsolidation({ db: service.db, macs }, wallet.adapter, 'ETHEREUM', undefined)
+    const consolidation = orderConsolidation(
+      { db: service.db, macs, origin: TEST_ORIGIN },
+      wallet.adapter,
+      'ETHEREUM',
+      undefined,
+    )
     await expect(consolidation).rejects.toThrow('the hot wallet of ETHEREUM has no coins to merge')
   })
 
@@ -1279,7 +1307,7 @@ describe('a treasury transfer', () => {
       expect(await acknowledge(another, true)).toMatchObject({ is_new: true, not_paid: [created.id] })
       await step(wallet)
       expect(await waitingReasons([created])).toEqual([expect.stringContaining('of nonce 0')])
-      await markWithdrawalPaid(service.db, wallet.networks, created.id, lost)
+      await markWithdrawalPaid(service.db, wallet.networks, created.id, lost, TEST_ORIGIN)
       await settleAll(wallet)
       expect(await read(customer, created)).toMatchObject({ status: 'COMPLETED', crypto_tx_hash: lost })
       expect(await balance('INK', to, asset)).toBe(asset === 'ETH' ? 2n * 10n ** 18n : 2_000_000n)
@@ -1312,7 +1340,7 @@ describe('a treasury transfer', () => {
         `${paid} has nonce 0, which is that of withdrawal ${created.id}, and that has not ended: ` +
           `'bursar withdrawal mark-paid ${created.id} --tx-hash ${paid}' says`,
       )
-    await markWithdrawalPaid(service.db, wallet.networks, created.id, paid)
+    await markWithdrawalPaid(service.db, wallet.networks, created.id, paid, TEST_ORIGIN)
     await settleAll(wallet)
     expect(await read(customer, created)).toMatchObject({ status: 'COMPLETED', crypto_tx_hash: paid })
   })
@@ -1384,7 +1412,7 @@ test('an unknown spend that paid a withdrawal can be assigned to that withdrawal
   expect(await waitingReasons([...paid, other])).toEqual(Array(3).fill(unknown('1 and 1 more')))
 
   const mark = ({ id }: { id: string }, hash: string) =>
-    markWithdrawalPaid(service.db, wallet.networks, id, hash)
+    markWithdrawalPaid(service.db, wallet.networks, id, hash, TEST_ORIGIN)
   await expect(mark(other, first!.crypto_tx_hash)).rejects.toThrow('does not pay 1 ETH to')
   await expect(mark(other, (await kept(settled)).crypto_tx_hash)).rejects.toThrow('does not pay 1 ETH to')
   await expect(mark(other, toHex(7n, { size: 32 }))).rejects.toThrow('has sent no transaction')
@@ -1425,7 +1453,7 @@ test('a withdrawal that another transaction of its nonce paid can be marked as p
     maxFeePerGas: parseGwei('60'),
   })
   const other = await client.sendTransaction({ chain: null, to, value, nonce: 1 })
-  const mark = (one: string) => markWithdrawalPaid(service.db, wallet.networks, created.id, one)
+  const mark = (one: string) => markWithdrawalPaid(service.db, wallet.networks, created.id, one, TEST_ORIGIN)
   await expect(mark(other)).rejects.toThrow('has nonce 1, and the withdrawal’s own'.replace('’', "'"))
   expect(await kept(created)).toEqual(signed)
   await mark(hash)
@@ -2484,21 +2512,21 @@ describe('sweeping', () => {
     await give('ETHEREUM', address, 'USDG', '2')
     await wallet.chain.mine({ blocks: CONFIRMATIONS })
     await readOn(wallet, cursor)
-    await freeze(service.db, { kind: 'NETWORK', network: 'ETHEREUM' }, 'OPERATOR', 'a leak')
+    await freeze(service.db, TEST_ORIGIN, { kind: 'NETWORK', network: 'ETHEREUM' }, 'OPERATOR', 'a leak')
     expect(await wallet.adapter.sweep!(ROUND)).toBe(0)
     expect((await service.db.query('select from evm_sweeps where address = $1', [address])).rowCount).toBe(0)
-    await unfreeze(service.db, { kind: 'NETWORK', network: 'ETHEREUM' })
+    await unfreeze(service.db, TEST_ORIGIN, { kind: 'NETWORK', network: 'ETHEREUM' })
     for (let round = 1; round <= 3; round++) {
       await withoutMining(wallet, async () => {
         await wallet.adapter.sweep!(ROUND)
         await wallet.chain.setNextBlockBaseFeePerGas({ baseFeePerGas: parseGwei('40') })
         await wallet.chain.mine({ blocks: 1 })
-        await freeze(service.db, { kind: 'ALL' }, 'OPERATOR', 'a leak')
+        await freeze(service.db, TEST_ORIGIN, { kind: 'ALL' }, 'OPERATOR', 'a leak')
         const signed = 'select crypto_tx_hash from evm_sweeps where address = $1 order by id'
         const before = (await service.db.query(signed, [address])).rows
         await wallet.adapter.sweep!(ROUND)
         expect((await service.db.query(signed, [address])).rows).toEqual(before)
-        await unfreeze(service.db, { kind: 'ALL' })
+        await unfreeze(service.db, TEST_ORIGIN, { kind: 'ALL' })
         await wallet.adapter.sweep!(ROUND)
       })
       await calm(wallet)

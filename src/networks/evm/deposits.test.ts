@@ -15,6 +15,7 @@ import {
   credit,
   newCustomer,
   startTestService,
+  TEST_ORIGIN,
   type TestCustomer,
   type TestService,
 } from '../../../test/support.ts'
@@ -408,13 +409,13 @@ describe('for an operator', () => {
     // Like after a scan with a node that lacked these blocks.
     await service.db.query('update network_cursors set cursor = $1', [await adapter.cursorAt!(to)])
     expect(await rounds(adapter)).toBe(0)
-    const rescan = () => rescanDeposits(service, 'ETHEREUM', adapter, from, to)
+    const rescan = () => rescanDeposits(service, 'ETHEREUM', adapter, { from, to }, TEST_ORIGIN)
     expect(await rescan()).toEqual({ network: 'ETHEREUM', found: 1, credited: 1 })
     expect(await rescan()).toEqual({ network: 'ETHEREUM', found: 0, credited: 0 })
     expect((await depositsOf(customer)).sort()).toEqual(['0.3 ETH', '7 USDG'])
-    await expect(rescanDeposits(service, 'ETHEREUM', adapter, to + 1n, to + 1n)).rejects.toThrow(
-      'is not confirmed yet (3 confirmations)',
-    )
+    await expect(
+      rescanDeposits(service, 'ETHEREUM', adapter, { from: to + 1n, to: to + 1n }, TEST_ORIGIN),
+    ).rejects.toThrow('is not confirmed yet (3 confirmations)')
   })
 
   test('an internal transfer of a contract is credited once, up to the amount that the address received', async () => {
@@ -588,7 +589,9 @@ describe('an amount swept beyond the known deposits', () => {
     expect(await rounds(adapter)).toBe(1)
     await sweepAll(adapter)
     expect(await auditAt(address)).toMatchObject([{ amount: '0.75' }])
-    expect(await rescanDeposits(service, 'ETHEREUM', adapter, from, to)).toMatchObject({ credited: 1 })
+    expect(await rescanDeposits(service, 'ETHEREUM', adapter, { from, to }, TEST_ORIGIN)).toMatchObject({
+      credited: 1,
+    })
     expect(await selectUncredited(service.db, 'ETHEREUM', 'UNATTRIBUTED', 10)).toEqual([])
     expect((await depositsOf(customer)).sort()).toEqual(['0.75 ETH', '1 ETH'])
   })
@@ -743,12 +746,12 @@ describe('a reorganisation deeper than the confirmations', () => {
     await give(kept.address, 'ETH', '0.25')
     await mine()
     expect(await rounds(adapter)).toBe(0)
-    expect(await resumeAfterReorganisation(service.db, 'ETHEREUM', adapter)).toMatch(/^\d+:0x/)
+    expect(await resumeAfterReorganisation(service.db, 'ETHEREUM', adapter, TEST_ORIGIN)).toMatch(/^\d+:0x/)
     expect(await frozen()).toEqual(['PROFILE REORGANISATION'])
     expect(await rounds(adapter)).toBe(1)
     expect(await depositsOf(kept.customer)).toEqual(['1 ETH', '0.25 ETH'])
     expect(await depositsOf(gone.customer)).toEqual(['50 ETH'])
-    await expect(resumeAfterReorganisation(service.db, 'ETHEREUM', adapter)).rejects.toThrow(
+    await expect(resumeAfterReorganisation(service.db, 'ETHEREUM', adapter, TEST_ORIGIN)).rejects.toThrow(
       'nothing to resume',
     )
     expect((await verify(service.db)).disagreements).toEqual([])
@@ -781,7 +784,7 @@ describe('a reorganisation deeper than the confirmations', () => {
     await mine(3)
     expect(await at(hotWallet.address)).toBe(0n)
     await expect(round(adapter)).rejects.toThrow('rearranged')
-    await resumeAfterReorganisation(service.db, 'ETHEREUM', adapter)
+    await resumeAfterReorganisation(service.db, 'ETHEREUM', adapter, TEST_ORIGIN)
     const failure = await sweepOnce().catch((error: unknown) => error)
     expect(inspect(failure, { depth: 5 })).toContain('the same bytes were broadcast again')
     await anvil.chain.waitForTransactionReceipt({ hash: rows[0]!.crypto_tx_hash })
@@ -828,7 +831,7 @@ describe('a reorganisation deeper than the confirmations', () => {
     await service.owner.query(
       `update incoming_transfers set crypto_tx_index = '5' where asset = 'USDG' and state = 'REORGANISED'`,
     )
-    await resumeAfterReorganisation(service.db, 'ETHEREUM', adapter)
+    await resumeAfterReorganisation(service.db, 'ETHEREUM', adapter, TEST_ORIGIN)
     expect(await rounds(adapter)).toBe(0)
     expect((await depositsOf(customer)).sort()).toEqual(['3 ETH', '3 USDG'])
     expect((await recorded()).map(({ state }) => state)).toEqual(['CREDITED', 'CREDITED', 'CREDITED'])
