@@ -30,6 +30,7 @@ create table audit_log (
 with (toast_tuple_target = 8160);
 create index audit_log_position on audit_log (customer_id, position);
 create index audit_log_actor on audit_log (customer_id, actor_id, id);
+create index audit_log_actor_action on audit_log (customer_id, actor_id, action, id);
 create index audit_log_actor_type on audit_log (customer_id, actor_type, id);
 create index audit_log_action on audit_log (customer_id, action, id);
 -- No payment writes these. The rows of transfers and orchestrations are found by the moments of their changes.

@@ -48,6 +48,7 @@ import { oauthRoutes } from './oauth/routes.ts'
 import { openSigningKeys, type SigningKeys } from './oauth/signing-keys.ts'
 import { signInRoutes } from './operators/sign-in.ts'
 import { getEvent } from './events/get-event.ts'
+import { listAuditLog } from './audit-log/list-audit-log.ts'
 import { listEvents } from './events/list-events.ts'
 import { createOrchestrationRule } from './orchestrations/create-orchestration-rule.ts'
 import { createOrchestration } from './orchestrations/create-orchestration.ts'
@@ -171,6 +172,7 @@ export const OPERATIONS: readonly Operation[] = [
   putDestinationAddress,
   listDestinationAddresses,
   listEvents,
+  listAuditLog,
   getEvent,
   createWebhook,
   listWebhooks,

@@ -17,7 +17,7 @@ const program = setExitCodes(new Command('bursar'))
 program.addHelpText(
   'after',
   `
-Exit codes: 0 done; 1 failed, or found a fault (verify, doctor, networks status, statements explain);
+Exit codes: 0 done; 1 failed, or found a fault (verify, audit verify, doctor, networks status, statements explain);
 2 usage error.
 
 Examples:
@@ -49,6 +49,7 @@ const GROUPS: [names: string[], load: () => Promise<Group>][] = [
     ['migrate', 'verify', 'deployment'],
     async () => (await import('./commands/database.ts')).databaseCommands,
   ],
+  [['audit'], async () => (await import('./commands/audit.ts')).auditCommands],
   [['customer', 'client', 'account'], async () => (await import('./commands/customers.ts')).customerCommands],
   [['operator'], async () => (await import('./commands/operators.ts')).operatorCommands],
   [['identity'], async () => (await import('./commands/identities.ts')).identityCommands],

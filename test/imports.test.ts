@@ -79,6 +79,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     'webhooks',
     'events',
     'operators',
+    'audit-log',
     'oauth',
     'health',
     'context',
@@ -128,6 +129,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   events: ['operation', ...SHARED],
   /** The people who sign in; the tokens of their sessions are like those of API clients. */
   operators: ['oauth', 'operation', ...SHARED, 'settings'],
+  'audit-log': ['operation', ...SHARED],
   oauth: SHARED,
   markets: ['operation', ...SHARED],
   catalogue: ['operation', ...SHARED],

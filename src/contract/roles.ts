@@ -55,6 +55,7 @@ const RIGHT_OF: Record<Scope, Right> = {
   'events:read_event': 'READ',
   'webhooks:write_webhook': 'CHANGE',
   'webhooks:read_webhook': 'READ',
+  'audit:read_audit_log': 'READ',
   'operators:read_session': 'READ',
   'operators:delete_session': 'SIGN_IN',
   'operators:read_passkey': 'READ',

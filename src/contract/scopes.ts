@@ -35,6 +35,7 @@ export const SCOPES = [
   'events:read_event',
   'webhooks:write_webhook',
   'webhooks:read_webhook',
+  'audit:read_audit_log',
 ] as const
 
 /** Scopes of operators' tokens only: no API client can have them. Each begins with `operators:`. */

@@ -11,5 +11,6 @@ export const TAGS = {
   Identities: 'Persons and institutions.',
   'API Credentials': 'The API clients of the customer: what its programs sign in with.',
   'Events and Webhooks': 'Changes of status, and the endpoints that are told of them.',
+  Governance: 'Who may do what, and who did it.',
 } satisfies Record<string, string>
 export type Tag = keyof typeof TAGS

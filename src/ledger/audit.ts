@@ -87,6 +87,26 @@ export async function beginChain(tx: Queryable, customerId: string, coveredFrom:
   )
 }
 
+/** The end of a chain, as `bursar audit head` exports it. The hash is hexadecimal. */
+export interface AuditHead {
+  customer_id: string
+  position: number
+  hash: string
+}
+
+/** Reads the heads of all chains, with the moments from which they cover entries. The platform's is the first. */
+export async function readAuditHeads(db: Queryable): Promise<(AuditHead & { covered_from: string })[]> {
+  const { rows } = await db.query<{
+    customer_id: string
+    position: string
+    hash: string
+    covered_from: string
+  }>(
+    `select customer_id, position, encode(hash, 'hex') as hash, covered_from from audit_heads order by customer_id`,
+  )
+  return rows.map((row) => ({ ...row, position: Number(row.position) }))
+}
+
 /** Returns the hash before the first link of a chain. No two chains begin with the same. */
 export const firstHash = (customerId: string): Buffer => sha256(`bursar audit chain ${customerId}`)
 

@@ -1,0 +1,111 @@
+import { readFile } from 'node:fs/promises'
+import type { Command } from 'commander'
+import { UUID } from '../db/ids.ts'
+import { readAuditHeads, type AuditHead } from '../ledger/audit.ts'
+import { verifyAuditChains, type ChainFault } from '../verify/audit-chains.ts'
+import { EXIT, uuid, withDatabase } from './command-line.ts'
+import { print, table } from './output.ts'
+
+/** Defines `bursar audit`. */
+export function auditCommands(program: Command): void {
+  const audit = program.command('audit').description('the audit log: who changed what, and its chain')
+  defineVerify(audit)
+  defineHead(audit)
+}
+
+function defineVerify(audit: Command): void {
+  audit
+    .command('verify')
+    .description(
+      'recompute the chain of the audit log and of the ledger entries, and name the first record of each chain that was changed; exit code 1 on a fault',
+    )
+    .option('--customer <id>', 'only the chain of this customer', uuid)
+    .option(
+      '--head <file>',
+      'the chains must still contain the heads in this file (bursar audit head --json)',
+    )
+    .option('--json', 'print JSON')
+    .action(({ customer, head, json }: { customer?: string; head?: string; json?: true }) =>
+      withDatabase(async (db) => {
+        const anchors = head === undefined ? [] : readAnchors(await readFile(head, 'utf8'), head)
+        const found = await verifyAuditChains(db, { anchors, customerId: customer?.toLowerCase() })
+        const clean = found.faults.length === 0
+        if (json) print({ clean, ...found })
+        else {
+          for (const fault of found.faults) print(textOf(fault))
+          const { chains, records, links, covered_from } = found
+          const anchored = head === undefined ? '' : `, ${found.anchors} anchored heads`
+          print(
+            `${clean ? 'Clean' : `${found.faults.length} chains were changed`}: ${chains} chains, ${links} links, ${records} records${anchored}.`,
+          )
+          if (covered_from !== null)
+            print(
+              `Ledger entries from before ${covered_from} may be in no chain: bursar audit head has each moment.`,
+            )
+        }
+        if (!clean) process.exitCode = EXIT.failed
+      }),
+    )
+}
+
+/** Formats a fault: where, what, and the subjects of the record. */
+function textOf({ customer_id, created_at, action, subject_ids = [], fault }: ChainFault): string {
+  const subjects =
+    subject_ids.length > 1 ? `${subject_ids[0]!} and ${subject_ids.length - 1} more` : subject_ids[0]
+  const record = [action, subjects].filter((part) => part !== undefined).join(' of ')
+  const details = [record, created_at].filter((part) => part !== undefined && part !== '').join(', ')
+  return `${customer_id}: ${fault}${details === '' ? '' : ` (${details})`}`
+}
+
+function defineHead(audit: Command): void {
+  audit
+    .command('head')
+    .description('show the heads of all chains, to keep them where the database cannot change them')
+    .option('--json', 'print JSON, for bursar audit verify --head')
+    .action(({ json }: { json?: true }) =>
+      withDatabase(async (db) => {
+        const heads = await readAuditHeads(db)
+        if (json) print({ heads })
+        else
+          print(
+            table(
+              ['customer', '>position', 'hash', 'entries covered from'],
+              heads.map((head) => [head.customer_id, head.position, head.hash, head.covered_from]),
+            ),
+          )
+      }),
+    )
+}
+
+const HASH = /^[0-9a-f]{64}$/
+
+/**
+ * Reads anchored heads: the output of `bursar audit head --json`, or lines of the log that have `heads`. Throws an Error
+ * for a file without heads, and for a head that is malformed.
+ */
+export function readAnchors(text: string, file: string): AuditHead[] {
+  const heads = text
+    .split('\n')
+    .filter((line) => line.trim() !== '')
+    .flatMap((line) => headsOf(line))
+  if (heads.length === 0) throw new Error(`${file} has no heads: bursar audit head --json writes them`)
+  for (const head of heads)
+    if (
+      !UUID.test(String(head.customer_id)) ||
+      !Number.isSafeInteger(head.position) ||
+      !HASH.test(String(head.hash))
+    )
+      throw new Error(`${file} has a malformed head: ${JSON.stringify(head)}`)
+  // A chain that has no link yet is anchored by nothing.
+  return heads.filter(({ position }) => position > 0)
+}
+
+function headsOf(line: string): AuditHead[] {
+  try {
+    const { heads } = JSON.parse(line) as { heads?: unknown }
+    return Array.isArray(heads) ? (heads as AuditHead[]) : []
+  } catch {
+    // A log may have lines that are not JSON.
+    return []
+  }
+}
