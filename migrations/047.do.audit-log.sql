@@ -65,6 +65,9 @@ create table audit_heads (
 with (fillfactor = 20);
 -- Processes of the previous version write no audit log. They have an hour to stop.
 insert into audit_heads (customer_id, position, hash, covered_from)
-select id, 0, sha256(convert_to('bursar audit chain ' || id, 'UTF8')),
-       clock_timestamp() + case when exists (select from transfers) then interval '1 hour' else interval '0' end
-from (select id from customers union all select '00000000-0000-0000-0000-000000000000') owners;
+select id, 0,
+       sha256(convert_to(format('bursar audit chain %s %s', id, (extract(epoch from covered_from) * 1000000)::bigint), 'UTF8')),
+       covered_from
+from (select id from customers union all select '00000000-0000-0000-0000-000000000000') owners,
+     (select clock_timestamp() + case when exists (select from transfers) then interval '1 hour' else interval '0' end
+        as covered_from) moment;

@@ -500,6 +500,11 @@ export async function emptier({ url, db }: TestDatabase): Promise<() => Promise<
   const tables = Object.entries(await everyTable(db)).flatMap(([name, rows]) =>
     rows.length === 0 ? name : [],
   )
+  const { rows } = await db.query<{ hash: string }>(
+    `select encode(hash, 'hex') as hash from audit_heads where customer_id = $1 and position = 0`,
+    [PLATFORM_ID],
+  )
+  const firstHash = rows[0]!.hash
   // The service's role may not delete everything.
   const admin = new URL(inject('adminUrl'))
   admin.pathname = new URL(url).pathname
@@ -509,7 +514,7 @@ export async function emptier({ url, db }: TestDatabase): Promise<() => Promise<
     ...tables.map((name) => `delete from public.${name}`),
     // The platform has a chain from the start. Its links are deleted, so it begins again.
     `delete from public.audit_heads where customer_id <> '${PLATFORM_ID}'`,
-    `update public.audit_heads set position = 0, hash = sha256('bursar audit chain ${PLATFORM_ID}')`,
+    `update public.audit_heads set position = 0, hash = '\\x${firstHash}'`,
   ]
   return async () => {
     const client = new pg.Client({ connectionString: admin.href })

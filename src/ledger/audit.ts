@@ -83,7 +83,7 @@ export function recordMoneyMoved(
 export async function beginChain(tx: Queryable, customerId: string, coveredFrom: Moment): Promise<void> {
   await tx.query(
     'insert into audit_heads (customer_id, position, hash, covered_from) values ($1, 0, $2, $3)',
-    [customerId, firstHash(customerId), coveredFrom.text],
+    [customerId, firstHash(customerId, coveredFrom), coveredFrom.text],
   )
 }
 
@@ -107,8 +107,9 @@ export async function readAuditHeads(db: Queryable): Promise<(AuditHead & { cove
   return rows.map((row) => ({ ...row, position: Number(row.position) }))
 }
 
-/** Returns the hash before the first link of a chain. No two chains begin with the same. */
-export const firstHash = (customerId: string): Buffer => sha256(`bursar audit chain ${customerId}`)
+/** Returns the hash before the first link of a chain, which no other chain has. */
+export const firstHash = (customerId: string, coveredFrom: Moment): Buffer =>
+  sha256(`bursar audit chain ${customerId} ${coveredFrom.micros}`)
 
 /** Returns the hash of a link. */
 export const linkHash = (previous: Buffer, digests: Buffer): Buffer =>
