@@ -46,7 +46,7 @@ import { accessTokens, type AccessTokens } from './oauth/access-tokens.ts'
 import { ClientStanding } from './oauth/client-standing.ts'
 import { oauthRoutes } from './oauth/routes.ts'
 import { openSigningKeys, type SigningKeys } from './oauth/signing-keys.ts'
-import { signInRoutes } from './operators/sign-in.ts'
+import { signInRoutes } from './operators/routes.ts'
 import { getEvent } from './events/get-event.ts'
 import { listAuditLog } from './audit-log/list-audit-log.ts'
 import { listEvents } from './events/list-events.ts'
@@ -246,7 +246,7 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance & {
   const rate = { perSecond: settings.rateLimitPerSecond, burst: settings.rateLimitBurst }
   const rateLimit = withRateLimit(authenticator(tokens, standing), rate)
   const limitAddress = rateLimitOfAddress(rate)
-  signInRoutes(app, { db, tokens, settings, limitAddress })
+  signInRoutes(app, { db, tokens, settings, limitAddress, masterKeys: options.masterKeys, baseUrl })
   const perform = performWith(options)
   const lists = new Turns()
   const oneByOne = new OneByOneLimit()

@@ -236,7 +236,7 @@ describe('help', () => {
     [
       'bursar operator',
       ['operator'],
-      ['create', 'list', 'link', 'role', 'disable', 'enable', 'sessions', 'revoke'],
+      ['create', 'list', 'link', 'role', 'disable', 'enable', 'sessions', 'passkeys', 'revoke'],
     ],
     [
       'bursar operator create',
@@ -246,7 +246,8 @@ describe('help', () => {
     ['bursar operator link', ['operator', 'link'], ['<operator_id>', '--json']],
     ['bursar operator role', ['operator', 'role'], ['<operator_id>', '<role>', '--json', 'VIEWER']],
     ['bursar operator sessions', ['operator', 'sessions'], ['<operator_id>', '--json']],
-    ['bursar operator revoke', ['operator', 'revoke'], ['<operator_id>', '<session_id>', '--json']],
+    ['bursar operator revoke', ['operator', 'revoke'], ['<operator_id>', '<id>', '--json']],
+    ['bursar operator passkeys', ['operator', 'passkeys'], ['<operator_id>', '--json']],
     ['bursar freeze', ['freeze'], ['customer', 'profile', 'network', 'all', 'list']],
     ['bursar treasury', ['treasury'], ['send', 'list', 'cancel']],
     [
@@ -648,6 +649,19 @@ describe('customers and clients', () => {
     const { sessions } = await json<{ sessions: Record<string, string>[] }>(['operator', 'sessions', id], at)
     expect(sessions).toMatchObject([{ method: 'LINK', status: 'OPEN' }])
     await json(['operator', 'revoke', id, sessions[0]!.session_id!], at)
+    const passkey_id = crypto.randomUUID()
+    await own.owner.query(
+      `insert into operator_passkeys (id, operator_id, created_at, name, credential_id, public_key, signatures, transports)
+       values ($1, $2, clock_timestamp(), 'Laptop', 'x', '', 0, '{}')`,
+      [passkey_id, id],
+    )
+    const { passkeys } = await json<{ passkeys: object[] }>(['operator', 'passkeys', id], at)
+    expect(passkeys).toMatchObject([{ passkey_id, name: 'Laptop', last_used_at: null }])
+    expect(await json(['operator', 'revoke', id, passkey_id], at)).toEqual({ passkey_id, revoked: true })
+    expect(await json(['operator', 'passkeys', id], at)).toEqual({ passkeys: [] })
+    expectRefused(await bursar(['operator', 'revoke', id, crypto.randomUUID()], at), [
+      /has no session and no passkey/,
+    ])
     expect((await post('/access-tokens', { session_secret })).status).toBe(401)
     await json(['operator', 'disable', id], at)
     expectRefused(await bursar(['operator', 'link', id], at), [/^operator .* is disabled$/])
@@ -655,11 +669,13 @@ describe('customers and clients', () => {
     const { operators } = await json<{ operators: object[] }>(['operator', 'list'], at)
     expect(operators).toMatchObject([{ operator_id: id, name: 'Ada', role: 'OPERATOR', disabled_at: null }])
     const { rows } = await own.db.query<{ action: string }>(
-      `select action from audit_log where actor_type = 'COMMAND_LINE' and subject_type in ('operator', 'session')
+      `select action from audit_log where actor_type = 'COMMAND_LINE' and subject_type in ('operator', 'session', 'passkey')
        order by id`,
     )
     const actions = ['create', 'link', 'set_role', 'disable', 'enable'].map((verb) => `operator.${verb}`)
-    expect(rows.map(({ action }) => action)).toEqual(actions.toSpliced(3, 0, 'session.revoke'))
+    expect(rows.map(({ action }) => action)).toEqual(
+      actions.toSpliced(3, 0, 'session.revoke', 'passkey.delete'),
+    )
   })
 
   const NOBODY = '0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f'

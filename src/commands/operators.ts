@@ -14,6 +14,7 @@ import {
   setRole,
   type Operator,
 } from '../operators/operators.ts'
+import { listPasskeys, removePasskey } from '../operators/passkeys.ts'
 import { endSession, listSessions } from '../operators/sessions.ts'
 import type { Settings } from '../settings.ts'
 import {
@@ -35,6 +36,7 @@ export function operatorCommands(program: Command): void {
   defineRole(operator)
   defineChanges(operator)
   defineSessions(operator)
+  definePasskeys(operator)
   defineRevoke(operator)
 }
 
@@ -216,23 +218,62 @@ function defineSessions(operator: Command): void {
     )
 }
 
+function definePasskeys(operator: Command): void {
+  operator
+    .command('passkeys')
+    .description("list an operator's passkeys, oldest first")
+    .argument('<operator_id>', 'operator', uuid)
+    .option('--json', 'print JSON')
+    .action((id: string, { json }: { json?: true }) =>
+      withDatabase(async (db) => {
+        await changing(db, id, async () => undefined)
+        const passkeys = (await listPasskeys(db, id)).map((one) => ({
+          passkey_id: one.id,
+          name: one.name,
+          created_at: one.created_at,
+          last_used_at: one.used_at,
+        }))
+        if (json) return print({ passkeys })
+        const columns = ['passkey_id', 'name', 'created_at', 'last_used_at'] as const
+        print(
+          table(
+            [...columns],
+            passkeys.map((one) => columns.map((name) => one[name])),
+          ),
+        )
+      }),
+    )
+}
+
 function defineRevoke(operator: Command): void {
   operator
     .command('revoke')
-    .description("end an operator's session; its access tokens are refused within a second")
+    .description(
+      "end an operator's session, or remove its passkey with the sessions that it opened; access tokens are refused within a second",
+    )
     .argument('<operator_id>', 'operator', uuid)
-    .argument('<session_id>', 'session', uuid)
+    .argument('<id>', 'session or passkey', uuid)
     .option('--json', 'print JSON')
-    .action((id: string, sessionId: string, { json }: { json?: true }) =>
+    .action((operatorId: string, id: string, { json }: { json?: true }) =>
       withDatabase(async (db, settings) => {
-        await changing(db, id, async (tx, found) => {
-          if (!(await endSession(tx, id, sessionId)))
-            throw new Error(`operator ${id} has no session ${sessionId}: bursar operator sessions ${id}`)
-          const subject = { type: 'session', id: sessionId }
-          await record(tx, found, 'session.revoke', { origin: originOfCommand(), subject })
+        const kind = await changing(db, operatorId, async (tx, found) => {
+          const origin = originOfCommand()
+          if (await endSession(tx, operatorId, id)) {
+            await record(tx, found, 'session.revoke', { origin, subject: { type: 'session', id } })
+            return 'session'
+          }
+          if (!(await removePasskey(tx, operatorId, id)))
+            throw new Error(
+              `operator ${operatorId} has no session and no passkey ${id}: bursar operator sessions ${operatorId}`,
+            )
+          await record(tx, found, 'passkey.delete', { origin, subject: { type: 'passkey', id } })
+          return 'passkey'
         })
-        logOperator(settings, "ended an operator's session", { operator_id: id, session_id: sessionId })
-        print(json ? { session_id: sessionId, status: 'ENDED' } : `Session ${sessionId} has ended.`)
+        logOperator(settings, `revoked an operator's ${kind}`, {
+          operator_id: operatorId,
+          [`${kind}_id`]: id,
+        })
+        print(json ? { [`${kind}_id`]: id, revoked: true } : `The ${kind} ${id} is revoked.`)
       }),
     )
 }

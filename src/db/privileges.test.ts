@@ -199,12 +199,13 @@ describe('PRIVILEGES', () => {
       expect(PRIVILEGES[table], table).toEqual({ insert: true })
     // No deleted row is a record: old quotes, lifted freezes, deposits that a reorganisation took back before they
     // were credited, simulated prices, sights of deposits that ended, simulated transactions, endpoints of webhooks,
-    // one-time links and sessions of operators.
+    // one-time links, sessions and challenges of operators.
     const removing = Object.entries(PRIVILEGES).flatMap(([table, may]) => (may.delete ? table : []))
     expect(removing).toEqual([
       'fee_quotes',
       'freezes',
       'incoming_transfers',
+      'operator_challenges',
       'operator_links',
       'operator_sessions',
       'price_minutes',

@@ -113,9 +113,9 @@ export const PRIVILEGES: Readonly<Record<string, TablePrivileges>> = {
   network_fee_checks: { insert: true, update: ['counted_from'] },
   network_genesis: { insert: true },
   network_transactions: { insert: true },
-  operator_challenges: {},
+  operator_challenges: { insert: true, delete: true },
   operator_links: { insert: true, update: ['used_at'], delete: true },
-  operator_passkeys: {},
+  operator_passkeys: { insert: true, update: ['used_at', 'signatures', 'removed_at'] },
   // Deletes sessions 30 days after their end.
   operator_sessions: { insert: true, update: ['used_at', 'ended_at'], delete: true },
   operators: { insert: true, update: ['role', 'disabled_at', 'generation', 'updated_at'] },

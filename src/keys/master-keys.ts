@@ -23,6 +23,8 @@ const LABELS = {
   policies: 'bursar/policies/v1',
   /** Authenticates the answers of the screening endpoint that allow a payment (HMAC-SHA-256). */
   screenings: 'bursar/screenings/v1',
+  /** Authenticates the challenges of sign-ins (HMAC-SHA-256). */
+  challenges: 'bursar/challenges/v1',
 } as const
 export type Purpose = Exclude<keyof typeof LABELS, 'id'>
 

@@ -134,7 +134,7 @@ export class SignIn {
 }
 
 /** The origin of the changes that an operator makes by signing in or out: it has no access token. */
-const originOf = ({ id }: Operator, { id: request_id, ip }: FastifyRequest): Origin => ({
+export const originOf = ({ id }: Operator, { id: request_id, ip }: FastifyRequest): Origin => ({
   actor: { type: 'OPERATOR', id },
   request_id,
   ip,
@@ -148,20 +148,13 @@ const answerOf = ({ operator, session, secret }: Opened) => ({
   session_secret: secret,
 })
 
-/** Adds the routes of the sign-in. */
-export function signInRoutes(app: FastifyInstance, options: SignInOptions): void {
-  const signIn = new SignIn(app, options)
-  addLinks(signIn)
-  addAccessTokens(signIn)
-}
-
 const LinkBody = Type.Object(
   { link: Text(2_000, 'The link that bursar operator link printed, or the secret after its #.', 1) },
   { additionalProperties: false },
 )
 
 /** Sign-in with a one-time link. */
-function addLinks(signIn: SignIn): void {
+export function addLinks(signIn: SignIn): void {
   const refusal =
     'the link is unknown, used or expired, or its operator is disabled; get another: bursar operator link'
   signIn.post('/sign-in/link', LinkBody, ({ link }, request) => {
@@ -186,7 +179,7 @@ const AccessTokenBody = Type.Object(
 const SignOutBody = Type.Object({ session_secret: SessionSecret }, { additionalProperties: false })
 
 /** Access tokens of a session, and its end. */
-function addAccessTokens(signIn: SignIn): void {
+export function addAccessTokens(signIn: SignIn): void {
   signIn.post('/access-tokens', AccessTokenBody, async ({ session_secret, customer_id }, request) => {
     const grant = await transaction(signIn.db, async (tx) => {
       const { session, operator } = await signIn.requireSession(tx, session_secret, request)

@@ -1,0 +1,17 @@
+import type { FastifyInstance } from 'fastify'
+import type { MasterKeys } from '../keys/master-keys.ts'
+import { Challenges } from './challenges.ts'
+import { addPasskeys } from './sign-in-with-passkey.ts'
+import { addAccessTokens, addLinks, SignIn, type SignInOptions } from './sign-in.ts'
+
+/** Adds the routes of the sign-in. */
+export function signInRoutes(
+  app: FastifyInstance,
+  { masterKeys, baseUrl, ...options }: SignInOptions & { masterKeys: MasterKeys; baseUrl: string },
+): void {
+  const signIn = new SignIn(app, options)
+  const challenges = new Challenges(masterKeys)
+  addLinks(signIn)
+  addPasskeys(signIn, challenges, baseUrl)
+  addAccessTokens(signIn)
+}
