@@ -56,7 +56,8 @@ create table api_clients (
   previous_secret_expires_at timestamp with time zone,
   updated_at timestamp with time zone not null,
   constraint api_clients_pkey PRIMARY KEY (customer_id, id),
-  constraint api_clients_customer_id_fkey FOREIGN KEY (customer_id) REFERENCES customers(id)
+  constraint api_clients_customer_id_fkey FOREIGN KEY (customer_id) REFERENCES customers(id),
+  constraint api_clients_scopes CHECK (array_to_string(scopes, ' '::text) !~ '(^| )operators:'::text)
 );
 CREATE INDEX api_clients_disabled ON api_clients USING btree (disabled_at) WHERE disabled_at IS NOT NULL;
 CREATE INDEX api_clients_id ON api_clients USING btree (id);
@@ -155,6 +156,7 @@ create table audit_log (
 ) with (toast_tuple_target=8160);
 CREATE INDEX audit_log_action ON audit_log USING btree (customer_id, action, id);
 CREATE INDEX audit_log_actor ON audit_log USING btree (customer_id, actor_id, id);
+CREATE INDEX audit_log_actor_action ON audit_log USING btree (customer_id, actor_id, action, id);
 CREATE INDEX audit_log_actor_type ON audit_log USING btree (customer_id, actor_type, id);
 CREATE INDEX audit_log_position ON audit_log USING btree (customer_id, "position");
 CREATE INDEX audit_log_refused ON audit_log USING btree (customer_id, id) WHERE outcome = 'REFUSED'::text;
@@ -538,6 +540,73 @@ create table network_transactions (
   signed_at timestamp with time zone not null,
   constraint network_transactions_pkey PRIMARY KEY (network, crypto_tx_hash),
   constraint network_transactions_kind CHECK (kind = ANY (ARRAY['WITHDRAWALS'::text, 'MARKED'::text]))
+);
+
+create table operator_challenges (
+  hash bytea not null,
+  expires_at timestamp with time zone not null,
+  constraint operator_challenges_pkey PRIMARY KEY (hash)
+);
+CREATE INDEX operator_challenges_expires_at ON operator_challenges USING btree (expires_at);
+
+create table operator_links (
+  hash bytea not null,
+  operator_id uuid not null,
+  created_at timestamp with time zone not null,
+  expires_at timestamp with time zone not null,
+  used_at timestamp with time zone,
+  constraint operator_links_pkey PRIMARY KEY (hash)
+);
+CREATE INDEX operator_links_operator ON operator_links USING btree (operator_id);
+
+create table operator_passkeys (
+  id uuid not null,
+  operator_id uuid not null,
+  created_at timestamp with time zone not null,
+  used_at timestamp with time zone,
+  name text not null,
+  credential_id text not null,
+  public_key bytea not null,
+  signatures bigint not null,
+  transports text[] not null,
+  removed_at timestamp with time zone,
+  constraint operator_passkeys_pkey PRIMARY KEY (id),
+  constraint operator_passkeys_credential_id UNIQUE (credential_id)
+);
+CREATE INDEX operator_passkeys_operator ON operator_passkeys USING btree (operator_id, id);
+
+create table operator_sessions (
+  id uuid not null,
+  operator_id uuid not null,
+  created_at timestamp with time zone not null,
+  used_at timestamp with time zone not null,
+  expires_at timestamp with time zone not null,
+  secret_hash bytea not null,
+  method text not null,
+  passkey_id uuid,
+  ended_at timestamp with time zone,
+  constraint operator_sessions_pkey PRIMARY KEY (id),
+  constraint operator_sessions_secret_hash UNIQUE (secret_hash),
+  constraint operator_sessions_method CHECK (method = ANY (ARRAY['LINK'::text, 'PASSKEY'::text, 'OPENID'::text]))
+);
+CREATE INDEX operator_sessions_ended ON operator_sessions USING btree (ended_at) WHERE ended_at IS NOT NULL;
+CREATE INDEX operator_sessions_operator ON operator_sessions USING btree (operator_id, id);
+
+create table operators (
+  id uuid not null,
+  created_at timestamp with time zone not null,
+  updated_at timestamp with time zone not null,
+  name text not null,
+  role text not null,
+  customer_id uuid,
+  openid_issuer text,
+  openid_subject text,
+  disabled_at timestamp with time zone,
+  generation integer not null,
+  constraint operators_pkey PRIMARY KEY (id),
+  constraint operators_openid UNIQUE (openid_issuer, openid_subject),
+  constraint operators_openid_whole CHECK ((openid_issuer IS NULL) = (openid_subject IS NULL)),
+  constraint operators_role CHECK (role = ANY (ARRAY['VIEWER'::text, 'OPERATOR'::text, 'APPROVER'::text, 'ADMIN'::text]))
 );
 
 create table orchestration_rules (
