@@ -616,6 +616,7 @@ describe('pages', () => {
       '/v2/transfer/deposit-addresses': {},
       '/v2/transfer/fiat-deposit-instructions': { query: { limit: 1 } },
       '/v2/transfer/fiat-accounts': {},
+      '/v2/approvals': {},
       '/v2/webhooks': {},
       '/v2/webhooks/{id}/deliveries': { path: { id: webhook.id } },
       '/v2/webhooks/{id}/deliveries/{delivery_id}/attempts': { path: { id: webhook.id, delivery_id } },
@@ -655,6 +656,8 @@ describe('the client and the API', () => {
       'insufficient-funds': Facts<typeof problem.insufficientFunds>
       expired: Facts<typeof problem.expired>
       'not-cancellable': Facts<typeof problem.notCancellable>
+      'approval-required': Facts<typeof problem.approvalRequired>
+      'approval-ended': Facts<typeof problem.approvalEnded>
     }
     const told = (meta: Told): Pick<ProblemMeta, keyof Told> => meta
     const known = (meta: Pick<ProblemMeta, keyof Told>): Told => meta

@@ -1,5 +1,9 @@
 import Fastify, { LogController, type FastifyInstance } from 'fastify'
 import type { Logger } from 'pino'
+import { approve } from './approvals/approve.ts'
+import { getApproval } from './approvals/get-approval.ts'
+import { listApprovals } from './approvals/list-approvals.ts'
+import { reject } from './approvals/reject.ts'
 import { addAccountMembers } from './accounts/add-account-members.ts'
 import { deleteCredentials } from './api-credentials/delete-credentials.ts'
 import { listCredentials } from './api-credentials/list-credentials.ts'
@@ -185,6 +189,10 @@ export const OPERATIONS: readonly Operation[] = [
   listWebhookDeliveries,
   listDeliveryAttempts,
   resendEvent,
+  listApprovals,
+  getApproval,
+  approve,
+  reject,
 ]
 
 export const BODY_LIMIT = 64 * 1024

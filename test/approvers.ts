@@ -1,9 +1,11 @@
 import type { JsonWebKey } from 'node:crypto'
-import type { Database } from '../src/db/database.ts'
-import { newId } from '../src/db/ids.ts'
-import { transaction } from '../src/db/database.ts'
-import { readClock } from '../src/db/ids.ts'
+import { transaction, type Database } from '../src/db/database.ts'
+import { newId, readClock } from '../src/db/ids.ts'
+import type { Origin } from '../src/contract/actor.ts'
+import { awaitApproval, type ApprovalRequirement } from '../src/movements/approval.ts'
 import { newPrivateKey, publicPartOf, thumbprintOf } from '../src/records/approval-statement.ts'
+import { checkWithdrawal, movementOf } from '../src/transfers/create-crypto-withdrawal.ts'
+import { credit, withdrawalOf, type TestCustomer, type TestService } from './support.ts'
 
 /** An approver of a test, with the private key of its key file. */
 export interface TestApprover {
@@ -37,4 +39,40 @@ export async function addTestApprover(
     )
     return { id, jwk }
   })
+}
+
+/** A withdrawal that waits for approvers. */
+export interface Waiting {
+  id: string
+  approval_id: string
+}
+
+const RULE: ApprovalRequirement = {
+  approvals: 2,
+  role: 'APPROVER',
+  rule_id: 'large',
+  policy_version: 3,
+  deadline_seconds: 3600,
+}
+
+/** Creates a withdrawal that waits for two approvers, paid from 20 USD that it credits. */
+export async function withdrawWithApproval(
+  { ledger, networks, settings }: TestService,
+  customer: TestCustomer,
+  origin: Origin,
+  rule: Partial<ApprovalRequirement> = {},
+): Promise<Waiting> {
+  await credit(ledger, customer, 'USD', '20')
+  const body = withdrawalOf(customer) as Parameters<typeof checkWithdrawal>[0]
+  const movement = movementOf(customer.customer_id, checkWithdrawal(body, { networks, settings }), {
+    networks,
+    prices: new Map() as never,
+    origin,
+    requireCaller: () => undefined,
+  })
+  const { transfer } = await ledger.submit(customer.customer_id, {
+    ...movement,
+    decide: (view) => awaitApproval(movement.decide(view), { ...RULE, ...rule }, origin, view),
+  })
+  return { id: transfer.id, approval_id: transfer.status_details!.pending_customer_approval!.approval_id }
 }

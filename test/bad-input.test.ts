@@ -6,6 +6,10 @@
  */
 import { generateKeyPair, SignJWT, UnsecuredJWT, type JWTHeaderParameters, type JWTPayload } from 'jose'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { originOfLoop } from '../src/contract/actor.ts'
+import { signStatement, type ApprovalDecision } from '../src/records/approval-statement.ts'
+import { readApproval } from '../src/settlement/decide-approval.ts'
+import { addTestApprover, withdrawWithApproval } from './approvers.ts'
 import { setAccountDisabled } from '../src/accounts/set-account-disabled.ts'
 import { BODY_LIMIT, OPERATIONS } from '../src/app.ts'
 import { ONE_BY_ONE_BODY_LIMIT } from '../src/http/one-by-one.ts'
@@ -52,6 +56,7 @@ const BOOK = '/v2/transfer/crypto-destination-addresses'
 const CREDENTIALS = '/v2/api-creds/credentials'
 const EVENTS = '/v2/events'
 const WEBHOOKS = '/v2/webhooks'
+const APPROVALS = '/v2/approvals'
 const rotationOf = (id: string) => `${CREDENTIALS}/${id}/rotate`
 
 // Addresses from BIP-173, BIP-350 and EIP-55.
@@ -95,6 +100,8 @@ interface World {
   /** Addresses of the address book: one of the customer's, one that waits for approval, another customer's. */
   book: Record<'good' | 'pending' | 'other', string>
   /** Webhooks: two ACTIVE ones of the customer, a DISABLED one, and another customer's. */
+  /** Withdrawals that wait for an approver. */
+  approvals: Record<'good' | 'other', TestApproval>
   webhooks: Record<'good' | 'second' | 'disabled' | 'other', Record<string, unknown>>
   cursors: Record<string, string>
 }
@@ -142,6 +149,8 @@ const TYPED_PROBLEMS = [
   'disabled',
   'already-exists',
   'not-cancellable',
+  'approval-required',
+  'approval-ended',
 ]
 
 const NOBODYS = '0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f'
@@ -196,6 +205,7 @@ beforeAll(async () => {
       disabled: await webhookOf(customer, { status: 'DISABLED' }),
       other: await webhookOf(other),
     },
+    approvals: { good: await approvalOf(customer), other: await approvalOf(other) },
     cursors: {},
   }
   await service.owner.query("update crypto_destination_addresses set status = 'PENDING' where id = $1", [
@@ -232,6 +242,25 @@ const hookOf = (changes: object = {}) => ({
 async function webhookOf(by: TestCustomer, changes: object = {}): Promise<Record<string, unknown>> {
   const { webhook } = await made(by, WEBHOOKS, hookOf(changes))
   return webhook as Record<string, unknown>
+}
+
+interface TestApproval {
+  id: string
+  approver_id: string
+  signed: Record<ApprovalDecision, string>
+}
+
+async function approvalOf(by: TestCustomer): Promise<TestApproval> {
+  const origin = originOfLoop('test')
+  await withdrawWithApproval(service, by, origin)
+  const { approval_id: id } = await withdrawWithApproval(service, by, origin)
+  const { id: approver_id, jwk } = await addTestApprover(service.owner, by.customer_id)
+  const { statements } = await readApproval(service.db, by.customer_id, id)
+  const signed = {
+    APPROVE: signStatement(statements.APPROVE, jwk).jws,
+    REJECT: signStatement(statements.REJECT, jwk).jws,
+  }
+  return { id, approver_id, signed }
 }
 
 const clientOf = async ({ customer_id }: TestCustomer, scopes: ClientScope[]) =>
@@ -932,6 +961,53 @@ const isDisabled = (action: string): Row => [
   bad('is DISABLED: set its status to ACTIVE first'),
 ]
 const API_KEY = { type: 'API_KEY', header: 'x-api-key', key: 'key' }
+/** The case of a decision about an approval. */
+function decision(kind: ApprovalDecision): Case {
+  const at = (id: string) => `${APPROVALS}/${id}/${kind.toLowerCase()}`
+  const wrong = kind === 'APPROVE' ? 'REJECT' : 'APPROVE'
+  return {
+    good: () => {
+      const { id, approver_id, signed } = world.approvals.good
+      return { path: at(id), body: { approver_id, jws: signed[kind] } }
+    },
+    rows: [
+      ...pathId(at, 'approval', () => world.approvals.other.id),
+      ...inBody('approver_id', 'must be a UUID', 'me'),
+      ...inBody('jws', 'compact JWS', 'x', 'a.b', 'a.b.c.d', 'a.b.='),
+      ['both signatures', { body: { passkey: PASSKEY } }, bad('exactly one of jws and passkey')],
+      ['no signature', { body: { jws: undefined } }, bad('exactly one of jws and passkey')],
+      [
+        'a passkey for a key file',
+        { body: { jws: undefined, passkey: PASSKEY } },
+        bad('the decision is not signed as it must be'),
+      ],
+      [
+        'a part of a passkey that is no base64url',
+        { body: { jws: undefined, passkey: { ...PASSKEY, signature: '=' } } },
+        bad('passkey/signature'),
+      ],
+      ['a JWS of nothing', { body: { jws: 'e30.e30.e30' } }, bad('the JWS must have the alg EdDSA')],
+      [
+        'the signature of the other decision',
+        () => ({ body: { jws: world.approvals.good.signed[wrong] } }),
+        bad('another statement is signed'),
+      ],
+      [
+        "another customer's approver",
+        () => ({ body: { approver_id: world.approvals.other.approver_id } }),
+        { status: 403, detail: ['there is no such approver'] },
+      ],
+    ],
+    order: [
+      [['approver_id 5', { body: { approver_id: 5 } }, bad('approver_id')]],
+      [['no signature', { body: { jws: undefined } }, bad('exactly one of jws and passkey')]],
+      nobodys(at(NOBODYS)),
+    ],
+  }
+}
+
+const PASSKEY = { authenticator_data: 'e30', client_data_json: 'e30', signature: 'e30' }
+
 /** The members that creating and updating a webhook share. */
 const WEBHOOK_MEMBERS: Row[] = [
   ...inBody('url', 'is not a URL', '', 'hooks.example.com', '//hooks.example.com/', 'https://'),
@@ -1641,6 +1717,29 @@ const CASES: Record<string, Case> = {
       [["nobody's webhook", { body: { webhook_id: NOBODYS } }, notFound('webhook')]],
     ],
   },
+
+  [`GET ${APPROVALS}`]: {
+    good: () => ({ path: APPROVALS }),
+    rows: [
+      ...inQuery('statuses', 'must be one of', 'NOPE', 'pending'),
+      ...inQuery('order_by', 'must be one of', 'UPDATED_AT'),
+      ...list(APPROVALS),
+    ],
+    order: LIST_ORDER,
+  },
+
+  [`GET ${APPROVALS}/:id`]: {
+    good: () => ({ path: `${APPROVALS}/${world.approvals.good.id}` }),
+    rows: pathId(
+      (id) => `${APPROVALS}/${id}`,
+      'approval',
+      () => world.approvals.other.id,
+    ),
+    order: [UNKNOWN_PARAMETER, nobodys(`${APPROVALS}/${NOBODYS}`)],
+  },
+
+  [`POST ${APPROVALS}/:id/approve`]: decision('APPROVE'),
+  [`POST ${APPROVALS}/:id/reject`]: decision('REJECT'),
 
   'GET /v2/markets': {
     good: () => ({ path: '/v2/markets' }),

@@ -9,6 +9,9 @@ import { Ajv2020 } from 'ajv/dist/2020.js'
 import ajvFormats from 'ajv-formats'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { BODY_LIMIT, OPERATIONS } from '../src/app.ts'
+import { approve } from '../src/approvals/approve.ts'
+import { getApproval } from '../src/approvals/get-approval.ts'
+import { reject } from '../src/approvals/reject.ts'
 import { credentialsFile, type SandboxCredentials } from '../src/demo/credentials.ts'
 import { SCOPES } from '../src/contract/scopes.ts'
 import { EXAMPLE } from '../src/contract/example-records.ts'
@@ -165,6 +168,10 @@ const REFUSED = new Map<unknown, number>([
   [deactivateProfile, 400],
   // The example of a rule, which runs earlier, pays to this account.
   [deleteFiatAccount, 400],
+  // Nothing of the demo needs approval.
+  [getApproval, 404],
+  [approve, 404],
+  [reject, 404],
 ])
 
 // In the order of the document: later examples meet the records of earlier ones.

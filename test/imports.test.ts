@@ -77,6 +77,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     'accounts',
     'api-credentials',
     'webhooks',
+    'approvals',
     'events',
     'operators',
     'audit-log',
@@ -126,6 +127,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   /** Operations on the clients that the token endpoint knows. */
   'api-credentials': ['oauth', 'operation', ...SHARED],
   webhooks: ['deliveries', 'operation', ...SHARED, 'settings'],
+  approvals: ['settlement', 'operation', ...SHARED],
   events: ['operation', ...SHARED],
   /** The people who sign in; the tokens of their sessions are like those of API clients. */
   operators: ['oauth', 'operation', ...SHARED, 'settings'],

@@ -5,6 +5,10 @@ import { Ajv2020 } from 'ajv/dist/2020.js'
 import ajvFormats from 'ajv-formats'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { EVENT_TYPES } from '../src/contract/event-types.ts'
+import { originOfLoop } from '../src/contract/actor.ts'
+import { signStatement } from '../src/records/approval-statement.ts'
+import { readApproval } from '../src/settlement/decide-approval.ts'
+import { addTestApprover, withdrawWithApproval } from './approvers.ts'
 import { OPERATIONS } from '../src/app.ts'
 import { transaction } from '../src/db/database.ts'
 import { EXAMPLE, withRecords, type ExampleRecords } from '../src/contract/example-records.ts'
@@ -79,6 +83,7 @@ const ORCHESTRATIONS = '/v2/orchestration/orchestrations'
 const STATEMENTS = '/v2/statements'
 
 const WEBHOOKS = '/v2/webhooks'
+const APPROVALS = '/v2/approvals'
 
 const DESTINATION = '0x52908400098527886E0F7030069857D2E4169EE7'
 const PERSON = { first_name: 'Ada', last_name: 'Lovelace' }
@@ -421,6 +426,16 @@ describe('replies match the document', () => {
     event_types: ['*'],
     ...changes,
   })
+  /** Creates a withdrawal that waits for approvers, and returns the path of its approval and a signed decision. */
+  const signed = async (decision: 'APPROVE' | 'REJECT') => {
+    const { approval_id } = await withdrawWithApproval(service, customer, originOfLoop('test'))
+    const { id: approver_id, jwk } = await addTestApprover(service.owner, customer.customer_id)
+    const { statements } = await readApproval(service.db, customer.customer_id, approval_id)
+    return {
+      path: `${APPROVALS}/${approval_id}`,
+      body: { approver_id, ...signStatement(statements[decision], jwk) },
+    }
+  }
   /** Creates a webhook in place of those before, and returns its path. */
   const webhook = async () => {
     for (const id of await listed(WEBHOOKS)) await customer.call('DELETE', `${WEBHOOKS}/${id}`)
@@ -872,6 +887,20 @@ describe('replies match the document', () => {
       return [[`${path}/deliveries/${event}/attempts`]]
     },
     'POST /v2/events/:id/resend': async () => [[`/v2/events/${(await delivered()).event}/resend`, {}]],
+    [`GET ${APPROVALS}`]: async () => {
+      await withdrawWithApproval(service, customer, originOfLoop('test'))
+      await signed('REJECT')
+      return [[APPROVALS], [`${APPROVALS}?limit=1`]]
+    },
+    [`GET ${APPROVALS}/:id`]: async () => [[(await signed('APPROVE')).path]],
+    [`POST ${APPROVALS}/:id/approve`]: async () => {
+      const { path, body } = await signed('APPROVE')
+      return [[`${path}/approve`, body]]
+    },
+    [`POST ${APPROVALS}/:id/reject`]: async () => {
+      const { path, body } = await signed('REJECT')
+      return [[`${path}/reject`, body]]
+    },
     'GET /v2/markets': async () => {
       await price()
       return [['/v2/markets']]

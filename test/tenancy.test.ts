@@ -3,6 +3,8 @@
  * exist. Lists never show it, and a unique value of one customer never blocks the same value of another.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { originOfLoop } from '../src/contract/actor.ts'
+import { addTestApprover, withdrawWithApproval } from './approvers.ts'
 import { OPERATIONS } from '../src/app.ts'
 import type { ClientScope } from '../src/contract/scopes.ts'
 import { createApiClient } from '../src/oauth/api-clients.ts'
@@ -43,6 +45,7 @@ const BOOK = '/v2/transfer/crypto-destination-addresses'
 const CREDENTIALS = '/v2/api-creds/credentials'
 const EVENTS = '/v2/events'
 const WEBHOOKS = '/v2/webhooks'
+const APPROVALS = '/v2/approvals'
 const QUOTE = { asset: 'USDP', crypto_network: 'ETHEREUM', destination_address: DESTINATION, amount: '10' }
 
 const TABLES: Record<string, string> = {
@@ -60,6 +63,7 @@ const TABLES: Record<string, string> = {
   [EVENTS]: 'events',
   [BOOK]: 'crypto_destination_addresses',
   [WEBHOOKS]: 'webhooks',
+  [APPROVALS]: 'approvals',
   '/v2/rewards/statements': 'statements',
   '/v2/statements/payments': 'statements where total_amount_owed > 0',
 }
@@ -94,6 +98,9 @@ interface Marks {
   event_id: string
   book_id: string
   webhook_id: string
+  approval_id: string
+  approval_transfer_id: string
+  approver_id: string
   /** The ref_id of the identity, the account, the address, the fiat account, the rule and the orchestration. */
   records_ref_id: string
 }
@@ -133,6 +140,9 @@ const NOBODYS: Marks = {
   event_id: crypto.randomUUID(),
   book_id: crypto.randomUUID(),
   webhook_id: crypto.randomUUID(),
+  approval_id: crypto.randomUUID(),
+  approval_transfer_id: crypto.randomUUID(),
+  approver_id: crypto.randomUUID(),
   records_ref_id: 'no ref_id',
 }
 
@@ -213,6 +223,9 @@ async function recordsOf(customer: TestCustomer, name: string): Promise<Marks> {
     WEBHOOKS,
     hookOf(`Hook ${name.length}`),
   )
+  await withdrawWithApproval(service, customer, originOfLoop('test'))
+  const waiting = await withdrawWithApproval(service, customer, originOfLoop('test'))
+  const approver = await addTestApprover(service.owner, customer.customer_id)
   await made(customer, `${EVENTS}/${told.items[0].id}/resend`, { webhook_id: webhook.id })
   return {
     ...records,
@@ -230,6 +243,9 @@ async function recordsOf(customer: TestCustomer, name: string): Promise<Marks> {
     event_id: told.items[0].id,
     book_id: booked.id,
     webhook_id: webhook.id,
+    approval_id: waiting.approval_id,
+    approval_transfer_id: waiting.id,
+    approver_id: approver.id,
     instructions_id: instructions.id!,
     instructions_ref_id,
     memo_id: instructions.memo_id!,
@@ -614,6 +630,16 @@ const REQUESTS: Record<string, (marks: Marks, by: TestCustomer) => Request[]> = 
     [`/v2/events/${event_id}/resend`, {}],
     [`/v2/events/${event_id}/resend`, { webhook_id: strangers.webhook_id }],
     [`/v2/events/${strangers.event_id}/resend`, { webhook_id }],
+  ],
+  [`GET ${APPROVALS}`]: ({ approval_transfer_id }) => [[`${APPROVALS}?transfer_ids=${approval_transfer_id}`]],
+  [`GET ${APPROVALS}/:id`]: ({ approval_id }) => [[`${APPROVALS}/${approval_id}`]],
+  [`POST ${APPROVALS}/:id/approve`]: ({ approval_id, approver_id }) => [
+    [`${APPROVALS}/${approval_id}/approve`, { approver_id, jws: 'e30.e30.e30' }],
+    [`${APPROVALS}/${strangers.approval_id}/approve`, { approver_id, jws: 'e30.e30.e30' }],
+  ],
+  [`POST ${APPROVALS}/:id/reject`]: ({ approval_id, approver_id }) => [
+    [`${APPROVALS}/${approval_id}/reject`, { approver_id, jws: 'e30.e30.e30' }],
+    [`${APPROVALS}/${strangers.approval_id}/reject`, { approver_id, jws: 'e30.e30.e30' }],
   ],
   'GET /v2/statements/payments': ({ statement_id, statement_ref_id, customer_id }, by) => [
     ['/v2/statements/payments'],

@@ -37,6 +37,9 @@ const POSTS: Record<PathOf<'post'>, 'REF_ID' | 'REF_IDS' | 'HARMLESS' | 'ONCE'> 
   '/v2/webhooks/{id}/test': 'HARMLESS',
   '/v2/webhooks/{id}/recover': 'HARMLESS',
   '/v2/events/{id}/resend': 'HARMLESS',
+  // A repeat is refused, which would look like a failure of the first.
+  '/v2/approvals/{id}/approve': 'ONCE',
+  '/v2/approvals/{id}/reject': 'ONCE',
 }
 
 type Fields = Record<string, unknown>

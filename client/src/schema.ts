@@ -1267,6 +1267,86 @@ export interface paths {
     patch?: never
     trace?: never
   }
+  '/v2/approvals': {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    /**
+     * List Approvals
+     * @description Lists the withdrawals and changes that wait for approvers, or have waited, newest first.
+     */
+    get: operations['listApprovals']
+    put?: never
+    post?: never
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  '/v2/approvals/{id}': {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    /**
+     * Get Approval
+     * @description Answers the approval with the two texts of which an approver signs one. A text is made from the withdrawal as it would be paid. Read the text before you sign it.
+     */
+    get: operations['getApproval']
+    put?: never
+    post?: never
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  '/v2/approvals/{id}/approve': {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    get?: never
+    put?: never
+    /**
+     * Approve
+     * @description Records the statement with which an approver approves. The signature counts, not the token: whoever has the scope may send it. With enough approvals the status is APPROVED.
+     */
+    post: operations['approve']
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  '/v2/approvals/{id}/reject': {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    get?: never
+    put?: never
+    /**
+     * Reject
+     * @description Records the statement with which an approver rejects. The status is REJECTED, and a withdrawal fails: its total returns to the profile.
+     */
+    post: operations['reject']
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
 }
 export interface webhooks {
   'transfer.crypto_deposit.pending': {
@@ -4668,6 +4748,94 @@ export interface components {
        * @example 2026-01-31T09:30:00.123456Z
        */
       created_at: string
+    }
+    Approval: {
+      /**
+       * Format: uuid
+       * @description Id of the approval.
+       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+       */
+      id: string
+      /**
+       * Format: uuid
+       * @description Customer.
+       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+       */
+      customer_id: string
+      /** @description What is to be approved. */
+      subject: {
+        /** @description `transfer`, or the kind of record that is changed. */
+        type: string
+        /** @description The transfer, or the record that is changed. */
+        id: string
+      }
+      /**
+       * @description CANCELLED: its transfer ended otherwise. USED: its change was made.
+       * @enum {string}
+       */
+      status: 'PENDING' | 'APPROVED' | 'REJECTED' | 'EXPIRED' | 'CANCELLED' | 'USED'
+      /** @description How many approvers have approved. */
+      approvals: number
+      /** @description How many different approvers must approve. */
+      required: number
+      /** @description The role that approvers need. */
+      role: string
+      /** @description The rule that requires the approval. */
+      rule_id?: string
+      /** @description The version of the policy that the rule is of. */
+      policy_version: number
+      /** @description Who asked for it, and may not approve it. */
+      initiator: {
+        /**
+         * @description Kind of actor.
+         * @enum {string}
+         */
+        type: 'API_CLIENT' | 'OPERATOR' | 'WORKER' | 'COMMAND_LINE'
+        /** @description The actor. */
+        id: string
+      }
+      /** @description The change, with secrets as their SHA-256. */
+      change?: {
+        [key: string]: unknown
+      }
+      /** @description In the order in which they were made. */
+      decisions: {
+        /**
+         * Format: uuid
+         * @description The approver.
+         * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+         */
+        approver_id: string
+        /**
+         * @description What the approver signed.
+         * @enum {string}
+         */
+        decision: 'APPROVE' | 'REJECT'
+        /**
+         * Format: date-time
+         * @description When the decision was recorded.
+         * @example 2026-01-31T09:30:00.123456Z
+         */
+        created_at: string
+      }[]
+      /**
+       * Format: date-time
+       * @description Creation time.
+       * @example 2026-01-31T09:30:00.123456Z
+       */
+      created_at: string
+      /**
+       * Format: date-time
+       * @description Without enough approvals by then, it is EXPIRED.
+       * @example 2026-01-31T09:30:00.123456Z
+       */
+      deadline: string
+      /**
+       * Format: date-time
+       * @description When it became REJECTED, EXPIRED, CANCELLED or USED.
+       * @example 2026-01-31T09:30:00.123456Z
+       */
+      ended_at?: string
     }
     ThinEvent: {
       /**
@@ -9882,6 +10050,192 @@ export interface operations {
           'application/json': {
             deliveries: components['schemas']['WebhookDelivery'][]
           }
+        }
+      }
+    }
+  }
+  listApprovals: {
+    parameters: {
+      query?: {
+        /**
+         * @description Filter by statuses. At most 100 values; repeat the parameter or separate with commas.
+         * @example [
+         *       "PENDING"
+         *     ]
+         */
+        statuses?: ('PENDING' | 'APPROVED' | 'REJECTED' | 'EXPIRED' | 'CANCELLED' | 'USED')[]
+        /** @description Filter by the withdrawals that they are of. At most 100 values; repeat the parameter or separate with commas. */
+        transfer_ids?: string[]
+        /** @description created_at strictly before. */
+        'created_at.lt'?: string
+        /** @description created_at before or equal. */
+        'created_at.lte'?: string
+        /** @description created_at exactly equal. */
+        'created_at.eq'?: string
+        /** @description created_at after or equal. */
+        'created_at.gte'?: string
+        /** @description created_at strictly after. */
+        'created_at.gt'?: string
+        /** @description Sort key. */
+        order_by?: 'CREATED_AT'
+        /**
+         * @description Page size.
+         * @example 10
+         */
+        limit?: number
+        /** @description Sort order. */
+        order?: 'DESC' | 'ASC'
+        /** @description `next_page_cursor` of the previous page. */
+        page_cursor?: string
+      }
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          'application/json': {
+            items: components['schemas']['Approval'][]
+            /** @description Absent on the last page. */
+            next_page_cursor?: string
+          }
+        }
+      }
+    }
+  }
+  getApproval: {
+    parameters: {
+      query?: never
+      header?: never
+      path: {
+        /**
+         * @description Id of the approval.
+         * @example 0192f3a4-0000-7000-8000-0000000000a1
+         */
+        id: string
+      }
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          'application/json': {
+            approval: components['schemas']['Approval']
+            /** @description The texts to sign, byte for byte. */
+            statements: {
+              /** @description The text that an approver signs to approve. */
+              APPROVE: string
+              /** @description The text that an approver signs to reject. */
+              REJECT: string
+            }
+          }
+        }
+      }
+    }
+  }
+  approve: {
+    parameters: {
+      query?: never
+      header?: never
+      path: {
+        /**
+         * @description Id of the approval.
+         * @example 0192f3a4-0000-7000-8000-0000000000a1
+         */
+        id: string
+      }
+      cookie?: never
+    }
+    requestBody: {
+      content: {
+        'application/json': {
+          /**
+           * Format: uuid
+           * @description The approver who signed.
+           * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+           */
+          approver_id: string
+          /** @description A compact JWS of the text, by the approver's key. Its typ is bursar-approval+jws. */
+          jws?: string
+          /** @description An assertion of the approver's passkey, whose challenge is the SHA-256 of the text. */
+          passkey?: {
+            /** @description authenticatorData of the assertion. */
+            authenticator_data: string
+            /** @description clientDataJSON of the assertion. */
+            client_data_json: string
+            /** @description signature of the assertion. */
+            signature: string
+          }
+        }
+      }
+    }
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          'application/json': components['schemas']['Approval']
+        }
+      }
+    }
+  }
+  reject: {
+    parameters: {
+      query?: never
+      header?: never
+      path: {
+        /**
+         * @description Id of the approval.
+         * @example 0192f3a4-0000-7000-8000-0000000000a1
+         */
+        id: string
+      }
+      cookie?: never
+    }
+    requestBody: {
+      content: {
+        'application/json': {
+          /**
+           * Format: uuid
+           * @description The approver who signed.
+           * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+           */
+          approver_id: string
+          /** @description A compact JWS of the text, by the approver's key. Its typ is bursar-approval+jws. */
+          jws?: string
+          /** @description An assertion of the approver's passkey, whose challenge is the SHA-256 of the text. */
+          passkey?: {
+            /** @description authenticatorData of the assertion. */
+            authenticator_data: string
+            /** @description clientDataJSON of the assertion. */
+            client_data_json: string
+            /** @description signature of the assertion. */
+            signature: string
+          }
+        }
+      }
+    }
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          'application/json': components['schemas']['Approval']
         }
       }
     }

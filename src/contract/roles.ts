@@ -56,6 +56,8 @@ const RIGHT_OF: Record<Scope, Right> = {
   'webhooks:write_webhook': 'CHANGE',
   'webhooks:read_webhook': 'READ',
   'audit:read_audit_log': 'READ',
+  'approvals:read_approval': 'READ',
+  'approvals:write_decision': 'DECIDE',
   'operators:read_session': 'READ',
   'operators:delete_session': 'SIGN_IN',
   'operators:read_passkey': 'READ',

@@ -36,6 +36,8 @@ export const SCOPES = [
   'webhooks:write_webhook',
   'webhooks:read_webhook',
   'audit:read_audit_log',
+  'approvals:read_approval',
+  'approvals:write_decision',
 ] as const
 
 /** Scopes of operators' tokens only: no API client can have them. Each begins with `operators:`. */

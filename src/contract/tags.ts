@@ -10,6 +10,7 @@ export const TAGS = {
   Profiles: 'Profiles, which hold balances.',
   Identities: 'Persons and institutions.',
   'API Credentials': 'The API clients of the customer: what its programs sign in with.',
+  Approvals: 'Withdrawals and changes that wait for the signatures of approvers.',
   'Events and Webhooks': 'Changes of status, and the endpoints that are told of them.',
   Governance: 'Who may do what, and who did it.',
 } satisfies Record<string, string>

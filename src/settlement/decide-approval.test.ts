@@ -5,7 +5,12 @@
  */
 import { generateKeyPairSync, randomUUID, type JsonWebKey } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { addTestApprover, type TestApprover } from '../../test/approvers.ts'
+import {
+  addTestApprover,
+  withdrawWithApproval,
+  type TestApprover,
+  type Waiting,
+} from '../../test/approvers.ts'
 import {
   credit,
   MASTER_KEYS,
@@ -18,11 +23,10 @@ import {
 } from '../../test/support.ts'
 import type { Origin } from '../contract/actor.ts'
 import { addressFromBytes } from '../networks/addresses.ts'
-import { awaitApproval, type ApprovalRequirement } from '../movements/approval.ts'
+import type { ApprovalRequirement } from '../movements/approval.ts'
 import { readAccepted, signOnlyAccepted, WithdrawalMacs } from '../movements/withdrawal-macs.ts'
 import type { Networks } from '../networks/network.ts'
 import { newPrivateKey, signStatement, type ApprovalDecision } from '../records/approval-statement.ts'
-import { checkWithdrawal, movementOf } from '../transfers/create-crypto-withdrawal.ts'
 import { verify } from '../verify/verify.ts'
 import { cancelWithdrawal } from './cancel-withdrawal.ts'
 import { decideApproval, readApproval } from './decide-approval.ts'
@@ -31,14 +35,6 @@ import { settleWithdrawals } from './settle-withdrawals.ts'
 const macs = new WithdrawalMacs(MASTER_KEYS)
 const INITIATOR = randomUUID()
 const ORIGIN: Origin = { actor: { type: 'API_CLIENT', id: INITIATOR } }
-const RULE: ApprovalRequirement = {
-  approvals: 2,
-  role: 'APPROVER',
-  rule_id: 'large',
-  policy_version: 3,
-  deadline_seconds: 3600,
-}
-
 let service: TestService
 let customer: TestCustomer
 let ada: TestApprover
@@ -56,28 +52,8 @@ afterAll(() => service.close())
 const approver = (changes: Parameters<typeof addTestApprover>[2] = {}) =>
   addTestApprover(service.owner, customer.customer_id, changes)
 
-interface Waiting {
-  id: string
-  approval_id: string
-}
-
-async function withdraw(rule: Partial<ApprovalRequirement> = {}, changes = {}): Promise<Waiting> {
-  await credit(service.ledger, customer, 'USD', '20')
-  const { networks, settings } = service
-  const body = withdrawalOf(customer, changes) as Parameters<typeof checkWithdrawal>[0]
-  const checked = checkWithdrawal(body, { networks, settings })
-  const movement = movementOf(customer.customer_id, checked, {
-    networks,
-    prices: new Map() as never,
-    origin: ORIGIN,
-    requireCaller: () => undefined,
-  })
-  const { transfer } = await service.ledger.submit(customer.customer_id, {
-    ...movement,
-    decide: (view) => awaitApproval(movement.decide(view), { ...RULE, ...rule }, ORIGIN, view),
-  })
-  return { id: transfer.id, approval_id: transfer.status_details!.pending_customer_approval!.approval_id }
-}
+const withdraw = (rule: Partial<ApprovalRequirement> = {}) =>
+  withdrawWithApproval(service, customer, ORIGIN, rule)
 
 const checked = (): Networks =>
   new Map([...service.networks].map(([network, adapter]) => [network, signOnlyAccepted(adapter, macs)]))
