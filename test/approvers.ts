@@ -55,14 +55,14 @@ const RULE: ApprovalRequirement = {
   deadline_seconds: 3600,
 }
 
-/** Creates a withdrawal that waits for two approvers, paid from 20 USD that it credits. */
+/** Creates a withdrawal that waits for two approvers, paid from 11 USD that it credits. */
 export async function withdrawWithApproval(
   { ledger, networks, settings }: TestService,
   customer: TestCustomer,
   origin: Origin,
   rule: Partial<ApprovalRequirement> = {},
 ): Promise<Waiting> {
-  await credit(ledger, customer, 'USD', '20')
+  await credit(ledger, customer, 'USD', '11')
   const body = withdrawalOf(customer) as Parameters<typeof checkWithdrawal>[0]
   const movement = movementOf(customer.customer_id, checkWithdrawal(body, { networks, settings }), {
     networks,

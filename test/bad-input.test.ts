@@ -101,7 +101,7 @@ interface World {
   book: Record<'good' | 'pending' | 'other', string>
   /** Webhooks: two ACTIVE ones of the customer, a DISABLED one, and another customer's. */
   /** Withdrawals that wait for an approver. */
-  approvals: Record<'good' | 'other', TestApproval>
+  approvals: Record<'good' | 'other' | 'decided' | 'ended', TestApproval>
   webhooks: Record<'good' | 'second' | 'disabled' | 'other', Record<string, unknown>>
   cursors: Record<string, string>
 }
@@ -205,7 +205,12 @@ beforeAll(async () => {
       disabled: await webhookOf(customer, { status: 'DISABLED' }),
       other: await webhookOf(other),
     },
-    approvals: { good: await approvalOf(customer), other: await approvalOf(other) },
+    approvals: {
+      good: await approvalOf(customer),
+      other: await approvalOf(other),
+      decided: await approvalOf(customer, 'approve'),
+      ended: await approvalOf(customer, 'reject'),
+    },
     cursors: {},
   }
   await service.owner.query("update crypto_destination_addresses set status = 'PENDING' where id = $1", [
@@ -250,7 +255,7 @@ interface TestApproval {
   signed: Record<ApprovalDecision, string>
 }
 
-async function approvalOf(by: TestCustomer): Promise<TestApproval> {
+async function approvalOf(by: TestCustomer, decided?: 'approve' | 'reject'): Promise<TestApproval> {
   const origin = originOfLoop('test')
   await withdrawWithApproval(service, by, origin)
   const { approval_id: id } = await withdrawWithApproval(service, by, origin)
@@ -259,6 +264,16 @@ async function approvalOf(by: TestCustomer): Promise<TestApproval> {
   const signed = {
     APPROVE: signStatement(statements.APPROVE, jwk).jws,
     REJECT: signStatement(statements.REJECT, jwk).jws,
+  }
+  if (decided !== undefined) {
+    // A rejection would refund the withdrawal, and other rows count the balance.
+    if (decided === 'approve')
+      await made(by, `${APPROVALS}/${id}/approve`, { approver_id, jws: signed.APPROVE })
+    else
+      await service.owner.query(
+        `update approvals set status = 'REJECTED', ended_at = created_at where id = $1`,
+        [id],
+      )
   }
   return { id, approver_id, signed }
 }
@@ -965,6 +980,10 @@ const API_KEY = { type: 'API_KEY', header: 'x-api-key', key: 'key' }
 function decision(kind: ApprovalDecision): Case {
   const at = (id: string) => `${APPROVALS}/${id}/${kind.toLowerCase()}`
   const wrong = kind === 'APPROVE' ? 'REJECT' : 'APPROVE'
+  const decided = (which: 'decided' | 'ended') => {
+    const { id, approver_id, signed } = world.approvals[which]
+    return { path: at(id), body: { approver_id, jws: signed[kind] } }
+  }
   return {
     good: () => {
       const { id, approver_id, signed } = world.approvals.good
@@ -984,13 +1003,34 @@ function decision(kind: ApprovalDecision): Case {
       [
         'a part of a passkey that is no base64url',
         { body: { jws: undefined, passkey: { ...PASSKEY, signature: '=' } } },
-        bad('passkey/signature'),
+        bad('passkey.signature'),
       ],
       ['a JWS of nothing', { body: { jws: 'e30.e30.e30' } }, bad('the JWS must have the alg EdDSA')],
       [
         'the signature of the other decision',
         () => ({ body: { jws: world.approvals.good.signed[wrong] } }),
         bad('another statement is signed'),
+      ],
+      ...(kind === 'REJECT'
+        ? []
+        : ([
+            [
+              'a second approval by the same approver',
+              () => decided('decided'),
+              () =>
+                typed(
+                  409,
+                  'already-exists',
+                  { existing: expect.objectContaining({ id: world.approvals.decided.id }) as unknown },
+                  'approver_id',
+                ),
+            ],
+          ] as Row[])),
+      [
+        'an approval that is rejected',
+        () => decided('ended'),
+        () =>
+          typed(409, 'approval-ended', { id: world.approvals.ended.id, status: 'REJECTED' }, 'is REJECTED'),
       ],
       [
         "another customer's approver",

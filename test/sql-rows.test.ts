@@ -34,7 +34,7 @@ const COMPOSED = [
   'src/movements/own-custody.ts selectSpendable',
   'src/movements/withdrawal-macs.ts notAccepted',
   'src/movements/withdrawal-macs.ts objectionsTo',
-  'src/movements/withdrawal-macs.ts sealPending',
+  'src/movements/withdrawal-macs.ts readAccepted',
   'src/movements/withdrawal-macs.ts sealWithdrawal',
   'src/networks/bitcoin/claims.ts claimTransaction',
   'src/networks/bitcoin/claims.ts movedBy',

@@ -1,10 +1,9 @@
 import { Type } from 'typebox'
-import { EXAMPLE } from '../contract/example-records.ts'
 import { Uuid } from '../contract/fields.ts'
 import { operation } from '../operation.ts'
 import { Approval } from '../records/approval.ts'
 import { decideApproval } from '../settlement/decide-approval.ts'
-import { DecisionBody, EXAMPLE_DECISION, signedStatementOf } from './decision-body.ts'
+import { DecisionBody, EXAMPLE_APPROVAL, EXAMPLE_DECISION, signedStatementOf } from './decision-body.ts'
 
 /** Records that an approver approves a withdrawal or a change (API behaviour, Approvals). */
 export const approve = operation({
@@ -17,7 +16,7 @@ export const approve = operation({
     'Records the statement with which an approver approves. The signature counts, not the token: whoever has the scope may send it. With enough approvals the status is APPROVED.',
   params: Type.Object({ id: Uuid('Id of the approval.') }),
   body: DecisionBody,
-  example: { params: { id: EXAMPLE.approval_id }, bodies: { 'Signed with a key file': EXAMPLE_DECISION } },
+  example: { params: { id: EXAMPLE_APPROVAL }, bodies: { 'Signed with a key file': EXAMPLE_DECISION } },
   reply: Approval,
   problems: ['not-found', 'already-exists', 'approval-ended'],
   run: ({ params, body, customerId, origin, db }) => {

@@ -55,6 +55,9 @@ export function signedStatementOf({ jws, passkey }: Static<typeof DecisionBody>)
   throw problem.badRequest('exactly one of jws and passkey must be given')
 }
 
+/** The id of an approval, for examples: nothing of the demo needs approval. */
+export const EXAMPLE_APPROVAL = '0192f3a4-0000-7000-8000-0000000000a1'
+
 /** A statement that nobody has signed, for examples. */
 export const EXAMPLE_DECISION = {
   approver_id: '0192f3a4-0000-7000-8000-0000000000a2',

@@ -1,9 +1,9 @@
 import { Type } from 'typebox'
-import { EXAMPLE } from '../contract/example-records.ts'
 import { Uuid } from '../contract/fields.ts'
 import { operation } from '../operation.ts'
 import { Approval } from '../records/approval.ts'
 import { readApproval } from '../settlement/decide-approval.ts'
+import { EXAMPLE_APPROVAL } from './decision-body.ts'
 
 /** Reads an approval, with the texts that approvers sign (API behaviour, Approvals). */
 export const getApproval = operation({
@@ -15,10 +15,10 @@ export const getApproval = operation({
   description:
     'Answers the approval with the two texts of which an approver signs one. A text is made from the withdrawal as it would be paid. Read the text before you sign it.',
   params: Type.Object({ id: Uuid('Id of the approval.') }),
-  example: { params: { id: EXAMPLE.approval_id } },
+  example: { params: { id: EXAMPLE_APPROVAL } },
   reply: Type.Object({
     approval: Approval,
-    statements: Type.Object(
+    to_sign: Type.Object(
       {
         APPROVE: Type.String({ description: 'The text that an approver signs to approve.' }),
         REJECT: Type.String({ description: 'The text that an approver signs to reject.' }),
@@ -27,5 +27,8 @@ export const getApproval = operation({
     ),
   }),
   problems: ['not-found'],
-  run: ({ params, customerId, db }) => readApproval(db, customerId, params.id),
+  async run({ params, customerId, db }) {
+    const { approval, statements } = await readApproval(db, customerId, params.id)
+    return { approval, to_sign: statements }
+  },
 })

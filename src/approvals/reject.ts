@@ -1,10 +1,9 @@
 import { Type } from 'typebox'
-import { EXAMPLE } from '../contract/example-records.ts'
 import { Uuid } from '../contract/fields.ts'
 import { operation } from '../operation.ts'
 import { Approval } from '../records/approval.ts'
 import { decideApproval } from '../settlement/decide-approval.ts'
-import { DecisionBody, EXAMPLE_DECISION, signedStatementOf } from './decision-body.ts'
+import { DecisionBody, EXAMPLE_APPROVAL, EXAMPLE_DECISION, signedStatementOf } from './decision-body.ts'
 
 /** Records that an approver rejects a withdrawal or a change, which ends it (API behaviour, Approvals). */
 export const reject = operation({
@@ -17,9 +16,9 @@ export const reject = operation({
     'Records the statement with which an approver rejects. The status is REJECTED, and a withdrawal fails: its total returns to the profile.',
   params: Type.Object({ id: Uuid('Id of the approval.') }),
   body: DecisionBody,
-  example: { params: { id: EXAMPLE.approval_id }, bodies: { 'Signed with a key file': EXAMPLE_DECISION } },
+  example: { params: { id: EXAMPLE_APPROVAL }, bodies: { 'Signed with a key file': EXAMPLE_DECISION } },
   reply: Approval,
-  problems: ['not-found', 'already-exists', 'approval-ended'],
+  problems: ['not-found', 'approval-ended'],
   run: ({ params, body, customerId, origin, db }) => {
     const { approver_id } = body
     const given = { approver_id, decision: 'REJECT', signed: signedStatementOf(body) } as const

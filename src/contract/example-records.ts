@@ -24,7 +24,6 @@ export const EXAMPLE = {
   webhook_id: '0192f3a4-0000-7000-8000-0000000000e1',
   /** An endpoint that examples delete. */
   unused_webhook_id: '0192f3a4-0000-7000-8000-0000000000e2',
-  approval_id: '0192f3a4-0000-7000-8000-0000000000a1',
   statement_id: '0192f3a4-0000-7000-8000-00000000000c',
 }
 export type ExampleRecords = typeof EXAMPLE

@@ -72,14 +72,9 @@ export async function decideApproval(
   )
 }
 
-async function selectApproval(
-  db: Queryable,
-  customerId: string,
-  id: string,
-  lock: '' | 'for update' = '',
-): Promise<ApprovalRow> {
+async function selectApproval(db: Queryable, customerId: string, id: string): Promise<ApprovalRow> {
   const { rows } = await db.query<ApprovalRow>(
-    `select ${APPROVAL_COLUMNS} from approvals a where a.customer_id = $1 and a.id = $2 ${lock}`,
+    `select ${APPROVAL_COLUMNS} from approvals a where a.customer_id = $1 and a.id = $2`,
     [customerId, id],
   )
   if (rows[0] === undefined) throw problem.notFound('approval', id)
@@ -103,7 +98,8 @@ async function decide(
   origin: Origin,
   held: HeldWithdrawal | undefined,
 ): Promise<Approval> {
-  const row = await selectApproval(tx, customerId, id, 'for update')
+  await tx.query('select from approvals where customer_id = $1 and id = $2 for update', [customerId, id])
+  const row = await selectApproval(tx, customerId, id)
   const now = await readClock(tx)
   requireOpen(row, held, now)
   const of = await statementOf(tx, row)
