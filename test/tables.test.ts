@@ -21,7 +21,7 @@ const ALLOWED: Record<string, { owners: string[]; readers: string[] }> = {
   audit_links: { owners: ['ledger'], readers: ['verify'] },
   audit_log: { owners: ['ledger'], readers: ['records', 'verify'] },
   approval_decisions: { owners: ['settlement'], readers: ['records'] },
-  approvals: { owners: ['records'], readers: ['movements', 'settlement', 'verify'] },
+  approvals: { owners: ['records'], readers: ['approvals', 'movements', 'settlement', 'verify'] },
   approvers: { owners: [], readers: ['records'] },
   balances: { owners: ['ledger'], readers: ['metrics', 'profiles', 'statements', 'verify'] },
   bank_wires: { owners: ['records'], readers: ['verify'] },

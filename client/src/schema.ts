@@ -1075,6 +1075,26 @@ export interface paths {
     patch?: never
     trace?: never
   }
+  '/v2/audit-log': {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    /**
+     * List Audit Log
+     * @description Lists who changed what, and the changes that were refused, newest first. Nothing is ever removed. Filters combine: a record must pass each of them.
+     */
+    get: operations['listAuditLog']
+    put?: never
+    post?: never
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
   '/v2/events/{id}': {
     parameters: {
       query?: never
@@ -4587,6 +4607,63 @@ export interface components {
           /** @description Number of webhooks to which a delivery of the event has not succeeded yet. */
           undelivered_webhooks: number
         }
+    AuditLogRecord: {
+      /**
+       * Format: uuid
+       * @description Record id.
+       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+       */
+      id: string
+      /**
+       * Format: date-time
+       * @description When the change was made or refused.
+       * @example 2026-01-31T09:30:00.123456Z
+       */
+      at: string
+      /** @description Who made the change. */
+      actor: {
+        /**
+         * @description API_CLIENT: a program of the customer. OPERATOR: a person who signed in. WORKER: a loop of Bursar. COMMAND_LINE: a user of the operating system.
+         * @enum {string}
+         */
+        type: 'API_CLIENT' | 'OPERATOR' | 'WORKER' | 'COMMAND_LINE'
+        /** @description Id of the API client or operator, name of the loop, or name of the user. */
+        id: string
+      }
+      /** @description What was done: the type of the subject, a dot and a verb. */
+      action: string
+      /** @description The record that was changed. */
+      subject: {
+        /** @description Type of the record that was changed. */
+        type: string
+        /** @description Its id. */
+        id: string
+      }
+      /**
+       * Format: uuid
+       * @description The request, as in `request_id` of problems. Absent where there was none.
+       * @example 0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f
+       */
+      request_id?: string
+      /** @description The address that the request came from. */
+      ip?: string
+      /**
+       * @description DONE: the change was made. REFUSED: the actor may not make it, or a policy forbids it.
+       * @enum {string}
+       */
+      outcome: 'DONE' | 'REFUSED'
+      /** @description Of configuration only: the values that were changed. Never secrets or personal values. */
+      changes?: {
+        /** @description Values before. */
+        before?: {
+          [key: string]: unknown
+        }
+        /** @description Values after. */
+        after?: {
+          [key: string]: unknown
+        }
+      }
+    }
     Webhook: {
       /**
        * Format: uuid
@@ -9486,6 +9563,67 @@ export interface operations {
       }
     }
   }
+  listAuditLog: {
+    parameters: {
+      query?: {
+        /** @description API_CLIENT: a program of the customer. OPERATOR: a person who signed in. WORKER: a loop of Bursar. COMMAND_LINE: a user of the operating system. */
+        actor_type?: 'API_CLIENT' | 'OPERATOR' | 'WORKER' | 'COMMAND_LINE'
+        /** @description Filter by who made the change. At most 100 values; repeat the parameter or separate with commas. */
+        actor_ids?: string[]
+        /** @description Filter by the type of the record that was changed. */
+        subject_type?: string
+        /** @description Filter by the record that was changed. At most 100 values; repeat the parameter or separate with commas. */
+        subject_ids?: string[]
+        /**
+         * @description Filter by what was done, such as `transfer.create`. At most 100 values; repeat the parameter or separate with commas.
+         * @example [
+         *       "transfer.create"
+         *     ]
+         */
+        actions?: string[]
+        /** @description Filter by outcome. At most 100 values; repeat the parameter or separate with commas. */
+        outcomes?: ('DONE' | 'REFUSED')[]
+        /** @description created_at strictly before. */
+        'created_at.lt'?: string
+        /** @description created_at before or equal. */
+        'created_at.lte'?: string
+        /** @description created_at exactly equal. */
+        'created_at.eq'?: string
+        /** @description created_at after or equal. */
+        'created_at.gte'?: string
+        /** @description created_at strictly after. */
+        'created_at.gt'?: string
+        /**
+         * @description Page size.
+         * @example 10
+         */
+        limit?: number
+        /** @description Sort order. */
+        order?: 'DESC' | 'ASC'
+        /** @description `next_page_cursor` of the previous page. */
+        page_cursor?: string
+      }
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          'application/json': {
+            items: components['schemas']['AuditLogRecord'][]
+            /** @description Absent on the last page. */
+            next_page_cursor?: string
+          }
+        }
+      }
+    }
+  }
   getEvent: {
     parameters: {
       query?: never
@@ -10133,7 +10271,7 @@ export interface operations {
           'application/json': {
             approval: components['schemas']['Approval']
             /** @description The texts to sign, byte for byte. */
-            statements: {
+            to_sign: {
               /** @description The text that an approver signs to approve. */
               APPROVE: string
               /** @description The text that an approver signs to reject. */
