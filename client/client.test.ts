@@ -617,6 +617,7 @@ describe('pages', () => {
       '/v2/transfer/fiat-deposit-instructions': { query: { limit: 1 } },
       '/v2/transfer/fiat-accounts': {},
       '/v2/approvals': {},
+      '/v2/audit-log': {},
       '/v2/webhooks': {},
       '/v2/webhooks/{id}/deliveries': { path: { id: webhook.id } },
       '/v2/webhooks/{id}/deliveries/{delivery_id}/attempts': { path: { id: webhook.id, delivery_id } },
