@@ -355,7 +355,7 @@ async function openAuthentication(
 /** Returns the function that runs an operation for a request. */
 function performWith({ db, ledger, networks, settings, masterKeys, baseUrl }: AppOptions): Perform {
   const webhookSecrets = new WebhookSecrets(masterKeys)
-  const policies = new Policies(masterKeys)
+  const policies = new Policies(masterKeys, { sandbox: settings.mode === 'sandbox' })
   // Written out: spreading the context and the request took 2 % of a request.
   return (operation, request) =>
     operation.run({

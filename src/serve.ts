@@ -33,6 +33,7 @@ import { manualWires } from './networks/manual-wires.ts'
 import { simulatedNetworks } from './networks/simulated/adapter.ts'
 import { routeBySigner } from './networks/simulated/route-by-signer.ts'
 import { reencryptSigningKeys } from './oauth/signing-keys.ts'
+import { Policies } from './records/policy.ts'
 import { reencryptWebhookSecrets, WebhookSecrets } from './records/webhook-secrets.ts'
 import { keepPartitions } from './retention/keep-partitions.ts'
 import { openScreening, wasUsedLately } from './screening/open-screening.ts'
@@ -193,7 +194,9 @@ async function startService({
   metrics,
 }: Parts): Promise<{ address: string; demo: SandboxCredentials | undefined; stop: () => Promise<void> }> {
   const macs = new WithdrawalMacs(masterKeys)
-  const ledger = new Ledger(db, { meter: metrics.ledger, macs, waitMsMax: settings.requestTimeoutMs })
+  const policies = new Policies(masterKeys, { sandbox: settings.mode === 'sandbox' })
+  const waitMsMax = settings.requestTimeoutMs
+  const ledger = new Ledger(db, { meter: metrics.ledger, macs, policies, waitMsMax })
   // Check the settings before stamping the database: refused settings must leave no stamp.
   const screening = await openScreening(settings, () => Promise.resolve(masterKeys))
   if (screening !== undefined) observe(screening, { log, metrics })

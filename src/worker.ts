@@ -175,7 +175,12 @@ function payouts(
     const started = startsOrchestrations
       ? await attempt(
           'orchestrations',
-          runOrchestrations(db, { networks: shared.networks, settings, macs: ledger.macs }),
+          runOrchestrations(db, {
+            networks: shared.networks,
+            settings,
+            macs: ledger.macs,
+            policies: ledger.policies,
+          }),
         )
       : 0
     const settled = await attempt('settlement', settleWithdrawals(db, networks, ended))

@@ -17,6 +17,7 @@ import type { Operation } from '../src/http/operation.ts'
 import { SCOPES, type ClientScope } from '../src/contract/scopes.ts'
 import { createApiClient, disableApiClient } from '../src/oauth/api-clients.ts'
 import { REJECTED_ACCOUNT_NUMBER } from '../src/networks/simulated/magic-addresses.ts'
+import { setPolicy } from './policies.ts'
 import type { SigningKeys } from '../src/oauth/signing-keys.ts'
 import { declaredBy, faultsOf, sampleOf, type Fault } from './schema-faults.ts'
 import {
@@ -90,6 +91,8 @@ interface World {
   deactivated: string
   /** A fiat account that the customer has deleted. */
   deleted: string
+  /** A profile from which the policy lets nothing be paid. */
+  blocked: string
   /** Fee quotes, each for 10 USDP on ETHEREUM to DESTINATION; `other` belongs to the other customer. */
   quotes: Record<'good' | 'used' | 'expired' | 'other', string>
   /** API clients: with a scope, with a scope that the customer's token lacks, deleted, and another customer's. */
@@ -143,6 +146,7 @@ const TYPED_PROBLEMS = [
   'exceed-max-withdraw-limit',
   'unsupported-address',
   'unsupported-network',
+  'policy-refused',
   'insufficient-funds',
   'expired',
   'identity-verification-required',
@@ -180,6 +184,7 @@ beforeAll(async () => {
     rejected: String(rejected.id),
     deleted: await deletedBy(customer),
     deactivated: await deactivatedBy(customer),
+    blocked: await blockedBy(customer),
     quotes: {
       good: String((await made(customer, QUOTES, quoteOf({}))).id),
       used: String(used.id),
@@ -354,6 +359,14 @@ async function barredOf(by: TestCustomer, status: 'DENIED' | 'DISABLED', owner?:
   return { identity: String(identity.id), account: String(account.id), profile: String(account.profile_id) }
 }
 
+async function blockedBy(by: TestCustomer): Promise<string> {
+  const { id } = await made(by, '/v2/profiles', { nickname: 'Blocked' })
+  await setPolicy(service.db, by.customer_id, {
+    rules: [{ id: 'blocked', match: { profile_ids: [String(id)] }, action: 'BLOCK' }],
+  })
+  return String(id)
+}
+
 async function deactivatedBy(by: TestCustomer): Promise<string> {
   const id = String((await made(by, '/v2/profiles', { nickname: 'Deactivated' })).id)
   await by.call('PUT', `/v2/profiles/${id}/deactivate`)
@@ -500,6 +513,8 @@ const barred = (
 }
 const disabled = (what: string, id: string, status: string) =>
   typed(403, 'disabled', { id, status }, `${what} ${id}`, status)
+const refusedByPolicy = () =>
+  typed(403, 'policy-refused', { rule_id: 'blocked', policy_version: 1 }, 'rule blocked')
 const insufficient = (asset: string, available: string, needed: string, of?: () => string) => () => {
   const profile_id = of === undefined ? world.customer.profile_id : of()
   return typed(403, 'insufficient-funds', { profile_id, asset, available, needed }, available, asset, needed)
@@ -1157,6 +1172,7 @@ const CASES: Record<string, Case> = {
         tooLittle('total'),
       ),
 
+      ['from a blocked profile', () => ({ body: { profile_id: world.blocked } }), refusedByPolicy],
       ['one cent more than there is', { body: { amount: '999.01' } }, insufficient('USD', '1000', '1000.01')],
       [
         'one cent more in total',
@@ -1175,6 +1191,7 @@ const CASES: Record<string, Case> = {
       [['no such identity', { body: { identity_id: NOBODYS } }, notFound('identity')]],
       barredProfile((profile_id) => ({ profile_id })),
       [['no such fee quote', { body: { fee_id: NOBODYS } }, notFound('fee quote')]],
+      [['a blocked profile', () => ({ body: { profile_id: world.blocked } }), refusedByPolicy]],
       [['no funds', { body: { amount: '5000' } }, insufficient('USD', '1000', '5001')]],
     ],
   },
@@ -1933,6 +1950,7 @@ const CASES: Record<string, Case> = {
         { body: { ref_id: 'taken', amount: '7' } },
         () => exists('ref_id', world.own.transfer),
       ],
+      ['from a blocked profile', () => ({ body: { from_profile_id: world.blocked } }), refusedByPolicy],
       [
         'one cent more than there is',
         { body: { amount: '1000.01' } },
@@ -1961,6 +1979,7 @@ const CASES: Record<string, Case> = {
       [['to no account', { body: { to_account_id: NOBODY_ELSES } }, notFound('account', NOBODY_ELSES)]],
       [['to no identity', { body: { to_identity_id: NOBODY_ELSES } }, notFound('identity', NOBODY_ELSES)]],
       [['to nobody', { body: { to_profile_id: NOBODY_ELSES } }, notFound('profile', NOBODY_ELSES)]],
+      [['a blocked profile', () => ({ body: { from_profile_id: world.blocked } }), refusedByPolicy]],
       [['no funds', { body: { amount: '5000' } }, insufficient('USD', '1000', '5000')]],
     ],
   },
@@ -2122,6 +2141,7 @@ const CASES: Record<string, Case> = {
         () => ({ body: { fiat_account_id: world.rejected } }),
         () => disabled('fiat account', world.rejected, 'REJECTED'),
       ],
+      ['from a blocked profile', () => ({ body: { profile_id: world.blocked } }), refusedByPolicy],
       [
         'from a balance of nothing',
         () => ({ body: { profile_id: world.own.second.id } }),
@@ -2141,6 +2161,7 @@ const CASES: Record<string, Case> = {
       ...HOLDERS_ORDER,
       barredProfile((profile_id) => ({ profile_id })),
       [['no such fiat account', { body: { fiat_account_id: NOBODYS } }, notFound('fiat account')]],
+      [['a blocked profile', () => ({ body: { profile_id: world.blocked } }), refusedByPolicy]],
       [['no funds', { body: { amount: '5000' } }, insufficient('USD', '1000', '5000')]],
     ],
   },
@@ -2625,6 +2646,11 @@ const CASES: Record<string, Case> = {
       ]),
       ...barredHolders(),
       [
+        'from a blocked profile',
+        () => ({ body: { source: { profile: { profile_id: world.blocked } } } }),
+        refusedByPolicy,
+      ],
+      [
         'one cent more than there is',
         { body: { source_amount: '1000.01' } },
         insufficient('USD', '1000', '1000.01'),
@@ -2665,6 +2691,13 @@ const CASES: Record<string, Case> = {
       [
         ['no such fiat account', () => toFiatAccount(NOBODYS), notFound('fiat account')],
         ['to nobody', { body: { destination: { profile: { profile_id: NOBODYS } } } }, notFound('profile')],
+      ],
+      [
+        [
+          'a blocked profile',
+          () => ({ body: { source: { profile: { profile_id: world.blocked } } } }),
+          refusedByPolicy,
+        ],
       ],
       [['no funds', { body: { source_amount: '5000' } }, insufficient('USD', '1000', '5000')]],
     ],

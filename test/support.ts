@@ -24,6 +24,7 @@ import { WithdrawalMacs } from '../src/movements/withdrawal-macs.ts'
 import type { Transfer } from '../src/ledger/transfer.ts'
 import type { Networks } from '../src/networks/network.ts'
 import { simulatedNetworks } from '../src/networks/simulated/adapter.ts'
+import { Policies } from '../src/records/policy.ts'
 import { WebhookSecrets } from '../src/records/webhook-secrets.ts'
 import { openBank } from '../src/serve.ts'
 import { createApiClient } from '../src/oauth/api-clients.ts'
@@ -124,7 +125,10 @@ export async function startTestService(
 ) {
   const settings = testSettings(environment)
   const { url, db, ownerUrl, owner, drop } = await cloneDatabase()
-  const ledger = new Ledger(db, { macs: new WithdrawalMacs(MASTER_KEYS) })
+  const ledger = new Ledger(db, {
+    macs: new WithdrawalMacs(MASTER_KEYS),
+    policies: new Policies(MASTER_KEYS, { sandbox: settings.mode === 'sandbox' }),
+  })
   const networks: Networks =
     settings.mode === 'sandbox'
       ? simulatedNetworks(db, {

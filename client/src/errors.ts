@@ -24,6 +24,7 @@ export type ProblemSlug =
   | 'already-exists'
   | 'approval-required'
   | 'approval-ended'
+  | 'policy-refused'
   | 'not-cancellable'
 
 /** The fields of `meta`, by slug, for the problems that have it. */
@@ -50,6 +51,7 @@ export interface ProblemMeta {
   'already-exists': { existing: unknown; differs: string[] }
   'approval-required': { approval_id: string; status: string; approvals: number; required: number }
   'approval-ended': { id: string; status: string }
+  'policy-refused': { rule_id: string; policy_version: number }
   'not-cancellable': { id: string; status: string }
 }
 

@@ -55,6 +55,10 @@ export const PROBLEM_EXAMPLES: Record<ProblemSlug, Problem> = {
     current_status: 'PENDING',
   }),
   disabled: problem.disabled('identity', EXAMPLE.identity_id, 'DISABLED'),
+  'policy-refused': problem.policyRefused('blocks this payment', {
+    rule_id: 'day-limit',
+    policy_version: 3,
+  }),
   'already-exists': problem.alreadyExists(
     'ref_id',
     { id: EXAMPLE.transfer_id, ref_id: 'payout-2026-0001', amount: '10', status: 'COMPLETED' },
@@ -126,6 +130,7 @@ export const PROBLEM_META: Partial<Record<ProblemSlug, Record<string, string>>> 
     required: 'How many must.',
   },
   'approval-ended': { id: 'The approval.', status: 'Its status.' },
+  'policy-refused': { rule_id: 'The rule.', policy_version: 'The version of the policy.' },
   'not-cancellable': { id: 'The transfer.', status: 'Its status.' },
   'already-exists': {
     existing: 'The existing record, in full, as its own operation answers it.',

@@ -77,6 +77,12 @@ const kinds = {
     explanation:
       'The account or identity is disabled (a bank account: rejected), or the operator froze the profile or the customer. It cannot withdraw. `meta` holds its id and status.',
   },
+  'policy-refused': {
+    status: 403,
+    title: 'Policy Refused',
+    explanation:
+      "A rule of the customer's policy does not let this payment pass, or its limit is used up. `meta.rule_id` names the rule. Nothing was recorded.",
+  },
   'already-exists': {
     status: 409,
     title: 'Already Exists',
@@ -277,6 +283,9 @@ export const problem = {
       `profile ${profile_id} is DEACTIVATED: nothing is withdrawn from it or moved to it, and it gets no deposit addresses, instructions or rules`,
       { id: profile_id, status: 'DEACTIVATED' },
     ),
+  /** `why` completes the sentence: the rule blocks the payment, or requires what it cannot have. */
+  policyRefused: (why: string, meta: { rule_id: string; policy_version: number }) =>
+    new Problem('policy-refused', `rule ${meta.rule_id} of the policy ${why}`, meta),
   /** The error handler adds `differs`, because only there both the request and the record are known. */
   alreadyExists: (field: string, existing: unknown, differs?: string[]) =>
     new Problem('already-exists', `a record with this ${field} exists; meta.existing holds it`, {

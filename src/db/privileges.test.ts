@@ -195,11 +195,17 @@ describe('PRIVILEGES', () => {
   })
 
   test('lets no role change past records', () => {
-    for (const table of ['entries', 'replaced_transactions', 'resolved_withdrawals', 'reward_rates'])
+    for (const table of [
+      'entries',
+      'policies',
+      'replaced_transactions',
+      'resolved_withdrawals',
+      'reward_rates',
+    ])
       expect(PRIVILEGES[table], table).toEqual({ insert: true })
     // No deleted row is a record: old quotes, lifted freezes, deposits that a reorganisation took back before they
     // were credited, simulated prices, sights of deposits that ended, simulated transactions, endpoints of webhooks,
-    // one-time links, sessions and challenges of operators.
+    // one-time links, sessions and challenges of operators, windows of limits in which nothing counts any more.
     const removing = Object.entries(PRIVILEGES).flatMap(([table, may]) => (may.delete ? table : []))
     expect(removing).toEqual([
       'fee_quotes',
@@ -208,6 +214,7 @@ describe('PRIVILEGES', () => {
       'operator_challenges',
       'operator_links',
       'operator_sessions',
+      'policy_windows',
       'price_minutes',
       'price_points',
       'seen_deposits',

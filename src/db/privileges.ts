@@ -139,7 +139,8 @@ export const PRIVILEGES: Readonly<Record<string, TablePrivileges>> = {
     ],
   },
   policies: { insert: true },
-  policy_windows: {},
+  // Deletes windows a day after nothing in them counts any more.
+  policy_windows: { insert: true, update: ['buckets', 'ends_at'], delete: true },
   price_imports: { insert: true, update: ['name', 'records', 'finished', 'updated_at'] },
   // The first real price removes a market's simulated prices.
   price_minutes: {

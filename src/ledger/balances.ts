@@ -24,8 +24,10 @@ export interface BalanceRow extends BalanceKey {
   account_id: string | null
 }
 
-/** The reasons that keep money from leaving profiles. */
+/** What keeps money from leaving profiles. */
 interface Barred {
+  /** The version and MAC of the customer's policy (`POLICY_PLACE`); undefined where it has none. */
+  policy?: string | undefined
   /** The frozen subjects of the customer: its id, or `<customer id>/<profile id>`. */
   frozen: readonly string[]
   /** The ids of the deactivated profiles among those of the balances. */
@@ -38,8 +40,8 @@ const keyOf = (profile_id: string, asset: string) => `${profile_id}/${asset}`
 
 /**
  * Reads and locks the existing balances among `keys`, always in key order, so that no two batches deadlock. Reads the
- * database's clock after each lock. Returns at least one row: without any balance it has only the clock. `frozen`
- * lists the subjects of freezes of the customer and its profiles, and `deactivated` the deactivated profiles of `keys`,
+ * database's clock after each lock. Returns at least one row: without any balance it has only the clock. `policy`
+ * names the customer's policy, `frozen` lists the subjects of freezes of the customer and its profiles, and `deactivated` the deactivated profiles of `keys`,
  * both read in the same round trip: customers make and deactivate any number of profiles.
  */
 export async function lockBalances(
@@ -71,22 +73,28 @@ export async function lockBalances(
       ) locked on true`,
       values: [customerId, profileIds, arrayLiteral(sorted.map((key) => key.asset))],
     }),
-    tx.query<{ subject: string; deactivated: boolean }>({
-      name: 'freezes and deactivated profiles of a customer',
+    tx.query<{ subject: string; kind: 'FROZEN' | 'DEACTIVATED' | 'POLICY' }>({
+      name: 'freezes, deactivated profiles and policy of a customer',
       text: `
-      select subject, false as deactivated from freezes
+      select subject, 'FROZEN' as kind from freezes
       where kind in ('CUSTOMER', 'PROFILE') and split_part(subject, '/', 1) = $1::uuid::text
       union all
-      select id::text, true from profiles
-      where customer_id = $1 and id = any ($2::uuid[]) and deactivated_at is not null`,
+      select id::text, 'DEACTIVATED' from profiles
+      where customer_id = $1 and id = any ($2::uuid[]) and deactivated_at is not null
+      union all
+      (select version || ' ' || mac, 'POLICY' from policies
+       where customer_id = $1
+       order by version desc
+       limit 1)`,
       values: [customerId, profileIds],
     }),
   ])
   return {
     rows: rows.filter((row) => row.profile_id !== null),
     clock: rows.at(-1)!.now,
-    frozen: barred.flatMap(({ subject, deactivated }) => (deactivated ? [] : subject)),
-    deactivated: barred.flatMap(({ subject, deactivated }) => (deactivated ? subject : [])),
+    policy: barred.find(({ kind }) => kind === 'POLICY')?.subject,
+    frozen: barred.flatMap(({ subject, kind }) => (kind === 'FROZEN' ? subject : [])),
+    deactivated: barred.flatMap(({ subject, kind }) => (kind === 'DEACTIVATED' ? subject : [])),
   }
 }
 
@@ -104,9 +112,12 @@ export class Balances {
   readonly frozen: ReadonlySet<string>
   /** The ids of the deactivated profiles among those of the balances that were asked for. */
   readonly deactivated: ReadonlySet<string>
+  /** The version and MAC of the customer's policy; undefined where it has none. */
+  readonly policy: string | undefined
   #balances = new Map<string, Balance>()
 
-  constructor(rows: BalanceRow[], { frozen, deactivated }: Barred = { frozen: [], deactivated: [] }) {
+  constructor(rows: BalanceRow[], { policy, frozen, deactivated }: Barred = { frozen: [], deactivated: [] }) {
+    this.policy = policy
     this.frozen = new Set(frozen)
     this.deactivated = new Set(deactivated)
     this.profiles = new Map(rows.map((row) => [row.profile_id, row.account_id]))

@@ -6,6 +6,8 @@ import type { Moment } from '../db/ids.ts'
 import type { TransferApproval } from '../records/approval.ts'
 import type { Holder } from '../records/holders.ts'
 import type { Change, Kind, Need } from '../records/need.ts'
+import type { CryptoNetwork } from '../assets/catalogue.ts'
+import type { GovernedType } from '../records/policy.ts'
 import type { Payee } from './withdrawal-macs.ts'
 
 /** The values that a movement's decision may use, all read beforehand. */
@@ -46,6 +48,17 @@ export function changeOf<Key, Value, C>(decision: Decision, kind: Kind<Key, Valu
   return found?.value as C | undefined
 }
 
+/** The facts of a payment by which a policy judges it, as far as they are known before it is decided. */
+export interface Payment {
+  type: GovernedType
+  profile_id: string
+  asset: string
+  /** Of a crypto withdrawal. */
+  crypto_network?: CryptoNetwork
+  /** The address, the id of the fiat account, or the profile that is credited. */
+  destination: string
+}
+
 /** One request to move money. */
 export interface Movement {
   /** Who moves the money, and through which request. */
@@ -63,6 +76,10 @@ export interface Movement {
   holder?: Holder
   /** The account and identity that an internal transfer names for its receiver. They must exist and belong together. */
   receiver?: Pick<Holder, 'account_id' | 'identity_id'> | undefined
+  /** What it pays, where a policy governs it. */
+  payment?: Payment | undefined
+  /** Decides everything and posts nothing. */
+  dryRun?: boolean | undefined
   /** The records that the decision needs. */
   needs?: readonly Need[]
   /**

@@ -37,7 +37,7 @@ export type Order = Pick<
 >
 
 /** The transfer to an orchestration's destination, as far as it is known without records. */
-export interface Payout extends Pick<Movement, 'balances' | 'holder' | 'needs'> {
+export interface Payout extends Pick<Movement, 'balances' | 'holder' | 'payment' | 'needs'> {
   /** Throws not-found or disabled for the records that it needs. `group_id` is the orchestration's id. */
   decide: (view: View, group_id: string) => Decision
 }
@@ -119,6 +119,13 @@ export function payoutOf(
     return {
       balances,
       holder: order,
+      payment: {
+        type: 'CRYPTO_WITHDRAWAL',
+        profile_id,
+        asset: destination_asset,
+        crypto_network,
+        destination: destination_address,
+      },
       needs: needsOf(context.networks, { crypto_network, asset: destination_asset }),
       decide(view, group_id) {
         const changes = takeOwnCustody(view, context.networks, route, amounts.amount)
@@ -135,6 +142,12 @@ export function payoutOf(
     return {
       balances,
       holder: order,
+      payment: {
+        type: 'WIRE_WITHDRAWAL',
+        profile_id,
+        asset: destination_asset,
+        destination: bank_account_id,
+      },
       needs: [need(FIAT_ACCOUNTS, bank_account_id)],
       decide(view, group_id) {
         const fiat_account = requirePayable(view.get(FIAT_ACCOUNTS, bank_account_id), bank_account_id)
@@ -148,6 +161,12 @@ export function payoutOf(
   return {
     balances: [...balances, { profile_id: to_profile_id, asset: destination_asset }],
     holder: order,
+    payment: {
+      type: 'INTERNAL_TRANSFER_DEBIT',
+      profile_id,
+      asset: destination_asset,
+      destination: to_profile_id,
+    },
     decide(view, group_id) {
       view.requireOpen(to_profile_id)
       const ends = { group_id, from_profile_id: profile_id, to_profile_id }

@@ -8,13 +8,18 @@ import type { Entry, Posting } from '../ledger/entries.ts'
 import { LedgerTransaction } from '../ledger/ledger-transaction.ts'
 import { selectTransfersByRefId, type Transfer } from '../ledger/transfer.ts'
 import { Holders } from '../records/holders.ts'
+import type { Policies } from '../records/policy.ts'
 import type { AnyKind, Change, Known, Need } from '../records/need.ts'
 import { legsOf, type Decision, type Leg, type Movement, type Outcome, type View } from './decision.ts'
+import { awaitApproval } from './approval.ts'
+import { Governance, isGoverned } from './policy.ts'
 import { addMacs, type WithdrawalMacs } from './withdrawal-macs.ts'
 
 export interface PostOptions {
   /** Makes the MACs of withdrawals. Withdrawals accepted without it are never signed. */
   macs?: WithdrawalMacs | undefined
+  /** Reads the customers' policies. Without it, payments of a customer with a policy are refused. */
+  policies?: Policies | undefined
   /** Backdates the movements, for invented history. */
   at?: Moment
   /**
@@ -39,15 +44,16 @@ export async function post(
   tx: Transaction,
   customerId: string,
   movements: readonly Movement[],
-  { macs, at, lookUpRefIds = false, end = () => Promise.resolve() }: PostOptions = {},
+  { macs, policies, at, lookUpRefIds = false, end = () => Promise.resolve() }: PostOptions = {},
 ): Promise<{ outcomes: Outcome[]; now: Moment }> {
-  const batch = await readFor(tx, customerId, movements, { at, lookUpRefIds })
+  const batch = await readFor(tx, customerId, movements, { policies, at, lookUpRefIds })
   const legs: Leg[] = []
   const changes: Change[] = []
   let moved = false
   const outcomes = movements.map((movement): Outcome => {
     try {
       const decision = decide(batch, movement)
+      if (movement.dryRun === true) return { decision }
       moved = true
       if (decision.isOnRecord !== true) legs.push(...legsOf(decision))
       if (decision.changes !== undefined) changes.push(...decision.changes)
@@ -57,10 +63,16 @@ export async function post(
     }
   })
   if (!lookUpRefIds) await preferExisting(tx, customerId, movements, outcomes)
-  const { ledger } = batch
+  const { ledger, governance } = batch
   if (!moved) await end(false)
   // Sent together: if one statement fails, the commit that follows is a rollback.
-  else await inOrder([ledger.write(addMacs(legs, macs)), ...writesOf(tx, customerId, changes), end(true)])
+  else
+    await inOrder([
+      ...(governance === undefined ? [] : [governance.write(tx, customerId)]),
+      ledger.write(addMacs(legs, macs)),
+      ...writesOf(tx, customerId, changes),
+      end(true),
+    ])
   return { outcomes, now: ledger.now }
 }
 
@@ -68,6 +80,8 @@ export async function post(
 interface Batch {
   ledger: LedgerTransaction
   holders: Holders
+  /** The customer's policy; undefined where it has none. */
+  governance: Governance | undefined
   /** The transfers that already have a ref_id of the batch. */
   existing: Map<string, Transfer>
   known: Reads
@@ -80,13 +94,17 @@ async function readFor(
   tx: Transaction,
   customerId: string,
   movements: readonly Movement[],
-  { at, lookUpRefIds }: { at: Moment | undefined; lookUpRefIds: boolean },
+  {
+    policies,
+    at,
+    lookUpRefIds,
+  }: { policies: Policies | undefined; at: Moment | undefined; lookUpRefIds: boolean },
 ): Promise<Batch> {
   const keys = movements.flatMap((movement) => movement.balances)
   const [ledger, known, existing] = await inOrder([
     LedgerTransaction.open(tx, customerId, keys, at),
     readNeeds(tx, customerId, movements),
-    selectTransfersByRefId(tx, customerId, lookUpRefIds ? refIdsOf(movements) : []),
+    selectTransfersByRefId(tx, customerId, refIdsOf(lookUpRefIds ? movements : movements.filter(isDryRun))),
   ])
   const holders = await Holders.read(
     tx,
@@ -102,7 +120,12 @@ async function readFor(
     requireOpen: (id) => holders.requireOpen(id),
     get: (kind, key) => knownOf(known, kind).get(key) as never,
   }
-  return { ledger, holders, existing, known, view }
+  const { policy } = ledger.balances
+  const governance =
+    policy === undefined
+      ? undefined
+      : await Governance.read(tx, customerId, policy, movements, { holders, policies, get: view.get })
+  return { ledger, holders, governance, existing, known, view }
 }
 
 const NOTHING_READ: Reads = new Map()
@@ -135,8 +158,10 @@ function knownOf(known: Reads, kind: AnyKind): Known<unknown, unknown, unknown> 
   return read
 }
 
+const isDryRun = ({ dryRun }: Movement): boolean => dryRun === true
+
 /** Decides one movement, in the contract's order, and posts it in memory. Throws its refusal. */
-function decide({ ledger, holders, existing, known, view }: Batch, movement: Movement): Decision {
+function decide({ ledger, holders, governance, existing, known, view }: Batch, movement: Movement): Decision {
   const { ref_id, holder } = movement
   movement.requireCaller?.()
   requireNew(ref_id === undefined ? undefined : existing.get(ref_id))
@@ -144,8 +169,18 @@ function decide({ ledger, holders, existing, known, view }: Batch, movement: Mov
     requireNew(knownOf(known, movement.existing.kind).get(movement.existing.key) as object | undefined)
   if (holder !== undefined) holders.requireMayWithdraw(holder)
   if (movement.receiver !== undefined) holders.requireReceiver(movement.receiver)
-  const decision = movement.decide(view)
+  const decided = movement.decide(view)
+  const verdict = isGoverned(decided.transfer) ? governance?.judge(movement, decided, ledger.now) : undefined
+  const decision =
+    verdict?.requirement === undefined
+      ? decided
+      : awaitApproval(decided, verdict.requirement, movement.origin, view)
+  if (movement.dryRun === true) {
+    requireFunds(ledger, decision.entries)
+    return decision
+  }
   apply(ledger, movement, decision)
+  if (verdict !== undefined) governance!.count(verdict, ledger.now)
   if (ref_id !== undefined) existing.set(ref_id, decision.transfer)
   for (const { kind, value } of decision.changes ?? []) known.get(kind)?.note?.(value)
   return decision

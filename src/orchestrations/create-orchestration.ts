@@ -81,6 +81,7 @@ export const createOrchestration = operation({
     'not-found',
     'identity-verification-required',
     'disabled',
+    'policy-refused',
     'insufficient-funds',
     'already-exists',
     'unavailable',

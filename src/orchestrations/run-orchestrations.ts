@@ -8,7 +8,7 @@ import { Problem } from '../contract/problems.ts'
 import { payoutCost } from '../movements/estimated-fee.ts'
 import type { Movement, Outcome } from '../movements/decision.ts'
 import { payoutOf } from '../movements/payout.ts'
-import { post } from '../movements/post.ts'
+import { post, type PostOptions } from '../movements/post.ts'
 import { isRetryable } from '../movements/queue.ts'
 import type { UsdPrices } from '../assets/usd-value.ts'
 import { usdPrices } from '../records/usd-prices.ts'
@@ -19,7 +19,6 @@ import {
   type Orchestration,
   type OrchestrationRow,
 } from '../records/orchestration.ts'
-import type { WithdrawalMacs } from '../movements/withdrawal-macs.ts'
 import type { Networks } from '../networks/network.ts'
 
 /** Who makes the transfers of orchestrations that deposits started. */
@@ -37,7 +36,7 @@ interface Claimed {
 }
 
 /** The context of payouts. Without `macs`, their withdrawals are never signed. */
-type PayoutContext = Pick<Context, 'networks' | 'settings'> & { macs?: WithdrawalMacs | undefined }
+type PayoutContext = Pick<Context, 'networks' | 'settings'> & Pick<PostOptions, 'macs' | 'policies'>
 
 /**
  * Advances every orchestration that a deposit started: posts its destination transfer with its conversion (API
@@ -149,7 +148,10 @@ async function payOut(
   const claimed = await claim(tx, customerId, context.networks)
   if (claimed.length === 0) return 0
   const movements = claimed.map((one) => movementOf(one, context, prices, costs))
-  const { outcomes, now } = await post(tx, customerId, movements, { macs: context.macs })
+  const { outcomes, now } = await post(tx, customerId, movements, {
+    macs: context.macs,
+    policies: context.policies,
+  })
   const ends = claimed.flatMap(({ place, orchestration: { id } }, index) => {
     const outcome = outcomes[index]!
     if ('refusal' in outcome && !(outcome.refusal instanceof Problem)) throw outcome.refusal

@@ -2,7 +2,7 @@ import { Type, type Static } from 'typebox'
 import type { CryptoNetwork } from '../assets/catalogue.ts'
 import { Free, Network, Text, Timestamp, Uuid } from '../contract/fields.ts'
 import { problem } from '../contract/problems.ts'
-import type { Queryable } from '../db/database.ts'
+import { arrayLiteral, type Queryable } from '../db/database.ts'
 import { presentOf } from '../db/rows.ts'
 import { canonicalAddress } from '../networks/addresses.ts'
 
@@ -40,6 +40,37 @@ export const DESTINATION_ADDRESS_COLUMNS = `id, customer_id, crypto_network, add
   identity_id, travelrule_metadata, created_at, updated_at`
 
 export const destinationAddressToWire = (row: DestinationAddressRow): DestinationAddress => presentOf(row)
+
+/** An entry of the address book, as far as a policy reads it. */
+export interface KnownEntry {
+  id: string
+  status: DestinationAddress['status']
+}
+
+/** Reads the entries with these canonical addresses, by `<network> <address>`. An address has one for each identity. */
+export async function entriesAt(
+  db: Queryable,
+  customerId: string,
+  places: readonly { crypto_network: string; address: string }[],
+): Promise<Map<string, KnownEntry[]>> {
+  if (places.length === 0) return new Map()
+  const { rows } = await db.query<KnownEntry & { place: string }>({
+    name: 'entries of the address book',
+    text: `
+    select e.id, e.status, e.crypto_network || ' ' || e.canonical_address as place
+    from (select distinct * from unnest($2::text[], $3::text[]) as place (crypto_network, address)) wanted
+    join crypto_destination_addresses e
+      on e.customer_id = $1 and e.crypto_network = wanted.crypto_network and e.canonical_address = wanted.address`,
+    values: [
+      customerId,
+      arrayLiteral(places.map(({ crypto_network }) => crypto_network)),
+      arrayLiteral(places.map(({ address }) => address)),
+    ],
+  })
+  const known = new Map<string, KnownEntry[]>()
+  for (const { place, ...entry } of rows) known.set(place, [...(known.get(place) ?? []), entry])
+  return known
+}
 
 /** A crypto destination as a request names it: by address and network, by its id in the address book, or by both. */
 interface Named {

@@ -112,6 +112,15 @@ export class Holders {
     requireStanding(this.#standing, profileAccount, { account_id, identity_id })
   }
 
+  /** Returns the identities that a movement pays for: the named one, and those of its account and its profile's account. */
+  identitiesOf({ profile_id, account_id, identity_id }: Holder): string[] {
+    const accounts = [account_id, this.#profiles.get(profile_id) ?? undefined]
+    const owners = accounts.map((id) =>
+      id === undefined ? undefined : this.#standing.accounts.get(id)?.identity_id,
+    )
+    return [...new Set([identity_id, ...owners].filter((id) => id !== undefined))]
+  }
+
   /**
    * Throws not-found for a missing account or identity of a receiver, and bad-request if they do not belong together.
    * As with deposits, their status does not matter: the money does not leave the platform.

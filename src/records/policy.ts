@@ -9,6 +9,8 @@ import type { Queryable, Transaction } from '../db/database.ts'
 import type { Moment } from '../db/ids.ts'
 import { Macs } from '../keys/macs.ts'
 import type { MasterKeys } from '../keys/master-keys.ts'
+import type { UsdPrices } from '../assets/usd-value.ts'
+import { newestUsdPrices } from './usd-prices.ts'
 
 /**
  * A customer's policy: the rules for its payments, and what needs approval (API behaviour, Policy). Each change makes a
@@ -279,6 +281,10 @@ const decimalsOfLimit = ({ asset }: Limit): number =>
 const KEPT_BYTES_MAX = 16 * 1024 * 1024
 const RULE_BYTES = 2_048
 
+/** Older prices do not count for limits: without a price, a payment is beyond every limit in USD. */
+const PRICE_AGE_MAX_MINUTES = 60
+const PRICES_KEPT_MS = 10_000
+
 interface PolicyRow {
   version: number
   document: PolicyDocument
@@ -295,8 +301,23 @@ export class Policies {
     sizeCalculation: ({ document }) => RULE_BYTES * (1 + document.rules.length),
   })
 
-  constructor(masterKeys: MasterKeys) {
+  readonly #sandbox: boolean
+  #prices: { readAt: number; prices: UsdPrices } | undefined
+
+  /** In a `sandbox`, simulated prices and reference prices count, too. */
+  constructor(masterKeys: MasterKeys, { sandbox = false }: { sandbox?: boolean } = {}) {
     this.#macs = new Macs(masterKeys, 'policies')
+    this.#sandbox = sandbox
+  }
+
+  /** Returns prices for limits in USD: of the last hour, and read in the last ten seconds. */
+  async prices(tx: Transaction): Promise<UsdPrices> {
+    const now = performance.now()
+    if (this.#prices === undefined || now - this.#prices.readAt >= PRICES_KEPT_MS) {
+      const prices = await newestUsdPrices(tx, this.#sandbox, PRICE_AGE_MAX_MINUTES)
+      this.#prices = { readAt: now, prices }
+    }
+    return this.#prices.prices
   }
 
   /** Reads the version that counts; undefined where the customer has no policy. Throws as `get` does. */

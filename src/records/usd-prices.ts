@@ -30,9 +30,13 @@ export function usdPrices(db: Queryable, sandbox: boolean): Promise<UsdPrices> {
 
 /**
  * Reads the newest prices of market history; platform stablecoins are worth one USD. In the sandbox simulated prices
- * count too, with the catalogue's reference prices as the last resort.
+ * count too, with the catalogue's reference prices as the last resort. Older prices than `ageMaxMinutes` are ignored.
  */
-export async function newestUsdPrices(db: Queryable, sandbox: boolean): Promise<UsdPrices> {
+export async function newestUsdPrices(
+  db: Queryable,
+  sandbox: boolean,
+  ageMaxMinutes = PRICE_AGE_MAX_MINUTES,
+): Promise<UsdPrices> {
   const { rows } = await db.query<{ market: string; price: string }>(
     `
     select m.market, round(p.price, ${PRICE_DECIMALS}) as price
@@ -40,12 +44,12 @@ export async function newestUsdPrices(db: Queryable, sandbox: boolean): Promise<
     cross join lateral (
       select price
       from price_minutes
-      where market_id = m.id and minute >= extract(epoch from clock_timestamp())::bigint / 60 - ${PRICE_AGE_MAX_MINUTES}
+      where market_id = m.id and minute >= extract(epoch from clock_timestamp())::bigint / 60 - $3
       order by minute desc
       limit 1
     ) p
     where m.market = any ($1::text[]) and (m.source = 'REAL' or $2)`,
-    [ASSETS.map(({ symbol }) => `${symbol}USD`), sandbox],
+    [ASSETS.map(({ symbol }) => `${symbol}USD`), sandbox, ageMaxMinutes],
   )
   const known = new Map(rows.map(({ market, price }) => [market, price]))
   return new Map(

@@ -1,6 +1,7 @@
 import type { Database } from '../db/database.ts'
 import { deleteOldTransactions } from '../networks/simulated/delete-old-transactions.ts'
 import { deleteExpiredQuotes, deleteUsedQuotes } from '../records/fee-quotes.ts'
+import { deleteEndedWindows } from '../records/policy-windows.ts'
 import { deleteEndedSights } from '../settlement/see-deposits.ts'
 
 /** Rows of one statement. Each deletes by its index: 1,000 rows take about 10 ms. */
@@ -13,6 +14,7 @@ const KINDS: readonly ((db: Database, max: number) => Promise<number>)[] = [
   deleteExpiredQuotes,
   deleteUsedQuotes,
   deleteEndedSights,
+  deleteEndedWindows,
 ]
 
 /** Deletes some of the rows that are too old. Returns their number, and whether there are more. */

@@ -128,6 +128,7 @@ export const createCryptoWithdrawal = operation({
     'unsupported-address',
     'unsupported-network',
     'not-found',
+    'policy-refused',
     'insufficient-funds',
     'expired',
     'identity-verification-required',
@@ -206,6 +207,13 @@ export function movementOf(
   return {
     ref_id: body.ref_id,
     holder: body,
+    payment: {
+      type: 'CRYPTO_WITHDRAWAL',
+      profile_id: body.profile_id,
+      asset: terms.asset.symbol,
+      crypto_network: body.crypto_network,
+      destination: body.destination_address,
+    },
     origin,
     requireCaller,
     balances: [{ profile_id: body.profile_id, asset: balanceAsset }],

@@ -55,6 +55,7 @@ export const createFiatWithdrawal = operation({
     'not-found',
     'identity-verification-required',
     'disabled',
+    'policy-refused',
     'insufficient-funds',
     'already-exists',
     'unavailable',
@@ -65,6 +66,7 @@ export const createFiatWithdrawal = operation({
     const { transfer } = await ledger.submit(customerId, {
       ref_id: body.ref_id,
       holder: body,
+      payment: { type: 'WIRE_WITHDRAWAL', profile_id, asset, destination: fiat_account_id },
       requireCaller,
       origin,
       balances: [{ profile_id, asset }],

@@ -55,6 +55,7 @@ export const createInternalTransfer = operation({
     'not-found',
     'identity-verification-required',
     'disabled',
+    'policy-refused',
     'insufficient-funds',
     'already-exists',
   ],
@@ -76,6 +77,12 @@ export const createInternalTransfer = operation({
       ref_id: body.ref_id,
       holder: { profile_id: from_profile_id, ...sender, prefix: 'from_', staysWithCustomer: true },
       receiver: body.to_identity_id === undefined && body.to_account_id === undefined ? undefined : receiver,
+      payment: {
+        type: 'INTERNAL_TRANSFER_DEBIT',
+        profile_id: from_profile_id,
+        asset: symbol,
+        destination: to_profile_id,
+      },
       requireCaller,
       origin,
       balances: [

@@ -1,0 +1,511 @@
+/*
+ * Invariants of policies:
+ * 1. the first rule that decides wins, and a payment that none decides is made;
+ * 2. no period of a window holds more than its limit, whatever the requests, their number and their order;
+ * 3. a refused payment leaves no record, moves no money and counts in no window;
+ * 4. what is not certain never helps the caller: prices, identities, the maker of an orchestration, the policy itself;
+ * 5. deposits are credited under every policy.
+ */
+import { setTimeout as pause } from 'node:timers/promises'
+import { pino } from 'pino'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { setPolicy } from '../../test/policies.ts'
+import {
+  approve,
+  atEnd,
+  BASE_URL,
+  caller,
+  credit,
+  everyTable,
+  fetchToken,
+  fund,
+  MASTER_KEYS,
+  newCustomer,
+  startTestService,
+  withdrawalOf,
+  type TestCustomer,
+  type TestService,
+} from '../../test/support.ts'
+import { buildApp } from '../app.ts'
+import { SCOPES } from '../contract/scopes.ts'
+import { createApiClient } from '../oauth/api-clients.ts'
+import { runOrchestrations } from '../orchestrations/run-orchestrations.ts'
+import { Policies, type NewPolicyDocument } from '../records/policy.ts'
+import { deleteEndedWindows } from '../records/policy-windows.ts'
+import { verify } from '../verify/verify.ts'
+import { Ledger } from './queue.ts'
+
+let service: TestService
+beforeAll(async () => void (service = await startTestService()))
+afterAll(async () => {
+  expect((await verify(service.db)).disagreements).toEqual([])
+  await service.close()
+})
+
+type Rules = NewPolicyDocument['rules']
+const POLICY_REFUSED = { status: 403, body: { type: expect.stringMatching(/policy-refused$/) as string } }
+
+/** A customer with money and these rules. */
+async function governed(...rules: Rules): Promise<TestCustomer> {
+  const customer = await newCustomer(service)
+  await fund(customer, '100000')
+  await setPolicy(service.db, customer.customer_id, { rules })
+  return customer
+}
+
+const withdraw = (by: TestCustomer, changes: Record<string, unknown> = {}) =>
+  by.call('POST', '/v2/transfer/crypto-withdrawals', withdrawalOf(by, changes))
+
+/** Makes payments of these amounts in USDP one after the other. Returns which were made. */
+async function made(by: TestCustomer, amounts: string[], changes: Record<string, unknown> = {}) {
+  const answers: boolean[] = []
+  for (const total of amounts) {
+    const { status, body } = await withdraw(by, { amount: undefined, total, ...changes })
+    if (status !== 200) expect({ status, body }).toMatchObject(POLICY_REFUSED)
+    answers.push(status === 200)
+  }
+  return answers
+}
+
+const blockedBy = (rule_id: string) => ({
+  status: 403,
+  body: {
+    detail: expect.stringContaining(`rule ${rule_id} of the policy`) as string,
+    meta: { rule_id, policy_version: 1 },
+  },
+})
+
+const newProfile = async ({ call }: TestCustomer, nickname: string) =>
+  (await call<{ id: string }>('POST', '/v2/profiles', { nickname })).body.id
+
+describe('rules', () => {
+  test('the first that fits decides, and without one everything is allowed', async () => {
+    const by = await governed(
+      { id: 'first', match: { assets: ['USDP'], networks: ['SOLANA'] }, action: 'ALLOW' },
+      { id: 'second', match: { assets: ['USDP'] }, action: 'BLOCK' },
+    )
+    expect(await withdraw(by)).toMatchObject(blockedBy('second'))
+    const other = { asset: 'USDG', crypto_network: 'ETHEREUM' }
+    expect(await withdraw(by, other)).toMatchObject({ status: 200 })
+    const free = await governed()
+    expect(await withdraw(free)).toMatchObject({ status: 200 })
+  })
+
+  test('match profiles, transfer types, networks and clients', async () => {
+    const by = await newCustomer(service)
+    await fund(by, '1000')
+    const profile = await newProfile(by, 'other')
+    await fund(by, '1000', profile)
+    await setPolicy(service.db, by.customer_id, {
+      rules: [
+        { id: 'profile', match: { profile_ids: [profile] }, action: 'BLOCK' },
+        { id: 'internal', match: { transfer_types: ['INTERNAL_TRANSFER_DEBIT'] }, action: 'BLOCK' },
+        { id: 'wires', match: { networks: ['WIRE'] }, action: 'BLOCK' },
+        { id: 'client', match: { client_ids: ['another', by.client_id] }, action: 'BLOCK' },
+      ],
+    })
+    const fiat = await by.call<{ id: string }>('POST', '/v2/transfer/fiat-accounts', {
+      fiat_account_owner: { institution_details: { name: 'A' } },
+      fiat_network_instructions: { wire: { account_number: '1' } },
+    })
+    const wire = { profile_id: by.profile_id, asset: 'USD', amount: '1', fiat_account_id: fiat.body.id }
+    const move = { asset: 'USD', amount: '1', from_profile_id: by.profile_id, to_profile_id: profile }
+    expect(await withdraw(by, { profile_id: profile })).toMatchObject(blockedBy('profile'))
+    expect(await by.call('POST', '/v2/transfer/internal', move)).toMatchObject(blockedBy('internal'))
+    expect(await by.call('POST', '/v2/transfer/fiat-withdrawals', wire)).toMatchObject(blockedBy('wires'))
+    expect(await withdraw(by)).toMatchObject(blockedBy('client'))
+    const client = await createApiClient(service.db, by.customer_id, SCOPES)
+    const call = caller(service.app, await fetchToken(service.app, client))
+    expect(await withdraw({ ...by, call })).toMatchObject({ status: 200 })
+  })
+
+  test('an identity cannot be left out, nor another one be named instead', async () => {
+    const by = await newCustomer(service)
+    const identity = async (ref_id: string) => {
+      const person_details = { first_name: 'A', last_name: 'B', date_of_birth: '1980-01-01' }
+      const { body } = await by.call<{ id: string }>('POST', '/v2/identity/identities', {
+        ref_id,
+        person_details,
+      })
+      await approve(by, body.id)
+      return body.id
+    }
+    const [owner, other] = [await identity('owner'), await identity('other')]
+    const { body: account } = await by.call<{ profile_id: string }>('POST', '/v2/identity/accounts', {
+      account: { identity_id: owner },
+      create_profile: true,
+    })
+    const of = { ...by, profile_id: account.profile_id }
+    await fund(by, '1000', account.profile_id)
+    await fund(by, '1000')
+    const blocks = (id: string) =>
+      setPolicy(service.db, by.customer_id, {
+        rules: [{ id: 'b', match: { identity_ids: [id] }, action: 'BLOCK' }],
+      })
+    const allows = (id: string) =>
+      setPolicy(service.db, by.customer_id, {
+        rules: [
+          { match: { identity_ids: [id] }, action: 'ALLOW' },
+          { id: 'b', action: 'BLOCK' },
+        ],
+      })
+    await blocks(owner)
+    // The profile's account belongs to it.
+    expect(await withdraw(of)).toMatchObject(POLICY_REFUSED)
+    expect(await withdraw(of, { identity_id: other })).toMatchObject(POLICY_REFUSED)
+    expect(await withdraw(by)).toMatchObject({ status: 200 })
+    expect(await withdraw(by, { identity_id: owner })).toMatchObject(POLICY_REFUSED)
+    await allows(other)
+    expect(await withdraw(of, { identity_id: other })).toMatchObject(POLICY_REFUSED)
+    expect(await withdraw(by)).toMatchObject(POLICY_REFUSED)
+    expect(await withdraw(by, { identity_id: other })).toMatchObject({ status: 200 })
+  })
+
+  test('destinations: the address book, ids of its entries, of fiat accounts and of profiles, in any spelling', async () => {
+    const by = await newCustomer(service)
+    await fund(by, '1000')
+    const address = '0x8617E340B3D01FA5F11F306F4090FD50E238070D'
+    const entry = await by.call<{ address: { id: string } }>(
+      'PUT',
+      '/v2/transfer/crypto-destination-address',
+      {
+        crypto_network: 'ETHEREUM',
+        address: address.toLowerCase(),
+      },
+    )
+    const known = { destination_address: `0x${address.slice(2).toLowerCase()}` }
+    const set = (rules: Rules) => setPolicy(service.db, by.customer_id, { rules })
+    await set([{ match: { destination: 'ADDRESS_BOOK' }, action: 'ALLOW' }, { action: 'BLOCK' }])
+    expect(await withdraw(by, known)).toMatchObject({ status: 200 })
+    expect(
+      await withdraw(by, {
+        ...known,
+        crypto_network: 'SOLANA',
+        destination_address: '4fYNw3dojWmQ4dXtSGE9epjRGy9pFSx62YypT7avPYvA',
+      }),
+    ).toMatchObject(POLICY_REFUSED)
+    expect(await withdraw(by)).toMatchObject(POLICY_REFUSED)
+    await service.owner.query("update crypto_destination_addresses set status = 'PENDING' where id = $1", [
+      entry.body.address.id,
+    ])
+    expect(await withdraw(by, known)).toMatchObject(POLICY_REFUSED)
+    await set([{ match: { destination: [entry.body.address.id] }, action: 'ALLOW' }, { action: 'BLOCK' }])
+    expect(await withdraw(by, known)).toMatchObject(POLICY_REFUSED)
+    // An entry that is not approved still blocks its address.
+    await set([{ match: { destination: [entry.body.address.id] }, action: 'BLOCK' }])
+    expect(await withdraw(by, known)).toMatchObject(POLICY_REFUSED)
+    expect(await withdraw(by)).toMatchObject({ status: 200 })
+    await service.owner.query("update crypto_destination_addresses set status = 'APPROVED' where id = $1", [
+      entry.body.address.id,
+    ])
+    const profile = await newProfile(by, 'to')
+    await set([{ match: { destination: [profile] }, action: 'BLOCK' }])
+    const move = { asset: 'USD', amount: '1', from_profile_id: by.profile_id }
+    expect(await by.call('POST', '/v2/transfer/internal', { ...move, to_profile_id: profile })).toMatchObject(
+      POLICY_REFUSED,
+    )
+    expect(
+      await by.call('POST', '/v2/transfer/internal', { ...move, to_profile_id: await newProfile(by, 'x') }),
+    ).toMatchObject({ status: 200 })
+  })
+
+  test('an internal transfer cannot wait for approval, and is refused', async () => {
+    const by = await governed({ id: 'two', action: 'APPROVE', approvals: 2 })
+    const move = {
+      asset: 'USD',
+      amount: '1',
+      from_profile_id: by.profile_id,
+      to_profile_id: await newProfile(by, 'to'),
+    }
+    expect(await by.call('POST', '/v2/transfer/internal', move)).toMatchObject(blockedBy('two'))
+  })
+})
+
+describe('limits', () => {
+  const limited = (limit: NonNullable<Rules[number]['limit']>, action: 'BLOCK' | 'ALLOW' = 'BLOCK'): Rules =>
+    action === 'BLOCK'
+      ? [{ id: 'l', limit, action }]
+      : [
+          { id: 'l', limit, action },
+          { id: 'rest', action: 'BLOCK' },
+        ]
+
+  test.each(['BLOCK', 'ALLOW'] as const)(
+    'of each payment (%s): the total counts, fee included',
+    async (action) => {
+      const by = await governed(...limited({ amount: '50', asset: 'USD', period_seconds: 0 }, action))
+      expect(await made(by, ['50', '50.01', '50'])).toEqual([true, false, true])
+      expect(await withdraw(by, { amount: '50' })).toMatchObject(POLICY_REFUSED)
+    },
+  )
+
+  test('of a period, for all payments of the customer; a refused one does not count', async () => {
+    const by = await governed(...limited({ amount: '50', asset: 'USD', period_seconds: 3600 }))
+    expect(await made(by, ['30', '20.01', '15', '5', '2'])).toEqual([true, false, true, true, false])
+    // Nor one without the funds.
+    const poor = { ...by, profile_id: await newProfile(by, 'poor') }
+    const [unfunded] = [await governed(...limited({ amount: '50', asset: 'USD', period_seconds: 3600 }))]
+    expect(await withdraw({ ...unfunded, profile_id: await newProfile(unfunded, 'p') })).toMatchObject({
+      status: 403,
+      body: { title: 'Insufficient Funds' },
+    })
+    expect(await made(unfunded, ['50'])).toEqual([true])
+    expect(await withdraw(poor)).toMatchObject(POLICY_REFUSED)
+  })
+
+  test('a payment that failed or was cancelled still counts', async () => {
+    const by = await governed(...limited({ amount: '50', asset: 'USD', period_seconds: 3600 }))
+    const { body } = await withdraw(by, { amount: undefined, total: '50' })
+    await by.call('POST', `/v2/transfer/transfers/${body.id as string}/cancel`)
+    expect(await made(by, ['5'])).toEqual([false])
+  })
+
+  test('the period ends', async () => {
+    const by = await governed(...limited({ amount: '10', asset: 'USD', period_seconds: 2 }))
+    expect(await made(by, ['10', '10'])).toEqual([true, false])
+    await pause(2_200)
+    expect(await made(by, ['10', '10'])).toEqual([true, false])
+  })
+
+  test('of a profile, of a destination in any spelling and on any EVM network, and of a bank account', async () => {
+    const by = await newCustomer(service)
+    await fund(by, '1000')
+    const other = await newProfile(by, 'other')
+    await fund(by, '1000', other)
+    const set = (per: 'PROFILE' | 'DESTINATION') =>
+      setPolicy(service.db, by.customer_id, {
+        rules: limited({ amount: '10', asset: 'USD', period_seconds: 3600, ...{ per } }),
+      })
+    await set('PROFILE')
+    expect(await made(by, ['10', '5'])).toEqual([true, false])
+    expect(await made(by, ['10', '5'], { profile_id: other })).toEqual([true, false])
+    await set('DESTINATION')
+    const address = '0xde709f2102306220921060314715629080e2fb77'
+    expect(await made(by, ['10'], { destination_address: address })).toEqual([true])
+    const upper = `0x${address.slice(2).toUpperCase()}`
+    expect(await made(by, ['5'], { destination_address: upper })).toEqual([false])
+    const polygon = {
+      asset: 'USDC',
+      balance_asset: undefined,
+      crypto_network: 'BASE',
+      destination_address: address,
+    }
+    await credit(service.ledger, by, 'USDC', '100')
+    expect(await made(by, ['5'], polygon)).toEqual([false])
+    expect(await made(by, ['5'])).toEqual([true])
+    const wire = async (account_number: string) => {
+      const { body } = await by.call<{ id: string }>('POST', '/v2/transfer/fiat-accounts', {
+        fiat_account_owner: { institution_details: { name: 'A' } },
+        fiat_network_instructions: { wire: { account_number } },
+      })
+      const sent = { profile_id: by.profile_id, asset: 'USD', amount: '6', fiat_account_id: body.id }
+      return (await by.call('POST', '/v2/transfer/fiat-withdrawals', sent)).status
+    }
+    expect([await wire('000123456'), await wire('00123-456'), await wire('000123457')]).toEqual([
+      200, 403, 200,
+    ])
+  })
+
+  test('of an identity; payments without one share a window', async () => {
+    const by = await governed(
+      ...limited({ amount: '10', asset: 'USD', period_seconds: 3600, per: 'IDENTITY' }),
+    )
+    const { body } = await by.call<{ id: string }>('POST', '/v2/identity/identities', {
+      ref_id: 'i',
+      person_details: { first_name: 'A', last_name: 'B', date_of_birth: '1980-01-01' },
+    })
+    await approve(by, body.id)
+    const other = await newProfile(by, 'other')
+    await fund(by, '100', other)
+    expect(await made(by, ['10'], { profile_id: other })).toEqual([true])
+    expect(await made(by, ['5'])).toEqual([false])
+    expect(await made(by, ['10', '5'], { identity_id: body.id })).toEqual([true, false])
+  })
+
+  test('in an asset, for payments of that asset only', async () => {
+    const by = await governed(...limited({ amount: '10', asset: 'USDP', period_seconds: 3600 }))
+    expect(await made(by, ['10', '5'])).toEqual([true, false])
+    expect(await made(by, ['50'], { asset: 'USDG' })).toEqual([true])
+  })
+
+  test('bulk requests and orchestrations count in the same window', async () => {
+    const by = await governed(...limited({ amount: '50', asset: 'USD', period_seconds: 3600 }))
+    const withdrawals = Array.from({ length: 30 }, (_, index) => ({
+      ...withdrawalOf(by, { amount: undefined, total: '5' }),
+      ref_id: `bulk-${index}`,
+    }))
+    const { body } = await by.call<{ items: { transfer?: object }[] }>(
+      'POST',
+      '/v2/transfer/crypto-withdrawals/bulk',
+      { withdrawals },
+    )
+    expect(body.items.filter(({ transfer }) => transfer !== undefined)).toHaveLength(10)
+    const orchestration = await by.call('POST', '/v2/orchestration/orchestrations', {
+      ref_id: 'o',
+      source_asset: 'USD',
+      destination_asset: 'USDG',
+      source_amount: '20',
+      source: { profile: { profile_id: by.profile_id } },
+      destination: { crypto: { network: 'ETHEREUM', address: '0x52908400098527886E0F7030069857D2E4169EE7' } },
+    })
+    expect(orchestration).toMatchObject(POLICY_REFUSED)
+  })
+
+  test('a payment without a price of the last hour is beyond every limit, and fills it', async () => {
+    const limit = { amount: '1000000', asset: 'USD', period_seconds: 3600 }
+    const by = await governed(...limited(limit))
+    await credit(service.ledger, by, 'LTC', '100')
+    // As in live mode: only real prices count.
+    const price = async (ageMinutes: number) => {
+      await service.owner.query(`delete from price_minutes`)
+      await service.owner.query(
+        `insert into price_minutes (market_id, minute, covers_minutes, second, price, exact_increment)
+         select id, extract(epoch from clock_timestamp())::bigint / 60 - $1, 1, 0, 100, 1 from markets where market = 'LTCUSD'`,
+        [ageMinutes],
+      )
+    }
+    await service.owner.query("update markets set source = 'REAL' where market = 'LTCUSD'")
+    const litecoin = {
+      asset: 'LTC',
+      balance_asset: undefined,
+      crypto_network: 'LITECOIN',
+      amount: undefined,
+      total: '1',
+      destination_address: 'LM2WMpR1Rp6j3Sa59cMXMs1SPzj9eXpGc1',
+    }
+    const sendLitecoin = async () => {
+      const policies = new Policies(MASTER_KEYS)
+      const ledger = new Ledger(service.db, { policies })
+      const app = await buildApp({
+        ...service,
+        ledger,
+        masterKeys: MASTER_KEYS,
+        baseUrl: BASE_URL,
+        log: pino({ level: 'silent' }),
+      })
+      atEnd(() => app.close())
+      return withdraw({ ...by, call: caller(app, by.token) }, litecoin)
+    }
+    expect(await sendLitecoin()).toMatchObject(POLICY_REFUSED)
+    await price(70)
+    expect(await sendLitecoin()).toMatchObject(POLICY_REFUSED)
+    await price(3)
+    expect(await sendLitecoin()).toMatchObject({ status: 200 })
+    await setPolicy(service.db, by.customer_id, {
+      rules: [{ id: 'l', limit: { ...limit, amount: '199' }, action: 'BLOCK' }],
+    })
+    expect(await sendLitecoin()).toMatchObject(POLICY_REFUSED)
+    await setPolicy(service.db, by.customer_id, {
+      rules: [{ id: 'l', limit: { ...limit, amount: '200' }, action: 'BLOCK' }],
+    })
+    expect(await sendLitecoin()).toMatchObject({ status: 200 })
+    expect(await sendLitecoin()).toMatchObject(POLICY_REFUSED)
+    // An ALLOW rule that could not value a payment has counted it as its whole limit.
+    await setPolicy(service.db, by.customer_id, {
+      rules: [
+        { id: 'small', limit, action: 'ALLOW' },
+        { id: 'coins', match: { assets: ['LTC'] }, action: 'ALLOW' },
+        { id: 'rest', action: 'BLOCK' },
+      ],
+    })
+    expect(await withdraw(by)).toMatchObject({ status: 200 })
+    await price(70)
+    expect(await sendLitecoin()).toMatchObject({ status: 200 })
+    expect(await withdraw(by)).toMatchObject(POLICY_REFUSED)
+  })
+})
+
+describe('nobody can hide behind an orchestration', () => {
+  test('a client that is blocked cannot let a rule pay for it, and the money stays on the profile', async () => {
+    const by = await newCustomer(service)
+    const rule = {
+      ref_id: 'r',
+      profile_id: by.profile_id,
+      source_asset: 'USD',
+      destination_asset: 'USDG',
+      source: { profile: { profile_id: by.profile_id } },
+      destination: { crypto: { network: 'ETHEREUM', address: '0x52908400098527886E0F7030069857D2E4169EE7' } },
+    }
+    expect(await by.call('POST', '/v2/orchestration/rules', rule)).toMatchObject({ status: 200 })
+    await setPolicy(service.db, by.customer_id, {
+      rules: [{ id: 'c', match: { client_ids: [by.client_id] }, action: 'BLOCK' }],
+    })
+    await fund(by, '100')
+    await runOrchestrations(service.db, { ...service, policies: service.ledger.policies })
+    const { body } = await by.call<{ items: object[] }>('GET', '/v2/orchestration/orchestrations')
+    expect(body.items).toMatchObject([
+      { status: 'FAILED', fail_reason: { detail: expect.stringContaining('rule c') as string } },
+    ])
+    const balance = await by.call('GET', `/v2/profiles/${by.profile_id}/balances/USD`)
+    expect(balance.body).toMatchObject({ available: '100' })
+    // Nobody knows who made a rule of before: it fits rules that block, and none that allows.
+    await service.owner.query('update orchestration_rules set created_by = null where customer_id = $1', [
+      by.customer_id,
+    ])
+    await setPolicy(service.db, by.customer_id, {
+      rules: [
+        { match: { client_ids: [by.client_id] }, action: 'ALLOW' },
+        { id: 'c', match: { client_ids: ['another'] }, action: 'BLOCK' },
+      ],
+    })
+    await fund(by, '1')
+    await runOrchestrations(service.db, { ...service, policies: service.ledger.policies })
+    const again = await by.call<{ items: object[] }>('GET', '/v2/orchestration/orchestrations')
+    expect(again.body.items).toMatchObject([{ status: 'FAILED' }, { status: 'FAILED' }])
+  })
+})
+
+describe('a policy that cannot be trusted', () => {
+  test('pays nothing, and deposits are credited', async () => {
+    const by = await governed({ id: 'b', match: { assets: ['BTC'] }, action: 'BLOCK' })
+    await service.db.query(
+      `insert into policies (customer_id, version, document, mac, created_at)
+       select customer_id, 2, '{"rules": []}', mac, created_at from policies where customer_id = $1`,
+      [by.customer_id],
+    )
+    const before = await everyTable(service.db)
+    expect(await withdraw(by)).toMatchObject({
+      status: 503,
+      body: { detail: expect.stringContaining('cannot be trusted') as string },
+    })
+    expect(await everyTable(service.db)).toEqual(before)
+    await fund(by, '5')
+    const keyless = new Ledger(service.db)
+    await credit(keyless, by, 'USDG', '5')
+    const repaired = await setPolicy(service.db, by.customer_id, { rules: [] })
+    expect(repaired.version).toBe(3)
+    expect(await withdraw(by)).toMatchObject({ status: 200 })
+  })
+})
+
+test('a repeated ref_id is answered with its transfer, also when the policy would refuse it now', async () => {
+  const by = await governed()
+  const { body } = await withdraw(by, { ref_id: 'once' })
+  await setPolicy(service.db, by.customer_id, { rules: [{ action: 'BLOCK' }] })
+  expect(await withdraw(by, { ref_id: 'once' })).toMatchObject({
+    status: 409,
+    body: { meta: { existing: { id: body.id as string } } },
+  })
+})
+
+test('a refused payment changes nothing', async () => {
+  const by = await governed({ limit: { amount: '1', asset: 'USD', period_seconds: 60 }, action: 'BLOCK' })
+  const before = await everyTable(service.db)
+  expect(await withdraw(by)).toMatchObject(POLICY_REFUSED)
+  expect(await everyTable(service.db)).toEqual(before)
+})
+
+test('windows are deleted a day after nothing counts in them', async () => {
+  const by = await governed({ limit: { amount: '50', asset: 'USD', period_seconds: 60 }, action: 'BLOCK' })
+  await made(by, ['5'])
+  const count = async () =>
+    (await service.db.query('select from policy_windows where customer_id = $1', [by.customer_id])).rowCount
+  await deleteEndedWindows(service.db, 100)
+  expect(await count()).toBe(1)
+  await service.owner.query(
+    "update policy_windows set ends_at = ends_at - interval '2 days' where customer_id = $1",
+    [by.customer_id],
+  )
+  expect(await deleteEndedWindows(service.db, 100)).toBe(1)
+  expect(await count()).toBe(0)
+})

@@ -1,0 +1,408 @@
+import { strict as assert } from 'node:assert'
+import { parseAmount } from '../assets/amount.ts'
+import { decimalsOf, NETWORKS, type CryptoNetwork } from '../assets/catalogue.ts'
+import { PRICE_DECIMALS, type UsdPrices } from '../assets/usd-value.ts'
+import { initiatorOf, type Origin } from '../contract/actor.ts'
+import { Problem, problem } from '../contract/problems.ts'
+import { inOrder, type Transaction } from '../db/database.ts'
+import type { Moment } from '../db/ids.ts'
+import type { Transfer } from '../ledger/transfer.ts'
+import { canonicalAddress } from '../networks/addresses.ts'
+import { entriesAt, type KnownEntry } from '../records/destination-address.ts'
+import { FIAT_ACCOUNTS, type FiatAccount } from '../records/fiat-account.ts'
+import type { Holders } from '../records/holders.ts'
+import {
+  DEFAULT_DEADLINE_SECONDS,
+  DEFAULT_ROLE,
+  GOVERNED_TYPES,
+  type Limit,
+  type Policies,
+  type PolicyVersion,
+  type Rule,
+} from '../records/policy.ts'
+import { Windows, type Window, type WindowKey } from '../records/policy-windows.ts'
+import type { ApprovalRequirement } from './approval.ts'
+import type { Decision, Movement, Payment, View } from './decision.ts'
+
+/**
+ * Holds the policy of a customer over its payments (API behaviour, Policy). The rules are decided in the transaction that
+ * moves the money, with the windows of their limits locked: any number of processes together keep a limit.
+ *
+ * What a caller can choose or hide must not help it. Where it is not certain whether a rule fits, a rule that blocks or
+ * asks for approval fits, and a rule that allows does not.
+ */
+
+/** A payment that the policy does not refuse. */
+export interface Verdict {
+  /** The approval that it needs before it is signed. */
+  requirement: ApprovalRequirement | undefined
+  /** What it counts in the windows of the limits, once it is accepted. */
+  counts: readonly Count[]
+}
+interface Count {
+  window: Window
+  periodMicros: number
+  value: bigint
+}
+
+/** Values in USD are counted to this many decimals, rounded up. */
+const VALUE_DECIMALS = 8
+const MICROS = 1_000_000
+
+/** A rule, ready to be applied to payments. */
+interface CompiledRule {
+  rule: Rule
+  /** Whether it restricts: an uncertain fact then counts as a match. */
+  restricts: boolean
+  clients: ReadonlySet<string> | undefined
+  profiles: ReadonlySet<string> | undefined
+  identities: ReadonlySet<string> | undefined
+  types: ReadonlySet<string> | undefined
+  assets: ReadonlySet<string> | undefined
+  networks: ReadonlySet<string> | undefined
+  destination: 'ADDRESS_BOOK' | ReadonlySet<string> | undefined
+  limit: (Limit & { most: bigint; periodMicros: number }) | undefined
+}
+
+/** A policy, ready to be applied. */
+interface Compiled {
+  version: number
+  /** How long approvers have to decide. */
+  deadlineSeconds: number
+  rules: readonly CompiledRule[]
+  readsAddressBook: boolean
+  readsPrices: boolean
+}
+
+const compiled = new WeakMap<PolicyVersion, Compiled>()
+
+function compile(policy: PolicyVersion): Compiled {
+  const known = compiled.get(policy)
+  if (known !== undefined) return known
+  const rules = policy.document.rules.map(compileRule)
+  const made = {
+    version: policy.version,
+    deadlineSeconds: policy.document.approvals?.deadline_seconds ?? DEFAULT_DEADLINE_SECONDS,
+    rules,
+    readsAddressBook: rules.some(({ destination }) => destination !== undefined),
+    readsPrices: rules.some(({ limit }) => limit?.asset === 'USD'),
+  }
+  compiled.set(policy, made)
+  return made
+}
+
+const setOf = (values: readonly string[] | undefined) => values && new Set(values)
+
+function compileRule(rule: Rule): CompiledRule {
+  const { match = {}, limit } = rule
+  const { destination } = match
+  return {
+    rule,
+    restricts: rule.action !== 'ALLOW',
+    clients: setOf(match.client_ids),
+    profiles: setOf(match.profile_ids),
+    identities: setOf(match.identity_ids),
+    types: setOf(match.transfer_types),
+    assets: setOf(match.assets),
+    networks: setOf(match.networks),
+    destination: typeof destination === 'string' ? addressBookOf(destination) : setOf(destination),
+    limit: limit && {
+      ...limit,
+      most: parseAmount(limit.amount, limit.asset === 'USD' ? VALUE_DECIMALS : decimalsOf(limit.asset))!,
+      periodMicros: limit.period_seconds * MICROS,
+    },
+  }
+}
+
+const addressBookOf = (destination: 'ANY' | 'ADDRESS_BOOK') =>
+  destination === 'ADDRESS_BOOK' ? destination : undefined
+
+/** All facts of one payment. */
+interface Facts extends Payment {
+  /** The client or operator that ordered it; undefined where nobody knows. */
+  client: string | undefined
+  /** The identities that it names, of its account and of its profile's account too. */
+  identities: readonly string[]
+  network: string | undefined
+  /** The entries of the address book with its destination. */
+  entries: readonly KnownEntry[]
+  /** The destination as limits count it: the same for each spelling, on each EVM network. */
+  destinationSubject: string
+}
+
+/** The records and services by which payments are judged. */
+interface Sources {
+  holders: Holders
+  policies: Policies | undefined
+  get: View['get']
+}
+
+/** The policy in force for a batch of movements. */
+export class Governance {
+  readonly #policy: Compiled | undefined
+  readonly #refusal: Problem | undefined
+  readonly #facts: ReadonlyMap<Movement, Facts>
+  readonly #windows: Windows | undefined
+  readonly #prices: UsdPrices
+
+  private constructor(parts: {
+    policy?: Compiled
+    refusal?: Problem
+    facts?: ReadonlyMap<Movement, Facts>
+    windows?: Windows
+    prices?: UsdPrices
+  }) {
+    this.#policy = parts.policy
+    this.#refusal = parts.refusal
+    this.#facts = parts.facts ?? new Map()
+    this.#windows = parts.windows
+    this.#prices = parts.prices ?? new Map()
+  }
+
+  /**
+   * Reads the policy at this place (`POLICY_PLACE`) and all that it needs for the payments among these movements. Locks
+   * the windows of its limits, after the balances are locked. A policy that cannot be trusted refuses every payment.
+   */
+  static async read(
+    tx: Transaction,
+    customerId: string,
+    place: string,
+    movements: readonly Movement[],
+    { holders, policies, get }: Sources,
+  ): Promise<Governance> {
+    const payments = movements.filter(({ payment }) => payment !== undefined)
+    if (payments.length === 0) return new Governance({})
+    if (policies === undefined) return new Governance({ refusal: withoutKey() })
+    let policy: Compiled
+    try {
+      policy = compile(await policies.get(tx, customerId, place))
+    } catch (refusal) {
+      if (refusal instanceof Problem) return new Governance({ refusal })
+      throw refusal
+    }
+    const facts = new Map(payments.map((movement) => [movement, factsOf(movement, holders, get)]))
+    const all = [...facts.values()]
+    const keys = all.flatMap((one) => policy.rules.flatMap((rule) => keysOf(rule, one)))
+    const [entries, windows, prices] = await inOrder([
+      policy.readsAddressBook
+        ? entriesAt(tx, customerId, all.flatMap(placeOf))
+        : new Map<string, KnownEntry[]>(),
+      Windows.lock(tx, customerId, keys),
+      policy.readsPrices ? policies.prices(tx) : new Map<string, bigint>(),
+    ])
+    for (const one of all) one.entries = placeOf(one).flatMap((place) => entries.get(keyOfPlace(place)) ?? [])
+    return new Governance({ policy, facts, windows, prices })
+  }
+
+  /**
+   * Judges a payment as it was decided. Throws policy-refused, and unavailable for a policy that cannot be trusted.
+   * Nothing is counted yet.
+   */
+  judge(movement: Movement, { transfer }: Decision, now: Moment): Verdict {
+    requireDeclared(movement, transfer)
+    if (this.#refusal !== undefined) throw this.#refusal
+    const facts = this.#facts.get(movement)
+    assert(facts !== undefined && this.#policy !== undefined, 'a governed movement must declare its payment')
+    const counts: Count[] = []
+    for (const rule of this.#policy.rules) {
+      if (!fits(rule, facts) || !this.#decides(rule, facts, transfer, now, counts)) continue
+      return { requirement: requirementOf(rule.rule, this.#policy, transfer), counts }
+    }
+    return { requirement: undefined, counts }
+  }
+
+  /** Whether a rule that fits decides. Adds to `counts` what the payment counts in the rule's windows. */
+  #decides(
+    { rule, limit, restricts }: CompiledRule,
+    facts: Facts,
+    { asset, total }: Transfer,
+    now: Moment,
+    counts: Count[],
+  ): boolean {
+    if (limit === undefined) return true
+    const { most, periodMicros } = limit
+    // Without a price, it counts as the whole limit and is beyond it.
+    const priced = valueOf(limit.asset, asset, parseAmount(total, decimalsOf(asset))!, this.#prices)
+    const value = priced ?? most
+    let beyond = priced === undefined || value > most
+    for (const subject of periodMicros === 0 ? [] : subjectsOf(limit, facts)) {
+      const window = this.#windows!.get({ rule_id: rule.id, asset: limit.asset, subject })
+      assert(window !== undefined, 'the windows of every rule that may fit are read')
+      beyond ||= window.sumAt(now.micros, periodMicros) + value > most
+      counts.push({ window, periodMicros, value })
+    }
+    return restricts === beyond
+  }
+
+  /** Counts an accepted payment in the windows of the limits. */
+  count({ counts }: Verdict, now: Moment): void {
+    for (const { window, periodMicros, value } of counts) window.add(now.micros, periodMicros, value)
+  }
+
+  /** Sends the statement that writes what was counted. */
+  async write(tx: Transaction, customerId: string): Promise<void> {
+    await this.#windows?.write(tx, customerId)
+  }
+}
+
+const withoutKey = () =>
+  problem.unavailable('this customer has a policy, and this process has no master key to check it with')
+
+const GOVERNED = new Set<string>(GOVERNED_TYPES)
+
+/** Whether a policy governs the transfer. */
+export const isGoverned = ({ type }: Transfer): boolean => GOVERNED.has(type)
+
+/** A payment that moves something else than it declared would be judged by the wrong facts. */
+function requireDeclared({ payment }: Movement, transfer: Transfer): void {
+  const destination =
+    transfer.type === 'CRYPTO_WITHDRAWAL' ? transfer.destination_address : transfer.fiat_account_id
+  assert(
+    payment !== undefined &&
+      payment.type === transfer.type &&
+      payment.profile_id === transfer.profile_id &&
+      payment.asset === transfer.asset &&
+      payment.crypto_network === transfer.crypto_network &&
+      (payment.type === 'INTERNAL_TRANSFER_DEBIT' || payment.destination === destination),
+    'a governed movement must declare the payment that it makes',
+  )
+}
+
+function factsOf({ payment, origin, holder }: Movement, holders: Holders, get: View['get']): Facts {
+  const { type, crypto_network } = payment!
+  return {
+    ...payment!,
+    client: clientOf(origin),
+    identities: holder === undefined ? [] : holders.identitiesOf(holder),
+    network: type === 'WIRE_WITHDRAWAL' ? 'WIRE' : crypto_network,
+    entries: [],
+    destinationSubject: destinationSubjectOf(payment!, get),
+  }
+}
+
+/** The API client or operator that ordered a payment. The worker alone orders none: nobody knows who did. */
+function clientOf(origin: Origin): string | undefined {
+  const { type, id } = initiatorOf(origin)
+  if (type === 'WORKER') return undefined
+  // The user of the command line is no client, and its name must not pass for the id of one.
+  return type === 'COMMAND_LINE' ? '' : id
+}
+
+function destinationSubjectOf({ type, destination, crypto_network }: Payment, get: View['get']): string {
+  if (type === 'INTERNAL_TRANSFER_DEBIT') return `PROFILE ${destination}`
+  if (type === 'WIRE_WITHDRAWAL') return `BANK ${bankOf(get(FIAT_ACCOUNTS, destination), destination)}`
+  const network = crypto_network!
+  // An address of an EVM network has the same owner on each of them.
+  const where = NETWORKS[network].family === 'evm' ? 'EVM' : network
+  return `${where} ${canonicalOf(network, destination)}`
+}
+
+const canonicalOf = (network: CryptoNetwork, address: string): string =>
+  canonicalAddress(network, address, { testNetworks: true }) ?? address
+
+/** A bank account has any number of fiat accounts, and any spelling of its number. */
+function bankOf(account: FiatAccount | undefined, id: string): string {
+  const number = account?.fiat_network_instructions.wire.account_number ?? ''
+  const plain = number
+    .toUpperCase()
+    .replaceAll(/[^0-9A-Z]/g, '')
+    .replace(/^0+/, '')
+  return plain === '' ? id : plain
+}
+
+/** A place of the address book. */
+interface Place {
+  crypto_network: string
+  address: string
+}
+const keyOfPlace = ({ crypto_network, address }: Place) => `${crypto_network} ${address}`
+
+/** Returns the place of a payment's destination in the address book; none for a wire or an internal transfer. */
+const placeOf = ({ crypto_network, destination }: Payment): Place[] =>
+  crypto_network === undefined ? [] : [{ crypto_network, address: canonicalOf(crypto_network, destination) }]
+
+const isIn = (set: ReadonlySet<string> | undefined, value: string | undefined): boolean =>
+  set === undefined || (value !== undefined && set.has(value))
+
+function fits(rule: CompiledRule, facts: Facts): boolean {
+  return fitsBeforeDestination(rule, facts) && fitsDestination(rule, facts)
+}
+
+function fitsBeforeDestination(rule: CompiledRule, facts: Facts): boolean {
+  const { restricts, clients, identities, limit } = rule
+  return (
+    isIn(rule.types, facts.type) &&
+    isIn(rule.assets, facts.asset) &&
+    isIn(rule.networks, facts.network) &&
+    isIn(rule.profiles, facts.profile_id) &&
+    (limit === undefined || limit.asset === 'USD' || limit.asset === facts.asset) &&
+    (facts.client === undefined ? clients === undefined || restricts : isIn(clients, facts.client)) &&
+    (identities === undefined || fitsIdentities(identities, facts, restricts))
+  )
+}
+
+/** A caller may name any identity beside that of the profile, so a rule that allows must list all of them. */
+const fitsIdentities = (listed: ReadonlySet<string>, { identities }: Facts, restricts: boolean): boolean =>
+  restricts
+    ? identities.some((id) => listed.has(id))
+    : identities.length > 0 && identities.every((id) => listed.has(id))
+
+function fitsDestination({ destination, restricts }: CompiledRule, facts: Facts): boolean {
+  if (destination === undefined) return true
+  const approved = facts.entries.filter(({ status }) => status === 'APPROVED')
+  if (destination === 'ADDRESS_BOOK') return approved.length > 0
+  if (facts.crypto_network === undefined) return destination.has(facts.destination)
+  return (restricts ? facts.entries : approved).some(({ id }) => destination.has(id))
+}
+
+/** The windows in which a rule may count a payment. The address book is read at the same time. */
+const keysOf = (rule: CompiledRule, facts: Facts): WindowKey[] =>
+  rule.limit === undefined || rule.limit.periodMicros === 0 || !fitsBeforeDestination(rule, facts)
+    ? []
+    : subjectsOf(rule.limit, facts).map((subject) => ({
+        rule_id: rule.rule.id,
+        asset: rule.limit!.asset,
+        subject,
+      }))
+
+/** Whose payments a limit counts together. All payments without an identity share a window. */
+function subjectsOf({ per = 'CUSTOMER' }: Limit, facts: Facts): string[] {
+  switch (per) {
+    case 'CUSTOMER':
+      return ['CUSTOMER']
+    case 'PROFILE':
+      return [`PROFILE ${facts.profile_id}`]
+    case 'IDENTITY':
+      return facts.identities.length === 0
+        ? ['IDENTITY none']
+        : facts.identities.map((id) => `IDENTITY ${id}`)
+    case 'DESTINATION':
+      return [`DESTINATION ${facts.destinationSubject}`]
+  }
+}
+
+/**
+ * The value of a total, in minor units of the limit's asset; in USD rounded up. Undefined without a price: then nobody
+ * knows whether it is within the limit.
+ */
+function valueOf(limitAsset: string, asset: string, total: bigint, prices: UsdPrices): bigint | undefined {
+  if (limitAsset !== 'USD') return total
+  const price = asset === 'USD' ? 10n ** BigInt(PRICE_DECIMALS) : prices.get(asset)
+  if (price === undefined) return undefined
+  const scale = 10n ** BigInt(decimalsOf(asset) + PRICE_DECIMALS - VALUE_DECIMALS)
+  return (total * price + scale - 1n) / scale
+}
+
+/** Returns the approval that a deciding rule requires. Throws policy-refused where the rule lets nothing pass. */
+function requirementOf(
+  { id: rule_id, action, approvals, role = DEFAULT_ROLE }: Rule,
+  { version: policy_version, deadlineSeconds: deadline_seconds }: Compiled,
+  { type }: Transfer,
+): ApprovalRequirement | undefined {
+  if (action === 'ALLOW') return undefined
+  const refuse = (why: string) => problem.policyRefused(why, { rule_id, policy_version })
+  if (action === 'BLOCK') throw refuse('blocks this payment')
+  if (type === 'INTERNAL_TRANSFER_DEBIT')
+    throw refuse('requires an approval, and an internal transfer cannot wait for one')
+  return { approvals: approvals!, role, rule_id, policy_version, deadline_seconds }
+}

@@ -1,0 +1,186 @@
+import { arrayLiteral, type Queryable, type Transaction } from '../db/database.ts'
+import { Temporal } from 'temporal-polyfill'
+
+/**
+ * The windows of limits: what a rule has counted for one subject. A window is rolling and has at most 60 buckets. A bucket
+ * counts in full until its latest payment is older than the period, so that no period ever holds more than the limit.
+ */
+
+/** Buckets of a period. With one bucket begun and one not yet over, at most 60 count. */
+const BUCKETS_OF_PERIOD = 59
+
+export interface WindowKey {
+  rule_id: string
+  /** The asset of the limit. */
+  asset: string
+  /** `CUSTOMER`, or `PROFILE`, `IDENTITY` or `DESTINATION` and which one. */
+  subject: string
+}
+
+/** The time of a bucket's latest payment, in microseconds since 1970, and its sum in the limit's smallest units. */
+type Bucket = [latest: number, sum: bigint]
+/** A bucket as the database stores it: the sum is a text of digits. */
+type StoredBucket = [latest: number, sum: string]
+
+type WindowRow = WindowKey & { buckets: StoredBucket[] }
+
+/** A window that this transaction has locked, unless it is new, and may change. */
+export class Window {
+  readonly key: WindowKey
+  #buckets: Bucket[]
+  #isNew: boolean
+  #isChanged = false
+  #periodMicros = 0
+
+  constructor(key: WindowKey, stored: readonly StoredBucket[] | undefined) {
+    this.key = key
+    this.#isNew = stored === undefined
+    this.#buckets = (stored ?? []).map(([latest, sum]) => [latest, BigInt(sum)])
+  }
+
+  /** Returns the sum of the payments of the period that ends at this moment. */
+  sumAt(nowMicros: number, periodMicros: number): bigint {
+    let sum = 0n
+    for (const [latest, amount] of this.#buckets) if (latest > nowMicros - periodMicros) sum += amount
+    return sum
+  }
+
+  /**
+   * Counts a payment at this moment. After the clock was set back it counts as made at the latest payment: buckets stay
+   * in order, and none ends early.
+   */
+  add(nowMicros: number, periodMicros: number, amount: bigint): void {
+    const latest = this.#buckets.at(-1)
+    const time = Math.max(nowMicros, latest?.[0] ?? 0)
+    const width = Math.ceil(periodMicros / BUCKETS_OF_PERIOD)
+    this.#buckets = this.#buckets.filter(([at]) => at > nowMicros - periodMicros)
+    const open = this.#buckets.at(-1)
+    if (open !== undefined && Math.floor(open[0] / width) === Math.floor(time / width)) {
+      open[0] = time
+      open[1] += amount
+    } else this.#buckets.push([time, amount])
+    this.#isChanged = true
+    this.#periodMicros = periodMicros
+  }
+
+  get isNew(): boolean {
+    return this.#isNew
+  }
+
+  get isChanged(): boolean {
+    return this.#isChanged
+  }
+
+  get stored(): StoredBucket[] {
+    return this.#buckets.map(([latest, sum]) => [latest, String(sum)])
+  }
+
+  /** When nothing in it counts any more. */
+  get endsAt(): string {
+    const micros = this.#buckets.at(-1)![0] + this.#periodMicros
+    return Temporal.Instant.fromEpochMilliseconds(Math.ceil(micros / 1_000)).toString()
+  }
+}
+
+const nameOf = ({ rule_id, asset, subject }: WindowKey) => `${rule_id} ${asset} ${subject}`
+
+/** The windows of a batch of payments. */
+export class Windows {
+  readonly #windows: Map<string, Window>
+
+  private constructor(windows: Map<string, Window>) {
+    this.#windows = windows
+  }
+
+  /**
+   * Reads and locks the windows with these keys, in key order and after the balances, so that no two batches deadlock. A
+   * window without a row is new: of two processes that make it, the second violates `policy_windows_pkey` and decides
+   * again.
+   */
+  static async lock(tx: Transaction, customerId: string, keys: readonly WindowKey[]): Promise<Windows> {
+    const wanted = new Map(keys.map((key) => [nameOf(key), key]))
+    const sorted = [...wanted].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, key]) => key)
+    const { rows } =
+      sorted.length === 0
+        ? { rows: [] }
+        : await tx.query<WindowRow>({
+            name: 'lock policy windows',
+            // Lateral forces one index look-up per key, in key order.
+            text: `
+      select locked.*
+      from unnest($2::text[], $3::text[], $4::text[]) as wanted (rule_id, asset, subject)
+      cross join lateral (
+        select rule_id, asset, subject, buckets
+        from policy_windows
+        where customer_id = $1 and rule_id = wanted.rule_id and asset = wanted.asset and subject = wanted.subject
+        for update
+      ) locked`,
+            values: [customerId, ...columnsOf(sorted)],
+          })
+    const stored = new Map(rows.map((row) => [nameOf(row), row.buckets]))
+    return new Windows(new Map(sorted.map((key) => [nameOf(key), new Window(key, stored.get(nameOf(key)))])))
+  }
+
+  /** Returns a window that was asked for; undefined for any other. */
+  get(key: WindowKey): Window | undefined {
+    return this.#windows.get(nameOf(key))
+  }
+
+  /** Sends one statement that writes the changed windows. Does nothing when there are none. */
+  async write(tx: Transaction, customerId: string): Promise<void> {
+    const changed = [...this.#windows.values()].filter(({ isChanged }) => isChanged)
+    if (changed.length === 0) return
+    const [made, updated] = [changed.filter(({ isNew }) => isNew), changed.filter(({ isNew }) => !isNew)]
+    await tx.query({
+      name: 'write policy windows',
+      text: `
+      with made as (
+        insert into policy_windows (customer_id, rule_id, asset, subject, buckets, ends_at)
+        select $1, * from unnest($2::text[], $3::text[], $4::text[], $5::jsonb[], $6::timestamptz[])
+      )
+      update policy_windows w
+      set buckets = changed.buckets, ends_at = changed.ends_at
+      from unnest($7::text[], $8::text[], $9::text[], $10::jsonb[], $11::timestamptz[])
+        as changed (rule_id, asset, subject, buckets, ends_at)
+      where w.customer_id = $1 and w.rule_id = changed.rule_id and w.asset = changed.asset
+        and w.subject = changed.subject`,
+      values: [customerId, ...rowsOf(made), ...rowsOf(updated)],
+    })
+  }
+}
+
+const columnsOf = (keys: readonly WindowKey[]): string[] => [
+  arrayLiteral(keys.map(({ rule_id }) => rule_id)),
+  arrayLiteral(keys.map(({ asset }) => asset)),
+  arrayLiteral(keys.map(({ subject }) => subject)),
+]
+
+const rowsOf = (windows: readonly Window[]): string[] => [
+  ...columnsOf(windows.map(({ key }) => key)),
+  arrayLiteral(windows.map(({ stored }) => JSON.stringify(stored))),
+  arrayLiteral(windows.map(({ endsAt }) => endsAt)),
+]
+
+/** How long a window in which nothing counts is kept: the clock may be set back. */
+const ENDED_KEPT_DAYS = 1
+
+/** Deletes the first `max` windows in which nothing counts any more, and returns their number. */
+export async function deleteEndedWindows(db: Queryable, max: number): Promise<number> {
+  const { rows } = await db.query<WindowKey & { customer_id: string }>(
+    `select customer_id, rule_id, asset, subject from policy_windows
+     where ends_at < clock_timestamp() - make_interval(days => $1)
+     order by ends_at
+     limit $2`,
+    [ENDED_KEPT_DAYS, max],
+  )
+  if (rows.length === 0) return 0
+  // A payment may have counted in a window meanwhile: the condition holds when the row is locked, too.
+  const { rowCount } = await db.query(
+    `delete from policy_windows w
+     using unnest($1::uuid[], $2::text[], $3::text[], $4::text[]) as old (customer_id, rule_id, asset, subject)
+     where w.customer_id = old.customer_id and w.rule_id = old.rule_id and w.asset = old.asset
+       and w.subject = old.subject and w.ends_at < clock_timestamp() - make_interval(days => $5)`,
+    [arrayLiteral(rows.map(({ customer_id }) => customer_id)), ...columnsOf(rows), ENDED_KEPT_DAYS],
+  )
+  return rowCount ?? 0
+}
