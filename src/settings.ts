@@ -130,6 +130,18 @@ export const SETTINGS = {
     default: undefined,
     desc: 'external OAuth 2 issuer to trust instead of the built-in token endpoint; its tokens must carry customer_id',
   }),
+  BURSAR_OPENID_ISSUER: http({
+    default: undefined,
+    desc: 'OpenID provider with which operators may sign in; needs BURSAR_OPENID_CLIENT_ID. Live mode: https only',
+  }),
+  BURSAR_OPENID_CLIENT_ID: str({
+    default: undefined,
+    desc: 'client id of Bursar at the OpenID provider; its redirect URI is BURSAR_BASE_URL/sign-in/openid',
+  }),
+  BURSAR_OPENID_CLIENT_SECRET_FILE: str({
+    default: undefined,
+    desc: 'file with the client secret at the OpenID provider (default: a public client, with PKCE alone)',
+  }),
   BURSAR_DATABASE_CONNECTIONS: wholeNumber(4, 500, {
     default: 20,
     desc: 'maximum database connections of this process',

@@ -241,7 +241,14 @@ describe('help', () => {
     [
       'bursar operator create',
       ['operator', 'create'],
-      ['--name <name>', '--role <role>', '--customer <id>', '--json', 'APPROVER'],
+      [
+        '--name <name>',
+        '--role <role>',
+        '--customer <id>',
+        '--openid-subject <subject>',
+        '--json',
+        'APPROVER',
+      ],
     ],
     ['bursar operator link', ['operator', 'link'], ['<operator_id>', '--json']],
     ['bursar operator role', ['operator', 'role'], ['<operator_id>', '<role>', '--json', 'VIEWER']],
@@ -328,6 +335,9 @@ describe('settings', () => {
     BURSAR_WEBHOOK_ATTEMPTS_KEPT_DAYS: ['6', '36501'],
     BURSAR_TOKEN_TTL_SECONDS: ['0', '86401', 'NaN'],
     BURSAR_OAUTH_ISSUER: ['issuer', 'mailto:issuer@example.com', 'https://issuer.example/#a'],
+    BURSAR_OPENID_ISSUER: ['login.example', 'ftp://login.example', 'https://login.example/?a=b'],
+    BURSAR_OPENID_CLIENT_ID: [], // Any text.
+    BURSAR_OPENID_CLIENT_SECRET_FILE: [], // Any text can name a file.
     BURSAR_DATABASE_CONNECTIONS: ['3', '501'],
     BURSAR_STATEMENT_TIMEOUT_MS: ['99', '600001'],
     BURSAR_REQUEST_TIMEOUT_MS: ['99', '600001'],
@@ -686,6 +696,11 @@ describe('customers and clients', () => {
       'a role that does not exist',
       () => ['operator', 'create', '--name', 'Ada', '--role', 'OWNER'],
       /Allowed choices are VIEWER, OPERATOR, APPROVER, ADMIN\.$/,
+    ],
+    [
+      'an OpenID subject without a provider',
+      () => ['operator', 'create', '--name', 'Ada', '--role', 'ADMIN', '--openid-subject', 'ada'],
+      /^BURSAR_OPENID_ISSUER: --openid-subject needs the provider to which it belongs$/,
     ],
     [
       'an operator of nobody',

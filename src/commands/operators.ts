@@ -16,7 +16,7 @@ import {
 } from '../operators/operators.ts'
 import { listPasskeys, removePasskey } from '../operators/passkeys.ts'
 import { endSession, listSessions } from '../operators/sessions.ts'
-import type { Settings } from '../settings.ts'
+import { SettingsError, type Settings } from '../settings.ts'
 import {
   logOperator,
   originOfCommand,
@@ -60,13 +60,15 @@ function defineCreate(operator: Command): void {
     .requiredOption('--name <name>', 'name of the person')
     .addOption(roleOption('--role <role>').makeOptionMandatory())
     .option('--customer <id>', 'the only customer that the operator may act for (default: any)', uuid)
+    .option('--openid-subject <subject>', 'its subject (sub) at the provider of BURSAR_OPENID_ISSUER')
     .option('--json', 'print JSON')
     .action((options: CreateOptions) =>
       withMigratedDatabase(async (db, settings) => {
+        const openId = openIdOf(options.openidSubject, settings)
         if (options.customer !== undefined) await requireCustomer(db, options.customer)
         const { name, role, customer: customerId } = options
         const made = await transaction(db, async (tx) => {
-          const operator = await createOperator(tx, { name, role, customerId })
+          const operator = await createOperator(tx, { name, role, customerId, openId })
           const after = { role, ...(customerId !== undefined && { customer_id: customerId }) }
           await record(tx, operator, 'operator.create', { origin: originOfCommand(), changes: { after } })
           return operator
@@ -81,7 +83,16 @@ interface CreateOptions {
   name: string
   role: Role
   customer?: string
+  openidSubject?: string
   json?: true
+}
+
+/** The account of a subject at the configured provider. Throws `SettingsError` when no provider is configured. */
+function openIdOf(subject: string | undefined, { openidIssuer }: Settings) {
+  if (subject === undefined) return undefined
+  if (openidIssuer === undefined)
+    throw new SettingsError('BURSAR_OPENID_ISSUER: --openid-subject needs the provider to which it belongs')
+  return { issuer: openidIssuer, subject }
 }
 
 function defineList(operator: Command): void {

@@ -1,6 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import type { MasterKeys } from '../keys/master-keys.ts'
 import { Challenges } from './challenges.ts'
+import { addOpenId, openIdProvider } from './sign-in-with-openid.ts'
 import { addPasskeys } from './sign-in-with-passkey.ts'
 import { addAccessTokens, addLinks, SignIn, type SignInOptions } from './sign-in.ts'
 
@@ -13,5 +14,7 @@ export function signInRoutes(
   const challenges = new Challenges(masterKeys)
   addLinks(signIn)
   addPasskeys(signIn, challenges, baseUrl)
+  const provider = openIdProvider(options.settings, baseUrl)
+  if (provider !== undefined) addOpenId(signIn, challenges, provider)
   addAccessTokens(signIn)
 }

@@ -140,7 +140,7 @@ export const originOf = ({ id }: Operator, { id: request_id, ip }: FastifyReques
   ip,
 })
 
-const unauthorized = (detail: string) => problem.unauthorized(detail, 'Bearer realm="bursar"')
+export const unauthorized = (detail: string) => problem.unauthorized(detail, 'Bearer realm="bursar"')
 
 const answerOf = ({ operator, session, secret }: Opened) => ({
   operator: operatorToWire(operator),
