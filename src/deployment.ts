@@ -92,7 +92,7 @@ const otherIssuer = ({ oauthIssuer }: Asked, known: string, issuer: string | und
   `and the settings name ${issuer ?? 'none'}; set it, or, where the service is to move, run: bursar deployment change-issuer <url>`
 
 /** Changes the token issuer of a live database. Returns the new stamp. Throws when the database is not live. */
-export async function changeIssuer(db: Database, issuer: string): Promise<Stamp> {
+export async function changeIssuer(db: Queryable, issuer: string): Promise<Stamp> {
   const { rows } = await db.query<Stamp>(
     `update deployment set issuer = $1 where mode = 'live' returning mode, issuer, stamped_at`,
     [withoutSlash(issuer)],

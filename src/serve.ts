@@ -43,6 +43,8 @@ import { signingOnlyScreened } from './settlement/sign-only-screened.ts'
 import { plainTransports } from './transport-security.ts'
 import { upgrade } from './upgrade.ts'
 import { startWorker } from './worker.ts'
+import { recordMigrations } from './records/audited.ts'
+import { originOfLoop } from './contract/actor.ts'
 
 export interface Service {
   /** The address that the API listens on. */
@@ -143,6 +145,7 @@ async function prepareDatabase(
 ): Promise<void> {
   const applied = await upgrade(db, settings, ownerUrl)
   if (applied.length > 0) log.info({ applied }, 'migrated')
+  await recordMigrations(db, originOfLoop('serve'), applied)
   await requireMode(db, settings.mode)
   // A missing partition stops nothing, because the default partition takes its rows. The worker tries again.
   const { done, postponed } = await keepPartitions(db, settings)

@@ -9,6 +9,7 @@ import { UUID } from '../db/ids.ts'
 import { prepareDatabase, requireMode } from '../deployment.ts'
 import { logOptions, openLog, STANDARD_ERROR } from '../log.ts'
 import { readSettings, type Settings } from '../settings.ts'
+import { recordMigrations } from '../records/audited.ts'
 
 /** Shared by the commands: arguments, exit codes, the database connection, error messages. */
 
@@ -81,6 +82,7 @@ export const withMigratedDatabase = (
 ): Promise<void> =>
   connected(async (database, settings) => {
     const applied = await prepareDatabase(database.db, settings, await database.ownerUrl())
+    await recordMigrations(database.db, originOfCommand(), applied)
     await work(database.db, settings, applied)
   })
 

@@ -1,5 +1,5 @@
 import { InvalidArgumentError, type Command } from 'commander'
-import type { Database } from '../db/database.ts'
+import { type Database, transaction } from '../db/database.ts'
 import { faultsOfRole } from '../db/privileges.ts'
 import { changeIssuer, readStamp } from '../deployment.ts'
 import { findMasterKeys } from '../keys/master-keys.ts'
@@ -7,8 +7,10 @@ import { verify } from '../verify/verify.ts'
 import { WithdrawalMacs } from '../movements/withdrawal-macs.ts'
 import { configuredTokens } from '../networks/open-networks.ts'
 import { blame } from '../settings.ts'
-import { EXIT, logOperator, withDatabase, withMigratedDatabase } from './command-line.ts'
+import { EXIT, logOperator, originOfCommand, withDatabase, withMigratedDatabase } from './command-line.ts'
 import { print, startProgress } from './output.ts'
+import { audited, recordNow } from '../records/audited.ts'
+import { PLATFORM_ID } from '../db/ids.ts'
 
 /** Defines `bursar migrate`, `bursar verify` and `bursar deployment`. */
 export function databaseCommands(program: Command): void {
@@ -101,7 +103,14 @@ function defineChangeIssuer(deployment: Command): void {
     .option('--json', 'print JSON')
     .action((url: string, { json }: { json?: true }) =>
       withDatabase(async (db, settings) => {
-        const stamp = await changeIssuer(db, url)
+        const stamp = await transaction(db, async (tx) => {
+          const { issuer = null } = (await readStamp(tx)) ?? {}
+          const changed = await changeIssuer(tx, url)
+          const changes = { before: { issuer }, after: { issuer: changed.issuer } }
+          const record = audited(originOfCommand(), 'deployment.change_issuer', 'deployment', changes)
+          await recordNow(tx, PLATFORM_ID, record)
+          return changed
+        })
         logOperator(settings, 'changed the issuer', { issuer: stamp.issuer })
         print(json ? stamp : `The issuer is ${stamp.issuer} from the next start on.`)
       }),

@@ -6,8 +6,11 @@ import { MARKETS, type Market } from '../markets/markets.ts'
 import { priceStatus } from '../markets/price-status.ts'
 import { LAYOUT_NAMES, type LayoutName } from '../markets/read-price-file.ts'
 import { COVERS_MINUTES_MAX } from '../markets/write-prices.ts'
-import { withDatabase, withMigratedDatabase } from './command-line.ts'
+import { originOfCommand, withDatabase, withMigratedDatabase } from './command-line.ts'
 import { print, startProgress, table } from './output.ts'
+import { audited, recordNow } from '../records/audited.ts'
+import { PLATFORM_ID } from '../db/ids.ts'
+import { transaction, type Database } from '../db/database.ts'
 
 /** Defines `bursar prices`. */
 export function priceCommands(program: Command): void {
@@ -50,6 +53,7 @@ function defineImport(prices: Command): void {
             layout: options.layout,
             intervalMinutes: options.interval,
             again: options.again,
+            origin: originOfCommand(),
             onBytes: bar.step,
           })
           bar.stop()
@@ -72,6 +76,7 @@ function defineFollow(prices: Command): void {
     .option('--json', 'print a line of JSON for each round')
     .action((options: FollowArguments) =>
       withMigratedDatabase(async (db) => {
+        await recordFollow(db, options)
         const stopping = new AbortController()
         for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => stopping.abort())
         await followExchange(db, {
@@ -134,6 +139,16 @@ interface FollowArguments {
   once?: true
   json?: true
 }
+
+/** Records once that somebody follows an exchange: its rounds change prices each minute. */
+const recordFollow = (db: Database, { exchange, markets }: FollowArguments): Promise<void> =>
+  transaction(db, (tx) =>
+    recordNow(
+      tx,
+      PLATFORM_ID,
+      ...markets.map((one) => audited(originOfCommand(), 'market.follow', one, { after: { exchange } })),
+    ),
+  )
 
 const describeRound = ({ exchange, markets }: FollowRound) =>
   markets

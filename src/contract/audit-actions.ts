@@ -8,7 +8,7 @@ const VERBS_OF = {
   approval: ['approve', 'create', 'expire', 'reject', 'use'],
   approver: ['add', 'revoke'],
   customer: ['create', 'disable', 'enable', 'freeze', 'unfreeze'],
-  deployment: ['change_issuer', 'migrate', 'stamp'],
+  deployment: ['change_issuer', 'migrate'],
   deposit_address: ['create'],
   destination_address: ['approve', 'create', 'reject', 'update'],
   event: ['resend'],

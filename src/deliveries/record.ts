@@ -3,6 +3,9 @@ import { idsAt, readClock, type Moment } from '../db/ids.ts'
 import { insertEvents } from '../ledger/events.ts'
 import { WITHOUT_FLUSH, type EndpointKey } from './claim.ts'
 import { isOverloaded, secondsToNextAttempt, SLOW_SECONDS } from './schedule.ts'
+import { audited } from '../records/audited.ts'
+import { recordChanges } from '../ledger/audit.ts'
+import { originOfLoop } from '../contract/actor.ts'
 
 /** What became of attempts: the attempt, its delivery, and the standing of its endpoint, in one transaction. */
 
@@ -171,5 +174,6 @@ async function recordStanding(
   await insertEvents(tx, customer_id, now, [
     { type: 'webhook.disabled', object_id: id, object: { id, name, failing_since } },
   ])
+  recordChanges(tx, customer_id, now, [audited(originOfLoop('deliveries'), 'webhook.disable', id)])
   return { customer_id, id, name, reason }
 }

@@ -24,6 +24,7 @@ import {
 } from './credentials.ts'
 import { DEMO } from './demo-records.ts'
 import { firstMoment, lastMonths, makeHistory, makeStatements, monthsFrom } from './history.ts'
+import { audited, recordNow } from '../records/audited.ts'
 
 const ADVISORY_LOCK = 7_311_003
 /** Who makes the demo's records. */
@@ -92,6 +93,12 @@ export async function makeDemo(
       orchestration_rule_id: rule.id,
       orchestration_memo_id: rule.source.fiat!.memo_id,
     }
+    await recordNow(
+      tx,
+      customer_id,
+      audited(DEMO_ORIGIN, 'customer.create', customer_id),
+      audited(DEMO_ORIGIN, 'api_client.create', client.client_id, { after: { scopes: SCOPES } }),
+    )
     await writeCredentials(credentialsFile(dataDir), credentials)
     return credentials
   })

@@ -6,6 +6,9 @@ import { inOrder, transaction, type Database } from '../db/database.ts'
 import type { Market } from './markets.ts'
 import { PriceFileError, readPriceFile, type LayoutName, type PriceBatch } from './read-price-file.ts'
 import { lockMarket, writePrices } from './write-prices.ts'
+import { audited, recordNow } from '../records/audited.ts'
+import { originOfLoop, type Origin } from '../contract/actor.ts'
+import { PLATFORM_ID } from '../db/ids.ts'
 
 export interface ImportOptions {
   path: string
@@ -14,6 +17,8 @@ export interface ImportOptions {
   intervalMinutes?: number | undefined
   /** Imports a file again, overwriting newer prices. */
   again?: boolean | undefined
+  /** Who imports the file. */
+  origin?: Origin
   /** Called with the number of bytes read. */
   onBytes?: ((bytes: number) => void) | undefined
 }
@@ -40,6 +45,7 @@ export interface ImportResult {
  */
 export async function importPrices(db: Database, options: ImportOptions): Promise<ImportResult> {
   const { path, market, layout, intervalMinutes, again = false, onBytes = () => undefined } = options
+  const { origin = originOfLoop('prices') } = options
   const result: ImportResult = {
     market,
     file: basename(path),
@@ -57,7 +63,7 @@ export async function importPrices(db: Database, options: ImportOptions): Promis
   }
 
   const now = await minuteUnderWay(db)
-  const file = { market, digest, name: result.file }
+  const file = { market, digest, name: result.file, origin }
   let done = 0
   const reading = readPriceFile(path, { layout, intervalMinutes, now, onBytes, skip: result.done_before })
   try {
@@ -118,7 +124,7 @@ async function selectImport(
 /** Writes a batch and the file's progress in one transaction. Returns the number of changed minutes. */
 async function writeBatch(
   db: Database,
-  { market, digest, name }: { market: Market; digest: Buffer; name: string },
+  { market, digest, name, origin }: { market: Market; digest: Buffer; name: string; origin: Origin },
   { records, done }: PriceBatch,
 ): Promise<number> {
   // A file without prices must not replace simulated prices.
@@ -133,6 +139,8 @@ async function writeBatch(
        set name = excluded.name, records = excluded.records, finished = false, updated_at = excluded.updated_at`,
       [marketId, digest, name, done],
     )
+    const after = { digest: digest.toString('hex'), records: done }
+    await recordNow(tx, PLATFORM_ID, audited(origin, 'market.import', market, { after }))
     return changed
   })
 }

@@ -78,11 +78,13 @@ export function deposit(customerId: string, arrived: Deposit, origin: Origin): M
     origin,
     balances: [{ profile_id, asset }],
     needs: [need(ACTIVE_RULES, coming), ...(seenAs === undefined ? [] : [need(SEEN_DEPOSITS, seenAs)])],
-    decide: (view) =>
-      decideCredit(customerId, arrived, view, {
-        rule: view.get(ACTIVE_RULES, coming),
+    decide(view) {
+      const rule = view.get(ACTIVE_RULES, coming)
+      return decideCredit(customerId, arrived, view, {
+        starts: rule && { rule, origin },
         seen: seenAs && view.get(SEEN_DEPOSITS, seenAs),
-      }),
+      })
+    },
   }
 }
 
@@ -94,20 +96,20 @@ export function decideCredit(
   customerId: string,
   arrived: Deposit,
   { now, newId }: Pick<View, 'now' | 'newId'>,
-  { rule, seen }: { rule?: OrchestrationRule | undefined; seen?: SeenTransfer | undefined } = {},
+  { starts, seen }: { starts?: Starts | undefined; seen?: SeenTransfer | undefined } = {},
 ): Decision {
   const { asset, minor, profile_id } = arrived
   const transfer: Transfer = {
     ...depositRecord(customerId, arrived, { id: seen?.id ?? newId(), now }),
     status: 'COMPLETED',
-    group_id: rule === undefined ? undefined : newId(),
+    group_id: starts === undefined ? undefined : newId(),
   }
   if (seen !== undefined) {
     if (!isSameDeposit(seen, transfer)) throw new SeenOtherwise(seen.id)
     transfer.created_at = seen.created_at
   }
   const started =
-    rule && change(ORCHESTRATIONS, orchestrationOf(rule, transfer, { hops: arrived.hops ?? 0, now }))
+    starts && change(ORCHESTRATIONS, orchestrationOf(starts, transfer, { hops: arrived.hops ?? 0, now }))
   const completed = seen && change(SEEN_DEPOSITS, transfer)
   return {
     transfer,
@@ -118,6 +120,12 @@ export function decideCredit(
     isOnRecord: seen === undefined ? undefined : true,
     changes: started || completed ? [started ?? [], completed ?? []].flat() : undefined,
   }
+}
+
+/** The rule whose orchestration a deposit starts, and who records the deposit. */
+interface Starts {
+  rule: OrchestrationRule
+  origin: Origin
 }
 
 const isSameDeposit = (seen: SeenTransfer, transfer: Transfer) =>
@@ -170,7 +178,7 @@ function balanceAssetOf({
 
 /** Builds the orchestration that a deposit starts; FAILED after too many hops. Its id is the deposit's group_id. */
 function orchestrationOf(
-  rule: OrchestrationRule,
+  { rule, origin }: Starts,
   transfer: Transfer,
   { hops, now }: { hops: number; now: View['now'] },
 ): NewOrchestration {
@@ -187,6 +195,7 @@ function orchestrationOf(
     status: endless ? 'FAILED' : 'PROCESSING',
     ...(endless && { fail_reason: { detail: ENDLESS } }),
     hops,
+    origin,
     source_asset: rule.source_asset,
     destination_asset: rule.destination_asset,
     source_amount: transfer.total,

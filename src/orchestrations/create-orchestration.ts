@@ -14,7 +14,7 @@ import {
   destinationOf,
   withAddressId,
 } from '../records/orchestration-rule.ts'
-import { idOfRefId, ORCHESTRATIONS, Orchestration } from '../records/orchestration.ts'
+import { idOfRefId, Orchestration, ORCHESTRATIONS, recordOf } from '../records/orchestration.ts'
 import { change, need } from '../records/need.ts'
 import { usdPrices } from '../records/usd-prices.ts'
 
@@ -126,9 +126,12 @@ export const createOrchestration = operation({
           created_at: view.now.text,
           updated_at: view.now.text,
         }
-        return { ...decision, changes: [...(decision.changes ?? []), change(ORCHESTRATIONS, started)] }
+        return {
+          ...decision,
+          changes: [...(decision.changes ?? []), change(ORCHESTRATIONS, { ...started, origin })],
+        }
       },
     })
-    return changeOf(decided, ORCHESTRATIONS)!
+    return recordOf(changeOf(decided, ORCHESTRATIONS)!)
   },
 })

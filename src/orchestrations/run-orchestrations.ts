@@ -13,11 +13,12 @@ import { isRetryable } from '../movements/queue.ts'
 import type { UsdPrices } from '../assets/usd-value.ts'
 import { usdPrices } from '../records/usd-prices.ts'
 import {
+  type Orchestration,
   ORCHESTRATION_COLUMNS,
   orchestrationEvent,
-  orchestrationToWire,
-  type Orchestration,
   type OrchestrationRow,
+  orchestrationToWire,
+  recordEnds,
 } from '../records/orchestration.ts'
 import type { Networks } from '../networks/network.ts'
 
@@ -225,5 +226,6 @@ async function record(
   })
   assert(rowCount === ends.length, 'every payout must be recorded, or it would be paid again')
   const ended = ends.filter(({ status }) => status !== 'PROCESSING')
+  recordEnds(tx, customerId, now, LOOP, ended)
   await insertEvents(tx, customerId, now, ended.map(orchestrationEvent))
 }

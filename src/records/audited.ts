@@ -1,8 +1,8 @@
 import { isDeepStrictEqual } from 'node:util'
 import { subjectOfAction, type AuditAction } from '../contract/audit-actions.ts'
 import type { Origin } from '../contract/actor.ts'
-import { readClock } from '../db/ids.ts'
-import type { Transaction } from '../db/database.ts'
+import { transaction, type Database, type Transaction } from '../db/database.ts'
+import { PLATFORM_ID, readClock } from '../db/ids.ts'
 import { recordChanges, type AuditRecord } from '../ledger/audit.ts'
 
 /** Returns the audit record of a change (API behaviour, Audit log). `changes` holds configuration only, and no secret. */
@@ -38,4 +38,11 @@ export function differences<T extends object>(
   if (changed.length === 0) return undefined
   const only = (record: T) => Object.fromEntries(changed.map((name) => [name, record[name] ?? null]))
   return { before: only(before), after: only(after) }
+}
+
+/** Records the migrations that have run, in a transaction of its own: they run as the schema's owner. */
+export async function recordMigrations(db: Database, origin: Origin, applied: string[]): Promise<void> {
+  if (applied.length === 0) return
+  const record = audited(origin, 'deployment.migrate', 'schema', { after: { applied } })
+  await transaction(db, (tx) => recordNow(tx, PLATFORM_ID, record))
 }

@@ -8,6 +8,9 @@ import { insertEvents, type NewEvent } from '../ledger/events.ts'
 import { TransferStatus } from '../ledger/transfer.ts'
 import type { Kind } from './need.ts'
 import { Amount, AssetSymbol, Metadata, Network, RefId, Text, Timestamp, Uuid } from '../contract/fields.ts'
+import { audited } from './audited.ts'
+import { recordChanges } from '../ledger/audit.ts'
+import type { Origin } from '../contract/actor.ts'
 
 export const OrchestrationStatus = Type.Enum(['PROCESSING', 'COMPLETED', 'FAILED'], {
   type: 'string',
@@ -88,6 +91,8 @@ export type Orchestration = Static<typeof Orchestration>
 export interface NewOrchestration extends Orchestration {
   /** The number of orchestrations that its deposit has passed through (default: 0). */
   hops?: number
+  /** Who starts it. Not a member of its record. */
+  origin: Origin
 }
 
 type Linked = 'source_transfer' | 'destination_transfer' | 'fail_reason'
@@ -160,7 +165,7 @@ export const ORCHESTRATIONS: Kind<string, Orchestration, NewOrchestration> = {
     return {
       get: (refId) => known.get(refId),
       note: (started) => {
-        if (started.ref_id !== undefined) known.set(started.ref_id, started)
+        if (started.ref_id !== undefined) known.set(started.ref_id, recordOf(started))
       },
     }
   },
@@ -189,9 +194,15 @@ export const ORCHESTRATIONS: Kind<string, Orchestration, NewOrchestration> = {
     })
     // All of them are made at the moment of their batch.
     const now = momentAt(sorted[0]!.created_at)
+    const records = sorted.map(({ id, origin }) => audited(origin, 'orchestration.create', id))
+    recordChanges(tx, customerId, now, records)
     await inOrder([insert, insertEvents(tx, customerId, now, sorted.map(orchestrationEvent))])
   },
 }
+
+/** Returns the record of a new orchestration. */
+export const recordOf = ({ hops: _hops, origin: _origin, ...record }: NewOrchestration): Orchestration =>
+  record
 
 /** Returns the event of an orchestration that enters its status. */
 export const orchestrationEvent = ({ id, status }: Pick<Orchestration, 'id' | 'status'>): NewEvent => ({
@@ -213,6 +224,7 @@ export async function endOrchestrations(
   customerId: string,
   ended: EndedTransfer[],
   now: Moment,
+  origin: Origin,
 ): Promise<void> {
   if (ended.length === 0) return
   const { rows } = await tx.query<Pick<Orchestration, 'id' | 'status'>>({
@@ -231,7 +243,22 @@ export async function endOrchestrations(
       returning o.id, o.status`,
     values: [customerId, now.text, JSON.stringify(ended)],
   })
+  recordEnds(tx, customerId, now, origin, rows)
   await insertEvents(tx, customerId, now, rows.map(orchestrationEvent))
+}
+
+/** Records the orchestrations that have ended in the audit log. */
+export function recordEnds(
+  tx: Transaction,
+  customerId: string,
+  now: Moment,
+  origin: Origin,
+  ended: readonly Pick<Orchestration, 'id' | 'status'>[],
+): void {
+  const records = ended.map(({ id, status }) =>
+    audited(origin, status === 'COMPLETED' ? 'orchestration.complete' : 'orchestration.fail', id),
+  )
+  recordChanges(tx, customerId, now, records)
 }
 
 /**

@@ -45,7 +45,7 @@ export async function record(
     // The others stay PENDING, with another secondary_status or hash: their status does not change.
     await ledger.write([], [...completed, ...refused].map(changedTransferOf))
     await updateTransfers(tx, customerId, changed, ledger.now.text)
-    await endOrchestrations(tx, customerId, [...completed, ...refused].map(endOf), ledger.now)
+    await endOrchestrations(tx, customerId, [...completed, ...refused].map(endOf), ledger.now, origin)
     await endApprovalsOf(tx, customerId, refused.map(idOf), ledger.now, origin)
   }
 }
