@@ -1,4 +1,4 @@
-import Fastify, { LogController, type FastifyInstance } from 'fastify'
+import Fastify, { LogController, type FastifyInstance, type FastifyRequest } from 'fastify'
 import type { Logger } from 'pino'
 import { approve } from './approvals/approve.ts'
 import { getApproval } from './approvals/get-approval.ts'
@@ -71,6 +71,8 @@ import { listProfiles } from './profiles/list-profiles.ts'
 import { depositToProfile } from './sandbox/deposit-to-profile.ts'
 import { initiateFiatDeposit } from './sandbox/initiate-fiat-deposit.ts'
 import { Policies } from './records/policy.ts'
+import type { Problem } from './contract/problems.ts'
+import { Refusals } from './records/refusals.ts'
 import { WebhookSecrets } from './records/webhook-secrets.ts'
 import type { Settings } from './settings.ts'
 import { getRewardsStatement } from './statements/get-rewards-statement.ts'
@@ -220,6 +222,8 @@ export interface AppOptions {
   exampleRecords?: () => Promise<ExampleRecords | undefined>
   /** Connections for background work, which requests do not occupy (default: `db`). */
   background?: Database
+  /** How often refused requests are written to the audit log (default: each second). */
+  refusalsEveryMs?: number
 }
 
 /**
@@ -235,6 +239,7 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance & {
     ({ method, url }) => void routes.push(...[method].flat().map((each) => ({ method: each, url }))),
   )
   errorRoutes(app, { baseUrl, docs: settings.docs })
+  recordRefusals(app, options)
   const { keys, tokens, standing } = await openAuthentication(app, options)
   const document = await openApi(app, {
     baseUrl,
@@ -273,6 +278,28 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance & {
     )
   }
   return Object.assign(app, { requests })
+}
+
+/** Records refused requests in the audit log until the app closes. */
+function recordRefusals(
+  app: FastifyInstance,
+  { db, background = db, log, refusalsEveryMs }: AppOptions,
+): void {
+  const onFailure = (err: unknown) => log.error({ err }, 'refused requests could not be recorded')
+  const refusals = new Refusals(background, onFailure, refusalsEveryMs)
+  app.addHook('onClose', () => refusals.close())
+  app.decorate('noteRefusal', (request: FastifyRequest, { meta }: Problem) => {
+    const { caller, id, ip, routeOptions } = request
+    const { operationId = '' } = (routeOptions.schema ?? {}) as { operationId?: string }
+    const ruleId = meta?.rule_id
+    refusals.note({
+      customerId: caller.customerId,
+      origin: { actor: caller.actor, request_id: id, ip },
+      ...(typeof ruleId === 'string'
+        ? { action: 'policy_rule.refuse', subjectId: ruleId }
+        : { action: 'request.refuse', subjectId: operationId }),
+    })
+  })
 }
 
 /** Some clients end every path with a slash. Only paths of the API may: a page's own links depend on its slash. */

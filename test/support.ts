@@ -100,6 +100,9 @@ export async function asAdmin(statements: string | string[], of?: string): Promi
 /** Who makes the changes that a test makes without a request. */
 export const TEST_ORIGIN = originOfLoop('test')
 
+/** Services of tests write refused requests when they close, so that these do not appear between two looks at the tables. */
+const REFUSALS_EVERY_MS = 3_600_000
+
 export const BASE_URL = 'http://127.0.0.1:8080'
 
 export const testSettings = (environment: Record<string, string> = {}): Settings =>
@@ -142,7 +145,16 @@ export async function startTestService(
        values ($1, $2, clock_timestamp(), clock_timestamp())`,
       [signingKey.id, signingKey.encrypted_jwk],
     )
-  const app = await buildApp({ db, ledger, networks, settings, masterKeys: MASTER_KEYS, baseUrl, log })
+  const app = await buildApp({
+    db,
+    ledger,
+    networks,
+    settings,
+    masterKeys: MASTER_KEYS,
+    baseUrl,
+    log,
+    refusalsEveryMs: REFUSALS_EVERY_MS,
+  })
   await app.ready()
   signingKey ??= (await db.query<typeof signingKey & object>('select id, encrypted_jwk from signing_keys'))
     .rows[0]!

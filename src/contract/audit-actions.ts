@@ -35,9 +35,10 @@ const VERBS_OF = {
   passkey: ['create', 'delete'],
   platform: ['freeze', 'unfreeze'],
   policy: ['set'],
+  policy_rule: ['refuse'],
   profile: ['create', 'deactivate', 'freeze', 'unfreeze', 'update'],
   /** Requests that were refused, and the number of refusals that have no record of their own. */
-  request: ['read', 'omit'],
+  request: ['omit', 'refuse'],
   reward_rate: ['set'],
   session: ['revoke'],
   signing_key: ['create', 'retire'],

@@ -9,6 +9,23 @@ import { Problem, problem } from '../contract/problems.ts'
 
 const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE'] as const
 
+declare module 'fastify' {
+  interface FastifyInstance {
+    /** Called with each refusal for lack of authority, or by policy, of an authenticated caller. */
+    noteRefusal?: (request: FastifyRequest, refusal: Problem) => void
+  }
+}
+
+/** The problems that refuse a caller's authority. The other 403s are about the state of records. */
+const REFUSES_AUTHORITY: ReadonlySet<string> = new Set(['forbidden', 'policy-refused'])
+
+function noteRefusal(request: FastifyRequest, refusal: Problem): void {
+  if (!REFUSES_AUTHORITY.has(refusal.slug)) return
+  // A request without a valid token has no caller.
+  if ((request.caller as typeof request.caller | undefined) !== undefined)
+    request.server.noteRefusal?.(request, refusal)
+}
+
 /** Turns every error into a problem (API behaviour, Errors), and serves the pages of typed problems. */
 export function errorRoutes(
   app: FastifyInstance,
@@ -16,6 +33,7 @@ export function errorRoutes(
 ): void {
   app.setErrorHandler((error: FastifyError, request, reply) => {
     const refusal = problemOf(error, request)
+    noteRefusal(request, refusal)
     if (refusal.slug === 'already-exists')
       return send(reply, withDifferences(refusal, request, request.body), baseUrl)
     if (refusal.status < 500) return send(reply, refusal, baseUrl)
@@ -137,6 +155,7 @@ export function itemProblems(
   const logged = new Set<string>()
   return (error, item) => {
     const refusal = problemOf(error as FastifyError, request)
+    noteRefusal(request, refusal)
     if (refusal.slug === 'already-exists') return withDifferences(refusal, request, item).body(baseUrl)
     if (refusal.status < 500) return refusal.body(baseUrl)
     if (!logged.has(refusal.detail)) logFault(error as Error, refusal, request)
