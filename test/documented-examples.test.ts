@@ -13,6 +13,7 @@ import { approve } from '../src/approvals/approve.ts'
 import { getApproval } from '../src/approvals/get-approval.ts'
 import { reject } from '../src/approvals/reject.ts'
 import { credentialsFile, type SandboxCredentials } from '../src/demo/credentials.ts'
+import { UUID } from '../src/db/ids.ts'
 import { SCOPES } from '../src/contract/scopes.ts'
 import { EXAMPLE } from '../src/contract/example-records.ts'
 import { ONE_BY_ONE_BODY_LIMIT } from '../src/http/one-by-one.ts'
@@ -87,6 +88,7 @@ interface Call {
 }
 interface Answer {
   status: number
+  requestId: string
   body: { type?: string; title?: string; [member: string]: unknown }
 }
 
@@ -134,7 +136,10 @@ async function send(place: Place, call: Call): Promise<Answer> {
       body: typeof call.body === 'string' ? call.body : JSON.stringify(call.body),
     }),
   })
-  const answer = { status: reply.status, body: (await reply.json()) as Answer['body'] }
+  const requestId = reply.headers.get('x-request-id')!
+  const answer = { status: reply.status, requestId, body: (await reply.json()) as Answer['body'] }
+  if (call.body !== undefined && typeof call.body !== 'string') addTexts(call.body)
+  addSecrets(answer.body)
   const type = reply.headers.get('content-type')!.split(';')[0]!
   const said = documented(place).responses[String(answer.status)]?.content[type]
   expect(
@@ -174,6 +179,101 @@ const REFUSED = new Map<unknown, number>([
   [reject, 404],
 ])
 
+/**
+ * The actions that the first example of each operation leaves in the audit log, sorted. An operation that is not here
+ * changes nothing.
+ */
+const RECORDS = new Map<string, string[]>([
+  ['POST /v2/transfer/crypto-withdrawals', ['transfer.create']],
+  ['POST /v2/sandbox/fiat-deposits', ['transfer.create']],
+  ['POST /v2/profiles', ['profile.create']],
+  ['PUT /v2/profiles/:id', ['profile.update']],
+  ['POST /v2/sandbox/profiles/:id/deposit', ['transfer.create']],
+  ['POST /v2/identity/identities', ['identity.create']],
+  ['PUT /v2/identity/identities/:id', ['identity.update']],
+  ['POST /v2/identity/institution-members', ['identity.add_members']],
+  ['DELETE /v2/identity/institution-members/:id', ['identity.remove_member']],
+  ['PUT /v2/identity/identities/:id/sandbox-status', ['identity.set_status']],
+  ['POST /v2/identity/accounts', ['account.create', 'profile.create']],
+  ['PUT /v2/identity/accounts', ['account.update']],
+  ['POST /v2/identity/account-members', ['account.add_members']],
+  ['DELETE /v2/identity/account-members/:id', ['account.remove_member']],
+  ['POST /v2/transfer/internal', ['transfer.create', 'transfer.create']],
+  ['POST /v2/transfer/deposit-addresses', ['deposit_address.create']],
+  ['POST /v2/transfer/fiat-deposit-instructions', ['fiat_deposit_instructions.create']],
+  ['POST /v2/transfer/fiat-accounts', ['fiat_account.create']],
+  ['PUT /v2/transfer/fiat-accounts/:id', ['fiat_account.update']],
+  ['POST /v2/transfer/fiat-withdrawals', ['transfer.create']],
+  ['POST /v2/transfer/fees/crypto-withdrawal', ['fee_quote.create']],
+  ['POST /v2/orchestration/rules', ['fiat_deposit_instructions.create', 'orchestration_rule.create']],
+  ['DELETE /v2/orchestration/rules/:id', ['orchestration_rule.delete']],
+  ['POST /v2/orchestration/orchestrations', ['orchestration.create', 'transfer.create', 'transfer.create']],
+  ['POST /v2/transfer/crypto-withdrawals/bulk', ['transfer.create']],
+  ['POST /v2/api-creds/credentials/:client_id/rotate', ['api_client.rotate']],
+  ['DELETE /v2/api-creds/credentials/:client_id', ['api_client.delete']],
+  ['PUT /v2/transfer/crypto-destination-address', ['destination_address.create']],
+  ['POST /v2/webhooks', ['webhook.create']],
+  ['PUT /v2/webhooks/:id', ['webhook.update']],
+  ['DELETE /v2/webhooks/:id', ['webhook.delete']],
+  ['POST /v2/webhooks/:id/rotate-secret', ['webhook.rotate_secret']],
+  ['POST /v2/webhooks/:id/test', ['webhook.test']],
+  ['POST /v2/webhooks/:id/recover', ['webhook.recover']],
+  ['POST /v2/events/:id/resend', ['event.resend']],
+])
+const recorded = new Set<string>()
+
+interface AuditRow {
+  actor_type: string
+  actor_id: string
+  action: string
+  ips: string[]
+  outcome: string
+}
+
+/** Requires that the first request of an operation has left exactly its records, with who made it and from where. */
+async function requireRecorded(
+  { method, url }: Operation,
+  succeeded: boolean,
+  requestId: string,
+): Promise<void> {
+  const { rows } = await database.db.query<AuditRow>(
+    `select actor_type, actor_id, action, ips, outcome
+     from audit_log, unnest(coalesce(subject_ids::text[], array[subject_id])) with ordinality s (id, place)
+     where coalesce(request_ids[place], request_ids[1]) = $1::uuid`,
+    [requestId],
+  )
+  const name = `${method} ${url}`
+  if (recorded.has(name)) return
+  recorded.add(name)
+  const expected = succeeded ? (RECORDS.get(name) ?? []) : []
+  expect(rows.map(({ action }) => action).sort(), name).toEqual(expected)
+  for (const row of rows)
+    expect(row).toMatchObject({
+      ...{ actor_type: 'API_CLIENT', actor_id: client.client_id },
+      ...{ ips: ['127.0.0.1'], outcome: 'DONE' },
+    })
+}
+
+/** The client's own texts, and the secrets of answers. The audit log and the program's log have none of them. */
+const texts = new Set<string>()
+const secrets = new Set<string>()
+/** The members of bodies that are configuration, and those that name records, amounts and networks. */
+const CONFIGURATION =
+  /^(url|event_types|types?|status|payload|profile_ids|scopes?|roles?|fiat_network|network|crypto_network|address|destination_address|(source_|destination_|balance_)?asset|.*_id|.*amount|total|fee|since|until|routing_number_type|conversion_target_asset)$/
+
+function addTexts(value: unknown, member = ''): void {
+  if (typeof value === 'string') {
+    if (value.length >= 4 && !CONFIGURATION.test(member) && !UUID.test(value)) texts.add(value)
+  } else if (Array.isArray(value)) for (const one of value) addTexts(one, member)
+  else if (typeof value === 'object' && value !== null)
+    for (const [name, one] of Object.entries(value)) addTexts(one, name)
+}
+
+function addSecrets(body: object): void {
+  for (const [name, value] of Object.entries(body))
+    if (/secret$/.test(name) && typeof value === 'string') secrets.add(value)
+}
+
 // In the order of the document: later examples meet the records of earlier ones.
 describe.each(OPERATIONS.map((operation) => [`${operation.method} ${operation.url}`, operation] as const))(
   '%s',
@@ -185,7 +285,11 @@ describe.each(OPERATIONS.map((operation) => [`${operation.method} ${operation.ur
     test('every example works, and a repeat is refused only for its ref_id, name, nickname or members', async () => {
       const calls = examplesOf(place)
       expect(calls.length).toBeGreaterThan(0)
-      for (const call of calls) expect(await send(place, call)).toMatchObject({ status: works })
+      for (const call of calls) {
+        const { status, requestId } = await send(place, call)
+        expect(status).toBe(works)
+        await requireRecorded(operation, works === 200, requestId)
+      }
       for (const call of calls) {
         const again = await send(place, call)
         const text = JSON.stringify(call.body ?? null)
@@ -240,3 +344,23 @@ describe.each(OPERATIONS.map((operation) => [`${operation.method} ${operation.ur
     })
   },
 )
+
+test('neither the audit log nor the log of the program has a secret or a text of a client', async () => {
+  const { rows } = await database.db.query<{ row: string }>('select a::text as row from audit_log a')
+  const shown: unknown[] = []
+  for (let cursor: string | undefined = ''; cursor !== undefined;) {
+    const { body } = await send(
+      { method: 'get', path: '/v2/audit-log' },
+      { query: { limit: ['100'], ...(cursor !== '' && { page_cursor: [cursor] }) } },
+    )
+    shown.push(...(body.items as unknown[]))
+    cursor = body.next_page_cursor as string | undefined
+  }
+  expect(shown.length).toBeGreaterThan(RECORDS.size)
+  expect(secrets.size).toBeGreaterThan(1)
+  expect(texts.size).toBeGreaterThan(20)
+  const audit = `${rows.map(({ row }) => row).join('\n')}\n${JSON.stringify(shown)}`
+  const found = (among: string, marks: Iterable<string>) => [...marks].filter((mark) => among.includes(mark))
+  expect(found(audit, [...secrets, ...texts, token, client.client_secret])).toEqual([])
+  expect(found(bursar.log(), [...secrets, token, client.client_secret])).toEqual([])
+})

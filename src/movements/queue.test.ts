@@ -842,7 +842,7 @@ describe('verify notices', () => {
             created_at: view.now.text,
             updated_at: view.now.text,
           }
-          const changes = [change(ORCHESTRATIONS, started)]
+          const changes = [change(ORCHESTRATIONS, { ...started, origin: originOfLoop('test') })]
           return { ...decision, transfer: { ...transfer, group_id: id }, changes }
         },
       })
