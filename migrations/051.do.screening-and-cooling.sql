@@ -31,7 +31,14 @@ alter table incoming_transfers add constraint incoming_transfers_reason check (
   reason in ('FAILED', 'BELOW_MINIMUM', 'SECOND_NODE', 'NODES_DISAGREE', 'SCREENING') and state = 'WAITING'
   or reason is null);
 
--- When the cooling time of a PENDING address ends, as it was when the address was created.
+-- When the cooling time of an address ends, as it was when the address was created, and when its status changed.
 alter table crypto_destination_addresses add column cooling_until timestamptz;
+alter table crypto_destination_addresses add column approved_at timestamptz;
+alter table crypto_destination_addresses add column rejected_at timestamptz;
+update crypto_destination_addresses set approved_at = created_at where status = 'APPROVED';
+alter table crypto_destination_addresses add constraint crypto_destination_addresses_approved
+  check (status <> 'APPROVED' or approved_at is not null);
+alter table crypto_destination_addresses add constraint crypto_destination_addresses_rejected
+  check ((status = 'REJECTED') = (rejected_at is not null));
 create index crypto_destination_addresses_cooling on crypto_destination_addresses (cooling_until)
   where status = 'PENDING';

@@ -207,8 +207,12 @@ create table crypto_destination_addresses (
   travelrule_metadata jsonb,
   status text not null,
   cooling_until timestamp with time zone,
+  approved_at timestamp with time zone,
+  rejected_at timestamp with time zone,
   constraint crypto_destination_addresses_pkey PRIMARY KEY (customer_id, id),
   constraint crypto_destination_addresses_identity_fkey FOREIGN KEY (customer_id, identity_id) REFERENCES identities(customer_id, id),
+  constraint crypto_destination_addresses_approved CHECK (status <> 'APPROVED'::text OR approved_at IS NOT NULL),
+  constraint crypto_destination_addresses_rejected CHECK ((status = 'REJECTED'::text) = (rejected_at IS NOT NULL)),
   constraint crypto_destination_addresses_status CHECK (status = ANY (ARRAY['PENDING'::text, 'APPROVED'::text, 'REJECTED'::text]))
 );
 CREATE UNIQUE INDEX crypto_destination_addresses_address ON crypto_destination_addresses USING btree (customer_id, crypto_network, canonical_address, COALESCE(identity_id, '00000000-0000-0000-0000-000000000000'::uuid));

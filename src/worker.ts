@@ -3,6 +3,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import type { CryptoNetwork } from './assets/catalogue.ts'
 import type { Database } from './db/database.ts'
+import { approveCooledAddresses } from './destination-addresses/approve-cooled-addresses.ts'
 import type { Deliverer } from './deliveries/deliver.ts'
 import type { Ledger } from './movements/queue.ts'
 import type { Loop, WorkerMeter } from './metrics/metrics.ts'
@@ -36,6 +37,8 @@ const CUSTODY_EVERY_MS = 60_000
 const NETWORK_FEES_EVERY_MS = 60_000
 /** Rest between two looks whether a month has ended. */
 const STATEMENTS_EVERY_MS = 60_000
+/** Rest between two looks for addresses whose cooling time is over. */
+const ADDRESS_BOOK_EVERY_MS = 2_000
 /** Rest between two deletions of old rows, and while there are more. */
 const OLD_ROWS_EVERY_MS = 60_000
 const MORE_OLD_ROWS_MS = 1_000
@@ -146,6 +149,7 @@ function roundsOf(shared: Shared): Round[] {
     ...readable(networks).map(([network, adapter]) => deposits(shared, network, adapter)),
     ...[inDatabase, ...real].filter(canSweep).map((some) => sweeps(shared, some)),
     statements(shared),
+    addressBook(shared),
     oldRows(shared),
     partitions(shared),
     ...(shared.deliverer === undefined ? [] : [deliveries(shared, shared.deliverer)]),
@@ -276,6 +280,14 @@ function statements({ db, log, attempt }: Shared): Round {
     if (made !== undefined && made.generated.length > 0)
       log.info({ period: made.period, statements: made.generated.length }, 'generated statements')
     return STATEMENTS_EVERY_MS
+  }
+}
+
+/** Approves addresses of the address book whose cooling time is over. */
+function addressBook({ db, attempt }: Shared): Round {
+  return async () => {
+    await attempt('address_book', approveCooledAddresses(db))
+    return ADDRESS_BOOK_EVERY_MS
   }
 }
 

@@ -1509,6 +1509,7 @@ const CASES: Record<string, Case> = {
         () => ({ body: { id: world.book.good } }),
         bad('id cannot be given together with crypto_network, address or identity_id'),
       ],
+      ['the status APPROVED', { body: { status: 'APPROVED' } }, bad('status')],
       ["nobody's id", onlyId(() => NOBODYS), notFound('crypto destination address', NOBODYS)],
       [
         "another customer's id",

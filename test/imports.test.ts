@@ -88,6 +88,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     'settings',
   ],
   worker: [
+    'destination-addresses',
     'deliveries',
     'statements',
     'orchestrations',

@@ -25,7 +25,10 @@ const ALLOWED: Record<string, { owners: string[]; readers: string[] }> = {
   approvers: { owners: [], readers: ['records'] },
   balances: { owners: ['ledger'], readers: ['metrics', 'profiles', 'statements', 'verify'] },
   bank_wires: { owners: ['records'], readers: ['verify'] },
-  crypto_destination_addresses: { owners: ['destination-addresses'], readers: ['records', 'verify'] },
+  crypto_destination_addresses: {
+    owners: ['destination-addresses'],
+    readers: ['orchestrations', 'records', 'verify'],
+  },
   customer_fee_checks: { owners: ['settlement'], readers: [] },
   customers: {
     owners: ['customers'],

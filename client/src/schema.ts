@@ -1025,7 +1025,7 @@ export interface paths {
     get?: never
     /**
      * Put Crypto Destination Address
-     * @description Creates an address of the address book, or updates the given fields of one. An address is found by its id, or by crypto_network, address and identity_id.
+     * @description Creates an address of the address book, or updates the given fields of one. An address is found by its id, or by crypto_network, address and identity_id. A new address is PENDING for the cooling time of the policy, if it has one, and APPROVED then.
      */
     put: operations['putCryptoDestinationAddress']
     post?: never
@@ -4078,6 +4078,12 @@ export interface components {
        * @enum {string}
        */
       status: 'PENDING' | 'APPROVED' | 'REJECTED'
+      /**
+       * Format: date-time
+       * @description Of a PENDING address: when it is APPROVED, unless it is rejected before.
+       * @example 2026-01-31T09:30:00.123456Z
+       */
+      cooling_until?: string
       /**
        * Format: uuid
        * @description Identity that owns the address.
@@ -9375,6 +9381,11 @@ export interface operations {
           travelrule_metadata?: {
             [key: string]: unknown
           }
+          /**
+           * @description Rejects the address for good: it can never be paid by its id again.
+           * @enum {string}
+           */
+          status?: 'REJECTED'
         }
       }
     }

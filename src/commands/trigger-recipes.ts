@@ -57,6 +57,15 @@ const bankAccount = async ({ call }: Api, account_number: string): Promise<strin
   return id
 }
 
+const bookAddress = async ({ call }: Api, change: object = {}): Promise<string> => {
+  const { address } = await call<{ address: Created }>('PUT', '/v2/transfer/crypto-destination-address', {
+    crypto_network: 'ETHEREUM',
+    address: newAddress(),
+    ...change,
+  })
+  return address.id
+}
+
 const withdrawByWire =
   (account: string): Recipe =>
   async (api) => {
@@ -205,13 +214,8 @@ export const RECIPES: Partial<{ [type in EventType]: Recipe }> = {
   'account.disabled': changeAccount({ user_disabled: true }),
   'fiat_account.approved': (api) => bankAccount(api, '000987654321'),
   'fiat_account.rejected': (api) => bankAccount(api, REJECTED_ACCOUNT),
-  'crypto_destination_address.approved': async ({ call }) => {
-    const { address } = await call<{ address: Created }>('PUT', '/v2/transfer/crypto-destination-address', {
-      crypto_network: 'ETHEREUM',
-      address: newAddress(),
-    })
-    return address.id
-  },
+  'crypto_destination_address.approved': (api) => bookAddress(api),
+  'crypto_destination_address.rejected': (api) => bookAddress(api, { status: 'REJECTED' }),
   'statement.generated': makeStatement('statement.generated'),
   'statement.paid': makeStatement('statement.paid'),
   'transfer.paxos_transfer_credit.completed': makeStatement('transfer.paxos_transfer_credit.completed'),
@@ -229,5 +233,4 @@ export const OTHERWISE: Partial<{ [type in EventType]: string }> = {
   'transfer.wire_deposit.pending': NO_SUCH_STATE,
   'transfer.wire_deposit.failed': NO_SUCH_STATE,
   'transfer.paxos_transfer_debit.completed': 'nothing makes such a transfer yet',
-  'crypto_destination_address.rejected': 'a sandbox approves every address at once',
 }

@@ -44,7 +44,15 @@ export const PRIVILEGES: Readonly<Record<string, TablePrivileges>> = {
   bank_wires: { insert: true },
   crypto_destination_addresses: {
     insert: true,
-    update: ['nickname', 'bookmarked', 'travelrule_metadata', 'updated_at'],
+    update: [
+      'nickname',
+      'bookmarked',
+      'travelrule_metadata',
+      'status',
+      'approved_at',
+      'rejected_at',
+      'updated_at',
+    ],
   },
   customer_fee_checks: { insert: true, update: ['counted_from'] },
   customers: { insert: true },

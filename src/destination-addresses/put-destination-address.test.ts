@@ -1,12 +1,19 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import {
   fund,
+  MASTER_KEYS,
   newCustomer,
   startTestService,
   type TestCustomer,
   type TestService,
 } from '../../test/support.ts'
+import { transaction } from '../db/database.ts'
+import { readClock } from '../db/ids.ts'
+import { runOrchestrations } from '../orchestrations/run-orchestrations.ts'
 import type { DestinationAddress } from '../records/destination-address.ts'
+import { Policies } from '../records/policy.ts'
+import { verify } from '../verify/verify.ts'
+import { approveCooledAddresses } from './approve-cooled-addresses.ts'
 
 const ENTRY = '/v2/transfer/crypto-destination-address'
 const BOOK = '/v2/transfer/crypto-destination-addresses'
@@ -19,7 +26,10 @@ let customer: TestCustomer
 beforeAll(async () => {
   service = await startTestService()
 })
-afterAll(() => service.close())
+afterAll(async () => {
+  expect((await verify(service.db)).disagreements).toEqual([])
+  await service.close()
+})
 
 async function put(body: object): Promise<DestinationAddress> {
   const answer = await customer.call<{ address: DestinationAddress }>('PUT', ENTRY, body)
@@ -140,5 +150,145 @@ test("a rule cannot pay to an entry with the customer's own deposit address", as
   expect(rule).toMatchObject({
     status: 400,
     body: { detail: expect.stringContaining('deposit address') as unknown },
+  })
+})
+
+describe('the cooling time', () => {
+  const cool = (cooling_seconds: number) =>
+    transaction(service.db, async (tx) =>
+      new Policies(MASTER_KEYS).add(
+        tx,
+        customer.customer_id,
+        { rules: [], address_book: { cooling_seconds } },
+        await readClock(tx),
+      ),
+    )
+  /** Ends the cooling time of an entry, as if it had passed. */
+  const passTime = (id: string) =>
+    service.owner.query('update crypto_destination_addresses set cooling_until = created_at where id = $1', [
+      id,
+    ])
+  const pay = (address_id: string) =>
+    customer.call<{ detail: string }>('POST', ORCHESTRATIONS, {
+      ref_id: crypto.randomUUID(),
+      source_asset: 'USD',
+      destination_asset: 'USDP',
+      source_amount: '10',
+      source: { profile: { profile_id: customer.profile_id } },
+      destination: { crypto: { address_id } },
+    })
+  const eventsOf = async (id: string) =>
+    (
+      await customer.call<{ items: { type: string; object_id: string; object: unknown }[] }>(
+        'GET',
+        '/v2/events?order=ASC&types=crypto_destination_address.*',
+      )
+    ).body.items.filter(({ object }) => (object as { id: string }).id === id)
+  const actionsOf = async (id: string) =>
+    (
+      await service.db.query<{ action: string; actor_type: string }>(
+        'select action, actor_type from audit_log where customer_id = $1 and subject_id = $2 order by id',
+        [customer.customer_id, id],
+      )
+    ).rows.map(({ action, actor_type }) => `${actor_type} ${action}`)
+
+  test('keeps a new entry PENDING, which cannot be paid, and ends by itself', async () => {
+    customer = await newCustomer(service)
+    await fund(customer, '100')
+    const before = await put({ crypto_network: 'BASE', address: ADDRESS })
+    await cool(3_600)
+    expect((await put({ id: before.id })).status).toBe('APPROVED')
+    const made = await put({ crypto_network: 'ETHEREUM', address: ADDRESS })
+    expect(made).toMatchObject({ status: 'PENDING', cooling_until: expect.any(String) as string })
+    expect(Date.parse(made.cooling_until!) - Date.parse(made.created_at)).toBe(3_600_000)
+    const refused = await pay(made.id)
+    expect(refused).toMatchObject({
+      status: 400,
+      body: { detail: expect.stringMatching(/is PENDING: only an APPROVED address can be paid$/) as string },
+    })
+    // A later policy does not shorten it.
+    await cool(0)
+    expect(await put({ crypto_network: 'ETHEREUM', address: ADDRESS })).toEqual(made)
+    await approveCooledAddresses(service.db)
+    expect(await listed('?statuses=PENDING')).toEqual([made])
+    expect(await eventsOf(made.id)).toEqual([])
+
+    await passTime(made.id)
+    const workers = await Promise.all([1, 2, 3].map(() => approveCooledAddresses(service.db)))
+    expect(workers.reduce((sum, count) => sum + count)).toBe(1)
+    const [approved] = await listed(`?ids=${made.id}`)
+    expect(approved).toMatchObject({ status: 'APPROVED' })
+    expect(approved).not.toHaveProperty('cooling_until')
+    expect((await eventsOf(made.id)).map(({ type }) => type)).toEqual(['crypto_destination_address.approved'])
+    expect(await pay(made.id)).toMatchObject({ status: 200 })
+    expect(await actionsOf(made.id)).toEqual([
+      'API_CLIENT destination_address.create',
+      'WORKER destination_address.approve',
+    ])
+  })
+
+  test('a rejected entry stays rejected, whatever is put and however long it waits', async () => {
+    customer = await newCustomer(service)
+    await fund(customer, '100')
+    await cool(3_600)
+    const { id } = await put({ crypto_network: 'ETHEREUM', address: ADDRESS })
+    expect(await put({ id, status: 'REJECTED', nickname: 'Not ours' })).toMatchObject({
+      status: 'REJECTED',
+      nickname: 'Not ours',
+    })
+    await passTime(id)
+    await approveCooledAddresses(service.db)
+    const again = await put({ crypto_network: 'ETHEREUM', address: ADDRESS })
+    expect(again).toMatchObject({ id, status: 'REJECTED' })
+    expect(await put({ id, status: 'REJECTED' })).toEqual(again)
+    expect(await pay(id)).toMatchObject({ status: 400 })
+    expect((await eventsOf(id)).map(({ type }) => type)).toEqual(['crypto_destination_address.rejected'])
+    const out = await put({ crypto_network: 'BASE', address: ADDRESS, status: 'REJECTED' })
+    expect(out).toMatchObject({ status: 'REJECTED' })
+    expect((await eventsOf(out.id)).map(({ type }) => type)).toEqual(['crypto_destination_address.rejected'])
+  })
+
+  test('a rule pays no entry that was rejected meanwhile: the money stays on the profile', async () => {
+    customer = await newCustomer(service)
+    const { id } = await put({ crypto_network: 'ETHEREUM', address: ADDRESS })
+    const rule = await customer.call('POST', '/v2/orchestration/rules', {
+      ref_id: 'by id',
+      profile_id: customer.profile_id,
+      source_asset: 'USD',
+      destination_asset: 'USDP',
+      source: { profile: { profile_id: customer.profile_id } },
+      destination: { crypto: { address_id: id } },
+    })
+    expect(rule).toMatchObject({ status: 200 })
+    await put({ id, status: 'REJECTED' })
+    await fund(customer, '100')
+    await runOrchestrations(service.db, service)
+    const { body } = await customer.call<{ items: { status: string; fail_reason?: object }[] }>(
+      'GET',
+      ORCHESTRATIONS,
+    )
+    expect(body.items).toMatchObject([
+      {
+        status: 'FAILED',
+        fail_reason: { detail: 'the address of the address book that the rule pays is REJECTED' },
+      },
+    ])
+    const balances = await customer.call<{ items: { asset: string; available: string }[] }>(
+      'GET',
+      `/v2/profiles/${customer.profile_id}/balances`,
+    )
+    expect(balances.body.items).toMatchObject([{ asset: 'USD', available: '100' }])
+  })
+
+  test('a policy that was changed in the database refuses new entries', async () => {
+    customer = await newCustomer(service)
+    await cool(3_600)
+    await service.owner.query(`update policies set document = '{"rules": []}' where customer_id = $1`, [
+      customer.customer_id,
+    ])
+    const answer = await customer.call('PUT', ENTRY, { crypto_network: 'ETHEREUM', address: ADDRESS })
+    expect(answer).toMatchObject({ status: 503 })
+    expect(await listed()).toEqual([])
+    await service.owner.query('delete from policies where customer_id = $1', [customer.customer_id])
   })
 })

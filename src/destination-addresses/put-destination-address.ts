@@ -6,10 +6,11 @@ import { Network, Text, Uuid } from '../contract/fields.ts'
 import { problem } from '../contract/problems.ts'
 import { transaction, type Transaction } from '../db/database.ts'
 import { newId, readClock } from '../db/ids.ts'
-import { insertEvents, type NewEvent } from '../ledger/events.ts'
+import { insertEvents } from '../ledger/events.ts'
 import { payableAddress } from '../movements/crypto-withdrawal.ts'
 import { operation } from '../operation.ts'
 import {
+  addressEvent,
   DESTINATION_ADDRESS_COLUMNS,
   DestinationAddress,
   destinationAddressToWire,
@@ -37,18 +38,25 @@ const PutBody = Type.Object(
     nickname: Type.Optional(Text(100, 'Display name. A new address without one is named after itself.', 1)),
     bookmarked_status: Type.Optional(Type.Boolean({ description: 'Marks the address; false by default.' })),
     travelrule_metadata: Type.Optional(TravelRuleMetadata),
+    status: Type.Optional(
+      Type.Enum(['REJECTED'], {
+        type: 'string',
+        description: 'Rejects the address for good: it can never be paid by its id again.',
+      }),
+    ),
   },
   { additionalProperties: false },
 )
 type Body = Static<typeof PutBody>
-type Changes = Pick<Body, 'nickname' | 'bookmarked_status' | 'travelrule_metadata'>
+type Changes = Pick<Body, 'nickname' | 'bookmarked_status' | 'travelrule_metadata' | 'status'>
 
 /** Most addresses of a customer. Concurrent requests may exceed the limit slightly. */
 const ADDRESSES_MAX = 10_000
 
 /**
  * Creates or updates an address of the address book (API behaviour, Crypto destination addresses). Address, network and
- * identity of an entry never change: a payment to its id goes to the address that was checked.
+ * identity of an entry never change: a payment to its id goes to the address that was checked. A new entry is PENDING
+ * for the cooling time of the customer's policy; a REJECTED one stays so.
  */
 export const putDestinationAddress = operation({
   method: 'PUT',
@@ -57,7 +65,7 @@ export const putDestinationAddress = operation({
   tag: 'Transfers',
   summary: 'Put Crypto Destination Address',
   description:
-    'Creates an address of the address book, or updates the given fields of one. An address is found by its id, or by crypto_network, address and identity_id.',
+    'Creates an address of the address book, or updates the given fields of one. An address is found by its id, or by crypto_network, address and identity_id. A new address is PENDING for the cooling time of the policy, if it has one, and APPROVED then.',
   body: PutBody,
   example: {
     bodies: {
@@ -76,7 +84,7 @@ export const putDestinationAddress = operation({
   },
   reply: Type.Object({ address: DestinationAddress }),
   problems: ['unsupported-address', 'not-found'],
-  async run({ body, customerId, origin, db, networks, settings }) {
+  async run({ body, customerId, origin, db, networks, settings, policies }) {
     const { id, crypto_network, address, identity_id, ...changes } = body
     if (id !== undefined) {
       if (crypto_network !== undefined || address !== undefined || identity_id !== undefined)
@@ -95,9 +103,11 @@ export const putDestinationAddress = operation({
       const known = await find(tx, customerId, entry)
       if (known !== undefined) return update(tx, { customerId, origin }, known, changes)
       await requireRoom(tx, customerId)
+      const policy = await policies.newest(tx, customerId)
+      const coolingSeconds = policy?.document.address_book?.cooling_seconds ?? 0
       // Another request may have inserted the entry meanwhile.
       return (
-        (await insert(tx, { customerId, origin }, entry, changes)) ??
+        (await insert(tx, { customerId, origin }, entry, changes, coolingSeconds)) ??
         (await update(tx, { customerId, origin }, (await find(tx, customerId, entry))!, changes))
       )
     })
@@ -133,15 +143,18 @@ async function insert(
   tx: Transaction,
   { customerId, origin }: Owner,
   { crypto_network, address, canonical, identity_id }: Entry,
-  { nickname, bookmarked_status, travelrule_metadata }: Changes,
+  { nickname, bookmarked_status, travelrule_metadata, status: asked }: Changes,
+  coolingSeconds: number,
 ): Promise<DestinationAddressRow | undefined> {
   const now = await readClock(tx)
+  const status = asked ?? (coolingSeconds > 0 ? 'PENDING' : 'APPROVED')
   const { rows } = await tx.query<DestinationAddressRow>(
     `
     insert into crypto_destination_addresses (customer_id, id, created_at, updated_at, identity_id, crypto_network,
                                               address, canonical_address, nickname, bookmarked,
-                                              travelrule_metadata, status)
-    values ($1, $2, $3, $3, $4, $5, $6, $7, $8, $9, $10, 'APPROVED')
+                                              travelrule_metadata, status, cooling_until, approved_at, rejected_at)
+    values ($1, $2, $3, $3, $4, $5, $6, $7, $8, $9, $10, $11, $3::timestamptz + make_interval(secs => $12),
+            case when $11 = 'APPROVED' then $3::timestamptz end, case when $11 = 'REJECTED' then $3::timestamptz end)
     on conflict do nothing
     returning ${DESTINATION_ADDRESS_COLUMNS}`,
     [
@@ -155,21 +168,16 @@ async function insert(
       nickname ?? `${crypto_network} ${address.slice(0, 8)}…${address.slice(-4)}`,
       bookmarked_status ?? false,
       travelrule_metadata,
+      status,
+      coolingSeconds,
     ],
   )
   const [made] = rows
   if (made === undefined) return undefined
-  await insertEvents(tx, customerId, now, [addressEvent(made)])
+  if (made.status !== 'PENDING') await insertEvents(tx, customerId, now, [addressEvent(made)])
   recordChanges(tx, customerId, now, [audited(origin, 'destination_address.create', made.id)])
   return made
 }
-
-/** Returns the event of a new address. It is checked before it is inserted, so it starts as APPROVED. */
-const addressEvent = ({ id, crypto_network, address, status }: DestinationAddressRow): NewEvent => ({
-  type: `crypto_destination_address.${status.toLowerCase()}`,
-  object_id: id,
-  object: { id, crypto_network, address, status },
-})
 
 async function find(
   tx: Transaction,
@@ -191,7 +199,7 @@ async function update(
   tx: Transaction,
   { customerId, origin }: Owner,
   id: string,
-  { nickname, bookmarked_status, travelrule_metadata }: Changes,
+  { nickname, bookmarked_status, travelrule_metadata, status }: Changes,
 ): Promise<DestinationAddressRow | undefined> {
   const { rows: before } = await tx.query<DestinationAddressRow>(
     `select ${DESTINATION_ADDRESS_COLUMNS} from crypto_destination_addresses
@@ -214,5 +222,26 @@ async function update(
   )
   if (!isDeepStrictEqual(rows, before))
     await recordNow(tx, customerId, audited(origin, 'destination_address.update', id))
-  return rows[0]
+  const [known] = rows
+  if (known === undefined || status === undefined || known.status === status) return known
+  return reject(tx, { customerId, origin }, id)
+}
+
+/** Rejects an entry that this transaction has locked. */
+async function reject(
+  tx: Transaction,
+  { customerId, origin }: Owner,
+  id: string,
+): Promise<DestinationAddressRow> {
+  const now = await readClock(tx)
+  const { rows } = await tx.query<DestinationAddressRow>(
+    `
+    update crypto_destination_addresses set status = 'REJECTED', rejected_at = $3, updated_at = $3
+    where customer_id = $1 and id = $2
+    returning ${DESTINATION_ADDRESS_COLUMNS}`,
+    [customerId, id, now.text],
+  )
+  await insertEvents(tx, customerId, now, rows.map(addressEvent))
+  recordChanges(tx, customerId, now, [audited(origin, 'destination_address.reject', id)])
+  return rows[0]!
 }

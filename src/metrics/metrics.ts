@@ -27,6 +27,7 @@ export type Loop =
   | 'custody'
   | 'deliveries'
   | 'screenings'
+  | 'address_book'
 
 /** Counts the rounds of the worker and the withdrawals that end. */
 export interface WorkerMeter {

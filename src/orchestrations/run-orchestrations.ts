@@ -4,7 +4,7 @@ import { connectionLost, transaction, type Database, type Transaction } from '..
 import type { Moment } from '../db/ids.ts'
 import type { Context } from '../context.ts'
 import { insertEvents } from '../ledger/events.ts'
-import { Problem } from '../contract/problems.ts'
+import { problem, Problem } from '../contract/problems.ts'
 import { payoutCost } from '../movements/estimated-fee.ts'
 import type { Movement, Outcome } from '../movements/decision.ts'
 import { payoutOf } from '../movements/payout.ts'
@@ -34,6 +34,8 @@ interface Claimed {
   orchestration: Orchestration
   /** Who made its rule; null for rules of older versions. */
   initiator: Actor | null
+  /** It pays an entry of the address book that was rejected since the rule was made. */
+  is_rejected: boolean
 }
 
 /** The context of payouts. Without `macs`, their withdrawals are never signed. */
@@ -114,11 +116,14 @@ const TO_DO = `
  * may be lifted, and FAILED is final.
  */
 async function claim(tx: Transaction, customerId: string, networks: Networks): Promise<Claimed[]> {
-  const { rows } = await tx.query<OrchestrationRow & { place: string; initiator: Actor | null }>({
+  const { rows } = await tx.query<OrchestrationRow & Omit<Claimed, 'orchestration'>>({
     text: `
       select ${ORCHESTRATION_COLUMNS}, o.ctid::text as place,
              (select r.created_by from orchestration_rules r
-              where r.customer_id = o.customer_id and r.id = o.orchestration_rule_id) as initiator
+              where r.customer_id = o.customer_id and r.id = o.orchestration_rule_id) as initiator,
+             coalesce((select a.status <> 'APPROVED' from crypto_destination_addresses a
+                       where a.customer_id = o.customer_id
+                         and a.id = (o.destination -> 'crypto' ->> 'address_id')::uuid), false) as is_rejected
       from orchestrations o
       where o.customer_id = $1 and o.status = 'PROCESSING' and o.destination_transfer_id is null
         and (o.destination ? 'profile'
@@ -132,9 +137,10 @@ async function claim(tx: Transaction, customerId: string, networks: Networks): P
       for update skip locked`,
     values: [customerId, [...networks.keys()], CLAIM_MAX],
   })
-  return rows.map(({ place, initiator, ...row }) => ({
+  return rows.map(({ place, initiator, is_rejected, ...row }) => ({
     place,
     initiator,
+    is_rejected,
     orchestration: orchestrationToWire(row),
   }))
 }
@@ -165,13 +171,15 @@ async function payOut(
 
 /** Builds the destination transfer of an orchestration, or returns the refusal that needs no record. */
 function movementOf(
-  { orchestration, initiator }: Claimed,
+  { orchestration, initiator, is_rejected }: Claimed,
   context: PayoutContext,
   prices: UsdPrices,
   costs: Costs,
 ): Movement {
   const origin = { ...LOOP, ...(initiator !== null && { initiator }) }
   try {
+    if (is_rejected)
+      throw problem.badRequest('the address of the address book that the rule pays is REJECTED')
     const payout = payoutOf(orchestration, context, 'KEEP', prices, costs.get(placeOf(orchestration)))
     return { ...payout, origin, decide: (view) => payout.decide(view, orchestration.id) }
   } catch (refusal) {

@@ -4,6 +4,7 @@ import { Free, Network, Text, Timestamp, Uuid } from '../contract/fields.ts'
 import { problem } from '../contract/problems.ts'
 import { arrayLiteral, type Queryable } from '../db/database.ts'
 import { presentOf } from '../db/rows.ts'
+import type { NewEvent } from '../ledger/events.ts'
 import { canonicalAddress } from '../networks/addresses.ts'
 
 /** Facts about the owner of an address, for the travel rule. They are kept as they were sent. */
@@ -22,6 +23,9 @@ export const DestinationAddress = Type.Object(
       type: 'string',
       description: 'Only an APPROVED address can be paid by its id.',
     }),
+    cooling_until: Type.Optional(
+      Timestamp('Of a PENDING address: when it is APPROVED, unless it is rejected before.'),
+    ),
     identity_id: Type.Optional(Uuid('Identity that owns the address.')),
     travelrule_metadata: Type.Optional(TravelRuleMetadata),
     created_at: Timestamp('Creation time.'),
@@ -31,13 +35,14 @@ export const DestinationAddress = Type.Object(
 )
 export type DestinationAddress = Static<typeof DestinationAddress>
 
-type Absent = 'identity_id' | 'travelrule_metadata'
+type Absent = 'cooling_until' | 'identity_id' | 'travelrule_metadata'
 export type DestinationAddressRow = Omit<DestinationAddress, Absent> & {
   [K in Absent]: DestinationAddress[K] | null
 }
 
 export const DESTINATION_ADDRESS_COLUMNS = `id, customer_id, crypto_network, address, nickname, bookmarked, status,
-  identity_id, travelrule_metadata, created_at, updated_at`
+  case when status = 'PENDING' then cooling_until end as cooling_until, identity_id, travelrule_metadata, created_at,
+  updated_at`
 
 export const destinationAddressToWire = (row: DestinationAddressRow): DestinationAddress => presentOf(row)
 
@@ -71,6 +76,18 @@ export async function entriesAt(
   for (const { place, ...entry } of rows) known.set(place, [...(known.get(place) ?? []), entry])
   return known
 }
+
+/** Returns the event of an entry that has this status now. No event tells that an entry is PENDING. */
+export const addressEvent = ({
+  id,
+  crypto_network,
+  address,
+  status,
+}: Pick<DestinationAddressRow, 'id' | 'crypto_network' | 'address' | 'status'>): NewEvent => ({
+  type: `crypto_destination_address.${status.toLowerCase()}`,
+  object_id: id,
+  object: { id, crypto_network, address, status },
+})
 
 /** A crypto destination as a request names it: by address and network, by its id in the address book, or by both. */
 interface Named {

@@ -34,8 +34,11 @@ const CHANGES = `
   select id, created_at, 'fiat_account.' || lower(status)
   from fiat_accounts where customer_id = $1 and status <> 'PENDING'
   union all
-  select id, created_at, 'crypto_destination_address.' || lower(status)
-  from crypto_destination_addresses where customer_id = $1 and status <> 'PENDING'
+  select id, approved_at, 'crypto_destination_address.approved'
+  from crypto_destination_addresses where customer_id = $1 and approved_at is not null
+  union all
+  select id, rejected_at, 'crypto_destination_address.rejected'
+  from crypto_destination_addresses where customer_id = $1 and rejected_at is not null
   union all
   select id, created_at, 'approval.requested' from approvals where customer_id = $1
   union all
