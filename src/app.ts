@@ -259,7 +259,15 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance & {
   const rate = { perSecond: settings.rateLimitPerSecond, burst: settings.rateLimitBurst }
   const rateLimit = withRateLimit(authenticator(tokens, standing), rate)
   const limitAddress = rateLimitOfAddress(rate)
-  signInRoutes(app, { db, tokens, settings, limitAddress, masterKeys: options.masterKeys, baseUrl })
+  signInRoutes(app, {
+    db,
+    tokens,
+    settings,
+    rateLimit,
+    limitAddress,
+    masterKeys: options.masterKeys,
+    baseUrl,
+  })
   const perform = performWith(options)
   const lists = new Turns()
   const oneByOne = new OneByOneLimit()

@@ -3,9 +3,10 @@ import { ROLES } from '../contract/roles.ts'
 import { Text, Timestamp, Uuid } from '../contract/fields.ts'
 import { presentOf } from '../db/rows.ts'
 import type { Operator } from './operators.ts'
+import type { Passkey } from './passkeys.ts'
 import type { Session } from './sessions.ts'
 
-/** Operators and their sessions as the API shows them. */
+/** Operators, their sessions and passkeys as the API shows them. */
 
 export const OperatorBody = Type.Object(
   {
@@ -55,6 +56,31 @@ export const sessionToWire = (session: Session): Static<typeof SessionBody> => (
   last_used_at: session.used_at,
   expires_at: session.expires_at,
   ...presentOf({ ended_at: session.ended_at }),
+})
+
+const PasskeyBody = Type.Object(
+  {
+    id: Uuid('Passkey id.'),
+    operator_id: Uuid('Its operator.'),
+    name: Type.String({ description: 'The name that the operator gave it.' }),
+    created_at: Timestamp('When it was added.'),
+    last_used_at: Type.Optional(Timestamp('The latest sign-in with it.')),
+  },
+  { $id: 'OperatorPasskey' },
+)
+
+export const passkeyToWire = ({
+  id,
+  operator_id,
+  name,
+  created_at,
+  used_at,
+}: Passkey): Static<typeof PasskeyBody> => ({
+  id,
+  operator_id,
+  name,
+  created_at,
+  ...presentOf({ last_used_at: used_at }),
 })
 
 /** The secret of a session, in a request. */

@@ -1,14 +1,19 @@
 import type { FastifyInstance } from 'fastify'
 import type { MasterKeys } from '../keys/master-keys.ts'
 import { Challenges } from './challenges.ts'
+import { addOwnSignIns, type OwnSignInOptions } from './own-sign-ins.ts'
 import { addOpenId, openIdProvider } from './sign-in-with-openid.ts'
 import { addPasskeys } from './sign-in-with-passkey.ts'
 import { addAccessTokens, addLinks, SignIn, type SignInOptions } from './sign-in.ts'
 
-/** Adds the routes of the sign-in. */
+/** Adds the routes of operators. */
 export function signInRoutes(
   app: FastifyInstance,
-  { masterKeys, baseUrl, ...options }: SignInOptions & { masterKeys: MasterKeys; baseUrl: string },
+  {
+    masterKeys,
+    baseUrl,
+    ...options
+  }: SignInOptions & OwnSignInOptions & { masterKeys: MasterKeys; baseUrl: string },
 ): void {
   const signIn = new SignIn(app, options)
   const challenges = new Challenges(masterKeys)
@@ -17,4 +22,5 @@ export function signInRoutes(
   const provider = openIdProvider(options.settings, baseUrl)
   if (provider !== undefined) addOpenId(signIn, challenges, provider)
   addAccessTokens(signIn)
+  addOwnSignIns(app, options)
 }

@@ -99,11 +99,14 @@ export async function endSession(tx: Transaction, operatorId: string, id: string
   return rowCount === 1
 }
 
-/** Lists the sessions of an operator, newest first. */
+/** Most sessions that are listed: the open ones and the latest that ended. */
+const LISTED_MAX = 100
+
+/** Lists the sessions of an operator: those that were not ended, then the others, newest first. */
 export async function listSessions(db: Queryable, operatorId: string): Promise<Session[]> {
   const { rows } = await db.query<Session>(
-    `select ${COLUMNS} from operator_sessions where operator_id = $1 order by id desc`,
-    [operatorId],
+    `select ${COLUMNS} from operator_sessions where operator_id = $1 order by ended_at is not null, id desc limit $2`,
+    [operatorId, LISTED_MAX],
   )
   return rows
 }

@@ -1,21 +1,13 @@
 import { isIP } from 'node:net'
 import type { AuthenticationResponseJSON, RegistrationResponseJSON } from '@simplewebauthn/server'
-import { Type, type Static } from 'typebox'
-import { Free, Text, Timestamp, Uuid } from '../contract/fields.ts'
+import { Type } from 'typebox'
+import { Free, Text } from '../contract/fields.ts'
 import { problem } from '../contract/problems.ts'
 import { transaction } from '../db/database.ts'
-import { presentOf } from '../db/rows.ts'
 import { answerOnce, CHALLENGE_SECONDS, type Challenges } from './challenges.ts'
-import { SessionSecret } from './fields.ts'
+import { passkeyToWire, SessionSecret } from './fields.ts'
 import { lockOperator, record } from './operators.ts'
-import {
-  findPasskey,
-  insertPasskey,
-  listPasskeys,
-  PASSKEYS_MAX,
-  touchPasskey,
-  type Passkey,
-} from './passkeys.ts'
+import { findPasskey, insertPasskey, listPasskeys, PASSKEYS_MAX, touchPasskey } from './passkeys.ts'
 import { originOf, type SignIn } from './sign-in.ts'
 
 /**
@@ -32,31 +24,6 @@ const library = () => import('@simplewebauthn/server')
 const ResponseBody = Type.Unsafe<{ id: string; response: object }>(
   Type.Object({ id: Text(1_400, 'Id of the credential.', 1), response: Type.Object({}, Free) }, Free),
 )
-
-export const PasskeyBody = Type.Object(
-  {
-    id: Uuid('Passkey id.'),
-    operator_id: Uuid('Its operator.'),
-    name: Type.String({ description: 'The name that the operator gave it.' }),
-    created_at: Timestamp('When it was added.'),
-    last_used_at: Type.Optional(Timestamp('The latest sign-in with it.')),
-  },
-  { $id: 'OperatorPasskey' },
-)
-
-export const passkeyToWire = ({
-  id,
-  operator_id,
-  name,
-  created_at,
-  used_at,
-}: Passkey): Static<typeof PasskeyBody> => ({
-  id,
-  operator_id,
-  name,
-  created_at,
-  ...presentOf({ last_used_at: used_at }),
-})
 
 const SIGN_IN = 'sign in with a passkey'
 /** Only the session that asked may answer: a challenge of another session adds no passkey here. */

@@ -309,6 +309,58 @@ describe('within a second', () => {
   })
 })
 
+describe('its own sessions and passkeys', () => {
+  const SESSIONS = '/v2/operators/sessions'
+  const PASSKEYS = '/v2/operators/passkeys'
+
+  async function withPasskey(role: Role) {
+    const one = await working(role)
+    const passkey_id = crypto.randomUUID()
+    await service.owner.query(
+      `insert into operator_passkeys (id, operator_id, created_at, name, credential_id, public_key, signatures, transports)
+       values ($1, $2, clock_timestamp(), 'Laptop', gen_random_uuid()::text, '', 0, '{}')`,
+      [passkey_id, one.operator.id],
+    )
+    return { ...one, passkey_id }
+  }
+  const idsAt = async (call: ReturnType<typeof caller>, path: string) =>
+    (await call<{ items: { id: string }[] }>('GET', path)).body.items.map(({ id }) => id)
+
+  test('an operator lists and removes them, and nobody else does', async () => {
+    const { operator, opened, call, passkey_id } = await withPasskey('APPROVER')
+    const stranger = await withPasskey('ADMIN')
+    const second = await signedIn(operator)
+    expect((await idsAt(call, SESSIONS)).sort()).toEqual([opened.session.id, second.session.id].sort())
+    expect(await idsAt(call, PASSKEYS)).toEqual([passkey_id])
+    for (const path of [`${SESSIONS}/${second.session.id}`, `${PASSKEYS}/${passkey_id}`]) {
+      expect((await stranger.call('DELETE', path)).status, path).toBe(404)
+      expect((await call('DELETE', path)).body, path).toEqual({})
+    }
+    expect((await takeToken(second)).status).toBe(401)
+    expect(await idsAt(call, PASSKEYS)).toEqual([])
+    expect(await idsAt(stranger.call, PASSKEYS)).toEqual([stranger.passkey_id])
+    const { rows } = await service.db.query<{ action: string }>(
+      `select action from audit_log where customer_id = $1 and actor_id = $2 and action <> 'operator.sign_in' order by id`,
+      [customer.customer_id, operator.id],
+    )
+    expect(rows.map(({ action }) => action)).toEqual(['session.revoke', 'passkey.delete'])
+  })
+
+  test('a VIEWER removes none, an API client sees none, and nobody without a token', async () => {
+    const { opened, call, passkey_id } = await withPasskey('VIEWER')
+    expect(await idsAt(call, SESSIONS)).toEqual([opened.session.id])
+    expect(await idsAt(call, PASSKEYS)).toEqual([passkey_id])
+    for (const path of [`${SESSIONS}/${opened.session.id}`, `${PASSKEYS}/${passkey_id}`]) {
+      expect((await call('DELETE', path)).status).toBe(403)
+      expect((await customer.call('DELETE', path)).status).toBe(403)
+      expect((await service.app.inject({ method: 'DELETE', url: path })).statusCode).toBe(401)
+    }
+    for (const path of [SESSIONS, PASSKEYS]) expect((await customer.call('GET', path)).status).toBe(403)
+    expect(await idsAt(call, PASSKEYS)).toEqual([passkey_id])
+    expect((await call('GET', `${SESSIONS}?x=1`)).status).toBe(400)
+  })
+})
+
 describe('a forged token', () => {
   const signed = async (claims: JWTPayload, iss = BASE_URL) => {
     const { privateKey, id: kid } = await signerOf(service.db)
