@@ -11,6 +11,7 @@ import type { Network, NetworkAdapter, Networks } from './networks/network.ts'
 import { runOrchestrations } from './orchestrations/run-orchestrations.ts'
 import { deleteOldRows, deleteOldSimulation } from './retention/delete-old-rows.ts'
 import { keepPartitions } from './retention/keep-partitions.ts'
+import { beginMissingChains, MovedHeads } from './records/audit-heads.ts'
 import type { Settings } from './settings.ts'
 import { generateLastStatements } from './statements/generate-statements.ts'
 import { auditSweeps } from './settlement/audit-sweeps.ts'
@@ -46,6 +47,10 @@ const MORE_OLD_ROWS_MS = 1_000
 const PARTITIONS_EVERY_MS = 3_600_000
 /** Rest after tables were in use, or the round failed. */
 const PARTITIONS_RETRY_MS = 60_000
+
+/** Rest between two logs of the audit log's heads, and most heads of one line. */
+const AUDIT_HEADS_EVERY_MS = 60_000
+const HEADS_OF_LINE = 100
 
 /** How long deliveries under way may take to end at the stop, and a quarter of its time at most. Later they are repeated. */
 const DELIVERIES_GRACE_MS = 5_000
@@ -152,6 +157,7 @@ function roundsOf(shared: Shared): Round[] {
     addressBook(shared),
     oldRows(shared),
     partitions(shared),
+    auditHeads(shared),
     ...(shared.deliverer === undefined ? [] : [deliveries(shared, shared.deliverer)]),
     // A sandbox credits deposits that never came over a chain: its custody says nothing.
     ...(settings.mode === 'live' ? [custody(shared)] : []),
@@ -316,6 +322,20 @@ function partitions({ db, settings, log, attempt }: Shared): Round {
       'weekly partitions: the tables were in use, trying again in a minute',
     )
     return PARTITIONS_RETRY_MS
+  }
+}
+
+/** Logs the heads of the audit log's chains that moved, so that a log kept elsewhere anchors them. */
+function auditHeads({ db, log, attempt }: Shared): Round {
+  const heads = new MovedHeads()
+  return async () => {
+    const begun = await attempt('audit_heads', beginMissingChains(db))
+    if (begun !== undefined && begun > 0)
+      log.info({ chains: begun }, 'began the chains of customers without one')
+    const moved = (await attempt('audit_heads', heads.read(db))) ?? []
+    for (let from = 0; from < moved.length; from += HEADS_OF_LINE)
+      log.info({ heads: moved.slice(from, from + HEADS_OF_LINE) }, 'audit heads')
+    return AUDIT_HEADS_EVERY_MS
   }
 }
 

@@ -56,6 +56,7 @@ const BOOK_ENTRY = '/v2/transfer/crypto-destination-address'
 const BOOK = '/v2/transfer/crypto-destination-addresses'
 const CREDENTIALS = '/v2/api-creds/credentials'
 const EVENTS = '/v2/events'
+const AUDIT_LOG = '/v2/audit-log'
 const WEBHOOKS = '/v2/webhooks'
 const APPROVALS = '/v2/approvals'
 const rotationOf = (id: string) => `${CREDENTIALS}/${id}/rotate`
@@ -1557,6 +1558,17 @@ const CASES: Record<string, Case> = {
       ...inQuery('is_test', 'must be', 'yes', '2'),
       ...inQuery('limit', '100', '101', '1000'),
       ...list(EVENTS),
+    ],
+    order: LIST_ORDER,
+  },
+
+  [`GET ${AUDIT_LOG}`]: {
+    good: () => ({ path: AUDIT_LOG }),
+    rows: [
+      ...inQuery('actor_type', 'must be one of', 'NOBODY', 'worker', ''),
+      ...inQuery('outcomes', 'must be one of', 'PERHAPS', 'DONE,done'),
+      ...inQuery('subject_type', 'at most 100', 'x'.repeat(101)),
+      ...list(AUDIT_LOG),
     ],
     order: LIST_ORDER,
   },

@@ -47,6 +47,7 @@ const COMPOSED = [
   'src/networks/simulated/deposits.ts scanDeposits',
   'src/orchestrations/create-orchestration-rule.ts findRule',
   'src/orchestrations/list-orchestrations.ts selectOrchestrations',
+  'src/records/audit-record.ts selectAuditRecords',
   'src/retention/partition-status.ts partitionStatus',
   'src/settlement/lease.ts claimDue',
   'src/settlement/lease.ts leaseKept',
@@ -55,6 +56,7 @@ const COMPOSED = [
   'src/settlement/outgoing-transfers.ts withReplaced',
   'src/settlement/outgoing-transfers.ts withSharedTransactions',
   'src/statements/generate-statements.ts selectDays',
+  'src/verify/audit-chains.ts #records',
   'src/verify/verify.ts verifyCustomer',
   'src/webhooks/recover-webhook.ts recover',
 ]

@@ -17,8 +17,8 @@ const ALLOWED: Record<string, { owners: string[]; readers: string[] }> = {
   acknowledged_transactions: { owners: ['settlement'], readers: ['networks', 'verify'] },
   accounts: { owners: ['accounts'], readers: ['demo', 'records', 'verify'] },
   api_clients: { owners: ['api-credentials', 'oauth'], readers: ['commands', 'customers', 'demo'] },
-  audit_heads: { owners: ['ledger'], readers: ['verify'] },
-  audit_links: { owners: ['ledger'], readers: ['verify'] },
+  audit_heads: { owners: ['ledger'], readers: ['metrics', 'records', 'verify'] },
+  audit_links: { owners: ['ledger'], readers: ['records', 'verify'] },
   audit_log: { owners: ['ledger'], readers: ['records', 'verify'] },
   approval_decisions: { owners: ['settlement'], readers: ['records'] },
   approvals: { owners: ['records'], readers: ['approvals', 'movements', 'settlement', 'verify'] },
@@ -48,7 +48,7 @@ const ALLOWED: Record<string, { owners: string[]; readers: string[] }> = {
   deposit_addresses: { owners: ['records'], readers: ['deposit-addresses', 'networks', 'settlement'] },
   entries: {
     owners: ['ledger'],
-    readers: ['movements', 'networks', 'profiles', 'settlement', 'statements', 'verify'],
+    readers: ['movements', 'networks', 'profiles', 'records', 'settlement', 'statements', 'verify'],
   },
   event_history: { owners: [], readers: ['verify'] },
   events: {

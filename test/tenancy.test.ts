@@ -44,6 +44,7 @@ const BOOK_ENTRY = '/v2/transfer/crypto-destination-address'
 const BOOK = '/v2/transfer/crypto-destination-addresses'
 const CREDENTIALS = '/v2/api-creds/credentials'
 const EVENTS = '/v2/events'
+const AUDIT_LOG = '/v2/audit-log'
 const WEBHOOKS = '/v2/webhooks'
 const APPROVALS = '/v2/approvals'
 const QUOTE = { asset: 'USDP', crypto_network: 'ETHEREUM', destination_address: DESTINATION, amount: '10' }
@@ -61,6 +62,11 @@ const TABLES: Record<string, string> = {
   [STATEMENTS]: 'statements',
   [CREDENTIALS]: 'api_clients',
   [EVENTS]: 'events',
+  // Each subject of a row is an item of its own.
+  [AUDIT_LOG]: `(
+    select (left(id::text, 32) || lpad(to_hex(n), 4, '0'))::uuid as id, customer_id
+    from audit_log, generate_series(0, coalesce(cardinality(subject_ids), 1) - 1) n
+  ) items`,
   [BOOK]: 'crypto_destination_addresses',
   [WEBHOOKS]: 'webhooks',
   [APPROVALS]: 'approvals',
@@ -594,6 +600,9 @@ const REQUESTS: Record<string, (marks: Marks, by: TestCustomer) => Request[]> = 
   ],
   [`GET ${EVENTS}`]: ({ transfer_id, identity_id, orchestration_id }) =>
     [transfer_id, identity_id, orchestration_id].map((id) => [`${EVENTS}?object_id=${id}`]),
+  [`GET ${AUDIT_LOG}`]: ({ transfer_id, orchestration_id }) => [
+    [`${AUDIT_LOG}?subject_ids=${transfer_id},${orchestration_id}`],
+  ],
   [`GET ${EVENTS}/:id`]: ({ event_id }) => [[`${EVENTS}/${event_id}`]],
   [`GET ${CREDENTIALS}`]: () => [[CREDENTIALS], [`${CREDENTIALS}?statuses=APPROVED,DELETED`]],
   [`POST ${CREDENTIALS}/:client_id/rotate`]: ({ client_id }) => [

@@ -1,16 +1,90 @@
 import { readFile } from 'node:fs/promises'
-import type { Command } from 'commander'
-import { UUID } from '../db/ids.ts'
+import { InvalidArgumentError, Option, type Command } from 'commander'
+import { AUDIT_ACTIONS, type AuditAction } from '../contract/audit-actions.ts'
+import { PLATFORM_ID, UUID } from '../db/ids.ts'
 import { readAuditHeads, type AuditHead } from '../ledger/audit.ts'
 import { verifyAuditChains, type ChainFault } from '../verify/audit-chains.ts'
-import { EXIT, uuid, withDatabase } from './command-line.ts'
+import { selectAuditRecords, type AuditLogRecord } from '../records/audit-record.ts'
+import { EXIT, requireCustomer, uuid, withDatabase } from './command-line.ts'
 import { print, table } from './output.ts'
 
 /** Defines `bursar audit`. */
 export function auditCommands(program: Command): void {
   const audit = program.command('audit').description('the audit log: who changed what, and its chain')
+  defineList(audit)
   defineVerify(audit)
   defineHead(audit)
+}
+
+/** Most records in a list. */
+const LIST_MAX = 1_000
+
+interface ListOptions {
+  customer?: string
+  actor?: string
+  action?: AuditAction
+  subject?: string
+  refused?: true
+  limit: number
+  json?: true
+}
+
+function defineList(audit: Command): void {
+  audit
+    .command('list')
+    .description('list records of the audit log, newest first: of a customer, or else of the platform')
+    .option('--customer <id>', 'the log of this customer', uuid)
+    .option('--actor <id>', 'changes by this API client, operator, loop or user')
+    .addOption(
+      new Option('--action <action>', 'changes of this kind, such as transfer.create').argParser(action),
+    )
+    .option('--subject <id>', 'changes of this record')
+    .option('--refused', 'only changes that were refused')
+    .option('--limit <number>', `most records (1 to ${LIST_MAX})`, listLimit, 20)
+    .option('--json', 'print JSON, one line for each record')
+    .action(({ customer, actor, action, subject, refused, limit, json }: ListOptions) =>
+      withDatabase(async (db) => {
+        if (customer !== undefined) await requireCustomer(db, customer)
+        const records = await selectAuditRecords(
+          db,
+          customer ?? PLATFORM_ID,
+          {
+            actor_ids: actor === undefined ? undefined : [actor],
+            actions: action === undefined ? undefined : [action],
+            subject_ids: subject === undefined ? undefined : [subject],
+            outcomes: refused ? ['REFUSED'] : undefined,
+          },
+          { limit, descending: true, from: 0, to: Number.MAX_SAFE_INTEGER },
+        )
+        if (json) for (const record of records) print(record)
+        else if (records.length === 0) print('there are no such records')
+        else print(table(COLUMNS, records.map(rowOf)))
+      }),
+    )
+}
+
+const COLUMNS = ['at', 'actor', 'action', 'subject', 'outcome', 'request']
+const rowOf = ({ at, actor, action, subject, outcome, request_id }: AuditLogRecord) => [
+  at,
+  `${actor.type} ${actor.id}`,
+  action,
+  subject.id,
+  outcome,
+  request_id,
+]
+
+/** Parses an action for commander. */
+function action(text: string): AuditAction {
+  const known = AUDIT_ACTIONS.find((one) => one === text)
+  if (known === undefined)
+    throw new InvalidArgumentError('must be an action, such as transfer.create or webhook.update.')
+  return known
+}
+
+function listLimit(text: string): number {
+  if (!/^\d{1,4}$/.test(text) || Number(text) < 1 || Number(text) > LIST_MAX)
+    throw new InvalidArgumentError(`must be a whole number from 1 to ${LIST_MAX}.`)
+  return Number(text)
 }
 
 function defineVerify(audit: Command): void {
@@ -28,7 +102,7 @@ function defineVerify(audit: Command): void {
     .action(({ customer, head, json }: { customer?: string; head?: string; json?: true }) =>
       withDatabase(async (db) => {
         const anchors = head === undefined ? [] : readAnchors(await readFile(head, 'utf8'), head)
-        const found = await verifyAuditChains(db, { anchors, customerId: customer?.toLowerCase() })
+        const found = await verifyAuditChains(db, { anchors, customerId: customer })
         const clean = found.faults.length === 0
         if (json) print({ clean, ...found })
         else {

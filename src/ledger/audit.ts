@@ -82,7 +82,7 @@ export function recordMoneyMoved(
 /** Begins the chain of a customer. Its entries are covered from `coveredFrom` on. */
 export async function beginChain(tx: Queryable, customerId: string, coveredFrom: Moment): Promise<void> {
   await tx.query(
-    'insert into audit_heads (customer_id, position, hash, covered_from) values ($1, 0, $2, $3)',
+    'insert into audit_heads (customer_id, position, hash, covered_from) values ($1, 0, $2, $3) on conflict do nothing',
     [customerId, firstHash(customerId, coveredFrom), coveredFrom.text],
   )
 }

@@ -1,6 +1,7 @@
 import { Gauge, type Registry } from 'prom-client'
 import { transaction, type Database, type Transaction } from '../db/database.ts'
 import type { WaitingCode } from '../networks/waiting.ts'
+import { PLATFORM_ID } from '../db/ids.ts'
 import { PAYOUT_TYPES } from '../records/treasury.ts'
 
 /** Least interval between reads of the records, which also take at most a tenth of the time. */
@@ -94,6 +95,11 @@ const DEFINITIONS = {
     help: 'Age of the first event after the cursor of a healthy webhook.',
     labelNames: [],
   },
+  auditLinks: {
+    name: 'bursar_audit_links',
+    help: 'Links of the chains of the audit log: of the platform, and of all customers together. They never fall.',
+    labelNames: ['owner'],
+  },
   balances: {
     name: 'bursar_ledger_profiles_total',
     help: 'Sum of the available balances of all profiles, in units of the asset.',
@@ -168,6 +174,7 @@ const readSamples = (db: Database): Promise<Samples> =>
           `select network, extract(epoch from clock_timestamp() - updated_at) as value from network_cursors`,
         ),
         frozen: await rowsOf(tx, `select kind, reason, count(*) as value from freezes group by kind, reason`),
+        auditLinks: await rowsOf(tx, AUDIT_LINKS),
         balances: await rowsOf(tx, `select asset, sum(available) as value from balances group by asset`),
       }
     },
@@ -309,6 +316,11 @@ async function uncredited(tx: Transaction): Promise<Samples> {
     rows.map((row) => ({ labels: { network: row.network, reason: row.reason }, value: Number(row[value]) }))
   return { uncredited: of('count'), uncreditedOldest: of('age') }
 }
+
+const AUDIT_LINKS = `
+  select case customer_id when '${PLATFORM_ID}' then 'platform' else 'customers' end as owner, sum(position) as value
+  from audit_heads
+  group by 1`
 
 const WEBHOOKS = `
   select standing, count(w) as value

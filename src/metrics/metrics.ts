@@ -28,6 +28,7 @@ export type Loop =
   | 'deliveries'
   | 'screenings'
   | 'address_book'
+  | 'audit_heads'
 
 /** Counts the rounds of the worker and the withdrawals that end. */
 export interface WorkerMeter {
