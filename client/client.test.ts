@@ -606,7 +606,6 @@ describe('pages', () => {
       '/v2/markets/{market}/historical-candles': { path: { market: 'BTCUSD' } },
       '/v2/api-creds/credentials': { query: { limit: 1 } },
       '/v2/events': { query: { limit: 2 } },
-      '/v2/audit-log': { query: { limit: 2 } },
       '/v2/transfer/crypto-destination-addresses': {},
       '/v2/profiles': { query: { limit: 1 } },
       '/v2/profiles/{id}/balances': { path: { id: customer.profile_id } },
