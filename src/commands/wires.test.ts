@@ -44,6 +44,7 @@ import { cancelWithdrawal } from '../settlement/cancel-withdrawal.ts'
 import { markWireFailed, markWireSent, takeWire, type OpenWire } from '../settlement/outgoing-wires.ts'
 import { recordWireDeposit } from '../settlement/record-wires.ts'
 import { settleWithdrawals } from '../settlement/settle-withdrawals.ts'
+import { operatorName } from './command-line.ts'
 import { wireCommands } from './wires.ts'
 
 const BANK = {
@@ -856,4 +857,12 @@ test('verify finds a wire that disagrees with its transfer, and a sent wire with
     await service.owner.query(undo, [wire.id])
     expect(disagreements).toEqual([expect.objectContaining({ rule })])
   }
+})
+
+test('the audit log names the user of the operating system for each step of a wire', async () => {
+  const { rows } = await service.db.query<{ action: string; actor_id: string }>(
+    `select distinct action, actor_id from audit_log where actor_type = 'COMMAND_LINE' order by action`,
+  )
+  const actions = ['transfer.create', 'transfer.mark_failed', 'transfer.mark_sent', 'transfer.take']
+  for (const action of actions) expect(rows).toContainEqual({ action, actor_id: operatorName() })
 })
