@@ -50,7 +50,7 @@ const READS = [
   ],
   ...['networks status', 'networks deposit-key', 'treasury list', 'wire list', 'wire show', 'deposits list'],
   ...['prices status', 'events list', 'events show', 'events tail', 'listen', 'audit list', 'audit verify'],
-  ...['audit head', 'operator list', 'operator sessions', 'screening list', 'approvals list'],
+  ...['audit head', 'complete', 'operator list', 'operator sessions', 'screening list', 'approvals list'],
   ...['approvals show', 'approvers list', 'approvers key', 'policy show', 'policy check'],
 ]
 /** Commands that call the API: its operations record the changes, as their client. */
@@ -77,9 +77,9 @@ const ELSEWHERE = [
     'withdrawal resolve',
   ],
   ...['treasury send', 'treasury cancel', 'wallet consolidate', 'wallet acknowledge'],
-  ...['deposits rescan', 'deposits resume', 'deposits credit', 'screening release'],
+  ...['deposits rescan', 'deposits resume', 'deposits credit', 'screening ask'],
   ...['operator create', 'operator link', 'operator role', 'operator disable', 'operator enable'],
-  ...['operator revoke', 'approvers add', 'approvers revoke', 'policy set'],
+  ...['operator revoke', 'operator passkeys', 'approvers add', 'approvers revoke', 'policy set'],
 ]
 
 /** The commands that run here, in this order: the arguments, whose log has the record, and its action. */
