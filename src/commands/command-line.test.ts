@@ -6,11 +6,13 @@ const CHANGES_NOTHING = new Set([
   ...['completion', 'doctor', 'explain', 'list', 'migrate', 'serve', 'show', 'status', 'verify'],
   // These commands change prices only, whose records name their origin.
   ...['follow', 'import'],
+  'passkeys',
+  'sessions',
   // Prints a public key.
   'deposit-key',
   // Names of groups.
   ...['account', 'client', 'customer', 'deployment', 'deposits', 'freeze', 'identity', 'keys', 'networks'],
-  ...['prices', 'rate', 'rewards', 'statements', 'treasury', 'wallet', 'wire', 'withdrawal'],
+  ...['operator', 'prices', 'rate', 'rewards', 'statements', 'treasury', 'wallet', 'wire', 'withdrawal'],
 ])
 
 /** The commands of these files are a client's requests, which the service logs. */

@@ -250,20 +250,24 @@ describe('an access token', () => {
 })
 
 describe('a VIEWER', () => {
+  /** All tables but those of the audit log, which has the refusals. */
+  const tables = async () =>
+    Object.entries(await everyTable(service.db)).filter(([name]) => !name.startsWith('audit_'))
+
   test('changes nothing over any route, and reads every list', async () => {
     const { call, operator } = await working('VIEWER')
     await service.owner.query(
       `update operators set updated_at = updated_at - interval '2 days' where id = $1`,
       [operator.id],
     )
-    const before = await everyTable(service.db)
+    const before = await tables()
     for (const { method, url, scope, body } of OPERATIONS) {
       const path = url.replaceAll(/:\w+/g, crypto.randomUUID())
       const { status } = await call(method, path, body === undefined ? undefined : {})
       if (method === 'GET') expect([200, 400, 404], `${method} ${url}`).toContain(status)
       else if (scope !== null) expect(status, `${method} ${url}`).toBe(403)
     }
-    expect(await everyTable(service.db)).toEqual(before)
+    expect(await tables()).toEqual(before)
   })
 })
 
