@@ -81,7 +81,7 @@ describe('withdrawals of one batch', () => {
       actor: { type: 'API_CLIENT', id: customer.client_id },
       action: 'transfer.create',
       subject: { type: 'transfer', id: items[0]!.subject.id },
-      request_id: expect.stringMatching(/^[0-9a-f-]{36}$/),
+      request_id: expect.stringMatching(/^[0-9a-f-]{36}$/) as string,
       ip: '127.0.0.1',
       outcome: 'DONE',
     })

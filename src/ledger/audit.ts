@@ -296,17 +296,24 @@ async function writeLink(tx: Transaction, customerId: string, pending: Pending[]
   const rows = [...pending].sort((a, b) => (a.id < b.id ? -1 : 1))
   const owner = customerId.toLowerCase()
   const digests = Buffer.concat(rows.map((row) => recordDigest(owner, row, row.entries)))
-  await tx.query({
-    name: 'write link',
-    text: LINK_SQL,
-    values: [
-      customerId,
-      rows[0]!.created_at.text,
-      digests,
-      arrayLiteral(rows.map((row) => row.created_at.text)),
-      ...ROW_COLUMNS.map(({ name }) => arrayLiteral(rows.map((row) => row[name]))),
-    ],
-  })
+  const link = [customerId, rows[0]!.created_at.text, digests]
+  const [row] = rows
+  if (rows.length === 1)
+    await tx.query({
+      name: 'write link of one record',
+      text: LINK_OF_ONE_SQL,
+      values: [...link, row!.created_at.text, ...ROW_COLUMNS.map(({ name }) => row![name])],
+    })
+  else
+    await tx.query({
+      name: 'write link',
+      text: LINK_SQL,
+      values: [
+        ...link,
+        arrayLiteral(rows.map(({ created_at }) => created_at.text)),
+        ...ROW_COLUMNS.map(({ name }) => arrayLiteral(rows.map((one) => one[name]))),
+      ],
+    })
 }
 
 /** The columns of audit_log that the statement reads from arrays. An array cannot hold arrays of several lengths. */
@@ -317,18 +324,21 @@ const ROW_COLUMNS = [
   { name: 'action', type: 'text' },
   { name: 'subject_type', type: 'text' },
   { name: 'subject_id', type: 'text' },
-  { name: 'subject_ids', type: 'text', cast: '::uuid[]' },
-  { name: 'request_ids', type: 'text', cast: '::uuid[]' },
-  { name: 'ips', type: 'text', cast: '::text[]' },
+  { name: 'subject_ids', type: 'text', cast: 'uuid[]' },
+  { name: 'request_ids', type: 'text', cast: 'uuid[]' },
+  { name: 'ips', type: 'text', cast: 'text[]' },
   { name: 'outcome', type: 'text' },
   { name: 'ledger_event', type: 'text' },
-  { name: 'changes', type: 'text', cast: '::json' },
+  { name: 'changes', type: 'text', cast: 'json' },
 ] as const satisfies { name: keyof AuditRow; type: string; cast?: string }[]
 
 const ROW_NAMES = ROW_COLUMNS.map(({ name }) => name).join(', ')
 
-// The lock of the head's row orders the links. Without a head, the division by zero ends the transaction.
-const LINK_SQL = `
+/**
+ * The statement that writes a link and its rows. The lock of the head orders the links. Without a head, the
+ * division by zero ends the transaction.
+ */
+const linkSql = (rows: string) => `
   with linked as (
     update audit_heads set position = position + 1, hash = sha256(hash || $3::bytea)
     where customer_id = $1
@@ -338,9 +348,17 @@ const LINK_SQL = `
     select $1, position, $2, $3, hash from linked
   ), recorded as (
     insert into audit_log (customer_id, position, created_at, ${ROW_NAMES})
-    select $1, position, r.created_at, ${ROW_COLUMNS.map((column) => `r.${column.name}${'cast' in column ? column.cast : ''}`).join(', ')}
+    select $1, position, r.created_at, ${ROW_COLUMNS.map((column) => `r.${column.name}${'cast' in column ? `::${column.cast}` : ''}`).join(', ')}
     from linked
-    cross join unnest($4::timestamptz[], ${ROW_COLUMNS.map(({ type }, index) => `$${index + 5}::${type}[]`).join(', ')})
-      as r (created_at, ${ROW_NAMES})
+    cross join ${rows} as r (created_at, ${ROW_NAMES})
   )
   select 1 / (select count(*) from linked)::int`
+
+const LINK_SQL = linkSql(
+  `unnest($4::timestamptz[], ${ROW_COLUMNS.map(({ type }, index) => `$${index + 5}::${type}[]`).join(', ')})`,
+)
+
+// Most links have one record. Its arrays are then read once, not first as elements of arrays of text.
+const LINK_OF_ONE_SQL = linkSql(
+  `(values ($4::timestamptz, ${ROW_COLUMNS.map((column, index) => `$${index + 5}::${'cast' in column ? column.cast : column.type}`).join(', ')}))`,
+)

@@ -165,7 +165,7 @@ const TAMPERINGS: Tampering[] = [
       from audit_log l where id = '${at(3)(chain)}'`,
     () => ({
       action: 'webhook.update',
-      fault: expect.stringMatching(/^record \S+ was inserted: no link has it$/),
+      fault: expect.stringMatching(/^record \S+ was inserted: no link has it$/) as string,
     }),
   ],
   [
