@@ -58,6 +58,7 @@ const GROUPS: [names: string[], load: () => Promise<Group>][] = [
   [['treasury', 'wallet'], async () => (await import('./commands/treasury.ts')).treasuryCommands],
   [['keys'], async () => (await import('./commands/keys.ts')).keyCommands],
   [['freeze', 'unfreeze'], async () => (await import('./commands/freezes.ts')).freezeCommands],
+  [['approvals', 'approvers'], async () => (await import('./commands/approvals.ts')).approvalCommands],
   [['wire'], async () => (await import('./commands/wires.ts')).wireCommands],
   [['deposits'], async () => (await import('./commands/deposits.ts')).depositCommands],
   [['screening'], async () => (await import('./commands/screening.ts')).screeningCommands],

@@ -255,6 +255,8 @@ describe('help', () => {
     ['bursar operator sessions', ['operator', 'sessions'], ['<operator_id>', '--json']],
     ['bursar operator revoke', ['operator', 'revoke'], ['<operator_id>', '<id>', '--json']],
     ['bursar operator passkeys', ['operator', 'passkeys'], ['<operator_id>', '--json']],
+    ['bursar approvals', ['approvals'], ['key', 'list', 'show', 'approve', 'reject']],
+    ['bursar approvers', ['approvers'], ['add', 'list', 'revoke']],
     ['bursar freeze', ['freeze'], ['customer', 'profile', 'network', 'all', 'list']],
     ['bursar treasury', ['treasury'], ['send', 'list', 'cancel']],
     [

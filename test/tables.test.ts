@@ -22,7 +22,7 @@ const ALLOWED: Record<string, { owners: string[]; readers: string[] }> = {
   audit_log: { owners: ['ledger'], readers: ['records', 'verify'] },
   approval_decisions: { owners: ['settlement'], readers: ['records'] },
   approvals: { owners: ['records'], readers: ['approvals', 'movements', 'settlement', 'verify'] },
-  approvers: { owners: [], readers: ['records'] },
+  approvers: { owners: ['records'], readers: [] },
   balances: { owners: ['ledger'], readers: ['metrics', 'profiles', 'statements', 'verify'] },
   bank_wires: { owners: ['records'], readers: ['verify'] },
   crypto_destination_addresses: {

@@ -4,7 +4,7 @@ import { userInfo } from 'node:os'
 import { InvalidArgumentError, type Command } from 'commander'
 import { pino } from 'pino'
 import { connect, type Connected } from '../connect.ts'
-import type { Database } from '../db/database.ts'
+import { openDatabase, OWNER, type Database } from '../db/database.ts'
 import { UUID } from '../db/ids.ts'
 import { prepareDatabase, requireMode } from '../deployment.ts'
 import { logOptions, openLog, STANDARD_ERROR } from '../log.ts'
@@ -84,6 +84,27 @@ export const withMigratedDatabase = (
     const applied = await prepareDatabase(database.db, settings, await database.ownerUrl())
     await recordMigrations(database.db, originOfCommand(), applied)
     await work(database.db, settings, applied)
+  })
+
+/**
+ * Runs a command as the role that owns the schema: only that role may make and revoke approvers. Throws an Error where its
+ * address is not configured.
+ */
+export const withOwnersDatabase = (
+  work: (owner: Database, settings: Settings) => Promise<void>,
+): Promise<void> =>
+  connected(async (database, settings) => {
+    const url = await database.ownerUrl()
+    if (url === undefined)
+      throw new Error(
+        'BURSAR_MIGRATIONS_DATABASE_URL: only the role that owns the schema makes and revokes approvers; give its address',
+      )
+    const owner = openDatabase(url, { max: 1, onError: () => undefined, applicationName: OWNER })
+    try {
+      await work(owner, settings)
+    } finally {
+      await owner.end()
+    }
   })
 
 async function connected(work: (database: Connected, settings: Settings) => Promise<void>): Promise<void> {

@@ -1,11 +1,9 @@
 import { isDeepStrictEqual } from 'node:util'
-import type { Actor } from '../contract/actor.ts'
-import type { Queryable } from '../db/database.ts'
-import type { ApproverKey } from './approval-statement.ts'
-
-/** The roles that a requirement can name. An ADMIN may approve wherever an APPROVER may. */
-export const APPROVER_ROLES = ['APPROVER', 'ADMIN'] as const
-export type ApproverRole = (typeof APPROVER_ROLES)[number]
+import type { Actor, Origin } from '../contract/actor.ts'
+import type { Queryable, Transaction } from '../db/database.ts'
+import { newId, readClock } from '../db/ids.ts'
+import { recordChanges } from '../ledger/audit.ts'
+import { thumbprintOf, type ApproverKey } from './approval-statement.ts'
 
 /** Who may approve, and with which key. Only the schema's owner writes it (migration 049). */
 export interface Approver {
@@ -34,7 +32,7 @@ export async function selectApprovers(db: Queryable, customerId: string): Promis
   return rows
 }
 
-/** Whether an approver of one role may decide where another is required. */
+/** Whether an approver of one role may decide where another is required: an ADMIN may wherever others may. */
 export const hasRole = (role: string, required: string): boolean => role === required || role === 'ADMIN'
 
 /** Whether two entries are one person: the same operator, API client, name or key. */
@@ -76,4 +74,73 @@ export function personsWhoAre(
 ): Set<number> {
   const are = approvers.filter((approver) => actors.some((actor) => isActor(approver, actor)))
   return new Set(are.map(({ id }) => personOf.get(id)!))
+}
+
+// ---------------------------------------------------------------------------------------------- by the schema's owner
+
+/** An approver to add. */
+export interface NewApprover {
+  name: string
+  role: string
+  key: ApproverKey
+  operator_id?: string | undefined
+  client_id?: string | undefined
+}
+
+/**
+ * Adds an approver, in a transaction of the role that owns the schema: no other may. Throws an Error for a key that an ACTIVE
+ * approver of the customer has.
+ */
+export async function addApprover(
+  owner: Transaction,
+  customerId: string,
+  { name, role, key, operator_id, client_id }: NewApprover,
+  origin: Origin,
+): Promise<Approver> {
+  const now = await readClock(owner)
+  const { rows } = await owner.query<Approver>(
+    `
+    insert into approvers (customer_id, id, created_at, name, operator_id, client_id, role, key, thumbprint, status)
+    values ($1, $2, $3, $4, $5, $6, $7, $8, $9, 'ACTIVE')
+    on conflict do nothing
+    returning id, created_at, name, operator_id, client_id, role, key, status, revoked_at`,
+    [
+      ...[customerId, newId(now), now.text, name, operator_id ?? null, client_id ?? null, role],
+      ...[JSON.stringify(key), thumbprintOf(key)],
+    ],
+  )
+  const [added] = rows
+  if (added === undefined) throw new Error('an approver of the customer has this key already')
+  recordChanges(owner, customerId, now, [
+    { origin, action: 'approver.add', subject: { type: 'approver', id: added.id } },
+  ])
+  return added
+}
+
+/**
+ * Revokes an approver, in a transaction of the role that owns the schema. What the approver has signed does not count any
+ * more, where it is not signed yet. Repeating it changes nothing. Throws an Error when there is no such approver.
+ */
+export async function revokeApprover(
+  owner: Transaction,
+  customerId: string,
+  id: string,
+  origin: Origin,
+): Promise<{ revoked_at: string; changed: boolean }> {
+  const now = await readClock(owner)
+  const { rows } = await owner.query<{ revoked_at: string }>(
+    `
+    update approvers
+    set status = 'REVOKED', revoked_at = coalesce(revoked_at, $3)
+    where customer_id = $1 and id = $2
+    returning revoked_at`,
+    [customerId, id, now.text],
+  )
+  if (rows[0] === undefined) throw new Error(`customer ${customerId} has no approver ${id}`)
+  const changed = rows[0].revoked_at === now.text
+  if (changed)
+    recordChanges(owner, customerId, now, [
+      { origin, action: 'approver.revoke', subject: { type: 'approver', id } },
+    ])
+  return { revoked_at: rows[0].revoked_at, changed }
 }

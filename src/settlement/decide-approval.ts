@@ -194,3 +194,24 @@ async function moveWithdrawal(
     await record(tx, customer_id, [{ withdrawal, state: 'DONE', transfer }], { origin })
   }
 }
+
+/** Most approvals that a command lists. */
+const LISTED_MAX = 100
+
+/** The customer's newest approvals, for operators; with a status, only those that have it. */
+export async function listApprovals(db: Queryable, customerId: string, status?: string): Promise<Approval[]> {
+  const { rows } = await db.query<ApprovalRow>(
+    `
+    select ${APPROVAL_COLUMNS} from approvals a
+    where a.customer_id = $1 and ($2::text is null or a.status = $2)
+    order by a.id desc
+    limit $3`,
+    [customerId, status ?? null, LISTED_MAX],
+  )
+  const decisions = await selectDecisions(
+    db,
+    customerId,
+    rows.map(({ id }) => id),
+  )
+  return rows.map((row) => approvalToWire(row, decisions))
+}

@@ -1,0 +1,164 @@
+/* The command line makes approvers as the schema's owner only, and decides with key files. A refusal changes nothing. */
+import { mkdtemp, readFile, rm, stat } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { Command } from 'commander'
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { withdrawWithApproval } from '../../test/approvers.ts'
+import {
+  everyTable,
+  MASTER_KEY,
+  MASTER_KEYS,
+  newCustomer,
+  startTestService,
+  TEST_ORIGIN,
+  type TestCustomer,
+  type TestService,
+} from '../../test/support.ts'
+import { transaction } from '../db/database.ts'
+import { readClock } from '../db/ids.ts'
+import { completeDocument, Policies } from '../records/policy.ts'
+import { settleWithdrawals } from '../settlement/settle-withdrawals.ts'
+import { verify } from '../verify/verify.ts'
+import { approvalCommands } from './approvals.ts'
+
+let service: TestService
+let customer: TestCustomer
+let folder: string
+beforeAll(async () => {
+  service = await startTestService()
+  customer = await newCustomer(service)
+  folder = await mkdtemp(join(tmpdir(), 'bursar-approvals-'))
+})
+afterAll(async () => {
+  expect((await verify(service.db)).disagreements).toEqual([])
+  await service.close()
+  await rm(folder, { recursive: true })
+})
+
+/** Runs a command in this process; `owner` gives it the address for the owner's role. */
+async function said(args: string[], { owner = true } = {}): Promise<string> {
+  const lines: string[] = []
+  const spy = vi.spyOn(console, 'log').mockImplementation((line: string) => void lines.push(line))
+  vi.stubEnv('DATABASE_URL', service.url).stubEnv('BURSAR_LOG_LEVEL', 'silent')
+  vi.stubEnv('BURSAR_MASTER_KEY', MASTER_KEY)
+  if (owner) vi.stubEnv('BURSAR_MIGRATIONS_DATABASE_URL', service.ownerUrl)
+  try {
+    const program = new Command().exitOverride().configureOutput({ writeErr: () => undefined })
+    approvalCommands(program)
+    await program.parseAsync(args, { from: 'user' })
+  } finally {
+    vi.unstubAllEnvs()
+    spy.mockRestore()
+  }
+  return lines.join('\n')
+}
+const bursar = async <T = { id: string }>(...args: string[]) =>
+  JSON.parse(await said([...args, '--json'])) as T
+
+async function expectRefused(args: string[], message: RegExp, options = {}): Promise<void> {
+  const before = await everyTable(service.db)
+  await expect(said(args, options)).rejects.toThrow(message)
+  expect(await everyTable(service.db)).toEqual(before)
+}
+
+const of = () => ['--customer', customer.customer_id]
+const file = (name: string) => join(folder, name)
+
+async function add(name: string, ...options: string[]): Promise<{ id: string; key: string }> {
+  await bursar('approvals', 'key', file(name))
+  const { id } = await bursar(
+    ...['approvers', 'add', ...of(), '--name', name, '--key', file(`${name}.pub`), ...options],
+  )
+  return { id, key: file(name) }
+}
+
+test('two people approve a withdrawal with key files, and it is paid', async () => {
+  const [ada, bob] = [await add('Ada'), await add('Bob')]
+  expect((await stat(ada.key)).mode & 0o777).toBe(0o600)
+  const { id, approval_id } = await withdrawWithApproval(service, customer, TEST_ORIGIN)
+  const shown = await said(['approvals', 'show', approval_id, ...of()])
+  expect(shown).toContain('"amount": "10"')
+  expect(shown).toContain('It is PENDING, 0 of 2.')
+  const by = (one: typeof ada) => [...of(), '--approver', one.id, '--key', one.key]
+  // What is signed is shown, and no private key.
+  const text = await said(['approvals', 'approve', approval_id, ...by(ada)])
+  expect(text).toContain('"decision": "APPROVE"')
+  const { d } = JSON.parse(await readFile(ada.key, 'utf8')) as { d: string }
+  expect(text).not.toContain(d)
+  await expectRefused(['approvals', 'approve', approval_id, ...by(ada)], /approver_id exists/)
+  await expectRefused(
+    ['approvals', 'approve', approval_id, ...of(), '--approver', bob.id, '--key', ada.key],
+    /signature is not by the approver's key/,
+  )
+  await expectRefused(
+    ['approvals', 'approve', approval_id, ...of(), '--approver', bob.id, '--key', `${bob.key}.pub`],
+    /no private key/,
+  )
+  expect(await bursar('approvals', 'approve', approval_id, ...by(bob))).toMatchObject({
+    status: 'APPROVED',
+    approvals: 2,
+  })
+  for (let round = 1; round <= 4; round++) {
+    await service.db.query(
+      'update outgoing_transfers set due_at = clock_timestamp() where due_at is not null',
+    )
+    await settleWithdrawals(service.db, service.networks)
+  }
+  const { body } = await customer.call('GET', `/v2/transfer/transfers/${id}`)
+  expect(body.status).toBe('COMPLETED')
+  expect(await bursar('approvals', 'list', ...of(), '--status', 'APPROVED')).toMatchObject({
+    approvals: [{ id: approval_id }],
+  })
+  expect(await said(['approvals', 'list', ...of(), '--status', 'USED'])).toBe('There are no approvals.')
+})
+
+test('reject ends it', async () => {
+  const eve = await add('Eve')
+  const { approval_id } = await withdrawWithApproval(service, customer, TEST_ORIGIN)
+  expect(
+    await bursar('approvals', 'reject', approval_id, ...of(), '--approver', eve.id, '--key', eve.key),
+  ).toMatchObject({ status: 'REJECTED' })
+})
+
+test('only the owner of the schema adds and revokes approvers', async () => {
+  const { id, key } = await add('Grace')
+  const another = ['approvers', 'add', ...of(), '--name', 'Mallory', '--key', `${key}.pub`]
+  await expectRefused(another, /has this key already/)
+  await expectRefused(another, /BURSAR_MIGRATIONS_DATABASE_URL/, { owner: false })
+  await expectRefused(['approvers', 'revoke', id, ...of()], /BURSAR_MIGRATIONS_DATABASE_URL/, {
+    owner: false,
+  })
+  await expectRefused(['approvers', 'add', ...of(), '--name', 'x', '--key', key], /private key/)
+  await expectRefused(['approvers', 'revoke', crypto.randomUUID(), ...of()], /has no approver/)
+  await expectRefused(['approvals', 'key', key], /EEXIST/)
+  expect(await bursar('approvers', 'revoke', id, ...of())).toMatchObject({ id, changed: true })
+  expect(await bursar('approvers', 'revoke', id, ...of())).toMatchObject({ id, changed: false })
+  expect(await said(['approvers', 'list', ...of()])).toMatch(/Grace +APPROVER +REVOKED/)
+})
+
+test('where the policy says so, a new approver needs an approval', async () => {
+  const heidi = await add('Heidi', '--role', 'ADMIN')
+  await transaction(service.db, async (tx) =>
+    new Policies(MASTER_KEYS).add(
+      tx,
+      customer.customer_id,
+      completeDocument({ rules: [], changes: { subjects: ['APPROVERS'], approvals: 1, role: 'ADMIN' } }),
+      await readClock(tx),
+    ),
+  )
+  await bursar('approvals', 'key', file('Ivan'))
+  const ivan = ['approvers', 'add', ...of(), '--name', 'Ivan', '--key', file('Ivan.pub')]
+  await expect(said(ivan)).rejects.toThrow(/is PENDING with 0 of 1 approvers; nothing was changed/)
+  const { approvals } = await bursar<{ approvals: { id: string }[] }>(
+    ...['approvals', 'list', ...of(), '--status', 'PENDING'],
+  )
+  expect(approvals).toHaveLength(1)
+  const [{ id }] = approvals as [{ id: string }]
+  await expectRefused([...ivan, '--approval', id], /nothing was changed/)
+  await bursar('approvals', 'approve', id, ...of(), '--approver', heidi.id, '--key', heidi.key)
+  // Another change than the approved one.
+  await expectRefused([...ivan, '--role', 'ADMIN', '--approval', id], /is of another change/)
+  expect(await bursar(...ivan, '--approval', id)).toMatchObject({ name: 'Ivan', status: 'ACTIVE' })
+  await expectRefused([...ivan, '--approval', id], /is USED/)
+})
