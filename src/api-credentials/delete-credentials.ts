@@ -1,9 +1,9 @@
 import { Type } from 'typebox'
 import { EXAMPLE } from '../contract/example-records.ts'
 import { Uuid } from '../contract/fields.ts'
-import { transaction } from '../db/database.ts'
 import { problem } from '../contract/problems.ts'
 import { operation } from '../operation.ts'
+import { ApprovalQuery, withApprovedChange } from '../records/approved-change.ts'
 import { ApiCredentials, CREDENTIALS_COLUMNS, credentialsToWire, type CredentialsRow } from './credentials.ts'
 import { audited, recordNow } from '../records/audited.ts'
 
@@ -20,11 +20,19 @@ export const deleteCredentials = operation({
   description:
     'The secret and all access tokens of the API client are refused within a second. The record stays, with the status DELETED. A repeat changes nothing. Only an operator can undo it, or create another client.',
   params: Type.Object({ client_id: Uuid('The API client.') }),
+  query: ApprovalQuery,
   example: { params: { client_id: EXAMPLE.client_id } },
   reply: Type.Object({ credentials: ApiCredentials }),
-  problems: ['not-found'],
-  run: ({ params: { client_id }, customerId, origin, db }) =>
-    transaction(db, async (tx) => {
+  problems: ['not-found', 'approval-required', 'approval-ended'],
+  run: ({ params: { client_id }, query: { approval_id }, customerId, origin, db, policies }) => {
+    const change = {
+      subject: 'CREDENTIALS',
+      operation: 'DELETE /v2/api-creds/credentials/{client_id}',
+      target: { type: 'api_client', id: client_id },
+      values: {},
+    } as const
+    const asked = { ...change, customer_id: customerId, origin, approval_id }
+    return withApprovedChange(db, policies, asked, async (tx) => {
       const { rows } = await tx.query<CredentialsRow>(
         `select ${CREDENTIALS_COLUMNS} from api_clients where customer_id = $1 and id = $2 for update`,
         [customerId, client_id],
@@ -43,5 +51,6 @@ export const deleteCredentials = operation({
       )
       await recordNow(tx, customerId, audited(origin, 'api_client.delete', client_id))
       return { credentials: credentialsToWire(deleted[0]!) }
-    }),
+    })
+  },
 })

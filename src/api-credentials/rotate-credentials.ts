@@ -3,9 +3,9 @@ import { Type } from 'typebox'
 import { EXAMPLE } from '../contract/example-records.ts'
 import { Uuid } from '../contract/fields.ts'
 import { problem } from '../contract/problems.ts'
-import { transaction } from '../db/database.ts'
 import { GRACE_SECONDS_MAX, rotateSecret } from '../oauth/api-clients.ts'
 import { operation } from '../operation.ts'
+import { ApprovalQuery, withApprovedChange } from '../records/approved-change.ts'
 import { ApiCredentials, CREDENTIALS_COLUMNS, credentialsToWire, type CredentialsRow } from './credentials.ts'
 import { audited, recordNow } from '../records/audited.ts'
 
@@ -24,6 +24,7 @@ export const rotateCredentials = operation({
   description:
     'Answers a new secret, which is shown only once. The previous secret is accepted until `grace_seconds` have passed; a secret from before that one no longer. Access tokens stay valid until they expire. The token of this request must have every scope of the client.',
   params: Type.Object({ client_id: Uuid('The API client.') }),
+  query: ApprovalQuery,
   body: Type.Object(
     {
       grace_seconds: Type.Optional(
@@ -46,11 +47,28 @@ export const rotateCredentials = operation({
     client_secret: Type.String({ description: 'The new secret. It is not stored and not shown again.' }),
     credentials: ApiCredentials,
   }),
-  problems: ['not-found'],
-  run: ({ params: { client_id }, body, customerId, scopes, origin, settings, db }) => {
+  problems: ['not-found', 'approval-required', 'approval-ended'],
+  run: ({
+    params: { client_id },
+    query: { approval_id },
+    body,
+    customerId,
+    scopes,
+    origin,
+    settings,
+    db,
+    policies,
+  }) => {
     if (settings.oauthIssuer !== undefined)
       throw problem.badRequest(`access tokens come from ${settings.oauthIssuer}: rotate the secret there`)
-    return transaction(db, async (tx) => {
+    const change = {
+      subject: 'CREDENTIALS',
+      operation: 'POST /v2/api-creds/credentials/{client_id}/rotate',
+      target: { type: 'api_client', id: client_id },
+      values: body,
+    } as const
+    const asked = { ...change, customer_id: customerId, origin, approval_id }
+    return withApprovedChange(db, policies, asked, async (tx) => {
       const { rows } = await tx.query<CredentialsRow>(
         `select ${CREDENTIALS_COLUMNS} from api_clients where customer_id = $1 and id = $2 for update`,
         [customerId, client_id],

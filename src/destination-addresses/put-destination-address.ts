@@ -9,6 +9,7 @@ import { newId, readClock } from '../db/ids.ts'
 import { insertEvents } from '../ledger/events.ts'
 import { payableAddress } from '../movements/crypto-withdrawal.ts'
 import { operation } from '../operation.ts'
+import { ApprovalQuery, withApprovedChange } from '../records/approved-change.ts'
 import {
   addressEvent,
   DESTINATION_ADDRESS_COLUMNS,
@@ -66,6 +67,7 @@ export const putDestinationAddress = operation({
   summary: 'Put Crypto Destination Address',
   description:
     'Creates an address of the address book, or updates the given fields of one. An address is found by its id, or by crypto_network, address and identity_id. A new address is PENDING for the cooling time of the policy, if it has one, and APPROVED then.',
+  query: ApprovalQuery,
   body: PutBody,
   example: {
     bodies: {
@@ -83,8 +85,8 @@ export const putDestinationAddress = operation({
     },
   },
   reply: Type.Object({ address: DestinationAddress }),
-  problems: ['unsupported-address', 'not-found'],
-  async run({ body, customerId, origin, db, networks, settings, policies }) {
+  problems: ['unsupported-address', 'not-found', 'approval-required', 'approval-ended'],
+  async run({ query: { approval_id }, body, customerId, origin, db, networks, settings, policies }) {
     const { id, crypto_network, address, identity_id, ...changes } = body
     if (id !== undefined) {
       if (crypto_network !== undefined || address !== undefined || identity_id !== undefined)
@@ -98,7 +100,14 @@ export const putDestinationAddress = operation({
     const at = { crypto_network, destination_address: address }
     const canonical = payableAddress(at, { networks, settings }, 'address')
     const entry = { crypto_network, address, canonical, ...(identity_id && { identity_id }) }
-    const row = await transaction(db, async (tx) => {
+    const change = {
+      subject: 'ADDRESS_BOOK',
+      operation: 'PUT /v2/transfer/crypto-destination-address',
+      target: { type: 'destination_address', id: `${crypto_network} ${canonical}` },
+      values: body,
+    } as const
+    const asked = { ...change, customer_id: customerId, origin, approval_id }
+    const row = await withApprovedChange(db, policies, asked, async (tx) => {
       await requireHolders(tx, customerId, { identity_id })
       const known = await find(tx, customerId, entry)
       if (known !== undefined) return update(tx, { customerId, origin }, known, changes)

@@ -1,7 +1,9 @@
 import { createHash } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
 import { Temporal } from 'temporal-polyfill'
+import { Type } from 'typebox'
 import { initiatorOf, originOfLoop, type Origin } from '../contract/actor.ts'
+import { Uuid } from '../contract/fields.ts'
 import { problem } from '../contract/problems.ts'
 import { transaction, type Database, type Queryable, type Transaction } from '../db/database.ts'
 import { newId, readClock, type Moment } from '../db/ids.ts'
@@ -38,6 +40,16 @@ export interface RequestedChange extends ChangeToApprove {
   /** The approval that the request names. */
   approval_id?: string | undefined
 }
+
+/** The query of an operation whose change may need approvers. */
+export const ApprovalQuery = Type.Object(
+  {
+    approval_id: Type.Optional(
+      Uuid('The approval of this change, from the 403 `approval-required` of the same request before.'),
+    ),
+  },
+  { additionalProperties: false },
+)
 
 /** Returns what an approval shows of a secret: its SHA-256. */
 export const secretDigest = (secret: string): string =>

@@ -1,8 +1,9 @@
 import { Type, type Static } from 'typebox'
 import { EXAMPLE } from '../contract/example-records.ts'
-import { transaction, type Queryable, type Transaction } from '../db/database.ts'
+import { type Queryable, type Transaction } from '../db/database.ts'
 import { newId, readClock } from '../db/ids.ts'
 import { operation } from '../operation.ts'
+import { ApprovalQuery, secretDigest, withApprovedChange } from '../records/approved-change.ts'
 import { insertOnce } from '../records/insert-once.ts'
 import {
   configurationOf,
@@ -48,6 +49,7 @@ export const createWebhook = operation({
   summary: 'Create Webhook',
   description:
     'Events from now on are delivered to the URL. The answer holds the secret that verifies deliveries (Standard Webhooks); it is not shown again. A customer has at most 10 ACTIVE webhooks.',
+  query: ApprovalQuery,
   body: CreateWebhookBody,
   example: {
     bodies: {
@@ -83,15 +85,22 @@ export const createWebhook = operation({
     webhook: Webhook,
     secret: Type.String({ description: 'The signing secret. It is not shown again.' }),
   }),
-  problems: ['not-found', 'already-exists'],
-  async run({ body, customerId, origin, db, settings, webhookSecrets }) {
+  problems: ['not-found', 'already-exists', 'approval-required', 'approval-ended'],
+  async run({ query: { approval_id }, body, customerId, origin, db, settings, webhookSecrets, policies }) {
     requireValid(body, settings)
+    const change = {
+      subject: 'WEBHOOKS',
+      operation: 'POST /v2/webhooks',
+      target: { type: 'webhook', id: body.name },
+      values: withSecretDigest(body),
+    } as const
+    const asked = { ...change, customer_id: customerId, origin, approval_id }
     return insertOnce({
       field: 'name',
       constraint: 'webhooks_name',
       find: () => findByName(db, customerId, body.name),
       insert: () =>
-        transaction(db, async (tx) => {
+        withApprovedChange(db, policies, asked, async (tx) => {
           await lockActive(tx, customerId)
           await requireProfiles(tx, customerId, body.profile_ids)
           if (body.status !== 'DISABLED') await requireRoom(tx, customerId)
@@ -103,6 +112,13 @@ export const createWebhook = operation({
     })
   },
 })
+
+/** The body of a webhook as an approval shows it: with the SHA-256 of its secret. */
+export function withSecretDigest(body: { auth?: Static<typeof WebhookAuthBody> }): object {
+  if (body.auth === undefined) return body
+  const { auth, secret } = withoutSecret(body.auth)
+  return { ...body, auth, ...(secret !== undefined && { auth_secret: secretDigest(secret) }) }
+}
 
 /** Reads the endpoint with this name. */
 export async function findByName(

@@ -5,6 +5,7 @@ import { Uuid } from '../contract/fields.ts'
 import { problem } from '../contract/problems.ts'
 import { transaction, violatedConstraint, type Transaction } from '../db/database.ts'
 import { operation } from '../operation.ts'
+import { ApprovalQuery, withApprovedChange } from '../records/approved-change.ts'
 import {
   configurationOf,
   Webhook,
@@ -23,7 +24,7 @@ import {
   requireValid,
   withoutSecret,
 } from './check-webhook.ts'
-import { findByName } from './create-webhook.ts'
+import { findByName, withSecretDigest } from './create-webhook.ts'
 import { audited, differences, recordNow } from '../records/audited.ts'
 import type { Origin } from '../contract/actor.ts'
 
@@ -55,17 +56,40 @@ export const updateWebhook = operation({
   description:
     'Replaces the given members; `auth` as a whole, with its secret. A webhook that becomes ACTIVE again gets events from now on and those whose delivery was under way; Recover Webhook sends the others.',
   params: Type.Object({ id: Uuid('Id of the webhook.') }),
+  query: ApprovalQuery,
   body: UpdateWebhookBody,
   example: {
     params: { id: EXAMPLE.webhook_id },
     bodies: { 'Half as fast': { rate_limit: 5 }, 'Fewer events': { event_types: ['webhook.disabled'] } },
   },
   reply: Webhook,
-  problems: ['not-found', 'already-exists'],
-  async run({ params: { id }, body, customerId, origin, db, settings, webhookSecrets }) {
+  problems: ['not-found', 'already-exists', 'approval-required', 'approval-ended'],
+  async run({
+    params: { id },
+    query: { approval_id },
+    body,
+    customerId,
+    origin,
+    db,
+    settings,
+    webhookSecrets,
+    policies,
+  }) {
     requireValid(body, settings)
+    const work = (tx: Transaction) => update(tx, webhookSecrets, { customerId, id, origin }, body)
+    // Only a change of where events go, or of the secret that they go with, can need approvers.
+    const isRetargeted = (body.url ?? body.auth) !== undefined
+    const change = {
+      subject: 'WEBHOOKS',
+      operation: 'PUT /v2/webhooks/{id}',
+      target: { type: 'webhook', id },
+      values: withSecretDigest(body),
+    } as const
+    const asked = { ...change, customer_id: customerId, origin, approval_id }
     try {
-      return await transaction(db, (tx) => update(tx, webhookSecrets, { customerId, id, origin }, body))
+      return isRetargeted || approval_id !== undefined
+        ? await withApprovedChange(db, policies, asked, work)
+        : await transaction(db, work)
     } catch (error) {
       if (violatedConstraint(error) !== 'webhooks_name') throw error
       throw problem.alreadyExists('name', await findByName(db, customerId, body.name!))

@@ -1,0 +1,119 @@
+/*
+ * Where the policy says so, a change of configuration is made after its approval only: once, by the actor who asked for it,
+ * and exactly as it was approved. A refusal changes nothing but the approval.
+ */
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { addTestApprover, type TestApprover } from '../../test/approvers.ts'
+import { setPolicy } from '../../test/policies.ts'
+import {
+  newCustomer,
+  startTestService,
+  TEST_ORIGIN,
+  type TestCustomer,
+  type TestService,
+} from '../../test/support.ts'
+import { decideApproval, readApproval } from '../settlement/decide-approval.ts'
+import { verify } from '../verify/verify.ts'
+import { signStatement } from './approval-statement.ts'
+import { expireApprovals } from './approved-change.ts'
+import { CHANGE_SUBJECTS } from './policy.ts'
+
+let service: TestService
+let customer: TestCustomer
+let ada: TestApprover
+beforeAll(async () => {
+  service = await startTestService()
+  customer = await newCustomer(service)
+  ada = await addTestApprover(service.owner, customer.customer_id)
+})
+afterAll(async () => {
+  expect((await verify(service.db)).disagreements).toEqual([])
+  await service.close()
+})
+
+const URL_ = 'https://hooks.example.com/'
+const hook = (changes: object = {}) => ({
+  name: crypto.randomUUID(),
+  url: URL_,
+  event_types: ['*'],
+  auth: { type: 'API_KEY', header: 'x-key', key: 'the-marker-of-a-secret' },
+  ...changes,
+})
+
+interface Refused {
+  type: string
+  meta: { approval_id: string; required: number }
+}
+
+async function refused(method: 'POST' | 'PUT' | 'DELETE', path: string, body?: object): Promise<string> {
+  const answer = await customer.call<Refused>(method, path, body)
+  expect(answer).toMatchObject({ status: 403, body: { meta: { status: 'PENDING', required: 1 } } })
+  expect(answer.body.type).toMatch(/approval-required$/)
+  return answer.body.meta.approval_id
+}
+
+async function approve(id: string): Promise<void> {
+  const { statements } = await readApproval(service.db, customer.customer_id, id)
+  const signed = signStatement(statements.APPROVE, ada.jwk)
+  const given = { approver_id: ada.id, decision: 'APPROVE', signed } as const
+  await decideApproval(service.db, customer.customer_id, id, given, TEST_ORIGIN)
+}
+
+test('changes are made once, after their approval, and as they were approved', async () => {
+  const { body: before } = await customer.call<{ webhook: { id: string } }>('POST', '/v2/webhooks', hook())
+  await setPolicy(service.db, customer.customer_id, {
+    rules: [],
+    changes: { subjects: [...CHANGE_SUBJECTS], approvals: 1 },
+  })
+  const client = (await customer.call<{ items: { client_id: string }[] }>('GET', '/v2/api-creds/credentials'))
+    .body.items[0]!.client_id
+  const changes: ['POST' | 'PUT' | 'DELETE', string, object?][] = [
+    ['POST', '/v2/webhooks', hook()],
+    ['PUT', `/v2/webhooks/${before.webhook.id}`, { url: 'https://other.example.com/' }],
+    [
+      'PUT',
+      '/v2/transfer/crypto-destination-address',
+      { crypto_network: 'ETHEREUM', address: '0x52908400098527886E0F7030069857D2E4169EE7' },
+    ],
+    ['POST', `/v2/api-creds/credentials/${client}/rotate`, {}],
+    ['DELETE', `/v2/api-creds/credentials/${client}`],
+  ]
+  for (const [method, path, body] of changes) {
+    const id = await refused(method, path, body)
+    // A repeat shares the approval.
+    expect(await refused(method, path, body)).toBe(id)
+    const named = `${path}?approval_id=${id}`
+    expect((await customer.call(method, named, body)).status, path).toBe(403)
+    await approve(id)
+    if (body !== undefined && method === 'POST' && 'name' in body) {
+      const other = await customer.call(method, named, { ...body, url: 'https://evil.example.com/' })
+      expect(other).toMatchObject({ status: 403, body: { detail: expect.stringMatching(/another change/) as string } })
+      const stolen = await customer.call(method, named, hook({ name: body.name, auth: { type: 'NONE' } }))
+      expect(stolen.status).toBe(403)
+    }
+    expect((await customer.call(method, named, body)).status, path).toBe(200)
+    if (method !== 'DELETE')
+      expect(await customer.call(method, named, body)).toMatchObject({ status: 409 })
+  }
+})
+
+test('no secret is in an approval', async () => {
+  const { rows } = await service.db.query<{ text: string }>('select a::text as text from approvals a')
+  expect(rows.length).toBeGreaterThan(0)
+  for (const { text } of rows) expect(text).not.toContain('the-marker-of-a-secret')
+})
+
+test('an approval that nobody decides expires', async () => {
+  const other = await newCustomer(service)
+  await setPolicy(service.db, other.customer_id, {
+    rules: [],
+    changes: { subjects: ['WEBHOOKS'], approvals: 1 },
+  })
+  const { body } = await other.call<Refused>('POST', '/v2/webhooks', hook())
+  const { approval_id } = body.meta
+  await service.owner.query('update approvals set deadline = created_at where id = $1', [approval_id])
+  expect(await expireApprovals(service.db)).toBe(1)
+  expect((await readApproval(service.db, other.customer_id, approval_id)).approval.status).toBe('EXPIRED')
+  // Updates that leave the target alone need no approval.
+  expect((await other.call('POST', `/v2/webhooks?approval_id=${approval_id}`, hook())).status).toBe(403)
+})
