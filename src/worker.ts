@@ -9,6 +9,7 @@ import type { Ledger } from './movements/queue.ts'
 import type { Loop, WorkerMeter } from './metrics/metrics.ts'
 import type { Network, NetworkAdapter, Networks } from './networks/network.ts'
 import { runOrchestrations } from './orchestrations/run-orchestrations.ts'
+import { expireApprovals } from './records/approved-change.ts'
 import { deleteOldRows, deleteOldSimulation } from './retention/delete-old-rows.ts'
 import { keepPartitions } from './retention/keep-partitions.ts'
 import { beginMissingChains, MovedHeads } from './records/audit-heads.ts'
@@ -40,6 +41,8 @@ const NETWORK_FEES_EVERY_MS = 60_000
 const STATEMENTS_EVERY_MS = 60_000
 /** Rest between two looks for addresses whose cooling time is over. */
 const ADDRESS_BOOK_EVERY_MS = 2_000
+/** How long an approval of a change may outlive its deadline in lists. It cannot be used after its deadline. */
+const APPROVALS_EVERY_MS = 60_000
 /** Rest between two deletions of old rows, and while there are more. */
 const OLD_ROWS_EVERY_MS = 60_000
 const MORE_OLD_ROWS_MS = 1_000
@@ -156,6 +159,7 @@ function roundsOf(shared: Shared): Round[] {
     statements(shared),
     addressBook(shared),
     oldRows(shared),
+    approvals(shared),
     partitions(shared),
     auditHeads(shared),
     ...(shared.deliverer === undefined ? [] : [deliveries(shared, shared.deliverer)]),
@@ -307,6 +311,14 @@ function oldRows({ db, settings, attempt }: Shared): Round {
       simulationDueAt = performance.now() + PARTITIONS_EVERY_MS
     }
     return result?.more === true ? MORE_OLD_ROWS_MS : OLD_ROWS_EVERY_MS
+  }
+}
+
+/** Ends approvals of changes at their deadlines. Those of withdrawals end in settlement. */
+function approvals({ db, attempt }: Shared): Round {
+  return async () => {
+    await attempt('approvals', expireApprovals(db))
+    return APPROVALS_EVERY_MS
   }
 }
 

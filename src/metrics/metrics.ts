@@ -22,6 +22,7 @@ export type Loop =
   | 'sweeps'
   | 'statements'
   | 'old_rows'
+  | 'approvals'
   | 'partitions'
   | 'network_fees'
   | 'custody'

@@ -87,13 +87,15 @@ test('changes are made once, after their approval, and as they were approved', a
     await approve(id)
     if (body !== undefined && method === 'POST' && 'name' in body) {
       const other = await customer.call(method, named, { ...body, url: 'https://evil.example.com/' })
-      expect(other).toMatchObject({ status: 403, body: { detail: expect.stringMatching(/another change/) as string } })
+      expect(other).toMatchObject({
+        status: 403,
+        body: { detail: expect.stringMatching(/another change/) as string },
+      })
       const stolen = await customer.call(method, named, hook({ name: body.name, auth: { type: 'NONE' } }))
       expect(stolen.status).toBe(403)
     }
     expect((await customer.call(method, named, body)).status, path).toBe(200)
-    if (method !== 'DELETE')
-      expect(await customer.call(method, named, body)).toMatchObject({ status: 409 })
+    if (method !== 'DELETE') expect(await customer.call(method, named, body)).toMatchObject({ status: 409 })
   }
 })
 
