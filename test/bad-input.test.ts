@@ -105,7 +105,7 @@ interface World {
   book: Record<'good' | 'pending' | 'other', string>
   /** Webhooks: two ACTIVE ones of the customer, a DISABLED one, and another customer's. */
   /** Withdrawals that wait for an approver. */
-  approvals: Record<'good' | 'other' | 'decided' | 'ended', TestApproval>
+  approvals: Record<'good' | 'other' | 'decided' | 'ended', TestApproval> & { change: string }
   webhooks: Record<'good' | 'second' | 'disabled' | 'other', Record<string, unknown>>
   cursors: Record<string, string>
 }
@@ -214,6 +214,7 @@ beforeAll(async () => {
     approvals: {
       good: await approvalOf(customer),
       other: await approvalOf(other),
+      change: await endedChangeOf(customer),
       decided: await approvalOf(customer, 'approve'),
       ended: await approvalOf(customer, 'reject'),
     },
@@ -253,6 +254,20 @@ const hookOf = (changes: object = {}) => ({
 async function webhookOf(by: TestCustomer, changes: object = {}): Promise<Record<string, unknown>> {
   const { webhook } = await made(by, WEBHOOKS, hookOf(changes))
   return webhook as Record<string, unknown>
+}
+
+/** Adds an approval of a change that nobody decided in time. */
+async function endedChangeOf({ customer_id }: TestCustomer): Promise<string> {
+  const id = crypto.randomUUID()
+  await service.owner.query(
+    `insert into approvals (customer_id, id, created_at, change, change_digest, required, role, policy_version,
+                            initiator_type, initiator_id, deadline, status, ended_at)
+     select $1, $2, now, '{"target": {"type": "webhook", "id": "x"}}', 'x', 1, 'APPROVER', 1, 'API_CLIENT', 'x', now,
+            'EXPIRED', now
+     from clock_timestamp() now`,
+    [customer_id, id],
+  )
+  return id
 }
 
 interface TestApproval {
@@ -457,6 +472,16 @@ const notFound = (...detail: string[]): Refusal => ({ status: 404, detail: [...d
 const typed = (status: number, slug: string, meta: unknown, ...detail: string[]): Refusal => {
   return { status, slug, detail, meta }
 }
+/** The rows of an operation whose change may need approvers. */
+const CHANGE_ROWS: Row[] = [
+  ["nobody's approval", { query: `approval_id=${NOBODYS}` }, notFound('approval', NOBODYS)],
+  [
+    'an approval of a change that expired',
+    () => ({ query: `approval_id=${world.approvals.change}` }),
+    () => typed(409, 'approval-ended', { id: world.approvals.change, status: 'EXPIRED' }, 'is EXPIRED'),
+  ],
+]
+
 const exists = (field: string, existing: unknown) =>
   typed(409, 'already-exists', { existing, differs: expect.any(Array) as unknown }, field)
 /** No member of the request is in the record of a member, so the refusal does not say what differs. */
@@ -1503,6 +1528,7 @@ const CASES: Record<string, Case> = {
   [`PUT ${BOOK_ENTRY}`]: {
     good: () => ({ path: BOOK_ENTRY, body: { crypto_network: 'ETHEREUM', address: ETHEREUM_ADDRESS } }),
     rows: [
+      ...CHANGE_ROWS,
       ['no network', { body: { crypto_network: undefined } }, bad('crypto_network is required')],
       ['no address', { body: { address: undefined } }, bad('address is required')],
       [
@@ -1592,6 +1618,7 @@ const CASES: Record<string, Case> = {
   'POST /v2/api-creds/credentials/:client_id/rotate': {
     good: () => ({ path: rotationOf(world.clients.good), body: {} }),
     rows: [
+      ...CHANGE_ROWS,
       ...pathId(rotationOf, 'API client', () => world.clients.other, 'client_id'),
       ...inBody('grace_seconds', 'must be an integer', '5', 1.5, null),
       ...inBody('grace_seconds', 'must be at least 0', -1),
@@ -1615,18 +1642,22 @@ const CASES: Record<string, Case> = {
 
   'DELETE /v2/api-creds/credentials/:client_id': {
     good: () => ({ path: `${CREDENTIALS}/${world.clients.good}` }),
-    rows: pathId(
-      (id) => `${CREDENTIALS}/${id}`,
-      'API client',
-      () => world.clients.other,
-      'client_id',
-    ),
+    rows: [
+      ...CHANGE_ROWS,
+      ...pathId(
+        (id) => `${CREDENTIALS}/${id}`,
+        'API client',
+        () => world.clients.other,
+        'client_id',
+      ),
+    ],
     order: [UNKNOWN_PARAMETER, nobodys(`${CREDENTIALS}/${NOBODYS}`)],
   },
 
   [`POST ${WEBHOOKS}`]: {
     good: () => ({ path: WEBHOOKS, body: hookOf() }),
     rows: [
+      ...CHANGE_ROWS,
       ['a name that is taken', { body: { name: 'taken' } }, () => exists('name', world.webhooks.good)],
       ...WEBHOOK_MEMBERS,
     ],
@@ -1657,6 +1688,7 @@ const CASES: Record<string, Case> = {
   [`PUT ${WEBHOOKS}/:id`]: {
     good: () => ({ path: webhookPath(), body: { name: 'Other' } }),
     rows: [
+      ...CHANGE_ROWS,
       ...pathId((id) => `${WEBHOOKS}/${id}`, 'webhook', othersWebhook),
       [
         'the name of another webhook',
@@ -3128,7 +3160,10 @@ describe.each(OPERATIONS.map((operation) => [nameOf(operation), operation] as co
       }
       // The document declares no further problems.
       const met = refusals.flatMap(({ status, slug }) => slug ?? (status === 404 ? 'not-found' : []))
-      const declared = (operation.problems ?? []).filter((slug) => slug !== 'unavailable')
+      // approval-required leaves an approval, and these rows change nothing: see src/records/approved-change.test.ts.
+      const declared = (operation.problems ?? []).filter(
+        (slug) => slug !== 'unavailable' && slug !== 'approval-required',
+      )
       expect([...new Set(met)].sort()).toEqual([...declared].sort())
     })
 

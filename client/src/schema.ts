@@ -9257,7 +9257,10 @@ export interface operations {
   }
   rotateAPICredentials: {
     parameters: {
-      query?: never
+      query?: {
+        /** @description The approval of this change, from the 403 `approval-required` of the same request before. */
+        approval_id?: string
+      }
       header?: never
       path: {
         /**
@@ -9303,7 +9306,10 @@ export interface operations {
   }
   deleteAPICredentials: {
     parameters: {
-      query?: never
+      query?: {
+        /** @description The approval of this change, from the 403 `approval-required` of the same request before. */
+        approval_id?: string
+      }
       header?: never
       path: {
         /**
@@ -9331,7 +9337,10 @@ export interface operations {
   }
   putCryptoDestinationAddress: {
     parameters: {
-      query?: never
+      query?: {
+        /** @description The approval of this change, from the 403 `approval-required` of the same request before. */
+        approval_id?: string
+      }
       header?: never
       path?: never
       cookie?: never
@@ -9711,7 +9720,10 @@ export interface operations {
   }
   createWebhook: {
     parameters: {
-      query?: never
+      query?: {
+        /** @description The approval of this change, from the 403 `approval-required` of the same request before. */
+        approval_id?: string
+      }
       header?: never
       path?: never
       cookie?: never
@@ -9827,7 +9839,10 @@ export interface operations {
   }
   updateWebhook: {
     parameters: {
-      query?: never
+      query?: {
+        /** @description The approval of this change, from the 403 `approval-required` of the same request before. */
+        approval_id?: string
+      }
       header?: never
       path: {
         /**

@@ -97,8 +97,8 @@ export async function requireApprovedChange(
   }
   const row = await lockApproval(tx, customer_id, approval_id)
   const now = await readClock(tx)
-  requireSameChange(row, change)
   requireOpen(row, now)
+  requireSameChange(row, change)
   const decisions = await selectDecisions(tx, customer_id, [row.id])
   const { outcome } = judge(changeStatementOf(row), decisions, await selectApprovers(tx, customer_id))
   if (outcome !== 'APPROVED') return approvalToWire(row, decisions)
