@@ -189,9 +189,7 @@ describe('PRIVILEGES', () => {
       ],
     )
     const wanted = needed()
-    const lacking = [...wanted].filter(
-      ([what]) => !declared.includes(what) && !OF_THE_OWNER.includes(what),
-    )
+    const lacking = [...wanted].filter(([what]) => !declared.includes(what) && !OF_THE_OWNER.includes(what))
     expect(
       lacking.map(([what, file]) => `${what}, which src/${file} needs, is missing in src/db/privileges.ts`),
     ).toEqual([])
