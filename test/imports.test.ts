@@ -148,7 +148,18 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   /** Deliveries of events to the endpoints of customers. */
   deliveries: ['outbound', 'records', 'ledger', 'contract', 'db', 'keys', 'settings'],
   /** Questions to the operator's screening endpoint about payments. */
-  screening: ['outbound', 'networks', 'contract', 'db', 'assets', 'keys', 'settings', 'transport-security'],
+  screening: [
+    'outbound',
+    'records',
+    'ledger',
+    'networks',
+    'contract',
+    'db',
+    'assets',
+    'keys',
+    'settings',
+    'transport-security',
+  ],
   /** Requests to endpoints of others: signatures, answers of limited size. */
   outbound: [],
   operation: ['context', 'http'],

@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
 import { askAgain, listScreened, SCREENED_MAX } from '../settlement/screen-payments.ts'
-import { logOperator, withDatabase } from './command-line.ts'
+import { logOperator, originOfCommand, withDatabase } from './command-line.ts'
 import { print, table } from './output.ts'
 
 /** Defines `bursar screening`. */
@@ -37,7 +37,7 @@ export function screeningCommands(program: Command): void {
     .option('--json', 'print JSON')
     .action((subjects: string[], { json }: { json?: true }) =>
       withDatabase(async (db, settings) => {
-        const asked = await askAgain(db, [...new Set(subjects)])
+        const asked = await askAgain(db, [...new Set(subjects)], originOfCommand())
         for (const { customer_id, kind, subject } of asked)
           logOperator(settings, 'asked for a screening again', { customer_id, kind, subject })
         print(json ? { payments: asked } : `Asked about ${asked.length} payments: bursar screening list.`)

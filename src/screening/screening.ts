@@ -1,8 +1,11 @@
 import { randomUUID } from 'node:crypto'
+import { originOfLoop, type Origin } from '../contract/actor.ts'
 import { transaction, type Database, type Queryable } from '../db/database.ts'
 import { readClock } from '../db/ids.ts'
 import { Macs } from '../keys/macs.ts'
 import type { MasterKeys } from '../keys/master-keys.ts'
+import { recordChanges } from '../ledger/audit.ts'
+import { audited, recordNow } from '../records/audited.ts'
 import type { Question, ScreeningEndpoint, Verdict } from './endpoint.ts'
 
 /**
@@ -29,6 +32,9 @@ const ALLOWED_HOURS = 24
 const PAUSE_SECONDS_MAX = 300
 /** Beyond its time limit, a question may take this long to be recorded, until another process asks it. */
 const RECORDING_SECONDS = 30
+
+/** Who records the answers. */
+const LOOP = originOfLoop('screenings')
 
 /** The waiting code and reason of payments that screening holds. */
 export const SCREENING = 'SCREENING'
@@ -127,7 +133,8 @@ export class Screening {
       return rowCount === 1
     }
     return transaction(db, async (tx) => {
-      const { text } = await readClock(tx)
+      const now = await readClock(tx)
+      const { text } = now
       const [state, detail, mac] =
         verdict.outcome === 'ALLOW'
           ? ['ALLOWED', null, this.#macs.make(textOf(payment, text))]
@@ -139,6 +146,9 @@ export class Screening {
         where customer_id = $1 and kind = $2 and subject = $3 and state = 'WAITING' and due_at = $4`,
         [...key, state, detail, mac, text],
       )
+      // An ALLOW changes nothing that people have to know: the payment that follows has its own record.
+      if (rowCount === 1 && verdict.outcome === 'REJECT')
+        recordChanges(tx, leased.customer_id, now, [audited(LOOP, 'screening.reject', leased.subject)])
       return rowCount === 1
     })
   }
@@ -237,16 +247,19 @@ export async function endQuestion(
 }
 
 /** Makes a question due at once, also a rejected one. Returns false where it was answered meanwhile. */
-export async function makeDue(
-  db: Queryable,
+export const makeDue = (
+  db: Database,
   { customer_id, kind, subject }: Pick<DueQuestion, 'customer_id' | 'kind' | 'subject'>,
-): Promise<boolean> {
-  const { rowCount } = await db.query(
-    `
-    update screenings
-    set state = 'WAITING', due_at = clock_timestamp(), attempts = 0, decided_at = null
-    where customer_id = $1 and kind = $2 and subject = $3 and state in ('WAITING', 'REJECTED')`,
-    [customer_id, kind, subject],
-  )
-  return rowCount === 1
-}
+  origin: Origin,
+): Promise<boolean> =>
+  transaction(db, async (tx) => {
+    const { rowCount } = await tx.query(
+      `
+      update screenings
+      set state = 'WAITING', due_at = clock_timestamp(), attempts = 0, decided_at = null
+      where customer_id = $1 and kind = $2 and subject = $3 and state in ('WAITING', 'REJECTED')`,
+      [customer_id, kind, subject],
+    )
+    if (rowCount === 1) await recordNow(tx, customer_id, audited(origin, 'screening.ask', subject))
+    return rowCount === 1
+  })

@@ -12,6 +12,7 @@ import {
   MASTER_KEYS,
   newCustomer,
   startTestService,
+  TEST_ORIGIN,
   withdrawalOf,
   type TestCustomer,
   type TestService,
@@ -194,7 +195,7 @@ test.each<[string, Answering, RegExp]>([
   await work()
   expect(await read(second)).toMatchObject({ status: 'PENDING', on_chain: 0 })
   answer = says(ALLOW)
-  await askAgain(service.db, [second])
+  await askAgain(service.db, [second], TEST_ORIGIN)
   await work()
   await work()
   expect(await read(second)).toEqual(paid)
@@ -223,7 +224,7 @@ test('a deposit is credited once the endpoint has allowed it', async () => {
   )
   expect(listed).toMatchObject({ kind: 'DEPOSIT', state: 'WAITING' })
   answer = says(ALLOW)
-  await askAgain(service.db, [listed!.subject])
+  await askAgain(service.db, [listed!.subject], TEST_ORIGIN)
   await work()
   expect(await waitingDeposits(receiver)).toMatchObject([{ state: 'CREDITED', reason: null }])
   const [question] = asked.filter(({ kind }) => kind === 'DEPOSIT')
@@ -256,6 +257,11 @@ test('a rejected withdrawal is not asked again, and can be cancelled', async () 
   const mine = async () =>
     (await listScreened(service.db)).filter(({ subject }) => subject === id).map(({ state }) => state)
   expect(await mine()).toEqual(['REJECTED'])
+  const { rows } = await service.db.query(
+    `select action, actor_type, actor_id from audit_log where customer_id = $1 and subject_id = $2`,
+    [customer.customer_id, id],
+  )
+  expect(rows).toEqual([{ action: 'screening.reject', actor_type: 'WORKER', actor_id: 'screenings' }])
   const cancelled = await customer.call('POST', `/v2/transfer/transfers/${id}/cancel`)
   expect(cancelled, JSON.stringify(cancelled.body)).toMatchObject({ status: 200 })
   expect(await mine()).toEqual([])
@@ -312,7 +318,7 @@ test('an ALLOW counts for the payment as it was asked, and for a day', async () 
   for (const id of [changed, old]) expect(await read(id)).toMatchObject({ status: 'PENDING', on_chain: 0 })
   await service.owner.query(`update transfers set memo = null where id = $1`, [changed])
   answer = says(ALLOW)
-  await askAgain(service.db, [changed, old])
+  await askAgain(service.db, [changed, old], TEST_ORIGIN)
   await work()
   await work()
   for (const id of [changed, old]) expect(await read(id)).toEqual(paid)

@@ -1,5 +1,6 @@
 import { setMaxListeners } from 'node:events'
 import type { Logger } from 'pino'
+import type { Origin } from '../contract/actor.ts'
 import type { Database, Queryable } from '../db/database.ts'
 import {
   endQuestion,
@@ -177,11 +178,15 @@ export async function listScreened(
 }
 
 /** Asks about held payments at once, also about rejected ones. Throws an Error for one that screening does not hold. */
-export async function askAgain(db: Queryable, subjects: readonly string[]): Promise<ScreenedPayment[]> {
+export async function askAgain(
+  db: Database,
+  subjects: readonly string[],
+  origin: Origin,
+): Promise<ScreenedPayment[]> {
   const held = await listScreened(db, subjects)
   const missing = subjects.find((one) => !held.some(({ subject }) => subject === one))
   if (missing !== undefined) throw new Error(`screening holds no payment ${missing}: bursar screening list`)
   const due: ScreenedPayment[] = []
-  for (const one of held) if (await makeDue(db, one)) due.push(one)
+  for (const one of held) if (await makeDue(db, one, origin)) due.push(one)
   return due
 }
