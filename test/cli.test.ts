@@ -10,7 +10,9 @@ import { fileURLToPath } from 'node:url'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
 import { createCustomer } from '../src/customers/create-customer.ts'
-import { momentAt } from '../src/db/ids.ts'
+import { transaction } from '../src/db/database.ts'
+import { momentAt, readClock } from '../src/db/ids.ts'
+import { completeDocument, Policies } from '../src/records/policy.ts'
 import { firstSession } from '../src/demo/first-session.ts'
 import { makeDemo } from '../src/demo/make-demo.ts'
 import { EVENT_TYPES } from '../src/contract/event-types.ts'
@@ -37,6 +39,7 @@ import {
   WEBHOOK_SECRETS,
   withdrawalOf,
   withoutOperators,
+  MASTER_KEYS,
 } from './support.ts'
 
 // The program as a shell starts it: arguments, settings, output, exit codes and signals.
@@ -688,6 +691,45 @@ describe('customers and clients', () => {
     expect(rows.map(({ action }) => action)).toEqual(
       actions.toSpliced(3, 0, 'session.revoke', 'passkey.delete'),
     )
+  })
+
+  test('an operator gets more rights only with approvers, where the policy of its customer requires them', async () => {
+    const { customer_id } = await json<Customer>(['customer', 'create', '--name', 'Careful'], environment)
+    const create = (name: string) => [
+      'operator',
+      'create',
+      '--name',
+      name,
+      '--role',
+      'VIEWER',
+      '--customer',
+      customer_id,
+    ]
+    const { operator_id } = await json<{ operator_id: string }>(create('Ada'), environment)
+    await transaction(own.db, async (tx) => {
+      const changes = { subjects: ['OPERATORS' as const], approvals: 1 }
+      const document = completeDocument({ rules: [], changes })
+      await new Policies(MASTER_KEYS).add(tx, customer_id, document, await readClock(tx))
+    })
+    const role = ['operator', 'role', operator_id, 'ADMIN']
+    const waits =
+      /^approval-required: approval ([0-9a-f-]{36}) is PENDING with 0 of 1 approvers; nothing was changed$/
+    const refused = await bursar(role, environment)
+    expectRefused(refused, [waits])
+    const approval = waits.exec(refused.stderr.trim())![1]!
+    expectRefused(await bursar([...role, '--approval', approval], environment), [waits])
+    const other = ['operator', 'role', operator_id, 'OPERATOR', '--approval', approval]
+    expect(await bursar(other, environment)).toMatchObject({ code: 1, stdout: '' })
+    expectRefused(await bursar(create('Eve'), environment), [waits])
+    await json(['operator', 'disable', operator_id], environment)
+    expectRefused(await bursar(['operator', 'enable', operator_id], environment), [waits])
+    const { operators } = await json<{ operators: { customer_id: string }[] }>(
+      ['operator', 'list'],
+      environment,
+    )
+    expect(operators.filter((one) => one.customer_id === customer_id)).toMatchObject([
+      { operator_id, role: 'VIEWER', disabled_at: expect.any(String) as unknown },
+    ])
   })
 
   const NOBODY = '0192f3a4-7b1c-7d3e-8f00-5a6b7c8d9e0f'

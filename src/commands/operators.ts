@@ -2,6 +2,7 @@ import { Option, type Command } from 'commander'
 import { ROLES, type Role } from '../contract/roles.ts'
 import { transaction, type Database, type Transaction } from '../db/database.ts'
 import { readStamp } from '../deployment.ts'
+import { openMasterKeys } from '../keys/master-keys.ts'
 import {
   createOperator,
   disableOperator,
@@ -16,6 +17,8 @@ import {
 } from '../operators/operators.ts'
 import { listPasskeys, removePasskey } from '../operators/passkeys.ts'
 import { endSession, listSessions } from '../operators/sessions.ts'
+import { withApprovedChange } from '../records/approved-change.ts'
+import { Policies } from '../records/policy.ts'
 import { SettingsError, type Settings } from '../settings.ts'
 import {
   logOperator,
@@ -51,6 +54,11 @@ const shownOf = ({ id, name, role, customer_id, openid_subject, created_at, disa
   disabled_at,
 })
 
+const APPROVAL = [
+  '--approval <id>',
+  'the approval of this change, where the customer requires approvers',
+] as const
+
 const roleOption = (flags: string) => new Option(flags, 'what the operator may do').choices(ROLES)
 
 function defineCreate(operator: Command): void {
@@ -61,13 +69,21 @@ function defineCreate(operator: Command): void {
     .addOption(roleOption('--role <role>').makeOptionMandatory())
     .option('--customer <id>', 'the only customer that the operator may act for (default: any)', uuid)
     .option('--openid-subject <subject>', 'its subject (sub) at the provider of BURSAR_OPENID_ISSUER')
+    .option(...APPROVAL)
     .option('--json', 'print JSON')
     .action((options: CreateOptions) =>
       withMigratedDatabase(async (db, settings) => {
         const openId = openIdOf(options.openidSubject, settings)
         if (options.customer !== undefined) await requireCustomer(db, options.customer)
         const { name, role, customer: customerId } = options
-        const made = await transaction(db, async (tx) => {
+        const change = {
+          customerId,
+          approval: options.approval,
+          operation: 'operator create',
+          id: 'new',
+          values: { name, role, openid_subject: options.openidSubject ?? null },
+        }
+        const made = await approved(db, settings, change, async (tx) => {
           const operator = await createOperator(tx, { name, role, customerId, openId })
           const after = { role, ...(customerId !== undefined && { customer_id: customerId }) }
           await record(tx, operator, 'operator.create', { origin: originOfCommand(), changes: { after } })
@@ -84,6 +100,7 @@ interface CreateOptions {
   role: Role
   customer?: string
   openidSubject?: string
+  approval?: string
   json?: true
 }
 
@@ -151,10 +168,12 @@ function defineRole(operator: Command): void {
     )
     .argument('<operator_id>', 'operator', uuid)
     .addArgument(operator.createArgument('<role>', 'the new role').choices(ROLES))
+    .option(...APPROVAL)
     .option('--json', 'print JSON')
-    .action((id: string, role: Role, { json }: { json?: true }) =>
+    .action((id: string, role: Role, { approval, json }: { approval?: string; json?: true }) =>
       withDatabase(async (db, settings) => {
-        const before = await changing(db, id, async (tx, found) => {
+        const change = { approval, operation: 'operator role', id, values: { role } }
+        const before = await changingWithApproval(db, settings, change, async (tx, found) => {
           if (found.role === role) return role
           await setRole(tx, id, role)
           const changes = { before: { role: found.role }, after: { role } }
@@ -176,14 +195,24 @@ function defineChanges(operator: Command): void {
       .command(name)
       .description(description)
       .argument('<operator_id>', 'operator', uuid)
+      .option(...APPROVAL)
       .option('--json', 'print JSON')
-      .action((id: string, { json }: { json?: true }) =>
+      .action((id: string, { approval, json }: { approval?: string; json?: true }) =>
         withDatabase(async (db, settings) => {
-          await changing(db, id, async (tx, found) => {
+          const asked = {
+            approval,
+            operation: `operator ${name}`,
+            id,
+            values: { disabled: name === 'disable' },
+          }
+          const work = async (tx: Transaction, found: Operator) => {
             if ((found.disabled_at !== null) === (name === 'disable')) return
             await change(tx, id)
             await record(tx, found, `operator.${name}`, { origin: originOfCommand() })
-          })
+          }
+          // Disabling is never delayed.
+          if (name === 'disable') await changing(db, id, work)
+          else await changingWithApproval(db, settings, asked, work)
           logOperator(settings, `${name}d an operator`, { operator_id: id })
           const disabled = name === 'disable'
           print(json ? { operator_id: id, disabled } : `Operator ${id} is ${name}d.`)
@@ -300,3 +329,45 @@ const changing = <T>(
     if (operator === undefined) throw new Error(`there is no operator ${id}: bursar operator list`)
     return change(tx, operator)
   })
+
+/** A change that gives an operator of a customer more rights. */
+interface AskedChange {
+  approval: string | undefined
+  operation: string
+  id: string
+  values: object
+}
+
+/** Makes a change, after the approvers of the operator's customer where its policy requires them. */
+async function approved<T>(
+  db: Database,
+  settings: Settings,
+  { customerId, approval, operation, id, values }: AskedChange & { customerId: string | null | undefined },
+  work: (tx: Transaction) => Promise<T>,
+): Promise<T> {
+  if (customerId == null) return transaction(db, work)
+  const policies = new Policies(await openMasterKeys(settings), { sandbox: settings.mode === 'sandbox' })
+  const change = {
+    subject: 'OPERATORS',
+    customer_id: customerId,
+    origin: originOfCommand(),
+    operation,
+    target: { type: 'operator', id },
+    values,
+    approval_id: approval,
+  } as const
+  return withApprovedChange(db, policies, change, work)
+}
+
+/** As `changing`, for changes that may need approvers. The operator's customer never changes. */
+async function changingWithApproval<T>(
+  db: Database,
+  settings: Settings,
+  asked: AskedChange,
+  change: (tx: Transaction, operator: Operator) => Promise<T>,
+): Promise<T> {
+  const { customer_id: customerId } = await changing(db, asked.id, async (_tx, found) => found)
+  return approved(db, settings, { ...asked, customerId }, async (tx) =>
+    change(tx, (await lockOperator(tx, asked.id))!),
+  )
+}
