@@ -239,3 +239,19 @@ test('a rule keeps the client that made it, as the initiator of its transfers', 
   const { rows } = await service.db.query('select created_by from orchestration_rules where id = $1', [id])
   expect(rows).toEqual([{ created_by: { type: 'API_CLIENT', id: customer.client_id } }])
 })
+
+test('the audit log names who starts the orchestration of a rule, and the worker for its transfer and its end', async () => {
+  const rule = await newRule({ destination: undefined })
+  const { id, destination_transfer } = await orchestrated(rule)
+  const { rows } = await service.db.query(
+    `select actor_type, actor_id, action from audit_log
+     where customer_id = $1 and $2 = any (subject_ids::text[]) or $3 = any (subject_ids::text[])
+     order by id`,
+    [customer.customer_id, id, destination_transfer!.transfer_id],
+  )
+  expect(rows).toEqual([
+    { actor_type: 'API_CLIENT', actor_id: customer.client_id, action: 'orchestration.create' },
+    { actor_type: 'WORKER', actor_id: 'orchestrations', action: 'transfer.create' },
+    { actor_type: 'WORKER', actor_id: 'orchestrations', action: 'orchestration.complete' },
+  ])
+})

@@ -3,7 +3,7 @@
  * The attackers have the service's database role, or all of a process of the service with its master key. Neither can
  * approve: only keys count that the schema's owner wrote, and the signer checks every signature again.
  */
-import { generateKeyPairSync, randomUUID, type JsonWebKey } from 'node:crypto'
+import { generateKeyPairSync, randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import {
   addTestApprover,
@@ -473,7 +473,7 @@ describe('a stolen process, with the master key, cannot use approvals for', () =
 test('an approver signs with P-256, too', async () => {
   const jwk = generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey.export({
     format: 'jwk',
-  }) as JsonWebKey
+  })
   const one = await withdraw()
   await decide(one, await approver({ jwk }))
   await decide(one, ada)

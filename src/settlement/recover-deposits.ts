@@ -1,7 +1,7 @@
 import type { Origin } from '../contract/actor.ts'
 import { parseAmount } from '../assets/amount.ts'
 import { findAsset, type CryptoNetwork } from '../assets/catalogue.ts'
-import { transaction, violatedConstraint } from '../db/database.ts'
+import { transaction, violatedConstraint, type Queryable } from '../db/database.ts'
 import { deposit } from '../movements/deposit.ts'
 import type { Transfer } from '../ledger/transfer.ts'
 import { notionalUsd } from '../assets/usd-value.ts'
@@ -96,13 +96,7 @@ export async function creditSaidDeposit(
   if (owner === undefined) throw new Error(`${address} is no deposit address that was given out`)
   if (owners.length > 1) throw new Error(`${address} is the deposit address of more than one record`)
   const crypto_tx_index = `internal-${asset}-${address}`
-  const { rowCount } = await db.query(
-    `select from incoming_transfers
-     where customer_id = $1 and network = $2 and crypto_tx_hash = $3 and address = $4 and asset = $5
-       and crypto_tx_index <> $6 and state <> 'UNATTRIBUTED'`,
-    [owner.customer_id, network, crypto_tx_hash, address, asset, crypto_tx_index],
-  )
-  if (rowCount! > 0) throw new Error(`${crypto_tx_hash} was found by a scan: it is credited by itself`)
+  await requireNotFound(db, [owner.customer_id, network, crypto_tx_hash, address, asset, crypto_tx_index])
   await adapter.requireReceived(owner.customer_id, {
     address,
     asset,
@@ -156,4 +150,24 @@ export async function creditSaidDeposit(
   // An earlier call may have died between the credit and its record.
   await record((await creditedAs(db, customer_id, { network, crypto_tx_hash, crypto_tx_index }))!)
   throw new Error(`${crypto_tx_hash} was credited to ${address} in ${asset} before`)
+}
+
+type SaidKey = [
+  customerId: string,
+  network: string,
+  hash: string,
+  address: string,
+  asset: string,
+  index: string,
+]
+
+/** Throws an Error for a deposit that a scan of blocks has found. */
+async function requireNotFound(db: Queryable, key: SaidKey): Promise<void> {
+  const { rowCount } = await db.query(
+    `select from incoming_transfers
+     where customer_id = $1 and network = $2 and crypto_tx_hash = $3 and address = $4 and asset = $5
+       and crypto_tx_index <> $6 and state <> 'UNATTRIBUTED'`,
+    key,
+  )
+  if (rowCount! > 0) throw new Error(`${key[2]} was found by a scan: it is credited by itself`)
 }
