@@ -51,12 +51,12 @@ const READS = [
   ...['networks status', 'networks deposit-key', 'treasury list', 'wire list', 'wire show', 'deposits list'],
   ...['prices status', 'events list', 'events show', 'events tail', 'listen', 'audit list', 'audit verify'],
   ...['audit head', 'complete', 'operator list', 'operator sessions', 'screening list', 'approvals list'],
-  ...['approvals show', 'approvers list', 'approvers key', 'policy show', 'policy check'],
+  ...['approvals show', 'approvers list', 'approvals key', 'policy show', 'policy check'],
 ]
 /** Commands that call the API: its operations record the changes, as their client. */
 const API = [
   ...['api', 'trigger', 'events resend', 'webhooks create', 'webhooks list', 'webhooks test'],
-  ...['webhooks rotate', 'webhooks recover', 'webhooks deliveries', 'approvals approve', 'approvals reject'],
+  ...['webhooks rotate', 'webhooks recover', 'webhooks deliveries'],
 ]
 /** Commands whose records other tests show, and commands that only a service, a bank or a node can carry out. */
 const ELSEWHERE = [
@@ -80,6 +80,7 @@ const ELSEWHERE = [
   ...['deposits rescan', 'deposits resume', 'deposits credit', 'screening ask'],
   ...['operator create', 'operator link', 'operator role', 'operator disable', 'operator enable'],
   ...['operator revoke', 'operator passkeys', 'approvers add', 'approvers revoke', 'policy set'],
+  ...['approvals approve', 'approvals reject'],
 ]
 
 /** The commands that run here, in this order: the arguments, whose log has the record, and its action. */

@@ -104,7 +104,7 @@ export function readApproverKey(jwk: JsonWebKey | Record<string, unknown>): Appr
   if (!known || typeof x !== 'string')
     throw new Error('the key must be a JWK of Ed25519 (kty OKP) or P-256 (kty EC)')
   try {
-    createPublicKey({ key: jwk as JsonWebKey, format: 'jwk' })
+    createPublicKey({ key: jwk, format: 'jwk' })
   } catch (cause) {
     throw new Error('the key is not a point of its curve', { cause })
   }
