@@ -60,6 +60,10 @@ import { deleteOrchestrationRule } from './orchestrations/delete-orchestration-r
 import { getOrchestration } from './orchestrations/get-orchestration.ts'
 import { listOrchestrationRules } from './orchestrations/list-orchestration-rules.ts'
 import { listOrchestrations } from './orchestrations/list-orchestrations.ts'
+import { getPolicy } from './policy/get-policy.ts'
+import { listLimitUtilizations } from './policy/list-limit-utilizations.ts'
+import { listPolicyVersions } from './policy/list-policy-versions.ts'
+import { putPolicy } from './policy/put-policy.ts'
 import { createProfile } from './profiles/create-profile.ts'
 import { getBalance } from './profiles/get-balance.ts'
 import { getProfile } from './profiles/get-profile.ts'
@@ -191,6 +195,10 @@ export const OPERATIONS: readonly Operation[] = [
   listWebhookDeliveries,
   listDeliveryAttempts,
   resendEvent,
+  getPolicy,
+  putPolicy,
+  listPolicyVersions,
+  listLimitUtilizations,
   listApprovals,
   getApproval,
   approve,

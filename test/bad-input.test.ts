@@ -1515,6 +1515,87 @@ const CASES: Record<string, Case> = {
     order: [UNKNOWN_PARAMETER, [['no such asset', { query: 'asset_type=DOGE' }, bad('asset_type')]]],
   },
 
+  'GET /v2/policy': { good: () => ({ path: '/v2/policy' }), rows: [], order: [UNKNOWN_PARAMETER] },
+
+  'GET /v2/policy/versions': {
+    good: () => ({ path: '/v2/policy/versions' }),
+    rows: inQuery('before', 'before must be', '0', 'x', '1.5', '2147483648'),
+    order: [UNKNOWN_PARAMETER],
+  },
+
+  'PUT /v2/policy': {
+    good: () => ({ path: '/v2/policy', body: { rules: [] } }),
+    rows: [
+      ['no rules', { body: { rules: undefined } }, bad('rules is required')],
+      ['rules that are none', { body: { rules: {} } }, bad('rules must be an array')],
+      ['a rule without an action', { body: { rules: [{}] } }, bad('rules.0.action is required')],
+      ['an unknown action', { body: { rules: [{ action: 'ASK' }] } }, bad('rules.0.action must be one of')],
+      [
+        'an unknown member of a rule',
+        { body: { rules: [{ action: 'BLOCK', matches: {} }] } },
+        bad('rules.0.matches is not a known field'),
+      ],
+      [
+        'no destination',
+        { body: { rules: [{ action: 'BLOCK', match: { destination: 'NOWHERE' } }] } },
+        bad('rules.0.match.destination'),
+      ],
+      ['no approvals', { body: { rules: [{ action: 'APPROVE' }] } }, bad('rules.0.approvals is required')],
+      [
+        'a limit without an asset',
+        { body: { rules: [{ action: 'BLOCK', limit: { amount: '1', period_seconds: 1 } }] } },
+        bad('rules.0.limit.asset is required'),
+      ],
+      [
+        'a limit of nothing known',
+        { body: { rules: [{ action: 'BLOCK', limit: { amount: '1', asset: 'NOPE', period_seconds: 1 } }] } },
+        bad('rules.0.limit.asset', 'NOPE is unknown'),
+      ],
+      [
+        'a negative limit',
+        { body: { rules: [{ action: 'BLOCK', limit: { amount: '-1', asset: 'USD', period_seconds: 1 } }] } },
+        bad('rules.0.limit.amount must be a decimal number'),
+      ],
+      [
+        'a period longer than a year',
+        { body: { rules: [{ action: 'BLOCK', limit: { amount: '1', asset: 'USD', period_seconds: 1e9 } }] } },
+        bad('rules.0.limit.period_seconds must be at most'),
+      ],
+      [
+        'two rules with one id',
+        { body: { rules: ['BLOCK', 'ALLOW'].map((action) => ({ id: 'a', action })) } },
+        bad('rules', 'an id of its own'),
+      ],
+      [
+        '101 rules',
+        { body: { rules: Array.from({ length: 101 }, () => ({ action: 'ALLOW' })) } },
+        bad('rules must have at most 100'),
+      ],
+      [
+        'another version',
+        { body: { replaces: 0 } },
+        () =>
+          typed(
+            409,
+            'already-exists',
+            { existing: expect.objectContaining({ version: 1 }) as unknown },
+            'version',
+          ),
+      ],
+      ['no such approval', { query: `approval_id=${NOBODYS}` }, notFound('approval')],
+    ],
+    order: [[['no rules', { body: { rules: undefined } }, bad('rules is required')]], UNKNOWN_PARAMETER],
+  },
+
+  'GET /v2/transfer/limits/utilizations': {
+    good: () => ({ path: '/v2/transfer/limits/utilizations' }),
+    rows: [
+      ...inQuery('transfer_type', 'transfer_type must be one of', 'WIRE_DEPOSIT', ''),
+      ...inQuery('profile_id', 'profile_id must be a UUID', 'x', ''),
+    ],
+    order: [UNKNOWN_PARAMETER],
+  },
+
   'GET /v2/assets': { good: () => ({ path: '/v2/assets' }), rows: [], order: [UNKNOWN_PARAMETER] },
 
   'GET /v2/networks': { good: () => ({ path: '/v2/networks' }), rows: [], order: [UNKNOWN_PARAMETER] },

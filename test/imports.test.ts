@@ -29,6 +29,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     'identities',
     'operators',
     'oauth',
+    'policy',
     'retention',
     'deliveries',
     'settlement',
@@ -81,6 +82,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     'events',
     'operators',
     'audit-log',
+    'policy',
     'oauth',
     'health',
     'context',
@@ -133,6 +135,8 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   /** The people who sign in; the tokens of their sessions are like those of API clients. */
   operators: ['oauth', 'operation', ...SHARED, 'settings'],
   'audit-log': ['operation', ...SHARED],
+  /** The rules for payments. */
+  policy: ['operation', ...SHARED],
   oauth: SHARED,
   markets: ['operation', ...SHARED],
   catalogue: ['operation', ...SHARED],

@@ -906,6 +906,24 @@ describe('replies match the document', () => {
       await price()
       return [['/v2/markets']]
     },
+    'PUT /v2/policy': async () => [
+      [
+        '/v2/policy',
+        {
+          rules: [
+            { id: 'day', limit: { amount: '1000000', asset: 'USD', period_seconds: 86400 }, action: 'BLOCK' },
+            { match: { destination: 'ADDRESS_BOOK' }, action: 'ALLOW' },
+          ],
+          address_book: { cooling_seconds: 0 },
+        },
+      ],
+    ],
+    'GET /v2/policy': async () => [['/v2/policy']],
+    'GET /v2/policy/versions': async () => [['/v2/policy/versions'], ['/v2/policy/versions?before=2']],
+    'GET /v2/transfer/limits/utilizations': async () => [
+      ['/v2/transfer/limits/utilizations'],
+      ['/v2/transfer/limits/utilizations?transfer_type=WIRE_WITHDRAWAL'],
+    ],
     'GET /v2/all-markets/prices': async () => {
       await price()
       return [['/v2/all-markets/prices'], ['/v2/all-markets/prices?markets=BTCUSD&markets=ETHUSD']]

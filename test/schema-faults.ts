@@ -70,6 +70,8 @@ const SAMPLES = {
 /** Returns, for each keyword of a schema, one value that breaks this keyword's rule and no other. */
 export function faultsOf(given: object): Fault[] {
   const schema = given as Schema
+  // A value that is none of the alternatives.
+  if ('anyOf' in schema) return [{ at: [], value: 5, rule: 'must be' }]
   const unknown = Object.keys(schema).filter((keyword) => !KNOWN.includes(keyword))
   if (unknown.length > 0) throw new Error(`no fault is known for ${unknown.join()}`)
   const here = (value: unknown, rule: string): Fault => ({ at: [], value, rule })

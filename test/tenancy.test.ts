@@ -661,6 +661,13 @@ const REQUESTS: Record<string, (marks: Marks, by: TestCustomer) => Request[]> = 
   'GET /v2/rewards/statements': () => [['/v2/rewards/statements']],
   'GET /v2/rewards/statements/:id': ({ statement_id }) => [[`/v2/rewards/statements/${statement_id}`]],
   'GET /v2/rewards/rates': () => [['/v2/rewards/rates']],
+  'GET /v2/policy': () => [['/v2/policy']],
+  'PUT /v2/policy': () => [['/v2/policy', { rules: [], replaces: 9 }]],
+  'GET /v2/policy/versions': () => [['/v2/policy/versions']],
+  'GET /v2/transfer/limits/utilizations': ({ profile_id }) => [
+    ['/v2/transfer/limits/utilizations'],
+    [`/v2/transfer/limits/utilizations?profile_id=${profile_id}`],
+  ],
   // Requests that name no record: markets, assets and networks belong to no customer.
   'GET /v2/assets': () => [['/v2/assets']],
   'GET /v2/networks': () => [['/v2/networks']],

@@ -55,6 +55,19 @@ export const RefId = Type.String({
   examples: ['payout-2026-0001'],
 })
 
+/** The query of an operation that moves money. */
+export const DryRunQuery = Type.Object(
+  {
+    dry_run: Type.Optional(
+      Type.Boolean({
+        description:
+          'True: answers what the same request would be answered now, and changes nothing. The id belongs to no record.',
+      }),
+    ),
+  },
+  { additionalProperties: false },
+)
+
 /** Free text. */
 export const Text = (maxLength: number, description: string, minLength = 0) =>
   Type.String({ minLength, maxLength, description })

@@ -38,6 +38,9 @@ export const SCOPES = [
   'audit:read_audit_log',
   'approvals:read_approval',
   'approvals:write_decision',
+  'policy:read_policy',
+  'policy:write_policy',
+  'transfer:read_transfer_limit',
 ] as const
 
 /** Scopes of operators' tokens only: no API client can have them. Each begins with `operators:`. */

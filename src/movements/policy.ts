@@ -14,11 +14,13 @@ import type { Holders } from '../records/holders.ts'
 import {
   DEFAULT_DEADLINE_SECONDS,
   DEFAULT_ROLE,
+  decimalsCounted,
   GOVERNED_TYPES,
   type Limit,
   type Policies,
   type PolicyVersion,
   type Rule,
+  VALUE_DECIMALS,
 } from '../records/policy.ts'
 import { Windows, type Window, type WindowKey } from '../records/policy-windows.ts'
 import type { ApprovalRequirement } from './approval.ts'
@@ -45,8 +47,6 @@ interface Count {
   value: bigint
 }
 
-/** Values in USD are counted to this many decimals, rounded up. */
-const VALUE_DECIMALS = 8
 const MICROS = 1_000_000
 
 /** A rule, ready to be applied to payments. */
@@ -108,7 +108,7 @@ function compileRule(rule: Rule): CompiledRule {
     destination: typeof destination === 'string' ? addressBookOf(destination) : setOf(destination),
     limit: limit && {
       ...limit,
-      most: parseAmount(limit.amount, limit.asset === 'USD' ? VALUE_DECIMALS : decimalsOf(limit.asset))!,
+      most: parseAmount(limit.amount, decimalsCounted(limit))!,
       periodMicros: limit.period_seconds * MICROS,
     },
   }

@@ -2,7 +2,7 @@ import { Type } from 'typebox'
 import { canonicalAmount } from '../assets/amount.ts'
 import { decimalsOf } from '../assets/catalogue.ts'
 import { EXAMPLE } from '../contract/example-records.ts'
-import { Amount, AssetSymbol, Metadata, RefId, Uuid } from '../contract/fields.ts'
+import { Amount, AssetSymbol, DryRunQuery, Metadata, RefId, Uuid } from '../contract/fields.ts'
 import { operation } from '../operation.ts'
 import { payoutCost } from '../movements/estimated-fee.ts'
 import { payoutOf } from '../movements/payout.ts'
@@ -50,6 +50,7 @@ export const createOrchestration = operation({
   summary: 'Create Orchestration',
   description:
     'Takes money from a profile, converts it and sends it to its destination. An impossible payment is refused immediately.',
+  query: DryRunQuery,
   body: CreateOrchestrationBody,
   example: {
     bodies: {
@@ -86,7 +87,7 @@ export const createOrchestration = operation({
     'already-exists',
     'unavailable',
   ],
-  async run({ body, customerId, origin, requireCaller, db, ledger, networks, settings }) {
+  async run({ query: { dry_run }, body, customerId, origin, requireCaller, db, ledger, networks, settings }) {
     const { profile_id } = body.source.profile
     if (body.profile_id !== undefined && body.profile_id !== profile_id)
       throw problem.badRequest('profile_id must equal source.profile.profile_id, or be left out')
@@ -101,6 +102,7 @@ export const createOrchestration = operation({
     const decided = await ledger.submit(customerId, {
       ...payout,
       origin,
+      dryRun: dry_run,
       existing: body.ref_id === undefined ? undefined : need(ORCHESTRATIONS, body.ref_id),
       requireCaller,
       decide(view) {

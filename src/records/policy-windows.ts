@@ -1,4 +1,5 @@
 import { arrayLiteral, type Queryable, type Transaction } from '../db/database.ts'
+import { momentAt } from '../db/ids.ts'
 import { Temporal } from 'temporal-polyfill'
 
 /**
@@ -160,6 +161,35 @@ const rowsOf = (windows: readonly Window[]): string[] => [
   arrayLiteral(windows.map(({ stored }) => JSON.stringify(stored))),
   arrayLiteral(windows.map(({ endsAt }) => endsAt)),
 ]
+
+/** A window as it is now, outside the transactions of payments. */
+export interface CountedWindow {
+  key: WindowKey
+  window: Window
+  /** The database's time when it was read. */
+  nowMicros: number
+}
+
+/** Reads the windows of these rules, at most `max`, in the order of their keys. */
+export async function selectWindows(
+  db: Queryable,
+  customerId: string,
+  ruleIds: readonly string[],
+  max: number,
+): Promise<CountedWindow[]> {
+  const { rows } = await db.query<WindowRow & { now: string }>(
+    `select rule_id, asset, subject, buckets, clock_timestamp() as now from policy_windows
+     where customer_id = $1 and rule_id = any ($2::text[])
+     order by rule_id, asset, subject
+     limit $3`,
+    [customerId, arrayLiteral(ruleIds), max],
+  )
+  return rows.map(({ buckets, now, ...key }) => ({
+    key,
+    window: new Window(key, buckets),
+    nowMicros: momentAt(now).micros,
+  }))
+}
 
 /** How long a window in which nothing counts is kept: the clock may be set back. */
 const ENDED_KEPT_DAYS = 1

@@ -21,6 +21,9 @@ import { newestUsdPrices } from './usd-prices.ts'
 export const GOVERNED_TYPES = ['CRYPTO_WITHDRAWAL', 'WIRE_WITHDRAWAL', 'INTERNAL_TRANSFER_DEBIT'] as const
 export type GovernedType = (typeof GOVERNED_TYPES)[number]
 
+/** Whose payments a limit can count together. */
+export const LIMIT_SUBJECTS = ['PROFILE', 'IDENTITY', 'CUSTOMER', 'DESTINATION'] as const
+
 const APPROVALS_MAX = 10
 /** The longest period of a limit: a leap year. */
 const PERIOD_SECONDS_MAX = 31_622_400
@@ -102,7 +105,7 @@ const Limit = Type.Object(
       description: 'The limit holds for all payments of any period of this length; 0: for each one.',
     }),
     per: Type.Optional(
-      Type.Enum(['PROFILE', 'IDENTITY', 'CUSTOMER', 'DESTINATION'], {
+      Type.Enum([...LIMIT_SUBJECTS], {
         type: 'string',
         description: 'Whose payments are counted together; CUSTOMER by default.',
       }),
@@ -227,8 +230,13 @@ export interface PolicyVersion {
 export const DEFAULT_ROLE = 'APPROVER'
 /** How long approvers have where the policy does not say: a day. */
 export const DEFAULT_DEADLINE_SECONDS = 86_400
-/** Decimals of values in USD in limits. */
+/** Decimals of values in USD in limits, and of the values that are counted. */
 const USD_DECIMALS = 2
+export const VALUE_DECIMALS = 8
+
+/** Returns the decimals in which payments are counted for a limit. */
+export const decimalsCounted = ({ asset }: Limit): number =>
+  asset === 'USD' ? VALUE_DECIMALS : findAsset(asset)!.decimals
 
 /**
  * Checks a document beyond its schema, and gives an id to each rule without one: a digest of the rule, so that the same
@@ -373,6 +381,26 @@ export class Policies {
       [customerId, made.version, document, this.#macs.make(textOf(customerId, made)), made.created_at],
     )
     return made
+  }
+
+  /** Reads versions, newest first, and whether each can be trusted. */
+  async versions(
+    db: Queryable,
+    customerId: string,
+    before: number | undefined,
+    max: number,
+  ): Promise<(PolicyVersion & { trusted: boolean })[]> {
+    const { rows } = await db.query<PolicyRow>(
+      `select version, document, mac, created_at from policies
+       where customer_id = $1 and ($2::integer is null or version < $2)
+       order by version desc
+       limit $3`,
+      [customerId, before, max],
+    )
+    return rows.map(({ mac, ...row }) => ({
+      ...row,
+      trusted: this.objectionTo(customerId, { mac, ...row }) === undefined,
+    }))
   }
 
   /** Checks a version's MAC. Returns what is wrong with it; undefined when it is what was accepted. */

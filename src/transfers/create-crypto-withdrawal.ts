@@ -3,7 +3,17 @@ import { parseAmount } from '../assets/amount.ts'
 import { decimalsOf, type CryptoNetwork } from '../assets/catalogue.ts'
 import type { Origin } from '../contract/actor.ts'
 import { EXAMPLE } from '../contract/example-records.ts'
-import { Amount, AssetSymbol, Free, Metadata, Network, RefId, Text, Uuid } from '../contract/fields.ts'
+import {
+  Amount,
+  AssetSymbol,
+  DryRunQuery,
+  Free,
+  Metadata,
+  Network,
+  RefId,
+  Text,
+  Uuid,
+} from '../contract/fields.ts'
 import { operation } from '../operation.ts'
 import { problem } from '../contract/problems.ts'
 import { networkCost, requireFeeCovers } from '../movements/estimated-fee.ts'
@@ -88,6 +98,7 @@ export const createCryptoWithdrawal = operation({
   summary: 'Create Crypto Withdrawal',
   description:
     'Moves crypto from a profile balance to an external address. The transfer is PENDING; its total is debited immediately.',
+  query: DryRunQuery,
   body: CreateCryptoWithdrawalBody,
   example: {
     bodies: {
@@ -136,11 +147,17 @@ export const createCryptoWithdrawal = operation({
     'already-exists',
     'unavailable',
   ],
-  async run({ body, customerId, origin, requireCaller, db, ledger, networks, settings }) {
+  async run({ query: { dry_run }, body, customerId, origin, requireCaller, db, ledger, networks, settings }) {
     const checked = checkWithdrawal(body, { networks, settings })
     if (checked.needsEstimate) await requireEstimatedFee(db, checked, { networks, settings })
     const prices = await usdPrices(db, settings.mode === 'sandbox')
-    const movement = movementOf(customerId, checked, { networks, prices, origin, requireCaller })
+    const movement = movementOf(customerId, checked, {
+      networks,
+      prices,
+      origin,
+      requireCaller,
+      dryRun: dry_run,
+    })
     const { transfer } = await ledger.submit(customerId, movement)
     return transfer
   },
@@ -195,13 +212,14 @@ interface MovementContext {
   prices: UsdPrices
   origin: Origin
   requireCaller: () => void
+  dryRun?: boolean | undefined
 }
 
 /** Returns the movement that debits the profile of a checked withdrawal. */
 export function movementOf(
   customerId: string,
   { body, terms, balanceAsset, scheduled }: CheckedWithdrawal,
-  { networks, prices, origin, requireCaller }: MovementContext,
+  { networks, prices, origin, requireCaller, dryRun }: MovementContext,
 ): Movement {
   const quoted = body.fee_id !== undefined
   return {
@@ -216,6 +234,7 @@ export function movementOf(
     },
     origin,
     requireCaller,
+    dryRun,
     balances: [{ profile_id: body.profile_id, asset: balanceAsset }],
     needs: [...(quoted ? [need(FEE_QUOTES, body.fee_id!)] : []), ...needsOf(networks, body)],
     decide(view) {

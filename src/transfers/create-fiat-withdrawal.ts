@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
 import { EXAMPLE } from '../contract/example-records.ts'
-import { Amount, AssetSymbol, Metadata, RefId, Text, Uuid } from '../contract/fields.ts'
+import { Amount, AssetSymbol, DryRunQuery, Metadata, RefId, Text, Uuid } from '../contract/fields.ts'
 import { operation } from '../operation.ts'
 import { fiatWithdrawal, wireAmount } from '../movements/fiat-withdrawal.ts'
 import { FIAT_ACCOUNTS, requirePayable } from '../records/fiat-account.ts'
@@ -20,6 +20,7 @@ export const createFiatWithdrawal = operation({
   summary: 'Create Fiat Withdrawal',
   description:
     'Sends USD to a bank account by wire. The transfer is PENDING; its total is debited immediately.',
+  query: DryRunQuery,
   body: Type.Object(
     {
       profile_id: Uuid('Profile to withdraw from.'),
@@ -60,7 +61,7 @@ export const createFiatWithdrawal = operation({
     'already-exists',
     'unavailable',
   ],
-  async run({ body, customerId, origin, requireCaller, ledger, networks }) {
+  async run({ query: { dry_run }, body, customerId, origin, requireCaller, ledger, networks }) {
     const minor = wireAmount(body, networks)
     const { profile_id, asset, fiat_account_id } = body
     const { transfer } = await ledger.submit(customerId, {
@@ -68,6 +69,7 @@ export const createFiatWithdrawal = operation({
       holder: body,
       payment: { type: 'WIRE_WITHDRAWAL', profile_id, asset, destination: fiat_account_id },
       requireCaller,
+      dryRun: dry_run,
       origin,
       balances: [{ profile_id, asset }],
       needs: [need(FIAT_ACCOUNTS, fiat_account_id)],

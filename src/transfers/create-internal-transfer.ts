@@ -2,7 +2,7 @@ import { Type } from 'typebox'
 import { parseAmount } from '../assets/amount.ts'
 import { findAsset } from '../assets/catalogue.ts'
 import { EXAMPLE } from '../contract/example-records.ts'
-import { Amount, AssetSymbol, Metadata, RefId, Text, Uuid } from '../contract/fields.ts'
+import { Amount, AssetSymbol, DryRunQuery, Metadata, RefId, Text, Uuid } from '../contract/fields.ts'
 import { operation } from '../operation.ts'
 import { problem } from '../contract/problems.ts'
 import { internalTransfer } from '../movements/internal-transfer.ts'
@@ -21,6 +21,7 @@ export const createInternalTransfer = operation({
   summary: 'Create Internal Transfer',
   description:
     'Moves money between profiles immediately. Returns the debit; the credit has the same group_id.',
+  query: DryRunQuery,
   body: Type.Object(
     {
       ref_id: Type.Optional(RefId),
@@ -59,7 +60,7 @@ export const createInternalTransfer = operation({
     'insufficient-funds',
     'already-exists',
   ],
-  async run({ body, customerId, origin, requireCaller, ledger }) {
+  async run({ query: { dry_run }, body, customerId, origin, requireCaller, ledger }) {
     const { from_profile_id, to_profile_id, amount } = body
     if (from_profile_id === to_profile_id) {
       throw problem.badRequest('to_profile_id must differ from from_profile_id')
@@ -84,6 +85,7 @@ export const createInternalTransfer = operation({
         destination: to_profile_id,
       },
       requireCaller,
+      dryRun: dry_run,
       origin,
       balances: [
         { profile_id: from_profile_id, asset: symbol },
