@@ -201,14 +201,7 @@ async function startService({
   const waitMsMax = settings.requestTimeoutMs
   const ledger = new Ledger(db, { meter: metrics.ledger, macs, policies, waitMsMax })
   // Check the settings before stamping the database: refused settings must leave no stamp.
-  const screening = await openScreening(settings, () => Promise.resolve(masterKeys))
-  if (screening !== undefined) observe(screening, { log, metrics })
-  // Accepted is checked first: what is screened is what was accepted.
-  const networks = signingOnlyAccepted(
-    signingOnlyScreened(await networksOf(settings, db, log), screening),
-    macs,
-    log,
-  )
+  const { networks, screening } = await openPayouts({ settings, db, masterKeys, macs, log, metrics })
   await stampDatabase(background, settings)
   const port = settings.port === 0 ? await freePort(settings.host).catch(blame('HOST')) : settings.port
   const host = isIP(settings.host) === 6 ? `[${settings.host}]` : settings.host
@@ -275,11 +268,30 @@ async function startService({
   }
 }
 
-/** Measures questions to the screening endpoint, and logs an ALLOW that Bursar did not make. */
-function observe(screening: Screening, { log, metrics }: Pick<Parts, 'log' | 'metrics'>): void {
-  screening.endpoint.meter = metrics.screening
-  screening.onForged = ({ customer_id, kind, subject }, objection) =>
-    log.error({ customer_id, kind, subject }, `the screening of a payment was changed: ${objection}`)
+/**
+ * Opens the networks, which sign only what was accepted and, where there is a screening endpoint, only what it allowed. Throws
+ * `SettingsError` for refused settings.
+ */
+async function openPayouts({
+  settings,
+  db,
+  masterKeys,
+  macs,
+  log,
+  metrics,
+}: Pick<Parts, 'settings' | 'db' | 'masterKeys' | 'log' | 'metrics'> & { macs: WithdrawalMacs }): Promise<{
+  networks: Networks
+  screening: Screening | undefined
+}> {
+  const screening = await openScreening(settings, () => Promise.resolve(masterKeys))
+  if (screening !== undefined) {
+    screening.endpoint.meter = metrics.screening
+    screening.onForged = ({ customer_id, kind, subject }, objection) =>
+      log.error({ customer_id, kind, subject }, `the screening of a payment was changed: ${objection}`)
+  }
+  // Accepted is checked first: what is screened is what was accepted.
+  const screened = signingOnlyScreened(await networksOf(settings, db, log), screening)
+  return { networks: signingOnlyAccepted(screened, macs, log), screening }
 }
 
 /** Waits for the work. Throws when it takes longer than `ms`. */
