@@ -8,11 +8,35 @@ const CHANGES_NOTHING = new Set([
   ...['follow', 'import'],
   'passkeys',
   'sessions',
-  // Prints a public key.
-  'deposit-key',
+  // Prints a public key, and makes a file with an approver's key.
+  ...['deposit-key', 'key'],
+  // Prints the head of a chain.
+  'head',
   // Names of groups.
-  ...['account', 'client', 'customer', 'deployment', 'deposits', 'freeze', 'identity', 'keys', 'networks'],
-  ...['operator', 'prices', 'rate', 'rewards', 'statements', 'treasury', 'wallet', 'wire', 'withdrawal'],
+  ...[
+    'account',
+    'audit',
+    'client',
+    'customer',
+    'deployment',
+    'deposits',
+    'freeze',
+    'identity',
+    'keys',
+    'networks',
+  ],
+  ...[
+    'operator',
+    'prices',
+    'rate',
+    'rewards',
+    'screening',
+    'statements',
+    'treasury',
+    'wallet',
+    'wire',
+    'withdrawal',
+  ],
 ])
 
 /** The commands of these files are a client's requests, which the service logs. */
