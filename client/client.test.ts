@@ -607,6 +607,8 @@ describe('pages', () => {
       '/v2/api-creds/credentials': { query: { limit: 1 } },
       '/v2/events': { query: { limit: 2 } },
       '/v2/transfer/crypto-destination-addresses': {},
+      '/v2/policy/versions': {},
+      '/v2/transfer/limits/utilizations': {},
       '/v2/profiles': { query: { limit: 1 } },
       '/v2/profiles/{id}/balances': { path: { id: customer.profile_id } },
       '/v2/profiles/{id}/entries': { path: { id: customer.profile_id }, query: { limit: 1 } },

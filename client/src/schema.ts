@@ -1287,6 +1287,70 @@ export interface paths {
     patch?: never
     trace?: never
   }
+  '/v2/policy': {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    /**
+     * Get Policy
+     * @description Reads the rules for payments, and which changes need approval. Version 0: there is no policy.
+     */
+    get: operations['getPolicy']
+    /**
+     * Put Policy
+     * @description Makes a new version of the policy, which counts for every payment from then on.
+     */
+    put: operations['putPolicy']
+    post?: never
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  '/v2/policy/versions': {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    /**
+     * List Policy Versions
+     * @description Lists up to 100 versions, newest first; `before` continues.
+     */
+    get: operations['listPolicyVersions']
+    put?: never
+    post?: never
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  '/v2/transfer/limits/utilizations': {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    /**
+     * List Transfer Limits
+     * @description Lists the limits of the policy with what is left of them, in the order of the rules: one item for each subject with payments in the period, 1,000 at most.
+     */
+    get: operations['listTransferLimits']
+    put?: never
+    post?: never
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
   '/v2/approvals': {
     parameters: {
       query?: never
@@ -4832,6 +4896,98 @@ export interface components {
        */
       created_at: string
     }
+    Policy: {
+      /** @description Number of the version: 1, 2, ...; 0 where there is none. */
+      version: number
+      rules: {
+        /** @description Id of the rule, which refusals name. Its counts go with it from version to version. */
+        id: string
+        /** @description Why the rule exists. */
+        description?: string
+        /** @description The payments that the rule fits. An absent member fits all; a rule without any fits every payment. */
+        match?: {
+          /** @description Ids of the API clients or operators that make the payment. An orchestration counts as made by the client that made it or its rule. */
+          client_ids?: string[]
+          /** @description Profiles that pay. */
+          profile_ids?: string[]
+          /** @description Identities that pay: the payment's own, and that of its account and of its profile's account. */
+          identity_ids?: string[]
+          /** @description Kinds of payment. */
+          transfer_types?: ('CRYPTO_WITHDRAWAL' | 'WIRE_WITHDRAWAL' | 'INTERNAL_TRANSFER_DEBIT')[]
+          /** @description Assets that are paid. */
+          assets?: string[]
+          /** @description Networks that the payment goes over. Internal transfers go over none. */
+          networks?: (
+            | 'BITCOIN'
+            | 'ETHEREUM'
+            | 'BITCOIN_CASH'
+            | 'LITECOIN'
+            | 'SOLANA'
+            | 'POLYGON_POS'
+            | 'BASE'
+            | 'ARBITRUM_ONE'
+            | 'STELLAR'
+            | 'INK'
+            | 'XLAYER'
+            | 'WIRE'
+          )[]
+          /** @description ANY; ADDRESS_BOOK: an APPROVED address of the address book; or a list of ids of such addresses, of fiat accounts and of profiles. */
+          destination?: ('ANY' | 'ADDRESS_BOOK') | string[]
+        }
+        limit?: {
+          /**
+           * @description The limit. The total of a payment counts, its fee included.
+           * @example 25.5
+           */
+          amount: string
+          /**
+           * @description USD: the value in USD of payments of any asset. Another asset: payments of that asset only.
+           * @example USD
+           */
+          asset: string
+          /** @description The limit holds for all payments of any period of this length; 0: for each one. */
+          period_seconds: number
+          /**
+           * @description Whose payments are counted together; CUSTOMER by default.
+           * @enum {string}
+           */
+          per?: 'PROFILE' | 'IDENTITY' | 'CUSTOMER' | 'DESTINATION'
+        }
+        /**
+         * @description With a limit, ALLOW decides while the payment stays within it, BLOCK and APPROVE when it goes beyond it.
+         * @enum {string}
+         */
+        action: 'ALLOW' | 'BLOCK' | 'APPROVE'
+        /** @description How many different approvers must say yes. */
+        approvals?: number
+        /** @description Role of the approvers who decide; APPROVER by default. */
+        role?: string
+      }[]
+      /** @description Terms of approvals. */
+      approvals?: {
+        /** @description How long approvers have to decide; a day by default. */
+        deadline_seconds: number
+      }
+      /** @description Terms of the address book. */
+      address_book?: {
+        /** @description How long a new address waits before it can be paid by its id. */
+        cooling_seconds: number
+      }
+      /** @description Changes that need approval. */
+      changes?: {
+        subjects: ('POLICY' | 'APPROVERS' | 'WEBHOOKS' | 'CREDENTIALS' | 'OPERATORS' | 'ADDRESS_BOOK')[]
+        /** @description How many different approvers must say yes. */
+        approvals: number
+        /** @description Role of the approvers who decide; APPROVER by default. */
+        role?: string
+      }
+      /**
+       * Format: date-time
+       * @description When it was made.
+       * @example 2026-01-31T09:30:00.123456Z
+       */
+      created_at?: string
+    }
     Approval: {
       /**
        * Format: uuid
@@ -5209,7 +5365,10 @@ export type $defs = Record<string, never>
 export interface operations {
   createCryptoWithdrawal: {
     parameters: {
-      query?: never
+      query?: {
+        /** @description True: answers what the same request would be answered now, and changes nothing. The id belongs to no record. */
+        dry_run?: boolean
+      }
       header?: never
       path?: never
       cookie?: never
@@ -5399,7 +5558,10 @@ export interface operations {
   }
   createOrchestration: {
     parameters: {
-      query?: never
+      query?: {
+        /** @description True: answers what the same request would be answered now, and changes nothing. The id belongs to no record. */
+        dry_run?: boolean
+      }
       header?: never
       path?: never
       cookie?: never
@@ -7421,7 +7583,10 @@ export interface operations {
   }
   createInternalTransfer: {
     parameters: {
-      query?: never
+      query?: {
+        /** @description True: answers what the same request would be answered now, and changes nothing. The id belongs to no record. */
+        dry_run?: boolean
+      }
       header?: never
       path?: never
       cookie?: never
@@ -8193,7 +8358,10 @@ export interface operations {
   }
   createFiatWithdrawal: {
     parameters: {
-      query?: never
+      query?: {
+        /** @description True: answers what the same request would be answered now, and changes nothing. The id belongs to no record. */
+        dry_run?: boolean
+      }
       header?: never
       path?: never
       cookie?: never
@@ -10213,6 +10381,231 @@ export interface operations {
         content: {
           'application/json': {
             deliveries: components['schemas']['WebhookDelivery'][]
+          }
+        }
+      }
+    }
+  }
+  getPolicy: {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          'application/json': components['schemas']['Policy']
+        }
+      }
+    }
+  }
+  putPolicy: {
+    parameters: {
+      query?: {
+        /** @description The approval of this change, where the policy requires one. */
+        approval_id?: string
+      }
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    requestBody: {
+      content: {
+        'application/json': {
+          /** @description The rules, in order: the first that decides wins. A payment that none decides is allowed. */
+          rules: {
+            /** @description Id of the rule, which refusals name. Its counts go with it from version to version. */
+            id?: string
+            /** @description Why the rule exists. */
+            description?: string
+            /** @description The payments that the rule fits. An absent member fits all; a rule without any fits every payment. */
+            match?: {
+              /** @description Ids of the API clients or operators that make the payment. An orchestration counts as made by the client that made it or its rule. */
+              client_ids?: string[]
+              /** @description Profiles that pay. */
+              profile_ids?: string[]
+              /** @description Identities that pay: the payment's own, and that of its account and of its profile's account. */
+              identity_ids?: string[]
+              /** @description Kinds of payment. */
+              transfer_types?: ('CRYPTO_WITHDRAWAL' | 'WIRE_WITHDRAWAL' | 'INTERNAL_TRANSFER_DEBIT')[]
+              /** @description Assets that are paid. */
+              assets?: string[]
+              /** @description Networks that the payment goes over. Internal transfers go over none. */
+              networks?: (
+                | 'BITCOIN'
+                | 'ETHEREUM'
+                | 'BITCOIN_CASH'
+                | 'LITECOIN'
+                | 'SOLANA'
+                | 'POLYGON_POS'
+                | 'BASE'
+                | 'ARBITRUM_ONE'
+                | 'STELLAR'
+                | 'INK'
+                | 'XLAYER'
+                | 'WIRE'
+              )[]
+              /** @description ANY; ADDRESS_BOOK: an APPROVED address of the address book; or a list of ids of such addresses, of fiat accounts and of profiles. */
+              destination?: ('ANY' | 'ADDRESS_BOOK') | string[]
+            }
+            limit?: {
+              /**
+               * @description The limit. The total of a payment counts, its fee included.
+               * @example 25.5
+               */
+              amount: string
+              /**
+               * @description USD: the value in USD of payments of any asset. Another asset: payments of that asset only.
+               * @example USD
+               */
+              asset: string
+              /** @description The limit holds for all payments of any period of this length; 0: for each one. */
+              period_seconds: number
+              /**
+               * @description Whose payments are counted together; CUSTOMER by default.
+               * @enum {string}
+               */
+              per?: 'PROFILE' | 'IDENTITY' | 'CUSTOMER' | 'DESTINATION'
+            }
+            /**
+             * @description With a limit, ALLOW decides while the payment stays within it, BLOCK and APPROVE when it goes beyond it.
+             * @enum {string}
+             */
+            action: 'ALLOW' | 'BLOCK' | 'APPROVE'
+            /** @description How many different approvers must say yes. */
+            approvals?: number
+            /** @description Role of the approvers who decide; APPROVER by default. */
+            role?: string
+          }[]
+          /** @description Terms of approvals. */
+          approvals?: {
+            /** @description How long approvers have to decide; a day by default. */
+            deadline_seconds: number
+          }
+          /** @description Terms of the address book. */
+          address_book?: {
+            /** @description How long a new address waits before it can be paid by its id. */
+            cooling_seconds: number
+          }
+          /** @description Changes that need approval. */
+          changes?: {
+            subjects: ('POLICY' | 'APPROVERS' | 'WEBHOOKS' | 'CREDENTIALS' | 'OPERATORS' | 'ADDRESS_BOOK')[]
+            /** @description How many different approvers must say yes. */
+            approvals: number
+            /** @description Role of the approvers who decide; APPROVER by default. */
+            role?: string
+          }
+          /** @description The version that was read: 409 if it is not the newest any more. 0: there is none. */
+          replaces?: number
+        }
+      }
+    }
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          'application/json': components['schemas']['Policy']
+        }
+      }
+    }
+  }
+  listPolicyVersions: {
+    parameters: {
+      query?: {
+        /** @description Only versions with a lower number. */
+        before?: number
+      }
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          'application/json': {
+            items: {
+              policy: components['schemas']['Policy']
+              /** @description False: its MAC is wrong or its master key is not configured, and nothing is paid under it. */
+              trusted: boolean
+            }[]
+          }
+        }
+      }
+    }
+  }
+  listTransferLimits: {
+    parameters: {
+      query?: {
+        /** @description Transfer type. */
+        transfer_type?: 'CRYPTO_WITHDRAWAL' | 'WIRE_WITHDRAWAL' | 'INTERNAL_TRANSFER_DEBIT'
+        /** @description Only the limits that can concern this profile. */
+        profile_id?: string
+      }
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          'application/json': {
+            items: {
+              /** @description Id of the limit for its subject. */
+              id: string
+              /** @description The rule. */
+              rule_id: string
+              /**
+               * @description What the rule does.
+               * @enum {string}
+               */
+              action: 'ALLOW' | 'BLOCK' | 'APPROVE'
+              /** @description The payments that the rule can fit. */
+              transfer_types: ('CRYPTO_WITHDRAWAL' | 'WIRE_WITHDRAWAL' | 'INTERNAL_TRANSFER_DEBIT')[]
+              /**
+               * @description Whose payments are counted together.
+               * @enum {string}
+               */
+              per: 'PROFILE' | 'IDENTITY' | 'CUSTOMER' | 'DESTINATION'
+              /** @description The profile, identity or destination; absent for the whole customer. */
+              subject?: string
+              /** @description The length of the period; 0: each payment. */
+              period_seconds: number
+              /**
+               * @description The limit.
+               * @example 25.5
+               */
+              limit: string
+              /**
+               * @description What is left of it now.
+               * @example 25.5
+               */
+              remaining: string
+              /**
+               * @description Asset, by its ticker.
+               * @example USDP
+               */
+              limit_asset: string
+            }[]
           }
         }
       }
