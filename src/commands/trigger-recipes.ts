@@ -225,12 +225,19 @@ export const RECIPES: Partial<{ [type in EventType]: Recipe }> = {
 const ON_REAL_NETWORKS =
   'simulated deposits are credited at once; a deposit over a real network shows it (docs/guides/networks.md)'
 const NO_SUCH_STATE = 'no transfer of this type is in this state: wires are recorded once they have arrived'
+const DECIDED_BY_APPROVERS =
+  "Approvers sign with bursar approvals approve and reject; only the schema's owner adds them"
 
-/** The types that nothing makes in a sandbox, each with the way to see one. */
+/** The types that this command does not make in a sandbox, each with the way to see one. */
 export const OTHERWISE: Partial<{ [type in EventType]: string }> = {
   'transfer.crypto_deposit.pending': ON_REAL_NETWORKS,
   'transfer.crypto_deposit.failed': ON_REAL_NETWORKS,
   'transfer.wire_deposit.pending': NO_SUCH_STATE,
   'transfer.wire_deposit.failed': NO_SUCH_STATE,
   'transfer.paxos_transfer_debit.completed': 'nothing makes such a transfer yet',
+  'approval.requested':
+    'a payment or change makes it where the policy asks for approvers (docs/reference/api-behaviour.md, Approvals)',
+  'approval.approved': `the last of the approvers that the policy asks for makes it. ${DECIDED_BY_APPROVERS}`,
+  'approval.rejected': `an approver makes it. ${DECIDED_BY_APPROVERS}`,
+  'approval.expired': 'an approval makes it whose deadline passes before enough approvers have signed it',
 }
