@@ -31,7 +31,7 @@ export type Purpose = Exclude<keyof typeof LABELS, 'id'>
 const KEY_BYTES = 32
 const ID_BYTES = 4
 
-export interface MasterKey {
+interface MasterKey {
   /** Eight hex digits. */
   id: string
   /** Derives the key of 32 bytes for one purpose. */

@@ -15,7 +15,7 @@ import type { LedgerEvent } from './entries.ts'
 
 /** What became of a change: it was made, or refused for lack of authority or by policy. */
 export const AUDIT_OUTCOMES = ['DONE', 'REFUSED'] as const
-export type AuditOutcome = (typeof AUDIT_OUTCOMES)[number]
+type AuditOutcome = (typeof AUDIT_OUTCOMES)[number]
 
 /** A change, or a refused change, of one record (API behaviour, Audit log). */
 export interface AuditRecord {
@@ -48,13 +48,6 @@ export function recordChanges(
       outcome,
       changes: changes === undefined ? null : JSON.stringify(changes),
     })
-}
-
-/** The entries of a change that moves money, column by column, in the order of the subjects and their positions. */
-export interface AuditedEntries {
-  event: LedgerEvent
-  /** Array literals of ENTRY_COLUMNS, without the event. */
-  columns: readonly string[]
 }
 
 /** Changes of one actor and one action that move money. */

@@ -65,7 +65,7 @@ export function awaitApproval(
 }
 
 /** Returns the members of the statement about a withdrawal, from the withdrawal as it is to be paid. */
-export function statementOf(accepted: Accepted & { approval: TransferApproval }): StatementOf {
+function statementOf(accepted: Accepted & { approval: TransferApproval }): StatementOf {
   const { approval, customer_id, id, profile_id, network, asset, amount, memo } = accepted
   const { id: approval_id, required, role, rule_id, policy_version, initiator, deadline } = approval
   const payment = { profile_id, network, asset, amount, destination: destinationOf(accepted), memo }

@@ -101,6 +101,7 @@ export function payoutOf(
   const minor = payable(order, remainder)
   const total = formatAmount(minor, decimalsOf(destination_asset))
   const balances: BalanceKey[] = [{ profile_id, asset: source_asset }]
+  const paid = { profile_id, asset: destination_asset }
   const record = {
     profile_id,
     identity_id: order.identity_id,
@@ -119,13 +120,7 @@ export function payoutOf(
     return {
       balances,
       holder: order,
-      payment: {
-        type: 'CRYPTO_WITHDRAWAL',
-        profile_id,
-        asset: destination_asset,
-        crypto_network,
-        destination: destination_address,
-      },
+      payment: { type: 'CRYPTO_WITHDRAWAL', ...paid, crypto_network, destination: destination_address },
       needs: needsOf(context.networks, { crypto_network, asset: destination_asset }),
       decide(view, group_id) {
         const changes = takeOwnCustody(view, context.networks, route, amounts.amount)
@@ -142,12 +137,7 @@ export function payoutOf(
     return {
       balances,
       holder: order,
-      payment: {
-        type: 'WIRE_WITHDRAWAL',
-        profile_id,
-        asset: destination_asset,
-        destination: bank_account_id,
-      },
+      payment: { type: 'WIRE_WITHDRAWAL', ...paid, destination: bank_account_id },
       needs: [need(FIAT_ACCOUNTS, bank_account_id)],
       decide(view, group_id) {
         const fiat_account = requirePayable(view.get(FIAT_ACCOUNTS, bank_account_id), bank_account_id)
@@ -161,12 +151,7 @@ export function payoutOf(
   return {
     balances: [...balances, { profile_id: to_profile_id, asset: destination_asset }],
     holder: order,
-    payment: {
-      type: 'INTERNAL_TRANSFER_DEBIT',
-      profile_id,
-      asset: destination_asset,
-      destination: to_profile_id,
-    },
+    payment: { type: 'INTERNAL_TRANSFER_DEBIT', ...paid, destination: to_profile_id },
     decide(view, group_id) {
       view.requireOpen(to_profile_id)
       const ends = { group_id, from_profile_id: profile_id, to_profile_id }

@@ -38,7 +38,7 @@ export interface AccessTokens {
   isTrusted: (verified: Pick<Verified, 'keyId' | 'session'>) => boolean
 }
 
-export interface IssuedToken {
+interface IssuedToken {
   token: string
   ttlSeconds: number
 }

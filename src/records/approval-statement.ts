@@ -20,7 +20,7 @@ export const DECISIONS = ['APPROVE', 'REJECT'] as const
 export type ApprovalDecision = (typeof DECISIONS)[number]
 
 /** The payment of a withdrawal, as its approvers sign it. */
-export interface ApprovedPayment {
+interface ApprovedPayment {
   profile_id: string
   network: string
   asset: string
@@ -32,7 +32,7 @@ export interface ApprovedPayment {
 }
 
 /** What approvers decide about: a withdrawal, or a change of a record. */
-export type ApprovalSubject =
+type ApprovalSubject =
   | { type: 'transfer'; id: string; payment: ApprovedPayment }
   | { type: string; id: string; operation: string; digest: string }
 
@@ -131,7 +131,7 @@ export function publicPartOf(privateJwk: JsonWebKey): ApproverKey {
 // ---------------------------------------------------------------------------------------------- signatures
 
 /** A passkey's assertion over a statement (Web Authentication, 5.2.2). Each member is base64url. */
-export interface PasskeyAssertion {
+interface PasskeyAssertion {
   authenticator_data: string
   client_data_json: string
   signature: string

@@ -141,7 +141,7 @@ export async function selectDecisions(
   return rows
 }
 
-export const subjectOf = ({ transfer_id, change }: Pick<ApprovalRow, 'transfer_id' | 'change'>) =>
+const subjectOf = ({ transfer_id, change }: Pick<ApprovalRow, 'transfer_id' | 'change'>) =>
   transfer_id === null ? change!.target : { type: 'transfer', id: transfer_id }
 
 /** The record as the contract writes it. */

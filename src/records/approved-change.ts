@@ -83,7 +83,7 @@ export async function withApprovedChange<T>(
  * Returns undefined where the change may be made in this transaction; its approval is then USED. Otherwise it returns the
  * approval that is missing: the caller commits the transaction, which keeps the approval, and changes nothing.
  */
-export async function requireApprovedChange(
+async function requireApprovedChange(
   tx: Transaction,
   policies: Policies,
   change: RequestedChange,
