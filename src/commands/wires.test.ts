@@ -26,6 +26,8 @@ import {
   type TestService,
   testSettings,
 } from '../../test/support.ts'
+import { addTestApprover } from '../../test/approvers.ts'
+import { setPolicy } from '../../test/policies.ts'
 import { problem } from '../contract/problems.ts'
 import type { Ledger } from '../movements/queue.ts'
 import { freeze, unfreeze } from '../records/freezes.ts'
@@ -40,7 +42,9 @@ import type { WireOrder } from '../networks/manual-wires.ts'
 import type { Network, NetworkAdapter } from '../networks/network.ts'
 import { runOrchestrations } from '../orchestrations/run-orchestrations.ts'
 import { openBank } from '../serve.ts'
+import { signStatement } from '../records/approval-statement.ts'
 import { cancelWithdrawal } from '../settlement/cancel-withdrawal.ts'
+import { decideApproval, readApproval } from '../settlement/decide-approval.ts'
 import { markWireFailed, markWireSent, takeWire, type OpenWire } from '../settlement/outgoing-wires.ts'
 import { recordWireDeposit } from '../settlement/record-wires.ts'
 import { settleWithdrawals } from '../settlement/settle-withdrawals.ts'
@@ -724,6 +728,45 @@ describe('an outgoing wire', () => {
     expect(text).not.toMatch(/[\u001b\u202e\r]/)
     const list = await said(['list'], 'text')
     expect(list).not.toMatch(/[\u001b\u202e\r]/)
+  })
+
+  test('is not taken before its approvers have signed it, and is refunded after a no', async () => {
+    const payer = await newCustomer(service)
+    const { customer_id, profile_id } = payer
+    const rules = [{ id: 'wires', action: 'APPROVE' as const, approvals: 1 }]
+    await setPolicy(service.db, customer_id, { rules })
+    const ada = await addTestApprover(service.owner, customer_id)
+    await credit(service.ledger, payer, 'USD', '100')
+    const { body: account } = await payer.call<FiatAccount>('POST', '/v2/transfer/fiat-accounts', {
+      fiat_account_owner: { institution_details: { name: 'Acme' } },
+      fiat_network_instructions: { wire: PAYEE },
+    })
+    const pay = async () => {
+      const wire = { profile_id, asset: 'USD', fiat_account_id: account.id, amount: '40' }
+      const answer = await payer.call<Transfer>('POST', '/v2/transfer/fiat-withdrawals', wire)
+      const { approval_id } = answer.body.status_details!.pending_customer_approval!
+      return { id: answer.body.id, approval_id }
+    }
+    const decide = async (id: string, decision: 'APPROVE' | 'REJECT') => {
+      const { statements } = await readApproval(service.db, customer_id, id)
+      const given = { approver_id: ada.id, decision, signed: signStatement(statements[decision], ada.jwk) }
+      await decideApproval(service.db, customer_id, id, given, TEST_ORIGIN)
+    }
+    const [yes, no] = [await pay(), await pay()]
+    await work()
+    for (const { id } of [yes, no]) {
+      expect(await listed({ id })).toMatchObject({
+        state: 'WAITING',
+        detail: '0 of 1 approvers have approved it',
+      })
+      await notTaken({ id }, /may not be sent: 0 of 1 approvers have approved it/)
+    }
+    await decide(yes.approval_id, 'APPROVE')
+    await decide(no.approval_id, 'REJECT')
+    expect(await take(yes.id)).toMatchObject({ wires: [{ transfer_id: yes.id, amount: '40' }], refused: [] })
+    await notTaken({ id: no.id }, /FAILED/)
+    const { body } = await payer.call('GET', `/v2/profiles/${profile_id}/balances/USD`)
+    expect(body.available).toBe('60')
   })
 
   test('is taken with several others, and each refused wire is named', async () => {
