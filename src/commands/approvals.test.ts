@@ -1,5 +1,6 @@
 /* The command line makes approvers as the schema's owner only, and decides with key files. A refusal changes nothing. */
-import { mkdtemp, readFile, rm, stat } from 'node:fs/promises'
+import { generateKeyPairSync } from 'node:crypto'
+import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Command } from 'commander'
@@ -111,6 +112,29 @@ test('two people approve a withdrawal with key files, and it is paid', async () 
     approvals: [{ id: approval_id }],
   })
   expect(await said(['approvals', 'list', ...of(), '--status', 'USED'])).toBe('There are no approvals.')
+})
+
+test('a passkey is added with its credential and domain', async () => {
+  const { publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+  const jwk = publicKey.export({ format: 'jwk' })
+  const addKey = async (name: string, key: object) => {
+    await writeFile(file(name), JSON.stringify(key))
+    return ['approvers', 'add', ...of(), '--name', name, '--key', file(name)]
+  }
+  const passkey = { ...jwk, credential_id: 'AQIDBA', rp_id: 'bursar.example.com' }
+  const made = await bursar<{ key: object }>(...(await addKey('Passkey', passkey)))
+  expect(made.key).toEqual(passkey)
+  await expectRefused(await addKey('Again', jwk), /has this key already/)
+  for (const [wrong, message] of [
+    [{ rp_id: undefined }, /rp_id must be the passkey's domain/],
+    [{ rp_id: 'https://bursar.example.com' }, /rp_id must be/],
+    [{ rp_id: 'Bursar.example.com' }, /rp_id must be/],
+    [{ rp_id: '' }, /rp_id must be/],
+    [{ credential_id: undefined }, /credential_id must be/],
+    [{ credential_id: 'AQ=' }, /credential_id must be/],
+    [{ credential_id: 'A'.repeat(1_365) }, /credential_id must be/],
+  ] as const)
+    await expectRefused(await addKey('Wrong', { ...passkey, ...wrong }), message)
 })
 
 test('reject ends it', async () => {

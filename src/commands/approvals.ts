@@ -195,10 +195,13 @@ interface AddOptions {
 function defineAdd(approvers: Command): void {
   approvers
     .command('add')
-    .description('add an approver with the public key that bursar approvals key has made')
+    .description('add an approver with the public key that bursar approvals key has made, or of a passkey')
     .requiredOption('--customer <id>', 'customer', uuid)
     .requiredOption('--name <name>', 'name of the person', name)
-    .requiredOption('--key <file>', 'public key, a JWK of Ed25519 or P-256')
+    .requiredOption(
+      '--key <file>',
+      'public key, a JWK of Ed25519 or P-256; of a passkey with its credential_id and rp_id',
+    )
     .option(
       '--role <role>',
       'role that rules of the policy name; ADMIN decides wherever others do',

@@ -95,7 +95,13 @@ export interface ApproverKey {
 
 const ALGORITHMS = { Ed25519: 'EdDSA', 'P-256': 'ES256' } as const
 
-/** Reads a public key. Throws an Error that names the fault for any other key, and for a private one. */
+/** Longest id of a credential, in base64url: 1023 bytes (Web Authentication, 4). */
+const CREDENTIAL_ID_LENGTH_MAX = 1_364
+
+/**
+ * Reads a public key, with the credential_id and rp_id of a passkey. Throws an Error that names the fault for any other key,
+ * and for a private one.
+ */
 export function readApproverKey(jwk: JsonWebKey | Record<string, unknown>): ApproverKey {
   const { kty, crv, x, y, d } = jwk
   if (d !== undefined) throw new Error('the key is a private key: give the public one, without d')
@@ -108,7 +114,28 @@ export function readApproverKey(jwk: JsonWebKey | Record<string, unknown>): Appr
   } catch (cause) {
     throw new Error('the key is not a point of its curve', { cause })
   }
-  return kty === 'OKP' ? { kty, crv: 'Ed25519', x } : { kty: 'EC', crv: 'P-256', x, y: y as string }
+  const passkey = passkeyOf(jwk)
+  return kty === 'OKP'
+    ? { kty, crv: 'Ed25519', x, ...passkey }
+    : { kty: 'EC', crv: 'P-256', x, y: y as string, ...passkey }
+}
+
+/** The members of a key that is a passkey's; none of a key file's. */
+function passkeyOf({ credential_id, rp_id }: Record<string, unknown>): Partial<ApproverKey> {
+  if (credential_id === undefined && rp_id === undefined) return {}
+  if (
+    typeof credential_id !== 'string' ||
+    !/^[A-Za-z0-9_-]+$/.test(credential_id) ||
+    credential_id.length > CREDENTIAL_ID_LENGTH_MAX
+  )
+    throw new Error("credential_id must be the id of the passkey's credential in base64url, beside its rp_id")
+  if (
+    typeof rp_id !== 'string' ||
+    !URL.canParse(`https://${rp_id}/`) ||
+    new URL(`https://${rp_id}`).host !== rp_id
+  )
+    throw new Error("rp_id must be the passkey's domain in lower case, beside its credential_id")
+  return { credential_id, rp_id }
 }
 
 /** Returns the thumbprint of a key, by which equal keys are found (RFC 7638). */

@@ -3,7 +3,7 @@
  * The attackers have the service's database role, or all of a process of the service with its master key. Neither can
  * approve: only keys count that the schema's owner wrote, and the signer checks every signature again.
  */
-import { generateKeyPairSync, randomUUID } from 'node:crypto'
+import { createHash, generateKeyPairSync, randomUUID, sign, type KeyObject } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import {
   addTestApprover,
@@ -26,7 +26,13 @@ import { addressFromBytes } from '../networks/addresses.ts'
 import type { ApprovalRequirement } from '../movements/approval.ts'
 import { readAccepted, signOnlyAccepted, WithdrawalMacs } from '../movements/withdrawal-macs.ts'
 import type { Networks } from '../networks/network.ts'
-import { newPrivateKey, signStatement, type ApprovalDecision } from '../records/approval-statement.ts'
+import {
+  challengeOf,
+  newPrivateKey,
+  signStatement,
+  type ApprovalDecision,
+  type SignedStatement,
+} from '../records/approval-statement.ts'
 import { verify } from '../verify/verify.ts'
 import { cancelWithdrawal } from './cancel-withdrawal.ts'
 import { decideApproval, readApproval } from './decide-approval.ts'
@@ -147,6 +153,16 @@ test('a withdrawal is signed after enough approvers have signed it, and not befo
   await settle()
   expect(await read(one.id)).toMatchObject({ status: 'COMPLETED', on_chain: 1 })
   await requireClean()
+})
+
+test("a decision before the worker's first look leaves the withdrawal due", async () => {
+  const one = await withdraw()
+  await decide(one, ada)
+  await settleWithdrawals(service.db, checked())
+  expect(await read(one.id)).toMatchObject({ waiting_detail: '1 of 2 approvers have approved it' })
+  await decide(one, bob)
+  await settle()
+  expect(await read(one.id)).toMatchObject({ status: 'COMPLETED', on_chain: 1 })
 })
 
 test('waiting costs no polling, and delays no later withdrawal of the profile', async () => {
@@ -479,4 +495,112 @@ test('an approver signs with P-256, too', async () => {
   await decide(one, ada)
   await settle()
   expect(await read(one.id)).toMatchObject({ status: 'COMPLETED' })
+})
+
+describe('an approver with a passkey', () => {
+  const RP_ID = 'bursar.example.com'
+  const pair = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+  let passkey: TestApprover
+  beforeAll(async () => {
+    const jwk = { ...pair.privateKey.export({ format: 'jwk' }), credential_id: 'AQIDBA', rp_id: RP_ID }
+    passkey = await approver({ jwk })
+  })
+
+  const PRESENT_AND_VERIFIED = 0x05
+  /** Makes the assertion of an authenticator over a text (Web Authentication, 6.3.3). */
+  function assertion(
+    text: string,
+    { rp_id = RP_ID, flags = PRESENT_AND_VERIFIED, key = pair.privateKey, ...changes }: AssertionChanges = {},
+  ) {
+    const challenge = challengeOf(text)
+    const clientData = { type: 'webauthn.get', challenge, origin: `https://${RP_ID}`, crossOrigin: false }
+    const client = Buffer.from(JSON.stringify({ ...clientData, ...changes }))
+    const counter = Buffer.alloc(4)
+    const data = Buffer.concat([sha256(rp_id), Buffer.from([flags]), counter])
+    const signature = sign('sha256', Buffer.concat([data, sha256(client)]), key)
+    return {
+      passkey: {
+        authenticator_data: data.toString('base64url'),
+        client_data_json: client.toString('base64url'),
+        signature: signature.toString('base64url'),
+      },
+    }
+  }
+  interface AssertionChanges {
+    rp_id?: string
+    flags?: number
+    key?: KeyObject
+    origin?: string
+    type?: string
+    crossOrigin?: boolean
+  }
+  const sha256 = (data: string | Buffer) => createHash('sha256').update(data).digest()
+  const send = (one: Waiting, signed: SignedStatement) =>
+    decideApproval(
+      service.db,
+      customer.customer_id,
+      one.approval_id,
+      { approver_id: passkey.id, decision: 'APPROVE', signed },
+      ORIGIN,
+    )
+
+  test('approves with an assertion over the statement', async () => {
+    const one = await withdraw()
+    await decide(one, ada)
+    expect(await send(one, assertion(await statement(one)))).toMatchObject({ status: 'APPROVED' })
+    await settle()
+    expect(await read(one.id)).toMatchObject({ status: 'COMPLETED', on_chain: 1 })
+  })
+
+  test('rejects with an assertion over the rejection only', async () => {
+    const one = await withdraw()
+    const [yes, no] = [await statement(one), await statement(one, 'REJECT')]
+    const reject = (text: string) =>
+      decideApproval(
+        service.db,
+        customer.customer_id,
+        one.approval_id,
+        { approver_id: passkey.id, decision: 'REJECT', signed: assertion(text) },
+        ORIGIN,
+      )
+    await expect(reject(yes)).rejects.toMatchObject({ slug: 'bad-request' })
+    expect(await reject(no)).toMatchObject({ status: 'REJECTED' })
+  })
+
+  const stranger = generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey
+  const WRONG: [string, (text: string, other: string) => SignedStatement, RegExp][] = [
+    ['of another withdrawal', (_text, other) => assertion(other), /another statement is signed/],
+    [
+      'of another decision',
+      (text) => assertion(text.replace('APPROVE', 'REJECT')),
+      /another statement is signed/,
+    ],
+    ['for another rp_id', (text) => assertion(text, { rp_id: 'other.example.com' }), /for another domain/],
+    ['for another origin', (text) => assertion(text, { origin: 'https://evil.example' }), /another origin/],
+    [
+      'for an origin that ends alike',
+      (text) => assertion(text, { origin: `https://evil${RP_ID}` }),
+      /another origin/,
+    ],
+    ['in the frame of another page', (text) => assertion(text, { crossOrigin: true }), /another origin/],
+    ['without verifying its user', (text) => assertion(text, { flags: 0x01 }), /did not verify its user/],
+    ['without its user present', (text) => assertion(text, { flags: 0x04 }), /did not verify its user/],
+    ['of a registration', (text) => assertion(text, { type: 'webauthn.create' }), /made no assertion/],
+    ["by another passkey's key", (text) => assertion(text, { key: stranger }), /not by the approver's key/],
+    ['made by a key file', (text) => signStatement(text, passkey.jwk), /passkey, which makes no JWS/],
+  ]
+  test.each(WRONG)('is refused by the operation and by the signer: %s', async (_name, make, detail) => {
+    const one = await withdraw()
+    const signed = make(await statement(one), await statement(await withdraw()))
+    await expect(send(one, signed)).rejects.toMatchObject({
+      slug: 'bad-request',
+      detail: expect.stringMatching(detail) as string,
+    })
+    await decide(one, ada)
+    await insert(one, passkey.id, signed)
+    await expectHeld(one, 'AWAITING_APPROVAL', detail)
+    expect(await send(one, assertion(await statement(one)))).toMatchObject({ status: 'APPROVED' })
+    await settle()
+    expect(await read(one.id)).toMatchObject({ status: 'COMPLETED', on_chain: 1 })
+  })
 })

@@ -279,12 +279,12 @@ export async function lockOutgoing(tx: Transaction, ids: OutgoingId): Promise<bo
   return rowCount !== 0
 }
 
-/** Begins a withdrawal that no worker has begun. Gives false where one has. */
+/** Begins a withdrawal that no worker has begun. It is due: a worker has to see its deadline. Gives false where one has begun it. */
 export async function beginOutgoing(tx: Transaction, ids: OutgoingId): Promise<boolean> {
   const { rowCount } = await tx.query(
     `
-    insert into outgoing_transfers (customer_id, transfer_id, network, state, created_at)
-    select customer_id, id, coalesce(crypto_network, 'WIRE'), 'HELD', clock_timestamp()
+    insert into outgoing_transfers (customer_id, transfer_id, network, state, created_at, due_at)
+    select customer_id, id, coalesce(crypto_network, 'WIRE'), 'HELD', clock_timestamp(), clock_timestamp()
     from transfers where customer_id = $1 and id = $2
     on conflict (customer_id, transfer_id) do nothing`,
     [...ids],
