@@ -59,6 +59,7 @@ const GROUPS: [names: string[], load: () => Promise<Group>][] = [
   [['keys'], async () => (await import('./commands/keys.ts')).keyCommands],
   [['freeze', 'unfreeze'], async () => (await import('./commands/freezes.ts')).freezeCommands],
   [['approvals', 'approvers'], async () => (await import('./commands/approvals.ts')).approvalCommands],
+  [['policy'], async () => (await import('./commands/policy.ts')).policyCommands],
   [['wire'], async () => (await import('./commands/wires.ts')).wireCommands],
   [['deposits'], async () => (await import('./commands/deposits.ts')).depositCommands],
   [['screening'], async () => (await import('./commands/screening.ts')).screeningCommands],

@@ -33,6 +33,8 @@ beforeAll(async () => {
   ids.client = customer.client_id
   ids.other = (await createCustomer(service.db, 'Other')).customer_id
   ids.file = join(tmpdir(), `${ids.other}.csv`)
+  ids.policy = join(tmpdir(), `${ids.other}.json`)
+  await writeFile(ids.policy, '{"rules":[{"action":"BLOCK","match":{"assets":["BTC"]}}]}')
   await writeFile(ids.file, '1704067200,1,1,1,1,1,1\n1704067260,2,2,2,2,1,1\n')
 })
 afterAll(() => service.close())
@@ -79,7 +81,7 @@ const ELSEWHERE = [
   ...['treasury send', 'treasury cancel', 'wallet consolidate', 'wallet acknowledge'],
   ...['deposits rescan', 'deposits resume', 'deposits credit', 'screening ask'],
   ...['operator create', 'operator link', 'operator role', 'operator disable', 'operator enable'],
-  ...['operator revoke', 'operator passkeys', 'approvers add', 'approvers revoke', 'policy set'],
+  ...['operator revoke', 'operator passkeys', 'approvers add', 'approvers revoke'],
   ...['approvals approve', 'approvals reject'],
 ]
 
@@ -111,6 +113,7 @@ const RUN: Record<string, [args: () => string[], owner: () => string, action: st
   'unfreeze network': [() => ['ETHEREUM'], () => PLATFORM_ID, 'network.unfreeze'],
   'freeze all': [() => ['--reason', 'Grace Hopper called'], () => PLATFORM_ID, 'platform.freeze'],
   'unfreeze all': [() => [], () => PLATFORM_ID, 'platform.unfreeze'],
+  'policy set': [() => ['--customer', ids.other!, '--file', ids.policy!], () => ids.other!, 'policy.set'],
   'keys rotate': [() => ['--now'], () => PLATFORM_ID, 'signing_key.create'],
   'keys retire': [() => [ids.key!], () => PLATFORM_ID, 'signing_key.retire'],
   'rewards rate set': [

@@ -10,6 +10,7 @@ import { judgeBackups, judgeHorizon, judgeNetwork } from '../src/commands/doctor
 import { createCustomer } from '../src/customers/create-customer.ts'
 import { SCOPES } from '../src/contract/scopes.ts'
 import { momentAt } from '../src/db/ids.ts'
+import { setPolicy } from './policies.ts'
 import { createApiClient } from '../src/oauth/api-clients.ts'
 import { newSigningSecret } from '../src/records/webhook-secrets.ts'
 import {
@@ -127,6 +128,7 @@ test('a sound deployment is reported as such, and nothing changes', async () => 
     'OK partitions: events, deliveries and attempts have their weekly partitions',
     'OK webhooks: none fails',
     'OK screening: not configured',
+    'OK policies: no customer has a policy',
     'WARN backups: archive_mode is off: unless something else copies the log, a disaster loses everything since the last dump',
     `OK keys: master key ${MASTER_KEYS.current.id}`,
     'WARN networks: no network is configured: crypto withdrawals are refused',
@@ -266,6 +268,48 @@ test('a master key that is missing, readable by others or different from the fir
   const { stdout, found } = await doctor({ ...live, BURSAR_MASTER_KEY: MASTER_KEY })
   expect(stdout).not.toContain(MASTER_KEY)
   expectFound(found, [/^OK keys: /])
+})
+
+test('policies that cannot be trusted, or not be checked', async () => {
+  const broken = await cloneDatabase()
+  atEnd(broken.drop)
+  const own = await ownFolder()
+  const policyLines = async (environment: Record<string, string> = {}) =>
+    (await doctor({ DATABASE_URL: broken.url, BURSAR_DATA_DIR: own, ...environment })).found.filter((line) =>
+      line.includes(' policies: '),
+    )
+  const sound = await createCustomer(broken.db, 'Sound')
+  const other = await createCustomer(broken.db, 'Other')
+  for (const { customer_id } of [sound, other]) await setPolicy(broken.db, customer_id, { rules: [] })
+  expect(await policyLines()).toEqual(['OK policies: 2 can be trusted'])
+  // As the service's role could: a version that asks for nothing, under the MAC of another one.
+  await broken.db.query(
+    `insert into policies (customer_id, version, document, mac, created_at)
+     select customer_id, 2, document, mac, created_at from policies where customer_id = $1`,
+    [other.customer_id],
+  )
+  const faulty = `version 2 of the policy of customer ${other.customer_id} cannot be trusted, so it pays nothing: its MAC does not match`
+  expect(await policyLines()).toEqual([expect.stringMatching(`^FAIL policies: ${faulty}: `)])
+  expect(await policyLines({ BURSAR_MASTER_KEY: '' })).toEqual([
+    'FAIL policies: there are policies, and no master key to check them with: their customers pay nothing',
+  ])
+  const newKey = 'f0e1d2c3b4a5968778695a4b3c2d1e0f00112233445566778899aabbccddeeff'
+  const lines = await policyLines({ BURSAR_MASTER_KEY: newKey })
+  expect(lines).toHaveLength(2)
+  for (const line of lines)
+    expect(line).toMatch(`its MAC needs master key ${MASTER_KEYS.current.id}, which is not given`)
+  // Later ones are counted.
+  const all = await Promise.all(
+    Array.from({ length: 22 }, async () => (await createCustomer(broken.db, 'More')).customer_id),
+  )
+  for (const id of all) await setPolicy(broken.db, id, { rules: [] })
+  expect(await policyLines({ BURSAR_MASTER_KEY: newKey })).toHaveLength(6)
+  expect(await policyLines({ BURSAR_MASTER_KEY: newKey })).toContain(
+    'FAIL policies: 19 more policies cannot be trusted',
+  )
+  expect(await policyLines({ BURSAR_MASTER_KEY: `${newKey},${MASTER_KEY}` })).toEqual([
+    expect.stringMatching(`^FAIL policies: ${faulty}: `),
+  ])
 })
 
 test('a faulty bank file, and wires unsent for more than a day', async () => {

@@ -10409,7 +10409,7 @@ export interface operations {
   putPolicy: {
     parameters: {
       query?: {
-        /** @description The approval of this change, where the policy requires one. */
+        /** @description The approval of this change, from the 403 `approval-required` of the same request before. */
         approval_id?: string
       }
       header?: never

@@ -13,6 +13,7 @@ import { CONNECTIONS_FEW, connectionsMax, descriptorsMax } from '../http/connect
 import { SANDBOX_SCOPES } from '../contract/scopes.ts'
 import { faultOfAddress, targetRules } from '../deliveries/targets.ts'
 import { findMasterKeys, HOW_TO_MAKE_ONE, masterKeyFile } from '../keys/master-keys.ts'
+import { arePolicies, Policies } from '../records/policy.ts'
 import { describeFreeze, selectFreezes } from '../records/freezes.ts'
 import { networkReports, type NetworkReport } from '../networks/network-status.ts'
 import { listSigningKeys } from '../oauth/signing-keys.ts'
@@ -112,6 +113,7 @@ export async function examine(settings: Settings, version: string): Promise<Find
       await runCheck('screening', 'correct the BURSAR_SCREENING_ settings (docs/guides/screening.md)', () =>
         screening(db, settings),
       )
+      await runCheck('policies', 'see docs/guides/backup.md#the-master-key', () => policies(db, settings))
     }
     if (settings.mode === 'live' && (settings.databaseUrl === undefined || answers))
       await runCheck('backups', BACKUP_GUIDE, () => backups(settings, db))
@@ -274,6 +276,39 @@ async function keys(settings: Settings, db: Database | undefined): Promise<Verdi
   }
   return found
 }
+
+/** Most policies that cannot be trusted that are listed. */
+const POLICIES_TOLD_MAX = 5
+
+/** Whether the newest version of each policy is what was accepted: the payments of its customer are refused otherwise. */
+async function policies(db: Database, settings: Settings): Promise<Verdict[]> {
+  const { current, known } = await schemaVersions(db)
+  // An older schema may not have this table; the check `schema` reports that.
+  if (current < known) return [ok('not checked until the schema is up to date')]
+  const masterKeys = await findMasterKeys(settings)
+  if (masterKeys === undefined) {
+    if (!(await arePolicies(db))) return [ok('no customer has a policy')]
+    const says = 'there are policies, and no master key to check them with: their customers pay nothing'
+    return [failed(says, 'set BURSAR_MASTER_KEY_FILE (docs/guides/backup.md)')]
+  }
+  const faults: Verdict[] = []
+  let [count, untrusted] = [0, 0]
+  for await (const { customer_id, version, objection } of new Policies(masterKeys).newestOfAll(db)) {
+    count += 1
+    if (objection === undefined) continue
+    untrusted += 1
+    if (untrusted > POLICIES_TOLD_MAX) continue
+    const says = `version ${version} of the policy of customer ${customer_id} cannot be trusted, so it pays nothing: ${objection}`
+    faults.push(failed(says, UNTRUSTED_ADVICE))
+  }
+  if (untrusted > POLICIES_TOLD_MAX)
+    faults.push(failed(`${untrusted - POLICIES_TOLD_MAX} more policies cannot be trusted`, UNTRUSTED_ADVICE))
+  if (faults.length > 0) return faults
+  return [ok(count === 0 ? 'no customer has a policy' : `${count} can be trusted`)]
+}
+
+const UNTRUSTED_ADVICE =
+  'add the master key that it needs; or look at it with bursar policy show, then bursar policy set --replace-untrusted'
 
 /** Live mode must not run as root: an attacker who takes over the process would own the machine. */
 function user({ mode }: Settings): Verdict {

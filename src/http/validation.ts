@@ -91,6 +91,9 @@ function validatorOf(ajv: Ajvs, schema: object, part: string, integers: string[]
   }
 }
 
+/** Returns a validator of JSON that a command reads from a file: the same rules and words as for the body of a request. */
+export const fileValidator = (schema: object): Validator => validatorOf(strict, schema, 'file')
+
 interface BodySchema {
   properties?: Record<string, { oneByOne?: boolean; items?: object; maxItems?: number }>
 }

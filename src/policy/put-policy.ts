@@ -1,12 +1,11 @@
 import { Type, type Static } from 'typebox'
 import type { Origin } from '../contract/actor.ts'
-import { Uuid } from '../contract/fields.ts'
 import { problem } from '../contract/problems.ts'
-import { violatedConstraint, type Database } from '../db/database.ts'
+import { violatedConstraint, type Database, type Queryable, type Transaction } from '../db/database.ts'
 import { readClock } from '../db/ids.ts'
 import { recordChanges } from '../ledger/audit.ts'
 import { operation } from '../operation.ts'
-import { withApprovedChange } from '../records/approved-change.ts'
+import { ApprovalQuery, withApprovedChange } from '../records/approved-change.ts'
 import { audited } from '../records/audited.ts'
 import {
   completeDocument,
@@ -42,10 +41,7 @@ export const putPolicy = operation({
   tag: 'Governance',
   summary: 'Put Policy',
   description: 'Makes a new version of the policy, which counts for every payment from then on.',
-  query: Type.Object(
-    { approval_id: Type.Optional(Uuid('The approval of this change, where the policy requires one.')) },
-    { additionalProperties: false },
-  ),
+  query: ApprovalQuery,
   body: PutPolicyBody,
   example: {
     bodies: {
@@ -61,7 +57,7 @@ export const putPolicy = operation({
     },
   },
   reply: Policy,
-  problems: ['already-exists', 'not-found', 'unavailable'],
+  problems: ['already-exists', 'not-found', 'unavailable', 'approval-required', 'approval-ended'],
   async run({ query: { approval_id }, body, customerId, origin, db, policies }) {
     const { replaces, ...document } = body satisfies Body
     const change = { customer_id: customerId, origin, approval_id, replaces }
@@ -74,38 +70,68 @@ interface Change {
   origin: Origin
   approval_id?: string | undefined
   replaces?: number | undefined
+  /** Replaces a newest version that cannot be trusted, too: for the operator who has looked at it. */
+  replace_untrusted?: boolean | undefined
+}
+
+interface Untrusted {
+  version: number
+  objection: string
+}
+
+/** A version that was added. */
+interface Replaced extends PolicyVersion {
+  /** The version before it, where that could not be trusted. */
+  untrusted: Untrusted | undefined
 }
 
 /**
  * Adds a version of a customer's policy, in a transaction of its own. Throws already-exists when another version was added
- * since `replaces`, approval-required where the newest version demands approval of changes, and unavailable where that
- * version cannot be trusted.
+ * since `replaces`, approval-required where the policy demands approval of changes, and unavailable where the newest version
+ * cannot be trusted. With `replace_untrusted`, the newest version that can be trusted says whether approval is needed: nobody
+ * gets around the approvers by damaging a version.
  */
 export async function replacePolicy(
   db: Database,
   policies: Policies,
   document: PolicyDocument,
-  { replaces, ...change }: Change,
-): Promise<PolicyVersion> {
+  { replaces, replace_untrusted = false, ...change }: Change,
+): Promise<Replaced> {
   const { customer_id, origin } = change
   const asked = {
     ...change,
     subject: 'POLICY',
-    operation: 'policy.set',
+    operation: replace_untrusted ? 'bursar policy set --replace-untrusted' : 'policy.set',
     target: { type: 'policy', id: customer_id },
     values: document,
   } as const
+  const inForce = replace_untrusted
+    ? { newest: (tx: Queryable, id: string) => policies.newestTrusted(tx, id) }
+    : policies
   try {
-    return await withApprovedChange(db, policies, asked, async (tx) => {
-      const before = await policies.newest(tx, customer_id)
+    return await withApprovedChange(db, inForce, asked, async (tx) => {
+      const before = await inForce.newest(tx, customer_id)
+      const untrusted = replace_untrusted ? await untrustedNewest(tx, policies, customer_id) : undefined
       const now = await readClock(tx)
       const made = await policies.add(tx, customer_id, document, now, replaces)
-      const changes = { before: before?.document ?? NO_POLICY.document, after: document }
+      const changes = {
+        before: { ...(before?.document ?? NO_POLICY.document), ...(untrusted && { untrusted }) },
+        after: document,
+      }
       recordChanges(tx, customer_id, now, [audited(origin, 'policy.set', customer_id, changes)])
-      return made
+      return { ...made, untrusted }
     })
   } catch (error) {
     if (violatedConstraint(error) !== 'policies_pkey') throw error
     throw problem.alreadyExists('version', policyToWire((await policies.newest(db, customer_id))!))
   }
+}
+
+async function untrustedNewest(
+  tx: Transaction,
+  policies: Policies,
+  customerId: string,
+): Promise<Untrusted | undefined> {
+  const { version, objection } = (await policies.examine(tx, customerId)) ?? {}
+  return version === undefined || objection === undefined ? undefined : { version, objection }
 }

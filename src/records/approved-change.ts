@@ -55,6 +55,9 @@ export const ApprovalQuery = Type.Object(
 export const secretDigest = (secret: string): string =>
   `sha256:${createHash('sha256').update(secret).digest('hex')}`
 
+/** Reads the policy that says which changes need approvers. */
+type PolicyInForce = Pick<Policies, 'newest'>
+
 /** Most changes of a customer that wait for approvers at a time. */
 const WAITING_CHANGES_MAX = 100
 
@@ -66,7 +69,7 @@ const WAITING_CHANGES_MAX = 100
  */
 export async function withApprovedChange<T>(
   db: Database,
-  policies: Policies,
+  policies: PolicyInForce,
   change: RequestedChange,
   work: (tx: Transaction) => Promise<T>,
 ): Promise<T> {
@@ -85,7 +88,7 @@ export async function withApprovedChange<T>(
  */
 async function requireApprovedChange(
   tx: Transaction,
-  policies: Policies,
+  policies: PolicyInForce,
   change: RequestedChange,
 ): Promise<Approval | undefined> {
   const { customer_id, approval_id } = change

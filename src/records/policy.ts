@@ -226,6 +226,15 @@ export interface PolicyVersion {
   created_at: string
 }
 
+/** A version of a customer's policy, whether or not it can be trusted. */
+export interface ExaminedVersion extends PolicyVersion {
+  customer_id: string
+  /** The master key that its MAC needs; empty for a MAC that names none. */
+  master_key_id: string
+  /** What is wrong with its MAC; undefined when it is what was accepted. */
+  objection: string | undefined
+}
+
 /** The role of approvers where the policy names none. */
 export const DEFAULT_ROLE = 'APPROVER'
 /** How long approvers have where the policy does not say: a day. */
@@ -292,6 +301,9 @@ const RULE_BYTES = 2_048
 /** Older prices do not count for limits: without a price, a payment is beyond every limit in USD. */
 const PRICE_AGE_MAX_MINUTES = 60
 const PRICES_KEPT_MS = 10_000
+
+/** Versions that are read at a time, where any number may exist: each can have a hundred rules. */
+const VERSIONS_READ = 20
 
 interface PolicyRow {
   version: number
@@ -403,6 +415,54 @@ export class Policies {
     }))
   }
 
+  /** Reads the newest version that can be trusted, below any that cannot; undefined where there is none. */
+  async newestTrusted(db: Queryable, customerId: string): Promise<PolicyVersion | undefined> {
+    let before: number | undefined
+    for (;;) {
+      const read = await this.versions(db, customerId, before, VERSIONS_READ)
+      const found = read.find(({ trusted }) => trusted)
+      if (found !== undefined || read.length < VERSIONS_READ) return found
+      before = read.at(-1)!.version
+    }
+  }
+
+  /** Reads a version, the newest if none is given, and examines its MAC; undefined where there is none. */
+  async examine(db: Queryable, customerId: string, version?: number): Promise<ExaminedVersion | undefined> {
+    const { rows } = await db.query<PolicyRow>(
+      `select version, document, mac, created_at from policies
+       where customer_id = $1 and ($2::integer is null or version = $2)
+       order by version desc
+       limit 1`,
+      [customerId, version],
+    )
+    return rows[0] && this.#examined(customerId, rows[0])
+  }
+
+  /** Reads the newest version of each customer, and examines its MAC. */
+  async *newestOfAll(db: Queryable): AsyncGenerator<ExaminedVersion> {
+    let after: string | null = null
+    for (;;) {
+      const { rows }: { rows: (PolicyRow & { customer_id: string })[] } = await db.query<
+        PolicyRow & { customer_id: string }
+      >(
+        `select distinct on (customer_id) customer_id, version, document, mac, created_at
+         from policies
+         where $1::uuid is null or customer_id > $1
+         order by customer_id, version desc
+         limit $2`,
+        [after, VERSIONS_READ],
+      )
+      for (const { customer_id, ...row } of rows) yield this.#examined(customer_id, row)
+      if (rows.length < VERSIONS_READ) return
+      after = rows.at(-1)!.customer_id
+    }
+  }
+
+  #examined(customer_id: string, { mac, ...row }: PolicyRow): ExaminedVersion {
+    const master_key_id = /^[0-9a-f]{8}(?=\.)/.exec(mac)?.[0] ?? ''
+    return { customer_id, ...row, master_key_id, objection: this.objectionTo(customer_id, { mac, ...row }) }
+  }
+
   /** Checks a version's MAC. Returns what is wrong with it; undefined when it is what was accepted. */
   objectionTo(customerId: string, row: PolicyRow): string | undefined {
     return this.#macs.objectionTo(textOf(customerId, row), row.mac)
@@ -417,6 +477,12 @@ export class Policies {
     this.#checked.set(`${customerId} ${row.version} ${mac}`, row)
     return row
   }
+}
+
+/** Whether any customer has a policy. */
+export async function arePolicies(db: Queryable): Promise<boolean> {
+  const { rowCount } = await db.query('select from policies limit 1')
+  return rowCount! > 0
 }
 
 /** In SQL: the version and MAC of a row of `policies`, as `Policies.get` takes them. */
