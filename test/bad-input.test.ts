@@ -1795,6 +1795,7 @@ const CASES: Record<string, Case> = {
   [`POST ${WEBHOOKS}/:id/rotate-secret`]: {
     good: () => ({ path: `${webhookPath()}/rotate-secret`, body: {} }),
     rows: [
+      ...CHANGE_ROWS,
       ...pathId((id) => `${WEBHOOKS}/${id}/rotate-secret`, 'webhook', othersWebhook),
       ...inBody('grace_seconds', 'must be an integer', '5', 1.5, null),
       ...inBody('grace_seconds', 'must be at most 604800', 604_801),

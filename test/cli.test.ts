@@ -230,11 +230,15 @@ describe('help', () => {
     [
       'bursar client create',
       ['client', 'create'],
-      ['--customer <id>', '--scopes <scopes>', '--json', ...SCOPES],
+      ['--customer <id>', '--scopes <scopes>', '--approval <id>', '--json', ...SCOPES],
     ],
-    ['bursar client rotate', ['client', 'rotate'], ['<client_id>', '--grace <seconds>', '--json']],
+    [
+      'bursar client rotate',
+      ['client', 'rotate'],
+      ['<client_id>', '--grace <seconds>', '--approval <id>', '--json'],
+    ],
     ['bursar client disable', ['client', 'disable'], ['<client_id>', '--json']],
-    ['bursar client enable', ['client', 'enable'], ['<client_id>', '--json']],
+    ['bursar client enable', ['client', 'enable'], ['<client_id>', '--approval <id>', '--json']],
     ['bursar customer disable', ['customer', 'disable'], ['<customer_id>', '--json']],
     [
       'bursar operator',

@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { Command } from 'commander'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { withdrawWithApproval } from '../../test/approvers.ts'
+import { setPolicy } from '../../test/policies.ts'
 import {
   everyTable,
   MASTER_KEY,
@@ -22,6 +23,7 @@ import { completeDocument, Policies } from '../records/policy.ts'
 import { settleWithdrawals } from '../settlement/settle-withdrawals.ts'
 import { verify } from '../verify/verify.ts'
 import { approvalCommands } from './approvals.ts'
+import { customerCommands } from './customers.ts'
 
 let service: TestService
 let customer: TestCustomer
@@ -47,6 +49,7 @@ async function said(args: string[], { owner = true } = {}): Promise<string> {
   try {
     const program = new Command().exitOverride().configureOutput({ writeErr: () => undefined })
     approvalCommands(program)
+    customerCommands(program)
     await program.parseAsync(args, { from: 'user' })
   } finally {
     vi.unstubAllEnvs()
@@ -185,4 +188,37 @@ test('where the policy says so, a new approver needs an approval', async () => {
   await expectRefused([...ivan, '--role', 'ADMIN', '--approval', id], /is of another change/)
   expect(await bursar(...ivan, '--approval', id)).toMatchObject({ name: 'Ivan', status: 'ACTIVE' })
   await expectRefused([...ivan, '--approval', id], /is USED/)
+})
+
+test('where the policy says so, credentials need an approval, but disabling them does not', async () => {
+  const other = await newCustomer(service)
+  const by = ['--customer', other.customer_id]
+  const judy = file('Judy')
+  await bursar('approvals', 'key', judy)
+  const added = await bursar('approvers', 'add', ...by, '--name', 'Judy', '--key', `${judy}.pub`)
+  await setPolicy(service.db, other.customer_id, {
+    rules: [],
+    changes: { subjects: ['CREDENTIALS'], approvals: 1 },
+  })
+  const commands = [
+    ['client', 'create', ...by, '--scopes', 'funding:read_profile'],
+    ['client', 'rotate', other.client_id],
+    ['client', 'enable', other.client_id],
+  ]
+  await bursar('client', 'disable', other.client_id)
+  await service.owner.query('update api_clients set disabled_at = null where id = $1', [other.client_id])
+  for (const command of commands) {
+    const clients = 'select id, secret_hash, disabled_at from api_clients order by id'
+    const before = await service.db.query(clients)
+    await expect(said(command)).rejects.toThrow(/is PENDING with 0 of 1 approvers; nothing was changed/)
+    expect((await service.db.query(clients)).rows).toEqual(before.rows)
+    const pending = await bursar<{ approvals: { id: string }[] }>(
+      ...['approvals', 'list', ...by, '--status', 'PENDING'],
+    )
+    const [{ id }] = pending.approvals as [{ id: string }]
+    await expectRefused([...command, '--approval', id], /nothing was changed/)
+    await bursar('approvals', 'approve', id, ...by, '--approver', added.id, '--key', judy)
+    await said([...command, '--approval', id])
+    await expectRefused([...command, '--approval', id], /is USED/)
+  }
 })

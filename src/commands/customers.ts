@@ -2,8 +2,11 @@ import { InvalidArgumentError, type Command } from 'commander'
 import { setAccountDisabled } from '../accounts/set-account-disabled.ts'
 import { createCustomer } from '../customers/create-customer.ts'
 import { listCustomers } from '../customers/list-customers.ts'
-import { transaction } from '../db/database.ts'
+import { transaction, type Database, type Transaction } from '../db/database.ts'
 import { SCOPES, scopesOf, type ClientScope } from '../contract/scopes.ts'
+import { openMasterKeys } from '../keys/master-keys.ts'
+import { withApprovedChange } from '../records/approved-change.ts'
+import { Policies } from '../records/policy.ts'
 import { freeze, unfreeze } from '../records/freezes.ts'
 import type { Settings } from '../settings.ts'
 import {
@@ -143,12 +146,15 @@ function defineCreateClient(client: Command): void {
     .description('create an API client; its secret is shown only once')
     .requiredOption('--customer <id>', 'customer of the client', uuid)
     .requiredOption('--scopes <scopes>', `comma-separated, or "all": ${SCOPES.join(', ')}`, scopes)
+    .option(...APPROVAL)
     .option('--json', 'print JSON')
-    .action((options: { customer: string; scopes: ClientScope[] | 'all'; json?: true }) =>
+    .action((options: CreateOptions) =>
       withMigratedDatabase(async (db, settings) => {
         const granted = grantableScopes(options.scopes, settings.mode)
         await requireCustomer(db, options.customer)
-        const made = await transaction(db, async (tx) => {
+        const { customer: customer_id, approval } = options
+        const change = { operation: 'bursar client create', values: { scopes: granted }, approval }
+        const made = await approved(db, settings, { ...change, customer_id, id: 'new' }, async (tx) => {
           const created = await createApiClient(tx, options.customer, granted)
           const changes = { after: { scopes: granted } }
           const record = audited(originOfCommand(), 'api_client.create', created.client_id, changes)
@@ -196,16 +202,69 @@ function defineListClients(client: Command): void {
     )
 }
 
+const APPROVAL = ['--approval <id>', 'approval of this change, where the policy requires one', uuid] as const
+
+interface CreateOptions {
+  customer: string
+  scopes: ClientScope[] | 'all'
+  approval?: string
+  json?: true
+}
+
+interface RotateOptions {
+  grace: number
+  approval?: string
+  json?: true
+}
+
+interface AskedChange {
+  customer_id: string
+  /** The client, or `new`. */
+  id: string
+  operation: string
+  values: object
+  approval: string | undefined
+}
+
+/** Changes the credentials of a customer, after its approvers where its policy requires them. */
+async function approved<T>(
+  db: Database,
+  settings: Settings,
+  { customer_id, id, operation, values, approval }: AskedChange,
+  work: (tx: Transaction) => Promise<T>,
+): Promise<T> {
+  const { rowCount } = await db.query('select from policies where customer_id = $1 limit 1', [customer_id])
+  // Without a policy, the command needs no master key.
+  if (rowCount === 0 && approval === undefined) return transaction(db, work)
+  const policies = new Policies(await openMasterKeys(settings), { sandbox: settings.mode === 'sandbox' })
+  const change = { subject: 'CREDENTIALS', operation, target: { type: 'api_client', id }, values } as const
+  const asked = { ...change, customer_id, origin: originOfCommand(), approval_id: approval }
+  return withApprovedChange(db, policies, asked, work)
+}
+
+/** The customer of a client. Throws an Error when there is no such client. */
+async function customerOf(db: Database, clientId: string): Promise<string> {
+  const { rows } = await db.query<{ customer_id: string }>(
+    'select customer_id from api_clients where id = $1',
+    [clientId],
+  )
+  if (rows[0] === undefined) throw new Error(`there is no client ${clientId}`)
+  return rows[0].customer_id
+}
+
 function defineRotateClient(client: Command): void {
   client
     .command('rotate')
     .description('give a client a new secret, which is shown only once; access tokens stay valid')
     .argument('<client_id>', 'client', uuid)
     .option('--grace <seconds>', 'how long the previous secret is accepted', graceSeconds, 24 * 60 * 60)
+    .option(...APPROVAL)
     .option('--json', 'print JSON')
-    .action((client_id: string, { grace, json }: { grace: number; json?: true }) =>
+    .action((client_id: string, { grace, approval, json }: RotateOptions) =>
       withMigratedDatabase(async (db, settings) => {
-        const rotated = await transaction(db, async (tx) => {
+        const change = { operation: 'bursar client rotate', values: { grace_seconds: grace }, approval }
+        const of = { customer_id: await customerOf(db, client_id), id: client_id }
+        const rotated = await approved(db, settings, { ...of, ...change }, async (tx) => {
           const changed = await rotateSecret(tx, client_id, grace)
           if (changed === undefined) throw new Error(`there is no enabled client ${client_id}`)
           const { customer_id, previous_secret_expires_at } = changed
@@ -234,25 +293,36 @@ function graceSeconds(text: string): number {
 }
 
 function defineClientChanges(client: Command): void {
-  for (const [name, change, description] of [
-    ['disable', disableApiClient, 'disable a client and refuse its access tokens within a second'],
-    ['enable', enableApiClient, 'undo disable; access tokens that have not expired are accepted again'],
-  ] as const) {
-    client
-      .command(name)
-      .description(description)
-      .argument('<client_id>', 'client', uuid)
-      .option('--json', 'print JSON')
-      .action((client_id: string, { json }: { json?: true }) =>
-        withDatabase(async (db, settings) => {
-          if (!(await change(db, client_id, originOfCommand())))
-            throw new Error(`there is no client ${client_id}`)
-          logOperator(settings, `${name}d a client`, { client_id })
-          const disabled = name === 'disable'
-          print(json ? { client_id, disabled } : `Client ${client_id} is ${name}d.`)
-        }),
-      )
-  }
+  client
+    .command('disable')
+    .description('disable a client and refuse its access tokens within a second')
+    .argument('<client_id>', 'client', uuid)
+    .option('--json', 'print JSON')
+    .action((client_id: string, { json }: { json?: true }) =>
+      withDatabase(async (db, settings) => {
+        if (!(await disableApiClient(db, client_id, originOfCommand())))
+          throw new Error(`there is no client ${client_id}`)
+        logOperator(settings, 'disabled a client', { client_id })
+        print(json ? { client_id, disabled: true } : `Client ${client_id} is disabled.`)
+      }),
+    )
+  client
+    .command('enable')
+    .description('undo disable; access tokens that have not expired are accepted again')
+    .argument('<client_id>', 'client', uuid)
+    .option(...APPROVAL)
+    .option('--json', 'print JSON')
+    .action((client_id: string, { approval, json }: { approval?: string; json?: true }) =>
+      withDatabase(async (db, settings) => {
+        const change = { operation: 'bursar client enable', values: {}, approval }
+        const of = { customer_id: await customerOf(db, client_id), id: client_id }
+        await approved(db, settings, { ...of, ...change }, (tx) =>
+          enableApiClient(tx, client_id, originOfCommand()),
+        )
+        logOperator(settings, 'enabled a client', { client_id })
+        print(json ? { client_id, disabled: false } : `Client ${client_id} is enabled.`)
+      }),
+    )
 }
 
 function defineAccountChanges(account: Command): void {

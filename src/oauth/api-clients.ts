@@ -73,34 +73,38 @@ export async function listApiClients(db: Queryable, customerId?: string): Promis
 
 /** Disables a client: its access tokens are refused within a second. False when there is no such client. */
 export async function disableApiClient(db: Database, clientId: string, origin: Origin): Promise<boolean> {
-  return setDisabled(db, clientId, true, origin)
+  return transaction(db, (tx) => setDisabled(tx, clientId, true, origin))
 }
 
 /** Enables a disabled client. Its unexpired tokens are accepted again. False when there is no such client. */
-export async function enableApiClient(db: Database, clientId: string, origin: Origin): Promise<boolean> {
-  return setDisabled(db, clientId, false, origin)
+export async function enableApiClient(tx: Transaction, clientId: string, origin: Origin): Promise<boolean> {
+  return setDisabled(tx, clientId, false, origin)
 }
 
 /** A client that is in the state already stays as it is. */
-const setDisabled = (db: Database, clientId: string, disabled: boolean, origin: Origin): Promise<boolean> =>
-  transaction(db, async (tx) => {
-    const { rows } = await tx.query<{ customer_id: string; disabled_at: string | null }>(
-      'select customer_id, disabled_at from api_clients where id = $1 for update',
-      [clientId],
-    )
-    const [client] = rows
-    if (client === undefined) return false
-    if ((client.disabled_at !== null) === disabled) return true
-    const now = await readClock(tx)
-    await tx.query('update api_clients set disabled_at = $2, updated_at = $3 where id = $1', [
-      clientId,
-      disabled ? now.text : null,
-      now.text,
-    ])
-    const action = disabled ? 'api_client.disable' : 'api_client.enable'
-    recordChanges(tx, client.customer_id, now, [audited(origin, action, clientId)])
-    return true
-  })
+async function setDisabled(
+  tx: Transaction,
+  clientId: string,
+  disabled: boolean,
+  origin: Origin,
+): Promise<boolean> {
+  const { rows } = await tx.query<{ customer_id: string; disabled_at: string | null }>(
+    'select customer_id, disabled_at from api_clients where id = $1 for update',
+    [clientId],
+  )
+  const [client] = rows
+  if (client === undefined) return false
+  if ((client.disabled_at !== null) === disabled) return true
+  const now = await readClock(tx)
+  await tx.query('update api_clients set disabled_at = $2, updated_at = $3 where id = $1', [
+    clientId,
+    disabled ? now.text : null,
+    now.text,
+  ])
+  const action = disabled ? 'api_client.disable' : 'api_client.enable'
+  recordChanges(tx, client.customer_id, now, [audited(origin, action, clientId)])
+  return true
+}
 
 /** How long a previous secret can be accepted after a rotation. */
 export const GRACE_SECONDS_MAX = 7 * 24 * 60 * 60

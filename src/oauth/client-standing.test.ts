@@ -46,7 +46,7 @@ test('only the tokens of a disabled client are refused, and they are accepted ag
   expect(await withdraw(byOther)).toBe(200)
   await expect(fetchToken(service.app, customer)).rejects.toThrow('invalid_client')
 
-  await enableApiClient(service.db, customer.client_id, TEST_ORIGIN)
+  await transaction(service.db, (tx) => enableApiClient(tx, customer.client_id, TEST_ORIGIN))
   await expect.poll(() => withdraw(), SOON).toBe(200)
 })
 

@@ -70,6 +70,7 @@ test('changes are made once, after their approval, and as they were approved', a
   const changes: ['POST' | 'PUT' | 'DELETE', string, object?][] = [
     ['POST', '/v2/webhooks', hook()],
     ['PUT', `/v2/webhooks/${before.webhook.id}`, { url: 'https://other.example.com/' }],
+    ['POST', `/v2/webhooks/${before.webhook.id}/rotate-secret`, { grace_seconds: 60 }],
     [
       'PUT',
       '/v2/transfer/crypto-destination-address',

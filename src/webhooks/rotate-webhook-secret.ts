@@ -2,8 +2,8 @@ import { Type } from 'typebox'
 import { EXAMPLE } from '../contract/example-records.ts'
 import { Uuid } from '../contract/fields.ts'
 import { problem } from '../contract/problems.ts'
-import { transaction } from '../db/database.ts'
 import { operation } from '../operation.ts'
+import { ApprovalQuery, withApprovedChange } from '../records/approved-change.ts'
 import { Webhook, WEBHOOK_COLUMNS, webhookToWire, type WebhookRow } from '../records/webhook.ts'
 import { newSigningSecret } from '../records/webhook-secrets.ts'
 import { audited, recordNow } from '../records/audited.ts'
@@ -24,6 +24,7 @@ export const rotateWebhookSecret = operation({
   description:
     'Answers a new signing secret, which is not shown again. Until `grace_seconds` have passed, deliveries are signed with the previous secret, too; a secret from before that one no longer signs.',
   params: Type.Object({ id: Uuid('Id of the webhook.') }),
+  query: ApprovalQuery,
   body: Type.Object(
     {
       grace_seconds: Type.Optional(
@@ -45,9 +46,17 @@ export const rotateWebhookSecret = operation({
     webhook: Webhook,
     secret: Type.String({ description: 'The new signing secret. It is not shown again.' }),
   }),
-  problems: ['not-found'],
-  run: ({ params: { id }, body: { grace_seconds = DAY_SECONDS }, customerId, origin, db, webhookSecrets }) =>
-    transaction(db, async (tx) => {
+  problems: ['not-found', 'approval-required', 'approval-ended'],
+  run({ params: { id }, query: { approval_id }, body, customerId, origin, db, webhookSecrets, policies }) {
+    const { grace_seconds = DAY_SECONDS } = body
+    const change = {
+      subject: 'WEBHOOKS',
+      operation: 'POST /v2/webhooks/{id}/rotate-secret',
+      target: { type: 'webhook', id },
+      values: body,
+    } as const
+    const asked = { ...change, customer_id: customerId, origin, approval_id }
+    return withApprovedChange(db, policies, asked, async (tx) => {
       const { rows } = await tx.query<{ encrypted_secrets: string }>(
         'select encrypted_secrets from webhooks where customer_id = $1 and id = $2 for update',
         [customerId, id],
@@ -84,5 +93,6 @@ export const rotateWebhookSecret = operation({
         audited(origin, 'webhook.rotate_secret', id, { after: { previous_secret_until } }),
       )
       return { webhook, secret }
-    }),
+    })
+  },
 })
