@@ -8,7 +8,8 @@ import { createInterface } from 'node:readline'
 import { parseArgs } from 'node:util'
 import pg from 'pg'
 import { createCustomer } from '../src/customers/create-customer.ts'
-import { openDatabase, type Database } from '../src/db/database.ts'
+import { openDatabase, transaction, type Database } from '../src/db/database.ts'
+import { readClock } from '../src/db/ids.ts'
 import { EmbeddedPostgres } from '../src/db/embedded/server.ts'
 import { migrate } from '../src/db/migrate.ts'
 import { SCOPES } from '../src/contract/scopes.ts'
@@ -18,6 +19,7 @@ import { Ledger } from '../src/movements/queue.ts'
 import { verify } from '../src/verify/verify.ts'
 import { simulatedNetworks } from '../src/networks/simulated/adapter.ts'
 import { createApiClient } from '../src/oauth/api-clients.ts'
+import { completeDocument, Policies, type NewPolicyDocument } from '../src/records/policy.ts'
 import { insertProfile } from '../src/records/profile.ts'
 import { readSettings } from '../src/settings.ts'
 import { createCryptoWithdrawal } from '../src/transfers/create-crypto-withdrawal.ts'
@@ -56,6 +58,18 @@ const PORT = 18_080
 let textbookCalls = 0
 /** The measured tables, for `--write`. */
 const tables: Partial<Record<Part, TableRow[]>> = {}
+/** Ten rules that none of the benchmark's withdrawals meets. */
+const RULES: NewPolicyDocument['rules'] = Array.from({ length: 10 }, (_, n) => ({
+  match: { transfer_types: ['CRYPTO_WITHDRAWAL'], client_ids: [`client ${n}`], assets: ['USDP', 'USDG'] },
+  limit: { amount: `${n + 1}000`, asset: 'USD', period_seconds: 0 },
+  action: 'BLOCK',
+}))
+/** Limits that are never reached. */
+const WINDOWS: NewPolicyDocument['rules'] = (['PROFILE', 'CUSTOMER'] as const).map((per) => ({
+  limit: { amount: '1000000000', asset: 'USDP', period_seconds: 86_400, per },
+  action: 'BLOCK',
+}))
+
 /** Prints a table, and keeps it for `--write`. */
 function show(part: Part, rows: TableRow[]): void {
   console.table(rows)
@@ -64,11 +78,16 @@ function show(part: Part, rows: TableRow[]): void {
 
 const dataDir = await mkdtemp(join(tmpdir(), 'bursar-bench-'))
 const postgres = await EmbeddedPostgres.start({ dataDir, log: () => undefined })
-await slowDown(postgres.adminUrl, Number(options['slower-disk']))
+const admin = new pg.Client(postgres.adminUrl)
+await admin.connect()
+await slowDown(admin, Number(options['slower-disk']))
 // The owner's role, for the benchmark's own tables and for `vacuum`; the HTTP service uses its own role.
 const ownerUrl = await postgres.ownerUrl()
 const db = openDatabase(ownerUrl, { max: 10, onError: () => undefined })
 await migrate(db, 'bursar', new Map())
+// The service must see the transactions of the owner's role, which write beside it.
+await admin.query('grant pg_read_all_stats to bursar')
+await admin.end()
 const report: Record<string, unknown> = {
   at: new Date().toISOString(),
   node: process.version,
@@ -86,6 +105,11 @@ try {
     report.bulk = await withApi(db, measureBulk)
     const { disagreements, transfers } = await verify(db)
     console.log(`verify: ${transfers} transfers, ${disagreements.length} disagreements`)
+  }
+  if (options.only.includes('policy')) {
+    report.policy = await withApi(db, (api) => measurePolicies(db, api))
+    console.log('\nWithdrawals a second under a policy; "times" is relative to no policy')
+    show('policy', report.policy as TableRow[])
   }
   if (options.only.includes('deliveries')) {
     const masterKeys = await openMasterKeys({ ...readSettings({}), dataDir })
@@ -160,14 +184,11 @@ if (options.write !== undefined) {
  * Delays every flush of the log, as on a slower disk. This disk may be battery-backed or virtual and flush in 0.2 ms,
  * where an ordinary disk takes some milliseconds.
  */
-async function slowDown(adminUrl: string, milliseconds: number): Promise<void> {
+async function slowDown(admin: pg.Client, milliseconds: number): Promise<void> {
   if (milliseconds === 0) return
-  const admin = new pg.Client(adminUrl)
-  await admin.connect()
   await admin.query(`alter system set commit_delay = ${milliseconds * 1000}`)
   await admin.query('alter system set commit_siblings = 0')
   await admin.query('select pg_reload_conf()')
-  await admin.end()
 }
 
 interface Row {
@@ -250,24 +271,51 @@ async function measureBulk(api: Api) {
   return rows
 }
 
-interface Api {
-  baseUrl: string
+/** Withdrawals a second of customers without a policy and with ten rules, in turns. */
+async function measurePolicies(db: Database, api: Api): Promise<TableRow[]> {
+  const policies = new Policies(await openMasterKeys({ ...readSettings({}), dataDir }))
+  const governed = async (rules: NewPolicyDocument['rules']) => {
+    const owner = await newOwner(db, api.baseUrl)
+    await transaction(db, async (tx) =>
+      policies.add(tx, owner.customerId, completeDocument({ rules }), await readClock(tx)),
+    )
+    return owner
+  }
+  const rows = [
+    { what: 'no policy', owner: api },
+    { what: 'ten rules', owner: await governed(RULES) },
+    { what: 'ten rules, two with windows', owner: await governed([...RULES.slice(2), ...WINDOWS]) },
+  ].map((row) => ({ ...row, seen: [] as number[] }))
+  for (let round = 0; round <= ROUNDS; round++)
+    for (const { owner, seen } of rows) {
+      const load = { ...owner, baseUrl: api.baseUrl, clients: 256, seconds: SECONDS, prefix: `p${round}` }
+      const { perSecond, refused } = await httpLoad(load)
+      if (refused > 0) throw new Error(`${refused} withdrawals were refused`)
+      // The first round warms up.
+      if (round > 0) seen.push(perSecond)
+    }
+  const none = median(rows[0]!.seen)
+  return rows.map(({ what, seen }) => ({
+    what,
+    'per second': Math.round(median(seen)),
+    times: Number((median(seen) / none).toFixed(2)),
+  }))
+}
+
+/** A customer with funded profiles and an access token. */
+interface Owner {
   token: string
   customerId: string
   profileIds: string[]
+}
+
+interface Api extends Owner {
+  baseUrl: string
   process: ChildProcess
 }
 
 /** Runs the built `bursar serve` in a separate process, without its worker, which would add load. */
 async function withApi<T>(db: Database, work: (api: Api) => Promise<T>): Promise<T> {
-  const { customer_id: customerId } = await createCustomer(db, 'Bench')
-  const profileIds: string[] = []
-  for (let n = 0; n < PROFILES; n++) {
-    const profile = await insertProfile(db, customerId, { type: 'NORMAL', nickname: `Bench ${n}` })
-    profileIds.push(profile.id)
-  }
-  await fundProfiles(db, customerId, profileIds)
-  const client = await createApiClient(db, customerId, SCOPES)
   // The command of `npm start`.
   const { scripts } = JSON.parse(await readFile('package.json', 'utf8')) as { scripts: { start: string } }
   const [, ...startArguments] = scripts.start.split(' ')
@@ -286,16 +334,28 @@ async function withApi<T>(db: Database, work: (api: Api) => Promise<T>): Promise
   await once(createInterface(child.stdout), 'line')
   const baseUrl = `http://127.0.0.1:${PORT}`
   try {
-    const reply = await fetch(`${baseUrl}/oauth2/token`, {
-      method: 'POST',
-      body: new URLSearchParams({ grant_type: 'client_credentials', ...client }),
-    })
-    const { access_token: token } = (await reply.json()) as { access_token: string }
-    return await work({ baseUrl, token, customerId, profileIds, process: child })
+    return await work({ baseUrl, process: child, ...(await newOwner(db, baseUrl)) })
   } finally {
     child.kill('SIGTERM')
     await once(child, 'exit')
   }
+}
+
+async function newOwner(db: Database, baseUrl: string): Promise<Owner> {
+  const { customer_id: customerId } = await createCustomer(db, 'Bench')
+  const profileIds: string[] = []
+  for (let n = 0; n < PROFILES; n++) {
+    const profile = await insertProfile(db, customerId, { type: 'NORMAL', nickname: `Bench ${n}` })
+    profileIds.push(profile.id)
+  }
+  await fundProfiles(db, customerId, profileIds)
+  const client = await createApiClient(db, customerId, SCOPES)
+  const reply = await fetch(`${baseUrl}/oauth2/token`, {
+    method: 'POST',
+    body: new URLSearchParams({ grant_type: 'client_credentials', ...client }),
+  })
+  const { access_token: token } = (await reply.json()) as { access_token: string }
+  return { token, customerId, profileIds }
 }
 
 async function fundProfiles(db: Database, customer_id: string, profileIds: string[]): Promise<void> {

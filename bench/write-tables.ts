@@ -10,6 +10,7 @@ export const PARTS = [
   'prices',
   'bulk',
   'deliveries',
+  'policy',
 ] as const
 export type Part = (typeof PARTS)[number]
 

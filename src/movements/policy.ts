@@ -127,7 +127,7 @@ interface Facts extends Payment {
   /** The entries of the address book with its destination. */
   entries: readonly KnownEntry[]
   /** The destination as limits count it: the same for each spelling, on each EVM network. */
-  destinationSubject: string
+  destinationSubject: () => string
 }
 
 /** The records and services by which payments are judged. */
@@ -190,7 +190,9 @@ export class Governance {
       Windows.lock(tx, customerId, keys),
       policy.readsPrices ? policies.prices(tx) : new Map<string, bigint>(),
     ])
-    for (const one of all) one.entries = placeOf(one).flatMap((place) => entries.get(keyOfPlace(place)) ?? [])
+    if (policy.readsAddressBook)
+      for (const one of all)
+        one.entries = placeOf(one).flatMap((place) => entries.get(keyOfPlace(place)) ?? [])
     return new Governance({ policy, facts, windows, prices })
   }
 
@@ -276,8 +278,14 @@ function factsOf({ payment, origin, holder }: Movement, holders: Holders, get: V
     identities: holder === undefined ? [] : holders.identitiesOf(holder),
     network: type === 'WIRE_WITHDRAWAL' ? 'WIRE' : crypto_network,
     entries: [],
-    destinationSubject: destinationSubjectOf(payment!, get),
+    destinationSubject: once(() => destinationSubjectOf(payment!, get)),
   }
+}
+
+/** Computes a value when it is first asked for: the checksum of an address takes longer than all rules. */
+function once<T>(compute: () => T): () => T {
+  let known: { value: T } | undefined
+  return () => (known ??= { value: compute() }).value
 }
 
 /** The API client or operator that ordered a payment. The worker alone orders none: nobody knows who did. */
@@ -377,7 +385,7 @@ function subjectsOf({ per = 'CUSTOMER' }: Limit, facts: Facts): string[] {
         ? ['IDENTITY none']
         : facts.identities.map((id) => `IDENTITY ${id}`)
     case 'DESTINATION':
-      return [`DESTINATION ${facts.destinationSubject}`]
+      return [`DESTINATION ${facts.destinationSubject()}`]
   }
 }
 
