@@ -8,7 +8,7 @@ const START = 1_800_000_000_000_000
 
 /** A window as another process reads it. */
 const reread = (window: Window) =>
-  new Window(KEY, JSON.parse(JSON.stringify(window.stored)) as [number, string][])
+  new Window(KEY, { buckets: JSON.parse(JSON.stringify(window.stored)) as [number, string][] })
 
 const payment = fc.record({
   /** Microseconds since the last one; negative after the clock was set back. */
@@ -28,7 +28,7 @@ test('no period ever holds more than the limit, in at most 60 buckets, and littl
       fc.bigInt({ min: 0n, max: 2_000n }),
       (payments, seconds, limit) => {
         const period = seconds * 1_000_000
-        let window = new Window(KEY, undefined)
+        let window = new Window(KEY)
         let now = START
         const accepted: { at: number; amount: bigint }[] = []
         for (const { later, amount } of payments) {
@@ -59,7 +59,7 @@ test('no period ever holds more than the limit, in at most 60 buckets, and littl
 
 test('a clock that is set back frees nothing', () => {
   const period = 3_600_000_000
-  const window = new Window(KEY, undefined)
+  const window = new Window(KEY)
   window.add(START, period, 5n)
   window.add(START - period, period, 2n)
   expect(window.sumAt(START - period, period)).toBe(7n)
@@ -70,7 +70,7 @@ test('a clock that is set back frees nothing', () => {
 
 test('a longer period counts what a shorter one has kept, and a shorter one forgets at once', () => {
   const minute = 60_000_000
-  const window = new Window(KEY, undefined)
+  const window = new Window(KEY)
   window.add(START, minute, 5n)
   window.add(START + minute / 2, minute, 1n)
   expect(window.sumAt(START + minute, 10 * minute)).toBe(6n)

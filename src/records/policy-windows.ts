@@ -23,20 +23,22 @@ type Bucket = [latest: number, sum: bigint]
 /** A bucket as the database stores it: the sum is a text of digits. */
 type StoredBucket = [latest: number, sum: string]
 
-type WindowRow = WindowKey & { buckets: StoredBucket[] }
+/** With the ctid of the locked row, which cannot change meanwhile. */
+type WindowRow = WindowKey & { buckets: StoredBucket[]; place: string }
 
 /** A window that this transaction has locked, unless it is new, and may change. */
 export class Window {
   readonly key: WindowKey
+  /** The place of its row; undefined for a new window. */
+  readonly place: string | undefined
   #buckets: Bucket[]
-  #isNew: boolean
   #isChanged = false
   #periodMicros = 0
 
-  constructor(key: WindowKey, stored: readonly StoredBucket[] | undefined) {
+  constructor(key: WindowKey, stored?: { buckets: readonly StoredBucket[]; place?: string }) {
     this.key = key
-    this.#isNew = stored === undefined
-    this.#buckets = (stored ?? []).map(([latest, sum]) => [latest, BigInt(sum)])
+    this.place = stored?.place
+    this.#buckets = (stored?.buckets ?? []).map(([latest, sum]) => [latest, BigInt(sum)])
   }
 
   /** Returns the sum of the payments of the period that ends at this moment. */
@@ -62,10 +64,6 @@ export class Window {
     } else this.#buckets.push([time, amount])
     this.#isChanged = true
     this.#periodMicros = periodMicros
-  }
-
-  get isNew(): boolean {
-    return this.#isNew
   }
 
   get isChanged(): boolean {
@@ -111,14 +109,14 @@ export class Windows {
       select locked.*
       from unnest($2::text[], $3::text[], $4::text[]) as wanted (rule_id, asset, subject)
       cross join lateral (
-        select rule_id, asset, subject, buckets
+        select rule_id, asset, subject, buckets, ctid::text as place
         from policy_windows
         where customer_id = $1 and rule_id = wanted.rule_id and asset = wanted.asset and subject = wanted.subject
         for update
       ) locked`,
             values: [customerId, ...columnsOf(sorted)],
           })
-    const stored = new Map(rows.map((row) => [nameOf(row), row.buckets]))
+    const stored = new Map(rows.map((row) => [nameOf(row), row]))
     return new Windows(new Map(sorted.map((key) => [nameOf(key), new Window(key, stored.get(nameOf(key)))])))
   }
 
@@ -131,7 +129,8 @@ export class Windows {
   async write(tx: Transaction, customerId: string): Promise<void> {
     const changed = [...this.#windows.values()].filter(({ isChanged }) => isChanged)
     if (changed.length === 0) return
-    const [made, updated] = [changed.filter(({ isNew }) => isNew), changed.filter(({ isNew }) => !isNew)]
+    const made = changed.filter(({ place }) => place === undefined)
+    const updated = changed.filter(({ place }) => place !== undefined)
     await tx.query({
       name: 'write policy windows',
       text: `
@@ -141,11 +140,15 @@ export class Windows {
       )
       update policy_windows w
       set buckets = changed.buckets, ends_at = changed.ends_at
-      from unnest($7::text[], $8::text[], $9::text[], $10::jsonb[], $11::timestamptz[])
-        as changed (rule_id, asset, subject, buckets, ends_at)
-      where w.customer_id = $1 and w.rule_id = changed.rule_id and w.asset = changed.asset
-        and w.subject = changed.subject`,
-      values: [customerId, ...rowsOf(made), ...rowsOf(updated)],
+      from unnest($7::tid[], $8::jsonb[], $9::timestamptz[]) as changed (place, buckets, ends_at)
+      where w.customer_id = $1 and w.ctid = changed.place`,
+      values: [
+        customerId,
+        ...columnsOf(made.map(({ key }) => key)),
+        ...valuesOf(made),
+        `{${updated.map(({ place }) => `"${place!}"`).join()}}`,
+        ...valuesOf(updated),
+      ],
     })
   }
 }
@@ -156,8 +159,7 @@ const columnsOf = (keys: readonly WindowKey[]): string[] => [
   arrayLiteral(keys.map(({ subject }) => subject)),
 ]
 
-const rowsOf = (windows: readonly Window[]): string[] => [
-  ...columnsOf(windows.map(({ key }) => key)),
+const valuesOf = (windows: readonly Window[]): string[] => [
   arrayLiteral(windows.map(({ stored }) => JSON.stringify(stored))),
   arrayLiteral(windows.map(({ endsAt }) => endsAt)),
 ]
@@ -186,7 +188,7 @@ export async function selectWindows(
   )
   return rows.map(({ buckets, now, ...key }) => ({
     key,
-    window: new Window(key, buckets),
+    window: new Window(key, { buckets }),
     nowMicros: momentAt(now).micros,
   }))
 }
