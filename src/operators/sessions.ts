@@ -9,7 +9,7 @@ export type SignInMethod = 'LINK' | 'PASSKEY' | 'OPENID'
 /** A session ends this long after it was opened. */
 const SESSION_SECONDS = 12 * 60 * 60
 /** A session ends when it took no access token for this long. */
-const IDLE_SECONDS = 60 * 60
+const IDLE_SECONDS = 3_600
 /** The open sessions of one operator. A further sign-in ends the one that was unused the longest. */
 const OPEN_MAX = 20
 /** Ended sessions are shown for this long. */

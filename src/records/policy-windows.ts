@@ -23,8 +23,9 @@ type Bucket = [latest: number, sum: bigint]
 /** A bucket as the database stores it: the sum is a text of digits. */
 type StoredBucket = [latest: number, sum: string]
 
+type WindowRow = WindowKey & { buckets: StoredBucket[] }
 /** With the ctid of the locked row, which cannot change meanwhile. */
-type WindowRow = WindowKey & { buckets: StoredBucket[]; place: string }
+type LockedRow = WindowRow & { place: string }
 
 /** A window that this transaction has locked, unless it is new, and may change. */
 export class Window {
@@ -102,7 +103,7 @@ export class Windows {
     const { rows } =
       sorted.length === 0
         ? { rows: [] }
-        : await tx.query<WindowRow>({
+        : await tx.query<LockedRow>({
             name: 'lock policy windows',
             // Lateral forces one index look-up per key, in key order.
             text: `
