@@ -10125,7 +10125,10 @@ export interface operations {
   }
   rotateWebhookSecret: {
     parameters: {
-      query?: never
+      query?: {
+        /** @description The approval of this change, from the 403 `approval-required` of the same request before. */
+        approval_id?: string
+      }
       header?: never
       path: {
         /**
