@@ -1526,6 +1526,7 @@ const CASES: Record<string, Case> = {
   'PUT /v2/policy': {
     good: () => ({ path: '/v2/policy', body: { rules: [] } }),
     rows: [
+      ...CHANGE_ROWS,
       ['no rules', { body: { rules: undefined } }, bad('rules is required')],
       ['rules that are none', { body: { rules: {} } }, bad('rules must be an array')],
       ['a rule without an action', { body: { rules: [{}] } }, bad('rules.0.action is required')],

@@ -213,6 +213,7 @@ const RECORDS = new Map<string, string[]>([
   ['DELETE /v2/api-creds/credentials/:client_id', ['api_client.delete']],
   ['PUT /v2/transfer/crypto-destination-address', ['destination_address.create']],
   ['POST /v2/webhooks', ['webhook.create']],
+  ['PUT /v2/policy', ['policy.set']],
   ['PUT /v2/webhooks/:id', ['webhook.update']],
   ['DELETE /v2/webhooks/:id', ['webhook.delete']],
   ['POST /v2/webhooks/:id/rotate-secret', ['webhook.rotate_secret']],
@@ -257,7 +258,7 @@ async function requireRecorded(
 /** The client's own texts, and the secrets of answers. The audit log and the program's log have none of them. */
 const texts = new Set<string>()
 const secrets = new Set<string>()
-/** The members of bodies that are configuration, and those that name records, amounts and networks. */
+/** The members of bodies that are configuration, as the rules of a policy are, and those that name records, amounts and networks. */
 const CONFIGURATION =
   /^(url|event_types|types?|status|payload|profile_ids|scopes?|roles?|fiat_network|network|crypto_network|address|destination_address|(source_|destination_|balance_)?asset|.*_id|.*amount|total|fee|since|until|routing_number_type|conversion_target_asset)$/
 
@@ -266,7 +267,7 @@ function addTexts(value: unknown, member = ''): void {
     if (value.length >= 4 && !CONFIGURATION.test(member) && !UUID.test(value)) texts.add(value)
   } else if (Array.isArray(value)) for (const one of value) addTexts(one, member)
   else if (typeof value === 'object' && value !== null)
-    for (const [name, one] of Object.entries(value)) addTexts(one, name)
+    for (const [name, one] of Object.entries(value)) if (name !== 'rules') addTexts(one, name)
 }
 
 function addSecrets(body: object): void {

@@ -158,6 +158,7 @@ beforeAll(async () => {
   stranger = await newCustomer(service)
   owners = await recordsOf(owner, 'Acme')
   strangers = await recordsOf(stranger, 'Zenith')
+  for (const { call } of [owner, stranger]) expect((await call('PUT', '/v2/policy', POLICY)).status).toBe(200)
 })
 afterAll(() => service.close())
 
@@ -168,6 +169,15 @@ async function made<T = Record<string, string>>(by: TestCustomer, url: string, b
 }
 
 const DEPOSIT = { amount: '1', asset: 'USD', fiat_network_instructions: { wire: {} } }
+/** A limit that no payment here meets. */
+const POLICY = {
+  rules: [
+    {
+      limit: { amount: '1000000000', asset: 'USD', period_seconds: 3600, per: 'CUSTOMER' },
+      action: 'BLOCK',
+    },
+  ],
+}
 const PERSON = { first_name: 'Ada', last_name: 'Lovelace' }
 const FIAT_ACCOUNT = {
   fiat_account_owner: { person_details: PERSON },

@@ -107,6 +107,7 @@ describe('a rotation', () => {
     const client = await newClient()
     const request = {
       params: { client_id: client.client_id },
+      query: {},
       body: {},
       customerId: customer.customer_id,
       scopes: ['funding:read_profile'],

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { transaction } from '../db/database.ts'
+import { originOfLoop } from '../contract/actor.ts'
 import { Ledger } from '../movements/queue.ts'
 import { WithdrawalMacs } from '../movements/withdrawal-macs.ts'
 import { problem } from '../contract/problems.ts'
@@ -34,6 +35,7 @@ afterAll(async () => {
 })
 
 const ONE = '/v2/transfer/crypto-withdrawals'
+const ORIGIN = originOfLoop('test')
 const MANY = `${ONE}/bulk`
 
 interface Item {
@@ -175,7 +177,7 @@ test('a client that is disabled during its request moves no money for the remain
   }
   const { db, ledger, networks, settings } = service
   const { items } = (await createCryptoWithdrawals.run({
-    ...{ db, ledger, networks, settings, requireCaller, customerId: by.customer_id },
+    ...{ db, ledger, networks, settings, requireCaller, origin: ORIGIN, customerId: by.customer_id },
     body: { withdrawals: manyOf(by, 10, 'disabled') },
     problemOf: (error: unknown) => error,
   } as never)) as { items: { transfer?: unknown; problem?: unknown }[] }
@@ -201,7 +203,15 @@ test('a repeat after the process died between the batches of a request pays noth
   const ledger = new Ledger(dying, { macs: new WithdrawalMacs(MASTER_KEYS) })
   const { db, networks, settings } = service
   void createCryptoWithdrawals.run({
-    ...{ db, ledger, networks, settings, requireCaller: () => undefined, customerId: by.customer_id },
+    ...{
+      db,
+      ledger,
+      networks,
+      settings,
+      requireCaller: () => undefined,
+      origin: ORIGIN,
+      customerId: by.customer_id,
+    },
     body: { withdrawals },
   } as never)
   await expect.poll(() => availableOf(by), { timeout: 10_000 }).toBe(`${11 * (1_000 - 512)}`)
