@@ -58,7 +58,7 @@ const RULE: ApprovalRequirement = {
 /** Creates a withdrawal that waits for two approvers, paid from 11 USD that it credits. */
 export async function withdrawWithApproval(
   { ledger, networks, settings }: TestService,
-  customer: TestCustomer,
+  customer: Pick<TestCustomer, 'customer_id' | 'profile_id'>,
   origin: Origin,
   rule: Partial<ApprovalRequirement> = {},
 ): Promise<Waiting> {

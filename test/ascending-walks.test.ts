@@ -15,6 +15,7 @@ import { build } from 'esbuild'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { OPERATIONS } from '../src/app.ts'
 import { SCOPES } from '../src/contract/scopes.ts'
+import { originOfLoop } from '../src/contract/actor.ts'
 import { createCustomer } from '../src/customers/create-customer.ts'
 import { momentAt, readClock } from '../src/db/ids.ts'
 import { credentialsFile, type SandboxCredentials } from '../src/demo/credentials.ts'
@@ -33,6 +34,7 @@ import {
   startTestService,
   WEBHOOK_SECRETS,
 } from './support.ts'
+import { withdrawWithApproval } from './approvers.ts'
 import type { BursarProcess, RemoteCaller, TestDatabase, TestService } from './support.ts'
 
 vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 })
@@ -304,6 +306,8 @@ describe('every list', () => {
       crypto_network: 'ETHEREUM',
       address: DESTINATION,
     })
+
+    await withdrawWithApproval(service, credentials, originOfLoop('test'))
 
     const withoutNewRecords: string[] = []
     for (const list of urls) {

@@ -1,7 +1,7 @@
 /*
  * A program's start that test/ascending-walks.test.ts loads into a service (`node --import`). After SIGUSR2, the process stops
  * itself (SIGSTOP) in the middle of its next transaction that inserts into the table FREEZE_TABLE: after the insert and
- * before the commit. It first writes the file FREEZE_FILE, and goes on at SIGCONT.
+ * before the statements that end the transaction. It first writes the file FREEZE_FILE, and goes on at SIGCONT.
  */
 import { writeFileSync } from 'node:fs'
 import pg from 'pg'
@@ -11,22 +11,32 @@ const inserts = new RegExp(`insert into ${FREEZE_TABLE!}\\b`)
 let armed = false
 process.on('SIGUSR2', () => (armed = true))
 
+/** The end of a transaction: its link of the audit log, whose lock others wait for, and the commit. */
+const isEnd = (text: string) => text === 'commit' || text.includes('update audit_heads')
+
+/** What the statements of a connection wait for that froze. */
+const held = new WeakMap<pg.Client, Promise<void>>()
 /** The insert of each connection's current transaction. */
 const inserted = new WeakMap<pg.Client, Promise<unknown>>()
 type Query = (...args: unknown[]) => unknown
 // eslint-disable-next-line @typescript-eslint/unbound-method -- it is called with its client
 const query = pg.Client.prototype.query as Query
 pg.Client.prototype.query = function (this: pg.Client, ...args: unknown[]) {
+  const waiting = held.get(this)
+  if (waiting !== undefined) return waiting.then(() => query.apply(this, args))
   const [statement] = args as [string | { text: string }]
   const text = typeof statement === 'string' ? statement : statement.text
   if (text.startsWith('begin')) inserted.delete(this)
-  if (text === 'commit' && armed && inserted.has(this)) {
+  if (isEnd(text) && armed && inserted.has(this)) {
     armed = false
-    return inserted.get(this)!.then(() => {
+    const frozen = inserted.get(this)!.then(() => {
       writeFileSync(FREEZE_FILE!, 'frozen')
       process.kill(process.pid, 'SIGSTOP')
-      return query.apply(this, args)
     })
+    const reply = frozen.then(() => query.apply(this, args))
+    held.set(this, frozen)
+    void frozen.then(() => held.delete(this))
+    return reply
   }
   const reply = query.apply(this, args)
   if (inserts.test(text)) inserted.set(this, reply as Promise<unknown>)

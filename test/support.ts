@@ -306,7 +306,10 @@ export async function approve({ call }: Pick<TestCustomer, 'call'>, identityId: 
 export const DESTINATION = '0x52908400098527886E0F7030069857D2E4169EE7'
 
 /** A withdrawal body that is accepted, paid from USD. */
-export const withdrawalOf = (customer: TestCustomer, changes: Record<string, unknown> = {}) => ({
+export const withdrawalOf = (
+  customer: Pick<TestCustomer, 'profile_id'>,
+  changes: Record<string, unknown> = {},
+) => ({
   profile_id: customer.profile_id,
   asset: 'USDP',
   balance_asset: 'USD',

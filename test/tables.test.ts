@@ -103,7 +103,7 @@ const ALLOWED: Record<string, { owners: string[]; readers: string[] }> = {
     owners: ['settlement'],
     readers: ['commands', 'metrics', 'movements', 'networks', 'records', 'verify'],
   },
-  policies: { owners: ['records'], readers: ['ledger'] },
+  policies: { owners: ['records'], readers: ['commands', 'ledger'] },
   policy_windows: { owners: ['records'], readers: [] },
   price_imports: { owners: ['markets'], readers: [] },
   price_minutes: { owners: ['markets'], readers: ['records'] },

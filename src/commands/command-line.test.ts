@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 
 /** Commands that change no record. `migrate` and `serve` have logs of their own. */
 const CHANGES_NOTHING = new Set([
-  ...['completion', 'doctor', 'explain', 'list', 'migrate', 'serve', 'show', 'status', 'verify'],
+  ...['check', 'completion', 'doctor', 'explain', 'list', 'migrate', 'serve', 'show', 'status', 'verify'],
   // These commands change prices only, whose records name their origin.
   ...['follow', 'import'],
   'passkeys',
