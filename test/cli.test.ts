@@ -1153,7 +1153,7 @@ describe('serve', () => {
     const withdrawal = await call(
       `${demo.base_url}/v2/transfer/crypto-withdrawals`,
       token,
-      withdrawalOf({ profile_id: demo.profile_id! } as never),
+      withdrawalOf({ profile_id: demo.profile_id! }),
     )
     expect(withdrawal.body).toMatchObject({ status: 'PENDING', customer_id: demo.customer_id })
     await expect
@@ -1418,7 +1418,7 @@ describe('serve', () => {
     const withdrawal = await call(
       `${ready.address}/v2/transfer/crypto-withdrawals`,
       token,
-      withdrawalOf({ profile_id } as never),
+      withdrawalOf({ profile_id }),
     )
     expect(withdrawal).toMatchObject({ status: 503, body: { status: 503, title: 'Service Unavailable' } })
     const document = (await (await fetch(`${ready.address}/openapi.json`)).json()) as { paths: object }
