@@ -150,7 +150,7 @@ describe('requests that wait for PostgreSQL', () => {
   }
   const withdraw = (call: RemoteCaller, ref_id: string) =>
     call<{ detail: string }>('POST', WITHDRAWALS, {
-      ...withdrawalOf({ profile_id: customer.profile_id } as never),
+      ...withdrawalOf({ profile_id: customer.profile_id }),
       ref_id,
     })
 
@@ -300,7 +300,7 @@ test.runIf(canLimitDescriptors())(
     const all = (count: number, ask: (n: number) => Promise<number | string | undefined>) =>
       Promise.all(Array.from({ length: count }, (_, n) => ask(n)))
     const withdraw = (n: number) => {
-      const body = withdrawalOf({ profile_id } as never, { ref_id: `few-${n}`, amount: '10' })
+      const body = withdrawalOf({ profile_id }, { ref_id: `few-${n}`, amount: '10' })
       return statusOf(WITHDRAWALS, { body })
     }
     const mayOpen = (descriptors: number) =>

@@ -97,9 +97,9 @@ test('withdrawals are reported from their creation to their end, with the balanc
     // The worker cannot begin.
     await tx.query('lock table outgoing_transfers in row exclusive mode')
     await tx.query('lock table outgoing_transfers in share mode')
-    expect(
-      (await call('POST', '/v2/transfer/crypto-withdrawals', withdrawalOf({ profile_id } as never))).status,
-    ).toBe(200)
+    expect((await call('POST', '/v2/transfer/crypto-withdrawals', withdrawalOf({ profile_id }))).status).toBe(
+      200,
+    )
     const labels = { network: 'ETHEREUM', state: 'NEW' }
     await expect
       .poll(() => valueOf('bursar_withdrawals_in_flight', labels), { timeout: 20_000, interval: 500 })

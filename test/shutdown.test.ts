@@ -45,7 +45,7 @@ async function start(environment: Record<string, string> = {}) {
 }
 
 function requestOf(token: string, ref_id: string): string {
-  const body = JSON.stringify(withdrawalOf({ profile_id: customer.profile_id } as never, { ref_id }))
+  const body = JSON.stringify(withdrawalOf({ profile_id: customer.profile_id }, { ref_id }))
   return [
     'POST /v2/transfer/crypto-withdrawals HTTP/1.1',
     'Host: bursar',

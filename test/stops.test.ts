@@ -133,8 +133,7 @@ test('two processes refuse a disabled account or client within seconds of the co
     Promise.all(
       calls.map(
         async (call) =>
-          (await call('POST', '/v2/transfer/crypto-withdrawals', withdrawalOf({ profile_id } as never)))
-            .status,
+          (await call('POST', '/v2/transfer/crypto-withdrawals', withdrawalOf({ profile_id }))).status,
       ),
     )
   const soon = { timeout: 10_000, interval: 100 }
@@ -174,7 +173,7 @@ test('a command cancels a withdrawal once, and the log names the operator', asyn
   atEnd(() => service.end('SIGTERM'))
   const client = await createApiClient(database.db, customer_id, SCOPES)
   const call = await remoteCaller(service.address, client)
-  const made = await call('POST', '/v2/transfer/crypto-withdrawals', withdrawalOf({ profile_id } as never))
+  const made = await call('POST', '/v2/transfer/crypto-withdrawals', withdrawalOf({ profile_id }))
   const id = made.body.id as string
   await bursar('freeze', 'customer', customer_id)
   const cancelled = await bursar('withdrawal', 'cancel', id, '--json')
