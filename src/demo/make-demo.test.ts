@@ -1,3 +1,4 @@
+// @slow
 /*
  * Invariant of the demo, wherever starts of the sandbox are interrupted and however many there are: after a complete
  * start every record exists once, and a further start changes nothing.

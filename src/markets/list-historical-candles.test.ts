@@ -1,3 +1,4 @@
+// @slow
 /*
  * Invariants of candles, for any minutes in any order:
  * 1. a candle has the open of its first minute, the highest and lowest price, and the close of its last minute;

@@ -1,3 +1,4 @@
+// @slow
 /*
  * Invariants of market history, for any minutes in any order:
  * 1. a point is the exact average of the minutes in its increment. It exists if it has a minute, its increment has

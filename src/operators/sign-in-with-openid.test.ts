@@ -1,3 +1,4 @@
+// @slow
 /*
  * OpenID (docs/reference/operators.md), with a real provider, and with a lying one: only the subject that the command line
  * bound to an operator signs in, only in the browser that began, and only once.

@@ -1,3 +1,4 @@
+// @slow
 /*
  * Invariants of the weekly partitions:
  * 1. there are partitions for this week and the next four, and rows of the default partition move to them;
