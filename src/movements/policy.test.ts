@@ -22,16 +22,19 @@ import {
   MASTER_KEYS,
   newCustomer,
   startTestService,
+  TEST_ORIGIN,
   withdrawalOf,
   type TestCustomer,
   type TestService,
 } from '../../test/support.ts'
 import { buildApp } from '../app.ts'
+import type { Database } from '../db/database.ts'
 import { SCOPES } from '../contract/scopes.ts'
 import { createApiClient } from '../oauth/api-clients.ts'
 import { runOrchestrations } from '../orchestrations/run-orchestrations.ts'
 import { Policies, type NewPolicyDocument } from '../records/policy.ts'
 import { deleteEndedWindows } from '../records/policy-windows.ts'
+import { checkWithdrawal, movementOf } from '../transfers/create-crypto-withdrawal.ts'
 import { verify } from '../verify/verify.ts'
 import { Ledger } from './queue.ts'
 
@@ -493,6 +496,87 @@ test('a refused payment changes nothing', async () => {
   const before = await everyTable(service.db)
   expect(await withdraw(by)).toMatchObject(POLICY_REFUSED)
   expect(await everyTable(service.db)).toEqual(before)
+})
+
+describe('windows are locked with the balances, by the policy that is known', () => {
+  /** The service's database, counting its round trips: statements that are sent while another is under way share one. */
+  function counting() {
+    const seen = { roundTrips: 0 }
+    let underWay = 0
+    const connect = async () => {
+      const tx = await service.db.connect()
+      return new Proxy(tx, {
+        get(target, name) {
+          const value: unknown = Reflect.get(target, name, target)
+          if (typeof value !== 'function') return value
+          if (name !== 'query') return value.bind(target) as unknown
+          return async (...values: unknown[]) => {
+            if (underWay === 0) seen.roundTrips += 1
+            underWay += 1
+            return (value.apply(target, values) as Promise<unknown>).finally(() => (underWay -= 1))
+          }
+        },
+      })
+    }
+    return { db: { connect } as unknown as Database, seen }
+  }
+  const RULES_OF_TWO: Rules = [
+    { limit: { amount: '50', asset: 'USD', period_seconds: 3600, per: 'PROFILE' }, action: 'BLOCK' },
+    { limit: { amount: '50', asset: 'USD', period_seconds: 3600, per: 'DESTINATION' }, action: 'BLOCK' },
+    { match: { destination: 'ADDRESS_BOOK' }, action: 'APPROVE', approvals: 1 },
+  ]
+  const pay = (ledger: Ledger, { customer_id, profile_id }: TestCustomer) => {
+    const context = { networks: service.networks, settings: service.settings }
+    const terms = checkWithdrawal(withdrawalOf({ profile_id }) as never, context)
+    const movement = movementOf(customer_id, terms, {
+      networks: service.networks,
+      prices: new Map(),
+      origin: TEST_ORIGIN,
+      requireCaller: () => undefined,
+    })
+    return ledger.submit(customer_id, movement)
+  }
+
+  test('so limits cost no round trip of their own', async () => {
+    const { db, seen } = counting()
+    const ledger = new Ledger(db, { policies: new Policies(MASTER_KEYS, { sandbox: true }) })
+    const roundTripsOf = async (by: TestCustomer) => {
+      seen.roundTrips = 0
+      await pay(ledger, by)
+      return seen.roundTrips
+    }
+    const free = await newCustomer(service)
+    await fund(free, '1000')
+    await roundTripsOf(free)
+    const without = await roundTripsOf(free)
+    const by = await governed(...RULES_OF_TWO)
+    expect(await roundTripsOf(by)).toBeGreaterThan(without)
+    expect(await roundTripsOf(by)).toBe(without)
+  })
+
+  test('and a policy that another process has replaced binds at once', async () => {
+    const by = await governed(...RULES_OF_TWO)
+    const ledgers = Array.from(
+      { length: 2 },
+      () => new Ledger(service.db, { policies: new Policies(MASTER_KEYS, { sandbox: true }) }),
+    )
+    for (const ledger of ledgers) await pay(ledger, by)
+    await setPolicy(service.db, by.customer_id, {
+      rules: [
+        ...RULES_OF_TWO,
+        { id: 'new', limit: { amount: '33', asset: 'USDP', period_seconds: 3600 }, action: 'BLOCK' },
+      ],
+    })
+    // Each pays 11: the new window holds three of them, and the older windows two after the first two.
+    const sent = ledgers.flatMap((ledger) => Array.from({ length: 5 }, () => pay(ledger, by)))
+    const outcomes = await Promise.allSettled(sent)
+    expect(outcomes.filter(({ status }) => status === 'fulfilled')).toHaveLength(2)
+    await setPolicy(service.db, by.customer_id, {
+      rules: [{ id: 'new', limit: { amount: '33', asset: 'USDP', period_seconds: 3600 }, action: 'BLOCK' }],
+    })
+    const later = await Promise.allSettled(ledgers.flatMap((ledger) => [pay(ledger, by), pay(ledger, by)]))
+    expect(later.filter(({ status }) => status === 'fulfilled')).toHaveLength(1)
+  })
 })
 
 test('windows are deleted a day after nothing counts in them', async () => {

@@ -70,6 +70,8 @@ interface Compiled {
   /** How long approvers have to decide. */
   deadlineSeconds: number
   rules: readonly CompiledRule[]
+  /** The rules whose limit counts the payments of a period. */
+  windowed: readonly CompiledRule[]
   readsAddressBook: boolean
   readsPrices: boolean
 }
@@ -84,6 +86,7 @@ function compile(policy: PolicyVersion): Compiled {
     version: policy.version,
     deadlineSeconds: policy.document.approvals?.deadline_seconds ?? DEFAULT_DEADLINE_SECONDS,
     rules,
+    windowed: rules.filter(({ limit }) => limit !== undefined && limit.periodMicros > 0),
     readsAddressBook: rules.some(({ destination }) => destination !== undefined),
     readsPrices: rules.some(({ limit }) => limit?.asset === 'USD'),
   }
@@ -121,7 +124,7 @@ const addressBookOf = (destination: 'ANY' | 'ADDRESS_BOOK') =>
 interface Facts extends Payment {
   /** The client or operator that ordered it; undefined where nobody knows. */
   client: string | undefined
-  /** The identities that it names, of its account and of its profile's account too. */
+  /** The identities that it names, of its account and of its profile's account too: none before these are read. */
   identities: readonly string[]
   network: string | undefined
   /** The entries of the address book with its destination. */
@@ -135,6 +138,14 @@ interface Sources {
   holders: Holders
   policies: Policies | undefined
   get: View['get']
+  early: EarlyReads | undefined
+}
+
+/** What is read for a batch of payments by the policy that judged the last one, in the round trip of the balances. */
+export interface EarlyReads {
+  policy: Compiled
+  facts: ReadonlyMap<Movement, Facts>
+  windows: Windows
 }
 
 /** The policy in force for a batch of movements. */
@@ -160,6 +171,30 @@ export class Governance {
   }
 
   /**
+   * Locks windows and reads the address book by the policy that is known from the last batch, so that this takes no round
+   * trip of its own. Call it after the statement that locks the balances was sent. Returns undefined, and sends nothing,
+   * where no policy is known. Nothing is decided by that policy unless `read` finds it to be the newest.
+   */
+  static async readEarly(
+    tx: Transaction,
+    customerId: string,
+    movements: readonly Movement[],
+    policies: Policies | undefined,
+    get: View['get'],
+  ): Promise<EarlyReads | undefined> {
+    const last = policies?.last(customerId)
+    if (last === undefined) return undefined
+    const policy = compile(last)
+    const facts = factsOf(movements, get)
+    const windows = new Windows()
+    await inOrder([
+      readAddressBook(tx, customerId, policy, facts),
+      windows.lock(tx, customerId, keysOf(policy, facts, 'EARLY')),
+    ])
+    return { policy, facts, windows }
+  }
+
+  /**
    * Reads the policy at this place (`POLICY_PLACE`) and all that it needs for the payments among these movements. Locks
    * the windows of its limits, after the balances are locked. A policy that cannot be trusted refuses every payment.
    */
@@ -168,10 +203,9 @@ export class Governance {
     customerId: string,
     place: string,
     movements: readonly Movement[],
-    { holders, policies, get }: Sources,
+    { holders, policies, get, early }: Sources,
   ): Promise<Governance> {
-    const payments = movements.filter(({ payment }) => payment !== undefined)
-    if (payments.length === 0) return new Governance({})
+    if (movements.every(({ payment }) => payment === undefined)) return new Governance({})
     if (policies === undefined) return new Governance({ refusal: withoutKey() })
     let policy: Compiled
     try {
@@ -180,19 +214,18 @@ export class Governance {
       if (refusal instanceof Problem) return new Governance({ refusal })
       throw refusal
     }
-    const facts = new Map(payments.map((movement) => [movement, factsOf(movement, holders, get)]))
-    const all = [...facts.values()]
-    const keys = all.flatMap((one) => policy.rules.flatMap((rule) => keysOf(rule, one)))
-    const [entries, windows, prices] = await inOrder([
-      policy.readsAddressBook
-        ? entriesAt(tx, customerId, all.flatMap(placeOf))
-        : new Map<string, KnownEntry[]>(),
-      Windows.lock(tx, customerId, keys),
+    const isRead = early?.policy === policy
+    const facts = isRead ? early.facts : factsOf(movements, get)
+    const windows = early?.windows ?? new Windows()
+    for (const [{ holder }, one] of facts)
+      if (holder !== undefined) one.identities = holders.identitiesOf(holder)
+    // Always in two steps, so that every process locks in the same order.
+    const [, , , prices] = await inOrder([
+      isRead ? undefined : readAddressBook(tx, customerId, policy, facts),
+      isRead ? undefined : windows.lock(tx, customerId, keysOf(policy, facts, 'EARLY')),
+      windows.lock(tx, customerId, keysOf(policy, facts, 'LATE')),
       policy.readsPrices ? policies.prices(tx) : new Map<string, bigint>(),
     ])
-    if (policy.readsAddressBook)
-      for (const one of all)
-        one.entries = placeOf(one).flatMap((place) => entries.get(keyOfPlace(place)) ?? [])
     return new Governance({ policy, facts, windows, prices })
   }
 
@@ -270,16 +303,35 @@ function requireDeclared({ payment }: Movement, transfer: Transfer): void {
   )
 }
 
-function factsOf({ payment, origin, holder }: Movement, holders: Holders, get: View['get']): Facts {
-  const { type, crypto_network } = payment!
-  return {
-    ...payment!,
-    client: clientOf(origin),
-    identities: holder === undefined ? [] : holders.identitiesOf(holder),
-    network: type === 'WIRE_WITHDRAWAL' ? 'WIRE' : crypto_network,
-    entries: [],
-    destinationSubject: once(() => destinationSubjectOf(payment!, get)),
+/** Returns the facts of the payments among these movements, without their identities and entries of the address book. */
+function factsOf(movements: readonly Movement[], get: View['get']): Map<Movement, Facts> {
+  const facts = new Map<Movement, Facts>()
+  for (const movement of movements) {
+    const { payment, origin } = movement
+    if (payment === undefined) continue
+    facts.set(movement, {
+      ...payment,
+      client: clientOf(origin),
+      identities: [],
+      network: payment.type === 'WIRE_WITHDRAWAL' ? 'WIRE' : payment.crypto_network,
+      entries: [],
+      destinationSubject: once(() => destinationSubjectOf(payment, get)),
+    })
   }
+  return facts
+}
+
+/** Reads the entries of the address book with the payments' destinations, where the policy has rules about them. */
+async function readAddressBook(
+  tx: Transaction,
+  customerId: string,
+  policy: Compiled,
+  facts: ReadonlyMap<Movement, Facts>,
+): Promise<void> {
+  if (!policy.readsAddressBook) return
+  const all = [...facts.values()]
+  const entries = await entriesAt(tx, customerId, all.flatMap(placeOf))
+  for (const one of all) one.entries = placeOf(one).flatMap((place) => entries.get(keyOfPlace(place)) ?? [])
 }
 
 /** Computes a value when it is first asked for: the checksum of an address takes longer than all rules. */
@@ -363,15 +415,28 @@ function fitsDestination({ destination, restricts }: CompiledRule, facts: Facts)
   return (restricts ? facts.entries : approved).some(({ id }) => destination.has(id))
 }
 
-/** The windows in which a rule may count a payment. The address book is read at the same time. */
-const keysOf = (rule: CompiledRule, facts: Facts): WindowKey[] =>
-  rule.limit === undefined || rule.limit.periodMicros === 0 || !fitsBeforeDestination(rule, facts)
-    ? []
-    : subjectsOf(rule.limit, facts).map((subject) => ({
-        rule_id: rule.rule.id,
-        asset: rule.limit!.asset,
-        subject,
-      }))
+/**
+ * The windows in which a policy may count these payments; the address book may be unread. EARLY: those that are known by
+ * the payments alone. LATE: those of identities and bank accounts, which are read with the balances.
+ */
+function keysOf(policy: Compiled, facts: ReadonlyMap<Movement, Facts>, when: 'EARLY' | 'LATE'): WindowKey[] {
+  const keys: WindowKey[] = []
+  for (const compiledRule of policy.windowed) {
+    const { rule, limit } = compiledRule
+    for (const one of facts.values()) {
+      if ((needsRecords(compiledRule, one) ? 'LATE' : 'EARLY') !== when) continue
+      if (!fitsBeforeDestination(compiledRule, one)) continue
+      for (const subject of subjectsOf(limit!, one))
+        keys.push({ rule_id: rule.id, asset: limit!.asset, subject })
+    }
+  }
+  return keys
+}
+
+const needsRecords = ({ limit, identities }: CompiledRule, { type }: Facts): boolean =>
+  identities !== undefined ||
+  limit!.per === 'IDENTITY' ||
+  (limit!.per === 'DESTINATION' && type === 'WIRE_WITHDRAWAL')
 
 /** Whose payments a limit counts together. All payments without an identity share a window. */
 function subjectsOf({ per = 'CUSTOMER' }: Limit, facts: Facts): string[] {

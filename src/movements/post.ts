@@ -101,11 +101,15 @@ async function readFor(
   }: { policies: Policies | undefined; at: Moment | undefined; lookUpRefIds: boolean },
 ): Promise<Batch> {
   const keys = movements.flatMap((movement) => movement.balances)
-  const [ledger, known, existing] = await inOrder([
+  let known: Reads = NOTHING_READ
+  const get: View['get'] = (kind, key) => knownOf(known, kind).get(key) as never
+  const [ledger, early, needed, existing] = await inOrder([
     LedgerTransaction.open(tx, customerId, keys, at),
+    Governance.readEarly(tx, customerId, movements, policies, get),
     readNeeds(tx, customerId, movements),
     selectTransfersByRefId(tx, customerId, refIdsOf(lookUpRefIds ? movements : movements.filter(isDryRun))),
   ])
+  known = needed
   const holders = await Holders.read(
     tx,
     customerId,
@@ -118,13 +122,13 @@ async function readFor(
     now: ledger.now,
     newId: idsAt(ledger.now),
     requireOpen: (id) => holders.requireOpen(id),
-    get: (kind, key) => knownOf(known, kind).get(key) as never,
+    get,
   }
   const { policy } = ledger.balances
   const governance =
     policy === undefined
       ? undefined
-      : await Governance.read(tx, customerId, policy, movements, { holders, policies, get: view.get })
+      : await Governance.read(tx, customerId, policy, movements, { holders, policies, get, early })
   return { ledger, holders, governance, existing, known, view }
 }
 

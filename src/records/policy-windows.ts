@@ -1,11 +1,13 @@
-import { arrayLiteral, type Queryable, type Transaction } from '../db/database.ts'
+import { arrayLiteral, inOrder, type Queryable, type Transaction } from '../db/database.ts'
 import { momentAt } from '../db/ids.ts'
-import { Temporal } from 'temporal-polyfill'
 
 /**
  * The windows of limits: what a rule has counted for one subject. A window is rolling and has at most 60 buckets. A bucket
  * counts in full until its latest payment is older than the period, so that no period ever holds more than the limit.
  */
+
+const DAY_SECONDS = 86_400
+const MICROS = 1_000_000
 
 /** Buckets of a period. With one bucket begun and one not yet over, at most 60 count. */
 const BUCKETS_OF_PERIOD = 59
@@ -75,10 +77,13 @@ export class Window {
     return this.#buckets.map(([latest, sum]) => [latest, String(sum)])
   }
 
-  /** When nothing in it counts any more. */
-  get endsAt(): string {
+  /**
+   * The first midnight (UTC, in seconds since 1970) from which nothing in it counts any more. It stays the same for a
+   * day, so that the updates of the row leave its indexes alone (heap-only tuples).
+   */
+  get endsAtSeconds(): number {
     const micros = this.#buckets.at(-1)![0] + this.#periodMicros
-    return Temporal.Instant.fromEpochMilliseconds(Math.ceil(micros / 1_000)).toString()
+    return Math.ceil(micros / MICROS / DAY_SECONDS) * DAY_SECONDS
   }
 }
 
@@ -86,27 +91,25 @@ const nameOf = ({ rule_id, asset, subject }: WindowKey) => `${rule_id} ${asset} 
 
 /** The windows of a batch of payments. */
 export class Windows {
-  readonly #windows: Map<string, Window>
-
-  private constructor(windows: Map<string, Window>) {
-    this.#windows = windows
-  }
+  readonly #windows = new Map<string, Window>()
 
   /**
-   * Reads and locks the windows with these keys, in key order and after the balances, so that no two batches deadlock. A
-   * window without a row is new: of two processes that make it, the second violates `policy_windows_pkey` and decides
-   * again.
+   * Reads and locks the windows with these keys that are not locked yet, in key order and after the balances, so that no
+   * two batches deadlock. A window without a row is new: of two processes that make it, the second violates
+   * `policy_windows_pkey` and decides again.
    */
-  static async lock(tx: Transaction, customerId: string, keys: readonly WindowKey[]): Promise<Windows> {
-    const wanted = new Map(keys.map((key) => [nameOf(key), key]))
-    const sorted = [...wanted].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, key]) => key)
-    const { rows } =
-      sorted.length === 0
-        ? { rows: [] }
-        : await tx.query<LockedRow>({
-            name: 'lock policy windows',
-            // Lateral forces one index look-up per key, in key order.
-            text: `
+  async lock(tx: Transaction, customerId: string, keys: readonly WindowKey[]): Promise<void> {
+    const wanted = new Map<string, WindowKey>()
+    for (const key of keys) {
+      const name = nameOf(key)
+      if (!this.#windows.has(name)) wanted.set(name, key)
+    }
+    if (wanted.size === 0) return
+    const sorted = [...wanted].sort(([a], [b]) => (a < b ? -1 : 1))
+    const { rows } = await tx.query<LockedRow>({
+      name: 'lock policy windows',
+      // Lateral forces one index look-up per key, in key order.
+      text: `
       select locked.*
       from unnest($2::text[], $3::text[], $4::text[]) as wanted (rule_id, asset, subject)
       cross join lateral (
@@ -115,10 +118,10 @@ export class Windows {
         where customer_id = $1 and rule_id = wanted.rule_id and asset = wanted.asset and subject = wanted.subject
         for update
       ) locked`,
-            values: [customerId, ...columnsOf(sorted)],
-          })
+      values: [customerId, ...columnsOf(sorted.map(([, key]) => key))],
+    })
     const stored = new Map(rows.map((row) => [nameOf(row), row]))
-    return new Windows(new Map(sorted.map((key) => [nameOf(key), new Window(key, stored.get(nameOf(key)))])))
+    for (const [name, key] of sorted) this.#windows.set(name, new Window(key, stored.get(name)))
   }
 
   /** Returns a window that was asked for; undefined for any other. */
@@ -126,31 +129,37 @@ export class Windows {
     return this.#windows.get(nameOf(key))
   }
 
-  /** Sends one statement that writes the changed windows. Does nothing when there are none. */
+  /** Sends the statements that write the changed windows: one for new windows, one for known ones. */
   async write(tx: Transaction, customerId: string): Promise<void> {
     const changed = [...this.#windows.values()].filter(({ isChanged }) => isChanged)
-    if (changed.length === 0) return
     const made = changed.filter(({ place }) => place === undefined)
     const updated = changed.filter(({ place }) => place !== undefined)
-    await tx.query({
-      name: 'write policy windows',
-      text: `
-      with made as (
-        insert into policy_windows (customer_id, rule_id, asset, subject, buckets, ends_at)
-        select $1, * from unnest($2::text[], $3::text[], $4::text[], $5::jsonb[], $6::timestamptz[])
+    const sent: Promise<unknown>[] = []
+    if (made.length > 0)
+      sent.push(
+        tx.query({
+          name: 'insert policy windows',
+          text: `
+      insert into policy_windows (customer_id, rule_id, asset, subject, buckets, ends_at)
+      select $1, rule_id, asset, subject, buckets, to_timestamp(ends_at)
+      from unnest($2::text[], $3::text[], $4::text[], $5::jsonb[], $6::bigint[])
+        as made (rule_id, asset, subject, buckets, ends_at)`,
+          values: [customerId, ...columnsOf(made.map(({ key }) => key)), ...valuesOf(made)],
+        }),
       )
+    if (updated.length > 0)
+      sent.push(
+        tx.query({
+          name: 'update policy windows',
+          text: `
       update policy_windows w
-      set buckets = changed.buckets, ends_at = changed.ends_at
-      from unnest($7::tid[], $8::jsonb[], $9::timestamptz[]) as changed (place, buckets, ends_at)
+      set buckets = changed.buckets, ends_at = to_timestamp(changed.ends_at)
+      from unnest($2::tid[], $3::jsonb[], $4::bigint[]) as changed (place, buckets, ends_at)
       where w.customer_id = $1 and w.ctid = changed.place`,
-      values: [
-        customerId,
-        ...columnsOf(made.map(({ key }) => key)),
-        ...valuesOf(made),
-        `{${updated.map(({ place }) => `"${place!}"`).join()}}`,
-        ...valuesOf(updated),
-      ],
-    })
+          values: [customerId, `{${updated.map(({ place }) => `"${place!}"`).join()}}`, ...valuesOf(updated)],
+        }),
+      )
+    await inOrder(sent)
   }
 }
 
@@ -162,7 +171,7 @@ const columnsOf = (keys: readonly WindowKey[]): string[] => [
 
 const valuesOf = (windows: readonly Window[]): string[] => [
   arrayLiteral(windows.map(({ stored }) => JSON.stringify(stored))),
-  arrayLiteral(windows.map(({ endsAt }) => endsAt)),
+  arrayLiteral(windows.map(({ endsAtSeconds }) => endsAtSeconds)),
 ]
 
 /** A window as it is now, outside the transactions of payments. */

@@ -297,6 +297,8 @@ const decimalsOfLimit = ({ asset }: Limit): number =>
 /** Most bytes of policies that a process keeps, and an estimate for one rule as an object. */
 const KEPT_BYTES_MAX = 16 * 1024 * 1024
 const RULE_BYTES = 2_048
+/** Most customers of which a process knows the last version. */
+const LAST_PLACES_MAX = 10_000
 
 /** Older prices do not count for limits: without a price, a payment is beyond every limit in USD. */
 const PRICE_AGE_MAX_MINUTES = 60
@@ -320,6 +322,9 @@ export class Policies {
     maxSize: KEPT_BYTES_MAX,
     sizeCalculation: ({ document }) => RULE_BYTES * (1 + document.rules.length),
   })
+
+  /** The place of the version that each customer's payments were last judged by. */
+  readonly #lastPlaces = new LRUCache<string, string>({ max: LAST_PLACES_MAX })
 
   readonly #sandbox: boolean
   #prices: { readAt: number; prices: UsdPrices } | undefined
@@ -360,8 +365,21 @@ export class Policies {
    * have loosened it, so nothing is paid under it.
    */
   async get(db: Queryable, customerId: string, place: string): Promise<PolicyVersion> {
-    const known = this.#checked.get(`${customerId} ${place}`)
-    if (known !== undefined) return known
+    const known = this.#checked.get(`${customerId} ${place}`) ?? (await this.#read(db, customerId, place))
+    this.#lastPlaces.set(customerId, place)
+    return known
+  }
+
+  /**
+   * Returns the version that `get` returned last for this customer, if it is still kept. It may be an old one: it tells
+   * which windows are worth locking early, and decides nothing.
+   */
+  last(customerId: string): PolicyVersion | undefined {
+    const place = this.#lastPlaces.get(customerId)
+    return place === undefined ? undefined : this.#checked.get(`${customerId} ${place}`)
+  }
+
+  async #read(db: Queryable, customerId: string, place: string): Promise<PolicyVersion> {
     const { rows } = await db.query<PolicyRow>(
       'select version, document, mac, created_at from policies where customer_id = $1 and version = $2',
       [customerId, place.slice(0, place.indexOf(' '))],
