@@ -6,10 +6,12 @@ FROM ${NODE_IMAGE} AS build
 WORKDIR /app
 # Sources change more often than dependencies: these layers are made anew only with the lock file.
 COPY package.json package-lock.json ./
-RUN npm ci --omit=optional --workspaces=false --ignore-scripts --no-audit --no-fund
+# With the optional packages: esbuild, which builds the console, is a program among them.
+RUN npm ci --workspaces=false --ignore-scripts --no-audit --no-fund
 COPY tsconfig*.json ./
 COPY src src
-RUN npm run build:server
+COPY console console
+RUN npm run build:server && npm run build:console
 
 FROM ${NODE_IMAGE} AS dependencies
 WORKDIR /app

@@ -16,6 +16,8 @@ import { updateAccount } from './accounts/update-account.ts'
 import { resendEvent } from './events/resend-event.ts'
 import { listAssets } from './catalogue/list-assets.ts'
 import { listNetworks } from './catalogue/list-networks.ts'
+import { acceptConsole } from './console/console.ts'
+import { rewriteConsole } from './console/own-page.ts'
 import type { Database } from './db/database.ts'
 import { healthRoutes } from './health/routes.ts'
 import { authenticator } from './http/authenticate.ts'
@@ -265,8 +267,13 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance & {
       failuresPerMinute: settings.tokenFailuresPerMinute,
     })
   const rate = { perSecond: settings.rateLimitPerSecond, burst: settings.rateLimitBurst }
-  const rateLimit = withRateLimit(authenticator(tokens, standing), rate)
   const limitAddress = rateLimitOfAddress(rate)
+  const demoCustomer = async () => (await exampleRecords())?.customer_id
+  const ofToken = authenticator(tokens, standing)
+  const authenticate = settings.console
+    ? acceptConsole(app, ofToken, { db, settings, baseUrl, limitAddress, demoCustomer })
+    : ofToken
+  const rateLimit = withRateLimit(authenticate, rate)
   signInRoutes(app, {
     db,
     tokens,
@@ -338,7 +345,7 @@ function createServer({ settings, baseUrl, log, meter }: AppOptions): {
     bodyLimit: BODY_LIMIT,
     // Overlong ids reach the schema and get its error. No route has a pattern that a long id could slow down.
     routerOptions: { ignoreTrailingSlash: false, maxParamLength: HEADERS_BYTES_MAX },
-    rewriteUrl: ({ url = '/' }) => withoutTrailingSlash(url),
+    rewriteUrl: (request) => withoutTrailingSlash(settings.console ? rewriteConsole(request) : request.url!),
     frameworkErrors: refuseUrl(baseUrl),
     forceCloseConnections: 'idle',
     clientErrorHandler: refuseConnection(HEADERS_BYTES_MAX),

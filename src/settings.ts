@@ -202,6 +202,10 @@ export const SETTINGS = {
     default: undefined,
     desc: 'whether the API reference is served at /docs (default: in sandbox mode only)',
   }),
+  BURSAR_CONSOLE: bool({
+    default: true,
+    desc: 'whether the console for operators is served at /console',
+  }),
   BURSAR_DRAIN_DELAY_MS: wholeNumber(0, 600_000, {
     default: 0,
     desc: 'time in ms that a stopping process reports not ready at /health/ready before it stops listening',

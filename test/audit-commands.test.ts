@@ -80,7 +80,14 @@ const ELSEWHERE = [
   ],
   ...['treasury send', 'treasury cancel', 'wallet consolidate', 'wallet acknowledge'],
   ...['deposits rescan', 'deposits resume', 'deposits credit', 'screening ask'],
-  ...['operator create', 'operator link', 'operator role', 'operator disable', 'operator enable'],
+  ...[
+    'operator create',
+    'operator link',
+    'console link',
+    'operator role',
+    'operator disable',
+    'operator enable',
+  ],
   ...['operator revoke', 'operator passkeys', 'approvers add', 'approvers revoke'],
   ...['approvals approve', 'approvals reject'],
 ]

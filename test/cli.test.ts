@@ -362,6 +362,7 @@ describe('settings', () => {
     BURSAR_SCREENING_SECRET_FILE: [], // Any text can name a file.
     BURSAR_SCREENING_TIMEOUT_MS: ['99', '30001', '3s'],
     BURSAR_DOCS: ['maybe', '2'],
+    BURSAR_CONSOLE: ['maybe', '2'],
     BURSAR_DRAIN_DELAY_MS: ['-1', '600001'],
     BURSAR_SHUTDOWN_TIMEOUT_MS: ['999', '600001'],
     BURSAR_METRICS_HOST: ['not a host', 'http://127.0.0.1'],

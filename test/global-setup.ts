@@ -33,6 +33,7 @@ const ROOT = fileURLToPath(new URL('..', import.meta.url))
 async function buildWhatIsNewer(): Promise<void> {
   const build = (...args: string[]) => promisify(execFile)('npm', ['run', ...args], { cwd: ROOT })
   if (isNewer('src', 'dist/main.js')) await build('build:server')
+  if (isNewer('console', 'dist/console/index.html')) await build('build:console')
   if (isNewer('client/src', 'client/dist/index.js')) await build('build', '-w', 'client')
 }
 

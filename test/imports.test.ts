@@ -81,6 +81,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     'approvals',
     'events',
     'operators',
+    'console',
     'audit-log',
     'policy',
     'oauth',
@@ -132,6 +133,8 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   webhooks: ['deliveries', 'operation', ...SHARED, 'settings'],
   approvals: ['settlement', 'operation', ...SHARED],
   events: ['operation', ...SHARED],
+  /** The page for operators, and their sessions in it. */
+  console: ['operators', ...SHARED, 'settings'],
   /** The people who sign in; the tokens of their sessions are like those of API clients. */
   operators: ['oauth', 'operation', ...SHARED, 'settings'],
   'audit-log': ['operation', ...SHARED],

@@ -32,7 +32,17 @@ const ALLOWED: Record<string, { owners: string[]; readers: string[] }> = {
   customer_fee_checks: { owners: ['settlement'], readers: [] },
   customers: {
     owners: ['customers'],
-    readers: ['commands', 'demo', 'deployment', 'oauth', 'operators', 'records', 'settlement', 'verify'],
+    readers: [
+      'commands',
+      'console',
+      'demo',
+      'deployment',
+      'oauth',
+      'operators',
+      'records',
+      'settlement',
+      'verify',
+    ],
   },
   deployment: { owners: ['deployment'], readers: [] },
   deposit_addresses: { owners: ['records'], readers: ['deposit-addresses', 'networks', 'settlement'] },

@@ -157,7 +157,7 @@ function defineLink(operator: Command): void {
 }
 
 /** The public URL of the service, as the link names it. */
-const baseUrlOf = async (db: Database, { baseUrl, host, port }: Settings): Promise<string> =>
+export const baseUrlOf = async (db: Database, { baseUrl, host, port }: Settings): Promise<string> =>
   baseUrl ?? (await readStamp(db))?.issuer ?? `http://${host}:${port}`
 
 function defineRole(operator: Command): void {
@@ -319,7 +319,7 @@ function defineRevoke(operator: Command): void {
 }
 
 /** Runs a change of an operator, who is locked, in a transaction. Throws when there is no such operator. */
-const changing = <T>(
+export const changing = <T>(
   db: Database,
   id: string,
   change: (tx: Transaction, operator: Operator) => Promise<T>,

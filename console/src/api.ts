@@ -1,0 +1,98 @@
+import { API, ROOT } from './address.ts'
+import { customer, forgetSession, readSession } from './session.ts'
+
+/** Requests to the API. The service adds the access token; the page never has it. */
+
+/** A refusal of the API, or of the console. */
+export class Refused extends Error {
+  readonly status: number
+  /** The name of the typed problem, such as `insufficient-funds`. */
+  readonly slug: string | undefined
+  readonly meta: Record<string, unknown> | undefined
+
+  constructor(
+    status: number,
+    {
+      detail,
+      title,
+      type,
+      meta,
+    }: { detail?: string; title?: string; type?: string; meta?: Record<string, unknown> },
+  ) {
+    super(detail ?? title ?? `the service answered ${status}`)
+    this.status = status
+    this.slug = type?.split('/').pop()
+    this.meta = meta
+  }
+}
+
+type Value = string | number | boolean | undefined
+export type Query = Record<string, Value | readonly string[]>
+export type Method = 'GET' | 'POST' | 'PUT' | 'DELETE'
+
+/** One call of the API, as the page makes it and shows it as curl. */
+export interface Call {
+  method: Method
+  /** The path of the operation, such as `/v2/transfer/transfers`. */
+  path: string
+  query?: Query
+  body?: unknown
+}
+
+/** The path of a call with its query. Empty values are left out. */
+function pathOf({ path, query = {} }: Call): string {
+  const parameters = new URLSearchParams()
+  for (const [name, value] of Object.entries(query))
+    for (const one of Array.isArray(value) ? (value as string[]) : [value as Value])
+      if (one !== undefined && one !== '') parameters.append(name, String(one))
+  const text = parameters.toString()
+  return path + (text === '' ? '' : `?${text}`)
+}
+
+/** The call as a command that does the same with an access token of an API client or operator. */
+export function curlOf(call: Call): string {
+  const origin = location.origin + ROOT.slice(0, -'/console/'.length)
+  const quoted = (text: string) => `'${text.replaceAll("'", `'\\''`)}'`
+  const lines = [`curl ${quoted(origin + pathOf(call))}`, `-H "Authorization: Bearer $ACCESS_TOKEN"`]
+  if (call.method !== 'GET') lines[0] = `curl -X ${call.method} ${quoted(origin + pathOf(call))}`
+  if (call.body !== undefined)
+    lines.push(`-H 'Content-Type: application/json'`, `-d ${quoted(JSON.stringify(call.body))}`)
+  return lines.join(' \\\n  ')
+}
+
+/** The headers that mark a request as this page's. `background`: the page refreshes itself, and nobody is there. */
+export const headersOf = (background: boolean): Record<string, string> => ({
+  'x-bursar-console': background ? 'background' : 'page',
+  ...(customer.value !== '' && { 'bursar-customer': customer.value }),
+})
+
+/** Makes a call and returns its answer. Throws `Refused`; a session that has ended leads to the sign-in. */
+export async function send<T>(call: Call, { background = false, signal }: SendOptions = {}): Promise<T> {
+  const attempt = () =>
+    fetch(API + pathOf(call), {
+      method: call.method,
+      headers: {
+        ...headersOf(background),
+        ...(call.body !== undefined && { 'content-type': 'application/json' }),
+      },
+      ...(call.body !== undefined && { body: JSON.stringify(call.body) }),
+      ...(signal !== undefined && { signal }),
+    })
+  let answer = await attempt()
+  // The operator's role may have changed: a look at the session takes another access token.
+  if (answer.status === 401 && (await readSession()) !== undefined) answer = await attempt()
+  if (answer.status === 401) forgetSession()
+  return bodyOf<T>(answer)
+}
+
+interface SendOptions {
+  background?: boolean
+  signal?: AbortSignal
+}
+
+/** The body of an answer; throws `Refused` for a refusal. */
+export async function bodyOf<T>(answer: Response): Promise<T> {
+  const body = (await answer.json().catch(() => ({}))) as object
+  if (!answer.ok) throw new Refused(answer.status, body)
+  return body as T
+}

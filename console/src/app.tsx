@@ -1,0 +1,102 @@
+import { address, open } from './address.ts'
+import { Banner, Link } from './parts.tsx'
+import { PAGES, pageAt } from './pages.tsx'
+import { SearchBox } from './pages/search.tsx'
+import { SignIn, signOut } from './pages/sign-in.tsx'
+import { chooseCustomer, customer, service, session } from './session.ts'
+
+/** The console: the bar on top, the list of pages, and the page that the address names. */
+export function App() {
+  const shown = service.value
+  const path = address.value.path
+  if (shown === undefined) return <Unreachable />
+  if (session.value === undefined || path === 'sign-in' || path === 'sign-in/openid') return <SignIn />
+  if (session.value.customer_id === undefined) return <ChooseCustomer />
+  const { page: Page, parameters } = pageAt(path)
+  return (
+    <>
+      <a class="skip" href="#main" onClick={() => document.getElementById('main')?.focus()}>
+        Skip to the page
+      </a>
+      <header class="top">
+        <Link to="" class="brand">
+          Bursar
+        </Link>
+        <Banner />
+        <SearchBox />
+        <Who />
+      </header>
+      <nav class="pages" aria-label="Pages">
+        {PAGES.map(({ name, to }) => (
+          <Link key={to} to={to} current={to === path || (to !== '' && path.startsWith(`${to}/`))}>
+            {name}
+          </Link>
+        ))}
+      </nav>
+      <main id="main" tabIndex={-1}>
+        <Page key={path} {...parameters} />
+      </main>
+    </>
+  )
+}
+
+function Who() {
+  const { operator, customers } = session.value!
+  return (
+    <div class="who">
+      {customers.length > 1 ? (
+        <select
+          aria-label="Customer"
+          value={customer.value}
+          onChange={({ currentTarget }) => {
+            open('')
+            void chooseCustomer(currentTarget.value)
+          }}
+        >
+          {customers.map(({ id, name }) => (
+            <option key={id} value={id}>
+              {name}
+            </option>
+          ))}
+        </select>
+      ) : (
+        <span class="customer">{customers[0]?.name}</span>
+      )}
+      <span class="operator" title={`Role ${operator.role}`}>
+        {operator.name} <small>{operator.role}</small>
+      </span>
+      <button type="button" class="plain" onClick={() => void signOut()}>
+        Sign out
+      </button>
+    </div>
+  )
+}
+
+function ChooseCustomer() {
+  const { customers } = session.value!
+  return (
+    <main class="card" id="main">
+      <Banner />
+      <h1>Whose records?</h1>
+      {customers.length === 0 && <p>There is no customer yet: bursar customer create</p>}
+      <ul class="plain">
+        {customers.map(({ id, name }) => (
+          <li key={id}>
+            <button type="button" onClick={() => void chooseCustomer(id)}>
+              {name}
+            </button>
+          </li>
+        ))}
+      </ul>
+    </main>
+  )
+}
+
+const Unreachable = () => (
+  <main class="card" id="main">
+    <h1>The service does not answer</h1>
+    <button type="button" onClick={() => location.reload()}>
+      Try again
+    </button>
+  </main>
+)

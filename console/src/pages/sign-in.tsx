@@ -1,0 +1,151 @@
+import { useSignal } from '@preact/signals'
+import { useEffect } from 'preact/hooks'
+import { address, API, open, ROOT } from '../address.ts'
+import { bodyOf, headersOf, send } from '../api.ts'
+import { readSession, service, signInReason } from '../session.ts'
+import { Banner, Failure } from '../parts.tsx'
+
+/** Signing in and out. The service keeps the session's secret in a cookie that no script reads. */
+
+/** The part of a link after `#`, which browsers send to no server. It is removed from the address at once. */
+function secretInAddress(): string | undefined {
+  const secret = location.hash.slice(1)
+  if (!secret.startsWith('bursar_link_')) return undefined
+  history.replaceState(null, '', location.pathname)
+  return secret
+}
+
+async function post<T>(path: string, body: object): Promise<T> {
+  const answer = await fetch(path, {
+    method: 'POST',
+    headers: { ...headersOf(false), 'content-type': 'application/json' },
+    body: JSON.stringify(body),
+  })
+  return bodyOf<T>(answer)
+}
+
+const operators = (path: string) => `${API}/v2/operators/${path}`
+
+/** Where the page was before the sign-in, so that it returns there. */
+const RETURN_TO = 'return to'
+const ATTEMPT = 'attempt'
+
+async function signedIn(): Promise<void> {
+  signInReason.value = ''
+  const to = sessionStorage.getItem(RETURN_TO) ?? ''
+  sessionStorage.removeItem(RETURN_TO)
+  // The address first: with a session, the address of the sign-in would show it again.
+  open(to, { replace: true })
+  await readSession()
+}
+
+async function signInWithLink(link: string): Promise<void> {
+  await post(operators('sign-in/link'), { link })
+  await signedIn()
+}
+
+async function signInToDemo(): Promise<void> {
+  await post(`${ROOT}session/demo`, {})
+  await signedIn()
+}
+
+async function signInWithPasskey(): Promise<void> {
+  const options = await post<PublicKeyCredentialRequestOptionsJSON>(operators('sign-in/passkey/options'), {})
+  const publicKey = PublicKeyCredential.parseRequestOptionsFromJSON(options)
+  const credential = (await navigator.credentials.get({ publicKey })) as PublicKeyCredential
+  await post(operators('sign-in/passkey'), { response: credential.toJSON() as object })
+  await signedIn()
+}
+
+async function startOpenId(): Promise<void> {
+  const { authorization_url, attempt } = await post<{ authorization_url: string; attempt: string }>(
+    operators('sign-in/openid/start'),
+    {},
+  )
+  sessionStorage.setItem(ATTEMPT, attempt)
+  location.assign(authorization_url)
+}
+
+async function endOpenId(): Promise<void> {
+  const attempt = sessionStorage.getItem(ATTEMPT)
+  const query = location.search.slice(1)
+  history.replaceState(null, '', location.pathname)
+  if (attempt === null) throw new Error('The sign-in did not begin in this tab. Begin again.')
+  sessionStorage.removeItem(ATTEMPT)
+  await post(operators('sign-in/openid'), { attempt, query })
+  await signedIn()
+}
+
+/** Ends the session here and at the service. */
+export async function signOut(): Promise<void> {
+  await send({ method: 'POST', path: '/v2/operators/sign-out', body: {} }).catch(() => undefined)
+  sessionStorage.setItem(RETURN_TO, '')
+  await readSession()
+}
+
+/** The sign-in: with what the address brings, else with what the operator has. */
+export function SignIn() {
+  const error = useSignal<unknown>(undefined)
+  const busy = useSignal(false)
+  const run = (work: () => Promise<void>) => {
+    busy.value = true
+    error.value = undefined
+    void work()
+      .catch((reason: unknown) => (error.value = reason))
+      .finally(() => (busy.value = false))
+  }
+  useEffect(() => {
+    document.title = 'Sign in - Bursar'
+    const { path, query } = address.peek()
+    const secret = secretInAddress()
+    if (secret !== undefined) return run(() => signInWithLink(secret))
+    if (path === 'sign-in/openid') return run(endOpenId)
+    // A sandbox on this machine needs no question. After a sign-out, it asks.
+    const signedOutHere = sessionStorage.getItem(RETURN_TO) === ''
+    if (path !== 'sign-in' && !signedOutHere)
+      sessionStorage.setItem(RETURN_TO, path + (query.size > 0 ? `?${query.toString()}` : ''))
+    if (service.peek()?.demo && !signedOutHere && signInReason.peek() === '') run(signInToDemo)
+  }, [])
+  const { demo, openid } = service.value!
+  return (
+    <main class="card" id="main">
+      <Banner />
+      <h1>Sign in to Bursar</h1>
+      {signInReason.value !== '' && <p>{signInReason.value}</p>}
+      <Failure of={error.value} />
+      {demo && (
+        <button type="button" class="main" disabled={busy.value} onClick={() => run(signInToDemo)}>
+          Open the demo's records
+        </button>
+      )}
+      {openid && (
+        <button type="button" class="main" disabled={busy.value} onClick={() => run(startOpenId)}>
+          Sign in with your organisation
+        </button>
+      )}
+      {'credentials' in navigator && (
+        <button type="button" disabled={busy.value} onClick={() => run(signInWithPasskey)}>
+          Sign in with a passkey
+        </button>
+      )}
+      <form
+        onSubmit={(event) => {
+          event.preventDefault()
+          const link = String(new FormData(event.currentTarget).get('link')).trim()
+          if (link !== '') run(() => signInWithLink(link))
+        }}
+      >
+        <label>
+          One-time link
+          <input name="link" autocomplete="off" spellcheck={false} maxLength={2000} />
+        </label>
+        <button type="submit" disabled={busy.value}>
+          Use the link
+        </button>
+      </form>
+      <p class="quiet">
+        The command <code>bursar console link</code> prints a link that works once.
+      </p>
+    </main>
+  )
+}

@@ -1,0 +1,66 @@
+import { computed, signal } from '@preact/signals'
+import { ROOT } from './address.ts'
+
+/** Who is signed in, and for which customer the page works. */
+
+interface Session {
+  operator: { id: string; name: string; role: string }
+  expires_at: string
+  /** The customers to choose from: one, unless the operator is the platform's. */
+  customers: { id: string; name: string }[]
+  customer_id?: string
+  scopes?: string[]
+}
+
+interface Shown {
+  mode: 'sandbox' | 'live'
+  /** Whether this sandbox signs in without a link. */
+  demo: boolean
+  openid: boolean
+  docs: boolean
+  session?: Session
+}
+
+/** What the service says of itself and of the session; undefined until it has answered. */
+export const service = signal<Shown | undefined>(undefined)
+export const session = computed(() => service.value?.session)
+/** The customer that an operator of the platform has chosen. It is remembered on this device. */
+export const customer = signal(localStorage.getItem('customer') ?? '')
+/** Why the sign-in is shown, where something happened before it. */
+export const signInReason = signal('')
+
+/** Whether the operator's role has this scope. Buttons for other actions are not shown. */
+export const may = (scope: string): boolean => session.value?.scopes?.includes(scope) ?? false
+
+/** Asks the service who is signed in. Undefined: nobody. */
+export async function readSession(): Promise<Session | undefined> {
+  const answer = await fetch(`${ROOT}session`, {
+    headers: {
+      'x-bursar-console': 'page',
+      ...(customer.value !== '' && { 'bursar-customer': customer.value }),
+    },
+  })
+  if (!answer.ok) throw new Error(`the service answered ${answer.status}`)
+  service.value = (await answer.json()) as Shown
+  const found = service.value.session
+  if (found === undefined) return undefined
+  const [only, ...others] = found.customers
+  const right = found.customer_id ?? (others.length === 0 ? only?.id : undefined)
+  if (right === undefined || right === customer.value) return found
+  return chooseCustomer(right)
+}
+
+/** Works for another customer from now on. */
+export async function chooseCustomer(id: string): Promise<Session | undefined> {
+  customer.value = id
+  localStorage.setItem('customer', id)
+  return readSession()
+}
+
+/** The session has ended: the sign-in is shown. */
+export function forgetSession(): void {
+  if (service.value?.session === undefined) return
+  const { session: _, ...rest } = service.value
+  service.value = rest
+  signInReason.value = 'The session has ended. Sign in again.'
+}
