@@ -19,6 +19,7 @@ import { listNetworks } from './catalogue/list-networks.ts'
 import { acceptConsole } from './console/console.ts'
 import { rewriteConsole } from './console/own-page.ts'
 import type { Database } from './db/database.ts'
+import { onlyNode, type Nodes } from './db/nodes.ts'
 import { healthRoutes } from './health/routes.ts'
 import { authenticator } from './http/authenticate.ts'
 import { Connections } from './http/connections.ts'
@@ -220,6 +221,8 @@ const STALLED_MS_MAX = 30_000
 
 export interface AppOptions {
   db: Database
+  /** Connections to the nodes that have the customers (default: `db` alone). */
+  nodes?: Nodes
   ledger: Ledger
   networks: Networks
   settings: Settings
@@ -232,6 +235,8 @@ export interface AppOptions {
   exampleRecords?: () => Promise<ExampleRecords | undefined>
   /** Connections for background work, which requests do not occupy (default: `db`). */
   background?: Database
+  /** The same to the nodes that have the customers. */
+  backgroundNodes?: Nodes
   /** How often refused requests are written to the audit log (default: each second). */
   refusalsEveryMs?: number
 }
@@ -241,7 +246,7 @@ export interface AppOptions {
  * signing keys cannot be read.
  */
 export async function buildApp(options: AppOptions): Promise<FastifyInstance & { requests: Requests }> {
-  const { db, settings, baseUrl, exampleRecords = async () => undefined } = options
+  const { db, nodes = onlyNode(db), settings, baseUrl, exampleRecords = async () => undefined } = options
   const { app, requests } = createServer(options)
   const routes: { method: string; url: string }[] = []
   app.addHook(
@@ -260,7 +265,7 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance & {
   await app.register(healthRoutes, { db, requests })
   if (settings.oauthIssuer === undefined)
     await app.register(oauthRoutes, {
-      db,
+      nodes,
       keys,
       tokens,
       baseUrl,
@@ -384,26 +389,43 @@ function createServer({ settings, baseUrl, log, meter }: AppOptions): {
 /** Opens the signing keys, the access tokens and the standing of the API clients. They stop when the app closes. */
 async function openAuthentication(
   app: FastifyInstance,
-  { db, background = db, settings, masterKeys, baseUrl, log }: AppOptions,
+  {
+    db,
+    nodes = onlyNode(db),
+    background = db,
+    backgroundNodes = onlyNode(background),
+    settings,
+    masterKeys,
+    baseUrl,
+    log,
+  }: AppOptions,
 ): Promise<{ keys: SigningKeys; tokens: AccessTokens; standing: ClientStanding }> {
   const keys = await openSigningKeys(db, masterKeys, (err) =>
     log.error({ err }, 'the signing keys could not be read again; the keys read before stay in use'),
   )
   app.addHook('onClose', async () => keys.close())
   const tokens = accessTokens({
-    db,
+    nodes,
     keys,
     baseUrl,
     ttlSeconds: settings.tokenTtlSeconds,
     externalIssuer: settings.oauthIssuer,
   })
-  const standing = await ClientStanding.start(background, log)
+  const standing = await ClientStanding.start(backgroundNodes, log)
   app.addHook('onClose', () => standing.stop())
   return { keys, tokens, standing }
 }
 
 /** Returns the function that runs an operation for a request. */
-function performWith({ db, ledger, networks, settings, masterKeys, baseUrl }: AppOptions): Perform {
+function performWith({
+  db,
+  nodes = onlyNode(db),
+  ledger,
+  networks,
+  settings,
+  masterKeys,
+  baseUrl,
+}: AppOptions): Perform {
   const webhookSecrets = new WebhookSecrets(masterKeys)
   const policies = new Policies(masterKeys, { sandbox: settings.mode === 'sandbox' })
   // Written out: spreading the context and the request took 2 % of a request.
@@ -418,7 +440,9 @@ function performWith({ db, ledger, networks, settings, masterKeys, baseUrl }: Ap
       origin: request.origin,
       requireCaller: request.requireCaller,
       problemOf: request.problemOf,
-      db,
+      // A public operation has no customer.
+      db: request.customerId === '' ? db : nodes.of(request.customerId),
+      shared: db,
       ledger,
       networks,
       settings,

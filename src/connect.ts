@@ -8,8 +8,8 @@ export interface Connected {
   db: Database
   /** URL of the same database for the role that owns the schema, if known. For migrations only. */
   ownerUrl: () => Promise<string | undefined>
-  /** Another pool on the same database. */
-  open: (max: number, limits: Limits) => Database
+  /** Another pool on the same database, or on another node of its cluster (`<host>:<port>`). */
+  open: (max: number, limits: Limits, node?: string) => Database
   /** Ends all pools, and stops the embedded server if this process started it. */
   close: () => Promise<void>
 }
@@ -36,8 +36,8 @@ export async function connect(
     })
   }
   const pools: Database[] = []
-  const open = (max: number, limits?: Limits) => {
-    const pool = openDatabase(settings.databaseUrl ?? embedded!.url, {
+  const open = (max: number, limits?: Limits, node?: string) => {
+    const pool = openDatabase(addressOn(settings.databaseUrl ?? embedded!.url, node), {
       max,
       onError: (error) => log.warn({ err: error }, 'an idle database connection was lost'),
       ...(limits && { limits }),
@@ -58,4 +58,12 @@ export async function connect(
     await close()
     throw error
   }
+}
+
+/** The address of the same database on another node of its cluster. */
+function addressOn(databaseUrl: string, node: string | undefined): string {
+  if (node === undefined) return databaseUrl
+  const url = new URL(databaseUrl)
+  url.host = node
+  return url.href
 }

@@ -7,7 +7,10 @@ import type { Settings } from './settings.ts'
 
 /** The context of every operation and of the worker. */
 export interface Context {
+  /** The records of the request's customer, at its node. */
   db: Database
+  /** The records of nobody, such as prices and networks. On a plain database the same pool. */
+  shared: Database
   ledger: Ledger
   networks: Networks
   settings: Settings

@@ -4,7 +4,8 @@ import { setTimeout as pause } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import { buildApp } from './app.ts'
 import { connect } from './connect.ts'
-import type { Database } from './db/database.ts'
+import type { Database, Limits } from './db/database.ts'
+import { Cluster, type Nodes } from './db/nodes.ts'
 import { Deliverer } from './deliveries/deliver.ts'
 import { faultsOfRole } from './db/privileges.ts'
 import type { SandboxCredentials } from './demo/credentials.ts'
@@ -63,11 +64,10 @@ const backgroundShare = (connections: number) => Math.max(2, Math.min(6, Math.fl
 /** Connections for deliveries alone, so that they and settlement do not wait for each other. Few connections are shared. */
 const DELIVERIES_SHARE = 3
 const SHARED_BELOW = 12
-const DELIVERIES_STATEMENT_MS_MAX = 10_000
-const DELIVERIES_IDLE_MS_MAX = 10_000
+const DELIVERIES_LIMITS: Limits = { statementMs: 10_000, idleInTransactionMs: 10_000 }
 /** A request's transaction waits only for the database; a worker's transaction may also wait for nodes. */
 const REQUEST_IDLE_MS_MAX = 30_000
-const BACKGROUND_IDLE_MS_MAX = 15 * 60_000
+const BACKGROUND_LIMITS: Limits = { idleInTransactionMs: 15 * 60_000 }
 
 const PORT_ERRORS = new Set<string | undefined>(['EADDRINUSE', 'EACCES'])
 
@@ -82,33 +82,36 @@ export async function serve(settings: Settings, { log, dropped }: Log): Promise<
     open,
     ownerUrl,
     close: disconnect,
-  } = await connect(settings, log, { max: share, limits: { idleInTransactionMs: BACKGROUND_IDLE_MS_MAX } })
+  } = await connect(settings, log, { max: share, limits: BACKGROUND_LIMITS })
   let metricsServer: MetricsServer | undefined
+  let cluster: Cluster | undefined
   try {
     const masterKeys = await openMasterKeys(settings)
     await prepareDatabase(background, { settings, masterKeys, ownerUrl: await ownerUrl(), log })
     warnOfSettings(settings, log)
     const forDeliveries =
       settings.worker && settings.databaseConnections >= SHARED_BELOW ? DELIVERIES_SHARE : 0
+    cluster = await Cluster.open(background, (err) =>
+      log.warn({ err }, 'the places of the customers cannot be read; those read before stay in use'),
+    )
+    const onNodes = (shared: Database, max: number, limits: Limits) =>
+      cluster!.nodes(shared, (node) => open(max, limits, node))
+    const backgroundNodes = onNodes(background, share, BACKGROUND_LIMITS)
     const deliveries =
       forDeliveries === 0
-        ? background
-        : open(forDeliveries, {
-            statementMs: DELIVERIES_STATEMENT_MS_MAX,
-            idleInTransactionMs: DELIVERIES_IDLE_MS_MAX,
-          })
-    const db = open(settings.databaseConnections - share - forDeliveries, {
-      statementMs: settings.statementTimeoutMs,
-      idleInTransactionMs: REQUEST_IDLE_MS_MAX,
-    })
+        ? backgroundNodes
+        : onNodes(open(forDeliveries, DELIVERIES_LIMITS), forDeliveries, DELIVERIES_LIMITS)
+    const forRequests = settings.databaseConnections - share - forDeliveries
+    const limits = { statementMs: settings.statementTimeoutMs, idleInTransactionMs: REQUEST_IDLE_MS_MAX }
+    const nodes = onNodes(open(forRequests, limits), forRequests, limits)
     const metrics = new Metrics()
     metricsServer = await openMetrics(metrics, settings, log)
     const { address, demo, stop } = await startService({
       settings,
       log,
       dropped,
-      db,
-      background,
+      nodes,
+      backgroundNodes,
       deliveries,
       masterKeys,
       metrics,
@@ -120,11 +123,13 @@ export async function serve(settings: Settings, { log, dropped }: Log): Promise<
         within(settings.shutdownTimeoutMs, async () => {
           await stop()
           await metricsServer?.close()
+          await cluster?.close()
           await disconnect()
         }),
     }
   } catch (error) {
     await metricsServer?.close()
+    await cluster?.close()
     await disconnect()
     throw error
   }
@@ -176,11 +181,11 @@ interface Parts {
   log: Logger
   dropped: () => number
   /** Connections for requests. */
-  db: Database
+  nodes: Nodes
   /** Connections for background work. */
-  background: Database
+  backgroundNodes: Nodes
   /** Connections for deliveries. */
-  deliveries: Database
+  deliveries: Nodes
   masterKeys: MasterKeys
   metrics: Metrics
 }
@@ -190,16 +195,18 @@ async function startService({
   settings,
   log,
   dropped,
-  db,
-  background,
+  nodes,
+  backgroundNodes,
   deliveries,
   masterKeys,
   metrics,
 }: Parts): Promise<{ address: string; demo: SandboxCredentials | undefined; stop: () => Promise<void> }> {
+  const { shared: db } = nodes
+  const { shared: background } = backgroundNodes
   const macs = new WithdrawalMacs(masterKeys)
   const policies = new Policies(masterKeys, { sandbox: settings.mode === 'sandbox' })
   const waitMsMax = settings.requestTimeoutMs
-  const ledger = new Ledger(db, { meter: metrics.ledger, macs, policies, waitMsMax })
+  const ledger = new Ledger(nodes, { meter: metrics.ledger, macs, policies, waitMsMax })
   // Check the settings before stamping the database: refused settings must leave no stamp.
   const { networks, screening } = await openPayouts({ settings, db, masterKeys, macs, log, metrics })
   await stampDatabase(background, settings)
@@ -208,6 +215,7 @@ async function startService({
   const baseUrl = settings.baseUrl ?? `http://${host}:${port}`
   const app = await buildApp({
     db,
+    nodes,
     ledger,
     networks,
     settings,
@@ -217,9 +225,14 @@ async function startService({
     meter: metrics.request,
     exampleRecords: async () => (settings.mode === 'sandbox' ? demoRecords(db) : undefined),
     background,
+    backgroundNodes,
   })
   metrics.measure({
-    pools: { requests: db, background, ...(deliveries !== background && { deliveries }) },
+    pools: {
+      requests: db,
+      background,
+      ...(deliveries !== backgroundNodes && { deliveries: deliveries.shared }),
+    },
     db: background,
     ledger,
     requests: app.requests,
@@ -245,7 +258,7 @@ async function startService({
         meter: metrics.worker,
         screening,
         deliverer: new Deliverer({
-          db: deliveries,
+          db: deliveries.shared,
           secrets: new WebhookSecrets(masterKeys),
           settings,
           log,
@@ -279,7 +292,10 @@ async function openPayouts({
   macs,
   log,
   metrics,
-}: Pick<Parts, 'settings' | 'db' | 'masterKeys' | 'log' | 'metrics'> & { macs: WithdrawalMacs }): Promise<{
+}: Pick<Parts, 'settings' | 'masterKeys' | 'log' | 'metrics'> & {
+  db: Database
+  macs: WithdrawalMacs
+}): Promise<{
   networks: Networks
   screening: Screening | undefined
 }> {

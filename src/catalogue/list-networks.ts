@@ -49,8 +49,8 @@ export const listNetworks = operation({
   summary: 'List Networks',
   description: 'Lists the networks, with their status, confirmations, and the fees and limits of each asset.',
   reply: Type.Object({ items: Type.Array(NetworkRecord) }),
-  async run({ db, networks, settings }) {
-    const health = await networkHealth(db)
+  async run({ shared, networks, settings }) {
+    const health = await networkHealth(shared)
     return {
       items: CRYPTO_NETWORKS.map((network) => {
         const adapter = networks.get(network)

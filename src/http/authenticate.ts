@@ -39,8 +39,8 @@ export type VerifyToken = (token: string) => Promise<Verified>
 export interface Standing {
   /** Throws the 401 problem for a caller whose client or customer is disabled. */
   requireEnabled: (caller: Caller) => void
-  /** Throws the 503 problem when this process's list is too old. */
-  requireKnown: () => void
+  /** Throws the 503 problem when this process's list is too old for the customer. */
+  requireKnown: (customerId: string) => void
 }
 
 /** Sets `request.caller`, synchronously for a cached token. Throws the refusal, or rejects with it. */

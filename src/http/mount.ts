@@ -142,8 +142,8 @@ const requireChangingScope =
 /** Refuses a request while the list of disabled clients is too old. */
 const requireKnown =
   (standing: Standing): onRequestHookHandler =>
-  (_request, _reply, done) => {
-    standing.requireKnown()
+  ({ caller }, _reply, done) => {
+    standing.requireKnown(caller.customerId)
     done()
   }
 

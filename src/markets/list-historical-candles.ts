@@ -71,7 +71,7 @@ export const listHistoricalCandles = operation({
     items: Type.Array(Candle),
     next_page_cursor: Type.Optional(Type.String({ description: 'Absent on the last page.' })),
   }),
-  async run({ params: { market }, query, db }) {
+  async run({ params: { market }, query, shared: db }) {
     requireOneStep(query)
     const range = rangeOf(query, { exclusive: false })
     const page = pageOf(`candles ${market}`, query, [INCREMENT_MINUTES_TEXT, MINUTE])

@@ -108,7 +108,7 @@ export const listHistoricalPrices = operation({
     items: Type.Array(PricePoint, { description: 'The same points as `prices`.' }),
     total_count: Type.Integer({ description: 'Number of points in the range, on all pages.' }),
   }),
-  async run({ params: { market }, query, db }) {
+  async run({ params: { market }, query, shared: db }) {
     const { 'pagination.limit': limit = PAGE_SIZE_DEFAULT, 'pagination.offset': offset = 0 } = query
     requireOneStep(query)
     const range = rangeOf(query, { exclusive: query.increment !== undefined })

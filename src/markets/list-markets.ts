@@ -32,8 +32,8 @@ export const listMarkets = operation({
   summary: 'List Markets',
   description: 'Lists the markets, with the time span and the source of their prices. Needs no access token.',
   reply: Type.Object({ markets: Type.Array(MarketRecord) }),
-  async run({ db }) {
-    return { markets: await selectMarkets(db) }
+  async run({ shared }) {
+    return { markets: await selectMarkets(shared) }
   },
 })
 

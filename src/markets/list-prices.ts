@@ -42,7 +42,7 @@ export const listPrices = operation({
     prices: Type.Array(MarketPrice),
     items: Type.Array(MarketPrice, { description: 'The same prices as `prices`.' }),
   }),
-  async run({ query: { markets = MARKETS }, db }) {
+  async run({ query: { markets = MARKETS }, shared: db }) {
     const { rows } = await db.query<PriceRow>({
       name: 'list-prices',
       text: SELECT,

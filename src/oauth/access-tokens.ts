@@ -8,6 +8,7 @@ import {
   type JWTVerifyGetKey,
 } from 'jose'
 import type { Database } from '../db/database.ts'
+import type { Nodes } from '../db/nodes.ts'
 import { invalidToken, type Verified, type VerifyToken } from '../http/authenticate.ts'
 import { uuidsOf } from '../http/lists.ts'
 import type { Caller } from '../http/operation.ts'
@@ -44,7 +45,7 @@ interface IssuedToken {
 }
 
 export interface AccessTokenOptions {
-  db: Database
+  nodes: Nodes
   keys: SigningKeys
   /** This service: the tokens' audience, and their issuer unless an external one is configured. */
   baseUrl: string
@@ -53,7 +54,7 @@ export interface AccessTokenOptions {
 }
 
 export function accessTokens({
-  db,
+  nodes,
   keys,
   baseUrl,
   ttlSeconds,
@@ -112,15 +113,17 @@ export function accessTokens({
       if (customerId === undefined) throw invalidToken('the access token names no customer')
       const verified = { customerId, expiresAt: payload.exp!, keyId: protectedHeader.kid }
       if (fromUs && payload.operator_id !== undefined)
-        return { ...verified, ...(await operatorOf(db, customerId, payload)) }
+        return { ...verified, ...(await operatorOf(nodes.shared, customerId, payload)) }
       if (fromUs !== isOurs) throw invalidToken('the access token is not valid here')
       // Bursar's own tokens name existing customers. An external issuer's token may name any id.
       if (!fromUs) {
-        const { rowCount } = await db.query('select 1 from customers where id = $1', [customerId])
+        const { rowCount } = await nodes
+          .of(customerId)
+          .query('select 1 from customers where id = $1', [customerId])
         if (rowCount === 0) throw invalidToken('the access token names a customer that does not exist')
       }
       const clientId = typeof client_id === 'string' ? client_id : payload.sub!
-      if (fromUs) await requireEnabledClient(db, customerId, clientId)
+      if (fromUs) await requireEnabledClient(nodes.of(customerId), customerId, clientId)
       return {
         ...verified,
         clientId,

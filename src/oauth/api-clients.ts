@@ -1,4 +1,4 @@
-import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
+import { createHash, randomBytes } from 'node:crypto'
 import {
   inTransaction,
   transaction,
@@ -7,7 +7,6 @@ import {
   type Transaction,
 } from '../db/database.ts'
 import { newId, readClock } from '../db/ids.ts'
-import { uuidsOf } from '../http/lists.ts'
 import type { ClientScope } from '../contract/scopes.ts'
 import { audited } from '../records/audited.ts'
 import { recordChanges } from '../ledger/audit.ts'
@@ -19,14 +18,8 @@ export interface ClientCredentials {
   client_secret: string
 }
 
-export interface ApiClient {
-  customer_id: string
-  id: string
-  scopes: string[]
-}
-
 // The secret has 256 random bits, so a fast hash is safe. Slow hashes protect guessable passwords.
-const hashOf = (secret: string) => createHash('sha256').update(secret).digest()
+export const hashOf = (secret: string) => createHash('sha256').update(secret).digest()
 
 const newSecret = () => randomBytes(32).toString('base64url')
 
@@ -136,28 +129,4 @@ export async function rotateSecret(
     [clientId, hashOf(client_secret), graceSeconds],
   )
   return rows[0] && { client_id: clientId, client_secret, ...rows[0] }
-}
-
-/** The enabled client of an enabled customer with this id and secret, or undefined. */
-export async function findApiClient(
-  db: Queryable,
-  clientId: string,
-  secret: string,
-): Promise<ApiClient | undefined> {
-  const { rows } = await db.query<ApiClient & { secret_hash: Buffer; previous_secret_hash: Buffer | null }>(
-    `
-    select customer_id, id, scopes, secret_hash,
-           case when previous_secret_expires_at > clock_timestamp() then previous_secret_hash end
-             as previous_secret_hash
-    from api_clients
-    where id = any ($1::uuid[]) and disabled_at is null
-      and not exists (
-        select from freezes where kind = 'CUSTOMER' and subject = customer_id::text and reason = 'DISABLED')`,
-    [uuidsOf([clientId])],
-  )
-  const [client] = rows
-  if (client === undefined) return undefined
-  const hash = hashOf(secret)
-  const hashes = [client.secret_hash, ...(client.previous_secret_hash ? [client.previous_secret_hash] : [])]
-  return hashes.some((known) => timingSafeEqual(known, hash)) ? client : undefined
 }

@@ -18,6 +18,8 @@ import {
 import { openDatabase, transaction, type Database } from '../db/database.ts'
 import { freeze, unfreeze } from '../records/freezes.ts'
 import { createApiClient, disableApiClient, enableApiClient } from './api-clients.ts'
+import { onlyNode, type Nodes } from '../db/nodes.ts'
+import type { Caller } from '../http/operation.ts'
 import { ClientStanding, STALE_MS_MAX } from './client-standing.ts'
 
 let service: TestService
@@ -132,17 +134,60 @@ test('a process that cannot read the disabled clients uses its last list for a w
   const clock = vi.spyOn(performance, 'now')
   atEnd(async () => clock.mockRestore())
   const before = performance.now()
-  const standing = await ClientStanding.start(database, pino({ level: 'silent' }))
+  const standing = await ClientStanding.start(onlyNode(database), pino({ level: 'silent' }))
   atEnd(() => standing.stop())
-  standing.requireKnown()
+  standing.requireKnown(SOMEBODY)
   answers = false
   const now = performance.now()
   clock.mockReturnValue(before + STALE_MS_MAX - 100)
-  standing.requireKnown()
+  standing.requireKnown(SOMEBODY)
   clock.mockReturnValue(now + STALE_MS_MAX + 100)
-  expect(() => standing.requireKnown()).toThrow('could not be read for 5 seconds; nothing was moved')
+  expect(() => standing.requireKnown(SOMEBODY)).toThrow('could not be read for 5 seconds; nothing was moved')
   answers = true
-  await expect.poll(() => attempt(() => standing.requireKnown()), SOON).toBe(true)
+  await expect.poll(() => attempt(() => standing.requireKnown(SOMEBODY)), SOON).toBe(true)
+})
+
+test('a node that cannot be read stops the withdrawals of its own customers only', async () => {
+  const pool = openDatabase(service.url, { max: 2, onError: () => undefined })
+  atEnd(() => pool.end())
+  let answers = true
+  const gone = {
+    query: (text: string) => (answers ? pool.query(text) : new Promise(() => undefined)),
+  } as unknown as Database
+  const nodes: Nodes = {
+    shared: pool,
+    of: () => pool,
+    nameOf: (customerId) => (customerId === SOMEBODY ? 'one' : 'two'),
+    list: () => [
+      { name: 'one', db: pool, hints: pool },
+      { name: 'two', db: gone, hints: gone },
+    ],
+  }
+  const standing = await ClientStanding.start(nodes, pino({ level: 'silent' }))
+  standing.requireKnown(SOMEBODY)
+  standing.requireKnown(OTHER)
+  answers = false
+  // The hanging look at the one node delays no look at the other.
+  await expect.poll(() => attempt(() => standing.requireKnown(OTHER)), { timeout: 15_000 }).toBe(false)
+  standing.requireKnown(SOMEBODY)
+  const customer = await newCustomer(service)
+  await setDisabledAt(customer.client_id)
+  await expect
+    .poll(() => attempt(() => standing.requireEnabled(callerOf(customer.client_id))), SOON)
+    .toBe(false)
+})
+
+const SOMEBODY = '11111111-1111-4111-8111-111111111111'
+const OTHER = '22222222-2222-4222-8222-222222222222'
+
+const setDisabledAt = (id: string) =>
+  service.db.query('update api_clients set disabled_at = clock_timestamp() where id = $1', [id])
+
+const callerOf = (clientId: string): Caller => ({
+  clientId,
+  customerId: SOMEBODY,
+  scopes: [],
+  actor: { type: 'API_CLIENT', id: clientId },
 })
 
 function attempt(work: () => void): boolean {

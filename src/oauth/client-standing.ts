@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Logger } from 'pino'
-import type { Database } from '../db/database.ts'
+import type { Node, Nodes } from '../db/nodes.ts'
 import { invalidToken, type Standing } from '../http/authenticate.ts'
 import type { Caller } from '../http/operation.ts'
 import { problem } from '../contract/problems.ts'
@@ -11,33 +11,58 @@ const REFRESH_MS = 1_000
 /** Age of the list beyond which a process refuses withdrawals: the client of a stolen token may have been disabled. */
 export const STALE_MS_MAX = 5_000
 
+/** A part of the list, from one place. */
+interface Part<Row> {
+  rows: readonly Row[]
+  /** When it was requested, by `performance.now()`. */
+  readAt: number
+  reading: Promise<void> | undefined
+  isFailing: boolean
+}
+
+const newPart = <Row>(): Part<Row> => ({ rows: [], readAt: -Infinity, reading: undefined, isFailing: false })
+
+interface DisabledClient {
+  id: string
+}
+interface Disabled {
+  kind: 'CUSTOMER' | 'SESSION' | 'OPERATOR'
+  id: string
+  generation: number
+}
+
 /**
  * This process's list of disabled API clients and customers, changed operators and ended sessions. An access token is
  * valid for up to a day even if its client is disabled, so every request is checked against this list. The check needs
- * no query.
+ * no query. On a cluster each node has the part of its customers: a part that cannot be read delays no other, and stops
+ * the withdrawals of its own customers only.
  */
 export class ClientStanding implements Standing {
-  #db: Database
+  #nodes: Nodes
   #log: Logger
+  #ofClients = new Map<string, Part<DisabledClient>>()
+  #ofOthers = newPart<Disabled>()
   #clients: ReadonlySet<string> = new Set()
   #customers: ReadonlySet<string> = new Set()
   #sessions: ReadonlySet<string> = new Set()
   /** The generations of the operators that changed lately. */
   #operators: ReadonlyMap<string, number> = new Map()
-  /** When the current list was requested, by `performance.now()`. */
-  #readAt = -Infinity
   #stopping = new AbortController()
   #running: Promise<void> | undefined
 
-  private constructor(db: Database, log: Logger) {
-    this.#db = db
+  private constructor(nodes: Nodes, log: Logger) {
+    this.#nodes = nodes
     this.#log = log
   }
 
-  /** Reads the list, and again every second until `stop`. */
-  static async start(db: Database, log: Logger): Promise<ClientStanding> {
-    const standing = new ClientStanding(db, log)
-    await standing.#read()
+  /** Reads the list, and again every second until `stop`. Throws where no part can be read. */
+  static async start(nodes: Nodes, log: Logger): Promise<ClientStanding> {
+    const standing = new ClientStanding(nodes, log)
+    await standing.#readOthers()
+    // A node that is gone must not stop the start of a process that serves the customers of the others.
+    const [first, ...rest] = nodes.list().map((node) => standing.#readClients(node))
+    if (rest.length === 0) await first
+    else await Promise.allSettled([first, ...rest])
     standing.#running = standing.#follow()
     return standing
   }
@@ -53,8 +78,9 @@ export class ClientStanding implements Standing {
     if ((this.#operators.get(operatorId) ?? generation) !== generation) throw invalidToken(CHANGED)
   }
 
-  requireKnown(): void {
-    if (performance.now() - this.#readAt > STALE_MS_MAX)
+  requireKnown(customerId: string): void {
+    const readAt = this.#ofClients.get(this.#nodes.nameOf(customerId))?.readAt ?? -Infinity
+    if (performance.now() - Math.min(readAt, this.#ofOthers.readAt) > STALE_MS_MAX)
       throw problem.unavailable(
         `the list of disabled clients could not be read for ${STALE_MS_MAX / 1000} seconds; nothing was moved; try again`,
       )
@@ -63,48 +89,73 @@ export class ClientStanding implements Standing {
   async stop(): Promise<void> {
     this.#stopping.abort()
     await this.#running
+    await Promise.allSettled([this.#ofOthers, ...this.#ofClients.values()].map(({ reading }) => reading))
   }
 
   async #follow(): Promise<void> {
     const { signal } = this.#stopping
-    let failing = false
     while (!signal.aborted) {
       await pause(REFRESH_MS, undefined, { signal, ref: false }).catch(() => undefined)
       if (signal.aborted) return
-      try {
-        await this.#read()
-        failing = false
-      } catch (error) {
-        if (!failing)
-          this.#log.warn({ err: error }, 'the list of disabled clients cannot be read; trying again')
-        failing = true
-      }
+      // Not awaited: a node that hangs delays no other.
+      this.#again(this.#ofOthers, () => this.#readOthers())
+      const nodes = this.#nodes.list()
+      for (const name of this.#ofClients.keys())
+        if (!nodes.some((node) => node.name === name)) this.#ofClients.delete(name)
+      for (const node of nodes) this.#again(this.#partOf(node), () => this.#readClients(node))
     }
   }
 
-  async #read(): Promise<void> {
-    const askedAt = performance.now()
-    const { rows } = await this.#db.query<{ kind: Kind; id: string; generation: number }>(DISABLED)
-    const idsOf = (wanted: string) => new Set(rows.flatMap(({ kind, id }) => (kind === wanted ? [id] : [])))
-    this.#clients = idsOf('CLIENT')
+  /** Reads a part again, unless that is under way. */
+  #again(part: Part<unknown>, read: () => Promise<void>): void {
+    part.reading ??= read()
+      .then(() => void (part.isFailing = false))
+      .catch((error: unknown) => {
+        if (!part.isFailing)
+          this.#log.warn({ err: error }, 'the list of disabled clients cannot be read; trying again')
+        part.isFailing = true
+      })
+      .finally(() => (part.reading = undefined))
+  }
+
+  #partOf({ name }: Node): Part<DisabledClient> {
+    const known = this.#ofClients.get(name)
+    if (known !== undefined) return known
+    const part = newPart<DisabledClient>()
+    this.#ofClients.set(name, part)
+    return part
+  }
+
+  async #readClients(node: Node): Promise<void> {
+    const readAt = performance.now()
+    const { rows } = await node.hints.query<DisabledClient>(DISABLED_CLIENTS)
+    Object.assign(this.#partOf(node), { rows, readAt })
+    const parts = [...this.#ofClients.values()]
+    this.#clients = new Set(parts.flatMap(({ rows }) => rows.map(({ id }) => id)))
+  }
+
+  async #readOthers(): Promise<void> {
+    const readAt = performance.now()
+    const { rows } = await this.#nodes.shared.query<Disabled>(DISABLED)
+    Object.assign(this.#ofOthers, { rows, readAt })
+    const idsOf = (wanted: Disabled['kind']) =>
+      new Set(rows.flatMap(({ kind, id }) => (kind === wanted ? [id] : [])))
     this.#customers = idsOf('CUSTOMER')
     this.#sessions = idsOf('SESSION')
     this.#operators = new Map(
-      rows.flatMap(({ kind, id, generation }) => (kind === 'OPERATOR' ? [[id, generation]] : [])),
+      rows.flatMap(({ kind, id, generation }) => (kind === 'OPERATOR' ? [[id, generation] as const] : [])),
     )
-    this.#readAt = askedAt
   }
 }
 
-type Kind = 'CLIENT' | 'CUSTOMER' | 'SESSION' | 'OPERATOR'
-
 // A disabled client gets no new token, and no token lasts longer than a day (BURSAR_TOKEN_TTL_SECONDS). So clients that
 // were disabled more than 25 hours ago need not be on the list.
+const DISABLED_CLIENTS = `
+  select id::text from api_clients where disabled_at > clock_timestamp() - interval '25 hours'`
+
 const DISABLED = `
-  select 'CLIENT' as kind, id::text, 0 as generation
-  from api_clients where disabled_at > clock_timestamp() - interval '25 hours'
-  union all
-  select 'SESSION', id::text, 0 from operator_sessions where ended_at > clock_timestamp() - interval '25 hours'
+  select 'SESSION' as kind, id::text, 0 as generation
+  from operator_sessions where ended_at > clock_timestamp() - interval '25 hours'
   union all
   select 'OPERATOR', id::text, generation from operators where updated_at > clock_timestamp() - interval '25 hours'
   union all

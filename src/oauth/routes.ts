@@ -1,7 +1,8 @@
 import type { FastifyInstance } from 'fastify'
-import type { Database } from '../db/database.ts'
+import type { Nodes } from '../db/nodes.ts'
 import { SCOPES } from '../contract/scopes.ts'
 import type { AccessTokens } from './access-tokens.ts'
+import { ApiClients } from './find-api-client.ts'
 import type { SigningKeys } from './signing-keys.ts'
 import { GRANT_TYPE, TOKEN_PATH, tokenEndpoint } from './token-endpoint.ts'
 
@@ -9,7 +10,7 @@ const JWKS_PATH = '/oauth2/jwks'
 const METADATA_PATH = '/.well-known/oauth-authorization-server'
 
 export interface OAuthOptions {
-  db: Database
+  nodes: Nodes
   keys: SigningKeys
   tokens: AccessTokens
   baseUrl: string
@@ -21,9 +22,13 @@ export interface OAuthOptions {
  */
 export async function oauthRoutes(
   app: FastifyInstance,
-  { db, keys, tokens, baseUrl, failuresPerMinute }: OAuthOptions,
+  { nodes, keys, tokens, baseUrl, failuresPerMinute }: OAuthOptions,
 ): Promise<void> {
-  await app.register(tokenEndpoint, { db, tokens, failuresPerMinute })
+  await app.register(tokenEndpoint, {
+    clients: new ApiClients(nodes),
+    tokens,
+    failuresPerMinute,
+  })
 
   app.get(JWKS_PATH, { schema: { hide: true } }, async () => keys.jwks)
 

@@ -1,9 +1,8 @@
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import type { Database } from '../db/database.ts'
 import { Problem } from '../contract/problems.ts'
 import { Failures } from '../http/failures.ts'
 import type { AccessTokens } from './access-tokens.ts'
-import { findApiClient, type ApiClient } from './api-clients.ts'
+import type { ApiClient, ApiClients } from './find-api-client.ts'
 
 export const TOKEN_PATH = '/oauth2/token'
 export const GRANT_TYPE = 'client_credentials'
@@ -19,7 +18,11 @@ const NOT_STORED = { 'cache-control': 'no-store', pragma: 'no-cache' }
  */
 export async function tokenEndpoint(
   app: FastifyInstance,
-  { db, tokens, failuresPerMinute }: { db: Database; tokens: AccessTokens; failuresPerMinute: number },
+  {
+    clients,
+    tokens,
+    failuresPerMinute,
+  }: { clients: ApiClients; tokens: AccessTokens; failuresPerMinute: number },
 ): Promise<void> {
   const failures = new Failures(failuresPerMinute)
   app.removeContentTypeParser('application/json')
@@ -34,7 +37,7 @@ export async function tokenEndpoint(
   app.post<{ Body: FormData | undefined }>(TOKEN_PATH, options, async (request, reply) => {
     const form = parametersOf(request.body)
     const { id, secret } = credentialsOf(request.headers.authorization, form)
-    const client = await findApiClient(db, id, secret)
+    const client = await clients.find(id, secret)
     if (client === undefined) {
       const waitSeconds = failures.count(request.ip, id)
       if (waitSeconds > 0) throw new TooManyFailures(waitSeconds)

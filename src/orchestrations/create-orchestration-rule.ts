@@ -1,5 +1,11 @@
 import { Type, type Static } from 'typebox'
-import { transaction, violatedConstraint, type Database, type Transaction } from '../db/database.ts'
+import {
+  transaction,
+  violatedConstraint,
+  type Database,
+  type Transaction,
+  type Queryable,
+} from '../db/database.ts'
 import { insertOnce } from '../records/insert-once.ts'
 import { newId, readClock } from '../db/ids.ts'
 import { initiatorOf, type Origin } from '../contract/actor.ts'
@@ -94,7 +100,7 @@ export const createOrchestrationRule = operation({
     'already-exists',
     'unavailable',
   ],
-  async run({ body, customerId, origin, db, networks, settings }) {
+  async run({ body, customerId, origin, db, shared, networks, settings }) {
     const destination = await destinationAsked(
       db,
       customerId,
@@ -110,7 +116,9 @@ export const createOrchestrationRule = operation({
         transaction(db, async (tx) => {
           await requireRecords(tx, customerId, body, destination)
           await requireElsewhere(tx, customerId, destination)
-          return insertRule(tx, networks, customerId, { ...body, destination }, origin)
+          // A second connection of one pool, taken inside a transaction, could wait for ever.
+          const cursors = shared === db ? tx : shared
+          return insertRule(tx, networks, customerId, { ...body, destination }, origin, cursors)
         }),
     }).catch(async (error: unknown) => {
       if (violatedConstraint(error) !== 'orchestration_rules_source') throw error
@@ -175,6 +183,7 @@ async function makeSource(
   networks: Networks,
   customerId: string,
   { source: { crypto, fiat }, profile_id, identity_id, account_id }: Omit<Body, 'destination'>,
+  cursors: Queryable,
 ): Promise<{ source: OrchestrationRule['source']; sourceId: string }> {
   const holders = { ...(identity_id && { identity_id }), ...(account_id && { account_id }) }
   if (fiat !== undefined) {
@@ -187,7 +196,7 @@ async function makeSource(
   if (crypto !== undefined) {
     const crypto_network = crypto.network
     const asked = { profile_id, ...holders, crypto_network }
-    const made = await insertDepositAddress(tx, networks, customerId, asked)
+    const made = await insertDepositAddress(tx, networks, customerId, asked, { cursors })
     const { id, address } = made
     return { source: { crypto: { address_id: id, address, network: crypto_network } }, sourceId: id }
   }
@@ -196,7 +205,7 @@ async function makeSource(
 
 /**
  * Inserts a rule with its own deposit instructions or address. A repeated ref_id violates
- * `orchestration_rules_ref_id`, a repeated source `orchestration_rules_source`.
+ * `orchestration_rules_ref_id`, a repeated source `orchestration_rules_source`. `cursors` has the networks' cursors.
  */
 export async function insertRule(
   tx: Transaction,
@@ -204,8 +213,9 @@ export async function insertRule(
   customerId: string,
   rule: Omit<Body, 'destination'> & { destination: Destination },
   origin: Origin,
+  cursors: Queryable = tx,
 ): Promise<OrchestrationRule> {
-  const { source, sourceId } = await makeSource(tx, networks, customerId, rule)
+  const { source, sourceId } = await makeSource(tx, networks, customerId, rule, cursors)
   const now = await readClock(tx)
   const { rows } = await tx.query<RuleRow>(
     `

@@ -87,7 +87,18 @@ export const createOrchestration = operation({
     'already-exists',
     'unavailable',
   ],
-  async run({ query: { dry_run }, body, customerId, origin, requireCaller, db, ledger, networks, settings }) {
+  async run({
+    query: { dry_run },
+    body,
+    customerId,
+    origin,
+    requireCaller,
+    db,
+    shared,
+    ledger,
+    networks,
+    settings,
+  }) {
     const { profile_id } = body.source.profile
     if (body.profile_id !== undefined && body.profile_id !== profile_id)
       throw problem.badRequest('profile_id must equal source.profile.profile_id, or be left out')
@@ -96,8 +107,8 @@ export const createOrchestration = operation({
     const asked = await destinationAsked(db, customerId, body.destination ?? { profile: { profile_id } })
     const destination = destinationOf(await withAddressId(db, customerId, asked))
     const order = { ...body, customer_id: customerId, profile_id, destination }
-    const prices = await usdPrices(db, settings.mode === 'sandbox')
-    const cost = await payoutCost(db, order, { networks, settings })
+    const prices = await usdPrices(shared, settings.mode === 'sandbox')
+    const cost = await payoutCost(shared, order, { networks, settings })
     const payout = payoutOf(order, { networks, settings }, 'REJECT', prices, cost)
     const decided = await ledger.submit(customerId, {
       ...payout,

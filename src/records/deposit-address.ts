@@ -87,14 +87,14 @@ export interface NewDepositAddress {
 /**
  * Creates an address for a profile. Throws unavailable where the network is not connected, already-exists for the
  * ref_id, not-found for the records it names, and the refusals of a withdrawal for a profile or identity that may not
- * withdraw. Without `origin`, the caller records the change.
+ * withdraw. Without `origin`, the caller records the change. `cursors` has the networks' cursors, where that is another database.
  */
 export async function insertDepositAddress(
   db: Database | Transaction,
   networks: Networks,
   customerId: string,
   body: NewDepositAddress,
-  origin?: Origin,
+  { origin, cursors = db }: { origin?: Origin; cursors?: Queryable } = {},
 ): Promise<DepositAddress> {
   const adapter = networks.get(body.crypto_network)
   if (adapter?.newDepositAddress === undefined) {
@@ -113,7 +113,7 @@ export async function insertDepositAddress(
       await requireOpenProfile(db, customerId, body.profile_id)
       await requireRoom(db, customerId, body.profile_id)
       for (const network of readNetworks(networks, body.crypto_network))
-        await beginReading(db, networks, network)
+        await beginReading(cursors, networks, network)
       // A node that gives addresses may be slow, so it is asked before the transaction begins.
       const addressFor = await adapter.newDepositAddress!(body.crypto_network)
       return inTransaction(db, async (tx) => {

@@ -57,7 +57,7 @@ export const depositToProfile = operation({
   },
   reply: Type.Object({ activity_id: Uuid('Id of the transfer.') }),
   problems: ['exceed-precision', 'unsupported-network', 'not-found', 'unavailable'],
-  async run({ params, body, customerId, origin, db, ledger, networks }) {
+  async run({ params, body, customerId, origin, db, shared, ledger, networks }) {
     const asset = findAsset(body.asset)
     if (asset === undefined) throw problem.badRequest(`asset ${body.asset} is unknown`)
     const network = networkOf(asset, body.crypto_network, networks)
@@ -86,7 +86,7 @@ export const depositToProfile = operation({
                 crypto_tx_hash: hashOf(network, randomBytes(32)),
                 crypto_tx_index: '0',
                 destination_address: body.crypto_address,
-                notional_value: notionalUsd(minor, asset, await usdPrices(db, true)),
+                notional_value: notionalUsd(minor, asset, await usdPrices(shared, true)),
               },
             },
         origin,

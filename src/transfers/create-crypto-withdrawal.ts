@@ -147,10 +147,20 @@ export const createCryptoWithdrawal = operation({
     'already-exists',
     'unavailable',
   ],
-  async run({ query: { dry_run }, body, customerId, origin, requireCaller, db, ledger, networks, settings }) {
+  async run({
+    query: { dry_run },
+    body,
+    customerId,
+    origin,
+    requireCaller,
+    shared,
+    ledger,
+    networks,
+    settings,
+  }) {
     const checked = checkWithdrawal(body, { networks, settings })
-    if (checked.needsEstimate) await requireEstimatedFee(db, checked, { networks, settings })
-    const prices = await usdPrices(db, settings.mode === 'sandbox')
+    if (checked.needsEstimate) await requireEstimatedFee(shared, checked, { networks, settings })
+    const prices = await usdPrices(shared, settings.mode === 'sandbox')
     const movement = movementOf(customerId, checked, {
       networks,
       prices,

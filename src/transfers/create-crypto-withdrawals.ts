@@ -94,13 +94,13 @@ export const createCryptoWithdrawals = operation({
     },
   },
   reply: CreateCryptoWithdrawalsReply,
-  async run({ body, customerId, origin, requireCaller, problemOf, db, ledger, networks, settings }) {
+  async run({ body, customerId, origin, requireCaller, problemOf, shared, ledger, networks, settings }) {
     /** Runs the checks that need no records, as for a single withdrawal. */
     const check = async (item: (typeof body.withdrawals)[number] | Problem): Promise<CheckedWithdrawal> => {
       // The validator puts a problem in the place of an item that breaks the schema.
       if (item instanceof Problem) throw item
       const checked = checkWithdrawal(item, { networks, settings })
-      if (checked.needsEstimate) await requireEstimatedFee(db, checked, { networks, settings })
+      if (checked.needsEstimate) await requireEstimatedFee(shared, checked, { networks, settings })
       return checked
     }
     const checks: PromiseSettledResult<CheckedWithdrawal>[] = []
@@ -110,7 +110,7 @@ export const createCryptoWithdrawals = operation({
       )
       await turn()
     }
-    const prices = await usdPrices(db, settings.mode === 'sandbox')
+    const prices = await usdPrices(shared, settings.mode === 'sandbox')
 
     // Submitted together, so that they share the ledger's batches, which decide them in this order.
     const moves = checks.map((check) =>

@@ -1,0 +1,279 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import type { Database, Queryable } from './database.ts'
+
+/**
+ * Where the customers are. On one PostgreSQL everything is in one place. On a cluster (Citus, distributed by customer) each
+ * customer is on one node, and each node is a way in: a statement about a customer goes to the customer's node.
+ */
+
+/** A database server that has customers. */
+export interface Node {
+  /** `<host>:<port>` as the cluster's metadata names it; empty for the only server of a plain database. */
+  readonly name: string
+  readonly db: Database
+  /**
+   * Reads of all customers of this node and of no others, for statements that look for work: each joins within a customer,
+   * and merely hints. A statement must name each table behind `from` or `join`, give it an alias where a column needs its
+   * name, and not need the whole answer in order: it runs once for each shard. On a plain database it is `db`.
+   */
+  readonly hints: Queryable
+}
+
+/** One kind of connections to all nodes: those of requests, say. */
+export interface Nodes {
+  /** For records of nobody, and for transactions over several customers: the coordinator. On a plain database, the pool. */
+  readonly shared: Database
+  /** The pool for the records of this customer. It takes no look-up: the customer's id says where it is. */
+  readonly of: (customerId: string) => Database
+  /** The name of this customer's node. */
+  readonly nameOf: (customerId: string) => string
+  /** The nodes that have customers now. */
+  readonly list: () => readonly Node[]
+}
+
+/** A plain database: one pool for everything. */
+export function onlyNode(db: Database): Nodes {
+  const nodes = [{ name: '', db, hints: db }]
+  return { shared: db, of: () => db, nameOf: () => '', list: () => nodes }
+}
+
+/** A pool is a plain database. */
+export const nodesOf = (db: Database | Nodes): Nodes => ('shared' in db ? db : onlyNode(db))
+
+/** One range of customers: its node, and the name of each table's shard there. */
+export interface Shard {
+  min: number
+  max: number
+  node: string
+  /** The name of the shard, by table. */
+  tables: ReadonlyMap<string, string>
+}
+
+/** How often each process reads where the customers are. Until then a statement takes the way through the old node. */
+const REFRESH_MS = 1_000
+
+/** Opens a pool to the node `<host>:<port>`. */
+export type OpenNode = (address: string) => Database
+
+/** Where a cluster's customers are, read again each second. Close it before its pools. */
+export class Cluster {
+  #db: Database
+  #onError: (error: unknown) => void
+  #placements = ''
+  #shards: readonly Shard[] = []
+  /** Increases with each change. */
+  #version = 0
+  #stopping = new AbortController()
+  #running: Promise<void> | undefined
+
+  private constructor(db: Database, onError: (error: unknown) => void) {
+    this.#db = db
+    this.#onError = onError
+  }
+
+  /**
+   * Reads where the customers are, through the coordinator, and again each second. On a plain database that is asked once.
+   * `onError` gets the first of several failures: the last known places stay in use.
+   */
+  static async open(db: Database, onError: (error: unknown) => void): Promise<Cluster> {
+    const cluster = new Cluster(db, onError)
+    if (await isDistributed(db)) {
+      await cluster.#read()
+      cluster.#running = cluster.#follow()
+    }
+    return cluster
+  }
+
+  /** One kind of connections: `shared` to the coordinator, and a pool for each other node, opened at its first use. */
+  nodes(shared: Database, open: OpenNode): Nodes {
+    if (this.#running === undefined) return onlyNode(shared)
+    const pools = new Map<string, Database>()
+    const poolOf = (name: string): Database => {
+      if (name === COORDINATOR) return shared
+      const known = pools.get(name)
+      if (known !== undefined) return known
+      const made = open(name)
+      pools.set(name, made)
+      return made
+    }
+    let listed: { version: number; nodes: readonly Node[] } | undefined
+    const list = () => {
+      if (listed?.version === this.#version) return listed.nodes
+      const names = [...new Set(this.#shards.map(({ node }) => node))]
+      const nodes = names.map((name): Node => {
+        const db = poolOf(name)
+        return { name, db, hints: new OwnShards(db, () => this.#shardsOf(name)) }
+      })
+      listed = { version: this.#version, nodes }
+      return nodes
+    }
+    const nameOf = (customerId: string) => shardOf(this.#shards, customerId).node
+    return { shared, of: (customerId) => poolOf(nameOf(customerId)), nameOf, list }
+  }
+
+  async close(): Promise<void> {
+    this.#stopping.abort()
+    await this.#running
+  }
+
+  #shardsOf(node: string): readonly Shard[] {
+    return this.#shards.filter((shard) => shard.node === node)
+  }
+
+  async #follow(): Promise<void> {
+    const { signal } = this.#stopping
+    let failing = false
+    for (;;) {
+      await pause(REFRESH_MS, undefined, { signal, ref: false }).catch(() => undefined)
+      if (signal.aborted) return
+      try {
+        await this.#read()
+        failing = false
+      } catch (error) {
+        if (!failing) this.#onError(error)
+        failing = true
+      }
+    }
+  }
+
+  async #read(): Promise<void> {
+    const places = await readPlaces(this.#db)
+    const placements = JSON.stringify(places)
+    if (placements === this.#placements) return
+    this.#shards = await withTables(this.#db, places)
+    this.#placements = placements
+    this.#version += 1
+  }
+}
+
+/** The name of the coordinator among the nodes. */
+const COORDINATOR = 'coordinator'
+
+/** Whether the customers are distributed over nodes. */
+async function isDistributed(db: Queryable): Promise<boolean> {
+  const { rows } = await db.query<{ is_citus: boolean }>(
+    `select to_regclass('pg_catalog.pg_dist_partition') is not null as is_citus`,
+  )
+  if (!rows[0]!.is_citus) return false
+  const { rowCount } = await db.query(
+    `select from pg_dist_partition where logicalrelid = to_regclass('public.customers') and partmethod = 'h'`,
+  )
+  return rowCount === 1
+}
+
+interface Place {
+  shard_id: string
+  min: number
+  max: number
+  node: string
+}
+
+async function readPlaces(db: Queryable): Promise<Place[]> {
+  const { rows } = await db.query<Place>(
+    `
+    select s.shardid::text as shard_id, s.shardminvalue::int as min, s.shardmaxvalue::int as max,
+           case when n.groupid = 0 then $1 else n.nodename || ':' || n.nodeport end as node
+    from pg_dist_shard s
+    join pg_dist_placement p on p.shardid = s.shardid
+    join pg_dist_node n on n.groupid = p.groupid and n.noderole = 'primary'
+    where s.logicalrelid = 'public.customers'::regclass
+    order by 2`,
+    [COORDINATOR],
+  )
+  if (rows.length === 0) throw new Error('the cluster names no node that has customers')
+  return rows
+}
+
+/** Adds the names of all tables' shards: those of one range are on one node. */
+async function withTables(db: Queryable, places: readonly Place[]): Promise<Shard[]> {
+  const { rows } = await db.query<{ table: string; shard_id: string; min: number }>(`
+    select c.relname as table, s.shardid::text as shard_id, s.shardminvalue::int as min
+    from pg_dist_shard s
+    join pg_dist_partition p on p.logicalrelid = s.logicalrelid and p.partmethod = 'h'
+    join pg_class c on c.oid = s.logicalrelid
+    where not c.relispartition`)
+  return places.map(({ min, max, node }) => ({
+    min,
+    max,
+    node,
+    tables: new Map(
+      rows.flatMap((row) => (row.min === min ? [[row.table, `${row.table}_${row.shard_id}`] as const] : [])),
+    ),
+  }))
+}
+
+/** The shard that has a customer. Every id has one: the ranges cover all hashes. */
+export function shardOf(shards: readonly Shard[], customerId: string): Shard {
+  const hash = hashOfUuid(customerId)
+  const shard = shards.find(({ min, max }) => hash >= min && hash <= max)
+  if (shard === undefined) throw new Error(`no shard of the cluster has the customer ${customerId}`)
+  return shard
+}
+
+/** Reads one node's shards, each by itself, as the tables that they are. Other nodes are not asked. */
+class OwnShards implements Queryable {
+  readonly #db: Database
+  readonly #shards: () => readonly Shard[]
+
+  constructor(db: Database, shards: () => readonly Shard[]) {
+    this.#db = db
+    this.#shards = shards
+  }
+
+  readonly query = (async (asked: string | { text: string; values?: unknown[] }, values?: unknown[]) => {
+    const { text, values: bound = values } = typeof asked === 'string' ? { text: asked } : asked
+    const rows: unknown[] = []
+    let last
+    for (const shard of this.#shards()) {
+      last = await this.#db.query(onShard(text, shard), bound)
+      for (const row of last.rows) rows.push(row)
+    }
+    return { ...last, rows, rowCount: rows.length }
+  }) as Queryable['query']
+}
+
+/** The statement about one shard alone: behind `from` and `join`, each distributed table is replaced by its shard. */
+export const onShard = (text: string, { tables }: Pick<Shard, 'tables'>): string =>
+  text.replaceAll(/\b(from|join)(\s+)(\w+)\b/gi, (found, word: string, space: string, table: string) => {
+    const shard = tables.get(table)
+    return shard === undefined ? found : word + space + shard
+  })
+
+const rotate = (value: number, bits: number) => (value << bits) | (value >>> (32 - bits))
+
+/**
+ * PostgreSQL's hash of a uuid (`uuid_hash`), by which Citus distributes: Jenkins' lookup3 over 16 bytes. PostgreSQL promises
+ * the hash to nobody, but Citus stores rows by it, so it stays. A test compares the two.
+ */
+export function hashOfUuid(uuid: string): number {
+  const bytes = Buffer.from(uuid.replaceAll('-', ''), 'hex')
+  if (bytes.length !== 16) throw new Error(`not a uuid: ${uuid}`)
+  let a = (0x9e3779b9 + 16 + 3923095) | 0
+  let b = a
+  let c = a
+  a = (a + bytes.readInt32LE(0)) | 0
+  b = (b + bytes.readInt32LE(4)) | 0
+  c = (c + bytes.readInt32LE(8)) | 0
+  // mix
+  a = ((a - c) ^ rotate(c, 4)) | 0
+  c = (c + b) | 0
+  b = ((b - a) ^ rotate(a, 6)) | 0
+  a = (a + c) | 0
+  c = ((c - b) ^ rotate(b, 8)) | 0
+  b = (b + a) | 0
+  a = ((a - c) ^ rotate(c, 16)) | 0
+  c = (c + b) | 0
+  b = ((b - a) ^ rotate(a, 19)) | 0
+  a = (a + c) | 0
+  c = ((c - b) ^ rotate(b, 4)) | 0
+  b = (b + a) | 0
+  a = (a + bytes.readInt32LE(12)) | 0
+  // final
+  c = ((c ^ b) - rotate(b, 14)) | 0
+  a = ((a ^ c) - rotate(c, 11)) | 0
+  b = ((b ^ a) - rotate(a, 25)) | 0
+  c = ((c ^ b) - rotate(b, 16)) | 0
+  a = ((a ^ c) - rotate(c, 4)) | 0
+  b = ((b ^ a) - rotate(a, 14)) | 0
+  return ((c ^ b) - rotate(b, 24)) | 0
+}

@@ -1,0 +1,81 @@
+import { timingSafeEqual } from 'node:crypto'
+import { LRUCache } from 'lru-cache'
+import { inOrder, type Queryable } from '../db/database.ts'
+import type { Node, Nodes } from '../db/nodes.ts'
+import { uuidsOf } from '../http/lists.ts'
+import { hashOf } from './api-clients.ts'
+
+export interface ApiClient {
+  customer_id: string
+  id: string
+  scopes: string[]
+}
+
+interface Found extends ApiClient {
+  secret_hash: Buffer
+  previous_secret_hash: Buffer | null
+}
+
+/** Most clients of a cluster whose customer a process remembers. */
+const REMEMBERED_MAX = 100_000
+
+/**
+ * Finds API clients by their id alone. On a cluster a process asks each node once for a new client, and then only the node
+ * of its customer. So a node that is gone stops the clients of its customers, and no others.
+ */
+export class ApiClients {
+  readonly #nodes: Nodes
+  /** A client never changes its customer. */
+  readonly #customerOf = new LRUCache<string, string>({ max: REMEMBERED_MAX })
+
+  constructor(nodes: Nodes) {
+    this.#nodes = nodes
+  }
+
+  /**
+   * Returns the enabled client of an enabled customer with this id and secret, or undefined. Throws the error of a node that
+   * does not answer where no other node has the client.
+   */
+  async find(clientId: string, secret: string): Promise<ApiClient | undefined> {
+    const client = await this.#read(clientId)
+    if (client === undefined) return undefined
+    const hash = hashOf(secret)
+    const hashes = [client.secret_hash, ...(client.previous_secret_hash ? [client.previous_secret_hash] : [])]
+    return hashes.some((known) => timingSafeEqual(known, hash)) ? client : undefined
+  }
+
+  async #read(clientId: string): Promise<Found | undefined> {
+    const nodes = this.#nodes.list()
+    if (nodes.length === 1) return select(nodes[0]!.hints, clientId)
+    const customerId = this.#customerOf.get(clientId)
+    if (customerId !== undefined) return select(this.#nodes.of(customerId), clientId, customerId)
+    const found = await firstOf(nodes, ({ hints }) => select(hints, clientId))
+    if (found !== undefined) this.#customerOf.set(clientId, found.customer_id)
+    return found
+  }
+}
+
+/** Asks all nodes at once, and returns the first record that one has. Throws where none has it and one does not answer. */
+async function firstOf<T>(
+  nodes: readonly Node[],
+  ask: (node: Node) => Promise<T | undefined>,
+): Promise<T | undefined> {
+  const asked = nodes.map(ask)
+  const found = asked.map(async (asking) => (await asking) ?? Promise.reject(new Error('not here')))
+  return Promise.any(found).catch(async () => (await inOrder(asked))[0])
+}
+
+async function select(db: Queryable, clientId: string, customerId?: string): Promise<Found | undefined> {
+  const { rows } = await db.query<Found>(
+    `
+    select customer_id, id, scopes, secret_hash,
+           case when previous_secret_expires_at > clock_timestamp() then previous_secret_hash end
+             as previous_secret_hash
+    from api_clients
+    where id = any ($1::uuid[]) and disabled_at is null ${customerId === undefined ? '' : 'and customer_id = $2'}
+      and not exists (
+        select from freezes where kind = 'CUSTOMER' and subject = customer_id::text and reason = 'DISABLED')`,
+    [uuidsOf([clientId]), ...(customerId === undefined ? [] : [customerId])],
+  )
+  return rows[0]
+}
