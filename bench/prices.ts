@@ -172,7 +172,7 @@ async function measureReads(db: Database): Promise<PriceReadFigure[]> {
   const figures: PriceReadFigure[] = []
   for (const [what, query] of queries) {
     const ask = () =>
-      listHistoricalPrices.run({ db, params: { market: LARGE }, query } as never) as Promise<Reply>
+      listHistoricalPrices.run({ shared: db, params: { market: LARGE }, query } as never) as Promise<Reply>
     const { prices, total_count } = await ask()
     const points = prices.length
     const [read, lookUp] = await timeInTurns([ask, await prepareLookUp(db, Math.max(points, 1))])

@@ -175,9 +175,9 @@ test('a client that is disabled during its request moves no money for the remain
   const requireCaller = () => {
     if (++asked > 3) throw problem.unauthorized('the client is disabled', 'Bearer')
   }
-  const { db, ledger, networks, settings } = service
+  const { db: shared, ledger, networks, settings } = service
   const { items } = (await createCryptoWithdrawals.run({
-    ...{ db, ledger, networks, settings, requireCaller, origin: ORIGIN, customerId: by.customer_id },
+    ...{ shared, ledger, networks, settings, requireCaller, origin: ORIGIN, customerId: by.customer_id },
     body: { withdrawals: manyOf(by, 10, 'disabled') },
     problemOf: (error: unknown) => error,
   } as never)) as { items: { transfer?: unknown; problem?: unknown }[] }
@@ -201,10 +201,10 @@ test('a repeat after the process died between the batches of a request pays noth
     },
   })
   const ledger = new Ledger(dying, { macs: new WithdrawalMacs(MASTER_KEYS) })
-  const { db, networks, settings } = service
+  const { db: shared, networks, settings } = service
   void createCryptoWithdrawals.run({
     ...{
-      db,
+      shared,
       ledger,
       networks,
       settings,
@@ -294,11 +294,11 @@ describe('limits', () => {
             : (Reflect.get(target, name, receiver) as unknown),
       }),
     )
-    const { db, networks, settings } = service
+    const { db: shared, networks, settings } = service
     const run = (prefix: string) =>
       createCryptoWithdrawals.run({
         ...{
-          db,
+          shared,
           ledger: stuck,
           networks,
           settings,
