@@ -295,16 +295,8 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance & {
     if (operation.sandboxOnly && settings.mode !== 'sandbox') continue
     mount(app, { rateLimit, limitAddress, oneByOne, requests, lists, standing }, perform, operation, baseUrl)
   }
+  if (settings.docs) docsPage(app, { baseUrl, document, sandbox: settings.mode === 'sandbox' })
   refuseOtherMethods(app, baseUrl, [...routes])
-  if (settings.docs) {
-    // Added last and listed by hand: the framework does not report all routes of these pages.
-    await docsPage(app, { baseUrl, document, sandbox: settings.mode === 'sandbox' })
-    refuseOtherMethods(
-      app,
-      baseUrl,
-      ['/', '/docs', '/docs/'].flatMap((url) => ['GET', 'HEAD'].map((method) => ({ method, url }))),
-    )
-  }
   return Object.assign(app, { requests })
 }
 

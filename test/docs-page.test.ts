@@ -3,6 +3,7 @@ import { mkdir, mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { gunzipSync } from 'node:zlib'
 import { chromium, type BrowserContext, type Locator, type Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { credentialsFile, type SandboxCredentials } from '../src/demo/credentials.ts'
@@ -36,10 +37,20 @@ test('without a token, in live mode too: the page, its policy and its files', as
       expect(policy).not.toMatch(/unsafe|https?:|\*/)
       const files = [...page.body.matchAll(/(?:src|href)="([^"]+)"/g)].map(([, address]) => address!)
       expect(files.length).toBeGreaterThan(5)
+      let bytes = 0
       for (const file of files) {
         expect(file).toMatch(/^\.\//)
-        expect((await app.inject(new URL(file, 'http://here/docs/').pathname)).statusCode, file).toBe(200)
+        const { pathname: url } = new URL(file, 'http://here/docs/')
+        const sent = await app.inject({ url, headers: { 'accept-encoding': 'gzip' } })
+        expect(sent.statusCode, file).toBe(200)
+        if (file === './' || file === './json') continue
+        // Its name has the hash of its content.
+        expect(sent.headers['cache-control']).toBe('public, max-age=31536000, immutable')
+        expect(sent.headers['content-encoding']).toBe('gzip')
+        expect((await app.inject(url)).rawPayload.equals(gunzipSync(sent.rawPayload))).toBe(true)
+        bytes += sent.rawPayload.length
       }
+      expect(bytes).toBeLessThan(500_000)
       const document = (await app.inject('/docs/json')).json<{ servers: object; paths: object }>()
       expect(document.servers).toEqual([{ url: '/' }])
       expect('/v2/sandbox/fiat-deposits' in document.paths).toBe(mode === 'sandbox')
@@ -162,12 +173,35 @@ describe.skipIf(!HAS_CHROMIUM)("in a browser, which needs Debian's chromium", ()
     expect(complaints).toEqual([])
   })
 
+  test('the filter finds operations by the words of path, name and tag', async () => {
+    const { page, complaints } = await open(DESKTOP)
+    // Events of webhooks are listed, too, and have no path.
+    const operations = page.locator('.opblock-summary-path', { hasText: '/' })
+    const all = await operations.count()
+    for (const [words, found] of [
+      ['historical candle', ['Market_Data-listHistoricalCandles']],
+      ['post sandbox fiat-dep', ['Sandbox-initiateSandboxFiatDeposit']],
+      ['no such words', []],
+    ] as const) {
+      await page.getByPlaceholder('Filter by path, name or tag').fill(words)
+      await expect.poll(() => operations.count(), { timeout: 20_000 }).toBe(found.length)
+      for (const id of found) expect(await page.locator(`#operations-${id}`).count()).toBe(1)
+    }
+    await page.getByPlaceholder('Filter by path, name or tag').fill('')
+    await expect.poll(() => operations.count(), { timeout: 20_000 }).toBe(all)
+    expect(complaints).toEqual([])
+  })
+
   test('on a telephone', async () => {
     const { page, elsewhere, complaints } = await open(PHONE)
     await shoot(page, 'phone')
+    // The browser has kept the authorization of a sandbox.
+    await page.click('.scheme-container .btn.authorize')
+    const dialog = page.locator('.dialog-ux')
+    await dialog.getByText('Logout').click()
+    await dialog.locator('.btn-done').click()
     await authorize(page)
     await shoot(page, 'phone-authorize')
-    const dialog = page.locator('.dialog-ux')
     await dialog.locator('.btn.authorize').click()
     await dialog.getByText('Logout').waitFor()
     await dialog.locator('.btn-done').click()

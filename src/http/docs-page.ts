@@ -1,83 +1,120 @@
-import swaggerUi from '@fastify/swagger-ui'
+import { createHash } from 'node:crypto'
+import { readFileSync } from 'node:fs'
 import type { FastifyInstance } from 'fastify'
-import { noSuchPath } from './errors.ts'
 import { keptText } from './kept-text.ts'
-import { JSON_TYPE, type ApiDocument } from './openapi.ts'
+import { JSON_TYPE, type ApiDocument, type ApiResponses } from './openapi.ts'
 import { SCOPES } from '../contract/scopes.ts'
 
-/** Content security policy: no external resources, no inline scripts, no framing by other pages. */
-const POLICY = {
-  'default-src': ["'none'"],
-  'script-src': ["'self'"],
-  // The hash allows the inline style of Swagger UI's own logo, which is shown until ours replaces it.
-  'style-src': ["'self'", "'sha256-RL3ie0nH+Lzz2YNqQN83mnU0J1ot4QL7b99vMdIX99w='"],
-  'img-src': ["'self'", 'data:'],
-  'connect-src': ["'self'"],
-  'base-uri': ["'none'"],
-  'form-action': ["'none'"],
-  'frame-ancestors': ["'none'"],
-}
+/** Content security policy: no external resources, no inline scripts or styles, no framing by other pages. */
+const POLICY = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "img-src 'self' data:",
+  "connect-src 'self'",
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+].join('; ')
+
+const JAVASCRIPT = 'text/javascript; charset=utf-8'
+const CSS = 'text/css; charset=utf-8'
+const SVG = 'image/svg+xml; charset=utf-8'
+
+/**
+ * Reads a file of Swagger UI. This package has it as it is published; Swagger UI's own package also runs a tracker when it
+ * is installed.
+ */
+const ofSwaggerUi = (name: string) =>
+  readFileSync(new URL(`static/${name}`, import.meta.resolve('@fastify/swagger-ui')), 'utf8')
 
 /**
  * GET /docs: the API reference, in which operations can be tried. `/` redirects to it. All its files come from this
- * server, and it sends requests to the address at which the page was opened, whatever BURSAR_BASE_URL is.
+ * server, and it sends requests to the address at which the page was opened, whatever BURSAR_BASE_URL is. The names of
+ * the files have the hash of their content, so browsers keep them.
  */
-export async function docsPage(
+export function docsPage(
   app: FastifyInstance,
   { baseUrl, document, sandbox }: { baseUrl: string; document: () => Promise<string>; sandbox: boolean },
-): Promise<void> {
+): void {
   const root = new URL(baseUrl).pathname
   let source: string | undefined
   let served = ''
   /** The document for the page, rebuilt only when it has changed. */
   const read = async () => {
     const text = await document()
-    if (text !== source) served = JSON.stringify(toRelative(JSON.parse(text) as ApiDocument, root, sandbox))
+    if (text !== source) served = JSON.stringify(forPage(JSON.parse(text) as ApiDocument, root, sandbox))
     source = text
     return served
   }
-  app.get('/', { schema: { hide: true } }, async (_request, reply) => reply.redirect('./docs/'))
-  const json = keptText(read, JSON_TYPE)
-  app.addHook('onRoute', (route) => {
-    if (route.url === '/docs/json') route.handler = json
-    // The framework generates the YAML for each request, 100 ms of CPU. The page does not need it.
-    if (route.url === '/docs/yaml') route.handler = (request) => Promise.reject(noSuchPath(request))
+  const options = { schema: { hide: true } }
+  const addFile = (name: string, type: string, content: string): string => {
+    const digest = createHash('sha256').update(content).digest('base64url').slice(0, 10)
+    const hashed = name.replace(/(?=\.\w+$)/, `.${digest}`)
+    app.get(
+      `/docs/${hashed}`,
+      options,
+      keptText(() => Promise.resolve(content), type, IMMUTABLE),
+    )
+    return `./${hashed}`
+  }
+  const page = pageOf({
+    styles: [
+      addFile('swagger-ui.css', CSS, ofSwaggerUi('swagger-ui.css')),
+      addFile('bursar.css', CSS, STYLE),
+    ],
+    scripts: [
+      addFile('swagger-ui-bundle.js', JAVASCRIPT, ofSwaggerUi('swagger-ui-bundle.js')),
+      addFile('bursar.js', JAVASCRIPT, scriptOf(sandbox)),
+    ],
+    icon: addFile('favicon.svg', SVG, COIN),
+    logo: addFile('logo.svg', SVG, LOGO),
   })
-  await app.register(swaggerUi, {
-    routePrefix: '/docs',
-    indexPrefix: root === '/' ? '' : root,
-    staticCSP: POLICY,
-    logo: { type: 'image/svg+xml', content: Buffer.from(LOGO) },
-    theme: {
-      title: 'Bursar API reference',
-      favicon: [
-        {
-          filename: 'favicon.svg',
-          rel: 'icon',
-          sizes: 'any',
-          type: 'image/svg+xml',
-          content: Buffer.from(COIN),
-        },
-      ],
-      css: [{ filename: 'bursar.css', content: STYLE }],
-      js: [{ filename: 'bursar.js', content: SCRIPT }],
-    },
-    uiConfig: {
-      docExpansion: 'list',
-      defaultModelsExpandDepth: 0,
-      displayRequestDuration: true,
-      tryItOutEnabled: true,
-    },
-    // The demo's client has all scopes.
-    ...(sandbox && { initOAuth: { appName: 'Bursar', scopes: [...SCOPES] } }),
+  app.get('/', options, async (_request, reply) => reply.redirect('./docs/'))
+  app.get('/docs', options, async (_request, reply) => reply.redirect('./docs/'))
+  const sendPage = keptText(() => Promise.resolve(page), 'text/html; charset=utf-8')
+  app.get('/docs/', options, (request, reply) => {
+    void reply.header('content-security-policy', POLICY)
+    return sendPage(request, reply)
   })
+  app.get('/docs/json', options, keptText(read, JSON_TYPE))
 }
 
+const IMMUTABLE = 'public, max-age=31536000, immutable'
+
+const pageOf = ({
+  styles,
+  scripts,
+  icon,
+  logo,
+}: {
+  styles: string[]
+  scripts: string[]
+  icon: string
+  logo: string
+}) => `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>Bursar API reference</title>
+<link rel="icon" type="image/svg+xml" sizes="any" href="${icon}">
+${styles.map((href) => `<link rel="stylesheet" href="${href}">`).join('\n')}
+</head>
+<body>
+<header class="bar"><a href="./"><img src="${logo}" width="165" height="40" alt="Bursar"></a></header>
+<main id="swagger-ui"><noscript>This page needs JavaScript. The same as a document: <a href="./json">OpenAPI</a>.</noscript></main>
+${scripts.map((src) => `<script src="${src}"></script>`).join('\n')}
+</body>
+</html>
+`
+
 /**
- * Makes the document's addresses relative to the address of the page. In live mode the page asks for an access token, not
- * for a client secret: production secrets do not belong in a page.
+ * Adapts the document to the page. Its addresses become relative to that of the page. An operation's refusals become one
+ * row, since in full they are several screens. In live mode the page asks for an access token, not for a client secret:
+ * production secrets do not belong in a page.
  */
-function toRelative(document: ApiDocument, root: string, sandbox: boolean): Record<string, unknown> {
+function forPage(document: ApiDocument, root: string, sandbox: boolean): Record<string, unknown> {
   const { securitySchemes } = document.components
   const tokenUrl = `${root.replace(/\/$/, '')}/oauth2/token`
   if (securitySchemes.oauth2?.flows !== undefined) {
@@ -89,7 +126,43 @@ function toRelative(document: ApiDocument, root: string, sandbox: boolean): Reco
         description: `An access token from ${tokenUrl}. Do not enter a client secret here.`,
       }
   }
-  return { ...document, servers: [{ url: root }] }
+  const paths = Object.entries(document.paths).map(([path, operations]) => [
+    path,
+    Object.fromEntries(
+      Object.entries(operations).map(([method, { responses, ...operation }]) => [
+        method,
+        { ...operation, responses: withOneRefusal(responses) },
+      ]),
+    ),
+  ])
+  return { ...document, servers: [{ url: root }], paths: Object.fromEntries(paths) as object }
+}
+
+const PROBLEM_TYPE = 'application/problem+json'
+
+/** Replaces the responses of refusals by one, which lists their statuses and titles and has all their examples. */
+function withOneRefusal(responses: ApiResponses): ApiResponses {
+  const others = Object.entries(responses).filter(([, { content }]) => content?.[PROBLEM_TYPE] === undefined)
+  const refusals = Object.entries(responses).filter(
+    ([, { content }]) => content?.[PROBLEM_TYPE] !== undefined,
+  )
+  const [first] = refusals
+  if (first === undefined) return responses
+  const examplesOf = ({ content }: ApiResponses[string]) => content![PROBLEM_TYPE]!.examples ?? {}
+  const listed = refusals.map(([status, refusal]) => {
+    const titles = Object.values(examplesOf(refusal)).map(({ summary, value: { type } }) =>
+      type === undefined || type === 'about:blank'
+        ? summary
+        : `[${summary}](../problems/${type.split('/').at(-1)!})`,
+    )
+    return `- **${status}** ${titles.join(', ')}`
+  })
+  const examples = Object.assign({}, ...refusals.map(([, refusal]) => examplesOf(refusal))) as object
+  const content = { [PROBLEM_TYPE]: { ...first[1].content![PROBLEM_TYPE], examples } }
+  return {
+    ...Object.fromEntries(others),
+    default: { description: listed.join('\n'), content },
+  } as ApiResponses
 }
 
 const COIN = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32">
@@ -105,6 +178,7 @@ ${COIN.replace(' viewBox="0 0 32 32"', ' width="32" height="32" viewBox="0 0 32 
 const STYLE = `
 :root { --accent: #0f6b5c; --line: #d8dee6; --panel: #f6f8fa }
 html.dark-mode { --accent: #4db6a2; --line: #3b4248; --panel: #23282b }
+body { margin: 0 }
 html:not(.dark-mode) body { background: #fff }
 html.dark-mode body { background: #1c2022 }
 .swagger-ui, .swagger-ui .info .title, .swagger-ui .opblock-tag, .swagger-ui table thead tr td,
@@ -114,15 +188,13 @@ html.dark-mode body { background: #1c2022 }
 .swagger-ui .info li, .swagger-ui .info p, .swagger-ui label, .swagger-ui select, .swagger-ui .tab li {
   font-family: system-ui, sans-serif;
 }
-.swagger-ui .topbar { background: #1f2a37; padding: 0.6rem 0 }
-.swagger-ui .topbar .download-url-wrapper, .swagger-ui .topbar a svg { display: none }
-.swagger-ui .topbar .topbar-wrapper { flex-flow: row nowrap; align-items: center; justify-content: space-between }
-.swagger-ui .topbar .topbar-wrapper a { flex: none; max-width: none }
+.bar { background: #1f2a37; padding: 0.6rem 1.25rem; display: flex; align-items: center; justify-content: space-between }
+.bar img { display: block }
 .swagger-ui .info { margin: 2rem 0 }
 .swagger-ui .info .link { display: none }
 .swagger-ui .info li { line-height: 1.5; margin: 0.25rem 0 }
 .swagger-ui .info code { padding: 0 0.3em }
-.swagger-ui .info a, .swagger-ui .opblock-description-wrapper a { color: var(--accent) }
+.swagger-ui .info a, .swagger-ui .opblock-description-wrapper a, .swagger-ui .response-col_description a { color: var(--accent) }
 .swagger-ui .scheme-container { box-shadow: none; border-block: 1px solid var(--line); background: var(--panel); padding: 1rem 0 }
 /* The only server is the server of this page. */
 .swagger-ui .scheme-container .servers-title, .swagger-ui .scheme-container .servers { display: none }
@@ -152,9 +224,47 @@ html.dark-mode body { background: #1c2022 }
 }
 `
 
-// Swagger UI's page has no viewport; without it, a phone shows the page tiny.
-const SCRIPT = `const viewport = document.createElement('meta')
-viewport.name = 'viewport'
-viewport.content = 'width=device-width, initial-scale=1'
-document.head.append(viewport)
+/** What the page shows and remembers. A browser keeps the authorization of a sandbox, never that of a live service. */
+const optionsOf = (sandbox: boolean) => ({
+  dom_id: '#swagger-ui',
+  deepLinking: true,
+  docExpansion: 'list',
+  defaultModelsExpandDepth: 0,
+  displayRequestDuration: true,
+  tryItOutEnabled: true,
+  filter: true,
+  persistAuthorization: sandbox,
+  validatorUrl: null,
+})
+
+/**
+ * The script of the page. Swagger UI filters by tags alone, so a plug-in compares the words of the filter with path, summary and
+ * tag of each operation.
+ */
+const scriptOf = (sandbox: boolean) => `\
+const dark = matchMedia('(prefers-color-scheme: dark)')
+const follow = () => document.documentElement.classList.toggle('dark-mode', dark.matches)
+dark.addEventListener('change', follow)
+follow()
+
+const filterOperations = (tags, text) => {
+  const words = text.toLowerCase().split(/\\s+/)
+  const fits = (tag) => (operation) => {
+    const summary = operation.getIn(['operation', 'summary'], '')
+    const all = [tag, operation.get('method'), operation.get('path'), summary].join(' ').toLowerCase()
+    return words.every((word) => all.includes(word))
+  }
+  return tags
+    .map((group, tag) => group.update('operations', (operations) => operations.filter(fits(tag))))
+    .filter((group) => group.get('operations').size > 0)
+}
+const ui = SwaggerUIBundle({
+  ...${JSON.stringify(optionsOf(sandbox))},
+  url: new URL('json', document.baseURI).href,
+  presets: [SwaggerUIBundle.presets.apis],
+  plugins: [() => ({ fn: { opsFilter: filterOperations } })],
+  onComplete: () =>
+    document.querySelector('.operation-filter-input').setAttribute('placeholder', 'Filter by path, name or tag'),
+})
+${sandbox ? `ui.initOAuth(${JSON.stringify({ appName: 'Bursar', scopes: SCOPES })})` : ''}
 `

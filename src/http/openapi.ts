@@ -93,8 +93,20 @@ export async function openApi(app: FastifyInstance, options: OpenApiOptions): Pr
 /** The parts of the document that this code reads and writes. */
 export interface ApiDocument {
   servers: { url: string }[]
-  paths: Record<string, Record<string, { summary: string; tags: Tag[]; security: { oauth2: string[] }[] }>>
+  paths: Record<string, Record<string, DocumentedOperation>>
   components: { schemas: Record<string, object>; securitySchemes: Record<string, SecurityScheme> }
+}
+interface DocumentedOperation {
+  summary: string
+  tags: Tag[]
+  security: { oauth2: string[] }[]
+  responses: ApiResponses
+}
+/** The documented responses of an operation, by status. */
+export type ApiResponses = Record<string, DocumentedResponse>
+interface DocumentedResponse {
+  description: string
+  content?: Record<string, { examples?: Record<string, { summary: string; value: { type?: string } }> }>
 }
 interface SecurityScheme {
   type: string
