@@ -1,11 +1,18 @@
-import type { JsonWebKey } from 'node:crypto'
+import { randomUUID, type JsonWebKey } from 'node:crypto'
 import { transaction, type Database } from '../src/db/database.ts'
 import { newId, readClock } from '../src/db/ids.ts'
 import type { Origin } from '../src/contract/actor.ts'
 import { awaitApproval, type ApprovalRequirement } from '../src/movements/approval.ts'
-import { newPrivateKey, publicPartOf, thumbprintOf } from '../src/records/approval-statement.ts'
+import {
+  newPrivateKey,
+  publicPartOf,
+  signStatement,
+  thumbprintOf,
+  type ApprovalDecision,
+} from '../src/records/approval-statement.ts'
+import { decideApproval, readApproval } from '../src/settlement/decide-approval.ts'
 import { checkWithdrawal, movementOf } from '../src/transfers/create-crypto-withdrawal.ts'
-import { credit, withdrawalOf, type TestCustomer, type TestService } from './support.ts'
+import { credit, TEST_ORIGIN, withdrawalOf, type TestCustomer, type TestService } from './support.ts'
 
 /** An approver of a test, with the private key of its key file. */
 export interface TestApprover {
@@ -40,6 +47,41 @@ export async function addTestApprover(
     return { id, jwk }
   })
 }
+
+/** Returns the text that approvers sign for a decision. */
+export const statementOf = async (
+  db: Database,
+  customer_id: string,
+  approval_id: string,
+  decision: ApprovalDecision = 'APPROVE',
+): Promise<string> => (await readApproval(db, customer_id, approval_id)).statements[decision]
+
+/** Signs a decision with the approver's key, and records it as the operation does. */
+export async function decideAs(
+  db: Database,
+  customer_id: string,
+  approval_id: string,
+  { id: approver_id, jwk }: TestApprover,
+  decision: ApprovalDecision = 'APPROVE',
+) {
+  const signed = signStatement(await statementOf(db, customer_id, approval_id, decision), jwk)
+  return decideApproval(db, customer_id, approval_id, { approver_id, decision, signed }, TEST_ORIGIN)
+}
+
+/** Writes a decision past the operation, as somebody with the service's role could. */
+export const insertDecision = (
+  db: Database,
+  customer_id: string,
+  approval_id: string,
+  approver_id: string,
+  signed: object,
+  decision: ApprovalDecision = 'APPROVE',
+) =>
+  db.query(
+    `insert into approval_decisions (customer_id, approval_id, id, created_at, approver_id, decision, signed)
+     values ($1, $2, $3, clock_timestamp(), $4, $5, $6)`,
+    [customer_id, approval_id, randomUUID(), approver_id, decision, JSON.stringify(signed)],
+  )
 
 /** A withdrawal that waits for approvers. */
 export interface Waiting {

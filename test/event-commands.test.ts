@@ -334,6 +334,62 @@ describe('webhooks', () => {
     expect(ids).toContain(pending[19]!.id)
   })
 
+  test('are created and rotated after the approval that a policy asks for', async () => {
+    const { url } = await startReceiver()
+    const { customer_id, file } = await otherCustomer()
+    const as = ['--credentials', file]
+    const of = ['--customer', customer_id]
+    const owner = (...args: string[]) =>
+      runBursar([...args, '--json'], { ...environment, BURSAR_MIGRATIONS_DATABASE_URL: database.ownerUrl })
+    const people: { id: string; key: string }[] = []
+    for (const name of ['Ada', 'Bob']) {
+      const key = join(folder, `${name} of ${customer_id}`)
+      await json('approvals', 'key', key)
+      const added = await owner('approvers', 'add', ...of, '--name', name, '--key', `${key}.pub`)
+      people.push({ id: (JSON.parse(added.stdout) as { id: string }).id, key })
+    }
+    const [ada, bob] = people as [(typeof people)[0], (typeof people)[0]]
+    const policy = join(folder, `${customer_id}.policy.json`)
+    await writeFile(policy, '{"rules":[],"changes":{"subjects":["WEBHOOKS"],"approvals":1}}')
+    expect(await bursar('policy', 'set', ...of, '--file', policy)).toMatchObject({ code: 0 })
+
+    /** Runs a change that needs an approval. Returns the approval that its refusal names. */
+    const refused = async (...args: string[]): Promise<string> => {
+      const { code, stdout, stderr } = await bursar(...args)
+      expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
+      const named =
+        /^403 .*: approval (\S+) is PENDING with 0 of 1 .*run the same command with --approval and its id\n$/
+      return named.exec(stderr)![1]!
+    }
+    const sign = (id: string, approver: string, key: string) =>
+      bursar('approvals', 'approve', id, ...of, '--approver', approver, '--key', key, '--json')
+    const create = (to: string) => [
+      ...['webhooks', 'create', '--name', 'guarded', '--url', to, '--event-types', '*', ...as],
+    ]
+    const id = await refused(...create(url))
+    expect(await refused(...create(url), '--approval', id)).toBe(id)
+    const forged = await sign(id, ada.id, bob.key)
+    expect(forged).toMatchObject({ code: 1, stdout: '' })
+    expect(forged.stderr).toMatch(/signature is not by the approver's key/)
+    expect(await refused(...create(url), '--approval', id)).toBe(id)
+    expect(await sign(id, ada.id, ada.key)).toMatchObject({ code: 0 })
+    const elsewhere = await bursar(...create(`${url}elsewhere`), '--approval', id)
+    expect(elsewhere).toMatchObject({ code: 1, stdout: '' })
+    expect(elsewhere.stderr).toMatch(/is of another change than this request/)
+    expect((await bursar('webhooks', 'list', ...as)).stdout).toBe('there are no webhooks\n')
+    const [made] = await json<WithSecret>(...create(url), '--approval', id)
+    expect(made!.webhook).toMatchObject({ name: 'guarded', url })
+    // A repeat finds the webhook that exists.
+    expect((await bursar(...create(url), '--approval', id)).stderr).toMatch(/^409 Already Exists/)
+
+    const rotate = ['webhooks', 'rotate', 'guarded', ...as]
+    const second = await refused(...rotate)
+    expect(await sign(second, bob.id, bob.key)).toMatchObject({ code: 0 })
+    const [rotated] = await json<WithSecret>(...rotate, '--approval', second)
+    expect(rotated!.secret).not.toBe(made!.secret)
+    expect((await bursar(...rotate, '--approval', 'x')).code).toBe(2)
+  })
+
   test('deliveries fit 80 columns and say when the next attempt is due', async () => {
     const { answers, url } = await startReceiver()
     const { file } = await otherCustomer()

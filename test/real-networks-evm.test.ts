@@ -5,7 +5,16 @@
  * swept;
  * 3. nothing stays locked: no transaction in the node, no unused nonce, no lock in the database, nothing in flight.
  */
+import { pino } from 'pino'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { buildApp } from '../src/app.ts'
+import { Ledger } from '../src/movements/queue.ts'
+import { readAccepted, signOnlyAccepted, WithdrawalMacs } from '../src/movements/withdrawal-macs.ts'
+import { newPrivateKey, signStatement } from '../src/records/approval-statement.ts'
+import { Policies } from '../src/records/policy.ts'
+import { settleWithdrawals } from '../src/settlement/settle-withdrawals.ts'
+import { addTestApprover, decideAs, insertDecision, statementOf, type TestApprover } from './approvers.ts'
+import { setPolicy } from './policies.ts'
 import {
   dieEverywhere,
   dieInTreasury,
@@ -15,6 +24,8 @@ import {
   workToTheEnd,
   type RealService,
 } from './real-networks.ts'
+import { atEnd, BASE_URL, caller, MASTER_KEYS } from './support.ts'
+import { hurry, mine } from './work-off.ts'
 
 vi.setConfig({ testTimeout: 600_000 })
 
@@ -65,4 +76,146 @@ test('a worker that dies while it moves coins to cold storage moves them once', 
   await workToTheEnd(service, world)
   const places = await dieInTreasury(service, world, { asset: 'ETH', amount: '0.010000000000000003' })
   expect(places.length).toBeGreaterThan(5)
+})
+
+test('a forged, replayed or altered approval brings nothing onto the chain; real ones pay once', async () => {
+  const macs = new WithdrawalMacs(MASTER_KEYS)
+  const ledger = new Ledger(service.db, { macs, policies: new Policies(MASTER_KEYS, { sandbox: true }) })
+  const app = await buildApp({
+    ...service,
+    ledger,
+    masterKeys: MASTER_KEYS,
+    baseUrl: BASE_URL,
+    log: pino({ level: 'silent' }),
+  })
+  atEnd(() => app.close())
+  const networks = new Map(
+    [...service.networks].map(([name, adapter]) => [name, signOnlyAccepted(adapter, macs)]),
+  )
+  /** More rounds of the worker than a withdrawal needs from its creation to its end. */
+  const work = async () => {
+    for (let round = 1; round <= 8; round++) {
+      await mine(world.mining)
+      await hurry(service.db)
+      await settleWithdrawals(service.db, networks)
+    }
+  }
+
+  const { customer } = await prepare(service, world, { asset: 'ETH', amount: '2' })
+  await workToTheEnd(service, world)
+  const { customer_id, profile_id } = customer
+  const [ada, bob] = [
+    await addTestApprover(service.owner, customer_id),
+    await addTestApprover(service.owner, customer_id),
+  ]
+  const both = [ada, bob]
+  await setPolicy(service.db, customer_id, {
+    rules: [{ id: 'four-eyes', action: 'APPROVE', approvals: 2 }],
+  })
+  const { chain } = world.anvil
+  const signedSoFar = () => chain.getTransactionCount({ address: world.hotWallet, blockTag: 'pending' })
+  const call = caller(app, customer.token)
+  const pay = async () => {
+    const destination_address = await world.newAddress()
+    const order = { profile_id, asset: 'ETH', crypto_network: 'ETHEREUM', amount: '0.1', destination_address }
+    const { status, body } = await call<{
+      id: string
+      status_details: { pending_customer_approval: { approval_id: string } }
+    }>('POST', '/v2/transfer/crypto-withdrawals', order)
+    expect(status).toBe(200)
+    const { approval_id } = body.status_details.pending_customer_approval
+    return { id: body.id, approval_id, destination_address }
+  }
+  type Waiting = Awaited<ReturnType<typeof pay>>
+  const insert = ({ approval_id }: Waiting, { id }: TestApprover, signed: object) =>
+    insertDecision(service.db, customer_id, approval_id, id, signed)
+  const textOf = ({ approval_id }: Waiting) => statementOf(service.db, customer_id, approval_id)
+  const decide = ({ approval_id }: Waiting, by: TestApprover) =>
+    decideAs(service.db, customer_id, approval_id, by)
+  const thief = await world.newAddress()
+  /** What a thief of the service's role, or of the master key, writes for each payment. */
+  const attacks: Record<string, (one: Waiting) => Promise<unknown>> = {
+    forged: async (one) => {
+      const jwk = newPrivateKey()
+      for (const by of both) await insert(one, by, signStatement(await textOf(one), jwk))
+    },
+    replayed: async (one) => {
+      const other = await textOf(await pay())
+      for (const by of both) await insert(one, by, signStatement(other, by.jwk))
+    },
+    altered: async (one) => {
+      const text = (await textOf(one)).replace('"amount":"0.1"', '"amount":"0.01"')
+      for (const by of both) await insert(one, by, signStatement(text, by.jwk))
+    },
+    'given twice': async (one) => {
+      for (const by of [ada, ada]) await insert(one, by, signStatement(await textOf(one), by.jwk))
+    },
+    'set by SQL': (one) =>
+      service.db.query(`update approvals set status = 'APPROVED' where id = $1`, [one.approval_id]),
+    'for another destination': async (one) => {
+      for (const by of both) await decide(one, by)
+      await service.owner.query('update transfers set destination_address = $2 where id = $1', [
+        one.id,
+        thief,
+      ])
+      const [accepted] = await readAccepted(service.db, customer_id, [one.id])
+      await service.owner.query('update transfers set mac = $2 where id = $1', [
+        one.id,
+        macs.makeOf(accepted!),
+      ])
+    },
+  }
+
+  const before = await signedSoFar()
+  const attacked: Record<string, Waiting> = {}
+  for (const [name, attack] of Object.entries(attacks)) {
+    attacked[name] = await pay()
+    await attack(attacked[name])
+  }
+  await work()
+  expect(await signedSoFar()).toBe(before)
+  for (const [name, { id, destination_address }] of Object.entries(attacked)) {
+    expect([name, await world.received(destination_address, 'ETH')]).toEqual([name, []])
+    const { rows } = await service.db.query(
+      'select state, waiting_code, raw_transaction from outgoing_transfers where transfer_id = $1',
+      [id],
+    )
+    expect([name, rows]).toEqual([
+      name,
+      [{ state: 'HELD', waiting_code: 'AWAITING_APPROVAL', raw_transaction: null }],
+    ])
+  }
+  expect(await world.received(thief, 'ETH')).toEqual([])
+
+  // What the thief wrote does not keep real approvers from deciding. Its payment to itself is put right by hand.
+  const redirected = attacked['for another destination']!
+  await service.owner.query('update transfers set destination_address = $2 where id = $1', [
+    redirected.id,
+    redirected.destination_address,
+  ])
+  const [accepted] = await readAccepted(service.db, customer_id, [redirected.id])
+  await service.owner.query('update transfers set mac = $2 where id = $1', [
+    redirected.id,
+    macs.makeOf(accepted!),
+  ])
+  const { rows: waiting } = await service.db.query<Waiting>(
+    `select transfer_id as id, id as approval_id from approvals
+     where customer_id = $1 and status <> 'USED' and transfer_id <> $2`,
+    [customer_id, redirected.id],
+  )
+  const [grace, alan] = [
+    await addTestApprover(service.owner, customer_id),
+    await addTestApprover(service.owner, customer_id),
+  ]
+  for (const one of waiting) {
+    await decide(one, grace)
+    await decide(one, alan)
+  }
+  await work()
+  for (const [name, { destination_address }] of Object.entries(attacked)) {
+    const received = await world.received(destination_address, 'ETH')
+    expect([name, received.map(({ amount }) => amount)]).toEqual([name, ['0.1']])
+  }
+  expect(await signedSoFar()).toBe(before + waiting.length + 1)
+  expect(await world.received(thief, 'ETH')).toEqual([])
 })

@@ -11,11 +11,14 @@ export class NoAnswer extends Error {}
 /** The service refused a request. */
 export class Refused extends Error {
   readonly status: number
+  /** The last part of the problem's type, such as not-found; empty for an answer that is no problem. */
+  readonly slug: string
 
   constructor(status: number, content: unknown) {
-    const { title, detail } = content as { title?: string; detail?: string }
+    const { type = '', title, detail } = content as { type?: string; title?: string; detail?: string }
     super(`${status} ${title ?? ''}: ${detail ?? JSON.stringify(content)}`)
     this.status = status
+    this.slug = type.slice(type.lastIndexOf('/') + 1)
   }
 }
 

@@ -4,19 +4,16 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Command } from 'commander'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
-import { addTestApprover } from '../../test/approvers.ts'
+import { addTestApprover, decideAs } from '../../test/approvers.ts'
 import {
   everyTable,
   MASTER_KEY,
   MASTER_KEYS,
   newCustomer,
   startTestService,
-  TEST_ORIGIN,
   type TestCustomer,
   type TestService,
 } from '../../test/support.ts'
-import { signStatement } from '../records/approval-statement.ts'
-import { decideApproval, readApproval } from '../settlement/decide-approval.ts'
 import { policyCommands } from './policy.ts'
 
 const NEW_KEY = 'f0e1d2c3b4a5968778695a4b3c2d1e0f00112233445566778899aabbccddeeff'
@@ -161,13 +158,8 @@ test('a file is checked without a database', async () => {
 
 const idIn = (error: unknown) => /approval (\S+) is PENDING with 0 of 1/.exec((error as Error).message)![1]!
 
-async function approve({ customer_id }: TestCustomer, id: string): Promise<void> {
-  const ada = await addTestApprover(service.owner, customer_id)
-  const { statements } = await readApproval(service.db, customer_id, id)
-  const signed = signStatement(statements.APPROVE, ada.jwk)
-  const given = { approver_id: ada.id, decision: 'APPROVE', signed } as const
-  await decideApproval(service.db, customer_id, id, given, TEST_ORIGIN)
-}
+const approve = async ({ customer_id }: TestCustomer, id: string) =>
+  decideAs(service.db, customer_id, id, await addTestApprover(service.owner, customer_id))
 
 const GUARDED = { rules: [BLOCK], changes: { subjects: ['POLICY'], approvals: 1 } }
 

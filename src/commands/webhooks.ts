@@ -6,7 +6,7 @@ import { UUID } from '../db/ids.ts'
 import { matchesType } from '../records/event-type-patterns.ts'
 import type { Webhook, WebhookAuthBody } from '../records/webhook.ts'
 import type { WebhookAttempt, WebhookDelivery } from '../records/webhook-delivery.ts'
-import { openApi, type Api } from './call-api.ts'
+import { openApi, Refused, type Api } from './call-api.ts'
 import { uuid } from './command-line.ts'
 import { CREDENTIALS } from './events.ts'
 import { print, table } from './output.ts'
@@ -21,6 +21,26 @@ const PAGE = 100
 interface Options {
   credentials?: string
   json?: true
+}
+
+/** Of changes that a policy can make dependent on approvers. */
+interface ChangeOptions extends Options {
+  approval?: string
+}
+const APPROVAL = ['--approval <id>', 'approval of this change, where the policy requires one', uuid] as const
+
+/** Sends a change, with the approval that it was given. Throws the service's refusal with the way on. */
+async function change(api: Api, path: string, body: object, { approval }: ChangeOptions) {
+  const query = approval === undefined ? '' : `?approval_id=${approval}`
+  try {
+    return await api.call<WithSecret>('POST', `${path}${query}`, body)
+  } catch (error) {
+    if (!(error instanceof Refused) || error.slug !== 'approval-required') throw error
+    throw new Error(
+      `${error.message}. After they have approved, run the same command with --approval and its id`,
+      { cause: error },
+    )
+  }
 }
 
 interface Page<Item> {
@@ -46,7 +66,7 @@ export function webhookCommands(program: Command): void {
   defineDeliveries(webhooks)
 }
 
-interface CreateOptions extends Options {
+interface CreateOptions extends ChangeOptions {
   name: string
   url: string
   eventTypes: string[]
@@ -73,12 +93,13 @@ function defineCreate(webhooks: Command): void {
     .option('--profile-ids <ids>', 'comma-separated: only events of these profiles', uuids)
     .option('--api-key-header <name>', 'deliveries have an API key in this header')
     .option('--api-key-file <file>', 'file with that API key')
+    .option(...APPROVAL)
     .option('--credentials <file>', CREDENTIALS)
     .option('--json', 'print JSON on one line: {webhook, secret}')
     .action(async (options: CreateOptions) => {
       const auth = await apiKeyOf(options)
       const api = await openApi(options.credentials)
-      const made = await api.call<WithSecret>('POST', '/v2/webhooks', {
+      const body = {
         name: options.name,
         url: options.url,
         event_types: options.eventTypes,
@@ -86,7 +107,8 @@ function defineCreate(webhooks: Command): void {
         ...(options.rateLimit !== undefined && { rate_limit: options.rateLimit }),
         ...(options.profileIds !== undefined && { profile_ids: options.profileIds }),
         ...(auth && { auth }),
-      })
+      }
+      const made = await change(api, '/v2/webhooks', body, options)
       print(options.json ? made : linesOf(made))
     })
 }
@@ -175,20 +197,23 @@ function defineRotate(webhooks: Command): void {
       'how long the previous secret signs, too: up to 7 days (default: 86400)',
       wholeNumber(0, 7 * 24 * 60 * 60),
     )
+    .option(...APPROVAL)
     .option('--credentials <file>', CREDENTIALS)
     .option('--json', 'print JSON on one line: {webhook, secret}')
-    .action(async (named: string, { graceSeconds, ...options }: Options & { graceSeconds?: number }) => {
-      const api = await openApi(options.credentials)
-      const path = await pathOf(api, named)
-      const body = graceSeconds === undefined ? {} : { grace_seconds: graceSeconds }
-      const rotated = await api.call<WithSecret>('POST', `${path}/rotate-secret`, body)
-      const until = rotated.webhook.previous_secret_until
-      const previous =
-        until === undefined
-          ? 'The previous secret no longer signs.'
-          : `The previous secret signs until ${until}, too.`
-      print(options.json ? rotated : `${linesOf(rotated)}\n${previous}`)
-    })
+    .action(
+      async (named: string, { graceSeconds, ...options }: ChangeOptions & { graceSeconds?: number }) => {
+        const api = await openApi(options.credentials)
+        const path = await pathOf(api, named)
+        const body = graceSeconds === undefined ? {} : { grace_seconds: graceSeconds }
+        const rotated = await change(api, `${path}/rotate-secret`, body, options)
+        const until = rotated.webhook.previous_secret_until
+        const previous =
+          until === undefined
+            ? 'The previous secret no longer signs.'
+            : `The previous secret signs until ${until}, too.`
+        print(options.json ? rotated : `${linesOf(rotated)}\n${previous}`)
+      },
+    )
 }
 
 function defineRecover(webhooks: Command): void {

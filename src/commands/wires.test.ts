@@ -26,7 +26,7 @@ import {
   type TestService,
   testSettings,
 } from '../../test/support.ts'
-import { addTestApprover } from '../../test/approvers.ts'
+import { addTestApprover, decideAs } from '../../test/approvers.ts'
 import { setPolicy } from '../../test/policies.ts'
 import { problem } from '../contract/problems.ts'
 import type { Ledger } from '../movements/queue.ts'
@@ -42,9 +42,7 @@ import type { WireOrder } from '../networks/manual-wires.ts'
 import type { Network, NetworkAdapter } from '../networks/network.ts'
 import { runOrchestrations } from '../orchestrations/run-orchestrations.ts'
 import { openBank } from '../serve.ts'
-import { signStatement } from '../records/approval-statement.ts'
 import { cancelWithdrawal } from '../settlement/cancel-withdrawal.ts'
-import { decideApproval, readApproval } from '../settlement/decide-approval.ts'
 import { markWireFailed, markWireSent, takeWire, type OpenWire } from '../settlement/outgoing-wires.ts'
 import { recordWireDeposit } from '../settlement/record-wires.ts'
 import { settleWithdrawals } from '../settlement/settle-withdrawals.ts'
@@ -747,11 +745,8 @@ describe('an outgoing wire', () => {
       const { approval_id } = answer.body.status_details!.pending_customer_approval!
       return { id: answer.body.id, approval_id }
     }
-    const decide = async (id: string, decision: 'APPROVE' | 'REJECT') => {
-      const { statements } = await readApproval(service.db, customer_id, id)
-      const given = { approver_id: ada.id, decision, signed: signStatement(statements[decision], ada.jwk) }
-      await decideApproval(service.db, customer_id, id, given, TEST_ORIGIN)
-    }
+    const decide = (id: string, decision: 'APPROVE' | 'REJECT') =>
+      decideAs(service.db, customer_id, id, ada, decision)
     const [yes, no] = [await pay(), await pay()]
     await work()
     for (const { id } of [yes, no]) {

@@ -3,18 +3,11 @@
  * and exactly as it was approved. A refusal changes nothing but the approval.
  */
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { addTestApprover, type TestApprover } from '../../test/approvers.ts'
+import { addTestApprover, decideAs, type TestApprover } from '../../test/approvers.ts'
 import { setPolicy } from '../../test/policies.ts'
-import {
-  newCustomer,
-  startTestService,
-  TEST_ORIGIN,
-  type TestCustomer,
-  type TestService,
-} from '../../test/support.ts'
-import { decideApproval, readApproval } from '../settlement/decide-approval.ts'
+import { newCustomer, startTestService, type TestCustomer, type TestService } from '../../test/support.ts'
+import { readApproval } from '../settlement/decide-approval.ts'
 import { verify } from '../verify/verify.ts'
-import { signStatement } from './approval-statement.ts'
 import { expireApprovals } from './approved-change.ts'
 import { CHANGE_SUBJECTS } from './policy.ts'
 
@@ -52,12 +45,7 @@ async function refused(method: 'POST' | 'PUT' | 'DELETE', path: string, body?: o
   return answer.body.meta.approval_id
 }
 
-async function approve(id: string): Promise<void> {
-  const { statements } = await readApproval(service.db, customer.customer_id, id)
-  const signed = signStatement(statements.APPROVE, ada.jwk)
-  const given = { approver_id: ada.id, decision: 'APPROVE', signed } as const
-  await decideApproval(service.db, customer.customer_id, id, given, TEST_ORIGIN)
-}
+const approve = (id: string) => decideAs(service.db, customer.customer_id, id, ada)
 
 test('changes are made once, after their approval, and as they were approved', async () => {
   const { body: before } = await customer.call<{ webhook: { id: string } }>('POST', '/v2/webhooks', hook())

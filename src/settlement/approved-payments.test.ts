@@ -3,23 +3,21 @@
  * a client or a rule starts. Nothing is signed before the approval, and a no refunds the profile to the last unit.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { addTestApprover, type TestApprover } from '../../test/approvers.ts'
+import { addTestApprover, decideAs, type TestApprover } from '../../test/approvers.ts'
 import { setPolicy } from '../../test/policies.ts'
 import {
   fund,
   MASTER_KEYS,
   newCustomer,
   startTestService,
-  TEST_ORIGIN,
   withdrawalOf,
   type TestCustomer,
   type TestService,
 } from '../../test/support.ts'
 import { signOnlyAccepted, WithdrawalMacs } from '../movements/withdrawal-macs.ts'
 import { runOrchestrations } from '../orchestrations/run-orchestrations.ts'
-import { signStatement, type ApprovalDecision } from '../records/approval-statement.ts'
+import type { ApprovalDecision } from '../records/approval-statement.ts'
 import { verify } from '../verify/verify.ts'
-import { decideApproval, readApproval } from './decide-approval.ts'
 import { settleWithdrawals } from './settle-withdrawals.ts'
 
 const macs = new WithdrawalMacs(MASTER_KEYS)
@@ -84,16 +82,12 @@ async function balances({ customer: { call, profile_id } }: World) {
   return new Map(body.items.map(({ asset, available }) => [asset, available]))
 }
 
-async function decide(
+const decide = (
   { customer: { customer_id } }: World,
   id: string,
   by: TestApprover,
   decision: ApprovalDecision,
-) {
-  const { statements } = await readApproval(service.db, customer_id, id)
-  const given = { approver_id: by.id, decision, signed: signStatement(statements[decision], by.jwk) }
-  return decideApproval(service.db, customer_id, id, given, TEST_ORIGIN)
-}
+) => decideAs(service.db, customer_id, id, by, decision)
 
 /** The signed bytes that the networks have of these payments. */
 async function signed(ids: string[]): Promise<number> {

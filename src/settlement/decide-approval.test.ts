@@ -7,6 +7,9 @@ import { createHash, generateKeyPairSync, randomUUID, sign, type KeyObject } fro
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import {
   addTestApprover,
+  decideAs,
+  insertDecision,
+  statementOf,
   withdrawWithApproval,
   type TestApprover,
   type Waiting,
@@ -93,32 +96,13 @@ async function read(id: string) {
 const available = async () =>
   (await customer.call('GET', `/v2/profiles/${customer.profile_id}/balances/USD`)).body.available as string
 
-async function statement({ approval_id }: Waiting, decision: ApprovalDecision = 'APPROVE'): Promise<string> {
-  return (await readApproval(service.db, customer.customer_id, approval_id)).statements[decision]
-}
-
-async function decide(one: Waiting, by: TestApprover, decision: ApprovalDecision = 'APPROVE') {
-  const signed = signStatement(await statement(one, decision), by.jwk)
-  return decideApproval(
-    service.db,
-    customer.customer_id,
-    one.approval_id,
-    {
-      approver_id: by.id,
-      decision,
-      signed,
-    },
-    ORIGIN,
-  )
-}
-
+const statement = ({ approval_id }: Waiting, decision?: ApprovalDecision) =>
+  statementOf(service.db, customer.customer_id, approval_id, decision)
+const decide = ({ approval_id }: Waiting, by: TestApprover, decision?: ApprovalDecision) =>
+  decideAs(service.db, customer.customer_id, approval_id, by, decision)
 /** Writes a decision as the service's role, past the operation. */
-const insert = (one: Waiting, approver_id: string, signed: object, decision = 'APPROVE') =>
-  service.db.query(
-    `insert into approval_decisions (customer_id, approval_id, id, created_at, approver_id, decision, signed)
-     values ($1, $2, $3, clock_timestamp(), $4, $5, $6)`,
-    [customer.customer_id, one.approval_id, randomUUID(), approver_id, decision, JSON.stringify(signed)],
-  )
+const insert = ({ approval_id }: Waiting, approver_id: string, signed: object) =>
+  insertDecision(service.db, customer.customer_id, approval_id, approver_id, signed)
 
 async function expectHeld(one: Waiting, code = 'AWAITING_APPROVAL', detail = /approvers have approved it/) {
   await settle()
