@@ -250,20 +250,19 @@ async function startService({
       : undefined
   const worker = settings.worker
     ? startWorker({
-        db: background,
+        db: backgroundNodes,
         ledger,
         networks,
         settings,
         log,
         meter: metrics.worker,
         screening,
-        deliverer: new Deliverer({
-          db: deliveries.shared,
-          secrets: new WebhookSecrets(masterKeys),
-          settings,
-          log,
-          meter: metrics.deliveries,
-        }),
+        delivererOf: (node) => {
+          // The same node by the connections for deliveries.
+          const { db, hints } = deliveries.list().find(({ name }) => name === node.name) ?? node
+          const secrets = new WebhookSecrets(masterKeys)
+          return new Deliverer({ db, hints, secrets, settings, log, meter: metrics.deliveries })
+        },
       })
     : undefined
   const days = settings.simulatedPriceDays

@@ -3,6 +3,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import type { CryptoNetwork } from './assets/catalogue.ts'
 import type { Database } from './db/database.ts'
+import { nodesOf, type Node, type Nodes } from './db/nodes.ts'
 import { approveCooledAddresses } from './destination-addresses/approve-cooled-addresses.ts'
 import type { Deliverer } from './deliveries/deliver.ts'
 import type { Ledger } from './movements/queue.ts'
@@ -58,6 +59,9 @@ const HEADS_OF_LINE = 100
 /** How long deliveries under way may take to end at the stop, and a quarter of its time at most. Later they are repeated. */
 const DELIVERIES_GRACE_MS = 5_000
 
+/** Rest between two looks whether a node has joined the cluster. */
+const NODES_EVERY_MS = 1_000
+
 export interface Worker {
   /** Finishes the rounds that are under way, and stops. */
   stop(): Promise<void>
@@ -65,17 +69,22 @@ export interface Worker {
 
 /** What the loops share. */
 interface Shared {
+  /** The coordinator: signing, deposits, and what is nobody's. */
   db: Database
   ledger: Ledger
   networks: Networks
   settings: Settings
   log: Logger
   meter: WorkerMeter | undefined
-  deliverer?: Deliverer
   screening?: Screening | undefined
   custodyEveryMs: number
   /** Measures some work of a loop. Gives its result, or undefined where it failed: that is logged, and tried again. */
   attempt: <T>(loop: Loop, work: Promise<T>) => Promise<T | undefined>
+}
+
+/** What the loops of one node's customers share. */
+interface OfNode extends Shared {
+  node: Node
 }
 
 /** One round of a loop. Gives how long the loop rests then, in milliseconds. */
@@ -85,17 +94,18 @@ type Round = () => Promise<number>
  * Starts the worker: loops for orchestrations and settlement, which go on without a rest while there is work, and loops for
  * deposits, sweeps, and at the start of each month the statements of the last one. Each real network has its own loops for
  * settlement, deposits and sweeps, so that a node that hangs, or a long queue, delays no other network. Measured with one
- * loop and a node that hangs: a deposit on another network took 16 s instead of 0.6.
+ * loop and a node that hangs: a deposit on another network took 16 s instead of 0.6. For the same reason each node of a cluster
+ * has its own loops for the work of its customers: one that is gone stops no others. Nodes that join get theirs within seconds.
  */
 export function startWorker(options: {
-  db: Database
+  db: Database | Nodes
   ledger: Ledger
   networks: Networks
   settings: Settings
   log: Logger
   meter?: WorkerMeter
-  /** Delivers events; it has its own connections. */
-  deliverer?: Deliverer
+  /** Makes what delivers the events of a node's customers; it has its own connections. */
+  delivererOf?: (node: Node) => Deliverer
   /** Screens payments. `networks` must sign only screened ones then (`signingOnlyScreened`). */
   screening?: Screening | undefined
   /** Rest between two looks at the custody of real networks. */
@@ -106,75 +116,117 @@ export function startWorker(options: {
   // Every loop listens while it rests, and there is no limit to the number of real networks.
   setMaxListeners(0, stopping.signal)
   const isStopping = () => stopping.signal.aborted
-  async function attempt<T>(loop: Loop, work: Promise<T>): Promise<T | undefined> {
-    try {
-      const result = await work
-      meter?.round(loop, true)
-      return result
-    } catch (error) {
-      meter?.round(loop, false)
-      log.error({ err: error, loop }, 'a round of the worker failed; trying again')
-      return undefined
+  const attempts = (node: string) =>
+    async function attempt<T>(loop: Loop, work: Promise<T>): Promise<T | undefined> {
+      try {
+        const result = await work
+        meter?.round(loop, true)
+        return result
+      } catch (error) {
+        meter?.round(loop, false)
+        const where = node === '' ? {} : { node }
+        log.error({ err: error, loop, ...where }, 'a round of the worker failed; trying again')
+        return undefined
+      }
     }
-  }
-  async function repeat(round: Round): Promise<void> {
-    while (!isStopping()) {
+  async function repeat(round: Round, isNeeded: () => boolean = () => true): Promise<void> {
+    while (!isStopping() && isNeeded()) {
       const restMs = await round()
       await pause(restMs, undefined, { signal: stopping.signal }).catch(() => undefined)
     }
   }
-  const { db, screening } = options
-  const screener = screening && new Screener({ db, screening, log })
-  const shared = { ...options, meter, custodyEveryMs, attempt }
-  const rounds = [...roundsOf(shared), ...(screener === undefined ? [] : [screenings(shared, screener)])]
-  const running = Promise.all(rounds.map(repeat))
+  const nodes = nodesOf(options.db)
+  const shared = { ...options, db: nodes.shared, meter, custodyEveryMs, attempt: attempts('') }
+  const running = new Map<string, RunningNode>()
+  const startNode = (node: Node) => {
+    const { screening, delivererOf } = options
+    const screener = screening && new Screener({ db: node.db, hints: node.hints, screening, log })
+    const deliverer = delivererOf?.(node)
+    const ofNode = { ...shared, attempt: attempts(node.name), node }
+    const isListed = () => nodes.list().some(({ name }) => name === node.name)
+    const rounds = [
+      ...roundsOfNode(ofNode),
+      ...(screener === undefined ? [] : [screenings(ofNode, screener)]),
+      ...(deliverer === undefined ? [] : [deliveries(ofNode, deliverer)]),
+    ]
+    const ended = Promise.all(rounds.map((round) => repeat(round, isListed))).then(async () => {
+      const graceMs = Math.min(DELIVERIES_GRACE_MS, options.settings.shutdownTimeoutMs / 4)
+      await Promise.all([screener?.stop(), deliverer?.stop(graceMs)])
+      running.delete(node.name)
+    })
+    running.set(node.name, { ended })
+  }
+  const startNodes: Round = async () => {
+    for (const node of nodes.list()) if (!running.has(node.name)) startNode(node)
+    return NODES_EVERY_MS
+  }
+  const others = Promise.all([...roundsOf(shared), startNodes].map((round) => repeat(round)))
   return {
     async stop() {
       stopping.abort()
-      await running
-      await screener?.stop()
-      const graceMs = Math.min(DELIVERIES_GRACE_MS, options.settings.shutdownTimeoutMs / 4)
-      await options.deliverer?.stop(graceMs)
+      await others
+      await Promise.all([...running.values()].map(({ ended }) => ended))
+      await options.screening?.endpoint.close()
     },
   }
 }
 
-/** The rounds of all loops. */
+/** The loops of a node. */
+interface RunningNode {
+  ended: Promise<void>
+}
+
+/** The rounds for what is nobody's, and for work that spans customers. */
 function roundsOf(shared: Shared): Round[] {
   const { networks, settings } = shared
   const all: [Network, NetworkAdapter][] = [...networks]
-  const inDatabase: Networks = new Map(all.filter(([, adapter]) => !adapter.asksNode))
-  const real = all
-    .filter(([, adapter]) => adapter.asksNode)
-    .map(([network, adapter]): Networks => new Map([[network, adapter]]))
+  const [inDatabase, ...real] = bySpeed(networks)
   const canSweep = (some: Networks) => [...some.values()].some((adapter) => adapter.sweep !== undefined)
   return [
-    payouts(shared, inDatabase, { startsOrchestrations: true }),
-    ...real.map((some) => payouts(shared, some, { startsOrchestrations: false })),
     ...all
       .filter(([, adapter]) => adapter.rebroadcastTakenBack !== undefined)
       .map(([network, adapter]) => rebroadcasts(shared, network, adapter)),
     ...readable(networks).map(([network, adapter]) => deposits(shared, network, adapter)),
     ...[inDatabase, ...real].filter(canSweep).map((some) => sweeps(shared, some)),
-    statements(shared),
-    addressBook(shared),
     oldRows(shared),
-    approvals(shared),
     partitions(shared),
-    auditHeads(shared),
-    ...(shared.deliverer === undefined ? [] : [deliveries(shared, shared.deliverer)]),
+    missingChains(shared),
     // A sandbox credits deposits that never came over a chain: its custody says nothing.
     ...(settings.mode === 'live' ? [custody(shared)] : []),
   ]
 }
 
+/** The rounds for the customers of one node. */
+function roundsOfNode(shared: OfNode): Round[] {
+  const [inDatabase, ...real] = bySpeed(shared.networks)
+  return [
+    payouts(shared, inDatabase, { startsOrchestrations: true }),
+    ...real.map((some) => payouts(shared, some, { startsOrchestrations: false })),
+    statements(shared),
+    addressBook(shared),
+    approvals(shared),
+    auditHeads(shared),
+  ]
+}
+
+/** The networks that need no node, together, and each real network by itself: it may be slow. */
+function bySpeed(networks: Networks): [Networks, ...Networks[]] {
+  const all: [Network, NetworkAdapter][] = [...networks]
+  return [
+    new Map(all.filter(([, adapter]) => !adapter.asksNode)),
+    ...all
+      .filter(([, adapter]) => adapter.asksNode)
+      .map(([network, adapter]): Networks => new Map([[network, adapter]])),
+  ]
+}
+
 /** Orchestrations and settlement. The cost of a network's transactions is checked before anything is signed. */
 function payouts(
-  shared: Shared,
+  shared: OfNode,
   networks: Networks,
   { startsOrchestrations }: { startsOrchestrations: boolean },
 ): Round {
-  const { db, ledger, settings, log, meter, attempt } = shared
+  const { db, ledger, settings, log, meter, attempt, node } = shared
   function ended({ network, status, ...ids }: EndedWithdrawal): void {
     meter?.withdrawalEnded(network, status)
     log.info({ ...ids, network, status }, 'withdrawal ended')
@@ -189,15 +241,14 @@ function payouts(
     const started = startsOrchestrations
       ? await attempt(
           'orchestrations',
-          runOrchestrations(db, {
-            networks: shared.networks,
-            settings,
-            macs: ledger.macs,
-            policies: ledger.policies,
-          }),
+          runOrchestrations(
+            node.db,
+            { networks: shared.networks, settings, macs: ledger.macs, policies: ledger.policies },
+            { hints: node.hints, shared: db },
+          ),
         )
       : 0
-    const settled = await attempt('settlement', settleWithdrawals(db, networks, ended))
+    const settled = await attempt('settlement', settleWithdrawals(db, networks, ended, node.hints))
     if (started === undefined || settled === undefined) return FAILURE_PAUSE_MS
     return started + settled > 0 ? 0 : settings.workerIntervalMs
   }
@@ -282,10 +333,10 @@ function rebroadcasts({ log, meter, attempt }: Shared, network: Network, adapter
 }
 
 /** Generates the statements of the last month, once. */
-function statements({ db, log, attempt }: Shared): Round {
+function statements({ node, log, attempt }: OfNode): Round {
   let done: string | undefined
   return async () => {
-    const made = await attempt('statements', generateLastStatements(db, done))
+    const made = await attempt('statements', generateLastStatements(node.db, done, node.hints))
     done = made?.period ?? done
     if (made !== undefined && made.generated.length > 0)
       log.info({ period: made.period, statements: made.generated.length }, 'generated statements')
@@ -294,9 +345,9 @@ function statements({ db, log, attempt }: Shared): Round {
 }
 
 /** Approves addresses of the address book whose cooling time is over. */
-function addressBook({ db, attempt }: Shared): Round {
+function addressBook({ node, attempt }: OfNode): Round {
   return async () => {
-    await attempt('address_book', approveCooledAddresses(db))
+    await attempt('address_book', approveCooledAddresses(node.db, node.hints))
     return ADDRESS_BOOK_EVERY_MS
   }
 }
@@ -315,9 +366,9 @@ function oldRows({ db, settings, attempt }: Shared): Round {
 }
 
 /** Ends approvals of changes at their deadlines. Those of withdrawals end in settlement. */
-function approvals({ db, attempt }: Shared): Round {
+function approvals({ node, attempt }: OfNode): Round {
   return async () => {
-    await attempt('approvals', expireApprovals(db))
+    await attempt('approvals', expireApprovals(node.db, node.hints))
     return APPROVALS_EVERY_MS
   }
 }
@@ -338,15 +389,22 @@ function partitions({ db, settings, log, attempt }: Shared): Round {
 }
 
 /** Logs the heads of the audit log's chains that moved, so that a log kept elsewhere anchors them. */
-function auditHeads({ db, log, attempt }: Shared): Round {
+function auditHeads({ node, log, attempt }: OfNode): Round {
   const heads = new MovedHeads()
+  return async () => {
+    const moved = (await attempt('audit_heads', heads.read(node.hints))) ?? []
+    for (let from = 0; from < moved.length; from += HEADS_OF_LINE)
+      log.info({ heads: moved.slice(from, from + HEADS_OF_LINE) }, 'audit heads')
+    return AUDIT_HEADS_EVERY_MS
+  }
+}
+
+/** Begins the audit chains of customers that a process of an older version created during the upgrade. */
+function missingChains({ db, log, attempt }: Shared): Round {
   return async () => {
     const begun = await attempt('audit_heads', beginMissingChains(db))
     if (begun !== undefined && begun > 0)
       log.info({ chains: begun }, 'began the chains of customers without one')
-    const moved = (await attempt('audit_heads', heads.read(db))) ?? []
-    for (let from = 0; from < moved.length; from += HEADS_OF_LINE)
-      log.info({ heads: moved.slice(from, from + HEADS_OF_LINE) }, 'audit heads')
     return AUDIT_HEADS_EVERY_MS
   }
 }

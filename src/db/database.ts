@@ -63,6 +63,15 @@ export function openDatabase(
   return pool
 }
 
+const coordinators = new WeakMap<Queryable, Database>()
+
+/** Declares a pool of a node to be one of this coordinator's cluster. */
+export const setCoordinator = (node: Queryable, coordinator: Database): void =>
+  void coordinators.set(node, coordinator)
+
+/** The pool of the coordinator, for a node's pool; undefined for the coordinator's own and for a plain database. */
+export const coordinatorOf = (db: Queryable): Database | undefined => coordinators.get(db)
+
 /** The name by which PostgreSQL knows the sessions of Bursar's programs. */
 export const WRITER = 'bursar'
 /** Their name while a transaction that cannot write is open: such a transaction holds no list up (horizon.ts). */

@@ -1,4 +1,4 @@
-import { READER, WRITER, type Queryable } from './database.ts'
+import { coordinatorOf, inOrder, READER, WRITER, type Queryable } from './database.ts'
 import { momentAt, type Moment } from './ids.ts'
 
 /** The horizon cannot be read, so that an ascending list could miss records. The message says what an operator must do. */
@@ -31,10 +31,21 @@ const OTHER_READERS = ['pg_dump', 'pg_basebackup']
  * The sessions of Bursar's transactions that cannot write are left out by their name, and pg_dump's by its name as long as
  * it has no transaction id. The proof needs one clock that is not set back: operators must slew it.
  *
+ * On a cluster, a customer's records are written through its node or through the coordinator, each with its own clock. So the
+ * horizon is the earlier one of both, each read on its own clock: the clocks may differ, which only delays the reader.
+ *
  * Throws `HorizonUnknown` where the beginnings cannot be seen: `track_activities` is off, the server is a standby, or
  * another role that may insert records runs Bursar and this role may not see its sessions (`pg_read_all_stats`).
  */
 export async function readHorizon(db: Queryable): Promise<Horizon> {
+  const coordinator = coordinatorOf(db)
+  if (coordinator === undefined) return horizonOfNode(db)
+  const [own, others] = await inOrder([horizonOfNode(db), horizonOfNode(coordinator)])
+  const earlier = own.micros < others.micros ? own : others
+  return { ...earlier, readAt: own.readAt.micros < others.readAt.micros ? own.readAt : others.readAt }
+}
+
+async function horizonOfNode(db: Queryable): Promise<Horizon> {
   const { rows } = await db.query<{
     horizon: string
     now: string

@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import type { Database, Queryable } from './database.ts'
+import { setCoordinator, type Database, type Queryable } from './database.ts'
 
 /**
  * Where the customers are. On one PostgreSQL everything is in one place. On a cluster (Citus, distributed by customer) each
@@ -94,6 +94,7 @@ export class Cluster {
       if (known !== undefined) return known
       const made = open(name)
       pools.set(name, made)
+      setCoordinator(made, shared)
       return made
     }
     let listed: { version: number; nodes: readonly Node[] } | undefined

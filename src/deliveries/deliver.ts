@@ -2,7 +2,7 @@ import { setMaxListeners } from 'node:events'
 import { setTimeout as pause } from 'node:timers/promises'
 import { LRUCache } from 'lru-cache'
 import type { Logger } from 'pino'
-import type { Database } from '../db/database.ts'
+import type { Database, Queryable } from '../db/database.ts'
 import { readHorizon } from '../db/horizon.ts'
 import type { Moment } from '../db/ids.ts'
 import { readEvents, type ReadEvent } from '../records/event.ts'
@@ -59,6 +59,8 @@ export interface DeliveryMeter {
 
 export interface DelivererOptions {
   db: Database
+  /** Says which endpoints have work (`Node.hints`; default: `db`). */
+  hints?: Queryable
   secrets: WebhookSecrets
   settings: Pick<Settings, 'mode' | 'webhookSource' | 'webhookAllowedNetworks'>
   log: Logger
@@ -98,12 +100,12 @@ export class Deliverer {
 
   /** Claims what may be sent now and begins to send it. Returns how long to rest, in milliseconds. */
   async round(): Promise<number> {
-    const { db } = this.#options
+    const { db, hints = db } = this.#options
     const start = performance.now()
     if (this.#places.areFull) return POLL_MS
-    const endpoints = await endpointsWithWork(db, this.#places.full(), this.#places.admitted())
+    const endpoints = await endpointsWithWork(hints, this.#places.full(), this.#places.admitted())
     const restMs = Math.max(POLL_MS, LOOK_SHARE * (performance.now() - start))
-    if (endpoints.length === 0) return (await anyActive(db)) ? restMs : IDLE_MS
+    if (endpoints.length === 0) return (await anyActive(hints)) ? restMs : IDLE_MS
     let horizon: { moment: Moment; at: number } | undefined
     const freshHorizon = async () => {
       const now = performance.now()

@@ -1,5 +1,5 @@
 import { originOfLoop } from '../contract/actor.ts'
-import { transaction, type Database } from '../db/database.ts'
+import { transaction, type Database, type Queryable } from '../db/database.ts'
 import { readClock } from '../db/ids.ts'
 import { recordChanges } from '../ledger/audit.ts'
 import { insertEvents } from '../ledger/events.ts'
@@ -15,10 +15,10 @@ type Approved = Pick<DestinationAddressRow, 'id' | 'crypto_network' | 'address' 
 
 /**
  * Approves the addresses of the address book whose cooling time is over (API behaviour, Crypto destination addresses). Any
- * number of workers may do so at the same time. Returns how many it approved.
+ * number of workers may do so at the same time. `hints` says which customers have some (`Node.hints`). Returns how many it approved.
  */
-export async function approveCooledAddresses(db: Database): Promise<number> {
-  const { rows } = await db.query<{ customer_id: string }>(
+export async function approveCooledAddresses(db: Database, hints: Queryable = db): Promise<number> {
+  const { rows } = await hints.query<{ customer_id: string }>(
     `
     select distinct customer_id
     from crypto_destination_addresses

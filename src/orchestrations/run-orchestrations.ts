@@ -1,6 +1,12 @@
 import { originOfLoop, type Actor } from '../contract/actor.ts'
 import { strict as assert } from 'node:assert'
-import { connectionLost, transaction, type Database, type Transaction } from '../db/database.ts'
+import {
+  connectionLost,
+  transaction,
+  type Database,
+  type Queryable,
+  type Transaction,
+} from '../db/database.ts'
 import type { Moment } from '../db/ids.ts'
 import type { Context } from '../context.ts'
 import { insertEvents } from '../ledger/events.ts'
@@ -41,6 +47,14 @@ interface Claimed {
 /** The context of payouts. Without `macs`, their withdrawals are never signed. */
 type PayoutContext = Pick<Context, 'networks' | 'settings'> & Pick<PostOptions, 'macs' | 'policies'>
 
+/** Other pools than the customers' own, on a cluster. */
+interface Elsewhere {
+  /** Says which customers have work (`Node.hints`). */
+  hints: Queryable
+  /** Has the prices. */
+  shared: Database
+}
+
 /**
  * Advances every orchestration that a deposit started: posts its destination transfer with its conversion (API
  * behaviour, Orchestrations), or marks it FAILED and leaves the money on the profile. One transaction locks the
@@ -49,14 +63,18 @@ type PayoutContext = Pick<Context, 'networks' | 'settings'> & Pick<PostOptions, 
  * (settle-withdrawals.ts). Returns the number of advanced orchestrations. Throws failures after all other work is
  * done.
  */
-export async function runOrchestrations(db: Database, context: PayoutContext): Promise<number> {
-  const { rows } = await db.query<{ customer_id: string }>(TO_DO)
+export async function runOrchestrations(
+  db: Database,
+  context: PayoutContext,
+  { hints, shared }: Elsewhere = { hints: db, shared: db },
+): Promise<number> {
+  const { rows } = await hints.query<{ customer_id: string }>(TO_DO)
   let moved = 0
   const failures: unknown[] = []
   for (const { customer_id } of rows) {
-    const prices = await usdPrices(db, context.settings.mode === 'sandbox')
+    const prices = await usdPrices(shared, context.settings.mode === 'sandbox')
     try {
-      const costs = await costsOf(db, customer_id, context)
+      const costs = await costsOf({ db, shared }, customer_id, context)
       moved += await transaction(db, (tx) => payOut(tx, customer_id, context, prices, costs))
     } catch (error) {
       if (connectionLost(error)) throw error
@@ -82,7 +100,7 @@ const placeOf = ({
  * have no cost.
  */
 async function costsOf(
-  db: Database,
+  { db, shared }: Pick<Context, 'db' | 'shared'>,
   customerId: string,
   context: Pick<Context, 'networks' | 'settings'>,
 ): Promise<Costs> {
@@ -100,7 +118,7 @@ async function costsOf(
     [customerId, asked, CLAIM_MAX],
   )
   const costs = await Promise.all(
-    rows.map(async (row) => [placeOf(row), await payoutCost(db, row, context)] as const),
+    rows.map(async (row) => [placeOf(row), await payoutCost(shared, row, context)] as const),
   )
   return new Map(costs)
 }

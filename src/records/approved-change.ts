@@ -251,8 +251,8 @@ const ORIGIN = originOfLoop('approvals')
 const EXPIRED_CUSTOMERS_MAX = 100
 
 /** Ends the changes whose deadline has passed, for the worker. Returns their number. */
-export async function expireApprovals(db: Database): Promise<number> {
-  const { rows } = await selectExpired(db)
+export async function expireApprovals(db: Database, hints: Queryable = db): Promise<number> {
+  const { rows } = await selectExpired(hints)
   let expired = 0
   for (const { customer_id } of rows)
     expired += await transaction(db, async (tx) =>

@@ -1,4 +1,4 @@
-import type { Database, Transaction } from '../db/database.ts'
+import type { Database, Queryable, Transaction } from '../db/database.ts'
 import { PAYOUT_TYPES } from '../records/treasury.ts'
 import type { Network } from '../networks/network.ts'
 import { SCREENING } from '../screening/screening.ts'
@@ -43,10 +43,10 @@ const IS_FREE = '(leased_until is null or leased_until <= clock_timestamp())'
 
 /** The work that is due on these networks, in random order, so that a flaky node does not always delay the same customers. */
 export async function workToDo(
-  db: Database,
+  hints: Queryable,
   networks: readonly Network[],
 ): Promise<{ work: Work[]; at: string }> {
-  const { rows } = await db.query<Work & { at: string }>(
+  const { rows } = await hints.query<Work & { at: string }>(
     `
     select customer_id, network, state, clock_timestamp() as at
     from (

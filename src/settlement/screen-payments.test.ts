@@ -72,7 +72,10 @@ beforeEach(async () => {
   screener = new Screener({ db: service.db, screening, log: pino({ level: 'silent' }) })
   networks = signingOnlyScreened(service.networks, screening)
 })
-afterEach(() => screener.stop())
+afterEach(async () => {
+  await screener.stop()
+  await screening.endpoint.close()
+})
 
 /** Runs the rounds of a worker: everything that waits becomes due. */
 async function work(): Promise<void> {

@@ -35,13 +35,26 @@ interface Asked {
  */
 export class Screener {
   readonly #db: Database
+  readonly #hints: Queryable
   readonly #screening: Screening
   readonly #log: Logger
   readonly #underWay = new Map<Promise<void>, string>()
   readonly #stopping = new AbortController()
 
-  constructor({ db, screening, log }: { db: Database; screening: Screening; log: Logger }) {
+  constructor({
+    db,
+    hints = db,
+    screening,
+    log,
+  }: {
+    db: Database
+    /** Says which questions are due (`Node.hints`). */
+    hints?: Queryable
+    screening: Screening
+    log: Logger
+  }) {
     this.#db = db
+    this.#hints = hints
     this.#screening = screening
     this.#log = log
     // Each question listens, and places bound their number.
@@ -52,7 +65,7 @@ export class Screener {
   async round(): Promise<number> {
     const free = PLACES_MAX - this.#underWay.size
     if (free === 0) return POLL_MS
-    const due = await selectDueQuestions(this.#db, free)
+    const due = (await selectDueQuestions(this.#hints, free)).slice(0, free)
     for (const [customerId, own] of byCustomer(due)) {
       const busy = [...this.#underWay.values()].filter((id) => id === customerId).length
       const some = own.slice(0, Math.max(0, CUSTOMER_PLACES_MAX - busy))
@@ -67,7 +80,6 @@ export class Screener {
   async stop(): Promise<void> {
     this.#stopping.abort()
     await this.answered()
-    await this.#screening.endpoint.close()
   }
 
   /** Waits until the questions under way are answered and recorded. */

@@ -1,4 +1,10 @@
-import { connectionLost, transaction, type Database, type Transaction } from '../db/database.ts'
+import {
+  connectionLost,
+  transaction,
+  type Database,
+  type Queryable,
+  type Transaction,
+} from '../db/database.ts'
 import { PLATFORM_ID } from '../records/treasury.ts'
 import { NodeFailure } from '../networks/node-failure.ts'
 import type { Network, NetworkAdapter, Networks } from '../networks/network.ts'
@@ -51,15 +57,16 @@ interface Round {
  * nonce or coins must be kept or lost with the signed bytes. Over networks that are simulated in the database, each step is
  * one transaction that holds its withdrawals.
  *
- * Gives how many withdrawals moved, and calls `ended` for each that ended. Throws what failed, after all else was tried.
+ * `hints` says which customers have work (`Node.hints`). Gives how many withdrawals moved, and calls `ended` for each that ended. Throws what failed, after all else was tried.
  */
 export async function settleWithdrawals(
   db: Database,
   networks: Networks,
   ended: (withdrawal: EndedWithdrawal) => void = () => undefined,
+  hints: Queryable = db,
 ): Promise<number> {
   if (networks.size === 0) return 0
-  const { work, at } = await workToDo(db, [...networks.keys()])
+  const { work, at } = await workToDo(hints, [...networks.keys()])
   const round: Round = { db, ended, failures: [], moved: 0 }
   for (const network of new Set(work.map((one) => one.network))) {
     const adapter = withCircuitBreaker(networks.get(network)!)

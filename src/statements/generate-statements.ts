@@ -1,5 +1,11 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { connectionLost, transaction, type Database, type Transaction } from '../db/database.ts'
+import {
+  connectionLost,
+  transaction,
+  type Database,
+  type Queryable,
+  type Transaction,
+} from '../db/database.ts'
 import { newId, readClock } from '../db/ids.ts'
 import { lastPeriod, type Period } from './period.ts'
 import { holdRewardRates } from './reward-rates.ts'
@@ -28,7 +34,8 @@ export type OnStart = (count: number) => (() => void) | undefined
 /**
  * Generates the statements of a period (API behaviour, Statements), for all customers that held the reward asset by
  * its end, or for one customer. A statement is INITIATED, then GENERATED, each in its own transaction. So the next
- * run finishes a statement after a crash. A GENERATED statement never changes. Returns the generated statements.
+ * run finishes a statement after a crash. On a cluster it is called for each node, with its `hints` (`Node`): the clock and the
+ * locks of the customers' movements are those of their node. A GENERATED statement never changes. Returns the generated statements.
  * Throws when the period has not ended or no rate was in force in it; throws other failures after all other work is
  * done.
  */
@@ -38,6 +45,7 @@ export async function generateStatements(
   customerId?: string,
   onStart: OnStart = () => undefined,
   origin: Origin = originOfLoop('statements'),
+  hints: Queryable = db,
 ): Promise<Generated[]> {
   const { text: now } = await transaction(db, readClock)
   if (now < period.next) throw new Error(`the period ${period.name} has not ended`)
@@ -46,7 +54,7 @@ export async function generateStatements(
   await waitForOpenPostings(db)
   const generated: Generated[] = []
   const failures: unknown[] = []
-  const customers = await customersWithout(db, period, customerId)
+  const customers = await customersWithout(hints, period, customerId)
   const onDone = onStart(customers.length)
   for (const id of customers) {
     try {
@@ -71,11 +79,15 @@ export async function generateStatements(
 export async function generateLastStatements(
   db: Database,
   done?: string,
+  hints: Queryable = db,
 ): Promise<{ period: string; generated: Generated[] } | undefined> {
   const { text: now } = await transaction(db, readClock)
   const period = lastPeriod(now)
   if (period.name === done || !(await hasRate(db, period))) return undefined
-  return { period: period.name, generated: await generateStatements(db, period) }
+  return {
+    period: period.name,
+    generated: await generateStatements(db, period, undefined, undefined, undefined, hints),
+  }
 }
 
 async function hasRate(db: Database, { next }: Period): Promise<boolean> {
@@ -99,7 +111,8 @@ async function waitForOpenPostings(db: Database): Promise<void> {
       `
       select distinct virtualtransaction as transaction
       from pg_locks
-      where locktype = 'relation' and relation = 'balances'::regclass and granted
+      -- On a node of a cluster, movements that came through another node lock only the table's shards.
+      where locktype = 'relation' and relation::regclass::text ~ '^(public\\.)?balances(_[0-9]+)?$' and granted
         and database = (select oid from pg_database where datname = current_database())
         and mode in ('RowShareLock', 'RowExclusiveLock')
         and ($1::text[] is null or virtualtransaction = any ($1))`,
@@ -117,11 +130,11 @@ async function waitForOpenPostings(db: Database): Promise<void> {
 
 /** Finds the customers that held the asset by the period's end and have no generated statement for it yet. */
 async function customersWithout(
-  db: Database,
+  hints: Queryable,
   { name, next }: Period,
   customerId: string | undefined,
 ): Promise<string[]> {
-  const { rows } = await db.query<{ customer_id: string }>(
+  const { rows } = await hints.query<{ customer_id: string }>(
     `
     select distinct b.customer_id
     from balances b
