@@ -24,6 +24,7 @@ import { healthRoutes } from './health/routes.ts'
 import { authenticator } from './http/authenticate.ts'
 import { Connections } from './http/connections.ts'
 import { docsPage } from './http/docs-page.ts'
+import { isOfOwnMachine } from './http/own-machine.ts'
 import { errorRoutes, refuseConnection, refuseOtherMethods, refuseUrl } from './http/errors.ts'
 import type { ExampleRecords } from './contract/example-records.ts'
 import { mount, type Perform } from './http/mount.ts'
@@ -49,6 +50,7 @@ import { listHistoricalPrices } from './markets/list-historical-prices.ts'
 import { listMarkets } from './markets/list-markets.ts'
 import { listPrices } from './markets/list-prices.ts'
 import type { Networks } from './networks/network.ts'
+import { listApiClients } from './oauth/api-clients.ts'
 import { accessTokens, type AccessTokens } from './oauth/access-tokens.ts'
 import { ClientStanding } from './oauth/client-standing.ts'
 import { oauthRoutes } from './oauth/routes.ts'
@@ -295,9 +297,33 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance & {
     if (operation.sandboxOnly && settings.mode !== 'sandbox') continue
     mount(app, { rateLimit, limitAddress, oneByOne, requests, lists, standing }, perform, operation, baseUrl)
   }
-  if (settings.docs) docsPage(app, { baseUrl, document, sandbox: settings.mode === 'sandbox' })
+  if (settings.docs)
+    docsPage(app, {
+      baseUrl,
+      document,
+      sandbox: settings.mode === 'sandbox',
+      ...(settings.mode === 'sandbox' &&
+        settings.oauthIssuer === undefined && {
+          demoToken: async (request) => {
+            const customerId = isOfOwnMachine(request, settings) ? await demoCustomer() : undefined
+            return customerId === undefined ? undefined : tokenOfFirstClient(db, tokens, customerId)
+          },
+        }),
+    })
   refuseOtherMethods(app, baseUrl, [...routes])
   return Object.assign(app, { requests })
+}
+
+/** Issues a token of the customer's oldest client that is not disabled; undefined without one. */
+async function tokenOfFirstClient(
+  db: Database,
+  tokens: AccessTokens,
+  customerId: string,
+): Promise<string | undefined> {
+  const client = (await listApiClients(db, customerId)).find(({ disabled_at }) => disabled_at === null)
+  if (client === undefined) return undefined
+  const { client_id: clientId, scopes } = client
+  return (await tokens.issue({ customerId, clientId, scopes })).token
 }
 
 /** Records refused requests in the audit log until the app closes. */

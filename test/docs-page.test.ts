@@ -1,4 +1,5 @@
 /** The API reference as a person uses it: in a browser, against a sandbox that was just started. */
+import { request } from 'node:http'
 import { mkdir, mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -16,6 +17,17 @@ import {
   type BursarProcess,
   type TestDatabase,
 } from './support.ts'
+
+/** Sends a POST with these headers, also with those that `fetch` refuses. */
+const fetchAs = (url: string, headers: Record<string, string>) =>
+  new Promise<{ status: number | undefined }>((resolve, reject) => {
+    request(url, { method: 'POST', headers }, (reply) => {
+      reply.resume()
+      resolve({ status: reply.statusCode })
+    })
+      .on('error', reject)
+      .end()
+  })
 
 const SCREENSHOTS = fileURLToPath(new URL('screenshots', import.meta.url))
 const DESKTOP = { width: 1280, height: 900 }
@@ -52,6 +64,10 @@ test('without a token, in live mode too: the page, its policy and its files', as
       }
       expect(bytes).toBeLessThan(500_000)
       const document = (await app.inject('/docs/json')).json<{ servers: object; paths: object }>()
+      // The service of a test does not listen, so it has no demo.
+      const token = await app.inject({ method: 'POST', url: '/docs/demo-token' })
+      expect(token.statusCode).toBe(mode === 'sandbox' ? 403 : 404)
+      expect(page.body.includes('id="demo"')).toBe(mode === 'sandbox')
       expect(document.servers).toEqual([{ url: '/' }])
       expect('/v2/sandbox/fiat-deposits' in document.paths).toBe(mode === 'sandbox')
     } finally {
@@ -171,6 +187,22 @@ describe.skipIf(!HAS_CHROMIUM)("in a browser, which needs Debian's chromium", ()
 
     expect(elsewhere).toEqual([])
     expect(complaints).toEqual([])
+  })
+
+  test('one click authorizes as the demo customer, on the machine of the sandbox only', async () => {
+    const { page, elsewhere, complaints } = await open(DESKTOP)
+    await page.getByRole('button', { name: 'Authorize as the demo customer' }).click()
+    await page.getByText('Authorized as the demo customer').waitFor()
+    await shoot(page, 'desktop-demo')
+    const balances = await execute(page, 'Profiles-listProfileBalances')
+    expect(balances.status).toBe('200')
+    expect([elsewhere, complaints]).toEqual([[], []])
+    // The name of another site that points to this machine, and a page that asks for the file of the credentials.
+    const asked = async (headers: Record<string, string>) =>
+      (await fetchAs(`${bursar.address}/docs/demo-token`, headers)).status
+    expect(await asked({})).toBe(200)
+    expect(await asked({ host: 'attacker.example' })).toBe(403)
+    expect(await asked({ host: 'localhost.attacker.example:80' })).toBe(403)
   })
 
   test('the filter finds operations by the words of path, name and tag', async () => {

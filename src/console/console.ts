@@ -5,6 +5,7 @@ import { originOfLoop } from '../contract/actor.ts'
 import { problem } from '../contract/problems.ts'
 import { transaction, type Database } from '../db/database.ts'
 import type { Authenticate } from '../http/authenticate.ts'
+import { isOfOwnMachine } from '../http/own-machine.ts'
 import type { Scope } from '../contract/scopes.ts'
 import { createOperator, listOperators, makeLink, record } from '../operators/operators.ts'
 import { findSession } from '../operators/sessions.ts'
@@ -232,22 +233,11 @@ function addSessionRoutes(app: FastifyInstance, sessions: Sessions, options: Con
   })
 }
 
-const LOOPBACK_ADDRESS = /^(?:::ffff:)?127\.|^::1$/
-const LOOPBACK_NAME = /^(?:localhost|127\.0\.0\.1|\[::1\])(?::\d+)?$/
-
-/**
- * The customer whom this request may sign in to without a proof: the demo's, in a sandbox that only its own machine can
- * reach. The name in the address is checked, too: a page elsewhere could let its own name point to this machine.
- */
-async function demoOf(
-  { ip, headers }: FastifyRequest,
-  { settings: { mode, host, trustedProxies }, demoCustomer }: ConsoleOptions,
-): Promise<string | undefined> {
-  const isLocal = host === 'localhost' || LOOPBACK_ADDRESS.test(host)
-  if (mode !== 'sandbox' || !isLocal || trustedProxies !== undefined) return undefined
-  if (!LOOPBACK_ADDRESS.test(ip) || !LOOPBACK_NAME.test(headers.host ?? '')) return undefined
-  return demoCustomer()
-}
+/** The customer whom this request may sign in to without a proof: the demo's. Undefined where it needs a proof. */
+const demoOf = async (
+  request: FastifyRequest,
+  { settings, demoCustomer }: ConsoleOptions,
+): Promise<string | undefined> => (isOfOwnMachine(request, settings) ? demoCustomer() : undefined)
 
 /** Makes a one-time link of the demo's operator, whom the first sign-in creates. Throws 403 when it was disabled. */
 const linkOfDemo = (db: Database, customerId: string): Promise<string> =>

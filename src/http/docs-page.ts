@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
-import type { FastifyInstance } from 'fastify'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { keptText } from './kept-text.ts'
 import { JSON_TYPE, type ApiDocument, type ApiResponses } from './openapi.ts'
+import { problem } from '../contract/problems.ts'
 import { SCOPES } from '../contract/scopes.ts'
 
 /** Content security policy: no external resources, no inline scripts or styles, no framing by other pages. */
@@ -28,15 +29,20 @@ const SVG = 'image/svg+xml; charset=utf-8'
 const ofSwaggerUi = (name: string) =>
   readFileSync(new URL(`static/${name}`, import.meta.resolve('@fastify/swagger-ui')), 'utf8')
 
+interface DocsPage {
+  baseUrl: string
+  document: () => Promise<string>
+  sandbox: boolean
+  /** Issues an access token of the demo customer; undefined where the request may not have one. Absent: nobody may. */
+  demoToken?: (request: FastifyRequest) => Promise<string | undefined>
+}
+
 /**
  * GET /docs: the API reference, in which operations can be tried. `/` redirects to it. All its files come from this
  * server, and it sends requests to the address at which the page was opened, whatever BURSAR_BASE_URL is. The names of
  * the files have the hash of their content, so browsers keep them.
  */
-export function docsPage(
-  app: FastifyInstance,
-  { baseUrl, document, sandbox }: { baseUrl: string; document: () => Promise<string>; sandbox: boolean },
-): void {
+export function docsPage(app: FastifyInstance, { baseUrl, document, sandbox, demoToken }: DocsPage): void {
   const root = new URL(baseUrl).pathname
   let source: string | undefined
   let served = ''
@@ -69,6 +75,7 @@ export function docsPage(
     ],
     icon: addFile('favicon.svg', SVG, COIN),
     logo: addFile('logo.svg', SVG, LOGO),
+    hasDemo: demoToken !== undefined,
   })
   app.get('/', options, async (_request, reply) => reply.redirect('./docs/'))
   app.get('/docs', options, async (_request, reply) => reply.redirect('./docs/'))
@@ -78,6 +85,15 @@ export function docsPage(
     return sendPage(request, reply)
   })
   app.get('/docs/json', options, keptText(read, JSON_TYPE))
+  if (demoToken !== undefined)
+    app.post('/docs/demo-token', options, async (request, reply) => {
+      const token = await demoToken(request)
+      if (token === undefined)
+        throw problem.forbidden(
+          'only a sandbox that listens on this machine alone authorizes its demo without credentials',
+        )
+      return reply.header('cache-control', 'no-store').send({ access_token: token, token_type: 'Bearer' })
+    })
 }
 
 const IMMUTABLE = 'public, max-age=31536000, immutable'
@@ -87,11 +103,13 @@ const pageOf = ({
   scripts,
   icon,
   logo,
+  hasDemo,
 }: {
   styles: string[]
   scripts: string[]
   icon: string
   logo: string
+  hasDemo: boolean
 }) => `<!doctype html>
 <html lang="en">
 <head>
@@ -102,7 +120,7 @@ const pageOf = ({
 ${styles.map((href) => `<link rel="stylesheet" href="${href}">`).join('\n')}
 </head>
 <body>
-<header class="bar"><a href="./"><img src="${logo}" width="165" height="40" alt="Bursar"></a></header>
+<header class="bar"><a href="./"><img src="${logo}" width="165" height="40" alt="Bursar"></a>${hasDemo ? '<button id="demo" type="button">Authorize as the demo customer</button>' : ''}</header>
 <main id="swagger-ui"><noscript>This page needs JavaScript. The same as a document: <a href="./json">OpenAPI</a>.</noscript></main>
 ${scripts.map((src) => `<script src="${src}"></script>`).join('\n')}
 </body>
@@ -190,6 +208,8 @@ html.dark-mode body { background: #1c2022 }
 }
 .bar { background: #1f2a37; padding: 0.6rem 1.25rem; display: flex; align-items: center; justify-content: space-between }
 .bar img { display: block }
+.bar button { font: 600 0.875rem system-ui, sans-serif; color: #fff; background: #0f6b5c; border: 0; border-radius: 4px; padding: 0.6rem 1rem; cursor: pointer }
+.bar button:disabled { background: none; cursor: default }
 .swagger-ui .info { margin: 2rem 0 }
 .swagger-ui .info .link { display: none }
 .swagger-ui .info li { line-height: 1.5; margin: 0.25rem 0 }
@@ -265,6 +285,21 @@ const ui = SwaggerUIBundle({
   plugins: [() => ({ fn: { opsFilter: filterOperations } })],
   onComplete: () =>
     document.querySelector('.operation-filter-input').setAttribute('placeholder', 'Filter by path, name or tag'),
+})
+const demo = document.getElementById('demo')
+demo?.addEventListener('click', async () => {
+  demo.disabled = true
+  const answer = await fetch('demo-token', { method: 'POST' }).catch(() => undefined)
+  const body = await answer?.json().catch(() => undefined)
+  if (answer?.ok) {
+    const scheme = ui.specSelectors.securityDefinitions().get('oauth2').toJS()
+    const scopes = Object.keys(scheme.flows.clientCredentials.scopes)
+    ui.authActions.authorizeOauth2WithPersistOption({
+      auth: { name: 'oauth2', schema: { ...scheme, flow: 'clientCredentials' }, scopes },
+      token: body,
+    })
+    demo.textContent = 'Authorized as the demo customer'
+  } else demo.textContent = body?.detail ?? 'The service does not answer'
 })
 ${sandbox ? `ui.initOAuth(${JSON.stringify({ appName: 'Bursar', scopes: SCOPES })})` : ''}
 `
