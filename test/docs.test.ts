@@ -18,6 +18,7 @@ import {
   magicAddress,
   REJECTED_ACCOUNT_NUMBER,
 } from '../src/networks/simulated/magic-addresses.ts'
+import { MAGIC_AMOUNTS } from '../src/networks/simulated/magic-amounts.ts'
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
 const read = (file: string) => readFileSync(join(ROOT, file), 'utf8')
@@ -69,6 +70,7 @@ test('every magic destination is documented', () => {
     if (accountNumber !== undefined) expect(page).toContain(`| ${outcome} | \`${accountNumber}\` |`)
   }
   expect(page).toContain(REJECTED_ACCOUNT_NUMBER)
+  for (const amount of Object.values(MAGIC_AMOUNTS)) expect(page).toContain(`| \`${amount}\` |`)
 })
 
 /** The anchors of a document's headings, as GitHub makes them. */

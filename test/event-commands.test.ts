@@ -160,9 +160,9 @@ describe('trigger', () => {
   }, 180_000)
 
   test('says why a type cannot be triggered, and refuses an unknown one', async () => {
-    const seen = await bursar('trigger', 'transfer.crypto_deposit.pending')
+    const seen = await bursar('trigger', 'transfer.paxos_transfer_debit.completed')
     expect(seen).toMatchObject({ code: 1, stdout: '' })
-    expect(seen.stderr).toMatch(/crypto_deposit.pending cannot be triggered: .*real network/)
+    expect(seen.stderr).toMatch(/paxos_transfer_debit.completed cannot be triggered: nothing makes/)
     const unknown = await bursar('trigger', 'transfer.lost')
     expect(unknown.code).toBe(2)
     expect(unknown.stderr).toContain('must be a type of event')

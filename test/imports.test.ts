@@ -124,7 +124,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   'fiat-deposit-instructions': ['operation', ...SHARED],
   orchestrations: ['operation', 'context', ...SHARED],
   statements: ['operation', ...SHARED],
-  sandbox: ['operation', ...SHARED],
+  sandbox: ['settlement', 'operation', ...SHARED],
   profiles: ['operation', ...SHARED],
   identities: ['operation', ...SHARED],
   accounts: ['operation', ...SHARED],

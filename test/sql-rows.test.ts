@@ -45,6 +45,7 @@ const COMPOSED = [
   'src/networks/evm/taken-back.ts endedWithdrawals',
   'src/networks/simulated/adapter.ts checkStatus',
   'src/networks/simulated/deposits.ts scanDeposits',
+  'src/networks/simulated/deposits.ts seeDeposits',
   'src/orchestrations/create-orchestration-rule.ts findRule',
   'src/orchestrations/list-orchestrations.ts selectOrchestrations',
   'src/records/audit-record.ts selectAuditRecords',

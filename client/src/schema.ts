@@ -266,7 +266,7 @@ export interface paths {
     put?: never
     /**
      * Deposit To Sandbox Profile
-     * @description Simulates a deposit, for testing: of fiat by wire, of any other asset over crypto_network (default: the first simulated network that supports it). The balance is credited before the answer. The scope `funding:read_profile` is sufficient too. Exists in sandbox mode only.
+     * @description Simulates a deposit, for testing: of fiat by wire, of any other asset over crypto_network (default: the first simulated network that supports it). The balance is credited before the answer, except for magic amounts. The scope `funding:read_profile` is sufficient too. Exists in sandbox mode only.
      */
     post: operations['depositToSandboxProfile']
     delete?: never

@@ -14,6 +14,8 @@ type Recipe = (api: Api) => Promise<string>
 const REFUSED_ADDRESS = '0x6275727361722073616E64626F78203031000000'
 const REFUSED_ACCOUNT = '900000000001'
 const REJECTED_ACCOUNT = '900000000000'
+const COMPLETED_LATER = '9000.01'
+const FAILED_LATER = '9000.02'
 
 const ADA = { first_name: 'Ada', last_name: 'Example' }
 const newAddress = () => `0x${randomBytes(20).toString('hex')}`
@@ -32,6 +34,22 @@ async function wire({ call, credentials }: Api, amount = '50'): Promise<string> 
   )
   return activity_id
 }
+
+/** Deposits USDP of a magic amount at a new deposit address. */
+const depositPending =
+  (amount: string): Recipe =>
+  async ({ call, credentials: { profile_id } }) => {
+    const { address } = await call<{ address: string }>('POST', '/v2/transfer/deposit-addresses', {
+      profile_id,
+      crypto_network: 'ETHEREUM',
+    })
+    const { activity_id } = await call<{ activity_id: string }>(
+      'POST',
+      `/v2/sandbox/profiles/${profile_id}/deposit`,
+      { asset: 'USDP', amount, crypto_network: 'ETHEREUM', crypto_address: address },
+    )
+    return activity_id
+  }
 
 const withdraw =
   (destination: () => string): Recipe =>
@@ -186,6 +204,8 @@ async function disableWebhook(api: Api): Promise<string> {
 
 /** How to make each event happen. A type has its recipe here, or its reason in `OTHERWISE`. */
 export const RECIPES: Partial<{ [type in EventType]: Recipe }> = {
+  'transfer.crypto_deposit.pending': depositPending(COMPLETED_LATER),
+  'transfer.crypto_deposit.failed': depositPending(FAILED_LATER),
   'transfer.crypto_deposit.completed': async ({ call, credentials }) => {
     const { activity_id } = await call<{ activity_id: string }>(
       'POST',
@@ -222,16 +242,12 @@ export const RECIPES: Partial<{ [type in EventType]: Recipe }> = {
   'webhook.disabled': disableWebhook,
 }
 
-const ON_REAL_NETWORKS =
-  'simulated deposits are credited at once; a deposit over a real network shows it (docs/guides/networks.md)'
 const NO_SUCH_STATE = 'no transfer of this type is in this state: wires are recorded once they have arrived'
 const DECIDED_BY_APPROVERS =
   "Approvers sign with bursar approvals approve and reject; only the schema's owner adds them"
 
 /** The types that this command does not make in a sandbox, each with the way to see one. */
 export const OTHERWISE: Partial<{ [type in EventType]: string }> = {
-  'transfer.crypto_deposit.pending': ON_REAL_NETWORKS,
-  'transfer.crypto_deposit.failed': ON_REAL_NETWORKS,
   'transfer.wire_deposit.pending': NO_SUCH_STATE,
   'transfer.wire_deposit.failed': NO_SUCH_STATE,
   'transfer.paxos_transfer_debit.completed': 'nothing makes such a transfer yet',

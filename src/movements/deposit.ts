@@ -29,8 +29,7 @@ export interface Deposit {
   /** How many orchestrations of this platform the money has passed through. */
   hops?: number
   /**
-   * For a deposit over a real network: the output that identifies its PENDING transfer, if the deposit was shown
-   * before.
+   * For a deposit that a scan found: the output that identifies its PENDING transfer, if the deposit was shown before.
    */
   seenAs?: Arrival
   /** Credits a platform stablecoin as USD, if the amount is whole cents. */

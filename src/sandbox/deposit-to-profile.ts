@@ -1,20 +1,25 @@
 import { randomBytes } from 'node:crypto'
 import { Type } from 'typebox'
-import { parseAmount } from '../assets/amount.ts'
+import { formatAmount, parseAmount } from '../assets/amount.ts'
 import { findAsset, type Asset, type CryptoNetwork } from '../assets/catalogue.ts'
-import type { Database } from '../db/database.ts'
+import type { Origin } from '../contract/actor.ts'
+import { transaction, type Database } from '../db/database.ts'
 import { EXAMPLE } from '../contract/example-records.ts'
 import { Amount, AssetSymbol, Network, Uuid } from '../contract/fields.ts'
 import { operation } from '../operation.ts'
 import { problem } from '../contract/problems.ts'
-import { notionalUsd } from '../assets/usd-value.ts'
+import { notionalUsd, type UsdPrices } from '../assets/usd-value.ts'
 import { usdPrices } from '../records/usd-prices.ts'
 import { deposit, type Deposit } from '../movements/deposit.ts'
 import { selectDepositAddress, type DepositAddressRow } from '../records/deposit-address.ts'
 import { requireProfile } from '../records/profile.ts'
 import { canonicalAddress } from '../networks/addresses.ts'
 import type { Networks } from '../networks/network.ts'
-import { hashOf } from '../networks/simulated/adapter.ts'
+import { receiveDeposit } from '../networks/simulated/deposits.ts'
+import { hashOf } from '../networks/simulated/hash.ts'
+import { magicDeposit, type MagicDeposit } from '../networks/simulated/magic-amounts.ts'
+import { audited, recordNow } from '../records/audited.ts'
+import { showDeposits } from '../settlement/see-deposits.ts'
 import { requireDepositable } from './deposit-limit.ts'
 
 const DepositBody = Type.Object(
@@ -43,7 +48,7 @@ export const depositToProfile = operation({
   tag: 'Sandbox',
   summary: 'Deposit To Sandbox Profile',
   description:
-    'Simulates a deposit, for testing: of fiat by wire, of any other asset over crypto_network (default: the first simulated network that supports it). The balance is credited before the answer. The scope `funding:read_profile` is sufficient too. Exists in sandbox mode only.',
+    'Simulates a deposit, for testing: of fiat by wire, of any other asset over crypto_network (default: the first simulated network that supports it). The balance is credited before the answer, except for magic amounts. The scope `funding:read_profile` is sufficient too. Exists in sandbox mode only.',
   sandboxOnly: true,
   params: Type.Object({ id: Uuid('Profile to credit.') }),
   body: DepositBody,
@@ -72,29 +77,79 @@ export const depositToProfile = operation({
     await requireProfile(db, customerId, params.id)
 
     const arrived = { profile_id: params.id, asset: asset.symbol, minor }
+    if (network === undefined) {
+      const wire: Deposit = {
+        ...arrived,
+        type: 'WIRE_DEPOSIT',
+        arrivedAt: 'bank',
+        place: undefined,
+        record: {},
+      }
+      const { transfer } = await ledger.submit(customerId, deposit(customerId, wire, origin))
+      return { activity_id: transfer.id }
+    }
+    const place =
+      body.crypto_address === undefined
+        ? undefined
+        : await requireOwnAddress(db, customerId, params.id, network, body.crypto_address)
+    const prices = await usdPrices(shared, true)
+    const amount = formatAmount(minor, asset.decimals)
+    const outcome = place && magicDeposit(amount)
+    if (outcome !== undefined) {
+      const paid = { asset: asset.symbol, amount, address: place!.address }
+      return { activity_id: await showDeposit(db, origin, network, paid, { outcome, prices }) }
+    }
     const { transfer } = await ledger.submit(
       customerId,
       deposit(
         customerId,
-        network === undefined
-          ? { ...arrived, type: 'WIRE_DEPOSIT', arrivedAt: 'bank', place: undefined, record: {} }
-          : {
-              ...arrived,
-              ...(await overNetwork(db, customerId, params.id, network, body.crypto_address)),
-              record: {
-                crypto_network: network,
-                crypto_tx_hash: hashOf(network, randomBytes(32)),
-                crypto_tx_index: '0',
-                destination_address: body.crypto_address,
-                notional_value: notionalUsd(minor, asset, await usdPrices(shared, true)),
-              },
-            },
+        {
+          ...arrived,
+          type: 'CRYPTO_DEPOSIT',
+          arrivedAt: `simulated:${network}`,
+          place,
+          convertToUsd: place?.conversion_target_asset === 'USD',
+          record: {
+            crypto_network: network,
+            crypto_tx_hash: hashOf(network, randomBytes(32)),
+            crypto_tx_index: '0',
+            destination_address: body.crypto_address,
+            notional_value: notionalUsd(minor, asset, prices),
+          },
+        },
         origin,
       ),
     )
     return { activity_id: transfer.id }
   },
 })
+
+/** When to try again after the limit of PENDING deposits. Most end after the simulated confirmation, 2 s by default. */
+const PENDING_RETRY_SECONDS = 60
+
+/**
+ * Lets a deposit of a magic amount arrive on the simulated chain, where it is seen before it is confirmed. The worker
+ * credits it, or fails it when its block is taken back. Returns the id of its PENDING transfer.
+ */
+async function showDeposit(
+  db: Database,
+  origin: Origin,
+  network: CryptoNetwork,
+  paid: { asset: string; amount: string; address: string },
+  { outcome, prices }: { outcome: MagicDeposit; prices: UsdPrices },
+): Promise<string> {
+  return transaction(db, async (tx) => {
+    const sight = await receiveDeposit(tx, network, { ...paid, takenBack: outcome === 'FAILED_LATER' })
+    const [shown] = await showDeposits(tx, network, [sight], { prices })
+    if (shown === undefined)
+      throw problem.tooManyRequests(
+        'too many deposits of the address or the network are PENDING, or failed within a day',
+        PENDING_RETRY_SECONDS,
+      )
+    await recordNow(tx, shown.customer_id, audited(origin, 'transfer.create', shown.id))
+    return shown.id
+  })
+}
 
 /** Chooses the network of a deposit; none for fiat. Simulated deposits never use a real network. */
 function networkOf(
@@ -125,24 +180,6 @@ function requireAddressOf(network: CryptoNetwork | undefined, address: string): 
   if (network === undefined) throw problem.badRequest('crypto_address needs crypto_network')
   if (canonicalAddress(network, address, { testNetworks: true }) === undefined)
     throw problem.badRequest(`crypto_address is not an address of ${network}`)
-}
-
-/** Builds a deposit over a network, with the named deposit address if any. */
-async function overNetwork(
-  db: Database,
-  customerId: string,
-  profileId: string,
-  network: CryptoNetwork,
-  address: string | undefined,
-): Promise<Pick<Deposit, 'type' | 'arrivedAt' | 'place' | 'convertToUsd'>> {
-  const place =
-    address === undefined ? undefined : await requireOwnAddress(db, customerId, profileId, network, address)
-  return {
-    type: 'CRYPTO_DEPOSIT',
-    arrivedAt: `simulated:${network}`,
-    place,
-    convertToUsd: place?.conversion_target_asset === 'USD',
-  }
 }
 
 async function requireOwnAddress(

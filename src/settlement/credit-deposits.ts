@@ -331,7 +331,7 @@ async function credit(
       arrivedAt: isSimulated ? `simulated:${network}` : `custody:${network}`,
       place: owner,
       hops,
-      ...(!isSimulated && { seenAs: { network, crypto_tx_hash, crypto_tx_index } }),
+      seenAs: { network, crypto_tx_hash, crypto_tx_index },
       convertToUsd: owner.conversion_target_asset === 'USD',
       record: {
         crypto_network: network,

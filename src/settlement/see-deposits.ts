@@ -1,7 +1,7 @@
 import { strict as assert } from 'node:assert'
 import { parseAmount } from '../assets/amount.ts'
 import { decimalsOf, findAsset, type CryptoNetwork } from '../assets/catalogue.ts'
-import { notionalUsd } from '../assets/usd-value.ts'
+import { notionalUsd, type UsdPrices } from '../assets/usd-value.ts'
 import type { Context } from '../context.ts'
 import { transaction, type Database, type Transaction } from '../db/database.ts'
 import { idsAt, readClock, type Moment } from '../db/ids.ts'
@@ -59,21 +59,41 @@ export async function seeDepositsOn(
   if (rows[0] === undefined) return { seen: 0, failed: 0 }
   // No transaction is open here, because nodes may take long and connections are few.
   const { seen, readUpTo, isBehind, recorded } = await adapter.seeDeposits(rows[0].cursor)
-  const prices = await usdPrices(db, settings.mode === 'sandbox')
   const minimumOf = adapter.minimumDeposit?.bind(adapter)
-  const shown = await transaction(db, async (tx) => {
-    const large = seen.filter((one) => isLargeEnough(one, minimumOf))
-    const owners = await selectOwners(tx, network, large)
-    const arrivals = large.flatMap((sight) => {
-      const [owner, ...others] = owners.get(sight.address) ?? []
-      return owner === undefined || others.length > 0 ? [] : [{ sight, owner }]
-    })
-    const fresh = await notSeenBefore(tx, network, arrivals)
-    return insertPending(tx, network, await withinLimits(tx, network, fresh), prices)
-  })
+  let shown: Shown[] = []
+  if (seen.length > 0) {
+    const prices = await usdPrices(db, settings.mode === 'sandbox')
+    shown = await transaction(db, (tx) => showDeposits(tx, network, seen, { prices, minimumOf }))
+  }
   recorded?.()
   const failed = isBehind ? 0 : await failGone(db, network, readUpTo)
-  return { seen: shown, failed }
+  return { seen: shown.length, failed }
+}
+
+/** A deposit that is shown now: its PENDING transfer. */
+interface Shown {
+  customer_id: string
+  id: string
+}
+
+/**
+ * Records the PENDING transfers of deposits that are new, within the limits. Skips deposits to unknown addresses, and those
+ * below `minimumOf`. Returns the new transfers.
+ */
+export async function showDeposits(
+  tx: Transaction,
+  network: CryptoNetwork,
+  seen: readonly Sight[],
+  { prices, minimumOf }: { prices: UsdPrices; minimumOf?: ((asset: string) => string) | undefined },
+): Promise<Shown[]> {
+  const large = seen.filter((one) => isLargeEnough(one, minimumOf))
+  const owners = await selectOwners(tx, network, large)
+  const arrivals = large.flatMap((sight) => {
+    const [owner, ...others] = owners.get(sight.address) ?? []
+    return owner === undefined || others.length > 0 ? [] : [{ sight, owner }]
+  })
+  const fresh = await notSeenBefore(tx, network, arrivals)
+  return insertPending(tx, network, await withinLimits(tx, network, fresh), prices)
 }
 
 /** Whether a deposit is credited alone. A smaller deposit may wait for others without end. */
@@ -201,9 +221,9 @@ async function insertPending(
   tx: Transaction,
   network: CryptoNetwork,
   arrivals: Arriving[],
-  prices: Awaited<ReturnType<typeof usdPrices>>,
-): Promise<number> {
-  if (arrivals.length === 0) return 0
+  prices: UsdPrices,
+): Promise<Shown[]> {
+  if (arrivals.length === 0) return []
   const now = await readClock(tx)
   const newId = idsAt(now)
   const made = arrivals.map(({ sight, owner }) => ({
@@ -212,7 +232,7 @@ async function insertPending(
   }))
   // Inserted in the order of the unique key, so that two workers with the same deposits cannot deadlock.
   made.sort((a, b) => (keyOf(a) < keyOf(b) ? -1 : 1))
-  const { rows } = await tx.query<{ customer_id: string; id: string }>(
+  const { rows } = await tx.query<Shown>(
     `
     insert into transfers (customer_id, id, profile_id, identity_id, account_id, type, direction, status, asset,
                            balance_asset, amount, fee, total, notional_value, destination_address, crypto_network,
@@ -237,7 +257,7 @@ async function insertPending(
                                         crypto_tx_index text, destination_address text, block_number bigint)`,
     [JSON.stringify(made.filter(({ id }) => ids.has(id))), now.text],
   )
-  return ids.size
+  return rows
 }
 
 const keyOf = ({ customer_id, crypto_tx_hash, crypto_tx_index }: Transfer) =>
@@ -247,7 +267,7 @@ function depositOf(
   network: CryptoNetwork,
   { asset, amount, address, crypto_tx_hash, crypto_tx_index }: Sight,
   owner: Owner,
-  prices: Awaited<ReturnType<typeof usdPrices>>,
+  prices: UsdPrices,
 ) {
   const minor = parseAmount(amount, decimalsOf(asset))
   assert(minor !== undefined, 'the amount was read before')

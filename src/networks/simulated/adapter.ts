@@ -1,10 +1,10 @@
-import { createHash, randomBytes } from 'node:crypto'
-import { base58 } from '@scure/base'
-import { CRYPTO_NETWORKS, NETWORKS } from '../../assets/catalogue.ts'
+import { randomBytes } from 'node:crypto'
+import { CRYPTO_NETWORKS } from '../../assets/catalogue.ts'
 import type { Database } from '../../db/database.ts'
 import { addressFromBytes } from '../addresses.ts'
 import { SANDBOX_ACCOUNT } from '../bank-account.ts'
-import { isConfirmed, scanDeposits, selectDepositAddresses } from './deposits.ts'
+import { isConfirmed, scanDeposits, seeDeposits, selectDepositAddresses } from './deposits.ts'
+import { hashOf } from './hash.ts'
 import {
   magicOutcome,
   magicWireOutcome,
@@ -36,8 +36,11 @@ export function simulatedNetworks(db: Database, options: SimulatedOptions): Netw
   const adapter = simulatedAdapter(db, options)
   return new Map<Network, NetworkAdapter>([
     ...CRYPTO_NETWORKS.map((network) => {
-      const scan = () => scanDeposits(db, network, options.confirmationMs)
-      return [network, { ...adapter, scanDeposits: scan }] as const
+      const reads = {
+        scanDeposits: () => scanDeposits(db, network, options.confirmationMs),
+        seeDeposits: () => seeDeposits(db, network, options.confirmationMs),
+      }
+      return [network, { ...adapter, ...reads }] as const
     }),
     ['WIRE', { ...adapter, bankAccount: SANDBOX_ACCOUNT }],
   ])
@@ -96,14 +99,6 @@ function sign(withdrawal: Withdrawal): Signing {
     JSON.stringify({ ...withdrawal, nonce: randomBytes(8).toString('hex') }),
   )
   return { outcome: 'SIGNED', raw_transaction, crypto_tx_hash: hashOf(withdrawal.network, raw_transaction) }
-}
-
-/** Formats the hash like the network: 0x and hex on EVM, a base58 signature of 64 bytes on Solana, hex elsewhere. */
-export function hashOf(network: Network, raw: Buffer): string {
-  const family = network === 'WIRE' ? undefined : NETWORKS[network].family
-  if (family === 'solana') return base58.encode(createHash('sha512').update(raw).digest())
-  const hex = createHash('sha256').update(raw).digest('hex')
-  return family === 'evm' ? `0x${hex}` : hex
 }
 
 function refusalOf(withdrawal: Withdrawal): Refusal | undefined {

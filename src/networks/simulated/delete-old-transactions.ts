@@ -16,15 +16,15 @@ async function deleteOfNetwork(
   max: number,
   after: Cursor | undefined,
 ): Promise<{ deleted: number; next: Cursor | undefined }> {
-  const { rows } = await db.query<Cursor & { arrives: boolean | null }>(
-    `select broadcast_at, hash, arrives from simulated_chain
+  const { rows } = await db.query<Cursor & { arrived: boolean }>(
+    `select broadcast_at, hash, arrives is false or arrives is true and dropped_at is not null as arrived from simulated_chain
      where crypto_network = $1 and broadcast_at < clock_timestamp() - make_interval(days => $2)
        and ($3::timestamptz is null or (broadcast_at, hash) > ($3, $4))
      order by broadcast_at, hash
      limit $5`,
     [network, KEPT_DAYS, after?.broadcast_at, after?.hash, max],
   )
-  const arrived = rows.filter(({ arrives }) => arrives === false).map(({ hash }) => hash)
+  const arrived = rows.filter((row) => row.arrived).map(({ hash }) => hash)
   const { rows: open } = await db.query<{ crypto_tx_hash: string }>(
     `select crypto_tx_hash from outgoing_transfers
      where network = $1 and crypto_tx_hash = any ($2) and state <> 'DONE'`,

@@ -1,6 +1,8 @@
+import { randomBytes } from 'node:crypto'
 import type { CryptoNetwork } from '../../assets/catalogue.ts'
-import type { Database, Queryable } from '../../db/database.ts'
-import type { DepositScan, FoundDeposit } from '../network.ts'
+import type { Database, Queryable, Transaction } from '../../db/database.ts'
+import type { DepositScan, DepositSight, FoundDeposit } from '../network.ts'
+import { hashOf } from './hash.ts'
 
 /**
  * SQL condition: the transaction is confirmed, this many milliseconds after its broadcast. A broadcast in the future means
@@ -33,7 +35,7 @@ export async function scanDeposits(
       from (
         select hash, convert_from(raw_transaction, 'UTF8')::json as sent
         from simulated_chain
-        where crypto_network = $1 and arrives is not false and arrives and ${isConfirmed('$2')}
+        where crypto_network = $1 and arrives is not false and arrives and dropped_at is null and ${isConfirmed('$2')}
         limit ${DEPOSITS_MAX}
       ) c`,
     values: [network, confirmationMs],
@@ -44,6 +46,82 @@ export async function scanDeposits(
     isBehind: rows.length === DEPOSITS_MAX,
     keep: (tx) => setArrives(tx, network, { arrived: rows.map(({ crypto_tx_hash }) => crypto_tx_hash) }),
   }
+}
+
+/** In SQL: the block of a simulated transaction, which is the millisecond of its broadcast. */
+const BLOCK = '(extract(epoch from broadcast_at) * 1000)::bigint'
+
+/**
+ * Finds deposits that are not confirmed yet. Like on a real chain, nearly every deposit is confirmed, and the block of
+ * one that `receiveDeposit` marked is taken back. Blocks count as read up to the first deposit that is not recorded yet.
+ */
+export async function seeDeposits(
+  db: Database,
+  network: CryptoNetwork,
+  confirmationMs: number,
+): Promise<DepositSight> {
+  const { rows } = await db.query<Omit<FoundDeposit, 'block'> & { block: string }>({
+    name: 'simulated sights',
+    text: `
+      select hash as crypto_tx_hash, '0' as crypto_tx_index, sent ->> 'asset' as asset, sent ->> 'amount' as amount,
+             sent ->> 'destination_address' as address, block
+      from (
+        select hash, convert_from(raw_transaction, 'UTF8')::json as sent, ${BLOCK}::text as block
+        from simulated_chain
+        where crypto_network = $1 and arrives is not false and arrives and not ${isConfirmed('$2')}
+        order by broadcast_at, hash
+        limit ${DEPOSITS_MAX}
+      ) c`,
+    values: [network, confirmationMs],
+  })
+  const { rows: read } = await db.query<{ up_to: string }>({
+    name: 'simulated blocks read',
+    text: `
+      select least(
+        (extract(epoch from clock_timestamp()) * 1000 - $2::float8)::bigint,
+        min(${BLOCK}) - 1
+      )::text as up_to
+      from simulated_chain
+      where crypto_network = $1 and arrives is not false and dropped_at is null`,
+    values: [network, confirmationMs],
+  })
+  return {
+    seen: rows.map(({ block, ...found }) => ({ ...found, block: { number: BigInt(block), hash: block } })),
+    readUpTo: BigInt(read[0]!.up_to),
+    isBehind: rows.length === DEPOSITS_MAX,
+  }
+}
+
+/**
+ * Broadcasts a transaction from outside that pays a deposit address. With `takenBack`, its block is taken back before it
+ * is confirmed. `amount` is a decimal string of the asset. Returns the deposit as the next look at the chain sees it.
+ */
+export async function receiveDeposit(
+  tx: Transaction,
+  network: CryptoNetwork,
+  { takenBack, ...paid }: { asset: string; amount: string; address: string; takenBack: boolean },
+): Promise<DepositSight['seen'][number]> {
+  const { asset, amount, address } = paid
+  const raw = Buffer.from(
+    JSON.stringify({
+      network,
+      asset,
+      amount,
+      destination_address: address,
+      nonce: randomBytes(8).toString('hex'),
+    }),
+  )
+  const crypto_tx_hash = hashOf(network, raw)
+  const { rows } = await tx.query<{ block: string }>(
+    `
+    insert into simulated_chain (crypto_network, hash, raw_transaction, arrives, broadcast_at, dropped_at)
+    select $1, $2, $3, true, at, case when $4::boolean then at end
+    from (select clock_timestamp() as at) now
+    returning ${BLOCK}::text as block`,
+    [network, crypto_tx_hash, raw, takenBack],
+  )
+  const { block } = rows[0]!
+  return { ...paid, crypto_tx_hash, crypto_tx_index: '0', block: { number: BigInt(block), hash: block } }
 }
 
 /** Sets `arrives` for transactions that an earlier version, which did not know the column, broadcast. */
