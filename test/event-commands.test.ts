@@ -39,6 +39,7 @@ beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'bursar-events-'))
   environment = {
     DATABASE_URL: database.url,
+    BURSAR_MIGRATIONS_DATABASE_URL: database.ownerUrl,
     BURSAR_DATA_DIR: folder,
     BURSAR_SIMULATED_CONFIRMATION_MS: '100',
     BURSAR_SIMULATED_HOLD_MS: '100',
@@ -136,7 +137,8 @@ describe('trigger', () => {
 
   test('makes each type happen, and prints the event that the service then shows', async () => {
     const types = TYPES.filter((type) => RECIPES[type] !== undefined)
-    const queue = [...types]
+    // An approval expires after a minute, in which the other types happen.
+    const queue = ['approval.expired' as const, ...types.filter((type) => type !== 'approval.expired')]
     const seen = new Map<string, Event>()
     const worker = async () => {
       for (let type = queue.shift(); type !== undefined; type = queue.shift()) {
@@ -157,7 +159,26 @@ describe('trigger', () => {
     const shown = await json<Event>('events', 'list', '--type', 'orchestration.*', '--limit', '100')
     for (const type of ['processing', 'completed', 'failed'])
       expect(shown).toContainEqual(seen.get(`orchestration.${type}`))
-  }, 180_000)
+    // The recipes of approvals leave no rule and no approver behind.
+    const [policy] = await json<object>('api', 'GET', '/v2/policy')
+    expect(policy).toMatchObject({ rules: [] })
+    expect(policy).not.toHaveProperty('approvals')
+    const { customer_id } = seen.get('statement.paid')!.object as unknown as { customer_id: string }
+    const [list] = await json<{ approvers: { status: string }[] }>(
+      ...['approvers', 'list', '--customer', customer_id],
+    )
+    expect(list!.approvers.map(({ status }) => status)).toEqual(['REVOKED', 'REVOKED'])
+  }, 240_000)
+
+  test('an approval is decided only with the address of the owner, and the policy stays as it was', async () => {
+    const { BURSAR_MIGRATIONS_DATABASE_URL: _, ...without } = environment
+    const [before] = await json<object>('api', 'GET', '/v2/policy')
+    const ended = await runBursar(['trigger', 'approval.rejected'], without)
+    expect(ended).toMatchObject({ code: 1, stdout: '' })
+    expect(ended.stderr).toContain('BURSAR_MIGRATIONS_DATABASE_URL')
+    const [after] = await json<object>('api', 'GET', '/v2/policy')
+    expect(after).toEqual(before)
+  })
 
   test('says why a type cannot be triggered, and refuses an unknown one', async () => {
     const seen = await bursar('trigger', 'transfer.paxos_transfer_debit.completed')

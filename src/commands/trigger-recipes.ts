@@ -5,6 +5,7 @@ import type { AddressInfo } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { EventType } from '../contract/event-types.ts'
 import type { Api } from './call-api.ts'
+import { makeApproval } from './trigger-approvals.ts'
 import { makeStatement } from './trigger-statements.ts'
 
 /** Makes an event happen through the API, and returns the id of the record whose event it is. */
@@ -239,21 +240,17 @@ export const RECIPES: Partial<{ [type in EventType]: Recipe }> = {
   'statement.generated': makeStatement('statement.generated'),
   'statement.paid': makeStatement('statement.paid'),
   'transfer.paxos_transfer_credit.completed': makeStatement('transfer.paxos_transfer_credit.completed'),
+  'approval.requested': makeApproval('approval.requested'),
+  'approval.approved': makeApproval('approval.approved'),
+  'approval.rejected': makeApproval('approval.rejected'),
+  'approval.expired': makeApproval('approval.expired'),
   'webhook.disabled': disableWebhook,
 }
 
 const NO_SUCH_STATE = 'no transfer of this type is in this state: wires are recorded once they have arrived'
-const DECIDED_BY_APPROVERS =
-  "Approvers sign with bursar approvals approve and reject; only the schema's owner adds them"
-
 /** The types that this command does not make in a sandbox, each with the way to see one. */
 export const OTHERWISE: Partial<{ [type in EventType]: string }> = {
   'transfer.wire_deposit.pending': NO_SUCH_STATE,
   'transfer.wire_deposit.failed': NO_SUCH_STATE,
   'transfer.paxos_transfer_debit.completed': 'nothing makes such a transfer yet',
-  'approval.requested':
-    'a payment or change makes it where the policy asks for approvers (docs/reference/api-behaviour.md, Approvals)',
-  'approval.approved': `the last of the approvers that the policy asks for makes it. ${DECIDED_BY_APPROVERS}`,
-  'approval.rejected': `an approver makes it. ${DECIDED_BY_APPROVERS}`,
-  'approval.expired': 'an approval makes it whose deadline passes before enough approvers have signed it',
 }

@@ -8,8 +8,11 @@ import type { EventPage } from './follow-events.ts'
 import { print } from './output.ts'
 import { OTHERWISE, RECIPES } from './trigger-recipes.ts'
 
-/** Longest wait for the event. A simulated confirmation takes 2 s unless set otherwise, and a restart some more. */
-const WAIT_MS_MAX = 60_000
+/**
+ * Longest wait for the event. A simulated confirmation takes 2 s unless set otherwise, and a restart some more. The shortest
+ * deadline of an approval is a minute.
+ */
+const WAIT_MS_MAX = 90_000
 const LOOK_EVERY_MS = 200
 
 /** Defines `bursar trigger`. */
