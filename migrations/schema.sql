@@ -190,7 +190,7 @@ create table bank_wires (
   constraint bank_wires_returned UNIQUE (returned_transfer_id),
   constraint bank_wires_transfer UNIQUE (transfer_id),
   constraint bank_wires_amount CHECK (amount > 0::numeric),
-  constraint bank_wires_kind CHECK (direction = 'OUT'::text AND kind = 'SENT'::text AND memo_id IS NULL AND returned_transfer_id IS NULL OR direction = 'IN'::text AND kind = 'DEPOSIT'::text AND memo_id IS NOT NULL AND returned_transfer_id IS NULL OR direction = 'IN'::text AND kind = 'RETURN'::text AND memo_id IS NULL AND returned_transfer_id IS NOT NULL)
+  constraint bank_wires_kind CHECK (direction = 'OUT'::text AND kind = 'SENT'::text AND memo_id IS NULL AND returned_transfer_id IS NULL OR direction = 'IN'::text AND (kind = ANY (ARRAY['DEPOSIT'::text, 'SENT_BACK'::text])) AND memo_id IS NOT NULL AND returned_transfer_id IS NULL OR direction = 'IN'::text AND kind = 'RETURN'::text AND memo_id IS NULL AND returned_transfer_id IS NOT NULL)
 );
 
 create table crypto_destination_addresses (
@@ -854,6 +854,7 @@ CREATE INDEX seen_deposits_ended ON seen_deposits USING btree (ended_at) WHERE s
 CREATE INDEX seen_deposits_failed ON seen_deposits USING btree (network, ended_at) WHERE state = 'FAILED'::text;
 CREATE INDEX seen_deposits_output ON seen_deposits USING btree (customer_id, network, crypto_tx_hash, crypto_tx_index);
 CREATE INDEX seen_deposits_pending ON seen_deposits USING btree (network, block_number) WHERE state = 'PENDING'::text;
+CREATE UNIQUE INDEX seen_deposits_wire ON seen_deposits USING btree (customer_id, crypto_tx_hash) WHERE network = 'WIRE'::text AND state = 'PENDING'::text;
 
 create table signing_keys (
   id text not null,

@@ -20,6 +20,7 @@ import { auditSweeps } from './settlement/audit-sweeps.ts'
 import { creditDepositsOn, readable } from './settlement/credit-deposits.ts'
 import type { Screening } from './screening/screening.ts'
 import { Screener } from './settlement/screen-payments.ts'
+import { endSimulatedWires } from './settlement/pending-wires.ts'
 import { seeDepositsOn } from './settlement/see-deposits.ts'
 import { settleWithdrawals, type EndedWithdrawal } from './settlement/settle-withdrawals.ts'
 import { sweepDepositAddresses } from './settlement/sweep-deposit-addresses.ts'
@@ -187,6 +188,9 @@ function roundsOf(shared: Shared): Round[] {
       .filter(([, adapter]) => adapter.rebroadcastTakenBack !== undefined)
       .map(([network, adapter]) => rebroadcasts(shared, network, adapter)),
     ...readable(networks).map(([network, adapter]) => deposits(shared, network, adapter)),
+    ...all
+      .filter(([, adapter]) => adapter.simulatedWireMs !== undefined)
+      .map(([, adapter]) => simulatedWires(shared, adapter)),
     ...[inDatabase, ...real].filter(canSweep).map((some) => sweeps(shared, some)),
     oldRows(shared),
     partitions(shared),
@@ -289,6 +293,14 @@ function deposits(
       log.warn({ network, reason, count }, 'deposits wait: bursar deposits list')
     if (result?.isBehind === true) return 0
     await attempt('sightings', seeDepositsOn({ db, settings }, network, adapter))
+    return DEPOSITS_EVERY_MS
+  }
+}
+
+/** Ends the wires that the simulated bank of a sandbox has announced. */
+function simulatedWires({ db, ledger, attempt }: Shared, bank: NetworkAdapter): Round {
+  return async () => {
+    await attempt('deposits', endSimulatedWires({ db, ledger }, bank))
     return DEPOSITS_EVERY_MS
   }
 }

@@ -70,7 +70,14 @@ const ELSEWHERE = [
     'statements generate',
     'statements pay',
   ],
-  ...['wire take', 'wire mark-sent', 'wire mark-failed', 'wire record-deposit', 'wire record-return'],
+  ...[
+    'wire take',
+    'wire mark-sent',
+    'wire mark-failed',
+    'wire record-deposit',
+    'wire send-back',
+    'wire record-return',
+  ],
   ...[
     'withdrawal cancel',
     'withdrawal seal',

@@ -138,7 +138,8 @@ describe('trigger', () => {
   test('makes each type happen, and prints the event that the service then shows', async () => {
     const types = TYPES.filter((type) => RECIPES[type] !== undefined)
     // An approval expires after a minute, in which the other types happen.
-    const queue = ['approval.expired' as const, ...types.filter((type) => type !== 'approval.expired')]
+    const expiring = start('trigger', 'approval.expired', '--json')
+    const queue = types.filter((type) => type !== 'approval.expired')
     const seen = new Map<string, Event>()
     const worker = async () => {
       for (let type = queue.shift(); type !== undefined; type = queue.shift()) {
@@ -146,7 +147,8 @@ describe('trigger', () => {
         seen.set(type, event!)
       }
     }
-    await Promise.all([worker(), worker()])
+    await Promise.all([worker(), worker(), expiring.printed(1)])
+    seen.set('approval.expired', JSON.parse(expiring.lines[0]!) as Event)
     expect([...seen.keys()].sort()).toEqual(types.toSorted())
     for (const [type, event] of seen) {
       expect(event).toMatchObject({ type, object_type: EVENT_TYPES[type as EventType] })

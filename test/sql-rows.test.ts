@@ -46,6 +46,7 @@ const COMPOSED = [
   'src/networks/simulated/adapter.ts checkStatus',
   'src/networks/simulated/deposits.ts scanDeposits',
   'src/networks/simulated/deposits.ts seeDeposits',
+  'src/networks/simulated/wires.ts selectEndedWires',
   'src/orchestrations/create-orchestration-rule.ts findRule',
   'src/orchestrations/list-orchestrations.ts selectOrchestrations',
   'src/records/audit-record.ts selectAuditRecords',

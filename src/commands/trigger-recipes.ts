@@ -218,7 +218,9 @@ export const RECIPES: Partial<{ [type in EventType]: Recipe }> = {
   'transfer.crypto_withdrawal.pending': withdraw(newAddress),
   'transfer.crypto_withdrawal.completed': withdraw(newAddress),
   'transfer.crypto_withdrawal.failed': withdraw(() => REFUSED_ADDRESS),
+  'transfer.wire_deposit.pending': (api) => wire(api, COMPLETED_LATER),
   'transfer.wire_deposit.completed': (api) => wire(api),
+  'transfer.wire_deposit.failed': (api) => wire(api, FAILED_LATER),
   'transfer.wire_withdrawal.pending': withdrawByWire('000987654321'),
   'transfer.wire_withdrawal.completed': withdrawByWire('000987654321'),
   'transfer.wire_withdrawal.failed': withdrawByWire(REFUSED_ACCOUNT),
@@ -247,10 +249,7 @@ export const RECIPES: Partial<{ [type in EventType]: Recipe }> = {
   'webhook.disabled': disableWebhook,
 }
 
-const NO_SUCH_STATE = 'no transfer of this type is in this state: wires are recorded once they have arrived'
 /** The types that this command does not make in a sandbox, each with the way to see one. */
 export const OTHERWISE: Partial<{ [type in EventType]: string }> = {
-  'transfer.wire_deposit.pending': NO_SUCH_STATE,
-  'transfer.wire_deposit.failed': NO_SUCH_STATE,
   'transfer.paxos_transfer_debit.completed': 'nothing makes such a transfer yet',
 }

@@ -35,6 +35,7 @@ import type { FiatAccount } from '../records/fiat-account.ts'
 import type { FiatDepositInstructions } from '../records/fiat-deposit-instructions.ts'
 import type { Transfer } from '../ledger/transfer.ts'
 import { setIdentityStatus } from '../identities/set-identity-status.ts'
+import { NotAllowed, type Screening } from '../screening/screening.ts'
 import { verify } from '../verify/verify.ts'
 import { WithdrawalMacs } from '../movements/withdrawal-macs.ts'
 import { databaseGauges } from '../metrics/database-gauges.ts'
@@ -44,7 +45,7 @@ import { runOrchestrations } from '../orchestrations/run-orchestrations.ts'
 import { openBank } from '../serve.ts'
 import { cancelWithdrawal } from '../settlement/cancel-withdrawal.ts'
 import { markWireFailed, markWireSent, takeWire, type OpenWire } from '../settlement/outgoing-wires.ts'
-import { recordWireDeposit } from '../settlement/record-wires.ts'
+import { recordWireDeposit, sendWireBack } from '../settlement/record-wires.ts'
 import { settleWithdrawals } from '../settlement/settle-withdrawals.ts'
 import { operatorName } from './command-line.ts'
 import { wireCommands } from './wires.ts'
@@ -407,6 +408,104 @@ describe('an arrived wire', () => {
     expect(transfer.group_id).toBeDefined()
     await runOrchestrations(service.db, { ...service, macs: service.ledger.macs })
     expect([await available(profile_id), await available(to, 'USDG')]).toEqual(['0', '70'])
+  })
+})
+
+// ---------------------------------------------------------------------------------------------- held wires
+
+describe('a wire that screening holds', () => {
+  const holds = {
+    requireAllowed: () => Promise.reject(new NotAllowed('the screening endpoint answered REJECT')),
+  } as unknown as Screening
+  const eventsOf = async (id: string) =>
+    (await customer.call<{ items: { type: string }[] }>('GET', `/v2/events?object_id=${id}`)).body.items.map(
+      ({ type }) => type,
+    )
+  const newHeld = async () => {
+    const profile_id = await newProfile('0')
+    const { memo_id: memo } = await newInstructions({ profile_id })
+    const wire = { memo, amount: '10', bank_reference: newReference(), operator: 'ada' }
+    const record = (changes: object = {}, screening: Screening | undefined = holds) =>
+      recordWireDeposit({ ...service, screening }, { ...wire, ...changes })
+    const held = (await record().catch((error: unknown) => error)) as Error
+    expect(held.message).toMatch(/^the screening endpoint answered REJECT: the wire is PENDING as transfer /)
+    const id = /transfer ([0-9a-f-]{36})/.exec(held.message)![1]!
+    return { profile_id, wire, record, id }
+  }
+  const read = async (id: string) =>
+    (await customer.call<Transfer>('GET', `/v2/transfer/transfers/${id}`)).body
+
+  test('is PENDING, and COMPLETED under the same id by the repeat that is allowed, once', async () => {
+    const { profile_id, wire, record, id } = await newHeld()
+    const pending = await read(id)
+    expect(pending).toMatchObject({ type: 'WIRE_DEPOSIT', status: 'PENDING', amount: '10', memo: wire.memo })
+    expect(await entriesOf(service.db, id)).toEqual([])
+    expect(await available(profile_id)).toBe('0')
+    const before = await everyTable(service.db)
+    await expect(record()).rejects.toThrow(`PENDING as transfer ${id}`)
+    expect(await everyTable(service.db)).toEqual(before)
+    const all = await Promise.all([1, 2, 3].map(() => recordWireDeposit(service, wire)))
+    expect(all.filter(({ changed }) => changed)).toHaveLength(1)
+    const { updated_at } = await read(id)
+    expect(await read(id)).toEqual({ ...pending, status: 'COMPLETED', updated_at })
+    expect(await available(profile_id)).toBe('10')
+    expect(await eventsOf(id)).toEqual(['transfer.wire_deposit.pending', 'transfer.wire_deposit.completed'])
+    await expectRefused(
+      ['send-back', '--bank-reference', wire.bank_reference],
+      new RegExp(
+        `^no wire with the bank reference ${wire.bank_reference} is PENDING: the wire was recorded at `,
+      ),
+    )
+    expect((await verify(service.db)).disagreements).toEqual([])
+  })
+
+  test('that is sent back is FAILED, and its reference is never credited', async () => {
+    const { profile_id, wire, id } = await newHeld()
+    const sent = await bursar<Recorded>('send-back', '--bank-reference', wire.bank_reference)
+    expect(sent).toMatchObject({ changed: true, transfer: { id, status: 'FAILED' } })
+    const before = await everyTable(service.db)
+    expect(await bursar<Recorded>('send-back', '--bank-reference', wire.bank_reference)).toEqual({
+      ...sent,
+      changed: false,
+    })
+    await expectRefused(
+      ['record-deposit', '--memo', wire.memo, '--amount', '10', '--bank-reference', wire.bank_reference],
+      /was recorded at 20.* as a wire that was sent back, with memo/,
+    )
+    expect(await everyTable(service.db)).toEqual(before)
+    expect(await available(profile_id)).toBe('0')
+    expect(await eventsOf(id)).toEqual(['transfer.wire_deposit.pending', 'transfer.wire_deposit.failed'])
+    expect((await verify(service.db)).disagreements).toEqual([])
+  })
+
+  test('is credited or sent back, never both', async () => {
+    const { profile_id, wire, id } = await newHeld()
+    const ended = await Promise.allSettled([
+      recordWireDeposit(service, wire),
+      sendWireBack(service, wire),
+      recordWireDeposit(service, wire),
+      sendWireBack(service, wire),
+    ])
+    const { status } = await read(id)
+    expect(await available(profile_id)).toBe(status === 'COMPLETED' ? '10' : '0')
+    const changed = ended.filter((one) => one.status === 'fulfilled' && one.value.changed)
+    expect(changed).toHaveLength(1)
+    expect((await verify(service.db)).disagreements).toEqual([])
+  })
+
+  test('is refused with another amount or memo, and with an unknown reference', async () => {
+    const { wire, record } = await newHeld()
+    const other = await newInstructions()
+    const before = await everyTable(service.db)
+    for (const changes of [{ amount: '11' }, { memo: other.memo_id }])
+      await expect(record(changes, undefined)).rejects.toThrow(
+        `the bank reference ${wire.bank_reference} is PENDING as a deposit with memo ${wire.memo} of 10 USD`,
+      )
+    expect(await everyTable(service.db)).toEqual(before)
+    await expectRefused(
+      ['send-back', '--bank-reference', newReference()],
+      /^no wire with the bank reference /,
+    )
   })
 })
 

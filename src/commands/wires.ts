@@ -17,7 +17,12 @@ import {
   takeWire,
   WIRES_MAX,
 } from '../settlement/outgoing-wires.ts'
-import { recordWireDeposit, recordWireReturn, type RecordedWire } from '../settlement/record-wires.ts'
+import {
+  recordWireDeposit,
+  recordWireReturn,
+  sendWireBack,
+  type RecordedWire,
+} from '../settlement/record-wires.ts'
 import { EXIT, logOperator, operatorName, uuid, withDatabase } from './command-line.ts'
 import { print, table } from './output.ts'
 
@@ -186,6 +191,30 @@ function defineIncoming(wire: Command): void {
         const screening = await openScreeningOfCommand(db, settings)
         const recorded = await withLedger(db, (ledger) => recordWireDeposit({ db, ledger, screening }, said))
         await record(settings, options.json, 'recorded a wire that arrived', recorded)
+      }),
+    )
+
+  wire
+    .command('send-back')
+    .description(
+      'record that a PENDING wire, which screening holds, was sent back to its sender: it becomes FAILED',
+    )
+    .requiredOption(
+      '--bank-reference <reference>',
+      "the bank's reference of the wire that arrived",
+      reference,
+    )
+    .option('--json', 'print JSON')
+    .action(({ bankReference: bank_reference, json }: { bankReference: string; json?: true }) =>
+      withDatabase(async (db, settings) => {
+        const sent = await sendWireBack({ db }, { bank_reference, operator: operatorName() })
+        const { id, customer_id, amount, asset } = sent.transfer
+        const transfer = { transfer_id: id, customer_id, bank_reference }
+        if (sent.changed) logOperator(settings, 'recorded a wire that was sent back', transfer)
+        const text = sent.changed
+          ? `Wire ${bank_reference} of ${amount} ${asset} is FAILED: ${id}.`
+          : `Already recorded, nothing has changed: ${id} is FAILED.`
+        print(json ? sent : text)
       }),
     )
 

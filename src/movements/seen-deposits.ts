@@ -1,16 +1,16 @@
 import { inOrder, type Transaction } from '../db/database.ts'
 import { momentAt } from '../db/ids.ts'
-import type { CryptoNetwork } from '../assets/catalogue.ts'
 import { formatAmount, parseStoredAmount } from '../assets/amount.ts'
 import { decimalsOf } from '../assets/catalogue.ts'
 import { transferEventType } from '../contract/event-types.ts'
 import { insertEvents } from '../ledger/events.ts'
 import type { Transfer } from '../ledger/transfer.ts'
+import type { Network } from '../networks/network.ts'
 import type { Kind } from '../records/need.ts'
 
-/** The output or log of a deposit. */
+/** The output or log of a deposit. Of a wire: the bank's reference as the hash, and the index 0. */
 export interface Arrival {
-  network: CryptoNetwork
+  network: Network
   crypto_tx_hash: string
   crypto_tx_index: string
 }
@@ -22,7 +22,7 @@ export type SeenTransfer = Pick<
 >
 
 /** The members that the credit of a seen deposit sets on its PENDING transfer. */
-export type CompletedTransfer = Pick<Transfer, 'id' | 'group_id' | 'notional_value' | 'updated_at'>
+export type CompletedTransfer = Pick<Transfer, 'id' | 'type' | 'group_id' | 'notional_value' | 'updated_at'>
 
 /** An arrived deposit differs from its PENDING transfer, which must fail before another transfer is created. */
 export class SeenOtherwise extends Error {
@@ -98,7 +98,7 @@ async function completeSeen(
       update transfers t
       set status = 'COMPLETED', group_id = c.group_id, notional_value = c.notional_value, updated_at = c.updated_at
       from c
-      where t.customer_id = $1 and t.id = c.id and t.status = 'PENDING' and t.type = 'CRYPTO_DEPOSIT'
+      where t.customer_id = $1 and t.id = c.id and t.status = 'PENDING' and t.type in ('CRYPTO_DEPOSIT', 'WIRE_DEPOSIT')
       returning 1
     )
     select 1 / ((select count(*) from ended) = $6 and (select count(*) from credited) = $6)::int`,
@@ -111,7 +111,9 @@ async function completeSeen(
       completed.length,
     ],
   )
-  const type = transferEventType('CRYPTO_DEPOSIT', 'COMPLETED')
-  const events = completed.map(({ id }) => ({ type, object_id: id }))
+  const events = completed.map(({ id, type }) => ({
+    type: transferEventType(type, 'COMPLETED'),
+    object_id: id,
+  }))
   await inOrder([complete, insertEvents(tx, customerId, now, events)])
 }

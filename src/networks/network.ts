@@ -336,6 +336,8 @@ export interface NetworkAdapter {
     account_number?: string
     routing_details?: { routing_number?: string }
   }): string | undefined
+  /** Of a simulated bank: how long an announced wire is PENDING, in milliseconds. */
+  simulatedWireMs?: number
   /** Of a bank: whether it would pay to this account. */
   acceptsAccount?(accountNumber: string): Promise<boolean>
   /**

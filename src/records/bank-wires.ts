@@ -7,8 +7,11 @@ import type { Kind } from './need.ts'
  */
 export interface NewBankWire {
   asset: string
-  /** DEPOSIT: an incoming wire with a memo. RETURN: a sent wire came back. SENT: the wire paid a withdrawal. */
-  kind: 'DEPOSIT' | 'RETURN' | 'SENT'
+  /**
+   * DEPOSIT: an incoming wire with a memo. SENT_BACK: an incoming wire with a memo that went back to its sender. RETURN: a
+   * sent wire came back. SENT: the wire paid a withdrawal.
+   */
+  kind: 'DEPOSIT' | 'SENT_BACK' | 'RETURN' | 'SENT'
   /** In the form of `bankReference`. */
   bank_reference: string
   /** A decimal string. */

@@ -3,7 +3,10 @@ import { Type } from 'typebox'
 import { formatAmount, parseAmount } from '../assets/amount.ts'
 import { findAsset, type Asset, type CryptoNetwork } from '../assets/catalogue.ts'
 import type { Origin } from '../contract/actor.ts'
+import type { Context } from '../context.ts'
 import { transaction, type Database } from '../db/database.ts'
+import { readClock } from '../db/ids.ts'
+import { recordChanges } from '../ledger/audit.ts'
 import { EXAMPLE } from '../contract/example-records.ts'
 import { Amount, AssetSymbol, Network, Uuid } from '../contract/fields.ts'
 import { operation } from '../operation.ts'
@@ -15,11 +18,12 @@ import { selectDepositAddress, type DepositAddressRow } from '../records/deposit
 import { requireProfile } from '../records/profile.ts'
 import { canonicalAddress } from '../networks/addresses.ts'
 import type { Networks } from '../networks/network.ts'
-import { receiveDeposit } from '../networks/simulated/deposits.ts'
+import { newDeposit } from '../networks/simulated/deposits.ts'
 import { hashOf } from '../networks/simulated/hash.ts'
-import { magicDeposit, type MagicDeposit } from '../networks/simulated/magic-amounts.ts'
-import { audited, recordNow } from '../records/audited.ts'
+import { MAGIC_AMOUNTS, magicDeposit, type MagicDeposit } from '../networks/simulated/magic-amounts.ts'
+import { audited } from '../records/audited.ts'
 import { showDeposits } from '../settlement/see-deposits.ts'
+import { announceSimulatedWire } from './announce-simulated-wire.ts'
 import { requireDepositable } from './deposit-limit.ts'
 
 const DepositBody = Type.Object(
@@ -77,7 +81,12 @@ export const depositToProfile = operation({
     await requireProfile(db, customerId, params.id)
 
     const arrived = { profile_id: params.id, asset: asset.symbol, minor }
+    const outcome = magicDeposit(formatAmount(minor, asset.decimals))
     if (network === undefined) {
+      if (outcome !== undefined)
+        return {
+          activity_id: await announceSimulatedWire({ db, shared }, customerId, arrived, outcome, origin),
+        }
       const wire: Deposit = {
         ...arrived,
         type: 'WIRE_DEPOSIT',
@@ -93,11 +102,9 @@ export const depositToProfile = operation({
         ? undefined
         : await requireOwnAddress(db, customerId, params.id, network, body.crypto_address)
     const prices = await usdPrices(shared, true)
-    const amount = formatAmount(minor, asset.decimals)
-    const outcome = place && magicDeposit(amount)
-    if (outcome !== undefined) {
-      const paid = { asset: asset.symbol, amount, address: place!.address }
-      return { activity_id: await showDeposit(db, origin, network, paid, { outcome, prices }) }
+    if (place !== undefined && outcome !== undefined) {
+      const paid = { asset: asset.symbol, amount: MAGIC_AMOUNTS[outcome], address: place.address }
+      return { activity_id: await showDeposit({ db, shared }, origin, network, paid, { outcome, prices }) }
     }
     const { transfer } = await ledger.submit(
       customerId,
@@ -129,26 +136,30 @@ const PENDING_RETRY_SECONDS = 60
 
 /**
  * Lets a deposit of a magic amount arrive on the simulated chain, where it is seen before it is confirmed. The worker
- * credits it, or fails it when its block is taken back. Returns the id of its PENDING transfer.
+ * credits it, or fails it when its block is taken back. Returns the id of its PENDING transfer. It is shown first: a process
+ * that dies before the broadcast leaves a deposit that fails, because the chain does not have it.
  */
 async function showDeposit(
-  db: Database,
+  { db, shared }: Pick<Context, 'db' | 'shared'>,
   origin: Origin,
   network: CryptoNetwork,
   paid: { asset: string; amount: string; address: string },
   { outcome, prices }: { outcome: MagicDeposit; prices: UsdPrices },
 ): Promise<string> {
-  return transaction(db, async (tx) => {
-    const sight = await receiveDeposit(tx, network, { ...paid, takenBack: outcome === 'FAILED_LATER' })
-    const [shown] = await showDeposits(tx, network, [sight], { prices })
+  const { sight, broadcast } = newDeposit(network, paid, { takenBack: outcome === 'FAILED_LATER' })
+  const id = await transaction(db, async (tx) => {
+    const now = await readClock(tx)
+    const [shown] = await showDeposits(tx, network, [sight(now)], { prices })
     if (shown === undefined)
       throw problem.tooManyRequests(
         'too many deposits of the address or the network are PENDING, or failed within a day',
         PENDING_RETRY_SECONDS,
       )
-    await recordNow(tx, shown.customer_id, audited(origin, 'transfer.create', shown.id))
+    recordChanges(tx, shown.customer_id, now, [audited(origin, 'transfer.create', shown.id)])
     return shown.id
   })
+  await broadcast(shared)
+  return id
 }
 
 /** Chooses the network of a deposit; none for fiat. Simulated deposits never use a real network. */

@@ -1,5 +1,5 @@
 import { Type } from 'typebox'
-import { parseAmount } from '../assets/amount.ts'
+import { formatAmount, parseAmount } from '../assets/amount.ts'
 import { decimalsOf } from '../assets/catalogue.ts'
 import { Wire } from '../contract/bank-wire.ts'
 import { EXAMPLE } from '../contract/example-records.ts'
@@ -7,6 +7,8 @@ import { AMOUNT_LENGTH_MAX, Text } from '../contract/fields.ts'
 import { operation } from '../operation.ts'
 import { problem } from '../contract/problems.ts'
 import { deposit, type DepositPlace } from '../movements/deposit.ts'
+import { magicDeposit } from '../networks/simulated/magic-amounts.ts'
+import { announceSimulatedWire } from './announce-simulated-wire.ts'
 import { requireDepositable } from './deposit-limit.ts'
 
 const InitiateFiatDepositBody = Type.Object(
@@ -41,7 +43,7 @@ export const initiateFiatDeposit = operation({
   tag: 'Sandbox',
   summary: 'Initiate Sandbox Fiat Deposit',
   description:
-    'Simulates an incoming wire. The balance is credited before the answer. Exists in sandbox mode only.',
+    'Simulates an incoming wire. The balance is credited before the answer, except for magic amounts. Exists in sandbox mode only.',
   sandboxOnly: true,
   body: InitiateFiatDepositBody,
   example: {
@@ -66,7 +68,7 @@ export const initiateFiatDeposit = operation({
   },
   reply: Type.Object({}, { additionalProperties: false }),
   problems: ['not-found', 'unavailable'],
-  async run({ body: { amount, asset, memo_id }, customerId, origin, db, ledger }) {
+  async run({ body: { amount, asset, memo_id }, customerId, origin, db, shared, ledger }) {
     const minor = parseAmount(amount, decimalsOf(asset))!
     requireDepositable(minor, decimalsOf(asset))
     const { rows } = await db.query<InstructionsOfMemo>({
@@ -79,6 +81,12 @@ export const initiateFiatDeposit = operation({
     })
     const [place] = rows
     if (place === undefined) throw problem.notFound('memo_id', memo_id)
+    const outcome = magicDeposit(formatAmount(minor, decimalsOf(asset)))
+    if (outcome !== undefined) {
+      const wire = { profile_id: place.profile_id, asset, minor, place, memo: memo_id }
+      await announceSimulatedWire({ db, shared }, customerId, wire, outcome, origin)
+      return {}
+    }
     await ledger.submit(
       customerId,
       deposit(

@@ -15,8 +15,10 @@ import {
 import { hurry } from '../../test/work-off.ts'
 import type { Transfer } from '../ledger/transfer.ts'
 import { MAGIC_AMOUNTS } from '../networks/simulated/magic-amounts.ts'
+import { runOrchestrations } from '../orchestrations/run-orchestrations.ts'
 import type { DepositAddress } from '../records/deposit-address.ts'
 import { creditDepositsOn } from '../settlement/credit-deposits.ts'
+import { endSimulatedWires } from '../settlement/pending-wires.ts'
 import { seeDepositsOn } from '../settlement/see-deposits.ts'
 import { settleWithdrawals } from '../settlement/settle-withdrawals.ts'
 import { verify } from '../verify/verify.ts'
@@ -41,6 +43,7 @@ afterEach(async () => {
   expect((await verify(service.db)).disagreements).toEqual([])
   await confirm()
   await round()
+  await endSimulatedWires(service, service.networks.get('WIRE')!)
 })
 
 /** One round of the worker on the network. */
@@ -184,5 +187,90 @@ describe('over a simulated network,', () => {
     await confirm()
     expect(rows).toEqual([{ count: '50' }])
     expect(await round()).toMatchObject({ credited: 50, failed: 0 })
+  })
+})
+
+describe('by wire,', () => {
+  const wire = async (amount: string) =>
+    (
+      await customer.call<{ activity_id: string }>(
+        'POST',
+        `/v2/sandbox/profiles/${customer.profile_id}/deposit`,
+        { asset: 'USD', amount },
+      )
+    ).body.activity_id
+  const round = () => endSimulatedWires(service, service.networks.get('WIRE')!)
+
+  test('a magic amount is PENDING, and COMPLETED when the bank credits it, once', async () => {
+    const id = await wire(MAGIC_AMOUNTS.COMPLETED_LATER)
+    const pending = await read(id)
+    expect(pending).toMatchObject({ type: 'WIRE_DEPOSIT', status: 'PENDING', amount: '9000.01' })
+    expect(await round()).toBe(0)
+    expect(await entriesOf(service.db, id)).toEqual([])
+    expect(await available('USD')).toBe('0')
+    await confirm()
+    expect(await Promise.all([round(), round()])).toContain(1)
+    const { updated_at } = await read(id)
+    expect(await read(id)).toEqual({ ...pending, status: 'COMPLETED', updated_at })
+    expect(await entriesOf(service.db, id)).toEqual([
+      'CREATED bank USD -9000.01',
+      'CREATED profile USD 9000.01',
+    ])
+    expect(await available('USD')).toBe('9000.01')
+    // Like a process that died before it marked the wire.
+    await service.owner.query(`update simulated_chain set arrives = true where crypto_network = 'WIRE'`)
+    expect(await round()).toBe(1)
+    expect(await available('USD')).toBe('9000.01')
+    expect(await eventsOf(id)).toEqual(['pending', 'completed'])
+  })
+
+  test('another magic amount is sent back: FAILED, and nothing is credited', async () => {
+    const id = await wire(MAGIC_AMOUNTS.FAILED_LATER)
+    await confirm()
+    expect(await round()).toBe(1)
+    expect((await read(id)).status).toBe('FAILED')
+    expect(await round()).toBe(0)
+    expect(await available('USD')).toBe('0')
+    expect(await eventsOf(id)).toEqual(['pending', 'failed'])
+    const { rows } = await service.db.query(
+      `select action, actor_type from audit_log where customer_id = $1 and subject_id = $2 order by id`,
+      [customer.customer_id, id],
+    )
+    expect(rows).toEqual([
+      { action: 'transfer.create', actor_type: 'API_CLIENT' },
+      { action: 'transfer.fail', actor_type: 'WORKER' },
+    ])
+  })
+
+  test('a wire with a memo starts the orchestration of its rule when it is credited, not before', async () => {
+    const { body: to } = await customer.call<{ id: string }>('POST', '/v2/profiles', { nickname: 'to' })
+    const { body } = await customer.call<{ rule: { source: { fiat: { memo_id: string } } } }>(
+      'POST',
+      '/v2/orchestration/rules',
+      {
+        ...{ ref_id: `rule-${to.id}`, profile_id: customer.profile_id },
+        ...{ source_asset: 'USD', destination_asset: 'USDG', source: { fiat: { network: 'WIRE' } } },
+        destination: { profile: { profile_id: to.id } },
+      },
+    )
+    const { memo_id } = body.rule.source.fiat
+    const sent = await customer.call('POST', '/v2/sandbox/fiat-deposits', {
+      ...{ amount: MAGIC_AMOUNTS.COMPLETED_LATER, asset: 'USD', memo_id },
+      fiat_network_instructions: { wire: { account_number: '000123456789' } },
+    })
+    expect(sent).toMatchObject({ status: 200, body: {} })
+    const [pending] = (
+      await customer.call<{ items: Transfer[] }>('GET', '/v2/transfer/transfers?statuses=PENDING')
+    ).body.items
+    expect(pending).toMatchObject({ type: 'WIRE_DEPOSIT', memo: memo_id })
+    expect(pending).not.toHaveProperty('group_id')
+    await confirm()
+    expect(await round()).toBe(1)
+    expect(await read(pending!.id)).toMatchObject({
+      status: 'COMPLETED',
+      group_id: expect.any(String) as string,
+    })
+    await runOrchestrations(service.db, { ...service, macs: service.ledger.macs })
+    expect(await available('USD')).toBe('0')
   })
 })

@@ -55,6 +55,17 @@ export interface DueQuestion {
 /** Called for an ALLOW that Bursar did not make, or not of these details. */
 export type OnForged = (payment: Payment, objection: string) => void
 
+/** The endpoint did not allow a payment that it was asked about once. */
+export class NotAllowed extends Error {
+  /** The endpoint's answer, for operators. */
+  readonly detail: string
+
+  constructor(detail: string) {
+    super(`${detail}: nothing was recorded; say it again when it allows the payment`)
+    this.detail = detail
+  }
+}
+
 export class Screening {
   readonly endpoint: ScreeningEndpoint
   readonly #macs: Macs
@@ -115,8 +126,7 @@ export class Screening {
    */
   async requireAllowed({ kind, customer_id, details }: Omit<Payment, 'subject'>): Promise<void> {
     const verdict = await this.endpoint.ask({ id: randomUUID(), kind, customer_id, details })
-    if (verdict.outcome !== 'ALLOW')
-      throw new Error(`${verdict.detail}: nothing was recorded; say it again when it allows the payment`)
+    if (verdict.outcome !== 'ALLOW') throw new NotAllowed(verdict.detail)
   }
 
   /** Records the answer to a leased question. Returns false where another process has answered it meanwhile. */

@@ -1,7 +1,7 @@
 import { originOfUser } from '../contract/actor.ts'
 import { formatAmount, parseAmount } from '../assets/amount.ts'
 import { decimalsOf } from '../assets/catalogue.ts'
-import { violatedConstraint, type Queryable } from '../db/database.ts'
+import { transaction, violatedConstraint, type Queryable } from '../db/database.ts'
 import type { Context } from '../context.ts'
 import { Problem } from '../contract/problems.ts'
 import { decideCredit, deposit, type DepositPlace } from '../movements/deposit.ts'
@@ -12,18 +12,25 @@ import {
   findBankWire,
   findBankWireOf,
   findReturnOf,
+  insertBankWires,
   type BankWire,
   type NewBankWire,
 } from '../records/bank-wires.ts'
+import { audited, recordNow } from '../records/audited.ts'
 import { change } from '../records/need.ts'
 import type { Transfer } from '../ledger/transfer.ts'
 import { readTransfer } from '../ledger/transfer.ts'
-import type { Screening } from '../screening/screening.ts'
+import { NotAllowed, type Screening } from '../screening/screening.ts'
 import { findWithdrawal } from './hold-withdrawal.ts'
+import { announceWire, arrivalOfWire, findPendingWire, type PendingWire } from './pending-wires.ts'
+import { failPending } from './see-deposits.ts'
 
 /** Incoming wires that operators record from the bank's statement. */
 
-/** With `screening`, a wire is credited only when the screening endpoint allows it, which is asked once. */
+/**
+ * With `screening`, a wire is credited only when the screening endpoint allows it, which is asked once. Until then a deposit is
+ * a PENDING transfer.
+ */
 type Recording = Pick<Context, 'db' | 'ledger'> & { screening?: Screening | undefined }
 
 /** An incoming wire, and the transfer that credits it. */
@@ -56,20 +63,72 @@ export async function recordWireDeposit(
   const place = await placeOf(db, memo)
   const said: Said = { kind: 'DEPOSIT', bank_reference, amount: textOf(minor), memo_id: place.memo_id }
   const { customer_id, profile_id } = place
+  const pending = await findPendingWire(db, bank_reference)
+  if (pending !== undefined) requireSameWire(bank_reference, pending, said)
+  const wire = { profile_id, asset: WIRE_ASSET, minor, place, record: { memo: place.memo_id } }
+  const origin = originOfUser(operator)
   const movement = deposit(
     customer_id,
-    {
-      profile_id,
-      type: 'WIRE_DEPOSIT',
-      asset: WIRE_ASSET,
-      minor,
-      arrivedAt: 'bank',
-      place,
-      record: { memo: place.memo_id },
-    },
-    originOfUser(operator),
+    { ...wire, type: 'WIRE_DEPOSIT', arrivedAt: 'bank', seenAs: arrivalOfWire(bank_reference) },
+    origin,
   )
-  return recordOnce({ db, ledger, screening }, { customer_id, profile_id }, movement, said, operator)
+  try {
+    return await recordOnce({ db, ledger, screening }, { customer_id, profile_id }, movement, said, operator)
+  } catch (error) {
+    if (!(error instanceof NotAllowed)) throw error
+    const id =
+      pending?.transfer_id ??
+      (await transaction(db, (tx) => announceWire(tx, customer_id, bank_reference, wire, origin))) ??
+      (await findPendingWire(db, bank_reference))?.transfer_id
+    throw new Error(
+      `${error.detail}: the wire is PENDING as transfer ${id}; say it again when it allows the wire, or send it back at the bank and record that with bursar wire send-back`,
+      { cause: error },
+    )
+  }
+}
+
+/** Throws an Error where a wire is PENDING with another memo or amount. */
+function requireSameWire(
+  bank_reference: string,
+  { memo_id, amount, transfer_id }: PendingWire,
+  said: Said,
+): void {
+  if (memo_id !== said.memo_id || minorOf(amount) !== minorOf(said.amount))
+    throw new Error(
+      `the bank reference ${bank_reference} is PENDING as a deposit with memo ${memo_id} of ${textOf(minorOf(amount))} ${WIRE_ASSET}: ${transfer_id}`,
+    )
+}
+
+/**
+ * Records that a PENDING wire was sent back to its sender: its transfer is FAILED, and its reference is never credited.
+ * Repeating it changes nothing. Throws an Error where no wire with this reference is PENDING.
+ */
+export async function sendWireBack(
+  { db }: Pick<Context, 'db'>,
+  { bank_reference, operator }: Pick<SaidWire, 'bank_reference' | 'operator'>,
+): Promise<RecordedWire> {
+  const origin = originOfUser(operator)
+  const sent = await transaction(db, async (tx) => {
+    const pending = await findPendingWire(tx, bank_reference)
+    if (pending === undefined || (await failPending(tx, [pending])) === 0) return undefined
+    const { customer_id, transfer_id, memo_id, amount } = pending
+    const wire = { kind: 'SENT_BACK', bank_reference, amount, memo_id, asset: WIRE_ASSET } as const
+    await insertBankWires(tx, [{ ...wire, transfer_id, recorded_by: operator }])
+    await recordNow(tx, customer_id, audited(origin, 'transfer.fail', transfer_id))
+    return pending
+  })
+  if (sent !== undefined)
+    return { transfer: await readTransfer(db, sent.customer_id, sent.transfer_id), changed: true }
+  const known = await findBankWire(db, { asset: WIRE_ASSET, kind: 'SENT_BACK', bank_reference })
+  if (known?.kind !== 'SENT_BACK') {
+    const what = known === undefined ? '' : `: the wire was recorded at ${known.recorded_at}`
+    throw new Error(`no wire with the bank reference ${bank_reference} is PENDING${what}`)
+  }
+  const { rows } = await db.query<{ customer_id: string }>(
+    'select customer_id from transfers where id = $1',
+    [known.transfer_id],
+  )
+  return { transfer: await readTransfer(db, rows[0]!.customer_id, known.transfer_id), changed: false }
 }
 
 /**
@@ -180,7 +239,12 @@ async function recordedBefore(
     memo_id === (said.memo_id ?? null) &&
     returned_transfer_id === (said.returned_transfer_id ?? null)
   if (!isSame) {
-    const what = kind === 'DEPOSIT' ? `a deposit with memo ${memo_id}` : `a return of ${returned_transfer_id}`
+    const what = {
+      DEPOSIT: `a deposit with memo ${memo_id}`,
+      SENT_BACK: `a wire that was sent back, with memo ${memo_id}`,
+      RETURN: `a return of ${returned_transfer_id}`,
+      SENT: 'a wire that was sent',
+    }[kind]
     throw new Error(
       `the bank reference ${bank_reference} was recorded at ${recorded_at} as ${what} of ${textOf(minorOf(amount))} ${WIRE_ASSET}`,
     )

@@ -135,7 +135,7 @@ async function notSeenBefore(
     const same = ofHash.find((sight) => idOf(sight) === idOf(one))
     const block = (same ?? ofHash[0]!).block.number.toString()
     if (block === one.block_number) continue
-    if (same === undefined) await fail(tx, [{ customer_id, transfer_id }])
+    if (same === undefined) await failPending(tx, [{ customer_id, transfer_id }])
     else
       await tx.query(
         'update seen_deposits set block_number = $3 where customer_id = $1 and transfer_id = $2',
@@ -318,18 +318,19 @@ async function failGone(db: Database, network: CryptoNetwork, readUpTo: bigint):
       for update`,
       [network, readUpTo.toString(), PENDING_HOURS_MAX],
     )
-    await fail(tx, rows)
+    await failPending(tx, rows)
     return rows.length
   })
 }
 
 /** Fails the PENDING transfer of a deposit that arrived with other values. */
 export async function failSeen(db: Database, customer_id: string, transfer_id: string): Promise<void> {
-  await transaction(db, (tx) => fail(tx, [{ customer_id, transfer_id }]))
+  await transaction(db, (tx) => failPending(tx, [{ customer_id, transfer_id }]))
 }
 
-async function fail(tx: Transaction, gone: readonly SeenId[]): Promise<void> {
-  if (gone.length === 0) return
+/** Fails the PENDING transfers of deposits over networks and of wires, with their events. Returns their number. */
+export async function failPending(tx: Transaction, gone: readonly SeenId[]): Promise<number> {
+  if (gone.length === 0) return 0
   const now = await readClock(tx)
   const ids = [gone.map(({ customer_id }) => customer_id), gone.map(({ transfer_id }) => transfer_id)]
   // These rows come first, because a credit locks them before it completes a transfer.
@@ -341,21 +342,18 @@ async function fail(tx: Transaction, gone: readonly SeenId[]): Promise<void> {
     returning s.customer_id, s.transfer_id`,
     [...ids, now.text],
   )
-  const { rowCount } = await tx.query(
+  const { rows: failed } = await tx.query<Shown & { type: Transfer['type'] }>(
     `
     update transfers t set status = 'FAILED', updated_at = $3
     from unnest($1::uuid[], $2::uuid[]) as gone (customer_id, transfer_id)
     where t.customer_id = gone.customer_id and t.id = gone.transfer_id and t.status = 'PENDING'
-      and t.type = 'CRYPTO_DEPOSIT'`,
+      and t.type in ('CRYPTO_DEPOSIT', 'WIRE_DEPOSIT')
+    returning t.customer_id, t.id, t.type`,
     [rows.map(({ customer_id }) => customer_id), rows.map(({ transfer_id }) => transfer_id), now.text],
   )
-  assert(rowCount === rows.length, 'a deposit that was seen and has not ended has a PENDING transfer')
-  await insertDepositEvents(
-    tx,
-    'FAILED',
-    now,
-    rows.map(({ customer_id, transfer_id }) => ({ customer_id, id: transfer_id })),
-  )
+  assert(failed.length === rows.length, 'a deposit that was seen and has not ended has a PENDING transfer')
+  await insertDepositEvents(tx, 'FAILED', now, failed)
+  return failed.length
 }
 
 /** Writes the events of deposits that enter a status, customer by customer. */
@@ -363,16 +361,18 @@ async function insertDepositEvents(
   tx: Transaction,
   status: 'PENDING' | 'FAILED',
   now: Moment,
-  deposits: { customer_id: string; id: string }[],
+  deposits: (Shown & { type?: Transfer['type'] })[],
 ): Promise<void> {
-  const type = transferEventType('CRYPTO_DEPOSIT', status)
   for (const customerId of new Set(deposits.map(({ customer_id }) => customer_id))) {
     const own = deposits.filter(({ customer_id }) => customer_id === customerId)
     await insertEvents(
       tx,
       customerId,
       now,
-      own.map(({ id }) => ({ type, object_id: id })),
+      own.map(({ id, type = 'CRYPTO_DEPOSIT' }) => ({
+        type: transferEventType(type, status),
+        object_id: id,
+      })),
     )
   }
 }

@@ -71,7 +71,7 @@ const RULES: Record<string, string> = {
           when t.status = 'FAILED' and e.events = 'REFUNDED' then 'REFUNDED'
         end
         -- A deposit is credited when it is deep enough. One that was seen before has no entries until then.
-        when t.type = 'CRYPTO_DEPOSIT' and t.status <> 'COMPLETED' then null
+        when t.type in ('CRYPTO_DEPOSIT', 'WIRE_DEPOSIT') and t.status <> 'COMPLETED' then null
         when t.status = 'FAILED' then 'CREATED, REFUNDED'
         when t.status = 'COMPLETED' and t.type in ${WITHDRAWAL_TYPES} then 'CREATED, SETTLED'
         else 'CREATED'
@@ -80,7 +80,7 @@ const RULES: Record<string, string> = {
     select format('transfer %s is %s, its deposit was seen and is %s', s.transfer_id, coalesce(t.status, 'missing'), s.state)
       as detail
     from seen_deposits s
-    left join transfers t on t.customer_id = $1 and t.id = s.transfer_id and t.type = 'CRYPTO_DEPOSIT'
+    left join transfers t on t.customer_id = $1 and t.id = s.transfer_id and t.type in ('CRYPTO_DEPOSIT', 'WIRE_DEPOSIT')
     where s.customer_id = $1 and t.status is distinct from s.state`,
   'every credited deposit has its completed transfer': `
     select format('%s %s, output %s: %s %s are %s, transfer %s is %s', i.network, i.crypto_tx_hash, i.crypto_tx_index,
@@ -144,7 +144,8 @@ const RULES: Record<string, string> = {
     join bank_wires w on w.transfer_id = t.id
     where t.customer_id = $1
       and (t.type, t.status, t.asset, t.amount)
-          is distinct from (case w.direction when 'OUT' then 'WIRE_WITHDRAWAL' else 'WIRE_DEPOSIT' end, 'COMPLETED',
+          is distinct from (case w.direction when 'OUT' then 'WIRE_WITHDRAWAL' else 'WIRE_DEPOSIT' end,
+                            case w.kind when 'SENT_BACK' then 'FAILED' else 'COMPLETED' end,
                             w.asset, w.amount)`,
   'every completed wire of an operator has a bank reference': `
     select format('transfer %s', t.id) as detail

@@ -42,7 +42,7 @@ export function simulatedNetworks(db: Database, options: SimulatedOptions): Netw
       }
       return [network, { ...adapter, ...reads }] as const
     }),
-    ['WIRE', { ...adapter, bankAccount: SANDBOX_ACCOUNT }],
+    ['WIRE', { ...adapter, bankAccount: SANDBOX_ACCOUNT, simulatedWireMs: options.confirmationMs }],
   ])
 }
 

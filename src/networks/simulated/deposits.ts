@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import type { CryptoNetwork } from '../../assets/catalogue.ts'
-import type { Database, Queryable, Transaction } from '../../db/database.ts'
+import type { Database, Queryable } from '../../db/database.ts'
+import type { Moment } from '../../db/ids.ts'
 import type { DepositScan, DepositSight, FoundDeposit } from '../network.ts'
 import { hashOf } from './hash.ts'
 
@@ -53,7 +54,7 @@ const BLOCK = '(extract(epoch from broadcast_at) * 1000)::bigint'
 
 /**
  * Finds deposits that are not confirmed yet. Like on a real chain, nearly every deposit is confirmed, and the block of
- * one that `receiveDeposit` marked is taken back. Blocks count as read up to the first deposit that is not recorded yet.
+ * one that `newDeposit` marked is taken back. Blocks count as read up to the first deposit that is not recorded yet.
  */
 export async function seeDeposits(
   db: Database,
@@ -92,36 +93,38 @@ export async function seeDeposits(
   }
 }
 
+/** A block counts as later by so many milliseconds while its transaction is not broadcast yet. */
+const BROADCAST_MS = 1_000n
+
 /**
- * Broadcasts a transaction from outside that pays a deposit address. With `takenBack`, its block is taken back before it
- * is confirmed. `amount` is a decimal string of the asset. Returns the deposit as the next look at the chain sees it.
+ * Makes a transaction from outside that pays a deposit address. With `takenBack`, its block is taken back before it is
+ * confirmed. `amount` is a decimal string of the asset. `sight` is the deposit as it is seen at this moment, before `broadcast`
+ * adds it to the chain.
  */
-export async function receiveDeposit(
-  tx: Transaction,
+export function newDeposit(
   network: CryptoNetwork,
-  { takenBack, ...paid }: { asset: string; amount: string; address: string; takenBack: boolean },
-): Promise<DepositSight['seen'][number]> {
-  const { asset, amount, address } = paid
-  const raw = Buffer.from(
-    JSON.stringify({
-      network,
-      asset,
-      amount,
-      destination_address: address,
-      nonce: randomBytes(8).toString('hex'),
-    }),
-  )
+  paid: { asset: string; amount: string; address: string },
+  { takenBack }: { takenBack: boolean },
+): { sight: (now: Moment) => DepositSight['seen'][number]; broadcast: (db: Queryable) => Promise<void> } {
+  const { asset, amount, address: destination_address } = paid
+  const nonce = randomBytes(8).toString('hex')
+  const raw = Buffer.from(JSON.stringify({ network, asset, amount, destination_address, nonce }))
   const crypto_tx_hash = hashOf(network, raw)
-  const { rows } = await tx.query<{ block: string }>(
-    `
-    insert into simulated_chain (crypto_network, hash, raw_transaction, arrives, broadcast_at, dropped_at)
-    select $1, $2, $3, true, at, case when $4::boolean then at end
-    from (select clock_timestamp() as at) now
-    returning ${BLOCK}::text as block`,
-    [network, crypto_tx_hash, raw, takenBack],
-  )
-  const { block } = rows[0]!
-  return { ...paid, crypto_tx_hash, crypto_tx_index: '0', block: { number: BigInt(block), hash: block } }
+  return {
+    sight: ({ micros }) => {
+      const number = BigInt(micros) / 1_000n + BROADCAST_MS
+      return { ...paid, crypto_tx_hash, crypto_tx_index: '0', block: { number, hash: `${number}` } }
+    },
+    broadcast: async (db) => {
+      await db.query(
+        `
+        insert into simulated_chain (crypto_network, hash, raw_transaction, arrives, broadcast_at, dropped_at)
+        select $1, $2, $3, true, at, case when $4::boolean then at end
+        from (select clock_timestamp() as at) now`,
+        [network, crypto_tx_hash, raw, takenBack],
+      )
+    },
+  }
 }
 
 /** Sets `arrives` for transactions that an earlier version, which did not know the column, broadcast. */
