@@ -78,7 +78,7 @@ export interface paths {
     put?: never
     /**
      * Initiate Sandbox Fiat Deposit
-     * @description Simulates an incoming wire. The balance is credited before the answer. Exists in sandbox mode only.
+     * @description Simulates an incoming wire. The balance is credited before the answer, except for magic amounts. Exists in sandbox mode only.
      */
     post: operations['initiateSandboxFiatDeposit']
     delete?: never

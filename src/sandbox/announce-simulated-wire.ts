@@ -1,6 +1,5 @@
 import type { Origin } from '../contract/actor.ts'
-import type { Context } from '../context.ts'
-import { transaction } from '../db/database.ts'
+import { transaction, type Database } from '../db/database.ts'
 import type { DepositPlace } from '../movements/deposit.ts'
 import type { MagicDeposit } from '../networks/simulated/magic-amounts.ts'
 import { receiveWire } from '../networks/simulated/wires.ts'
@@ -12,7 +11,7 @@ import { announceWire } from '../settlement/pending-wires.ts'
  * bank's wire ends without a transfer.
  */
 export async function announceSimulatedWire(
-  { db, shared }: Pick<Context, 'db' | 'shared'>,
+  { db, shared }: { db: Database; shared: Database },
   customer_id: string,
   wire: { profile_id: string; asset: string; minor: bigint; place?: DepositPlace; memo?: string },
   outcome: MagicDeposit,

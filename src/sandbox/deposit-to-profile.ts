@@ -3,7 +3,6 @@ import { Type } from 'typebox'
 import { formatAmount, parseAmount } from '../assets/amount.ts'
 import { findAsset, type Asset, type CryptoNetwork } from '../assets/catalogue.ts'
 import type { Origin } from '../contract/actor.ts'
-import type { Context } from '../context.ts'
 import { transaction, type Database } from '../db/database.ts'
 import { readClock } from '../db/ids.ts'
 import { recordChanges } from '../ledger/audit.ts'
@@ -140,7 +139,7 @@ const PENDING_RETRY_SECONDS = 60
  * that dies before the broadcast leaves a deposit that fails, because the chain does not have it.
  */
 async function showDeposit(
-  { db, shared }: Pick<Context, 'db' | 'shared'>,
+  { db, shared }: { db: Database; shared: Database },
   origin: Origin,
   network: CryptoNetwork,
   paid: { asset: string; amount: string; address: string },

@@ -108,31 +108,30 @@ export async function endSimulatedWires(
   { simulatedWireMs }: Pick<NetworkAdapter, 'simulatedWireMs'>,
 ): Promise<number> {
   if (simulatedWireMs === undefined) return 0
-  const due = await selectEndedWires(db, simulatedWireMs)
-  for (const wire of due) {
-    if (wire.sentBack) await failWire(db, wire)
-    else await creditWire(ledger, wire)
+  const ended: string[] = []
+  for (const wire of await selectEndedWires(db, simulatedWireMs)) {
+    const hasEnded = wire.sentBack ? await failWire(db, wire) : await creditWire(ledger, wire)
+    // A wire whose transfer is not recorded yet is looked at again.
+    if (hasEnded || wire.isOld) ended.push(wire.bank_reference)
   }
-  await markWiresEnded(
-    db,
-    due.map(({ bank_reference }) => bank_reference),
-  )
-  return due.length
+  await markWiresEnded(db, ended)
+  return ended.length
 }
 
-async function failWire(db: Database, { bank_reference }: SimulatedWire): Promise<void> {
-  await transaction(db, async (tx) => {
+async function failWire(db: Database, { bank_reference }: SimulatedWire): Promise<boolean> {
+  return transaction(db, async (tx) => {
     const pending = await findPendingWire(tx, bank_reference)
-    if (pending === undefined || (await failPending(tx, [pending])) === 0) return
+    if (pending === undefined || (await failPending(tx, [pending])) === 0) return false
     const { customer_id, transfer_id } = pending
     recordChanges(tx, customer_id, await readClock(tx), [audited(LOOP, 'transfer.fail', transfer_id)])
+    return true
   })
 }
 
 async function creditWire(
   ledger: Context['ledger'],
   { bank_reference, customer_id, profile_id, asset, minor, memo, place }: SimulatedWire,
-): Promise<void> {
+): Promise<boolean> {
   const seenAs = arrivalOfWire(bank_reference)
   const arrived: Deposit = {
     ...{ profile_id, asset, place, seenAs, minor: BigInt(minor) },
@@ -152,7 +151,9 @@ async function creditWire(
   try {
     const { transfer } = await ledger.submit(customer_id, credit)
     assert(transfer.status === 'COMPLETED')
+    return true
   } catch (error) {
-    if (!(error instanceof NotPending)) throw error
+    if (error instanceof NotPending) return false
+    throw error
   }
 }

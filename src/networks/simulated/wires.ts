@@ -21,6 +21,8 @@ export interface SimulatedWire {
   }
   /** The bank sends it back to its sender, instead of crediting it. */
   sentBack: boolean
+  /** It was announced a minute ago: its PENDING transfer was recorded, or never will be. */
+  isOld: boolean
 }
 
 const ENDED_MAX = 100
@@ -28,7 +30,7 @@ const ENDED_MAX = 100
 /** Lets a wire arrive at the simulated bank, and returns its reference. */
 export async function receiveWire(
   db: Queryable,
-  { sentBack, ...wire }: Omit<SimulatedWire, 'bank_reference'>,
+  { sentBack, ...wire }: Omit<SimulatedWire, 'bank_reference' | 'isOld'>,
 ): Promise<string> {
   const reference = `SIMULATED${randomBytes(12).toString('hex').toUpperCase()}`
   await db.query(
@@ -45,18 +47,23 @@ export async function receiveWire(
 export async function selectEndedWires(db: Database, milliseconds: number): Promise<SimulatedWire[]> {
   const { rows } = await db.query<{
     hash: string
-    wire: Omit<SimulatedWire, 'bank_reference' | 'sentBack'>
+    wire: Omit<SimulatedWire, 'bank_reference' | 'sentBack' | 'isOld'>
     sent_back: boolean
+    is_old: boolean
   }>(
     `
-    select hash, convert_from(raw_transaction, 'UTF8')::json as wire, dropped_at is not null as sent_back
+    select hash, convert_from(raw_transaction, 'UTF8')::json as wire, dropped_at is not null as sent_back,
+           broadcast_at < clock_timestamp() - interval '1 minute' as is_old
     from simulated_chain
     where crypto_network = 'WIRE' and arrives is not false and arrives and ${isConfirmed('$1')}
     order by broadcast_at, hash
     limit ${ENDED_MAX}`,
     [milliseconds],
   )
-  return rows.map(({ hash, wire, sent_back }) => ({ ...wire, bank_reference: hash, sentBack: sent_back }))
+  return rows.map(({ hash, wire, sent_back, is_old }) => ({
+    ...wire,
+    ...{ bank_reference: hash, sentBack: sent_back, isOld: is_old },
+  }))
 }
 
 /** Marks wires that have ended, so that they are not selected again. */
