@@ -178,7 +178,7 @@ describe('help', () => {
       ],
     ],
     ['bursar serve', ['serve'], ['--json', ...Object.keys(SETTINGS)]],
-    ['bursar migrate', ['migrate'], ['--json']],
+    ['bursar migrate', ['migrate'], ['--distribute', '--shards', '--json']],
     ['bursar doctor', ['doctor'], ['--json', 'code 1']],
     ['bursar completion', ['completion'], ['<shell>', 'bash', 'zsh', 'fish']],
     ['bursar events', ['events'], ['list', 'show', 'tail', 'resend']],

@@ -10,8 +10,10 @@ import pg from 'pg'
 import type { TestProject } from 'vitest/node'
 import { openDatabase } from '../src/db/database.ts'
 import { EmbeddedPostgres } from '../src/db/embedded/server.ts'
+import { distribute } from '../src/db/distribution.ts'
 import { migrate } from '../src/db/migrate.ts'
 import { undeclaredTables } from '../src/db/privileges.ts'
+import { closeTemplate, CLUSTER, createOnNodes, joinNodes, onWorkers } from './cluster.ts'
 
 declare module 'vitest' {
   interface ProvidedContext {
@@ -78,8 +80,11 @@ export default async function setup(project: TestProject): Promise<() => Promise
   }
 }
 
+/** Two on each of two nodes: each test copies all shards. */
+const TEST_SHARDS = 4
+
 async function migratedTemplate() {
-  const given = process.env.TEST_DATABASE_URL
+  const given = CLUSTER[0] ?? process.env.TEST_DATABASE_URL
   const server = given === undefined || given === '' ? await embeddedServer() : await givenServer(given)
   const addressOf = ({ name, password }: TestRole) => {
     const url = new URL(server.adminUrl)
@@ -92,12 +97,19 @@ async function migratedTemplate() {
     // No test kills this server: tests that kill a server start their own, with writes that wait for the disk.
     for (const { name } of [server.service, server.owner])
       await admin.query(`alter role ${name} set synchronous_commit = off`)
-    await admin.query(`create database ${server.template} owner ${server.owner.name}`)
+    if (CLUSTER.length === 0)
+      await admin.query(`create database ${server.template} owner ${server.owner.name}`)
   })
+  if (CLUSTER.length > 0) {
+    await createOnNodes(server.template, server.owner.name)
+    await joinNodes(server.template)
+  }
   const owner = openDatabase(addressOf(server.owner), { max: 1, onError: () => undefined })
   await migrate(owner, server.service.name, new Map())
+  if (CLUSTER.length > 0) await distribute(owner, server.service.name, TEST_SHARDS)
   const [undeclared] = await undeclaredTables(owner)
   await owner.end()
+  await closeTemplate(server.template)
   if (undeclared !== undefined) {
     await server.stop()
     throw new Error(`table ${undeclared} is not in src/db/privileges.ts: say what the service may do`)
@@ -149,10 +161,11 @@ async function givenServer(adminUrl: string): Promise<TestServer> {
   const name = `bursar_test_${randomBytes(6).toString('hex')}`
   const newRole = (role: string): TestRole => ({ name: role, password: randomBytes(12).toString('hex') })
   const [service, owner] = [newRole(name), newRole(`${name}_owner`)]
+  const create = [service, owner].map((role) => `create role ${role.name} login password '${role.password}'`)
   await asAdmin(adminUrl, async (admin) => {
-    for (const role of [service, owner])
-      await admin.query(`create role ${role.name} login password '${role.password}'`)
+    for (const statement of create) await admin.query(statement)
   })
+  await onWorkers(create)
   return {
     adminUrl,
     service,
@@ -164,8 +177,12 @@ async function givenServer(adminUrl: string): Promise<TestServer> {
           'select datname as name from pg_database where datdba = $1::regrole',
           [owner.name],
         )
-        for (const { name } of rows) await admin.query(`drop database ${name} with (force)`)
-        for (const role of [service, owner]) await admin.query(`drop role ${role.name}`)
+        const drop = [
+          ...rows.map(({ name }) => `drop database if exists ${name} with (force)`),
+          ...[service, owner].map((role) => `drop role ${role.name}`),
+        ]
+        for (const statement of drop) await admin.query(statement)
+        await onWorkers(drop)
       }),
   }
 }

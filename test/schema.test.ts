@@ -1,6 +1,8 @@
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { transaction, type Queryable } from '../src/db/database.ts'
+import { PLACES } from '../src/db/distribution.ts'
+import { PRIVILEGES } from '../src/db/privileges.ts'
 import { cloneDatabase, type TestDatabase } from './support.ts'
 
 // The whole database in one file, for readers: the result of the migrations, from PostgreSQL's own catalogues.
@@ -192,6 +194,12 @@ test('only the listed tables lack customer_id', async () => {
         and column_name = 'customer_id' and is_nullable = 'NO' and data_type = 'uuid')
     order by 1`)
   expect(rows.map(({ name }) => name)).toEqual(NOT_TENANT_OWNED)
+})
+
+test('each table has its place on a distributed database: tables of a customer are distributed', () => {
+  expect(Object.keys(PLACES).sort()).toEqual(Object.keys(PRIVILEGES).sort())
+  const elsewhere = Object.keys(PLACES).filter((table) => PLACES[table] !== 'CUSTOMER')
+  expect(elsewhere.sort()).toEqual(NOT_TENANT_OWNED.filter((table) => table !== 'customers'))
 })
 
 // The owner's function is called alone and reads no table of a customer: a distributed database runs it on its coordinator.

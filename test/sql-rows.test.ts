@@ -68,9 +68,13 @@ const WHILE_MIGRATING = ['src/oauth/signing-keys.ts encryptPlainKeys']
 
 /** Functions that read a cluster's own tables, which a plain database lacks. */
 const OF_A_CLUSTER = [
+  'src/db/distribution.ts distribute',
+  'src/db/distribution.ts distributeNewTables',
+  'src/db/distribution.ts requireCoordinator',
+  'src/db/distribution.ts workerNodes',
   'src/db/nodes.ts readPlaces',
   'src/db/nodes.ts withTables',
-  'src/db/nodes.ts isDistributed',
+  'src/db/distribution.ts isDistributed',
 ]
 
 let database: TestDatabase

@@ -30,6 +30,7 @@ import { openBank } from '../src/serve.ts'
 import { createApiClient } from '../src/oauth/api-clients.ts'
 import { openSigningKeys } from '../src/oauth/signing-keys.ts'
 import { readSettings, type Settings } from '../src/settings.ts'
+import { copyOnWorkers, createOnNodes, joinNodes, onWorkers, optionsOf } from './cluster.ts'
 
 /** A database of its own: a clone of the migrated template. */
 export interface TestDatabase {
@@ -72,15 +73,39 @@ export async function createDatabase(template?: string) {
   const ownerUrl = addressOf(inject('templateOwnerUrl'))
   const { username } = new URL(ownerUrl)
   const like = template === undefined ? '' : `template ${template}`
+  const create = `create database ${name} owner ${username} ${like}`
+  // An empty database is one of the coordinator alone.
+  if (template !== undefined) await copyOnWorkers(name, create)
   await asAdmin([
-    `create database ${name} owner ${username} ${like}`,
+    create,
     // A clone does not have the privileges on the database itself.
     `revoke temporary on database ${name} from public`,
+    ...(template === undefined ? [] : optionsOf(name)),
   ])
   return {
     url: addressOf(inject('templateUrl')),
     ownerUrl,
-    drop: () => asAdmin(`drop database ${name} with (force)`),
+    async drop() {
+      await asAdmin(`drop database ${name} with (force)`)
+      await onWorkers([`drop database if exists ${name} with (force)`])
+    },
+  }
+}
+
+/** An empty database on every node of the cluster, with Citus. `join` makes a cluster of them. */
+export async function createClusterDatabase() {
+  const name = `test_${randomBytes(8).toString('hex')}`
+  const addressOf = (address: string) => Object.assign(new URL(address), { pathname: `/${name}` }).href
+  const ownerUrl = addressOf(inject('templateOwnerUrl'))
+  await createOnNodes(name, new URL(ownerUrl).username)
+  return {
+    url: addressOf(inject('templateUrl')),
+    ownerUrl,
+    join: () => joinNodes(name),
+    async drop() {
+      await asAdmin(`drop database ${name} with (force)`)
+      await onWorkers([`drop database if exists ${name} with (force)`])
+    },
   }
 }
 
@@ -527,10 +552,13 @@ export async function emptier({ url, db }: TestDatabase): Promise<() => Promise<
   // The service's role may not delete everything.
   const admin = new URL(inject('adminUrl'))
   admin.pathname = new URL(url).pathname
-  // This setting disables the triggers that enforce foreign keys.
+  // This setting disables the triggers that enforce foreign keys. It does not reach other nodes: there, parents are last.
+  const last = ['profiles', 'accounts', 'identities', 'customers']
   const statements = [
     'set session_replication_role = replica',
-    ...tables.map((name) => `delete from public.${name}`),
+    ...tables
+      .toSorted((a, b) => last.indexOf(a) - last.indexOf(b))
+      .map((name) => `delete from public.${name}`),
     // The platform has a chain from the start. Its links are deleted, so it begins again.
     `delete from public.audit_heads where customer_id <> '${PLATFORM_ID}'`,
     `update public.audit_heads set position = 0, hash = '\\x${firstHash}'`,

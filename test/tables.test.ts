@@ -17,7 +17,7 @@ const ALLOWED: Record<string, { owners: string[]; readers: string[] }> = {
   acknowledged_transactions: { owners: ['settlement'], readers: ['networks', 'verify'] },
   accounts: { owners: ['accounts'], readers: ['demo', 'records', 'verify'] },
   api_clients: { owners: ['api-credentials', 'oauth'], readers: ['commands', 'customers', 'demo'] },
-  audit_heads: { owners: ['ledger'], readers: ['metrics', 'records', 'verify'] },
+  audit_heads: { owners: ['ledger'], readers: ['db', 'metrics', 'records', 'verify'] },
   audit_links: { owners: ['ledger'], readers: ['records', 'verify'] },
   audit_log: { owners: ['ledger'], readers: ['records', 'verify'] },
   approval_decisions: { owners: ['settlement'], readers: ['records'] },

@@ -107,6 +107,34 @@ export const withOwnersDatabase = (
     }
   })
 
+/**
+ * Migrates the schema, closes the service's sessions, and then runs a command as the role that owns the schema, while no
+ * other session of this program is open. Throws an Error where the owner's address is not configured.
+ */
+export async function withOwnerAlone(
+  work: (
+    owner: Database,
+    settings: Settings,
+    done: { serviceRole: string; applied: string[] },
+  ) => Promise<void>,
+): Promise<void> {
+  let prepared: { url: string; settings: Settings; serviceRole: string; applied: string[] } | undefined
+  await connected(async (database, settings) => {
+    const url = await database.ownerUrl()
+    if (url === undefined || settings.databaseUrl === undefined)
+      throw new Error(
+        'BURSAR_MIGRATIONS_DATABASE_URL, DATABASE_URL: only the role that owns the schema distributes it; give the addresses of both roles',
+      )
+    const applied = await prepareDatabase(database.db, settings, url)
+    await recordMigrations(database.db, originOfCommand(), applied)
+    const { rows } = await database.db.query<{ role: string }>('select current_user as role')
+    prepared = { url, settings, serviceRole: rows[0]!.role, applied }
+  })
+  const { url, settings, ...done } = prepared!
+  const owner = openDatabase(url, { max: 1, onError: () => undefined, applicationName: OWNER })
+  await work(owner, settings, done).finally(() => owner.end())
+}
+
 async function connected(work: (database: Connected, settings: Settings) => Promise<void>): Promise<void> {
   const settings = { ...readSettings(process.env) }
   const { log } = await openLog({

@@ -1,5 +1,6 @@
 import { InvalidArgumentError, type Command } from 'commander'
 import { type Database, transaction } from '../db/database.ts'
+import { distribute, SHARDS_DEFAULT, SHARDS_MAX } from '../db/distribution.ts'
 import { faultsOfRole } from '../db/privileges.ts'
 import { changeIssuer, readStamp } from '../deployment.ts'
 import { findMasterKeys } from '../keys/master-keys.ts'
@@ -7,7 +8,14 @@ import { verify } from '../verify/verify.ts'
 import { WithdrawalMacs } from '../movements/withdrawal-macs.ts'
 import { configuredTokens } from '../networks/open-networks.ts'
 import { blame } from '../settings.ts'
-import { EXIT, logOperator, originOfCommand, withDatabase, withMigratedDatabase } from './command-line.ts'
+import {
+  EXIT,
+  logOperator,
+  originOfCommand,
+  withDatabase,
+  withMigratedDatabase,
+  withOwnerAlone,
+} from './command-line.ts'
 import { print, startProgress } from './output.ts'
 import { audited, recordNow } from '../records/audited.ts'
 import { PLATFORM_ID } from '../db/ids.ts'
@@ -26,19 +34,58 @@ export function databaseCommands(program: Command): void {
 function defineMigrate(program: Command): void {
   program
     .command('migrate')
-    .description('bring the database schema up to date')
-    .option('--json', 'print JSON')
-    .action(({ json }: { json?: true }) =>
-      withMigratedDatabase(async (_db, _settings, applied) => {
-        print(
-          json
-            ? { applied }
-            : applied.length === 0
-              ? 'The schema is up to date.'
-              : `Applied: ${applied.join(', ')}`,
-        )
-      }),
+    .description('bring the database schema up to date, and with --distribute spread it over a Citus cluster')
+    .option('--distribute', 'place the tables on the nodes of the Citus cluster, by customer; run it once')
+    .option(
+      '--shards <number>',
+      `with --distribute: how many parts the customers are divided into (default: ${SHARDS_DEFAULT})`,
+      shardCount,
     )
+    .option('--json', 'print JSON')
+    .action(async (options: { distribute?: true; shards?: number; json?: true }, command: Command) => {
+      if (options.shards !== undefined && !options.distribute)
+        command.error("error: option '--shards <number>' needs --distribute", { exitCode: EXIT.usage })
+      await runMigrate(options)
+    })
+}
+
+async function runMigrate({
+  distribute: distributes,
+  shards,
+  json,
+}: {
+  distribute?: true
+  shards?: number
+  json?: true
+}): Promise<void> {
+  const lines = (applied: string[]) =>
+    applied.length === 0 ? 'The schema is up to date.' : `Applied: ${applied.join(', ')}`
+  if (!distributes) {
+    await withMigratedDatabase((_db, _settings, applied) => print(json ? { applied } : lines(applied)))
+    return
+  }
+  await withOwnerAlone(async (owner, settings, { serviceRole, applied }) => {
+    const distributed = await distribute(owner, serviceRole, shards ?? SHARDS_DEFAULT)
+    const { tables, nodes, shards: parts } = distributed
+    logOperator(settings, 'distributed the database', { ...distributed, tables: tables.length })
+    if (json) print({ applied, distributed })
+    else {
+      print(lines(applied))
+      print(
+        tables.length === 0
+          ? `The database is distributed already: ${parts} shards, nodes ${nodes.join(', ')}.`
+          : `Distributed ${tables.length} tables: ${parts} shards, nodes ${nodes.join(', ')}.`,
+      )
+    }
+  })
+}
+
+/** Parses a number of shards for commander. */
+function shardCount(text: string): number {
+  const shards = /^\d{1,3}$/.test(text) ? Number(text) : 0
+  if (shards < 1 || shards > SHARDS_MAX)
+    throw new InvalidArgumentError(`must be a whole number from 1 to ${SHARDS_MAX}.`)
+  return shards
 }
 
 function defineVerify(program: Command): void {

@@ -54,6 +54,9 @@ export function openDatabase(
     types,
     application_name: options.applicationName ?? WRITER,
     connectionTimeoutMillis: 10_000,
+    verify: (client, done) => {
+      noteCitus(client).then(() => done(), done)
+    },
     options: `-c TimeZone=UTC -c DateStyle=ISO -c enable_seqscan=off -c jit=off${limitsOf(options.limits)}`,
   })
   pool.on('error', options.onError)
@@ -71,6 +74,19 @@ export const setCoordinator = (node: Queryable, coordinator: Database): void =>
 
 /** The pool of the coordinator, for a node's pool; undefined for the coordinator's own and for a plain database. */
 export const coordinatorOf = (db: Queryable): Database | undefined => coordinators.get(db)
+const onCitusNow = new WeakSet<object>()
+
+/** Asks a new session whether its database has Citus. The pool hands it out afterwards. */
+async function noteCitus(session: Transaction): Promise<void> {
+  const { rowCount } = await session.query(`select 1 from pg_extension where extname = 'citus'`)
+  if (rowCount === 1) onCitusNow.add(session)
+}
+
+/**
+ * Whether this session's database is one of a Citus cluster. Its planner refuses some of the statements that are the
+ * best ones on a plain PostgreSQL (docs/decisions/distribution.md).
+ */
+export const onCitus = (tx: Transaction): boolean => onCitusNow.has(tx)
 
 /** The name by which PostgreSQL knows the sessions of Bursar's programs. */
 export const WRITER = 'bursar'
@@ -132,6 +148,12 @@ export function lastWrite<Write extends LastWrite>(tx: Transaction, kind: new ()
 /** Sends the last writes and the commit. If a write fails, the commit is a rollback, and the failure is thrown. */
 export async function commit(tx: Transaction): Promise<void> {
   const writes = [...(lastWrites.get(tx)?.values() ?? [])]
+  if (onCitus(tx)) {
+    // There a last write may need the answer of its first statement.
+    for (const write of writes) await write.send(tx)
+    await tx.query('commit')
+    return
+  }
   await inOrder([...writes.map((write) => write.send(tx)), tx.query('commit')])
 }
 
@@ -171,8 +193,10 @@ export function arrayLiteral(values: readonly (string | number | null | undefine
 
 /** Returns the name of the constraint that refused a statement; undefined for other errors. */
 export function violatedConstraint(error: unknown): string | undefined {
-  const { code, constraint } = error as pg.DatabaseError
-  return code === '23505' ? constraint : undefined
+  const { code, constraint, message } = error as pg.DatabaseError
+  if (code !== '23505') return undefined
+  // A distributed database hands on only the message, with the name of a shard's constraint: it ends in the shard's id.
+  return constraint ?? /unique constraint "([^"]+?)(?:_\d{6,})?"/.exec(message)?.[1]
 }
 
 const QUERY_CANCELED = '57014'

@@ -1,5 +1,6 @@
 import { fileURLToPath } from 'node:url'
 import Postgrator from 'postgrator'
+import { distributeNewTables, isDistributed } from './distribution.ts'
 import { OWNER, openDatabase, transaction, type Database, type Transaction } from './database.ts'
 import { applyPrivileges, faultsOfRole, PRIVILEGES } from './privileges.ts'
 
@@ -14,7 +15,8 @@ export type DataSteps = ReadonlyMap<number, (tx: Transaction) => Promise<void>>
 
 /**
  * Brings the schema up to date as the role that owns it: numbered, forward-only SQL files and the privileges of the
- * service's role (privileges.ts), all in one transaction. Processes that start together wait for each other. Throws
+ * service's role (privileges.ts), all in one transaction. On a distributed database it also places the tables that a
+ * migration made (distribution.ts). Processes that start together wait for each other. Throws
  * when the database is newer than this program, a file was changed after it ran, or another role owns the tables.
  * Returns the names of the migrations that ran.
  */
@@ -50,6 +52,7 @@ export async function migrate(owner: Database, serviceRole: string, steps: DataS
       await step(tx)
     }
     applied.push(...(await postgrator.migrate()))
+    if (await isDistributed(tx)) await distributeNewTables(tx)
     await applyPrivileges(tx, serviceRole)
     return applied.map((migration) => migration.filename.split('/').at(-1)!)
   })

@@ -1,5 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { setCoordinator, type Database, type Queryable } from './database.ts'
+import { isDistributed } from './distribution.ts'
 
 /**
  * Where the customers are. On one PostgreSQL everything is in one place. On a cluster (Citus, distributed by customer) each
@@ -149,18 +150,6 @@ export class Cluster {
 
 /** The name of the coordinator among the nodes. */
 const COORDINATOR = 'coordinator'
-
-/** Whether the customers are distributed over nodes. */
-async function isDistributed(db: Queryable): Promise<boolean> {
-  const { rows } = await db.query<{ is_citus: boolean }>(
-    `select to_regclass('pg_catalog.pg_dist_partition') is not null as is_citus`,
-  )
-  if (!rows[0]!.is_citus) return false
-  const { rowCount } = await db.query(
-    `select from pg_dist_partition where logicalrelid = to_regclass('public.customers') and partmethod = 'h'`,
-  )
-  return rowCount === 1
-}
 
 interface Place {
   shard_id: string

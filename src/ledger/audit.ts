@@ -6,6 +6,7 @@ import {
   arrayLiteral,
   inOrder,
   lastWrite,
+  onCitus,
   type LastWrite,
   type Queryable,
   type Transaction,
@@ -289,6 +290,7 @@ async function writeLink(tx: Transaction, customerId: string, pending: Pending[]
   const rows = [...pending].sort((a, b) => (a.id < b.id ? -1 : 1))
   const owner = customerId.toLowerCase()
   const digests = Buffer.concat(rows.map((row) => recordDigest(owner, row, row.entries)))
+  if (onCitus(tx)) return writeDistributedLink(tx, customerId, rows, digests)
   const link = [customerId, rows[0]!.created_at.text, digests]
   const [row] = rows
   if (rows.length === 1)
@@ -309,6 +311,39 @@ async function writeLink(tx: Transaction, customerId: string, pending: Pending[]
     })
 }
 
+/** The same on a distributed database, whose CTEs cannot insert: the head first, and then what needs its answer. */
+async function writeDistributedLink(
+  tx: Transaction,
+  customerId: string,
+  rows: readonly AuditRow[],
+  digests: Buffer,
+): Promise<void> {
+  const { rows: heads } = await tx.query<{ position: string; hash: Buffer }>({
+    name: 'move head',
+    text: `
+      update audit_heads set position = position + 1, hash = sha256(hash || $2::bytea)
+      where customer_id = $1
+      returning position, hash`,
+    values: [customerId, digests],
+  })
+  assert(heads[0] !== undefined, `customer ${customerId} has no audit chain`)
+  const { position, hash } = heads[0]
+  await inOrder([
+    tx.query({
+      name: 'insert link',
+      text: 'insert into audit_links (customer_id, position, created_at, digests, hash) values ($1, $2, $3, $4, $5)',
+      values: [customerId, position, rows[0]!.created_at.text, digests, hash],
+    }),
+    ...rows.map((row) =>
+      tx.query({
+        name: 'insert record',
+        text: RECORD_SQL,
+        values: [customerId, position, row.created_at.text, ...ROW_COLUMNS.map(({ name }) => row[name])],
+      }),
+    ),
+  ])
+}
+
 /** The columns of audit_log that the statement reads from arrays. An array cannot hold arrays of several lengths. */
 const ROW_COLUMNS = [
   { name: 'id', type: 'uuid' },
@@ -326,6 +361,10 @@ const ROW_COLUMNS = [
 ] as const satisfies { name: keyof AuditRow; type: string; cast?: string }[]
 
 const ROW_NAMES = ROW_COLUMNS.map(({ name }) => name).join(', ')
+
+const RECORD_SQL = `
+  insert into audit_log (customer_id, position, created_at, ${ROW_NAMES})
+  values ($1, $2, $3, ${ROW_COLUMNS.map((column, index) => `$${index + 4}::${'cast' in column ? column.cast : column.type}`).join(', ')})`
 
 /**
  * The statement that writes a link and its rows. The lock of the head orders the links. Without a head, the

@@ -1,0 +1,46 @@
+/** The columns of an insert: `fixed` are the same in all rows, `columns` come from array parameters of these types. */
+export interface Insert {
+  table: string
+  /** By column, the SQL of the value; `customer_id` is always $1. */
+  fixed?: Record<string, string>
+  /** By column, the element's type. The arrays are the parameters from `$first` on, in this order. */
+  columns: Record<string, string>
+  first: number
+}
+
+/** Citus plans an INSERT ... SELECT for each shard, which costs as much as the values of about 16 rows. */
+const VALUES_MAX = 16
+
+/**
+ * Returns an insert of `count` rows of one customer, from the same array parameters that `unnest` takes on a plain
+ * PostgreSQL. On a distributed database, only two forms go straight to the customer's shard: VALUES, and a SELECT from a
+ * row of that customer. The row is the head of its audit log, which the platform has, too. The statement is
+ * named by its form, so that it is prepared.
+ */
+export function insertRows(
+  { table, fixed = {}, columns, first }: Insert,
+  count: number,
+): { name: string; text: string } {
+  const names = ['customer_id', ...Object.keys(fixed), ...Object.keys(columns)].join(', ')
+  const types = Object.values(columns)
+  const into = `insert into ${table} (${names})`
+  if (count > VALUES_MAX) {
+    const arrays = types.map((type, index) => `$${first + index}::${type}[]`).join(', ')
+    const given = Object.values(fixed)
+      .map((value) => `${value}, `)
+      .join('')
+    return {
+      name: `insert many ${table}`,
+      text: `${into}
+        select h.customer_id, ${given}new.*
+        from audit_heads h cross join unnest(${arrays}) as new (${Object.keys(columns).join(', ')})
+        where h.customer_id = $1`,
+    }
+  }
+  const rowAt = (row: number) => {
+    const values = types.map((type, index) => `($${first + index}::${type}[])[${row}]`)
+    return `($1, ${[...Object.values(fixed), ...values].join(', ')})`
+  }
+  const rows = Array.from({ length: count }, (_, index) => rowAt(index + 1))
+  return { name: `insert ${count} ${table}`, text: `${into} values ${rows.join(', ')}` }
+}

@@ -1,0 +1,266 @@
+import { transaction, WRITER, type Database, type Queryable, type Transaction } from './database.ts'
+
+/**
+ * The place of a table's rows on a distributed database:
+ * CUSTOMER: on the shard of the row's customer, together with all other rows of that customer.
+ * EVERYWHERE: a copy on each node, because statements read the table together with a customer's rows.
+ * READABLE: on the coordinator; other nodes can read and write it through the coordinator, in one transaction with a customer's rows.
+ * COORDINATOR: on the coordinator, where alone it exists.
+ */
+export type Place = 'CUSTOMER' | 'EVERYWHERE' | 'READABLE' | 'COORDINATOR'
+
+/**
+ * The place of each table. A new table needs a line here: `migrate` refuses to distribute a table that it does not know.
+ * Tables of prices and of the simulated chain stay on the coordinator alone: their statements do what Citus refuses.
+ */
+export const PLACES: Readonly<Record<string, Place>> = {
+  account_members: 'CUSTOMER',
+  accounts: 'CUSTOMER',
+  acknowledged_transactions: 'COORDINATOR',
+  api_clients: 'CUSTOMER',
+  approval_decisions: 'CUSTOMER',
+  approvals: 'CUSTOMER',
+  approvers: 'CUSTOMER',
+  audit_heads: 'CUSTOMER',
+  audit_links: 'CUSTOMER',
+  audit_log: 'CUSTOMER',
+  balances: 'CUSTOMER',
+  bank_wires: 'EVERYWHERE',
+  crypto_destination_addresses: 'CUSTOMER',
+  customer_fee_checks: 'CUSTOMER',
+  customers: 'CUSTOMER',
+  deployment: 'READABLE',
+  deposit_addresses: 'CUSTOMER',
+  entries: 'CUSTOMER',
+  event_history: 'READABLE',
+  events: 'CUSTOMER',
+  evm_holdings: 'CUSTOMER',
+  evm_nonces: 'COORDINATOR',
+  evm_sweeps: 'CUSTOMER',
+  fee_quotes: 'CUSTOMER',
+  fiat_accounts: 'CUSTOMER',
+  fiat_deposit_instructions: 'CUSTOMER',
+  freezes: 'EVERYWHERE',
+  identities: 'CUSTOMER',
+  incoming_transfers: 'CUSTOMER',
+  institution_members: 'CUSTOMER',
+  markets: 'COORDINATOR',
+  network_cursors: 'COORDINATOR',
+  network_fee_checks: 'COORDINATOR',
+  network_genesis: 'COORDINATOR',
+  network_transactions: 'READABLE',
+  operator_challenges: 'COORDINATOR',
+  operator_links: 'COORDINATOR',
+  operator_passkeys: 'COORDINATOR',
+  operator_sessions: 'COORDINATOR',
+  operators: 'COORDINATOR',
+  orchestration_rules: 'CUSTOMER',
+  orchestrations: 'CUSTOMER',
+  outgoing_transfers: 'CUSTOMER',
+  policies: 'CUSTOMER',
+  policy_windows: 'CUSTOMER',
+  price_imports: 'COORDINATOR',
+  price_minutes: 'COORDINATOR',
+  price_points: 'COORDINATOR',
+  profiles: 'CUSTOMER',
+  replaced_transactions: 'CUSTOMER',
+  resolved_withdrawals: 'CUSTOMER',
+  reward_rates: 'EVERYWHERE',
+  schema_version: 'COORDINATOR',
+  screenings: 'CUSTOMER',
+  seen_deposits: 'CUSTOMER',
+  signing_keys: 'COORDINATOR',
+  simulated_chain: 'COORDINATOR',
+  statements: 'CUSTOMER',
+  transfers: 'CUSTOMER',
+  wallet_checks: 'COORDINATOR',
+  webhook_attempts: 'CUSTOMER',
+  webhook_deliveries: 'CUSTOMER',
+  webhooks: 'CUSTOMER',
+}
+
+/** The table whose rows are the customers. All tables of a customer are distributed like it. */
+const ANCHOR = 'customers'
+const columnOf = (table: string) => (table === ANCHOR ? 'id' : 'customer_id')
+
+/** Enough for two shards on each of eight nodes. Each look at all customers costs one task a shard. */
+export const SHARDS_DEFAULT = 16
+/** More than a cluster of this size would need. */
+export const SHARDS_MAX = 256
+
+/** Why a database cannot be distributed. The message says what to do about it. */
+export class DistributionError extends Error {}
+
+/** A distributed database as `bursar migrate --distribute` made or found it. */
+export interface Distributed {
+  shards: number
+  /** The addresses of the nodes that hold shards, as `host:port`. */
+  nodes: string[]
+  /** The tables that were distributed now; empty where all were. */
+  tables: string[]
+}
+
+/** Whether the database is distributed. */
+export async function isDistributed(db: Queryable): Promise<boolean> {
+  if (!(await hasCitus(db))) return false
+  const { rowCount } = await db.query(
+    'select 1 from pg_dist_partition where logicalrelid = to_regclass($1)',
+    [ANCHOR],
+  )
+  return rowCount === 1
+}
+
+async function hasCitus(db: Queryable): Promise<boolean> {
+  const { rowCount } = await db.query(`select 1 from pg_extension where extname = 'citus'`)
+  return rowCount === 1
+}
+
+/**
+ * Distributes a migrated database by customer over the nodes of its Citus cluster, as the role that owns the schema, in
+ * one transaction: half distributed, foreign keys are not kept. Nothing changes on a database that is distributed already.
+ * Throws `DistributionError`: no Citus, no worker nodes, this is no coordinator, Bursar's programs are connected, one
+ * role owns the tables and runs the service, or a table has no line in `PLACES`.
+ */
+export async function distribute(owner: Database, serviceRole: string, shards: number): Promise<Distributed> {
+  return transaction(owner, async (tx) => {
+    if (!(await hasCitus(tx)))
+      throw new DistributionError(
+        'this database has no Citus: run "create extension citus" in it on every node, as a superuser (docs/guides/scale-out.md)',
+      )
+    await requireCoordinator(tx)
+    const nodes = await workerNodes(tx)
+    if (nodes.length === 0)
+      throw new DistributionError(
+        'the cluster has no worker nodes: add them with citus_add_node (docs/guides/scale-out.md)',
+      )
+    if (await isDistributed(tx)) {
+      const { rows } = await tx.query<{ count: number }>(
+        'select count(*)::integer as count from pg_dist_shard where logicalrelid = $1::regclass',
+        [ANCHOR],
+      )
+      return { shards: rows[0]!.count, nodes, tables: [] }
+    }
+    await requireSeparateOwner(tx, serviceRole)
+    await requireNobodyElse(tx)
+    const tables = await distributeNewTables(tx, shards)
+    await setPlannerOptions(tx)
+    return { shards, nodes, tables }
+  })
+}
+
+/**
+ * Places the tables that no distributed transaction knows yet, parents before their children. For `distribute`, and for
+ * migrations of a distributed database. Returns their names. Throws `DistributionError` for a table without a line in
+ * `PLACES`.
+ */
+export async function distributeNewTables(tx: Transaction, shards?: number): Promise<string[]> {
+  // A foreign key is made on all shards in one transaction, which must therefore use one connection to each node.
+  await tx.query(`set local citus.multi_shard_modify_mode to 'sequential'`)
+  await tx.query(`set local client_min_messages to 'error'`)
+  const { rows } = await tx.query<{ name: string; parents: string[] }>(`
+    select c.relname as name,
+           array(select distinct p.relname::text from pg_constraint f join pg_class p on p.oid = f.confrelid
+                 where f.conrelid = c.oid and f.contype = 'f' and f.confrelid <> c.oid) as parents
+    from pg_class c
+    where c.relnamespace = 'public'::regnamespace and c.relkind in ('r', 'p') and not c.relispartition
+      and not exists (select from pg_dist_partition where logicalrelid = c.oid)
+      and not exists (select from pg_depend where objid = c.oid and deptype = 'e')
+    order by c.relname`)
+  const unknown = rows.filter(({ name }) => PLACES[name] === undefined).map(({ name }) => name)
+  if (unknown.length > 0)
+    throw new DistributionError(
+      `no place is known for ${unknown.join(', ')}: tables of other programs belong in a database of their own`,
+    )
+  const waiting = rows.filter(({ name }) => PLACES[name] !== 'COORDINATOR')
+  const placed: string[] = []
+  while (waiting.length > 0) {
+    // The anchor is first: other tables name it as the one that they are placed with.
+    const next = waiting.findIndex(
+      ({ name, parents }) =>
+        (name === ANCHOR || placed.includes(ANCHOR) || !waiting.some((other) => other.name === ANCHOR)) &&
+        !parents.some((parent) => waiting.some((other) => other.name === parent)),
+    )
+    const { name } = waiting.splice(next, 1)[0]!
+    await place(tx, name, PLACES[name]!, shards)
+    placed.push(name)
+  }
+  return placed
+}
+
+async function place(tx: Transaction, table: string, where: Place, shards?: number): Promise<void> {
+  if (where === 'EVERYWHERE') await tx.query('select create_reference_table($1)', [table])
+  else if (where === 'READABLE') await tx.query('select citus_add_local_table_to_metadata($1)', [table])
+  else if (table === ANCHOR)
+    await tx.query('select create_distributed_table($1, $2, shard_count => $3)', [
+      table,
+      columnOf(table),
+      shards,
+    ])
+  else
+    await tx.query('select create_distributed_table($1, $2, colocate_with => $3)', [
+      table,
+      columnOf(table),
+      ANCHOR,
+    ])
+}
+
+/**
+ * Sets for the sessions that nodes open to each other the options that `openDatabase` sets for the service's own. All
+ * nodes get the setting, new ones too. Its reasons are at `openDatabase`.
+ */
+async function setPlannerOptions(tx: Transaction): Promise<void> {
+  const { rows } = await tx.query<{ name: string; owns: boolean }>(
+    `select quote_ident(datname) as name, pg_has_role(datdba, 'usage') as owns from pg_database where datname = current_database()`,
+  )
+  const { name, owns } = rows[0]!
+  if (!owns)
+    throw new DistributionError(
+      `the role that owns the schema must own the database ${name}, too: "alter database ${name} owner to ..."`,
+    )
+  for (const option of ['enable_seqscan to off', 'jit to off', `timezone to 'UTC'`])
+    await tx.query(`alter database ${name} set ${option}`)
+}
+
+async function requireCoordinator(tx: Transaction): Promise<void> {
+  const { rows } = await tx.query<{ is: boolean }>(
+    'select exists (select from pg_dist_local_group where groupid = 0) as is',
+  )
+  if (!rows[0]!.is)
+    throw new DistributionError(
+      'this node is a worker: give the address of the coordinator in DATABASE_URL and BURSAR_MIGRATIONS_DATABASE_URL',
+    )
+}
+
+async function workerNodes(tx: Transaction): Promise<string[]> {
+  const { rows } = await tx.query<{ address: string }>(`
+    select nodename || ':' || nodeport as address from pg_dist_node
+    where groupid > 0 and isactive and shouldhaveshards and noderole = 'primary'
+    order by nodeid`)
+  return rows.map(({ address }) => address)
+}
+
+/** Where one role owns the tables and runs the service, its privileges come back with every move of a shard. */
+async function requireSeparateOwner(tx: Transaction, serviceRole: string): Promise<void> {
+  const { rows } = await tx.query<{ owns: boolean }>(
+    `select pg_has_role($1::name, relowner, 'member') as owns from pg_class where oid = $2::regclass`,
+    [serviceRole, ANCHOR],
+  )
+  if (rows[0]!.owns)
+    throw new DistributionError(
+      `the database role ${serviceRole} owns the schema: on other nodes nothing would keep it from changing entries; let another role own it (docs/guides/database-roles.md)`,
+    )
+}
+
+/** Sessions that go on would use plans and statements for a database that is not distributed. */
+async function requireNobodyElse(tx: Transaction): Promise<void> {
+  const { rows } = await tx.query<{ count: number }>(
+    `select count(*)::integer as count from pg_stat_activity
+     where datname = current_database() and pid <> pg_backend_pid() and application_name like $1 || '%'`,
+    [WRITER],
+  )
+  const { count } = rows[0]!
+  if (count > 0)
+    throw new DistributionError(
+      `${count} other ${count === 1 ? 'session' : 'sessions'} of Bursar's programs use the database: stop them first`,
+    )
+}
