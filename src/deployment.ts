@@ -115,7 +115,7 @@ const writeStamp = (tx: Queryable, mode: Settings['mode'], issuer: string | null
 
 /** Whether the database has no customers and no traces of a sandbox, so that it belongs to no mode yet. */
 async function isUnused(db: Queryable): Promise<boolean> {
-  const { rows } = await db.query('select from customers limit 1')
+  const { rows } = await db.query('select 1 from customers limit 1')
   return rows.length === 0 && (await sandboxTraces(db)).length === 0
 }
 
@@ -125,23 +125,23 @@ async function isUnused(db: Queryable): Promise<boolean> {
  */
 export async function sandboxTraces(db: Queryable): Promise<string[]> {
   const { rows } = await db.query<{ trace: string }>(`
-    select 'transactions of simulated networks' as trace where exists (select from simulated_chain)
+    select 'transactions of simulated networks' as trace where exists (select 1 from simulated_chain)
     union all
-    select 'simulated prices' where exists (select from markets where source = 'SIMULATED')
+    select 'simulated prices' where exists (select 1 from markets where source = 'SIMULATED')
     union all
     select 'the demo customer'
     where exists (
-      select from customers c
+      select 1 from customers c
       join orchestration_rules r on r.customer_id = c.id and r.ref_id = 'demo-rule'
       where c.name = 'Demo'
     )
     union all
     select 'simulated deposits'
     where exists (
-      select from transfers
+      select 1 from transfers
       where type = 'WIRE_DEPOSIT' or (type = 'CRYPTO_DEPOSIT' and destination_address is null)
     )
     union all
-    select 'deposit instructions of the simulated bank' where exists (select from fiat_deposit_instructions)`)
+    select 'deposit instructions of the simulated bank' where exists (select 1 from fiat_deposit_instructions)`)
   return rows.map(({ trace }) => trace)
 }

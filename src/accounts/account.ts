@@ -138,13 +138,13 @@ export async function requireAccount(db: Queryable, customerId: string, id: stri
 export async function lockAccount(tx: Transaction, customerId: string, id: string): Promise<AccountRow> {
   await tx.query(
     `
-    select from accounts a
+    select 1 from accounts a
     join identities i on i.customer_id = $1 and i.id = a.identity_id
     where a.customer_id = $1 and a.id = $2
     for share of i`,
     [customerId, id],
   )
-  await tx.query('select from accounts where customer_id = $1 and id = $2 for no key update', [
+  await tx.query('select 1 from accounts where customer_id = $1 and id = $2 for no key update', [
     customerId,
     id,
   ])

@@ -233,7 +233,7 @@ async function approved<T>(
   { customer_id, id, operation, values, approval }: AskedChange,
   work: (tx: Transaction) => Promise<T>,
 ): Promise<T> {
-  const { rowCount } = await db.query('select from policies where customer_id = $1 limit 1', [customer_id])
+  const { rowCount } = await db.query('select 1 from policies where customer_id = $1 limit 1', [customer_id])
   // Without a policy, the command needs no master key.
   if (rowCount === 0 && approval === undefined) return transaction(db, work)
   const policies = new Policies(await openMasterKeys(settings), { sandbox: settings.mode === 'sandbox' })

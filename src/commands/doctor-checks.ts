@@ -409,12 +409,12 @@ const DUE = `
     union all
     select t.created_at from transfers t
     where t.status = 'PENDING' and t.type in ${PAYOUT_TYPES}
-      and not exists (select from outgoing_transfers b where b.customer_id = t.customer_id and b.transfer_id = t.id)
+      and not exists (select 1 from outgoing_transfers b where b.customer_id = t.customer_id and b.transfer_id = t.id)
     union all
     select created_at from orchestrations o
     where status = 'PROCESSING' and destination_transfer_id is null
       and not exists (
-        select from freezes
+        select 1 from freezes
         where kind in ('CUSTOMER', 'PROFILE') and split_part(subject, '/', 1) = o.customer_id::text
           and subject in (o.customer_id::text, o.customer_id::text || '/' || o.profile_id))
   ) due`

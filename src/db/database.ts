@@ -47,6 +47,7 @@ export function openDatabase(
   url: string,
   options: { max: number; onError: (error: Error) => void; limits?: Limits; applicationName?: string },
 ): Database {
+  let citus: Promise<boolean> | undefined
   const pool = new pg.Pool({
     connectionString: url,
     max: options.max,
@@ -55,7 +56,17 @@ export function openDatabase(
     application_name: options.applicationName ?? WRITER,
     connectionTimeoutMillis: 10_000,
     verify: (client, done) => {
-      noteCitus(client).then(() => done(), done)
+      citus ??= hasCitus(client)
+      citus.then(
+        (has) => {
+          if (has) citusSessions.add(client)
+          done()
+        },
+        (error: Error) => {
+          citus = undefined
+          done(error)
+        },
+      )
     },
     options: `-c TimeZone=UTC -c DateStyle=ISO -c enable_seqscan=off -c jit=off${limitsOf(options.limits)}`,
   })
@@ -74,19 +85,20 @@ export const setCoordinator = (node: Queryable, coordinator: Database): void =>
 
 /** The pool of the coordinator, for a node's pool; undefined for the coordinator's own and for a plain database. */
 export const coordinatorOf = (db: Queryable): Database | undefined => coordinators.get(db)
-const onCitusNow = new WeakSet<object>()
 
-/** Asks a new session whether its database has Citus. The pool hands it out afterwards. */
-async function noteCitus(session: Transaction): Promise<void> {
+const citusSessions = new WeakSet<object>()
+
+/** Asks whether the database has Citus. A pool asks with its first session, before it hands that out. */
+async function hasCitus(session: Transaction): Promise<boolean> {
   const { rowCount } = await session.query(`select 1 from pg_extension where extname = 'citus'`)
-  if (rowCount === 1) onCitusNow.add(session)
+  return rowCount === 1
 }
 
 /**
  * Whether this session's database is one of a Citus cluster. Its planner refuses some of the statements that are the
  * best ones on a plain PostgreSQL (docs/decisions/distribution.md).
  */
-export const onCitus = (tx: Transaction): boolean => onCitusNow.has(tx)
+export const onCitus = (tx: Transaction): boolean => citusSessions.has(tx)
 
 /** The name by which PostgreSQL knows the sessions of Bursar's programs. */
 export const WRITER = 'bursar'

@@ -128,7 +128,7 @@ describe.skipIf(CLUSTER.length === 0)('a distributed database', () => {
     await client.end()
     const byName: Record<string, Set<string>> = {}
     for (const { name, may } of rows) (byName[name] ??= new Set()).add(may)
-    return Object.fromEntries(Object.entries(byName).map(([name, all]) => [name, [...all]]))
+    return Object.fromEntries(Object.entries(byName).map(([name, all]) => [name, [...all].sort()]))
   }
 
   const distributed = Object.keys(PLACES).filter((table) =>

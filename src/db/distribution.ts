@@ -163,8 +163,8 @@ export async function distributeNewTables(tx: Transaction, shards?: number): Pro
                  where f.conrelid = c.oid and f.contype = 'f' and f.confrelid <> c.oid) as parents
     from pg_class c
     where c.relnamespace = 'public'::regnamespace and c.relkind in ('r', 'p') and not c.relispartition
-      and not exists (select from pg_dist_partition where logicalrelid = c.oid)
-      and not exists (select from pg_depend where objid = c.oid and deptype = 'e')
+      and not exists (select 1 from pg_dist_partition where logicalrelid = c.oid)
+      and not exists (select 1 from pg_depend where objid = c.oid and deptype = 'e')
     order by c.relname`)
   const unknown = rows.filter(({ name }) => PLACES[name] === undefined).map(({ name }) => name)
   if (unknown.length > 0)
@@ -223,7 +223,7 @@ async function setPlannerOptions(tx: Transaction): Promise<void> {
 
 async function requireCoordinator(tx: Transaction): Promise<void> {
   const { rows } = await tx.query<{ is: boolean }>(
-    'select exists (select from pg_dist_local_group where groupid = 0) as is',
+    'select exists (select 1 from pg_dist_local_group where groupid = 0) as is',
   )
   if (!rows[0]!.is)
     throw new DistributionError(

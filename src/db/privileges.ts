@@ -414,7 +414,7 @@ export async function faultsOfRole(db: Queryable): Promise<RoleFault[]> {
   }>(
     `
     select rolname as role, rolsuper as superuser, rolcreaterole as makes_roles,
-           exists (select from pg_class c
+           exists (select 1 from pg_class c
                    where relnamespace = 'public'::regnamespace and relname = any ($1)
                      and pg_has_role(c.relowner, 'member')) as owns_tables,
            pg_has_role(d.datdba, 'member') or pg_has_role(n.nspowner, 'member') as owns_database,

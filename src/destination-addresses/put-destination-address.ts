@@ -140,7 +140,7 @@ interface Entry {
 
 async function requireRoom(tx: Transaction, customerId: string): Promise<void> {
   const { rowCount } = await tx.query(
-    'select from crypto_destination_addresses where customer_id = $1 offset $2 limit 1',
+    'select 1 from crypto_destination_addresses where customer_id = $1 offset $2 limit 1',
     [customerId, ADDRESSES_MAX - 1],
   )
   if (rowCount! > 0)

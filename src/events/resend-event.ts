@@ -40,7 +40,7 @@ export const resendEvent = operation({
   problems: ['not-found'],
   run: ({ params: { id }, body: { webhook_id }, customerId, origin, db }) =>
     transaction(db, async (tx) => {
-      const { rowCount } = await tx.query('select from events where customer_id = $1 and id = $2', [
+      const { rowCount } = await tx.query('select 1 from events where customer_id = $1 and id = $2', [
         customerId,
         id,
       ])
@@ -61,7 +61,7 @@ async function lockReceivers(tx: Transaction, customerId: string, eventId: strin
     from webhooks w, events e
     where w.customer_id = $1 and w.status = 'ACTIVE' and e.customer_id = $1 and e.id = $2
       and ((${eventMatches('e', 'w')})
-           or exists (select from webhook_deliveries d
+           or exists (select 1 from webhook_deliveries d
                       where d.customer_id = $1 and d.webhook_id = w.id and d.event_id = $2))
     order by w.id
     for update of w`,

@@ -145,7 +145,7 @@ export async function simulateMarkets(
 async function simulateMarket(tx: Transaction, market: Market, days: number): Promise<number> {
   const locked = await tx.query({
     name: 'lock-simulated-market',
-    text: `select from markets where market = $1 and source is distinct from 'REAL' for update skip locked`,
+    text: `select 1 from markets where market = $1 and source is distinct from 'REAL' for update skip locked`,
     values: [market],
   })
   if (locked.rowCount === 0) return 0

@@ -230,7 +230,7 @@ const NOT_BEGUN = `
          extract(epoch from clock_timestamp() - min(t.created_at)) as overdue
   from transfers t
   where t.status = 'PENDING' and t.type in ${PAYOUT_TYPES}
-    and not exists (select from outgoing_transfers b where b.customer_id = t.customer_id and b.transfer_id = t.id)
+    and not exists (select 1 from outgoing_transfers b where b.customer_id = t.customer_id and b.transfer_id = t.id)
   group by 1`
 
 const WAITING = `
@@ -277,7 +277,7 @@ async function orchestrations(tx: Transaction): Promise<Samples> {
     from (values ('to_pay', false), ('frozen', true)) steps (step, frozen)
     left join (
       select o.created_at, exists (
-        select from freezes
+        select 1 from freezes
         where kind in ('CUSTOMER', 'PROFILE') and split_part(subject, '/', 1) = o.customer_id::text
           and subject in (o.customer_id::text, o.customer_id::text || '/' || o.profile_id)) as frozen
       from orchestrations o
@@ -345,7 +345,7 @@ async function undelivered(tx: Transaction): Promise<Samples> {
     from webhook_deliveries d
     where status = 'PENDING'
       -- Nothing more is sent to a webhook that is DISABLED or deleted.
-      and exists (select from webhooks w
+      and exists (select 1 from webhooks w
                   where w.customer_id = d.customer_id and w.id = d.webhook_id and w.status = 'ACTIVE')`)
   const of = (value: string) => [{ labels: {}, value: Number(value) }]
   const { count, age, behind } = rows[0]!

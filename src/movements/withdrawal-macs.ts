@@ -147,7 +147,7 @@ const selectAccepted = (also = '') => `
 /** Whether no transaction is signed for it yet. */
 const IS_OPEN = `
   t.status = 'PENDING' and not exists (
-    select from outgoing_transfers b
+    select 1 from outgoing_transfers b
     where b.customer_id = t.customer_id and b.transfer_id = t.id and b.crypto_tx_hash is not null
   ) as open,`
 

@@ -74,7 +74,7 @@ async function select(db: Queryable, clientId: string, customerId?: string): Pro
     from api_clients
     where id = any ($1::uuid[]) and disabled_at is null ${customerId === undefined ? '' : 'and customer_id = $2'}
       and not exists (
-        select from freezes where kind = 'CUSTOMER' and subject = customer_id::text and reason = 'DISABLED')`,
+        select 1 from freezes where kind = 'CUSTOMER' and subject = customer_id::text and reason = 'DISABLED')`,
     [uuidsOf([clientId]), ...(customerId === undefined ? [] : [customerId])],
   )
   return rows[0]

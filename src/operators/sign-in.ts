@@ -227,7 +227,7 @@ async function customerOf(tx: Transaction, operator: Operator, asked: string | u
   const { rows } = await tx.query<{ is_disabled: boolean }>(
     `
     select exists (
-             select from freezes where kind = 'CUSTOMER' and subject = c.id::text and reason = 'DISABLED'
+             select 1 from freezes where kind = 'CUSTOMER' and subject = c.id::text and reason = 'DISABLED'
            ) as is_disabled
     from customers c
     where c.id = $1`,

@@ -147,7 +147,7 @@ async function claim(tx: Transaction, customerId: string, networks: Networks): P
         and (o.destination ? 'profile'
              or coalesce(o.destination -> 'crypto' ->> 'network', 'WIRE') = any ($2::text[]))
         and not exists (
-          select from freezes
+          select 1 from freezes
           where kind in ('CUSTOMER', 'PROFILE') and split_part(subject, '/', 1) = $1::uuid::text
             and subject in ($1::uuid::text, $1::uuid::text || '/' || o.profile_id))
       order by o.id

@@ -185,7 +185,7 @@ async function findWaiting(tx: Transaction, customerId: string, digest: string) 
 async function requireRoom(tx: Transaction, customerId: string): Promise<void> {
   const { rowCount } = await tx.query(
     `
-    select from approvals
+    select 1 from approvals
     where customer_id = $1 and change is not null and status in ('PENDING', 'APPROVED')
     offset $2 limit 1`,
     [customerId, WAITING_CHANGES_MAX],

@@ -39,8 +39,8 @@ export async function beginMissingChains(db: Database): Promise<number> {
     from audit_heads platform
     join customers c on c.created_at < platform.covered_from
     where platform.customer_id = $1
-      and not exists (select from audit_heads h where h.customer_id = c.id)
-      and not exists (select from audit_links l where l.customer_id = c.id)
+      and not exists (select 1 from audit_heads h where h.customer_id = c.id)
+      and not exists (select 1 from audit_links l where l.customer_id = c.id)
     limit ${BEGUN_MAX}`,
     [PLATFORM_ID],
   )

@@ -157,7 +157,7 @@ export const ADDRESSES_PER_PROFILE_MAX = 10_000
 
 async function requireRoom(db: Queryable, customerId: string, profileId: string): Promise<void> {
   const { rowCount } = await db.query(
-    'select from deposit_addresses where customer_id = $1 and profile_id = $2 offset $3 limit 1',
+    'select 1 from deposit_addresses where customer_id = $1 and profile_id = $2 offset $3 limit 1',
     [customerId, profileId, ADDRESSES_PER_PROFILE_MAX - 1],
   )
   if (rowCount! > 0)

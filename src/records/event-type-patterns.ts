@@ -31,7 +31,7 @@ export const matchesType = (type: string, patterns: readonly string[]): boolean 
  * pattern also matches types of later versions, of which this process knows nothing.
  */
 export const typeMatches = (type: string, patterns: string): string =>
-  `exists (select from unnest(${patterns}) pattern
+  `exists (select 1 from unnest(${patterns}) pattern
           where ${type} = pattern
              or right(pattern, 1) = '*' and starts_with(${type}, left(pattern, -1)))`
 

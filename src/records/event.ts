@@ -155,7 +155,7 @@ export const EVENT_COLUMNS = `
            from webhook_deliveries d
            where d.customer_id = e.customer_id and d.event_id = e.id and d.status <> 'DELIVERED'
              -- The deliveries of a deleted webhook stay until they are dropped by age.
-             and exists (select from webhooks w where w.customer_id = d.customer_id and w.id = d.webhook_id)
+             and exists (select 1 from webhooks w where w.customer_id = d.customer_id and w.id = d.webhook_id)
          ) as undelivered_webhooks`
 
 /** Returns the event as clients see it. Its object has exactly the members of its type, in their order. */

@@ -499,7 +499,7 @@ export class Policies {
 
 /** Whether any customer has a policy. */
 export async function arePolicies(db: Queryable): Promise<boolean> {
-  const { rowCount } = await db.query('select from policies limit 1')
+  const { rowCount } = await db.query('select 1 from policies limit 1')
   return rowCount! > 0
 }
 

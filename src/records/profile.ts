@@ -75,7 +75,7 @@ export async function requireProfile(db: Queryable, customerId: string, id: stri
  */
 export async function lockOpenProfile(tx: Transaction, customerId: string, id: string): Promise<void> {
   // A deactivation locks the row before it looks for rules.
-  await tx.query('select from profiles where customer_id = $1 and id = $2 for share', [customerId, id])
+  await tx.query('select 1 from profiles where customer_id = $1 and id = $2 for share', [customerId, id])
   await requireOpenProfile(tx, customerId, id)
 }
 

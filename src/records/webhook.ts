@@ -173,9 +173,9 @@ export const eventMatches = (event: string, webhook: string): string => `
   not ${event}.is_test
   and ${typeMatches(`${event}.type`, `${webhook}.event_types`)}
   and (${webhook}.profile_ids is null
-       or exists (select from transfers t
+       or exists (select 1 from transfers t
                   where t.customer_id = ${event}.customer_id and t.id = ${event}.object_id
                     and t.profile_id = any (${webhook}.profile_ids))
-       or exists (select from orchestrations o
+       or exists (select 1 from orchestrations o
                   where o.customer_id = ${event}.customer_id and o.id = ${event}.object_id
                     and o.profile_id = any (${webhook}.profile_ids)))`

@@ -19,9 +19,9 @@ export const STRAY_COUNTED_MAX = 1_000
 
 /** The column that partitions a table is its first id of the row's time. */
 const COUNTS: Readonly<Record<string, string>> = {
-  events: `select count(*)::integer as count from (select from events where id >= $1 and id < $2 limit $3) r`,
-  webhook_attempts: `select count(*)::integer as count from (select from webhook_attempts where id >= $1 and id < $2 limit $3) r`,
-  webhook_deliveries: `select count(*)::integer as count from (select from webhook_deliveries where event_id >= $1 and event_id < $2 limit $3) r`,
+  events: `select count(*)::integer as count from (select 1 from events where id >= $1 and id < $2 limit $3) r`,
+  webhook_attempts: `select count(*)::integer as count from (select 1 from webhook_attempts where id >= $1 and id < $2 limit $3) r`,
+  webhook_deliveries: `select count(*)::integer as count from (select 1 from webhook_deliveries where event_id >= $1 and event_id < $2 limit $3) r`,
 }
 
 /**

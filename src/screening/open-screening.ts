@@ -97,7 +97,7 @@ const USED_DAYS = 7
 export async function wasUsedLately(db: Queryable): Promise<boolean> {
   const { rows } = await db.query<{ used: boolean }>(
     `select exists (
-       select from screenings
+       select 1 from screenings
        where created_at > clock_timestamp() - make_interval(days => $1)
      ) as used`,
     [USED_DAYS],

@@ -144,7 +144,7 @@ async function selectHeld(tx: Transaction, customerId: string, transferIds: stri
   }>(
     `
     select id as transfer_id, profile_id, account_id, identity_id, exists (
-             select from approvals a where a.customer_id = $1 and a.transfer_id = t.id
+             select 1 from approvals a where a.customer_id = $1 and a.transfer_id = t.id
            ) as needs_approval
     from transfers t
     where customer_id = $1 and id = any ($2::uuid[])

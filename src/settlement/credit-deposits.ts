@@ -143,7 +143,7 @@ async function takeLease(
     [network, LEASE_SECONDS],
   )
   if (rows[0] !== undefined) return rows[0]
-  const { rowCount } = await db.query('select from network_cursors where network = $1', [network])
+  const { rowCount } = await db.query('select 1 from network_cursors where network = $1', [network])
   return rowCount === 0 ? { cursor: null } : undefined
 }
 

@@ -98,7 +98,7 @@ async function decide(
   origin: Origin,
   held: HeldWithdrawal | undefined,
 ): Promise<Approval> {
-  await tx.query('select from approvals where customer_id = $1 and id = $2 for update', [customerId, id])
+  await tx.query('select 1 from approvals where customer_id = $1 and id = $2 for update', [customerId, id])
   const row = await selectApproval(tx, customerId, id)
   const now = await readClock(tx)
   requireOpen(row, held, now)

@@ -29,7 +29,7 @@ const PAGES_MAX = 500
 /** Whether reading a network has stopped for a reorganisation. */
 export async function isReorganised(db: Queryable, network: CryptoNetwork): Promise<boolean> {
   const { rowCount } = await db.query(
-    `select from freezes where kind = 'NETWORK' and subject = $1 and reason = 'REORGANISATION'`,
+    `select 1 from freezes where kind = 'NETWORK' and subject = $1 and reason = 'REORGANISATION'`,
     [network],
   )
   return rowCount! > 0
@@ -149,7 +149,7 @@ async function readBalancesAgain(tx: Transaction, network: CryptoNetwork): Promi
     `
     update evm_holdings h set stale_at = clock_timestamp()
     where h.network = $1 and exists (
-      select from evm_sweeps s
+      select 1 from evm_sweeps s
       where s.customer_id = h.customer_id and s.network = h.network and s.address = h.address
         and s.ended_at > clock_timestamp() - make_interval(hours => $2))`,
     [network, SWEPT_LATELY_HOURS],

@@ -75,7 +75,7 @@ export async function holdWithdrawal<T>(
  */
 async function hold(tx: Transaction, ids: OutgoingId): Promise<HeldWithdrawal | 'BEGUN_MEANWHILE'> {
   if (!(await lockOutgoing(tx, ids))) {
-    await tx.query('select from transfers where customer_id = $1 and id = $2 for update', [...ids])
+    await tx.query('select 1 from transfers where customer_id = $1 and id = $2 for update', [...ids])
     if (!(await beginOutgoing(tx, ids))) return 'BEGUN_MEANWHILE'
   }
   // A statement of its own after the locks, so that it sees what was committed before they were released.

@@ -38,7 +38,7 @@ export interface Work {
 
 const IS_NEW = `
   t.status = 'PENDING' and t.type in ${PAYOUT_TYPES}
-    and not exists (select from outgoing_transfers b where b.customer_id = t.customer_id and b.transfer_id = t.id)`
+    and not exists (select 1 from outgoing_transfers b where b.customer_id = t.customer_id and b.transfer_id = t.id)`
 const IS_FREE = '(leased_until is null or leased_until <= clock_timestamp())'
 
 /** The work that is due on these networks, in random order, so that a flaky node does not always delay the same customers. */

@@ -63,7 +63,7 @@ async function requireNotAcknowledged(
   hash: string,
 ): Promise<void> {
   const { rowCount } = await db.query(
-    'select from acknowledged_transactions where network = $1 and crypto_tx_hash = $2',
+    'select 1 from acknowledged_transactions where network = $1 and crypto_tx_hash = $2',
     [network, hash],
   )
   if (rowCount !== 0) throw new Error(`${hash} was acknowledged as the platform's own`)

@@ -273,7 +273,7 @@ export type OutgoingId = readonly [customerId: string, transferId: string]
 /** Locks the row of a withdrawal to the end of the transaction. Gives false where no worker has begun it. */
 export async function lockOutgoing(tx: Transaction, ids: OutgoingId): Promise<boolean> {
   const { rowCount } = await tx.query(
-    'select from outgoing_transfers where customer_id = $1 and transfer_id = $2 for update',
+    'select 1 from outgoing_transfers where customer_id = $1 and transfer_id = $2 for update',
     [...ids],
   )
   return rowCount !== 0

@@ -164,7 +164,7 @@ type SaidKey = [
 /** Throws an Error for a deposit that a scan of blocks has found. */
 async function requireNotFound(db: Queryable, key: SaidKey): Promise<void> {
   const { rowCount } = await db.query(
-    `select from incoming_transfers
+    `select 1 from incoming_transfers
      where customer_id = $1 and network = $2 and crypto_tx_hash = $3 and address = $4 and asset = $5
        and crypto_tx_index <> $6 and state <> 'UNATTRIBUTED'`,
     key,

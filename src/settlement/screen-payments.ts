@@ -174,10 +174,10 @@ export async function listScreened(
     ) s
     where ($1::text[] is null or s.subject = any ($1)) and case s.kind
       when 'WITHDRAWAL' then exists (
-        select from transfers t
+        select 1 from transfers t
         where t.customer_id = s.customer_id and t.id = s.subject::uuid and t.status = 'PENDING')
       else exists (
-        select from incoming_transfers i
+        select 1 from incoming_transfers i
         where i.customer_id = s.customer_id and i.network = split_part(s.subject, '/', 1)
           and i.crypto_tx_hash = split_part(s.subject, '/', 2) and i.crypto_tx_index = split_part(s.subject, '/', 3)
           and i.state = 'WAITING')

@@ -309,7 +309,7 @@ async function failGone(db: Database, network: CryptoNetwork, readUpTo: bigint):
       where s.network = $1 and s.state = 'PENDING' and (
         s.seen_at < clock_timestamp() - make_interval(hours => $3)
         or s.block_number <= $2 and not exists (
-          select from incoming_transfers i
+          select 1 from incoming_transfers i
           where i.customer_id = s.customer_id and i.network = s.network and i.crypto_tx_hash = s.crypto_tx_hash
             and i.crypto_tx_index = s.crypto_tx_index and i.state = 'WAITING'
         )

@@ -116,7 +116,7 @@ async function requireForeign(
 ): Promise<void> {
   const refusal = adapter.refusesDestination?.(address)
   if (refusal !== undefined) throw new Error(`to: ${refusal}`)
-  const { rowCount } = await db.query('select from deposit_addresses where address = $1 limit 1', [address])
+  const { rowCount } = await db.query('select 1 from deposit_addresses where address = $1 limit 1', [address])
   if (rowCount !== 0) throw new Error(`to: ${address} is a deposit address`)
   if (await adapter.isOwnAddress?.(address))
     throw new Error(`to: ${address} is of the hot wallet of ${network} itself`)

@@ -111,7 +111,7 @@ async function countCustomerFromNow(tx: Transaction, customerId: string, network
 
 async function isStopped(tx: Transaction, network: CryptoNetwork): Promise<boolean> {
   const { rowCount } = await tx.query(
-    `select from freezes where kind = 'NETWORK' and subject = $1 and reason = 'NETWORK_FEES'`,
+    `select 1 from freezes where kind = 'NETWORK' and subject = $1 and reason = 'NETWORK_FEES'`,
     [network],
   )
   return rowCount! > 0

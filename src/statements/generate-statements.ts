@@ -141,12 +141,12 @@ async function customersWithout(
     where b.asset = $1
       and ($2::uuid is null or b.customer_id = $2)
       and not exists (
-        select from statements s
+        select 1 from statements s
         where s.customer_id = b.customer_id and s.ref_id = concat_ws('-', $3::text, b.customer_id::text, $4::text)
           and s.status <> 'STATEMENT_STATUS_INITIATED'
       )
       and exists (
-        select from entries e
+        select 1 from entries e
         where e.customer_id = b.customer_id and e.profile_id = b.profile_id and e.asset = $1
           and e.profile_id is not null and e.created_at < $5
       )

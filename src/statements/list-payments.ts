@@ -111,7 +111,7 @@ export const listPayments = operation({
           and s.id < $9
           -- A statement gets its payment when it is generated. Ascending, no payment comes before one that is still to come.
           and ($8::boolean or not exists (
-            select from statements earlier
+            select 1 from statements earlier
             where earlier.customer_id = $1 and earlier.status = 'STATEMENT_STATUS_INITIATED'
               and (earlier.created_at, earlier.id) < (s.created_at, s.id)
           ))

@@ -89,7 +89,7 @@ export const quoteCryptoWithdrawalFee = operation({
         select $1::uuid, $2::uuid, $3::timestamptz, $3::timestamptz + make_interval(secs => $4),
                $5, $6, $7, $8::numeric, $9::numeric, $10::numeric
         where $11::integer > (select count(*)
-                              from (select from fee_quotes
+                              from (select 1 from fee_quotes
                                     where customer_id = $1::uuid and transfer_id is null and expires_at > $3::timestamptz
                                     limit $11::integer) open)
         returning id, expires_at`,

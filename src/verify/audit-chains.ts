@@ -287,7 +287,7 @@ class ChainCheck {
       from entries e
       where e.customer_id = $1 and e.created_at >= $2
         and not exists (
-          select from (
+          select 1 from (
             select unnest(subject_ids) as id, ledger_event
             from audit_log
             where customer_id = $1 and ledger_event is not null

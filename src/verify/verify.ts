@@ -153,7 +153,7 @@ const RULES: Record<string, string> = {
     join outgoing_transfers b on b.customer_id = $1 and b.transfer_id = t.id
     where t.customer_id = $1 and t.type = 'WIRE_WITHDRAWAL' and t.status = 'COMPLETED'
       and substring(b.raw_transaction from 1 for 5) = convert_to('wire ', 'UTF8')
-      and not exists (select from bank_wires w where w.transfer_id = t.id and w.kind = 'SENT')`,
+      and not exists (select 1 from bank_wires w where w.transfer_id = t.id and w.kind = 'SENT')`,
   'every orchestration has the outcome of its destination transfer': `
     select format('orchestration %s is %s, its transfer %s is %s', o.id, o.status, o.destination_transfer_id, t.status)
       as detail
@@ -186,7 +186,7 @@ const RULES: Record<string, string> = {
 
 /** The customers of all records, including records whose customer does not exist. */
 const CUSTOMERS = `
-  select id, id = '${PLATFORM_ID}' or exists (select from customers c where c.id = all_of.id) as there
+  select id, id = '${PLATFORM_ID}' or exists (select 1 from customers c where c.id = all_of.id) as there
   from (
     select id from customers
     union select distinct customer_id from entries

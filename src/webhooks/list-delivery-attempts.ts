@@ -28,9 +28,9 @@ export const listDeliveryAttempts = operation({
     await requireWebhook(db, customerId, id)
     const { rowCount } = await db.query(
       `
-      select from events where customer_id = $1 and id = $3
+      select 1 from events where customer_id = $1 and id = $3
       union all
-      select from webhook_deliveries where customer_id = $1 and webhook_id = $2 and event_id = $3
+      select 1 from webhook_deliveries where customer_id = $1 and webhook_id = $2 and event_id = $3
       limit 1`,
       [customerId, id, delivery_id],
     )

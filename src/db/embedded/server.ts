@@ -402,9 +402,9 @@ async function connectGuard({ data, passwords }: Cluster, port: number): Promise
 async function provision(guard: Guard, passwords: Passwords): Promise<void> {
   await guard.query('select pg_advisory_lock($1)', [PROVISION_LOCK])
   const { rows } = await guard.query<{ service: boolean; owner: boolean; database: boolean }>(
-    `select exists (select from pg_roles where rolname = 'bursar') as service,
-            exists (select from pg_roles where rolname = 'bursar_owner') as owner,
-            exists (select from pg_database where datname = 'bursar') as database`,
+    `select exists (select 1 from pg_roles where rolname = 'bursar') as service,
+            exists (select 1 from pg_roles where rolname = 'bursar_owner') as owner,
+            exists (select 1 from pg_database where datname = 'bursar') as database`,
   )
   const create = (role: string, password: string) =>
     guard.query(`create role ${role} login password ${guard.escapeLiteral(password)}`)

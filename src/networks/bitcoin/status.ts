@@ -176,7 +176,7 @@ async function paymentByOther(
   const together = await withdrawalsPaidWith(wallet, withdrawal)
   const ids = together.map(({ transfer_id }) => transfer_id)
   const { rowCount } = await db.query(
-    `select from outgoing_transfers where network = '${network}' and crypto_tx_hash = $1 and transfer_id <> all ($2) limit 1`,
+    `select 1 from outgoing_transfers where network = '${network}' and crypto_tx_hash = $1 and transfer_id <> all ($2) limit 1`,
     [other.txid, ids],
   )
   if (rowCount !== 0) return undefined

@@ -108,13 +108,13 @@ async function requireNotUnderWay(
 async function isKnown(tx: Transaction, { network }: EvmChain, hash: string): Promise<boolean> {
   const { rowCount } = await tx.query(
     `
-    select from outgoing_transfers where network = $1 and crypto_tx_hash = $2
-    union all select from replaced_transactions r
+    select 1 from outgoing_transfers where network = $1 and crypto_tx_hash = $2
+    union all select 1 from replaced_transactions r
       join outgoing_transfers b on b.customer_id = r.customer_id and b.transfer_id = r.transfer_id
       where b.network = $1 and r.crypto_tx_hash = $2
-    union all select from evm_sweeps where network = $1 and crypto_tx_hash = $2
-    union all select from evm_sweeps where network = $1 and replaced <> '{}' and replaced @> array[$2]
-    union all select from acknowledged_transactions where network = $1 and crypto_tx_hash = $2`,
+    union all select 1 from evm_sweeps where network = $1 and crypto_tx_hash = $2
+    union all select 1 from evm_sweeps where network = $1 and replaced <> '{}' and replaced @> array[$2]
+    union all select 1 from acknowledged_transactions where network = $1 and crypto_tx_hash = $2`,
     [network, hash],
   )
   return rowCount !== 0

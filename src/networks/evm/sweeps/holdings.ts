@@ -43,7 +43,7 @@ interface Holding {
 
 const HOLDINGS = `
   select h.customer_id, h.address, h.asset, h.balance, h.stale_at,
-         exists (select from evm_sweeps s
+         exists (select 1 from evm_sweeps s
                  where s.customer_id = h.customer_id and s.network = h.network and s.address = h.address
                    and s.state in ('SIGNED', 'BROADCAST')) as under_way
   from evm_holdings h

@@ -66,7 +66,7 @@ export async function worthSweeping(
     from evm_holdings h
     join unnest($2::text[], $3::numeric[]) as a (asset, least) on a.asset = h.asset and h.balance >= coalesce(a.least, 0)
     where h.network = $1 and h.balance > 0 and not exists (
-      select from evm_sweeps s
+      select 1 from evm_sweeps s
       where s.customer_id = h.customer_id and s.network = h.network and s.address = h.address
         and s.state in ('SIGNED', 'BROADCAST'))
     group by h.customer_id, h.address
