@@ -31,7 +31,7 @@ import { mount, type Perform } from './http/mount.ts'
 import { openApi } from './http/openapi.ts'
 import type { Context } from './context.ts'
 import type { Operation, Request } from './http/operation.ts'
-import { rateLimitOfAddress, withRateLimit } from './http/rate-limit.ts'
+import { rateLimitOfAddress, withRateLimit, type Limit, type Rate } from './http/rate-limit.ts'
 import { OneByOneLimit } from './http/one-by-one.ts'
 import { Requests, type RequestMeter } from './http/requests.ts'
 import { Turns } from './http/turns.ts'
@@ -79,6 +79,12 @@ import { updateProfile } from './profiles/update-profile.ts'
 import { listProfiles } from './profiles/list-profiles.ts'
 import { depositToProfile } from './sandbox/deposit-to-profile.ts'
 import { initiateFiatDeposit } from './sandbox/initiate-fiat-deposit.ts'
+import {
+  CustomerLimits,
+  requestDefaults,
+  type CustomerLimit,
+  type RequestLimit,
+} from './records/customer-limits.ts'
 import { Policies } from './records/policy.ts'
 import type { Problem } from './contract/problems.ts'
 import { Refusals } from './records/refusals.ts'
@@ -233,6 +239,8 @@ export interface AppOptions {
   log: Logger
   /** Called for each request. */
   meter?: RequestMeter | undefined
+  /** Called for each request that a limit of its customer refuses. */
+  onLimit?: (limit: CustomerLimit) => void
   /** Reads the demo's records for the examples of the API reference; undefined while there are none. */
   exampleRecords?: () => Promise<ExampleRecords | undefined>
   /** Connections for background work, which requests do not occupy (default: `db`). */
@@ -280,7 +288,8 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance & {
   const authenticate = settings.console
     ? acceptConsole(app, ofToken, { db, settings, baseUrl, limitAddress, demoCustomer })
     : ofToken
-  const rateLimit = withRateLimit(authenticate, rate)
+  const limits = await openLimits(app, options)
+  const rateLimit = withRateLimit(authenticate, limitsOfRequests(limits, settings))
   signInRoutes(app, {
     db,
     tokens,
@@ -290,7 +299,7 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance & {
     masterKeys: options.masterKeys,
     baseUrl,
   })
-  const perform = performWith(options)
+  const perform = performWith(options, limits)
   const lists = new Turns()
   const oneByOne = new OneByOneLimit()
   for (const operation of OPERATIONS) {
@@ -434,16 +443,70 @@ async function openAuthentication(
   return { keys, tokens, standing }
 }
 
+/** Reads the limits of customers, and again and again until the app closes. */
+async function openLimits(
+  app: FastifyInstance,
+  { db, background = db, backgroundNodes = onlyNode(background), settings, log, onLimit }: AppOptions,
+): Promise<CustomerLimits> {
+  const defaults = requestDefaults(settings)
+  const limits = await CustomerLimits.start(backgroundNodes, log, defaults, onLimit)
+  app.addHook('onClose', () => limits.stop())
+  return limits
+}
+
+/** The bucket of a limit without a burst of its own holds the requests of this many seconds. */
+const BURST_SECONDS = 5
+const DAY_SECONDS = 24 * 60 * 60
+
+/** The limits of requests: of each API client, of its customer, and of the customer's changes in a day. */
+function limitsOfRequests(limits: CustomerLimits, settings: Settings): Limit[] {
+  const aSecond = (most: number): Rate => ({ perSecond: most, burst: BURST_SECONDS * most })
+  const aDay = (most: number): Rate => ({ perSecond: most / DAY_SECONDS, burst: most })
+  const limit = (
+    name: RequestLimit,
+    { usual, rate, ...rest }: { usual?: Rate; rate: (most: number) => Rate } & Omit<Limit, 'rateOf'>,
+  ): Limit => {
+    const usualMost = requestDefaults(settings)[name]
+    // Made once: most customers have the default.
+    const usualRate = usual ?? rate(usualMost)
+    return {
+      ...rest,
+      rateOf({ customerId }) {
+        const most = limits.of(customerId, name)
+        return most === usualMost ? usualRate : rate(most)
+      },
+      onRefusal: () => limits.refused(name),
+    }
+  }
+  return [
+    limit('client_requests_per_second', {
+      usual: { perSecond: settings.rateLimitPerSecond, burst: settings.rateLimitBurst },
+      rate: aSecond,
+      keyOf: ({ customerId, clientId }) => `${customerId} ${clientId}`,
+      countsReads: true,
+      describe: ({ perSecond }) => `the rate limit of this client is ${perSecond} requests per second`,
+    }),
+    limit('requests_per_second', {
+      rate: aSecond,
+      keyOf: ({ customerId }) => customerId,
+      countsReads: true,
+      describe: ({ perSecond }) =>
+        `the rate limit of this customer, for all its clients, is ${perSecond} requests per second`,
+    }),
+    limit('changes_per_day', {
+      rate: aDay,
+      keyOf: ({ customerId }) => customerId,
+      countsReads: false,
+      describe: ({ burst }) => `the limit of this customer is ${burst} requests in a day that are not reads`,
+    }),
+  ]
+}
+
 /** Returns the function that runs an operation for a request. */
-function performWith({
-  db,
-  nodes = onlyNode(db),
-  ledger,
-  networks,
-  settings,
-  masterKeys,
-  baseUrl,
-}: AppOptions): Perform {
+function performWith(
+  { db, nodes = onlyNode(db), ledger, networks, settings, masterKeys, baseUrl }: AppOptions,
+  limits: CustomerLimits,
+): Perform {
   const webhookSecrets = new WebhookSecrets(masterKeys)
   const policies = new Policies(masterKeys, { sandbox: settings.mode === 'sandbox' })
   // Written out: spreading the context and the request took 2 % of a request.
@@ -466,6 +529,7 @@ function performWith({
       settings,
       webhookSecrets,
       policies,
+      limits,
       baseUrl,
     } satisfies Request & Context as never)
 }

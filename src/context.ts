@@ -1,6 +1,7 @@
 import type { Database } from './db/database.ts'
 import type { Ledger } from './movements/queue.ts'
 import type { Networks } from './networks/network.ts'
+import type { CustomerLimits } from './records/customer-limits.ts'
 import type { Policies } from './records/policy.ts'
 import type { WebhookSecrets } from './records/webhook-secrets.ts'
 import type { Settings } from './settings.ts'
@@ -16,6 +17,7 @@ export interface Context {
   settings: Settings
   webhookSecrets: WebhookSecrets
   policies: Policies
+  limits: CustomerLimits
   /** The public URL of this service, and its token issuer. No slash at the end. */
   baseUrl: string
 }

@@ -223,6 +223,7 @@ async function startService({
     baseUrl,
     log,
     meter: metrics.request,
+    onLimit: metrics.limit,
     exampleRecords: async () => (settings.mode === 'sandbox' ? demoRecords(db) : undefined),
     background,
     backgroundNodes,

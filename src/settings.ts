@@ -170,6 +170,14 @@ export const SETTINGS = {
     default: undefined,
     desc: 'requests that a client may send at once (default: five seconds of its rate)',
   }),
+  BURSAR_CUSTOMER_RATE_LIMIT_PER_SECOND: wholeNumber(0, 1_000_000, {
+    default: undefined,
+    desc: "requests per second of all API clients of a customer to this process (default: five times a client's rate); 0: no limit",
+  }),
+  BURSAR_CUSTOMER_CHANGES_PER_DAY: wholeNumber(0, 1_000_000_000, {
+    default: 0,
+    desc: 'requests of a customer to this process in 24 hours that are not reads; 0: no limit',
+  }),
   BURSAR_TOKEN_FAILURES_PER_MINUTE: wholeNumber(0, 100_000, {
     default: 60,
     desc: 'failed token requests per minute for each address and client_id, and ten times as many for each address; 0: no limit',
@@ -242,7 +250,14 @@ type Given = CleanedEnv<typeof SETTINGS>
 type Read = { [Variable in keyof typeof SETTINGS as NameOf<Variable>]: Given[Variable] }
 
 /** The settings by their names in camel case, without the prefix: BURSAR_WORKER_INTERVAL_MS is `workerIntervalMs`. */
-export type Settings = Omit<Read, 'rateLimitBurst' | 'docs'> & { rateLimitBurst: number; docs: boolean }
+export type Settings = Omit<Read, 'rateLimitBurst' | 'customerRateLimitPerSecond' | 'docs'> & {
+  rateLimitBurst: number
+  customerRateLimitPerSecond: number
+  docs: boolean
+}
+
+/** How many clients of a customer may use their rate at once. */
+const CLIENTS_AT_FULL_RATE = 5
 
 const nameOf = (variable: string): string =>
   variable
@@ -284,6 +299,8 @@ export function readSettings(environment: Record<string, string | undefined>): S
     dataDir: resolve(read.dataDir),
     baseUrl: read.baseUrl?.replace(/\/+$/, ''),
     rateLimitBurst: read.rateLimitBurst ?? Math.max(5 * read.rateLimitPerSecond, 1),
+    customerRateLimitPerSecond:
+      read.customerRateLimitPerSecond ?? CLIENTS_AT_FULL_RATE * read.rateLimitPerSecond,
     docs: read.docs ?? read.mode === 'sandbox',
   }
 }

@@ -240,6 +240,13 @@ describe('help', () => {
     ['bursar client disable', ['client', 'disable'], ['<client_id>', '--json']],
     ['bursar client enable', ['client', 'enable'], ['<client_id>', '--approval <id>', '--json']],
     ['bursar customer disable', ['customer', 'disable'], ['<customer_id>', '--json']],
+    ['bursar customer limits', ['customer', 'limits'], ['show', 'set']],
+    ['bursar customer limits show', ['customer', 'limits', 'show'], ['<customer_id>', '--json', 'records']],
+    [
+      'bursar customer limits set',
+      ['customer', 'limits', 'set'],
+      ['<customer_id>', '<limit>', '<value>', '--json', 'deposit_addresses', 'default'],
+    ],
     [
       'bursar operator',
       ['operator'],
@@ -354,6 +361,8 @@ describe('settings', () => {
     BURSAR_CONNECTIONS_PER_ADDRESS: ['-1', '20001'],
     BURSAR_RATE_LIMIT_PER_SECOND: ['-1', '100001', '0.5'],
     BURSAR_RATE_LIMIT_BURST: ['0', '1000001'],
+    BURSAR_CUSTOMER_RATE_LIMIT_PER_SECOND: ['-1', '1000001'],
+    BURSAR_CUSTOMER_CHANGES_PER_DAY: ['-1', '1.5'],
     BURSAR_TOKEN_FAILURES_PER_MINUTE: ['-1', '100001'],
     BURSAR_TRUSTED_PROXIES: ['proxy.example', '10.0.0.0/33', '10.0.0.1,', '::1/129', 'true'],
     BURSAR_WEBHOOK_SOURCE: ['two words', 'a'.repeat(201)],

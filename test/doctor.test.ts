@@ -448,6 +448,7 @@ test('in live mode, an embedded PostgreSQL, every address a trusted proxy and fe
     BURSAR_MODE: 'live',
     BURSAR_BASE_URL: 'https://127.0.0.1:1',
     BURSAR_TRUSTED_PROXIES: '10.0.0.1,0.0.0.0/0',
+    BURSAR_CUSTOMER_RATE_LIMIT_PER_SECOND: '0',
     PORT: '0',
   })
   const { checks } = JSON.parse(stdout) as Report
@@ -456,6 +457,7 @@ test('in live mode, an embedded PostgreSQL, every address a trusted proxy and fe
     [
       /^WARN database: there is no embedded PostgreSQL yet: .*; it is meant for sandboxes$/,
       /^WARN backups: the embedded PostgreSQL does not archive its log: .* since the last copy of its folder$/,
+      /^WARN limits: customers have no rate limit: one with many clients can take the whole process$/,
       /^WARN limits: every address is a trusted proxy: limits by address have no effect$/,
       /^WARN limits: the limit of open files leaves only 360 connections for clients$/,
     ],

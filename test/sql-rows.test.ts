@@ -50,6 +50,7 @@ const COMPOSED = [
   'src/orchestrations/create-orchestration-rule.ts findRule',
   'src/orchestrations/list-orchestrations.ts selectOrchestrations',
   'src/records/audit-record.ts selectAuditRecords',
+  'src/records/customer-limits.ts countRecords',
   'src/retention/partition-status.ts partitionStatus',
   'src/settlement/lease.ts claimDue',
   'src/settlement/lease.ts leaseKept',

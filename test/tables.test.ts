@@ -30,6 +30,7 @@ const ALLOWED: Record<string, { owners: string[]; readers: string[] }> = {
     readers: ['orchestrations', 'records', 'verify'],
   },
   customer_fee_checks: { owners: ['settlement'], readers: [] },
+  customer_limits: { owners: ['records'], readers: [] },
   customers: {
     owners: ['customers'],
     readers: [

@@ -73,7 +73,7 @@ export const createAccount = operation({
   },
   reply: Account,
   problems: ['already-exists', 'not-found'],
-  async run({ body: { account, create_profile }, customerId, clientId, origin, db }) {
+  async run({ body: { account, create_profile }, customerId, clientId, origin, db, limits }) {
     const members = readMembers(account.members ?? [], 'account.members')
     return insertOnce({
       constraint: 'accounts_ref_id',
@@ -87,6 +87,8 @@ export const createAccount = operation({
           ...members.map(({ identity_id }) => identity_id),
         ])
         return transaction(db, async (tx) => {
+          await limits.requireRoom(tx, customerId, 'accounts')
+          if (create_profile) await limits.requireRoom(tx, customerId, 'profiles')
           const made = await insertAccount(tx, customerId, clientId, { ...account, members }, create_profile)
           await recordNow(
             tx,

@@ -696,13 +696,20 @@ function transport(settings: Settings): Verdict[] {
 
 /** Settings of a live deployment that make denial of service easy (docs/guides/operating.md, "Limits"). */
 function limits(settings: Settings): Verdict[] {
-  const { rateLimitPerSecond, docs, baseUrl, trustedProxies } = settings
+  const { rateLimitPerSecond, customerRateLimitPerSecond, docs, baseUrl, trustedProxies } = settings
   const found: Verdict[] = []
   if (rateLimitPerSecond === 0)
     found.push(
       warn(
         'clients have no rate limit: a stolen token can fill the disk',
         'set BURSAR_RATE_LIMIT_PER_SECOND',
+      ),
+    )
+  if (rateLimitPerSecond > 0 && customerRateLimitPerSecond === 0)
+    found.push(
+      warn(
+        'customers have no rate limit: one with many clients can take the whole process',
+        'remove BURSAR_CUSTOMER_RATE_LIMIT_PER_SECOND, or raise it',
       ),
     )
   if (settings.tokenFailuresPerMinute === 0)

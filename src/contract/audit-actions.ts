@@ -7,7 +7,7 @@ const VERBS_OF = {
   api_client: ['create', 'delete', 'disable', 'enable', 'rotate'],
   approval: ['approve', 'create', 'expire', 'reject', 'use'],
   approver: ['add', 'revoke'],
-  customer: ['create', 'disable', 'enable', 'freeze', 'unfreeze'],
+  customer: ['create', 'disable', 'enable', 'freeze', 'set_limit', 'unfreeze'],
   deployment: ['change_issuer', 'migrate'],
   deposit_address: ['create'],
   destination_address: ['approve', 'create', 'reject', 'update'],

@@ -55,6 +55,8 @@ export const PRIVILEGES: Readonly<Record<string, TablePrivileges>> = {
     ],
   },
   customer_fee_checks: { insert: true, update: ['counted_from'] },
+  // Deletes a limit that an operator removes.
+  customer_limits: { insert: true, update: ['value', 'updated_at'], delete: true },
   customers: { insert: true },
   deployment: { insert: true, update: ['mode', 'issuer', 'stamped_at'] },
   deposit_addresses: { insert: true },

@@ -51,9 +51,6 @@ const PutBody = Type.Object(
 type Body = Static<typeof PutBody>
 type Changes = Pick<Body, 'nickname' | 'bookmarked_status' | 'travelrule_metadata' | 'status'>
 
-/** Most addresses of a customer. Concurrent requests may exceed the limit slightly. */
-const ADDRESSES_MAX = 10_000
-
 /**
  * Creates or updates an address of the address book (API behaviour, Crypto destination addresses). Address, network and
  * identity of an entry never change: a payment to its id goes to the address that was checked. A new entry is PENDING
@@ -86,7 +83,7 @@ export const putDestinationAddress = operation({
   },
   reply: Type.Object({ address: DestinationAddress }),
   problems: ['unsupported-address', 'not-found', 'approval-required', 'approval-ended'],
-  async run({ query: { approval_id }, body, customerId, origin, db, networks, settings, policies }) {
+  async run({ query: { approval_id }, body, customerId, origin, db, networks, settings, policies, limits }) {
     const { id, crypto_network, address, identity_id, ...changes } = body
     if (id !== undefined) {
       if (crypto_network !== undefined || address !== undefined || identity_id !== undefined)
@@ -111,7 +108,7 @@ export const putDestinationAddress = operation({
       await requireHolders(tx, customerId, { identity_id })
       const known = await find(tx, customerId, entry)
       if (known !== undefined) return update(tx, { customerId, origin }, known, changes)
-      await requireRoom(tx, customerId)
+      await limits.requireRoom(tx, customerId, 'destination_addresses')
       const policy = await policies.newest(tx, customerId)
       const coolingSeconds = policy?.document.address_book?.cooling_seconds ?? 0
       // Another request may have inserted the entry meanwhile.
@@ -136,15 +133,6 @@ interface Entry {
   address: string
   canonical: string
   identity_id?: string
-}
-
-async function requireRoom(tx: Transaction, customerId: string): Promise<void> {
-  const { rowCount } = await tx.query(
-    'select 1 from crypto_destination_addresses where customer_id = $1 offset $2 limit 1',
-    [customerId, ADDRESSES_MAX - 1],
-  )
-  if (rowCount! > 0)
-    throw problem.badRequest(`the address book has ${ADDRESSES_MAX} addresses, the most allowed`)
 }
 
 /** Inserts an entry; undefined when there is one with this network, address and identity. */

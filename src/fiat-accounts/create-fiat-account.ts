@@ -54,7 +54,7 @@ export const createFiatAccount = operation({
   },
   reply: FiatAccount,
   problems: ['not-found', 'already-exists', 'unavailable'],
-  async run({ body, customerId, origin, db, networks }) {
+  async run({ body, customerId, origin, db, networks, limits }) {
     const { person_details, institution_details } = body.fiat_account_owner
     if ((person_details === undefined) === (institution_details === undefined)) {
       throw problem.badRequest(
@@ -67,6 +67,7 @@ export const createFiatAccount = operation({
     if (missing !== undefined)
       throw problem.badRequest(`fiat_network_instructions.wire.${missing} is required to send a wire`)
     const accepted = await bank.acceptsAccount?.(wire.account_number ?? '')
-    return insertFiatAccount(db, customerId, { ...body, status: accepted ? 'APPROVED' : 'REJECTED' }, origin)
+    const account = { ...body, status: accepted ? ('APPROVED' as const) : ('REJECTED' as const) }
+    return insertFiatAccount(db, customerId, account, origin, limits)
   },
 })

@@ -49,8 +49,9 @@ export const createFiatDepositInstructions = operation({
   },
   reply: FiatDepositInstructions,
   problems: ['not-found', 'disabled', 'already-exists', 'unavailable'],
-  async run({ body, customerId, origin, db, networks }) {
+  async run({ body, customerId, origin, db, networks, limits }) {
     const account = requireBankAccount(networks)
-    return instructionsToWire(await insertInstructions(db, account, customerId, body, origin), account)
+    const made = await insertInstructions(db, account, customerId, body, origin, limits)
+    return instructionsToWire(made, account)
   },
 })

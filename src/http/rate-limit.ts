@@ -15,51 +15,62 @@ interface Bucket {
   at: number
 }
 
-/** Token buckets: `burst` tokens at most, refilled by `perSecond`. */
+/** A bucket holds `burst` tokens at most and is refilled by `perSecond`. */
+export interface Rate {
+  perSecond: number
+  burst: number
+}
+
+/** Token buckets by key. Where the keys have different rates, each call is given the rate of its key. */
 export class TokenBuckets {
-  readonly #perSecond: number
-  readonly #burst: number
+  readonly #rate: Rate
   #buckets = new LRUCache<string, Bucket>({ max: KEYS_MAX })
 
-  constructor({ perSecond, burst }: { perSecond: number; burst: number }) {
-    this.#perSecond = perSecond
-    this.#burst = burst
+  constructor(rate: Rate = { perSecond: 0, burst: 0 }) {
+    this.#rate = rate
   }
 
   /** Seconds until a token is available; 0 if one is available now. */
-  wait(key: string): number {
-    const { tokens } = this.#filled(key)
-    return tokens >= 1 ? 0 : (1 - tokens) / this.#perSecond
+  wait(key: string, rate = this.#rate): number {
+    const { tokens } = this.#filled(key, rate)
+    return tokens >= 1 ? 0 : (1 - tokens) / rate.perSecond
   }
 
   /** Takes a token if one is available. Returns the same seconds as `wait`. */
-  take(key: string): number {
-    const seconds = this.wait(key)
-    if (seconds === 0) this.#filled(key).tokens -= 1
-    return seconds
+  take(key: string, rate = this.#rate): number {
+    const bucket = this.#filled(key, rate)
+    if (bucket.tokens < 1) return (1 - bucket.tokens) / rate.perSecond
+    bucket.tokens -= 1
+    return 0
+  }
+
+  /** Gives a token back, of a request that another limit refused. */
+  giveBack(key: string): void {
+    const bucket = this.#buckets.get(key)
+    if (bucket !== undefined) bucket.tokens += 1
   }
 
   /**
    * Takes the tokens of a request of `count` items, of which `take` has taken one. A request larger than the bucket
    * needs a full one and leaves a debt, so that the rate holds on average. Returns the seconds until all are available.
    */
-  takeRest(key: string, count: number): number {
-    const bucket = this.#filled(key)
+  takeRest(key: string, count: number, rate = this.#rate): number {
+    const bucket = this.#filled(key, rate)
     // The refused request is repeated from its beginning, so the wait is for all its tokens.
-    const missing = Math.min(count, this.#burst) - 1 - bucket.tokens
-    if (missing > 0) return (missing + 1) / this.#perSecond
+    const missing = Math.min(count, rate.burst) - 1 - bucket.tokens
+    if (missing > 0) return (missing + 1) / rate.perSecond
     bucket.tokens -= count - 1
     return 0
   }
 
-  #filled(key: string): Bucket {
+  #filled(key: string, { perSecond, burst }: Rate): Bucket {
     const now = performance.now()
     let bucket = this.#buckets.get(key)
     if (bucket === undefined) {
-      bucket = { tokens: this.#burst, at: now }
+      bucket = { tokens: burst, at: now }
       this.#buckets.set(key, bucket)
     }
-    bucket.tokens = Math.min(this.#burst, bucket.tokens + ((now - bucket.at) / 1000) * this.#perSecond)
+    bucket.tokens = Math.min(burst, bucket.tokens + ((now - bucket.at) / 1000) * perSecond)
     bucket.at = now
     return bucket
   }
@@ -94,23 +105,47 @@ export interface RateLimit {
   requireRateOf: (caller: Caller, count: number) => void
 }
 
-/** Limits the requests per second of each client. A rate of 0 is no limit. */
+/** A limit of the requests of a client or customer. */
+export interface Limit {
+  /** The bucket of a caller. */
+  keyOf: (caller: Caller) => string
+  /** The rate of a caller. A rate of 0 is no limit. */
+  rateOf: (caller: Caller) => Rate
+  /** Whether it counts requests that only read. */
+  countsReads: boolean
+  /** The detail of a refusal. */
+  describe: (rate: Rate) => string
+  /** Called for each refused request. */
+  onRefusal?: () => void
+}
+
+/** Limits the requests of each client and customer. A request must be within all limits, in this order. */
 export function withRateLimit(
   requireScope: (scopes: readonly Scope[]) => Authenticate,
-  { perSecond, burst }: { perSecond: number; burst: number },
+  limits: readonly Limit[],
 ): RateLimit {
-  if (perSecond === 0) return { requireScope, requireRateOf: () => undefined }
-  const buckets = new TokenBuckets({ perSecond, burst })
-  const keyOf = ({ customerId, clientId }: Caller) => `${customerId} ${clientId}`
-  const require = (seconds: number): undefined => {
-    if (seconds > 0)
-      throw problem.tooManyRequests(
-        `the rate limit of this client is ${perSecond} requests per second`,
-        seconds,
-      )
+  const counted = limits.map((limit) => ({ ...limit, buckets: new TokenBuckets() }))
+  type Counted = (typeof counted)[number]
+  const refuse = ({ describe, onRefusal }: Counted, rate: Rate, seconds: number): never => {
+    onRefusal?.()
+    throw problem.tooManyRequests(describe(rate), seconds)
+  }
+
+  const requireRate = ({ caller, method }: FastifyRequest): undefined => {
+    const isRead = method === 'GET'
+    for (let index = 0; index < counted.length; index++) {
+      const limit = counted[index]!
+      if (isRead && !limit.countsReads) continue
+      const rate = limit.rateOf(caller)
+      if (rate.perSecond === 0) continue
+      const seconds = limit.buckets.take(limit.keyOf(caller), rate)
+      if (seconds === 0) continue
+      for (const { buckets, keyOf, countsReads } of counted.slice(0, index))
+        if (!isRead || countsReads) buckets.giveBack(keyOf(caller))
+      refuse(limit, rate, seconds)
+    }
     return undefined
   }
-  const requireRate = ({ caller }: FastifyRequest) => require(buckets.take(keyOf(caller)))
   return {
     requireScope(scopes) {
       const authenticate = requireScope(scopes)
@@ -119,6 +154,13 @@ export function withRateLimit(
         return waiting === undefined ? requireRate(request) : waiting.then(() => requireRate(request))
       }
     },
-    requireRateOf: (caller, count) => require(buckets.takeRest(keyOf(caller), count)),
+    requireRateOf(caller, count) {
+      for (const limit of counted) {
+        const rate = limit.rateOf(caller)
+        if (rate.perSecond === 0) continue
+        const seconds = limit.buckets.takeRest(limit.keyOf(caller), count, rate)
+        if (seconds > 0) refuse(limit, rate, seconds)
+      }
+    },
   }
 }

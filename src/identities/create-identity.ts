@@ -81,7 +81,7 @@ export const createIdentity = operation({
   },
   reply: Identity,
   problems: ['already-exists', 'not-found'],
-  async run({ body, customerId, origin, db }) {
+  async run({ body, customerId, origin, db, limits }) {
     requireOneOfDetails(body)
     requireMembersOfInstitution(body)
     return insertOnce({
@@ -101,6 +101,7 @@ export const createIdentity = operation({
           members.map(({ identity_id }) => identity_id),
         )
         return transaction(db, async (tx) => {
+          await limits.requireRoom(tx, customerId, 'identities')
           const made = await insertIdentity(tx, customerId, body)
           await recordNow(tx, customerId, audited(origin, 'identity.create', made.id))
           return made

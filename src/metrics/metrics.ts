@@ -58,6 +58,8 @@ export class Metrics {
   readonly worker: WorkerMeter
   readonly deliveries: DeliveryMeter
   readonly screening: ScreeningMeter
+  /** Counts a request that a limit of its customer refuses. */
+  readonly limit: (limit: string) => void
 
   constructor() {
     const registers = [this.registry]
@@ -129,6 +131,13 @@ export class Metrics {
     }
     this.deliveries = deliveryMeter(registers)
     this.screening = screeningMeter(registers)
+    const limited = new Counter({
+      name: 'bursar_customer_limit_refused_total',
+      help: 'Requests refused by a limit of their API client or customer, by limit.',
+      labelNames: ['limit'],
+      registers,
+    })
+    this.limit = (limit) => limited.inc({ limit })
   }
 
   /** Adds the gauges that are read at each scrape. Call it once. */

@@ -100,7 +100,7 @@ export const createOrchestrationRule = operation({
     'already-exists',
     'unavailable',
   ],
-  async run({ body, customerId, origin, db, shared, networks, settings }) {
+  async run({ body, customerId, origin, db, shared, networks, settings, limits }) {
     const destination = await destinationAsked(
       db,
       customerId,
@@ -116,6 +116,9 @@ export const createOrchestrationRule = operation({
         transaction(db, async (tx) => {
           await requireRecords(tx, customerId, body, destination)
           await requireElsewhere(tx, customerId, destination)
+          await limits.requireRoom(tx, customerId, 'orchestration_rules')
+          if (body.source.crypto) await limits.requireRoom(tx, customerId, 'deposit_addresses')
+          if (body.source.fiat) await limits.requireRoom(tx, customerId, 'fiat_deposit_instructions')
           // A second connection of one pool, taken inside a transaction, could wait for ever.
           const cursors = shared === db ? tx : shared
           return insertRule(tx, networks, customerId, { ...body, destination }, origin, cursors)

@@ -7,6 +7,7 @@ import { recordChanges } from '../ledger/audit.ts'
 import { operation } from '../operation.ts'
 import { ApprovalQuery, withApprovedChange } from '../records/approved-change.ts'
 import { audited } from '../records/audited.ts'
+import type { CustomerLimits } from '../records/customer-limits.ts'
 import {
   completeDocument,
   NewPolicyDocument,
@@ -58,9 +59,9 @@ export const putPolicy = operation({
   },
   reply: Policy,
   problems: ['already-exists', 'not-found', 'unavailable', 'approval-required', 'approval-ended'],
-  async run({ query: { approval_id }, body, customerId, origin, db, policies }) {
+  async run({ query: { approval_id }, body, customerId, origin, db, policies, limits }) {
     const { replaces, ...document } = body satisfies Body
-    const change = { customer_id: customerId, origin, approval_id, replaces }
+    const change = { customer_id: customerId, origin, approval_id, replaces, limits }
     return policyToWire(await replacePolicy(db, policies, completeDocument(document), change))
   },
 })
@@ -70,6 +71,8 @@ interface Change {
   origin: Origin
   approval_id?: string | undefined
   replaces?: number | undefined
+  /** The limit of versions; operators have none. */
+  limits?: CustomerLimits | undefined
   /** Replaces a newest version that cannot be trusted, too: for the operator who has looked at it. */
   replace_untrusted?: boolean | undefined
 }
@@ -95,7 +98,7 @@ export async function replacePolicy(
   db: Database,
   policies: Policies,
   document: PolicyDocument,
-  { replaces, replace_untrusted = false, ...change }: Change,
+  { replaces, limits, replace_untrusted = false, ...change }: Change,
 ): Promise<Replaced> {
   const { customer_id, origin } = change
   const asked = {
@@ -110,6 +113,7 @@ export async function replacePolicy(
     : policies
   try {
     return await withApprovedChange(db, inForce, asked, async (tx) => {
+      await limits?.requireRoom(tx, customer_id, 'policy_versions')
       const before = await inForce.newest(tx, customer_id)
       const untrusted = replace_untrusted ? await untrustedNewest(tx, policies, customer_id) : undefined
       const now = await readClock(tx)

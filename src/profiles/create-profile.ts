@@ -28,7 +28,7 @@ export const createProfile = operation({
   },
   reply: Profile,
   problems: ['already-exists'],
-  async run({ body, customerId, origin, db }) {
+  async run({ body, customerId, origin, db, limits }) {
     return insertOnce({
       field: 'nickname',
       constraint: 'profiles_nickname',
@@ -41,6 +41,7 @@ export const createProfile = operation({
       },
       insert: () =>
         transaction(db, async (tx) => {
+          await limits.requireRoom(tx, customerId, 'profiles')
           const made = await insertProfile(tx, customerId, { type: 'NORMAL', ...body })
           await recordNow(tx, customerId, audited(origin, 'profile.create', made.id))
           return profileToWire(made)

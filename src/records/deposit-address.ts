@@ -11,6 +11,7 @@ import type { Networks } from '../networks/network.ts'
 import { requireMayDeposit } from './holders.ts'
 import { requireOpenProfile } from './profile.ts'
 import { audited } from './audited.ts'
+import type { CustomerLimits } from './customer-limits.ts'
 import { recordChanges } from '../ledger/audit.ts'
 import type { Origin } from '../contract/actor.ts'
 
@@ -87,14 +88,15 @@ export interface NewDepositAddress {
 /**
  * Creates an address for a profile. Throws unavailable where the network is not connected, already-exists for the
  * ref_id, not-found for the records it names, and the refusals of a withdrawal for a profile or identity that may not
- * withdraw. Without `origin`, the caller records the change. `cursors` has the networks' cursors, where that is another database.
+ * withdraw. Without `origin`, the caller records the change; without `limits`, it has required room for another address. `cursors`
+ * has the networks' cursors, where that is another database.
  */
 export async function insertDepositAddress(
   db: Database | Transaction,
   networks: Networks,
   customerId: string,
   body: NewDepositAddress,
-  { origin, cursors = db }: { origin?: Origin; cursors?: Queryable } = {},
+  { origin, cursors = db, limits }: { origin?: Origin; cursors?: Queryable; limits?: CustomerLimits } = {},
 ): Promise<DepositAddress> {
   const adapter = networks.get(body.crypto_network)
   if (adapter?.newDepositAddress === undefined) {
@@ -117,6 +119,7 @@ export async function insertDepositAddress(
       // A node that gives addresses may be slow, so it is asked before the transaction begins.
       const addressFor = await adapter.newDepositAddress!(body.crypto_network)
       return inTransaction(db, async (tx) => {
+        await limits?.requireRoom(tx, customerId, 'deposit_addresses')
         const now = await readClock(tx)
         const id = newId(now)
         const { address, derivation } = addressFor(id)

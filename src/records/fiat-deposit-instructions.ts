@@ -11,6 +11,7 @@ import { routingOf, type BankAccount } from '../networks/bank-account.ts'
 import { requireHolders } from './holders.ts'
 import { requireOpenProfile } from './profile.ts'
 import { audited } from './audited.ts'
+import type { CustomerLimits } from './customer-limits.ts'
 import { recordChanges } from '../ledger/audit.ts'
 import type { Origin } from '../contract/actor.ts'
 
@@ -89,6 +90,7 @@ export async function insertInstructions(
   customerId: string,
   body: NewInstructions,
   origin?: Origin,
+  limits?: CustomerLimits,
 ): Promise<InstructionsRow> {
   const { routing_number_type } = routingOf(account, body.routing_number_type)
   if (body.routing_number_type !== undefined && body.routing_number_type !== routing_number_type)
@@ -105,6 +107,7 @@ export async function insertInstructions(
       await requireOpenProfile(db, customerId, body.profile_id)
       await requireHolders(db, customerId, body)
       return inTransaction(db, async (tx) => {
+        await limits?.requireRoom(tx, customerId, 'fiat_deposit_instructions')
         const now = await readClock(tx)
         const { rows } = await tx.query<InstructionsRow>(
           `

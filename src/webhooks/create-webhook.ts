@@ -86,7 +86,17 @@ export const createWebhook = operation({
     secret: Type.String({ description: 'The signing secret. It is not shown again.' }),
   }),
   problems: ['not-found', 'already-exists', 'approval-required', 'approval-ended'],
-  async run({ query: { approval_id }, body, customerId, origin, db, settings, webhookSecrets, policies }) {
+  async run({
+    query: { approval_id },
+    body,
+    customerId,
+    origin,
+    db,
+    settings,
+    webhookSecrets,
+    policies,
+    limits,
+  }) {
     requireValid(body, settings)
     const change = {
       subject: 'WEBHOOKS',
@@ -102,6 +112,7 @@ export const createWebhook = operation({
       insert: () =>
         withApprovedChange(db, policies, asked, async (tx) => {
           await lockActive(tx, customerId)
+          await limits.requireRoom(tx, customerId, 'webhooks')
           await requireProfiles(tx, customerId, body.profile_ids)
           if (body.status !== 'DISABLED') await requireRoom(tx, customerId)
           const made = await insertWebhook(tx, webhookSecrets, customerId, body)
