@@ -26,7 +26,7 @@ import { print, table } from './output.ts'
 const VALUE_MAX = 1_000_000_000
 
 /** Defines `bursar customer limits`. */
-export function customerLimitsCommands(customer: Command): void {
+export function defineCustomerLimits(customer: Command): void {
   const limits = customer
     .command('limits')
     .description("a customer's limits of requests and records; 0 is no limit")

@@ -26,7 +26,7 @@ import {
   withDatabase,
   withMigratedDatabase,
 } from './command-line.ts'
-import { customerLimitsCommands } from './customer-limits.ts'
+import { defineCustomerLimits } from './customer-limits.ts'
 import { signingEnds, STILL_SIGNING } from './freezes.ts'
 import { print, table } from './output.ts'
 import { audited, recordNow } from '../records/audited.ts'
@@ -40,7 +40,7 @@ export function customerCommands(program: Command): void {
   defineListCustomers(customer)
   defineDisableCustomer(customer)
   defineEnableCustomer(customer)
-  customerLimitsCommands(customer)
+  defineCustomerLimits(customer)
 
   const client = program.command('client').description('API clients: the credentials of a customer')
   defineCreateClient(client)
