@@ -225,6 +225,15 @@ create table customer_fee_checks (
   constraint customer_fee_checks_pkey PRIMARY KEY (customer_id, network)
 );
 
+create table customer_limits (
+  customer_id uuid not null,
+  name text not null,
+  value bigint not null,
+  updated_at timestamp with time zone not null,
+  constraint customer_limits_pkey PRIMARY KEY (customer_id, name),
+  constraint customer_limits_value CHECK (value >= 0)
+);
+
 create table customers (
   id uuid not null,
   name text not null,
