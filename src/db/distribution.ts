@@ -28,6 +28,7 @@ export const PLACES: Readonly<Record<string, Place>> = {
   bank_wires: 'EVERYWHERE',
   crypto_destination_addresses: 'CUSTOMER',
   customer_fee_checks: 'CUSTOMER',
+  customer_limits: 'CUSTOMER',
   customers: 'CUSTOMER',
   deployment: 'READABLE',
   deposit_addresses: 'CUSTOMER',

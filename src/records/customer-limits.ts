@@ -210,7 +210,7 @@ export async function countRecords(
 ): Promise<number> {
   const { rows } = await db.query<{ count: number }>(
     `select count(*)::int as count
-     from (select from ${RECORD_LIMITS[name].table} where customer_id = $1 limit $2) counted`,
+     from (select 1 from ${RECORD_LIMITS[name].table} where customer_id = $1 limit $2) counted`,
     [customerId, most],
   )
   return rows[0]!.count
