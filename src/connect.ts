@@ -61,7 +61,7 @@ export async function connect(
 }
 
 /** The address of the same database on another node of its cluster. */
-function addressOn(databaseUrl: string, node: string | undefined): string {
+export function addressOn(databaseUrl: string, node: string | undefined): string {
   if (node === undefined) return databaseUrl
   const url = new URL(databaseUrl)
   url.host = node

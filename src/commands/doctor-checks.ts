@@ -1,3 +1,4 @@
+import { examineCluster } from './doctor-cluster.ts'
 import { existsSync } from 'node:fs'
 import { access, constants, readFile, stat } from 'node:fs/promises'
 import { createServer } from 'node:net'
@@ -105,6 +106,7 @@ export async function examine(settings: Settings, version: string): Promise<Find
       await runCheck('database role', 'bursar migrate', () => databaseRole(db))
       await runCheck('clients', 'bursar client list', () => clients(db, settings))
       await runCheck('clock', 'synchronise both clocks with NTP', () => clock(db))
+      await runCheck('nodes', 'see docs/guides/scale-out.md', () => examineCluster(db, url!))
       await runCheck('ascending lists', DATABASE_ROLES_GUIDE, async () => judgeHorizon(await readHorizon(db)))
       await runCheck('worker', 'bursar serve', () => worker(db, settings))
       await runCheck('freezes', 'bursar migrate', () => frozen(db))
