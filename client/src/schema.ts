@@ -4279,7 +4279,7 @@ export interface components {
            * @example 2026-01-31T09:30:00.123456Z
            */
           created_at: string
-          /** @description Number of webhooks to which a delivery of the event has not succeeded yet. */
+          /** @description Number of webhooks that get the event and to which no delivery has succeeded yet. */
           undelivered_webhooks: number
         }
       | {
@@ -4326,7 +4326,7 @@ export interface components {
            * @example 2026-01-31T09:30:00.123456Z
            */
           created_at: string
-          /** @description Number of webhooks to which a delivery of the event has not succeeded yet. */
+          /** @description Number of webhooks that get the event and to which no delivery has succeeded yet. */
           undelivered_webhooks: number
         }
       | {
@@ -4376,7 +4376,7 @@ export interface components {
            * @example 2026-01-31T09:30:00.123456Z
            */
           created_at: string
-          /** @description Number of webhooks to which a delivery of the event has not succeeded yet. */
+          /** @description Number of webhooks that get the event and to which no delivery has succeeded yet. */
           undelivered_webhooks: number
         }
       | {
@@ -4426,7 +4426,7 @@ export interface components {
            * @example 2026-01-31T09:30:00.123456Z
            */
           created_at: string
-          /** @description Number of webhooks to which a delivery of the event has not succeeded yet. */
+          /** @description Number of webhooks that get the event and to which no delivery has succeeded yet. */
           undelivered_webhooks: number
         }
       | {
@@ -4485,7 +4485,7 @@ export interface components {
            * @example 2026-01-31T09:30:00.123456Z
            */
           created_at: string
-          /** @description Number of webhooks to which a delivery of the event has not succeeded yet. */
+          /** @description Number of webhooks that get the event and to which no delivery has succeeded yet. */
           undelivered_webhooks: number
         }
       | {
@@ -4524,7 +4524,7 @@ export interface components {
            * @example 2026-01-31T09:30:00.123456Z
            */
           created_at: string
-          /** @description Number of webhooks to which a delivery of the event has not succeeded yet. */
+          /** @description Number of webhooks that get the event and to which no delivery has succeeded yet. */
           undelivered_webhooks: number
         }
       | {
@@ -4582,7 +4582,7 @@ export interface components {
            * @example 2026-01-31T09:30:00.123456Z
            */
           created_at: string
-          /** @description Number of webhooks to which a delivery of the event has not succeeded yet. */
+          /** @description Number of webhooks that get the event and to which no delivery has succeeded yet. */
           undelivered_webhooks: number
         }
       | {
@@ -4624,7 +4624,7 @@ export interface components {
            * @example 2026-01-31T09:30:00.123456Z
            */
           created_at: string
-          /** @description Number of webhooks to which a delivery of the event has not succeeded yet. */
+          /** @description Number of webhooks that get the event and to which no delivery has succeeded yet. */
           undelivered_webhooks: number
         }
       | {
@@ -4674,7 +4674,7 @@ export interface components {
            * @example 2026-01-31T09:30:00.123456Z
            */
           created_at: string
-          /** @description Number of webhooks to which a delivery of the event has not succeeded yet. */
+          /** @description Number of webhooks that get the event and to which no delivery has succeeded yet. */
           undelivered_webhooks: number
         }
     AuditLogRecord: {

@@ -3,10 +3,11 @@ import { pino } from 'pino'
 import { createCustomer } from '../customers/create-customer.ts'
 import type { Database } from '../db/database.ts'
 import { readHorizon } from '../db/horizon.ts'
+import { momentAt } from '../db/ids.ts'
 import { WebhookSecrets } from '../records/webhook-secrets.ts'
 import { insertEndpoint, startReceiver, writeEvents } from '../../test/receivers.ts'
 import { cloneDatabase, MASTER_KEYS, testSettings, type TestDatabase } from '../../test/support.ts'
-import { claimDeliveries, endpointsWithWork, EVENTS_LOOKED_AT_MAX, START } from './claim.ts'
+import { claimDeliveries, endpointsWithWork, EVENTS_LOOKED_AT_MAX, START, type Position } from './claim.ts'
 import { Deliverer } from './deliver.ts'
 import { recordAttempts } from './record.ts'
 
@@ -125,4 +126,45 @@ test('a claim passes a limited number of events that have deliveries, and the ne
   expect(await cursor()).toEqual({ cursor_id: passed.at(-1) })
   expect(await claim()).toEqual([event])
   expect(await cursor()).toEqual({ cursor_id: event })
+})
+
+test('while a transaction is under way for long, each claim is bounded, and passes from the cursor find what commits late', async () => {
+  const customer = await newCustomer()
+  const endpoint = await insertEndpoint(database, customer, { url: URL_OF_NOBODY })
+  // The transaction began before all of these events.
+  const { micros } = await readHorizon(database.db)
+  const horizon = momentAt(new Date(Math.floor(micros / 1000) - 10_000).toISOString())
+  const passed = [
+    ...(await writeEvents(database.db, customer, EVENTS_LOOKED_AT_MAX)),
+    ...(await writeEvents(database.db, customer, EVENTS_LOOKED_AT_MAX)),
+  ]
+  await database.owner.query(
+    `insert into webhook_deliveries (customer_id, webhook_id, event_id, object_id, status, created_at, attempts,
+                                     attempts_of_round, ended_at)
+     select $1, $2, id, id, 'DELIVERED', now(), 1, 1, now() from events where customer_id = $1`,
+    [customer, endpoint.id],
+  )
+  const [event] = await writeEvents(database.db, customer)
+  let position: Position = START
+  const claim = async () => {
+    const claimed = await claimDeliveries(database.db, endpoint, { most: 1, horizon, position })
+    ;({ position } = claimed)
+    return claimed.claim?.deliveries.map(({ event_id }) => event_id)
+  }
+  expect([await claim(), position.id]).toEqual([undefined, passed[EVENTS_LOOKED_AT_MAX - 1]])
+  expect([await claim(), position.id]).toEqual([undefined, passed.at(-1)])
+  expect(await claim()).toEqual([event])
+  expect(await claim()).toBeUndefined()
+  expect(position.passedAt).toBeGreaterThan(0)
+  // An event that commits late has no delivery, and stands before what was read.
+  const late = passed[5]!
+  await database.owner.query('delete from webhook_deliveries where event_id = $1', [late])
+  expect(await claim()).toBeUndefined()
+  position = { ...position, passedAt: performance.now() - 1_001 }
+  expect(await claim()).toEqual([late])
+  const { rows } = await database.db.query<object>(
+    'select cursor_id < $2 as before from webhooks where id = $1',
+    [endpoint.id, passed[0]],
+  )
+  expect(rows).toEqual([{ before: true }])
 })

@@ -71,13 +71,16 @@ export interface Claim {
 /** How far this process has read an endpoint's events. The cursor stays behind while an older transaction is under way. */
 export interface Position {
   id: string
-  /** When everything from the cursor on was last read, by `performance.now()`. */
-  fromCursorAt: number
+  /**
+   * When everything from the cursor on was last read, by `performance.now()`; undefined while a pass from the cursor has not
+   * reached the newest event.
+   */
+  passedAt: number | undefined
   /** Whether the last claim found fewer events for the endpoint than it could send, and there were more to read. */
   isSparse: boolean
 }
 
-export const START: Position = { id: '', fromCursorAt: -Infinity, isSparse: false }
+export const START: Position = { id: '', passedAt: -Infinity, isSparse: false }
 
 const IS_DUE = (now: string) =>
   `d.status = 'PENDING' and d.due_at <= ${now} and (d.leased_until is null or d.leased_until <= ${now})`
@@ -123,7 +126,8 @@ export async function anyActive(db: Queryable): Promise<boolean> {
 
 /**
  * While a transaction is under way for longer than this, the cursor stays before it, and each reading from there passes
- * everything that was sent since. So a process then reads on from its own position, and from the cursor once in this time.
+ * everything that was sent since. So a process then reads on from its own position, and begins a pass from the cursor when the
+ * last pass ended so long ago. A pass takes as many claims as it needs, each of which looks at a bounded number of events.
  */
 const FROZEN_SECONDS = 1
 
@@ -170,14 +174,13 @@ export function claimDeliveries(
     const fromCursor =
       !isFrozen ||
       position.id < row.cursor_id ||
-      performance.now() - position.fromCursorAt > FROZEN_SECONDS * 1000
+      (position.passedAt !== undefined && performance.now() - position.passedAt > FROZEN_SECONDS * 1000)
     const from = fromCursor ? row.cursor_id : position.id
     const [due, found] = await inOrder([
       selectDue(tx, key, row.now, slots.length),
       selectNew(tx, key, {
         from,
         limit: slots.length,
-        looked: isFrozen ? null : EVENTS_LOOKED_AT_MAX,
         readMax: position.isSparse ? EVENTS_READ_MAX : EVENTS_READ,
       }),
     ])
@@ -209,7 +212,7 @@ export function claimDeliveries(
     return {
       position: {
         id: readTo ?? found.lastRead ?? from,
-        fromCursorAt: fromCursor ? performance.now() : position.fromCursorAt,
+        passedAt: passedAtOf(position, fromCursor, readTo === undefined),
         isSparse: found.isCut && found.candidates.length < slots.length,
       },
       claim: claimOf(
@@ -221,6 +224,12 @@ export function claimDeliveries(
       ),
     }
   })
+}
+
+/** When the pass from the cursor ended, which this claim may have begun. */
+function passedAtOf({ passedAt }: Position, begins: boolean, isAtEnd: boolean): number | undefined {
+  if (!begins && passedAt !== undefined) return passedAt
+  return isAtEnd ? performance.now() : undefined
 }
 
 const deliveryOf = ({ event_id, attempts_of_round, attempts, since }: Candidate, now: Moment) => ({
@@ -284,12 +293,12 @@ interface Found {
 
 /**
  * Reads the events after an id that have no delivery to this endpoint, and returns those that it gets. It looks at
- * `looked` events at most. Null: at all, because the cursor cannot pass those before an older transaction.
+ * `EVENTS_LOOKED_AT_MAX` events at most.
  */
 async function selectNew(
   tx: Transaction,
   { customer_id, id }: EndpointKey,
-  { from, limit, looked, readMax }: { from: string; limit: number; looked: number | null; readMax: number },
+  { from, limit, readMax }: { from: string; limit: number; readMax: number },
 ): Promise<Found> {
   const { rows } = await tx.query<{
     looked_to: string | null
@@ -320,13 +329,13 @@ async function selectNew(
       )
       select all_read.*, matching.*,
              -- Where it stopped to look, if it read fewer than it could.
-             case when all_read.read < $6 and $5 is not null then (
+             case when all_read.read < $6 then (
                select e.id from events e where e.customer_id = $1 and e.id > $3 order by e.id offset $5::int - 1 limit 1
              ) end as looked_to
       from (select count(*)::int as read, (array_agg(id order by id desc))[1] as last_read from read) all_read
       left join matching on true
       order by event_id`,
-    values: [customer_id, id, from, limit, looked, readMax],
+    values: [customer_id, id, from, limit, EVENTS_LOOKED_AT_MAX, readMax],
   })
   const { read, last_read, looked_to } = rows[0]!
   const candidates = rows.flatMap(({ event_id, object_id, created_at, is_behind }) =>

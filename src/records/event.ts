@@ -10,6 +10,7 @@ import { DestinationAddress } from './destination-address.ts'
 import { FiatAccount } from './fiat-account.ts'
 import { STATUSES } from './holders.ts'
 import { OrchestrationStatus, REF_ID_SHOWN } from './orchestration.ts'
+import { eventMatches } from './webhook.ts'
 
 const Status = (description: string) => Type.Enum([...STATUSES], { type: 'string', description })
 const RefIdOfRecord = Type.String({ description: 'The `ref_id` of the record.' })
@@ -95,7 +96,7 @@ const eventWith = <T extends EventObjectType, O extends TObject>(objectType: T, 
       created_at: Timestamp('When the status changed.'),
       undelivered_webhooks: Type.Integer({
         minimum: 0,
-        description: 'Number of webhooks to which a delivery of the event has not succeeded yet.',
+        description: 'Number of webhooks that get the event and to which no delivery has succeeded yet.',
       }),
     },
     { title: objectType },
@@ -156,6 +157,14 @@ export const EVENT_COLUMNS = `
            where d.customer_id = e.customer_id and d.event_id = e.id and d.status <> 'DELIVERED'
              -- The deliveries of a deleted webhook stay until they are dropped by age.
              and exists (select 1 from webhooks w where w.customer_id = d.customer_id and w.id = d.webhook_id)
+         ) + (
+           -- Endpoints that get the event, and whose first attempt has not begun.
+           select count(*)::int
+           from webhooks w
+           where w.customer_id = e.customer_id and w.status = 'ACTIVE' and w.cursor_id < e.id
+             and not exists (select 1 from webhook_deliveries d
+                             where d.customer_id = e.customer_id and d.webhook_id = w.id and d.event_id = e.id)
+             and ${eventMatches('e', 'w')}
          ) as undelivered_webhooks`
 
 /** Returns the event as clients see it. Its object has exactly the members of its type, in their order. */

@@ -368,6 +368,18 @@ describe('A webhook that failed', () => {
     (await customer.call<{ undelivered_webhooks: number }>('GET', `/v2/events/${event}`)).body
       .undelivered_webhooks
 
+  test('counts in the events that it gets before their first attempt, and in no others', async () => {
+    const [before] = await events(1)
+    const types = ['fiat_account.rejected']
+    const [all, others] = [await webhookOf(), await webhookOf({ event_types: types })]
+    const [event] = await events(1)
+    expect([await undelivered(before!), await undelivered(event!)]).toEqual([0, 1])
+    await leave(all, event!, 'DELIVERED')
+    expect(await undelivered(event!)).toBe(0)
+    await leave(others, event!, 'FAILED')
+    expect(await undelivered(event!)).toBe(1)
+  })
+
   test('does not count in its events any more once it is deleted', async () => {
     const webhook = await webhookOf()
     const [event] = await events(1)
