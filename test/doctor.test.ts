@@ -128,6 +128,7 @@ test('a sound deployment is reported as such, and nothing changes', async () => 
     'OK partitions: events, deliveries and attempts have their weekly partitions',
     'OK webhooks: none fails',
     'OK screening: not configured',
+    'OK operators: there are none',
     'OK policies: no customer has a policy',
     'WARN backups: archive_mode is off: unless something else copies the log, a disaster loses everything since the last dump',
     `OK keys: master key ${MASTER_KEYS.current.id}`,
@@ -268,6 +269,45 @@ test('a master key that is missing, readable by others or different from the fir
   const { stdout, found } = await doctor({ ...live, BURSAR_MASTER_KEY: MASTER_KEY })
   expect(stdout).not.toContain(MASTER_KEY)
   expectFound(found, [/^OK keys: /])
+})
+
+test('operators without an ADMIN, and those who cannot sign in', async () => {
+  const own = await cloneDatabase()
+  atEnd(own.drop)
+  const ownData = await ownFolder()
+  const operatorLines = async (environment: Record<string, string> = {}) =>
+    (await doctor({ DATABASE_URL: own.url, BURSAR_DATA_DIR: ownData, ...environment })).found.filter((line) =>
+      line.includes(' operators: '),
+    )
+  await own.db.query(
+    `insert into operators (id, created_at, updated_at, name, role, openid_issuer, openid_subject, generation)
+     values (gen_random_uuid(), now(), now(), 'Ada', 'VIEWER', 'https://id.example.com', 'ada', 1)`,
+  )
+  await own.db.query(
+    `insert into operator_passkeys (id, operator_id, created_at, name, credential_id, public_key, signatures, transports)
+     select gen_random_uuid(), id, now(), 'key', 'credential', '', 0, '{}' from operators`,
+  )
+  const [admin, passkeys, elsewhere] = [
+    'WARN operators: none of 1 operators is an ADMIN',
+    'WARN operators: 1 passkeys cannot sign in: BURSAR_BASE_URL is not set',
+    'WARN operators: 1 operators have accounts at another OpenID provider than BURSAR_OPENID_ISSUER',
+  ]
+  expect(await operatorLines()).toEqual([admin, passkeys, elsewhere])
+  const half = { BURSAR_OPENID_ISSUER: 'https://id.example.com', BURSAR_BASE_URL: 'http://127.0.0.1:8080' }
+  expect(await operatorLines(half)).toEqual([
+    'FAIL operators: BURSAR_OPENID_CLIENT_ID: needed with BURSAR_OPENID_ISSUER',
+    admin,
+    passkeys!.replace('is not set', 'names an address'),
+  ])
+  await own.db.query(`update operators set role = 'ADMIN'`)
+  const whole = {
+    ...half,
+    BURSAR_OPENID_CLIENT_ID: 'bursar',
+    BURSAR_BASE_URL: 'http://localhost:8080',
+  }
+  expect(await operatorLines(whole)).toEqual(['OK operators: 1, of whom 1 are ADMIN'])
+  await own.db.query('update operators set disabled_at = now()')
+  expect(await operatorLines()).toEqual(['OK operators: there are none'])
 })
 
 test('policies that cannot be trusted, or not be checked', async () => {

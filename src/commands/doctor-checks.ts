@@ -1,7 +1,7 @@
 import { examineCluster } from './doctor-cluster.ts'
 import { existsSync } from 'node:fs'
 import { access, constants, readFile, stat } from 'node:fs/promises'
-import { createServer } from 'node:net'
+import { createServer, isIP } from 'node:net'
 import { dirname } from 'node:path'
 import { openDatabase, type Database } from '../db/database.ts'
 import { findEmbedded } from '../db/embedded/server.ts'
@@ -18,6 +18,8 @@ import { arePolicies, Policies } from '../records/policy.ts'
 import { describeFreeze, selectFreezes } from '../records/freezes.ts'
 import { networkReports, type NetworkReport } from '../networks/network-status.ts'
 import { listSigningKeys } from '../oauth/signing-keys.ts'
+import { openIdProvider } from '../operators/sign-in-with-openid.ts'
+import { summariseOperators } from '../operators/summarise-operators.ts'
 import { partitionStatus, STRAY_COUNTED_MAX } from '../retention/partition-status.ts'
 import { openBank, openNetworks } from '../serve.ts'
 import type { Settings } from '../settings.ts'
@@ -115,6 +117,7 @@ export async function examine(settings: Settings, version: string): Promise<Find
       await runCheck('screening', 'correct the BURSAR_SCREENING_ settings (docs/guides/screening.md)', () =>
         screening(db, settings),
       )
+      await runCheck('operators', OPERATORS_REFERENCE, () => operators(db, settings))
       await runCheck('policies', 'see docs/guides/backup.md#the-master-key', () => policies(db, settings))
     }
     if (settings.mode === 'live' && (settings.databaseUrl === undefined || answers))
@@ -307,6 +310,42 @@ async function policies(db: Database, settings: Settings): Promise<Verdict[]> {
     faults.push(failed(`${untrusted - POLICIES_TOLD_MAX} more policies cannot be trusted`, UNTRUSTED_ADVICE))
   if (faults.length > 0) return faults
   return [ok(count === 0 ? 'no customer has a policy' : `${count} can be trusted`)]
+}
+
+const OPERATORS_REFERENCE = 'see docs/reference/operators.md'
+
+/** Operators who cannot sign in as configured, and a platform that nobody administers. */
+async function operators(db: Database, settings: Settings): Promise<Verdict[]> {
+  const { current, known } = await schemaVersions(db)
+  // An older schema may not have these tables; the check `schema` reports that.
+  if (current < known) return [ok('not checked until the schema is up to date')]
+  const { baseUrl, openidIssuer } = settings
+  const found: Verdict[] = []
+  try {
+    openIdProvider(settings, baseUrl ?? 'http://localhost')
+  } catch (error) {
+    found.push(failed(messageOf(error), 'set all of the BURSAR_OPENID_ settings, or none'))
+  }
+  const { operators: count, admins, passkeys, elsewhere } = await summariseOperators(db, openidIssuer)
+  if (count > 0 && admins === 0)
+    found.push(warn(`none of ${count} operators is an ADMIN`, 'bursar operator role <id> ADMIN'))
+  const isNamed = baseUrl !== undefined && isIP(new URL(baseUrl).hostname.replaceAll(/[[\]]/g, '')) === 0
+  if (passkeys > 0 && !isNamed)
+    found.push(
+      warn(
+        `${passkeys} passkeys cannot sign in: BURSAR_BASE_URL ${baseUrl === undefined ? 'is not set' : 'names an address'}`,
+        'set BURSAR_BASE_URL to the host name that they were made for',
+      ),
+    )
+  if (elsewhere > 0)
+    found.push(
+      warn(
+        `${elsewhere} operators have accounts at another OpenID provider than BURSAR_OPENID_ISSUER`,
+        'set BURSAR_OPENID_ISSUER to their provider, or give them a link: bursar operator link',
+      ),
+    )
+  if (found.length > 0) return found
+  return [ok(count === 0 ? 'there are none' : `${count}, of whom ${admins} are ADMIN`)]
 }
 
 const UNTRUSTED_ADVICE =
