@@ -7,10 +7,15 @@
  */
 import { Command } from 'commander'
 import { Registry } from 'prom-client'
+import { execFileSync } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import type { ServerResponse } from 'node:http'
+import { createServer } from 'node:https'
+import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { pino } from 'pino'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import {
   atEnd,
@@ -20,6 +25,7 @@ import {
   MASTER_KEY,
   MASTER_KEYS,
   newCustomer,
+  runBursar,
   startTestService,
   TEST_ORIGIN,
   type TestCustomer,
@@ -28,6 +34,7 @@ import {
 } from '../../test/support.ts'
 import { addTestApprover, decideAs } from '../../test/approvers.ts'
 import { setPolicy } from '../../test/policies.ts'
+import { startReceiver } from '../../test/receivers.ts'
 import { problem } from '../contract/problems.ts'
 import type { Ledger } from '../movements/queue.ts'
 import { freeze, unfreeze } from '../records/freezes.ts'
@@ -47,6 +54,11 @@ import { cancelWithdrawal } from '../settlement/cancel-withdrawal.ts'
 import { markWireFailed, markWireSent, takeWire, type OpenWire } from '../settlement/outgoing-wires.ts'
 import { recordWireDeposit, sendWireBack } from '../settlement/record-wires.ts'
 import { settleWithdrawals } from '../settlement/settle-withdrawals.ts'
+import { askAgain, Screener } from '../settlement/screen-payments.ts'
+import { signingOnlyScreened } from '../settlement/sign-only-screened.ts'
+import { newSigningSecret } from '../records/webhook-secrets.ts'
+import { ScreeningEndpoint } from '../screening/endpoint.ts'
+import { Screening } from '../screening/screening.ts'
 import { operatorName } from './command-line.ts'
 import { wireCommands } from './wires.ts'
 
@@ -971,6 +983,146 @@ describe('a returned wire', () => {
       back(await sent(), '40.01', newReference()),
       /^--amount is above what was sent: 40 USD$/,
     )
+  })
+})
+
+describe('with a screening endpoint', () => {
+  const ALLOW = '{"decision":"ALLOW"}'
+  const TIMEOUT_MS = 400
+  const says =
+    (body: string, status = 200) =>
+    (response: ServerResponse) =>
+      void response.writeHead(status).end(body)
+  let answer: (response: ServerResponse) => void
+  let endpoint: string
+  let on: Record<string, string>
+  beforeAll(async () => {
+    const [key, cert, secret] = [join(folder, 'key'), join(folder, 'cert'), join(folder, 'secret')]
+    // Live mode asks over TLS only.
+    execFileSync('openssl', [
+      ...[
+        'req',
+        '-x509',
+        '-newkey',
+        'ec',
+        '-pkeyopt',
+        'ec_paramgen_curve:prime256v1',
+        '-nodes',
+        '-days',
+        '2',
+      ],
+      ...['-subj', '/CN=screening', '-addext', 'subjectAltName=IP:127.0.0.1', '-keyout', key, '-out', cert],
+    ])
+    await writeFile(secret, newSigningSecret())
+    const tls = { key: await readFile(key), cert: await readFile(cert) }
+    const server = createServer(
+      tls,
+      (request, response) => void request.resume().on('end', () => answer(response)),
+    )
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    endpoint = `https://127.0.0.1:${(server.address() as AddressInfo).port}/`
+    on = {
+      NODE_EXTRA_CA_CERTS: cert,
+      BURSAR_SCREENING_URL: endpoint,
+      BURSAR_SCREENING_SECRET_FILE: secret,
+      BURSAR_SCREENING_TIMEOUT_MS: String(TIMEOUT_MS),
+    }
+    return async () => {
+      server.closeAllConnections()
+      await new Promise((resolve) => server.close(resolve))
+    }
+  })
+
+  /** Runs a command in a process of its own, which trusts the endpoint's certificate. */
+  const run = (args: string[], environment: Record<string, string> = on) =>
+    runBursar(['wire', ...args, '--json'], {
+      ...{ DATABASE_URL: service.url, BURSAR_MODE: 'live', BURSAR_LOG_LEVEL: 'silent' },
+      ...environment,
+    })
+  const depositOf = (memo: string, reference: string) => [
+    ...['record-deposit', '--memo', memo, '--amount', '12', '--bank-reference', reference],
+  ]
+
+  test.each<[string, (response: ServerResponse) => void, RegExp, Record<string, string>?]>([
+    ['silent', () => undefined, /no answer within/],
+    ['slow', (response) => void setTimeout(() => says(ALLOW)(response), 3 * TIMEOUT_MS), /no answer within/],
+    ['wrong', says('{"decision":"allow"}'), /neither ALLOW nor REJECT/],
+    ['rejecting', says('{"decision":"REJECT"}'), /answered REJECT/],
+    ['broken', says(ALLOW, 503), /answered 503/],
+    ['down', says(ALLOW), /screening endpoint/, { BURSAR_SCREENING_URL: 'https://127.0.0.1:9/' }],
+    ['not the real one', says(ALLOW), /SELF_SIGNED_CERT/, { NODE_EXTRA_CA_CERTS: '' }],
+  ])('a %s endpoint: no wire is recorded, until it allows it', async (_, bad, detail, changes = {}) => {
+    const sent = await taken()
+    await bursar('mark-sent', sent.id, '--bank-reference', newReference())
+    const { memo_id } = await newInstructions()
+    const arrived = depositOf(memo_id, newReference())
+    const back = ['record-return', sent.id, '--amount', '7', '--bank-reference', newReference()]
+    answer = bad
+    const before = await everyTable(service.db)
+    for (const command of [arrived, back]) {
+      const { code, stdout, stderr } = await run(command, { ...on, ...changes })
+      expect({ code, stdout }, stderr).toEqual({ code: 1, stdout: '' })
+      expect(stderr).toMatch(detail)
+      expect(stderr).toContain('nothing was recorded')
+    }
+    expect(await everyTable(service.db)).toEqual(before)
+    answer = says(ALLOW)
+    for (const command of [arrived, back])
+      expect(JSON.parse((await run(command)).stdout)).toMatchObject({ changed: true })
+  })
+
+  test('a wire is taken after the endpoint has allowed it to the worker, and not before', async () => {
+    const secrets = [newSigningSecret()]
+    const receiver = await startReceiver((_, response) => answer(response))
+    const screening = new Screening(new ScreeningEndpoint(receiver.url, secrets, TIMEOUT_MS), MASTER_KEYS)
+    const screener = new Screener({ db: service.db, screening, log: pino({ level: 'silent' }) })
+    atEnd(() => screener.stop())
+    const networks = signingOnlyScreened(service.networks, screening)
+    const round = async () => {
+      await service.owner.query(
+        'update outgoing_transfers set due_at = clock_timestamp() where due_at is not null',
+      )
+      await settleWithdrawals(service.db, networks)
+      await screener.round()
+      await screener.answered()
+    }
+    const notTakenYet = async ({ id }: Transfer, reason: RegExp) => {
+      const { code, stdout } = await run(['take', id])
+      expect(code).toBe(1)
+      expect(JSON.parse(stdout)).toEqual({
+        wires: [],
+        refused: [{ transfer_id: id, reason: expect.stringMatching(reason) as string }],
+      })
+      expect(await read({ id })).toMatchObject({ status: 'PENDING' })
+    }
+    const wire = await newWire()
+    await service.owner.query(
+      'update outgoing_transfers set due_at = clock_timestamp() where due_at is not null',
+    )
+    await settleWithdrawals(service.db, networks)
+    await notTakenYet(wire, /the screening endpoint has not answered yet/)
+    answer = () => undefined
+    await round()
+    await notTakenYet(wire, /no answer within/)
+    answer = says('ALLOW')
+    await askAgain(service.db, [wire.id], TEST_ORIGIN)
+    await round()
+    await notTakenYet(wire, /neither ALLOW nor REJECT/)
+    // A command without the settings of the service pays nothing either.
+    const without = await run(['take', wire.id], {})
+    expect(without).toMatchObject({ code: 1, stdout: '' })
+    expect(without.stderr).toMatch(/BURSAR_SCREENING_URL: payments were screened in the last days/)
+    const { memo_id } = await newInstructions()
+    expect((await run(depositOf(memo_id, newReference()), {})).stderr).toMatch(/BURSAR_SCREENING_URL/)
+    answer = says(ALLOW)
+    await askAgain(service.db, [wire.id], TEST_ORIGIN)
+    await round()
+    const { code, stdout } = await run(['take', wire.id])
+    expect({ code, wires: JSON.parse(stdout) as object }).toMatchObject({
+      code: 0,
+      wires: { wires: [{ transfer_id: wire.id }], refused: [] },
+    })
+    await service.owner.query('delete from screenings')
   })
 })
 

@@ -5,14 +5,19 @@
  * 3. a deposit that a reorganisation removed is listed, and its profile pays nothing out until an operator decides.
  */
 import { originOfLoop } from '../../contract/actor.ts'
+import type { ServerResponse } from 'node:http'
 import { inspect } from 'node:util'
+import { pino } from 'pino'
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import { getAddress, type Hex } from 'viem'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { deployToken, startAnvil, TOKEN_ABI, type Anvil } from '../../../test/anvil.ts'
 import { startLyingNode, type Answer } from '../../../test/lying-node.ts'
+import { startReceiver } from '../../../test/receivers.ts'
 import {
+  atEnd,
   credit,
+  MASTER_KEYS,
   newCustomer,
   startTestService,
   TEST_ORIGIN,
@@ -24,6 +29,9 @@ import { formatAmount, parseAmount } from '../../assets/amount.ts'
 import { selectFreezes } from '../../records/freezes.ts'
 import { insertDepositAddress } from '../../records/deposit-address.ts'
 import type { Transfer } from '../../ledger/transfer.ts'
+import { newSigningSecret } from '../../records/webhook-secrets.ts'
+import { ScreeningEndpoint } from '../../screening/endpoint.ts'
+import { Screening } from '../../screening/screening.ts'
 import { verify } from '../../verify/verify.ts'
 import { auditSweeps } from '../../settlement/audit-sweeps.ts'
 import { creditDepositsOn } from '../../settlement/credit-deposits.ts'
@@ -32,6 +40,7 @@ import { seeDepositsOn } from '../../settlement/see-deposits.ts'
 import { settleWithdrawals } from '../../settlement/settle-withdrawals.ts'
 import { selectUncredited } from '../../settlement/incoming-transfers.ts'
 import { creditSaidDeposit, rescanDeposits } from '../../settlement/recover-deposits.ts'
+import { askAgain, listScreened, Screener } from '../../settlement/screen-payments.ts'
 import { sweepDepositAddresses } from '../../settlement/sweep-deposit-addresses.ts'
 import { bloomMayHave } from './bloom.ts'
 import { evmAdapter, type EvmConfig } from './adapter.ts'
@@ -460,6 +469,70 @@ describe('for an operator', () => {
       )
     expect((await verify(service.db)).disagreements).toEqual([])
   })
+
+  const says = (body: string) => (response: ServerResponse) => void response.writeHead(200).end(body)
+  test.each<[string, (response: ServerResponse) => void, string]>([
+    ['silent', () => undefined, 'no answer within 0.3 s'],
+    [
+      'slow',
+      (response) => void setTimeout(() => says('{"decision":"ALLOW"}')(response), 900),
+      'no answer within 0.3 s',
+    ],
+    ['wrong', says('ALLOW'), 'answered neither ALLOW nor REJECT'],
+    ['down', (response) => void response.socket?.destroy(), 'the screening endpoint: '],
+  ])(
+    'a %s screening endpoint: neither command credits a deposit, until it allows it',
+    async (_, bad, why) => {
+      let answer = bad
+      const receiver = await startReceiver((_received, response) => answer(response))
+      const endpoint = new ScreeningEndpoint(receiver.url, [newSigningSecret()], 300)
+      const screening = new Screening(endpoint, MASTER_KEYS)
+      const screener = new Screener({ db: service.db, screening, log: pino({ level: 'silent' }) })
+      atEnd(() => screener.stop())
+      const context = { ...service, screening }
+      const adapter = adapterOf()
+      const { customer, address } = await newPlace(adapter)
+      const head = () => anvil.chain.getBlockNumber({ cacheTime: 0 })
+      const from = (await head()) + 1n
+      await give(address, 'ETH', '0.3')
+      // PUSH20 of the address and SELFDESTRUCT, as above.
+      const data: Hex = `0x73${address.slice(2).toLowerCase()}ff`
+      const crypto_tx_hash = await anvil.chain.sendTransaction({
+        chain: null,
+        data,
+        value: parseAmount('3', 18)!,
+      })
+      await mine(CONFIRMATIONS)
+      const to = (await head()) - BigInt(CONFIRMATIONS) + 1n
+      await service.db.query('update network_cursors set cursor = $1', [await adapter.cursorAt!(to)])
+      const rescan = () => rescanDeposits(context, 'ETHEREUM', adapter, { from, to }, TEST_ORIGIN)
+      const said = { crypto_tx_hash, address, asset: 'ETH', amount: '3' }
+      const credit = () => creditSaidDeposit(context, 'ETHEREUM', adapter, said, TEST_ORIGIN)
+
+      expect(await rescan()).toMatchObject({ found: 1, credited: 0 })
+      await screener.round()
+      await screener.answered()
+      expect(await rescan()).toMatchObject({ found: 0, credited: 0 })
+      await expect(credit()).rejects.toThrow(why)
+      await expect(credit()).rejects.toThrow('nothing was recorded')
+      expect(await depositsOf(customer)).toEqual([])
+
+      answer = says('{"decision":"ALLOW"}')
+      expect(await credit()).toMatchObject({ status: 'COMPLETED', amount: '3' })
+      const held = await listScreened(service.db)
+      await askAgain(
+        service.db,
+        held.map(({ subject }) => subject),
+        TEST_ORIGIN,
+      )
+      await screener.round()
+      await screener.answered()
+      await hurry(service.db)
+      expect(await rescan()).toMatchObject({ found: 0, credited: 1 })
+      expect((await depositsOf(customer)).sort()).toEqual(['0.3 ETH', '3 ETH'])
+      expect((await verify(service.db)).disagreements).toEqual([])
+    },
+  )
 })
 
 describe('an amount swept beyond the known deposits', () => {
