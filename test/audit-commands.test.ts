@@ -2,6 +2,7 @@
  * Every command that changes something leaves its records in the audit log, with the user of the operating system. The walk
  * holds a list of all commands, so that a new one says here what it records.
  */
+import { randomUUID } from 'node:crypto'
 import { readdirSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -12,7 +13,15 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createCustomer } from '../src/customers/create-customer.ts'
 import { PLATFORM_ID } from '../src/db/ids.ts'
 import { operatorName } from '../src/commands/command-line.ts'
-import { newCustomer, runBursar, startTestService, type TestCustomer, type TestService } from './support.ts'
+import {
+  fund,
+  newCustomer,
+  runBursar,
+  startTestService,
+  withdrawalOf,
+  type TestCustomer,
+  type TestService,
+} from './support.ts'
 
 let service: TestService
 let customer: TestCustomer
@@ -32,6 +41,13 @@ beforeAll(async () => {
   ids.profile = customer.profile_id
   ids.client = customer.client_id
   ids.other = (await createCustomer(service.db, 'Other')).customer_id
+  await fund(customer, '100')
+  ids.transfer = await made('/v2/transfer/crypto-withdrawals', withdrawalOf(customer))
+  await service.db.query(
+    `insert into screenings (customer_id, kind, subject, id, created_at, state, attempts, detail)
+     values ($1, 'WITHDRAWAL', $2, $3, clock_timestamp(), 'REJECTED', 1, 'it said REJECT')`,
+    [customer.customer_id, ids.transfer, randomUUID()],
+  )
   ids.file = join(tmpdir(), `${ids.other}.csv`)
   ids.policy = join(tmpdir(), `${ids.other}.json`)
   await writeFile(ids.policy, '{"rules":[{"action":"BLOCK","match":{"assets":["BTC"]}}]}')
@@ -79,15 +95,9 @@ const ELSEWHERE = [
     'wire send-back',
     'wire record-return',
   ],
-  ...[
-    'withdrawal cancel',
-    'withdrawal seal',
-    'withdrawal mark-paid',
-    'withdrawal resend',
-    'withdrawal resolve',
-  ],
+  ...['withdrawal cancel', 'withdrawal mark-paid', 'withdrawal resend', 'withdrawal resolve'],
   ...['treasury send', 'treasury cancel', 'wallet consolidate', 'wallet acknowledge'],
-  ...['deposits rescan', 'deposits resume', 'deposits credit', 'screening ask'],
+  ...['deposits rescan', 'deposits resume', 'deposits credit'],
   ...[
     'operator create',
     'operator link',
@@ -129,6 +139,8 @@ const RUN: Record<string, [args: () => string[], owner: () => string, action: st
   'unfreeze network': [() => ['ETHEREUM'], () => PLATFORM_ID, 'network.unfreeze'],
   'freeze all': [() => ['--reason', 'Grace Hopper called'], () => PLATFORM_ID, 'platform.freeze'],
   'unfreeze all': [() => [], () => PLATFORM_ID, 'platform.unfreeze'],
+  'withdrawal seal': [() => [ids.transfer!], () => ids.customer!, 'transfer.seal'],
+  'screening ask': [() => [ids.transfer!], () => ids.customer!, 'screening.ask'],
   'policy set': [() => ['--customer', ids.other!, '--file', ids.policy!], () => ids.other!, 'policy.set'],
   'rewards rate set': [
     () => ['--from', '2026-01-01', '--rate', '0.01'],

@@ -24,6 +24,7 @@ import { readSettings, SETTINGS, SettingsError } from '../src/settings.ts'
 import { setRewardRate } from '../src/statements/reward-rates.ts'
 import { move } from './history.ts'
 import {
+  actionsOfCommands,
   asAdmin,
   atEnd,
   cloneDatabase,
@@ -1045,6 +1046,8 @@ describe('statements and rewards', () => {
       `USDG_REWARDS-${customer_id}-2024-03  3.193424 USDG\n1 statements paid.\n`,
     )
     expect(await verify(db)).toMatchObject({ disagreements: [], transfers: 3 })
+    const actions = await actionsOfCommands(db)
+    expect(actions).toEqual(expect.arrayContaining(['statement.generate', 'statement.pay']))
 
     // Make one statement disagree with the ledger.
     await db.query('update statements set total_amount_owed = 2, amount_paid = 2 where id = $1', [id])

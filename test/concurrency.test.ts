@@ -15,6 +15,7 @@ import { createCustomer } from '../src/customers/create-customer.ts'
 import { SCOPES } from '../src/contract/scopes.ts'
 import { Ledger } from '../src/movements/queue.ts'
 import type { Transfer } from '../src/ledger/transfer.ts'
+import { verifyAuditChains } from '../src/verify/audit-chains.ts'
 import { verify } from '../src/verify/verify.ts'
 import { createApiClient } from '../src/oauth/api-clients.ts'
 import { BASE_URL, cloneDatabase, credit, remoteCaller, spawnBursar } from './support.ts'
@@ -128,6 +129,7 @@ async function requireSettled(accepted: Transfer[]): Promise<void> {
   const open = "select 1 from transfers where status = 'PENDING'"
   await vi.waitUntil(async () => (await database.db.query(open)).rowCount === 0, { timeout: 30_000 })
   expect((await verify(database.db)).disagreements).toEqual([])
+  expect((await verifyAuditChains(database.db)).faults).toEqual([])
   const chain = await database.db.query<{ transfer_id: string }>(
     `select convert_from(raw_transaction, 'UTF8')::json ->> 'transfer_id' as transfer_id from simulated_chain`,
   )

@@ -2,7 +2,7 @@
  * Bursar with its embedded PostgreSQL is killed with SIGKILL under load: the process, PostgreSQL or both. Invariants:
  * 1. every acknowledged transfer exists once, with the record of the answer;
  * 2. a transfer whose answer was lost exists once or not at all, and a retry with its ref_id finds out which;
- * 3. no transfer is half-posted: `bursar verify` is clean, at once and in the end;
+ * 3. no transfer is half-posted: `bursar verify` and `bursar audit verify` are clean, at once and in the end;
  * 4. PENDING transfers go on to their end, and each is paid once;
  * 5. while PostgreSQL is down, requests get 503 or no answer, and never a false success.
  */
@@ -34,6 +34,9 @@ const DESTINATIONS: (MagicOutcome | undefined)[] = [
   'DROPPED_ONCE',
   'INVALID_DESTINATION_ADDRESS',
 ]
+
+/** The results of both checks when nothing is wrong. */
+const CLEAN = { ledger: { clean: true, disagreements: [] }, audit: { clean: true, faults: [] } }
 
 /** One data folder and the process that works on it. */
 class Deployment {
@@ -99,15 +102,19 @@ class Deployment {
     })
   }
 
-  /** Returns the result of the command `bursar verify`. */
-  async verify(): Promise<unknown> {
+  /** Returns the results of the commands `bursar verify` and `bursar audit verify`. */
+  async verify(): Promise<{ ledger: unknown; audit: unknown }> {
+    return { ledger: await this.#run('verify'), audit: await this.#run('audit', 'verify') }
+  }
+
+  async #run(...command: string[]): Promise<unknown> {
     const options = { env: { ...ENVIRONMENT, ...this.#environment } }
     const { stdout } = await promisify(execFile)(
       process.execPath,
-      [...PROGRAM, 'verify', '--json'],
+      [...PROGRAM, ...command, '--json'],
       options,
     ).catch((error: { stdout: string; stderr: string }) => {
-      throw new Error(`verify failed: ${error.stdout}${error.stderr}`)
+      throw new Error(`${command.join(' ')} failed: ${error.stdout}${error.stderr}`)
     })
     return JSON.parse(stdout)
   }
@@ -193,7 +200,7 @@ const kept = new Map<string, string>()
 
 /** Compares the records with the answers to this load and all earlier loads: invariants 1 to 4. */
 async function requireNothingLost(deployment: Deployment, load: Load): Promise<void> {
-  expect(await deployment.verify()).toMatchObject({ clean: true, disagreements: [] })
+  expect(await deployment.verify()).toMatchObject(CLEAN)
 
   // A repeated request gets 409 with the record. If its answer was lost, the repeat may also create the transfer.
   const repeat = async ([refId, { body, answer }]: [
@@ -241,7 +248,7 @@ async function requireNothingLost(deployment: Deployment, load: Load): Promise<v
     const paid = transfers.rows.filter((one) => !isRefused(one)).map(({ id }) => id)
     expect(chain.rows.map(({ transfer_id }) => transfer_id).sort()).toEqual(paid.sort())
   })
-  expect(await deployment.verify()).toMatchObject({ clean: true, disagreements: [] })
+  expect(await deployment.verify()).toMatchObject(CLEAN)
 }
 
 /** Rounds of load, each ended by a kill after a random time. */

@@ -239,5 +239,14 @@ describe('the program', () => {
     })
     const { out } = await bursar(['deployment', 'show', '--json'], live)
     expect(JSON.parse(out)).toMatchObject({ mode: 'live', issuer: 'https://two.example' })
+    const { rows } = await database.db.query(
+      `select actor_type, changes from audit_log where action = 'deployment.change_issuer'`,
+    )
+    expect(rows).toEqual([
+      {
+        actor_type: 'COMMAND_LINE',
+        changes: { before: { issuer: 'https://one.example' }, after: { issuer: 'https://two.example' } },
+      },
+    ])
   })
 })

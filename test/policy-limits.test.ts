@@ -11,6 +11,7 @@ import { SCOPES } from '../src/contract/scopes.ts'
 import { createCustomer } from '../src/customers/create-customer.ts'
 import { Ledger } from '../src/movements/queue.ts'
 import { createApiClient } from '../src/oauth/api-clients.ts'
+import { verifyAuditChains } from '../src/verify/audit-chains.ts'
 import { verify } from '../src/verify/verify.ts'
 import { setPolicy } from './policies.ts'
 import {
@@ -149,6 +150,7 @@ test.each(['crypto', 'wire', 'orchestration'] as const)(
     // In the smallest units of values in USD, which have eight decimals.
     expect(rows[0]!.counted).toBe(`${FIT * 10}00000000`)
     expect((await verify(database.db)).disagreements).toEqual([])
+    expect((await verifyAuditChains(database.db)).faults).toEqual([])
   },
   180_000,
 )

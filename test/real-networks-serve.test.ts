@@ -23,6 +23,7 @@ import { createApiClient } from '../src/oauth/api-clients.ts'
 import { HAS_LITECOIND } from './bitcoin-node.ts'
 import { evmWorld, litecoinWorld, networksFile, type World } from './real-networks.ts'
 import {
+  actionsOfCommands,
   atEnd,
   type BursarProcess,
   cloneDatabase,
@@ -304,6 +305,8 @@ describe.each([
         in_cold: '0',
       })
       expect((await verify(database.db)).disagreements).toEqual([])
+      const actions = await actionsOfCommands(database.db)
+      expect(actions).toEqual(expect.arrayContaining(['transfer.acknowledge', 'transfer.order']))
     },
   )
 
@@ -362,6 +365,8 @@ describe.each([
       gone: [],
     })
     expect((await reported()).report.frozen).toEqual([])
+    const actions = await actionsOfCommands(database.db)
+    expect(actions).toEqual(expect.arrayContaining(['network.rescan', 'network.resume']))
 
     const said = ['--tx-hash', '0'.repeat(64), '--address', 'nowhere', '--asset', asset, '--amount', '1']
     const credit = await command(['deposits', 'credit', '--network', network, ...said, '--json'])

@@ -21,6 +21,7 @@ import { formatAmount, parseAmount, parseStoredAmount } from '../src/assets/amou
 import { decimalsOf, type CryptoNetwork } from '../src/assets/catalogue.ts'
 import { Ledger } from '../src/movements/queue.ts'
 import type { Transfer } from '../src/ledger/transfer.ts'
+import { verifyAuditChains } from '../src/verify/audit-chains.ts'
 import { verify } from '../src/verify/verify.ts'
 import { WithdrawalMacs } from '../src/movements/withdrawal-macs.ts'
 import { configuredNetworks } from '../src/networks/open-networks.ts'
@@ -319,6 +320,7 @@ export async function requireAgreement(service: RealService, world: World): Prom
   expect(inFlight.rowCount).toBe(0)
   const tokens = new Map([[world.network, (world.section.tokens ?? {}) as Record<string, string>]])
   expect((await verify(service.db, { tokens })).disagreements).toEqual([])
+  expect((await verifyAuditChains(service.db)).faults).toEqual([])
 }
 
 const LOCKS = `

@@ -7,6 +7,7 @@ import { SCOPES } from '../src/contract/scopes.ts'
 import { Ledger } from '../src/movements/queue.ts'
 import { createApiClient } from '../src/oauth/api-clients.ts'
 import {
+  actionsOfCommands,
   atEnd,
   cloneDatabase,
   credit,
@@ -188,6 +189,7 @@ test('a command cancels a withdrawal once, and the log names the operator', asyn
     log: [],
   })
   expect((await call('GET', `/v2/transfer/transfers/${id}`)).body).toMatchObject({ status: 'FAILED' })
+  expect(await actionsOfCommands(database.db)).toContain('transfer.cancel')
   const balance = await call('GET', `/v2/profiles/${profile_id}/balances/USD`)
   expect(balance.body).toMatchObject({ available: '100' })
 })

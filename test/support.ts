@@ -2,6 +2,7 @@ import { originOfLoop } from '../src/contract/actor.ts'
 import { spawn, type ChildProcess } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
+import { userInfo } from 'node:os'
 import { createServer, type AddressInfo } from 'node:net'
 import { createInterface } from 'node:readline'
 import { text } from 'node:stream/consumers'
@@ -572,3 +573,12 @@ export async function emptier({ url, db }: TestDatabase): Promise<() => Promise<
 
 /** Runs at the end of the test, also when the test fails. */
 export const atEnd = (work: () => Promise<void>) => onTestFinished(work)
+
+/** Returns the actions that commands of this user have recorded in the audit log. */
+export async function actionsOfCommands(db: Database): Promise<string[]> {
+  const { rows } = await db.query<{ action: string }>(
+    `select distinct action from audit_log where actor_type = 'COMMAND_LINE' and actor_id = $1 order by action`,
+    [userInfo().username],
+  )
+  return rows.map(({ action }) => action)
+}

@@ -8,6 +8,7 @@ import { Command, type CommanderError } from 'commander'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startFakeKraken } from '../../test/exchange.ts'
 import {
+  actionsOfCommands,
   atEnd,
   cloneDatabase,
   endOf,
@@ -189,6 +190,7 @@ test('follow prints each round and ends cleanly on SIGTERM', async () => {
   child.kill('SIGTERM')
   expect(await closed).toEqual([0, null])
   expect((await statusOf('ETHUSD')).minutes).toBeGreaterThanOrEqual(719 * 60)
+  expect(await actionsOfCommands(database.db)).toContain('market.follow')
 })
 
 test('a sandbox has simulated prices soon after its start', async () => {
