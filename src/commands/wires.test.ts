@@ -42,7 +42,6 @@ import type { FiatAccount } from '../records/fiat-account.ts'
 import type { FiatDepositInstructions } from '../records/fiat-deposit-instructions.ts'
 import type { Transfer } from '../ledger/transfer.ts'
 import { setIdentityStatus } from '../identities/set-identity-status.ts'
-import { NotAllowed, type Screening } from '../screening/screening.ts'
 import { verify } from '../verify/verify.ts'
 import { WithdrawalMacs } from '../movements/withdrawal-macs.ts'
 import { databaseGauges } from '../metrics/database-gauges.ts'
@@ -58,7 +57,7 @@ import { askAgain, Screener } from '../settlement/screen-payments.ts'
 import { signingOnlyScreened } from '../settlement/sign-only-screened.ts'
 import { newSigningSecret } from '../records/webhook-secrets.ts'
 import { ScreeningEndpoint } from '../screening/endpoint.ts'
-import { Screening } from '../screening/screening.ts'
+import { NotAllowed, Screening } from '../screening/screening.ts'
 import { operatorName } from './command-line.ts'
 import { wireCommands } from './wires.ts'
 
@@ -1051,24 +1050,31 @@ describe('with a screening endpoint', () => {
     ['broken', says(ALLOW, 503), /answered 503/],
     ['down', says(ALLOW), /screening endpoint/, { BURSAR_SCREENING_URL: 'https://127.0.0.1:9/' }],
     ['not the real one', says(ALLOW), /SELF_SIGNED_CERT/, { NODE_EXTRA_CA_CERTS: '' }],
-  ])('a %s endpoint: no wire is recorded, until it allows it', async (_, bad, detail, changes = {}) => {
+  ])('a %s endpoint: no wire is credited, until it allows it', async (_, bad, detail, changes = {}) => {
     const sent = await taken()
     await bursar('mark-sent', sent.id, '--bank-reference', newReference())
-    const { memo_id } = await newInstructions()
+    const profile_id = await newProfile('0')
+    const { memo_id } = await newInstructions({ profile_id })
     const arrived = depositOf(memo_id, newReference())
     const back = ['record-return', sent.id, '--amount', '7', '--bank-reference', newReference()]
     answer = bad
-    const before = await everyTable(service.db)
-    for (const command of [arrived, back]) {
+    const refused = async (command: string[]) => {
       const { code, stdout, stderr } = await run(command, { ...on, ...changes })
       expect({ code, stdout }, stderr).toEqual({ code: 1, stdout: '' })
       expect(stderr).toMatch(detail)
-      expect(stderr).toContain('nothing was recorded')
+      return stderr
     }
+    const before = await everyTable(service.db)
+    expect(await refused(back)).toContain('nothing was recorded')
     expect(await everyTable(service.db)).toEqual(before)
+    const id = /PENDING as transfer ([0-9a-f-]{36})/.exec(await refused(arrived))![1]!
+    expect(await read({ id })).toMatchObject({ status: 'PENDING', amount: '12' })
+    expect(await available(profile_id)).toBe('0')
     answer = says(ALLOW)
     for (const command of [arrived, back])
       expect(JSON.parse((await run(command)).stdout)).toMatchObject({ changed: true })
+    expect(await read({ id })).toMatchObject({ status: 'COMPLETED' })
+    expect(await available(profile_id)).toBe('12')
   })
 
   test('a wire is taken after the endpoint has allowed it to the worker, and not before', async () => {
