@@ -1,0 +1,146 @@
+/*
+ * One node of a cluster is gone while customers pay. It runs where TEST_CITUS_NODES names a cluster. The node refuses this
+ * test's database alone, so that other tests go on.
+ */
+import pino from 'pino'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { buildApp } from '../src/app.ts'
+import { openDatabase, type Database } from '../src/db/database.ts'
+import { Cluster, type Nodes } from '../src/db/nodes.ts'
+import { Ledger } from '../src/movements/queue.ts'
+import { WithdrawalMacs } from '../src/movements/withdrawal-macs.ts'
+import { simulatedNetworks } from '../src/networks/simulated/adapter.ts'
+import { Policies } from '../src/records/policy.ts'
+import { verify } from '../src/verify/verify.ts'
+import { CLUSTER, onNode } from './cluster.ts'
+import {
+  BASE_URL,
+  cloneDatabase,
+  fetchToken,
+  MASTER_KEYS,
+  newCustomer,
+  testSettings,
+  type TestCustomer,
+  type TestDatabase,
+  type TestService,
+} from './support.ts'
+
+const onCluster = test.skipIf(CLUSTER.length === 0)
+
+let database: TestDatabase
+let nodes: Nodes
+let service: TestService
+const closing: (() => Promise<unknown>)[] = []
+
+beforeAll(async () => {
+  if (CLUSTER.length === 0) return
+  database = await cloneDatabase()
+  const { db, url } = database
+  const cluster = await Cluster.open(db, () => undefined)
+  const pools: Database[] = []
+  nodes = cluster.nodes(db, (node) => {
+    const address = new URL(url)
+    address.host = node
+    const pool = openDatabase(address.href, { max: 6, onError: () => undefined })
+    pools.push(pool)
+    return pool
+  })
+  const settings = testSettings()
+  const networks = simulatedNetworks(db, { confirmationMs: 0, holdMs: 0 })
+  const policies = new Policies(MASTER_KEYS, { sandbox: true })
+  const ledger = new Ledger(nodes, { macs: new WithdrawalMacs(MASTER_KEYS), policies })
+  const app = await buildApp({
+    ...{ db, nodes, backgroundNodes: nodes, ledger, networks, settings },
+    masterKeys: MASTER_KEYS,
+    baseUrl: BASE_URL,
+    log: pino({ level: 'silent' }),
+  })
+  await app.ready()
+  service = { ...database, app, ledger, networks, settings, close: () => Promise.resolve() }
+  closing.push(
+    () => app.close(),
+    () => ledger.drain(),
+    () => cluster.close(),
+    () => Promise.all(pools.map((pool) => pool.end())),
+    () => database.drop(),
+  )
+})
+afterAll(async () => {
+  for (const close of closing) await close()
+})
+
+let count = 0
+
+/** One withdrawal of a customer: its status and its ref_id. */
+async function withdraw(by: TestCustomer): Promise<{ status: number; ref_id: string }> {
+  const ref_id = `failover-${++count}`
+  const { status } = await by.call('POST', '/v2/transfer/crypto-withdrawals', {
+    profile_id: by.profile_id,
+    amount: '1',
+    asset: 'ETH',
+    crypto_network: 'ETHEREUM',
+    destination_address: '0x52908400098527886E0F7030069857D2E4169EE7',
+    ref_id,
+  })
+  return { status, ref_id }
+}
+
+onCluster(
+  'while a node is gone, its own customers get 503, and all others pay as before',
+  async () => {
+    // Customers of two nodes.
+    const found = new Map<string, TestCustomer>()
+    while (found.size < 2) {
+      const customer = await newCustomer(service)
+      found.set(nodes.nameOf(customer.customer_id), customer)
+    }
+    const [[gone, itsOwn], [, other]] = [...found] as [[string, TestCustomer], [string, TestCustomer]]
+    const acknowledged: { by: TestCustomer; ref_id: string }[] = []
+    for (const by of [itsOwn, other]) {
+      const funded = await by.call('POST', `/v2/sandbox/profiles/${by.profile_id}/deposit`, {
+        asset: 'ETH',
+        amount: '1000',
+      })
+      expect(funded.status).toBe(200)
+    }
+    const statusOf = async (by: TestCustomer) => {
+      const { status, ref_id } = await withdraw(by)
+      if (status === 200) acknowledged.push({ by, ref_id })
+      return status
+    }
+    const underLoad = { isOver: false }
+    const load = Promise.all(
+      [itsOwn, other].map(async (by) => {
+        while (!underLoad.isOver) await statusOf(by)
+      }),
+    )
+    const address = CLUSTER.find((one) => new URL(one).host === gone)!
+    const name = new URL(database.url).pathname.slice(1)
+    await onNode(
+      address,
+      [
+        `alter database ${name} connection limit 0`,
+        `select pg_terminate_backend(pid) from pg_stat_activity where datname = '${name}' and usename <> current_user`,
+      ],
+      'postgres',
+    )
+    for (let one = 0; one < 5; one++) {
+      expect(await statusOf(itsOwn)).toBe(503)
+      expect(await statusOf(other)).toBe(200)
+    }
+    await fetchToken(service.app, other)
+    await expect(fetchToken(service.app, itsOwn)).rejects.toThrow('no token')
+    expect((await service.app.inject('/health/ready')).statusCode).toBe(200)
+    await onNode(address, [`alter database ${name} connection limit -1`], 'postgres')
+    await expect.poll(() => statusOf(itsOwn), { timeout: 20_000 }).toBe(200)
+    underLoad.isOver = true
+    await load
+    // Nothing that was acknowledged is lost, and what was refused moved nothing twice.
+    for (const { by, ref_id } of acknowledged) {
+      const { body } = await by.call<{ items: unknown[] }>('GET', `/v2/transfer/transfers?ref_ids=${ref_id}`)
+      expect(body.items).toHaveLength(1)
+    }
+    expect((await verify(database.db)).disagreements).toEqual([])
+  },
+  120_000,
+)
